@@ -94,7 +94,7 @@ type stateOptions struct {
 	timeout          time.Duration
 	port             int
 	reason           string
-	force, copied    bool
+	force, unnamed   bool
 }
 
 func newState(p *Program) *cobra.Command {
@@ -119,7 +119,7 @@ func newState(p *Program) *cobra.Command {
 		}),
 		sub("kubeconfig FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error { return s.Kubeconfig(ctx, args[0]) }),
 		sub("open FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
-			return s.Open(ctx, args[0], o.who.Run, o.deployment, o.copied)
+			return s.Open(ctx, args[0], o.who.Run, o.deployment, o.unnamed)
 		}),
 		sub("copy DIR [BACKUPS]", 1, 2, func(ctx context.Context, _ streams, s state, args []string) error {
 			return s.Copy(ctx, o.who.Run, args[0], args[1])
@@ -163,7 +163,7 @@ func newState(p *Program) *cobra.Command {
 	set.StringVar(&o.who.Run, "run", "", "all but keep, show, report, kubeconfig, unlock, backups, archive, installed, runs: id of the run")
 	set.StringVar(&o.who.Workflow, "workflow", "", "hold: of the run")
 	set.StringVar(&o.deployment, "deployment", "", "runs, open, save-cluster, restore-cluster: name of the deployment")
-	set.BoolVar(&o.copied, "copied", false, "open: there is a copy of the state")
+	set.BoolVar(&o.unnamed, "no-identity", false, "open: make no identity for a deployment of which nothing is known")
 	set.DurationVar(&o.timeout, "patience", incontainer.DefaultLockTimeout, "hold: how long to wait for a holder that is alive")
 	set.IntVar(&o.port, "port", containers.HoldPort, "hold: where to listen once the lock is held")
 	set.StringVar(&o.reason, "reason", "", "unlock: why")

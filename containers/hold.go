@@ -99,16 +99,16 @@ func notHeld(err error) error {
 	if f := ToldFault(withStderr(err).Error()); f != nil {
 		return f
 	}
-	return NotHeld(err)
+	return NotHeld("take the deployment's lock", err)
 }
 
-// NotHeld is the fault of a lock that cannot be had for err, unless that is one.
-func NotHeld(err error) error {
+// NotHeld is err, as a fault of op if it is none: what has to be done to begin under the lock.
+func NotHeld(op string, err error) error {
 	if _, coded := errors.AsType[*fault.Fault](err); coded {
 		return err
 	}
 	return &fault.Fault{
-		Code: codeHold, Class: fault.Step, Op: "take the deployment's lock", Err: err,
+		Code: codeHold, Class: fault.Step, Op: op, Err: err,
 		Fix: "look at the engine's log, then run the same command again",
 	}
 }

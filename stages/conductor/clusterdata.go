@@ -47,7 +47,11 @@ func (c *Conductor) SaveCluster(ctx context.Context, file string) error {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		saved := filepath.Join(dir, contract.ClusterFile)
-		if err := os.Chmod(saved, 0o600); err != nil {
+		f, err := os.OpenFile(saved, os.O_RDWR, 0)
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		if err := errors.Join(f.Chmod(0o600), f.Sync(), f.Close()); err != nil { // the engine may go next
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		return os.Rename(saved, file)
@@ -70,7 +74,7 @@ func (c *Conductor) RestoreCluster(ctx context.Context, file string, force bool)
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return c.underLock(ctx, what, func(ctx context.Context, r *run) error {
-		if _, _, err := r.recover(ctx); err != nil {
+		if _, _, err := r.recover(ctx, false); err != nil {
 			return err
 		}
 		args := []string{"slipway", "state", "restore-cluster", contract.ClusterIn + "/" + filepath.Base(file), "--run", r.steps.requests.run, "--deployment", c.name}

@@ -16,10 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// CodeCopy: the copy of a deployment's state, from which that is to be restored, cannot be
-// used.
-const CodeCopy fault.Code = "DEP-011"
-
 // Copies are copies of a deployment's state where no clean-up of an engine reaches them.
 type Copies interface {
 	// Newest is the newest one that was taken on this engine or, without one, on another; nil
@@ -42,7 +38,7 @@ type Kept struct {
 // BadCopy is the fault of a copy that cannot be used.
 func BadCopy(dir string, err error) error {
 	return &fault.Fault{
-		Code: CodeCopy, Class: fault.Preflight, Op: "restore the deployment's state from the copy in " + dir, Err: err,
+		Code: contract.CodeCopy, Class: fault.Preflight, Op: "restore the deployment's state from the copy in " + dir, Err: err,
 		Fix: "put a backup of that folder in its place; or move it away, then run again, for a new deployment with new secrets: slipway install",
 	}
 }
@@ -133,7 +129,7 @@ func (r *run) open(ctx context.Context) error {
 	if !installs(r.workflow.Name) && !r.workflow.Removes {
 		return nil
 	}
-	now, restored, err := r.recover(ctx)
+	now, restored, err := r.recover(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -141,13 +137,13 @@ func (r *run) open(ctx context.Context) error {
 }
 
 // recover is what the state knows, which is restored from a copy if the engine has thrown it
-// away.
-func (r *run) recover(ctx context.Context) (now contract.Opened, restored bool, err error) {
+// away. Without a copy, a deployment of which nothing is known gets an identity if begins.
+func (r *run) recover(ctx context.Context, begins bool) (now contract.Opened, restored bool, err error) {
 	kept, bad := r.Records.copied()
 	const at = "/slipway/opened.json"
 	args := []string{"slipway", "state", "open", at, "--run", r.steps.requests.run, "--deployment", r.name}
-	if kept != nil || bad != nil {
-		args = append(args, "--copied")
+	if kept != nil || bad != nil || !begins {
+		args = append(args, "--no-identity")
 	}
 	if err := r.commands.result(ctx, r.looking(containers.Exec{Args: args, Result: at}), &now); err != nil {
 		return now, false, err
@@ -155,7 +151,7 @@ func (r *run) recover(ctx context.Context) (now contract.Opened, restored bool, 
 	if now.Identity == nil && bad != nil {
 		return now, false, bad
 	}
-	if now.Identity == nil {
+	if now.Identity == nil && kept != nil {
 		if err := r.restore(ctx, kept, at, &now); err != nil {
 			return now, false, err
 		}
@@ -184,8 +180,8 @@ func (r *run) restore(ctx context.Context, kept *Kept, at string, now *contract.
 		Directories: map[string]*dagger.Directory{contract.CopyDir: dir},
 	}
 	err := r.commands.result(ctx, r.looking(e), now)
-	if _, coded := errors.AsType[*fault.Fault](err); err == nil || coded || ctx.Err() != nil {
-		return err
+	if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == contract.CodeCopy {
+		return BadCopy(kept.Dir, f.Err)
 	}
-	return BadCopy(kept.Dir, err)
+	return err
 }

@@ -114,7 +114,7 @@ func TestTheStatusOfADeploymentThatWasThrownAway(t *testing.T) {
 	c, _ = conducted(t, map[string]any{`"state","show"`: `{}`})
 	c.Records.copies = &shelf{bad: BadCopy("/d", errors.New("torn"))}
 	_, err = c.Status(t.Context(), false)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeCopy})
+	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeCopy})
 }
 
 // TestInABucketTheClusterIsLost where this engine has had it, and else is on another one.
@@ -168,7 +168,7 @@ func TestTheStateIsCopied(t *testing.T) {
 	require.Equal(t, 3, s.took)
 	require.Contains(t, e.all(), `"slipway","state","copy","/slipway/out/copy","x","--run","`+record.ID+`"`)
 	require.Greater(t, strings.LastIndex(e.all(), `"slipway","state","copy"`), strings.LastIndex(e.all(), `"slipway","state","keep"`))
-	require.NotContains(t, e.all(), `"--copied"`)
+	require.NotContains(t, e.all(), `"--no-identity"`)
 
 	s = &shelf{fails: errors.New("no space")}
 	_, _, warned, err = conductWith(t, s, config.Install, nil)
@@ -192,7 +192,7 @@ func TestALostStateIsRestored(t *testing.T) {
 	s := &shelf{kept: lastInstall(t, "")}
 	record, e, _, err := conductWith(t, s, config.Install, restored)
 	require.NoError(t, err)
-	require.Contains(t, e.all(), `"--copied"`)
+	require.Contains(t, e.all(), `"--no-identity"`)
 	require.Contains(t, e.all(), `include:["copy.json","state-1.tar.zst"]`)
 	require.Contains(t, e.all(), s.kept.Dir)
 	require.Less(t, strings.Index(e.all(), `"slipway","state","restore"`), strings.Index(e.all(), `"step","preorchestrator/secrets"`))
@@ -209,11 +209,11 @@ func TestALostStateIsRestored(t *testing.T) {
 
 	_, e, _, err = conductWith(t, &shelf{kept: lastInstall(t, "unix:///b")}, config.Install, nil)
 	require.NoError(t, err)
-	require.NotContains(t, e.all(), `"--copied"`, "that is a deployment of another engine")
+	require.NotContains(t, e.all(), `"--no-identity"`, "that is a deployment of another engine")
 	_, _, _, err = conductWith(t, &shelf{bad: BadCopy("/d", errors.New("torn"))}, config.Install, nil)
 	require.NoError(t, err, "the copy is not needed")
 	_, _, _, err = conductWith(t, &shelf{bad: BadCopy("/d", errors.New("torn"))}, config.Install, map[string]any{`"slipway","state","open"`: `{}`})
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeCopy})
+	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeCopy})
 	f, _ := errors.AsType[*fault.Fault](err)
 	require.Contains(t, f.Fix, "move it away")
 }
@@ -228,8 +228,8 @@ func TestOnlyTheClusterIsLost(t *testing.T) {
 
 // TestACopyThatCannotBeRestoredStopsTheRun, and the lock is given up.
 func TestACopyThatCannotBeRestoredStopsTheRun(t *testing.T) {
-	c, e := conducted(t, map[string]any{`"slipway","state","open"`: `{}`, `"slipway","state","restore"`: "error: its digest is another"})
-	e.exit, e.fails = 1, `"slipway","state","restore"`
+	c, e := conducted(t, map[string]any{`"slipway","state","open"`: `{}`, `"slipway","state","restore"`: `slipway-fault: {"code":"DEP-011","class":3,"op":"restore it","message":"its digest is another"}`})
+	e.exit, e.fails = 3, `"slipway","state","restore"`
 	s := &shelf{kept: lastInstall(t, "")}
 	c.opts.Ephemeral, c.opts.Copies, c.Records.copies = true, s, s
 	record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Wire: func(g *Graph) error {
@@ -237,12 +237,27 @@ func TestACopyThatCannotBeRestoredStopsTheRun(t *testing.T) {
 		return nil
 	}})
 	require.Nil(t, record)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeCopy})
+	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeCopy})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
-	require.ErrorContains(t, err, s.kept.Dir)
+	require.ErrorContains(t, err, s.kept.Dir+": its digest is another")
 	require.NotContains(t, e.all(), `"step"`)
 	require.Regexp(t, `asService.*\{stop`, e.all())
 	require.Zero(t, s.took)
+}
+
+// TestARestoreThatFailsIsNotTheCopysFault: as on an engine whose disk is full.
+func TestARestoreThatFailsIsNotTheCopysFault(t *testing.T) {
+	c, e := conducted(t, map[string]any{`"slipway","state","open"`: `{}`, `"slipway","state","restore"`: "error: no space left on device"})
+	e.exit, e.fails = 1, `"slipway","state","restore"`
+	s := &shelf{kept: lastInstall(t, "")}
+	c.opts.Ephemeral, c.opts.Copies, c.Records.copies = true, s, s
+	_, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Wire: func(g *Graph) error {
+		Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} })
+		return nil
+	}})
+	require.ErrorContains(t, err, "open the deployment's state: ")
+	require.ErrorContains(t, err, "no space left on device")
+	require.NotErrorIs(t, err, &fault.Fault{Code: contract.CodeCopy})
 }
 
 func TestACopyIsTakenOnceForTheSecrets(t *testing.T) {

@@ -27,10 +27,9 @@ type deploymentLock struct {
 }
 
 // takeLock begins to take the lock for a run, and to open the state under it. That starts
-// containers; steps that
-// change nothing run meanwhile. The returned context ends with the fault if the lock
-// cannot be taken, and with the fault that the lock was lost once the steps that ran then have
-// had their time to end.
+// containers; steps that change nothing run meanwhile. The returned context ends with the fault
+// if the lock cannot be taken, and with the fault that the lock was lost once the steps that ran
+// then have had their time to end.
 func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, context.CancelCauseFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	l := &deploymentLock{taken: make(chan struct{}), tried: make(chan struct{}), lost: make(chan struct{}), halt: make(chan error, 1), end: end}
@@ -44,7 +43,7 @@ func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, c
 		}
 		if err := r.open(ctx); err != nil {
 			if ctx.Err() == nil {
-				err = containers.NotHeld(err)
+				err = containers.NotHeld("open the deployment's state", err)
 			}
 			end(errors.Join(err, l.hold.Stop(context.WithoutCancel(ctx))))
 			return

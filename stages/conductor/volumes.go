@@ -43,11 +43,11 @@ func (c *Conductor) volumesMayGo(ctx context.Context) ([]report.Warning, error) 
 	}
 	if !there {
 		return nil, &fault.Fault{Code: codeMayGo, Class: fault.Preflight, Op: "make sure that the engine keeps the deployment", Err: may,
-			Fix: keepVolumes("with nothing of what it has now") + bucket + accept}
+			Fix: keepVolumes("which loses every deployment that it has") + bucket + accept}
 	}
-	anew := "and install again: it loses what it has now, the state of this deployment, too"
+	anew := "which loses every deployment that it has, the state of this one, too, and install again"
 	if c.service != nil {
-		anew = "which loses what it has now: save this cluster before (slipway cluster --save FILE) and restore it then (slipway cluster --restore FILE)"
+		anew = "which loses every deployment that it has: save the cluster of each one before (slipway cluster --save FILE) and restore it then (slipway cluster --restore FILE)"
 	}
 	return []report.Warning{{Summary: may.Error(), Fix: keepVolumes(anew) + bucket + accept}}, nil
 }
@@ -56,5 +56,5 @@ func (c *Conductor) volumesMayGo(ctx context.Context) ([]report.Warning, error) 
 func keepVolumes(anew string) string {
 	return "use an engine of make engine, which keeps them; or write " + engineconfig.Text + " to " + engineconfig.File() +
 		" (for an engine that the dagger CLI does not start: to /etc/dagger/engine.json where it runs), then start it anew, " + anew +
-		"; where Docker runs it: docker rm -fv $(docker ps -aq --filter name=dagger-engine-)"
+		"; where Docker runs it: docker rm -fv $(docker ps -aq --filter name=^dagger-engine-)"
 }

@@ -63,7 +63,7 @@ func TestAFirstInstallNeedsAnEngineThatKeepsVolumes(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, record.Warnings, 1)
 	require.Contains(t, record.Warnings[0].Summary, "may throw away what deployment "+record.Deployment+" has on its volumes")
-	require.Contains(t, record.Warnings[0].Fix, "save this cluster before (slipway cluster --save FILE)")
+	require.Contains(t, record.Warnings[0].Fix, "save the cluster of each one before (slipway cluster --save FILE)")
 }
 
 // TestWithoutVolumesNothingMayGo: of a cluster that is there already, with its state in a

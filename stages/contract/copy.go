@@ -1,6 +1,14 @@
 package contract
 
-import "time"
+import (
+	"time"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// CodeCopy: the copy of a deployment's state, from which that is to be restored, cannot be
+// used.
+const CodeCopy fault.Code = "DEP-011"
 
 // Identity tells a deployment from others of the same name: deployment.json in its state.
 type Identity struct {

@@ -46,7 +46,7 @@ func (s *State) SaveCluster(ctx context.Context, run, deployment, out string) er
 
 // RestoreCluster puts what is in a file onto the volume of the cluster for a run, which has
 // the lock. It replaces a cluster, or takes that of another deployment of the name, only with
-// force.
+// force. A deployment of which nothing is known is the one that it was saved of from then on.
 func (s *State) RestoreCluster(ctx context.Context, run, deployment, file string, force bool) error {
 	return s.alone(ctx, run, func(ctx context.Context, w *state.Work) error {
 		h, err := nodedata.Check(ctx, file)
@@ -73,7 +73,10 @@ func (s *State) RestoreCluster(ctx context.Context, run, deployment, file string
 		if err := nodedata.Restore(ctx, s.place.Node, file); err != nil {
 			return fmt.Errorf("restore the cluster: %w", err)
 		}
-		return nil
+		if h.ID == "" {
+			return nil
+		}
+		return state.TakeIdentity(ctx, w.Store, h.ID, deployment, h.At)
 	})
 }
 

@@ -63,8 +63,11 @@ func TestAClusterIsSavedAndRestored(t *testing.T) {
 	require.Equal(t, "first", db(s))
 
 	fresh := locked(t, "r2")
+	open := func(file string) error { return fresh.Open(t.Context(), file, "r2", "demo", true) }
+	require.Equal(t, contract.Opened{}, opened(t, open))
 	require.NoError(t, fresh.RestoreCluster(t.Context(), "r2", "demo", file, false), "nothing is known there")
 	require.Equal(t, "first", db(fresh))
+	require.Equal(t, first.Identity.ID, opened(t, open).Identity.ID)
 	another := locked(t, "r3")
 	second := opened(t, func(file string) error { return another.Open(t.Context(), file, "r3", "demo", false) })
 	require.NotEqual(t, first.Identity.ID, second.Identity.ID)

@@ -5,17 +5,18 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
 // Open has a run, which has the lock, find out what the state knows, and writes that to file.
-// A deployment that has no identity gets one, unless nothing is known of it at all and there
-// is a copy of its state.
-func (s *State) Open(ctx context.Context, file, run, deployment string, copied bool) error {
+// A deployment that has no identity gets one; with unnamed not if nothing is known of it at
+// all: a copy has it.
+func (s *State) Open(ctx context.Context, file, run, deployment string, unnamed bool) error {
 	var out contract.Opened
 	err := s.under(ctx, run, func(ctx context.Context, w *state.Work) (err error) {
-		if out, err = s.open(ctx, w); err != nil || out.Identity != nil || copied && out.Last == "" && !s.place.Remote() {
+		if out, err = s.open(ctx, w); err != nil || out.Identity != nil || unnamed && out.Last == "" && !s.place.Remote() {
 			return err
 		}
 		out.Identity, err = state.MakeIdentity(ctx, w.Store, deployment)
@@ -28,8 +29,14 @@ func (s *State) open(ctx context.Context, w *state.Work) (out contract.Opened, e
 	if out.Identity, err = state.Identity(ctx, w.Store); err != nil {
 		return out, err
 	}
-	if out.Last, err = state.Latest(ctx, w.Store); err != nil && !errors.Is(err, state.ErrNoRun) {
-		return out, fmt.Errorf("find the last run: %w", err)
+	half, err := state.Restoring(ctx, w.Store)
+	if err != nil {
+		return out, err
+	}
+	if out.Identity != nil || !half { // of half a copy nothing is known
+		if out.Last, err = state.Latest(ctx, w.Store); err != nil && !errors.Is(err, state.ErrNoRun) {
+			return out, fmt.Errorf("find the last run: %w", err)
+		}
 	}
 	out.Lost, err = s.place.ClusterLost(ctx, w.Store)
 	return out, err
@@ -40,7 +47,10 @@ func (s *State) open(ctx context.Context, w *state.Work) (out contract.Opened, e
 func (s *State) Restore(ctx context.Context, file, run, dir string) error {
 	var out contract.Opened
 	err := s.under(ctx, run, func(ctx context.Context, w *state.Work) (err error) {
-		if _, err = s.place.Restore(ctx, w, dir); err == nil {
+		if _, err = s.place.Restore(ctx, w, dir); errors.Is(err, state.ErrBadCopy) {
+			return &fault.Fault{Code: contract.CodeCopy, Class: fault.Preflight, Op: "restore the deployment's state", Err: err}
+		}
+		if err == nil {
 			out, err = s.open(ctx, w)
 		}
 		return err

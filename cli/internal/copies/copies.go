@@ -163,17 +163,20 @@ func (f *Folder) Keep(write func(dir, have string) error) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	have := ""
-	if there, err := f.Newest(); err == nil && there != nil && there.Engine == "" && there.Files[contract.CopyBackupsFile].Name != "" {
-		have = there.Backups
+	if there, err := f.Newest(); err == nil && there != nil && there.Engine == "" {
+		file := there.Files[contract.CopyBackupsFile].Name
+		if info, err := os.Stat(filepath.Join(there.Dir, file)); file != "" && err == nil && info.Mode().IsRegular() {
+			have = there.Backups
+		}
 	}
 	if err := write(dir, have); err != nil {
 		return err
 	}
 	r, err := read(dir)
 	switch {
-	case err != nil:
+	case err != nil || r == nil: // there is none of a deployment that has no identity yet
 		return err
-	case r == nil || !idRE.MatchString(r.ID) || r.Name != f.name:
+	case !idRE.MatchString(r.ID) || r.Name != f.name:
 		return errors.New("the state has no identity of this deployment")
 	}
 	r.Engine, r.Store = f.engine, f.store

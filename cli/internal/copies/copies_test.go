@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -165,7 +164,7 @@ func TestACopyThatFailsLeavesTheOneBefore(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(k.Dir, contract.CopyFile), []byte("{"), 0o600))
 	_, err = f.Newest()
-	require.ErrorIs(t, err, &fault.Fault{Code: conductor.CodeCopy})
+	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeCopy})
 	require.ErrorContains(t, err, k.Dir)
 	keep(t, f, firstID, 0, 1, "again")
 	require.Equal(t, "again", holds(t, f), "one that cannot be read is replaced")

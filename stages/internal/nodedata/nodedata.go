@@ -33,11 +33,12 @@ type Header struct {
 	At         time.Time `json:"at"`
 }
 
-// Names of the header, of the directory in which a volume is put together, and of the lock on
-// it (containers/node, lock.go).
+// Names of the header, of the directories in which a volume is put together and what it had is
+// taken away, and of the lock on it (containers/node, lock.go).
 const (
 	headerFile = "cluster.json"
 	unfinished = ".restored"
+	replaced   = ".replaced"
 	LockFile   = "lock"
 )
 
@@ -164,8 +165,8 @@ func open(file string) (*os.File, *zstd.Decoder, error) {
 }
 
 // Restore puts what a file holds, which was checked, in the place of everything on the volume.
-// Until all of it is there, the volume is as it was; where this is interrupted later, it is
-// empty, and is restored again.
+// Until all of it is there, the volume is as it was. Then all is renamed; where that is
+// interrupted, the volume is empty, and is restored again.
 func Restore(ctx context.Context, dir, file string) (err error) {
 	f, z, err := open(file)
 	if err != nil {
@@ -173,14 +174,16 @@ func Restore(ctx context.Context, dir, file string) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	defer z.Close()
-	at := filepath.Join(dir, unfinished)
-	if err := os.RemoveAll(at); err != nil {
-		return err
+	at, old := filepath.Join(dir, unfinished), filepath.Join(dir, replaced)
+	for _, d := range []string{at, old} {
+		if err := os.RemoveAll(d); err != nil {
+			return err
+		}
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return err
+		}
 	}
-	if err := os.Mkdir(at, 0o700); err != nil {
-		return err
-	}
-	args := preserve("--extract", "--file=-", "--same-owner", "--same-permissions", "--directory="+at, "--exclude="+headerFile)
+	args := preserve("--extract", "--file=-", "--same-owner", "--same-permissions", "--directory="+at, "--anchored", "--exclude="+headerFile)
 	if err := run(ctx, z, nil, args); err != nil {
 		return err
 	}
@@ -191,10 +194,10 @@ func Restore(ctx context.Context, dir, file string) (err error) {
 	// The mark of a cluster goes first and comes last.
 	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return last(b.Name()) - last(a.Name()) })
 	for _, e := range entries {
-		if e.Name() == LockFile || e.Name() == unfinished {
+		if e.Name() == LockFile || e.Name() == unfinished || e.Name() == replaced {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+		if err := os.Rename(filepath.Join(dir, e.Name()), filepath.Join(old, e.Name())); err != nil {
 			return err
 		}
 	}
@@ -205,7 +208,7 @@ func Restore(ctx context.Context, dir, file string) (err error) {
 			return err
 		}
 	}
-	return os.Remove(at)
+	return errors.Join(os.Remove(at), os.RemoveAll(old))
 }
 
 // last is 1 for what tells that a volume has a cluster.

@@ -24,7 +24,8 @@ func data(t *testing.T) string {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"etcd/member/snap/db": "rows", "pki/ca.crt": "authority", "volumes/pvc-1/data/x": "theirs", "pods.json": "{}",
-		"containerd/images": "large", "kubelet/pods/1": "p", "logs/etcd.log": "l", "lock": "held by",
+		"volumes/pvc-1/" + headerFile: "of a pod",
+		"containerd/images":           "large", "kubelet/pods/1": "p", "logs/etcd.log": "l", "lock": "held by",
 	} {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o750))

@@ -43,7 +43,7 @@ const backupsDir = "backups"
 
 // Copy writes a copy of the deployment's state for a run to the folder out, which it makes;
 // have identifies the backups that whoever asks has already. What c says of the state is
-// completed. Where the state is in a bucket, which no engine removes, only the key is copied
+// completed. Of a deployment without an identity no copy is written. Where the state is in a bucket, which no engine removes, only the key is copied
 // that was made for its secrets.
 func (p Place) Copy(ctx context.Context, w *Work, out, have string, c contract.Copy) error {
 	if err := os.MkdirAll(out, 0o700); err != nil {
@@ -53,8 +53,8 @@ func (p Place) Copy(ctx context.Context, w *Work, out, have string, c contract.C
 	if err != nil {
 		return err
 	}
-	if identity == nil {
-		return errors.New("the deployment has no identity yet")
+	if identity == nil { // of an earlier version: its next install makes one
+		return nil
 	}
 	c.Identity, c.Generation, c.At, c.Files = *identity, w.Generation, time.Now().UTC(), map[string]contract.CopiedFile{}
 	if p.Remote() {
@@ -242,27 +242,57 @@ func (p Place) Restore(ctx context.Context, w *Work, dir string) (*contract.Iden
 	}
 	text, err := os.ReadFile(filepath.Join(dir, contract.CopyFile))
 	if err != nil {
-		return nil, fmt.Errorf("read the copy of the state: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrBadCopy, err)
 	}
 	var c contract.Copy
 	if err := json.Unmarshal(text, &c); err != nil {
-		return nil, fmt.Errorf("decode the copy of the state: %w", err)
+		return nil, fmt.Errorf("%w: decode %s: %w", ErrBadCopy, contract.CopyFile, err)
 	}
+	var files []string
 	for _, name := range []string{contract.CopyStateFile, contract.CopyBackupsFile} {
 		file, ok := c.Files[name]
 		if !ok {
 			continue
 		}
-		if err := extract(ctx, w.Store, filepath.Join(dir, filepath.Base(file.Name)), file.SHA256); err != nil {
-			return nil, fmt.Errorf("restore the state from %s: %w", file.Name, err)
+		path := filepath.Join(dir, filepath.Base(file.Name))
+		if err := intact(path, file.SHA256); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrBadCopy, file.Name, err)
+		}
+		files = append(files, path)
+	}
+	if err := w.Store.Put(ctx, restoring, nil); err != nil {
+		return nil, err
+	}
+	for _, path := range files {
+		if err := extract(ctx, w.Store, path); err != nil {
+			return nil, fmt.Errorf("restore the state from %s: %w", filepath.Base(path), err)
 		}
 	}
 	c.Restored++
-	return putIdentity(ctx, w.Store, c.Identity) // the last one: until then it is not restored
+	made, err := putIdentity(ctx, w.Store, c.Identity) // until then it is not restored
+	if err != nil {
+		return nil, err
+	}
+	return made, w.Store.Delete(ctx, restoring)
 }
 
-// extract puts the values of an archive with that digest into s.
-func extract(ctx context.Context, s *store.Store, file, want string) (err error) {
+// ErrBadCopy is the cause of a restore that has done nothing because the copy cannot be used.
+var ErrBadCopy = errors.New("the copy of the state is not as it was written")
+
+// restoring is there while the state is restored.
+const restoring = "restoring"
+
+// Restoring reports whether a restore of the state was begun and has not ended.
+func Restoring(ctx context.Context, s *store.Store) (bool, error) {
+	_, err := s.Get(ctx, restoring)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// intact returns an error unless a file has that digest.
+func intact(file, want string) (err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
@@ -273,11 +303,18 @@ func extract(ctx context.Context, s *store.Store, file, want string) (err error)
 		return err
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != want {
-		return errors.New("it is not the file that was written: its digest is another")
+		return errors.New("its digest is another")
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
+	return nil
+}
+
+// extract puts the values of an archive into s.
+func extract(ctx context.Context, s *store.Store, file string) (err error) {
+	f, err := os.Open(file)
+	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, f.Close()) }()
 	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
 	if err != nil {
 		return err

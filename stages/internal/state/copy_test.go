@@ -65,7 +65,9 @@ func TestAStateIsRestoredFromACopy(t *testing.T) {
 	})
 	_, err := os.Stat(filepath.Join(p.Volume, "deployment.json"))
 	require.ErrorIs(t, err, os.ErrNotExist)
-	require.ErrorContains(t, p.Copy(t.Context(), w, t.TempDir(), "", contract.Copy{}), "no identity")
+	none := t.TempDir()
+	require.NoError(t, p.Copy(t.Context(), w, none, "", contract.Copy{}))
+	require.NoFileExists(t, filepath.Join(none, contract.CopyFile), "it has no identity")
 	identity, err := state.MakeIdentity(t.Context(), s, "demo")
 	require.NoError(t, err)
 	again, err := state.MakeIdentity(t.Context(), s, "demo")
@@ -143,26 +145,45 @@ func TestACopyOfManyRuns(t *testing.T) {
 
 // TestARestoreThatIsInterrupted, or that fails, is no state: the next one does it again.
 func TestARestoreThatIsInterrupted(t *testing.T) {
-	p, s, w := volume(t, "r9", map[string]string{"secrets/generated.age": "g"})
+	p, s, w := volume(t, "r9", map[string]string{"secrets/generated.age": "g", "latest/000000000009": "r1\n", "backups/r2/backup.json": "{}"})
 	_, err := state.MakeIdentity(t.Context(), s, "demo")
 	require.NoError(t, err)
 	dir, _ := copied(t, p, w, "")
-	file := filepath.Join(dir, contract.CopyStateFile)
-	whole, err := os.ReadFile(file)
-	require.NoError(t, err)
 	fresh, other, v := volume(t, "r10", nil)
-	for n := range len(whole) - 1 {
-		require.NoError(t, os.WriteFile(file, whole[:n], 0o600))
-		_, err := fresh.Restore(t.Context(), v, dir)
-		require.Error(t, err, n)
+	for _, name := range []string{contract.CopyStateFile, contract.CopyBackupsFile} {
+		file := filepath.Join(dir, name)
+		whole, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for n := range len(whole) - 1 {
+			require.NoError(t, os.WriteFile(file, whole[:n], 0o600))
+			_, err := fresh.Restore(t.Context(), v, dir)
+			require.ErrorIs(t, err, state.ErrBadCopy, n)
+		}
+		require.NoError(t, os.WriteFile(file, whole, 0o600))
 	}
+	require.Len(t, all(t, other), 1, "nothing but the lock")
+
+	inTheWay := filepath.Join(fresh.Volume, "secrets")
+	require.NoError(t, os.WriteFile(inTheWay, nil, 0o600))
+	_, err = fresh.Restore(t.Context(), v, dir)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, state.ErrBadCopy, "the copy is not to blame")
+	half, err := state.Restoring(t.Context(), other)
+	require.NoError(t, err)
+	require.True(t, half)
 	none, err := state.Identity(t.Context(), other)
 	require.NoError(t, err)
 	require.Nil(t, none)
-	require.NoError(t, os.WriteFile(file, whole, 0o600))
+
+	require.NoError(t, os.Remove(inTheWay))
 	_, err = fresh.Restore(t.Context(), v, dir)
 	require.NoError(t, err)
-	require.Equal(t, "g", all(t, other)["secrets/generated.age"])
+	now := all(t, other)
+	require.Equal(t, "g", now["secrets/generated.age"])
+	require.Equal(t, "{}", now["backups/r2/backup.json"])
+	half, err = state.Restoring(t.Context(), other)
+	require.NoError(t, err)
+	require.False(t, half)
 }
 
 // TestOfABucketTheKeyIsCopied: an engine throws away nothing else of the state.

@@ -42,6 +42,13 @@ func MakeIdentity(ctx context.Context, s *store.Store, name string) (*contract.I
 	return putIdentity(ctx, s, contract.Identity{ID: strings.ToLower(rand.Text()), Name: name, Created: time.Now().UTC().Truncate(time.Second)})
 }
 
+// TakeIdentity has the deployment be the one with an identity, if it has none; created is when
+// that is known to have been there.
+func TakeIdentity(ctx context.Context, s *store.Store, id, name string, created time.Time) error {
+	_, err := putIdentity(ctx, s, contract.Identity{ID: id, Name: name, Created: created})
+	return err
+}
+
 // putIdentity creates i, unless there is one.
 func putIdentity(ctx context.Context, s *store.Store, i contract.Identity) (*contract.Identity, error) {
 	data, err := json.Marshal(i)
