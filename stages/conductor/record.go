@@ -43,7 +43,8 @@ const recordFile = "/slipway/keep.json"
 // time, stops the cluster's service; then it gives the lock up. It returns err, joined by what
 // went wrong here.
 func (r recorder) finish(ctx context.Context, record *report.Run, state *contract.RuntimeState, l *deploymentLock, err error) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), writeLimit, errWriteTime)
+	uncancelled := context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeoutCause(uncancelled, writeLimit, errWriteTime)
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() {
@@ -59,10 +60,13 @@ func (r recorder) finish(ctx context.Context, record *report.Run, state *contrac
 	writeErr := r.write(ctx, record, state)
 	if l.loss() != nil {
 		writeErr = l.heard(writeErr)
-	} else if fails := r.copier.last(ctx); fails != nil && r.warn != nil {
+	} else if fails := r.copier.last(uncancelled); fails != nil && r.warn != nil {
 		r.warn(fails.Error())
 	}
-	return errors.Join(err, writeErr, <-stopped, l.release(ctx))
+	err = errors.Join(err, writeErr, <-stopped)
+	limited, end := context.WithTimeout(uncancelled, stopLimit) // however long the copy took
+	defer end()
+	return errors.Join(err, l.release(limited))
 }
 
 // write puts the record, and the runtime state unless that is nil, into the
