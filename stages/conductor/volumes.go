@@ -55,6 +55,5 @@ func (c *Conductor) volumesMayGo(ctx context.Context) ([]report.Warning, error) 
 // keepVolumes is how an engine is made to keep volumes, and what becomes of those that it has.
 func keepVolumes(anew string) string {
 	return "use an engine of make engine, which keeps them; or write " + engineconfig.Text + " to " + engineconfig.File() +
-		" (for an engine that the dagger CLI does not start: to /etc/dagger/engine.json where it runs), then start it anew, " + anew +
-		"; where Docker runs it: docker rm -fv $(docker ps -aq --filter name=^dagger-engine-)"
+		" (for an engine that the dagger CLI does not start: to /etc/dagger/engine.json where it runs), then start it anew, " + anew
 }
