@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+)
+
+const printed = `{"config":{"scan_level":"symbol"}}
+{"osv":{"id":"GO-1","summary":"One"}} {"osv":{"id":"GO-2","summary":"Two"}} {"osv":{"id":"GO-3","summary":"Three"}} {"osv":{"id":"GO-4","summary":"Four"}}
+{"finding":{"osv":"GO-1","fixed_version":"v1.2.4","trace":[{"module":"m","version":"v1.2.3"}]}}
+{"finding":{"osv":"GO-1","fixed_version":"v1.2.4","trace":[{"module":"m","version":"v1.2.3","package":"m/p","function":"F"}]}}
+{"finding":{"osv":"GO-2","trace":[{"module":"n","version":"v1.0.0","package":"n/p"}]}}
+{"finding":{"osv":"GO-3","fixed_version":"v1.26.9","trace":[{"module":"stdlib","version":"v1.26.8","package":"net/http","function":"Get"}]}}
+{"finding":{"osv":"GO-3","trace":[{"module":"m","version":"v1.2.3","package":"m/http","function":"Get"}]}}
+{"finding":{"osv":"GO-4","trace":[{"module":"m","version":"v1.2.3","package":"m/q/r","function":"G"}]}}
+{"finding":{"osv":"GO-4","fixed_version":"v0.6.0","trace":[{"module":"m/q","version":"v0.5.0","package":"m/q/r","function":"G"}]}}
+`
+
+func TestWhatIsFoundIsJudged(t *testing.T) {
+	found, err := read(strings.NewReader(printed))
+	require.NoError(t, err)
+	require.Len(t, found.modules, 3, "only what has a function in the program")
+	require.Len(t, found.library, 1)
+
+	require.EqualError(t, reasons{}.judge("prog", found), strings.Join([]string{
+		"prog has GO-1 (One): m/p.F of m v1.2.3; take v1.2.4, or say in accepted.yaml under prog why it does no harm",
+		"prog has GO-3 (Three): m/http.Get of m v1.2.3; no version is without it: say in accepted.yaml under prog why it does no harm",
+		"prog has GO-4 (Four): m/q/r.G of m/q v0.5.0; take v0.6.0, or say in accepted.yaml under prog why it does no harm",
+		"prog has GO-3 (Three): net/http.Get of stdlib v1.26.8; take v1.26.9, or say in accepted.yaml under stdlib why it does no harm",
+	}, "\n"))
+	why := reasons{"prog": {"GO-1": "nobody calls F", "GO-3": "nobody gets", "GO-4": "nobody calls G"}, library: {"GO-3": "nobody gets"}}
+	require.NoError(t, why.judge("prog", found))
+
+	delete(found.modules, "GO-3")
+	clear(found.library)
+	require.EqualError(t, why.judge("prog", found), "prog does not have GO-3 any more: take it out of accepted.yaml",
+		"those of the library depend on the Go of the machine")
+	why["prog"]["GO-1"] = ""
+	require.ErrorContains(t, why.judge("prog", found), "prog has GO-1", "a reason is asked for")
+	require.ErrorContains(t, why.judge("other", found), "other has GO-1", "for each program")
+}
+
+func TestWhatGovulncheckPrintedOnlyHalfOf(t *testing.T) {
+	_, err := read(strings.NewReader(printed[:100]))
+	require.ErrorContains(t, err, "read what govulncheck prints")
+}
+
+func TestAcceptedHasAReasonForEach(t *testing.T) {
+	var why reasons
+	require.NoError(t, yaml.UnmarshalStrict(accepted, &why))
+	for of, all := range why {
+		require.Contains(t, []string{"slipway", "slipway-node", library}, of, "scanned by `make scan`")
+		for id, reason := range all {
+			require.Regexp(t, `^GO-20\d\d-\d{4,}$`, id)
+			require.Greater(t, len(reason), 40, id)
+		}
+	}
+}
+
+func TestAProgramHasToHaveASymbolTable(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() {}\n"), 0o600))
+	for flags, says := range map[string]string{"-w": "", "-s -w": "it has no symbol table: link it without -s"} {
+		cmd := exec.Command("go", "build", "-ldflags", flags, "-o", "program", "main.go")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		if err = withSymbols(filepath.Join(dir, "program")); says == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, says)
+		}
+	}
+}
+
+func TestRunWithoutPrograms(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, 2, run([]string{"govulncheck"}, &stdout, &stderr))
+	require.Equal(t, "error: give the path of govulncheck, and those of programs\n", stderr.String())
+}
