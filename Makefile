@@ -49,8 +49,8 @@ install: engine bundle ## Set everything up and install the reference platform o
 	@$(WITH_ENGINE) dagger call --progress=$${PROGRESS:-auto} install
 
 .PHONY: test
-test: ## Run the unit tests and, on a real engine, the install, its second run, faults, upgrades and the destroy
-	@failed=0; $(MAKE) unit/race RACED="$(or $(WITH_RACE),$(LIGHT))" || failed=1; printf '%s\n' e2e unit/others | xargs -P 2 -n 1 $(MAKE) || failed=1; exit $$failed # those that count seconds come alone
+test: ## Run the scanners, the unit tests and, on a real engine, the install, its second run, faults, upgrades and the destroy
+	@failed=0; $(MAKE) unit/race RACED="$(or $(WITH_RACE),$(LIGHT))" || failed=1; printf '%s\n' e2e unit/others scan | xargs -P 2 -n 1 $(MAKE) || failed=1; exit $$failed # those that count seconds come alone
 
 .PHONY: test-all
 test-all: export SLIPWAY_E2E := all
@@ -73,7 +73,7 @@ unit/race:
 
 unit/modules: jq
 	$(GO) test -C containers/node ./...
-	$(GO) test -C ci/dev ./engine ./bundle/... ./release ./typecheck
+	$(GO) test -C ci/dev ./engine ./bundle/... ./release ./typecheck ./vulnerabilities
 	$(GO) test -C examples/embed ./...
 	$(GO) test -C examples/platform/apps/guestbook ./...
 	$(GO) test -C examples/platform/manifests/apps/console ./...
@@ -200,6 +200,32 @@ lint: ## Run golangci-lint over every module; it also keeps imports pointing dow
 		echo "golangci-lint in $${module%:*}"; \
 		(cd "$${module%:*}" && "$(CURDIR)/bin/golangci-lint" run "./$${module#*:}") || failed=1; \
 	done; test -z "$$failed"
+
+.PHONY: scan
+scan: ## Look for known vulnerabilities in slipway and the node's program, secrets in the history, and faults in Terraform's files
+	@$(MAKE) -k -j2 -Otarget scan/vulnerabilities scan/secrets scan/terraform
+
+# With a symbol table, by which govulncheck knows what is in a program.
+SCANNED := GOOS=linux $(GO) build -buildvcs=false -ldflags=-w -o $(CURDIR)/bin/scanned/
+
+.PHONY: scan/vulnerabilities scan/secrets scan/terraform scanners
+scan/vulnerabilities: scanners
+	@mkdir -p bin/scanned
+	$(SCANNED)slipway .
+	cd containers/node && $(SCANNED)slipway-node .
+	$(GO) run -C ci/dev ./vulnerabilities $(addprefix $(CURDIR)/bin/,govulncheck scanned/slipway scanned/slipway-node)
+
+scan/secrets: scanners
+	bin/gitleaks git --verbose --no-banner --redact --platform none --log-opts=HEAD .
+
+scan/terraform: scanners
+	failed=; for dir in $$(git ls-files '*.tf' | xargs -n 1 dirname | sort -u); do \
+		bin/tflint --chdir="$$dir" --config="$(CURDIR)/.tflint.hcl" || failed=1; \
+	done; test -z "$$failed"
+
+scanners:
+	@mkdir -p bin
+	$(GO) build -C ci/dev/scan -ldflags='-s -w' -o ../../../bin/ tool
 
 .PHONY: generate
 generate: ## Write the files that are made from the code: schema, golden files of the program, docs/errors.md
