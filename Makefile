@@ -25,7 +25,7 @@ RACE := -trimpath -race -tags kustomize_disable_go_plugin_support -ldflags='-s -
 # The packages that are tested with the race detector, and those of them with which it does not
 # compile the libraries of Kubernetes, Helm and Argo CD a second time.
 RACED := ./...
-LIGHT := ./config/... ./containers/... ./fault ./imageref ./pipeline/... ./stages/conductor ./stages/contract ./stages/step \
+LIGHT := ./config/... ./containers/... ./fault ./imageref/... ./pipeline/... ./stages/conductor ./stages/contract ./stages/step \
 	$(addprefix ./cli/internal/,console matrix process secrets session source trace)
 
 # The Go modules of this repository, as folder:packages. The Dagger module itself
@@ -228,7 +228,7 @@ scanners:
 	$(GO) build -C ci/dev/scan -ldflags='-s -w' -o ../../../bin/ tool
 
 .PHONY: generate
-generate: ## Write the files that are made from the code: schema, golden files of the program, docs/errors.md
-	$(GO) test ./cli ./config/migrate ./config/platform ./examples/platform ./pipeline/progress ./pipeline/report ./providers/all ./docs -update
+generate: ## Write the files that are made from the code: schema, golden files of the program, docs/errors.md, a copy for the Dagger module
+	$(GO) test ./cli ./config/migrate ./config/platform ./examples/platform ./pipeline/progress ./pipeline/report ./providers/all ./docs ./imageref/refused -update
 	$(GO) run ./docs/configuration
 	$(GO) run ./docs/platform

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,25 +17,11 @@ import (
 
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
-// The codes of the faults of images from a registry, besides lock.CodeRefused
-// and lock.CodeUnreachable.
-const (
-	// codeNotPushed: the lock does not say where an image is, for the engine's
-	// platform.
-	codeNotPushed fault.Code = "REG-006"
-	// codeNoImage: the registry does not have an image of the lock.
-	codeNoImage fault.Code = "REG-007"
-	// codeOtherImage: what the registry gives has another digest than the lock
-	// says.
-	codeOtherImage fault.Code = "REG-008"
-	// codePull: an image cannot be taken from the registry for another reason.
-	codePull fault.Code = "REG-009"
-)
-
-// pushAgain is the remedy for what a push puts right.
-const pushAgain = "push the bundle again and use the lock that this writes: slipway bundle push DIR --to %s"
+// codeNotPushed: the lock does not say where an image is, for the engine's platform.
+const codeNotPushed fault.Code = "REG-006"
 
 // FromRegistry takes everything by digest from a registry, as pins say for
 // platform ("linux/amd64"). registry is host[:port]/path, below which an image
@@ -131,7 +116,7 @@ func pulled(pins *lock.Lock, registry, platform string) (refs, added map[string]
 	}
 	return nil, nil, &fault.Fault{
 		Code: codeNotPushed, Class: fault.Usage, Op: "find the images in " + registry,
-		Fix: fmt.Sprintf(pushAgain, registry),
+		Fix: refused.Absent.Remedy(refused.Engine, registry),
 		Err: fmt.Errorf("the lock has no digest for %s of: %s", platform, strings.Join(missing, ", ")),
 	}
 }
@@ -180,9 +165,6 @@ func ask(ctx context.Context, client *dagger.Client, name, ref string) error {
 	return registryFault(name, ref, err)
 }
 
-// quoted is what words about a registry quote, in which any digits and letters may stand.
-var quoted = regexp.MustCompile(`https?://[^\s"]+|sha256:[0-9a-f]+`)
-
 // registryFault says why the engine could not resolve an image. The engine tells
 // it in words only: those of containerd's client. An error of the network itself
 // is one between this program and the engine.
@@ -190,29 +172,12 @@ func registryFault(name, ref string, err error) error {
 	registry, _ := path.Split(ref[:strings.LastIndexByte(ref, '@')])
 	registry = strings.TrimSuffix(registry, "/")
 	host, _, _ := strings.Cut(registry, "/")
-	says := strings.NewReplacer(ref, "", registry, "", host, "").Replace(err.Error())
-	says = quoted.ReplaceAllString(says, "")
-	has := func(words ...string) bool {
-		return regexp.MustCompile(`\b(` + strings.Join(words, "|") + `)\b`).MatchString(says)
+	f := &fault.Fault{Class: fault.Preflight, Op: fmt.Sprintf("take the image %s from %s", name, registry), Err: err}
+	if _, network := errors.AsType[net.Error](err); network {
+		f.Code, f.Fix = refused.CodePull, "see whether the engine runs (make engine), then run the same command again"
+		return f
 	}
-	_, network := errors.AsType[net.Error](err)
-	f := &fault.Fault{Code: codePull, Class: fault.Preflight, Op: fmt.Sprintf("take the image %s from %s", name, registry), Err: err}
-	switch {
-	case network:
-		f.Fix = "see whether the engine runs (make engine), then run the same command again"
-	case has("unexpected digest", "unexpected commit digest", "failed precondition", "failed size validation"):
-		f.Code, f.Fix = codeOtherImage, fmt.Sprintf(pushAgain, registry)
-	case has("401 Unauthorized", "403 Forbidden", "insufficient_scope", "authorization failed", "unauthorized"):
-		f.Code, f.Fix = lock.CodeRefused, "log in with an account that may pull from it: docker login "+host
-	case has("not found", "404 Not Found", "MANIFEST_UNKNOWN", "NAME_UNKNOWN"):
-		f.Code, f.Fix = codeNoImage, fmt.Sprintf(pushAgain, registry)
-	case has("connection refused", "no such host", "server misbehaving", "i/o timeout", "TLS handshake timeout", "no route to host",
-		"network is unreachable", "deadline exceeded", "connection reset", "EOF"):
-		f.Code, f.Fix = lock.CodeUnreachable, "see whether it answers where the engine runs: curl -v https://"+host+"/v2/"
-	case has("server gave HTTP response to HTTPS client"):
-		f.Fix = fmt.Sprintf("give the registry a TLS certificate, or allow plain HTTP in the engine's engine.toml: [registry.%q] http = true", host)
-	default:
-		f.Fix = "fix what the registry reports, then run the same command again"
-	}
+	reason := refused.Read(err.Error(), ref, registry, host)
+	f.Code, f.Fix = fault.Code(reason.Code()), reason.Remedy(refused.Engine, registry)
 	return f
 }

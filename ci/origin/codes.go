@@ -11,7 +11,6 @@ const (
 	codeLockSignature = "LCK-007"
 	codeLockFile      = "LCK-003"
 	codeNotPushed     = "REG-006"
-	codePull          = "REG-009"
 	codeNowhere       = "REG-010"
 	codeAlone         = "REG-012"
 )

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/slipway-sh/slipway/ci/origin/refused"
 )
 
 // writeLock is the remedy for a lock that does not serve.
@@ -59,6 +61,7 @@ func Image(lock []byte, registry, platform string) (string, error) {
 func NotPulled(ref string, err error) *Refusal {
 	host, _, _ := strings.Cut(ref, "/")
 	registry, _, _ := strings.Cut(ref, "/toolchain@")
-	return &Refusal{Code: codePull, Class: Preflight, Op: "take the image toolchain from " + registry, Err: err,
-		Fix: fmt.Sprintf("see whether the registry answers where the engine runs (curl -v https://%s/v2/), log in (docker login %s), or push the bundle again (slipway bundle push DIR --to %s)", host, host, registry)}
+	reason := refused.Read(err.Error(), ref, registry, host)
+	return &Refusal{Code: reason.Code(), Class: Preflight, Op: "take the image toolchain from " + registry, Err: err,
+		Fix: reason.Remedy(refused.Engine, registry)}
 }

@@ -19,7 +19,7 @@ import (
 
 // refused fails the test unless err is a refusal with that code and exit code
 // which says all of it.
-func refused(t *testing.T, err error, code string, exit Class, says ...string) {
+func wantRefusal(t *testing.T, err error, code string, exit Class, says ...string) {
 	t.Helper()
 	r, ok := errors.AsType[*Refusal](err)
 	if !ok {
@@ -44,15 +44,22 @@ func refused(t *testing.T, err error, code string, exit Class, says ...string) {
 // No error of this package is without code, remedy and exit code.
 func TestRefusals(t *testing.T) {
 	why := errors.New("the engine's words")
-	refused(t, Nowhere(), "BUN-006", Usage, "--bundle DIR", "--lock slipway.lock.json", "make bundle")
-	refused(t, RegistryAlone(), "REG-012", Usage, "--lock FILE")
-	refused(t, NoBundle(why), "BUN-001", Preflight, "bundle.json", "the engine's words", "make bundle")
-	refused(t, Damaged(Program, why), "BUN-003", Preflight, "bin/slipway", "the engine's words", "make bundle")
-	refused(t, NoLock(why), "LCK-003", Usage, "the engine's words", "slipway bundle push")
-	refused(t, NotPulled("r.example.com:5000/team/toolchain@sha256:00", why), "REG-009", Preflight,
-		"the image toolchain from r.example.com:5000/team: the engine's words", "docker login r.example.com:5000)", "--to r.example.com:5000/team)")
-	refused(t, NotVerified("some noise\nerror BUN-003: verify the bundle /bundle: bin/helm has sha256 00…\n  remedy: x\n"), "BUN-003", Preflight, ": verify the bundle: bin/helm has sha256 00…\n")
-	refused(t, NotVerified("killed"), "BUN-003", Preflight, "killed")
+	wantRefusal(t, Nowhere(), "BUN-006", Usage, "--bundle DIR", "--lock slipway.lock.json", "make bundle")
+	wantRefusal(t, RegistryAlone(), "REG-012", Usage, "--lock FILE")
+	wantRefusal(t, NoBundle(why), "BUN-001", Preflight, "bundle.json", "the engine's words", "make bundle")
+	wantRefusal(t, Damaged(Program, why), "BUN-003", Preflight, "bin/slipway", "the engine's words", "make bundle")
+	wantRefusal(t, NoLock(why), "LCK-003", Usage, "the engine's words", "slipway bundle push")
+	for says, want := range map[string][]string{
+		"the engine's words": {"REG-009", "what the registry reports"},
+		`failed to resolve image "r.example.com:5000/team/toolchain@sha256:00": failed to do request: Head "https://r.example.com:5000/v2/": tls: failed to verify certificate: x509: certificate signed by unknown authority`: {"REG-013", "make engine-stop engine"},
+		"unexpected status from HEAD request to https://r.example.com:5000/v2/team/toolchain/manifests/sha256:00: 401 Unauthorized":                                                                                            {"REG-001", "docker login r.example.com:5000"},
+		"r.example.com:5000/team/toolchain@sha256:00: not found": {"REG-007", "slipway bundle push DIR --to r.example.com:5000/team"},
+	} {
+		wantRefusal(t, NotPulled("r.example.com:5000/team/toolchain@sha256:00", errors.New(says)), want[0], Preflight,
+			"the image toolchain from r.example.com:5000/team: "+says, want[1])
+	}
+	wantRefusal(t, NotVerified("some noise\nerror BUN-003: verify the bundle /bundle: bin/helm has sha256 00…\n  remedy: x\n"), "BUN-003", Preflight, ": verify the bundle: bin/helm has sha256 00…\n")
+	wantRefusal(t, NotVerified("killed"), "BUN-003", Preflight, "killed")
 	if err := NoLock(why); !errors.Is(err, why) {
 		t.Errorf("%v hides its cause", err)
 	}
@@ -65,8 +72,8 @@ func TestVouched(t *testing.T) {
 			t.Errorf("%s: %v", digest, err)
 		}
 	}
-	refused(t, Vouched([]byte(index), ""), "BUN-007", Preflight, "it is "+is+", and nothing says", "make bundle")
-	refused(t, Vouched([]byte(index+"\n"), is), "BUN-007", Preflight, "says "+is, "--bundle-digest sha256:…")
+	wantRefusal(t, Vouched([]byte(index), ""), "BUN-007", Preflight, "it is "+is+", and nothing says", "make bundle")
+	wantRefusal(t, Vouched([]byte(index+"\n"), is), "BUN-007", Preflight, "says "+is, "--bundle-digest sha256:…")
 }
 
 // TestSigned: what package trust of the program signed, see testdata, and what others sign.
@@ -82,13 +89,13 @@ func TestSigned(t *testing.T) {
 	if err := Signed(index, signature, key); err != nil {
 		t.Error(err)
 	}
-	refused(t, Signed(append(index, '\n'), signature, key), "BUN-007", Preflight, "it is the signature of something else", "--bundle-key")
+	wantRefusal(t, Signed(append(index, '\n'), signature, key), "BUN-007", Preflight, "it is the signature of something else", "--bundle-key")
 	if err := SignedLock(index, signature, key); err != nil {
 		t.Error(err)
 	}
-	refused(t, SignedLock(append(index, '\n'), signature, key), "LCK-007", Preflight, "it is the signature of something else", "--lock-signature")
-	refused(t, SignedLock(index, signature, nil), "PKG-004", Usage, "no PUBLIC KEY")
-	refused(t, Unsigned(errors.New("no such file")), "BUN-007", Preflight, "no signature that can be read: no such file")
+	wantRefusal(t, SignedLock(append(index, '\n'), signature, key), "LCK-007", Preflight, "it is the signature of something else", "--lock-signature")
+	wantRefusal(t, SignedLock(index, signature, nil), "PKG-004", Usage, "no PUBLIC KEY")
+	wantRefusal(t, Unsigned(errors.New("no such file")), "BUN-007", Preflight, "no signature that can be read: no such file")
 
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -129,10 +136,10 @@ func TestSigned(t *testing.T) {
 		"it is the signature of something else": signed(kind, statement, predicate, strings.Repeat("0", 64)),
 		"unexpected end":                        nil,
 	} {
-		refused(t, Signed(index, text, public(ec.Public())), "BUN-007", Preflight, "it is sha256:"+sha, says)
+		wantRefusal(t, Signed(index, text, public(ec.Public())), "BUN-007", Preflight, "it is sha256:"+sha, says)
 	}
 	for _, wrong := range [][]byte{nil, []byte("key"), public(other.Public()), bytes.ReplaceAll(key, []byte("PUBLIC"), []byte("PRIVATE"))} {
-		refused(t, Signed(index, signature, wrong), "PKG-004", Usage, "--bundle-key key.pub.pem")
+		wantRefusal(t, Signed(index, signature, wrong), "PKG-004", Usage, "--bundle-key key.pub.pem")
 	}
 }
 
@@ -152,7 +159,7 @@ func TestProgramDigest(t *testing.T) {
 		`{"files":[{"path":"bin/slipway","sha256":"00"}]}`: "has no sha256",
 	} {
 		_, err := ProgramDigest([]byte(index))
-		refused(t, err, "BUN-002", Preflight, says)
+		wantRefusal(t, err, "BUN-002", Preflight, says)
 	}
 }
 
@@ -170,9 +177,9 @@ func TestImage(t *testing.T) {
 		}
 	}
 	_, err := Image([]byte("tools: []"), "", "linux/amd64")
-	refused(t, err, "LCK-003", Usage, "invalid character")
+	wantRefusal(t, err, "LCK-003", Usage, "invalid character")
 	_, err = Image([]byte(`{"images":[]}`), "", "linux/amd64")
-	refused(t, err, "REG-010", Usage, "--registry host/path")
+	wantRefusal(t, err, "REG-010", Usage, "--registry host/path")
 	_, err = Image([]byte(lock), "", "linux/arm64")
-	refused(t, err, "REG-006", Usage, "linux/arm64", "--to pushed.example.com/slipway")
+	wantRefusal(t, err, "REG-006", Usage, "linux/arm64", "--to pushed.example.com/slipway")
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/url"
 	"strings"
 	"syscall"
@@ -14,13 +13,12 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/plainhttp"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
-// The codes of this package's faults, besides lock.CodeRefused, lock.CodeUnreachable and
-// plainhttp.Code.
+// The codes of this package's faults, besides those of package refused and plainhttp.Code.
 const (
 	// CodeReference: what is to be added is no reference of an image, or its source is
 	// not there.
@@ -58,6 +56,7 @@ func (a *adder) fault(r Request, err error) error {
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		status = answer.StatusCode
 	}
+	reason := refused.OfRequest(err, host, status)
 	switch {
 	case errors.Is(err, errReference):
 		f.Code, f.Class, f.Fix = CodeReference, fault.Usage, "give a reference as in a manifest: --image quay.io/team/app:1.0"
@@ -75,18 +74,16 @@ func (a *adder) fault(r Request, err error) error {
 	case errors.Is(err, errWrite):
 		f.Code, f.Fix = CodeWrite, "let this user write to "+a.bundle.Dir()+", then run the same command again"
 	case errors.Is(err, errUnknown):
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		f.Code, f.Fix = lock.CodeRefused, "log in with an account that may pull from it: docker login "+host
-	case status == http.StatusNotFound:
+	case reason == refused.Login, reason == refused.Certificate, reason == refused.Proxy, reason == refused.Limit:
+		f.Code, f.Fix = fault.Code(reason.Code()), reason.Remedy(refused.Machine, host)
+	case reason == refused.Absent:
 		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a reference that it has, or another source: --image "+r.Image.String()+"=SOURCE"
-	case status == http.StatusTooManyRequests:
-		f.Code, f.Fix = lock.CodeUnreachable, "run the same command again later, or log in with an account that may pull more: docker login "+host
-	case status >= http.StatusInternalServerError, status == 0 && !unsent && r.Path == "" && cut(err):
-		f.Code, f.Fix = lock.CodeUnreachable, "run the same command again: what was added stays"
+	case reason == refused.Unreachable, status == 0 && !unsent && r.Path == "" && cut(err):
+		f.Code, f.Fix = refused.CodeUnreachable, "run the same command again: what was added stays"
 	case status == 0 && plainhttp.Wanted(err, host):
 		f.Code, f.Class, f.Fix = plainhttp.Code, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
 	case status == 0 && unsent:
-		f.Code, f.Fix = lock.CodeUnreachable, "see whether it answers: curl -v https://"+host+"/v2/; where there is no network, give the image as a file, an archive of docker save or an OCI layout: slipway bundle add "+a.Dir+" --image "+r.key()+"=FILE"
+		f.Code, f.Fix = refused.CodeUnreachable, "see whether it answers: curl -v https://"+host+"/v2/; where there is no network, give the image as a file, an archive of docker save or an OCI layout: slipway bundle add "+a.Dir+" --image "+r.key()+"=FILE"
 	}
 	return f
 }

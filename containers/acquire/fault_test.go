@@ -9,18 +9,20 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/plainhttp"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
 // plain is a transport to which one host refuses TLS, or does not answer.
@@ -48,14 +50,14 @@ func TestEachImageIsJudgedByItsOwnRegistry(t *testing.T) {
 			return r.URL.Path != "/v2/"
 		})
 	}
-	for status, code := range map[int]fault.Code{http.StatusUnauthorized: lock.CodeRefused, http.StatusNotFound: CodeAbsent} {
+	for status, code := range map[int]fault.Code{http.StatusUnauthorized: refused.CodeLogin, http.StatusNotFound: CodeAbsent} {
 		const far = "192.168.7.7:5000"
 		_, err := add(t, Options{Dir: newBundle(t), Transport: plain{host: far}}, far+"/web:1", refusing(status)+"/web:1")
 		require.ErrorIs(t, err, &fault.Fault{Code: plainhttp.Code})
 		require.ErrorIs(t, err, &fault.Fault{Code: code}, "%v", err)
 
 		_, err = add(t, Options{Dir: newBundle(t), Transport: plain{host: far, down: true}}, far+"/web:1")
-		require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeUnreachable}, "nothing listens there: %v", err)
+		require.ErrorIs(t, err, &fault.Fault{Code: refused.CodeUnreachable}, "nothing listens there: %v", err)
 	}
 }
 
@@ -71,10 +73,10 @@ func TestARegistryThatCannotNow(t *testing.T) {
 		code fault.Code
 		says string
 	}{
-		{&transport.Error{StatusCode: http.StatusTooManyRequests}, lock.CodeUnreachable, "later, or log in with an account that may pull more: docker login quay.io"},
-		{&transport.Error{StatusCode: http.StatusInternalServerError}, lock.CodeUnreachable, "run the same command again: "},
-		{&transport.Error{StatusCode: http.StatusServiceUnavailable}, lock.CodeUnreachable, "run the same command again: "},
-		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, lock.CodeUnreachable, "run the same command again: "},
+		{&transport.Error{StatusCode: http.StatusTooManyRequests}, refused.CodeLimit, "later, or log in with an account that may pull more: docker login quay.io"},
+		{&transport.Error{StatusCode: http.StatusInternalServerError}, refused.CodeUnreachable, "run the same command again: "},
+		{&transport.Error{StatusCode: http.StatusServiceUnavailable}, refused.CodeUnreachable, "run the same command again: "},
+		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, refused.CodeUnreachable, "run the same command again: "},
 		{&transport.Error{StatusCode: http.StatusBadRequest}, CodeSource, "correct the source"},
 		{&fs.PathError{Op: "write", Path: "x", Err: syscall.EIO}, CodeSource, "correct the source"},
 	} {
@@ -116,10 +118,70 @@ func TestAnAnswerThatIsCut(t *testing.T) {
 				_, err := add(t, Options{Dir: dir, Transport: s.Client().Transport}, strings.TrimPrefix(s.URL, "https://")+"/web:1")
 				f, ok := errors.AsType[*fault.Fault](err)
 				require.True(t, ok, "%v", err)
-				require.Equal(t, lock.CodeUnreachable, f.Code, "%v", err)
+				require.Equal(t, fault.Code(refused.CodeUnreachable), f.Code, "%v", err)
 				require.Contains(t, f.Fix, "run the same command again: ")
 				require.Equal(t, before, content(t, dir))
 			})
 		}
 	}
+}
+
+// TestARegistryWithAnAuthorityOfItsOwn: real TLS, accounts, limits and proxies.
+func TestARegistryWithAnAuthorityOfItsOwn(t *testing.T) {
+	real := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	pushed := httptest.NewServer(real)
+	t.Cleanup(pushed.Close)
+	push(t, strings.TrimPrefix(pushed.URL, "http://")+"/web:1", platform(t, "linux", "amd64"))
+	busy := false
+	tls := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch user, password, _ := r.BasicAuth(); {
+		case busy:
+			w.WriteHeader(http.StatusTooManyRequests)
+		case user != "puller" || password != "right":
+			w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			real.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(tls.Close)
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusProxyAuthRequired) }))
+	t.Cleanup(between.Close)
+	proxy, err := url.Parse(between.URL)
+	require.NoError(t, err)
+	host := strings.TrimPrefix(tls.URL, "https://")
+	as := func(password string) authn.Keychain { return account{"puller", password} }
+	failed := func(o Options) *fault.Fault {
+		o.Dir = newBundle(t)
+		_, err := add(t, o, host+"/web:1")
+		failed, ok := errors.AsType[*fault.Fault](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, fault.Preflight, failed.Class)
+		require.NotContains(t, err.Error(), "wrong")
+		return failed
+	}
+	trusting := tls.Client().Transport
+
+	without := failed(Options{Keychain: as("right"), Transport: http.DefaultTransport})
+	require.Equal(t, fault.Code(refused.CodeCertificate), without.Code, "%v", without)
+	require.Contains(t, without.Fix, "update-ca-certificates")
+	require.Equal(t, fault.Code(refused.CodeLogin), failed(Options{Keychain: as("wrong"), Transport: trusting}).Code)
+	require.Contains(t, failed(Options{Keychain: authn.NewMultiKeychain(), Transport: trusting}).Fix, "docker login "+host)
+	busy = true
+	require.Equal(t, fault.Code(refused.CodeLimit), failed(Options{Keychain: as("right"), Transport: trusting}).Code)
+	busy = false
+	proxied := trusting.(*http.Transport).Clone()
+	proxied.Proxy = http.ProxyURL(proxy)
+	require.Equal(t, fault.Code(refused.CodeProxy), failed(Options{Keychain: as("right"), Transport: proxied}).Code)
+	dir := newBundle(t)
+	_, err = add(t, Options{Dir: dir, Keychain: as("right"), Transport: trusting}, host+"/web:1")
+	require.NoError(t, err)
+	imageOf(t, dir, host+"/web:1")
+}
+
+// account is a keychain with one account, whatever registry asks.
+type account struct{ user, password string }
+
+func (a account) Resolve(authn.Resource) (authn.Authenticator, error) {
+	return &authn.Basic{Username: a.user, Password: a.password}, nil
 }

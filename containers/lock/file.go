@@ -14,14 +14,6 @@ import (
 // all of its problems are listed.
 const CodeFile fault.Code = "LCK-003"
 
-// The codes of faults of a registry that a lock names, whoever asks it.
-const (
-	// CodeRefused: the registry wants other credentials.
-	CodeRefused fault.Code = "REG-001"
-	// CodeUnreachable: the registry does not answer, or not whole, or it says that it cannot now.
-	CodeUnreachable fault.Code = "REG-002"
-)
-
 // Read reads the lock file that `slipway bundle push` wrote, and gives its text, too. It
 // fails with CodeFile where there is none or it cannot be understood.
 func Read(path string) (*Lock, []byte, error) {

@@ -4,18 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
-	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/plainhttp"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
-// The codes of this package's faults, besides lock.CodeRefused,
-// lock.CodeUnreachable and plainhttp.Code.
+// The codes of this package's faults, besides those of package refused and plainhttp.Code.
 const (
 	// CodePush: the registry does not take an image.
 	CodePush fault.Code = "REG-004"
@@ -32,16 +30,23 @@ func (p *pusher) fault(image string, err error) error {
 		f.Op = fmt.Sprintf("push the image %s to %s", image, p.To)
 	}
 	answer, answered := errors.AsType[*transport.Error](err)
+	status := 0
+	if answered {
+		status = answer.StatusCode
+	}
 	_, network := errors.AsType[net.Error](err)
+	reason := refused.OfRequest(err, host, status)
 	switch {
 	case errors.Is(err, errPlace):
 		f.Code, f.Class, f.Fix = CodePlace, fault.Usage, "give host[:port]/path without scheme and tag: --to registry.example.com/slipway"
-	case answered && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden):
-		f.Code, f.Fix = lock.CodeRefused, "log in with an account that may push to it: docker login "+host
+	case reason == refused.Login:
+		f.Code, f.Fix = refused.CodeLogin, "log in with an account that may push to it: docker login "+host
+	case reason == refused.Certificate, reason == refused.Proxy, reason == refused.Limit:
+		f.Code, f.Fix = fault.Code(reason.Code()), reason.Remedy(refused.Machine, host)
 	case !answered && plainhttp.Wanted(err, host):
 		f.Code, f.Class, f.Fix = plainhttp.Code, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
 	case !answered && network:
-		f.Code, f.Fix = lock.CodeUnreachable, "see whether it answers: curl -v https://"+host+"/v2/"
+		f.Code, f.Fix = refused.CodeUnreachable, refused.Unreachable.Remedy(refused.Machine, host)
 	}
 	return f
 }

@@ -11,12 +11,14 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -33,6 +35,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/plainhttp"
 	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
 // fixture is a bundle with an image of each kind and the lock that it fits.
@@ -300,9 +303,9 @@ func TestFaults(t *testing.T) {
 		code fault.Code
 		says []string
 	}{
-		"unauthorised": {unauthorised, lock.CodeRefused, []string{unauthorised}},
-		"forbidden":    {forbidden, lock.CodeRefused, []string{forbidden}},
-		"unreachable":  {gone + "/slipway", lock.CodeUnreachable, []string{gone}},
+		"unauthorised": {unauthorised, refused.CodeLogin, []string{unauthorised}},
+		"forbidden":    {forbidden, refused.CodeLogin, []string{forbidden}},
+		"unreachable":  {gone + "/slipway", refused.CodeUnreachable, []string{gone}},
 		"full":         {full, CodePush, []string{"the image redis", full}},
 		"no place":     {"https://example.com/slipway", CodePlace, nil},
 	} {
@@ -314,7 +317,7 @@ func TestFaults(t *testing.T) {
 			for _, s := range c.says {
 				require.ErrorContains(t, err, s)
 			}
-			if c.code == lock.CodeRefused {
+			if c.code == refused.CodeLogin {
 				require.Contains(t, failed.Fix, "docker login 127.0.0.1:")
 			}
 		})
@@ -363,9 +366,9 @@ func TestWhatWasRefusedBefore(t *testing.T) {
 	f := newFixture(t)
 	p, err := newPusher(Options{Dir: f.dir, Anchor: wanted(), To: "192.168.7.7:5000/slipway", Lock: f.lock})
 	require.NoError(t, err)
-	_, refused := (&http.Client{Transport: p.guard}).Get("http://192.168.7.7:5000/v2/")
-	require.ErrorIs(t, p.fault("", refused), &fault.Fault{Code: plainhttp.Code})
-	require.ErrorIs(t, p.fault("", &transport.Error{StatusCode: http.StatusForbidden}), &fault.Fault{Code: lock.CodeRefused})
+	_, unsent := (&http.Client{Transport: p.guard}).Get("http://192.168.7.7:5000/v2/")
+	require.ErrorIs(t, p.fault("", unsent), &fault.Fault{Code: plainhttp.Code})
+	require.ErrorIs(t, p.fault("", &transport.Error{StatusCode: http.StatusForbidden}), &fault.Fault{Code: refused.CodeLogin})
 	require.ErrorIs(t, p.fault("", &transport.Error{StatusCode: http.StatusInternalServerError}), &fault.Fault{Code: CodePush})
 }
 
@@ -400,4 +403,61 @@ func TestATamperedBlobIsRefused(t *testing.T) {
 	_, err := Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodePush})
 	require.ErrorContains(t, err, "the image gitea")
+}
+
+// TestARegistryWithAnAuthorityOfItsOwn: real TLS, accounts, limits and proxies.
+func TestARegistryWithAnAuthorityOfItsOwn(t *testing.T) {
+	f := newFixture(t)
+	real := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	busy := false
+	tls := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch user, password, _ := r.BasicAuth(); {
+		case busy:
+			w.WriteHeader(http.StatusTooManyRequests)
+		case user != "pusher" || password != "right":
+			w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			real.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(tls.Close)
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusProxyAuthRequired) }))
+	t.Cleanup(between.Close)
+	proxy, err := url.Parse(between.URL)
+	require.NoError(t, err)
+	to := strings.TrimPrefix(tls.URL, "https://") + "/team"
+	host, _, _ := strings.Cut(to, "/")
+	as := func(password string) authn.Keychain { return account{"pusher", password} }
+	failed := func(o Options) *fault.Fault {
+		o.Dir, o.Anchor, o.To, o.Lock = f.dir, wanted(), to, f.lock
+		_, err := Push(t.Context(), o)
+		failed, ok := errors.AsType[*fault.Fault](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, fault.Preflight, failed.Class)
+		require.NotContains(t, err.Error(), "wrong")
+		return failed
+	}
+	trusting := tls.Client().Transport
+
+	without := failed(Options{Keychain: as("right"), Transport: http.DefaultTransport})
+	require.Equal(t, fault.Code(refused.CodeCertificate), without.Code, "%v", without)
+	require.Contains(t, without.Fix, "update-ca-certificates")
+	require.Equal(t, fault.Code(refused.CodeLogin), failed(Options{Keychain: as("wrong"), Transport: trusting}).Code)
+	require.Contains(t, failed(Options{Keychain: authn.NewMultiKeychain(), Transport: trusting}).Fix, "docker login "+host)
+	busy = true
+	require.Equal(t, fault.Code(refused.CodeLimit), failed(Options{Keychain: as("right"), Transport: trusting}).Code)
+	busy = false
+	proxied := trusting.(*http.Transport).Clone()
+	proxied.Proxy = http.ProxyURL(proxy)
+	require.Equal(t, fault.Code(refused.CodeProxy), failed(Options{Keychain: as("right"), Transport: proxied}).Code)
+	_, err = Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock, Keychain: as("right"), Transport: trusting})
+	require.NoError(t, err)
+}
+
+// account is a keychain with one account, whatever registry asks.
+type account struct{ user, password string }
+
+func (a account) Resolve(authn.Resource) (authn.Authenticator, error) {
+	return &authn.Basic{Username: a.user, Password: a.password}, nil
 }

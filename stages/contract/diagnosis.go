@@ -37,7 +37,7 @@ func (s FailedStep) String() string { return s.Stage + "/" + s.Step }
 // Diagnosis is what the cluster says about a failure. Its lists have limits:
 // whatever the cluster's size, it is some ten thousand characters.
 type Diagnosis struct {
-	// Cause is one sentence: "app web: image docker.io/x:1 not found, pod web-0,
+	// Cause is one sentence: "app web: image docker.io/x:1 not found (REG-007), pod web-0,
 	// since 14:02 UTC".
 	Cause string `json:"cause"`
 	// Known says that Cause is about something that went wrong. Otherwise it is

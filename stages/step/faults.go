@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/slipway-sh/slipway/fault"
@@ -76,9 +77,23 @@ type panicked struct {
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
+// imageCode is the code of an image that a pod cannot get, as package kube writes it.
+var imageCode = regexp.MustCompile(`\((REG-\d{3})\)`)
+
 // classify turns a step's error, which is not nil, into the fault that the user gets. ctx
 // is the step's context and said its last progress message.
 func classify(ctx context.Context, id, said string, timeout time.Duration, err error) *fault.Fault {
+	f := faultOf(ctx, id, said, timeout, err)
+	if m := imageCode.FindStringSubmatch(f.Error()); m != nil {
+		own := *f
+		own.Fix = "get the image as slipway explain " + m[1] + " says; " + f.Fix
+		return &own
+	}
+	return f
+}
+
+// faultOf is classify, whatever the cause is.
+func faultOf(ctx context.Context, id, said string, timeout time.Duration, err error) *fault.Fault {
 	f, coded := errors.AsType[*fault.Fault](err)
 	if p, ok := errors.AsType[*panicked](err); ok {
 		return &fault.Fault{

@@ -59,7 +59,7 @@ func TestRefusals(t *testing.T) {
 		"no lock":                 {[]string{"--lock", write(t, "no JSON")}, 2, "LCK-003"},
 		"a registry that is not there": {
 			[]string{"--registry", "registry.invalid/slipway", "--lock", write(t, `{"images":[{"name":"toolchain","registry":{
-				"linux/amd64":{"digest":"sha256:`+emptySHA256+`"},"linux/arm64":{"digest":"sha256:`+emptySHA256+`"}}}]}`)}, 3, "REG-009",
+				"linux/amd64":{"digest":"sha256:`+emptySHA256+`"},"linux/arm64":{"digest":"sha256:`+emptySHA256+`"}}}]}`)}, 3, "REG-002",
 		},
 	} {
 		t.Run(what, func(t *testing.T) {

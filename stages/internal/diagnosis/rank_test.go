@@ -26,7 +26,7 @@ type expectation struct {
 
 func causes() map[string]expectation {
 	return map[string]expectation{
-		"image-not-found": {"image", true, `app web: image docker.io/x:1 not found, pod web-7c8b-q9q9q, since 14:02 UTC`},
+		"image-not-found": {"image", true, `app web: image docker.io/x:1 not found (REG-007), pod web-7c8b-q9q9q, since 14:02 UTC`},
 		"crash-loop":      {"crash", true, `app web: container web keeps ending with exit code 1, it wrote "panic: setting GREETING is missing", pod web-7c8b-q9q9q, since 14:02 UTC`},
 		"out-of-memory":   {"memory", true, `app web: container web was killed for using more than its 64Mi of memory (OOMKilled), pod web-7c8b-q9q9q, since 14:02 UTC`},
 		"unschedulable":   {"unschedulable", true, `app web: no node takes the pod: 0/1 nodes are available: 1 Insufficient memory, pod web-7c8b-q9q9q, since 14:01 UTC`},
@@ -58,7 +58,7 @@ func causes() map[string]expectation {
 		"state-unreadable": {"memory", true,
 			`app web: argocd-repo-server does not answer: container repo-server was killed for using more memory than there is (OOMKilled), pod argocd/argocd-repo-server-6c9d-8wz5m, since 14:02 UTC`},
 		"dependency-down": {"image", true,
-			`app web: database does not answer: image registry.example.org/postgres:17 refused by its registry, pod apps/database-0, since 14:01 UTC`},
+			`app web: database does not answer: image registry.example.org/postgres:17 refused by its registry (REG-001), pod apps/database-0, since 14:01 UTC`},
 		"gitea-down": {"config", true, `container gitea cannot be started: secret "gitea-admin" not found, pod gitea/gitea-5d5d-abcde, since 14:01 UTC`},
 		"slow":       {"starting", false, `app web: image docker.io/x:1 is still being pulled, pod web-7c8b-q9q9q, since 14:01 UTC`},
 		"hook-runs": {"hookRuns", false,

@@ -15,7 +15,7 @@ import (
 )
 
 // PodCause says in one sentence why the pods of selector in namespace are not
-// ready: "image docker.io/x:1 not found, pod web-0, since 14:02 UTC". "" when
+// ready: "image docker.io/x:1 not found (REG-007), pod web-0, since 14:02 UTC". "" when
 // nothing is wrong or cannot be found out. workload is the name of the Deployment, Job or
 // other workload that makes them; empty: it is not known.
 func (c *Client) PodCause(ctx context.Context, namespace, selector, workload string) string {
