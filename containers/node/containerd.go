@@ -95,24 +95,8 @@ func cniConfig(mtu int) ([]byte, error) {
 	}, "", "  ")
 }
 
-// hostsTOML sends requests for slipway.local/<name> to the registry at a URL,
-// which may have a path: then <name> is asked for below it.
-func hostsTOML(mirror string) string {
-	scheme, rest, _ := strings.Cut(mirror, "://")
-	host, path, found := strings.Cut(rest, "/")
-	override := ""
-	if found {
-		host += "/v2/" + path
-		override = "override_path = true\n"
-	}
-	q := strconv.Quote(scheme + "://" + host)
-	var b strings.Builder
-	fmt.Fprintf(&b, "server = %s\n%s\n[host.%s]\n  capabilities = [\"pull\", \"resolve\"]\n", q, override, q)
-	if found {
-		b.WriteString("  " + override)
-	}
-	return b.String()
-}
+// ownHosts is for slipway.local: containerd asks the node, and nobody else.
+const ownHosts = "server = \"http://" + ownRegistry + "\"\n\n" + defaultHosts
 
 // defaultHosts is for every registry without a file of its own: containerd asks the node
 // first, and the registry itself for what the node does not have.
@@ -122,10 +106,10 @@ const defaultHosts = "[host.\"http://" + ownRegistry + "\"]\n  capabilities = [\
 // others.
 func writeRegistries(s settings, dir string) error {
 	texts := map[string]string{registryHost: "", "_default": ""}
-	if s.RegistryMirror != "" {
-		texts[registryHost] = hostsTOML(s.RegistryMirror)
-	}
 	if s.OwnRegistry {
+		texts[registryHost] = ownHosts
+	}
+	if s.OwnNames {
 		texts["_default"] = defaultHosts
 	}
 	for host, text := range texts {
@@ -135,7 +119,7 @@ func writeRegistries(s settings, dir string) error {
 			err = writeFile(file, []byte(text), 0o644)
 		}
 		if err != nil {
-			return fmt.Errorf("configure the registry mirror of %s: %w", host, err)
+			return fmt.Errorf("configure where images of %s come from: %w", host, err)
 		}
 	}
 	return os.MkdirAll(dir, 0o755)

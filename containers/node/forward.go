@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,16 +16,17 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// forwarder answers pulls of what images of the mirror stand for: it asks the mirror for
-// them, where they have other names.
+// forwarder answers pulls of the mirror's images, and of what they stand for: it asks the
+// mirror for them, with an account if it has one.
 type forwarder struct {
-	base      string // URL below which the mirror has its repositories
+	base      string   // URL below which the mirror has its repositories
+	account   *account // nil: none
 	client    *http.Client
-	manifests map[string]forwarded // by complete reference
+	manifests map[string]forwarded // by complete reference that an image stands for
 	paths     map[string][]string  // of the mirror's repositories, by the one that they stand for
 
-	mu     sync.Mutex
-	tokens map[string]string // by path
+	mu      sync.Mutex
+	allowed map[string]string // what the mirror wants to see in Authorization, by path
 }
 
 // forwarded is a document of the mirror.
@@ -38,12 +37,12 @@ type forwarded struct {
 }
 
 // newForwarder forwards to a mirror, a URL that may have a path.
-func newForwarder(mirror string, all []standIn) *forwarder {
+func newForwarder(mirror string, a *account, all []standIn) *forwarder {
 	scheme, rest, _ := strings.Cut(mirror, "://")
 	host, path, _ := strings.Cut(rest, "/")
 	f := &forwarder{
-		base:      strings.TrimSuffix(scheme+"://"+host+"/v2/"+path, "/"),
-		manifests: map[string]forwarded{}, paths: map[string][]string{}, tokens: map[string]string{},
+		base: strings.TrimSuffix(scheme+"://"+host+"/v2/"+path, "/"), account: a,
+		manifests: map[string]forwarded{}, paths: map[string][]string{}, allowed: map[string]string{},
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone() // it is one
 	transport.ResponseHeaderTimeout = time.Minute
@@ -71,7 +70,7 @@ func newForwarder(mirror string, all []standIn) *forwarder {
 	return f
 }
 
-// names are the references that it answers to.
+// names are the references that images stand for.
 func (f *forwarder) names() imageNames {
 	names := imageNames{}
 	for name, d := range f.manifests {
@@ -82,7 +81,19 @@ func (f *forwarder) names() imageNames {
 
 func (f *forwarder) handler() http.Handler { return pullHandler(f.manifest, f.blob) }
 
+// ownPath is the path below the mirror of a repository of slipway.local.
+func ownPath(of string) (string, bool) {
+	path, own := strings.CutPrefix(of, registryHost+"/")
+	return path, own && !strings.Contains(path, "..") // nothing beside the mirror's path
+}
+
 func (f *forwarder) manifest(w http.ResponseWriter, r *http.Request, of, ref string) {
+	if path, own := ownPath(of); own {
+		if err := f.pass(w, r, path, "manifests/"+ref, "Accept"); err != nil {
+			fail(w, err)
+		}
+		return
+	}
 	separator := ":"
 	if strings.Contains(ref, ":") {
 		separator = "@"
@@ -93,12 +104,8 @@ func (f *forwarder) manifest(w http.ResponseWriter, r *http.Request, of, ref str
 		return
 	}
 	b, err := f.document(r.Context(), d)
-	if errors.Is(err, errNotThere) {
-		http.Error(w, err.Error(), http.StatusNotFound)
-		return
-	}
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
+		fail(w, err)
 		return
 	}
 	mediaType := ocispec.MediaTypeImageManifest
@@ -138,43 +145,75 @@ func (f *forwarder) document(ctx context.Context, d forwarded) ([]byte, error) {
 }
 
 func (f *forwarder) blob(w http.ResponseWriter, r *http.Request, of, d string) {
-	var last error
-	for _, path := range f.paths[of] {
-		header := http.Header{}
-		if ranged := r.Header.Get("Range"); ranged != "" {
-			header.Set("Range", ranged)
+	paths := f.paths[of]
+	if path, own := ownPath(of); own {
+		paths = []string{path}
+	}
+	last := errNotThere
+	for _, path := range paths {
+		err := f.pass(w, r, path, "blobs/"+d, "Range")
+		if err == nil {
+			return
 		}
-		response, err := f.ask(r.Context(), r.Method, path, "blobs/"+d, header)
-		if err != nil {
-			if !errors.Is(err, errNotThere) || last == nil {
-				last = err
-			}
-			continue
+		if !errors.Is(err, errNotThere) || errors.Is(last, errNotThere) {
+			last = err
 		}
-		defer release(response.Body)
-		for _, name := range []string{"Content-Type", "Content-Length", "Content-Range", "Accept-Ranges", "Docker-Content-Digest"} {
-			if v := response.Header.Get(name); v != "" {
-				w.Header().Set(name, v)
-			}
+	}
+	fail(w, last)
+}
+
+// pass passes on a request to a repository of the mirror, with the headers that are named,
+// and its answer. It answers nothing where it returns an error.
+func (f *forwarder) pass(w http.ResponseWriter, r *http.Request, path, what string, headers ...string) error {
+	header := http.Header{}
+	for _, name := range headers {
+		header[name] = r.Header[name]
+	}
+	response, err := f.ask(r.Context(), r.Method, path, what, header)
+	if err != nil {
+		return err
+	}
+	defer release(response.Body)
+	for _, name := range []string{"Content-Type", "Content-Length", "Content-Range", "Accept-Ranges", "Docker-Content-Digest"} {
+		if v := response.Header.Get(name); v != "" {
+			w.Header().Set(name, v)
 		}
-		w.WriteHeader(response.StatusCode)
-		_, _ = io.Copy(w, response.Body) // who asked sees that it is cut
+	}
+	w.WriteHeader(response.StatusCode)
+	_, _ = io.Copy(w, response.Body) // who asked sees that it is cut
+	return nil
+}
+
+// fail answers with an error. containerd 1.6 repeats nothing of an answer but its status, words
+// and all, so they are the reason; the kubelet and its events have it from there.
+func fail(w http.ResponseWriter, err error) {
+	if errors.Is(err, errNotThere) {
+		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}
-	if last != nil && !errors.Is(last, errNotThere) {
-		http.Error(w, last.Error(), http.StatusBadGateway)
+	connection, buffer, hijack := http.NewResponseController(w).Hijack()
+	if hijack != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
-	http.NotFound(w, r)
+	reason := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, err.Error())
+	fmt.Fprintf(buffer, "HTTP/1.1 502 %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", reason[:min(len(reason), 1000)])
+	_ = buffer.Flush() // who asked sees that it is cut
+	release(connection)
 }
 
 var errNotThere = errors.New("the mirror does not have it")
 
-// ask sends a request to a repository of the mirror, with the token of somebody without
-// an account where it wants one. An answer that is no success is an error.
+// ask sends a request to a repository of the mirror, and what the mirror wants to see of an
+// account. An answer that is no success is an error.
 func (f *forwarder) ask(ctx context.Context, method, path, what string, header http.Header) (*http.Response, error) {
 	f.mu.Lock()
-	token := f.tokens[path]
+	allowed := f.allowed[path]
 	f.mu.Unlock()
 	address := f.base + "/" + path + "/" + what
 	for try := 0; ; try++ {
@@ -183,8 +222,8 @@ func (f *forwarder) ask(ctx context.Context, method, path, what string, header h
 			return nil, err
 		}
 		request.Header = header.Clone()
-		if token != "" {
-			request.Header.Set("Authorization", "Bearer "+token)
+		if allowed != "" {
+			request.Header.Set("Authorization", allowed)
 		}
 		response, err := f.client.Do(request)
 		if err != nil {
@@ -200,61 +239,11 @@ func (f *forwarder) ask(ctx context.Context, method, path, what string, header h
 		case response.StatusCode != http.StatusUnauthorized || try > 0:
 			return nil, fmt.Errorf("the mirror answers %s to %s", response.Status, address)
 		}
-		if token, err = f.token(ctx, response.Header.Get("WWW-Authenticate")); err != nil {
-			return nil, fmt.Errorf("the mirror wants a login for %s: %w", address, err)
+		if allowed, err = f.authorization(ctx, response.Header.Get("WWW-Authenticate")); err != nil {
+			return nil, fmt.Errorf("the mirror answers %s to %s: %w", response.Status, address, err)
 		}
 		f.mu.Lock()
-		f.tokens[path] = token
+		f.allowed[path] = allowed
 		f.mu.Unlock()
 	}
-}
-
-var challengePart = regexp.MustCompile(`([a-z]+)="([^"]*)"`)
-
-// token asks for a token without an account, as a registry's challenge says.
-func (f *forwarder) token(ctx context.Context, challenge string) (string, error) {
-	kind, rest, _ := strings.Cut(challenge, " ")
-	if !strings.EqualFold(kind, "Bearer") {
-		return "", fmt.Errorf("it asks for %q, and the node has no account", kind)
-	}
-	query, realm := url.Values{}, ""
-	for _, m := range challengePart.FindAllStringSubmatch(rest, -1) {
-		switch m[1] {
-		case "realm":
-			realm = m[2]
-		case "service", "scope":
-			query.Set(m[1], m[2])
-		}
-	}
-	at, err := url.Parse(realm)
-	if err != nil || at.Host == "" {
-		return "", fmt.Errorf("%q is no address of tokens", realm)
-	}
-	for key, values := range at.Query() {
-		query[key] = append(query[key], values...)
-	}
-	at.RawQuery = query.Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
-	if err != nil {
-		return "", err
-	}
-	response, err := f.client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer release(response.Body)
-	if response.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s answers %s", at.Redacted(), response.Status)
-	}
-	var answer struct {
-		Token       string `json:"token"`
-		AccessToken string `json:"access_token"`
-	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxManifest)).Decode(&answer); err != nil {
-		return "", err
-	}
-	if answer.Token != "" {
-		return answer.Token, nil
-	}
-	return answer.AccessToken, nil
 }

@@ -51,8 +51,7 @@ func TestRenderedConfiguration(t *testing.T) {
 	require.NoError(t, err)
 	golden(t, "containerd.toml", containerdTOML(s.Data, snapshotOverlay, "slipway.local/pause:1.0"))
 	golden(t, "network.conflist", string(network)+"\n")
-	golden(t, "hosts.toml", hostsTOML(s.RegistryMirror))
-	golden(t, "hosts-path.toml", hostsTOML("https://registry.example.com:5000/team/slipway"))
+	golden(t, "hosts.toml", ownHosts)
 	golden(t, "kubelet.yaml", kubeletYAML(s))
 	golden(t, "scheduler.yaml", schedulerYAML(s))
 	golden(t, "proxy.yaml", proxyYAML(s))
@@ -67,7 +66,7 @@ func TestRenderedConfiguration(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
-	for _, args := range [][]string{{"--data=/"}, {"--data=relative"}, {"--registry-mirror=ftp://x"}, {"--registry-mirror=https:///path"}, {"--registry-mirror=https://me:secret@x"}, {"--registry-mirror=https://x?y=z"}, {"surplus"}, {"--no-such-flag"}} {
+	for _, args := range [][]string{{"--data=/"}, {"--data=relative"}, {"--registry-mirror=ftp://x"}, {"--registry-mirror=https:///path"}, {"--registry-mirror=https://me:secret@x"}, {"--registry-mirror=https://x?y=z"}, {"--registry-auth=/x"}, {"surplus"}, {"--no-such-flag"}} {
 		_, err := parseSettings(args)
 		require.ErrorIs(t, err, errUsage, "%v", args)
 	}

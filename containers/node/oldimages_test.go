@@ -95,7 +95,7 @@ func startOf(t *testing.T, r *runtimeImages, data string, served imageNames, pod
 	c, err := grpc.NewClient("unix://"+l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	t.Cleanup(func() { release(c) })
-	n := &node{settings: settings{Data: data, PauseImage: "slipway.local/pause:1"}, runtime: c, archive: &archive{}, served: served}
+	n := &node{settings: settings{Data: data, PauseImage: "slipway.local/pause:1", OwnNames: true}, runtime: c, archive: &archive{}, served: served}
 	n.pulls = (&imageServer{}).handler()
 	n.logLine = func(line string) { t.Log(line) }
 	client := fake.NewClientset()
@@ -197,7 +197,7 @@ func TestAnImageThatCannotBeForgotten(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, came, kept)
 
-	n.pulls = nil
+	n.OwnNames = false
 	came, err = n.forgetReplaced(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, came, "a node without a registry has nothing to compare")

@@ -39,8 +39,8 @@ type node struct {
 	runtime *grpc.ClientConn // containerd
 	archive *archive         // nil without one
 	images  []archiveImage
-	pulls   http.Handler // the registry of the archive's images, or of what the mirror's stand for; nil for none
-	served  imageNames   // what pulls answers to
+	pulls   http.Handler // the node's registry: of the archive's images, or of the mirror's; nil for none
+	served  imageNames   // what pulls answers to besides slipway.local
 
 	mu        sync.Mutex
 	processes map[string]*process
@@ -99,6 +99,9 @@ func (n *node) prepare(ctx context.Context) error {
 		return err
 	}
 	if err := prepareContainer(ctx, n.settings, n.logLine); err != nil {
+		return err
+	}
+	if err := takeAway(n.RegistryAuth); err != nil {
 		return err
 	}
 	network, err := prepareNetwork(ctx)
@@ -174,13 +177,14 @@ func (n *node) openImages() error {
 		n.PauseImage = pauseImage(n.images)
 	}
 	if n.archive != nil {
-		n.pulls, n.served = (&imageServer{archive: n.archive, images: n.images}).handler(), namesOf(n.images)
-		if n.RegistryMirror == "" {
-			n.RegistryMirror = "http://" + ownRegistry
+		n.pulls, n.served, n.OwnNames = (&imageServer{archive: n.archive, images: n.images}).handler(), namesOf(n.images), true
+	} else if n.RegistryMirror != "" {
+		login, err := readAccount(n.RegistryAuth, n.RegistryMirror)
+		if err != nil {
+			return err
 		}
-	} else if len(standIns) > 0 && n.RegistryMirror != "" {
-		f := newForwarder(n.RegistryMirror, standIns)
-		n.pulls, n.served = f.handler(), f.names()
+		f := newForwarder(n.RegistryMirror, login, standIns)
+		n.pulls, n.served, n.OwnNames = f.handler(), f.names(), len(standIns) > 0
 	}
 	n.OwnRegistry = n.pulls != nil
 	if n.PauseImage == "" {
@@ -273,7 +277,7 @@ func (n *node) serveImages(ctx context.Context, address string) {
 // another image now, and keeps for later starts which names came from it. Without that
 // record, images that the registry has no more stay on the volume.
 func (n *node) forgetReplaced(ctx context.Context) (imageNames, error) {
-	if n.pulls == nil {
+	if !n.OwnNames {
 		return nil, nil
 	}
 	came, err := readNames(n.file(namesFile))
@@ -293,7 +297,7 @@ func (n *node) forgetReplaced(ctx context.Context) (imageNames, error) {
 
 // removeOldImages makes room; a failure of it does no harm until the next start.
 func (n *node) removeOldImages(ctx context.Context, came imageNames) {
-	if n.pulls == nil {
+	if !n.OwnNames {
 		return
 	}
 	gone, err := removeOldImages(ctx, n.runtime, n.client, oldImages{served: n.served, came: came, own: n.archive != nil}, n.PauseImage)

@@ -42,8 +42,10 @@ type settings struct {
 	StandIns       string        // file with the images that stand for others; empty for none
 	PauseImage     string        // reference; empty means the archive's image called pause
 	ClusterName    string        // in the kubeconfig
-	RegistryMirror string        // URL of a registry for slipway.local, with the images' common path; empty means the archive
-	OwnRegistry    bool          // containerd asks the node first, whatever registry an image is named after
+	RegistryMirror string        // URL of the registry that has slipway.local's images, with their common path; empty means the archive
+	RegistryAuth   string        // file with the account for that registry, as docker's config.json; empty for none
+	OwnRegistry    bool          // the node has a registry, which serves slipway.local
+	OwnNames       bool          // that one serves other names, too: containerd asks it first for all of them
 	LogDir         string        // of the components' logs
 	LockWait       time.Duration // how long to wait for another holder of the volume
 }
@@ -56,7 +58,8 @@ func parseSettings(args []string) (settings, error) {
 	f.StringVar(&s.StandIns, "stand-ins", "", "JSON file that says which upstream references the images stand for")
 	f.StringVar(&s.PauseImage, "pause-image", "", "image of the pod sandbox (default: the one called pause in the archive)")
 	f.StringVar(&s.ClusterName, "cluster-name", "slipway", "name of the cluster in the kubeconfig")
-	f.StringVar(&s.RegistryMirror, "registry-mirror", "", "URL of the registry that serves slipway.local/…, http or https, with the path before the images' names; host:port is http://host:port (default: the archive's images)")
+	f.StringVar(&s.RegistryMirror, "registry-mirror", "", "URL of the registry that has the images of slipway.local/…, http or https, with the path before the images' names; host:port is http://host:port; not asked where there is an archive")
+	f.StringVar(&s.RegistryAuth, "registry-auth", "", "file as docker's config.json with the account of that registry; it is read once, and unmounted if it is a mount")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return s, err
@@ -75,6 +78,9 @@ func parseSettings(args []string) (settings, error) {
 			return s, fmt.Errorf("%w: --registry-mirror: %w", errUsage, err)
 		}
 		s.RegistryMirror = mirror
+	}
+	if s.RegistryAuth != "" && s.RegistryMirror == "" {
+		return s, fmt.Errorf("%w: --registry-auth goes with --registry-mirror", errUsage)
 	}
 	s.Data = filepath.Clean(s.Data)
 	s.LogDir = filepath.Join(s.Data, "logs")

@@ -168,8 +168,8 @@ func TestWhereContainerdAsks(t *testing.T) {
 		}
 		return string(text)
 	}
-	require.NoError(t, writeRegistries(settings{RegistryMirror: "https://registry.example.com/team", OwnRegistry: true}, dir))
-	require.Contains(t, hosts("slipway.local"), `server = "https://registry.example.com/v2/team"`)
+	require.NoError(t, writeRegistries(settings{OwnRegistry: true, OwnNames: true}, dir))
+	require.Equal(t, "server = \"http://127.0.0.1:6445\"\n\n[host.\"http://127.0.0.1:6445\"]\n  capabilities = [\"pull\", \"resolve\"]\n", hosts("slipway.local"))
 	require.Equal(t, "[host.\"http://127.0.0.1:6445\"]\n  capabilities = [\"pull\", \"resolve\"]\n", hosts("_default"), "no server: the registry itself is asked next")
 	require.NoError(t, writeRegistries(settings{}, dir))
 	require.Empty(t, hosts("slipway.local"))
@@ -226,7 +226,7 @@ func TestTheMirrorsImagesAreAskedForUnderTheirOwnNames(t *testing.T) {
 	}}
 	server := httptest.NewServer(m)
 	defer server.Close()
-	f := newForwarder(server.URL+"/team", []standIn{
+	f := newForwarder(server.URL+"/team", nil, []standIn{
 		{Path: "redis", Digest: sum(own), StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}},
 		{Path: "redis", Digest: sum("lost"), StandsFor: []string{"quay.io/lost:1"}},
 		{Path: "redis", Digest: sum("nowhere"), StandsFor: []string{"quay.io/nowhere:1"}},
@@ -267,13 +267,26 @@ func TestTheMirrorsImagesAreAskedForUnderTheirOwnNames(t *testing.T) {
 	before := len(m.asked)
 	for path, status := range map[string]int{
 		"/v2/web/manifests/2?ns=quay.io":                 http.StatusNotFound,
-		"/v2/web/manifests/1":                            http.StatusNotFound,
 		"/v2/absent/blobs/" + sum("web") + "?ns=quay.io": http.StatusNotFound,
 	} {
 		r, _ := answers(t, h, http.MethodGet, path, nil)
 		require.Equal(t, status, r.StatusCode, path)
 	}
 	require.Len(t, m.asked, before, "what nothing stands for is not asked of the mirror")
+	for _, method := range []string{http.MethodHead, http.MethodGet} {
+		r, b = answers(t, h, method, "/v2/redis/manifests/"+sum(own)+"?ns=slipway.local", nil)
+		require.Equal(t, http.StatusOK, r.StatusCode, "slipway.local's are the mirror's own")
+		require.EqualValues(t, len(own), r.ContentLength)
+	}
+	require.Equal(t, own, b)
+	r, _ = answers(t, h, http.MethodGet, "/v2/redis/blobs/"+sum("layer")+"?ns=slipway.local", http.Header{"Range": {"bytes=1-"}})
+	require.Equal(t, http.StatusPartialContent, r.StatusCode)
+	before = len(m.asked)
+	r, _ = answers(t, h, http.MethodGet, "/v2/../other/redis/manifests/"+sum(own)+"?ns=slipway.local", nil)
+	require.Equal(t, http.StatusNotFound, r.StatusCode)
+	require.Len(t, m.asked, before, "nothing beside the mirror's path")
+	r, _ = answers(t, h, http.MethodGet, "/v2/absent/manifests/"+sum(own)+"?ns=slipway.local", nil)
+	require.Equal(t, http.StatusNotFound, r.StatusCode)
 	for path, status := range map[string]int{
 		"/v2/nowhere/manifests/1?ns=quay.io":             http.StatusNotFound,
 		"/v2/lost/manifests/1?ns=quay.io":                http.StatusBadGateway,
@@ -303,7 +316,7 @@ func TestAMirrorThatWantsAnAccount(t *testing.T) {
 			w.Header().Set("WWW-Authenticate", challenge)
 			w.WriteHeader(http.StatusUnauthorized)
 		}))
-		h := newForwarder(server.URL, []standIn{{Path: "web", Digest: digest.FromString("x").String(), StandsFor: []string{"quay.io/web:1"}}}).handler()
+		h := newForwarder(server.URL, nil, []standIn{{Path: "web", Digest: digest.FromString("x").String(), StandsFor: []string{"quay.io/web:1"}}}).handler()
 		r, b := answers(t, h, http.MethodGet, "/v2/web/manifests/1?ns=quay.io", nil)
 		require.Equal(t, http.StatusBadGateway, r.StatusCode)
 		require.Contains(t, b, says)
@@ -339,7 +352,7 @@ func TestWhereTheNodeTakesImagesFrom(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, n.images, 4)
 	require.True(t, n.OwnRegistry)
-	require.Equal(t, "http://"+ownRegistry, n.RegistryMirror)
+	require.True(t, n.OwnNames)
 	require.Equal(t, "slipway.local/pause:1", n.PauseImage)
 	require.Equal(t, http.StatusOK, asks(n))
 
@@ -347,13 +360,12 @@ func TestWhereTheNodeTakesImagesFrom(t *testing.T) {
 	defer m.Close()
 	n, err = opened("--registry-mirror", m.URL+"/team", "--pause-image", "slipway.local/pause@x", "--stand-ins", file)
 	require.NoError(t, err)
-	require.True(t, n.OwnRegistry)
-	require.Equal(t, m.URL+"/team", n.RegistryMirror)
+	require.True(t, n.OwnNames)
 	require.Equal(t, http.StatusNotFound, asks(n), "the mirror is asked, and does not have it")
 	n, err = opened("--registry-mirror", m.URL, "--pause-image", "x")
 	require.NoError(t, err)
-	require.False(t, n.OwnRegistry, "nothing stands for anything")
-	require.Nil(t, n.pulls)
+	require.True(t, n.OwnRegistry)
+	require.False(t, n.OwnNames, "nothing stands for anything")
 
 	_, err = opened("--images", a.files[0].Name(), "--images", filepath.Join(t.TempDir(), "absent.tar"))
 	require.ErrorIs(t, err, fs.ErrNotExist, "an archive that is named is there")

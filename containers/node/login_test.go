@@ -1,0 +1,169 @@
+package main
+
+import (
+	"crypto/tls"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/stretchr/testify/require"
+)
+
+// guarded is a registry with TLS that wants an account: basic, or a token that is got with one.
+type guarded struct {
+	server *httptest.Server
+	basic  bool
+	status int      // in place of every answer; 0: none
+	tokens []string // how they were asked for
+}
+
+const (
+	guardedImage = `{"layers":[]}`
+	guardedLogin = "puller:r1ght:password"
+)
+
+func startGuarded(t *testing.T, basic bool) *guarded {
+	t.Helper()
+	g := &guarded{basic: basic}
+	g.server = httptest.NewTLSServer(http.HandlerFunc(g.serve))
+	t.Cleanup(g.server.Close)
+	return g
+}
+
+func (g *guarded) serve(w http.ResponseWriter, r *http.Request) {
+	want := "Bearer of-the-account"
+	challenge := fmt.Sprintf(`Bearer realm="%s/token?from=test",service="registry",scope="repository:team/redis:pull"`, g.server.URL)
+	if g.basic {
+		want, challenge = "Basic "+base64.StdEncoding.EncodeToString([]byte(guardedLogin)), `Basic realm="registry"`
+	}
+	switch {
+	case g.status != 0:
+		w.WriteHeader(g.status)
+	case r.URL.Path == "/token":
+		user, password, _ := r.BasicAuth()
+		g.tokens = append(g.tokens, r.Method+" "+r.FormValue("service")+" "+r.FormValue("grant_type"))
+		if user+":"+password != guardedLogin && r.FormValue("refresh_token") != "an identity" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		fmt.Fprint(w, `{"access_token":"of-the-account"}`)
+	case r.Header.Get("Authorization") != want:
+		w.Header().Set("WWW-Authenticate", challenge)
+		w.WriteHeader(http.StatusUnauthorized)
+	case r.URL.Path == "/v2/team/redis/manifests/"+digest.FromString(guardedImage).String():
+		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+		fmt.Fprint(w, guardedImage)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// pull asks the node's registry for an image of a guarded one, as containerd does, and tells
+// the status line. change may change the way to the registry.
+func (g *guarded) pull(t *testing.T, a *account, change func(*http.Transport)) string {
+	t.Helper()
+	f := newForwarder(g.server.URL+"/team", a, nil)
+	transport := f.client.Transport.(*http.Transport)
+	pool := g.server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	transport.TLSClientConfig = &tls.Config{RootCAs: pool}
+	if change != nil {
+		change(transport)
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	node := httptest.NewServer(f.handler())
+	t.Cleanup(node.Close)
+	r, err := node.Client().Get(node.URL + "/v2/redis/manifests/" + digest.FromString(guardedImage).String() + "?ns=slipway.local")
+	require.NoError(t, err)
+	defer release(r.Body)
+	require.NotContains(t, r.Status, "r1ght")
+	return r.Status
+}
+
+// written is a file as docker's config.json.
+func written(t *testing.T, host, auth string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.json")
+	require.NoError(t, os.WriteFile(file, []byte(fmt.Sprintf(`{"auths":{%q:%s,"other.example.com":{"auth":"eDp5"}}}`, host, auth)), 0o400))
+	return file
+}
+
+func TestTheNodePullsWithAnAccount(t *testing.T) {
+	encoded := base64.StdEncoding.EncodeToString([]byte(guardedLogin))
+	wrong := base64.StdEncoding.EncodeToString([]byte("puller:wr0ng"))
+	for _, basic := range []bool{true, false} {
+		g := startGuarded(t, basic)
+		host := strings.TrimPrefix(g.server.URL, "https://")
+		login := func(auth string) *account {
+			a, err := readAccount(written(t, host, auth), g.server.URL+"/team")
+			require.NoError(t, err)
+			return a
+		}
+		require.Equal(t, "200 OK", g.pull(t, login(`{"auth":"`+encoded+`"}`), nil))
+		require.Equal(t, "200 OK", g.pull(t, login(`{"username":"puller","password":"r1ght:password"}`), nil))
+		for _, a := range []*account{nil, login(`{"auth":"` + wrong + `"}`)} {
+			status := g.pull(t, a, nil)
+			require.Contains(t, status, "502 the mirror answers 401 Unauthorized to "+g.server.URL, "what containerd repeats")
+			require.NotContains(t, status, "wr0ng")
+		}
+		require.NotContains(t, fmt.Sprintf("%v %+v %#v", login(`{"auth":"`+encoded+`"}`), login(`{"auth":"`+encoded+`"}`), login(`{"auth":"`+encoded+`"}`)), "r1ght")
+	}
+	g := startGuarded(t, false)
+	require.Equal(t, "200 OK", g.pull(t, &account{refresh: "an identity"}, nil))
+	require.Equal(t, "200 OK", g.pull(t, &account{bearer: "of-the-account"}, nil))
+	require.Equal(t, "200 OK", g.pull(t, &account{username: "puller", password: "r1ght:password"}, nil))
+	require.Equal(t, []string{"POST registry refresh_token", "GET registry "}, g.tokens)
+}
+
+// TestWhyTheMirrorGivesNothing: the words are those by which the conductor tells the reasons
+// apart.
+func TestWhyTheMirrorGivesNothing(t *testing.T) {
+	g := startGuarded(t, true)
+	a := &account{username: "puller", password: "r1ght:password"}
+	require.Contains(t, g.pull(t, a, func(tr *http.Transport) { tr.TLSClientConfig = nil }), "x509: certificate signed by unknown authority")
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusProxyAuthRequired) }))
+	t.Cleanup(between.Close)
+	require.Contains(t, g.pull(t, a, func(tr *http.Transport) {
+		tr.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(between.URL) }
+	}), ": Proxy Authentication Required")
+	for status, says := range map[int]string{429: "the mirror answers 429 Too Many Requests to ", 503: "the mirror answers 503 Service Unavailable to ", 404: "404 Not Found"} {
+		g.status = status
+		require.Contains(t, g.pull(t, a, nil), says)
+	}
+	g.status = 0
+	g.server.Close()
+	require.Contains(t, g.pull(t, a, nil), "connection refused")
+}
+
+func TestAnAccountThatIsNotThere(t *testing.T) {
+	none, err := readAccount("", "https://registry.example.com/team")
+	require.NoError(t, err)
+	require.Nil(t, none)
+	for file, says := range map[string]string{
+		written(t, "registry.example.com", `{"auth":"eDp5"}`):      "has none for another.example.com",
+		written(t, "another.example.com", `{"auth":"not base64"}`): "is no base64",
+		written(t, "another.example.com", `"n0 account"`):          "is no configuration of docker",
+		filepath.Join(t.TempDir(), "absent"):                       "no such file",
+	} {
+		_, err := readAccount(file, "https://another.example.com/team")
+		require.ErrorContains(t, err, says)
+		require.NotContains(t, err.Error(), "n0 account")
+	}
+	file := written(t, "registry.example.com", `{}`)
+	require.NoError(t, takeAway(""))
+	require.NoError(t, takeAway(file), "no mount")
+	require.FileExists(t, file)
+}
+
+// TestAnAccountStaysWithTLS: a registry with TLS does not get an account sent without.
+func TestAnAccountStaysWithTLS(t *testing.T) {
+	f := newForwarder("https://registry.example.com", &account{username: "x", password: "y"}, nil)
+	_, err := f.authorization(t.Context(), `Bearer realm="http://registry.example.com/token"`)
+	require.ErrorContains(t, err, "has no TLS")
+}
