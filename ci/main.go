@@ -32,6 +32,8 @@ type Slipway struct {
 	// +private
 	Registry string
 	// +private
+	RegistryAuth *dagger.Secret
+	// +private
 	State string
 	// +private
 	StateKey *dagger.Secret
@@ -69,6 +71,12 @@ func New(
 	// The registry of these images, host[:port][/path]; replaces that of the lock.
 	// +optional
 	registry string,
+	// Account with which nodes pull from it, such as file:~/.docker/config.json.
+	//
+	// As docker login writes it where no credsStore is set. The engine pulls with docker
+	// login's account in any case.
+	// +optional
+	registryAuth *dagger.Secret,
 	// URL of the bucket with the deployment's state; replaces state.url.
 	// Such as s3://bucket?region=eu-central-1.
 	// Without either it is a volume of the engine.
@@ -88,7 +96,7 @@ func New(
 	secrets *dagger.Secret,
 ) *Slipway {
 	return &Slipway{
-		Bundle: bundle, BundleDigest: bundleDigest, BundleKey: bundleKey, Lock: lock, LockSignature: lockSignature, Registry: registry,
+		Bundle: bundle, BundleDigest: bundleDigest, BundleKey: bundleKey, Lock: lock, LockSignature: lockSignature, Registry: registry, RegistryAuth: registryAuth,
 		State: state, StateKey: stateKey, StateCredentials: stateCredentials, Secrets: secrets,
 	}
 }

@@ -38,6 +38,7 @@ func (m *Slipway) fromRegistry(ctx context.Context) (*conductor, error) {
 	if m.Registry != "" {
 		c.args = append(c.args, "--registry", m.Registry)
 	}
+	c.secret("registry-auth", m.RegistryAuth)
 	if m.BundleKey != nil {
 		const signature = "/slipway/in/lock.json.dsse.json"
 		c.ctr = c.ctr.WithMountedFile(signature, m.LockSignature)

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/account"
 	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/containers/tunnel"
 	"github.com/slipway-sh/slipway/pipeline/lock"
@@ -47,6 +49,20 @@ func newForward() *cobra.Command {
 			return tunnel.Answer(ctx, args[0], args[1])
 		}),
 	}
+}
+
+func newAskRegistry() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use: containers.AskCommand + " URL", Hidden: true, Args: takes(1, 1, "give: URL, of an image by digest"),
+		RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
+			err := account.Ask(ctx, args[0], file, http.DefaultTransport)
+			containers.TellFault(io.Err, err)
+			return err
+		}),
+	}
+	cmd.Flags().StringVar(&file, "registry-auth", "", "file as docker's config.json with the account")
+	return cmd
 }
 
 func newAwaitPods() *cobra.Command {

@@ -28,8 +28,9 @@ const (
 	// codeNoStop: the cluster's node did not end in good order. Its volume is kept,
 	// and the engine ends it with the session.
 	codeNoStop fault.Code = "CTR-005"
-	// codeOther: the background cluster was started from other images, or publishes other
-	// ports or on another address than this run wants.
+	// codeOther: the background cluster was started from other images, pulls with another
+	// account of the registry, or publishes other ports or on another address than this run
+	// wants.
 	codeOther fault.Code = "CTR-007"
 )
 
@@ -96,6 +97,10 @@ func (d *Deployment) Cluster(bind string, api int, ports ...int) *Cluster {
 	}
 	if d.images.Mirror != "" {
 		args = append(args, "--registry-mirror", d.images.Mirror)
+		if d.images.Account != nil {
+			ctr = ctr.WithMountedSecret(account, d.images.Account, dagger.ContainerWithMountedSecretOpts{Mode: 0o400})
+			args = append(args, "--registry-auth", account)
+		}
 	}
 	if ref := d.images.Refs["pause"]; ref != "" {
 		args = append(args, "--pause-image", ref)
@@ -104,7 +109,7 @@ func (d *Deployment) Cluster(bind string, api int, ports ...int) *Cluster {
 		Args:                     append([]string{binDir + "/slipway-node"}, args...),
 		InsecureRootCapabilities: true,
 	})
-	id := sha256.Sum256([]byte(fmt.Sprintf("%q %s %d %v %s", args, bind, api, ports, d.images.Digest)))
+	id := sha256.Sum256([]byte(fmt.Sprintf("%q %s %d %v %s", args, bind, api, ports, d.images.Digest+d.images.AccountDigest)))
 	return &Cluster{
 		name: d.name, service: service, life: service, id: hex.EncodeToString(id[:8]), bind: bind, api: api, ports: ports,
 		client: d.client, toolchain: d.images.Toolchain,
@@ -126,7 +131,7 @@ func (c *Cluster) other() error {
 	}
 	return &fault.Fault{Code: codeOther, Class: fault.Preflight, Op: "join the running cluster",
 		Fix: "stop it, then run the same command again: slipway cluster --stop",
-		Err: fmt.Errorf("the running cluster of deployment %s was started from other images, or with other ports or another address to publish", c.name)}
+		Err: fmt.Errorf("the running cluster of deployment %s was started from other images, with another account of the registry, or with other ports or another address to publish", c.name)}
 }
 
 // Bind is the address of this machine on which Publish publishes.

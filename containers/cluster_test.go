@@ -116,9 +116,25 @@ func TestAClusterThatIsKept(t *testing.T) {
 		for _, err := range []error{cluster.Start(t.Context()), cluster.End(t.Context())} {
 			require.ErrorIs(t, err, &fault.Fault{Code: "CTR-007"})
 			require.Equal(t, fault.Preflight, fault.ClassOf(err))
-			require.ErrorContains(t, err, "the running cluster of deployment demo was started from other images, or with other ports or another address to publish")
+			require.ErrorContains(t, err, "the running cluster of deployment demo was started from other images, with another account of the registry, or with other ports or another address to publish")
 		}
 	})
+}
+
+// TestAClusterOfAnotherAccount is another one: a node has its account as long as it runs.
+func TestAClusterOfAnotherAccount(t *testing.T) {
+	client := engine(t, func([]string) (any, string) { return nil, "nothing is asked" })
+	of := func(mirror, digest string) string {
+		images := &Images{Toolchain: client.Container(), Node: client.Container(), Mirror: mirror}
+		if digest != "" {
+			images.Account, images.AccountDigest = client.SetSecret("account", "r1ght"), digest
+		}
+		return Open(client, "demo", images, Access{}).Cluster("", 8443).ID()
+	}
+	const mirror = "https://registry.example.com"
+	require.Equal(t, of(mirror, "pbkdf2:1"), of(mirror, "pbkdf2:1"))
+	require.NotEqual(t, of(mirror, "pbkdf2:1"), of(mirror, "pbkdf2:2"))
+	require.NotEqual(t, of(mirror, "pbkdf2:1"), of(mirror, ""))
 }
 
 func TestAStepThatTheEngineLost(t *testing.T) {

@@ -20,7 +20,8 @@ const (
 	stateDir  = "/slipway/state"        // the state volume
 	nodeDir   = "/var/lib/slipway-node" // the node's volume
 	archive   = "/slipway/images/workloads.tar"
-	addedDir  = "/slipway/images/added" // archives of the images that were added to a bundle
+	addedDir  = "/slipway/images/added"  // archives of the images that were added to a bundle
+	account   = "/slipway/registry.json" // the node's account of the registry
 	binDir    = "/usr/local/bin"
 	nonceName = "SLIPWAY_NONCE"
 )
@@ -56,8 +57,15 @@ type Images struct {
 	// Mirror is the URL of the registry, with the path before the images' names,
 	// from which the node pulls; empty where it has Workloads.
 	Mirror string
+	// Pulls says that a node of Slipway's own pulls from Mirror.
+	Pulls bool
 	// Digest identifies all of the above, "sha256:<hex>".
 	Digest string
+	// Account is a docker config.json with the account with which a cluster's nodes pull from
+	// the registry; nil: they have none.
+	Account *dagger.Secret
+	// AccountDigest tells accounts apart, and nothing of them; empty without one.
+	AccountDigest string
 	// Line is what `slipway lock verify` ends with, "sha256:<hex>"; empty with a lock file
 	// that does not have it.
 	Line string

@@ -60,14 +60,18 @@ func FromRegistry(ctx context.Context, client *dagger.Client, pins *lock.Lock, r
 			})
 		}
 		_ = group.Wait() // the problems are in their slice
-		return errors.Join(problems...)
+		if err := errors.Join(problems...); err != nil || !images.Pulls {
+			return err
+		}
+		return images.askAsNode(ctx)
 	}
 	return images, ask(ctx, client, "toolchain", refs["toolchain"])
 }
 
-// Check has the engine resolve every image and names each that it cannot. One that the
-// engine still has from an earlier run may not be asked for again: if the registry has
-// lost it since, the node finds out. The files of a bundle were checked before.
+// Check has the engine resolve every image and names each that it cannot, and asks for one as
+// the node will. One that the engine still has from an earlier run may not be asked for again:
+// if the registry has lost it since, the node finds out. The files of a bundle were checked
+// before.
 func (i *Images) Check(ctx context.Context) error {
 	if i.check == nil {
 		return nil

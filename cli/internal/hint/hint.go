@@ -56,7 +56,7 @@ func For(cmd *cobra.Command, stores map[string]store.Opener) func(string) string
 				case program == "slipway" || !slices.Contains(shared(), f.name):
 					after += " --" + f.name + " " + value
 				default:
-					if slices.Contains([]string{"state-key", "state-credentials", "secrets"}, f.name) {
+					if slices.Contains([]string{"registry-auth", "state-key", "state-credentials", "secrets"}, f.name) {
 						value = shell.Quote("file:" + f.value) // dagger's secrets are named by where they are
 					}
 					before += " --" + f.name + " " + value
@@ -78,7 +78,7 @@ func has(command, flag string) bool {
 // shared are the flags that all functions of the Dagger module have in common;
 // dagger has them before the function.
 func shared() []string {
-	return []string{"bundle", "bundle-digest", "bundle-key", "lock", "lock-signature", "registry", "state", "state-key", "state-credentials", "secrets"}
+	return []string{"bundle", "bundle-digest", "bundle-key", "lock", "lock-signature", "registry", "registry-auth", "state", "state-key", "state-credentials", "secrets"}
 }
 
 // option is a flag with a value.

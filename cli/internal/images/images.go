@@ -32,6 +32,7 @@ import (
 // Flags say where images come from.
 type Flags struct {
 	Bundle, Lock, Registry string
+	Account                string // file with the registry's account; empty: that of docker login
 	Signature              string // file with that of the lock; empty: beside it
 	BundleID               string // file with the Dagger id of the bundle's directory: how the module hands it on
 	Trust                  Trust
@@ -47,6 +48,7 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.Lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
 	set.StringVar(&f.Signature, signatureFlag, "", "file with the signature of the lock, written by slipway bundle push --key; with --bundle-key, LOCK"+trust.FileSuffix+" if not given")
 	set.StringVar(&f.Registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
+	set.StringVar(&f.Account, accountFlag, "", "file as docker's config.json with the account with which the cluster's nodes pull from it, in place of that of docker login")
 	set.StringVar(&f.BundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
 	_ = set.MarkHidden("bundle-id")
 }
@@ -78,6 +80,9 @@ func (f *Flags) fromRegistry() bool {
 func (f *Flags) Pins(ctx context.Context, cfg *config.Config) (*lock.Lock, error) {
 	if f.flags.Changed("lock") && f.flags.Changed("bundle") {
 		return nil, usage.Errorf("give either --lock or --bundle")
+	}
+	if f.Account != "" && !f.fromRegistry() {
+		return nil, usage.Errorf("--%s goes with --lock: a bundle needs no account", accountFlag)
 	}
 	own, err := lock.Load()
 	if err != nil {
@@ -231,7 +236,10 @@ func (f *Flags) Open(ctx context.Context, client *dagger.Client, cfg *config.Con
 	if err != nil {
 		return nil, err
 	}
-	return images, reachable(cfg, images, provider, registry)
+	if err := reachable(cfg, images, provider, registry); err != nil {
+		return nil, err
+	}
+	return images, f.account(client, cfg, images, provider, registry)
 }
 
 // reachable makes sure that the cluster's nodes have an address at which they reach the
@@ -250,7 +258,7 @@ func reachable(cfg *config.Config, images *containers.Images, provider providers
 			return nil
 		}
 	case site.Node != nil:
-		setting = `registryMirror: "http://192.0.2.1:5000/slipway"`
+		setting, images.Pulls = `registryMirror: "http://192.0.2.1:5000/slipway"`, true
 		if site.Node.Mirror != "" {
 			images.Mirror = site.Node.Mirror
 		}

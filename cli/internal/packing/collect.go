@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
+	"github.com/slipway-sh/slipway/config/dockerconfig"
 	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/inventory"
@@ -52,7 +53,7 @@ func (p *packer) collect(ctx context.Context, run, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := p.knowCluster(ctx); err != nil {
+	if err := errors.Join(p.knowCluster(ctx), p.knowAccount(ctx)); err != nil {
 		return err
 	}
 	text, err := p.readConfig(ctx, id, left)
@@ -95,6 +96,20 @@ func (p *packer) knowCluster(ctx context.Context) error {
 		p.clean.known.Add(m[1])
 		p.clean.known.Add(decoded(m[1]))
 	}
+	return nil
+}
+
+// knowAccount learns the account of the registry with which the nodes pull, if there is one.
+func (p *packer) knowAccount(ctx context.Context) error {
+	secret := p.deployment.Images.Account
+	if secret == nil {
+		return nil
+	}
+	text, err := secret.Plaintext(ctx)
+	if err != nil {
+		return fmt.Errorf("learn what must not be in the package: %w", err)
+	}
+	dockerconfig.Secrets([]byte(text), p.clean.known.Add)
 	return nil
 }
 

@@ -1,0 +1,57 @@
+package images
+
+import (
+	"strings"
+
+	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/account"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages/conductor"
+)
+
+const accountFlag = "registry-auth"
+
+// account finds the account with which a cluster's nodes pull from the registry, if there is
+// one, and hands it to the engine. The nodes may know the registry by another name.
+func (f *Flags) account(client *dagger.Client, cfg *config.Config, images *containers.Images, provider providers.Provider, registry string) error {
+	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
+	if err != nil {
+		return err
+	}
+	nodes := registry
+	switch {
+	case site.Node != nil:
+		nodes = images.Mirror
+	case site.Access == nil:
+		return nil
+	case site.Access.Registry != "":
+		nodes = site.Access.Registry
+	}
+	a, err := account.Find(f.Account, hostOf(nodes), hostOf(registry))
+	if err != nil || a == nil {
+		return err
+	}
+	text, err := a.Config()
+	if err != nil {
+		return err
+	}
+	if images.AccountDigest, err = a.Digest(); err != nil {
+		return err
+	}
+	// The name is the same in all processes that share a session, for the node's service to be
+	// one. Whether its account is theirs, its ID tells.
+	images.Account = client.SetSecret("slipway-registry-account", string(text.Reveal()))
+	return nil
+}
+
+// hostOf is host[:port] of a registry, which may be a URL.
+func hostOf(registry string) string {
+	if _, rest, ok := strings.Cut(registry, "://"); ok {
+		registry = rest
+	}
+	host, _, _ := strings.Cut(registry, "/")
+	return host
+}

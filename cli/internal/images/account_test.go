@@ -1,0 +1,77 @@
+package images
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"dagger.io/dagger"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/providers/existing"
+	"github.com/slipway-sh/slipway/providers/local"
+)
+
+// unasked is a client of an engine that is asked nothing.
+func unasked(t *testing.T) *dagger.Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		t.Error("the engine is asked")
+		w.WriteHeader(http.StatusInternalServerError)
+	}))
+	t.Cleanup(server.Close)
+	at, err := url.Parse(server.URL)
+	require.NoError(t, err)
+	t.Setenv("DAGGER_SESSION_PORT", at.Port())
+	t.Setenv("DAGGER_SESSION_TOKEN", "x")
+	client, err := dagger.Connect(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// TestTheAccountOfTheNodes: that of the registry, under whatever name they know it.
+func TestTheAccountOfTheNodes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"auths":{"registry.example.com:5000":{"auth":"cHVsbGVyOnIxZ2h0"}}}`), 0o600))
+	client := unasked(t)
+	const registry = "registry.example.com:5000/slipway"
+	for what, c := range map[string]struct {
+		provider providers.Provider
+		more     string
+		mirror   string
+		registry string
+		want     bool
+	}{
+		"the registry's":             {local.Provider{}, "", "https://" + registry, registry, true},
+		"the mirror's":               {local.Provider{}, "local: {registryMirror: \"http://192.0.2.1:5000/slipway\"}\n", "http://192.0.2.1:5000/slipway", registry, true},
+		"of another registry":        {local.Provider{}, "", "https://other.example.com/slipway", "other.example.com/slipway", false},
+		"a cluster that is there":    {existing.Provider{}, "provider: existing\nexisting: {kubeconfig: env:K, registry: \"192.0.2.1:5000/slipway\"}\n", "", registry, true},
+		"for hooks around configure": {nil, "", "https://" + registry, registry, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\n"+c.more), config.Options{DefaultProvider: "local", Providers: []string{"local", "existing"}})
+			require.NoError(t, err)
+			images := &containers.Images{Mirror: c.mirror}
+			require.NoError(t, (&Flags{Account: file}).account(client, cfg, images, c.provider, c.registry))
+			require.Equal(t, c.want, images.Account != nil)
+			require.Equal(t, c.want, images.AccountDigest != "")
+		})
+	}
+}
+
+func TestAnAccountIsOfARegistry(t *testing.T) {
+	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	var f Flags
+	f.AddFlags(set)
+	require.NoError(t, set.Parse([]string{"--bundle", t.TempDir(), "--registry-auth", "x"}))
+	_, err := f.Pins(t.Context(), &config.Config{})
+	require.ErrorContains(t, err, "--registry-auth goes with --lock")
+}
