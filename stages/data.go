@@ -71,7 +71,7 @@ func (w *platformWiring) restoreInput() contract.RestoreInput {
 // than that of the pods, so it is all that they may name.
 func (w *platformWiring) podInput() contract.PodInput {
 	in := contract.PodInput{
-		Fill: w.fill(platform.Everywhere()), Images: w.Images, Rewrite: w.Rewrite, Settings: json.RawMessage(w.Config.Platform.Settings),
+		Fill: w.fill(platform.Everywhere()), Images: w.Images, Rewrite: w.Rewrite, Settings: json.RawMessage(w.Config.Platform.Settings), PullSecret: w.Site.Account != "",
 	}
 	if w.Site.Node != nil {
 		in.Pods = contract.NodePods

@@ -25,7 +25,7 @@ func (w *platformWiring) objects() contract.OwnershipInput {
 
 // input is what the step of a component works on.
 func (w *platformWiring) input(c platform.Component) contract.ComponentInput {
-	in := contract.ComponentInput{Component: c.Name, Fill: w.fill(c.Holes()), Values: w.Config.Overrides()[c.Name], Rewrite: w.Rewrite}
+	in := contract.ComponentInput{Component: c.Name, Fill: w.fill(c.Holes()), Values: w.Config.Overrides()[c.Name], Rewrite: w.Rewrite, PullSecret: w.Site.Account != ""}
 	for host, service := range c.Hosts {
 		if in.Hosts == nil {
 			in.Hosts = map[string]string{}

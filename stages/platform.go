@@ -109,7 +109,7 @@ func (w *platformWiring) leftOut() []string {
 // prepare: what must be there before anything is installed.
 func (w *platformWiring) prepare() {
 	g, cfg := w.Graph, w.Config
-	namespaces := conductor.Add(g, contract.NamespacesStep(), func() contract.Nothing { return contract.Nothing{} }, w.dataFirst(w.site.free)...)
+	namespaces := conductor.Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{Account: w.Site.Account} }, w.dataFirst(w.site.free)...)
 	secrets := conductor.Add(g, contract.SecretsStep(), func() contract.SecretsInput {
 		return contract.SecretsInput{Domain: cfg.Global.Domain, AdminEmail: cfg.Global.Admin.Email, UserSecrets: g.UserSecrets}
 	}, namespaces)

@@ -78,7 +78,7 @@ func wireTest(g *conductor.Graph, s Suite) error {
 
 // input is what the step works on.
 func (t tried) input(g *conductor.Graph) contract.SuiteInput {
-	in := contract.SuiteInput{Name: t.name, Rewrite: g.Rewrite}
+	in := contract.SuiteInput{Name: t.name, Rewrite: g.Rewrite, PullSecret: g.Site.Account != ""}
 	for _, name := range t.files.ImageNames() {
 		if in.Images == nil {
 			in.Images = map[string]string{}

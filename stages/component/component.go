@@ -220,7 +220,11 @@ func (i *installer) prepare(ctx context.Context, objs []*unstructured.Unstructur
 	if i.component.Kind == platform.Adopted { // Argo CD changes nothing in what the chart renders to
 		return nil
 	}
-	render.SetImages(objs, merged(i.in.Rewrite, i.in.Images))
+	refs := merged(i.in.Rewrite, i.in.Images)
+	render.SetImages(objs, refs)
+	if i.in.PullSecret {
+		render.AddPullSecret(objs, refs, kube.PullSecret)
+	}
 	hosts, err := i.hosts(ctx)
 	if err != nil {
 		return err

@@ -161,6 +161,13 @@ func TestReferencesAreRewrittenWhereTheClusterDoesNotMapThem(t *testing.T) {
 	require.Equal(t, "registry.example.com/nginx@sha256:00", image(s))
 	s.held(t, in)
 
+	in.PullSecret = true
+	_, err = s.install(t.Context(), in)
+	require.NoError(t, err)
+	require.Equal(t, []any{map[string]any{"name": kube.PullSecret}}, s.at(atWeb, "spec", "template", "spec", "imagePullSecrets"))
+	s.held(t, in)
+	in.PullSecret = false
+
 	in.Rewrite = map[string]string{"docker.io/library/redis:8": "registry.example.com/redis@sha256:00"}
 	_, err = s.install(t.Context(), in)
 	require.NoError(t, err, "missing images are found before a run, where the cluster may be let pull them")

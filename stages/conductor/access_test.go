@@ -61,6 +61,35 @@ func TestStepsGetTheAccessToAClusterThatIsThere(t *testing.T) {
 	require.Empty(t, e.Secrets)
 }
 
+// TestStepsGetTheAccountOfTheRegistry: on a cluster that is there, those whose pods need it.
+func TestStepsGetTheAccountOfTheRegistry(t *testing.T) {
+	c, _, _ := there(t, nil, nil)
+	opts := c.opts
+	opts.Images.Account, opts.Images.AccountDigest = opts.Client.SetSecret("account", "x"), "pbkdf2:1"
+	c, err := New(opts)
+	require.NoError(t, err)
+	require.Equal(t, "pbkdf2:1", c.inputs.Site.Account)
+	mounted := func(s contract.Spec) bool {
+		var e containers.Exec
+		require.NoError(t, c.runner("r1", nil).mount(t.Context(), &e, s))
+		return e.Secrets[contract.RegistryAuthFile] != nil
+	}
+	for _, s := range []contract.Spec{contract.NamespacesStep().Spec, contract.StorageStep().Spec, contract.LoadBalancerStep().Spec, contract.CheckEarlierSpec()} {
+		require.True(t, mounted(s), s)
+	}
+	require.False(t, mounted(contract.ComponentCode().Spec), "what has the name of the Secret only")
+
+	own, _ := conducted(t, nil)
+	opts = own.opts
+	opts.Images.Account, opts.Images.AccountDigest = opts.Client.SetSecret("account", "x"), "pbkdf2:1"
+	own, err = New(opts)
+	require.NoError(t, err)
+	require.Empty(t, own.inputs.Site.Account, "the node has it")
+	var e containers.Exec
+	require.NoError(t, own.runner("r1", nil).mount(t.Context(), &e, contract.NamespacesStep().Spec))
+	require.Nil(t, e.Secrets[contract.RegistryAuthFile])
+}
+
 // Nothing starts without the access, and what needs no cluster needs no access.
 func TestWithoutAccessToAClusterThatIsThere(t *testing.T) {
 	missing := errors.New("it is not where the configuration says")

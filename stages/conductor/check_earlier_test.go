@@ -47,7 +47,7 @@ func TestWhenEarlierResultsAreVerifiedAtOnce(t *testing.T) {
 func TestAStepThatIsLeftOut(t *testing.T) {
 	steps, e := stepRunner(t, map[string]any{"{export": `{"status":"failed","fault":{"code":"STP-008","class":4,"op":"reuse the result of it","fix":"x","message":"the namespace shop is gone"}}`})
 	g, err := newGraph(Workflow{Wire: func(g *Graph) error {
-		namespaces := Add(g, contract.NamespacesStep(), func() contract.Nothing { return contract.Nothing{} })
+		namespaces := Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{} })
 		Add(g, contract.ConfigMapsStep(), func() contract.ConfigMapsInput { return contract.ConfigMapsInput{} }, namespaces)
 		return nil
 	}}, Inputs{}, steps, nil)

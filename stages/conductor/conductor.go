@@ -132,6 +132,8 @@ type Conductor struct {
 	inputs Inputs
 	hooks  hookExecutor
 	access *clusterAccess // nil unless the cluster is there already
+	// account is that with which the nodes of such a cluster pull; nil: they have none.
+	account *dagger.Secret
 }
 
 // New is a conductor for a deployment. It touches nothing.
@@ -146,8 +148,10 @@ func New(opts Options) (*Conductor, error) {
 	reach.Env[contract.ProviderVariable] = cfg.Provider
 	deployment := containers.Open(opts.Client, cfg.Global.Name, opts.Images, reach)
 	var access *clusterAccess
+	var account *dagger.Secret
 	if site.Access != nil {
 		access = &clusterAccess{to: *site.Access, find: opts.Access}
+		account, site.Account = opts.Images.Account, opts.Images.AccountDigest
 	}
 	records := &Records{
 		commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host, access: access,
@@ -164,7 +168,8 @@ func New(opts Options) (*Conductor, error) {
 			Config: cfg, Release: opts.Release, Site: site, Images: refs, Rewrite: rewrite, Tools: opts.Tools,
 			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)), Adopt: opts.Adopt, Change: opts.Change, Unpublished: opts.Unpublished,
 		},
-		hooks: hookExecutor{client: opts.Client, deployment: deployment, cluster: cluster.service, records: records, find: opts.Secret},
+		account: account,
+		hooks:   hookExecutor{client: opts.Client, deployment: deployment, cluster: cluster.service, records: records, find: opts.Secret},
 	}, nil
 }
 
@@ -174,7 +179,7 @@ func (c *Conductor) runner(run string, l *deploymentLock) *containerRunner {
 		requests: requestsOf(c.opts.Config, run, c.opts.ReleaseDigest, c.opts.Images.Digest),
 		mounts: mounts{
 			client: c.opts.Client, cluster: c.service, site: c.inputs.Site, release: c.opts.ReleaseDir,
-			manifests: c.opts.Images.Manifests, tlsKey: c.opts.TLSKey, given: c.opts.UserSecrets, access: c.access,
+			manifests: c.opts.Images.Manifests, tlsKey: c.opts.TLSKey, given: c.opts.UserSecrets, access: c.access, account: c.account,
 		},
 		deployment: c.Cluster.deployment, lock: l,
 	}

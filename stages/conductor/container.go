@@ -78,6 +78,7 @@ type mounts struct {
 	tlsKey    *dagger.Secret // nil: there is none
 	given     map[string]*dagger.Secret
 	access    *clusterAccess // nil unless the cluster is there already
+	account   *dagger.Secret // nil: there is none
 }
 
 // mount gives a container what the step needs.
@@ -108,6 +109,9 @@ func (m mounts) mount(ctx context.Context, e *containers.Exec, s contract.Spec) 
 	}
 	if s.TLSKey && m.tlsKey != nil {
 		e.Secrets[contract.TLSKeyFile] = m.tlsKey
+	}
+	if s.Account && m.account != nil {
+		e.Secrets[contract.RegistryAuthFile] = m.account
 	}
 	if s.UserSecrets {
 		for name, secret := range m.given {

@@ -39,7 +39,7 @@ func loseWhile(t *testing.T, d time.Duration, result string, w Workflow) (*repor
 	time.AfterFunc(time.Minute, func() { close(lost) })
 	time.AfterFunc(time.Minute+d, func() { close(ended) })
 	w.Name, w.Wire = config.Install, func(g *Graph) error {
-		first := Add(g, contract.NamespacesStep(), func() contract.Nothing { return contract.Nothing{} })
+		first := Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{} })
 		Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} }, first)
 		return nil
 	}
@@ -94,10 +94,10 @@ func TestALockLostAtTheVeryEnd(t *testing.T) {
 		lost := make(chan struct{})
 		e.exit, e.fails, e.lasts[watching] = 6, watching, lost
 		record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Wire: func(g *Graph) error {
-			Add(g, contract.NamespacesStep(), func() contract.Nothing {
+			Add(g, contract.NamespacesStep(), func() contract.NamespacesInput {
 				close(lost)
 				synctest.Wait()
-				return contract.Nothing{}
+				return contract.NamespacesInput{}
 			})
 			return nil
 		}})

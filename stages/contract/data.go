@@ -37,10 +37,12 @@ type Change struct {
 
 // PodInput is what the Pods of a release's data are made from.
 type PodInput struct {
-	Fill     map[string]any    `json:"fill,omitempty"`   // what their texts name, without images and settings: see platform.Fill
-	Images   map[string]string `json:"images,omitempty"` // reference by digest, by name
-	Rewrite  map[string]string `json:"rewrite,omitempty"`
-	Settings json.RawMessage   `json:"settings,omitempty"` // the release's own
+	Fill    map[string]any    `json:"fill,omitempty"`   // what their texts name, without images and settings: see platform.Fill
+	Images  map[string]string `json:"images,omitempty"` // reference by digest, by name
+	Rewrite map[string]string `json:"rewrite,omitempty"`
+	// PullSecret is as in ComponentInput.
+	PullSecret bool            `json:"pullSecret,omitempty"`
+	Settings   json.RawMessage `json:"settings,omitempty"` // the release's own
 	// Pods is as in LeftoversInput: what serves the data may have been started a moment ago.
 	Pods string `json:"pods,omitempty"`
 }

@@ -15,6 +15,11 @@ type SecretsInput struct {
 	UserSecrets []string `json:"given,omitempty"`
 }
 
+// NamespacesInput is what preorchestrator/namespaces works on.
+type NamespacesInput struct {
+	Account string `json:"account,omitempty"` // see Site
+}
+
 // Namespaces is what preorchestrator/namespaces made sure of.
 type Namespaces struct {
 	Names   []string `json:"names"`   // all of the platform
@@ -73,7 +78,9 @@ type ComponentInput struct {
 	// Rewrite maps upstream references to the references by digest that objects get in
 	// their place, where the cluster's nodes do not map them.
 	Rewrite map[string]string `json:"rewrite,omitempty"`
-	Hosts   map[string]string `json:"hosts,omitempty"` // that its pods resolve, each to a Service "namespace/name"
+	// PullSecret has pods with such images pull them with kube.PullSecret.
+	PullSecret bool              `json:"pullSecret,omitempty"`
+	Hosts      map[string]string `json:"hosts,omitempty"` // that its pods resolve, each to a Service "namespace/name"
 	// Values replace those of the chart and of the release.
 	Values json.RawMessage `json:"values,omitempty"`
 }

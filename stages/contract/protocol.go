@@ -24,6 +24,7 @@ const (
 	StateMadeKeyFile = "/slipway/made.key"              // the one that was made before, where none is given
 	KubeconfigFile   = StateDir + "/secrets/kubeconfig" // mode 0600; of a cluster that Slipway runs
 	AccessFile       = "/slipway/access.yaml"           // kubeconfig of a cluster that is there already
+	RegistryAuthFile = "/slipway/registry.json"         // docker config.json with the account with which its nodes pull
 )
 
 // Variables of a container's environment that say where the deployment's state is, and what

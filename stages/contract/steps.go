@@ -30,6 +30,7 @@ type Spec struct {
 	Manifests   bool // gets the bundle's manifests, in BundleDir
 	TLSKey      bool // gets the private key of the user's certificate, in TLSKeyFile
 	UserSecrets bool // gets the secrets of the configuration, in UserSecretsDir
+	Account     bool // gets the account with which nodes pull, if there is one, in RegistryAuthFile
 	Harmless    bool // changes nothing, so it need not wait for the lock
 	Count       bool // counts the steps that have succeeded before
 	// Timeout limits the step; 0 is the limit of the configuration.
@@ -58,7 +59,7 @@ func NodeRemoveKey() pipeline.Key { return key(StageInfrastructure, "node-remove
 // CheckEarlierSpec checks in one container which earlier results still hold. It runs as
 // `slipway verify`: see Plan.
 func CheckEarlierSpec() Spec {
-	return Spec{Key: key(StageInfrastructure, "verify"), Platform: true, Manifests: true, TLSKey: true, UserSecrets: true}
+	return Spec{Key: key(StageInfrastructure, "verify"), Platform: true, Manifests: true, TLSKey: true, UserSecrets: true, Account: true}
 }
 
 // ClusterPreflightStep checks a cluster that is there already before anything is changed.
@@ -94,12 +95,12 @@ func AddonsStep() Step[AddonsInput, Addons] {
 
 // StorageStep verifies the default StorageClass by use.
 func StorageStep() Step[StorageInput, StorageCheck] {
-	return Step[StorageInput, StorageCheck]{Spec{Key: key(StageInfrastructure, "storage")}}
+	return Step[StorageInput, StorageCheck]{Spec{Key: key(StageInfrastructure, "storage"), Account: true}}
 }
 
 // LoadBalancerStep verifies Services of type LoadBalancer by use.
 func LoadBalancerStep() Step[LoadBalancerInput, LoadBalancerCheck] {
-	return Step[LoadBalancerInput, LoadBalancerCheck]{Spec{Key: key(StageInfrastructure, "loadbalancer")}}
+	return Step[LoadBalancerInput, LoadBalancerCheck]{Spec{Key: key(StageInfrastructure, "loadbalancer"), Account: true}}
 }
 
 // PlatformRemoveStep takes the platform out of a cluster that stays.
@@ -118,8 +119,8 @@ func InventoryStep() Step[InventoryInput, Inventory] {
 }
 
 // NamespacesStep makes the platform's namespaces.
-func NamespacesStep() Step[Nothing, Namespaces] {
-	return Step[Nothing, Namespaces]{Spec{Key: key(StagePreOrchestrator, "namespaces"), Platform: true}}
+func NamespacesStep() Step[NamespacesInput, Namespaces] {
+	return Step[NamespacesInput, Namespaces]{Spec{Key: key(StagePreOrchestrator, "namespaces"), Platform: true, Account: true}}
 }
 
 // SecretsStep makes the platform's secrets.

@@ -26,6 +26,8 @@ type SuiteInput struct {
 	Name    string            `json:"name"`              // of the test or the workload
 	Images  map[string]string `json:"images,omitempty"`  // reference by digest, by name: those that it names
 	Rewrite map[string]string `json:"rewrite,omitempty"` // as in ComponentInput
+	// PullSecret is as in ComponentInput.
+	PullSecret bool `json:"pullSecret,omitempty"`
 }
 
 // Tested is what the step of a test saw.

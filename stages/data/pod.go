@@ -154,6 +154,9 @@ func (w *work) pod(ctx context.Context, d platform.Data, scratch bool) (*unstruc
 	}
 	o := &unstructured.Unstructured{Object: filled}
 	render.SetImages([]*unstructured.Unstructured{o}, refs)
+	if w.in.PullSecret {
+		render.AddPullSecret([]*unstructured.Unstructured{o}, refs, kube.PullSecret)
+	}
 	o.SetName(name)
 	o.SetGenerateName("")
 	labels := o.GetLabels()

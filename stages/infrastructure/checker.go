@@ -41,11 +41,14 @@ func (k checker) begin(ctx context.Context) error {
 			return fmt.Errorf("remove what an earlier check left: %w", err)
 		}
 	}
-	// Pods use the namespace's own account, which a controller makes.
-	return k.client.WaitFor(ctx, "the default service account of namespace "+k.namespace(), kube.Poll, func(ctx context.Context) (bool, string, error) {
-		_, err := k.client.Kubernetes.CoreV1().ServiceAccounts(k.namespace()).Get(ctx, "default", metav1.GetOptions{})
-		return err == nil, "", err
-	})
+	account, err := k.env.RegistryAccount()
+	switch {
+	case err != nil:
+		return err
+	case account == nil:
+		return k.client.WaitDefaultAccount(ctx, k.namespace())
+	}
+	return k.client.SetPullSecret(ctx, k.env.Deployment, k.namespace(), account)
 }
 
 // end is removeObjects after a check, also after ctx has been cancelled.

@@ -129,7 +129,7 @@ func (r *remover) stays(o unstructured.Unstructured, claims map[string]bool) boo
 	case "PersistentVolumeClaim":
 		return true
 	case "Secret":
-		return claims[o.GetNamespace()] && kube.DeploymentOf(o.GetLabels()) == r.Deployment && kind != helmSecret
+		return claims[o.GetNamespace()] && kube.DeploymentOf(o.GetLabels()) == r.Deployment && kind != helmSecret && o.GetName() != kube.PullSecret
 	}
 	return false
 }

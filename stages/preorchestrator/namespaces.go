@@ -26,12 +26,15 @@ import (
 // goneSoon is how long namespaces that are being deleted may take to be gone.
 const goneSoon = 3 * time.Minute
 
-func runNamespaces(ctx context.Context, env *step.Env, _ contract.Nothing) (contract.Namespaces, error) {
+func runNamespaces(ctx context.Context, env *step.Env, in contract.NamespacesInput) (contract.Namespaces, error) {
 	r, c, err := open(env)
 	if err != nil {
 		return contract.Namespaces{}, err
 	}
 	out, err := ensureNamespaces(ctx, c, env.Deployment, r.Namespaces)
+	if err == nil {
+		err = pullSecrets(ctx, env, c, out.Names, in.Account != "")
+	}
 	if err == nil {
 		err = keepRemoval(ctx, c, env.Deployment, r)
 	}
@@ -103,6 +106,29 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 	slices.Sort(out.Names)
 	slices.Sort(out.Created)
 	return out, nil
+}
+
+// pullSecrets lets the pods of namespaces pull with the registry's account, or takes back that
+// they do where there is none any more.
+func pullSecrets(ctx context.Context, env *step.Env, c *kube.Client, namespaces []string, want bool) error {
+	if !env.Existing {
+		return nil
+	}
+	account, err := env.RegistryAccount()
+	if err == nil && want != (account != nil) {
+		err = errors.New("the account of the registry is not the one that the run began with")
+	}
+	for _, ns := range namespaces {
+		switch {
+		case err != nil:
+			return err
+		case want:
+			err = c.SetPullSecret(ctx, env.Deployment, ns, account)
+		default:
+			err = c.UnsetPullSecret(ctx, env.Deployment, ns)
+		}
+	}
+	return err
 }
 
 // keepRemoval keeps in the cluster how the platform is removed, and what is made before its

@@ -2,9 +2,11 @@ package preorchestrator
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,34 +20,34 @@ import (
 // TestTheFirstStepShowsThatAnInstallHasBegun to those who look at the cluster.
 func TestTheFirstStepShowsThatAnInstallHasBegun(t *testing.T) {
 	api, env := preparing(t, "")
-	_, err := runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+	_, err := runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
 	require.ErrorIs(t, err, dryrun.ErrWouldChange)
-	out, err := runNamespaces(t.Context(), env, contract.Nothing{})
+	out, err := runNamespaces(t.Context(), env, contract.NamespacesInput{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"shop", kube.SystemNamespace}, out.Names)
 	require.Equal(t, out.Names, out.Created)
 	data := api.Get(atStatus)["data"].(map[string]any)
 	require.Equal(t, []any{"InProgress", "installing sample 1.0.0", "r1"}, []any{data["state"], data["message"], data["run"]})
 
-	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
 	require.NoError(t, err)
 	require.Equal(t, data, api.Get(atStatus)["data"], "a look shows nothing")
 
 	for _, state := range []string{"Failed", "Waiting"} {
 		api.Set(t, atStatus, "data: {state: "+state+"}")
-		_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+		_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
 		require.ErrorIs(t, err, dryrun.ErrWouldChange, "of an earlier run")
 		env.LeftOut = true
-		_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+		_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
 		require.NoError(t, err, "which is of no interest to a run that leaves the step out")
 		env.LeftOut = false
-		out, err = runNamespaces(t.Context(), env, contract.Nothing{})
+		out, err = runNamespaces(t.Context(), env, contract.NamespacesInput{})
 		require.NoError(t, err)
 		require.Empty(t, out.Created)
 		require.Equal(t, "InProgress", api.Get(atStatus)["data"].(map[string]any)["state"])
 	}
 	api.Set(t, atStatus, "data: {state: Success}")
-	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
 	require.NoError(t, err, "what is installed stays so")
 }
 
@@ -53,14 +55,14 @@ func TestTheFirstStepShowsThatAnInstallHasBegun(t *testing.T) {
 func TestWhatIsPreparedIsNoted(t *testing.T) {
 	const atList = "/api/v1/namespaces/slipway-system/configmaps/slipway-prepared"
 	api, env := preparing(t, "secrets: [{name: web, namespace: shop, keys: [{key: password, generate: password}]}]\n")
-	_, err := runNamespaces(t.Context(), env, contract.Nothing{})
+	_, err := runNamespaces(t.Context(), env, contract.NamespacesInput{})
 	require.NoError(t, err)
 	require.Equal(t, "v1 Namespace shop\nv1 Secret shop/web\n", api.Get(atList)["data"].(map[string]any)["objects"])
 
 	release(t, env, "configMaps: [{name: web, namespace: shop, data: {a: b}}]\n")
-	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
 	require.ErrorIs(t, err, dryrun.ErrWouldChange)
-	_, err = runNamespaces(t.Context(), env, contract.Nothing{})
+	_, err = runNamespaces(t.Context(), env, contract.NamespacesInput{})
 	require.NoError(t, err)
 	require.Equal(t, "v1 ConfigMap shop/web\nv1 Namespace shop\nv1 Secret shop/web\n", api.Get(atList)["data"].(map[string]any)["objects"])
 }
@@ -116,7 +118,7 @@ func TestLabelsOfASecretComeBack(t *testing.T) {
 // TestWhatIsCounted is the release's: a Secret and a namespace of Slipway's own are not.
 func TestWhatIsCounted(t *testing.T) {
 	_, env := preparing(t, "secrets: [{name: web, namespace: shop, keys: [{key: password, generate: password}]}]\n")
-	namespaces, err := runNamespaces(t.Context(), env, contract.Nothing{})
+	namespaces, err := runNamespaces(t.Context(), env, contract.NamespacesInput{})
 	require.NoError(t, err)
 	require.Equal(t, "1 namespace", counted(theirs(namespaces.Names), "namespace"))
 	secrets, err := runSecrets(t.Context(), env, contract.SecretsInput{})
@@ -130,7 +132,7 @@ func TestWhatIsCounted(t *testing.T) {
 func TestTheListsOfARenamedComponentAreMoved(t *testing.T) {
 	const lists = "/api/v1/namespaces/slipway-system/configmaps/"
 	api, env := preparing(t, "")
-	_, err := runNamespaces(t.Context(), env, contract.Nothing{})
+	_, err := runNamespaces(t.Context(), env, contract.NamespacesInput{})
 	require.NoError(t, err)
 	api.Set(t, lists+"site-objects", "{metadata: {name: site-objects, namespace: slipway-system, labels: {slipway.sh/deployment: demo}}, data: {objects: \"v1 ConfigMap shop/a\\n\"}}")
 	text, err := os.ReadFile(filepath.Join(env.PlatformDir, platform.File))
@@ -138,13 +140,58 @@ func TestTheListsOfARenamedComponentAreMoved(t *testing.T) {
 	text = bytes.Replace(text, []byte("{name: web,"), []byte("{name: web, renamedFrom: site,"), 1)
 	require.NoError(t, os.WriteFile(filepath.Join(env.PlatformDir, platform.File), text, 0o600))
 
-	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
 	require.ErrorIs(t, err, dryrun.ErrWouldChange)
-	_, err = runNamespaces(t.Context(), env, contract.Nothing{})
+	_, err = runNamespaces(t.Context(), env, contract.NamespacesInput{})
 	require.NoError(t, err)
 	require.Nil(t, api.Get(lists+"site-objects"))
 	require.Equal(t, "v1 ConfigMap shop/a\n", api.Get(lists + "web-objects")["data"].(map[string]any)["objects"])
 	require.Contains(t, api.Get(lists + "slipway-removal")["data"].(map[string]any)["removal.json"], `"renamed":{"web":"site"}`, "for a release that is brought back")
-	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
 	require.NoError(t, err, "once is enough")
+}
+
+// TestPodsPullWithTheAccountOfTheRegistry on a cluster that is there.
+func TestPodsPullWithTheAccountOfTheRegistry(t *testing.T) {
+	const (
+		atSecret  = "/api/v1/namespaces/shop/secrets/slipway-registry"
+		atAccount = "/api/v1/namespaces/shop/serviceaccounts/default"
+		login     = `{"auths":{"registry.example.com":{"username":"puller","password":"r1ght-password"}}}`
+	)
+	api, env := preparing(t, "")
+	env.Existing, env.RegistryAuthFile = true, filepath.Join(t.TempDir(), "registry.json")
+	accounts := func() {
+		for _, ns := range []string{"shop", kube.SystemNamespace} {
+			api.Set(t, "/api/v1/namespaces/"+ns+"/serviceaccounts/default", "{metadata: {name: default, namespace: "+ns+"}, imagePullSecrets: [{name: own}]}")
+		}
+	}
+	accounts()
+	give := func(text string) { require.NoError(t, os.WriteFile(env.RegistryAuthFile, []byte(text), 0o600)) }
+	_, err := runNamespaces(t.Context(), env, contract.NamespacesInput{Account: "pbkdf2:1"})
+	require.ErrorContains(t, err, "is not the one that the run began with")
+
+	give(login)
+	in := contract.NamespacesInput{Account: "pbkdf2:1"}
+	_, err = runNamespaces(t.Context(), env, in)
+	require.NoError(t, err)
+	secret := api.Get(atSecret)
+	require.Equal(t, "kubernetes.io/dockerconfigjson", secret["type"])
+	require.Equal(t, map[string]any{".dockerconfigjson": base64.StdEncoding.EncodeToString([]byte(login))}, secret["data"])
+	require.Equal(t, env.Deployment, secret["metadata"].(map[string]any)["labels"].(map[string]any)[kube.DeploymentLabel])
+	require.Equal(t, []any{map[string]any{"name": "own"}, map[string]any{"name": "slipway-registry"}}, api.Get(atAccount)["imagePullSecrets"])
+	_, err = runNamespaces(dryrun.Context(t.Context()), env, in)
+	require.NoError(t, err, "nothing would change")
+
+	give(strings.ReplaceAll(login, "r1ght", "another"))
+	_, err = runNamespaces(dryrun.Context(t.Context()), env, in)
+	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = runNamespaces(t.Context(), env, contract.NamespacesInput{Account: "pbkdf2:2"})
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{".dockerconfigjson": base64.StdEncoding.EncodeToString([]byte(strings.ReplaceAll(login, "r1ght", "another")))}, api.Get(atSecret)["data"])
+
+	require.NoError(t, os.Remove(env.RegistryAuthFile))
+	_, err = runNamespaces(t.Context(), env, contract.NamespacesInput{})
+	require.NoError(t, err)
+	require.Nil(t, api.Get(atSecret), "there is none any more")
+	require.Equal(t, []any{map[string]any{"name": "own"}}, api.Get(atAccount)["imagePullSecrets"])
 }

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/slipway-sh/slipway/config/dockerconfig"
 	"github.com/slipway-sh/slipway/config/kubeconfig"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/redact"
@@ -39,6 +40,8 @@ type Env struct {
 	Kubeconfig     string // may not exist yet; never written where the cluster is not Slipway's
 	TLSKeyFile     string // the private key of the user's certificate
 	UserSecretsDir string // the secrets of the configuration, by name
+	// RegistryAuthFile has the account with which nodes pull; see RegistryAccount.
+	RegistryAuthFile string
 
 	Place state.Place // where the deployment's state is
 
@@ -89,7 +92,7 @@ func NewEnv(run, id string, dirs Dirs, log, screen io.Writer) *Env {
 		secrets:      secrets,
 	}
 	e.Kubeconfig = e.StateDir + "/secrets/kubeconfig"
-	e.TLSKeyFile, e.UserSecretsDir = contract.TLSKeyFile, contract.UserSecretsDir
+	e.TLSKeyFile, e.UserSecretsDir, e.RegistryAuthFile = contract.TLSKeyFile, contract.UserSecretsDir, contract.RegistryAuthFile
 	e.Place = state.Place{Volume: e.StateDir}
 	e.Logger = slog.New(slog.NewTextHandler(io.MultiWriter(e.log, e.screen), &slog.HandlerOptions{Level: slog.LevelInfo}))
 	return e
@@ -108,6 +111,20 @@ func (e *Env) useAccess(file string) error {
 	e.Kubeconfig, e.Existing = file, true
 	kubeconfig.Secrets(text, e.Redact)
 	return nil
+}
+
+// RegistryAccount is a docker config.json with the account with which the nodes of a cluster
+// that is there pull from the registry; nil where there is none, or the step does not get it.
+func (e *Env) RegistryAccount() ([]byte, error) {
+	text, err := os.ReadFile(e.RegistryAuthFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the registry's account: %w", err)
+	}
+	dockerconfig.Secrets(text, e.Redact)
+	return text, nil
 }
 
 // RedactSecrets registers what the container has for the deployment in secret, by now.

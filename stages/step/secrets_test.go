@@ -88,6 +88,20 @@ func TestAKeyThatIsGivenIsHiddenButForItsComments(t *testing.T) {
 	require.Error(t, env.RedactSecrets(), "what cannot be read is not passed over")
 }
 
+func TestTheAccountOfTheRegistryIsHidden(t *testing.T) {
+	env := step.NewEnv("r1", "stage/measure", step.Dirs{State: t.TempDir()}, &strings.Builder{}, &strings.Builder{})
+	env.RegistryAuthFile = filepath.Join(t.TempDir(), "registry.json")
+	none, err := env.RegistryAccount()
+	require.NoError(t, err)
+	require.Nil(t, none)
+	text := `{"auths":{"r.example.com":{"username":"puller","password":"canary-r1ght","auth":"cHVsbGVyOmNhbmFyeS1yMWdodA=="}}}`
+	require.NoError(t, os.WriteFile(env.RegistryAuthFile, []byte(text), 0o600))
+	given, err := env.RegistryAccount()
+	require.NoError(t, err)
+	require.Equal(t, text, string(given))
+	require.Equal(t, "puller, *** and ***", env.Clean("puller, canary-r1ght and cHVsbGVyOmNhbmFyeS1yMWdodA=="))
+}
+
 // quoted is a value as JSON.
 func quoted(t *testing.T, v any) []byte {
 	t.Helper()

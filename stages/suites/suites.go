@@ -157,6 +157,9 @@ func (t *trial) read(ctx context.Context) ([]*unstructured.Unstructured, error) 
 	maps.Copy(refs, t.in.Rewrite)
 	maps.Copy(refs, t.in.Images)
 	render.SetImages(objs, refs)
+	if t.in.PullSecret {
+		render.AddPullSecret(objs, refs, kube.PullSecret)
+	}
 	for _, o := range objs {
 		t.mark.put(o, t.env.Deployment)
 	}

@@ -31,6 +31,9 @@ func (f *Flags) account(client *dagger.Client, cfg *config.Config, images *conta
 		nodes = site.Access.Registry
 	}
 	a, err := account.Find(f.Account, hostOf(nodes), hostOf(registry))
+	if err == nil && a != nil && site.Access != nil {
+		err = a.ForKubelet()
+	}
 	if err != nil || a == nil {
 		return err
 	}

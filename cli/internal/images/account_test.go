@@ -14,6 +14,8 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/account"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/existing"
 	"github.com/slipway-sh/slipway/providers/local"
@@ -64,6 +66,25 @@ func TestTheAccountOfTheNodes(t *testing.T) {
 			require.Equal(t, c.want, images.Account != nil)
 			require.Equal(t, c.want, images.AccountDigest != "")
 		})
+	}
+}
+
+// TestAKubeletKnowsPasswordsOnly: the node of a local cluster renews tokens, as docker does.
+func TestAKubeletKnowsPasswordsOnly(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"auths":{"registry.example.com":{"identitytoken":"renewed"}}}`), 0o600))
+	client := unasked(t)
+	for provider, code := range map[providers.Provider]fault.Code{local.Provider{}: "", existing.Provider{}: account.Code} {
+		cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nexisting: {kubeconfig: env:K}\n"), config.Options{DefaultProvider: "local", Providers: []string{"local", "existing"}})
+		require.NoError(t, err)
+		images := &containers.Images{Mirror: "https://registry.example.com/slipway"}
+		err = (&Flags{Account: file}).account(client, cfg, images, provider, "registry.example.com/slipway")
+		if code == "" {
+			require.NoError(t, err)
+			require.NotNil(t, images.Account)
+			continue
+		}
+		require.ErrorIs(t, err, &fault.Fault{Code: code})
 	}
 }
 

@@ -83,8 +83,12 @@ func (r *Remover) awaitNamespaces(ctx context.Context, uids map[string]types.UID
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-// Release takes the deployment's labels off a namespace that it used and did not make.
+// Release takes the deployment's labels off a namespace that it used and did not make, and
+// takes back that pods there pull with the registry's account.
 func (r *Remover) Release(ctx context.Context, name string) error {
+	if err := r.Client.UnsetPullSecret(ctx, r.Deployment, name); err != nil {
+		return err
+	}
 	bare := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
 	}}

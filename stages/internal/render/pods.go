@@ -54,6 +54,23 @@ func AddHosts(objs []*unstructured.Unstructured, hosts map[string]string) {
 	}
 }
 
+// AddPullSecret has the pods of objs that run one of the images in refs pull with a Secret of
+// that name in their namespace.
+func AddPullSecret(objs []*unstructured.Unstructured, refs map[string]string, name string) {
+	own := slices.Collect(maps.Values(refs))
+	for _, o := range objs {
+		p := pod(o)
+		if p == nil || !slices.ContainsFunc(Images([]*unstructured.Unstructured{o}), func(ref string) bool { return slices.Contains(own, ref) }) {
+			continue
+		}
+		spec := p["spec"].(map[string]any)
+		secrets, _ := spec["imagePullSecrets"].([]any)
+		if !slices.ContainsFunc(secrets, func(s any) bool { m, _ := s.(map[string]any); return m["name"] == name }) {
+			spec["imagePullSecrets"] = append(slices.Clone(secrets), map[string]any{"name": name})
+		}
+	}
+}
+
 // Uses are the ConfigMaps and Secrets that the pods of an object read, "ConfigMap/name",
 // sorted.
 func Uses(o *unstructured.Unstructured) []string {

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -112,6 +113,24 @@ func TestAnotherImageWithTheSameLastName(t *testing.T) {
 			want = ref
 		}
 		require.Equal(t, []string{want}, render.Images(all), ref)
+	}
+}
+
+// TestPodsWithOwnImagesPullWithASecret, and no others.
+func TestPodsWithOwnImagesPullWithASecret(t *testing.T) {
+	refs := map[string]string{"redis": "r.test/redis@sha256:bb"}
+	for image, want := range map[string]string{"r.test/redis@sha256:bb": "[map[name:own] map[name:pull]]", "docker.io/redis:8": "[map[name:own]]"} {
+		all := workloads(t, "imagePullSecrets: [{name: own}]\ncontainers: [{name: a, image: '"+image+"'}]")
+		for range 2 { // it is there once
+			render.AddPullSecret(all, refs, "pull")
+		}
+		for i, o := range all {
+			if i >= withPods {
+				require.NotContains(t, text(t, o.Object), "pull}")
+				continue
+			}
+			require.Contains(t, fmt.Sprint(o.Object), "imagePullSecrets:"+want, o.GetKind())
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ type kind struct {
 // known are the kinds that every server has.
 func known() []kind {
 	return []kind{
-		{"v1", "ConfigMap", true}, {"v1", "Secret", true}, {"v1", "Service", true}, {"v1", "Pod", true}, {"v1", "Event", true},
+		{"v1", "ConfigMap", true}, {"v1", "Secret", true}, {"v1", "Service", true}, {"v1", "Pod", true}, {"v1", "Event", true}, {"v1", "ServiceAccount", true},
 		{"v1", "Namespace", false}, {"v1", "Node", false}, {"v1", "PersistentVolume", false}, {"v1", "PersistentVolumeClaim", true},
 		{"apps/v1", "Deployment", true}, {"apps/v1", "StatefulSet", true}, {"apps/v1", "DaemonSet", true},
 		{"batch/v1", "Job", true}, {"autoscaling/v2", "HorizontalPodAutoscaler", true}, {"discovery.k8s.io/v1", "EndpointSlice", true},
