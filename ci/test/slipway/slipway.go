@@ -30,6 +30,7 @@ type Deployment struct {
 	Root   string   // the checkout, with the module
 	Dir    string   // where commands run; Root if empty
 	Config string   // folder with configurations by name; one without any if empty
+	Env    []string // NAME=value, besides the environment of the tests
 }
 
 // CLI is `slipway command`, ready to start. When ctx ends it is told to end.
@@ -74,6 +75,7 @@ func (d Deployment) program(ctx context.Context, program string, args []string) 
 	}
 	cmd.Env = append(os.Environ(), "NO_COLOR=1", "DAGGER_NO_NAG=1", "DO_NOT_TRACK=1",
 		"SLIPWAY_CONFIG_DIR="+config, "SLIPWAY_DEPLOYMENT=")
+	cmd.Env = append(cmd.Env, d.Env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopDelay
 	return cmd
