@@ -118,6 +118,10 @@ build: ## Build the command line tool into bin/slipway
 engine: ## Make a Dagger engine reachable: the one that answers, else one built from Go modules
 	@$(ENGINE) start
 
+.PHONY: engine-image
+engine-image: ## Build the engine's image for Docker and load it there; REGISTRY=HOST/PATH pushes it
+	@$(ENGINE) image $(if $(REGISTRY),--push '$(REGISTRY)')
+
 .PHONY: engine-stop
 engine-stop: ## End the engine that `make engine` started
 	@$(ENGINE) stop

@@ -18,4 +18,6 @@ const (
 	codeNone = "ENG-008"
 	// codeVersion: an engine of another version runs.
 	codeVersion = "ENG-009"
+	// codeImage: the image of the engine cannot be pulled, built or pushed.
+	codeImage = "ENG-012"
 )

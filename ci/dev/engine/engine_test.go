@@ -17,11 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adrg/xdg"
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
-	"github.com/slipway-sh/slipway/containers/engineconfig"
 )
 
 // engine runs the program in an empty store, with no engine and no Docker
@@ -124,41 +122,6 @@ func TestStartUsesAnEngineThatAnswers(t *testing.T) {
 	code, _, stderr = engine(t, "env")
 	require.Equal(t, 3, code, "preflight")
 	require.Contains(t, stderr, "unset "+envRunner)
-}
-
-func TestStartLeavesDockerToTheCLI(t *testing.T) {
-	alone(t)
-	config := filepath.Join(t.TempDir(), "config")
-	t.Cleanup(xdg.Reload) // once the variable is as it was
-	t.Setenv("XDG_CONFIG_HOME", config)
-	xdg.Reload()
-	bin := t.TempDir()
-	for name, script := range map[string]string{
-		"dagger": "echo 'dagger " + daggerVersion + " (image) linux/amd64'",
-		"docker": "echo 28.1.0",
-	} {
-		require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
-	}
-	t.Setenv("PATH", bin)
-	checkout := fakeCheckout(t)
-	code, _, stderr := engine(t, "start")
-	require.Zero(t, code, stderr)
-	require.Contains(t, stderr, "Docker answers")
-	file := filepath.Join(config, "dagger/engine.json")
-	require.Contains(t, stderr, "wrote "+file)
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, engineconfig.Text+"\n", string(text))
-	require.NoError(t, os.WriteFile(file, []byte("{}"), 0o600))
-	_, _, stderr = engine(t, "start")
-	require.NotContains(t, stderr, "wrote")
-	text, err = os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, "{}", string(text), "one that is there stays")
-	require.FileExists(t, filepath.Join(checkout, "bin/dagger"))
-	code, stdout, stderr := engine(t, "env")
-	require.Zero(t, code, stderr)
-	require.NotContains(t, stdout, envRunner)
 }
 
 // fakeCheckout makes a repository with nothing in it the working folder.

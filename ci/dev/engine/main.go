@@ -2,7 +2,7 @@
 // or one that it builds from Go modules and Debian packages and runs, as root,
 // in a root file system and a process namespace of its own.
 //
-//	go run -C ci/dev/engine . start|stop|status|env
+//	go run -C ci/dev/engine . start|image|stop|status|env
 package main
 
 import (
@@ -24,11 +24,14 @@ import (
 const usage = `usage: engine <command>
 
 commands:
-  start   make an engine reachable: use the one of _EXPERIMENTAL_DAGGER_RUNNER_HOST
-          or of Docker when it answers, else build one and run it (as root)
+  start   make an engine reachable: use the one of _EXPERIMENTAL_DAGGER_RUNNER_HOST when
+          it answers, or run one in Docker, of the image SLIPWAY_ENGINE_IMAGE or of
+          Dagger's own, else build one and run it (as root)
           --own     build and run one even where another answers
           --config FILE   the same, with this engine.json: what it collects is that one's
                     to say, cache volumes included
+  image   build the image of the engine for Docker, load it there, and print its reference
+          --push HOST/PATH   push it there in place of that
   stop    end the engine that start ran, and nothing else
   status  say which engine answers; exit status 1 when none does
   env     print the shell lines that lead clients to it: eval "$(engine env)"
@@ -48,6 +51,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.Usage = func() { fmt.Fprint(stderr, usage) }
 	own := flags.Bool("own", false, "")
 	config := flags.String("config", "", "")
+	push := flags.String("push", "", "")
 	command := ""
 	if len(args) > 0 {
 		command, args = args[0], args[1:]
@@ -71,6 +75,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 			}
 		}
 		err = c.start(ctx, *own || c.config != nil)
+	case "image":
+		err = c.image(ctx, *push)
 	case "stop":
 		err = c.stop(ctx)
 	case "status":
@@ -106,7 +112,7 @@ func complain(stderr io.Writer, err error) int {
 	return 1
 }
 
-// control carries what the four commands share.
+// control carries what the commands share.
 type control struct {
 	stdout, stderr io.Writer
 	checkout       string // root of the repository

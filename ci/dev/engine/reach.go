@@ -87,20 +87,6 @@ func coreVersion(ctx context.Context, cli, host string) error {
 	return nil
 }
 
-// dockerResponds reports whether a Docker daemon is there for the CLI to start an
-// engine in.
-func dockerResponds(ctx context.Context) bool {
-	if _, err := exec.LookPath("docker"); err != nil {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "docker", "info", "--format", "{{.ServerVersion}}")
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	return err == nil && strings.TrimSpace(string(out)) != ""
-}
-
 // cliOnPath is a dagger CLI of the right version on PATH, or empty.
 func cliOnPath(ctx context.Context) string {
 	path, err := exec.LookPath("dagger")

@@ -53,11 +53,7 @@ func (c *control) start(ctx context.Context, own bool) error {
 		if err != nil {
 			return err
 		}
-		if err := c.configureDocker(engineconfig.File()); err != nil {
-			return err
-		}
-		c.logf("engine: Docker answers; the dagger CLI starts its engine %s there when it is first called", daggerVersion)
-		return c.linkCLI(cli)
+		return c.startInDocker(ctx, cli)
 	}
 	if err := c.mayRun(runtime.GOOS, os.Geteuid()); err != nil {
 		return err
@@ -117,7 +113,7 @@ func (c *control) configureDocker(file string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	c.logf("engine: wrote %s, with which an engine keeps its cache volumes, where deployments are; one that runs already needs to be started anew, and loses what it has", file)
+	c.logf("engine: wrote %s, with which an engine keeps its cache volumes, where deployments are; one that runs already is to be started anew (make engine-stop engine)", file)
 	return nil
 }
 

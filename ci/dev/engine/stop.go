@@ -32,8 +32,7 @@ func (c *control) stop(ctx context.Context) error {
 			Fix: "look whether a dagger-engine process runs, end it, and remove " + c.paths.pid}
 	}
 	if !lives {
-		c.logf("engine: none of ours runs")
-		return removeIfThere(c.paths.pid)
+		return errors.Join(c.stopInDocker(ctx), removeIfThere(c.paths.pid))
 	}
 	if err := c.end(ctx, r); err != nil {
 		return &remedy.Error{Code: codeStop, Op: "stop the engine", Err: err,
@@ -60,12 +59,13 @@ func (c *control) status(ctx context.Context) error {
 		fmt.Fprintf(c.stdout, "process %d answers at %s\nlog: %s\n", r.PID, c.paths.host(), c.paths.log)
 		return nil
 	}
-	if dockerResponds(ctx) {
-		fmt.Fprintf(c.stdout, "Docker answers; the dagger CLI starts its engine there\n")
-		return nil
+	image, err := imageInDocker(ctx)
+	if err != nil {
+		fmt.Fprintf(c.stdout, "no engine answers (%v); run make engine\n", err)
+		return errNone
 	}
-	fmt.Fprintln(c.stdout, "no engine answers; run make engine")
-	return errNone
+	fmt.Fprintf(c.stdout, "the dagger CLI starts the container %s of %s, or finds it running\nlog: docker logs %s\n", dockerName, image, dockerName)
+	return nil
 }
 
 // knownCLI is a dagger CLI that is there already, or empty.
@@ -86,8 +86,12 @@ func (c *control) env(ctx context.Context) error {
 		}
 	} else if _, ok := c.running(ctx); ok {
 		host = c.paths.host()
-	} else if host = ""; !dockerResponds(ctx) {
-		return &remedy.Error{Code: codeNone, Op: "find an engine", Err: errors.New("none answers"), Fix: "run make engine"}
+	} else {
+		image, err := imageInDocker(ctx)
+		if err != nil {
+			return &remedy.Error{Code: codeNone, Op: "find an engine", Err: fmt.Errorf("none answers: %w", err), Fix: "run make engine"}
+		}
+		host = dockerHost(image)
 	}
 	if !c.linked() {
 		return &remedy.Error{Code: codeNone, Op: "find the dagger CLI", Err: fmt.Errorf("%s is not there", c.cliLink()), Fix: "run make engine"}
@@ -99,13 +103,9 @@ func (c *control) env(ctx context.Context) error {
 	return nil
 }
 
-// envLines is the exports; an empty host leaves the choice to the CLI.
+// envLines is the exports.
 func envLines(host, cli, bin, path string) []string {
-	var lines []string
-	if host != "" {
-		lines = append(lines, "export "+envRunner+"="+quote(host))
-	}
-	lines = append(lines, "export "+envCLI+"="+quote(cli), "export DO_NOT_TRACK=1", "export DAGGER_NO_NAG=1")
+	lines := []string{"export " + envRunner + "=" + quote(host), "export " + envCLI + "=" + quote(cli), "export DO_NOT_TRACK=1", "export DAGGER_NO_NAG=1"}
 	if !strings.Contains(":"+path+":", ":"+bin+":") {
 		lines = append(lines, "export PATH="+quote(bin)+`:"$PATH"`)
 	}

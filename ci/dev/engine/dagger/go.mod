@@ -7,6 +7,7 @@ go 1.26
 tool (
 	github.com/dagger/dagger/cmd/codegen
 	github.com/dagger/dagger/cmd/dagger
+	github.com/dagger/dagger/cmd/dialstdio
 	github.com/dagger/dagger/cmd/dnsname
 	github.com/dagger/dagger/cmd/engine
 	github.com/dagger/dagger/cmd/init

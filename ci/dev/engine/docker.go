@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/progress"
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/containers/engineconfig"
+)
+
+// dockerName is what the engine's container in Docker is called, and its volume. The dagger CLI
+// removes containers whose names begin with dagger-engine-, with their volumes, when it starts
+// one of another version (v0.19.10, engine/client/drivers/container.go): not this one.
+const dockerName = "slipway-engine"
+
+// envImage names the image of the engine that Docker runs, in place of Dagger's own.
+const envImage = "SLIPWAY_ENGINE_IMAGE"
+
+// vendorImage is Dagger's own image.
+const vendorImage = "registry.dagger.io/engine:" + daggerVersion
+
+// stopSeconds is how long Docker waits for the engine, and what runs in it, to end.
+const stopSeconds = "60"
+
+// dockerHost is the runner host with which the dagger CLI starts the container, or connects to it.
+func dockerHost(image string) string {
+	return "docker-image://" + image + "?" + url.Values{"container": {dockerName}, "volume": {dockerName}, "cleanup": {"false"}}.Encode()
+}
+
+// docker runs the docker command; an error has what it said.
+func docker(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "docker", args...)
+	cmd.WaitDelay = time.Second
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return "", fmt.Errorf("docker %s: %w; it said:\n%s", args[0], err, remedy.LastLines(complaint.String(), 15))
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+// dockerResponds reports whether a Docker daemon is there to run an engine in.
+func dockerResponds(ctx context.Context) bool {
+	if _, err := exec.LookPath("docker"); err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	version, err := docker(ctx, "info", "--format", "{{.ServerVersion}}")
+	return err == nil && version != ""
+}
+
+// dockerImage is the image of the engine's container; empty without one.
+func dockerImage(ctx context.Context) (string, error) {
+	id, err := docker(ctx, "container", "ls", "--all", "--filter", "name=^/?"+dockerName+"$", "--format", "{{.ID}}")
+	if err != nil || id == "" {
+		return "", err
+	}
+	return docker(ctx, "container", "inspect", dockerName, "--format", "{{.Config.Image}}") // as it was named, by digest or not
+}
+
+// startInDocker makes the engine that Docker runs reachable.
+func (c *control) startInDocker(ctx context.Context, cli string) error {
+	op := "start an engine in Docker"
+	if err := c.configureDocker(engineconfig.File()); err != nil {
+		return err
+	}
+	image := cmp.Or(os.Getenv(envImage), vendorImage)
+	there, err := dockerImage(ctx)
+	switch {
+	case err != nil:
+		return &remedy.Error{Code: codeStart, Op: op, Err: err, Fix: "see what docker says, then run make engine again"}
+	case there != "" && there != image:
+		return &remedy.Error{Code: codeVersion, Op: op, Err: fmt.Errorf("the container %s is of %s, not of %s", dockerName, there, image),
+			Fix: "run: make engine-stop engine (the volume " + dockerName + ", with all deployments, stays), or set " + envImage + "=" + there}
+	}
+	p := progress.ForStderr(1)
+	t := p.Start("engine "+daggerVersion, "starting")
+	if there == "" {
+		if _, err := docker(ctx, "image", "inspect", image, "--format", "{{.Id}}"); err != nil {
+			t.Say("pulling " + image)
+			if _, err := docker(ctx, "pull", "--quiet", image); err != nil {
+				t.Fail()
+				return &remedy.Error{Code: codeImage, Op: op, Err: err,
+					Fix: "make its registry reachable (docker login, where it wants an account), or set " + envImage + " to an engine's image that Docker has or can pull (make engine-image makes one)"}
+			}
+			t.Say("starting")
+		}
+	}
+	if err := coreVersion(ctx, cli, dockerHost(image)); err != nil {
+		t.Fail()
+		if logs, logErr := dockerLogs(ctx); logErr == nil && logs != "" {
+			err = fmt.Errorf("%w\nthe end of its log:\n%s", err, logs)
+		}
+		return &remedy.Error{Code: codeStart, Op: op, Err: err, Fix: "read the log (docker logs " + dockerName + "), then run: make engine-stop engine"}
+	}
+	t.Done("answers")
+	p.Finish("engine " + daggerVersion + " is the container " + dockerName + " of " + image + "; deployments are in the volume " + dockerName)
+	return c.linkCLI(cli)
+}
+
+// dockerLogs is the end of what the engine's container printed.
+func dockerLogs(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "docker", "logs", "--tail", "15", dockerName).CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// imageInDocker is the image of the engine's container, or why there is none to connect to.
+func imageInDocker(ctx context.Context) (string, error) {
+	if !dockerResponds(ctx) {
+		return "", errors.New("no Docker daemon does, either")
+	}
+	image, err := dockerImage(ctx)
+	if err == nil && image == "" {
+		err = errors.New("Docker has no container " + dockerName)
+	}
+	return image, err
+}
+
+// stopInDocker ends the engine's container, if there is one, and removes it; its volume stays.
+func (c *control) stopInDocker(ctx context.Context) error {
+	if _, err := imageInDocker(ctx); err != nil {
+		c.logf("engine: none of ours runs (%v)", err)
+		return nil
+	}
+	_, err := docker(ctx, "stop", "--time", stopSeconds, dockerName)
+	if err == nil {
+		_, err = docker(ctx, "rm", dockerName)
+	}
+	if err != nil {
+		return &remedy.Error{Code: codeStop, Op: "stop the engine", Err: err, Fix: "see what docker says, then run make engine-stop again"}
+	}
+	c.logf("engine: the container %s has ended; the volume %s stays", dockerName, dockerName)
+	return nil
+}
