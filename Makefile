@@ -56,7 +56,7 @@ test: ## Run the scanners, the unit tests and, on a real engine, the install, it
 test-all: export SLIPWAY_E2E := all
 test-all: WITH_RACE := ./...
 test-all: export PATH := $(CURDIR)/bin:$(PATH)
-test-all: builds cosign test ## Run the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform
+test-all: builds cosign docker test ## Run the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform
 
 .PHONY: unit
 unit: ## Run the unit tests of every module, those of the program with the race detector; type-check the CLI for every platform
@@ -163,6 +163,10 @@ terminal: ## Install tmux, in which the form is filled in by the tests
 .PHONY: jq
 jq: ## Install jq, with which the examples for CI systems read what slipway prints
 	@command -v jq >/dev/null || $(GO) run -C ci/dev ./build/need jq=jq
+
+.PHONY: docker
+docker: ## Install Docker and a registry, in which the tests run the engine and from which it pulls
+	@command -v dockerd >/dev/null && command -v docker-registry >/dev/null || $(GO) run -C ci/dev ./build/need dockerd=docker.io docker-registry=docker-registry
 
 .PHONY: cosign
 cosign: ## Build cosign into bin/, with which the tests verify a run package as others do

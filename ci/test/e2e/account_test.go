@@ -2,19 +2,13 @@ package e2e
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -50,11 +44,12 @@ func startGuarded(t *testing.T) *guarded {
 	t.Helper()
 	host := bridgeAddress(t)
 	g := &guarded{}
-	certificate := g.certificate(t, net.ParseIP(host))
+	issued := issue(t, net.ParseIP(host))
+	g.authority = issued.authority
 	handler := registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithBlobHandler(registry.NewDiskBlobHandler(t.TempDir())))
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	require.NoError(t, err)
-	server := &httptest.Server{Listener: listener, TLS: &tls.Config{Certificates: []tls.Certificate{certificate}}, Config: &http.Server{
+	server := &httptest.Server{Listener: listener, TLS: &tls.Config{Certificates: []tls.Certificate{issued.certificate(t)}}, Config: &http.Server{
 		ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0),
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			user, password, _ := r.BasicAuth()
@@ -81,35 +76,18 @@ func startGuarded(t *testing.T) *guarded {
 	return g
 }
 
-// certificate is one for an address, of an authority of its own.
-func (g *guarded) certificate(t *testing.T, ip net.IP) tls.Certificate {
-	t.Helper()
-	key := func() *ecdsa.PrivateKey {
-		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		require.NoError(t, err)
-		return k
-	}
-	sign := func(template, parent *x509.Certificate, of, by *ecdsa.PrivateKey) []byte {
-		template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
-		der, err := x509.CreateCertificate(rand.Reader, template, parent, &of.PublicKey, by)
-		require.NoError(t, err)
-		return der
-	}
-	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Slipway's tests"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	rootKey, ownKey := key(), key()
-	root := sign(authority, authority, rootKey, rootKey)
-	own := sign(&x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "registry"}, IPAddresses: []net.IP{ip}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, authority, ownKey, rootKey)
-	g.authority = filepath.Join(t.TempDir(), "authority.crt")
-	require.NoError(t, os.WriteFile(g.authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root}), 0o644))
-	return tls.Certificate{Certificate: [][]byte{own}, PrivateKey: ownKey}
-}
-
 // loggedIn is docker's configuration after a login with a password; the result is its folder.
 func (g *guarded) loggedIn(t *testing.T, password string) string {
 	t.Helper()
+	return loggedIn(t, g.address, password)
+}
+
+// loggedIn is docker's configuration after a login at a registry; the result is its folder.
+func loggedIn(t *testing.T, address, password string) string {
+	t.Helper()
 	dir := t.TempDir()
 	auth := base64.StdEncoding.EncodeToString([]byte(puller + ":" + password))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, g.address, auth)), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, address, auth)), 0o600))
 	return dir
 }
 
