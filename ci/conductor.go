@@ -86,6 +86,9 @@ func (c *conductor) secret(flag string, secret *dagger.Secret) {
 // container is the conductor's container, from the registry or the bundle, with
 // the flags that say which.
 func (m *Slipway) container(ctx context.Context) (*conductor, error) {
+	if err := m.released(ctx); err != nil {
+		return nil, err
+	}
 	if m.Lock != nil {
 		return m.fromRegistry(ctx)
 	}
@@ -115,6 +118,20 @@ func (m *Slipway) container(ctx context.Context) (*conductor, error) {
 	}
 	c.args = append([]string{"--bundle-id", "/slipway/in/bundle.id"}, m.wanted(c)...)
 	return c, nil
+}
+
+// released takes, where neither a lock nor a bundle was given, the lock file that a release of
+// this module has beside its sources, if there is one.
+func (m *Slipway) released(ctx context.Context) error {
+	if m.Lock != nil || m.Bundle != nil {
+		return nil
+	}
+	source := dag.CurrentModule().Source()
+	there, err := source.Glob(ctx, origin.LockFile)
+	if len(there) > 0 {
+		m.Lock = source.File(origin.LockFile)
+	}
+	return err
 }
 
 // wanted is the flag with which a command in c knows which bundle is wanted.

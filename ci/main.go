@@ -60,7 +60,8 @@ func New(
 	bundleKey *dagger.File,
 	// Digests of the images in a registry, written by `slipway bundle push`.
 	//
-	// It takes the bundle's place, also where .env names one.
+	// It takes the bundle's place, also where .env names one. Without either it is that of
+	// the module's release, if it has one.
 	// +optional
 	lock *dagger.File,
 	// Signature of that file, which `slipway bundle push --key` writes beside it.

@@ -12,6 +12,9 @@ import (
 // writeLock is the remedy for a lock that does not serve.
 const writeLock = "write one with slipway bundle push DIR --to host/path, and give it before the function: dagger call --lock slipway.lock.json install"
 
+// LockFile is the lock file of a release, in the folder of the module's sources.
+const LockFile = "slipway.lock.json"
+
 // NoLock refuses a lock file that cannot be read, for err.
 func NoLock(err error) *Refusal {
 	return &Refusal{Code: codeLockFile, Class: Usage, Op: "read the lock file", Err: err, Fix: writeLock}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,7 +79,7 @@ func (o *options) assemble(ctx context.Context, s *source, of *programs, key cry
 	if err := o.files(ctx, s, of, dir); err != nil {
 		return err
 	}
-	if err := o.push(ctx, of.host, dir, stderr); err != nil {
+	if err := o.push(ctx, s.root, of.host, dir, stderr); err != nil {
 		return err
 	}
 	subjects, err := checksums(ctx, dir)
@@ -137,8 +139,8 @@ func (o *options) files(ctx context.Context, s *source, of *programs, dir string
 
 // push pushes the bundle, with the program that is released, and puts the lock file into the
 // folder dir, with its signature if there is a key. The bundle's program must be compiled from
-// the same sources.
-func (o *options) push(ctx context.Context, p program, dir string, stderr io.Writer) error {
+// the same sources, and the lock file of the Dagger module, if the commit has one, be the same.
+func (o *options) push(ctx context.Context, root string, p program, dir string, stderr io.Writer) error {
 	switch {
 	case o.registry == "":
 		return nil
@@ -146,7 +148,7 @@ func (o *options) push(ctx context.Context, p program, dir string, stderr io.Wri
 		fmt.Fprintf(stderr, "dry run: nothing is pushed to %s\n", o.registry)
 		return nil
 	}
-	push := []string{"bundle", "push", o.bundle, "--to", o.registry, "--lock-out", filepath.Join(dir, "slipway.lock.json")}
+	push := []string{"bundle", "push", o.bundle, "--to", o.registry, "--lock-out", filepath.Join(dir, lockFile)}
 	if o.key != "" {
 		push = append(push, "--key", o.key)
 	}
@@ -156,6 +158,32 @@ func (o *options) push(ctx context.Context, p program, dir string, stderr io.Wri
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("slipway %s: %w", strings.Join(args[:2], " "), err)
 		}
+	}
+	return sameLock(filepath.Join(root, moduleLock), filepath.Join(dir, lockFile), o.version, stderr)
+}
+
+// The lock file of a release, and that with which its Dagger module finds images (ci/origin).
+const (
+	lockFile   = "slipway.lock.json"
+	moduleLock = "ci/" + lockFile
+)
+
+// sameLock compares the module's lock file, which may be missing, with the release's.
+func sameLock(module, release, version string, stderr io.Writer) error {
+	has, err := os.ReadFile(module)
+	if errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(stderr, "warning: the commit has no %s: dagger call -m URL@%s needs --lock\n", moduleLock, version)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	wants, err := os.ReadFile(release)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(has, wants) {
+		return fmt.Errorf("%s is not that of the bundle that was pushed: slipway bundle push DIR --to HOST/PATH --lock-out %s writes it; commit it and tag that commit", moduleLock, moduleLock)
 	}
 	return nil
 }

@@ -194,13 +194,27 @@ func TestPush(t *testing.T) {
 	dir := t.TempDir()
 	p := fake(t, dir, host)
 	o := options{registry: "example.com/slipway", bundle: "/bundle", key: "/key.pem"}
-	require.NoError(t, o.push(t.Context(), p, "/dist", io.Discard))
+	require.NoError(t, o.push(t.Context(), t.TempDir(), p, "/dist", io.Discard))
 	require.Equal(t, "lock verify --bundle /bundle\nbundle push /bundle --to example.com/slipway --lock-out /dist/slipway.lock.json --key /key.pem\n", read(t, dir, "calls"))
 	require.NoError(t, os.Remove(filepath.Join(dir, "calls")))
 
 	o.key, o.bundle = "", "/another"
-	require.EqualError(t, o.push(t.Context(), p, "/dist", io.Discard), "slipway lock verify: exit status 3")
+	require.EqualError(t, o.push(t.Context(), t.TempDir(), p, "/dist", io.Discard), "slipway lock verify: exit status 3")
 	require.Equal(t, "lock verify --bundle /another\n", read(t, dir, "calls"))
+}
+
+// TestTheModulesLock: the module of a tag has the lock of the release, or none.
+func TestTheModulesLock(t *testing.T) {
+	dir := t.TempDir()
+	module, release := filepath.Join(dir, "module.json"), filepath.Join(dir, "release.json")
+	require.NoError(t, os.WriteFile(release, []byte("{1}"), 0o600))
+	var stderr strings.Builder
+	require.NoError(t, sameLock(module, release, "v1.2.3", &stderr))
+	require.Equal(t, "warning: the commit has no ci/slipway.lock.json: dagger call -m URL@v1.2.3 needs --lock\n", stderr.String())
+	require.NoError(t, os.WriteFile(module, []byte("{1}"), 0o600))
+	require.NoError(t, sameLock(module, release, "v1.2.3", &stderr))
+	require.NoError(t, os.WriteFile(module, []byte("{2}"), 0o600))
+	require.ErrorContains(t, sameLock(module, release, "v1.2.3", &stderr), "ci/slipway.lock.json is not that of the bundle that was pushed")
 }
 
 // fake is a program that does nothing but answer what a release asks, and lists its other
