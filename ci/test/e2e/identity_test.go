@@ -194,6 +194,17 @@ func TestIdentityPlatform(t *testing.T) {
 		require.Regexp(t, `(?m)^\s*orchestrator/prune\s+reused`, off.must(t, "install", "--platform", release).out)
 	})
 
+	stage("gates are open in a cluster that has to be started", func(t *testing.T) {
+		k.must(t, "cluster", "--stop")
+		var s status
+		require.NoError(t, json.Unmarshal([]byte(k.must(t, "status", "--live", "--output", "json").out), &s))
+		require.Equal(t, "Success", s.State)
+		require.NotEmpty(t, s.Gates)
+		for _, g := range s.Gates {
+			require.True(t, g.Open, "%s: %s", g.Step, g.Seen)
+		}
+	})
+
 	stage("destroy leaves nothing", func(t *testing.T) {
 		r := k.must(t, "destroy")
 		require.Contains(t, r.err, "nothing is left")
