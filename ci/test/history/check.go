@@ -41,7 +41,7 @@ func (a Anomaly) String() string {
 // Check returns the anomalies of a history, as Load returns it.
 func Check(events []Event) []Anomaly {
 	var all []Anomaly
-	for _, scan := range []func([]Event) []Anomaly{twice, overlaps, unheld, register, missing, reasons} {
+	for _, scan := range []func([]Event) []Anomaly{twice, overlaps, late, unheld, register, missing, reasons} {
 		all = append(all, scan(events)...)
 	}
 	return all
@@ -99,15 +99,28 @@ func (s successions) of(generation int64) (e Event, ok bool) {
 	return s[i], true
 }
 
-// overlaps: no request is let pass for a holder once the next one has the lock. That is so
-// for the moment before Guard was asked: a process may be stopped after it, and then nobody
-// can prevent what it does.
+// overlaps: no request is let pass for a holder, and no attempt of its run begins, once the next
+// one has the lock. That is so for the moment before Guard was asked: a process may be stopped
+// after it, and then nobody can prevent what it does.
 func overlaps(events []Event) (all []Anomaly) {
 	next := after(events, Take)
-	for _, e := range of(events, Guard) {
+	for _, e := range of(events, Guard, Begin) {
 		if n, ok := next.of(e.Generation); ok && e.Call > n.Return {
 			all = append(all, Anomaly{Overlap, fmt.Sprintf("generation %d is let work %s after %d was taken",
 				e.Generation, time.Duration(e.Call-n.Return), n.Generation), []Event{e, n}})
+		}
+	}
+	return all
+}
+
+// late: an attempt that has not ended when the next holder has the lock, as one that stood still,
+// fails because the lock is lost.
+func late(events []Event) (all []Anomaly) {
+	next := after(events, Take)
+	for _, e := range events {
+		if n, ok := next.of(e.Generation); ok && e.Op == Fail && e.Error != string(lock.CodeLost) && e.Call > n.Return {
+			all = append(all, Anomaly{Overlap, fmt.Sprintf("%s of generation %d went on for %s after %d was taken, and failed with %q",
+				e.Step, e.Generation, time.Duration(e.Call-n.Return), n.Generation, e.Error), []Event{e, n}})
 		}
 	}
 	return all
@@ -117,7 +130,7 @@ func overlaps(events []Event) (all []Anomaly) {
 // What had begun before may end later: it is below what the next holder writes.
 func unheld(events []Event) (all []Anomaly) {
 	next := after(events, Take, Force)
-	for _, e := range of(events, Write, End, Release) {
+	for _, e := range of(events, Write, End, Release, Put) {
 		if n, ok := next.of(e.Generation); ok && e.Call > n.Return {
 			all = append(all, Anomaly{Unheld, fmt.Sprintf("%s of generation %d began %s after %d was there",
 				e.Op, e.Generation, time.Duration(e.Call-n.Return), n.Generation), []Event{e, n}})

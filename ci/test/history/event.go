@@ -32,6 +32,9 @@ const (
 	Lose    Op = "lose"    // the lock of Generation: Error says why
 	Found   Op = "found"   // in the end: an attempt of Run at Step, with output N
 	Last    Op = "last"    // in the end: the last attempt at Step is of Run, with output N
+	Begin   Op = "begin"   // the Nth attempt of Run at Step, whose lock is of Generation, began
+	Fail    Op = "fail"    // it failed: Error is the code
+	Put     Op = "put"     // the value under the key Step, which has the Generation in it, was stored last
 )
 
 // Event is one operation. Its times are nanoseconds of Now.
