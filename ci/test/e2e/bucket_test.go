@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +15,7 @@ import (
 	"filippo.io/age"
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
 
@@ -41,7 +40,7 @@ state:
   url: "s3://slipway?region=us-east-1&endpoint=http://%s&use_path_style=true&prefix=team"
   key: file:%s
   credentials: {AWS_ACCESS_KEY_ID: "env:E2E_ID", AWS_SECRET_ACCESS_KEY: "env:E2E_SECRET"}
-`, server.address, key))
+`, server.Address, key))
 	cli := func(t *testing.T, secret, command string, args ...string) result {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), callLimit)
@@ -140,11 +139,8 @@ func TestStateOfTwoMachines(t *testing.T) {
 	require.Contains(t, string(out), "--- PASS: TestTerraformStandsStill")
 }
 
-// s3Server is an S3 server of this machine, on the engine's bridge.
-type s3Server struct {
-	address string // host:port as steps reach it
-	dir     string // of its objects
-}
+// s3Server is an S3 server of this machine, on the engine's bridge, where steps reach it.
+type s3Server struct{ *gateway.Server }
 
 // ageKey is a file with a new key.
 func ageKey(t *testing.T) string {
@@ -157,55 +153,35 @@ func ageKey(t *testing.T) string {
 }
 
 // startS3 builds and starts the server of ci/test/s3, until the test ends.
-func startS3(t *testing.T) *s3Server {
+func startS3(t *testing.T) s3Server {
 	t.Helper()
-	gateway := bridgeAddress(t)
-	dir := t.TempDir()
-	s, program := &s3Server{dir: filepath.Join(dir, "s3")}, filepath.Join(dir, "server")
-	build := exec.CommandContext(t.Context(), "go", "build", "-C", filepath.Join(root(t), "ci/test/s3/server"), "-ldflags=-s -w", "-o", program, ".")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
-	l, err := net.Listen("tcp", net.JoinHostPort(gateway, "0"))
+	address, err := gateway.Free(bridgeAddress(t))
 	require.NoError(t, err)
-	s.address = l.Addr().String()
-	require.NoError(t, l.Close())
-	cmd := exec.Command(program, "--dir", s.dir, "--listen", s.address, "--bucket", "slipway")
-	cmd.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID="+s3ID, "AWS_SECRET_ACCESS_KEY="+s3Secret)
-	in, err := cmd.StdinPipe() // it ends with this process
+	s, err := gateway.Serve(t.Context(), filepath.Join(root(t), "ci/test/s3/server"), filepath.Join(t.TempDir(), "s3"), address,
+		append(os.Environ(), "AWS_ACCESS_KEY_ID="+s3ID, "AWS_SECRET_ACCESS_KEY="+s3Secret))
 	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		require.NoError(t, in.Close())
-		require.NoError(t, cmd.Wait())
-	})
-	require.Eventually(t, func() bool {
-		r, err := http.Get("http://" + s.address + "/healthz")
-		return err == nil && r.Body.Close() == nil && r.StatusCode == http.StatusOK
-	}, time.Minute, 50*time.Millisecond)
-	return s
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s3Server{s}
 }
 
-// objects is where the server keeps the bucket.
-func (s *s3Server) objects() string { return filepath.Join(s.dir, "objects", "slipway") }
-
 // keys are those of the bucket's objects.
-func (s *s3Server) keys(t *testing.T) []string {
+func (s s3Server) keys(t *testing.T) []string {
 	t.Helper()
 	var keys []string
-	require.NoError(t, filepath.WalkDir(s.objects(), func(path string, d fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(s.Objects(), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		key, err := filepath.Rel(s.objects(), path)
+		key, err := filepath.Rel(s.Objects(), path)
 		keys = append(keys, filepath.ToSlash(key))
 		return err
 	}))
 	return keys
 }
 
-func (s *s3Server) read(t *testing.T, key string) string {
+func (s s3Server) read(t *testing.T, key string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.objects(), filepath.FromSlash(key)))
+	text, err := os.ReadFile(filepath.Join(s.Objects(), filepath.FromSlash(key)))
 	require.NoError(t, err)
 	return string(text)
 }

@@ -210,24 +210,14 @@ func startRegistry(t *testing.T) *testRegistry {
 }
 
 // bridgeAddress is this machine's address on the engine's network: that of the
-// bridge of the engine that make engine started.
+// bridge that `make engine` makes.
 func bridgeAddress(t *testing.T) string {
 	t.Helper()
-	all, err := net.Interfaces()
-	require.NoError(t, err)
-	for _, i := range all {
-		addresses, err := i.Addrs()
-		if err != nil || !strings.HasPrefix(i.Name, "slip") {
-			continue
-		}
-		for _, a := range addresses {
-			if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil {
-				return n.IP.String()
-			}
-		}
+	address, err := slipway.Bridge()
+	if err != nil {
+		t.Skipf("needs the engine of make engine on this machine: %v", err)
 	}
-	t.Skip("needs the engine of make engine on this machine: there is no bridge of it")
-	return ""
+	return address
 }
 
 // forge answers with another manifest than the one that is asked for.

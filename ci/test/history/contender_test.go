@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/ci/test/history"
-	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
+	"github.com/slipway-sh/slipway/ci/test/s3/gateway/gatewaytest"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
@@ -39,10 +39,10 @@ type description struct {
 // contend lets the contender contend until ctx ends.
 func (d description) contend(ctx context.Context) (err error) {
 	c := &contender{settings: d.Settings, name: d.Name, skew: d.Skew, rand: rand.New(rand.NewPCG(d.Seed, 0))}
-	if c.hold, err = gateway.Open(ctx, d.Hold); err != nil {
+	if c.hold, err = gatewaytest.Open(ctx, d.Hold); err != nil {
 		return err
 	}
-	if c.work, err = gateway.Open(ctx, d.Work); err != nil {
+	if c.work, err = gatewaytest.Open(ctx, d.Work); err != nil {
 		return err
 	}
 	if c.log, err = history.Create(d.Dir, d.Name); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/test/history"
-	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
+	"github.com/slipway-sh/slipway/ci/test/s3/gateway/gatewaytest"
 )
 
 var (
@@ -55,7 +55,7 @@ func TestHistory(t *testing.T) {
 		})
 	}
 	t.Logf("seed %d, histories in %s", *seed, dir)
-	server := gateway.Start(t, "../s3/server")
+	server := gatewaytest.Start(t, "../s3/server")
 	total, extra := summary{}, 0
 	for began, n := time.Now(), 1; !t.Failed(); n++ {
 		left := *duration - time.Since(began)
@@ -90,7 +90,7 @@ func TestHistory(t *testing.T) {
 
 // TestFlaws: a protocol that is wrong is found to be.
 func TestFlaws(t *testing.T) {
-	server, dir := gateway.Start(t, "../s3/server"), t.TempDir()
+	server, dir := gatewaytest.Start(t, "../s3/server"), t.TempDir()
 	for flaw, kind := range map[flaw]history.Kind{
 		unfenced: history.Unheld, unversioned: history.Wrong, hasty: history.Overlap, forgetful: history.Missing,
 	} {

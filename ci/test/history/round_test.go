@@ -20,6 +20,7 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/test/history"
 	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
+	"github.com/slipway-sh/slipway/ci/test/s3/gateway/gatewaytest"
 	"github.com/slipway-sh/slipway/ci/test/s3/proxy"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
@@ -48,7 +49,7 @@ type machine struct {
 func (r round) play(t *testing.T) ([]history.Anomaly, summary) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(r.dir, 0o700))
-	direct, err := gateway.Open(t.Context(), gateway.URL(r.server, gateway.Bucket, r.name))
+	direct, err := gatewaytest.Open(t.Context(), gateway.URL(r.server, gateway.Bucket, r.name))
 	require.NoError(t, err)
 	log, err := history.Create(r.dir, "round")
 	require.NoError(t, err)
@@ -131,7 +132,7 @@ func (r round) contend(t *testing.T, machines []machine, observer *lock.Lock, lo
 // listen starts a proxy, which notes what of the register arrives late.
 func (r round) listen(t *testing.T, seed uint64, log *history.Log) *proxy.Proxy {
 	t.Helper()
-	p, err := proxy.Listen(r.server, seed, func(w proxy.Write) {
+	p, err := proxy.Listen("127.0.0.1", r.server, seed, func(w proxy.Write) {
 		var v registered
 		if !strings.Contains(w.Path, "/register/") || json.Unmarshal(w.Body, &v) != nil {
 			return

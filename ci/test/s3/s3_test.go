@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
+	"github.com/slipway-sh/slipway/ci/test/s3/gateway/gatewaytest"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
@@ -29,14 +30,14 @@ const source = "server"
 
 func open(t *testing.T, address, bucket, prefix string) *store.Store {
 	t.Helper()
-	s, err := gateway.Open(t.Context(), gateway.URL(address, bucket, prefix))
+	s, err := gatewaytest.Open(t.Context(), gateway.URL(address, bucket, prefix))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
 
 func TestStore(t *testing.T) {
-	address := gateway.Start(t, source)
+	address := gatewaytest.Start(t, source)
 	var stores atomic.Int32
 	next := func(t *testing.T) (*store.Store, string) {
 		prefix := fmt.Sprintf("test-%d", stores.Add(1))

@@ -1,21 +1,18 @@
-// Package gateway builds and starts the S3 server of ../server for tests.
+// Package gateway builds and starts the S3 server of ../server.
 package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"testing"
+	"syscall"
 	"time"
-
-	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/s3"
 )
 
 // Bucket and Region are what the server has.
@@ -29,66 +26,96 @@ func URL(address, bucket, prefix string) string {
 	return fmt.Sprintf("s3://%s?region=%s&endpoint=http://%s&use_path_style=true&prefix=%s", bucket, Region, address, prefix)
 }
 
-// Open opens the store at a URL, with the credentials of the environment.
-func Open(ctx context.Context, url string) (*store.Store, error) {
-	return store.Open(ctx, url, store.Options{Openers: map[string]store.Opener{"s3": s3.Opener{}}})
+// Server is a server that runs.
+type Server struct {
+	Address string // host:port
+	dir     string
+	stdin   io.Closer // it ends with it, and so with this process
+	ended   chan error
 }
 
-// Start builds the server from the directory of its source and starts it until the test ends.
-// It returns the server's address, and puts credentials for it into the environment.
-func Start(t *testing.T, source string) string {
-	t.Helper()
-	dir := t.TempDir()
-	program := filepath.Join(dir, "server")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, ".")
-	build.Dir = source
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+// Serve builds the server from the directory of its source and starts it, with all that it
+// has below a directory, on an address of this machine, host:port. env holds the credentials that
+// it takes, as in os.Environ.
+func Serve(ctx context.Context, source, dir, address string, env []string) (*Server, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	s := &Server{Address: address, dir: dir, ended: make(chan error, 1)}
+	program, err := filepath.Abs(filepath.Join(dir, "server"))
+	if err != nil {
+		return nil, err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-C", source, "-ldflags=-s -w", "-o", program, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build the S3 server: %w: %s", err, out)
+	}
+	log, err := os.Create(s.log())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }()                                                  // the server has it
+	cmd := exec.Command(program, "--dir", dir, "--listen", address, "--bucket", Bucket) // Close ends it
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C is not for it
+	if s.stdin, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the S3 server: %w", err)
+	}
+	go func() { s.ended <- cmd.Wait() }()
+	if err := s.await(ctx); err != nil {
+		_ = s.stdin.Close()
+		return nil, fmt.Errorf("start the S3 server: %w: %s", err, s.Said())
+	}
+	return s, nil
+}
 
-	t.Setenv("AWS_ACCESS_KEY_ID", "access-key-id")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "c4nary-secret-access-key")
-	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	t.Setenv("AWS_CONFIG_FILE", filepath.Join(dir, "none"))
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(dir, "none"))
-	address := FreeAddress(t)
-	cmd := exec.Command(program, "--dir", filepath.Join(dir, "s3"), "--listen", address, "--bucket", Bucket)
-	log, err := os.Create(filepath.Join(dir, "log"))
-	require.NoError(t, err)
-	cmd.Stdout, cmd.Stderr = log, log
-	in, err := cmd.StdinPipe() // it ends with this process
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() {
-		require.NoError(t, in.Close())
-		require.NoError(t, <-ended)
-		if text, err := os.ReadFile(log.Name()); t.Failed() {
-			t.Logf("the server said: %s (%v)", text, err)
+// startLimit is how long the server may take to answer.
+const startLimit = time.Minute
+
+// await returns once the server answers.
+func (s *Server) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("no answer within %s", startLimit))
+	defer cancel()
+	for {
+		if r, err := http.Get("http://" + s.Address + "/healthz"); err == nil && r.Body.Close() == nil && r.StatusCode == http.StatusOK {
+			return nil
 		}
-	})
-	require.Eventually(t, func() bool {
 		select {
-		case err := <-ended:
-			text, _ := os.ReadFile(log.Name())
-			ended <- err
-			t.Fatalf("the server ended: %v: %s", err, text)
-		default:
+		case err := <-s.ended:
+			s.ended <- err
+			return fmt.Errorf("it ended: %w", err)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
 		}
-		r, err := http.Get("http://" + address + "/healthz")
-		if err != nil {
-			return false
-		}
-		return r.Body.Close() == nil && r.StatusCode == http.StatusOK
-	}, time.Minute, 20*time.Millisecond)
-	return address
+	}
 }
 
-// FreeAddress is an address of this machine where nothing listens.
-func FreeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, l.Close()) }()
-	return l.Addr().String()
+// Objects is the directory with the files of the bucket, whose paths are their keys.
+func (s *Server) Objects() string { return filepath.Join(s.dir, "objects", Bucket) }
+
+func (s *Server) log() string { return filepath.Join(s.dir, "log") }
+
+// Said is what the server has printed.
+func (s *Server) Said() string {
+	text, err := os.ReadFile(s.log())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// Close ends the server.
+func (s *Server) Close() error { return errors.Join(s.stdin.Close(), <-s.ended) }
+
+// Free is an address of this machine where nothing listens, at an address without a port.
+func Free(host string) (string, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
 }

@@ -61,10 +61,11 @@ type Proxy struct {
 	counts map[Mode]int
 }
 
-// Listen starts a proxy for the server at an address. late, which may be nil, is called after
-// each write that has arrived when its client had gone or was told that it failed.
-func Listen(server string, seed uint64, late func(Write)) (*Proxy, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+// Listen starts a proxy for the server at an address, on some port of a host of this machine.
+// late, which may be nil, is called after each write that has arrived when its client had gone
+// or was told that it failed.
+func Listen(host, server string, seed uint64, late func(Write)) (*Proxy, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("listen for clients of %s: %w", server, err)
 	}

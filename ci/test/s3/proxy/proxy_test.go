@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
+	"github.com/slipway-sh/slipway/ci/test/s3/gateway/gatewaytest"
 	"github.com/slipway-sh/slipway/ci/test/s3/proxy"
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
@@ -38,7 +39,7 @@ func (w *writes) take() []proxy.Write {
 
 func open(t *testing.T, address string) *store.Store {
 	t.Helper()
-	s, err := gateway.Open(t.Context(), gateway.URL(address, gateway.Bucket, "test"))
+	s, err := gatewaytest.Open(t.Context(), gateway.URL(address, gateway.Bucket, "test"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -46,9 +47,9 @@ func open(t *testing.T, address string) *store.Store {
 
 // TestModes: each does to a real client and a real server what it says.
 func TestModes(t *testing.T) {
-	server := gateway.Start(t, "../server")
+	server := gatewaytest.Start(t, "../server")
 	var late writes
-	p, err := proxy.Listen(server, 1, late.add)
+	p, err := proxy.Listen("127.0.0.1", server, 1, late.add)
 	require.NoError(t, err)
 	direct, s := open(t, server), open(t, p.Address())
 	short := func() context.Context {
@@ -135,7 +136,7 @@ func TestModes(t *testing.T) {
 func TestFault_share(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	p, err := proxy.Listen(server.Listener.Addr().String(), 1, nil)
+	p, err := proxy.Listen("127.0.0.1", server.Listener.Addr().String(), 1, nil)
 	require.NoError(t, err)
 	p.Set(proxy.Fault{Mode: proxy.Reset, Share: 0.5})
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // what a connection was used for before is tried again
