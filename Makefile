@@ -182,9 +182,11 @@ bench: engine bundle ## Compare installs and an upgrade with plain shell scripts
 bench-graph: ## Compare a graph of 10,000 steps that do nothing with an errgroup, side by side
 	@go test -run '^$$' -bench '^BenchmarkGraph$$' -benchtime 100x ./pipeline
 
+ROUNDS := 30
+
 .PHONY: chaos
-chaos: engine bundle ## Interrupt 30 real installs at random moments and compare what comes out; PLATFORM=DIR installs that platform release
-	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./chaos $(if $(PLATFORM),--platform $(PLATFORM)) $(CHAOS)
+chaos: engine bundle ## Disturb 30 real installs at random moments (killed, stopped for two minutes, contended for) and check what comes out; ROUNDS=200 PLATFORM=DIR, CHAOS=--help lists the rest
+	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./chaos --rounds $(ROUNDS) $(if $(PLATFORM),--platform $(PLATFORM)) $(CHAOS)
 
 DURATION := 1h
 CONTENDERS := 50

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,7 +48,13 @@ func TestParse(t *testing.T) {
 		"no bundle":                   {"--bundle", ""},
 		"read the configuration":      {"--bundle", "b", "--config", filepath.Join(dir, "none.yaml")},
 		"colour":                      {"--bundle", "b", "--config", write("wrong.yaml", "colour: red\n")},
-		"that of provider existing is not Slipway's: give --kinds conductor,step,hold,engine": {"--bundle", "b", "--config", existing, "--kinds", "step,api"},
+		`--kinds holds "api": it needs the node that Slipway runs, and that of provider existing is not Slipway's; give --kinds conductor,step,hold,`: {"--bundle", "b", "--config", existing, "--kinds", "step,api"},
+		`--kinds holds "partition": it needs --bucket`: {"--bundle", "b", "--kinds", "partition"},
+		"--from-round 4 is none of 3 rounds":           {"--bundle", "b", "--rounds", "3", "--from-round", "4", "--seed", "1"},
+		"--from-round goes on with the --seed":         {"--bundle", "b", "--from-round", "4"},
+		"--pause 0s is too short":                      {"--bundle", "b", "--pause", "0s"},
+		"--other-engine needs --bucket":                {"--bundle", "b", "--config", existing, "--other-engine", "unix:///e"},
+		"and provider existing":                        {"--bundle", "b", "--bucket", "--other-engine", "unix:///e"},
 	} {
 		_, err := parse(args, t.Output())
 		require.ErrorContains(t, err, text)
@@ -53,7 +62,9 @@ func TestParse(t *testing.T) {
 
 	s, err := parse([]string{"--bundle", "b", "--kinds", "step,api", "--seed", "7", "--platform", "examples/platform/manifests/1.0.0", "--config", local}, t.Output())
 	require.NoError(t, err)
-	require.Equal(t, []string{"step", "api"}, s.kinds)
+	require.Equal(t, "step,api", names(s.kinds))
+	require.Equal(t, 1, s.from)
+	require.Equal(t, 2*time.Minute, s.pause)
 	require.Equal(t, uint64(7), s.seed)
 	require.True(t, s.own)
 	require.Equal(t, filepath.Join(s.root, "b"), s.bundle)
@@ -61,13 +72,28 @@ func TestParse(t *testing.T) {
 	require.Equal(t, local, s.config)
 	require.Empty(t, s.lock)
 
-	s, err = parse([]string{"--bundle", "b"}, t.Output())
-	require.NoError(t, err)
-	require.Equal(t, []string{"conductor", "step", "hold", "engine", "api"}, s.kinds)
-	s, err = parse([]string{"--bundle", "b", "--config", existing}, t.Output())
+	const anywhere = "conductor,step,hold,kill-hold,engine,pause-conductor,pause-step,pause-hold,pause-engine,contend"
+	for want, args := range map[string][]string{
+		"conductor,step,hold,kill-hold,engine,api,pause-conductor,pause-step,pause-hold,pause-engine,contend,disk": {},
+		anywhere + ",partition,disk": {"--config", existing, "--bucket", "--other-engine", "unix:///e"},
+		"clock":                      {"--kinds", "clock"},
+	} {
+		s, err := parse(append([]string{"--bundle", "b"}, args...), t.Output())
+		require.NoError(t, err)
+		require.Equal(t, want, names(s.kinds))
+	}
+	s, err = parse([]string{"--bundle", "b", "--config", existing, "--kinds", anywhere, "--seed", "7", "--rounds", "200", "--from-round", "101"}, t.Output())
 	require.NoError(t, err)
 	require.False(t, s.own)
-	require.Equal(t, []string{"conductor", "step", "hold", "engine"}, s.kinds)
+	require.Equal(t, anywhere, names(s.kinds))
+	require.Equal(t, 101, s.from)
+
+	var help strings.Builder
+	_, err = parse([]string{"--help"}, &help)
+	require.ErrorIs(t, err, flag.ErrHelp)
+	for _, k := range kinds {
+		require.Contains(t, help.String(), "\n  "+k.name+"\n    \t"+k.does+"\n")
+	}
 }
 
 func TestCommandsOfTheDeployment(t *testing.T) {
@@ -76,6 +102,12 @@ func TestCommandsOfTheDeployment(t *testing.T) {
 	d.config, d.platform, d.to, d.Lock = "/c.yaml", "/p", "a/b", "/l.json"
 	require.Equal(t, []string{"install", "--name", "n", "--lock", "/l.json", "--config", "/c.yaml", "--platform", "/p", "--to", "a/b"}, d.install(t.Context()).Args[1:])
 	require.Equal(t, []string{"destroy", "--name", "n", "--lock", "/l.json", "--config", "/c.yaml", "--ignore-not-found"}, d.destroy(t.Context()).Args[1:])
+
+	d.other, d.own = "unix:///other", true
+	cmd := d.elsewhere().complete(t.Context(), "--lock-timeout", "1m")
+	require.Equal(t, []string{"--lock-timeout", "1m", "--keep-cluster", "--platform", "/p", "--to", "a/b"}, cmd.Args[len(cmd.Args)-7:])
+	require.Contains(t, cmd.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST=unix:///other")
+	require.NotContains(t, d.install(t.Context()).Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST=unix:///other")
 }
 
 func TestWhoIsAStep(t *testing.T) {

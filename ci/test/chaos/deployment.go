@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slipway-sh/slipway/ci/test/facts"
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
@@ -26,14 +25,31 @@ type deployment struct {
 	own      bool   // the cluster is one that Slipway runs on the engine
 	platform string // directory of the platform release; empty for the configuration's
 	to       string // the last step of an install; empty for all
+	bucket   *bucket
+	host     string // address of the engine; empty for that of the environment
+	other    string // address of another engine; empty for none
 }
 
 // command is `slipway command` with the configuration, ready to start.
 func (d *deployment) command(ctx context.Context, command string, args ...string) *exec.Cmd {
+	if d.bucket != nil {
+		args = append(d.bucket.flags(), args...)
+	}
 	if d.config != "" {
 		args = append([]string{"--config", d.config}, args...)
 	}
-	return d.CLI(ctx, command, args...)
+	cmd := d.CLI(ctx, command, args...)
+	if d.host != "" {
+		cmd.Env = append(cmd.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST="+d.host)
+	}
+	return cmd
+}
+
+// elsewhere is the deployment as somebody on the other engine works on it, if there is one.
+func (d *deployment) elsewhere() *deployment {
+	e := *d
+	e.host = d.other
+	return &e
 }
 
 // install is `slipway install`, ready to start.
@@ -49,11 +65,11 @@ func (d *deployment) install(ctx context.Context, args ...string) *exec.Cmd {
 
 // complete is install for a cluster that is looked at afterwards: one of Slipway's
 // keeps running until it is removed.
-func (d *deployment) complete(ctx context.Context) *exec.Cmd {
+func (d *deployment) complete(ctx context.Context, args ...string) *exec.Cmd {
 	if d.own {
-		return d.install(ctx, "--keep-cluster")
+		args = append(args, "--keep-cluster")
 	}
-	return d.install(ctx)
+	return d.install(ctx, args...)
 }
 
 // destroy is `slipway destroy`, ready to start.
@@ -61,34 +77,36 @@ func (d *deployment) destroy(ctx context.Context) *exec.Cmd {
 	return d.command(ctx, "destroy", "--ignore-not-found")
 }
 
-// run runs a command to its end and appends what it prints to the file log.
-func (d *deployment) run(log string, cmd *exec.Cmd) error {
+// run runs a command to its end and appends what it prints to the file log, and to others.
+func (d *deployment) run(log string, cmd *exec.Cmd, others ...io.Writer) error {
 	f, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
 	fmt.Fprintf(f, "== slipway %s\n", strings.Join(cmd.Args[1:], " "))
-	err = slipway.Run(cmd, f)
+	err = slipway.Run(cmd, io.MultiWriter(append(others, f)...))
 	return errors.Join(err, f.Close())
 }
 
-// reference installs from nothing, undisturbed, and returns what there is then
-// and how long the install took.
-func (d *deployment) reference(ctx context.Context, log string) (facts.Facts, time.Duration, error) {
+// undisturbed installs from nothing and returns what there is then.
+func (d *deployment) undisturbed(ctx context.Context, log string) (ref reference, err error) {
+	began := time.Now()
 	// An install of two minutes or more may have imported images first: it is repeated once.
-	took := time.Duration(0)
-	for n := 0; n == 0 || n == 1 && took > 2*time.Minute; n++ {
+	for n := 0; n == 0 || n == 1 && ref.took > 2*time.Minute; n++ {
 		if err := d.run(log, d.destroy(ctx)); err != nil {
-			return nil, 0, err
+			return ref, err
 		}
-		began := time.Now()
+		at := time.Now()
 		if err := d.run(log, d.complete(ctx)); err != nil {
-			return nil, 0, err
+			return ref, err
 		}
-		took = time.Since(began)
+		ref.took = time.Since(at)
 	}
-	f, err := d.facts(ctx)
-	return f, took, err
+	if ref.facts, err = d.facts(ctx); err != nil {
+		return ref, err
+	}
+	ref.journaled, err = d.journaled(ctx, began)
+	return ref, err
 }
 
 // report copies the last run's directory to dir and returns its record.

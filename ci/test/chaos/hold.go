@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/slipway-sh/slipway/ci/test/slipway"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -18,73 +19,130 @@ import (
 // record.
 const noticed = lock.DefaultTTL + lock.DefaultBeat + lock.DefaultGrace
 
-// killHolder ends what holds the lock of the install and begins another install. It returns
-// once both have ended, and fails unless the first one stopped because it had lost the lock,
-// the other one succeeded, and no step of it ran beside one of the first.
-func (r *round) killHolder(ctx context.Context, inst *running) (string, error) {
-	var run string
-	_, err := r.find(ctx, inst, func(p process) bool {
+// slack is how much longer it may take where what holds the lock stands still: the engine waits
+// for it to end before it kills it.
+const slack = 30 * time.Second
+
+// holder waits until the install works under the lock, and returns its run and what holds the
+// lock for it.
+func (r *round) holder(ctx context.Context, inst *running) (run string, p process, err error) {
+	_, err = r.find(ctx, inst, func(p process) bool {
 		run = r.runOf(p)
 		return run != ""
 	})
+	if err == nil {
+		p, err = r.find(ctx, inst, func(p process) bool { return p.holds(run) })
+	}
+	return run, p, err
+}
+
+// killHolder ends what holds the lock of the install and begins another install. It fails
+// unless the first one stops because it has lost the lock, the other one succeeds, and no step of
+// it runs beside one of the first.
+func (r *round) killHolder(ctx context.Context, inst *running) (string, error) {
+	run, holder, err := r.holder(ctx, inst)
 	if err != nil {
 		return "", err
 	}
-	holder, err := r.find(ctx, inst, func(p process) bool { return p.holds(run) })
+	engine, err := r.engine(ctx)
+	if err == nil {
+		err = holder.signal(syscall.SIGKILL)
+	}
 	if err != nil {
 		return "", err
-	}
-	if err := syscall.Kill(holder.pid, syscall.SIGKILL); err != nil {
-		return "", fmt.Errorf("kill process %d: %w", holder.pid, err)
 	}
 	killed := time.Now()
-	second := make(chan error, 1)
-	go func() { second <- r.run(r.log+"-second.log", r.complete(ctx)) }()
+	other, err := r.rival(ctx, inst, run, engine)
+	lost := lostLock(inst.err, other.firstEnded.Sub(killed), noticed)
+	switch {
+	case lost != nil && err == nil:
+		return "", lost
+	case !errors.Is(lost, errGone):
+		err = errors.Join(err, lost)
+	}
+	if other.ended.Before(other.firstEnded) {
+		err = errors.Join(err, errors.New("the second install ended before the first"))
+	}
+	if other.err != nil {
+		err = errors.Join(err, fmt.Errorf("the second install: %w", other.err))
+	}
+	return "killed its holder", err
+}
 
-	engine, err := r.engine(ctx)
+// killHolderOnly ends what holds the lock of the install, which must stop by itself.
+func (r *round) killHolderOnly(ctx context.Context, inst *running) (string, error) {
+	_, holder, err := r.holder(ctx, inst)
+	if err == nil {
+		err = holder.signal(syscall.SIGKILL)
+	}
 	if err != nil {
-		return "", errors.Join(err, <-second)
+		return "", err
 	}
-	var problems []error
-	gone := inst.gone
-	for {
+	return "killed its holder", stops(inst, time.Now(), noticed)
+}
+
+// stops waits until an install has stopped because it had lost the lock at a moment.
+func stops(inst *running, lost time.Time, limit time.Duration) error {
+	select {
+	case <-inst.gone:
+	case <-time.After(2 * limit):
+		return fmt.Errorf("the install goes on %s after it has lost the lock", 2*limit)
+	}
+	return lostLock(inst.err, time.Since(lost), limit)
+}
+
+// rival is another install of the same deployment.
+type rival struct {
+	err        error
+	firstEnded time.Time // the one that it contends with
+	ended      time.Time
+}
+
+// rival begins another install while inst works for a run on the engine with a pid, and returns
+// once both have ended. It fails if a step of the one runs beside one of the other on that engine.
+func (r *round) rival(ctx context.Context, inst *running, run string, engine int) (other rival, err error) {
+	second := make(chan error, 1)
+	go func() { second <- r.installs(r.log+"-second.log", r.elsewhere().complete(ctx)) }()
+	var problem error
+	for first, done := inst.gone, false; first != nil || !done; {
 		select {
-		case <-gone:
-			gone = nil
-			problems = append(problems, lostLock(inst.err, time.Since(killed)))
-			continue
-		case err := <-second:
-			if gone != nil {
-				problems = append(problems, errors.New("the second install ended before the first"))
-			}
-			if err != nil {
-				problems = append(problems, fmt.Errorf("the second install: %w", err))
-			}
-			return "killed its holder", errors.Join(problems...)
+		case <-first:
+			first, other.firstEnded = nil, time.Now()
+		case other.err = <-second:
+			done, other.ended = true, time.Now()
 		case <-time.After(50 * time.Millisecond):
-		}
-		below, err := descendants(engine)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("look at the engine's processes: %w", err))
-			continue
-		}
-		if err := r.beside(below, run); err != nil && len(problems) == 0 {
-			problems = append(problems, err)
+			if problem == nil {
+				problem = r.beside(engine, run)
+			}
 		}
 	}
+	return other, problem
+}
+
+// status is the exit status of an install that has ended with err; -1 if it has none.
+func status(err error) int {
+	if err == nil {
+		return int(fault.OK)
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode()
+	}
+	if exit, ok := errors.AsType[*slipway.ExitError](err); ok {
+		return exit.Status
+	}
+	return -1
 }
 
 // lostLock is nil if an install ended as it must, in time, when it lost the lock, and errGone
 // if it was over before that could be noticed.
-func lostLock(err error, took time.Duration) error {
-	exit, ok := errors.AsType[*exec.ExitError](err)
+func lostLock(err error, took, limit time.Duration) error {
 	switch {
 	case err == nil:
 		return errGone
-	case !ok || exit.ExitCode() != int(fault.Locked):
-		return fmt.Errorf("the first install ended otherwise than for its lock: %w", err)
-	case took > noticed:
-		return fmt.Errorf("the first install went on for %s without the lock", took.Round(time.Second))
+	case status(err) != int(fault.Locked):
+		return fmt.Errorf("the install ended otherwise than for its lock: %w", err)
+	case took > limit:
+		return fmt.Errorf("the install went on for %s without the lock", took.Round(time.Second))
 	}
 	return nil
 }
@@ -102,9 +160,13 @@ func (r *round) runOf(p process) string {
 	return req.Run
 }
 
-// beside is an error if among the processes some change something for a run and some for
-// another one.
-func (r *round) beside(all []process, run string) error {
+// beside is an error if of the processes below the engine some change something for a run and
+// some for another one.
+func (r *round) beside(engine int, run string) error {
+	all, err := trees(engine)
+	if err != nil {
+		return fmt.Errorf("look at the engine's processes: %w", err)
+	}
 	var first, other string
 	for _, p := range all {
 		switch of := r.runOf(p); of {

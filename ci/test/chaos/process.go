@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -20,10 +21,34 @@ import (
 type process struct {
 	pid, parent int
 	args        []string
+	state       string // "R", "S", "T": see proc(5)
+	began       string // in ticks since the machine was started
 }
 
-// descendants are the processes below the one with pid.
-func descendants(pid int) ([]process, error) {
+// still reports whether it does nothing until it gets SIGCONT, or has ended.
+func (p process) still() bool { return strings.Contains("TZXx", p.state) }
+
+// signal sends it a signal, and no other process that has got its pid. The error is
+// os.ErrProcessDone if it has ended.
+func (p process) signal(s syscall.Signal) error {
+	handle, err := os.FindProcess(p.pid) // from here on the pid is that of one process
+	if err != nil {
+		return err
+	}
+	defer func() { _ = handle.Release() }()
+	if now, err := readProcess(procDir(p.pid)); err != nil || now.began != p.began {
+		return os.ErrProcessDone
+	}
+	if err := handle.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("send %s to process %d: %w", s, p.pid, err)
+	} else if err != nil {
+		return os.ErrProcessDone
+	}
+	return nil
+}
+
+// trees are the processes with some pids and all that are below them.
+func trees(roots ...int) ([]process, error) {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil, err
@@ -35,17 +60,19 @@ func descendants(pid int) ([]process, error) {
 			all[p.pid] = p
 		}
 	}
-	var below []process
+	var found []process
 	for _, p := range all {
-		for at := p.parent; at > 1; at = all[at].parent {
-			if at == pid {
-				below = append(below, p)
+		for at := p.pid; at > 1; at = all[at].parent {
+			if slices.Contains(roots, at) {
+				found = append(found, p)
 				break
 			}
 		}
 	}
-	return below, nil
+	return found, nil
 }
+
+func procDir(pid int) string { return "/proc/" + strconv.Itoa(pid) }
 
 func readProcess(dir string) (process, error) {
 	var p process
@@ -59,7 +86,7 @@ func readProcess(dir string) (process, error) {
 	}
 	// The second field is the command in brackets, which may hold anything.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) < 2 {
+	if len(fields) < 20 {
 		return p, fmt.Errorf("%s/stat has too few fields", dir)
 	}
 	pid, err := strconv.Atoi(filepath.Base(dir))
@@ -70,7 +97,7 @@ func readProcess(dir string) (process, error) {
 	if err != nil {
 		return p, err
 	}
-	return process{pid, parent, strings.Split(strings.TrimSuffix(string(cmdline), "\x00"), "\x00")}, nil
+	return process{pid, parent, strings.Split(strings.TrimSuffix(string(cmdline), "\x00"), "\x00"), fields[0], fields[19]}, nil
 }
 
 // isStep reports whether it runs a step in its container, and not the init of that
@@ -84,7 +111,7 @@ func (p process) isStep() bool {
 type request struct{ Deployment, Run string }
 
 func (p process) request() request {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/root%s", p.pid, contract.RequestFile))
+	text, err := os.ReadFile(procDir(p.pid) + "/root" + contract.RequestFile)
 	if err != nil {
 		return request{}
 	}
@@ -115,7 +142,7 @@ func (d *deployment) find(ctx context.Context, inst *running, wanted func(proces
 		return process{}, err
 	}
 	for {
-		below, err := descendants(engine)
+		below, err := trees(engine)
 		if err != nil {
 			return process{}, fmt.Errorf("look at the engine's processes: %w", err)
 		}

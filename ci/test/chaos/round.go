@@ -1,82 +1,63 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
-	"path/filepath"
+	"os/exec"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/slipway-sh/slipway/ci/test/facts"
-	"github.com/slipway-sh/slipway/ci/test/slipway"
-	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/fault"
 )
-
-// standstill is for how long the API server is cut off.
-const standstill = 30 * time.Second
-
-// kinds are the ways to interrupt an install; each returns what it interrupted.
-var kinds = map[string]func(*round, context.Context, *running) (string, error){ //nolint:gochecknoglobals // a table
-	"conductor": (*round).killConductor,
-	"step":      (*round).killStep,
-	"hold":      (*round).killHolder,
-	"engine":    (*round).killEngine,
-	"api":       (*round).stopAPI,
-}
-
-// kindNames are those of all kinds, or of those that need no cluster of Slipway's own.
-func kindNames(own bool) []string {
-	names := []string{"conductor", "step", "hold", "engine"}
-	if own {
-		names = append(names, "api")
-	}
-	return names
-}
 
 // round is one disturbed install.
 type round struct {
 	*deployment
-	kind      string
+	kind      kind
 	moment    time.Duration // after the install's beginning
-	log       string        // beginning of the files' names
-	reference facts.Facts
+	pause     time.Duration // for which something is done
+	random    *rand.Rand
+	log       string // beginning of the files' names
+	reference reference
+
+	began time.Time // the removal before the install
+	said  []*said   // by the installs since then
 }
 
 // seen is what a round showed.
 type seen struct {
-	during string // what ran at the moment
-	reused int    // steps that had succeeded and were not repeated
+	during   string // what ran at the moment, what was done, and how the install ended
+	reused   int    // steps that had succeeded and were not repeated
+	attempts int    // at steps, which the records tell of
+	runs     int    // that had the lock, as the records tell
 }
 
 // running is an install that goes on.
 type running struct {
 	process *os.Process
+	said    *said
 	gone    chan struct{} // closed when it has ended
 	err     error         // how; read after gone
-
-	mu   sync.Mutex
-	last string // the last line that names a step
 }
 
-// at is the last line in which the install named a step.
-func (r *running) at() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.last
+// outcome is how an install has ended, in a few words.
+func (i *running) outcome() string {
+	if i.err == nil {
+		return "it succeeded"
+	}
+	return strings.TrimSpace(fmt.Sprintf("it ended with %d %s", status(i.err), i.said.fault()))
 }
 
 // play runs the round.
 func (r *round) play(ctx context.Context) (seen, error) {
 	var s seen
 	for {
+		r.began, r.said = time.Now(), nil
 		if err := r.run(r.log+".log", r.destroy(ctx)); err != nil {
 			return s, err
 		}
@@ -90,21 +71,22 @@ func (r *round) play(ctx context.Context) (seen, error) {
 		}
 		r.moment = r.moment * 3 / 4 // this install was faster than the reference
 	}
-	reused, err := r.resume(ctx)
-	s.reused = reused
-	if err != nil {
-		return s, err
+	var err error
+	s.reused, err = r.resume(ctx)
+	got, factsErr := r.facts(ctx)
+	if factsErr == nil {
+		factsErr = r.reference.facts.Compare(got)
 	}
-	got, err := r.facts(ctx)
-	if err != nil {
-		return s, err
-	}
-	return s, r.reference.Compare(got)
+	err = errors.Join(err, factsErr, r.history(ctx, &s))
+	return s, err
 }
+
+// endLimit is how long an install may go on after it was disturbed.
+const endLimit = 15 * time.Minute
 
 // disturb installs and does the round's deed at its moment. It returns once the
 // install has ended.
-func (r *round) disturb(ctx context.Context) (string, error) {
+func (r *round) disturb(ctx context.Context) (during string, err error) {
 	inst, err := r.start(ctx)
 	if err != nil {
 		return "", err
@@ -117,21 +99,25 @@ func (r *round) disturb(ctx context.Context) (string, error) {
 		<-inst.gone
 		return "", context.Cause(ctx)
 	}
-	at := inst.at()
-	what, err := kinds[r.kind](r, ctx, inst)
+	at := inst.said.at()
+	what, err := r.kind.do(r, ctx, inst)
+	if err == nil {
+		select {
+		case <-inst.gone:
+		case <-time.After(endLimit):
+			err = fmt.Errorf("the install goes on %s later", endLimit)
+		}
+	}
 	if err != nil {
 		_ = inst.process.Kill()
 		<-inst.gone
 		return at, err
 	}
-	<-inst.gone
-	if r.kind == "api" && inst.err != nil {
-		return at, fmt.Errorf("the install did not survive %s without the API server: %w", standstill, inst.err)
+	during = strings.TrimSpace(at+" "+what) + ", " + inst.outcome()
+	if r.kind.ended == nil {
+		return during, nil
 	}
-	if inst.err == nil && r.kind != "api" {
-		return at, errGone
-	}
-	return strings.TrimSpace(at + " " + what), nil
+	return during, r.kind.ended(inst)
 }
 
 // start starts an install whose output goes to the round's log.
@@ -141,172 +127,91 @@ func (r *round) start(ctx context.Context) (*running, error) {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
 	cmd := r.install(ctx)
-	out, in := io.Pipe()
-	cmd.Stdout, cmd.Stderr = in, in
+	inst := &running{gone: make(chan struct{}), said: r.hear()}
+	cmd.Stdout = io.MultiWriter(log, inst.said)
+	cmd.Stderr = cmd.Stdout
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start the install: %w", err)
+		return nil, errors.Join(fmt.Errorf("start the install: %w", err), log.Close())
 	}
-	inst := &running{process: cmd.Process, gone: make(chan struct{}), last: "before the first step"}
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			fmt.Fprintln(log, lines.Text())
-			if f := strings.Fields(lines.Text()); len(f) > 0 && hasStep(r.reference, strings.TrimSuffix(f[0], ":")) {
-				inst.mu.Lock()
-				inst.last = strings.Join(f[:min(2, len(f))], " ")
-				inst.mu.Unlock()
-			}
-		}
-		_, _ = io.Copy(io.Discard, out)
-	}()
+	inst.process = cmd.Process
 	go func() {
 		err := cmd.Wait()
 		if err != nil {
 			err = fmt.Errorf("%w, see %s", err, log.Name())
 		}
 		inst.err = err
-		_ = in.Close()
-		<-read
 		_ = log.Close()
 		close(inst.gone)
 	}()
 	return inst, nil
 }
 
-func (r *round) killConductor(_ context.Context, inst *running) (string, error) {
-	return "", inst.process.Kill()
+// hear returns what takes the output of one more install of the round.
+func (r *round) hear() *said {
+	s := &said{reference: r.reference.facts}
+	r.said = append(r.said, s)
+	return s
 }
 
-func (r *round) killStep(ctx context.Context, inst *running) (string, error) {
-	p, err := r.find(ctx, inst, func(p process) bool { return p.isStep() && p.request().Deployment == r.Name })
-	if err != nil {
-		return "", err
-	}
-	if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return "", fmt.Errorf("kill process %d: %w", p.pid, err)
-	}
-	return "killed " + p.args[2], nil
-}
+// installs is run for an install.
+func (r *round) installs(log string, cmd *exec.Cmd) error { return r.run(log, cmd, r.hear()) }
 
-// killEngine ends the engine's process; what it had started goes with it. The
-// install then ends by itself.
-func (r *round) killEngine(ctx context.Context, inst *running) (string, error) {
-	engine, err := r.engine(ctx)
-	if err != nil {
-		return "", err
-	}
-	if err := syscall.Kill(engine, syscall.SIGKILL); err != nil {
-		return "", fmt.Errorf("kill the engine, process %d: %w", engine, err)
-	}
-	var late error
+// wait returns after the round's pause, or once the install has ended.
+func (r *round) wait(ctx context.Context, inst *running) {
 	select {
-	case <-inst.gone:
-	case <-time.After(time.Minute):
-		late = errors.New("the install goes on a minute after its engine was killed")
-	}
-	log, err := os.OpenFile(r.log+".log", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
-	if err != nil {
-		return "", fmt.Errorf("open the log: %w", err)
-	}
-	defer func() { _ = log.Close() }()
-	return "", errors.Join(late, r.startEngine(ctx, log))
-}
-
-// stopAPI lets the API server stand still, with its connections open.
-func (r *round) stopAPI(ctx context.Context, inst *running) (string, error) {
-	p, err := r.find(ctx, inst, process.isAPIServer)
-	if err != nil {
-		return "", err
-	}
-	if err := syscall.Kill(p.pid, syscall.SIGSTOP); err != nil {
-		return "", fmt.Errorf("stop process %d: %w", p.pid, err)
-	}
-	select {
-	case <-time.After(standstill):
+	case <-time.After(r.pause):
 	case <-inst.gone:
 	case <-ctx.Done():
 	}
-	if err := syscall.Kill(p.pid, syscall.SIGCONT); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return "", fmt.Errorf("let process %d go on: %w", p.pid, err)
-	}
-	return "", nil
 }
 
-// resume installs again and returns how many steps were reused. One that had
-// succeeded and ran again is an error, unless it says that its result did not
-// hold any more.
-func (r *round) resume(ctx context.Context) (int, error) {
-	before, err := r.succeeded(ctx, r.log+"-interrupted")
-	if err != nil {
-		return 0, err
+// dies is the end of an install whose own process was killed.
+func dies(inst *running) error {
+	if inst.err == nil {
+		return errGone // before it noticed
 	}
-	if err := r.run(r.log+".log", r.complete(ctx)); err != nil {
-		return 0, fmt.Errorf("the install does not continue: %w", err)
-	}
-	dir := r.log + "-continued"
-	rec, err := r.report(ctx, dir)
-	if err != nil {
-		return 0, err
-	}
-	reused := 0
-	var errs []error
-	for _, s := range rec.Steps {
-		switch {
-		case !before[s.ID()]:
-		case s.Status == pipeline.Reused:
-			reused++
-		default:
-			log, err := os.ReadFile(filepath.Join(dir, "steps", s.Stage+"."+s.Step, "log.txt"))
-			if err != nil {
-				errs = append(errs, err)
-			} else if !strings.Contains(string(log), notHeld) {
-				errs = append(errs, fmt.Errorf("%s had succeeded and is %s the second time", s.ID(), s.Status))
-			}
-		}
-	}
-	return reused, errors.Join(errs...)
+	return nil
 }
 
-// notHeld is what a step's log says of an earlier result that did not verify.
-const notHeld = "does not hold any more"
+// fails is the end of an install that cannot go on.
+func fails(inst *running) error {
+	if inst.err == nil {
+		return errGone
+	}
+	return coded(inst)
+}
 
-// succeeded are the steps of the last run that left a success behind; that run
-// may have had no time to leave anything.
-func (r *round) succeeded(ctx context.Context, dir string) (map[string]bool, error) {
-	out := map[string]bool{}
-	err := r.run(r.log+".log", r.command(ctx, "report", "--output", dir))
-	if exit, ok := errors.AsType[*slipway.ExitError](err); ok && exit.Status == 2 && strings.Contains(exit.Tail, "DEP-001") {
-		return out, nil // killed before it had written anything
+// survives is the end of an install that must go on.
+func survives(inst *running) error {
+	if inst.err != nil {
+		return fmt.Errorf("the install did not survive it: %w", inst.err)
 	}
-	if err != nil {
-		return nil, err
+	return nil
+}
+
+// either is the end of an install that may go on, or fail.
+func either(inst *running) error {
+	if inst.err == nil {
+		return nil
 	}
-	last, err := record(dir)
-	if err != nil {
-		return nil, err
+	return coded(inst)
+}
+
+// coded is nil if an install has failed as one must: with a code, and not for a bug or for how it
+// was called.
+func coded(inst *running) error {
+	switch s := fault.Class(status(inst.err)); {
+	case s < fault.Preflight:
+		return fmt.Errorf("the install ended in a way that is none: %w", inst.err)
+	case inst.said.fault() == "":
+		return fmt.Errorf("the install ended without a code: %w", inst.err)
 	}
-	if last.Workflow == config.Destroy { // the install was killed before it had a record of its own
-		return out, nil
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "steps", "*", "result.json"))
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("read a step's result: %w", err)
-		}
-		var result struct {
-			Status string `json:"status"`
-		}
-		if err := json.Unmarshal(text, &result); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		id := strings.Replace(filepath.Base(filepath.Dir(file)), ".", "/", 1)
-		out[id] = result.Status == "succeeded" || result.Status == "reused"
-	}
-	return out, nil
+	return nil
+}
+
+// reference is an install that nobody disturbs.
+type reference struct {
+	facts     facts.Facts
+	journaled map[string]bool // the steps that have a journal
+	took      time.Duration
 }

@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/slipway-sh/slipway/config"
@@ -23,32 +21,51 @@ type settings struct {
 	lock     string
 	platform string
 	config   string
-	own      bool // the configuration's cluster is one that Slipway runs on the engine
+	provider string // the configuration's
+	own      bool   // its cluster is one that Slipway runs on the engine
 	rounds   int
+	from     int // the first one that is played
 	seed     uint64
-	kinds    []string
+	kinds    []kind
+	pause    time.Duration
+	bucket   bool
+	other    string
 	name     string
 	to       string
 	logs     string
+	results  string // file
 }
 
 // parse reads the command line of a program that runs in ci/test. What paths in it are
 // relative to is the checkout.
 func parse(args []string, errw io.Writer) (settings, error) {
 	var s settings
-	var kinds string
+	var list string
 	set := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	set.SetOutput(errw)
 	set.StringVar(&s.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "the bundle's directory (env SLIPWAY_BUNDLE); paths are relative to the checkout")
 	set.StringVar(&s.lock, "lock", "", "file with the digests of a registry, which images then come from; provider existing needs it")
 	set.StringVar(&s.platform, "platform", "", "directory of the platform release; that of the configuration if not given, else the reference platform")
 	set.StringVar(&s.config, "config", "", "the deployment's configuration; its name is replaced by --name")
-	set.IntVar(&s.rounds, "rounds", 30, "how many installs are interrupted")
-	set.Uint64Var(&s.seed, "seed", 0, "seed of the random moments; 0 takes one from the clock and prints it")
-	set.StringVar(&kinds, "kinds", "", "what is done, in turn: "+strings.Join(kindNames(true), ",")+"; all that the provider's cluster allows if not given")
+	set.IntVar(&s.rounds, "rounds", 30, "how many installs are disturbed")
+	set.IntVar(&s.from, "from-round", 1, "go on with this round, where an earlier call with the same --seed, --kinds, --rounds and --results has ended")
+	set.Uint64Var(&s.seed, "seed", 0, "seed of all that is random; 0 takes one from the clock and prints it")
+	set.StringVar(&list, "kinds", "", "what is done, in turn, see below; all that the provider's cluster and --bucket allow if not given, but clock")
+	set.DurationVar(&s.pause, "pause", 2*time.Minute, "how long something stands still, is cut off, or is full")
+	set.BoolVar(&s.bucket, "bucket", false, "keep the deployment's state in a bucket, of an S3 server on this machine")
+	set.StringVar(&s.other, "other-engine", "", "address of a second engine, unix://…, for the other install of kind contend; needs --bucket and provider existing")
 	set.StringVar(&s.name, "name", "chaos", "name of the deployment, which is removed first and last")
 	set.StringVar(&s.to, "to", "", "install only to this step, STAGE/STEP; everything if not given")
 	set.StringVar(&s.logs, "logs", "", "directory for what the installs print; a temporary one if not given")
+	set.StringVar(&s.results, "results", "", "file that gets a line of JSON for each round; results.jsonl in --logs if not given")
+	set.Usage = func() {
+		fmt.Fprintln(errw, "Disturbs real installs, lets each continue, and checks what comes out.")
+		set.PrintDefaults()
+		fmt.Fprintln(errw, "Kinds:")
+		for _, k := range kinds {
+			fmt.Fprintf(errw, "  %s\n    \t%s\n", k.name, k.does)
+		}
+	}
 	if err := set.Parse(args); err != nil {
 		return s, err
 	}
@@ -57,21 +74,28 @@ func parse(args []string, errw io.Writer) (settings, error) {
 		return s, fmt.Errorf("unexpected argument %q", set.Arg(0))
 	case s.rounds < 1:
 		return s, fmt.Errorf("%d rounds are too few: give 1 or more", s.rounds)
+	case s.from < 1 || s.from > s.rounds:
+		return s, fmt.Errorf("--from-round %d is none of %d rounds", s.from, s.rounds)
+	case s.from > 1 && s.seed == 0:
+		return s, errors.New("--from-round goes on with the --seed of the rounds before")
+	case s.pause <= 0:
+		return s, fmt.Errorf("--pause %s is too short", s.pause)
 	case s.bundle == "":
 		return s, errors.New("no bundle: give --bundle DIR, or run make chaos")
 	}
 	if s.seed == 0 {
 		s.seed = uint64(time.Now().UnixNano())
 	}
-	if err := s.resolve(); err != nil {
-		return s, err
+	err := s.resolve()
+	if err == nil {
+		s.provider, s.own, err = clusterOf(s.config)
 	}
-	provider, own, err := clusterOf(s.config)
-	if err != nil {
-		return s, err
+	if err == nil {
+		err = s.choose(list)
 	}
-	s.own = own
-	s.kinds, err = chosen(kinds, provider, own)
+	if err == nil && s.other != "" && (s.own || !s.bucket) {
+		err = errors.New("two engines have only a bucket and a cluster that is there already in common: --other-engine needs --bucket and provider existing")
+	}
 	return s, err
 }
 
@@ -80,7 +104,7 @@ func (s *settings) resolve() (err error) {
 	if s.root, err = filepath.Abs(filepath.Join("..", "..")); err != nil { // go run -C ci/test
 		return fmt.Errorf("find the checkout: %w", err)
 	}
-	for _, path := range []*string{&s.bundle, &s.lock, &s.platform, &s.config, &s.logs} {
+	for _, path := range []*string{&s.bundle, &s.lock, &s.platform, &s.config, &s.logs, &s.results} {
 		if *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(s.root, *path)
 		}
@@ -112,22 +136,4 @@ func clusterOf(file string) (provider string, own bool, err error) {
 		Node(providers.Deployment) providers.NodeSpec
 	})
 	return cfg.Provider, own, nil
-}
-
-// chosen are the kinds in list, which is empty for all that there can be.
-func chosen(list, provider string, own bool) ([]string, error) {
-	if list == "" {
-		return kindNames(own), nil
-	}
-	kinds := strings.Split(list, ",")
-	for _, k := range kinds {
-		switch {
-		case !slices.Contains(kindNames(true), k):
-			return nil, fmt.Errorf("--kinds holds %q; there are %s", k, strings.Join(kindNames(true), ", "))
-		case !slices.Contains(kindNames(own), k):
-			return nil, fmt.Errorf("--kinds holds %q, which stops the API server of a node that Slipway runs; that of provider %s is not Slipway's: give --kinds %s",
-				k, provider, strings.Join(kindNames(own), ","))
-		}
-	}
-	return kinds, nil
 }

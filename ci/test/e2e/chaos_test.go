@@ -5,22 +5,29 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/test/slipway"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 )
 
-// TestChaos is the short form of `make chaos`: of the platform of manifests three installs
+// over is how long after a holder's last sign of life another run may take its lock.
+const over = lock.DefaultTTL + lock.DefaultBeat + lock.DefaultGrace
+
+// TestChaos is the short form of `make chaos`: of the platform of manifests four installs
 // are disturbed at a random moment, by killing the engine, a step, and what holds the lock
-// while another install begins, and what comes out is compared with an install that nobody
+// while another install begins, and by stopping what holds the lock for longer than another run
+// waits for its holder. What comes out is compared with an install that nobody
 // disturbed. It runs before the tests that share the
 // engine, which are parallel. Those of the reference platform, and those on a cluster that is
 // there already, are killed by TestLifecycle and TestExistingCluster.
 func TestChaos(t *testing.T) {
 	d := open(t, "e2e-chaos")
 	logs := filepath.Join(t.TempDir(), "logs")
-	cmd := exec.CommandContext(t.Context(), "go", "run", "-C", "..", "./chaos", "--rounds", "3", "--kinds", "engine,step,hold",
+	cmd := exec.CommandContext(t.Context(), "go", "run", "-C", "..", "./chaos", "--rounds", "4", "--kinds", "engine,step,hold,pause-hold",
+		"--pause", (over + 10*time.Second).String(),
 		"--platform", "examples/platform/manifests/1.0.0", "--name", d.Name, "--bundle", d.Bundle, "--logs", logs)
 	cmd.Env = append(os.Environ(), "NO_COLOR=1")
 	out, err := cmd.CombinedOutput()
@@ -35,5 +42,5 @@ func TestChaos(t *testing.T) {
 		}
 	}
 	require.NoError(t, err)
-	require.Contains(t, string(out), "3 of 3 equal")
+	require.Contains(t, string(out), "4 of 4 equal")
 }

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// cleanLimit bounds the removal of the deployment at the end, which also happens
+// when the program is interrupted.
+const cleanLimit = 5 * time.Minute
+
+// play runs the reference and the rounds.
+func play(ctx context.Context, s settings, out io.Writer) (err error) {
+	end, err := slipway.OwnData()
+	if err != nil {
+		return err
+	}
+	defer end()
+	if s.logs == "" {
+		s.logs, err = os.MkdirTemp("", "slipway-chaos-")
+	} else {
+		err = os.MkdirAll(s.logs, 0o755)
+	}
+	if err != nil {
+		return fmt.Errorf("make a directory for the logs: %w", err)
+	}
+	if s.results == "" {
+		s.results = filepath.Join(s.logs, "results.jsonl")
+	}
+	d := &deployment{
+		Deployment: slipway.Deployment{Name: s.name, Bundle: s.bundle, Lock: s.lock, Root: s.root},
+		config:     s.config, own: s.own, platform: s.platform, to: s.to, other: s.other,
+	}
+	fmt.Fprintf(out, "chaos: %d rounds of %s, seed %d, logs in %s, results in %s\n", s.rounds, names(s.kinds), s.seed, s.logs, s.results)
+	if s.bucket {
+		if err := d.keepInBucket(ctx, s); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, d.bucket.close()) }()
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
+		defer cancel()
+		if e := d.run(filepath.Join(s.logs, "clean.log"), d.destroy(ctx)); e != nil {
+			err = errors.Join(err, fmt.Errorf("remove deployment %s: %w", s.name, e))
+		}
+	}()
+
+	ref, err := d.undisturbed(ctx, filepath.Join(s.logs, "reference.log"))
+	if err != nil {
+		return fmt.Errorf("the undisturbed install: %w", err)
+	}
+	fmt.Fprintf(out, "reference: platform %s, %d facts of cluster and state, %d steps in the journal, after %s\n",
+		ref.facts["platform"], len(ref.facts), len(ref.journaled), ref.took.Round(100*time.Millisecond))
+
+	var wrong []error
+	for n := s.from; n <= s.rounds; n++ {
+		r, err := d.round(ctx, s, ref, n)
+		if ctx.Err() != nil {
+			fmt.Fprintf(out, "go on with --seed %d --from-round %d --results %s\n", s.seed, n, s.results)
+			return context.Cause(ctx)
+		}
+		fmt.Fprintln(out, r)
+		if err := errors.Join(err, r.append(s.results)); err != nil {
+			wrong = append(wrong, fmt.Errorf("round %d: %w", n, err))
+		}
+	}
+	all, err := results(s.results, s.seed)
+	if err == nil {
+		err = summarise(out, all)
+	}
+	return errors.Join(append(wrong, err)...)
+}
+
+// keepInBucket opens the bucket that has the deployment's state from now on.
+func (d *deployment) keepInBucket(ctx context.Context, s settings) (err error) {
+	// Once a container has run there is a network to listen on; and what an earlier call has left
+	// on the engine, which had its state there, is not known in the bucket.
+	if err := d.run(filepath.Join(s.logs, "clean.log"), d.destroy(ctx)); err != nil {
+		return err
+	}
+	host, err := slipway.Bridge()
+	if err != nil {
+		return err
+	}
+	full := slices.ContainsFunc(s.kinds, func(k kind) bool { return k.name == "disk" })
+	d.bucket, err = openBucket(ctx, s.root, filepath.Join(s.logs, "bucket"), host, full, s.seed)
+	return err
+}
+
+// round plays the round with a number. The error is why it has failed.
+func (d *deployment) round(ctx context.Context, s settings, ref reference, n int) (result, error) {
+	random := rand.New(rand.NewPCG(s.seed, uint64(n))) // moments, not secrets
+	r := round{
+		deployment: d, kind: s.kinds[(n-1)%len(s.kinds)], reference: ref, random: random, pause: s.pause,
+		log:    filepath.Join(s.logs, fmt.Sprintf("round-%03d", n)),
+		moment: time.Duration((0.03 + 0.9*random.Float64()) * float64(ref.took)),
+	}
+	began := time.Now()
+	var seen seen
+	var err error
+	if r.kind.ready != nil {
+		err = r.kind.ready(d, ctx)
+	}
+	if err == nil {
+		seen, err = r.play(ctx)
+	}
+	out := result{
+		Round: n, Kind: r.kind.name, Seed: s.seed, Began: began.UTC(), Seconds: time.Since(began).Seconds(), Verdict: equal,
+		Moment: r.moment.Seconds(), During: seen.during, Reused: seen.reused, Runs: seen.runs, Attempts: seen.attempts,
+	}
+	if why, ok := isSkipped(err); ok {
+		out.Verdict, out.Why = omitted, why
+		return out, nil
+	}
+	if err != nil {
+		out.Verdict, out.Why = failed, err.Error()
+	}
+	return out, err
+}

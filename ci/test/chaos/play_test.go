@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// played plays rounds with a stand-in for Slipway, and returns what the program has printed.
+func played(t *testing.T, flaw string, code int, args ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o755))
+	require.NoError(t, os.Symlink(self, filepath.Join(dir, "bin", "slipway")))
+	state, err := os.MkdirTemp(inMemory(t), "slipway-chaos-test-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(state)) })
+	t.Setenv(standInState, state)
+	t.Setenv(standInFlaw, flaw)
+	var out, errs strings.Builder
+	require.Equal(t, code, run(append([]string{"--bundle", dir, "--name", "n", "--seed", "7", "--logs", filepath.Join(dir, "logs")}, args...), nil, &out, &errs), "%s%s", &out, &errs)
+	t.Logf("%s%s", &out, &errs)
+	return out.String() + errs.String()
+}
+
+// inMemory is a directory where a sync takes no time, if this machine has one: who writes records
+// syncs each of them.
+func inMemory(t *testing.T) string {
+	t.Helper()
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		return "/dev/shm"
+	}
+	return t.TempDir()
+}
+
+// TestPlay: rounds in which an install is killed and stands still, and those after them.
+func TestPlay(t *testing.T) {
+	results := filepath.Join(t.TempDir(), "results.jsonl")
+	args := []string{"--kinds", "conductor,pause-conductor", "--pause", "500ms", "--results", results}
+	out := played(t, "", 0, append(args, "--rounds", "2")...)
+	require.Contains(t, out, "KIND             EQUAL  FAILED  SKIPPED\nconductor        1      0       0\npause-conductor  1      0       0\n2 of 2 equal\n")
+	require.Regexp(t, `2 pause-conductor at +\d\.\ds .* the conductor stood still for \d+s, \d+ processes, it succeeded; 4 steps reused, 4 attempts of 2 runs; \d+s: equal\n`, out)
+
+	out = played(t, "", 0, append(args, "--rounds", "3", "--from-round", "3")...)
+	require.Contains(t, out, "\nconductor        2      0       0\n")
+	require.Contains(t, out, "3 of 3 equal\n")
+}
+
+// TestPlay_findsFlaws: of an install that does something wrong no round passes.
+func TestPlay_findsFlaws(t *testing.T) {
+	for flaw, says := range map[string]string{
+		"forgets": "the records are not as they must be: missing: an attempt at infrastructure/storage by ",
+		"repeats": "infrastructure/terraform had succeeded and is succeeded the second time",
+	} {
+		t.Run(flaw, func(t *testing.T) {
+			out := played(t, flaw, 1, "--kinds", "pause-conductor", "--pause", "100ms", "--rounds", "1")
+			require.Contains(t, out, ": failed: ")
+			require.Contains(t, out, says)
+			require.Contains(t, out, "0 of 1 equal\n")
+		})
+	}
+}
