@@ -57,6 +57,13 @@ func (h *Hold) Stop(ctx context.Context) error {
 	return nil
 }
 
+// Kill ends what holds the lock, which it does not release: that was lost. It may stand still,
+// so that it is not asked to end.
+func (h *Hold) Kill(ctx context.Context) error {
+	_, err := h.service.Stop(ctx, dagger.ServiceStopOpts{Kill: true})
+	return err
+}
+
 // TellFault writes the fault that err holds for the conductor, which started this
 // program in a container.
 func TellFault(w io.Writer, err error) {

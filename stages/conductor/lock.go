@@ -160,9 +160,13 @@ func (l *deploymentLock) release(ctx context.Context) error {
 	if l == nil || !l.held() {
 		return nil
 	}
+	if l.loss() != nil {
+		_ = l.hold.Kill(ctx) // there is nothing to release, and most often nobody to end
+		return nil
+	}
 	err := l.hold.Stop(ctx)
 	if l.loss() != nil {
-		return nil // there is nothing to release, and most often nobody to stop
+		return nil
 	}
 	return err
 }

@@ -76,6 +76,7 @@ func TestARunThatLosesTheLock(t *testing.T) {
 					require.NotContains(t, asked, secondStep)
 					require.NotContains(t, asked, "diagnosis/collect")
 					require.NotContains(t, asked, `"purge"`)
+					require.Contains(t, asked, "stop(kill:true)", "what holds the lock may stand still")
 					require.NotContains(t, asked, `\"runtime\"`)
 					require.Contains(t, asked, `"slipway","state","keep"`, "what the run did is known")
 				})
