@@ -158,7 +158,7 @@ func TestRegistryWithAccounts(t *testing.T) {
 	lockFile := filepath.Join(t.TempDir(), "slipway.lock.json")
 	first, second := password(), password()
 	g.accepts(first)
-	right, wrong := g.loggedIn(t, first), g.loggedIn(t, "wr0ng-password")
+	right, wrong, later := g.loggedIn(t, first), g.loggedIn(t, "wr0ng-password"), g.loggedIn(t, second)
 	as := func(d deployment, docker string, more ...string) *kept {
 		d.Env = append(slices.Clone(more), "DOCKER_CONFIG="+docker)
 		return &kept{deployment: d, config: write(t, configured)}
@@ -239,7 +239,7 @@ func TestRegistryWithAccounts(t *testing.T) {
 	})
 	t.Run("another password is for the next start", func(t *testing.T) {
 		g.accepts(first, second)
-		other := as(d, g.loggedIn(t, second), on)
+		other := as(d, later, on)
 		other.config = k.config
 		r := other.cli(t, "status", "--live")
 		require.Equal(t, 3, r.code, slipway.Tail(r.err))
@@ -251,12 +251,8 @@ func TestRegistryWithAccounts(t *testing.T) {
 		k.must(t, "install", "--to", until)
 	})
 	t.Run("the module with the account", func(t *testing.T) {
-		for _, v := range k.Env {
-			if docker, ok := strings.CutPrefix(v, "DOCKER_CONFIG="); ok {
-				r := module(t, "--registry-auth", "file:"+filepath.Join(docker, "config.json"))
-				require.Zero(t, r.code, slipway.Tail(r.err))
-			}
-		}
+		r := module(t, "--registry-auth", "file:"+filepath.Join(later, "config.json"))
+		require.Zero(t, r.code, slipway.Tail(r.err))
 	})
 	t.Run("no password was printed", func(t *testing.T) {
 		for _, secret := range []string{first, second} {
@@ -284,7 +280,7 @@ func TestRegistryWithAccounts(t *testing.T) {
 // pods have one in their namespace.
 func onTheirCluster(t *testing.T, g *guarded, k *kept, engine string) {
 	t.Helper()
-	own := open(t, "e2e-accounts-host")
+	own := open(t, "e2e-acc-host")
 	own.Env = []string{engine}
 	host := &kept{deployment: own, config: write(t, configured+"local: {apiPort: 8444, bind: 0.0.0.0}\n")}
 	host.must(t, "install", "--keep-cluster", "--to", "infrastructure/local-addons")
@@ -298,7 +294,7 @@ func onTheirCluster(t *testing.T, g *guarded, k *kept, engine string) {
 	host.must(t, "kubeconfig", "--server", "https://"+at+":8444", "--output", theirs)
 
 	d := k.deployment
-	d.Name = "e2e-accounts-theirs"
+	d.Name = "e2e-acc-theirs"
 	config := write(t, fmt.Sprintf(configured+"provider: existing\nexisting: {kubeconfig: \"file:%s\"}\n", theirs))
 	k = &kept{deployment: d, config: config, kubeconfig: host.kubeconfig}
 	const until = "infrastructure/storage,preorchestrator/namespaces"
