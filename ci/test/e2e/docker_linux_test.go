@@ -233,7 +233,7 @@ func TestDocker(t *testing.T) {
 	})
 	t.Run("from a bundle", func(t *testing.T) {
 		b := with(d)
-		b.Name = "e2e-docker-bundle"
+		b.Name = "e2e-docker-b"
 		b.must(t, "install")
 		b.must(t, "destroy")
 	})
