@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/cli/skeleton"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -55,9 +56,17 @@ func (o *platformInitOptions) run(_ context.Context, io console.Streams, args []
 		return &fault.Fault{Code: codeInit, Class: fault.Usage, Op: "write the platform release " + dir, Err: err,
 			Fix: "choose another directory, or make that one writable for you, then run again: slipway platform init DIR"}
 	}
-	fmt.Fprintf(io.Out, "%s is the platform release %s; %s says what it installs\n\nNext:\n  slipway validate --platform %[4]s\n  slipway install --platform %[4]s\n",
-		dir, name, filepath.Join(dir, platform.File), shell.Quote(dir))
+	fmt.Fprintf(io.Out, "%s is the platform release %s; %s says what it installs\n\nNext:\n  slipway validate --platform %[4]s\n  slipway install --platform %[4]s --name %[5]s\n",
+		dir, name, filepath.Join(dir, platform.File), shell.Quote(dir), deploymentName(name))
 	return nil
+}
+
+// deploymentName is one for a deployment of its own, beside those that there are.
+func deploymentName(platform string) string {
+	if config.IsName(platform) {
+		return platform
+	}
+	return "my-platform"
 }
 
 // platformName is the name that the platform gets.
