@@ -71,7 +71,7 @@ func TestTheStatesOfADeployment(t *testing.T) {
 		{"Waiting", true, "install", report.Running, true, []contract.Wait{wait}},
 		{"Success", true, "install", report.Succeeded, true, nil},
 		{"Failed", true, "install", report.Failed, true, nil},
-		{"Failed", true, "install", report.Interrupted, true, nil},
+		{"Interrupted", true, "install", report.Interrupted, true, nil},
 		{"Failed", false, "install", report.Failed, false, nil},
 		{"NotStarted", false, "destroy", report.Succeeded, false, nil},
 		{"Failed", true, "destroy", report.Failed, true, nil},

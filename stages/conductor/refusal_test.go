@@ -68,7 +68,7 @@ func TestStatusAfterARefusedRun(t *testing.T) {
 func TestTheStatusSaysHowTheRunEnded(t *testing.T) {
 	for outcome, want := range map[report.Outcome]contract.Progress{
 		report.Running: contract.InProgress, report.Succeeded: contract.Success, report.Failed: contract.Failure,
-		report.Cancelled: contract.Cancelled, report.Interrupted: contract.Failure,
+		report.Cancelled: contract.Cancelled, report.Interrupted: contract.Interrupted,
 	} {
 		s, err := (&Records{name: "blue"}).status(&found{Stored: &contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install", Outcome: outcome}, Cluster: true}})
 		require.NoError(t, err)

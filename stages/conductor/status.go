@@ -175,6 +175,8 @@ func stateOf(o report.Outcome) contract.Progress {
 		return contract.Success
 	case report.Cancelled:
 		return contract.Cancelled
+	case report.Interrupted:
+		return contract.Interrupted
 	}
 	return contract.Failure
 }

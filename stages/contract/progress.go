@@ -12,5 +12,7 @@ const (
 	Success    Progress = "Success"
 	Failure    Progress = "Failed"
 	Cancelled  Progress = "Cancelled" // on request; no step is left that could tell the cluster
-	Lost       Progress = "Lost"      // with the volumes that the engine has thrown away; never in a cluster
+	// Interrupted: the run was killed; no step is left that could tell the cluster.
+	Interrupted Progress = "Interrupted"
+	Lost        Progress = "Lost" // with the volumes that the engine has thrown away; never in a cluster
 )
