@@ -101,8 +101,7 @@ func contextOf(file string) string {
 }
 
 // sameCluster refuses a cluster that is not the one on which the deployment was installed,
-// and one that has a deployment of this name of which the state knows nothing, unless that
-// one is to be adopted.
+// and one that has another deployment of this name, unless that one is to be adopted.
 func sameCluster(ctx context.Context, env *step.Env, c *kube.Client, adopt bool) error {
 	if !env.Existing {
 		return nil
@@ -111,10 +110,11 @@ func sameCluster(ctx context.Context, env *step.Env, c *kube.Client, adopt bool)
 	switch {
 	case err != nil:
 		return err
-	case known == nil && !adopt:
-		return noNamesake(ctx, env, c)
 	case known == nil || known.UID == now.UID:
-		return nil
+		if adopt {
+			return nil
+		}
+		return noNamesake(ctx, env, c, known != nil)
 	}
 	return &fault.Fault{Code: CodeOtherCluster, Class: fault.Preflight, Op: "recognise the cluster",
 		Fix: "give the kubeconfig of that cluster; or give this deployment another name: --name",
@@ -122,8 +122,13 @@ func sameCluster(ctx context.Context, env *step.Env, c *kube.Client, adopt bool)
 			env.Deployment, known.Server, known.UID, now.Server, now.UID)}
 }
 
-// noNamesake refuses a cluster that has a deployment of this name.
-func noNamesake(ctx context.Context, env *step.Env, c *kube.Client) error {
+// noNamesake refuses a cluster that has another deployment of this name. One without an
+// identity, of an earlier version, is the state's if that knows the cluster.
+func noNamesake(ctx context.Context, env *step.Env, c *kube.Client, known bool) error {
+	own, err := env.Identity(ctx)
+	if err != nil {
+		return err
+	}
 	system, err := kube.Retry(ctx, c, "look for a deployment in the cluster", func(ctx context.Context) (*corev1.Namespace, error) {
 		return c.Kubernetes.CoreV1().Namespaces().Get(ctx, kube.SystemNamespace, metav1.GetOptions{})
 	})
@@ -133,9 +138,12 @@ func noNamesake(ctx context.Context, env *step.Env, c *kube.Client) error {
 	if err != nil || !kube.Ours(system, env.Deployment) {
 		return err
 	}
+	if there := system.Annotations[kube.IdentityAnnotation]; there == own && there != "" || there == "" && known {
+		return nil
+	}
 	return &fault.Fault{Code: CodeOtherCluster, Class: fault.Preflight, Op: "recognise the cluster",
-		Fix: "work with the state with which it was installed: on that engine, or in that bucket; if that state is lost, make it this one's: slipway install --adopt",
-		Err: fmt.Errorf("the cluster has a deployment %s since %s that was not installed with this state; nothing was changed",
+		Fix: "give this deployment another name: --name; or work with the state of that one: on its engine, or in its bucket; if that state is lost, make it this one's: slipway install --adopt",
+		Err: fmt.Errorf("the cluster has a deployment %s since %s that is not the one of this state; nothing was changed",
 			env.Deployment, system.CreationTimestamp.UTC().Format(time.DateTime)+" UTC")}
 }
 

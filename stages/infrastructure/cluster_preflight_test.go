@@ -31,6 +31,7 @@ type theirs struct {
 	uid     string   // of kube-system
 	may     []string // "create secrets"; nil: everything
 	has     string   // the deployment in it; empty: none
+	id      string   // of that; empty: it was installed by an earlier version
 }
 
 func (c theirs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -54,7 +55,7 @@ func (c theirs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"not found"}`)
 	case r.URL.Path == "/api/v1/namespaces/slipway-system":
-		_, _ = io.WriteString(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"slipway-system","labels":{"slipway.sh/deployment":"`+c.has+`"},"creationTimestamp":"2026-01-02T03:04:05Z"}}`)
+		_, _ = io.WriteString(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"slipway-system","labels":{"slipway.sh/deployment":"`+c.has+`"},"annotations":{"slipway.sh/identity":"`+c.id+`"},"creationTimestamp":"2026-01-02T03:04:05Z"}}`)
 	case r.URL.Path == "/apis/storage.k8s.io/v1/storageclasses":
 		_, _ = io.WriteString(w, `{"kind":"StorageClassList","apiVersion":"storage.k8s.io/v1","items":[`+c.classes+`]}`)
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews") && r.Method == http.MethodPost:
@@ -227,7 +228,7 @@ func TestANamesake(t *testing.T) {
 	in := contract.ClusterPreflightInput{Kubernetes: "1.35.4"}
 	_, err := clusterPreflight(t.Context(), env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeOtherCluster})
-	require.ErrorContains(t, err, "the cluster has a deployment demo since 2026-01-02 03:04:05 UTC that was not installed with this state")
+	require.ErrorContains(t, err, "the cluster has a deployment demo since 2026-01-02 03:04:05 UTC that is not the one of this state")
 	_, _, err = reach(t.Context(), env, reachLimit, false)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeOtherCluster}, "a destroy leaves it alone")
 
@@ -244,4 +245,33 @@ func TestANamesake(t *testing.T) {
 	another := theirs{version: "v1.35.0", classes: defaultSlow, uid: "u1", has: "other"}.serve(t)
 	_, err = clusterPreflight(t.Context(), another, in)
 	require.NoError(t, err, "infrastructure/ownership refuses it")
+}
+
+// TestANamesakeIsKnownByItsIdentity, whether or not the state knows the cluster.
+func TestANamesakeIsKnownByItsIdentity(t *testing.T) {
+	env := theirs{version: "v1.35.0", classes: defaultSlow, uid: "u1"}.serve(t)
+	s, err := env.Store(t.Context())
+	require.NoError(t, err)
+	own, err := state.MakeIdentity(t.Context(), s, "demo")
+	require.NoError(t, err)
+	look := func(id string, adopt bool) error {
+		t.Helper()
+		now := theirs{version: "v1.35.0", classes: defaultSlow, uid: "u1", has: "demo", id: id}.serve(t)
+		now.Place = env.Place
+		_, err := clusterPreflight(t.Context(), now, contract.ClusterPreflightInput{Kubernetes: "1.35.4", Adopt: adopt})
+		_, _, removal := reach(t.Context(), now, reachLimit, false)
+		if !adopt {
+			require.Equal(t, err, removal)
+		}
+		return err
+	}
+	other := &fault.Fault{Code: CodeOtherCluster}
+	require.NoError(t, look(own.ID, false), "the state knows the cluster no more, but it is the one")
+	require.ErrorIs(t, look("", false), other)
+	require.ErrorIs(t, look("another", false), other)
+	require.NoError(t, state.PutCluster(t.Context(), s, state.Cluster{UID: "u1"}))
+	require.NoError(t, look(own.ID, false))
+	require.NoError(t, look("", false), "an earlier version has installed it")
+	require.ErrorIs(t, look("another", false), other, "another state has taken it over since")
+	require.NoError(t, look("another", true))
 }

@@ -31,7 +31,11 @@ func runNamespaces(ctx context.Context, env *step.Env, in contract.NamespacesInp
 	if err != nil {
 		return contract.Namespaces{}, err
 	}
-	out, err := ensureNamespaces(ctx, c, env.Deployment, r.Namespaces)
+	identity, err := env.Identity(ctx)
+	if err != nil {
+		return contract.Namespaces{}, err
+	}
+	out, err := ensureNamespaces(ctx, c, env.Deployment, identity, r.Namespaces)
 	if err == nil {
 		err = pullSecrets(ctx, env, c, out.Names, in.Account != "")
 	}
@@ -51,21 +55,23 @@ func runNamespaces(ctx context.Context, env *step.Env, in contract.NamespacesInp
 	return out, err
 }
 
-// ensureNamespaces makes the namespaces of a release and Slipway's own. It
-// creates nothing when one of them is there and does not belong to deployment.
-func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, want []platform.Namespace) (contract.Namespaces, error) {
+// ensureNamespaces makes the namespaces of a release and Slipway's own, which gets the identity
+// of the deployment unless that is empty. It creates nothing when one of them is there and does
+// not belong to deployment.
+func ensureNamespaces(ctx context.Context, c *kube.Client, deployment, identity string, want []platform.Namespace) (contract.Namespaces, error) {
 	want = append([]platform.Namespace{{Name: kube.SystemNamespace}}, want...)
 	var out contract.Namespaces
 	var reserved, foreign, leaving []string
-	have := map[string]map[string]string{} // labels
+	have := map[string]metav1.ObjectMeta{}
 	for _, ns := range want {
 		out.Names = append(out.Names, ns.Name)
 		if ns.Name == metav1.NamespaceDefault || strings.HasPrefix(ns.Name, "kube-") {
 			reserved = append(reserved, ns.Name)
 			continue
 		}
-		found, going, err := readNamespace(ctx, c, ns.Name)
-		have[ns.Name] = found
+		meta, err := readNamespace(ctx, c, ns.Name)
+		have[ns.Name] = meta
+		found := meta.Labels
 		switch {
 		case apierrors.IsNotFound(err):
 			out.Created = append(out.Created, ns.Name)
@@ -75,7 +81,7 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 			foreign = append(foreign, ns.Name+" (without an owner)")
 		case kube.DeploymentOf(found) != deployment:
 			foreign = append(foreign, fmt.Sprintf("%s (of the deployment %s)", ns.Name, kube.DeploymentOf(found)))
-		case going:
+		case meta.DeletionTimestamp != nil:
 			leaving = append(leaving, ns.Name)
 			out.Created = append(out.Created, ns.Name)
 		}
@@ -88,13 +94,17 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment string, wa
 	}
 	for _, ns := range want {
 		all := labels.Merge(ns.Labels, kube.Labels(deployment))
-		if !slices.Contains(out.Created, ns.Name) && !kube.MadeNamespace(have[ns.Name], deployment) {
+		if !slices.Contains(out.Created, ns.Name) && !kube.MadeNamespace(have[ns.Name].Labels, deployment) {
 			delete(all, kube.ManagedBy) // it was there before, and stays: see kube.MadeNamespace
 		}
-		if dryrun.On(ctx) && holds(have[ns.Name], all) {
+		notes := map[string]string{}
+		if p, _ := dryrun.Previewing(ctx); ns.Name == kube.SystemNamespace && identity != "" && (p == nil || have[ns.Name].Annotations[kube.IdentityAnnotation] != "") {
+			notes[kube.IdentityAnnotation] = identity // a plan does not tell of it: before the first run there is none
+		}
+		if dryrun.On(ctx) && holds(have[ns.Name].Labels, all) && holds(have[ns.Name].Annotations, notes) {
 			continue
 		}
-		o := applycorev1.Namespace(ns.Name).WithLabels(all)
+		o := applycorev1.Namespace(ns.Name).WithLabels(all).WithAnnotations(notes)
 		err := c.Retry(ctx, "apply namespace "+ns.Name, func(ctx context.Context) error {
 			_, err := c.Kubernetes.CoreV1().Namespaces().Apply(ctx, o, metav1.ApplyOptions{FieldManager: kube.FieldManager, Force: true})
 			return err
@@ -167,27 +177,27 @@ func goesOn(ctx context.Context, c *kube.Client) error {
 	return err
 }
 
-// holds tells whether labels has all of want.
-func holds(labels, want map[string]string) bool {
+// holds tells whether have has all of want.
+func holds(have, want map[string]string) bool {
 	for k, v := range want {
-		if got, ok := labels[k]; !ok || got != v {
+		if got, ok := have[k]; !ok || got != v {
 			return false
 		}
 	}
 	return true
 }
 
-// readNamespace returns the labels of a namespace and whether it is being deleted.
-func readNamespace(ctx context.Context, c *kube.Client, name string) (found map[string]string, going bool, err error) {
+// readNamespace returns what a namespace says of itself.
+func readNamespace(ctx context.Context, c *kube.Client, name string) (meta metav1.ObjectMeta, err error) {
 	err = c.Retry(ctx, "get namespace "+name, func(ctx context.Context) error {
 		o, err := c.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		found, going = o.Labels, o.DeletionTimestamp != nil
+		meta = o.ObjectMeta
 		return nil
 	})
-	return found, going, err
+	return meta, err
 }
 
 // waitGone waits for namespaces of ours that an earlier removal left to go.
@@ -196,7 +206,7 @@ func waitGone(ctx context.Context, c *kube.Client, names []string) error {
 	defer cancel()
 	for _, name := range names {
 		err := c.WaitAbsent(ctx, "namespace "+name, func(ctx context.Context) (string, error) {
-			_, _, err := readNamespace(ctx, c, name)
+			_, err := readNamespace(ctx, c, name)
 			return "it is still being deleted", err
 		})
 		if err != nil {

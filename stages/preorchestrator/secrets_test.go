@@ -166,7 +166,7 @@ func TestPasswordsHaveAllClassesAndDiffer(t *testing.T) {
 func TestANamespaceThatWasTakenOverIsUsedAndNotMade(t *testing.T) {
 	c := fakeKube(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: map[string]string{kube.DeploymentLabel: "demo"}}})
 	for range 2 {
-		_, err := ensureNamespaces(t.Context(), c, "demo", []platform.Namespace{{Name: "team"}, {Name: "shop"}})
+		_, err := ensureNamespaces(t.Context(), c, "demo", "", []platform.Namespace{{Name: "team"}, {Name: "shop"}})
 		require.NoError(t, err)
 		for name, made := range map[string]bool{"team": false, "shop": true} {
 			ns, err := c.Kubernetes.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})
@@ -181,13 +181,13 @@ func TestNamespacesOfOthersAreLeftAlone(t *testing.T) {
 	theirs := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "gitea"}}
 	other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "argocd", Labels: kube.Labels("elsewhere")}}
 	c := fakeKube(theirs, other)
-	_, err := ensureNamespaces(t.Context(), c, "demo", []platform.Namespace{{Name: "apps"}, {Name: "gitea"}, {Name: "argocd"}, {Name: "kube-system"}})
+	_, err := ensureNamespaces(t.Context(), c, "demo", "", []platform.Namespace{{Name: "apps"}, {Name: "gitea"}, {Name: "argocd"}, {Name: "kube-system"}})
 	require.ErrorContains(t, err, "gitea (without an owner), argocd (of the deployment elsewhere); nothing was created")
 	require.ErrorContains(t, err, "belong to Kubernetes: kube-system")
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeReserved})
 	for _, c := range []*kube.Client{fakeKube(other), fakeKube(theirs)} {
-		_, err := ensureNamespaces(t.Context(), c, "demo", []platform.Namespace{{Name: "gitea"}, {Name: "argocd"}})
+		_, err := ensureNamespaces(t.Context(), c, "demo", "", []platform.Namespace{{Name: "gitea"}, {Name: "argocd"}})
 		f, _ := errors.AsType[*fault.Fault](err)
 		require.Equal(t, CodeForeign, f.Code)
 		require.NotRegexp(t, "destroy|delete", f.Fix, "followed to the letter it would remove what others have there")
@@ -200,13 +200,13 @@ func TestNamespacesOfOthersAreLeftAlone(t *testing.T) {
 func TestNamespacesGetTheirLabels(t *testing.T) {
 	c := fakeKube()
 	want := []platform.Namespace{{Name: "apps", Labels: map[string]string{"team": "a"}}}
-	out, err := ensureNamespaces(t.Context(), c, "demo", want)
+	out, err := ensureNamespaces(t.Context(), c, "demo", "", want)
 	require.NoError(t, err)
 	require.Equal(t, []string{"apps", kube.SystemNamespace}, out.Created)
 	o, err := c.Kubernetes.CoreV1().Namespaces().Get(t.Context(), "apps", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"team": "a", kube.ManagedBy: "slipway", kube.DeploymentLabel: "demo"}, o.Labels)
-	out, err = ensureNamespaces(t.Context(), c, "demo", want)
+	out, err = ensureNamespaces(t.Context(), c, "demo", "", want)
 	require.NoError(t, err)
 	require.Empty(t, out.Created)
 	require.Equal(t, []string{"apps", kube.SystemNamespace}, out.Names)

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
 // TestTheFirstStepShowsThatAnInstallHasBegun to those who look at the cluster.
@@ -49,6 +50,35 @@ func TestTheFirstStepShowsThatAnInstallHasBegun(t *testing.T) {
 	api.Set(t, atStatus, "data: {state: Success}")
 	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
 	require.NoError(t, err, "what is installed stays so")
+}
+
+// TestTheClusterTellsTheIdentity of the deployment; a plan for the first time does not, since
+// there is none yet.
+func TestTheClusterTellsTheIdentity(t *testing.T) {
+	api, env := preparing(t, "")
+	_, err := runNamespaces(t.Context(), env, contract.Nothing{})
+	require.NoError(t, err)
+	told := func() any {
+		notes, _ := api.Get("/api/v1/namespaces/slipway-system")["metadata"].(map[string]any)["annotations"].(map[string]any)
+		return notes[kube.IdentityAnnotation]
+	}
+	require.Nil(t, told())
+
+	s, err := env.Store(t.Context())
+	require.NoError(t, err)
+	own, err := state.MakeIdentity(t.Context(), s, "demo")
+	require.NoError(t, err)
+	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+	require.ErrorIs(t, err, dryrun.ErrWouldChange, "of an earlier version")
+	plan := &dryrun.Preview{}
+	_, err = runNamespaces(plan.Watch(t.Context(), "namespaces"), env, contract.Nothing{})
+	require.NoError(t, err)
+	require.NotContains(t, fmt.Sprint(plan.Objects()), kube.IdentityAnnotation)
+	_, err = runNamespaces(t.Context(), env, contract.Nothing{})
+	require.NoError(t, err)
+	require.Equal(t, own.ID, told())
+	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+	require.NoError(t, err)
 }
 
 // TestWhatIsPreparedIsNoted for the release that has it no more.

@@ -162,6 +162,19 @@ func (e *Env) Own(ctx context.Context) (*store.Store, error) {
 	return s, err
 }
 
+// Identity tells the deployment from others of its name; empty while it has none.
+func (e *Env) Identity(ctx context.Context) (string, error) {
+	s, err := e.Own(ctx)
+	if err != nil {
+		return "", err
+	}
+	i, err := state.Identity(ctx, s)
+	if err != nil || i == nil {
+		return "", err
+	}
+	return i.ID, nil
+}
+
 // close ends the work of the step's run, and lets go of the store, if it was opened.
 func (e *Env) close() (err error) {
 	e.opened.Lock()

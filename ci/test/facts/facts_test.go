@@ -13,10 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// cluster is one with GitOps. Its random parts are in it: a password, a version, the end of
-// an address and of a port, a commit, and what matters is the health.
+// cluster is one with GitOps. Its random parts are in it: an identity, a password, a version,
+// the end of an address and of a port, a commit, and what matters is the health.
 func cluster(password, version, last, health string) string {
 	return strings.NewReplacer("PASSWORD", base64.StdEncoding.EncodeToString([]byte(password)), "VERSION", version, "LAST", last, "HEALTH", health).Replace(`{"items":[
+{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"slipway-system","annotations":{"slipway.sh/identity":"id-VERSION"}}},
 {"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"n","uid":"LAST"},"data":{"password":"PASSWORD"}},
 {"apiVersion":"v1","kind":"Service","metadata":{"name":"w","namespace":"n","resourceVersion":"VERSION"},"spec":{"clusterIP":"10.0.0.LAST","ports":[{"port":80,"nodePort":3LAST}]}},
 {"apiVersion":"argoproj.io/v1alpha1","kind":"Application","metadata":{"name":"a","namespace":"n"},"spec":{"x":1},"status":{"sync":{"status":"Synced","revision":"VERSION"},"health":{"status":"HEALTH"}}}

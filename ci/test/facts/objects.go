@@ -186,11 +186,11 @@ func lengths(secret object) object {
 }
 
 // plain removes annotations that tell of other things than the object's content:
-// when something was restarted, digests of random values, what was applied.
+// when something was restarted, digests of random values, what was applied, whose it is.
 func plain(meta object) {
 	annotations := below(meta, "annotations")
 	for key := range annotations {
-		if strings.Contains(key, "checksum") || strings.Contains(key, "restartedAt") || strings.Contains(key, "last-applied") ||
+		if key == "slipway.sh/identity" || strings.Contains(key, "checksum") || strings.Contains(key, "restartedAt") || strings.Contains(key, "last-applied") ||
 			strings.Contains(key, "refresh") || strings.Contains(key, "revision") || strings.HasPrefix(key, "control-plane.alpha") {
 			delete(annotations, key)
 		}

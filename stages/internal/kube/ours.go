@@ -24,6 +24,10 @@ const (
 	DeploymentLabel = "slipway.sh/deployment"
 )
 
+// IdentityAnnotation, on SystemNamespace, tells the deployment in the cluster from others of its
+// name: it is the ID of its contract.Identity. Earlier versions wrote none.
+const IdentityAnnotation = "slipway.sh/identity"
+
 // AdoptedLabel is on the Application that has taken a component over which Slipway had
 // installed first; the value says whether that is Argo CD itself.
 const (
