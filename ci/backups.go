@@ -61,12 +61,15 @@ func (m *Slipway) Rollback(
 	// Take over what is in the cluster and somebody else's, as with install.
 	// +optional
 	adopt bool,
+	// Work on a deployment of somebody else's: it becomes the owner's, too.
+	// +optional
+	join bool,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, nil, name)
 	if err != nil {
 		return "", err
 	}
-	args := []string{"rollback"}
+	args := joined([]string{"rollback"}, join)
 	if adopt {
 		args = append(args, "--adopt")
 	}

@@ -41,6 +41,8 @@ type Slipway struct {
 	StateCredentials *dagger.Secret
 	// +private
 	Secrets *dagger.Secret
+	// +private
+	Owner string
 }
 
 // New sets what all functions share.
@@ -95,10 +97,14 @@ func New(
 	// NAME=value in each line; a value with several lines in double quotes, with \n.
 	// +optional
 	secrets *dagger.Secret,
+	// Who works on the deployment; others do not change it by accident.
+	// Such as you@machine or a team. owner=… in .env; nobody asks if not given.
+	// +optional
+	owner string,
 ) *Slipway {
 	return &Slipway{
 		Bundle: bundle, BundleDigest: bundleDigest, BundleKey: bundleKey, Lock: lock, LockSignature: lockSignature, Registry: registry, RegistryAuth: registryAuth,
-		State: state, StateKey: stateKey, StateCredentials: stateCredentials, Secrets: secrets,
+		State: state, StateKey: stateKey, StateCredentials: stateCredentials, Secrets: secrets, Owner: owner,
 	}
 }
 
@@ -154,14 +160,25 @@ func (m *Slipway) Install(
 	// Digest of a plan: do what it says, or nothing if anything has changed since.
 	// +optional
 	approve string,
+	// Work on a deployment of somebody else's: it becomes the owner's, too.
+	// +optional
+	join bool,
+	// Make this engine the deployment's; the cluster on another one is left there.
+	//
+	// For a state in a bucket, such as on runners that are thrown away.
+	// +optional
+	here bool,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
 		return "", err
 	}
-	args := []string{"install"}
+	args := joined([]string{"install"}, join)
 	if adopt {
 		args = append(args, "--adopt")
+	}
+	if here {
+		args = append(args, "--here")
 	}
 	for flag, targets := range map[string][]string{"--from": from, "--to": to, "--only": only} {
 		for _, target := range targets {
@@ -216,12 +233,15 @@ func (m *Slipway) Upgrade(
 	// Take over what is in the cluster and somebody else's, as with install.
 	// +optional
 	adopt bool,
+	// Work on a deployment of somebody else's: it becomes the owner's, too.
+	// +optional
+	join bool,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
 		return "", err
 	}
-	args := []string{"upgrade"}
+	args := joined([]string{"upgrade"}, join)
 	if adopt {
 		args = append(args, "--adopt")
 	}
@@ -316,8 +336,12 @@ func (m *Slipway) Destroy(
 	// How long to wait for another run, such as 1m; then the exit code is 6.
 	// +default="15s"
 	lockTimeout string,
+	// Remove a deployment of somebody else's: it becomes the owner's, too.
+	// +optional
+	join bool,
 ) (string, error) {
-	return m.command(ctx, config, name, approved([]string{"destroy", "--ignore-not-found", "--lock-timeout", lockTimeout}, approve)...)
+	args := joined([]string{"destroy", "--ignore-not-found", "--lock-timeout", lockTimeout}, join)
+	return m.command(ctx, config, name, approved(args, approve)...)
 }
 
 // Runs lists the runs of a deployment, or shows one of them.

@@ -46,12 +46,18 @@ func (m *Slipway) Plan(
 	// Exit with 2 if there are changes; the plan is then in the call's log only.
 	// +optional
 	detailedExitcode bool,
+	// Of a run on a deployment of somebody else's.
+	// +optional
+	join bool,
+	// Of an install that makes this engine the deployment's.
+	// +optional
+	here bool,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
 		return "", err
 	}
-	args := []string{"plan", "--workflow", workflow, "--format", format}
+	args := joined([]string{"plan", "--workflow", workflow, "--format", format}, join)
 	if to != "" {
 		args = append(args, "--to", to)
 	}
@@ -60,6 +66,9 @@ func (m *Slipway) Plan(
 	}
 	if adopt {
 		args = append(args, "--adopt")
+	}
+	if here {
+		args = append(args, "--here")
 	}
 	if detailedExitcode {
 		args = append(args, "--detailed-exitcode")

@@ -38,12 +38,15 @@ func (m *Slipway) Test(
 	// How long to wait for another run, such as 1m; then the exit code is 6.
 	// +default="15s"
 	lockTimeout string,
+	// Work on a deployment of somebody else's: it becomes the owner's, too.
+	// +optional
+	join bool,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
 		return "", err
 	}
-	args := []string{"test"}
+	args := joined([]string{"test"}, join)
 	if suite != "" {
 		args = append(args, "--suite", suite)
 	}

@@ -33,6 +33,7 @@ func newDestroy(p *Program) *cobra.Command {
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	addLockTimeout(cmd.Flags(), &o.lockTimeout)
+	o.deployment.Caller.AddJoin(cmd.Flags())
 	o.save.addFlags(cmd.Flags())
 	o.approval.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.ignore, "ignore-not-found", false, "succeed even if no deployment of that name was ever installed")

@@ -60,6 +60,11 @@ a wrong command line or configuration, which prints an error.`,
 	set.StringVar(&o.upgrade.style, "style", "", "upgrade: as with that flag of upgrade")
 	set.StringVar(&install.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
 	set.BoolVar(&install.adopt, "adopt", false, "install, upgrade: as with that flag of these")
+	install.deployment.Caller.AddJoin(set)
+	install.deployment.Caller.AddHere(set)
+	for _, name := range []string{"join", "here"} {
+		set.Lookup(name).Usage = "as with that flag of the workflow; the plan itself makes nothing yours"
+	}
 	o.format = "text"
 	set.Var(&o.format, "format", `"text" or "json"`)
 	set.StringVar(&o.out, "out", "", "write the plan as JSON to this file, too")

@@ -50,19 +50,14 @@ func (c *Cluster) installed(ctx context.Context, what string) error {
 	case !s.Cluster:
 		return c.records.notThere(what, s)
 	case c.service != nil && !s.Here:
-		return c.elsewhere(what, "slipway status shows what the last run saw")
+		return c.elsewhere(what, s)
 	}
 	return nil
 }
 
-// elsewhere is the fault of what has to be done on the engine with the cluster;
-// otherwise is what one can do on this one.
-func (c *Cluster) elsewhere(what, otherwise string) error {
-	return &fault.Fault{
-		Code: CodeNotThere, Class: fault.Usage, Op: what,
-		Fix: "use the engine on which it was installed; " + otherwise,
-		Err: fmt.Errorf("the cluster of deployment %s is on another engine", c.records.name),
-	}
+// elsewhere is the fault of what has to be done on the engine with the cluster.
+func (c *Cluster) elsewhere(what string, s *found) error {
+	return contract.Elsewhere(what, c.records.name, s.Claim.Engine, "slipway status shows what the last run saw")
 }
 
 // up starts the cluster's service, which then lives as long as the Dagger session, and

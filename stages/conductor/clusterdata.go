@@ -77,7 +77,7 @@ func (c *Conductor) RestoreCluster(ctx context.Context, file string, force bool)
 		if _, _, err := r.recover(ctx, false); err != nil {
 			return err
 		}
-		args := []string{"slipway", "state", "restore-cluster", contract.ClusterIn + "/" + filepath.Base(file), "--run", r.steps.requests.run, "--deployment", c.name}
+		args := append([]string{"slipway", "state", "restore-cluster", contract.ClusterIn + "/" + filepath.Base(file), "--deployment", c.name}, r.who()...)
 		if force {
 			args = append(args, "--force")
 		}

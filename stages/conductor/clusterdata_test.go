@@ -54,8 +54,11 @@ func TestAClusterIsRestored(t *testing.T) {
 	c, e := conducted(t, answers)
 	c.Records.copies = &shelf{kept: lastInstall(t, "")}
 	require.NoError(t, c.RestoreCluster(t.Context(), file, true))
-	require.Regexp(t, `"slipway","state","restore-cluster","/slipway/in/cluster/saved","--run","[^"]+","--deployment","slipway","--force"`, e.all())
+	require.Regexp(t, `"slipway","state","restore-cluster","/slipway/in/cluster/saved","--deployment","slipway","--user","","--host","","--run","[^"]+","--force"`, e.all())
 	require.Contains(t, e.all(), `"slipway","state","restore","/slipway/opened.json"`)
+	for _, command := range []string{"open", "restore"} {
+		require.Regexp(t, `"state","`+command+`",[^\]]*"--unclaimed"`, e.all(), "it is nobody's before the cluster is restored")
+	}
 	require.Regexp(t, `"state","hold".*\{stop`, e.all())
 
 	c, e = conducted(t, map[string]any{`"restore-cluster"`: "slipway-fault: " + lockLost})

@@ -6,6 +6,8 @@ package conductor
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -28,8 +30,7 @@ const (
 	// codeNotWritten: the record of a run could not be written to the deployment's state.
 	// This does not affect what the run did.
 	codeNotWritten fault.Code = "RUN-007"
-	// CodeNotThere: nothing is installed under that name, or its cluster is on
-	// another engine.
+	// CodeNotThere: nothing is installed under that name.
 	CodeNotThere fault.Code = "DEP-001"
 	// codeNoCluster: the provider runs no cluster of its own.
 	codeNoCluster fault.Code = "DEP-002"
@@ -63,6 +64,9 @@ type Options struct {
 	Origin string
 	// User and Host say who holds the deployment's lock, for others to read.
 	User, Host string
+	// Caller is who works on the deployment, which others may not do by accident. Its
+	// Deployment and Node are filled in.
+	Caller contract.Caller
 	// LockTimeout is how long a run waits for another one that has the lock and is
 	// alive.
 	LockTimeout time.Duration
@@ -146,6 +150,12 @@ func New(opts Options) (*Conductor, error) {
 	refs, rewrite := opts.Images.In(site.Node != nil)
 	reach := opts.State.access(site, opts.Origin)
 	reach.Env[contract.ProviderVariable] = cfg.Provider
+	opts.Caller.Deployment, opts.Caller.Node = cfg.Global.Name, site.Node != nil
+	caller, err := json.Marshal(opts.Caller)
+	if err != nil {
+		return nil, fmt.Errorf("encode who works on the deployment: %w", err)
+	}
+	reach.Env[contract.CallerVariable] = string(caller)
 	deployment := containers.Open(opts.Client, cfg.Global.Name, opts.Images, reach)
 	var access *clusterAccess
 	var account *dagger.Secret

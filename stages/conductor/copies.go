@@ -126,6 +126,10 @@ func (c *copier) last(ctx context.Context) error {
 // has thrown away is restored from a copy. Without the cluster only an install and a destroy go
 // on.
 func (r *run) open(ctx context.Context) error {
+	if r.workflow.Tries && r.opts.Caller.Join {
+		_, _, err := r.recover(ctx, true)
+		return err
+	}
 	if !installs(r.workflow.Name) && !r.workflow.Removes {
 		return nil
 	}
@@ -137,11 +141,16 @@ func (r *run) open(ctx context.Context) error {
 }
 
 // recover is what the state knows, which is restored from a copy if the engine has thrown it
-// away. Without a copy, a deployment of which nothing is known gets an identity if begins.
+// away. Without a copy, a deployment of which nothing is known gets an identity if begins; then
+// it is noted, too, whose the deployment is.
 func (r *run) recover(ctx context.Context, begins bool) (now contract.Opened, restored bool, err error) {
 	kept, bad := r.Records.copied()
 	const at = "/slipway/opened.json"
-	args := []string{"slipway", "state", "open", at, "--run", r.steps.requests.run, "--deployment", r.name}
+	flags := r.who()
+	if !begins {
+		flags = append(flags, "--unclaimed")
+	}
+	args := append([]string{"slipway", "state", "open", at, "--deployment", r.name}, flags...)
 	if kept != nil || bad != nil || !begins {
 		args = append(args, "--no-identity")
 	}
@@ -152,23 +161,21 @@ func (r *run) recover(ctx context.Context, begins bool) (now contract.Opened, re
 		return now, false, bad
 	}
 	if now.Identity == nil && kept != nil {
-		if err := r.restore(ctx, kept, at, &now); err != nil {
+		if err := r.restore(ctx, kept, at, &now, flags); err != nil {
 			return now, false, err
 		}
 		restored = true
 	}
-	if r.inBucket && r.node && kept != nil { // the volume with the access to the cluster may be gone, too
-		s, err := r.stored(ctx)
-		if err != nil {
-			return now, restored, err
-		}
-		now.Lost = s.Lost
-	}
 	return now, restored, nil
 }
 
+// who are the flags that say whose run it is.
+func (r *run) who() []string {
+	return []string{"--user", r.opts.User, "--host", r.opts.Host, "--run", r.steps.requests.run}
+}
+
 // restore restores the state from a copy.
-func (r *run) restore(ctx context.Context, kept *Kept, at string, now *contract.Opened) error {
+func (r *run) restore(ctx context.Context, kept *Kept, at string, now *contract.Opened, flags []string) error {
 	files := []string{contract.CopyFile}
 	for _, f := range kept.Files {
 		files = append(files, f.Name)
@@ -176,7 +183,7 @@ func (r *run) restore(ctx context.Context, kept *Kept, at string, now *contract.
 	slices.Sort(files)
 	dir := r.opts.Client.Host().Directory(kept.Dir, dagger.HostDirectoryOpts{Include: files, NoCache: true})
 	e := containers.Exec{
-		Args: []string{"slipway", "state", "restore", at, contract.CopyDir, "--run", r.steps.requests.run}, Result: at,
+		Args: append([]string{"slipway", "state", "restore", at, contract.CopyDir}, flags...), Result: at,
 		Directories: map[string]*dagger.Directory{contract.CopyDir: dir},
 	}
 	err := r.commands.result(ctx, r.looking(e), now)

@@ -117,20 +117,11 @@ func TestTheStatusOfADeploymentThatWasThrownAway(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeCopy})
 }
 
-// TestInABucketTheClusterIsLost where this engine has had it, and else is on another one.
+// TestInABucketTheClusterIsLost where the state says so, and no copy.
 func TestInABucketTheClusterIsLost(t *testing.T) {
-	const stored = `{"id":"d1","cluster":true,"here":false,"record":{"version":1,"id":"r1","workflow":"install"}}`
-	for want, kept := range map[fault.Code]*Kept{CodeLost: lastInstall(t, ""), CodeNotThere: lastInstall(t, "unix:///b")} {
-		c, _ := conducted(t, map[string]any{`"state","show"`: stored})
-		c.opts.State.URL, c.Records.inBucket, c.Records.copies = "s3://bucket", true, &shelf{kept: kept}
-		err := c.here(t.Context(), Workflow{Removes: true})
-		_, not := c.Installed(t.Context())
-		if want == CodeLost {
-			require.NoError(t, err, "a destroy forgets it")
-			require.ErrorIs(t, not, &fault.Fault{Code: CodeLost})
-		} else {
-			require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere})
-		}
+	for want, lost := range map[fault.Code]string{CodeLost: "true", contract.CodeElsewhere: "false"} {
+		c, _ := conducted(t, map[string]any{`"state","show"`: `{"id":"d1","cluster":true,"here":false,"lost":` + lost + `,"record":{"version":1,"id":"r1","workflow":"install"}}`})
+		c.opts.State.URL, c.Records.inBucket, c.Records.copies = "s3://bucket", true, &shelf{kept: lastInstall(t, "")}
 		require.ErrorIs(t, c.Cluster.installed(t.Context(), "run the cluster"), &fault.Fault{Code: want})
 	}
 }

@@ -45,26 +45,25 @@ func (r *Records) copied() (*Kept, error) {
 }
 
 // recall completes what is stored by what the copies know. A state without a record of a
-// deployment that had one was thrown away; so was, where the state is in a bucket, a volume
-// without the access to the cluster that it has had on this engine.
+// deployment that had one was thrown away.
 func (r *Records) recall(s *contract.Stored) (*found, error) {
 	out := &found{Stored: s}
-	nothing, away := !r.inBucket && s.Record == nil && s.ID == "" && !s.Cluster, r.inBucket && r.node && s.Cluster && !s.Here
+	nothing := !r.inBucket && s.Record == nil && s.ID == "" && !s.Cluster
 	if r.copies == nil {
 		return out, nil
 	}
 	if removed := s.ID == "" && s.Record != nil && s.Record.Workflow == config.Destroy && s.Record.Outcome == report.Succeeded; removed {
 		return out, r.copies.Remove() // somebody else's destroy left them
 	}
-	if !nothing && !away {
+	if !nothing {
 		return out, nil
 	}
 	kept, err := r.copies.Newest()
 	switch {
 	case err != nil || kept == nil || !kept.Stored.Cluster:
-	case nothing && kept.Engine != "":
+	case kept.Engine != "":
 		out.Engine = kept.Engine
-	case nothing:
+	default:
 		copied := kept.Stored
 		copied.Lost, copied.Here, copied.Waits = true, false, nil
 		if r := copied.Record; r != nil && r.Outcome == report.Running { // when it was copied
@@ -73,8 +72,6 @@ func (r *Records) recall(s *contract.Stored) (*found, error) {
 			copied.Record = &ended
 		}
 		out.Stored, out.Copied = &copied, true
-	default:
-		out.Lost = kept.Engine == "" && kept.ID == s.ID && kept.Stored.Here
 	}
 	return out, err
 }
@@ -114,6 +111,12 @@ func lastRun(record *report.Run) string {
 // judge says what is warned of after the state was opened, or returns the fault of a run that
 // cannot go on. restored says that the state was gone, too.
 func (r *run) judge(now contract.Opened, restored bool) error {
+	if from := now.From; from != nil {
+		r.opened = append(r.opened, report.Warning{
+			Summary: fmt.Sprintf("deployment %s is this engine's from now on; the cluster that run %s of %s made on another engine is left there", r.name, from.Run, from.By),
+			Fix:     "remove that engine's volumes, or the engine, if nothing else is on it",
+		})
+	}
 	if !now.Lost && !restored {
 		return nil
 	}

@@ -117,8 +117,10 @@ func (c *Conductor) running(ctx context.Context, w Workflow) (bool, error) {
 		return false, err
 	case s.Lost:
 		return false, nil
+	case s.Cluster && !s.Here && c.opts.Caller.Here:
+		return false, nil
 	case s.Cluster && !s.Here:
-		return false, c.elsewhere("plan", "slipway status shows what the last run saw")
+		return false, c.elsewhere("plan", s)
 	}
 	return s.Cluster, nil
 }

@@ -143,7 +143,7 @@ func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 
 	other, asked := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":false}`})
 	err := other.Up(t.Context(), true, nil)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere})
+	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeElsewhere})
 	require.ErrorContains(t, err, "run the cluster: the cluster of deployment slipway is on another engine")
 	require.NotContains(t, asked.all(), "asService", "a second one is not made")
 

@@ -16,15 +16,9 @@ import (
 // Conduct carries w out and returns the record of the run, whatever the outcome. There
 // is no record if nothing was started: the selection names no step, a hook lacks what it
 // needs, the access to a cluster that is there already cannot be used, the engine may throw
-// away what a first install would make, or the lock cannot be taken. A workflow that removes
-// or tries what is installed is refused if the cluster runs on another engine: it would delete
-// the state and leave the cluster, or start another one.
+// away what a first install would make, the deployment is somebody else's or its cluster on
+// another engine, or the lock cannot be taken.
 func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error) {
-	if w.Removes || w.Tries {
-		if err := c.here(ctx, w); err != nil {
-			return nil, err
-		}
-	}
 	if _, err := c.access.secret(ctx); err != nil {
 		return nil, err
 	}
@@ -204,7 +198,7 @@ func (r *run) carryOut(ctx context.Context) error {
 // newRecord is the record of a run that begins now.
 func (c *Conductor) newRecord(id, workflow string) *report.Run {
 	record := &report.Run{
-		ID: id, Workflow: workflow, Deployment: c.name, Provider: c.opts.Config.Provider,
+		ID: id, Workflow: workflow, Deployment: c.name, Provider: c.opts.Config.Provider, Owner: c.opts.Caller.Owner,
 		Config: c.opts.Config.Digest(), Slipway: c.opts.Version, Started: time.Now().UTC(), Outcome: report.Running,
 		Tools: c.opts.Images.Tools, Lock: c.opts.Images.Line, Images: c.opts.Images.Digest, Engine: c.opts.Engine,
 	}
@@ -246,19 +240,4 @@ func oneAtATime(observe func(pipeline.Event)) func(pipeline.Event) {
 			observe(e)
 		}
 	}
-}
-
-// here returns a fault unless the cluster, if there is one, is on this engine.
-func (c *Conductor) here(ctx context.Context, w Workflow) error {
-	if c.service == nil || c.opts.State.URL == "" {
-		return nil
-	}
-	s, err := c.stored(ctx)
-	if err != nil || !s.Cluster || s.Here || s.Lost {
-		return err
-	}
-	if w.Tries {
-		return c.elsewhere("test the platform", "slipway status shows what the last run saw")
-	}
-	return c.elsewhere("remove the deployment", "if that is gone, delete what is below the deployment's name in the bucket")
 }

@@ -59,7 +59,10 @@ func TestAFirstInstallNeedsAnEngineThatKeepsVolumes(t *testing.T) {
 		require.NotContains(t, e.all(), `"show"`, what)
 	}
 
-	record, _, err = installOn(t, "0123456789ab", 0, `{"cluster":true}`, same)
+	record, _, err = installOn(t, "0123456789ab", 0, `{"cluster":true,"here":false}`, same)
+	require.Nil(t, record)
+	require.ErrorIs(t, err, &fault.Fault{Code: codeMayGo}, "on this engine it is the first")
+	record, _, err = installOn(t, "0123456789ab", 0, `{"cluster":true,"here":true}`, same)
 	require.NoError(t, err)
 	require.Len(t, record.Warnings, 1)
 	require.Contains(t, record.Warnings[0].Summary, "may throw away what deployment "+record.Deployment+" has on its volumes")

@@ -28,6 +28,8 @@ type Opened struct {
 	Lost bool `json:"lost"`
 	// Last is the id of the last run; empty if none is known.
 	Last string `json:"last,omitempty"`
+	// From is the engine that has had the cluster until now; nil unless it is another one.
+	From *Engine `json:"from,omitempty"`
 }
 
 // Names of the files of a copy, as `slipway state copy` leaves them.

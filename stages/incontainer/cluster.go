@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/nodedata"
 	"github.com/slipway-sh/slipway/stages/internal/state"
@@ -44,11 +45,12 @@ func (s *State) SaveCluster(ctx context.Context, run, deployment, out string) er
 	})
 }
 
-// RestoreCluster puts what is in a file onto the volume of the cluster for a run, which has
-// the lock. It replaces a cluster, or takes that of another deployment of the name, only with
-// force. A deployment of which nothing is known is the one that it was saved of from then on.
-func (s *State) RestoreCluster(ctx context.Context, run, deployment, file string, force bool) error {
-	return s.alone(ctx, run, func(ctx context.Context, w *state.Work) error {
+// RestoreCluster puts what is in a file onto the volume of the cluster for a run of who, which
+// has the lock, and notes whose the deployment is then. It replaces a cluster, or takes that of
+// another deployment of the name, only with force. A deployment of which nothing is known is the
+// one that it was saved of from then on.
+func (s *State) RestoreCluster(ctx context.Context, who lock.Holder, deployment, file string, force bool) error {
+	return s.alone(ctx, who.Run, func(ctx context.Context, w *state.Work) error {
 		h, err := nodedata.Check(ctx, file)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -73,10 +75,13 @@ func (s *State) RestoreCluster(ctx context.Context, run, deployment, file string
 		if err := nodedata.Restore(ctx, s.place.Node, file); err != nil {
 			return fmt.Errorf("restore the cluster: %w", err)
 		}
-		if h.ID == "" {
-			return nil
+		if h.ID != "" {
+			if err := state.TakeIdentity(ctx, w.Store, h.ID, deployment, h.At); err != nil {
+				return err
+			}
 		}
-		return state.TakeIdentity(ctx, w.Store, h.ID, deployment, h.At)
+		_, err = s.claim(ctx, w, who)
+		return err
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
 // TestAClusterIsSavedAndRestored: onto an empty volume, and with force in the place of another.
@@ -28,7 +29,7 @@ func TestAClusterIsSavedAndRestored(t *testing.T) {
 	}
 	put(s, "etcd/db", "first")
 	put(s, "pki/ca.crt", "ca")
-	first := opened(t, func(file string) error { return s.Open(t.Context(), file, "r1", "demo", false) })
+	first := opened(t, func(file string) error { return s.Open(t.Context(), file, lock.Holder{Run: "r1"}, "demo", false, true) })
 	out := filepath.Join(t.TempDir(), "out")
 	require.ErrorIs(t, s.SaveCluster(t.Context(), "r2", "demo", out), &fault.Fault{Code: lock.CodeLost})
 	require.NoError(t, s.SaveCluster(t.Context(), "r1", "demo", out))
@@ -51,26 +52,39 @@ func TestAClusterIsSavedAndRestored(t *testing.T) {
 		return string(text)
 	}
 	put(s, "etcd/db", "second")
-	refused(s.RestoreCluster(t.Context(), "r1", "demo", file, false), "there is a cluster, whose data would be lost", "--restore FILE --force")
-	refused(s.RestoreCluster(t.Context(), "r1", "other", file, true), "it is of deployment demo", "--name demo")
+	refused(s.RestoreCluster(t.Context(), lock.Holder{Run: "r1"}, "demo", file, false), "there is a cluster, whose data would be lost", "--restore FILE --force")
+	refused(s.RestoreCluster(t.Context(), lock.Holder{Run: "r1"}, "other", file, true), "it is of deployment demo", "--name demo")
 	torn := filepath.Join(t.TempDir(), "torn")
 	whole, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(torn, whole[:len(whole)-9], 0o600))
-	refused(s.RestoreCluster(t.Context(), "r1", "demo", torn, true), "not whole", "as it was saved")
+	refused(s.RestoreCluster(t.Context(), lock.Holder{Run: "r1"}, "demo", torn, true), "not whole", "as it was saved")
 	require.Equal(t, "second", db(s))
-	require.NoError(t, s.RestoreCluster(t.Context(), "r1", "demo", file, true))
+	require.NoError(t, s.RestoreCluster(t.Context(), lock.Holder{Run: "r1"}, "demo", file, true))
 	require.Equal(t, "first", db(s))
 
 	fresh := locked(t, "r2")
-	open := func(file string) error { return fresh.Open(t.Context(), file, "r2", "demo", true) }
+	open := func(file string) error {
+		return fresh.Open(t.Context(), file, lock.Holder{Run: "r2"}, "demo", true, true)
+	}
 	require.Equal(t, contract.Opened{}, opened(t, open))
-	require.NoError(t, fresh.RestoreCluster(t.Context(), "r2", "demo", file, false), "nothing is known there")
+	fresh.place.Caller = `{"owner":"alice"}`
+	owners := func() []contract.Owner {
+		claim, err := state.ClaimOf(t.Context(), fresh.store)
+		require.NoError(t, err)
+		return claim.Owners
+	}
+	refused(fresh.RestoreCluster(t.Context(), lock.Holder{Run: "r2"}, "demo", torn, true), "not whole", "as it was saved")
+	require.Empty(t, owners())
+	require.NoError(t, fresh.RestoreCluster(t.Context(), lock.Holder{Run: "r2"}, "demo", file, false), "nothing is known there")
 	require.Equal(t, "first", db(fresh))
+	require.Equal(t, "alice", owners()[0].Name, "whoever has restored it has it")
 	require.Equal(t, first.Identity.ID, opened(t, open).Identity.ID)
 	another := locked(t, "r3")
-	second := opened(t, func(file string) error { return another.Open(t.Context(), file, "r3", "demo", false) })
+	second := opened(t, func(file string) error {
+		return another.Open(t.Context(), file, lock.Holder{Run: "r3"}, "demo", false, true)
+	})
 	require.NotEqual(t, first.Identity.ID, second.Identity.ID)
-	refused(another.RestoreCluster(t.Context(), "r3", "demo", file, false), "of an earlier deployment", "--force")
-	require.NoError(t, another.RestoreCluster(t.Context(), "r3", "demo", file, true))
+	refused(another.RestoreCluster(t.Context(), lock.Holder{Run: "r3"}, "demo", file, false), "of an earlier deployment", "--force")
+	require.NoError(t, another.RestoreCluster(t.Context(), lock.Holder{Run: "r3"}, "demo", file, true))
 }

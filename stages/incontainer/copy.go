@@ -6,23 +6,51 @@ import (
 	"fmt"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// Open has a run, which has the lock, find out what the state knows, and writes that to file.
-// A deployment that has no identity gets one; with unnamed not if nothing is known of it at
-// all: a copy has it.
-func (s *State) Open(ctx context.Context, file, run, deployment string, unnamed bool) error {
+// Open has a run of who, which has the lock, find out what the state knows, and writes that to
+// file. A deployment that has no identity gets one; with unnamed not if nothing is known of it
+// at all: a copy has it. With claim it is noted whose a deployment is that has one.
+func (s *State) Open(ctx context.Context, file string, who lock.Holder, deployment string, unnamed, claim bool) error {
 	var out contract.Opened
-	err := s.under(ctx, run, func(ctx context.Context, w *state.Work) (err error) {
-		if out, err = s.open(ctx, w); err != nil || out.Identity != nil || unnamed && out.Last == "" && !s.place.Remote() {
+	err := s.under(ctx, who.Run, func(ctx context.Context, w *state.Work) (err error) {
+		if out, err = s.open(ctx, w); err != nil {
 			return err
 		}
-		out.Identity, err = state.MakeIdentity(ctx, w.Store, deployment)
+		if out.Identity == nil {
+			if unnamed && out.Last == "" && !s.place.Remote() {
+				return nil
+			}
+			if out.Identity, err = state.MakeIdentity(ctx, w.Store, deployment); err != nil {
+				return err
+			}
+		}
+		if claim {
+			out.From, err = s.claim(ctx, w, who)
+		}
 		return err
 	})
 	return writeJSON(file, out, err)
+}
+
+// claim notes whose the deployment is, for a run of who. It returns the engine that has had
+// the cluster until now, if that is another one.
+func (s *State) claim(ctx context.Context, w *state.Work, who lock.Holder) (from *contract.Engine, err error) {
+	was, err := state.ClaimOf(ctx, w.Store)
+	if err != nil {
+		return nil, err
+	}
+	away, err := s.place.Away(ctx, w.Store, was)
+	if err != nil {
+		return nil, err
+	}
+	if away {
+		from = was.Engine
+	}
+	return from, s.place.Claim(ctx, w, was, who)
 }
 
 func (s *State) open(ctx context.Context, w *state.Work) (out contract.Opened, err error) {
@@ -42,16 +70,19 @@ func (s *State) open(ctx context.Context, w *state.Work) (out contract.Opened, e
 	return out, err
 }
 
-// Restore makes the state from the copy in dir for a run, which has the lock, and writes to
-// file what it knows then.
-func (s *State) Restore(ctx context.Context, file, run, dir string) error {
+// Restore makes the state from the copy in dir for a run of who, which has the lock, and
+// writes to file what it knows then. With claim it is noted whose it is.
+func (s *State) Restore(ctx context.Context, file string, who lock.Holder, dir string, claim bool) error {
 	var out contract.Opened
-	err := s.under(ctx, run, func(ctx context.Context, w *state.Work) (err error) {
+	err := s.under(ctx, who.Run, func(ctx context.Context, w *state.Work) (err error) {
 		if _, err = s.place.Restore(ctx, w, dir); errors.Is(err, state.ErrBadCopy) {
 			return &fault.Fault{Code: contract.CodeCopy, Class: fault.Preflight, Op: "restore the deployment's state", Err: err}
 		}
 		if err == nil {
 			out, err = s.open(ctx, w)
+		}
+		if err == nil && claim {
+			out.From, err = s.claim(ctx, w, who)
 		}
 		return err
 	})

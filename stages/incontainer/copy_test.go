@@ -45,9 +45,11 @@ func TestTheStateIsOpened(t *testing.T) {
 	s := locked(t, "r1")
 	open := func(copied bool) contract.Opened {
 		t.Helper()
-		return opened(t, func(file string) error { return s.Open(t.Context(), file, "r1", "demo", copied) })
+		return opened(t, func(file string) error {
+			return s.Open(t.Context(), file, lock.Holder{Run: "r1"}, "demo", copied, true)
+		})
 	}
-	require.ErrorIs(t, s.Open(t.Context(), "", "r2", "demo", false), &fault.Fault{Code: lock.CodeLost})
+	require.ErrorIs(t, s.Open(t.Context(), "", lock.Holder{Run: "r2"}, "demo", false, true), &fault.Fault{Code: lock.CodeLost})
 	require.Equal(t, contract.Opened{}, open(true))
 	first := open(false)
 	require.Equal(t, "demo", first.Identity.Name)
@@ -71,7 +73,7 @@ func TestAStateIsCopiedAndRestored(t *testing.T) {
 	require.NoError(t, s.store.Put(t.Context(), "secrets/kubeconfig", []byte("k")))
 	require.NoError(t, os.MkdirAll(filepath.Join(s.place.Node, "pki"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(s.place.Node, "pki/ca.crt"), nil, 0o600))
-	first := opened(t, func(file string) error { return s.Open(t.Context(), file, "r1", "demo", false) })
+	first := opened(t, func(file string) error { return s.Open(t.Context(), file, lock.Holder{Run: "r1"}, "demo", false, true) })
 	require.False(t, first.Lost)
 	dir := filepath.Join(t.TempDir(), "copy")
 	require.NoError(t, s.Copy(t.Context(), "r1", dir, ""))
@@ -85,7 +87,7 @@ func TestAStateIsCopiedAndRestored(t *testing.T) {
 	require.Equal(t, first.Identity.ID, c.Stored.ID)
 
 	fresh := locked(t, "r2")
-	now := opened(t, func(file string) error { return fresh.Restore(t.Context(), file, "r2", dir) })
+	now := opened(t, func(file string) error { return fresh.Restore(t.Context(), file, lock.Holder{Run: "r2"}, dir, true) })
 	require.Equal(t, first.Identity.ID, now.Identity.ID)
 	require.Equal(t, 1, now.Identity.Restored)
 	require.Equal(t, "20260102-030405-a1b2c3", now.Last)

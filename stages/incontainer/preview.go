@@ -72,6 +72,9 @@ func (v *Preview) Run(ctx context.Context, requestFile, resultFile string, scree
 
 // perform makes the plan and keeps it, or compares it with the one that is approved.
 func (v *Preview) perform(ctx context.Context, s *State, req contract.PreviewRequest) (*contract.Preview, error) {
+	if err := s.place.CheckClaim(ctx, s.store); err != nil { // a run would end with that
+		return nil, err
+	}
 	var approved *contract.Preview
 	if req.Approved != "" {
 		var err error

@@ -97,7 +97,7 @@ func (f *Folder) Newest() (*conductor.Kept, error) {
 
 // all are the newest copies, by deployment.
 func (f *Folder) all() ([]*conductor.Kept, error) {
-	ids, err := f.ids()
+	ids, err := f.IDs()
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +120,9 @@ func (f *Folder) all() ([]*conductor.Kept, error) {
 	return out, nil
 }
 
-// ids are the identities of the deployments that have a folder.
-func (f *Folder) ids() ([]string, error) {
+// IDs are the identities of the deployments of that name of which there is a copy, wherever they
+// are.
+func (f *Folder) IDs() ([]string, error) {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("look for copies of the deployment's state: %w", err)
@@ -274,7 +275,7 @@ func (f *Folder) sweep() {
 
 // Remove is that of conductor.Copies. What cannot be read is removed, too.
 func (f *Folder) Remove() error {
-	ids, err := f.ids()
+	ids, err := f.IDs()
 	if err != nil {
 		return err
 	}

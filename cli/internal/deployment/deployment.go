@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/cli/internal/bucket"
+	"github.com/slipway-sh/slipway/cli/internal/caller"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/copies"
 	"github.com/slipway-sh/slipway/cli/internal/hint"
@@ -39,6 +40,7 @@ type Flags struct {
 	Bucket  bucket.Flags
 	Secrets secrets.Flags
 	Release release.Flags
+	Caller  caller.Flags
 	verbose bool
 
 	version string
@@ -57,6 +59,7 @@ func (f *Flags) add(set *pflag.FlagSet) {
 	f.Secrets.AddFlags(set)
 	f.Source.AddOverrides(set)
 	f.Bucket.AddFlags(set)
+	f.Caller.AddFlags(set)
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "show everything the engine reports")
 	f.Release.AddID(set)
 }
@@ -108,6 +111,12 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	if err != nil {
 		return err
 	}
+	opts := conductor.Options{Config: cfg, Version: f.version, Stop: io.Stop, Hint: f.Hint}
+	opts.User, opts.Host = whoAmI()
+	if opts.Caller.Owner, err = f.Caller.Of(cfg, opts.User, opts.Host); err != nil {
+		return err
+	}
+	opts.Caller.Join, opts.Caller.Here = f.Caller.Join, f.Caller.Here
 	credentials, err := f.Bucket.ReadCredentials(cfg, f.Source.Stores)
 	if err != nil {
 		return err
@@ -141,7 +150,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	}
 	defer s.Close()
 
-	opts := conductor.Options{Client: s.Client, Config: cfg, Provider: provider, Version: f.version, Stop: io.Stop, Hint: f.Hint, Origin: s.Origin}
+	opts.Client, opts.Provider, opts.Origin = s.Client, provider, s.Origin
 	if s.Joined != nil {
 		opts.Background, opts.Unpublished = s.Joined.Node, s.Joined.Unpublished
 	}
@@ -153,7 +162,6 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	end := watch(io.Err, &opts)
 	defer end()
 	opts.Tools = pins.Versions()
-	opts.User, opts.Host = whoAmI()
 	from := Inputs{Workflow: run.Workflow, Secrets: &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, SecretsFile: f.Secrets.SecretsFile}}
 	if s.Joined != nil {
 		from.Anew = s.Anew
@@ -192,8 +200,9 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	return do(ctx, &Deployment{Conductor: c, Config: cfg, Session: s, Images: opts.Images, Pins: pins, Version: f.version, Inputs: from, Hint: f.Hint})
 }
 
-// keep has copies of the state kept in the user's data folder, and finds the key that was made
-// for its secrets there. A function of the module has no such folder.
+// keep has copies of the state kept in the user's data folder, and finds there which deployments
+// are the user's and, where the state is in a bucket, the key that was made for its secrets and
+// which engine this is. A function of the module has no such folder.
 func keep(opts *conductor.Options, from secrets.Source) error {
 	if module.Active() {
 		return nil
@@ -203,12 +212,21 @@ func keep(opts *conductor.Options, from secrets.Source) error {
 		return err
 	}
 	opts.Copies = folder
-	if opts.State.URL == "" || opts.State.Key != nil {
+	if known, err := folder.IDs(); err == nil { // who cannot read the folder knows none
+		opts.Caller.Known = known
+	}
+	if opts.State.URL == "" {
 		return nil
 	}
 	kept, err := folder.Newest()
-	if err != nil || kept == nil || kept.Engine != "" || kept.Files[contract.CopyIdentity].Name == "" {
+	if err != nil || kept == nil || kept.Engine != "" {
 		return nil // whoever needs the copy says what is wrong with it
+	}
+	if had := kept.Stored.Claim.Engine; had != nil {
+		opts.Caller.Engine = had.ID
+	}
+	if opts.State.Key != nil || kept.Files[contract.CopyIdentity].Name == "" {
+		return nil
 	}
 	opts.State.Made, err = from.File(filepath.Join(kept.Dir, kept.Files[contract.CopyIdentity].Name))
 	return err

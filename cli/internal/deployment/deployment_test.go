@@ -1,17 +1,26 @@
 package deployment
 
 import (
+	"encoding/json"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/copies"
+	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	providers "github.com/slipway-sh/slipway/providers/all"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // keptDeployments are deployments of these names in a folder of the test's own; text
@@ -41,6 +50,34 @@ func parsed(t *testing.T, args ...string) *Flags {
 func TestWhatTheProcessInTheBackgroundIsGiven(t *testing.T) {
 	f := parsed(t, "--keep-cluster", "-c", "my config.yaml", "--platform", "p", "--name=x", "-v")
 	require.Equal(t, []string{"--config=my config.yaml", "--name=x", "--verbose=true"}, f.args())
+}
+
+// TestWhatTheDataFolderKnows: which deployments are the user's, and which engine this is, where
+// the state is in a bucket.
+func TestWhatTheDataFolderKnows(t *testing.T) {
+	t.Setenv(copies.Env, t.TempDir())
+	t.Setenv(daggercli.EnvRunner, "unix:///a")
+	opts := func(url string) *conductor.Options {
+		o := &conductor.Options{Config: &config.Config{Global: config.Global{Name: "demo"}}, State: conductor.State{URL: url}}
+		require.NoError(t, keep(o, nil))
+		return o
+	}
+	require.Empty(t, opts("s3://bucket").Caller)
+	const id = "aaaaaaaaaaaaaaaa"
+	folder, err := copies.Open("demo", copies.Engine(), "s3://bucket")
+	require.NoError(t, err)
+	require.NoError(t, folder.Keep(func(dir, _ string) error {
+		c := contract.Copy{Identity: contract.Identity{ID: id, Name: "demo"}, Stored: contract.Stored{Claim: contract.Claim{Engine: &contract.Engine{ID: "e1"}}}}
+		text, err := json.Marshal(c)
+		require.NoError(t, err)
+		return os.WriteFile(filepath.Join(dir, contract.CopyFile), text, 0o600)
+	}))
+	require.Equal(t, contract.Caller{Known: []string{id}, Engine: "e1"}, opts("s3://bucket").Caller)
+	require.Equal(t, contract.Caller{Known: []string{id}}, opts("").Caller)
+	t.Setenv(daggercli.EnvRunner, "unix:///b")
+	require.Equal(t, contract.Caller{Known: []string{id}}, opts("s3://bucket").Caller, "the other engine had it")
+	t.Setenv(module.Env, "1")
+	require.Empty(t, opts("s3://bucket").Caller)
 }
 
 // The process in the background works on the deployment that was chosen, also when

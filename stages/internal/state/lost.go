@@ -16,35 +16,52 @@ import (
 // nodeMark is in the node's volume from its first start on (containers/node, settings.pki).
 const nodeMark = "pki/ca.crt"
 
-// ClusterLost reports whether the volume of the cluster is empty though this machine has the
-// access to it, and no destroy has emptied it. It is not, where the volume is not mounted.
+// ClusterLost reports whether the volume of the cluster, which this engine has had, is empty
+// though the state has the access to it, and no destroy has emptied it. It is not, where the
+// volume is not mounted.
 func (p Place) ClusterLost(ctx context.Context, s *store.Store) (bool, error) {
 	if p.Node == "" {
 		return false, nil
 	}
-	for path, want := range map[string]bool{p.kubeconfigFile(): true, filepath.Join(p.Node, filepath.FromSlash(nodeMark)): false} {
-		_, err := os.Stat(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, fmt.Errorf("look for the cluster: %w", err)
+	_, err := os.Stat(filepath.Join(p.Node, filepath.FromSlash(nodeMark)))
+	if !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
+			err = fmt.Errorf("look for the cluster: %w", err)
 		}
-		if (err == nil) != want {
-			return false, nil
-		}
+		return false, err
 	}
-	run, err := Latest(ctx, s)
-	if errors.Is(err, ErrNoRun) {
-		return true, nil
+	if _, known, err := p.HasKubeconfig(ctx, s); err != nil || !known {
+		return false, err
 	}
+	claim, err := ClaimOf(ctx, s)
 	if err != nil {
 		return false, err
+	}
+	if away, err := p.Away(ctx, s, claim); err != nil || away {
+		return false, err
+	}
+	last, err := lastRun(ctx, s)
+	return err == nil && (last == nil || last.Workflow != config.Destroy), err
+}
+
+// lastRun is the record of the last run; nil if there is none, or none that can be read.
+func lastRun(ctx context.Context, s *store.Store) (*report.Run, error) {
+	run, err := Latest(ctx, s)
+	if errors.Is(err, ErrNoRun) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	text, err := File(ctx, s, run, report.RecordFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
+		return nil, nil
 	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	record, err := report.Decode(text)
-	return err != nil || record.Workflow != config.Destroy, nil // a record that cannot be read is of no destroy that ended here
+	if record, err := report.Decode(text); err == nil {
+		return record, nil
+	}
+	return nil, nil // whoever asks for the run is told what is wrong with it
 }

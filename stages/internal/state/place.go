@@ -33,6 +33,8 @@ type Place struct {
 	MadeKeyFile string
 	// Node is the directory of the node's volume; empty where it is not mounted.
 	Node string
+	// Caller is who works on the deployment, a contract.Caller as JSON; empty: nobody says.
+	Caller string
 	// Openers open buckets, by the scheme of their URLs.
 	Openers map[string]store.Opener
 }
@@ -44,6 +46,7 @@ func At(volume string, getenv func(string) string, openers map[string]store.Open
 		Volume: volume, URL: getenv(contract.StateURLVariable), Openers: openers,
 		KeyFile: contract.StateKeyFile, MakeKey: getenv(contract.StateMakeKeyVariable) != "", MadeKeyFile: contract.StateMadeKeyFile,
 		Node:            getenv(contract.NodeDirVariable),
+		Caller:          getenv(contract.CallerVariable),
 		CredentialsFile: getenv("GOOGLE_APPLICATION_CREDENTIALS"),
 	}
 }
