@@ -35,12 +35,7 @@ func TestStateInABucket(t *testing.T) {
 	const last = "preorchestrator/secrets"
 	server := startS3(t)
 	key := ageKey(t)
-	config := write(t, fmt.Sprintf(configured+`
-state:
-  url: "s3://slipway?region=us-east-1&endpoint=http://%s&use_path_style=true&prefix=team"
-  key: file:%s
-  credentials: {AWS_ACCESS_KEY_ID: "env:E2E_ID", AWS_SECRET_ACCESS_KEY: "env:E2E_SECRET"}
-`, server.Address, key))
+	config := server.configuration(t, key)
 	cli := func(t *testing.T, secret, command string, args ...string) result {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), callLimit)
@@ -162,6 +157,18 @@ func startS3(t *testing.T) s3Server {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s3Server{s}
+}
+
+// configuration is a file with one whose state is in the bucket, below team/, and encrypted with
+// a key; the credentials are in E2E_ID and E2E_SECRET.
+func (s s3Server) configuration(t *testing.T, key string) string {
+	t.Helper()
+	return write(t, fmt.Sprintf(configured+`
+state:
+  url: "s3://slipway?region=us-east-1&endpoint=http://%s&use_path_style=true&prefix=team"
+  key: file:%s
+  credentials: {AWS_ACCESS_KEY_ID: "env:E2E_ID", AWS_SECRET_ACCESS_KEY: "env:E2E_SECRET"}
+`, s.Address, key))
 }
 
 // keys are those of the bucket's objects.
