@@ -4,7 +4,6 @@
 package copies
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +18,7 @@ import (
 
 	"github.com/adrg/xdg"
 
-	"github.com/slipway-sh/slipway/containers/daggercli"
+	"github.com/slipway-sh/slipway/cli/internal/engine"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -33,15 +32,15 @@ const Env = "SLIPWAY_DATA_DIR"
 type Folder struct {
 	dir    string
 	name   string
-	engine string // the one at hand
-	store  string // where the state is: the URL of a bucket; empty: on the engine
+	engine engine.Location // the one at hand
+	store  string          // where the state is: the URL of a bucket; empty: on the engine
 }
 
 // record is what is kept beside the files of a copy.
 type record struct {
 	contract.Copy
-	Engine string `json:"engine"` // on which it was taken
-	Store  string `json:"store,omitempty"`
+	engine.Location        // of the engine on which it was taken
+	Store           string `json:"store,omitempty"`
 }
 
 // idRE is what an identity looks like.
@@ -59,25 +58,14 @@ func root() (string, error) {
 	return filepath.Join(xdg.DataHome, "slipway", "state"), nil
 }
 
-// Engine says which engine the environment names.
-func Engine() string {
-	if at := os.Getenv(daggercli.EnvRunner); at != "" {
-		return at
-	}
-	if at := cmp.Or(os.Getenv("DOCKER_HOST"), os.Getenv("DOCKER_CONTEXT")); at != "" {
-		return "the engine that the dagger CLI starts in Docker (" + at + ")"
-	}
-	return "the engine that the dagger CLI starts in Docker"
-}
-
 // Open is the folder for the deployments of a name on an engine, whose state is in a bucket
 // or, with an empty URL, on the engine. It is nil for a user without a home. It makes nothing.
-func Open(name, engine, store string) (*Folder, error) {
+func Open(name string, at engine.Location, store string) (*Folder, error) {
 	dir, err := root()
 	if err != nil || dir == "" {
 		return nil, err
 	}
-	return &Folder{filepath.Join(dir, name), name, engine, store}, nil
+	return &Folder{filepath.Join(dir, name), name, at, store}, nil
 }
 
 // Newest is that of conductor.Copies.
@@ -111,8 +99,8 @@ func (f *Folder) all() ([]*conductor.Kept, error) {
 		case r == nil || r.Store != f.store:
 			continue
 		}
-		k := &conductor.Kept{Copy: &r.Copy, Dir: dir, Engine: r.Engine}
-		if r.Engine == f.engine {
+		k := &conductor.Kept{Copy: &r.Copy, Dir: dir, Engine: r.Location.String()}
+		if r.Is(f.engine) {
 			k.Engine = ""
 		}
 		out = append(out, k)
@@ -180,7 +168,7 @@ func (f *Folder) Keep(write func(dir, have string) error) (err error) {
 	case !idRE.MatchString(r.ID) || r.Name != f.name:
 		return errors.New("the state has no identity of this deployment")
 	}
-	r.Engine, r.Store = f.engine, f.store
+	r.Location, r.Store = f.engine, f.store
 	return f.place(dir, r)
 }
 
@@ -282,7 +270,7 @@ func (f *Folder) Remove() error {
 	var errs []error
 	for _, id := range ids {
 		dir := filepath.Join(f.dir, id)
-		if r, err := read(dir); err != nil || r == nil || r.Engine == f.engine && r.Store == f.store {
+		if r, err := read(dir); err != nil || r == nil || r.Is(f.engine) && r.Store == f.store {
 			errs = append(errs, os.RemoveAll(dir))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/cli/internal/engine"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -22,12 +23,12 @@ const (
 )
 
 // at is the folder of deployment demo on an engine, in a data folder of its own.
-func at(t *testing.T, engine, store string) *Folder {
+func at(t *testing.T, address, store string) *Folder {
 	t.Helper()
 	if os.Getenv(Env) == "" {
 		t.Setenv(Env, t.TempDir())
 	}
-	f, err := Open("demo", engine, store)
+	f, err := Open("demo", engine.Location{Address: address}, store)
 	require.NoError(t, err)
 	return f
 }
@@ -120,6 +121,23 @@ func TestWhereACopyWasTaken(t *testing.T) {
 	require.Equal(t, "there", holds(t, there))
 }
 
+// TestAnEngineOfTheSameAddress on another machine is another one, wherever both machines have the
+// user's data folder.
+func TestAnEngineOfTheSameAddress(t *testing.T) {
+	here, there := at(t, "unix:///a", ""), at(t, "unix:///a", "")
+	keep(t, here, firstID, 0, 1, "of an earlier version, which knew no machines")
+	here.engine.Machine, here.engine.Host, there.engine.Machine, there.engine.Host = "1", "laptop", "2", "desk"
+	k, err := here.Newest()
+	require.NoError(t, err)
+	require.Empty(t, k.Engine)
+	keep(t, here, firstID, 0, 1, "here")
+	k, err = there.Newest()
+	require.NoError(t, err)
+	require.Equal(t, "unix:///a of machine laptop", k.Engine)
+	require.NoError(t, there.Remove())
+	require.Equal(t, "here", holds(t, here))
+}
+
 // TestBackupsAreCopiedOnce: as long as they are the same.
 func TestBackupsAreCopiedOnce(t *testing.T) {
 	f := at(t, "unix:///a", "")
@@ -171,15 +189,4 @@ func TestACopyThatFailsLeavesTheOneBefore(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(k.Dir, contract.CopyFile), []byte("{"), 0o600))
 	require.NoError(t, f.Remove())
 	require.NoDirExists(t, k.Dir)
-}
-
-func TestTheEngineAtHand(t *testing.T) {
-	t.Setenv("_EXPERIMENTAL_DAGGER_RUNNER_HOST", "unix:///a")
-	require.Equal(t, "unix:///a", Engine())
-	t.Setenv("_EXPERIMENTAL_DAGGER_RUNNER_HOST", "")
-	t.Setenv("DOCKER_HOST", "ssh://builder")
-	require.Contains(t, Engine(), "ssh://builder")
-	t.Setenv("DOCKER_HOST", "")
-	t.Setenv("DOCKER_CONTEXT", "")
-	require.NotContains(t, Engine(), "(")
 }

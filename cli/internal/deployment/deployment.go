@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/caller"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/copies"
+	"github.com/slipway-sh/slipway/cli/internal/engine"
 	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/module"
@@ -207,7 +208,7 @@ func keep(opts *conductor.Options, from secrets.Source) error {
 	if module.Active() {
 		return nil
 	}
-	folder, err := copies.Open(opts.Config.Global.Name, copies.Engine(), opts.State.URL)
+	folder, err := copies.Open(opts.Config.Global.Name, engine.AtHand(), opts.State.URL)
 	if err != nil || folder == nil {
 		return err
 	}

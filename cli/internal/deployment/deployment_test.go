@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/copies"
+	"github.com/slipway-sh/slipway/cli/internal/engine"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
@@ -64,7 +65,7 @@ func TestWhatTheDataFolderKnows(t *testing.T) {
 	}
 	require.Empty(t, opts("s3://bucket").Caller)
 	const id = "aaaaaaaaaaaaaaaa"
-	folder, err := copies.Open("demo", copies.Engine(), "s3://bucket")
+	folder, err := copies.Open("demo", engine.AtHand(), "s3://bucket")
 	require.NoError(t, err)
 	require.NoError(t, folder.Keep(func(dir, _ string) error {
 		c := contract.Copy{Identity: contract.Identity{ID: id, Name: "demo"}, Stored: contract.Stored{Claim: contract.Claim{Engine: &contract.Engine{ID: "e1"}}}}

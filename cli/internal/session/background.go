@@ -14,10 +14,10 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/cache"
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/engine"
 	"github.com/slipway-sh/slipway/cli/internal/process"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/background"
-	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -36,7 +36,8 @@ func files(deployment string) (socket, log string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("find the user's cache: %w", err)
 	}
-	sum := sha256.Sum256([]byte(deployment + "\n" + os.Getenv(daggercli.EnvRunner)))
+	at := engine.AtHand()
+	sum := sha256.Sum256([]byte(deployment + "\n" + at.Address + "\n" + at.Machine))
 	dir = filepath.Join(dir, "background")
 	return filepath.Join(dir, hex.EncodeToString(sum[:8])), filepath.Join(dir, deployment+".log"), nil
 }

@@ -57,7 +57,7 @@ func fakeCLI(t *testing.T, script string) {
 	t.Helper()
 	cli := filepath.Join(t.TempDir(), "dagger")
 	require.NoError(t, os.WriteFile(cli, []byte("#!/bin/sh\n"+script), 0o755))
-	for name, value := range map[string]string{daggercli.EnvCLI: cli, "SLIPWAY_DAGGER_CLI": "", daggercli.EnvSession: "", daggercli.EnvRunner: ""} {
+	for name, value := range map[string]string{daggercli.EnvCLI: cli, "SLIPWAY_DAGGER_CLI": "", daggercli.EnvSession: "", daggercli.EnvRunner: "", "DOCKER_HOST": ""} {
 		t.Setenv(name, value)
 	}
 }
@@ -160,6 +160,11 @@ func TestACommandJoinsAndLeavesASession(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, socket, other)
 	require.Equal(t, "dev.log", filepath.Base(log))
+	t.Setenv("DOCKER_HOST", "ssh://builder")
+	other, _, err = files("dev")
+	require.NoError(t, err)
+	require.NotEqual(t, socket, other, "it is on another engine")
+	t.Setenv("DOCKER_HOST", "")
 
 	k, err := background.Serve(t.Context(), socket, background.Info{Deployment: "dev", Session: background.Session{Port: 4711, Token: "secret"}, Node: "n"}, new(background.Log), nil)
 	require.NoError(t, err)
