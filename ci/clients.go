@@ -24,7 +24,7 @@ func (m *Slipway) Clients(ctx context.Context) (*dagger.Directory, error) {
 		}
 		return all, nil
 	}
-	c.ctr = c.ctr.WithMountedDirectory(bundleDir, m.Bundle)
+	c.ctr = c.ctr.WithMountedDirectory(bundleDir, m.BundleFiles)
 	done, err := c.exec(append([]string{"clients", "--to", changed, "--bundle", bundleDir}, m.wanted(c)...)...).Sync(ctx)
 	if err != nil {
 		return nil, err

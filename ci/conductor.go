@@ -98,18 +98,18 @@ func (m *Slipway) container(ctx context.Context) (*conductor, error) {
 	if m.Registry != "" {
 		return nil, origin.RegistryAlone()
 	}
-	if m.Bundle == nil {
+	if m.BundleFiles == nil {
 		return nil, origin.Nowhere()
 	}
 	program, err := m.verified(ctx)
 	if err != nil {
 		return nil, err
 	}
-	base, err := dag.Container().Import(m.Bundle.File(origin.Toolchain)).Sync(ctx)
+	base, err := dag.Container().Import(m.BundleFiles.File(origin.Toolchain)).Sync(ctx)
 	if err != nil {
 		return nil, origin.Damaged(origin.Toolchain, err)
 	}
-	id, err := m.Bundle.ID(ctx)
+	id, err := m.BundleFiles.ID(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (m *Slipway) container(ctx context.Context) (*conductor, error) {
 // released takes, where neither a lock nor a bundle was given, the lock file that a release of
 // this module has beside its sources, if there is one.
 func (m *Slipway) released(ctx context.Context) error {
-	if m.Lock != nil || m.Bundle != nil {
+	if m.Lock != nil || m.BundleFiles != nil {
 		return nil
 	}
 	source := dag.CurrentModule().Source()
@@ -156,7 +156,7 @@ func (m *Slipway) vouched(ctx context.Context, index []byte) error {
 	if err != nil {
 		return err
 	}
-	signature, err := m.Bundle.File(origin.Signature).Contents(ctx)
+	signature, err := m.BundleFiles.File(origin.Signature).Contents(ctx)
 	if err != nil {
 		return origin.Unsigned(err)
 	}
@@ -220,7 +220,7 @@ func (m *Slipway) command(ctx context.Context, config *dagger.File, name string,
 // engine, the rest by the program, alone in its container. Package containers does the same,
 // and the engine answers that from what was done here.
 func (m *Slipway) verified(ctx context.Context) (*dagger.File, error) {
-	bundle := m.Bundle
+	bundle := m.BundleFiles
 	index, err := bundle.File(origin.Index).Contents(ctx)
 	if err != nil {
 		return nil, origin.NoBundle(err)

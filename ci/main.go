@@ -20,7 +20,7 @@ import (
 // Slipway is the module's only object.
 type Slipway struct {
 	// +private
-	Bundle *dagger.Directory
+	BundleFiles *dagger.Directory
 	// +private
 	BundleDigest string
 	// +private
@@ -103,7 +103,7 @@ func New(
 	owner string,
 ) *Slipway {
 	return &Slipway{
-		Bundle: bundle, BundleDigest: bundleDigest, BundleKey: bundleKey, Lock: lock, LockSignature: lockSignature, Registry: registry, RegistryAuth: registryAuth,
+		BundleFiles: bundle, BundleDigest: bundleDigest, BundleKey: bundleKey, Lock: lock, LockSignature: lockSignature, Registry: registry, RegistryAuth: registryAuth,
 		State: state, StateKey: stateKey, StateCredentials: stateCredentials, Secrets: secrets, Owner: owner,
 	}
 }

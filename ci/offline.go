@@ -254,7 +254,7 @@ func (m *Slipway) reading(ctx context.Context, config *dagger.File, platform *da
 	case err != nil:
 		return nil, err
 	case m.Lock == nil:
-		c.ctr = c.ctr.WithMountedDirectory(bundleDir, m.Bundle)
+		c.ctr = c.ctr.WithMountedDirectory(bundleDir, m.BundleFiles)
 		c.args = append(append(c.args, "--bundle", bundleDir), m.wanted(c)...)
 		return c, nil
 	}
@@ -281,10 +281,10 @@ func (m *Slipway) onBundle(ctx context.Context, compare bool, args ...string) (s
 	if err != nil {
 		return "", err
 	}
-	if m.Bundle == nil {
+	if m.BundleFiles == nil {
 		return "", refuse(origin.NoBundle(errors.New("only a lock was given, and this looks at a bundle")))
 	}
-	c.ctr = c.ctr.WithMountedDirectory(bundleDir, m.Bundle)
+	c.ctr = c.ctr.WithMountedDirectory(bundleDir, m.BundleFiles)
 	if compare {
 		args = append(args, m.wanted(c)...)
 	}

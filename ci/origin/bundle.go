@@ -34,6 +34,12 @@ func NoBundle(err error) *Refusal {
 		Fix: "build one with make bundle, or give the path of one before the function: dagger call --bundle DIR install"}
 }
 
+// NotBuilt refuses to build a bundle on an engine for this platform.
+func NotBuilt(platform string) *Refusal {
+	return &Refusal{Code: codeNoBundle, Class: Preflight, Op: "build a bundle", Err: fmt.Errorf("the engine is for %s, and Go is pinned for linux/amd64 and linux/arm64", platform),
+		Fix: "use an engine for one of these, or a bundle that was built elsewhere: dagger call --bundle DIR install"}
+}
+
 // Vouched fails unless index is that of the bundle that is wanted: the one with this digest,
 // "sha256:<hex>", or any if that is Unverified. Whoever can write a bundle can write its index
 // too, so that this comes before anything of the bundle runs.

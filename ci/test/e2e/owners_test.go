@@ -122,13 +122,13 @@ func TestTwoEnginesOnOneBucket(t *testing.T) {
 	}
 	refused := func(t *testing.T, m machine, run string) {
 		t.Helper()
-		before := contents(t, server.objects())
+		before := contents(t, server.Objects())
 		for _, command := range [][]string{{"install", "--to", last}, {"destroy", "--yes"}, {"plan"}, {"toolchain", "--", "true"}} {
 			r := m.cli(t, 2, command[0], command[1:]...)
 			require.Contains(t, r.err, "DEP-015")
 			require.Contains(t, r.err, "the cluster of deployment e2e-engines is on another engine, that of run "+run+" of ")
 		}
-		require.Equal(t, before, contents(t, server.objects()), "nothing of the state was touched")
+		require.Equal(t, before, contents(t, server.Objects()), "nothing of the state was touched")
 		require.True(t, m.status(t).Elsewhere)
 	}
 	a.cli(t, 0, "destroy") // whatever an earlier run of the tests left on the engine
