@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -207,7 +206,7 @@ func TestDocker(t *testing.T) {
 	require.Equal(t, "docker-image://"+image+"?cleanup=false&container=slipway-engine&volume=slipway-engine", host)
 	with := func(d deployment, more ...string) *kept {
 		d.Env = append(append(append([]string{}, docker.env...), "_EXPERIMENTAL_DAGGER_RUNNER_HOST="+host, "SLIPWAY_CACHE="), more...)
-		return &kept{deployment: d, config: write(t, configured)}
+		return &kept{deployment: d, config: write(t, configured+"local: {apiPort: 6943}\n"), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	}
 
 	published := d
@@ -218,9 +217,8 @@ func TestDocker(t *testing.T) {
 		took := time.Since(began).Round(time.Second)
 		t.Logf("from no image in Docker to a platform that is installed: %s", took)
 		k.must(t, "status", "--live")
-		response, err := http.Get("http://127.0.0.1:8080/")
-		require.NoError(t, err)
-		require.NoError(t, response.Body.Close())
+		k.must(t, "kubeconfig", "--server", "https://127.0.0.1:6943", "--output", k.kubeconfig)
+		require.Contains(t, k.kubectl(t, "get", "nodes"), " Ready ", "it is published on this machine")
 	})
 	t.Run("another engine takes the volume over", func(t *testing.T) {
 		k.must(t, "cluster", "--stop")

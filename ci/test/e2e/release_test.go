@@ -83,7 +83,7 @@ func TestReleaseFromGit(t *testing.T) {
 	git("tag", "v1.2.0")
 	was, first := digest(t, release), git("rev-parse", "HEAD")
 
-	url := serveGit(t, work) + "//releases/shop"
+	url := serveGit(t, work, "0") + "//releases/shop"
 	const password = "given, not generated"
 	given := filepath.Join(t.TempDir(), "password")
 	require.NoError(t, os.WriteFile(given, []byte(password+"\n"), 0o600))
@@ -151,10 +151,11 @@ curl -sS -o /dev/null -w '%{http_code}\n' -u admin:another http://cluster/privat
 	k.must(t, "destroy")
 }
 
-// serveGit serves the repository in a directory to the engine, and returns its URL.
-func serveGit(t *testing.T, work string) string {
+// serveGit serves the repository in a directory to the engine, on a port or, as "0", any, and
+// returns its URL.
+func serveGit(t *testing.T, work, port string) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", net.JoinHostPort(bridgeAddress(t), "0"))
+	listener, err := net.Listen("tcp", net.JoinHostPort(bridgeAddress(t), port))
 	require.NoError(t, err)
 	path, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
 	require.NoError(t, err)
