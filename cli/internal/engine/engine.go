@@ -49,7 +49,7 @@ func atHand(machineFile string) Location {
 	l := Location{Address: os.Getenv(daggercli.EnvRunner)}
 	at := l.Address
 	if byDocker(at) {
-		l.Address, at = cmp.Or(at, "the engine that the dagger CLI starts in Docker"), docker()
+		l.Address, at = cmp.Or(inVolume(at), at, "the engine that the dagger CLI starts in Docker"), docker()
 		if at != "" {
 			l.Address += " (" + at + ")"
 		}
@@ -69,6 +69,16 @@ func atHand(machineFile string) Location {
 func byDocker(address string) bool {
 	scheme, _, _ := strings.Cut(address, "://")
 	return slices.Contains([]string{"", "image", "container", "docker-image", "docker-container", "image+docker", "container+docker"}, scheme)
+}
+
+// inVolume names an engine by the volume that its address gives it: it is the same one with
+// another image (make engine). Empty: there is none.
+func inVolume(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Query().Get("volume") == "" {
+		return ""
+	}
+	return "the engine of the volume " + u.Query().Get("volume") + " in Docker"
 }
 
 // docker is where the Docker daemon is of which the docker command makes use; empty: where it is

@@ -51,6 +51,18 @@ func TestAMachinesEngine(t *testing.T) {
 	require.False(t, Location{Address: "unix:///a"}.Is(Location{Address: "unix:///b"}))
 }
 
+// TestAnotherImage of an engine has the same volume, and so the same deployments.
+func TestAnotherImage(t *testing.T) {
+	const rest = "?cleanup=false&container=slipway-engine&volume=slipway-engine"
+	at := func(address string) Location {
+		return given(t, "none", map[string]string{daggercli.EnvRunner: address, "DOCKER_CONFIG": t.TempDir()})
+	}
+	old := at("docker-image://registry.example/engine:1" + rest)
+	require.Equal(t, "the engine of the volume slipway-engine in Docker", old.Address)
+	require.True(t, old.Is(at("docker-image://registry.example/engine:2"+rest)))
+	require.False(t, old.Is(at("docker-image://registry.example/engine:1")))
+}
+
 // TestTheEngineInDocker is in the Docker that the docker command makes use of.
 func TestTheEngineInDocker(t *testing.T) {
 	dir := t.TempDir()
