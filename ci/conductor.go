@@ -95,7 +95,7 @@ func (m *Slipway) container(ctx context.Context) (*conductor, error) {
 	if m.Lock != nil {
 		return m.fromRegistry(ctx)
 	}
-	if m.Registry != "" {
+	if m.Registry != "" || m.RegistryAuth != nil {
 		return nil, origin.RegistryAlone()
 	}
 	if m.BundleFiles == nil {

@@ -20,10 +20,10 @@ func NoLock(err error) *Refusal {
 	return &Refusal{Code: codeLockFile, Class: Usage, Op: "read the lock file", Err: err, Fix: writeLock}
 }
 
-// RegistryAlone refuses a registry without a lock.
+// RegistryAlone refuses a registry, or its account, without a lock.
 func RegistryAlone() *Refusal {
 	return &Refusal{Code: codeAlone, Class: Usage, Op: "choose where images come from", Fix: writeLock,
-		Err: errors.New("--registry goes with --lock FILE, which slipway bundle push writes")}
+		Err: errors.New("--registry and --registry-auth go with --lock FILE, which slipway bundle push writes")}
 }
 
 // Image is the reference by digest of the toolchain's image for platform
