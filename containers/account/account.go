@@ -4,6 +4,7 @@ package account
 
 import (
 	"bytes"
+	"context"
 	"crypto/pbkdf2"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,9 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/docker/cli/cli/config"
 	"github.com/docker/cli/cli/config/configfile"
+	"github.com/docker/cli/cli/config/credentials"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 
@@ -23,6 +26,9 @@ import (
 
 // Code: the account of a registry cannot be read, or nodes cannot use it.
 const Code fault.Code = "REG-016"
+
+// answerLimit is for a program that knows the passwords, which may ask a person first.
+const answerLimit = 2 * time.Minute
 
 // Account is an account of a registry. It is printed as "***".
 type Account struct {
@@ -39,8 +45,9 @@ func (Account) GoString() string { return "***" }
 // Find is the account for the first of hosts, host[:port], that has one, as an account of the
 // first of them: the others are the same registry under other names. file is a docker
 // config.json; without one it is what `docker login` wrote. It is nil where none of them has an
-// account, and fails with Code.
-func Find(file string, hosts ...string) (*Account, error) {
+// account, and fails with Code, also where a program that knows the passwords does not answer
+// in two minutes.
+func Find(ctx context.Context, file string, hosts ...string) (*Account, error) {
 	keychain := authn.Keychain(authn.DefaultKeychain)
 	if file != "" {
 		var err error
@@ -53,19 +60,45 @@ func Find(file string, hosts ...string) (*Account, error) {
 		if err != nil {
 			return nil, err
 		}
-		found, err := keychain.Resolve(at)
-		var auth *authn.AuthConfig
-		if err == nil {
-			auth, err = found.Authorization()
+		auth, err := resolve(ctx, keychain, at)
+		if ctx.Err() != nil {
+			return nil, err
 		}
 		if err != nil {
-			return nil, unreadable("read the account of "+host, "log in again: docker login "+host, err)
+			return nil, unreadable("read the account of "+host, "log in again (docker login "+host+"), or give a file as docker's config.json with the account, or with {} for none: --registry-auth FILE",
+				errors.New(redact.Text(err.Error()))) // it quotes a program that knows passwords
 		}
 		if *auth != (authn.AuthConfig{}) {
 			return &Account{host: hosts[0], auth: auth}, nil
 		}
 	}
 	return nil, nil
+}
+
+// resolve asks a keychain, which may run a program.
+func resolve(ctx context.Context, keychain authn.Keychain, at authn.Resource) (*authn.AuthConfig, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, fmt.Errorf("the program that knows the password has not answered for %s", answerLimit))
+	defer cancel()
+	type answer struct {
+		auth *authn.AuthConfig
+		err  error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		found, err := keychain.Resolve(at)
+		if err != nil {
+			answered <- answer{nil, err}
+			return
+		}
+		auth, err := found.Authorization()
+		answered <- answer{auth, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.auth, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 func unreadable(op, fix string, err error) error {
@@ -87,13 +120,21 @@ func read(path string) (authn.Keychain, error) {
 	return file{c}, nil
 }
 
-// Resolve is the account for a registry.
+// Resolve is the account for a registry. GetAuthConfig would prefer one in DOCKER_AUTH_CONFIG.
 func (f file) Resolve(at authn.Resource) (authn.Authenticator, error) {
 	key := at.RegistryStr()
 	if key == name.DefaultRegistry {
 		key = authn.DefaultAuthKey
 	}
-	a, err := f.GetAuthConfig(key)
+	store := credentials.NewFileStore(f.ConfigFile)
+	program, own := f.CredentialHelpers[key]
+	if !own {
+		program = f.CredentialsStore
+	}
+	if program != "" {
+		store = credentials.NewNativeStore(f.ConfigFile, program)
+	}
+	a, err := store.Get(key)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +153,7 @@ func (a *Account) ForKubelet() error {
 	if a.auth.Password != "" {
 		return nil
 	}
-	return unreadable("let the cluster's nodes pull from "+a.host, "log in with a password, or a token in its place: docker login --username USER "+a.host,
+	return unreadable("let the cluster's nodes pull from "+a.host, "log in with a password, or a token in its place (docker login --username USER "+a.host+"); where the nodes have an account of their own, give a file with {} for none: --registry-auth FILE",
 		errors.New("the account is a token of docker login that is renewed, which a kubelet cannot do"))
 }
 

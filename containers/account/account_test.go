@@ -1,8 +1,10 @@
 package account
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -12,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -29,11 +33,12 @@ func loggedIn(t *testing.T, text string) (file string) {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	for _, name := range []string{"DOCKER_CONFIG", "REGISTRY_AUTH_FILE", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "DOCKER_AUTH_CONFIG"} {
+	for _, name := range []string{"REGISTRY_AUTH_FILE", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "DOCKER_AUTH_CONFIG"} {
 		t.Setenv(name, "")
 		require.NoError(t, os.Unsetenv(name))
 	}
 	file = filepath.Join(home, ".docker", "config.json")
+	t.Setenv("DOCKER_CONFIG", filepath.Dir(file)) // docker's library finds the home directory once
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
@@ -43,7 +48,7 @@ func TestTheAccountOfDockerLogin(t *testing.T) {
 	const login = `{"auths":{"registry.example.com:5000":{"auth":"cHVsbGVyOnIxZ2h0"},"token.example.com":{"identitytoken":"an identity"}}}` // puller:r1ght
 	file := loggedIn(t, login)
 	for _, given := range []string{"", file} {
-		a, err := Find(given, "192.0.2.1:5000", "registry.example.com:5000")
+		a, err := Find(t.Context(), given, "192.0.2.1:5000", "registry.example.com:5000")
 		require.NoError(t, err)
 		text, err := a.Config()
 		require.NoError(t, err)
@@ -54,11 +59,11 @@ func TestTheAccountOfDockerLogin(t *testing.T) {
 		require.Equal(t, map[string]map[string]string{"192.0.2.1:5000": {"username": "puller", "password": "r1ght", "auth": "cHVsbGVyOnIxZ2h0"}}, is.Auths,
 			"the node knows the registry by that name")
 		require.NoError(t, a.ForKubelet())
-		none, err := Find(given, "other.example.com", "registry.example.com")
+		none, err := Find(t.Context(), given, "other.example.com", "registry.example.com")
 		require.NoError(t, err)
 		require.Nil(t, none, "the port is another")
 
-		token, err := Find(given, "token.example.com")
+		token, err := Find(t.Context(), given, "token.example.com")
 		require.NoError(t, err)
 		require.ErrorIs(t, token.ForKubelet(), &fault.Fault{Code: Code})
 		shown := fmt.Sprintf("%v %+v %#v %s", a, a, a, *a)
@@ -67,10 +72,66 @@ func TestTheAccountOfDockerLogin(t *testing.T) {
 	}
 }
 
+// TestAFileIsPreferred to what the environment says, and may say that there is no account.
+func TestAFileIsPreferred(t *testing.T) {
+	file := loggedIn(t, `{"auths":{"registry.example.com":{"auth":"cHVsbGVyOnIxZ2h0"}}}`)
+	t.Setenv("DOCKER_AUTH_CONFIG", `{"auths":{"registry.example.com":{"auth":"cHVzaGVyOndyMG5n"}}}`) // pusher:wr0ng
+	a, err := Find(t.Context(), file, "registry.example.com")
+	require.NoError(t, err)
+	require.Equal(t, "puller", a.auth.Username)
+	none := filepath.Join(t.TempDir(), "none.json")
+	require.NoError(t, os.WriteFile(none, []byte("{}"), 0o600))
+	a, err = Find(t.Context(), none, "registry.example.com")
+	require.NoError(t, err)
+	require.Nil(t, a)
+}
+
+// asking is a keychain that asks somebody.
+type asking func() (authn.Authenticator, error)
+
+func (a asking) Resolve(authn.Resource) (authn.Authenticator, error) { return a() }
+
+func TestAProgramThatDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		never := make(chan struct{})
+		defer close(never)
+		silent := asking(func() (authn.Authenticator, error) {
+			<-never
+			return authn.Anonymous, nil
+		})
+		at, err := name.NewRegistry("registry.example.com")
+		require.NoError(t, err)
+		start := time.Now()
+		_, err = resolve(t.Context(), silent, at)
+		require.ErrorContains(t, err, "has not answered for 2m0s")
+		require.Equal(t, answerLimit, time.Since(start))
+
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stopped := errors.New("the user has had enough")
+		time.AfterFunc(time.Second, func() { cancel(stopped) })
+		_, err = resolve(ctx, silent, at)
+		require.ErrorIs(t, err, stopped)
+	})
+}
+
+// TestWhatAProgramSays of the password that it fails to give is not told.
+func TestWhatAProgramSays(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "docker-credential-leaks"), []byte("#!/bin/sh\necho '{\"Username\":\"puller\",\"Secret\":\"r1ght\"} is locked'\nexit 1\n"), 0o755))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	text := `{"credHelpers":{"registry.example.com":"leaks"}}`
+	for _, given := range []string{"", loggedIn(t, text)} {
+		_, err := Find(t.Context(), given, "registry.example.com")
+		require.ErrorIs(t, err, &fault.Fault{Code: Code})
+		require.ErrorContains(t, err, "is locked")
+		require.NotContains(t, err.Error(), "r1ght")
+	}
+}
+
 func TestADigestTellsAccountsApart(t *testing.T) {
 	digest := func(password string) string {
 		file := loggedIn(t, fmt.Sprintf(`{"auths":{"registry.example.com":{"username":"puller","password":%q}}}`, password))
-		a, err := Find(file, "registry.example.com")
+		a, err := Find(t.Context(), file, "registry.example.com")
 		require.NoError(t, err)
 		d, err := a.Digest()
 		require.NoError(t, err)
@@ -85,14 +146,14 @@ func TestAnAccountThatCannotBeRead(t *testing.T) {
 	for text, fix := range map[string]string{
 		`{"auths":{"registry.example.com":{"auth":"r1ght"}}}`: "give a file as docker's config.json",
 		`r1ght`: "give a file as docker's config.json",
-		`{"auths":{"registry.example.com":{}},"credsStore":"of-a-test"}`: "docker login registry.example.com",
+		`{"auths":{"registry.example.com":{}},"credsStore":"of-a-test"}`: "(docker login registry.example.com), or give a file",
 	} {
-		_, err := Find(loggedIn(t, text), "registry.example.com")
+		_, err := Find(t.Context(), loggedIn(t, text), "registry.example.com")
 		require.ErrorIs(t, err, &fault.Fault{Code: Code})
 		require.NotContains(t, err.Error(), "r1ght")
 		require.Contains(t, err.(*fault.Fault).Fix, fix)
 	}
-	_, err := Find(filepath.Join(t.TempDir(), "absent"), "registry.example.com")
+	_, err := Find(t.Context(), filepath.Join(t.TempDir(), "absent"), "registry.example.com")
 	require.ErrorIs(t, err, &fault.Fault{Code: Code})
 }
 
@@ -152,4 +213,29 @@ func TestAskAsANodeDoes(t *testing.T) {
 			require.NotEmpty(t, err.(*fault.Fault).Fix)
 		})
 	}
+}
+
+// silent is a registry that accepts requests and does not answer.
+type silent struct{}
+
+func (silent) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+func TestARegistryThatDoesNotAnswer(t *testing.T) {
+	const url = "https://registry.example.com/team/pause@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		err := Ask(t.Context(), url, "", silent{})
+		require.ErrorIs(t, err, &fault.Fault{Code: refused.CodeUnreachable})
+		require.Equal(t, askLimit, time.Since(start))
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err = Ask(ctx, url, "", silent{})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		_, coded := errors.AsType[*fault.Fault](err)
+		require.False(t, coded, "it is not the registry that ended it")
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -16,8 +17,12 @@ import (
 	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
+// askLimit is how long a registry may take to say that it has an image.
+const askLimit = time.Minute
+
 // Ask asks the registry for an image by its URL, https://host/path@sha256:…, with the account
-// in file if that is not empty. Its fault has the code of why the registry gives none.
+// in file if that is not empty. Its fault has the code of why the registry gives none, within
+// a minute.
 func Ask(ctx context.Context, url, file string, next http.RoundTripper) error {
 	scheme, ref, _ := strings.Cut(url, "://")
 	options := []name.Option{name.StrictValidation}
@@ -34,7 +39,9 @@ func Ask(ctx context.Context, url, file string, next http.RoundTripper) error {
 			return err
 		}
 	}
-	_, err = remote.Head(image, remote.WithContext(ctx), remote.WithAuthFromKeychain(keychain),
+	limited, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	_, err = remote.Head(image, remote.WithContext(limited), remote.WithAuthFromKeychain(keychain),
 		remote.WithTransport(&plainhttp.Guard{Next: next, Allow: scheme == "http"}))
 	if err == nil || ctx.Err() != nil {
 		return err

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"context"
 	"strings"
 
 	"dagger.io/dagger"
@@ -16,7 +17,7 @@ const accountFlag = "registry-auth"
 
 // account finds the account with which a cluster's nodes pull from the registry, if there is
 // one, and hands it to the engine. The nodes may know the registry by another name.
-func (f *Flags) account(client *dagger.Client, cfg *config.Config, images *containers.Images, provider providers.Provider, registry string) error {
+func (f *Flags) account(ctx context.Context, client *dagger.Client, cfg *config.Config, images *containers.Images, provider providers.Provider, registry string) error {
 	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
 	if err != nil {
 		return err
@@ -30,7 +31,7 @@ func (f *Flags) account(client *dagger.Client, cfg *config.Config, images *conta
 	case site.Access.Registry != "":
 		nodes = site.Access.Registry
 	}
-	a, err := account.Find(f.Account, hostOf(nodes), hostOf(registry))
+	a, err := account.Find(ctx, f.Account, hostOf(nodes), hostOf(registry))
 	if err == nil && a != nil && site.Access != nil {
 		err = a.ForKubelet()
 	}
@@ -44,9 +45,9 @@ func (f *Flags) account(client *dagger.Client, cfg *config.Config, images *conta
 	if images.AccountDigest, err = a.Digest(); err != nil {
 		return err
 	}
-	// The name is the same in all processes that share a session, for the node's service to be
-	// one. Whether its account is theirs, its ID tells.
-	images.Account = client.SetSecret("slipway-registry-account", string(text.Reveal()))
+	// The name is the same in all processes that share a session, for a deployment's node to be
+	// one service. Whether its account is theirs, its ID tells.
+	images.Account = client.SetSecret("slipway-registry-account-"+cfg.Global.Name, string(text.Reveal()))
 	return nil
 }
 

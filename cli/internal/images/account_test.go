@@ -62,7 +62,7 @@ func TestTheAccountOfTheNodes(t *testing.T) {
 			cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\n"+c.more), config.Options{DefaultProvider: "local", Providers: []string{"local", "existing"}})
 			require.NoError(t, err)
 			images := &containers.Images{Mirror: c.mirror}
-			require.NoError(t, (&Flags{Account: file}).account(client, cfg, images, c.provider, c.registry))
+			require.NoError(t, (&Flags{Account: file}).account(t.Context(), client, cfg, images, c.provider, c.registry))
 			require.Equal(t, c.want, images.Account != nil)
 			require.Equal(t, c.want, images.AccountDigest != "")
 		})
@@ -78,7 +78,7 @@ func TestAKubeletKnowsPasswordsOnly(t *testing.T) {
 		cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nexisting: {kubeconfig: env:K}\n"), config.Options{DefaultProvider: "local", Providers: []string{"local", "existing"}})
 		require.NoError(t, err)
 		images := &containers.Images{Mirror: "https://registry.example.com/slipway"}
-		err = (&Flags{Account: file}).account(client, cfg, images, provider, "registry.example.com/slipway")
+		err = (&Flags{Account: file}).account(t.Context(), client, cfg, images, provider, "registry.example.com/slipway")
 		if code == "" {
 			require.NoError(t, err)
 			require.NotNil(t, images.Account)

@@ -239,7 +239,7 @@ func (f *Flags) Open(ctx context.Context, client *dagger.Client, cfg *config.Con
 	if err := reachable(cfg, images, provider, registry); err != nil {
 		return nil, err
 	}
-	return images, f.account(client, cfg, images, provider, registry)
+	return images, f.account(ctx, client, cfg, images, provider, registry)
 }
 
 // reachable makes sure that the cluster's nodes have an address at which they reach the
