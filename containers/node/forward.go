@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +30,20 @@ type forwarder struct {
 	allowed map[string]string // what the mirror wants to see in Authorization, by path
 }
 
+// redirects is how often an answer may send somewhere else.
+const redirects = 10
+
+// redirected keeps an account that a registry with TLS gets from going out without.
+func redirected(r *http.Request, via []*http.Request) error {
+	if len(via) >= redirects {
+		return fmt.Errorf("it is redirected more than %d times", redirects)
+	}
+	if r.URL.Scheme != "https" && via[0].URL.Scheme == "https" {
+		r.Header.Del("Authorization")
+	}
+	return nil
+}
+
 // forwarded is a document of the mirror.
 type forwarded struct {
 	path   string
@@ -46,7 +61,7 @@ func newForwarder(mirror string, a *account, all []standIn) *forwarder {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone() // it is one
 	transport.ResponseHeaderTimeout = time.Minute
-	f.client = &http.Client{Transport: transport}
+	f.client = &http.Client{Transport: transport, CheckRedirect: redirected}
 	for _, s := range all {
 		image := forwarded{path: s.Path, digest: digest.Digest(s.Digest)}
 		top := image
@@ -82,14 +97,11 @@ func (f *forwarder) names() imageNames {
 func (f *forwarder) handler() http.Handler { return pullHandler(f.manifest, f.blob) }
 
 // ownPath is the path below the mirror of a repository of slipway.local.
-func ownPath(of string) (string, bool) {
-	path, own := strings.CutPrefix(of, registryHost+"/")
-	return path, own && !strings.Contains(path, "..") // nothing beside the mirror's path
-}
+func ownPath(of string) (path string, own bool) { return strings.CutPrefix(of, registryHost+"/") }
 
 func (f *forwarder) manifest(w http.ResponseWriter, r *http.Request, of, ref string) {
 	if path, own := ownPath(of); own {
-		if err := f.pass(w, r, path, "manifests/"+ref, "Accept"); err != nil {
+		if err := f.pass(w, r, path, "manifests", ref, "Accept"); err != nil {
 			fail(w, err)
 		}
 		return
@@ -151,7 +163,7 @@ func (f *forwarder) blob(w http.ResponseWriter, r *http.Request, of, d string) {
 	}
 	last := errNotThere
 	for _, path := range paths {
-		err := f.pass(w, r, path, "blobs/"+d, "Range")
+		err := f.pass(w, r, path, "blobs", d, "Range")
 		if err == nil {
 			return
 		}
@@ -162,14 +174,25 @@ func (f *forwarder) blob(w http.ResponseWriter, r *http.Request, of, d string) {
 	fail(w, last)
 }
 
-// pass passes on a request to a repository of the mirror, with the headers that are named,
-// and its answer. It answers nothing where it returns an error.
-func (f *forwarder) pass(w http.ResponseWriter, r *http.Request, path, what string, headers ...string) error {
+// The paths of repositories, and the tags and digests in them. What is none might lead out of
+// the mirror's path, to what only the account may read.
+var (
+	repositoryPath = regexp.MustCompile(`^\w[\w.-]*(/\w[\w.-]*)*$`)
+	tagOrDigest    = regexp.MustCompile(`^\w[\w.:+-]*$`)
+)
+
+// pass passes on a request for a manifest or a blob, by its tag or digest, to a repository of
+// the mirror, with the headers that are named, and its answer. It answers nothing where it
+// returns an error.
+func (f *forwarder) pass(w http.ResponseWriter, r *http.Request, path, kind, ref string, headers ...string) error {
+	if !repositoryPath.MatchString(path) || !tagOrDigest.MatchString(ref) {
+		return errNotThere
+	}
 	header := http.Header{}
 	for _, name := range headers {
 		header[name] = r.Header[name]
 	}
-	response, err := f.ask(r.Context(), r.Method, path, what, header)
+	response, err := f.ask(r.Context(), r.Method, path, kind+"/"+ref, header)
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func (f *forwarder) authorization(ctx context.Context, challenge string) (string
 	case strings.EqualFold(kind, "Basic") && f.account != nil && f.account.password != "":
 		return "Basic " + basic(f.account), nil
 	case !strings.EqualFold(kind, "Bearer"):
-		return "", fmt.Errorf("it asks for %q, and the node has no account", kind)
+		return "", fmt.Errorf("it asks for %q, and the node has no password", kind)
 	case f.account != nil && f.account.bearer != "":
 		return "Bearer " + f.account.bearer, nil
 	}

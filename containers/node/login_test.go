@@ -167,3 +167,36 @@ func TestAnAccountStaysWithTLS(t *testing.T) {
 	_, err := f.authorization(t.Context(), `Bearer realm="http://registry.example.com/token"`)
 	require.ErrorContains(t, err, "has no TLS")
 }
+
+// TestAnAccountIsNotRedirectedWithoutTLS: where a registry with TLS sends to an address
+// without, the account stays behind.
+func TestAnAccountIsNotRedirectedWithoutTLS(t *testing.T) {
+	var got []string
+	note := func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Header.Get("Authorization"))
+		fmt.Fprint(w, guardedImage)
+	}
+	open := httptest.NewServer(http.HandlerFunc(note))
+	t.Cleanup(open.Close)
+	encrypted := httptest.NewTLSServer(http.HandlerFunc(note))
+	t.Cleanup(encrypted.Close)
+	to := open.URL
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, to+"/blob", http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(server.Close)
+	f := newForwarder(server.URL, nil, nil)
+	f.client.Transport = server.Client().Transport // the servers of tests have one certificate
+	f.allowed["redis"] = "Basic of-the-account"
+	for _, at := range []string{open.URL, encrypted.URL} {
+		to = at
+		r, err := f.ask(t.Context(), http.MethodGet, "redis", "blobs/x", http.Header{})
+		require.NoError(t, err)
+		release(r.Body)
+	}
+	require.Equal(t, []string{"", "Basic of-the-account"}, got)
+
+	to = server.URL
+	_, err := f.ask(t.Context(), http.MethodGet, "redis", "blobs/x", http.Header{})
+	require.ErrorContains(t, err, "it is redirected more than 10 times")
+}

@@ -282,7 +282,14 @@ func TestTheMirrorsImagesAreAskedForUnderTheirOwnNames(t *testing.T) {
 	r, _ = answers(t, h, http.MethodGet, "/v2/redis/blobs/"+sum("layer")+"?ns=slipway.local", http.Header{"Range": {"bytes=1-"}})
 	require.Equal(t, http.StatusPartialContent, r.StatusCode)
 	before = len(m.asked)
-	r, _ = answers(t, h, http.MethodGet, "/v2/../other/redis/manifests/"+sum(own)+"?ns=slipway.local", nil)
+	for _, path := range []string{
+		"/v2/../other/redis/manifests/" + sum(own), "/v2/%252e%252e/other/redis/manifests/" + sum(own), "/v2/redis%3fx/manifests/" + sum(own),
+		"/v2/redis/manifests/../../../other/redis/manifests/" + sum(own), "/v2/redis/blobs/..%2f..%2f..%2fother%2fredis%2fblobs%2f" + sum(own),
+	} {
+		r, _ = answers(t, h, http.MethodGet, path+"?ns=slipway.local", nil)
+		require.Equal(t, http.StatusNotFound, r.StatusCode, path)
+	}
+	r, _ = answers(t, h, http.MethodGet, "/v2/docker/library/redis/blobs/..%2f..%2f..%2fother?ns=public.ecr.aws", nil)
 	require.Equal(t, http.StatusNotFound, r.StatusCode)
 	require.Len(t, m.asked, before, "nothing beside the mirror's path")
 	r, _ = answers(t, h, http.MethodGet, "/v2/absent/manifests/"+sum(own)+"?ns=slipway.local", nil)
