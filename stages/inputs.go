@@ -10,7 +10,7 @@ import (
 // objects are what the platform is made of, without what changes no object's name. What is in
 // a repository of the user's is not known.
 func (w *platformWiring) objects() contract.OwnershipInput {
-	in := contract.OwnershipInput{Adopt: w.Adopt, Upgrade: w.workflow == config.Upgrade, Change: w.Change}
+	in := contract.OwnershipInput{Adopt: w.Adopt, Upgrade: w.workflow == config.Upgrade, Change: w.Change, PullSecret: w.Site.Account != ""}
 	for _, name := range w.installed() {
 		c, _ := w.Release.Component(name)
 		all := w.input(c)

@@ -80,9 +80,10 @@ type ClusterInput struct {
 // OwnershipInput is what infrastructure/ownership looks for. The platform release is in
 // PlatformDir.
 type OwnershipInput struct {
-	Components []ComponentInput `json:"components"`      // those that are installed, but for apps
-	Apps       *TreeValues      `json:"apps,omitempty"`  // of the tree that is pushed; without images
-	Adopt      bool             `json:"adopt,omitempty"` // take over what is somebody else's
+	Components []ComponentInput `json:"components"`           // those that are installed, but for apps
+	Apps       *TreeValues      `json:"apps,omitempty"`       // of the tree that is pushed; without images
+	Adopt      bool             `json:"adopt,omitempty"`      // take over what is somebody else's
+	PullSecret bool             `json:"pullSecret,omitempty"` // each namespace gets kube.PullSecret
 	// Upgrade says that the run brings the platform to another release than it has.
 	Upgrade bool `json:"upgrade,omitempty"`
 	Change

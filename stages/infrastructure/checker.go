@@ -18,9 +18,10 @@ import (
 // checker makes objects that verify something by using it, in a namespace that
 // stays, and removes them.
 type checker struct {
-	client *kube.Client
-	env    *step.Env
-	name   string // "storage"
+	client  *kube.Client
+	env     *step.Env
+	name    string // "storage"
+	account []byte // docker config.json with which its pods pull; nil: they have none
 }
 
 // namespace is where a deployment's checks are.
@@ -41,15 +42,21 @@ func (k checker) begin(ctx context.Context) error {
 			return fmt.Errorf("remove what an earlier check left: %w", err)
 		}
 	}
-	account, err := k.env.RegistryAccount()
-	switch {
-	case err != nil:
+	if err := k.client.WaitDefaultAccount(ctx, k.namespace()); err != nil || k.account == nil {
 		return err
-	case account == nil:
-		return k.client.WaitDefaultAccount(ctx, k.namespace())
 	}
-	return k.client.SetPullSecret(ctx, k.env.Deployment, k.namespace(), account)
+	secret := &corev1.Secret{
+		ObjectMeta: k.meta(pullSecret), Type: corev1.SecretTypeDockerConfigJson,
+		Data: map[string][]byte{corev1.DockerConfigJsonKey: k.account},
+	}
+	return k.create(ctx, "the Secret with the registry's account", func(ctx context.Context) error {
+		_, err := k.client.Kubernetes.CoreV1().Secrets(k.namespace()).Create(ctx, secret, metav1.CreateOptions{})
+		return err
+	})
 }
+
+// pullSecret is the name, within a check, of the Secret with which its pods pull.
+const pullSecret = "registry"
 
 // end is removeObjects after a check, also after ctx has been cancelled.
 func (k checker) end(ctx context.Context) {
@@ -83,6 +90,7 @@ func checkResources() []schema.GroupVersionResource {
 		{Version: "v1", Resource: "pods"},
 		{Version: "v1", Resource: "services"},
 		{Version: "v1", Resource: "persistentvolumeclaims"},
+		{Version: "v1", Resource: "secrets"},
 	}
 }
 
@@ -99,7 +107,7 @@ func (k checker) meta(name string) metav1.ObjectMeta {
 // pod runs a shell command in a pod that has the claim at /data, waits until it
 // has succeeded and returns what it wrote.
 func (k checker) pod(ctx context.Context, name, image, claim, command string) (string, error) {
-	pod := &corev1.Pod{ObjectMeta: k.meta(name), Spec: podSpec(name, image, command, "data", corev1.VolumeSource{
+	pod := &corev1.Pod{ObjectMeta: k.meta(name), Spec: k.podSpec(name, image, command, "data", corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: k.name + "-" + claim},
 	})}
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
@@ -128,8 +136,13 @@ func (k checker) create(ctx context.Context, what string, f func(ctx context.Con
 }
 
 // podSpec is that of a pod that runs a shell command, with volume at /<mount>.
-func podSpec(name, image, command, mount string, volume corev1.VolumeSource) corev1.PodSpec {
+func (k checker) podSpec(name, image, command, mount string, volume corev1.VolumeSource) corev1.PodSpec {
+	var secrets []corev1.LocalObjectReference
+	if k.account != nil {
+		secrets = append(secrets, corev1.LocalObjectReference{Name: k.meta(pullSecret).Name})
+	}
 	return corev1.PodSpec{
+		ImagePullSecrets:              secrets,
 		TerminationGracePeriodSeconds: new(int64(0)),
 		AutomountServiceAccountToken:  new(false),
 		Containers: []corev1.Container{{

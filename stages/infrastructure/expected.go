@@ -40,7 +40,7 @@ func (e *expected) owns(o *unstructured.Unstructured) bool { return kube.Ours(o,
 
 // objects are all objects of the platform, by kind and name at least.
 func (e *expected) objects(ctx context.Context, in contract.OwnershipInput) ([]*unstructured.Unstructured, error) {
-	out := e.prepared()
+	out := e.prepared(in)
 	for _, component := range in.Components {
 		c, ok := e.release.Component(component.Component)
 		if !ok {
@@ -59,10 +59,15 @@ func (e *expected) objects(ctx context.Context, in contract.OwnershipInput) ([]*
 }
 
 // prepared are the objects that are made before any component is.
-func (e *expected) prepared() []*unstructured.Unstructured {
-	members := removal.Prepared(e.release)
+func (e *expected) prepared(in contract.OwnershipInput) []*unstructured.Unstructured {
+	members, v1 := removal.Prepared(e.release), core("").GroupVersion()
 	for _, name := range []string{kube.SystemNamespace, checker{env: e.env}.namespace()} {
-		members = append(members, kube.Member{Kind: core("namespaces").GroupVersion().WithKind("Namespace"), Name: name})
+		members = append(members, kube.Member{Kind: v1.WithKind("Namespace"), Name: name})
+	}
+	if in.PullSecret {
+		for _, ns := range e.release.Namespaces {
+			members = append(members, kube.Member{Kind: v1.WithKind("Secret"), Namespace: ns.Name, Name: kube.PullSecret})
+		}
 	}
 	out := make([]*unstructured.Unstructured, len(members))
 	for i, m := range members {

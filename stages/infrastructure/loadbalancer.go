@@ -41,7 +41,10 @@ func loadBalancer(ctx context.Context, env *step.Env, in contract.LoadBalancerIn
 		return contract.LoadBalancerCheck{}, err
 	}
 	check := checker{client: c, env: env, name: "loadbalancer"}
-	if err := check.begin(ctx); err != nil {
+	if check.account, err = env.RegistryAccount(); err == nil {
+		err = check.begin(ctx)
+	}
+	if err != nil {
 		return contract.LoadBalancerCheck{}, badLoadBalancer(portFree(), err)
 	}
 	defer check.end(ctx)
@@ -131,7 +134,7 @@ func fetch(ctx context.Context, web *http.Client, url string) (string, error) {
 // webServer serves token as its only page.
 func webServer(check checker, image, token string) *appsv1.Deployment {
 	serve := "busybox echo " + token + " > /www/index.html && exec busybox httpd -f -p 8080 -h /www"
-	pod := podSpec("web", image, serve, "www", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
+	pod := check.podSpec("web", image, serve, "www", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
 	pod.Containers[0].Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}
 	return &appsv1.Deployment{
 		ObjectMeta: check.meta("web"),

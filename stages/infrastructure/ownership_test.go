@@ -121,6 +121,18 @@ func TestWhatIsSomebodyElsesEndsTheRunOrIsTakenOver(t *testing.T) {
 	require.Empty(t, out.Adopted)
 }
 
+// TestTheSecretWithTheAccountIsAmongThem, where there is an account.
+func TestTheSecretWithTheAccountIsAmongThem(t *testing.T) {
+	api, env, in := wanting(t)
+	api.Set(t, "/api/v1/namespaces/shop/secrets/"+kube.PullSecret, "metadata: {name: "+kube.PullSecret+", namespace: shop}")
+	_, err := finder{}.ownership(t.Context(), env, in)
+	require.NoError(t, err)
+	in.PullSecret = true
+	_, err = finder{}.ownership(t.Context(), env, in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+	require.ErrorContains(t, err, "Secret shop/slipway-registry (without an owner)")
+}
+
 // TestAnObjectThatLostItsLabelIsOurs: the install that finds it gives it back.
 func TestAnObjectThatLostItsLabelIsOurs(t *testing.T) {
 	api, env, in := wanting(t)

@@ -51,7 +51,10 @@ func storage(ctx context.Context, env *step.Env, in contract.StorageInput) (cont
 		return out, nil
 	}
 	check := checker{client: c, env: env, name: "storage"}
-	if err := check.begin(ctx); err != nil {
+	if check.account, err = env.RegistryAccount(); err == nil {
+		err = check.begin(ctx)
+	}
+	if err != nil {
 		return out, badStorage(err)
 	}
 	defer check.end(ctx)

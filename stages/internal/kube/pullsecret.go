@@ -1,14 +1,14 @@
 package kube
 
 import (
-	"bytes"
 	"context"
+	"encoding/base64"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
@@ -20,27 +20,24 @@ const PullSecret = "slipway-registry"
 
 const defaultAccount = "default"
 
-// SetPullSecret keeps a docker config.json in a namespace as PullSecret, and has pods there
-// pull with it that have no service account of their own.
+// ForeignPullSecret reports whether a namespace has a Secret of PullSecret's name that is
+// somebody else's, or not of its type, which no Secret changes.
+func (c *Client) ForeignPullSecret(ctx context.Context, deployment, namespace string) (bool, error) {
+	o, err := c.Secret(ctx, namespace, PullSecret)
+	return o != nil && (!Ours(o, deployment) || o.Type != corev1.SecretTypeDockerConfigJson), err
+}
+
+// SetPullSecret keeps a docker config.json in a namespace as PullSecret, whoever's that is, and
+// has pods there pull with it that have no service account of their own.
 func (c *Client) SetPullSecret(ctx context.Context, deployment, namespace string, config []byte) error {
-	api := c.Kubernetes.CoreV1().Secrets(namespace)
-	err := c.Retry(ctx, "write secret "+namespace+"/"+PullSecret, func(ctx context.Context) error {
-		o, err := api.Get(ctx, PullSecret, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			_, err = api.Create(ctx, &corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Name: PullSecret, Namespace: namespace, Labels: Labels(deployment)},
-				Type:       corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: config},
-			}, metav1.CreateOptions{FieldManager: FieldManager})
-			return err
-		}
-		if err != nil || bytes.Equal(o.Data[corev1.DockerConfigJsonKey], config) && DeploymentOf(o.Labels) == deployment {
-			return err
-		}
-		o.Data, o.Labels = map[string][]byte{corev1.DockerConfigJsonKey: config}, labels.Merge(o.Labels, Labels(deployment))
-		_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: FieldManager})
-		return err
-	})
-	if err != nil {
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": string(corev1.SecretTypeDockerConfigJson),
+		"data": map[string]any{corev1.DockerConfigJsonKey: base64.StdEncoding.EncodeToString(config)},
+	}}
+	o.SetName(PullSecret)
+	o.SetNamespace(namespace)
+	o.SetLabels(Labels(deployment))
+	if _, err := c.Apply(ctx, []*unstructured.Unstructured{o}, ApplyOptions{Force: true}); err != nil {
 		return err
 	}
 	if !dryrun.On(ctx) { // where the namespace may not be there yet
@@ -83,20 +80,24 @@ func (c *Client) UnsetPullSecret(ctx context.Context, deployment, namespace stri
 func (c *Client) pullsWith(ctx context.Context, namespace string, change func([]corev1.LocalObjectReference) []corev1.LocalObjectReference) error {
 	api := c.Kubernetes.CoreV1().ServiceAccounts(namespace)
 	return c.Retry(ctx, "change the default service account of namespace "+namespace, func(ctx context.Context) error {
-		o, err := api.Get(ctx, defaultAccount, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
+		for {
+			o, err := api.Get(ctx, defaultAccount, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			names := change(o.ImagePullSecrets)
+			if slices.Equal(names, o.ImagePullSecrets) {
+				return nil
+			}
+			o.ImagePullSecrets = names
+			_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: PullSecret})
+			if !apierrors.IsConflict(err) || ctx.Err() != nil { // else somebody wrote to it in between
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		names := change(o.ImagePullSecrets)
-		if slices.Equal(names, o.ImagePullSecrets) {
-			return nil
-		}
-		o.ImagePullSecrets = names
-		_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: PullSecret})
-		return err
 	})
 }
 
