@@ -57,7 +57,7 @@ func TestTheFirstStepShowsThatAnInstallHasBegun(t *testing.T) {
 // there is none yet.
 func TestTheClusterTellsTheIdentity(t *testing.T) {
 	api, env := preparing(t, "")
-	_, err := runNamespaces(t.Context(), env, contract.Nothing{})
+	_, err := runNamespaces(t.Context(), env, contract.NamespacesInput{})
 	require.NoError(t, err)
 	told := func() any {
 		notes, _ := api.Get("/api/v1/namespaces/slipway-system")["metadata"].(map[string]any)["annotations"].(map[string]any)
@@ -69,16 +69,16 @@ func TestTheClusterTellsTheIdentity(t *testing.T) {
 	require.NoError(t, err)
 	own, err := state.MakeIdentity(t.Context(), s, "demo")
 	require.NoError(t, err)
-	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
 	require.ErrorIs(t, err, dryrun.ErrWouldChange, "of an earlier version")
 	plan := &dryrun.Preview{}
-	_, err = runNamespaces(plan.Watch(t.Context(), "namespaces"), env, contract.Nothing{})
+	_, err = runNamespaces(plan.Watch(t.Context(), "namespaces"), env, contract.NamespacesInput{})
 	require.NoError(t, err)
 	require.NotContains(t, fmt.Sprint(plan.Objects()), kube.IdentityAnnotation)
-	_, err = runNamespaces(t.Context(), env, contract.Nothing{})
+	_, err = runNamespaces(t.Context(), env, contract.NamespacesInput{})
 	require.NoError(t, err)
 	require.Equal(t, own.ID, told())
-	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.Nothing{})
+	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
 	require.NoError(t, err)
 }
 
