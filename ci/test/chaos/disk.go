@@ -117,7 +117,10 @@ func fill(dir string, stop <-chan struct{}) (taken int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("fill the disk: %w", err)
 	}
-	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := os.Remove(f.Name()); err != nil { // what it takes is given back however this ends
+		return 0, fmt.Errorf("fill the disk: %w", err)
+	}
 	for {
 		if taken, err = grow(int(f.Fd()), taken); err != nil {
 			return taken, fmt.Errorf("fill the disk: %w", err)

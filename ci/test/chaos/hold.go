@@ -54,17 +54,14 @@ func (r *round) killHolder(ctx context.Context, inst *running) (string, error) {
 	killed := time.Now()
 	other, err := r.rival(ctx, inst, run, engine)
 	lost := lostLock(inst.err, other.firstEnded.Sub(killed), noticed)
-	switch {
-	case lost != nil && err == nil:
-		return "", lost
-	case !errors.Is(lost, errGone):
-		err = errors.Join(err, lost)
-	}
 	if other.ended.Before(other.firstEnded) {
 		err = errors.Join(err, errors.New("the second install ended before the first"))
 	}
 	if other.err != nil {
 		err = errors.Join(err, fmt.Errorf("the second install: %w", other.err))
+	}
+	if err == nil || !errors.Is(lost, errGone) { // else the round is not to be played again
+		err = errors.Join(err, lost)
 	}
 	return "killed its holder", err
 }
@@ -99,17 +96,24 @@ type rival struct {
 }
 
 // rival begins another install while inst works for a run on the engine with a pid, and returns
-// once both have ended. It fails if a step of the one runs beside one of the other on that engine.
+// once both have ended. It fails if a step of the one runs beside one of the other on that engine,
+// and if one of them goes on for longer than endLimit.
 func (r *round) rival(ctx context.Context, inst *running, run string, engine int) (other rival, err error) {
 	second := make(chan error, 1)
-	go func() { second <- r.installs(r.log+"-second.log", r.elsewhere().complete(ctx)) }()
+	limited, cancel := context.WithTimeout(ctx, endLimit)
+	defer cancel()
+	go func() { second <- r.installs(r.log+"-second.log", r.elsewhere().complete(limited)) }()
 	var problem error
+	late := limited.Done()
 	for first, done := inst.gone, false; first != nil || !done; {
 		select {
 		case <-first:
 			first, other.firstEnded = nil, time.Now()
 		case other.err = <-second:
 			done, other.ended = true, time.Now()
+		case <-late:
+			late, problem = nil, errors.Join(problem, fmt.Errorf("two installs contend for longer than %s", endLimit))
+			_ = inst.process.Kill()
 		case <-time.After(50 * time.Millisecond):
 			if problem == nil {
 				problem = r.beside(engine, run)
@@ -134,11 +138,13 @@ func status(err error) int {
 }
 
 // lostLock is nil if an install ended as it must, in time, when it lost the lock, and errGone
-// if it was over before that could be noticed.
+// if it succeeded before that had to be noticed.
 func lostLock(err error, took, limit time.Duration) error {
 	switch {
-	case err == nil:
+	case err == nil && took <= limit:
 		return errGone
+	case err == nil:
+		return fmt.Errorf("the install succeeded %s after it had lost the lock", took.Round(time.Second))
 	case status(err) != int(fault.Locked):
 		return fmt.Errorf("the install ended otherwise than for its lock: %w", err)
 	case took > limit:

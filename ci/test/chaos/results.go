@@ -93,6 +93,23 @@ func results(file string, seed uint64) ([]result, error) {
 	return all, lines.Err()
 }
 
+// judge fails where no round was played, and for rounds before the one with a number that failed
+// in an earlier call.
+func judge(all []result, from int) error {
+	var wrong []error
+	played := false
+	for _, r := range all {
+		played = played || r.Verdict != omitted
+		if r.Verdict == failed && r.Round < from {
+			wrong = append(wrong, fmt.Errorf("round %d, of an earlier call: %s", r.Round, r.Why))
+		}
+	}
+	if !played {
+		wrong = append(wrong, errors.New("no round was played"))
+	}
+	return errors.Join(wrong...)
+}
+
 // summarise writes how many rounds of each kind have ended how, those of earlier calls too.
 func summarise(w io.Writer, all []result) error {
 	count := map[string]map[verdict]int{}

@@ -53,10 +53,13 @@ func (i *running) outcome() string {
 	return strings.TrimSpace(fmt.Sprintf("it ended with %d %s", status(i.err), i.said.fault()))
 }
 
+// replays is how often a round is played again because the install was over too early.
+const replays = 8
+
 // play runs the round.
 func (r *round) play(ctx context.Context) (seen, error) {
 	var s seen
-	for {
+	for n := 0; ; n++ {
 		r.began, r.said = time.Now(), nil
 		if err := r.run(r.log+".log", r.destroy(ctx)); err != nil {
 			return s, err
@@ -68,6 +71,9 @@ func (r *round) play(ctx context.Context) (seen, error) {
 				return s, err
 			}
 			break
+		}
+		if n == replays {
+			return s, fmt.Errorf("%d installs in a row were over before they could be disturbed", n+1)
 		}
 		r.moment = r.moment * 3 / 4 // this install was faster than the reference
 	}

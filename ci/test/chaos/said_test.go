@@ -89,7 +89,8 @@ func TestEnds(t *testing.T) {
 	require.Equal(t, "it ended with 6 LOK-002", lost.outcome())
 	require.Equal(t, "it succeeded", well.outcome())
 
-	require.ErrorIs(t, lostLock(nil, 0, noticed), errGone)
+	require.ErrorIs(t, lostLock(nil, noticed, noticed), errGone)
+	require.ErrorContains(t, lostLock(nil, noticed+1e9, noticed), "succeeded ")
 	require.NoError(t, lostLock(lost.err, noticed, noticed))
 	require.ErrorContains(t, lostLock(lost.err, noticed+1e9, noticed), "without the lock")
 	require.ErrorContains(t, lostLock(silent.err, 0, noticed), "otherwise")

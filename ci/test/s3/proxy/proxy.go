@@ -116,7 +116,6 @@ func (p *Proxy) draw() (Mode, time.Duration) {
 	if p.rand.Float64() >= p.fault.Share {
 		mode = Pass
 	}
-	p.counts[mode]++
 	return mode, time.Duration((0.5 + p.rand.Float64()/2) * float64(p.fault.Delay))
 }
 
@@ -130,6 +129,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if mode == Duplicate && !changes(r) {
 		mode = Pass
 	}
+	p.mu.Lock()
+	p.counts[mode]++
+	p.mu.Unlock()
 	switch mode {
 	case Cut:
 		<-r.Context().Done()
