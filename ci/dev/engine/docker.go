@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"os/exec"
@@ -34,6 +35,15 @@ const stopSeconds = "60"
 // dockerHost is the runner host with which the dagger CLI starts the container, or connects to it.
 func dockerHost(image string) string {
 	return "docker-image://" + image + "?" + url.Values{"container": {dockerName}, "volume": {dockerName}, "cleanup": {"false"}}.Encode()
+}
+
+// foreign reports whether an address is that of an engine which this program did not start.
+func (c *control) foreign(host string) bool {
+	if host == "" || host == c.paths.host() {
+		return false
+	}
+	u, err := url.Parse(host)
+	return err != nil || u.Query().Get("container") != dockerName
 }
 
 // docker runs the docker command; an error has what it said.
@@ -78,6 +88,9 @@ func (c *control) startInDocker(ctx context.Context, cli string) error {
 		return err
 	}
 	image := cmp.Or(os.Getenv(envImage), vendorImage)
+	if !strings.Contains(image, "/") { // the address of an engine is a URL, with the image in it
+		return &remedy.Error{Code: codeImage, Op: op, Err: fmt.Errorf("%s=%s names no registry", envImage, image), Fix: "write it out: " + envImage + "=docker.io/library/" + image}
+	}
 	there, err := dockerImage(ctx)
 	switch {
 	case err != nil:
@@ -85,6 +98,12 @@ func (c *control) startInDocker(ctx context.Context, cli string) error {
 	case there != "" && there != image:
 		return &remedy.Error{Code: codeVersion, Op: op, Err: fmt.Errorf("the container %s is of %s, not of %s", dockerName, there, image),
 			Fix: "run: make engine-stop engine (the volume " + dockerName + ", with all deployments, stays), or set " + envImage + "=" + there}
+	}
+	if err := os.MkdirAll(c.paths.dir, 0o711); err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.paths.inDocker, nil, 0o644); err != nil {
+		return err
 	}
 	p := progress.ForStderr(1)
 	t := p.Start("engine "+daggerVersion, "starting")
@@ -129,13 +148,25 @@ func imageInDocker(ctx context.Context) (string, error) {
 	return image, err
 }
 
-// stopInDocker ends the engine's container, if there is one, and removes it; its volume stays.
+// stopInDocker ends the engine's container, if it was started from this store, and removes it;
+// its volume stays.
 func (c *control) stopInDocker(ctx context.Context) error {
-	if _, err := imageInDocker(ctx); err != nil {
-		c.logf("engine: none of ours runs (%v)", err)
+	if _, err := os.Stat(c.paths.inDocker); errors.Is(err, fs.ErrNotExist) {
+		c.logf("engine: none of ours runs")
 		return nil
 	}
-	_, err := docker(ctx, "stop", "--time", stopSeconds, dockerName)
+	if !dockerResponds(ctx) {
+		c.logf("engine: no Docker daemon answers; its container %s starts again with it", dockerName)
+		return nil
+	}
+	image, err := dockerImage(ctx)
+	if err == nil && image == "" {
+		c.logf("engine: none of ours runs")
+		return removeIfThere(c.paths.inDocker)
+	}
+	if err == nil {
+		_, err = docker(ctx, "stop", "--time", stopSeconds, dockerName)
+	}
 	if err == nil {
 		_, err = docker(ctx, "rm", dockerName)
 	}
@@ -143,5 +174,5 @@ func (c *control) stopInDocker(ctx context.Context) error {
 		return &remedy.Error{Code: codeStop, Op: "stop the engine", Err: err, Fix: "see what docker says, then run make engine-stop again"}
 	}
 	c.logf("engine: the container %s has ended; the volume %s stays", dockerName, dockerName)
-	return nil
+	return removeIfThere(c.paths.inDocker)
 }

@@ -89,9 +89,37 @@ func TestNoEngineInDocker(t *testing.T) {
 	require.Contains(t, stderr, "none of ours runs")
 }
 
+// TestAnotherStoresContainer is not ended.
+func TestAnotherStoresContainer(t *testing.T) {
+	withDocker(t, container+`stop*) echo it was stopped >&2; exit 1 ;; `, answers)
+	code, _, stderr := engine(t, "stop")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, "none of ours runs")
+}
+
+// TestTheContainerOfTheShell is no engine of somebody else's: what is wanted may be another image.
+func TestTheContainerOfTheShell(t *testing.T) {
+	withDocker(t, container, answers)
+	t.Setenv(envRunner, dockerHost("registry.example/engine@sha256:1"))
+	t.Setenv(envImage, "registry.example/engine@sha256:2")
+	code, _, stderr := engine(t, "start")
+	require.Equal(t, 3, code)
+	require.Contains(t, stderr, "ENG-009")
+}
+
+func TestImageWithoutARegistry(t *testing.T) {
+	withDocker(t, noContainer, answers)
+	t.Setenv(envImage, "engine:dev")
+	code, _, stderr := engine(t, "start")
+	require.Equal(t, 3, code)
+	require.Contains(t, stderr, "SLIPWAY_ENGINE_IMAGE=docker.io/library/engine:dev")
+}
+
 func TestStopInDockerFails(t *testing.T) {
 	withDocker(t, container+`"stop --time") echo device busy >&2; exit 1 ;; `, answers)
-	code, _, stderr := engine(t, "stop")
+	code, _, stderr := engine(t, "start")
+	require.Zero(t, code, stderr)
+	code, _, stderr = engine(t, "stop")
 	require.Equal(t, 3, code)
 	require.Contains(t, stderr, "ENG-007")
 	require.Contains(t, stderr, "device busy")

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -40,6 +41,14 @@ func (c *control) image(ctx context.Context, push string) error {
 		return &remedy.Error{Code: codeImage, Op: op, Err: errors.New("no Docker daemon answers that could load it"),
 			Fix: "start Docker, or push it: make engine-image REGISTRY=HOST/PATH"}
 	}
+	host, err := readGo(ctx)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(host["GOPROXY"], "@") {
+		return &remedy.Error{Code: codeImage, Op: op, Err: errors.New("GOPROXY has a password, which whoever can pull the image could read"),
+			Fix: "give one without for this command: GOPROXY=https://PROXY make engine-image"}
+	}
 	parts, err := c.buildEngine(ctx, progress.ForStderr(tasks+1))
 	if err != nil {
 		return err
@@ -53,7 +62,7 @@ func (c *control) image(ctx context.Context, push string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	image, err := pack(ctx, filepath.Join(dir, "layer.tar"), parts, dial)
+	image, err := pack(ctx, filepath.Join(dir, "layer.tar"), parts, dial, host["GOPROXY"])
 	if err != nil {
 		return buildFault(err)
 	}
@@ -76,11 +85,7 @@ func (c *control) image(ctx context.Context, push string) error {
 }
 
 // pack writes the engine's root and the image of its SDK into a layer, and makes an image of it.
-func pack(ctx context.Context, layer string, parts engineParts, dial string) (v1.Image, error) {
-	host, err := readGo(ctx)
-	if err != nil {
-		return nil, err
-	}
+func pack(ctx context.Context, layer string, parts engineParts, dial, proxy string) (v1.Image, error) {
 	trees := []oci.Tree{{Root: parts.root}, {Root: parts.sdk, Into: contentDir[1:], Owner: &oci.Owner{}}}
 	files := []oci.File{
 		// The dagger CLI connects by "docker exec CONTAINER buildctl dial-stdio".
@@ -104,7 +109,7 @@ func pack(ctx context.Context, layer string, parts engineParts, dial string) (v1
 			"LC_ALL":                        "C.UTF-8",
 			"DO_NOT_TRACK":                  "1",
 			"DAGGER_GO_SDK_MANIFEST_DIGEST": parts.image,
-			"GOPROXY":                       host["GOPROXY"], // the CLI passes none on
+			"GOPROXY":                       proxy, // the CLI passes none on
 		},
 	}, packed)
 }

@@ -9,14 +9,15 @@ import (
 // paths are the places of one engine. All of it lies below the build store, so
 // that two stores have two engines.
 type paths struct {
-	dir     string // of the engine
-	pid     string // the record of the running engine
-	log     string
-	state   string // what the engine keeps: layers and cache volumes
-	runtime string // holds the socket; bind-mounted into the engine's root
-	mount   string // where the engine's root is put together, in its own namespace
-	socket  string
-	network string // name of the containers' network, at most 10 bytes
+	dir      string // of the engine
+	pid      string // the record of the running engine
+	log      string
+	state    string // what the engine keeps: layers and cache volumes
+	runtime  string // holds the socket; bind-mounted into the engine's root
+	mount    string // where the engine's root is put together, in its own namespace
+	socket   string
+	inDocker string // is there while an engine that was started from this store is in Docker
+	network  string // name of the containers' network, at most 10 bytes
 }
 
 // maxSocket is what the kernel takes as the path of a socket.
@@ -27,13 +28,14 @@ func pathsOf(cache string) paths {
 	sum := sha256.Sum256([]byte(cache))
 	id := hex.EncodeToString(sum[:3])
 	p := paths{
-		dir:     dir,
-		pid:     filepath.Join(dir, "engine.pid"),
-		log:     filepath.Join(dir, "engine.log"),
-		state:   filepath.Join(dir, "state"),
-		runtime: filepath.Join(dir, "run"),
-		mount:   filepath.Join(dir, "root"),
-		network: "slip" + id,
+		dir:      dir,
+		pid:      filepath.Join(dir, "engine.pid"),
+		log:      filepath.Join(dir, "engine.log"),
+		state:    filepath.Join(dir, "state"),
+		runtime:  filepath.Join(dir, "run"),
+		mount:    filepath.Join(dir, "root"),
+		inDocker: filepath.Join(dir, "docker"),
+		network:  "slip" + id,
 	}
 	p.socket = filepath.Join(p.runtime, "engine.sock")
 	if len(p.socket) > maxSocket {

@@ -36,7 +36,7 @@ func (c *control) start(ctx context.Context, own bool) error {
 		return c.reportRunning(ctx, r)
 	}
 	host := os.Getenv(envRunner)
-	if host != "" && host != c.paths.host() && !own {
+	if c.foreign(host) && !own {
 		cli, err := c.buildCLI(ctx)
 		if err != nil {
 			return err

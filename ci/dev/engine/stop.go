@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -32,7 +31,10 @@ func (c *control) stop(ctx context.Context) error {
 			Fix: "look whether a dagger-engine process runs, end it, and remove " + c.paths.pid}
 	}
 	if !lives {
-		return errors.Join(c.stopInDocker(ctx), removeIfThere(c.paths.pid))
+		if err := removeIfThere(c.paths.pid); err != nil {
+			return err
+		}
+		return c.stopInDocker(ctx)
 	}
 	if err := c.end(ctx, r); err != nil {
 		return &remedy.Error{Code: codeStop, Op: "stop the engine", Err: err,
@@ -47,7 +49,7 @@ func (c *control) stop(ctx context.Context) error {
 
 // status says which engine clients would reach.
 func (c *control) status(ctx context.Context) error {
-	if host := os.Getenv(envRunner); host != "" && host != c.paths.host() {
+	if host := os.Getenv(envRunner); c.foreign(host) {
 		if err := probe(ctx, host, c.knownCLI(ctx)); err != nil {
 			fmt.Fprintf(c.stdout, "%s=%s does not answer: %v\n", envRunner, host, err)
 			return errNone
@@ -79,7 +81,7 @@ func (c *control) knownCLI(ctx context.Context) string {
 // env prints what a shell evaluates to reach engine and CLI.
 func (c *control) env(ctx context.Context) error {
 	host := os.Getenv(envRunner)
-	if host != "" && host != c.paths.host() {
+	if c.foreign(host) {
 		if err := probe(ctx, host, c.knownCLI(ctx)); err != nil {
 			return &remedy.Error{Code: codeNone, Op: "find an engine", Err: fmt.Errorf("%s=%s does not answer: %w", envRunner, host, err),
 				Fix: "run: unset " + envRunner + " && make engine"}
