@@ -10,14 +10,13 @@ import (
 	"github.com/slipway-sh/slipway/ci/origin"
 )
 
-// The Go toolchain that builds a bundle, as a module, and the sha256 of its archive by
-// architecture; a newer one that go.mod asks for it fetches itself.
-const goToolchain = "v0.0.1-go1.26.8.linux-"
-
-var goSums = map[string]string{
-	"amd64": "30c2b1bf7dcc88d3eb0a1364e47ddd9128edb3110a30e8a0ef61cd5856b31de7",
-	"arm64": "02b36b6787b3ac767668f630e2998df45a3b1f9ffee08d1bf3ef6487cd658d99",
-}
+// The Go toolchain that builds a bundle, as a module, and the sha256 of its archive; a newer one
+// that go.mod asks for it fetches itself. lock.yaml has Debian's packages for no other platform.
+const (
+	goToolchain = "/golang.org/toolchain/@v/v0.0.1-go1.26.8.linux-amd64.zip"
+	goSum       = "30c2b1bf7dcc88d3eb0a1364e47ddd9128edb3110a30e8a0ef61cd5856b31de7"
+	builds      = "linux/amd64"
+)
 
 // What a container needs to run make bundle, and how Go is unpacked in it.
 const prepare = `apt-get update -qq
@@ -47,44 +46,52 @@ func (m *Slipway) Bundle(
 	ctx context.Context,
 	// A checkout of Slipway, if not the one of this module.
 	// +defaultPath="/"
-	// +ignore=[".git", "bin", "dist", ".env"]
+	// +ignore=[".git", "bin", "dist", "bundle", ".env"]
 	source *dagger.Directory,
 	// Platform releases whose images on demand shall be in it.
 	// +optional
 	platform []*dagger.Directory,
-	// The image to build in: Debian 12, from wherever the engine can pull it.
-	// +default="docker.io/library/debian:12-slim"
+	// The image to build in, by digest: Debian 12.
+	//
+	// Such as docker.io/library/debian:12-slim@sha256:…, from where the engine can pull it.
 	base string,
 ) (*dagger.Directory, error) {
 	engine, err := dag.DefaultPlatform(ctx)
 	if err != nil {
 		return nil, err
 	}
-	arch := strings.TrimPrefix(string(engine), "linux/")
-	sum, ok := goSums[arch]
-	if !ok {
-		return nil, refuse(origin.NotBuilt(string(engine)))
+	if engine != builds {
+		return nil, refuse(origin.NotBuilt(string(engine), builds))
 	}
-	proxy, _, _ := strings.Cut(os.Getenv("GOPROXY"), ",")
-	if !strings.HasPrefix(proxy, "http") {
-		proxy = "https://proxy.golang.org"
+	if !strings.Contains(base, "@sha256:") {
+		return nil, refuse(origin.NoDigest(base))
+	}
+	proxy := "https://proxy.golang.org"
+	for _, p := range strings.FieldsFunc(os.Getenv("GOPROXY"), func(c rune) bool { return c == ',' || c == '|' }) {
+		if strings.HasPrefix(p, "http") && !strings.Contains(p, "@") { // a password is not for a URL that is shown
+			proxy = strings.TrimSuffix(p, "/")
+			break
+		}
 	}
 	image, err := dag.Container().From(base).Sync(ctx)
 	if err != nil {
 		return nil, refuse(origin.NoBase(base, err))
 	}
-	archive := dag.HTTP(strings.TrimSuffix(proxy, "/") + "/golang.org/toolchain/@v/" + goToolchain + arch + ".zip")
+	archive := dag.HTTP(proxy + goToolchain)
 	built := image.
 		WithMountedFile("/go.zip", archive).
-		WithExec([]string{"sh", "-ceu", prepare, "sh", sum}).
+		WithExec([]string{"sh", "-ceu", prepare, "sh", goSum}).
 		WithMountedCache("/work", dag.CacheVolume("slipway-bundle"), dagger.ContainerWithMountedCacheOpts{Sharing: dagger.CacheSharingModeLocked}).
 		WithMountedDirectory("/slipway", source).
 		WithWorkdir("/slipway")
 	// How this machine's Go finds modules, which the engine passes on.
-	for _, name := range []string{"GOPROXY", "GOSUMDB", "GONOSUMDB", "GONOPROXY", "GOPRIVATE", "GOINSECURE"} {
+	for _, name := range []string{"GOSUMDB", "GONOSUMDB", "GONOPROXY", "GOPRIVATE", "GOINSECURE"} {
 		if value := os.Getenv(name); value != "" {
 			built = built.WithEnvVariable(name, value)
 		}
+	}
+	if value := os.Getenv("GOPROXY"); value != "" { // it may have a password
+		built = built.WithSecretVariable("GOPROXY", dag.SetSecret("GOPROXY", value))
 	}
 	script := []string{"sh", "-ceu", build, "sh"}
 	for i, dir := range platform {

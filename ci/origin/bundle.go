@@ -35,9 +35,15 @@ func NoBundle(err error) *Refusal {
 }
 
 // NotBuilt refuses to build a bundle on an engine for this platform.
-func NotBuilt(platform string) *Refusal {
-	return &Refusal{Code: codeNoBundle, Class: Preflight, Op: "build a bundle", Err: fmt.Errorf("the engine is for %s, and Go is pinned for linux/amd64 and linux/arm64", platform),
-		Fix: "use an engine for one of these, or a bundle that was built elsewhere: dagger call --bundle DIR install"}
+func NotBuilt(platform, can string) *Refusal {
+	return &Refusal{Code: codeNoBundle, Class: Preflight, Op: "build a bundle", Err: fmt.Errorf("the engine is for %s, and a bundle is built for %s only", platform, can),
+		Fix: "use an engine for that: dagger call bundle"}
+}
+
+// NoDigest refuses an image to build a bundle in that is not named by digest.
+func NoDigest(base string) *Refusal {
+	return &Refusal{Code: codeNoBundle, Class: Usage, Op: "build a bundle", Err: fmt.Errorf("the image %s is not named by digest, so that anything might build what everybody trusts", base),
+		Fix: "name one of Debian 12 by its digest: dagger call bundle --base docker.io/library/debian:12-slim@sha256:…"}
 }
 
 // Vouched fails unless index is that of the bundle that is wanted: the one with this digest,

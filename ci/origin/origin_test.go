@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// refused fails the test unless err is a refusal with that code and exit code
+// wantRefusal fails the test unless err is a refusal with that code and exit code
 // which says all of it.
 func wantRefusal(t *testing.T, err error, code string, exit Class, says ...string) {
 	t.Helper()

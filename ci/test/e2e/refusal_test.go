@@ -47,24 +47,29 @@ func TestRefusals(t *testing.T) {
 		flags []string
 		code  int
 		says  string
+		calls []string // install if none
 	}{
-		"neither bundle nor lock": {nil, 2, "BUN-006"},
-		"a registry alone":        {[]string{"--registry", "registry.example.com"}, 2, "REG-012"},
-		"no bundle there":         {[]string{"--bundle", t.TempDir()}, 3, "BUN-001"},
-		"no digest":               {damaged("bin/slipway")[:2], 3, "BUN-007"},
-		"another digest":          {[]string{"--bundle", d.Bundle, "--bundle-digest", "sha256:" + emptySHA256}, 3, "BUN-007"},
-		"a damaged index":         {damaged("bundle.json"), 3, "BUN-002"},
-		"a damaged program":       {damaged("bin/slipway"), 3, "BUN-003"},
-		"a damaged toolchain":     {damaged("images/toolchain.tar"), 3, "BUN-003"},
-		"no lock":                 {[]string{"--lock", write(t, "no JSON")}, 2, "LCK-003"},
+		"neither bundle nor lock":   {nil, 2, "BUN-006", nil},
+		"a registry alone":          {[]string{"--registry", "registry.example.com"}, 2, "REG-012", nil},
+		"a bundle out of any image": {nil, 2, "BUN-001", []string{"bundle", "--base", "docker.io/library/debian:12"}},
+		"no bundle there":           {[]string{"--bundle", t.TempDir()}, 3, "BUN-001", nil},
+		"no digest":                 {damaged("bin/slipway")[:2], 3, "BUN-007", nil},
+		"another digest":            {[]string{"--bundle", d.Bundle, "--bundle-digest", "sha256:" + emptySHA256}, 3, "BUN-007", nil},
+		"a damaged index":           {damaged("bundle.json"), 3, "BUN-002", nil},
+		"a damaged program":         {damaged("bin/slipway"), 3, "BUN-003", nil},
+		"a damaged toolchain":       {damaged("images/toolchain.tar"), 3, "BUN-003", nil},
+		"no lock":                   {[]string{"--lock", write(t, "no JSON")}, 2, "LCK-003", nil},
 		"a registry that is not there": {
 			[]string{"--registry", "registry.invalid/slipway", "--lock", write(t, `{"images":[{"name":"toolchain","registry":{
-				"linux/amd64":{"digest":"sha256:`+emptySHA256+`"},"linux/arm64":{"digest":"sha256:`+emptySHA256+`"}}}]}`)}, 3, "REG-002",
+				"linux/amd64":{"digest":"sha256:`+emptySHA256+`"},"linux/arm64":{"digest":"sha256:`+emptySHA256+`"}}}]}`)}, 3, "REG-002", nil,
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
+			if c.calls == nil {
+				c.calls = []string{"install", "--name", d.Name}
+			}
 			args := append([]string{"call", "--progress", "plain", "--mod", module}, c.flags...)
-			cmd := exec.CommandContext(t.Context(), "dagger", append(args, "install", "--name", d.Name)...)
+			cmd := exec.CommandContext(t.Context(), "dagger", append(args, c.calls...)...)
 			cmd.Dir = module
 			cmd.Env = append(os.Environ(), "NO_COLOR=1", "DAGGER_NO_NAG=1")
 			out, err := cmd.CombinedOutput()
