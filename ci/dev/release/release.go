@@ -183,7 +183,7 @@ func sameLock(module, release, version string, stderr io.Writer) error {
 		return err
 	}
 	if !bytes.Equal(has, wants) {
-		return fmt.Errorf("%s is not that of the bundle that was pushed: slipway bundle push DIR --to HOST/PATH --lock-out %s writes it; commit it and tag that commit", moduleLock, moduleLock)
+		return refused(fmt.Errorf("%s is not that of the bundle that was pushed: slipway bundle push DIR --to HOST/PATH --lock-out %s writes it; commit it and tag that commit", moduleLock, moduleLock))
 	}
 	return nil
 }
