@@ -36,7 +36,7 @@ func Ask(ctx context.Context, url, file string, next http.RoundTripper) error {
 	keychain := authn.NewMultiKeychain()
 	if file != "" {
 		if keychain, err = read(file); err != nil {
-			return err
+			return unreadable("read the registry's account", "give a file as docker's config.json: --registry-auth FILE", err)
 		}
 	}
 	limited, cancel := context.WithTimeout(ctx, askLimit)

@@ -114,7 +114,7 @@ func (r *run) judge(now contract.Opened, restored bool) error {
 	if from := now.From; from != nil {
 		r.opened = append(r.opened, report.Warning{
 			Summary: fmt.Sprintf("deployment %s is this engine's from now on; the cluster that run %s of %s made on another engine is left there", r.name, from.Run, from.By),
-			Fix:     "remove that engine's volumes, or the engine, if nothing else is on it",
+			Fix:     "if that engine is another one than this, and nothing else is on it: remove it, or its volumes",
 		})
 	}
 	if !now.Lost && !restored {

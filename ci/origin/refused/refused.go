@@ -127,7 +127,7 @@ func (r Reason) Remedy(by Asker, registry string) string {
 		if by == Machine {
 			return "see who signed it (curl -v https://" + host + "/v2/), and let this machine trust them: on Debian, their certificate as /usr/local/share/ca-certificates/NAME.crt, then update-ca-certificates; SSL_CERT_FILE=FILE before the command, on Linux, is for this once"
 		}
-		return "see who signed it (curl -v https://" + host + "/v2/), and let the engine trust them: their certificate as /usr/local/share/ca-certificates/NAME.crt, then make engine-stop engine; where Docker runs the engine: docker cp NAME.crt ENGINE:/usr/local/share/ca-certificates/, then docker restart ENGINE"
+		return "see who signed it (curl -v https://" + host + "/v2/), and let the engine trust them: their certificate as /usr/local/share/ca-certificates/NAME.crt, then make engine-stop engine; where Docker runs the engine: as ~/.config/dagger/ca-certificates/NAME.crt (on macOS in ~/Library/Application Support), then make engine-stop engine"
 	case Limit:
 		return "run the same command again later, or log in with an account that may pull more: docker login " + host
 	case Proxy:

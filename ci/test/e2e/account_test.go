@@ -131,7 +131,7 @@ func (g *guarded) trusting(t *testing.T) *otherEngine {
 }
 
 // search is a pod that looks on the disk of a node for what the first text matches, and names
-// the files that have it; the second one is its image.
+// the files that have it; the second one is its image. Layers may go while it looks.
 const search = `
 apiVersion: v1
 kind: Pod
@@ -142,7 +142,7 @@ spec:
   containers:
     - name: search
       image: %[2]s
-      command: [/bin/sh, -c, 'for dir in var/lib/slipway-node run/slipway-node slipway etc; do busybox test -d "/node/$dir" || echo "there is no $dir"; busybox grep -rlsE "%[1]s" "/node/$dir"; done; echo searched']
+      command: [/bin/sh, -c, 'for dir in var/lib/slipway-node run/slipway-node slipway etc; do busybox test -d "/node/$dir" || echo "there is no $dir"; busybox grep -rlsE "%[1]s" "/node/$dir" 2>&1 | busybox grep -v ": No such file or directory$"; done; echo searched']
       volumeMounts: [{name: node, mountPath: /node, readOnly: true}]
 `
 
