@@ -17,7 +17,7 @@ func TestRefusals(t *testing.T) {
 	inTurn(t)
 	d := open(t, "e2e-refused")
 	module := t.TempDir() // a copy, for the checkout's .env names a bundle
-	for _, part := range []string{"dagger.json", "ci/*.go", "ci/go.mod", "ci/origin/*.go"} {
+	for _, part := range []string{"dagger.json", "ci/*.go", "ci/go.mod", "ci/origin/*.go", "ci/origin/refused/*.go"} {
 		files, err := filepath.Glob(filepath.Join(root(t), part))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, part)
