@@ -10,40 +10,35 @@ import (
 	"github.com/slipway-sh/slipway/ci/origin"
 )
 
-// The Go toolchain that builds a bundle, as a module, and the sha256 of its archive; a newer one
-// that go.mod asks for it fetches itself. lock.yaml has Debian's packages for no other platform.
-const (
-	goToolchain = "/golang.org/toolchain/@v/v0.0.1-go1.26.8.linux-amd64.zip"
-	goSum       = "30c2b1bf7dcc88d3eb0a1364e47ddd9128edb3110a30e8a0ef61cd5856b31de7"
-	builds      = "linux/amd64"
-)
+// builds is the platform that a bundle is built for: lock.yaml has Debian's packages for no other.
+const builds = "linux/amd64"
 
-// What a container needs to run make bundle, and how Go is unpacked in it.
+// prepare installs what make bundle needs besides Go, which installs what else it needs.
 const prepare = `apt-get update -qq
-DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends ca-certificates gcc git libc6-dev make mmdebstrap unzip
-echo "$1  /go.zip" | sha256sum --check --quiet
-unzip -q /go.zip -d /unpacked
-mv /unpacked/golang.org/toolchain@* /usr/local/go
-chmod -R +x /usr/local/go/bin /usr/local/go/pkg/tool
+DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends ca-certificates gcc git libc6-dev make mmdebstrap
 `
 
 // build leaves nothing in the volume once the bundle is there: no engine collects that. A build
-// that failed goes on with it.
-const build = `export PATH="/usr/local/go/bin:$PATH" SLIPWAY_CACHE=/work/store GOCACHE=/work/go-build GOMODCACHE=/work/modules
+// that failed goes on with it. Go is the one that go.mod asks for, which an older one fetches.
+const build = `export SLIPWAY_CACHE=/building/store GOCACHE=/building/go-build GOMODCACHE=/building/modules GOTOOLCHAIN=auto
 make bundle PLATFORM="$*"
 cp --archive "$(make -s bundle-path)" /bundle
-chmod -R u+w /work
-rm -rf /work/*
+chmod -R u+w /building
+rm -rf /building/*
 `
 
 // Bundle builds the bundle, in a container: no root and no Debian is needed.
 //
-// `dagger call bundle export --path bundle` writes it. It is what make bundle builds, takes
-// half an hour or more, and 25 GiB on the engine while it lasts.
+// `dagger call bundle --base IMAGE export --path bundle` writes it. It is what make bundle
+// builds, takes half an hour or more, and 25 GiB on the engine while it lasts.
 //
 // +cache="never"
 func (m *Slipway) Bundle(
 	ctx context.Context,
+	// The image to build in, by digest: Debian 12 with Go.
+	//
+	// Such as docker.io/library/golang:1.26-bookworm@sha256:….
+	base string,
 	// A checkout of Slipway, if not the one of this module.
 	// +defaultPath="/"
 	// +ignore=[".git", "bin", "dist", "bundle", ".env"]
@@ -51,10 +46,6 @@ func (m *Slipway) Bundle(
 	// Platform releases whose images on demand shall be in it.
 	// +optional
 	platform []*dagger.Directory,
-	// The image to build in, by digest: Debian 12.
-	//
-	// Such as docker.io/library/debian:12-slim@sha256:…, from where the engine can pull it.
-	base string,
 ) (*dagger.Directory, error) {
 	engine, err := dag.DefaultPlatform(ctx)
 	if err != nil {
@@ -66,22 +57,13 @@ func (m *Slipway) Bundle(
 	if !strings.Contains(base, "@sha256:") {
 		return nil, refuse(origin.NoDigest(base))
 	}
-	proxy := "https://proxy.golang.org"
-	for _, p := range strings.FieldsFunc(os.Getenv("GOPROXY"), func(c rune) bool { return c == ',' || c == '|' }) {
-		if strings.HasPrefix(p, "http") && !strings.Contains(p, "@") { // a password is not for a URL that is shown
-			proxy = strings.TrimSuffix(p, "/")
-			break
-		}
-	}
 	image, err := dag.Container().From(base).Sync(ctx)
 	if err != nil {
 		return nil, refuse(origin.NoBase(base, err))
 	}
-	archive := dag.HTTP(proxy + goToolchain)
 	built := image.
-		WithMountedFile("/go.zip", archive).
-		WithExec([]string{"sh", "-ceu", prepare, "sh", goSum}).
-		WithMountedCache("/work", dag.CacheVolume("slipway-bundle"), dagger.ContainerWithMountedCacheOpts{Sharing: dagger.CacheSharingModeLocked}).
+		WithExec([]string{"sh", "-ceu", prepare}).
+		WithMountedCache("/building", dag.CacheVolume("slipway-bundle"), dagger.ContainerWithMountedCacheOpts{Sharing: dagger.CacheSharingModeLocked}).
 		WithMountedDirectory("/slipway", source).
 		WithWorkdir("/slipway")
 	// How this machine's Go finds modules, which the engine passes on.

@@ -43,7 +43,7 @@ func NotBuilt(platform, can string) *Refusal {
 // NoDigest refuses an image to build a bundle in that is not named by digest.
 func NoDigest(base string) *Refusal {
 	return &Refusal{Code: codeNoBundle, Class: Usage, Op: "build a bundle", Err: fmt.Errorf("the image %s is not named by digest, so that anything might build what everybody trusts", base),
-		Fix: "name one of Debian 12 by its digest: dagger call bundle --base docker.io/library/debian:12-slim@sha256:…"}
+		Fix: "name one of Debian 12 with Go by its digest: dagger call bundle --base docker.io/library/golang:1.26-bookworm@sha256:…"}
 }
 
 // Vouched fails unless index is that of the bundle that is wanted: the one with this digest,

@@ -75,5 +75,5 @@ func NoBase(ref string, err error) *Refusal {
 	host, _, _ := strings.Cut(ref, "/")
 	reason := refused.Read(err.Error(), ref, host, host)
 	return &Refusal{Code: reason.Code(), Class: Preflight, Op: "take the image " + ref + " to build in", Err: err,
-		Fix: "name one of Debian 12 that the engine can pull, with --base REF; or " + reason.Remedy(refused.Engine, host)}
+		Fix: "name one of Debian 12 with Go that the engine can pull, with --base REF; or " + reason.Remedy(refused.Engine, host)}
 }
