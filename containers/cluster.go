@@ -32,6 +32,9 @@ const (
 	// account of the registry, or publishes other ports or on another address than this run
 	// wants.
 	codeOther fault.Code = "CTR-007"
+	// CodeHalfRestored: a restore of the cluster's data was interrupted, and no node starts on
+	// what it left.
+	CodeHalfRestored fault.Code = "CTR-010"
 )
 
 // Ports of the cluster service.
@@ -183,6 +186,8 @@ func (c *Cluster) Start(ctx context.Context) error {
 		case strings.Contains(err.Error(), heldElsewhere):
 			f.Class = fault.Locked
 			f.Fix = "wait until the other run has ended, or stop the background cluster (slipway cluster --stop), then run the same command again"
+		case strings.Contains(err.Error(), halfRestored):
+			return HalfRestored("start the cluster's node", err)
 		}
 		return f
 	}
@@ -244,15 +249,15 @@ func (c *Cluster) stop(ctx context.Context) error {
 const wipeLimit = 5 * time.Minute
 
 // Wipe empties the node's volume. The cluster must not run: a volume that a node
-// of another session uses is a fault of class Locked. guard is the command line of a program
-// that runs the command behind it as long as it may, and tells a fault if that ends.
-func (d *Deployment) Wipe(ctx context.Context, guard ...string) error {
+// of another session uses is a fault of class Locked. by is the command line of a
+// program that runs the command behind it as long as it may, and tells a fault if that ends.
+func (d *Deployment) Wipe(ctx context.Context, by ...string) error {
 	limited, cancel := context.WithTimeout(ctx, wipeLimit)
 	defer cancel()
 	const program = binDir + "/slipway-node"
 	ctr := d.runner(nil).WithMountedCache(nodeDir, d.data).WithMountedFile(program, d.images.Node.File(program))
 	_, err := fresh(ctr).
-		WithExec(append(guard, program, "wipe", "--data", nodeDir), dagger.ContainerWithExecOpts{InsecureRootCapabilities: true}).
+		WithExec(append(by, program, "wipe", "--data", nodeDir), dagger.ContainerWithExecOpts{InsecureRootCapabilities: true}).
 		Sync(limited)
 	switch {
 	case err == nil:
@@ -264,6 +269,21 @@ func (d *Deployment) Wipe(ctx context.Context, guard ...string) error {
 		err = fmt.Errorf("waited %s for the node's volume of deployment %s; last seen: %w: %w", wipeLimit, d.name, limited.Err(), err)
 	}
 	return notWiped(err)
+}
+
+// halfRestored is what slipway-node says of a volume on which a restore was interrupted.
+const halfRestored = "a restore of the cluster's data has not ended"
+
+// HalfRestored is the fault of what needs the cluster's data while a restore of them was
+// interrupted; err says more, and may be nil.
+func HalfRestored(op string, err error) error {
+	if err == nil {
+		err = errors.New(halfRestored)
+	}
+	return &fault.Fault{
+		Code: CodeHalfRestored, Class: fault.Preflight, Op: op, Err: err,
+		Fix: "restore the data again, from the same file or another one: slipway cluster --restore FILE --force; or give them up: slipway destroy",
+	}
 }
 
 // heldElsewhere is what slipway-node says of a volume that another node has.

@@ -65,18 +65,20 @@ func (s *service) Stop(ctx context.Context, _ ...dagger.ServiceStopOpts) (*dagge
 func TestANodeThatDoesNotStart(t *testing.T) {
 	for what, c := range map[string]struct {
 		err   error
+		code  fault.Code
 		class fault.Class
 		says  string
 	}{
-		"in use":   {errors.New("exit code: 1: slipway-node: " + heldElsewhere + ": a pid 7"), fault.Locked, "a pid 7"},
-		"broken":   {errors.New("failed to start"), fault.Step, "start the cluster's node: failed to start"},
-		"too slow": {nil, fault.Timeout, "waited 3m0s for port 6443 of the node of deployment demo to open; last seen: input: service start: "},
+		"in use":        {errors.New("exit code: 1: slipway-node: " + heldElsewhere + ": a pid 7"), "CTR-002", fault.Locked, "a pid 7"},
+		"half restored": {errors.New("exit code: 1: slipway-node: a restore of the cluster's data has not ended"), "CTR-010", fault.Preflight, "has not ended"},
+		"broken":        {errors.New("failed to start"), "CTR-002", fault.Step, "start the cluster's node: failed to start"},
+		"too slow":      {nil, "CTR-002", fault.Timeout, "waited 3m0s for port 6443 of the node of deployment demo to open; last seen: input: service start: "},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cluster := &Cluster{name: "demo", life: &service{c.err}}
 				err := cluster.Start(t.Context())
-				require.ErrorIs(t, err, &fault.Fault{Code: "CTR-002"})
+				require.ErrorIs(t, err, &fault.Fault{Code: c.code})
 				require.Equal(t, c.class, fault.ClassOf(err))
 				require.ErrorContains(t, err, c.says)
 				require.NoError(t, cluster.Stop(t.Context()), "it does not run")

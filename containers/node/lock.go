@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// lockFile is the lock on the data directory, in it.
+const lockFile = "lock"
+
 // lockData takes the data directory for this process alone: two etcds on one
 // volume would destroy it. It waits for another holder up to wait, telling logLine
 // who that is. The returned file is the lock; closing it, or the end of the
@@ -20,7 +23,7 @@ func lockData(ctx context.Context, data string, wait time.Duration, logLine func
 	if err := os.MkdirAll(data, 0o755); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	path := filepath.Join(data, "lock")
+	path := filepath.Join(data, lockFile)
 	deadline := time.Now().Add(wait)
 	reported := ""
 	for {

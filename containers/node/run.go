@@ -57,6 +57,9 @@ func runNode(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	defer release(lock)
+	if err := restored(s.Data); err != nil {
+		return err
+	}
 
 	n := &node{settings: s, logLine: logLine, started: started, health: newHealth(started), processes: map[string]*process{}}
 	if n.self, err = os.Executable(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -22,6 +23,13 @@ const codeNoSave fault.Code = "DEP-013"
 // for a run, which has the lock.
 func (s *State) SaveCluster(ctx context.Context, run, deployment, out string) error {
 	return s.alone(ctx, run, func(ctx context.Context, w *state.Work) (err error) {
+		half, err := nodedata.HalfRestored(s.place.Node)
+		if err != nil {
+			return err
+		}
+		if half {
+			return containers.HalfRestored("save the cluster", nil)
+		}
 		h := nodedata.Header{Version: nodedata.Version, Deployment: deployment, At: time.Now().UTC().Truncate(time.Second)}
 		identity, err := state.Identity(ctx, w.Store)
 		if err != nil {
@@ -63,13 +71,18 @@ func (s *State) RestoreCluster(ctx context.Context, who lock.Holder, deployment,
 		}
 		const forced = "slipway cluster --restore FILE --force"
 		identity, err := state.Identity(ctx, w.Store)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
+		}
+		empty, err := nodedata.Empty(s.place.Node)
+		if err != nil {
+			return fmt.Errorf("look for a cluster: %w", err)
+		}
+		switch {
 		case force:
 		case identity != nil && h.ID != "" && identity.ID != h.ID:
 			return noSave(errors.New("it is of an earlier deployment of that name, which was removed"), "if it is wanted nevertheless: "+forced)
-		case !nodedata.Empty(s.place.Node):
+		case !empty:
 			return noSave(errors.New("there is a cluster, whose data would be lost"), "save that first; then, in its place: "+forced)
 		}
 		if err := nodedata.Restore(ctx, s.place.Node, file); err != nil {
@@ -92,7 +105,7 @@ func noSave(err error, fix string) error {
 // alone calls do for a run as long as that has the lock, while no node uses the volume.
 func (s *State) alone(ctx context.Context, run string, do func(context.Context, *state.Work) error) error {
 	return s.under(ctx, run, func(ctx context.Context, w *state.Work) error {
-		release, err := s.place.NodeAlone(ctx)
+		release, err := nodedata.Alone(ctx, s.place.Node)
 		if err != nil {
 			return err
 		}

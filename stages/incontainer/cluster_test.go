@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -62,6 +63,12 @@ func TestAClusterIsSavedAndRestored(t *testing.T) {
 	require.Equal(t, "second", db(s))
 	require.NoError(t, s.RestoreCluster(t.Context(), lock.Holder{Run: "r1"}, "demo", file, true))
 	require.Equal(t, "first", db(s))
+
+	put(s, ".restoring", "")
+	require.ErrorIs(t, s.SaveCluster(t.Context(), "r1", "demo", filepath.Join(t.TempDir(), "half")), &fault.Fault{Code: containers.CodeHalfRestored})
+	refused(s.RestoreCluster(t.Context(), lock.Holder{Run: "r1"}, "demo", file, false), "data would be lost", "--restore FILE --force")
+	require.NoError(t, s.RestoreCluster(t.Context(), lock.Holder{Run: "r1"}, "demo", file, true))
+	require.NoFileExists(t, filepath.Join(s.place.Node, ".restoring"))
 
 	fresh := locked(t, "r2")
 	open := func(file string) error {

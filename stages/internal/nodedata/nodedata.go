@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 // Version is that of the files that this program writes.
@@ -34,12 +36,14 @@ type Header struct {
 }
 
 // Names of the header, of the directories in which a volume is put together and what it had is
-// taken away, and of the lock on it (containers/node, lock.go).
+// taken away, of what says that this is under way, and of the lock on the volume; the node knows
+// the last two (containers/node, wipe.go and lock.go).
 const (
 	headerFile = "cluster.json"
 	unfinished = ".restored"
 	replaced   = ".replaced"
-	LockFile   = "lock"
+	restoring  = ".restoring"
+	lockFile   = "lock"
 )
 
 // parts are what is saved, if it is there; the first two have to be.
@@ -50,10 +54,25 @@ func preserve(args ...string) []string {
 	return append(args, "--numeric-owner", "--acls", "--xattrs", "--xattrs-include=*")
 }
 
-// Empty reports whether a volume has no cluster.
-func Empty(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "pki", "ca.crt"))
-	return errors.Is(err, fs.ErrNotExist)
+// Empty reports whether a volume has no cluster, nor what an interrupted restore left of one.
+func Empty(dir string) (bool, error) {
+	if half, err := HalfRestored(dir); err != nil || half {
+		return false, err
+	}
+	there, err := has(dir, "pki/ca.crt") // from the first start on (containers/node, pki.go)
+	return !there, err
+}
+
+// HalfRestored reports whether a restore was interrupted that had begun to replace what is on the
+// volume. No node starts on it until it is restored again, or wiped.
+func HalfRestored(dir string) (bool, error) { return has(dir, restoring) }
+
+func has(dir, name string) (bool, error) {
+	_, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Save writes what is on the volume to w.
@@ -166,8 +185,13 @@ func open(file string) (*os.File, *zstd.Decoder, error) {
 
 // Restore puts what a file holds, which was checked, in the place of everything on the volume.
 // Until all of it is there, the volume is as it was. Then all is renamed; where that is
-// interrupted, the volume is empty, and is restored again.
-func Restore(ctx context.Context, dir, file string) (err error) {
+// interrupted, the volume is HalfRestored, and is restored again.
+func Restore(ctx context.Context, dir, file string) error {
+	return restore(ctx, dir, file, os.Rename)
+}
+
+// restore is Restore with a function that renames.
+func restore(ctx context.Context, dir, file string, rename func(from, to string) error) (err error) {
 	f, z, err := open(file)
 	if err != nil {
 		return err
@@ -191,30 +215,21 @@ func Restore(ctx context.Context, dir, file string) (err error) {
 	if err != nil {
 		return err
 	}
-	// The mark of a cluster goes first and comes last.
-	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return last(b.Name()) - last(a.Name()) })
+	if err := atomicfile.Write(filepath.Join(dir, restoring), nil, 0o600); err != nil {
+		return err
+	}
 	for _, e := range entries {
-		if e.Name() == LockFile || e.Name() == unfinished || e.Name() == replaced {
+		if slices.Contains([]string{lockFile, restoring, unfinished, replaced}, e.Name()) {
 			continue
 		}
-		if err := os.Rename(filepath.Join(dir, e.Name()), filepath.Join(old, e.Name())); err != nil {
+		if err := rename(filepath.Join(dir, e.Name()), filepath.Join(old, e.Name())); err != nil {
 			return err
 		}
 	}
-	names := parts()
-	slices.SortStableFunc(names, func(a, b string) int { return last(a) - last(b) })
-	for _, name := range names {
-		if err := os.Rename(filepath.Join(at, name), filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range parts() {
+		if err := rename(filepath.Join(at, name), filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return errors.Join(os.Remove(at), os.RemoveAll(old))
-}
-
-// last is 1 for what tells that a volume has a cluster.
-func last(name string) int {
-	if name == "pki" {
-		return 1
-	}
-	return 0
+	return errors.Join(os.Remove(filepath.Join(dir, restoring)), os.Remove(at), os.RemoveAll(old))
 }

@@ -2,6 +2,8 @@ package nodedata
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,6 +15,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // data is a volume with a cluster, and with what is not saved.
@@ -79,6 +83,13 @@ func tree(t *testing.T, dir string) map[string]any {
 	return out
 }
 
+func requireEmpty(t *testing.T, want bool, dir string) {
+	t.Helper()
+	is, err := Empty(dir)
+	require.NoError(t, err)
+	require.Equal(t, want, is)
+}
+
 // TestWhatIsSavedIsRestored as it was, in the place of what there is.
 func TestWhatIsSavedIsRestored(t *testing.T) {
 	dir := data(t)
@@ -95,10 +106,10 @@ func TestWhatIsSavedIsRestored(t *testing.T) {
 		}
 	}
 	empty := t.TempDir()
-	require.True(t, Empty(empty))
-	require.NoError(t, os.WriteFile(filepath.Join(empty, LockFile), []byte("held by"), 0o640))
+	requireEmpty(t, true, empty)
+	require.NoError(t, os.WriteFile(filepath.Join(empty, lockFile), []byte("held by"), 0o640))
 	require.NoError(t, Restore(t.Context(), empty, name))
-	require.False(t, Empty(empty))
+	requireEmpty(t, false, empty)
 	now := tree(t, empty)
 	delete(now, ".")
 	require.Equal(t, want, now)
@@ -114,6 +125,42 @@ func TestWhatIsSavedIsRestored(t *testing.T) {
 	now = tree(t, dir)
 	delete(now, ".")
 	require.Equal(t, want, now, "nothing is left of what was there")
+}
+
+// TestARestoreThatIsInterrupted leaves what no node starts on, from the first rename to the last
+// one, and is done again.
+func TestARestoreThatIsInterrupted(t *testing.T) {
+	dir := data(t)
+	name := file(t, saved(t, dir))
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "etcd")))
+	half := func(want bool) {
+		t.Helper()
+		is, err := HalfRestored(dir)
+		require.NoError(t, err)
+		require.Equal(t, want, is)
+	}
+	ended := filepath.Join(t.TempDir(), "ended")
+	require.NoError(t, os.WriteFile(ended, []byte("PK"), 0o600))
+	require.Error(t, Restore(t.Context(), dir, ended))
+	half(false)
+	require.FileExists(t, filepath.Join(dir, "pki/ca.crt"), "nothing was replaced")
+
+	cut := errors.New("killed")
+	moved := func(old, now string) error {
+		if now == filepath.Join(dir, "pki") {
+			half(true)
+			requireEmpty(t, false, dir)
+			return cut
+		}
+		return os.Rename(old, now)
+	}
+	require.ErrorIs(t, restore(t.Context(), dir, name, moved), cut)
+	require.DirExists(t, filepath.Join(dir, "etcd"))
+	require.NoDirExists(t, filepath.Join(dir, "pki"))
+	half(true)
+	require.NoError(t, Restore(t.Context(), dir, name))
+	half(false)
+	require.FileExists(t, filepath.Join(dir, "pki/ca.crt"))
 }
 
 func plain(t *testing.T, compressed []byte) []byte {
@@ -147,4 +194,25 @@ func TestAFileThatIsNotWholeIsNoSave(t *testing.T) {
 	require.NoError(t, Save(t.Context(), data(t), Header{Version: 2}, &b))
 	_, err = Check(t.Context(), file(t, b.Bytes()))
 	require.ErrorContains(t, err, "it has version 2; this program knows 1")
+}
+
+// TestTheVolumeOfTheNodeIsTakenAlone: a node that runs has it.
+func TestTheVolumeOfTheNodeIsTakenAlone(t *testing.T) {
+	dir := t.TempDir()
+	release, err := Alone(t.Context(), dir)
+	require.NoError(t, err)
+	require.FileExists(t, filepath.Join(dir, lockFile))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("enough"))
+	defer cancel()
+	_, err = Alone(ctx, dir)
+	require.EqualError(t, err, "enough")
+	if !testing.Short() {
+		_, err = Alone(t.Context(), dir)
+		require.ErrorIs(t, err, &fault.Fault{Code: codeNodeRuns})
+		require.Equal(t, fault.Locked, fault.ClassOf(err))
+	}
+	release()
+	release, err = Alone(t.Context(), dir)
+	require.NoError(t, err)
+	release()
 }

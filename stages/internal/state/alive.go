@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages/internal/flock"
 )
 
 // Files in a run's directory of the volume, which are no values of a store. Who a file is
@@ -68,7 +69,7 @@ func (p Place) Begun(ctx context.Context, s *store.Store) (bool, error) {
 // Idle reports whether nothing works for a run in this volume. Then nothing can begin to
 // before done is called.
 func (p Place) Idle(run string) (done func(), idle bool) {
-	f, err := alone(p.aliveFile(run, workersFile))
+	f, err := flock.Alone(p.aliveFile(run, workersFile))
 	if errors.Is(err, errors.ErrUnsupported) {
 		return func() {}, true
 	}
@@ -82,11 +83,11 @@ func (p Place) Gone(run string) (done func(), gone bool) {
 	if check(run) != nil {
 		return nil, false
 	}
-	holder, err := alone(p.aliveFile(run, holderFile))
+	holder, err := flock.Alone(p.aliveFile(run, holderFile))
 	if err != nil {
 		return nil, false
 	}
-	workers, err := alone(p.aliveFile(run, workersFile))
+	workers, err := flock.Alone(p.aliveFile(run, workersFile))
 	if err != nil {
 		closed(holder)()
 		return nil, false
@@ -107,13 +108,13 @@ func (p Place) share(ctx context.Context, run, name string) (end func() error, e
 		return nil, fmt.Errorf("make the run's directory: %w", err)
 	}
 	for begun := time.Now(); ; {
-		f, err := shared(path)
+		f, err := flock.Shared(path)
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
 			return func() error { return nil }, nil
 		case err == nil:
 			return f.Close, nil
-		case !errors.Is(err, errBusy) || time.Since(begun) > aliveLimit:
+		case !errors.Is(err, flock.ErrBusy) || time.Since(begun) > aliveLimit:
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
 		select {
@@ -123,6 +124,3 @@ func (p Place) share(ctx context.Context, run, name string) (end func() error, e
 		}
 	}
 }
-
-// errBusy means that somebody else has a lock of the system.
-var errBusy = errors.New("somebody else has it")

@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages/internal/nodedata"
 )
-
-// nodeMark is in the node's volume from its first start on (containers/node, settings.pki).
-const nodeMark = "pki/ca.crt"
 
 // ClusterLost reports whether the volume of the cluster, which this engine has had, is empty
 // though the state has the access to it, and no destroy has emptied it. It is not, where the
@@ -23,8 +19,7 @@ func (p Place) ClusterLost(ctx context.Context, s *store.Store) (bool, error) {
 	if p.Node == "" {
 		return false, nil
 	}
-	_, err := os.Stat(filepath.Join(p.Node, filepath.FromSlash(nodeMark)))
-	if !errors.Is(err, fs.ErrNotExist) {
+	if empty, err := nodedata.Empty(p.Node); err != nil || !empty {
 		if err != nil {
 			err = fmt.Errorf("look for the cluster: %w", err)
 		}

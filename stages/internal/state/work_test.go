@@ -47,27 +47,6 @@ func takeAway(t *testing.T, s *store.Store, run string) *lock.Lease {
 	return lease
 }
 
-// TestTheVolumeOfTheNodeIsTakenAlone: a node that runs has it.
-func TestTheVolumeOfTheNodeIsTakenAlone(t *testing.T) {
-	p := state.Place{Node: t.TempDir()}
-	release, err := p.NodeAlone(t.Context())
-	require.NoError(t, err)
-	require.FileExists(t, filepath.Join(p.Node, "lock"))
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("enough"))
-	defer cancel()
-	_, err = p.NodeAlone(ctx)
-	require.EqualError(t, err, "enough")
-	if !testing.Short() {
-		_, err = p.NodeAlone(t.Context())
-		require.ErrorIs(t, err, &fault.Fault{Code: "DEP-012"})
-		require.Equal(t, fault.Locked, fault.ClassOf(err))
-	}
-	release()
-	release, err = p.NodeAlone(t.Context())
-	require.NoError(t, err)
-	release()
-}
-
 // TestWork: who has lost the lock is told, and writes nothing more that others read.
 func TestWork(t *testing.T) {
 	root := t.TempDir()

@@ -1,4 +1,4 @@
-package state
+package nodedata
 
 import (
 	"context"
@@ -10,25 +10,29 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/internal/nodedata"
+	"github.com/slipway-sh/slipway/stages/internal/flock"
 )
 
 // codeNodeRuns: the volume of the cluster's node is in use.
 const codeNodeRuns fault.Code = "DEP-012"
 
-// nodeLimit is how long a node that is just ending may take to let go of its volume.
-const nodeLimit = 10 * time.Second
+// A node that is just ending may take nodeLimit to let go of its volume, of which it is asked
+// after each nodePause.
+const (
+	nodeLimit = 10 * time.Second
+	nodePause = 20 * time.Millisecond
+)
 
-// NodeAlone takes the volume of the cluster's node for this process alone, as the node does
-// (containers/node, lock.go), until release is called. A node that runs is a fault.
-func (p Place) NodeAlone(ctx context.Context) (release func(), err error) {
-	path := filepath.Join(p.Node, nodedata.LockFile)
+// Alone takes a volume for this process alone, as the node does (containers/node, lock.go),
+// until release is called. A node that runs is a fault.
+func Alone(ctx context.Context, dir string) (release func(), err error) {
+	path := filepath.Join(dir, lockFile)
 	for begun := time.Now(); ; {
-		f, err := flockedThere(path)
+		f, err := lockThere(path)
 		switch {
 		case err == nil:
-			return closed(f), nil
-		case !errors.Is(err, errBusy):
+			return func() { _ = f.Close() }, nil // which ends the lock; nothing was written
+		case !errors.Is(err, flock.ErrBusy):
 			return nil, fmt.Errorf("lock the volume of the cluster: %w", err)
 		case time.Since(begun) > nodeLimit:
 			who, _ := os.ReadFile(path)
@@ -41,19 +45,19 @@ func (p Place) NodeAlone(ctx context.Context) (release func(), err error) {
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-time.After(alivePause):
+		case <-time.After(nodePause):
 		}
 	}
 }
 
-// flockedThere is a file that is locked for this process alone. It is made if it is not there;
+// lockThere is a file that is locked for this process alone. It is made if it is not there;
 // a wipe removes it, and a lock on a file that is not there excludes nobody.
-func flockedThere(path string) (*os.File, error) {
+func lockThere(path string) (*os.File, error) {
 	for {
 		if err := makeFile(path); err != nil {
 			return nil, err
 		}
-		f, err := alone(path)
+		f, err := flock.Alone(path)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}

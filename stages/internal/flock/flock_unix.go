@@ -1,6 +1,6 @@
 //go:build unix && !solaris && !aix
 
-package state
+package flock
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shared locks a file together with others, and makes it if it is not there. Programs that
+// Shared locks a file together with others, and makes it if it is not there. Programs that
 // this process starts inherit the lock, and keep it if they outlive this process.
-func shared(path string) (*os.File, error) {
+func Shared(path string) (*os.File, error) {
 	f, err := flocked(path, os.O_CREATE, syscall.LOCK_SH)
 	if err != nil {
 		return nil, err
@@ -23,8 +23,8 @@ func shared(path string) (*os.File, error) {
 	return f, nil
 }
 
-// alone locks a file that is there, if nobody else does.
-func alone(path string) (*os.File, error) { return flocked(path, 0, syscall.LOCK_EX) }
+// Alone locks a file that is there, if nobody else does.
+func Alone(path string) (*os.File, error) { return flocked(path, 0, syscall.LOCK_EX) }
 
 func flocked(path string, flag, how int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|flag, 0o600)
@@ -36,7 +36,7 @@ func flocked(path string, flag, how int) (*os.File, error) {
 	case err == nil:
 		return f, nil
 	case errors.Is(err, syscall.EWOULDBLOCK), errors.Is(err, syscall.EINTR):
-		err = errBusy
+		err = ErrBusy
 	}
 	return nil, errors.Join(err, f.Close())
 }
