@@ -155,8 +155,8 @@ func newState(p *Program) *cobra.Command {
 			return s.Hold(ctx, io.Stop, o.who, o.timeout, o.port)
 		}),
 		sub("watch", 0, 0, func(ctx context.Context, _ streams, s state, _ []string) error { return s.Watch(ctx, o.who.Run) }),
-		sub("guard COMMAND [ARG…]", 1, 100, func(ctx context.Context, _ streams, s state, args []string) error {
-			return s.Guard(ctx, o.who.Run, args[:len(args)-1])
+		sub("wipe COMMAND [ARG…]", 1, 100, func(ctx context.Context, _ streams, s state, args []string) error {
+			return s.Wipe(ctx, o.who.Run, args[:len(args)-1])
 		}),
 		sub("unlock FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
 			return s.Unlock(ctx, args[0], o.who, o.reason, o.force)

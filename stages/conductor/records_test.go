@@ -75,6 +75,8 @@ func TestTheStatesOfADeployment(t *testing.T) {
 		{"Failed", false, "install", report.Failed, false, nil},
 		{"NotStarted", false, "destroy", report.Succeeded, false, nil},
 		{"Failed", true, "destroy", report.Failed, true, nil},
+		{"Failed", false, "destroy", report.Failed, false, nil},
+		{"InProgress", true, "destroy", report.Running, false, nil},
 	} {
 		status, err := c.status(&found{Stored: &contract.Stored{Record: &report.Run{ID: "r1", Workflow: x.workflow, Outcome: x.outcome}, Cluster: x.cluster, Waits: x.waits}})
 		require.Equal(t, x.there, err == nil, x)

@@ -106,7 +106,7 @@ func (r *run) wipe(ctx context.Context) error {
 			return err
 		}
 	}
-	err := r.Cluster.deployment.Wipe(ctx, "slipway", "state", "guard", "--run", r.steps.requests.run, "--")
+	err := r.Cluster.deployment.Wipe(ctx, "slipway", "state", "wipe", "--run", r.steps.requests.run, "--")
 	_ = r.steps.lock.heard(err) // it is the action's own, too
 	return err
 }

@@ -126,7 +126,7 @@ func TestANodeIsRemovedUnderTheLock(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	for _, command := range []string{
-		`"slipway","state","guard","--run","` + record.ID + `","--","/usr/local/bin/slipway-node","wipe"`,
+		`"slipway","state","wipe","--run","` + record.ID + `","--","/usr/local/bin/slipway-node","wipe"`,
 		`"slipway","state","purge","--run","` + record.ID + `"`,
 	} {
 		require.Contains(t, e.all(), command)

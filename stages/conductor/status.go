@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -134,7 +135,7 @@ func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, e
 	if err != nil {
 		return out, err
 	}
-	out.Elsewhere = c.service != nil && !s.Here
+	out.Elsewhere = c.service != nil && s.Cluster && !s.Here
 	if !live || out.Elsewhere || !s.Cluster {
 		return out, nil
 	}
@@ -166,8 +167,10 @@ func (r *Records) status(s *found) (*DeploymentStatus, error) {
 	if s.Record == nil {
 		return out, r.notThere(what, s)
 	}
-	installs := installs(s.Record.Workflow) && (s.Refused == nil || s.Refused.Run != s.Record.ID)
-	if s.Cluster || installs {
+	// Of a cluster that is not there yet, or not any more.
+	begun := installs(s.Record.Workflow) || s.Record.Workflow == config.Destroy && s.Record.Outcome != report.Succeeded
+	begun = begun && (s.Refused == nil || s.Refused.Run != s.Record.ID)
+	if s.Cluster || begun {
 		out.Provider, out.Release, out.Platform = s.Record.Provider, s.Record.Platform.Name, s.Record.Platform.Version
 		out.Run, out.Workflow, out.Outcome, out.Links = s.Record.ID, s.Record.Workflow, s.Record.Outcome, s.Record.Links
 		out.Steps, out.Apps = append(out.Steps, s.Record.Steps...), append(out.Apps, s.Record.Apps...)
@@ -181,7 +184,7 @@ func (r *Records) status(s *found) (*DeploymentStatus, error) {
 		out.State = contract.Lost
 		return out, r.lost(what, s)
 	}
-	if !s.Cluster && (!installs || s.Record.Outcome != report.Running) {
+	if !s.Cluster && (!begun || s.Record.Outcome != report.Running) {
 		return out, r.notThere(what, s)
 	}
 	return out, nil

@@ -116,16 +116,17 @@ func (s *State) Watch(ctx context.Context, run string) error {
 	}
 }
 
-// Guard runs a command for a run, which has the lock, and kills it when that is lost. What it
-// prints goes where this program reports.
-func (s *State) Guard(ctx context.Context, run string, args []string) error {
-	return s.under(ctx, run, func(ctx context.Context, _ *state.Work) error {
+// Wipe runs the command that empties the volume of the cluster for a run, which has the lock, and
+// kills it when that is lost. What it prints goes where this program reports. Then the state
+// forgets the cluster.
+func (s *State) Wipe(ctx context.Context, run string, args []string) error {
+	return s.under(ctx, run, func(ctx context.Context, w *state.Work) error {
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 		cmd.Stdout, cmd.Stderr = s.errw, s.errw
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("run %v: %w", args, err)
 		}
-		return nil
+		return s.place.ForgetCluster(ctx, w)
 	})
 }
 

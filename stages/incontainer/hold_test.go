@@ -249,22 +249,26 @@ func TestALockIsNotReleasedWhileSomethingWorksUnderIt(t *testing.T) {
 	}
 }
 
-// TestACommandIsGuarded: it ends with the lock.
-func TestACommandIsGuarded(t *testing.T) {
+// TestAWipeEndsWithTheLock, and one that has ended well leaves no access to the cluster, which
+// would be missed.
+func TestAWipeEndsWithTheLock(t *testing.T) {
 	root := t.TempDir()
 	s := &State{place: state.Place{Volume: root}, store: volume(t, root), errw: io.Discard}
 	lost := &fault.Fault{Code: lock.CodeLost}
-	mark := filepath.Join(root, "mark")
-	require.ErrorIs(t, s.Guard(t.Context(), "r1", []string{"touch", mark}), lost)
+	mark, access := filepath.Join(root, "mark"), filepath.Join(root, "secrets", "kubeconfig")
+	require.NoError(t, s.store.Put(t.Context(), "secrets/kubeconfig", []byte("k")))
+	require.ErrorIs(t, s.Wipe(t.Context(), "r1", []string{"touch", mark}), lost)
 	require.NoFileExists(t, mark)
 	l := lock.New(s.store, lock.Options{})
 	_, lease, err := l.Acquire(t.Context(), lock.Holder{Run: "r1"})
 	require.NoError(t, err)
-	require.NoError(t, s.Guard(t.Context(), "r1", []string{"touch", mark}))
+	require.ErrorContains(t, s.Wipe(t.Context(), "r1", []string{"false"}), "exit status 1")
+	require.FileExists(t, access, "the cluster is there")
+	require.NoError(t, s.Wipe(t.Context(), "r1", []string{"touch", mark}))
 	require.FileExists(t, mark)
-	require.ErrorContains(t, s.Guard(t.Context(), "r1", []string{"false"}), "exit status 1")
+	require.NoFileExists(t, access)
 	ended := make(chan error, 1)
-	go func() { ended <- s.Guard(t.Context(), "r1", []string{"sleep", "60"}) }()
+	go func() { ended <- s.Wipe(t.Context(), "r1", []string{"sleep", "60"}) }()
 	time.Sleep(500 * time.Millisecond)
 	_, err = l.Unlock(t.Context(), lock.Holder{User: "boss"}, "a test", true)
 	require.NoError(t, err)

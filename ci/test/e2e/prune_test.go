@@ -142,6 +142,16 @@ func TestEngineThatPrunes(t *testing.T) {
 		require.NotContains(t, cli(t, 0, "install", "--to", steps, "--ephemeral").out, "thrown away")
 	})
 
+	t.Run("a destroy that fails after the cluster is gone is no loss", func(t *testing.T) {
+		fails := write(t, configured+"hooks: [{name: fail, after: infrastructure/node-remove, workflows: [destroy], script: 'exit 1'}]\n")
+		require.Contains(t, cli(t, 4, "destroy", "--yes", "--config", fails).err, "HOK-001")
+		r := cli(t, 2, "status")
+		require.Contains(t, r.err, "DEP-001")
+		require.Contains(t, r.out, "e2e-pruned: Failed")
+		require.NotContains(t, cli(t, 0, "install", "--to", steps, "--ephemeral").out, "thrown away")
+		require.Equal(t, first, secrets(t), "it was not destroyed to the end")
+	})
+
 	t.Run("a destroy forgets it", func(t *testing.T) {
 		prune(t)
 		cli(t, 0, "destroy", "--yes")

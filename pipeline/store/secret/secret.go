@@ -129,13 +129,16 @@ type record struct {
 	Value []byte `json:"value"`
 }
 
+// File is the key under which a store has a secret.
+func File(name string) string { return prefix + name + suffix }
+
 // Put creates or replaces a secret.
 func (v *Vault) Put(ctx context.Context, name string, value redact.Value) error {
 	data, err := v.Encrypt(name, value.Reveal())
 	if err != nil {
 		return err
 	}
-	return v.store.Put(ctx, prefix+name+suffix, data)
+	return v.store.Put(ctx, File(name), data)
 }
 
 // Encrypt encrypts what is stored elsewhere, under a name that Decrypt must be given.
@@ -160,7 +163,7 @@ func (v *Vault) Encrypt(name string, value []byte) ([]byte, error) {
 
 // Get returns a secret. The error is fs.ErrNotExist if there is none.
 func (v *Vault) Get(ctx context.Context, name string) (redact.Value, error) {
-	data, err := v.store.Get(ctx, prefix+name+suffix)
+	data, err := v.store.Get(ctx, File(name))
 	if err != nil {
 		return redact.Value{}, err
 	}
@@ -243,5 +246,5 @@ const giveKey = "name it in the configuration (state: {key: \"env:NAME\"} or \"f
 
 func damaged(name string, err error) error {
 	return &fault.Fault{Code: CodeDamaged, Class: fault.Step, Op: "decrypt secret " + name, Err: err,
-		Fix: "remove " + prefix + name + suffix + " from the store; the step that made it makes it again: slipway install"}
+		Fix: "remove " + File(name) + " from the store; the step that made it makes it again: slipway install"}
 }

@@ -215,10 +215,9 @@ func TestOfABucketTheKeyIsCopied(t *testing.T) {
 	require.Contains(t, strings.Join(hidden, "\n"), "AGE-SECRET-KEY-")
 }
 
-// TestAClusterIsLost with its volume, unless a destroy has emptied that.
+// TestAClusterIsLost with its volume, unless a destroy has emptied that, whatever ran since.
 func TestAClusterIsLost(t *testing.T) {
-	p := state.Place{Volume: t.TempDir()}
-	s := open(t, p.Volume)
+	p, s, w := volume(t, "r1", nil)
 	lost := func() bool {
 		t.Helper()
 		is, err := p.ClusterLost(t.Context(), s)
@@ -229,23 +228,39 @@ func TestAClusterIsLost(t *testing.T) {
 	require.False(t, lost(), "the volume is not mounted")
 	p.Node = t.TempDir()
 	require.True(t, lost())
-	record := func(workflow string) {
-		t.Helper()
-		text, err := (&report.Run{ID: "r1", Workflow: workflow}).Encode()
-		require.NoError(t, err)
-		require.NoError(t, state.Keep(t.Context(), s, "r1", map[string][]byte{report.RecordFile: text}))
-		require.NoError(t, state.PutLatest(t.Context(), s, 1, "r1"))
-	}
-	record("install")
-	require.True(t, lost())
-	record("destroy")
-	require.False(t, lost(), "a destroy that failed has emptied it")
-	record("test")
-	require.True(t, lost())
+	text, err := (&report.Run{ID: "r1", Workflow: "destroy"}).Encode()
+	require.NoError(t, err)
+	require.NoError(t, state.Keep(t.Context(), s, "r1", map[string][]byte{report.RecordFile: text}))
+	require.NoError(t, state.PutLatest(t.Context(), s, 1, "r1"))
+	require.True(t, lost(), "a destroy that has removed no cluster is no reason")
+	require.NoError(t, os.WriteFile(filepath.Join(p.Node, ".restoring"), nil, 0o600))
+	require.False(t, lost(), "a restore has not ended")
+	require.NoError(t, os.Remove(filepath.Join(p.Node, ".restoring")))
 	require.NoError(t, os.MkdirAll(filepath.Join(p.Node, "pki"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(p.Node, "pki/ca.crt"), nil, 0o600))
 	require.False(t, lost())
-	require.NoError(t, os.RemoveAll(p.Node))
-	require.NoError(t, os.Remove(filepath.Join(p.Volume, "secrets/kubeconfig")))
-	require.False(t, lost(), "there was none")
+
+	require.NoError(t, os.RemoveAll(filepath.Join(p.Node, "pki")))
+	require.NoError(t, p.ForgetCluster(t.Context(), w))
+	require.NoError(t, p.ForgetCluster(t.Context(), w), "again")
+	require.False(t, lost(), "a destroy has emptied it")
+}
+
+// TestTheAccessToAClusterIsForgotten in a bucket, too, and only under the lock.
+func TestTheAccessToAClusterIsForgotten(t *testing.T) {
+	p, s := machine(t, t.TempDir())
+	writeKubeconfig(t, p, "k")
+	_, err := p.SealKubeconfig(t.Context(), s, false)
+	require.NoError(t, err)
+	hold(t, s, "r1")
+	_, w := work(t, p, s, "r1")
+	require.NoError(t, p.ForgetCluster(t.Context(), w))
+	here, known, err := p.HasKubeconfig(t.Context(), s)
+	require.NoError(t, err)
+	require.False(t, here || known)
+
+	writeKubeconfig(t, p, "of the next run")
+	takeAway(t, s, "r2")
+	require.ErrorIs(t, p.ForgetCluster(t.Context(), w), lost)
+	require.FileExists(t, filepath.Join(p.Volume, "secrets/kubeconfig"))
 }

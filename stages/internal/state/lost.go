@@ -5,16 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
-	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/secret"
 	"github.com/slipway-sh/slipway/stages/internal/nodedata"
 )
 
 // ClusterLost reports whether the volume of the cluster, which this engine has had, is empty
-// though the state has the access to it, and no destroy has emptied it. It is not, where the
-// volume is not mounted.
+// though the state has the access to it, which goes with what a destroy removes (ForgetCluster).
+// It is not, where the volume is not mounted.
 func (p Place) ClusterLost(ctx context.Context, s *store.Store) (bool, error) {
 	if p.Node == "" {
 		return false, nil
@@ -32,11 +33,24 @@ func (p Place) ClusterLost(ctx context.Context, s *store.Store) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if away, err := p.Away(ctx, s, claim); err != nil || away {
-		return false, err
+	away, err := p.Away(ctx, s, claim)
+	return err == nil && !away, err
+}
+
+// ForgetCluster removes the access to a cluster that was removed, whose volume would be missed
+// otherwise: from the store, and from the volume where that is not the store.
+func (p Place) ForgetCluster(ctx context.Context, w *Work) error {
+	err := w.Store.Delete(ctx, secret.File(kubeconfig))
+	if err == nil {
+		err = w.Held(ctx)
 	}
-	last, err := lastRun(ctx, s)
-	return err == nil && (last == nil || last.Workflow != config.Destroy), err
+	if err == nil {
+		err = os.Remove(p.kubeconfigFile())
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the access to the cluster: %w", err)
+	}
+	return nil
 }
 
 // lastRun is the record of the last run; nil if there is none, or none that can be read.
