@@ -24,8 +24,9 @@ type Copies interface {
 	// Keep has write write a copy to a folder, and keeps it unless it is older than the one
 	// that there is. have identifies the backups that need not be written again.
 	Keep(write func(dir, have string) error) error
-	// Remove removes those that were taken on this engine.
-	Remove() error
+	// Remove removes those that were taken on this engine, and names what it has left beside
+	// them because it does not know whose that is.
+	Remove() (left []string, err error)
 }
 
 // Kept is a copy that is kept.
@@ -137,7 +138,28 @@ func (r *run) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if now.Removed && r.opts.Copies != nil { // somebody else's destroy has left them
+		if err := r.removeCopies(); err != nil {
+			r.warn(err.Error())
+		}
+	}
 	return r.judge(now, restored)
+}
+
+// removeCopies removes the copies of what was removed, and warns of what it has left.
+func (c *Conductor) removeCopies() error {
+	left, err := c.opts.Copies.Remove()
+	for _, what := range left {
+		c.warn("left among the copies of deployment " + c.name + ", as it is not known whose it is: " + what)
+	}
+	return err
+}
+
+// warn is Options.Warn.
+func (c *Conductor) warn(text string) {
+	if c.opts.Warn != nil {
+		c.opts.Warn(text)
+	}
 }
 
 // recover is what the state knows, which is restored from a copy if the engine has thrown it

@@ -25,11 +25,17 @@ type shelf struct {
 	bad     error
 	took    int
 	fails   error
+	left    []string
 	removed bool
 }
 
 func (s *shelf) Newest() (*Kept, error) { return s.kept, s.bad }
-func (s *shelf) Remove() error          { s.removed = true; return nil }
+
+func (s *shelf) Remove() ([]string, error) {
+	s.removed = true
+	return s.left, s.fails
+}
+
 func (s *shelf) Keep(write func(dir, have string) error) error {
 	s.took++
 	dir, err := os.MkdirTemp("", "slipway-copy-")
@@ -82,7 +88,7 @@ func TestADeploymentThatWasThrownAwayIsNamed(t *testing.T) {
 			require.Equal(t, fault.Usage, fault.ClassOf(err))
 			require.ErrorContains(t, err, x.says, name)
 			require.NotContains(t, e.all(), "asService", name)
-			require.Equal(t, name == "removed", c.Records.copies.(*shelf).removed, "what somebody else has destroyed is forgotten")
+			require.False(t, c.Records.copies.(*shelf).removed, "who only looks removes nothing")
 			require.Contains(t, e.all(), "SLIPWAY_NODE_DIR")
 		}
 	}
@@ -171,6 +177,14 @@ func TestTheStateIsCopied(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, s.removed)
 	require.LessOrEqual(t, s.took, 2, "there is nothing left at the end")
+	s = &shelf{left: []string{"/d/mine"}}
+	_, _, warned, err = conductWith(t, s, config.Destroy, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"left among the copies of deployment slipway, as it is not known whose it is: /d/mine"}, warned)
+	s = &shelf{}
+	_, _, _, err = conductWith(t, s, config.Install, map[string]any{`"slipway","state","open"`: `{"identity":{"id":"d2"},"last":"r1","removed":true}`})
+	require.NoError(t, err)
+	require.True(t, s.removed, "what somebody else has destroyed is forgotten")
 	s = &shelf{}
 	_, _, _, err = conductWith(t, s, config.Destroy, map[string]any{`"step","preorchestrator/tls"`: `{"status":"failed","fault":{"code":"INF-001","class":4,"message":"no"}}`})
 	require.Error(t, err)

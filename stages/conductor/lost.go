@@ -52,9 +52,6 @@ func (r *Records) recall(s *contract.Stored) (*found, error) {
 	if r.copies == nil {
 		return out, nil
 	}
-	if removed := s.ID == "" && s.Record != nil && s.Record.Workflow == config.Destroy && s.Record.Outcome == report.Succeeded; removed {
-		return out, r.copies.Remove() // somebody else's destroy left them
-	}
 	if !nothing {
 		return out, nil
 	}

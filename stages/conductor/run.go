@@ -64,7 +64,7 @@ func (c *Conductor) purge(ctx context.Context, run string) error {
 	if err != nil || c.opts.Copies == nil {
 		return err
 	}
-	return c.opts.Copies.Remove()
+	return c.removeCopies()
 }
 
 // run is one run of a workflow.

@@ -30,6 +30,8 @@ type Opened struct {
 	Last string `json:"last,omitempty"`
 	// From is the engine that has had the cluster until now; nil unless it is another one.
 	From *Engine `json:"from,omitempty"`
+	// Removed says that this run has removed the deployment.
+	Removed bool `json:"removed,omitempty"`
 }
 
 // Names of the files of a copy, as `slipway state copy` leaves them.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
@@ -65,6 +67,13 @@ func (s *State) open(ctx context.Context, w *state.Work) (out contract.Opened, e
 		if out.Last, err = state.Latest(ctx, w.Store); err != nil && !errors.Is(err, state.ErrNoRun) {
 			return out, fmt.Errorf("find the last run: %w", err)
 		}
+	}
+	if out.Identity == nil && out.Last != "" {
+		record, problem, err := s.record(ctx, out.Last, "")
+		if err != nil {
+			return out, err
+		}
+		out.Removed = problem == "" && record != nil && record.Workflow == config.Destroy && record.Outcome == report.Succeeded
 	}
 	out.Lost, err = s.place.ClusterLost(ctx, w.Store)
 	return out, err

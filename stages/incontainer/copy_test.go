@@ -56,11 +56,17 @@ func TestTheStateIsOpened(t *testing.T) {
 	require.Equal(t, first, open(true))
 
 	// What a destroy left was not thrown away.
-	require.NoError(t, state.PutLatest(t.Context(), s.store, 1, "r0"))
+	const destroy = "20260102-030405-a1b2c3"
+	record, err := (&report.Run{ID: destroy, Workflow: "destroy", Outcome: report.Succeeded}).Encode()
+	require.NoError(t, err)
+	require.NoError(t, state.Keep(t.Context(), s.store, destroy, map[string][]byte{report.RecordFile: record}))
+	require.NoError(t, state.PutLatest(t.Context(), s.store, 1, destroy))
 	require.NoError(t, s.Purge(t.Context(), "r1"))
 	second := open(true)
-	require.Equal(t, "r0", second.Last)
+	require.Equal(t, destroy, second.Last)
+	require.True(t, second.Removed, "copies of it may go")
 	require.NotEqual(t, first.Identity.ID, second.Identity.ID)
+	require.False(t, open(true).Removed, "it is another deployment now")
 }
 
 // TestAStateIsCopiedAndRestored, and says that the cluster is gone.

@@ -51,7 +51,7 @@ func TestEngineThatPrunes(t *testing.T) {
 	}
 	copies := func() []string {
 		t.Helper()
-		files, err := filepath.Glob(filepath.Join(data, "state", d.Name, "*", "copy.json"))
+		files, err := filepath.Glob(filepath.Join(data, "state", d.Name, "*", "*", "copy.json"))
 		require.NoError(t, err)
 		return files
 	}

@@ -4,6 +4,9 @@
 package copies
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,14 +15,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/adrg/xdg"
 
 	"github.com/slipway-sh/slipway/cli/internal/engine"
-	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -27,8 +27,10 @@ import (
 // Env is the environment variable that overrides the system's folder for data.
 const Env = "SLIPWAY_DATA_DIR"
 
-// Folder has the copies of deployments of one name. A copy is in the folder <name>/<id>, with
-// a record that names its files and is replaced atomically.
+// Folder has the copies of deployments of one name. Those of one engine's address and state are in
+// a folder of their own, which tells whose they are even where they cannot be read: a copy is in
+// <name>/<place>/<id>, with a record that names its files and is replaced atomically. Which machine
+// the address is of, its record alone says.
 type Folder struct {
 	dir    string
 	name   string
@@ -68,35 +70,44 @@ func Open(name string, at engine.Location, store string) (*Folder, error) {
 	return &Folder{filepath.Join(dir, name), name, at, store}, nil
 }
 
+// place is the name of the folder for what is at the address of this engine and in this state.
+func (f *Folder) place() string {
+	sum := sha256.Sum256([]byte(f.engine.Address + "\n" + f.store))
+	return hex.EncodeToString(sum[:8])
+}
+
+// own is the path of that folder.
+func (f *Folder) own() string { return filepath.Join(f.dir, f.place()) }
+
 // Newest is that of conductor.Copies.
 func (f *Folder) Newest() (*conductor.Kept, error) {
 	all, err := f.all()
-	if err != nil {
+	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	var newest *conductor.Kept
-	for _, k := range all {
-		if newest == nil || (k.Engine == "") != (newest.Engine == "") && k.Engine == "" || (k.Engine == "") == (newest.Engine == "") && k.At.After(newest.At) {
-			newest = k
+	here := func(k *conductor.Kept) int {
+		if k.Engine == "" {
+			return 1
 		}
+		return 0
 	}
-	return newest, nil
+	return slices.MaxFunc(all, func(a, b *conductor.Kept) int { return cmp.Or(here(a)-here(b), a.At.Compare(b.At)) }), nil
 }
 
-// all are the newest copies, by deployment.
+// all are the newest copies, by deployment. One that cannot be read is an error if it is where
+// those of this engine are, and else as if it were not there.
 func (f *Folder) all() ([]*conductor.Kept, error) {
-	ids, err := f.IDs()
+	dirs, err := f.dirs()
 	if err != nil {
-		return nil, err
+		return nil, conductor.BadCopy(f.dir, err)
 	}
 	var out []*conductor.Kept
-	for _, id := range ids {
-		dir := filepath.Join(f.dir, id)
+	for _, dir := range dirs {
 		r, err := read(dir)
 		switch {
-		case err != nil:
+		case err != nil && filepath.Dir(dir) == f.own():
 			return nil, conductor.BadCopy(dir, err)
-		case r == nil || r.Store != f.store:
+		case err != nil || r == nil || r.Store != f.store:
 			continue
 		}
 		k := &conductor.Kept{Copy: &r.Copy, Dir: dir, Engine: r.Location.String()}
@@ -111,17 +122,51 @@ func (f *Folder) all() ([]*conductor.Kept, error) {
 // IDs are the identities of the deployments of that name of which there is a copy, wherever they
 // are.
 func (f *Folder) IDs() ([]string, error) {
-	entries, err := os.ReadDir(f.dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	dirs, err := f.dirs()
+	if err != nil {
 		return nil, fmt.Errorf("look for copies of the deployment's state: %w", err)
 	}
 	var ids []string
-	for _, e := range entries {
-		if e.IsDir() && idRE.MatchString(e.Name()) {
-			ids = append(ids, e.Name())
+	for _, dir := range dirs {
+		ids = append(ids, filepath.Base(dir))
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// dirs are the paths of the folders with copies, of all places. That a place cannot be read is an
+// error if it is this engine's.
+func (f *Folder) dirs() ([]string, error) {
+	places, err := folders(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	var dirs []string
+	for _, place := range places {
+		ids, err := folders(filepath.Join(f.dir, place))
+		if err != nil && place == f.place() {
+			return nil, err
+		}
+		for _, id := range ids {
+			dirs = append(dirs, filepath.Join(f.dir, place, id))
 		}
 	}
-	return ids, nil
+	return dirs, nil
+}
+
+// folders are the names of the folders in one, places or identities; none if it is not there.
+func folders(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && idRE.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
 }
 
 // read is the record in a folder; nil if there is none.
@@ -140,143 +185,36 @@ func read(dir string) (*record, error) {
 	return &r, nil
 }
 
-// Keep is that of conductor.Copies.
-func (f *Folder) Keep(write func(dir, have string) error) (err error) {
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
-		return err
-	}
+// Remove is that of conductor.Copies. What was taken on this engine is removed also if it cannot
+// be read; what else somebody has put beside it stays, and so do copies of a machine whose engine
+// has the same address.
+func (f *Folder) Remove() (left []string, err error) {
 	f.sweep()
-	dir, err := os.MkdirTemp(f.dir, unfinished)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	have := ""
-	if there, err := f.Newest(); err == nil && there != nil && there.Engine == "" {
-		file := there.Files[contract.CopyBackupsFile].Name
-		if info, err := os.Stat(filepath.Join(there.Dir, file)); file != "" && err == nil && info.Mode().IsRegular() {
-			have = there.Backups
-		}
-	}
-	if err := write(dir, have); err != nil {
-		return err
-	}
-	r, err := read(dir)
-	switch {
-	case err != nil || r == nil: // there is none of a deployment that has no identity yet
-		return err
-	case !idRE.MatchString(r.ID) || r.Name != f.name:
-		return errors.New("the state has no identity of this deployment")
-	}
-	r.Location, r.Store = f.engine, f.store
-	return f.place(dir, r)
-}
-
-// place moves the files of a new copy to where they stay.
-func (f *Folder) place(from string, r *record) error {
-	to := filepath.Join(f.dir, r.ID)
-	if err := os.MkdirAll(to, 0o700); err != nil {
-		return err
-	}
-	old, err := read(to)
-	if err != nil { // it is replaced
-		old = nil
-	}
-	if old != nil && r.Older(&old.Copy) {
-		return nil
-	}
-	stamp := strconv.FormatInt(time.Now().UnixNano(), 36)
-	for what, file := range r.Files {
-		was := filepath.Base(file.Name)
-		base, ext, _ := strings.Cut(was, ".")
-		if ext != "" {
-			ext = "." + ext
-		}
-		file.Name = base + "-" + stamp + ext
-		if err := move(filepath.Join(from, was), filepath.Join(to, file.Name)); err != nil {
-			return err
-		}
-		r.Files[what] = file
-	}
-	if _, ok := r.Files[contract.CopyBackupsFile]; r.Backups != "" && !ok {
-		if old == nil || old.Backups != r.Backups || old.Files[contract.CopyBackupsFile].Name == "" {
-			return errors.New("the copy is without its backups")
-		}
-		r.Files[contract.CopyBackupsFile] = old.Files[contract.CopyBackupsFile]
-	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.Write(filepath.Join(to, contract.CopyFile), text, 0o600); err != nil {
-		return err
-	}
-	return clear(to, r)
-}
-
-// move moves a file, which only its owner may read from then on.
-func move(from, to string) (err error) {
-	file, err := os.OpenFile(from, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(file.Chmod(0o600), file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(from, to)
-}
-
-// clear removes what is of earlier copies.
-func clear(dir string, r *record) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	kept := []string{contract.CopyFile}
-	for _, file := range r.Files {
-		kept = append(kept, file.Name)
+	entries, err := os.ReadDir(f.own())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove the copies of the deployment's state: %w", err)
 	}
 	var errs []error
 	for _, e := range entries {
-		if !slices.Contains(kept, e.Name()) && !strings.HasPrefix(e.Name(), atomicfile.Unfinished) {
-			errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// unfinished begins the names of folders with copies that are being taken.
-const unfinished = ".new-"
-
-// abandoned is when a copy that is being taken was left by somebody who was killed.
-const abandoned = time.Hour
-
-// sweep removes what was left unfinished.
-func (f *Folder) sweep() {
-	entries, _ := os.ReadDir(f.dir)
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && strings.HasPrefix(e.Name(), unfinished) && time.Since(info.ModTime()) > abandoned {
-			_ = os.RemoveAll(filepath.Join(f.dir, e.Name())) // the next one tries again
-		}
-	}
-}
-
-// Remove is that of conductor.Copies. What cannot be read is removed, too.
-func (f *Folder) Remove() error {
-	ids, err := f.IDs()
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, id := range ids {
-		dir := filepath.Join(f.dir, id)
-		if r, err := read(dir); err != nil || r == nil || r.Is(f.engine) && r.Store == f.store {
+		dir := filepath.Join(f.own(), e.Name())
+		r, err := read(dir)
+		switch {
+		case strings.HasPrefix(e.Name(), unfinished): // somebody takes a copy
+		case !e.IsDir() || !idRE.MatchString(e.Name()), err == nil && r != nil && !f.has(r, e.Name()):
+			left = append(left, dir)
+		case err == nil && r != nil && !r.Is(f.engine): // of another machine
+		default:
 			errs = append(errs, os.RemoveAll(dir))
 		}
 	}
-	_ = os.Remove(f.dir) // unless there are others
+	_, _ = os.Remove(f.own()), os.Remove(f.dir) // unless there are others
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("remove the copies of the deployment's state: %w", err)
+		return left, fmt.Errorf("remove the copies of the deployment's state: %w", err)
 	}
-	return nil
+	return left, nil
+}
+
+// has reports whether a record belongs in the folder of that identity in this place.
+func (f *Folder) has(r *record, id string) bool {
+	return r.Address == f.engine.Address && r.Store == f.store && r.ID == id
 }

@@ -55,6 +55,14 @@ func keep(t *testing.T, f *Folder, id string, restored int, generation int64, te
 	}))
 }
 
+// remove removes the copies, beside which there is nothing else.
+func remove(t *testing.T, f *Folder) {
+	t.Helper()
+	left, err := f.Remove()
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 // holds is the state in the newest copy.
 func holds(t *testing.T, f *Folder) string {
 	t.Helper()
@@ -70,7 +78,7 @@ func TestTheNewestCopyIsKept(t *testing.T) {
 	k, err := f.Newest()
 	require.NoError(t, err)
 	require.Nil(t, k)
-	require.NoError(t, f.Remove(), "there is nothing")
+	remove(t, f)
 
 	keep(t, f, firstID, 0, 2, "two")
 	require.Equal(t, "two", holds(t, f))
@@ -90,14 +98,72 @@ func TestTheNewestCopyIsKept(t *testing.T) {
 		}
 		return err
 	}))
-	require.Len(t, modes, 2+2+4, "two folders of two files each, and those above; nothing of earlier copies")
+	require.Len(t, modes, 3+2+4, "two folders of two files each, and those above; nothing of earlier copies")
 	for path, mode := range modes {
 		if info, err := os.Stat(path); runtime.GOOS != "windows" && err == nil {
 			require.Equal(t, map[bool]fs.FileMode{true: 0o700, false: 0o600}[info.IsDir()], mode, path)
 		}
 	}
-	require.NoError(t, f.Remove())
+	remove(t, f)
 	require.NoDirExists(t, f.dir)
+}
+
+// TestFoldersAreForTheirOwnerOnly, also those that were there.
+func TestFoldersAreForTheirOwnerOnly(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes are others there")
+	}
+	f := at(t, "unix:///a", "")
+	id := filepath.Join(f.own(), firstID)
+	require.NoError(t, os.MkdirAll(id, 0o755))
+	keep(t, f, firstID, 0, 1, "text")
+	for dir := id; dir != os.Getenv(Env); dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		require.NoError(t, err)
+		require.Equal(t, fs.FileMode(0o700), info.Mode().Perm(), dir)
+	}
+}
+
+// TestACopyOfAnotherEngineBlocksNothing: neither one that cannot be read, nor a newer one of the
+// same deployment, as where its cluster was restored here.
+func TestACopyOfAnotherEngineBlocksNothing(t *testing.T) {
+	here, there, bucket := at(t, "unix:///a", ""), at(t, "unix:///b", ""), at(t, "unix:///a", "s3://bucket")
+	keep(t, there, firstID, 0, 9, "there")
+	keep(t, bucket, secondID, 0, 1, "in the bucket")
+	keep(t, here, firstID, 0, 1, "here")
+	require.Equal(t, "here", holds(t, here))
+	require.Equal(t, "there", holds(t, there))
+
+	for _, other := range []*Folder{there, bucket} {
+		k, err := other.Newest()
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(k.Dir, contract.CopyFile), []byte("{"), 0o600))
+		_, err = other.Newest()
+		require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeCopy})
+	}
+	require.Equal(t, "here", holds(t, here))
+	remove(t, here)
+	k, err := here.Newest()
+	require.NoError(t, err)
+	require.Nil(t, k, "nothing is known of those of others")
+	_, err = there.Newest()
+	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeCopy}, "that one is still there")
+}
+
+// TestWhatSomebodyElseHasPutThereStays, and is named.
+func TestWhatSomebodyElseHasPutThereStays(t *testing.T) {
+	here, there := at(t, "unix:///a", ""), at(t, "unix:///b", "")
+	keep(t, here, firstID, 0, 1, "here")
+	keep(t, there, secondID, 0, 1, "there")
+	aside, moved := filepath.Join(here.own(), firstID+".bak"), filepath.Join(here.own(), secondID)
+	require.NoError(t, os.CopyFS(aside, os.DirFS(filepath.Join(here.own(), firstID))))
+	require.NoError(t, os.CopyFS(moved, os.DirFS(filepath.Join(there.own(), secondID))))
+	left, err := here.Remove()
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{aside, moved}, left)
+	require.NoDirExists(t, filepath.Join(here.own(), firstID))
+	require.FileExists(t, filepath.Join(aside, contract.CopyFile))
+	require.FileExists(t, filepath.Join(moved, contract.CopyFile))
 }
 
 // TestWhereACopyWasTaken: that of this engine counts, and a destroy removes no other.
@@ -112,8 +178,13 @@ func TestWhereACopyWasTaken(t *testing.T) {
 	k, err = bucket.Newest()
 	require.NoError(t, err)
 	require.Nil(t, k, "it is of another state")
+	for _, f := range []*Folder{here, there, bucket} {
+		ids, err := f.IDs()
+		require.NoError(t, err)
+		require.Equal(t, []string{firstID, secondID}, ids, "wherever it is, it is the user's")
+	}
 
-	require.NoError(t, here.Remove())
+	remove(t, here)
 	k, err = here.Newest()
 	require.NoError(t, err)
 	require.Equal(t, secondID, k.ID)
@@ -134,7 +205,7 @@ func TestAnEngineOfTheSameAddress(t *testing.T) {
 	k, err = there.Newest()
 	require.NoError(t, err)
 	require.Equal(t, "unix:///a of machine laptop", k.Engine)
-	require.NoError(t, there.Remove())
+	remove(t, there)
 	require.Equal(t, "here", holds(t, here))
 }
 
@@ -162,7 +233,47 @@ func TestBackupsAreCopiedOnce(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(k.Dir, k.Files[contract.CopyBackupsFile].Name))
 	require.NoError(t, err)
 	require.Equal(t, "y", string(text))
-	require.ErrorContains(t, keep(secondID, "y"), "without its backups", "they are those of another deployment")
+}
+
+// TestACopyComesBeforeItsBackups: until they are there, it has those of the copy before.
+func TestACopyComesBeforeItsBackups(t *testing.T) {
+	f := at(t, "unix:///a", "")
+	now := time.Now()
+	keep := func(id, state, backups string, file bool) {
+		t.Helper()
+		require.NoError(t, f.Keep(func(dir, _ string) error {
+			copied(t, dir, id, 0, 1, now, map[string]string{contract.CopyStateFile: state, contract.CopyBackupsFile: backups}, backups)
+			if !file {
+				return os.Remove(filepath.Join(dir, contract.CopyBackupsFile))
+			}
+			return nil
+		}))
+	}
+	has := func(state, backups string) {
+		t.Helper()
+		k, err := f.Newest()
+		require.NoError(t, err)
+		require.Equal(t, state, holds(t, f))
+		require.Equal(t, backups, k.Backups)
+		file, ok := k.Files[contract.CopyBackupsFile]
+		require.Equal(t, backups != "", ok)
+		if ok {
+			text, err := os.ReadFile(filepath.Join(k.Dir, file.Name))
+			require.NoError(t, err)
+			require.Equal(t, backups, string(text))
+		}
+	}
+	keep(firstID, "one", "x", false)
+	has("one", "")
+	keep(firstID, "one", "x", true)
+	has("one", "x")
+	keep(firstID, "two", "y", false)
+	has("two", "x")
+	keep(firstID, "two", "y", true)
+	has("two", "y")
+	now = now.Add(time.Second)
+	keep(secondID, "three", "y", false)
+	has("three", "")
 }
 
 func TestACopyThatFailsLeavesTheOneBefore(t *testing.T) {
@@ -174,7 +285,7 @@ func TestACopyThatFailsLeavesTheOneBefore(t *testing.T) {
 		return nil
 	}), "no identity")
 	require.Equal(t, "first", holds(t, f))
-	entries, err := os.ReadDir(f.dir)
+	entries, err := os.ReadDir(f.own())
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "nothing is left of those that failed")
 
@@ -187,6 +298,6 @@ func TestACopyThatFailsLeavesTheOneBefore(t *testing.T) {
 	keep(t, f, firstID, 0, 1, "again")
 	require.Equal(t, "again", holds(t, f), "one that cannot be read is replaced")
 	require.NoError(t, os.WriteFile(filepath.Join(k.Dir, contract.CopyFile), []byte("{"), 0o600))
-	require.NoError(t, f.Remove())
+	remove(t, f)
 	require.NoDirExists(t, k.Dir)
 }
