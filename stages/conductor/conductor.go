@@ -88,9 +88,11 @@ type Options struct {
 	// Copies keeps copies of the state out of the engine's reach, from which one that the
 	// engine has thrown away is restored; nil: there are none.
 	Copies Copies
-	// Warn tells what went wrong without failing anything, and came too late for the record;
-	// it may be nil.
+	// Warn tells whoever runs this of something that fails nothing and is not in the record, as
+	// that was written before; it may be nil.
 	Warn func(string)
+	// Say tells whoever runs this what goes on after the last step; it may be nil.
+	Say func(string)
 	// Change says how an upgrade or a rollback is done.
 	Change contract.Change
 	// Approve is the digest of the plan that a workflow may carry out; empty: it does what

@@ -2,8 +2,12 @@ package conductor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -22,7 +26,8 @@ type Copies interface {
 	// if there is none.
 	Newest() (*Kept, error)
 	// Keep has write write a copy to a folder, and keeps it unless it is older than the one
-	// that there is. have identifies the backups that need not be written again.
+	// that there is. have identifies the backups that need not be written again; a copy that
+	// names others and is written without them gets those that there are.
 	Keep(write func(dir, have string) error) error
 	// Remove removes those that were taken on this engine, and names what it has left beside
 	// them because it does not know whose that is.
@@ -48,20 +53,28 @@ func BadCopy(dir string, err error) error {
 type copier struct {
 	records *Records
 	run     string
+	say     func(string) // may be nil
 
-	mu    sync.Mutex // of one copy at a time
-	begun sync.WaitGroup
-	fails error // of the last copy; nil: it was taken
+	mu      sync.Mutex // of one copy at a time
+	begun   sync.WaitGroup
+	fails   error             // of the last copy; nil: it was taken
+	backups *dagger.Directory // the last copy with the backups that it is kept without; nil: it lacks none
 }
 
-// copyLimit is how long a copy may take: the run that ends has to write its record and to
-// give up the lock as well.
-const copyLimit = time.Minute
+// How long a copy may take: of the state, while the run has the lock; and of the backups, once it
+// has given that up. 256 MiB of backups come over 4 Mbit/s in that time.
+const (
+	copyLimit    = 2 * time.Minute
+	backupsLimit = 10 * time.Minute
+)
 
-// errCopyTime is the cause of a context in which a copy took too long.
-var errCopyTime = fmt.Errorf("the container that copies did not end within %s", copyLimit)
+// The causes of contexts in which a copy took too long.
+var (
+	errCopyTime    = fmt.Errorf("the state did not come within %s", copyLimit)
+	errBackupsTime = fmt.Errorf("they did not come within %s", backupsLimit)
+)
 
-// take takes a copy. That it could not be taken fails no run.
+// take takes a copy, but for backups that are new. That it could not be taken fails no run.
 func (c *copier) take(ctx context.Context) {
 	if c == nil {
 		return
@@ -70,6 +83,7 @@ func (c *copier) take(ctx context.Context) {
 	defer c.mu.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, copyLimit, errCopyTime)
 	defer cancel()
+	c.backups = nil
 	c.fails = c.records.copies.Keep(func(dir, have string) error {
 		e := c.records.looking(containers.Exec{Args: []string{"slipway", "state", "copy", contract.CopyOut, have, "--run", c.run}})
 		done, out, err := c.records.deployment.ExecDirectory(ctx, e, contract.CopyOut)
@@ -77,10 +91,66 @@ func (c *copier) take(ctx context.Context) {
 			err = ended(e.Args, done)
 		}
 		if err == nil {
-			_, err = out.Export(ctx, dir, dagger.DirectoryExportOpts{Wipe: false})
+			err = export(ctx, out.WithoutFile(contract.CopyBackupsFile), dir)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		if lacks, err := lacksBackups(dir); err != nil || !lacks {
+			return err
+		}
+		c.backups = out
+		return nil
 	})
+}
+
+// export exports a directory to this machine. The error says if ctx ended before.
+func export(ctx context.Context, from *dagger.Directory, dir string) error {
+	_, err := from.Export(ctx, dir, dagger.DirectoryExportOpts{Wipe: false})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// lacksBackups reports whether the copy in a folder names a file of backups that is not there.
+func lacksBackups(dir string) (bool, error) {
+	text, err := os.ReadFile(filepath.Join(dir, contract.CopyFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // of a deployment that has no identity yet there is no copy
+	}
+	var c contract.Copy
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	_, named := c.Files[contract.CopyBackupsFile]
+	return named, err
+}
+
+// rest completes the last copy by its backups, which needs no lock: they were put together when
+// the run had it. It returns why it could not.
+func (c *copier) rest(ctx context.Context) error {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.backups == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, backupsLimit, errBackupsTime)
+	defer cancel()
+	size, err := c.backups.File(contract.CopyBackupsFile).Size(ctx)
+	if err == nil {
+		if c.say != nil {
+			c.say(fmt.Sprintf("copying the backups of the platform's data to this machine: %.1f MiB, for %s at most", float64(size)/(1<<20), backupsLimit))
+		}
+		err = c.records.copies.Keep(func(dir, _ string) error { return export(ctx, c.backups, dir) })
+	}
+	if err != nil {
+		return fmt.Errorf("the copy of the deployment's state is without its newest backups: %w", err)
+	}
+	return nil
 }
 
 // after returns observe, which also begins to take a copy once what is generated is in the

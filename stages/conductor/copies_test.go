@@ -42,7 +42,7 @@ func (s *shelf) Keep(write func(dir, have string) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(filepath.Join(dir, "copy"), "x"), s.fails, os.RemoveAll(dir))
+	return errors.Join(write(dir, "x"), s.fails, os.RemoveAll(dir))
 }
 
 // lastInstall is a copy with the record of an install.
@@ -189,6 +189,54 @@ func TestTheStateIsCopied(t *testing.T) {
 	_, _, _, err = conductWith(t, s, config.Destroy, map[string]any{`"step","preorchestrator/tls"`: `{"status":"failed","fault":{"code":"INF-001","class":4,"message":"no"}}`})
 	require.Error(t, err)
 	require.False(t, s.removed)
+}
+
+// TestBackupsAreCopiedAfterTheState, once the run has given up the lock, and it is said that
+// they are.
+func TestBackupsAreCopiedAfterTheState(t *testing.T) {
+	for what, fails := range map[string]string{"they come": "", "they do not": "no space left on device"} {
+		c, e := conducted(t, map[string]any{`"slipway","state","keep"`: "{}", `{size}`: 3 << 20, `"slipway","state","copy"`: "{}", `"step","infrastructure/preflight"`: `{"status":"succeeded","output":{}}`})
+		var stateOnly, all int
+		var asked string // before the backups
+		e.exports = func(dir string) {
+			if !strings.Contains(dir, "slipway-copy-") {
+				return
+			}
+			if err := os.WriteFile(filepath.Join(dir, contract.CopyFile), []byte(`{"files":{"state.tar.zst":{},"backups.tar.zst":{}},"backups":"x"}`), 0o600); err != nil {
+				t.Error(err)
+			}
+			if e.last(`withoutFile(path:"backups.tar.zst")`) {
+				stateOnly++
+				return
+			}
+			all++
+			asked = strings.Join(e.asked, "\n")
+		}
+		if fails != "" {
+			e.problems = map[string]string{"{size}": fails}
+		}
+		s := &shelf{}
+		var said, warned []string
+		c.opts.Ephemeral, c.opts.Say, c.opts.Warn = true, func(text string) { said = append(said, text) }, func(text string) { warned = append(warned, text) }
+		c.opts.Copies, c.Records.copies = s, s
+		_, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Wire: func(g *Graph) error {
+			Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })
+			return nil
+		}})
+		require.NoError(t, err, what)
+		require.Equal(t, 2, stateOnly, what)
+		if fails == "" {
+			require.Equal(t, 1, all, what)
+			require.Regexp(t, `asService.*\{stop`, asked, "the lock is given up")
+			require.Equal(t, []string{"copying the backups of the platform's data to this machine: 3.0 MiB, for 10m0s at most"}, said)
+			require.Empty(t, warned)
+			continue
+		}
+		require.Zero(t, all, what)
+		require.Len(t, warned, 1)
+		require.Contains(t, warned[0], "the copy of the deployment's state is without its newest backups: ")
+		require.Contains(t, warned[0], fails)
+	}
 }
 
 // TestALostStateIsRestored before anything else is done, and the record says so.

@@ -143,6 +143,9 @@ func (e *engine) answer(ctx context.Context, query, leaf string) (any, error) {
 	return "", fmt.Errorf("the test has no answer for %s", query)
 }
 
+// last reports whether the question that is being answered holds this; exports may ask.
+func (e *engine) last(part string) bool { return strings.Contains(e.asked[len(e.asked)-1], part) }
+
 // all is everything that the engine was asked.
 func (e *engine) all() string {
 	e.mu.Lock()

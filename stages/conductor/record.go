@@ -33,18 +33,18 @@ type recorder struct {
 	hint    func(string) string // may be nil; see Options.Hint
 	logs    map[string]string   // what hooks printed, by name in the run's directory
 	copier  *copier             // of the state
-	warn    func(string)        // may be nil; see Options.Warn
+	warn    func(string)        // as Options.Warn
 }
 
 // recordFile is where the container that writes a record finds it.
 const recordFile = "/slipway/keep.json"
 
 // finish writes the record of a run that has ended, takes a copy of the state and, at the same
-// time, stops the cluster's service; then it gives the lock up. It returns err, joined by what
-// went wrong here.
+// time, stops the cluster's service; then it gives the lock up, and copies what takes longer. It
+// returns err, joined by what went wrong here.
 func (r recorder) finish(ctx context.Context, record *report.Run, state *contract.RuntimeState, l *deploymentLock, err error) error {
 	uncancelled := context.WithoutCancel(ctx)
-	ctx, cancel := context.WithTimeoutCause(uncancelled, writeLimit, errWriteTime)
+	writing, cancel := context.WithTimeoutCause(uncancelled, writeLimit, errWriteTime)
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() {
@@ -52,21 +52,25 @@ func (r recorder) finish(ctx context.Context, record *report.Run, state *contrac
 			stopped <- nil
 			return
 		}
-		stopped <- r.cluster.Stop(ctx)
+		stopped <- r.cluster.Stop(writing)
 	}()
 	if r.hint != nil {
 		record.MapCommands(r.hint)
 	}
-	writeErr := r.write(ctx, record, state)
+	writeErr := r.write(writing, record, state)
 	if l.loss() != nil {
 		writeErr = l.heard(writeErr)
-	} else if fails := r.copier.last(uncancelled); fails != nil && r.warn != nil {
+	} else if fails := r.copier.last(uncancelled); fails != nil {
 		r.warn(fails.Error())
 	}
 	err = errors.Join(err, writeErr, <-stopped)
-	limited, end := context.WithTimeout(uncancelled, stopLimit) // however long the copy took
+	releasing, end := context.WithTimeout(uncancelled, stopLimit) // however long the copy took
 	defer end()
-	return errors.Join(err, l.release(limited))
+	err = errors.Join(err, l.release(releasing))
+	if fails := r.copier.rest(ctx); fails != nil { // an interrupt ends it
+		r.warn(fails.Error())
+	}
+	return err
 }
 
 // write puts the record, and the runtime state unless that is nil, into the

@@ -25,7 +25,7 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	r := &run{Conductor: c, workflow: w, executor: c.hooks, steps: c.runner(report.NewID(time.Now()), nil)}
 	var err error
 	if c.opts.Copies != nil {
-		r.copier = &copier{records: c.Records, run: r.steps.requests.run}
+		r.copier = &copier{records: c.Records, run: r.steps.requests.run, say: c.opts.Say}
 	}
 	if r.graph, err = newGraph(w, c.inputs, r.steps, r.actions()); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (r *run) plan() contract.Plan {
 }
 
 func (r *run) recorder() recorder {
-	return recorder{commands: r.commands, cluster: r.service, config: r.opts.Config, hint: r.opts.Hint, logs: r.logs, copier: r.copier, warn: r.opts.Warn}
+	return recorder{commands: r.commands, cluster: r.service, config: r.opts.Config, hint: r.opts.Hint, logs: r.logs, copier: r.copier, warn: r.warn}
 }
 
 // carryOut runs the graph with its hooks under the lock.

@@ -177,7 +177,8 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	if err := keep(&opts, from.Secrets); err != nil {
 		return err
 	}
-	opts.Warn = func(text string) { fmt.Fprintln(io.Err, "slipway: warning: "+text) }
+	opts.Say = func(text string) { fmt.Fprintln(io.Err, "slipway: "+text) }
+	opts.Warn = func(text string) { opts.Say("warning: " + text) }
 	if opts.Images, err = f.Images.Open(ctx, s.Client, cfg, from.Anew != nil, pins, provider); err != nil {
 		return err
 	}
