@@ -17,6 +17,9 @@ const backupsFile = "/slipway/backups.json"
 func (r *Records) Backups(ctx context.Context) ([]contract.BackupSummary, error) {
 	var out []contract.BackupSummary
 	err := r.query(ctx, []string{"slipway", "state", "backups", backupsFile}, backupsFile, &out)
+	if err == nil && len(out) == 0 {
+		err = r.there(ctx, "list the backups")
+	}
 	return out, err
 }
 

@@ -45,7 +45,7 @@ func (c *Cluster) installed(ctx context.Context, what string) error {
 	switch {
 	case err != nil:
 		return err
-	case s.Lost:
+	case s.gone():
 		return c.records.lost(what, s)
 	case !s.Cluster:
 		return c.records.notThere(what, s)

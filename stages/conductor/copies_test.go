@@ -74,8 +74,8 @@ func TestADeploymentThatWasThrownAwayIsNamed(t *testing.T) {
 		code   fault.Code
 		says   string
 	}{
-		"state and cluster": {`{}`, lastInstall(t, ""), CodeLost, "the engine has thrown away the cluster of deployment slipway with all data in it, and its state; its last run was install r1 of 1970-01-01T00:00:00Z"},
-		"the cluster":       {`{"id":"d1","cluster":true,"here":true,"lost":true,"record":{"version":1,"id":"r1","workflow":"install"}}`, nil, CodeLost, "the engine has thrown away the cluster of deployment slipway with all data in it; its last run"},
+		"state and cluster": {`{}`, lastInstall(t, ""), codeLost, "the engine has thrown away the cluster of deployment slipway with all data in it, and its state; its last run was install r1 of 1970-01-01T00:00:00Z"},
+		"the cluster":       {`{"id":"d1","cluster":true,"here":true,"lost":true,"record":{"version":1,"id":"r1","workflow":"install"}}`, nil, codeLost, "the engine has thrown away the cluster of deployment slipway with all data in it; its last run"},
 		"never installed":   {`{}`, nil, CodeNotThere, "deployment slipway is not installed"},
 		"removed":           {`{"record":{"version":1,"id":"r2","workflow":"destroy","outcome":"succeeded"}}`, lastInstall(t, ""), CodeNotThere, "deployment slipway is not installed"},
 		"on another engine": {`{}`, lastInstall(t, "unix:///b"), CodeNotThere, "deployment slipway is not installed on this engine; it is on unix:///b"},
@@ -92,6 +92,36 @@ func TestADeploymentThatWasThrownAwayIsNamed(t *testing.T) {
 			require.Contains(t, e.all(), "SLIPWAY_NODE_DIR")
 		}
 	}
+}
+
+// TestWhatIsListedOfADeploymentThatWasThrownAway: where nothing is, it is told why.
+func TestWhatIsListedOfADeploymentThatWasThrownAway(t *testing.T) {
+	asked := map[string]func(*Conductor) error{
+		"runs":    func(c *Conductor) error { _, err := c.Runs(t.Context()); return err },
+		"a run":   func(c *Conductor) error { _, err := c.Run(t.Context(), "r7"); return err },
+		"report":  func(c *Conductor) error { _, err := c.Report(t.Context(), "", t.TempDir()); return err },
+		"backups": func(c *Conductor) error { _, err := c.Backups(t.Context()); return err },
+	}
+	const none = `slipway-fault: {"code":"DEP-001","class":2,"op":"read the run","message":"there is no run r7"}`
+	for what, ask := range asked {
+		for want, kept := range map[fault.Code]*Kept{codeLost: lastInstall(t, ""), CodeNotThere: nil} {
+			c, e := conducted(t, map[string]any{`"state","show"`: `{}`, `"state","runs","/slipway/runs.json"]`: `[]`, `"state","runs","/slipway/runs.json","r7"`: none, `"state","report"`: none, `"state","backups"`: `[]`})
+			e.exit, e.fails = 2, `"r7"`
+			if what == "report" {
+				e.fails = `"report"`
+			}
+			c.Records.copies = &shelf{kept: kept}
+			err := ask(c)
+			if kept == nil && (what == "runs" || what == "backups") {
+				require.NoError(t, err, "there is nothing")
+				continue
+			}
+			require.ErrorIs(t, err, &fault.Fault{Code: want}, what)
+		}
+	}
+	c, _ := conducted(t, map[string]any{`"state","show"`: `{"id":"d1","cluster":true,"lost":true,"record":{"version":1,"id":"r1","workflow":"install"}}`, `"state","backups"`: `[]`})
+	_, err := c.Backups(t.Context())
+	require.NoError(t, err, "the state is there, and has none")
 }
 
 func TestTheStatusOfADeploymentThatWasThrownAway(t *testing.T) {
@@ -118,6 +148,18 @@ func TestTheStatusOfADeploymentThatWasThrownAway(t *testing.T) {
 	require.Equal(t, contract.InProgress, s.State)
 
 	c, _ = conducted(t, map[string]any{`"state","show"`: `{}`})
+	kept := lastInstall(t, "")
+	kept.Stored.Cluster, kept.Stored.Here, kept.Stored.Record.Workflow, kept.Stored.Record.Outcome = false, false, "destroy", report.Failed
+	c.Records.copies = &shelf{kept: kept}
+	s, err = c.Status(t.Context(), false)
+	require.ErrorIs(t, err, &fault.Fault{Code: codeLost}, "there was no cluster any more")
+	require.ErrorContains(t, err, "the engine has thrown away the state of deployment slipway; its last run was destroy r1")
+	require.Equal(t, contract.Lost, s.State)
+	known, err = c.Known(t.Context())
+	require.NoError(t, err)
+	require.True(t, known, "a destroy may forget it")
+
+	c, _ = conducted(t, map[string]any{`"state","show"`: `{}`})
 	c.Records.copies = &shelf{bad: BadCopy("/d", errors.New("torn"))}
 	_, err = c.Status(t.Context(), false)
 	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeCopy})
@@ -125,7 +167,7 @@ func TestTheStatusOfADeploymentThatWasThrownAway(t *testing.T) {
 
 // TestInABucketTheClusterIsLost where the state says so, and no copy.
 func TestInABucketTheClusterIsLost(t *testing.T) {
-	for want, lost := range map[fault.Code]string{CodeLost: "true", contract.CodeElsewhere: "false"} {
+	for want, lost := range map[fault.Code]string{codeLost: "true", contract.CodeElsewhere: "false"} {
 		c, _ := conducted(t, map[string]any{`"state","show"`: `{"id":"d1","cluster":true,"here":false,"lost":` + lost + `,"record":{"version":1,"id":"r1","workflow":"install"}}`})
 		c.opts.State.URL, c.Records.inBucket, c.Records.copies = "s3://bucket", true, &shelf{kept: lastInstall(t, "")}
 		require.ErrorIs(t, c.Cluster.installed(t.Context(), "run the cluster"), &fault.Fault{Code: want})
@@ -255,7 +297,7 @@ func TestALostStateIsRestored(t *testing.T) {
 
 	record, _, _, err = conductWith(t, s, config.Upgrade, restored)
 	require.Nil(t, record)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeLost})
+	require.ErrorIs(t, err, &fault.Fault{Code: codeLost})
 	record, _, _, err = conductWith(t, s, config.Destroy, restored)
 	require.NoError(t, err)
 	require.Empty(t, record.Warnings)

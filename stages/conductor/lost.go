@@ -1,6 +1,7 @@
 package conductor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -12,8 +13,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// CodeLost: the engine has thrown away the volumes that the deployment was on.
-const CodeLost fault.Code = "DEP-010"
+// codeLost: the engine has thrown away the volumes that the deployment was on.
+const codeLost fault.Code = "DEP-010"
 
 // found is what is stored, completed by what the copies know of it.
 type found struct {
@@ -23,6 +24,9 @@ type found struct {
 	// Engine has the deployment, as a copy says, and not this one; empty: nothing says so.
 	Engine string
 }
+
+// gone reports whether the engine has thrown away what is asked for.
+func (s *found) gone() bool { return s.Lost || s.Copied }
 
 // looking is e with a look at the node's volume, where the cluster has one.
 func (r *Records) looking(e containers.Exec) containers.Exec {
@@ -49,22 +53,21 @@ func (r *Records) copied() (*Kept, error) {
 func (r *Records) recall(s *contract.Stored) (*found, error) {
 	out := &found{Stored: s}
 	nothing := !r.inBucket && s.Record == nil && s.ID == "" && !s.Cluster
-	if r.copies == nil {
-		return out, nil
-	}
-	if !nothing {
+	if r.copies == nil || !nothing {
 		return out, nil
 	}
 	kept, err := r.copies.Newest()
 	switch {
-	case err != nil || kept == nil || !kept.Stored.Cluster:
+	case err != nil || kept == nil:
 	case kept.Engine != "":
-		out.Engine = kept.Engine
+		if kept.Stored.Cluster {
+			out.Engine = kept.Engine
+		}
 	default:
 		copied := kept.Stored
-		copied.Lost, copied.Here, copied.Waits = true, false, nil
-		if r := copied.Record; r != nil && r.Outcome == report.Running { // when it was copied
-			ended := *r
+		copied.Lost, copied.Here, copied.Waits = copied.Cluster, false, nil
+		if record := copied.Record; record != nil && record.Outcome == report.Running { // when it was copied
+			ended := *record
 			ended.Outcome = report.Interrupted
 			copied.Record = &ended
 		}
@@ -73,13 +76,22 @@ func (r *Records) recall(s *contract.Stored) (*found, error) {
 	return out, err
 }
 
+// there returns a fault if the state is gone, of which nothing was found: somebody asks what.
+func (r *Records) there(ctx context.Context, what string) error {
+	s, err := r.stored(ctx)
+	if err == nil && s.Copied {
+		err = r.lost(what, s)
+	}
+	return err
+}
+
 // lost is the fault of a question about a deployment whose cluster is gone.
 func (r *Records) lost(what string, s *found) error {
 	fix := "install it again, with the same secrets and without its data: slipway install; or, if it was saved, with them: slipway cluster --restore FILE; or forget it: slipway destroy; "
-	if !r.node {
+	if !r.node || !s.Lost {
 		fix = "restore it from the copy on this machine: slipway install; or remove the deployment: slipway destroy; "
 	}
-	return &fault.Fault{Code: CodeLost, Class: fault.Usage, Op: what, Err: errors.New(r.goneText(s)), Fix: fix + keeps}
+	return &fault.Fault{Code: codeLost, Class: fault.Usage, Op: what, Err: errors.New(r.goneText(s)), Fix: fix + keeps}
 }
 
 // keeps is the part of a remedy that is for the next time.
@@ -89,7 +101,7 @@ const keeps = "how an engine is made to keep deployments: slipway explain " + st
 func (r *Records) goneText(s *found) string {
 	what := "the cluster of deployment " + r.name + " with all data in it"
 	switch {
-	case s.Copied && !r.node:
+	case s.Copied && (!r.node || !s.Lost):
 		what = "the state of deployment " + r.name
 	case s.Copied:
 		what += ", and its state"

@@ -1,6 +1,7 @@
 package conductor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (r *Records) Installed(ctx context.Context) (string, error) {
 func (r *Records) installed(s *found) (string, error) {
 	const what = "find out which release is installed"
 	switch {
-	case s.Lost:
+	case s.gone():
 		return "", r.lost(what, s)
 	case s.Platform != "":
 		return s.Platform, nil
@@ -101,6 +102,9 @@ func (r *Records) Report(ctx context.Context, run, out string) (string, error) {
 	}
 	err = ended(e.Args, done)
 	if errors.Is(err, &fault.Fault{Code: CodeNotThere}) {
+		if err := r.there(ctx, "read the run's record"); err != nil {
+			return "", err
+		}
 		return "", &fault.Fault{Code: CodeNotThere, Class: fault.Usage, Op: "read the run's record",
 			Fix: "slipway runs lists the runs of the deployment; name another one with --name",
 			Err: errors.New(containers.Complaint(done.Stderr))}
@@ -121,7 +125,7 @@ func (r *Records) Kubeconfig(ctx context.Context, server string) (string, error)
 		return "", err
 	}
 	switch {
-	case s.Lost:
+	case s.gone():
 		return "", r.lost("read the kubeconfig", s)
 	case !s.Cluster:
 		return "", r.notThere("read the kubeconfig", s)
@@ -179,6 +183,9 @@ const runsFile = "/slipway/runs.json"
 func (r *Records) Runs(ctx context.Context) ([]contract.RunSummary, error) {
 	var out []contract.RunSummary
 	err := r.query(ctx, []string{"slipway", "state", "runs", runsFile}, runsFile, &out)
+	if err == nil && len(out) == 0 {
+		err = r.there(ctx, "list the runs")
+	}
 	return out, err
 }
 
@@ -186,6 +193,9 @@ func (r *Records) Runs(ctx context.Context) ([]contract.RunSummary, error) {
 func (r *Records) Run(ctx context.Context, id string) (*contract.RunDetail, error) {
 	out := &contract.RunDetail{}
 	err := r.query(ctx, []string{"slipway", "state", "runs", runsFile, id, "--deployment", r.name}, runsFile, out)
+	if errors.Is(err, &fault.Fault{Code: CodeNotThere}) {
+		err = cmp.Or(r.there(ctx, "read the run"), err)
+	}
 	return out, err
 }
 

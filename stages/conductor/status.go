@@ -180,7 +180,7 @@ func (r *Records) status(s *found) (*DeploymentStatus, error) {
 			out.State = contract.Waiting
 		}
 	}
-	if again := s.Record.Outcome == report.Running; s.Lost && !again {
+	if again := s.Record.Outcome == report.Running; s.gone() && !again {
 		out.State = contract.Lost
 		return out, r.lost(what, s)
 	}

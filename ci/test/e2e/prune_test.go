@@ -103,7 +103,10 @@ func TestEngineThatPrunes(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(r.out), &s))
 		require.Equal(t, "succeeded", s.Outcome)
 		require.Equal(t, "Lost", s.State)
-		require.Contains(t, cli(t, 2, "kubeconfig").err, "DEP-010")
+		for _, asked := range [][]string{{"kubeconfig"}, {"runs"}, {"report", "--output", filepath.Join(t.TempDir(), "report")}, {"backups"}} {
+			require.Contains(t, cli(t, 2, asked[0], asked[1:]...).err, "DEP-010", asked)
+		}
+		require.Len(t, copies(), 1, "who only looks removes nothing")
 		require.Contains(t, cli(t, 2, "upgrade", "--to", "1.1.0").err, "DEP-010")
 		never := d
 		never.Name = "e2e-never"
