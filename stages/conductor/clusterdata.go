@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
+	"regexp"
 
 	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/containers"
-	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -68,7 +67,7 @@ func (c *Conductor) RestoreCluster(ctx context.Context, file string, force bool)
 	}
 	file, err := filepath.Abs(file)
 	if err == nil {
-		_, err = os.Stat(file)
+		file, err = filepath.EvalSymlinks(file) // Dagger would take the link for the file
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -81,24 +80,14 @@ func (c *Conductor) RestoreCluster(ctx context.Context, file string, force bool)
 		if force {
 			args = append(args, "--force")
 		}
-		dir := c.opts.Client.Host().Directory(filepath.Dir(file), dagger.HostDirectoryOpts{Include: []string{filepath.Base(file)}, NoCache: true})
+		dir := c.opts.Client.Host().Directory(filepath.Dir(file), dagger.HostDirectoryOpts{Include: []string{pattern(filepath.Base(file))}, NoCache: true})
 		_, err := c.commands.exec(ctx, r.looking(containers.Exec{Args: args, Directories: map[string]*dagger.Directory{contract.ClusterIn: dir}}))
 		return err
 	})
 }
 
-// underLock calls do with the deployment's lock, as a run that leaves no record.
-func (c *Conductor) underLock(ctx context.Context, what string, do func(context.Context, *run) error) error {
-	r := &run{Conductor: c, workflow: Workflow{Name: what}, steps: c.runner(report.NewID(time.Now()), nil)}
-	locked, lock, end := r.takeLock(ctx)
-	defer end(nil)
-	r.steps.lock = lock
-	if err := lock.wait(locked); err != nil {
-		return err
-	}
-	err := do(locked, r)
-	if lost := lock.loss(); lost != nil {
-		err = lost
-	}
-	return errors.Join(err, lock.release(context.WithoutCancel(ctx)))
-}
+// pattern is a pattern of Dagger's that matches a file of that name: one character may be any
+// other where patterns have a meaning for it, which nothing takes away on every system.
+func pattern(name string) string { return special.ReplaceAllString(name, "?") }
+
+var special = regexp.MustCompile(`[^\pL\pN._-]`)

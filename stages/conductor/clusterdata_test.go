@@ -1,6 +1,7 @@
 package conductor
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -66,4 +67,25 @@ func TestAClusterIsRestored(t *testing.T) {
 	require.ErrorIs(t, c.RestoreCluster(t.Context(), file, false), &fault.Fault{Code: lock.CodeLost})
 	require.NotContains(t, e.all(), "--force")
 	require.ErrorIs(t, c.RestoreCluster(t.Context(), file+"x", false), os.ErrNotExist)
+}
+
+// TestAFileOfAnyNameIsRestored, also one that a link leads to.
+func TestAFileOfAnyNameIsRestored(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	for name, include := range map[string]string{
+		"saved.tar.zst": "saved.tar.zst", "saved [2026-01].tar.zst": "saved??2026-01?.tar.zst", "!*{a,b}?.zst": "???a?b??.zst",
+	} {
+		file, link := filepath.Join(dir, name), filepath.Join(t.TempDir(), "link")
+		require.NoError(t, os.WriteFile(file, []byte("data"), 0o600))
+		require.NoError(t, os.Symlink(file, link))
+		c, e := conducted(t, map[string]any{`"restore-cluster"`: ""})
+		require.NoError(t, c.RestoreCluster(t.Context(), link, false))
+		require.Contains(t, e.all(), fmt.Sprintf(`path:%q`, dir))
+		require.Contains(t, e.all(), fmt.Sprintf(`include:[%q]`, include))
+		require.Contains(t, e.all(), fmt.Sprintf(`"restore-cluster",%q`, "/slipway/in/cluster/"+name))
+		matches, err := filepath.Match(include, name)
+		require.NoError(t, err)
+		require.True(t, matches)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
 // deploymentLock is the deployment's lock, which a run holds or is trying to take. It is
@@ -52,6 +53,22 @@ func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, c
 		go l.watch(ctx, r.commands, r.steps.requests.run)
 	}()
 	return ctx, l, end
+}
+
+// underLock calls do with the deployment's lock, as a run that leaves no record.
+func (c *Conductor) underLock(ctx context.Context, what string, do func(context.Context, *run) error) error {
+	r := &run{Conductor: c, workflow: Workflow{Name: what}, steps: c.runner(report.NewID(time.Now()), nil)}
+	locked, lock, end := r.takeLock(ctx)
+	defer end(nil)
+	r.steps.lock = lock
+	if err := lock.wait(locked); err != nil {
+		return err
+	}
+	err := do(locked, r)
+	if lost := lock.loss(); lost != nil {
+		err = lost
+	}
+	return errors.Join(err, lock.release(context.WithoutCancel(ctx)))
 }
 
 // watch has a container watch the lock until ctx ends: nothing else tells that the one that

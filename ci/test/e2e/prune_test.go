@@ -127,7 +127,8 @@ func TestEngineThatPrunes(t *testing.T) {
 	})
 
 	const marker = "kubectl %s configmap -n default marker"
-	saved := filepath.Join(t.TempDir(), "cluster.tar.zst")
+	saved, link := filepath.Join(t.TempDir(), "cluster [1].tar.zst"), filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(saved, link))
 	t.Run("its data can be saved, and restored", func(t *testing.T) {
 		cli(t, 0, "toolchain", "--", "sh", "-c", fmt.Sprintf(marker, "create"))
 		require.Contains(t, cli(t, 6, "cluster", "--save", saved).err, "DEP-012", "it runs")
@@ -138,7 +139,7 @@ func TestEngineThatPrunes(t *testing.T) {
 		prune(t)
 		require.Contains(t, cli(t, 2, "status").err, "--restore FILE")
 		restart(t, keeps)
-		cli(t, 0, "cluster", "--restore", saved)
+		cli(t, 0, "cluster", "--restore", link)
 		cli(t, 0, "status", "--live")
 		cli(t, 0, "toolchain", "--", "sh", "-c", fmt.Sprintf(marker, "get"))
 		require.Equal(t, first, secrets(t))
