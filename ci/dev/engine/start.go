@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/engineconfig"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 const proc = procFS("/proc")
@@ -96,21 +97,23 @@ func (c *control) start(ctx context.Context, own bool) error {
 }
 
 // configureDocker writes the file with which the dagger CLI starts an engine that keeps cache
-// volumes, unless there is one already.
+// volumes. One that is there stays; if it does not see to that, it is said what does.
 func (c *control) configureDocker(file string) error {
 	op := "configure the engine that Docker runs"
+	switch text, err := os.ReadFile(file); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("%s: %w", op, err)
+	case engineconfig.Keeps(text):
+		return nil
+	default:
+		c.logf("engine: warning: %s is there already, and an engine with it is not known to keep cache volumes, where deployments are: slipway install refuses a first one there. Have each policy in gc.policies leave cache volumes out, with this one as the last, or the only one, then run make engine-stop engine: %s", file, engineconfig.Policy)
+		return nil
+	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err == nil {
-		_, err = f.WriteString(engineconfig.Text + "\n")
-		err = errors.Join(err, f.Close())
-	}
-	if err != nil {
+	if err := atomicfile.Write(file, []byte(engineconfig.Text+"\n"), 0o644); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	c.logf("engine: wrote %s, with which an engine keeps its cache volumes, where deployments are; one that runs already is to be started anew (make engine-stop engine)", file)
