@@ -39,7 +39,10 @@ func (c *Conductor) volumesMayGo(ctx context.Context) ([]report.Warning, error) 
 	there := volumes.Untold
 	if !there {
 		s, err := c.stored(ctx)
-		there = err != nil || s.Cluster && !s.Lost && (s.Here || c.service == nil) // a state that cannot be read is one
+		if err != nil {
+			return nil, err
+		}
+		there = s.Cluster && !s.Lost && (s.Here || c.service == nil)
 	}
 	if !there {
 		return nil, &fault.Fault{Code: codeMayGo, Class: fault.Preflight, Op: "make sure that the engine keeps the deployment", Err: may,

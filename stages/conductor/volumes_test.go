@@ -59,6 +59,9 @@ func TestAFirstInstallNeedsAnEngineThatKeepsVolumes(t *testing.T) {
 		require.NotContains(t, e.all(), `"show"`, what)
 	}
 
+	_, _, err = installOn(t, "0123456789ab", 0, `{`, same)
+	require.ErrorContains(t, err, "read the deployment's state", "whether there is a cluster is not known")
+	require.NotErrorIs(t, err, &fault.Fault{Code: codeMayGo})
 	record, _, err = installOn(t, "0123456789ab", 0, `{"cluster":true,"here":false}`, same)
 	require.Nil(t, record)
 	require.ErrorIs(t, err, &fault.Fault{Code: codeMayGo}, "on this engine it is the first")
