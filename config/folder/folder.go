@@ -10,8 +10,8 @@ import (
 const Env = "SLIPWAY_CONFIG_DIR"
 
 // Default returns the path of the folder in Env, or else of slipway in the user's
-// configuration directory (XDG_CONFIG_HOME, ~/.config); empty for a user without a home
-// directory. It need not exist.
+// configuration directory (XDG_CONFIG_HOME or ~/.config on Linux, ~/Library/Application Support
+// on macOS, %AppData% on Windows); empty for a user without a home directory. It need not exist.
 func Default() (string, error) {
 	if dir := os.Getenv(Env); dir != "" {
 		return filepath.Abs(dir)

@@ -35,7 +35,7 @@ func generate(ctx context.Context, env *step.Env) error {
 	return errors.Join(err, tlsErr)
 }
 
-// made is what the cluster has of that.
+// madeIn is what the cluster has of that.
 func madeIn(t *testing.T, api *kubetest.API) map[string]map[string]string {
 	t.Helper()
 	out := map[string]map[string]string{}

@@ -1,0 +1,63 @@
+package e2e
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/ci/test/slipway"
+)
+
+// otherEngine is one beside that of the tests, with layers and volumes of its own.
+type otherEngine struct {
+	address string
+	start   func() // again, after end
+	end     func()
+}
+
+// secondEngine starts one as make engine does, with more arguments for that.
+func secondEngine(t *testing.T, args ...string) *otherEngine {
+	t.Helper()
+	store, own := strings.CutSuffix(strings.TrimPrefix(os.Getenv("_EXPERIMENTAL_DAGGER_RUNNER_HOST"), "unix://"), "/engine/run/engine.sock")
+	if !own {
+		t.Skip("the engine is not one of make engine")
+	}
+	sum := sha256.Sum256([]byte(t.Name()))
+	second := fmt.Sprintf("%s-%x", store, sum[:3]) // the path of its socket has to be short
+	require.NoError(t, os.MkdirAll(second, 0o755))
+	_ = os.Remove(filepath.Join(second, "objects")) // of a run that was killed
+	require.NoError(t, os.Symlink(filepath.Join(store, "objects"), filepath.Join(second, "objects")))
+	engine := func(store string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "go", append([]string{"run", "-C", "ci/dev/engine", "."}, args...)...)
+		cmd.Dir, cmd.Env = root(t), append(os.Environ(), "SLIPWAY_CACHE="+store)
+		r := finish(t, cmd)
+		require.Zero(t, r.code, slipway.Tail(r.err))
+	}
+	runs := false
+	e := &otherEngine{address: "unix://" + second + "/engine/run/engine.sock"}
+	e.start = func() {
+		runs = true
+		engine(second, append([]string{"start", "--own"}, args...)...)
+		engine(store, "start") // bin/dagger is that of the first store again
+	}
+	e.end = func() {
+		if runs {
+			engine(second, "stop")
+		}
+		runs = false
+	}
+	t.Cleanup(func() {
+		e.end()
+		require.NoError(t, os.RemoveAll(second))
+	})
+	e.start()
+	return e
+}
