@@ -49,10 +49,10 @@ func (h *Hold) Start(ctx context.Context) error {
 	return notHeld(err)
 }
 
-// Stop releases the lock.
+// Stop releases the lock. It returns once what holds it has ended.
 func (h *Hold) Stop(ctx context.Context) error {
 	if _, err := h.service.Stop(ctx); err != nil {
-		return fmt.Errorf("release the lock: %w", err)
+		return fmt.Errorf("what holds the deployment's lock does not end: %w", err)
 	}
 	return nil
 }

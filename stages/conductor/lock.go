@@ -182,10 +182,13 @@ func (l *deploymentLock) release(ctx context.Context) error {
 		return nil
 	}
 	err := l.hold.Stop(ctx)
-	if l.loss() != nil {
+	if err == nil || l.loss() != nil {
 		return nil
 	}
-	return err
+	return &fault.Fault{
+		Code: lock.CodeRelease, Class: fault.Step, Op: "release the deployment's lock", Err: err,
+		Fix: "nothing; the next run can take it once it has expired",
+	}
 }
 
 // hook delays the hooks before the whole workflow until the lock is held.

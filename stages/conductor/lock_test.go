@@ -107,6 +107,21 @@ func TestALockLostAtTheVeryEnd(t *testing.T) {
 	})
 }
 
+// TestALockThatCannotBeReleased: what holds it stands still, and the work is done.
+func TestALockThatCannotBeReleased(t *testing.T) {
+	c, e := conducted(t, map[string]any{firstStep: `{"status":"succeeded","output":{}}`, `"slipway","state","keep"`: "{}"})
+	c.opts.ReleaseDir = c.opts.Client.Directory()
+	e.problems = map[string]string{"{stop}": "context deadline exceeded"}
+	record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Wire: func(g *Graph) error {
+		Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{} })
+		return nil
+	}})
+	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeRelease})
+	require.ErrorContains(t, err, "does not end: ")
+	require.Equal(t, fault.Step, fault.ClassOf(err))
+	require.Equal(t, report.Succeeded, record.Outcome)
+}
+
 // TestAWatchThatIsKilledIsNotALoss: it is started again, once.
 func TestAWatchThatIsKilledIsNotALoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -107,7 +107,11 @@ func (r *round) contend(ctx context.Context, inst *running) (string, error) {
 		thawed <- nil
 	}
 	other, err := r.rival(ctx, inst, run, engine)
-	how, wrong := oneWorked(inst.err, other.err)
+	first := inst.err
+	if inst.unreleased() {
+		first = nil // the lock expires
+	}
+	how, wrong := oneWorked(first, other.err)
 	return fmt.Sprintf("another one while %s: %s", what, how), errors.Join(err, <-thawed, wrong)
 }
 

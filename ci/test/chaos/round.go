@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/test/facts"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 )
 
 // round is one disturbed install.
@@ -52,6 +53,10 @@ func (i *running) outcome() string {
 	}
 	return strings.TrimSpace(fmt.Sprintf("it ended with %d %s", status(i.err), i.said.fault()))
 }
+
+// unreleased is whether an install has done its work and could not release its lock. It is called
+// once the install has ended.
+func (i *running) unreleased() bool { return i.said.fault() == string(lock.CodeRelease) }
 
 // replays is how often a round is played again because the install was over too early.
 const replays = 8

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,7 +55,8 @@ func TestSaid(t *testing.T) {
 // ended is an install that has ended with a status and a code.
 func ended(t *testing.T, status, code string) *running {
 	t.Helper()
-	inst := &running{said: &said{code: code}}
+	inst := &running{said: &said{code: code}, gone: make(chan struct{})}
+	close(inst.gone)
 	if status != "0" {
 		inst.err = exec.Command("sh", "-c", status).Run()
 		require.Error(t, inst.err)
@@ -94,6 +96,11 @@ func TestEnds(t *testing.T) {
 	require.NoError(t, lostLock(lost.err, noticed, noticed))
 	require.ErrorContains(t, lostLock(lost.err, noticed+1e9, noticed), "without the lock")
 	require.ErrorContains(t, lostLock(silent.err, 0, noticed), "otherwise")
+
+	unreleased := ended(t, "exit 4", "LOK-005")
+	require.NoError(t, stops(unreleased, time.Now(), noticed))
+	require.ErrorContains(t, stops(unreleased, time.Now().Add(-2*noticed), noticed), "otherwise")
+	require.ErrorIs(t, stops(well, time.Now(), noticed), errGone)
 }
 
 func TestOneWorked(t *testing.T) {
