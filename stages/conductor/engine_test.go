@@ -121,13 +121,10 @@ func (e *engine) answer(ctx context.Context, query, leaf string) (any, error) {
 			return nil, errors.New(problem)
 		}
 	}
-	for part, answer := range e.answers {
-		if !strings.Contains(query, part) {
-			continue
-		}
+	if part := innermost(e.answers, query); part != "" {
 		if at := exported.FindStringSubmatch(query); at != nil {
 			if info, err := os.Stat(at[1]); err != nil || !info.IsDir() { // a directory is filled by exports
-				if err := os.WriteFile(at[1], []byte(fmt.Sprint(answer)), 0o600); err != nil {
+				if err := os.WriteFile(at[1], []byte(fmt.Sprint(e.answers[part])), 0o600); err != nil {
 					return nil, err
 				}
 			}
@@ -135,13 +132,24 @@ func (e *engine) answer(ctx context.Context, query, leaf string) (any, error) {
 				e.exports(at[1])
 			}
 		}
-		return answer, ctx.Err()
+		return e.answers[part], ctx.Err()
 	}
 	switch leaf {
 	case "id", "sync", "start", "stop":
 		return fmt.Sprintf("id-%d", len(e.asked)), ctx.Err()
 	}
 	return "", fmt.Errorf("the test has no answer for %s", query)
+}
+
+// innermost is the key that query holds farthest in; empty if it holds none.
+func innermost(answers map[string]any, query string) (part string) {
+	at := -1
+	for p := range answers {
+		if n := strings.LastIndex(query, p); n > at {
+			part, at = p, n
+		}
+	}
+	return part
 }
 
 // last reports whether the question that is being answered holds this; exports may ask.
