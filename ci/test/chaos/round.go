@@ -80,7 +80,7 @@ func (r *round) play(ctx context.Context) (seen, error) {
 		if n == replays {
 			return s, fmt.Errorf("%d installs in a row were over before they could be disturbed", n+1)
 		}
-		r.moment = r.moment * 3 / 4 // this install was faster than the reference
+		r.moment /= 2 // this install was faster than the reference, or over before it had to notice
 	}
 	var err error
 	s.reused, err = r.resume(ctx)
