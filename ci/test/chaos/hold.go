@@ -14,14 +14,10 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// noticed is how long an install may take to end once what holds its lock was killed: the
-// time to live, a beat, and what it takes to end the steps, stop the cluster and write the
-// record.
-const noticed = lock.DefaultTTL + lock.DefaultBeat + lock.DefaultGrace
-
-// slack is how much longer it may take where what holds the lock stands still: the engine waits
-// for it to end before it kills it.
-const slack = 30 * time.Second
+// noticed is how long an install may take to end once what holds its lock is gone or stands
+// still: the time to live, a beat, what steps have to end, and half a minute to stop the cluster
+// and write the record on a machine that does other things, too.
+const noticed = lock.DefaultTTL + lock.DefaultBeat + lock.DefaultGrace + 30*time.Second
 
 // holder waits until the install works under the lock, and returns its run and what holds the
 // lock for it.

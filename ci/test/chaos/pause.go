@@ -59,7 +59,7 @@ func (r *round) pauseHolder(ctx context.Context, inst *running) (string, error) 
 	began := time.Now()
 	n, err := r.pauseTree(ctx, inst, holder.pid)
 	if err == nil && r.pause > lock.DefaultTTL+lock.DefaultBeat {
-		err = stops(inst, began, noticed+slack)
+		err = stops(inst, began, noticed)
 	}
 	return paused("its holder", began, n), err
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,19 +18,32 @@ import (
 // over is how long after a holder's last sign of life another run may take its lock.
 const over = lock.DefaultTTL + lock.DefaultBeat + lock.DefaultGrace
 
-// TestChaos is the short form of `make chaos`: of the platform of manifests four installs
-// are disturbed at a random moment, by killing the engine, a step, and what holds the lock
-// while another install begins, and by stopping what holds the lock for longer than another run
-// waits for its holder. What comes out is compared with an install that nobody
-// disturbed. It runs before the tests that share the
-// engine, which are parallel. Those of the reference platform, and those on a cluster that is
-// there already, are killed by TestLifecycle and TestExistingCluster.
-func TestChaos(t *testing.T) {
-	d := open(t, "e2e-chaos")
+// TestChaos is the short form of `make chaos`: an install of the platform of manifests is
+// disturbed at a random moment, by killing the engine. What comes out is compared with an install
+// that nobody disturbed. It runs before the tests that share the engine, which are parallel.
+func TestChaos(t *testing.T) { chaos(t, open(t, "e2e-chaos"), "engine") }
+
+// TestChaosOfTheLock disturbs what the engine runs for one deployment, beside the other tests,
+// for it waits most of the time: a step and what holds the lock are killed, the latter while
+// another install begins, and what holds the lock stands still for longer than another run
+// waits for it. Those of the reference platform, and those on a cluster that is there already,
+// are killed by TestLifecycle and TestExistingCluster.
+func TestChaosOfTheLock(t *testing.T) {
+	d := open(t, "e2e-chaos-lock")
+	t.Parallel()
+	config := write(t, "apiVersion: slipway.sh/v1\nlocal: {apiPort: 9443, ports: [9444]}\n")
+	chaos(t, d, "step,hold,pause-hold", "--config", config, "--pause", (over + 10*time.Second).String())
+}
+
+// chaos plays a round of each kind.
+func chaos(t *testing.T, d deployment, kinds string, args ...string) {
+	t.Helper()
 	logs := filepath.Join(t.TempDir(), "logs")
-	cmd := exec.CommandContext(t.Context(), "go", "run", "-C", "..", "./chaos", "--rounds", "4", "--kinds", "engine,step,hold,pause-hold",
-		"--pause", (over + 10*time.Second).String(),
-		"--platform", "examples/platform/manifests/1.0.0", "--name", d.Name, "--bundle", d.Bundle, "--logs", logs)
+	rounds := strconv.Itoa(1 + strings.Count(kinds, ","))
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{
+		"run", "-C", "..", "./chaos", "--rounds", rounds, "--kinds", kinds,
+		"--platform", "examples/platform/manifests/1.0.0", "--name", d.Name, "--bundle", d.Bundle, "--logs", logs,
+	}, args...)...)
 	cmd.Env = append(os.Environ(), "NO_COLOR=1")
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
@@ -41,6 +56,6 @@ func TestChaos(t *testing.T) {
 			t.Logf("%s:\n%s", filepath.Base(file), slipway.Tail(string(text)))
 		}
 	}
-	require.NoError(t, err)
-	require.Contains(t, string(out), "4 of 4 equal")
+	require.NoError(t, err, slipway.Tail(string(out)))
+	require.Contains(t, string(out), rounds+" of "+rounds+" equal")
 }
