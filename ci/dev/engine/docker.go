@@ -143,7 +143,7 @@ func imageInDocker(ctx context.Context) (string, error) {
 	}
 	image, err := dockerImage(ctx)
 	if err == nil && image == "" {
-		err = errors.New("Docker has no container " + dockerName)
+		err = errors.New("no container of Docker is called " + dockerName)
 	}
 	return image, err
 }

@@ -119,7 +119,7 @@ func withSymbols(program string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	if f.Section(".symtab") == nil {
 		return errors.New("it has no symbol table: link it without -s")
 	}
