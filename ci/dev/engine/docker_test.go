@@ -83,7 +83,7 @@ func TestNoEngineInDocker(t *testing.T) {
 	code, _, stderr := engine(t, "env")
 	require.Equal(t, 3, code)
 	require.Contains(t, stderr, "ENG-008")
-	require.Contains(t, stderr, "Docker has no container slipway-engine")
+	require.Contains(t, stderr, "no container of Docker is called slipway-engine")
 	code, _, stderr = engine(t, "stop")
 	require.Zero(t, code)
 	require.Contains(t, stderr, "none of ours runs")
