@@ -22,7 +22,8 @@ const (
 	// CodeNotLocked: the lock is to be broken, but nobody holds it.
 	CodeNotLocked fault.Code = "LOK-004"
 	// CodeRelease: the work is done, but the lock could not be released: the
-	// error includes the store's, or says that something still works under it.
+	// error includes the store's, or says that something still works under it, or
+	// that what holds it does not end.
 	CodeRelease fault.Code = "LOK-005"
 	// CodeNoLock: the store overwrites a value that it was asked to create only
 	// if absent, so it cannot exclude a second run.

@@ -26,8 +26,8 @@ func TestChaos(t *testing.T) { chaos(t, open(t, "e2e-chaos"), "engine") }
 // TestChaosOfTheLock disturbs what the engine runs for one deployment, beside the other tests,
 // for it waits most of the time: what holds the lock is killed while another install begins, and
 // stands still for longer than another run waits for it; and, where there is time, a step is
-// killed. Those of the reference platform, and those on a cluster that is there already,
-// are killed by TestLifecycle and TestExistingCluster.
+// killed. Installs of the reference platform, and on a cluster that is there already, are killed
+// by TestLifecycle and TestExistingCluster.
 func TestChaosOfTheLock(t *testing.T) {
 	d := open(t, "e2e-chaos-lock")
 	t.Parallel()
