@@ -123,6 +123,7 @@ func TestStateInABucket(t *testing.T) {
 // TestStateOfTwoMachines runs the tests of ci/test/s3 that need the bundle: two machines
 // that share a bucket, with Terraform's state in it.
 func TestStateOfTwoMachines(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "")
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-C", filepath.Join(root(t), "ci/test/s3"), "-count=1", "-vet=off", "-v", "-run", "TerraformStandsStill|TwoMachines", ".")

@@ -23,18 +23,17 @@ const over = lock.DefaultTTL + lock.DefaultBeat + lock.DefaultGrace
 // that nobody disturbed. It runs before the tests that share the engine, which are parallel.
 func TestChaos(t *testing.T) { chaos(t, open(t, "e2e-chaos"), "engine") }
 
-// TestChaosOfTheLock disturbs what the engine runs for one deployment, beside the other tests,
-// for it waits most of the time: what holds the lock is killed while another install begins, and
-// stands still for longer than another run waits for it; and, where there is time, a step is
-// killed. Installs of the reference platform, and on a cluster that is there already, are killed
-// by TestLifecycle and TestExistingCluster.
+// TestChaosOfTheLock disturbs what the engine runs for one deployment: what holds the lock
+// stands still for longer than another run waits for it; and, where there is time, is killed
+// while another install begins, and so is a step. Installs of the reference platform, and on a
+// cluster that is there already, are killed by TestLifecycle and TestExistingCluster.
 func TestChaosOfTheLock(t *testing.T) {
+	inTurn(t)
 	d := open(t, "e2e-chaos-lock")
-	t.Parallel()
 	config := write(t, "apiVersion: slipway.sh/v1\nlocal: {apiPort: 9443, ports: [9444]}\n")
-	kinds := "hold,pause-hold"
+	kinds := "pause-hold"
 	if all() {
-		kinds += ",step"
+		kinds += ",hold,step"
 	}
 	chaos(t, d, kinds, "--config", config, "--pause", (over + 10*time.Second).String())
 }

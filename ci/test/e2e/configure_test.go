@@ -173,6 +173,7 @@ func TestFormThatIsLeft(t *testing.T) {
 // TestConfigureWithTheModule makes a configuration with `dagger call`: out of answers,
 // and in the form, in a terminal of the engine's.
 func TestConfigureWithTheModule(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "")
 	dir := t.TempDir()

@@ -121,7 +121,7 @@ func TestLifecycle(t *testing.T) {
 		require.Regexp(t, `(?m)^\S+\s+install\s+succeeded\s`, runs)
 	})
 
-	t.Run("the example for GitHub Actions installs and shows its report", d.pipeline)
+	t.Run("the example for GitHub Actions installs and shows its report", long(d.pipeline))
 
 	// The rest is done by the command line tool, with a cluster that keeps running.
 	const port = "local: {apiPort: 6543}\n"

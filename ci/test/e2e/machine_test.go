@@ -15,6 +15,7 @@ import (
 
 // TestThisMachine proves that the bundle is that of the lock, and takes the clients out of it.
 func TestThisMachine(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "")
 	run := func(program string, args ...string) result {

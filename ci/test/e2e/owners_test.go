@@ -52,6 +52,7 @@ func (m machine) status(t *testing.T) (s owned) {
 // TestTwoPeopleOnOneEngine take the same name: the deployment of the one is left alone by the
 // other, until they work on it together.
 func TestTwoPeopleOnOneEngine(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "e2e-owners")
 	on := func(env ...string) machine { return machine{d, write(t, configured), env} }
