@@ -301,3 +301,31 @@ func TestACopyThatFailsLeavesTheOneBefore(t *testing.T) {
 	remove(t, f)
 	require.NoDirExists(t, k.Dir)
 }
+
+func TestAnUnfinishedCopyIsSweptOnceNobodyTakesIt(t *testing.T) {
+	f := at(t, "unix:///a", "")
+	killed := func() string {
+		require.NoError(t, os.MkdirAll(f.own(), 0o700))
+		dir, err := os.MkdirTemp(f.own(), unfinished)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "state.tar"), []byte("secret"), 0o600))
+		was := time.Now().Add(-time.Minute)
+		require.NoError(t, os.Chtimes(dir, was, was))
+		return dir
+	}
+	left := killed()
+	require.NoError(t, f.Keep(func(dir, _ string) error {
+		require.NoDirExists(t, left)
+		copied(t, dir, firstID, 0, 1, time.Now(), map[string]string{contract.CopyStateFile: "first"}, "")
+		was := time.Now().Add(-time.Minute)
+		require.NoError(t, os.Chtimes(dir, was, was))
+		f.sweep()
+		require.DirExists(t, dir, "this one is being taken")
+		return nil
+	}))
+	require.Equal(t, "first", holds(t, f))
+	left = killed()
+	remove(t, f)
+	require.NoDirExists(t, left)
+	require.NoDirExists(t, f.own())
+}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -23,11 +25,11 @@ func (f *Folder) Keep(write func(dir, have string) error) (err error) {
 		}
 	}
 	f.sweep()
-	dir, err := os.MkdirTemp(f.own(), unfinished)
+	dir, done, err := f.begin()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, done()) }()
 	have := ""
 	if there, err := f.Newest(); err == nil && there != nil && there.Engine == "" {
 		file := there.Files[contract.CopyBackupsFile].Name
@@ -141,15 +143,47 @@ func leave(dir string, r *record) error {
 // unfinished begins the names of folders with copies that are being taken.
 const unfinished = ".new-"
 
-// abandoned is when a copy that is being taken was left by somebody who was killed.
+// takenFile is the name of the file in such a folder that is locked by whoever takes the copy, so
+// that the folder of one that was killed is known at once.
+const takenFile = ".taken"
+
+// begun is how old such a folder is, at least, when the file in it is locked.
+const begun = 2 * time.Second
+
+// abandoned is when a copy that is being taken was left by somebody who was killed, where files
+// cannot be locked.
 const abandoned = time.Hour
+
+// begin makes a folder for a copy that is being taken; done removes it.
+func (f *Folder) begin() (dir string, done func() error, err error) {
+	dir, err = os.MkdirTemp(f.own(), unfinished)
+	if err != nil {
+		return "", nil, err
+	}
+	taken := flock.New(filepath.Join(dir, takenFile))
+	if _, err := taken.TryLock(); errors.Is(err, fs.ErrNotExist) { // this process stood still
+		return "", nil, err
+	}
+	return dir, func() error { return errors.Join(taken.Close(), os.RemoveAll(dir)) }, nil
+}
 
 // sweep removes what was left unfinished.
 func (f *Folder) sweep() {
 	entries, _ := os.ReadDir(f.own())
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && strings.HasPrefix(e.Name(), unfinished) && time.Since(info.ModTime()) > abandoned {
-			_ = os.RemoveAll(filepath.Join(f.own(), e.Name())) // the next one tries again
+		info, err := e.Info()
+		if err != nil || !strings.HasPrefix(e.Name(), unfinished) || time.Since(info.ModTime()) < begun {
+			continue
+		}
+		dir := filepath.Join(f.own(), e.Name())
+		taken := flock.New(filepath.Join(dir, takenFile))
+		free, err := taken.TryLock()
+		if err != nil {
+			free = time.Since(info.ModTime()) > abandoned
+		}
+		_ = taken.Close() // Windows removes no file that is open
+		if free {
+			_ = os.RemoveAll(dir) // the next one tries again
 		}
 	}
 }
