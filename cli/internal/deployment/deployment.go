@@ -230,8 +230,12 @@ func keep(opts *conductor.Options, from secrets.Source) error {
 	if opts.State.Key != nil || kept.Files[contract.CopyIdentity].Name == "" {
 		return nil
 	}
-	opts.State.Made, err = from.File(filepath.Join(kept.Dir, kept.Files[contract.CopyIdentity].Name))
-	return err
+	key, err := os.ReadFile(filepath.Join(kept.Dir, kept.Files[contract.CopyIdentity].Name))
+	if err != nil {
+		return fmt.Errorf("read the key of the deployment's secrets: %w", err)
+	}
+	opts.State.Made = from.Set("identity", string(key)) // not its file: the next copy, this run's own, removes that
+	return nil
 }
 
 // args are the flags of this command line that say what it works on, for a process in

@@ -2,11 +2,13 @@ package deployment
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"dagger.io/dagger"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/copies"
 	"github.com/slipway-sh/slipway/cli/internal/engine"
 	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/deployments"
@@ -79,6 +82,40 @@ func TestWhatTheDataFolderKnows(t *testing.T) {
 	require.Equal(t, contract.Caller{Known: []string{id}}, opts("s3://bucket").Caller, "the other engine had it")
 	t.Setenv(module.Env, "1")
 	require.Empty(t, opts("s3://bucket").Caller)
+}
+
+// values is a secrets.Source that notes what is set.
+type values struct {
+	secrets.Source
+	set map[string]string
+}
+
+func (v values) Set(name, value string) *dagger.Secret {
+	v.set[name] = value
+	return &dagger.Secret{}
+}
+
+// TestTheKeyOfTheCopyOutlastsIt: the engine asks for a file whenever it needs the secret in it,
+// and a run replaces the files of the copy.
+func TestTheKeyOfTheCopyOutlastsIt(t *testing.T) {
+	t.Setenv(copies.Env, t.TempDir())
+	folder, err := copies.Open("demo", engine.AtHand(), "s3://bucket")
+	require.NoError(t, err)
+	require.NoError(t, folder.Keep(func(dir, _ string) error {
+		text, err := json.Marshal(contract.Copy{
+			Identity: contract.Identity{ID: "aaaaaaaaaaaaaaaa", Name: "demo"},
+			Files:    map[string]contract.CopiedFile{contract.CopyIdentity: {Name: "identity"}},
+		})
+		require.NoError(t, err)
+		return errors.Join(
+			os.WriteFile(filepath.Join(dir, "identity"), []byte("AGE-SECRET-KEY-1"), 0o600),
+			os.WriteFile(filepath.Join(dir, contract.CopyFile), text, 0o600))
+	}))
+	from := values{set: map[string]string{}}
+	opts := &conductor.Options{Config: &config.Config{Global: config.Global{Name: "demo"}}, State: conductor.State{URL: "s3://bucket"}}
+	require.NoError(t, keep(opts, from))
+	require.Equal(t, map[string]string{"identity": "AGE-SECRET-KEY-1"}, from.set)
+	require.NotNil(t, opts.State.Made)
 }
 
 // The process in the background works on the deployment that was chosen, also when
