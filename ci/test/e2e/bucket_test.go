@@ -118,6 +118,13 @@ func TestStateInABucket(t *testing.T) {
 			require.Regexp(t, `^team/`+d.Name+`/(latest|lock|runs)/`, k)
 		}
 	})
+
+	t.Run("with a key that Slipway has made, whose copy each run replaces", func(t *testing.T) {
+		config = server.configuration(t, "")
+		ok(t, "install", "--to", last)
+		require.Regexp(t, `(?m)^\s*preorchestrator/secrets\s+reused`, ok(t, "install", "--to", last).out)
+		require.Regexp(t, `infrastructure/inventory\s+succeeded`, ok(t, "destroy").out)
+	})
 }
 
 // TestStateOfTwoMachines runs the tests of ci/test/s3 that need the bundle: two machines
@@ -161,15 +168,19 @@ func startS3(t *testing.T) s3Server {
 }
 
 // configuration is a file with one whose state is in the bucket, below team/, and encrypted with
-// a key; the credentials are in E2E_ID and E2E_SECRET.
+// a key, or with an empty one with that which Slipway makes; the credentials are in E2E_ID and
+// E2E_SECRET.
 func (s s3Server) configuration(t *testing.T, key string) string {
 	t.Helper()
-	return write(t, fmt.Sprintf(configured+`
+	text := fmt.Sprintf(configured+`
 state:
   url: "s3://slipway?region=us-east-1&endpoint=http://%s&use_path_style=true&prefix=team"
-  key: file:%s
   credentials: {AWS_ACCESS_KEY_ID: "env:E2E_ID", AWS_SECRET_ACCESS_KEY: "env:E2E_SECRET"}
-`, s.Address, key))
+`, s.Address)
+	if key != "" {
+		text += "  key: file:" + key + "\n"
+	}
+	return write(t, text)
 }
 
 // keys are those of the bucket's objects.
