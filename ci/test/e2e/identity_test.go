@@ -82,10 +82,9 @@ func TestIdentityPlatform(t *testing.T) {
 		require.Equal(t, made, k.generated(t), "the secrets of the run that failed")
 	})
 
-	stage("the install completes, even if the API server is away for half a minute", func(t *testing.T) {
-		if all() {
-			k.outage(t)
-		}
+	stage("the API server is away for half a minute", long(k.outage))
+
+	stage("the install completes", func(t *testing.T) {
 		require.Zero(t, first.wait(t), slipway.Tail(first.printed()))
 		require.Equal(t, "true", k.kubectl(t, "get", "pods", "-n", "identity", "-l", "app.kubernetes.io/name=dex", "-o", "jsonpath={.items[*].status.containerStatuses[*].ready}"))
 		require.Equal(t, made, k.generated(t))
