@@ -40,6 +40,9 @@ func renameApps(ctx context.Context, env *step.Env, c *kube.Client, r *platform.
 		if !there {
 			continue
 		}
+		if preview, _ := dryrun.Previewing(ctx); preview != nil {
+			continue // it has the component's other name
+		}
 		if err := dryrun.Check(ctx, "rename the Application %s to %s", p.From, p.To); err != nil {
 			return err
 		}

@@ -44,6 +44,8 @@ func TestAppsWithAnotherName(t *testing.T) {
 	api.Set(t, atPage, `metadata: {name: page, namespace: shop, annotations: {argocd.argoproj.io/tracking-id: "site:/ConfigMap:shop/page"}}`)
 	api.Set(t, atRoot, "{metadata: {name: root, namespace: cd}, spec: {syncPolicy: {automated: {prune: true}}}, status: {operationState: {phase: Running, startedAt: '2026-01-01T00:00:00Z'}}}")
 	require.ErrorIs(t, renameApps(dryrun.Context(t.Context()), env, c, r, on), dryrun.ErrWouldChange)
+	require.NoError(t, renameApps(new(dryrun.Preview).Watch(t.Context(), "orchestrator/publish"), env, c, r, on), "a plan goes on: it has to see what Git has")
+	require.NotNil(t, api.Get(atOld))
 	require.NoError(t, renameApps(t.Context(), env, c, r, func(string) bool { return false }))
 	require.NotNil(t, api.Get(atOld), "what is switched off goes with all that it brought")
 

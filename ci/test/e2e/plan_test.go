@@ -21,13 +21,13 @@ type planned struct {
 		Action, Kind, Namespace, Name string
 		Fields                        []struct{ Path, Old, New string }
 	} `json:"objects"`
-	Configuration []struct{ Path, Old, New string } `json:"configuration"`
-	Applications  []struct{ Name string }           `json:"applications"`
-	Jobs          []struct{ Object string }         `json:"jobs"`
-	Unknown       []struct{ What, Why string }      `json:"unknown"`
-	Unchanged     int                               `json:"unchanged"`
-	Git           struct{ Added, Changed []string } `json:"git"`
-	Release       struct{ From, To string }         `json:"release"`
+	Configuration []struct{ Path, Old, New string }          `json:"configuration"`
+	Applications  []struct{ Name string }                    `json:"applications"`
+	Jobs          []struct{ Object string }                  `json:"jobs"`
+	Unknown       []struct{ What, Why string }               `json:"unknown"`
+	Unchanged     int                                        `json:"unchanged"`
+	Git           struct{ Added, Changed, Removed []string } `json:"git"`
+	Release       struct{ From, To string }                  `json:"release"`
 	change
 	Later []struct {
 		From, To string

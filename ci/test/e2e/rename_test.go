@@ -32,6 +32,20 @@ kubectl get application -n argocd root -o 'jsonpath={.spec.syncPolicy.automated}
 // writes is what somebody writes into the guestbook before it is upgraded.
 const writes = `kubectl exec -n database database-0 -- sh -c 'PGPASSWORD="$(cat /etc/postgresql/owner/password)" psql -qh 127.0.0.1 -U "$POSTGRES_USER" -d "$POSTGRES_DB" -c "INSERT INTO entries (author, message) VALUES ('"'Mary', 'It was written before.'"')"'`
 
+// adds is a push of one more file to the platform's repository.
+const adds = `
+git config --global http.sslVerify false
+cd "$(mktemp -d)"
+password=$(kubectl get secret -n gitea gitea-slipway -o 'jsonpath={.data.password}' | base64 -d)
+git clone -q "https://slipway:$password@cluster/slipway/platform.git" .
+git config user.name Mary
+git config user.email mary@example.com
+echo "the app guestbook is mine" > OWNERS
+git add OWNERS
+git commit -qm "say who owns what"
+git push -q origin HEAD:main
+`
+
 // renames brings the reference platform from release 1.1.0 to 2.0.0, which has another name
 // for its database, with a configuration that was written for 1.0.0.
 func (k *kept) renames(t *testing.T) {
@@ -57,7 +71,16 @@ func (k *kept) renames(t *testing.T) {
 	require.Equal(t, []string{"Deployment guestbook/guestbook"}, plan.Migrations[0].Stops)
 	require.Contains(t, plan.names(), "remove Deployment platform/welcome")
 	require.NotContains(t, plan.names(), "remove StatefulSet database/database", "its new name has it")
+	require.Contains(t, plan.Git.Changed, "root-app/slipway.yaml")
+	require.Empty(t, plan.Git.Removed)
 	require.Equal(t, before, k.shell(t, stays), "a plan changes nothing")
+
+	k.shell(t, adds)
+	stale := k.cli(t, "upgrade", "--to", "2.0.0", "--style", "in-place", "--approve", plan.Digest)
+	require.Equal(t, 3, stale.code, slipway.Tail(stale.err))
+	require.Contains(t, stale.err, "somebody has pushed to the Git repository slipway/platform")
+	plan = k.plans(t, "--to", "2.0.0", "--style", "in-place")
+	require.Equal(t, []string{"OWNERS"}, plan.Git.Removed)
 	r := k.must(t, "upgrade", "--to", "2.0.0", "--style", "in-place", "--approve", plan.Digest)
 	require.Contains(t, r.out, "\nupgraded from 1.1.0 to 2.0.0 in ")
 	require.Contains(t, r.err, "platform.components.database is now platform.components.postgresql\n")
