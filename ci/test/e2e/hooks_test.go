@@ -135,7 +135,7 @@ hooks:
 	t.Run("a secret is handed to the module, and is blanked out", func(t *testing.T) {
 		config := write(t, configured+`
 hooks:
-  - {name: login, before: workflow, script: 'echo "token $TOKEN"; exit 3', secrets: {TOKEN: "env:SLIPWAY_E2E_TOKEN"}}
+  - {name: login, before: workflow, script: 'printf %s "$TOKEN" | base64; echo "token $TOKEN"; exit 3', secrets: {TOKEN: "env:SLIPWAY_E2E_TOKEN"}}
 `)
 		r := d.call(t, "install", "--config", config)
 		require.Equal(t, 2, r.code, slipway.Tail(r.err))
@@ -155,7 +155,7 @@ hooks:
 		require.Equal(t, 4, cmd.ProcessState.ExitCode(), slipway.Tail(string(out)))
 		require.Contains(t, string(out), "exit status 3: token ***")
 		require.False(t, bytes.Contains(out, []byte(token)), "the token is on the screen")
-		require.Contains(t, read(t, plain.report(t), "hooks/login.txt"), "\ntoken ***\n")
+		require.Contains(t, read(t, plain.report(t), "hooks/login.txt"), "\n***\ntoken ***\n", "in base64, too")
 	})
 
 	t.Run("they run in order", func(t *testing.T) {
