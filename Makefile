@@ -37,6 +37,11 @@ MODULES := .:... ci:origin/... ci/dev:... ci/test:... ci/test/s3/server:... cont
 # has none. Given on the command line.
 PLATFORM :=
 
+# The architecture of the bundle, if not this machine's: amd64 or arm64. Given on the command
+# line. One of another architecture is nothing for this checkout's runs.
+ARCH :=
+FOREIGN = $(if $(ARCH),$(filter-out $(shell go env GOARCH),$(ARCH)))
+
 # Where the CLI has to compile besides here.
 PLATFORMS := darwin/arm64 darwin/amd64 linux/arm64 windows/amd64
 
@@ -139,13 +144,13 @@ env: ## Print what a shell needs for dagger, slipway, kubectl, helm and terrafor
 	case "$$PATH" in "$$dir/bin:"*) ;; *) printf 'export PATH=%q:"$$PATH"\n' "$$dir/bin" ;; esac
 
 .PHONY: bundle
-bundle: ## Build the bundle that a run uses in place of registries; PLATFORM=DIR adds what that platform release runs
-	@built="$$($(BUNDLE) build $(foreach dir,$(PLATFORM),--platform $(abspath $(dir))))"; touch .env; \
-	{ grep -vE '^(BUNDLE|bundleDigest)=' .env || test $$? = 1; echo "$$built"; } >.env.new && mv .env.new .env; $(OWN_BUNDLE)
+bundle: ## Build the bundle that a run uses in place of registries; PLATFORM=DIR adds what that platform release runs; ARCH=arm64 builds, and names, that for engines of another architecture
+	@built="$$($(BUNDLE) build $(if $(ARCH),--arch '$(ARCH)') $(foreach dir,$(PLATFORM),--platform $(abspath $(dir))))"; \
+	$(if $(FOREIGN),echo "$$built"; exit;) touch .env; { grep -vE '^(BUNDLE|bundleDigest)=' .env || test $$? = 1; echo "$$built"; } >.env.new && mv .env.new .env; $(OWN_BUNDLE)
 
 .PHONY: pins
-pins: ## Pin the Debian packages of the bundle of this machine in containers/lock/lock.yaml
-	@$(BUNDLE) pin
+pins: ## Pin the Debian packages of the bundle in containers/lock/lock.yaml; ARCH=arm64: those of another architecture, which it does not build
+	@$(BUNDLE) pin $(if $(ARCH),--arch '$(ARCH)')
 
 .PHONY: bundle-path
 bundle-path: ## Print the path of the bundle that this checkout built last

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -128,7 +129,7 @@ func (b *builder) indexKey(parts []part, images []bundle.Image) (store.Key, erro
 }
 
 // place makes the bundle ready below the store and gives its folder, named by the digest of
-// the index that was built, with a link "current" beside it, and the digest of the index
+// the index that was built, with a link "current" beside it if it is for this machine, and the digest of the index
 // that it has: another one if its user added images. What is there and intact is kept; what
 // is damaged is replaced, unless images were added to it.
 func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image) (dir, digest string, hit bool, err error) {
@@ -162,7 +163,7 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 	dir = filepath.Join(root, digest[len("sha256:"):])
 	has, damage := b.intact(ctx, dir, digest)
 	if damage == nil {
-		return dir, has, known, point(root, dir)
+		return dir, has, known, b.point(root, dir)
 	}
 	if err := ctx.Err(); err != nil {
 		return "", "", false, context.Cause(ctx)
@@ -184,7 +185,7 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 	if err := os.Rename(fresh, dir); err != nil {
 		return "", "", false, err
 	}
-	return dir, digest, false, point(root, dir)
+	return dir, digest, false, b.point(root, dir)
 }
 
 // intact fails if the bundle in dir is damaged, or is neither the one with the index built nor
@@ -257,40 +258,41 @@ func digestOf(dir string) (string, error) {
 }
 
 // retention is how long a bundle that nobody built again stays below the store:
-// other checkouts name theirs in their .env. The newest stays in any case. What
+// other checkouts name theirs in their .env. The one that "current" names stays in any case. What
 // differs between two is some hundred megabytes.
 const retention = 7 * 24 * time.Hour
 
-// point makes the link "current" name dir, in one step, and removes the bundles
-// that nobody has built for a week.
-func point(root, dir string) error {
+// point makes the link "current" name dir, in one step, unless that is for another
+// architecture, and removes the bundles that nobody has built for a week.
+func (b *builder) point(root, dir string) error {
 	now := time.Now()
 	if err := os.Chtimes(dir, now, now); err != nil {
 		return err
 	}
-	if err := store.Link(filepath.Join(root, "current"), filepath.Base(dir)); err != nil {
+	current := filepath.Join(root, "current")
+	if b.arch == runtime.GOARCH {
+		if err := store.Link(current, filepath.Base(dir)); err != nil {
+			return err
+		}
+	}
+	kept, err := os.Readlink(current)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		return err
 	}
-	var bundles []fs.FileInfo
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil {
 			return err
 		}
-		if info.IsDir() && !strings.HasPrefix(info.Name(), ".") {
-			bundles = append(bundles, info)
-		}
-	}
-	slices.SortFunc(bundles, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
-	for _, old := range bundles[min(1, len(bundles)):] {
-		if now.Sub(old.ModTime()) < retention {
+		name := info.Name()
+		if !info.IsDir() || strings.HasPrefix(name, ".") || name == kept || now.Sub(info.ModTime()) < retention {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(root, old.Name())); err != nil {
+		if err := os.RemoveAll(filepath.Join(root, name)); err != nil {
 			return err
 		}
 	}

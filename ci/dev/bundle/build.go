@@ -33,6 +33,8 @@ const (
 	codeBuild = "BUN-012"
 	// codePins: the modules do not pin what the lock says.
 	codePins = "BUN-013"
+	// codeEmulation: this machine does not run programs of the bundle's architecture.
+	codeEmulation = "BUN-015"
 )
 
 // builder builds the parts of one bundle.
@@ -157,22 +159,36 @@ func tail(text string, n int) string {
 	return lines[0] + "\n…\n" + strings.Join(lines[len(lines)-n:], "\n")
 }
 
-// prepare checks that this machine can build, and asks for the packages that
-// building needs.
-func prepare(ctx context.Context, l *lock.Lock, say func(string)) (debian.Release, error) {
+// prepare checks that this machine can build for arch, asks for the packages that building
+// needs, and has the kernel run programs of another architecture.
+func prepare(ctx context.Context, l *lock.Lock, arch string, say func(string)) (debian.Release, error) {
 	if err := mayBuild(runtime.GOOS, os.Geteuid()); err != nil {
 		return debian.Release{}, err
 	}
-	if err := debian.Need(ctx, say,
-		debian.Tool{Command: "mmdebstrap", Package: "mmdebstrap"},
-		debian.Tool{Command: "gcc", Package: "build-essential"}, // with the headers of libc
-		debian.Tool{Command: "unshare", Package: "util-linux"},
-	); err != nil {
+	tools := []debian.Tool{
+		{Command: "mmdebstrap", Package: "mmdebstrap"},
+		{Command: "gcc", Package: "build-essential"}, // with the headers of libc
+		{Command: "unshare", Package: "util-linux"},
+	}
+	to := targets()[arch]
+	if arch != runtime.GOARCH {
+		tools = append(tools,
+			debian.Tool{Command: to.compiler(), Package: "crossbuild-essential-" + arch}, // likewise
+			debian.Tool{Command: to.emulator(), Package: "qemu-user-static"},
+		)
+	}
+	if err := debian.Need(ctx, say, tools...); err != nil {
 		return debian.Release{}, err
 	}
 	release, err := debian.HostRelease("/")
 	if err != nil {
 		return debian.Release{}, err
+	}
+	if arch != runtime.GOARCH {
+		release.Arch = arch
+		if err := to.emulate(ctx, "/", say); err != nil {
+			return debian.Release{}, err
+		}
 	}
 	return release, sameSuite(release, l)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -23,7 +24,11 @@ const codePlatform = "BUN-014"
 type choice struct {
 	platforms []string // directories of platform releases: the images on demand that they name are in it
 	without   []string // images, or slipway, that are left out
+	arch      string   // GOARCH that the bundle is for
 }
+
+// foreign reports whether the bundle is for another architecture than this machine's.
+func (o choice) foreign() bool { return o.arch != runtime.GOARCH }
 
 // choose takes the images out of l that are not in the bundle, and returns what is left
 // out: their names, and slipway if it is.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -26,7 +27,7 @@ func chosen(t *testing.T, o choice) (images, programs []string) {
 	for _, i := range l.Images {
 		images = append(images, i.Name)
 	}
-	all, _, err := commands(t.Context(), source, l, append(left, slipway)) // its sources are not looked for
+	all, _, err := commands(t.Context(), source, l, runtime.GOARCH, append(left, slipway)) // its sources are not looked for
 	require.NoError(t, err)
 	for _, c := range all {
 		programs = append(programs, c.Name)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -36,9 +37,9 @@ const (
 const giteaRoot = "usr/share/gitea"
 
 // commands lists the Go commands in the order in which they are built. source is
-// the repository's root; versions come from the lock; without names what is left
-// out. digest is that of slipway's sources.
-func commands(ctx context.Context, source string, l *lock.Lock, without []string) (all []gotool.Command, digest string, err error) {
+// the repository's root; versions come from the lock; arch is what they are for; without
+// names what is left out. digest is that of slipway's sources.
+func commands(ctx context.Context, source string, l *lock.Lock, arch string, without []string) (all []gotool.Command, digest string, err error) {
 	tools := filepath.Join(source, "ci/dev/bundle/tools")
 	node := filepath.Join(source, "containers/node")
 	version := map[string]string{}
@@ -110,7 +111,13 @@ func commands(ctx context.Context, source string, l *lock.Lock, without []string
 		}
 		all = append(all, gotool.Command{Name: slipway, Module: source, Package: ".", LDFlags: set("main.source=" + digest), Sources: own})
 	}
-	return slices.DeleteFunc(all, func(c gotool.Command) bool { return slices.Contains(without, c.Name) }), digest, nil
+	all = slices.DeleteFunc(all, func(c gotool.Command) bool { return slices.Contains(without, c.Name) })
+	if arch != runtime.GOARCH {
+		for i := range all {
+			all[i].System, all[i].CC = "linux/"+arch, targets()[arch].compiler()
+		}
+	}
+	return all, digest, nil
 }
 
 // pins are the files of a module that decide what a command outside it is built

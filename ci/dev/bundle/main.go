@@ -25,16 +25,21 @@ import (
 
 const usage = `usage: go run -C ci/dev/bundle . <command>
 
-  build [--platform DIR]… [--without NAME,…]
+  build [--arch ARCH] [--platform DIR]… [--without NAME,…]
                 build what has changed and print the bundle's folder,
                 <cache>/bundle/<digest>, which <cache>/bundle/current links to,
                 and the digest of its index, as the lines that .env gets; with
-                the images on demand that the platform releases name
-  pin           build the bundle and write the Debian packages of its images into
-                containers/lock/lock.yaml, with their digests by apt's lists
-  reproduce [--platform DIR]…
+                the images on demand that the platform releases name; no link
+                leads to one of another architecture than this machine's
+  pin [--arch ARCH]
+                build the bundle and write the Debian packages of its images into
+                containers/lock/lock.yaml, with their digests by apt's lists; of
+                another architecture those that it would have now, unbuilt
+  reproduce [--arch ARCH] [--platform DIR]…
                 build everything once more in an empty store and compare it, file
                 by file and image by image, with what build made
+
+ARCH is amd64 or arm64, if not that of this machine.
 
 <cache> is $SLIPWAY_CACHE, else $XDG_CACHE_HOME/slipway, else ~/.cache/slipway.
 `
@@ -81,7 +86,14 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 	name, args := args[0], args[1:]
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	var o choice
+	o := choice{arch: runtime.GOARCH}
+	flags.Func("arch", "", func(arch string) error {
+		if _, ok := targets()[arch]; !ok {
+			return fmt.Errorf("there are bundles for %s", strings.Join(sortedNames(targets()), " and "))
+		}
+		o.arch = arch
+		return nil
+	})
 	flags.Func("platform", "", func(dir string) error {
 		o.platforms = append(o.platforms, dir)
 		return nil
@@ -137,11 +149,11 @@ func build(ctx context.Context, st *store.Store, o choice) (dir, digest string, 
 	if err := checkPins(source, l); err != nil {
 		return "", "", err
 	}
-	release, err := prepare(ctx, l, func(text string) { fmt.Fprintln(os.Stderr, text) })
+	release, err := prepare(ctx, l, o.arch, func(text string) { fmt.Fprintln(os.Stderr, text) })
 	if err != nil {
 		return "", "", err
 	}
-	cmds, sources, err := commands(ctx, source, l, without)
+	cmds, sources, err := commands(ctx, source, l, o.arch, without)
 	if err != nil {
 		return "", "", err
 	}
@@ -149,7 +161,7 @@ func build(ctx context.Context, st *store.Store, o choice) (dir, digest string, 
 	if err != nil {
 		return "", "", err
 	}
-	b := &builder{source: source, sources: sources, arch: runtime.GOARCH, lock: l, store: st, added: added}
+	b := &builder{source: source, sources: sources, arch: o.arch, lock: l, store: st, added: added}
 	// One more for the base of all layers, and one for what is made of the parts.
 	b.report = progress.ForStderr(len(cmds) + len(b.additions()) + 2)
 	if err := b.parts(ctx, cmds, release); err != nil {

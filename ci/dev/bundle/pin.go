@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/bundle"
@@ -20,39 +20,15 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
-// pin writes the Debian packages of the bundle of this machine into lock.yaml. apt has
-// compared their digests with Debian's signed lists when it installed them.
+// pin writes the Debian packages of a bundle into lock.yaml: of this machine's architecture
+// those that a bundle has, which it builds; of another one those that it would have, by apt's
+// lists. Their digests are those of Debian's signed lists.
 func pin(ctx context.Context, o choice, stdout io.Writer) error {
-	st, err := store.Open("")
-	if err != nil {
-		return err
+	of := installed
+	if o.foreign() {
+		of = listed
 	}
-	dir, _, err := build(ctx, st, o)
-	if err != nil {
-		return err
-	}
-	b, err := bundle.Read(dir)
-	if err != nil {
-		return err
-	}
-	images, err := inventory.Read(ctx, b)
-	if err != nil {
-		return err
-	}
-	versions := map[string]string{}
-	var problems []error
-	for _, image := range sortedNames(images) {
-		for name, version := range images[image] {
-			if other, ok := versions[name]; ok && other != version {
-				problems = append(problems, fmt.Errorf("the images have %s as %s and as %s: remove the older layer from the store at %s", name, other, version, st.Path()))
-			}
-			versions[name] = version
-		}
-	}
-	if err := errors.Join(problems...); err != nil {
-		return err
-	}
-	packages, err := digests(ctx, versions)
+	packages, err := of(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -65,25 +41,106 @@ func pin(ctx context.Context, o choice, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if text, err = withPackages(text, b.Platform, packages); err != nil {
+	platform := "linux/" + o.arch
+	if text, err = withPackages(text, platform, packages); err != nil {
 		return err
 	}
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "%s pins %d Debian packages for %s\n", file, len(packages), b.Platform)
+	fmt.Fprintf(stdout, "%s pins %d Debian packages for %s\n", file, len(packages), platform)
 	return nil
 }
 
+// installed are the packages of the bundle, which it builds.
+func installed(ctx context.Context, o choice) ([]lock.Package, error) {
+	st, err := store.Open("")
+	if err != nil {
+		return nil, err
+	}
+	dir, _, err := build(ctx, st, o)
+	if err != nil {
+		return nil, err
+	}
+	b, err := bundle.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	images, err := inventory.Read(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	versions, err := merge(images)
+	if err != nil {
+		return nil, fmt.Errorf("%w: remove the older layer from the store at %s", err, st.Path())
+	}
+	return digests(ctx, debian.Lists{}, versions)
+}
+
+// listed are the packages that apt would install for the images that a bundle of another
+// architecture has.
+func listed(ctx context.Context, o choice) ([]lock.Package, error) {
+	l, err := lock.Load()
+	if err != nil {
+		return nil, err
+	}
+	release, err := debian.HostRelease("/")
+	if err == nil {
+		err = sameSuite(release, l)
+	}
+	if err != nil {
+		return nil, err
+	}
+	release.Arch = o.arch
+	dir, err := os.MkdirTemp("", "slipway-lists-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	lists, err := debian.FetchLists(ctx, release, dir)
+	if err != nil {
+		return nil, err
+	}
+	layers := map[string][]string{}
+	versions := inventory.Packages{}
+	for _, a := range (&builder{lock: l}).additions() {
+		if a.Name == "busybox" {
+			continue // no image stands on it: one has its program
+		}
+		layers[a.Name] = slices.Concat(layers[a.on], a.Packages)
+		if versions[a.Name], err = lists.Resolve(ctx, layers[a.Name]); err != nil {
+			return nil, fmt.Errorf("find the packages of the layer %s: %w", a.Name, err)
+		}
+	}
+	all, err := merge(versions)
+	if err != nil {
+		return nil, err
+	}
+	return digests(ctx, lists, all)
+}
+
+// merge gives the packages of all images, by name.
+func merge(images inventory.Packages) (map[string]string, error) {
+	versions := map[string]string{}
+	var problems []error
+	for _, image := range sortedNames(images) {
+		for name, version := range images[image] {
+			if other, ok := versions[name]; ok && other != version {
+				problems = append(problems, fmt.Errorf("the images have %s as %s and as %s", name, other, version))
+			}
+			versions[name] = version
+		}
+	}
+	return versions, errors.Join(problems...)
+}
+
 // digests asks apt's lists for the digests of packages.
-func digests(ctx context.Context, versions map[string]string) ([]lock.Package, error) {
-	args := []string{"show"}
+func digests(ctx context.Context, lists debian.Lists, versions map[string]string) ([]lock.Package, error) {
+	var args []string
 	for _, name := range sortedNames(versions) {
 		args = append(args, name+"="+versions[name])
 	}
-	cmd := exec.CommandContext(ctx, "apt-cache", args...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
-	out, err := cmd.Output()
+	out, err := lists.Show(ctx, args)
 	if err != nil {
 		return nil, fmt.Errorf("ask apt for the digests of packages: %w; run apt-get update, or build the layers anew", err)
 	}

@@ -57,7 +57,7 @@ func (r Root) Key() store.Key {
 		String("recipe", strings.Join(r.arguments("", "", "script"), "\n")).
 		String("tidy", tidy).
 		String("codename", r.Release.Codename).
-		String("architecture", runtime.GOARCH).
+		String("architecture", r.Release.arch()).
 		Key()
 }
 
@@ -92,6 +92,10 @@ func (r Root) arguments(out, list, script string) []string {
 	}
 	if len(packages) > 0 {
 		args = append(args, "--include="+strings.Join(packages, ","))
+	}
+	if arch := r.Release.arch(); arch != runtime.GOARCH {
+		// Its own check wants arch-test, which says no more than Emulate does.
+		args = append(args, "--architectures="+arch, "--skip=check/qemu")
 	}
 	return append(args, r.Release.Codename, out, list)
 }

@@ -2,6 +2,7 @@ package debian
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -34,7 +36,12 @@ func (s Source) Line() string {
 type Release struct {
 	Codename string // such as "bookworm"
 	Sources  []Source
+	// Arch is the architecture that packages are taken for, "arm64"; empty is this machine's.
+	Arch string
 }
+
+// arch is the architecture by name. Debian calls those of a bundle as Go does.
+func (r Release) arch() string { return cmp.Or(r.Arch, runtime.GOARCH) }
 
 // HostRelease is the Debian release of this machine and the mirrors that its apt is
 // configured with, read below root ("/" for the machine itself). Sources of

@@ -25,6 +25,7 @@ type Command struct {
 	Module  string   // folder of the tools module
 	Package string   // import path, or "." for the module's own command
 	CGO     bool     // link with C; needs a C compiler
+	CC      string   // the C compiler, if not the one that go takes by itself
 	Tags    []string // build tags
 	LDFlags []string // each one argument of the linker: "-X", "path.Var=value"
 	System  string   // GOOS/GOARCH to build for; empty is what go builds for by itself
@@ -147,6 +148,9 @@ func (c Command) environment() []string {
 	env := []string{cgo, "GOFLAGS=", "GOWORK=off"}
 	if system, arch, ok := strings.Cut(c.System, "/"); ok {
 		env = append(env, "GOOS="+system, "GOARCH="+arch)
+	}
+	if c.CGO && c.CC != "" {
+		env = append(env, "CC="+c.CC)
 	}
 	return env
 }

@@ -1,0 +1,106 @@
+package debian
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+)
+
+// Lists are a release's package lists for its architecture, whatever this machine's is, in a
+// folder of their own. apt has compared them with Debian's signature.
+type Lists struct {
+	config string // of apt
+}
+
+// FetchLists has apt fetch the lists of a release into the empty folder dir. It needs no root.
+func FetchLists(ctx context.Context, release Release, dir string) (Lists, error) {
+	l := Lists{config: filepath.Join(dir, "apt.conf")}
+	var sources strings.Builder
+	for _, s := range release.Sources {
+		fmt.Fprintln(&sources, s.Line())
+	}
+	err := errors.Join(
+		os.MkdirAll(filepath.Join(dir, "state/lists/partial"), 0o755),
+		os.MkdirAll(filepath.Join(dir, "cache/archives/partial"), 0o755),
+		os.WriteFile(filepath.Join(dir, "status"), nil, 0o644), // nothing is installed
+		os.WriteFile(filepath.Join(dir, "sources.list"), []byte(sources.String()), 0o644),
+		os.WriteFile(l.config, []byte(listsConfig(dir, release.arch())), 0o644),
+	)
+	if err != nil {
+		return l, fmt.Errorf("prepare apt for %s: %w", release.arch(), err)
+	}
+	_, err = l.run(ctx, "apt-get", "-q", "--error-on=any", "update")
+	return l, err
+}
+
+// listsConfig keeps apt to the files below dir and to one architecture.
+func listsConfig(dir, arch string) string {
+	return fmt.Sprintf(`Dir::State "%[1]s/state";
+Dir::State::status "%[1]s/status";
+Dir::Cache "%[1]s/cache";
+Dir::Etc::main "/dev/null";
+Dir::Etc::parts "/dev/null";
+Dir::Etc::sourcelist "%[1]s/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+APT::Architecture "%[2]s";
+APT::Architectures { "%[2]s"; };
+APT::Install-Recommends "false";
+APT::Sandbox::User "";
+Acquire::Languages "none";
+Acquire::Retries "5";
+`, dir, arch)
+}
+
+// Resolve gives the versions, by name, of what a root of minbase with these packages has,
+// without installing it.
+func (l Lists) Resolve(ctx context.Context, packages []string) (map[string]string, error) {
+	args := []string{"-qq", "--simulate", "install", "?essential", "?priority(required)", "apt"}
+	out, err := l.run(ctx, "apt-get", slices.Concat(args, packages)...)
+	if err != nil {
+		return nil, err
+	}
+	versions := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		// Inst libc6 (2.36-9+deb12u14 Debian:12.15/oldstable [arm64]) []
+		if f := strings.Fields(line); len(f) > 2 && f[0] == "Inst" {
+			versions[f[1]] = strings.TrimPrefix(f[2], "(")
+		}
+	}
+	if len(versions) == 0 {
+		return nil, fmt.Errorf("apt names no package to install: %s", remedy.LastLines(string(out), 10))
+	}
+	return versions, nil
+}
+
+// Show is what apt-cache shows of packages, each as name=version.
+func (l Lists) Show(ctx context.Context, packages []string) ([]byte, error) {
+	return l.run(ctx, "apt-cache", append([]string{"show"}, packages...)...)
+}
+
+// run runs apt on the lists; on those of this machine's own apt if l is zero.
+func (l Lists) run(ctx context.Context, program string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
+	if l.config != "" {
+		cmd.Env = append(cmd.Env, "APT_CONFIG="+l.config)
+	}
+	var output, problems bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &problems
+	if err := cmd.Run(); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		return nil, fmt.Errorf("%s %s: %w\n%s", program, args[0], err, remedy.LastLines(problems.String(), 10))
+	}
+	return output.Bytes(), nil
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+)
+
+// target is an architecture that bundles are built for, by what GNU and QEMU call it.
+type target string
+
+// targets are those that there are bundles for, by GOARCH.
+func targets() map[string]target { return map[string]target{"amd64": "x86_64", "arm64": "aarch64"} }
+
+// compiler is Debian's C compiler that builds for it on another architecture.
+func (t target) compiler() string { return string(t) + "-linux-gnu-gcc" }
+
+// emulator is the program of Debian's qemu-user-static that runs its programs.
+func (t target) emulator() string { return "qemu-" + string(t) + "-static" }
+
+// emulate has the kernel run its programs under QEMU, as Debian's package does where systemd
+// starts the machine: packages run scripts of their own when they are installed. The kernel
+// opens the emulator now, so that no root needs to have it. It lasts until the machine is
+// started again. root is "/". It fails with codeEmulation.
+func (t target) emulate(ctx context.Context, root string, say func(string)) error {
+	err := t.register(ctx, root, say)
+	if err == nil {
+		return nil
+	}
+	return &remedy.Error{
+		Code: codeEmulation, Op: "run programs of " + string(t) + " on this machine", Err: err,
+		Fix: "build the bundle on a machine of that architecture, or on one whose root may mount binfmt_misc",
+	}
+}
+
+func (t target) register(ctx context.Context, root string, say func(string)) error {
+	name := "qemu-" + string(t)
+	formats := filepath.Join(root, "proc/sys/fs/binfmt_misc")
+	if _, err := os.Stat(filepath.Join(formats, "register")); err != nil {
+		if output, err := exec.CommandContext(ctx, "mount", "-t", "binfmt_misc", "binfmt_misc", formats).CombinedOutput(); err != nil {
+			return fmt.Errorf("mount binfmt_misc: %w: %s", err, bytes.TrimSpace(output))
+		}
+	}
+	format, err := os.ReadFile(filepath.Join(formats, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		say("having the kernel run programs of " + string(t) + " under QEMU")
+		text, err := os.ReadFile(filepath.Join(root, "usr/lib/binfmt.d", name+".conf"))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(formats, "register"), bytes.TrimSpace(text), 0o200); err != nil {
+			return fmt.Errorf("register %s: %w", name, err)
+		}
+		format, err = os.ReadFile(filepath.Join(formats, name))
+		if err != nil {
+			return err
+		}
+		return opened(format)
+	}
+	if err != nil {
+		return err
+	}
+	return opened(format)
+}
+
+// opened fails unless a format, as the kernel describes it, is enabled and its interpreter
+// was opened when it was registered (flag F): in a root there is none to open.
+func opened(format []byte) error {
+	var enabled, fixed bool
+	for line := range strings.Lines(string(format)) {
+		flags, ok := strings.CutPrefix(strings.TrimSpace(line), "flags: ")
+		enabled = enabled || strings.TrimSpace(line) == "enabled"
+		fixed = fixed || ok && strings.Contains(flags, "F")
+	}
+	if enabled && fixed {
+		return nil
+	}
+	return fmt.Errorf("it is registered, but not enabled, or without the flag F: %s", bytes.TrimSpace(format))
+}
