@@ -10,9 +10,6 @@ import (
 	"github.com/slipway-sh/slipway/ci/origin"
 )
 
-// builds is the platform that a bundle is built for: lock.yaml has Debian's packages for no other.
-const builds = "linux/amd64"
-
 // prepare installs what make bundle needs besides Go, which installs what else it needs.
 const prepare = `apt-get update -qq
 DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends ca-certificates gcc git libc6-dev make mmdebstrap
@@ -30,7 +27,7 @@ rm -rf /building/*
 // Bundle builds the bundle, in a container: no root and no Debian is needed.
 //
 // `dagger call bundle --base IMAGE export --path bundle` writes it. It is what make bundle
-// builds, takes half an hour or more, and 25 GiB on the engine while it lasts.
+// builds, for the engine's architecture, takes half an hour or more, and 25 GiB on the engine while it lasts.
 //
 // +cache="never"
 func (m *Slipway) Bundle(
@@ -47,13 +44,6 @@ func (m *Slipway) Bundle(
 	// +optional
 	platform []*dagger.Directory,
 ) (*dagger.Directory, error) {
-	engine, err := dag.DefaultPlatform(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if engine != builds {
-		return nil, refuse(origin.NotBuilt(string(engine), builds))
-	}
 	if !strings.Contains(base, "@sha256:") {
 		return nil, refuse(origin.NoDigest(base))
 	}

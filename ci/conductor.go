@@ -228,7 +228,11 @@ func (m *Slipway) verified(ctx context.Context) (*dagger.File, error) {
 	if err := m.vouched(ctx, []byte(index)); err != nil {
 		return nil, err
 	}
-	want, err := origin.ProgramDigest([]byte(index))
+	platform, err := dag.DefaultPlatform(ctx)
+	if err != nil {
+		return nil, err
+	}
+	want, err := origin.ProgramDigest([]byte(index), string(platform))
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +250,7 @@ func (m *Slipway) verified(ctx context.Context) (*dagger.File, error) {
 		WithMountedDirectory("/bundle", bundle).
 		WithExec([]string{"/slipway", "bundle", "verify", "/bundle"}, dagger.ContainerWithExecOpts{Expect: dagger.ReturnTypeAny})
 	code, err := done.ExitCode(ctx)
-	if err != nil { // it is not executable, or not for this engine
+	if err != nil { // it is not executable
 		return nil, origin.Damaged(origin.Program, err)
 	}
 	if code == 0 {

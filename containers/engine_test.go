@@ -121,13 +121,14 @@ func TestABundleIsCheckedBeforeItRuns(t *testing.T) {
 	}}.Marshal()
 	require.NoError(t, err)
 	var asked []string
+	platform := "linux/amd64"
 	client := engine(t, func(fields []string) (any, string) {
 		asked = append(asked, fields...)
 		switch fields[len(fields)-1] {
 		case "contents":
 			return string(text), ""
 		case "defaultPlatform":
-			return "linux/amd64", ""
+			return platform, ""
 		}
 		return nil, "nothing else is to be asked"
 	})
@@ -142,6 +143,9 @@ func TestABundleIsCheckedBeforeItRuns(t *testing.T) {
 		_, err := FromBundle(t.Context(), client, client.Directory(), trust.Anchor{Digest: digest, Name: "the test"})
 		require.ErrorIs(t, err, &fault.Fault{Code: code}, digest)
 	}
+	platform = "linux/arm64"
+	_, err = FromBundle(t.Context(), client, client.Directory(), trust.Anchor{Digest: b.ReadDigest(), Name: "the test"})
+	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodePlatform}, "the bundle is for another architecture than the engine's")
 	require.NotContains(t, asked, "withExec")
 	require.NotContains(t, asked, "import")
 }

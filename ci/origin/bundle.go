@@ -34,12 +34,6 @@ func NoBundle(err error) *Refusal {
 		Fix: "build one with make bundle, or give the path of one before the function: dagger call --bundle DIR install"}
 }
 
-// NotBuilt refuses to build a bundle on an engine for this platform.
-func NotBuilt(platform, can string) *Refusal {
-	return &Refusal{Code: codeNoBundle, Class: Preflight, Op: "build a bundle", Err: fmt.Errorf("the engine is for %s, and a bundle is built for %s only", platform, can),
-		Fix: "use an engine for that: dagger call bundle"}
-}
-
 // NoDigest refuses an image to build a bundle in that is not named by digest.
 func NoDigest(base string) *Refusal {
 	return &Refusal{Code: codeNoBundle, Class: Usage, Op: "build a bundle", Err: fmt.Errorf("the image %s is not named by digest, so that anything might build what everybody trusts", base),
@@ -88,10 +82,12 @@ func Damaged(path string, err error) *Refusal {
 
 // ProgramDigest is the digest that Program has by a bundle's index, as Dagger
 // v0.19.10 calls that of a file without its metadata: the sha256 of the content's
-// sha256 (core/file.go, File.Digest).
-func ProgramDigest(index []byte) (string, error) {
+// sha256 (core/file.go, File.Digest). It refuses a bundle that is not for platform, the
+// engine's: what is in it would not run there, or in emulation.
+func ProgramDigest(index []byte, platform string) (string, error) {
 	var x struct {
-		Files []struct {
+		Platform string `json:"platform"`
+		Files    []struct {
 			Path   string `json:"path"`
 			SHA256 string `json:"sha256"`
 		} `json:"files"`
@@ -101,6 +97,11 @@ func ProgramDigest(index []byte) (string, error) {
 	}
 	if err := json.Unmarshal(index, &x); err != nil {
 		return "", wrong(err)
+	}
+	if x.Platform != platform {
+		_, arch, _ := strings.Cut(platform, "/")
+		return "", &Refusal{Code: codePlatform, Class: Preflight, Op: "use the bundle", Err: fmt.Errorf("it is for %s, the engine runs on %s", x.Platform, platform),
+			Fix: "build that for the engine: make bundle ARCH=" + arch + ", and give it before the function: dagger call --bundle DIR --bundle-digest sha256:… install"}
 	}
 	for _, f := range x.Files {
 		if f.Path != Program {

@@ -5,6 +5,7 @@ const (
 	codeNoBundle      = "BUN-001"
 	codeIndex         = "BUN-002"
 	codeContent       = "BUN-003"
+	codePlatform      = "BUN-004"
 	codeNoImages      = "BUN-006"
 	codeTrust         = "BUN-007"
 	codeKey           = "PKG-004"

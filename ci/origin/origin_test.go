@@ -144,23 +144,26 @@ func TestSigned(t *testing.T) {
 }
 
 func TestProgramDigest(t *testing.T) {
+	const amd64 = "linux/amd64"
 	content := sha256.Sum256([]byte("program"))
 	named := hex.EncodeToString(content[:])
 	twice := sha256.Sum256(content[:])
-	got, err := ProgramDigest([]byte(`{"files":[{"path":"bin/helm","sha256":"00"},{"path":"bin/slipway","sha256":"` + named + `"}]}`))
+	got, err := ProgramDigest([]byte(`{"platform":"linux/amd64","files":[{"path":"bin/helm","sha256":"00"},{"path":"bin/slipway","sha256":"`+named+`"}]}`), amd64)
 	if want := "sha256:" + hex.EncodeToString(twice[:]); err != nil || got != want {
 		t.Errorf("%q, %v; want %q", got, err, want)
 	}
 	for index, says := range map[string]string{
-		``:             "unexpected end",
-		`[]`:           "cannot unmarshal",
-		`{"files":[]}`: "does not name bin/slipway",
-		`{"files":[{"path":"bin/slipway","sha256":"0g"}]}`: "has no sha256",
-		`{"files":[{"path":"bin/slipway","sha256":"00"}]}`: "has no sha256",
+		``:                                      "unexpected end",
+		`[]`:                                    "cannot unmarshal",
+		`{"platform":"linux/amd64","files":[]}`: "does not name bin/slipway",
+		`{"platform":"linux/amd64","files":[{"path":"bin/slipway","sha256":"0g"}]}`: "has no sha256",
+		`{"platform":"linux/amd64","files":[{"path":"bin/slipway","sha256":"00"}]}`: "has no sha256",
 	} {
-		_, err := ProgramDigest([]byte(index))
+		_, err := ProgramDigest([]byte(index), amd64)
 		wantRefusal(t, err, "BUN-002", Preflight, says)
 	}
+	_, err = ProgramDigest([]byte(`{"platform":"linux/arm64","files":[{"path":"bin/slipway","sha256":"`+named+`"}]}`), amd64)
+	wantRefusal(t, err, "BUN-004", Preflight, "it is for linux/arm64, the engine runs on linux/amd64", "make bundle ARCH=amd64")
 }
 
 func TestImage(t *testing.T) {

@@ -273,9 +273,10 @@ func (b *Bundle) Check(platform string) error {
 	if b.Platform == platform {
 		return nil
 	}
+	_, arch, _ := strings.Cut(platform, "/")
 	return &fault.Fault{
 		Code: CodePlatform, Class: fault.Preflight, Op: "use the bundle",
-		Fix: "build the bundle on a " + platform + " machine: make bundle",
+		Fix: "build that for the engine: make bundle ARCH=" + arch + ", and give it: --bundle DIR --bundle-digest sha256:…",
 		Err: fmt.Errorf("it is for %s, the engine runs on %s", b.Platform, platform),
 	}
 }

@@ -133,7 +133,12 @@ func TestCheckPlatform(t *testing.T) {
 	b, err := Read(write(t, map[string]string{"bin/a": "a"}))
 	require.NoError(t, err)
 	require.NoError(t, b.Check("linux/amd64"))
-	require.ErrorIs(t, b.Check("linux/arm64"), &fault.Fault{Code: CodePlatform})
+	err = b.Check("linux/arm64")
+	require.ErrorIs(t, err, &fault.Fault{Code: CodePlatform})
+	require.ErrorContains(t, err, "it is for linux/amd64, the engine runs on linux/arm64")
+	f, ok := errors.AsType[*fault.Fault](err)
+	require.True(t, ok)
+	require.Contains(t, f.Fix, "make bundle ARCH=arm64")
 }
 
 func TestTheSameContentHasTheSameIndex(t *testing.T) {

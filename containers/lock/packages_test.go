@@ -26,12 +26,19 @@ func TestPackagesAreCompared(t *testing.T) {
 		require.ErrorContains(t, err, says)
 	}
 	require.NoError(t, l.VerifyPackages("linux/arm64", map[string]map[string]string{"gitea": {"git": "2"}}), "nothing is pinned there")
+	l.Packages["linux/arm64"] = []Package{{Name: "git", Version: "2"}}
+	require.NoError(t, l.VerifyPackages("linux/arm64", map[string]map[string]string{"gitea": {"git": "2"}}))
+	err = l.VerifyPackages("linux/arm64", map[string]map[string]string{"gitea": {"git": "1:2.39.5", "curl": "7.88"}})
+	require.ErrorContains(t, err, "image gitea: it has the package git 1:2.39.5, the lock says 2")
+	require.ErrorContains(t, err, "it has the package curl 7.88, which the lock does not have", "those of the other architecture do not count")
 }
 
 func TestWrongPins(t *testing.T) {
 	l, err := Load()
 	require.NoError(t, err)
-	require.Greater(t, len(l.Packages["linux/amd64"]), 150)
+	for _, platform := range platforms() {
+		require.Greater(t, len(l.Packages[platform]), 150, platform)
+	}
 	sum := strings.Repeat("a", 64)
 	l.Packages = map[string][]Package{
 		"linux/amd64":  {{Name: "git", Version: "1", SHA256: sum}, {Name: "curl", Version: "1", SHA256: sum}, {Name: "zip", Version: "1", SHA256: "a"}},
@@ -92,6 +99,9 @@ func TestLineOf(t *testing.T) {
 		"image":             func(_ *Lock, x *bundle.Index) { x.Images[0].Digest = "sha256:" + strings.Repeat("e", 64) },
 		"pins":              func(l *Lock, _ *bundle.Index) { l.Suite = "trixie" },
 		"packages":          func(l *Lock, _ *bundle.Index) { l.Packages = nil },
+		"packages of the other architecture": func(l *Lock, _ *bundle.Index) {
+			l.Packages = map[string][]Package{"linux/amd64": l.Packages["linux/amd64"]}
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			other, x := *l, index()

@@ -18,6 +18,7 @@ type command struct {
 	name    string
 	program string
 	args    []string
+	env     []string      // beyond this process's own
 	stop    time.Duration // from SIGTERM to SIGKILL
 }
 
@@ -99,6 +100,7 @@ func (p *process) once(ctx context.Context) error {
 		return fmt.Errorf("make a pipe for its output: %w", err)
 	}
 	cmd := exec.Command(p.program, p.args...)
+	cmd.Env = append(os.Environ(), p.env...)
 	cmd.Stdout, cmd.Stderr = w, w
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = cmd.Start()

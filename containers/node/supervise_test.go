@@ -26,10 +26,10 @@ func TestSuperviseStartsAgainAndTellsTheLastLine(t *testing.T) {
 	dir := t.TempDir()
 	lines := make(chan string, 100)
 	// Fails twice, then stays.
-	script := `echo "run $$" >> ` + dir + `/runs; echo first; echo "cannot open the volume" >&2
+	script := `echo "run $$" >> ` + dir + `/runs; echo first; echo "cannot open $WHAT" >&2
 [ $(wc -l < ` + dir + `/runs) -gt 2 ] || exit 3
 exec sleep 1000`
-	p, err := supervise(t.Context(), command{name: "fake", program: "sh", args: []string{"-c", script}, stop: time.Second},
+	p, err := supervise(t.Context(), command{name: "fake", program: "sh", args: []string{"-c", script}, env: []string{"WHAT=the volume"}, stop: time.Second},
 		dir, restartBackoff{initial: time.Millisecond, max: 2 * time.Millisecond, resetAfter: time.Hour}, func(s string) { lines <- s })
 	require.NoError(t, err)
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -30,12 +31,12 @@ func sample(t *testing.T) (*builder, []part, []bundle.Image) {
 	require.NoError(t, err)
 	pins, err := lock.Load()
 	require.NoError(t, err)
-	b := &builder{arch: "amd64", lock: pins, sources: "sha256:" + strings.Repeat("5", 64), store: st, report: progress.New(io.Discard, 0, false), added: bundle.Additions(t.TempDir())}
+	b := &builder{arch: runtime.GOARCH, lock: pins, sources: "sha256:" + strings.Repeat("5", 64), store: st, report: progress.New(io.Discard, 0, false), added: bundle.Additions(t.TempDir())}
 	tool := filepath.Join(st.Path(), "objects", "helm")
 	require.NoError(t, os.WriteFile(tool, []byte("helm"), 0o755))
 	layer, err := oci.WriteLayer(t.Context(), t.TempDir(), nil, []oci.File{{Path: "pause", Mode: 0o755, Data: []byte("pause")}})
 	require.NoError(t, err)
-	image, err := oci.NewImage(oci.Config{Arch: "amd64"}, layer)
+	image, err := oci.NewImage(oci.Config{Arch: runtime.GOARCH}, layer)
 	require.NoError(t, err)
 	digest, err := image.Digest()
 	require.NoError(t, err)
@@ -181,6 +182,25 @@ func TestOnlyTheNewestBundlesStay(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1+1) // and "current"
 	require.DirExists(t, last)
+
+	// One of another architecture is nothing for this machine, and takes nothing from it.
+	b.arch = "s390x"
+	if _, _, _, err = b.place(t.Context(), parts, images); err == nil {
+		t.Fatal("an index has no such platform")
+	}
+	b.arch = "arm64"
+	if runtime.GOARCH == b.arch {
+		b.arch = "amd64"
+	}
+	other, _, _, err := b.place(t.Context(), parts, images)
+	require.NoError(t, err)
+	read, err := bundle.Read(other)
+	require.NoError(t, err)
+	require.Equal(t, "linux/"+b.arch, read.Platform)
+	target, err := filepath.EvalSymlinks(filepath.Join(filepath.Dir(last), "current"))
+	require.NoError(t, err)
+	require.Equal(t, last, target)
+	require.DirExists(t, last, "though it is old")
 }
 
 func TestAFileThatIsNotWhatTheLockSaysStopsTheBuild(t *testing.T) {
@@ -233,7 +253,7 @@ func TestABundleSaysWhatItIsMadeOf(t *testing.T) {
 	}
 	require.NotContains(t, string(all[0]), "timestamp")
 	require.NotContains(t, string(all[0]), "../..", "the repository itself")
-	for _, says := range []string{`"uri": "pkg:golang/github.com/klauspost/compress@`, `"dirHash": "`, strings.Repeat("5", 64), `"go1.`, `"linux/amd64"`} {
+	for _, says := range []string{`"uri": "pkg:golang/github.com/klauspost/compress@`, `"dirHash": "`, strings.Repeat("5", 64), `"go1.`, `"linux/` + runtime.GOARCH + `"`} {
 		require.Contains(t, string(all[1]), says)
 	}
 	b.built["pause"] = parts[0].source
@@ -317,7 +337,7 @@ func TestAnotherDebianCannotBuildTheBundle(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	for _, args := range [][]string{{}, {"bake"}, {"build", "extra"}, {"build", "--nope"}, {"build", "--without", "node"}} {
+	for _, args := range [][]string{{}, {"bake"}, {"build", "extra"}, {"build", "--nope"}, {"build", "--without", "node"}, {"build", "--arch", "s390x"}, {"pin", "--arch", "mips"}} {
 		var output bytes.Buffer
 		require.Equal(t, 2, run(args, io.Discard, &output), args)
 		require.Contains(t, output.String(), "usage:")

@@ -66,6 +66,32 @@ func TestImagesOnDemandAreForWhoNamesThem(t *testing.T) {
 	}
 }
 
+// TestProgramsOfAnotherArchitecture: those that are linked with C are linked by Debian's compiler
+// for it, and what is for this machine is built as ever.
+func TestProgramsOfAnotherArchitecture(t *testing.T) {
+	l, err := lock.Load()
+	require.NoError(t, err)
+	source, err := gotool.Checkout()
+	require.NoError(t, err)
+	for arch, cc := range map[string]string{"amd64": "x86_64-linux-gnu-gcc", "arm64": "aarch64-linux-gnu-gcc"} {
+		all, _, err := commands(t.Context(), source, l, arch, []string{slipway})
+		require.NoError(t, err)
+		system := "linux/" + arch
+		if arch == runtime.GOARCH {
+			system, cc = "", ""
+		}
+		var withC []string
+		for _, c := range all {
+			require.Equal(t, system, c.System, c.Name)
+			require.Equal(t, cc, c.CC, c.Name)
+			if c.CGO {
+				withC = append(withC, c.Name)
+			}
+		}
+		require.Equal(t, []string{gitea, dex}, withC)
+	}
+}
+
 // What an upstream reference names is in the bundle if an image of the lock stands for it, and added
 // to it otherwise.
 func TestReferencesOfAPlatform(t *testing.T) {

@@ -87,13 +87,7 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	o := choice{arch: runtime.GOARCH}
-	flags.Func("arch", "", func(arch string) error {
-		if _, ok := targets()[arch]; !ok {
-			return fmt.Errorf("there are bundles for %s", strings.Join(sortedNames(targets()), " and "))
-		}
-		o.arch = arch
-		return nil
-	})
+	flags.StringVar(&o.arch, "arch", o.arch, "")
 	flags.Func("platform", "", func(dir string) error {
 		o.platforms = append(o.platforms, dir)
 		return nil
@@ -107,6 +101,9 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 			return err
 		}
 		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if _, ok := targets()[o.arch]; !ok {
+		return fmt.Errorf("%w: there are no bundles for %s, only for %s", errUsage, o.arch, strings.Join(sortedNames(targets()), " and "))
 	}
 	switch name {
 	case "build":

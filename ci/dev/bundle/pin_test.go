@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
+	"github.com/slipway-sh/slipway/containers/inventory"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
@@ -21,7 +22,7 @@ func TestPinsOfOnePlatformAreReplaced(t *testing.T) {
 	require.NoError(t, err)
 	same, err := withPackages(text, "linux/amd64", before.Packages["linux/amd64"])
 	require.NoError(t, err)
-	require.Equal(t, string(text), string(same), "as make pins writes it")
+	require.Equal(t, string(text), string(same), "as make pins writes it, with those of the other architecture")
 
 	pins := []lock.Package{
 		{Name: "zlib1g", Version: "1:1.2.13.dfsg-1", SHA256: strings.Repeat("a", 64)},
@@ -34,8 +35,39 @@ func TestPinsOfOnePlatformAreReplaced(t *testing.T) {
 	require.Equal(t, before.Packages["linux/amd64"], after.Packages["linux/amd64"])
 	require.Equal(t, []lock.Package{pins[1], pins[0]}, after.Packages["linux/arm64"])
 	require.Equal(t, before.Tools, after.Tools)
+	require.NotEmpty(t, before.Packages["linux/arm64"], "they were there")
 
 	pins[0].SHA256 = "none"
 	_, err = withPackages(text, "linux/arm64", pins)
 	require.ErrorContains(t, err, `"zlib1g": name, version and sha256 are required`)
+}
+
+// TestListedPackagesAreThoseOfABuild: apt's lists name what the bundle of lock.yaml has. It needs
+// Debian's mirror, so it must be asked for.
+func TestListedPackagesAreThoseOfABuild(t *testing.T) {
+	if os.Getenv("SLIPWAY_TEST_DEBIAN") == "" {
+		t.Skip("set SLIPWAY_TEST_DEBIAN=1 to fetch package lists")
+	}
+	l, err := lock.Load()
+	require.NoError(t, err)
+	for _, arch := range []string{"amd64", "arm64"} {
+		pins, err := listed(t.Context(), choice{arch: arch})
+		require.NoError(t, err)
+		var want, got []string // the mirror may have newer versions
+		for _, p := range l.Packages["linux/"+arch] {
+			want = append(want, p.Name)
+		}
+		for _, p := range pins {
+			got = append(got, p.Name)
+		}
+		require.Equal(t, want, got, arch)
+	}
+}
+
+func TestLayersWithDifferentVersionsAreNotPinned(t *testing.T) {
+	all, err := merge(inventory.Packages{"node": {"git": "1", "runc": "2"}, "gitea": {"git": "1"}})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"git": "1", "runc": "2"}, all)
+	_, err = merge(inventory.Packages{"node": {"git": "2"}, "gitea": {"git": "1"}})
+	require.ErrorContains(t, err, "the images have git as 1 and as 2")
 }

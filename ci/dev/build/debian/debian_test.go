@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -116,6 +118,10 @@ func TestRootKey(t *testing.T) {
 	require.Equal(t, base.Key(), Root{Name: "r", Packages: base.Packages, Release: moved}.Key(), "another mirror")
 	require.NotEqual(t, base.Key(), Root{Name: "r", Packages: []string{"git"}, Release: rel}.Key())
 	require.NotEqual(t, base.Key(), Root{Name: "r", Packages: base.Packages, Release: Release{Codename: "trixie"}}.Key())
+	own, other := rel, rel
+	own.Arch, other.Arch = runtime.GOARCH, "s390x"
+	require.Equal(t, base.Key(), Root{Name: "r", Packages: base.Packages, Release: own}.Key(), "named or not")
+	require.NotEqual(t, base.Key(), Root{Name: "r", Packages: base.Packages, Release: other}.Key(), "another architecture")
 }
 
 func TestRootArguments(t *testing.T) {
@@ -123,6 +129,11 @@ func TestRootArguments(t *testing.T) {
 	require.Contains(t, args, "--variant=minbase")
 	require.Contains(t, args, "--include=git,runc")
 	require.Contains(t, args, `--customize-hook=sh /t.sh "$1"`)
+	require.Equal(t, []string{"bookworm", "/out.tar", "-"}, args[len(args)-3:])
+	require.NotContains(t, strings.Join(args, " "), "architectures")
+
+	args = Root{Release: Release{Codename: "bookworm", Arch: "s390x"}}.arguments("/out.tar", "-", "/t.sh")
+	require.Subset(t, args, []string{"--architectures=s390x", "--skip=check/qemu"})
 	require.Equal(t, []string{"bookworm", "/out.tar", "-"}, args[len(args)-3:])
 }
 
@@ -143,6 +154,44 @@ func TestNeed(t *testing.T) {
 	require.Equal(t, "ENG-001", fault.Code)
 	require.Contains(t, fault.Fix, "mmdebstrap, e2fsprogs")
 	require.NotContains(t, fault.Fix, "there,")
+}
+
+// mirror writes a mirror without a signature into a folder, with the packages of an architecture.
+func mirror(t *testing.T, arch, packages string) Source {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "Packages"), []byte(packages), 0o644))
+	return Source{URI: "[trusted=yes arch=" + arch + "] file:" + dir, Suite: "./"}
+}
+
+// TestListsOfAnotherArchitecture asks this machine's apt, of nothing but a folder.
+func TestListsOfAnotherArchitecture(t *testing.T) {
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		t.Skip("no apt-get here")
+	}
+	pkg := func(name, more string) string {
+		return "Package: " + name + "\nVersion: 1:2-3\nArchitecture: s390x\nFilename: " + name + ".deb\nSize: 1\nSHA256: " + strings.Repeat("a", 64) + "\n" + more + "\n"
+	}
+	all := pkg("libc6", "") + pkg("bash", "Essential: yes\nDepends: libc6\n") + pkg("mount", "Priority: required\n") +
+		pkg("apt", "Recommends: ca-certificates\n") + pkg("ca-certificates", "") + pkg("git", "Depends: libcurl4\nPriority: optional\n") + pkg("libcurl4", "")
+	lists, err := FetchLists(t.Context(), Release{Codename: "bookworm", Arch: "s390x", Sources: []Source{mirror(t, "s390x", all)}}, t.TempDir())
+	require.NoError(t, err)
+	minimum := map[string]string{"apt": "1:2-3", "bash": "1:2-3", "libc6": "1:2-3", "mount": "1:2-3"}
+	got, err := lists.Resolve(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, minimum, got)
+	minimum["git"], minimum["libcurl4"] = "1:2-3", "1:2-3"
+	got, err = lists.Resolve(t.Context(), []string{"git"})
+	require.NoError(t, err)
+	require.Equal(t, minimum, got)
+	text, err := lists.Show(t.Context(), []string{"git=1:2-3"})
+	require.NoError(t, err)
+	require.Contains(t, string(text), "SHA256: "+strings.Repeat("a", 64))
+
+	_, err = lists.Resolve(t.Context(), []string{"left-pad"})
+	require.ErrorContains(t, err, "Unable to locate package left-pad")
+	_, err = FetchLists(t.Context(), Release{Arch: "s390x", Sources: []Source{{URI: "file:" + t.TempDir(), Suite: "bookworm", Components: []string{"main"}}}}, t.TempDir())
+	require.ErrorContains(t, err, "apt-get -q: ")
 }
 
 // TestRootIsReproducible builds a root twice from the machine's mirror. It

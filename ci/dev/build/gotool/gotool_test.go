@@ -23,6 +23,12 @@ func TestArguments(t *testing.T) {
 		{"everything", Command{Package: "example.com/x", CGO: true, Tags: []string{"a", "b"}, LDFlags: []string{"-s", "-X", "m.v=a b"}, System: "darwin/arm64"},
 			[]string{"build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-tags", "a,b", "-ldflags", "-s -X 'm.v=a b'", "-o", "out", "example.com/x"},
 			[]string{"CGO_ENABLED=1", "GOFLAGS=", "GOWORK=off", "GOOS=darwin", "GOARCH=arm64"}},
+		{"by a cross compiler", Command{Package: ".", CGO: true, System: "linux/arm64", CC: "aarch64-linux-gnu-gcc"},
+			[]string{"build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-o", "out", "."},
+			[]string{"CGO_ENABLED=1", "GOFLAGS=", "GOWORK=off", "GOOS=linux", "GOARCH=arm64", "CC=aarch64-linux-gnu-gcc"}},
+		{"without C", Command{Package: ".", System: "linux/arm64", CC: "aarch64-linux-gnu-gcc"},
+			[]string{"build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-o", "out", "."},
+			[]string{"CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOOS=linux", "GOARCH=arm64"}},
 	} {
 		require.Equal(t, c.args, c.command.arguments("out"), c.name)
 		require.Equal(t, c.env, c.command.environment(), c.name)
