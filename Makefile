@@ -61,7 +61,7 @@ test: ## Run the scanners, the unit tests and, on a real engine, the install, it
 test-all: export SLIPWAY_E2E := all
 test-all: WITH_RACE := ./...
 test-all: export PATH := $(CURDIR)/bin:$(PATH)
-test-all: builds cosign docker test ## Run the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform
+test-all: builds cosign docker bundle/arm64 test ## Run the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform, and the bundle for arm64
 
 .PHONY: unit
 unit: ## Run the unit tests of every module, those of the program with the race detector; type-check the CLI for every platform
@@ -147,6 +147,14 @@ env: ## Print what a shell needs for dagger, slipway, kubectl, helm and terrafor
 bundle: ## Build the bundle that a run uses in place of registries; PLATFORM=DIR adds what that platform release runs; ARCH=arm64 builds, and names, that for engines of another architecture
 	@built="$$($(BUNDLE) build $(if $(ARCH),--arch '$(ARCH)') $(foreach dir,$(PLATFORM),--platform $(abspath $(dir))))"; \
 	$(if $(FOREIGN),echo "$$built"; exit;) touch .env; { grep -vE '^(BUNDLE|bundleDigest)=' .env || test $$? = 1; echo "$$built"; } >.env.new && mv .env.new .env; $(OWN_BUNDLE)
+
+# What the tests look at, under QEMU.
+.PHONY: bundle/arm64 emulator
+bundle/arm64: emulator
+	@$(MAKE) bundle ARCH=arm64 PLATFORM=examples/platform/manifests/1.0.0
+
+emulator: ## Install QEMU, under which the tests start the programs of the bundle for arm64
+	@command -v qemu-aarch64-static >/dev/null || $(GO) run -C ci/dev ./build/need qemu-aarch64-static=qemu-user-static
 
 .PHONY: pins
 pins: ## Pin the Debian packages of the bundle in containers/lock/lock.yaml; ARCH=arm64: those of another architecture, which it does not build
