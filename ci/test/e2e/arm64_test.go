@@ -96,8 +96,10 @@ func TestBundleForArm64(t *testing.T) {
 			{"usr/bin/etcd", "--version", "Go OS/Arch: linux/arm64"},
 			{"usr/bin/containerd", "--version", "containerd github.com/containerd/containerd 1."},
 			{"usr/sbin/runc", "--version", "runc version 1."},
-			{"usr/sbin/xtables-nft-multi", "iptables --version", "iptables v1."},
-			{"usr/sbin/conntrack", "--version", "conntrack v1."},
+			// QEMU has no netlink, without which those of nftables and conntrack say nothing.
+			{"usr/sbin/xtables-legacy-multi", "iptables --version", "iptables v1."},
+			{"usr/bin/ip", "-V", "iproute2-6."},
+			{"usr/bin/kmod", "--version", "kmod version "},
 		},
 		"argocd": {
 			{"usr/local/bin/argocd", "version --client", "argocd: v3.5.3"}, {"usr/local/bin/helm", "version --short", "v3.20.2"},
