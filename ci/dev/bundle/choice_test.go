@@ -75,9 +75,10 @@ func TestReferencesOfAPlatform(t *testing.T) {
 	dir := t.TempDir()
 	text := "components: [{name: a, images: [\"ghcr.io/dexidp/dex:v2.44.0\", \"nginx:1.29\", quay.io/team/web]}]\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "platform.yaml"), []byte(text), 0o600))
-	names, err := imagesOf(dir, l)
+	names, manifests, err := namedBy(dir, l)
 	require.NoError(t, err)
 	require.Equal(t, []string{dex}, names)
+	require.Empty(t, manifests)
 }
 
 func TestPlatformsThatNoBundleCanBeFor(t *testing.T) {
