@@ -3,7 +3,7 @@
 // replace the module with a copy that has them.
 module github.com/slipway-sh/slipway/ci/dev/bundle/tools/external-secrets
 
-go 1.25.1
+go 1.26.0
 
 replace github.com/Masterminds/sprig/v3 => github.com/external-secrets/sprig/v3 v3.3.0
 
