@@ -86,7 +86,7 @@ func (t *Trust) way() (by, error) {
 	switch {
 	case len(given) > 1:
 		return 0, usage.Errorf("give either --%s, --%s or --%s with what belongs to it", digestFlag, keyFlag, identityFlag)
-	case len(given) == 1:
+	case len(given) == 1 && (given[0] != byKey || t.key != ""):
 		return given[0], nil
 	case t.key != "":
 		return byKey, nil

@@ -153,6 +153,7 @@ func (v *Verifier) explain(b *bundle.Bundle, content verify.VerificationContent,
 	if wrong != nil {
 		return unproven(fixRoot, "nobody whom the trusted root knows says when it was made: %w", wrong)
 	}
+	content.Certificate().UnhandledCriticalExtensions = nil // the verifier knows of them
 	for _, at := range times {
 		chains, wrong := verify.VerifyLeafCertificate(at.Timestamp, content.Certificate(), v.root)
 		if wrong == nil && v.logged {
