@@ -21,8 +21,8 @@ func newBundleVerify() *cobra.Command {
 		Long: `Compares a bundle with its digest, and every file of it with its index.
 
 Whoever can write the files can write the index as well: without --bundle-digest,
---bundle-key or their variables this only finds damage, and the last line says what the
-digest is.`,
+--bundle-key, --certificate-identity or their variables this only finds damage, and the last
+line says what the digest is.`,
 	}
 	o.trust.AddFlags(cmd.Flags())
 	return cmd

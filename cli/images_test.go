@@ -174,7 +174,7 @@ func TestBundleSign(t *testing.T) {
 	require.Contains(t, errs, "it is not signed with the key")
 	exit, _, errs = slipway("bundle", "verify", dir, "--bundle-key", public, "--bundle-digest", "none")
 	require.Equal(t, 2, exit)
-	require.Contains(t, errs, "give either --bundle-digest or --bundle-key")
+	require.Contains(t, errs, "give either --bundle-digest, --bundle-key or --certificate-identity")
 
 	exit, _, errs = slipway("bundle", "add", dir, "--image", "web="+webLayout(t))
 	require.Zero(t, exit, errs)

@@ -30,7 +30,8 @@ func newLockVerify(p *Program) *cobra.Command {
 		Use: "verify", Short: "Proves that program, tools, images and manifests of this machine are those of the lock", Args: noArgs, RunE: atOnce(o.run),
 		Long: `Proves that what this machine runs is what the lock in this program pins:
 
-- the bundle is the one that --bundle-digest names, or that --bundle-key signed
+- the bundle is the one that --bundle-digest names, or that --bundle-key or
+  --certificate-identity signed
 - this program and that of the bundle are compiled from the same sources
 - every file of the bundle is the one that its index names, by sha256
 - tools and manifests are of the pinned versions and origins

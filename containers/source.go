@@ -28,8 +28,8 @@ func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Director
 	if err != nil {
 		return nil, err
 	}
-	vouched, err := anchor.Check(ctx, index, func() ([]byte, error) {
-		text, err := dir.File(bundle.SignatureFile).Contents(ctx)
+	vouched, err := anchor.Check(ctx, index, func(file string) ([]byte, error) {
+		text, err := dir.File(file).Contents(ctx)
 		return []byte(text), err
 	})
 	if err != nil {

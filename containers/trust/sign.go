@@ -20,12 +20,15 @@ import (
 const (
 	// CodeSign: the bundle cannot be signed.
 	CodeSign fault.Code = "BUN-008"
-	// CodeFile: a lock file is not signed with the key that was given.
+	// CodeFile: a lock file is not signed with the key, or by the identity, that was given.
 	CodeFile fault.Code = "LCK-007"
 )
 
-// FileSuffix is behind the name of a lock file in that of its signature.
-const FileSuffix = ".dsse.json"
+// What is behind the name of a lock file in that of its signature, with a key and without one.
+const (
+	FileSuffix    = ".dsse.json"
+	KeylessSuffix = ".sigstore.json"
+)
 
 // Sign is the content of bundle.SignatureFile: a statement about the bundle's index with its
 // provenance, signed with key. It compares every file with the index before. It fails with
@@ -40,22 +43,26 @@ func SignFile(ctx context.Context, b *bundle.Bundle, name string, text []byte, k
 	return sign(ctx, b, dsse.Subject{Name: name, Digest: digestSet(digestOf(text))}, key)
 }
 
-// CheckFile fails with CodeFile unless signature, which read gives, is that of the key for a
-// lock file with this text. It returns the key's id.
-func CheckFile(ctx context.Context, text []byte, read func() ([]byte, error), key crypto.PublicKey) (id string, err error) {
-	signature, err := read()
+// CheckFile fails with CodeFile unless a signature vouches for a lock file with this text: by
+// the anchor's key, or by its Keyless. read gets the suffix of the signature's file. It returns
+// how it is vouched for.
+func (a Anchor) CheckFile(ctx context.Context, text []byte, read func(suffix string) ([]byte, error)) (by string, err error) {
+	suffix, fix := FileSuffix, "take the lock file, its signature and the public key from who pushed the bundle: slipway bundle push DIR --to host/path --key KEY writes both"
+	if a.Keyless != nil {
+		suffix, fix = KeylessSuffix, "take the lock file and its signature, slipway.lock.json"+KeylessSuffix+", from who pushed the bundle; who has changed the file signs it again"
+	}
+	signature, err := read(suffix)
 	digest := ""
 	if err == nil {
-		digest, id, err = signed(ctx, signature, key)
+		digest, by, err = a.signed(ctx, signature)
 	}
 	if err == nil && digest != digestOf(text) {
 		err = fmt.Errorf("the file is %s, and the signature is for %s", digestOf(text), digest)
 	}
 	if err != nil {
-		return "", &fault.Fault{Code: CodeFile, Class: fault.Preflight, Op: "verify the lock file", Err: err,
-			Fix: "take the lock file, its signature and the public key from who pushed the bundle: slipway bundle push DIR --to host/path --key KEY writes both"}
+		return "", &fault.Fault{Code: CodeFile, Class: fault.Preflight, Op: "verify the lock file", Err: err, Fix: fixOf(err, fix)}
 	}
-	return id, nil
+	return by, nil
 }
 
 func digestOf(text []byte) string {
@@ -103,7 +110,19 @@ func NotSigned(err error) error {
 // olderStatement is the type of statements that cosign makes.
 const olderStatement = "https://in-toto.io/Statement/v0.1"
 
-// signed is the digest of the index that a signature of the key is for, and the key's id.
+// signed is the digest of the file that a signature is for, and how that is vouched for.
+func (a Anchor) signed(ctx context.Context, text []byte) (digest, by string, err error) {
+	if a.Keyless != nil {
+		if digest, by, err = a.Keyless.Verify(text); err != nil {
+			return "", "", fmt.Errorf("its signature proves nothing: %w", err)
+		}
+		return digest, by, nil
+	}
+	digest, id, err := signed(ctx, text, a.Key)
+	return digest, "signed with the key " + id, err
+}
+
+// signed is the digest of the file that a signature of the key is for, and the key's id.
 func signed(ctx context.Context, text []byte, key crypto.PublicKey) (digest, id string, err error) {
 	e, s, err := dsse.Open[json.RawMessage](text)
 	if err != nil {

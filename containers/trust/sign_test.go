@@ -65,7 +65,10 @@ func TestAKeyVouches(t *testing.T) {
 			id, err := dsse.KeyID(key.Public())
 			require.NoError(t, err)
 			require.Equal(t, Vouched{Digest: b.ReadDigest(), By: "signed with the key " + id}, v, "whatever the digest")
-			_, err = a.Check(t.Context(), b, func() ([]byte, error) { return text, nil })
+			_, err = a.Check(t.Context(), b, func(file string) ([]byte, error) {
+				require.Equal(t, bundle.SignatureFile, file)
+				return text, nil
+			})
 			require.NoError(t, err)
 			require.NoError(t, b.Verify(t.Context()))
 
@@ -125,17 +128,22 @@ func TestALockFileIsSigned(t *testing.T) {
 	key, file := dssetest.Keys(t)["Ed25519"], []byte("{}")
 	text, err := SignFile(t.Context(), b, "slipway.lock.json", file, key)
 	require.NoError(t, err)
-	read := func() ([]byte, error) { return text, nil }
-	id, err := CheckFile(t.Context(), file, read, key.Public())
+	read := func(suffix string) ([]byte, error) {
+		require.Equal(t, FileSuffix, suffix)
+		return text, nil
+	}
+	by, err := Anchor{Key: key.Public()}.CheckFile(t.Context(), file, read)
 	require.NoError(t, err)
 	want, err := dsse.KeyID(key.Public())
 	require.NoError(t, err)
-	require.Equal(t, want, id)
+	require.Equal(t, "signed with the key "+want, by)
 	for says, check := range map[string]func() (string, error){
-		"the signature is for sha256:44136f": func() (string, error) { return CheckFile(t.Context(), []byte("{ }"), read, key.Public()) },
-		"it is not signed with the key":      func() (string, error) { return CheckFile(t.Context(), file, read, dssetest.Keys(t)["ECDSA"].Public()) },
+		"the signature is for sha256:44136f": func() (string, error) { return Anchor{Key: key.Public()}.CheckFile(t.Context(), []byte("{ }"), read) },
+		"it is not signed with the key": func() (string, error) {
+			return Anchor{Key: dssetest.Keys(t)["ECDSA"].Public()}.CheckFile(t.Context(), file, read)
+		},
 		"no such file": func() (string, error) {
-			return CheckFile(t.Context(), file, func() ([]byte, error) { return os.ReadFile("none") }, key.Public())
+			return Anchor{Key: key.Public()}.CheckFile(t.Context(), file, func(string) ([]byte, error) { return os.ReadFile("none") })
 		},
 	} {
 		_, err := check()

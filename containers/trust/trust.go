@@ -6,6 +6,7 @@ package trust
 import (
 	"context"
 	"crypto"
+	"errors"
 	"fmt"
 	"os"
 
@@ -25,12 +26,33 @@ type Anchor struct {
 	Digest string
 	// Key signed the bundle, or the one that it was made of; it takes the place of Digest.
 	Key crypto.PublicKey
+	// Keyless is who signed the bundle, or the one that it was made of, without a key; it takes
+	// the place of Digest and Key.
+	Keyless Keyless
 	// Name says where Digest or Key comes from, for people: "--bundle-digest".
 	Name string
 	// Additions are the user's: a bundle that slipway bundle add made of one that is vouched
 	// for is vouched for as well.
 	Additions bundle.Additions
 }
+
+// Keyless verifies signatures that have no key of their own; keyless.Verifier does.
+type Keyless interface {
+	// Verify returns the digest, "sha256:<hex>", of the file that text is a signature of, and
+	// how that is vouched for: "signed by …". It may fail with an *Unproven.
+	Verify(text []byte) (digest, by string, err error)
+}
+
+// Unproven is why a signature proves nothing, and what to do about it.
+type Unproven struct {
+	Err error
+	Fix string
+}
+
+func (u *Unproven) Error() string { return u.Err.Error() }
+
+// Unwrap is the cause.
+func (u *Unproven) Unwrap() error { return u.Err }
 
 // Vouched is a bundle that an anchor vouches for.
 type Vouched struct {
@@ -50,36 +72,42 @@ func (v Vouched) Warning() string {
 // Fix is the remedy for an unverified bundle.
 const Fix = "give the digest that who built the bundle names: --bundle-digest sha256:… (env SLIPWAY_BUNDLE_DIGEST); " +
 	"in a checkout make bundle writes it into .env, and eval \"$(make -s env)\" puts it into the shell; " +
-	"or the key with which they signed it: --bundle-key FILE (env SLIPWAY_BUNDLE_KEY); --bundle-digest none takes any bundle"
+	"or the key with which they signed it: --bundle-key FILE (env SLIPWAY_BUNDLE_KEY); " +
+	"or who signed it without a key: --certificate-identity NAME --certificate-oidc-issuer URL --trusted-root FILE; --bundle-digest none takes any bundle"
 
-// Check fails with CodeBundle unless the anchor vouches for the bundle. signature reads its
-// bundle.SignatureFile, and is asked only if there is a key; nil reads it out of the bundle's
-// directory.
-func (a Anchor) Check(ctx context.Context, b *bundle.Bundle, signature func() ([]byte, error)) (Vouched, error) {
+// fixKeyless is the remedy where a signature without a key is not there, or of another bundle.
+const fixKeyless = "take the bundle and its signature from who built it, and put that beside the index, as " + bundle.KeylessFile + "; who has changed the bundle signs it again"
+
+// Check fails with CodeBundle unless the anchor vouches for the bundle. read reads a file of
+// it by its path, and is asked for a signature only if that has to vouch; nil reads it out of
+// the bundle's directory.
+func (a Anchor) Check(ctx context.Context, b *bundle.Bundle, read func(file string) ([]byte, error)) (Vouched, error) {
 	v := Vouched{Digest: b.ReadDigest(), By: "as " + a.Name + " says"}
 	wanted := a.Digest
 	switch {
-	case a.Key != nil:
-		if signature == nil {
-			signature = func() ([]byte, error) { return os.ReadFile(b.Path(bundle.SignatureFile)) }
+	case a.signs():
+		if read == nil {
+			read = func(file string) ([]byte, error) { return os.ReadFile(b.Path(file)) }
 		}
-		text, err := signature()
+		file := bundle.SignatureFile
+		if a.Keyless != nil {
+			file = bundle.KeylessFile
+		}
+		text, err := read(file)
 		if ctx.Err() != nil {
 			return v, context.Cause(ctx)
 		}
 		if err != nil {
-			return v, refused(fmt.Errorf("it is %s, and has no signature that can be read: %w", v.Digest, err))
+			return v, a.refused(fmt.Errorf("it is %s, and has no signature that can be read: %w", v.Digest, err))
 		}
-		var id string
-		if wanted, id, err = signed(ctx, text, a.Key); err != nil {
-			return v, refused(fmt.Errorf("it is %s, and %w", v.Digest, err))
+		if wanted, v.By, err = a.signed(ctx, text); err != nil {
+			return v, a.refused(fmt.Errorf("it is %s, and %w", v.Digest, err))
 		}
-		v.By = "signed with the key " + id
 	case wanted == Unverified:
 		v.By, v.Unverified = "unverified", true
 		return v, nil
 	case wanted == "":
-		return v, refused(fmt.Errorf("it is %s, and nothing says that this is the one you want", v.Digest))
+		return v, a.refused(fmt.Errorf("it is %s, and nothing says that this is the one you want", v.Digest))
 	}
 	if wanted == v.Digest {
 		return v, nil
@@ -92,12 +120,28 @@ func (a Anchor) Check(ctx context.Context, b *bundle.Bundle, signature func() ([
 	case made:
 		v.By += ", with what you have added to it"
 		return v, nil
-	case a.Key != nil:
-		return v, refused(fmt.Errorf("it is %s, and its signature is for %s", v.Digest, wanted))
+	case a.signs():
+		return v, a.refused(fmt.Errorf("it is %s, and its signature is for %s", v.Digest, wanted))
 	}
-	return v, refused(fmt.Errorf("it is %s, and %s says %s", v.Digest, a.Name, wanted))
+	return v, a.refused(fmt.Errorf("it is %s, and %s says %s", v.Digest, a.Name, wanted))
 }
 
-func refused(err error) error {
-	return &fault.Fault{Code: CodeBundle, Class: fault.Preflight, Op: "trust the bundle", Fix: Fix, Err: err}
+// signs says whether a signature vouches, and not a digest.
+func (a Anchor) signs() bool { return a.Key != nil || a.Keyless != nil }
+
+// refused is the fault of a bundle that is not vouched for, for err.
+func (a Anchor) refused(err error) error {
+	fix := Fix
+	if a.Keyless != nil {
+		fix = fixKeyless
+	}
+	return &fault.Fault{Code: CodeBundle, Class: fault.Preflight, Op: "trust the bundle", Fix: fixOf(err, fix), Err: err}
+}
+
+// fixOf is what to do about err, if that says so, else the other remedy.
+func fixOf(err error, other string) string {
+	if u, ok := errors.AsType[*Unproven](err); ok {
+		return u.Fix
+	}
+	return other
 }

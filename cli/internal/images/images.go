@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/cli/internal/directory"
-	"github.com/slipway-sh/slipway/cli/internal/key"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
@@ -46,7 +45,7 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.Bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "directory with tools, images and manifests by digest, made by make bundle (env SLIPWAY_BUNDLE)")
 	f.Trust.AddFlags(set)
 	set.StringVar(&f.Lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
-	set.StringVar(&f.Signature, signatureFlag, "", "file with the signature of the lock, written by slipway bundle push --key; with --bundle-key, LOCK"+trust.FileSuffix+" if not given")
+	set.StringVar(&f.Signature, signatureFlag, "", "file with the signature of the lock, written by slipway bundle push --key, or by cosign; with --bundle-key, LOCK"+trust.FileSuffix+" if not given, with --"+identityFlag+", LOCK"+trust.KeylessSuffix)
 	set.StringVar(&f.Registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
 	set.StringVar(&f.Account, accountFlag, "", "file as docker's config.json with the account with which the cluster's nodes pull from it, in place of that of docker login")
 	set.StringVar(&f.BundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
@@ -133,19 +132,24 @@ func (f *Flags) Pins(ctx context.Context, cfg *config.Config) (*lock.Lock, error
 	return own, nil
 }
 
-// signed fails if there is a key, and the lock file with this text is not signed with it.
+// signed fails if a key or an identity was given, and the lock file with this text is not
+// signed by that.
 func (f *Flags) signed(ctx context.Context, text []byte) error {
-	if f.Trust.key == "" {
-		if f.Signature != "" {
-			return usage.Errorf("--%s goes with --%s FILE, which verifies it", signatureFlag, keyFlag)
-		}
-		return nil
-	}
-	public, err := key.Public(f.Trust.key)
+	way, err := f.Trust.way()
 	if err != nil {
 		return err
 	}
-	_, err = trust.CheckFile(ctx, text, func() ([]byte, error) { return os.ReadFile(cmp.Or(f.Signature, f.Lock+trust.FileSuffix)) }, public)
+	if way == byDigest {
+		if f.Signature != "" {
+			return usage.Errorf("--%s goes with --%s FILE, which verifies it, or with --%s", signatureFlag, keyFlag, identityFlag)
+		}
+		return nil
+	}
+	a, err := f.Trust.Anchor()
+	if err != nil {
+		return err
+	}
+	_, err = a.CheckFile(ctx, text, func(suffix string) ([]byte, error) { return os.ReadFile(cmp.Or(f.Signature, f.Lock+suffix)) })
 	return err
 }
 

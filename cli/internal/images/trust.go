@@ -3,6 +3,9 @@ package images
 import (
 	"context"
 	"os"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -10,43 +13,96 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/trust"
+	"github.com/slipway-sh/slipway/containers/trust/keyless"
 )
 
 // Trust is the flags that say which bundle is wanted.
 type Trust struct {
 	digest, key string
+	root        string // file with a trusted root
+	signer      keyless.Identity
 
 	set *pflag.FlagSet
 }
 
 const (
-	digestFlag = "bundle-digest"
-	keyFlag    = "bundle-key"
-	envDigest  = "SLIPWAY_BUNDLE_DIGEST"
-	envKey     = "SLIPWAY_BUNDLE_KEY"
+	digestFlag   = "bundle-digest"
+	keyFlag      = "bundle-key"
+	rootFlag     = "trusted-root"
+	identityFlag = "certificate-identity"
+	issuerFlag   = "certificate-oidc-issuer"
+	regexpSuffix = "-regexp"
+	envDigest    = "SLIPWAY_BUNDLE_DIGEST"
+	envKey       = "SLIPWAY_BUNDLE_KEY"
 )
+
+// variable is that of a flag about who signs without a key.
+func variable(flag string) string {
+	return "SLIPWAY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
 
 // AddFlags declares them.
 func (t *Trust) AddFlags(set *pflag.FlagSet) {
 	t.set = set
 	set.StringVar(&t.digest, digestFlag, os.Getenv(envDigest), "digest of the bundle's index, sha256:…: no other bundle is used; none: any is (env "+envDigest+", as make env sets it)")
 	set.StringVar(&t.key, keyFlag, os.Getenv(envKey), "public key, PEM, that the bundle (slipway bundle sign) or the lock (slipway bundle push --key) must be signed with: a file, or env:NAME; in place of a digest (env "+envKey+")")
+	add := func(to *string, flag, what string) {
+		set.StringVar(to, flag, os.Getenv(variable(flag)), what+" (env "+variable(flag)+")")
+	}
+	add(&t.signer.Subject, identityFlag, "who must have signed the bundle, or the lock, without a key, as "+bundle.KeylessFile+" beside the index or LOCK"+trust.KeylessSuffix+" says; in place of a digest, with an issuer and --"+rootFlag)
+	add(&t.signer.SubjectRegexp, identityFlag+regexpSuffix, "regular expression in place of that")
+	add(&t.signer.Issuer, issuerFlag, "URL of the OpenID Connect issuer that must have vouched for who signed")
+	add(&t.signer.IssuerRegexp, issuerFlag+regexpSuffix, "regular expression in place of that")
+	add(&t.root, rootFlag, "file with the trusted root of the sigstore instance that signed, as its trusted_root.json; nothing is asked of the network")
 }
 
-// byKey says whether a key vouches for the bundle rather than a digest: what a flag says wins
-// over the environment, in which the key wins.
-func (t *Trust) byKey() bool {
-	return t.key != "" && (t.set.Changed(keyFlag) || !t.set.Changed(digestFlag))
+// by is the way in which a bundle is vouched for.
+type by int
+
+const (
+	byDigest by = iota
+	byKey
+	byIdentity
+)
+
+// flags are those of each way.
+func flags() map[by][]string {
+	return map[by][]string{
+		byKey:      {keyFlag},
+		byIdentity: {identityFlag, identityFlag + regexpSuffix, issuerFlag, issuerFlag + regexpSuffix, rootFlag},
+		byDigest:   {digestFlag},
+	}
+}
+
+// way is how the bundle is vouched for: what a flag says wins over the environment, in which a
+// key wins over an identity, and that over a digest.
+func (t *Trust) way() (by, error) {
+	var given []by
+	for _, way := range []by{byKey, byIdentity, byDigest} {
+		if slices.ContainsFunc(flags()[way], t.set.Changed) {
+			given = append(given, way)
+		}
+	}
+	switch {
+	case len(given) > 1:
+		return 0, usage.Errorf("give either --%s, --%s or --%s with what belongs to it", digestFlag, keyFlag, identityFlag)
+	case len(given) == 1 && (given[0] != byKey || t.key != ""):
+		return given[0], nil
+	case t.key != "":
+		return byKey, nil
+	case t.signer != keyless.Identity{} || t.root != "":
+		return byIdentity, nil
+	}
+	return byDigest, nil
 }
 
 // Given reports whether it was said which bundle is wanted.
-func (t *Trust) Given() bool { return t.key != "" || t.digest != "" }
+func (t *Trust) Given() bool {
+	return t.key != "" || t.digest != "" || t.root != "" || t.signer != keyless.Identity{}
+}
 
 // Anchor is what vouches for a bundle.
 func (t *Trust) Anchor() (trust.Anchor, error) {
-	if t.set.Changed(keyFlag) && t.set.Changed(digestFlag) {
-		return trust.Anchor{}, usage.Errorf("give either --%s or --%s", digestFlag, keyFlag)
-	}
 	name := func(flag, env string) string {
 		if t.set.Changed(flag) {
 			return "--" + flag
@@ -54,11 +110,18 @@ func (t *Trust) Anchor() (trust.Anchor, error) {
 		return env
 	}
 	var a trust.Anchor
-	var err error
-	if t.byKey() {
+	way, err := t.way()
+	if err != nil {
+		return a, err
+	}
+	switch way {
+	case byKey:
 		a.Name = name(keyFlag, envKey)
 		a.Key, err = key.Public(t.key)
-	} else {
+	case byIdentity:
+		a.Name = name(identityFlag, variable(identityFlag))
+		a.Keyless, err = t.keyless()
+	default:
 		a.Name, a.Digest = name(digestFlag, envDigest), t.digest
 		if a.Digest != "" && a.Digest != trust.Unverified && !bundle.IsDigest(a.Digest) {
 			err = usage.Errorf("%s is %q; give sha256: and 64 hexadecimal digits, or none", a.Name, a.Digest)
@@ -69,6 +132,28 @@ func (t *Trust) Anchor() (trust.Anchor, error) {
 	}
 	a.Additions, err = bundle.OwnAdditions()
 	return a, err
+}
+
+// keyless verifies signatures by the identity that was given.
+func (t *Trust) keyless() (trust.Keyless, error) {
+	switch {
+	case t.signer.Subject == "" && t.signer.SubjectRegexp == "":
+		return nil, usage.Errorf("say who signs: --%s NAME", identityFlag)
+	case t.signer.Issuer == "" && t.signer.IssuerRegexp == "":
+		return nil, usage.Errorf("say who vouches for who signs: --%s URL", issuerFlag)
+	case t.root == "":
+		return nil, usage.Errorf("a signature without a key is verified with --%s FILE", rootFlag)
+	}
+	for _, text := range []string{t.signer.SubjectRegexp, t.signer.IssuerRegexp} {
+		if _, err := regexp.Compile(text); err != nil {
+			return nil, usage.Wrap(err)
+		}
+	}
+	text, err := os.ReadFile(t.root)
+	if err != nil {
+		return nil, keyless.Unusable(err)
+	}
+	return keyless.New(text, t.signer)
 }
 
 // Check fails unless the bundle is the one that is wanted.

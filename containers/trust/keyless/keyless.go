@@ -1,0 +1,209 @@
+// Package keyless verifies signatures that have no key of their own: a sigstore bundle
+// (Fulcio's certificate of who signed, and the entry in a transparency log) against a trusted
+// root. It asks nobody: what it needs is in the two files.
+package keyless
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sigstore/sigstore-go/pkg/bundle"
+	"github.com/sigstore/sigstore-go/pkg/fulcio/certificate"
+	"github.com/sigstore/sigstore-go/pkg/root"
+	"github.com/sigstore/sigstore-go/pkg/tlog"
+	"github.com/sigstore/sigstore-go/pkg/verify"
+
+	"github.com/slipway-sh/slipway/containers/provenance"
+	"github.com/slipway-sh/slipway/containers/trust"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// CodeRoot: the trusted root cannot be used.
+const CodeRoot fault.Code = "BUN-016"
+
+// Identity says who may have signed. Of each pair at least one is needed; where both are
+// given, both have to match.
+type Identity struct {
+	Subject       string // the certificate's subject alternative name: an address, a workflow
+	SubjectRegexp string // finds a match anywhere in it, unless it is anchored
+	Issuer        string // URL of the OpenID Connect issuer that vouched for the subject
+	IssuerRegexp  string
+}
+
+// Verifier verifies signatures by an identity. It is a trust.Keyless.
+type Verifier struct {
+	root   *root.TrustedRoot
+	policy verify.PolicyOption
+	verify *verify.Verifier
+	logged bool // certificates have to be in a log
+}
+
+var _ trust.Keyless = (*Verifier)(nil)
+
+// New is a verifier of signatures by this identity, below the trusted root with this text, as
+// sigstore's trusted_root.json. A signature needs an entry in one of the root's transparency
+// logs and a time, by that log or by one of the root's time stamping authorities; and the
+// certificate an entry in a certificate transparency log, if the root has any. It fails with
+// CodeRoot, and for an identity that matches anybody or nobody.
+func New(trusted []byte, of Identity) (*Verifier, error) {
+	identity, err := verify.NewShortCertificateIdentity(of.Issuer, of.IssuerRegexp, of.Subject, of.SubjectRegexp)
+	if err != nil {
+		return nil, fmt.Errorf("say who may have signed: %w", err)
+	}
+	v := &Verifier{policy: verify.WithCertificateIdentity(identity)}
+	if v.root, err = root.NewTrustedRootFromJSON(trusted); err != nil {
+		return nil, Unusable(err)
+	}
+	switch {
+	case len(v.root.FulcioCertificateAuthorities()) == 0:
+		return nil, Unusable(errors.New("it has no certificate authority"))
+	case len(v.root.RekorLogs()) == 0:
+		return nil, Unusable(errors.New("it has no transparency log"))
+	}
+	options := []verify.VerifierOption{verify.WithTransparencyLog(1), verify.WithObserverTimestamps(1)}
+	if v.logged = len(v.root.CTLogs()) > 0; v.logged {
+		options = append(options, verify.WithSignedCertificateTimestamps(1))
+	}
+	v.verify, err = verify.NewVerifier(v.root, options...)
+	return v, err
+}
+
+// Unusable is the fault of a trusted root that cannot be used, for err.
+func Unusable(err error) error {
+	return &fault.Fault{Code: CodeRoot, Class: fault.Usage, Op: "read the trusted root", Err: err,
+		Fix: "give sigstore's trusted_root.json of the instance that signs: --trusted-root FILE; " +
+			"of the public one, cosign initialize leaves it below ~/.sigstore/root; of another one, cosign trusted-root create makes it"}
+}
+
+// Verify returns the digest of the file, "sha256:<hex>", that the sigstore bundle with this
+// text is a signature of, and who made that. It fails with a *trust.Unproven.
+func (v *Verifier) Verify(text []byte) (digest, by string, err error) {
+	var b bundle.Bundle
+	if err := b.UnmarshalJSON(text); err != nil {
+		return "", "", unread(err)
+	}
+	content, err := b.VerificationContent()
+	if err != nil {
+		return "", "", unread(err)
+	}
+	if content.Certificate() == nil {
+		return "", "", &trust.Unproven{Err: errors.New("it is signed with a key, not by an identity"), Fix: fixKey}
+	}
+	signer, err := certificate.SummarizeCertificate(content.Certificate())
+	if err != nil {
+		return "", "", unread(err)
+	}
+	sum, err := signs(&b)
+	if err != nil {
+		return "", "", unread(err)
+	}
+	if _, err := v.verify.Verify(&b, verify.NewPolicy(verify.WithArtifactDigest(algorithm, sum), v.policy)); err != nil {
+		return "", "", v.explain(&b, content, signer, err)
+	}
+	return algorithm + ":" + hex.EncodeToString(sum), "signed by " + name(signer), nil
+}
+
+// name is who a certificate is for, and who vouched for that.
+func name(of certificate.Summary) string {
+	return fmt.Sprintf("%s (%s)", of.SubjectAlternativeName, of.Issuer)
+}
+
+const (
+	algorithm    = "sha256"
+	fixIdentity  = "ask who publishes it which identity signs, and who vouches for that, and give these: --certificate-identity NAME --certificate-oidc-issuer URL"
+	fixKey       = "give the public half of that key, and the signature that slipway bundle sign or push wrote: --bundle-key FILE; or have it signed by an identity: cosign attest-blob without --key"
+	fixLog       = "have it signed with an entry in the transparency log, as cosign does unless it is told not to, and take that signature"
+	fixRoot      = "give the trusted root, as it is today, of the sigstore instance that signed: --trusted-root FILE; if it is, take the signature from who publishes the file"
+	fixSignature = "take file and signature anew, both from who publishes them; who has changed the file has to sign it again"
+	fixRead      = "have it written as a sigstore bundle: cosign attest-blob --new-bundle-format --bundle FILE.sigstore.json --type slsaprovenance1 --predicate provenance.json FILE, or cosign sign-blob --new-bundle-format --bundle FILE.sigstore.json FILE"
+)
+
+func unread(err error) error {
+	return &trust.Unproven{Err: fmt.Errorf("it cannot be read: %w", err), Fix: fixRead}
+}
+
+// explain is what the verifier refused with err, in words that have a remedy: it looks at the
+// entry in the log, the time and the certificate in the order of the verifier.
+func (v *Verifier) explain(b *bundle.Bundle, content verify.VerificationContent, signer certificate.Summary, err error) error {
+	unproven := func(fix, format string, args ...any) error {
+		return &trust.Unproven{Err: fmt.Errorf(format, args...), Fix: fix}
+	}
+	var other *verify.ErrNoMatchingCertificateIdentity
+	if errors.As(err, &other) {
+		return unproven(fixIdentity, "it is signed by %s: %w", name(signer), errors.Join(other.Unwrap()...))
+	}
+	entries, unreadable := b.TlogEntries()
+	switch {
+	case unreadable != nil:
+		return unread(unreadable)
+	case len(entries) == 0:
+		return unproven(fixLog, "it has no entry in a transparency log")
+	case !slices.ContainsFunc(entries, v.knows):
+		return unproven(fixRoot, "its entry is in a transparency log, %x, that the trusted root does not have", entries[0].LogKeyID())
+	}
+	logged, wrong := v.verify.VerifyTransparencyLogInclusion(b)
+	if wrong != nil {
+		return unproven(fixSignature, "its entry in the transparency log is not that of this signature: %w", wrong)
+	}
+	times, wrong := v.verify.VerifyObserverTimestamps(b, logged)
+	if wrong != nil {
+		return unproven(fixRoot, "nobody whom the trusted root knows says when it was made: %w", wrong)
+	}
+	content.Certificate().UnhandledCriticalExtensions = nil // the verifier knows of them
+	for _, at := range times {
+		chains, wrong := verify.VerifyLeafCertificate(at.Timestamp, content.Certificate(), v.root)
+		if wrong == nil && v.logged {
+			wrong = verify.VerifySignedCertificateTimestamp(chains, 1, v.root)
+		}
+		if wrong != nil {
+			return unproven(fixRoot, "by the trusted root, nobody could give %s a certificate at %s, when it was signed: %w", name(signer), at.Timestamp.UTC().Format(time.RFC3339), wrong)
+		}
+	}
+	return unproven(fixSignature, "it is not the signature of %s: %w", name(signer), err)
+}
+
+// knows says whether the trusted root has the log of the entry.
+func (v *Verifier) knows(entry *tlog.Entry) bool {
+	_, ok := v.root.RekorLogs()[hex.EncodeToString([]byte(entry.LogKeyID()))]
+	return ok
+}
+
+// signs is the sha256 of the file that the bundle says it signs.
+func signs(b *bundle.Bundle) ([]byte, error) {
+	content, err := b.SignatureContent()
+	if err != nil {
+		return nil, err
+	}
+	if m := content.MessageSignatureContent(); m != nil {
+		if m.DigestAlgorithm() != "SHA2_256" {
+			return nil, fmt.Errorf("it signs a digest of the kind %s, not SHA2_256", m.DigestAlgorithm())
+		}
+		return whole(m.Digest())
+	}
+	statement, err := content.EnvelopeContent().Statement()
+	if err != nil {
+		return nil, err
+	}
+	if statement.GetPredicateType() != provenance.PredicateType {
+		return nil, fmt.Errorf("it states %q, not %s", statement.GetPredicateType(), provenance.PredicateType)
+	}
+	if len(statement.GetSubject()) == 0 {
+		return nil, errors.New("it names no file")
+	}
+	sum, err := hex.DecodeString(statement.GetSubject()[0].GetDigest()[algorithm])
+	if err != nil {
+		return nil, fmt.Errorf("it names no %s: %w", algorithm, err)
+	}
+	return whole(sum)
+}
+
+func whole(sum []byte) ([]byte, error) {
+	if len(sum) != sha256.Size {
+		return nil, fmt.Errorf("it names no %s", algorithm)
+	}
+	return sum, nil
+}
