@@ -33,6 +33,7 @@ func (m *Slipway) Validate(
 	if err != nil {
 		return "", err
 	}
+	c.secret("secrets", m.Secrets)
 	return c.stdout(ctx, "validate")
 }
 

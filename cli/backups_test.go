@@ -10,6 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -57,9 +58,9 @@ func TestAnUpgradeHasBegunWithItsBackup(t *testing.T) {
 	step := func(status pipeline.Status) *report.Run {
 		return &report.Run{Steps: []report.Step{{Stage: "preorchestrator", Step: "backup", Status: status}}}
 	}
-	require.True(t, backedUp(step(pipeline.Succeeded)))
-	require.False(t, backedUp(step(pipeline.Failed)))
-	require.False(t, backedUp(&report.Run{}))
+	require.True(t, conductor.BackedUp(step(pipeline.Succeeded)))
+	require.False(t, conductor.BackedUp(step(pipeline.Failed)))
+	require.False(t, conductor.BackedUp(&report.Run{}))
 }
 
 func TestAStyleThatIsNone(t *testing.T) {

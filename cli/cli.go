@@ -5,6 +5,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,12 +13,14 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/trace"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
@@ -103,7 +106,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 		if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 { // the flag is of a command that there is not
 			return cmd.ValidateArgs(cmd.Flags().Args())
 		}
-		return usage.Wrap(err)
+		return usage.Wrap(meantFlag(cmd, err))
 	})
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -141,6 +144,24 @@ func noSuchCommand(cmd *cobra.Command, name string) error {
 		text += fmt.Sprintf("; did you mean %q?", names[0])
 	}
 	return usage.Errorf("%s", text)
+}
+
+// meantFlag completes the error of a flag that there is not by the one that was probably meant.
+func meantFlag(cmd *cobra.Command, err error) error {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || len(unknown.GetSpecifiedName()) < 2 {
+		return err
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if name := document.Nearest(unknown.GetSpecifiedName(), names); name != "" {
+		return fmt.Errorf("%w; did you mean --%s?", err, name)
+	}
+	return err
 }
 
 // grouped are the commands of that name in groups of commands: "platform render".

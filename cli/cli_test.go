@@ -110,6 +110,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"group, with a flag":  {[]string{"platform", "rendr", "--platform", "shop"}, `there is no "rendr"; give init or render or schema`},
 		"a flag, no command":  {[]string{"--colour"}, "slipway: unknown flag: --colour"},
 		"no such flag":        {[]string{"status", "--colour"}, "unknown flag: --colour"},
+		"a flag like another": {[]string{"status", "--outptu", "json"}, "unknown flag: --outptu; did you mean --output?"},
 		"an argument":         {[]string{"install", "now"}, `unexpected argument "now"`},
 		"parallel":            {[]string{"install", "--parallel", "-1"}, "give 0 or more"},
 		"upgrade, parallel":   {[]string{"upgrade", "--parallel", "-1"}, "give 0 or more"},

@@ -210,6 +210,7 @@ platform:
 	code, _, errs = slipway("validate", "--config", other)
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "error CFG-040")
+	require.Equal(t, 1, strings.Count(errs, "\nerror "), "one cause: %s", errs)
 	require.Contains(t, errs, "migrate it: slipway config migrate --config "+other+" --to 2.0.0\n")
 	code, _, errs = slipway("config", "migrate", "--config", other, "--to", "2.0.0")
 	require.Zero(t, code, errs)

@@ -109,7 +109,7 @@ type stateOptions struct {
 	who              lock.Holder
 	timeout          time.Duration
 	port             int
-	reason           string
+	reason, over     string
 	force, unnamed   bool
 	unclaimed        bool
 }
@@ -136,7 +136,7 @@ func newState(p *Program) *cobra.Command {
 		}),
 		sub("kubeconfig FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error { return s.Kubeconfig(ctx, args[0]) }),
 		sub("open FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
-			return s.Open(ctx, args[0], o.who, o.deployment, o.unnamed, !o.unclaimed)
+			return s.Open(ctx, args[0], o.who, o.deployment, o.over, o.unnamed, !o.unclaimed)
 		}),
 		sub("copy DIR [BACKUPS]", 1, 2, func(ctx context.Context, _ streams, s state, args []string) error {
 			return s.Copy(ctx, o.who.Run, args[0], args[1])
@@ -181,6 +181,7 @@ func newState(p *Program) *cobra.Command {
 	set.StringVar(&o.who.Workflow, "workflow", "", "hold: of the run")
 	set.StringVar(&o.deployment, "deployment", "", "runs, open, save-cluster, restore-cluster: name of the deployment")
 	set.BoolVar(&o.unnamed, "no-identity", false, "open: make no identity for a deployment of which nothing is known")
+	set.StringVar(&o.over, "over", "", "open: what the run is to bring over what is installed, as JSON")
 	set.BoolVar(&o.unclaimed, "unclaimed", false, "open, restore: it is not noted yet whose the deployment is")
 	set.DurationVar(&o.timeout, "patience", incontainer.DefaultLockTimeout, "hold: how long to wait for a holder that is alive")
 	set.IntVar(&o.port, "port", containers.HoldPort, "hold: where to listen once the lock is held")

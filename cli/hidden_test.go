@@ -140,7 +140,7 @@ func TestStateFlags(t *testing.T) {
 	code, _, errs := slipway("status", "--state", "s3://me:hunter2@bucket")
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "CFG-001")
-	require.Contains(t, errs, "state.url: got something else, want a bucket's URL, azblob://, gs://, s3://bucket (credentials do not belong in it")
+	require.Contains(t, errs, "--state: got something else, want a bucket's URL, azblob://, gs://, s3://bucket (credentials do not belong in it")
 	require.NotContains(t, errs, "hunter2")
 }
 

@@ -70,6 +70,16 @@ func TestCommandsInRemediesWorkOnTheSame(t *testing.T) {
 	goingOn(fmt.Errorf("upgrade: %w", f))
 	require.Equal(t, "correct it, then run again: slipway upgrade --name dev --resume; to look at it: slipway status --name dev", hint.For(line(t, "upgrade", "--name", "dev"), nil)(f.Fix))
 
+	for is, want := range map[string]string{
+		"run the same command again: finished steps are kept":          "run again: slipway upgrade --resume; finished steps are kept",
+		"run the same command again; what is finished is not repeated": "run again: slipway upgrade --resume; what is finished is not repeated",
+		"look at the step's log, then run the same command again":      "look at the step's log, then run again: slipway upgrade --resume",
+	} {
+		f := &fault.Fault{Fix: is}
+		goingOn(f)
+		require.Equal(t, want, f.Fix)
+	}
+
 	t.Setenv(module.Env, "1")
 	got := hint.For(line(t, "install", "--name", "dev", "--lock", "/slipway/in/lock.json", "--config", "c.yaml"), nil)("dagger call install")
 	require.Equal(t, "dagger call install --config c.yaml --name dev", got, "where the module has its files means nothing to who called it")

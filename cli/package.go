@@ -47,7 +47,7 @@ func (p *packageFlags) addFlags(set *pflag.FlagSet, help string) {
 func (p *packageFlags) fromSteps(from []string) ([]string, error) {
 	for _, value := range from {
 		switch {
-		case !strings.HasSuffix(value, runpackage.Suffix):
+		case !strings.HasSuffix(value, runpackage.Suffix) && !runpackage.Is(value):
 		case p.file != "":
 			return nil, usage.Errorf("give one package, not %s and %s", p.file, value)
 		default:
@@ -154,12 +154,12 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 	case record == nil:
 		return
 	case when != config.SaveAlways && (when != config.SaveFailed || record.Outcome == report.Succeeded):
-		tellReproduce(io, d, record, nil)
+		tellReproduce(io, f, d, record, nil)
 		return
 	}
 	io.Err.End()
 	if module.Active() { // whose files are gone with its container
-		if !tellReproduce(io, d, record, nil) {
+		if !tellReproduce(io, f, d, record, nil) {
 			fmt.Fprintf(io.Err, "\nTo pack the run:\n  %s\n", packByModule(record, d.Hint))
 		}
 		return
@@ -176,13 +176,13 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 		return
 	}
 	tellPacked(io.Err, io, made)
-	tellReproduce(io, d, record, made)
+	tellReproduce(io, f, d, record, made)
 }
 
 // tellReproduce says how a run that failed is reproduced elsewhere, from its package if there
 // is one, and reports whether it has. What was refused is not: its reason is in what the
 // deployment had before.
-func tellReproduce(io console.Streams, d *deployment.Deployment, record *report.Run, made *packing.Packed) (told bool) {
+func tellReproduce(io console.Streams, f *deployment.Flags, d *deployment.Deployment, record *report.Run, made *packing.Packed) (told bool) {
 	if record.Outcome != report.Failed || record.Exit == fault.Usage || record.Workflow == config.Destroy {
 		return false
 	}
@@ -199,7 +199,7 @@ func tellReproduce(io console.Streams, d *deployment.Deployment, record *report.
 		fmt.Fprintf(io.Err, "slipway: whether run %s can be reproduced is not known: %v\n", record.ID, err)
 		return false
 	}
-	fmt.Fprint(io.Err, toReproduce(record, steps, file, d.Hint))
+	fmt.Fprint(io.Err, toReproduce(record, steps, file, needsOf(f.Secrets.SecretsFile, d.Config), d.Hint))
 	return true
 }
 
@@ -208,16 +208,43 @@ func packByModule(record *report.Run, hint func(string) string) string {
 	return hint("dagger call save --run "+record.ID) + " export --path run.tar.zst"
 }
 
+// needs are the secrets that a run is reproduced with.
+type needs struct {
+	file  string   // of --secrets; empty: none was given
+	names []string // of the variables that the configuration refers to
+}
+
+func needsOf(file string, cfg *config.Config) needs {
+	n := needs{file: file}
+	for setting, ref := range packing.References(cfg) {
+		if kind, name := ref.Split(); kind == config.SecretEnv && !strings.HasPrefix(setting, "state.") { // a reproduction has no bucket
+			n.names = append(n.names, name)
+		}
+	}
+	slices.Sort(n.names)
+	n.names = slices.Compact(n.names)
+	return n
+}
+
 // toReproduce are the lines by which a run that failed is reproduced: it is installed, or
 // upgraded, up to the step that failed. A step that is none of these steps is not reproduced,
 // but packed.
-func toReproduce(record *report.Run, steps []string, file string, hint func(string) string) string {
+func toReproduce(record *report.Run, steps []string, file string, secrets needs, hint func(string) string) string {
 	_, step := packing.Failure(record)
 	there := step == "" || strings.HasPrefix(step, report.HooksStage+"/") || slices.Contains(steps, step)
-	pack, run := hint("slipway save --run "+record.ID+" --out run.tar.zst"), "slipway reproduce --package "
+	pack, run := hint("slipway save --run "+record.ID+" --out run.tar.zst"), "slipway reproduce"
+	give := "--secrets FILE"
+	if secrets.file != "" && len(secrets.names) > 0 {
+		give = "--secrets " + shell.Quote(secrets.file)
+		run += " " + give
+	}
+	run += " --package "
 	switch {
 	case module.Active(): // whose files nobody else has
-		file, pack, run = "", packByModule(record, hint), "dagger call reproduce --package-file "
+		file, pack, run, give = "", packByModule(record, hint), "dagger call reproduce --package-file ", "--secrets file:FILE"
+		if secrets.file != "" && len(secrets.names) > 0 {
+			run = "dagger call " + give + " reproduce --package-file "
+		}
 	case file != "":
 		pack = ""
 	}
@@ -226,7 +253,11 @@ func toReproduce(record *report.Run, steps []string, file string, hint func(stri
 	}
 	switch {
 	case there:
-		return "\nTo reproduce it, also elsewhere:\n" + pack + "  " + run + shell.Quote(cmp.Or(file, "run.tar.zst")) + "\n"
+		text := "\nTo reproduce it, also elsewhere:\n" + pack + "  " + run + shell.Quote(cmp.Or(file, "run.tar.zst")) + "\n"
+		if secrets.file == "" && len(secrets.names) > 0 {
+			text += "  with these in the environment, or in the file of " + give + ": " + strings.Join(secrets.names, ", ") + "\n"
+		}
+		return text
 	case pack == "":
 		return ""
 	}

@@ -112,6 +112,7 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 		fmt.Fprintf(io.Err, "slipway: substituted: %s\n", line)
 	}
 	same, err := o.reproduce(ctx, io, r)
+	beginAnew(err, f.Source.Name, r.named, o.began)
 	if !o.began {
 		return err
 	}
@@ -123,6 +124,24 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 		return errors.Join(err, same)
 	}
 	return errors.Join(err, same, o.remove(ctx, io))
+}
+
+// beginAnew has the remedies of a reproduction that was broken off say what is so of one: another
+// one begins anew.
+func beginAnew(err error, name string, named, began bool) {
+	f, ok := errors.AsType[*fault.Fault](err)
+	if !ok {
+		return
+	}
+	again := "run the same command again"
+	if named && began {
+		again += " without --name"
+	}
+	again += ", which begins anew"
+	if began {
+		again += "; if deployment " + name + " is still there: slipway destroy --name " + name
+	}
+	f.Fix = strings.ReplaceAll(f.Fix, "run the same command again: finished steps are kept", again)
 }
 
 // newName is a name for a deployment that nobody has.
@@ -211,7 +230,11 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, r 
 		if record == nil || record.Outcome == report.Cancelled || record.Outcome == report.Succeeded && err != nil {
 			return summary(io, record, err) // the last: its record could not be written, for one
 		}
-		if err := summary(io, record, nil); err != nil {
+		shown := *record
+		if !o.keep || o.shell {
+			shown.Commands = nil // what to do next is told at the end
+		}
+		if err := summary(io, &shown, nil); err != nil {
 			return err
 		}
 		is, err := here(ctx, d, record)

@@ -122,7 +122,16 @@ func TestInstallFromAPackage(t *testing.T) {
 		require.Equal(t, c.code, code, errs)
 		require.Contains(t, errs, c.says)
 	}
-	_, _, errs := slipway("install", "--from", file, "--bundle", "/none", "--name", "again")
+	short := filepath.Join(t.TempDir(), "t.zst")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(short, text, 0o600))
+	_, _, errs := slipway("install", "--from", short, "--bundle", "/none", "--name", "again")
+	require.Contains(t, errs, "error BUN-001", "a package is known by what is in it")
+	_, _, errs = slipway("install", "--package", file, "--package-key", otherKey, "--name", "again")
+	require.Contains(t, errs, "who packs deployment shop signs it")
+	require.NotContains(t, errs, "--name again", "the package is of another deployment")
+	_, _, errs = slipway("install", "--from", file, "--bundle", "/none", "--name", "again")
 	require.Contains(t, errs, "error BUN-001", "the package was opened, and nothing started")
 	ran := filepath.Join(t.TempDir(), "ran")
 	runs, itsKey := packageOf(t, false, `adminPassword: "cmd:touch `+ran+`"`)
@@ -189,19 +198,29 @@ func TestHowAFailedRunIsReproduced(t *testing.T) {
 	plain := func(text string) string { return text }
 	steps := []string{"preorchestrator/gitea"}
 	for step, there := range map[string]bool{"preorchestrator/gitea": true, report.HooksStage + "/before": true, "preorchestrator/restore": false} {
-		text := toReproduce(failed(step), steps, "", plain)
+		text := toReproduce(failed(step), steps, "", needs{}, plain)
 		require.Contains(t, text, "\n  slipway save --run r1 --out run.tar.zst\n", step)
 		require.Equal(t, there, strings.Contains(text, "\n  slipway reproduce --package run.tar.zst\n"), step)
 	}
-	require.Equal(t, "\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x.tar.zst\n", toReproduce(failed("preorchestrator/gitea"), steps, "x.tar.zst", plain))
-	require.Empty(t, toReproduce(failed("preorchestrator/restore"), steps, "x.tar.zst", plain), "it is packed, and that was said")
+	require.Equal(t, "\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x.tar.zst\n", toReproduce(failed("preorchestrator/gitea"), steps, "x.tar.zst", needs{}, plain))
+	require.Empty(t, toReproduce(failed("preorchestrator/restore"), steps, "x.tar.zst", needs{}, plain), "it is packed, and that was said")
+
+	cfg := config.Default()
+	cfg.Platform.Secrets = map[string]config.SecretRef{"adminPassword": "env:ADMIN", "token": "env:TOKEN", "again": "env:ADMIN", "file": "file:/x"}
+	cfg.State.Key = "env:BUCKET"
+	require.Equal(t, needs{}, needsOf("", config.Default()))
+	require.Equal(t, needs{names: []string{"ADMIN", "TOKEN"}}, needsOf("", cfg), "a reproduction has no bucket")
+	text := toReproduce(failed("preorchestrator/gitea"), steps, "x.tar.zst", needsOf("my secrets.env", cfg), plain)
+	require.Equal(t, "\nTo reproduce it, also elsewhere:\n  slipway reproduce --secrets 'my secrets.env' --package x.tar.zst\n", text)
+	text = toReproduce(failed("preorchestrator/gitea"), steps, "x.tar.zst", needsOf("", cfg), plain)
+	require.Equal(t, "\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x.tar.zst\n  with these in the environment, or in the file of --secrets FILE: ADMIN, TOKEN\n", text)
 }
 
 // TestWhatWasRefusedIsNotReproduced: its reason is in what the deployment had before.
 func TestWhatWasRefusedIsNotReproduced(t *testing.T) {
 	var screen bytes.Buffer
 	io := console.Streams{Err: progress.Open(&screen, progress.Options{})}
-	tellReproduce(io, nil, &report.Run{ID: "r1", Workflow: config.Install, Outcome: report.Failed, Exit: fault.Usage}, &packing.Packed{File: "x.tar.zst"})
+	tellReproduce(io, nil, nil, &report.Run{ID: "r1", Workflow: config.Install, Outcome: report.Failed, Exit: fault.Usage}, &packing.Packed{File: "x.tar.zst"})
 	require.Empty(t, screen.String())
 }
 

@@ -28,7 +28,7 @@ func newUnlock(p *Program) *cobra.Command {
 
 func (o *unlockOptions) run(ctx context.Context, io console.Streams, _ []string) error {
 	if o.reason == "" {
-		return usage.Errorf("give --reason; it is recorded")
+		return usage.Errorf("give --reason '…', which is recorded; and --force as well, where the run that has the lock gives signs of life")
 	}
 	return o.deployment.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
 		r, err := d.Unlock(ctx, o.reason, o.force)

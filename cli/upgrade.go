@@ -23,7 +23,6 @@ import (
 	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -177,7 +176,7 @@ func (o *upgradeOptions) upgrade(ctx context.Context, io console.Streams, at *le
 			return err
 		}
 		record, err := o.install.conduct(ctx, io, d, stages.Upgrade())
-		if err != nil && record != nil && backedUp(record) {
+		if err != nil && record != nil && conductor.BackedUp(record) {
 			goingOn(err)
 			io.Err.End()
 			fmt.Fprintln(io.Err, d.Hint("the upgrade to "+at.version+" is not finished, and nothing was deleted; to go on: slipway upgrade --resume; to go back: slipway rollback"))
@@ -191,7 +190,8 @@ func (o *upgradeOptions) upgrade(ctx context.Context, io console.Streams, at *le
 // with it: an install is refused by then.
 func goingOn(err error) {
 	if f, ok := errors.AsType[*fault.Fault](err); ok {
-		f.Fix = strings.ReplaceAll(f.Fix, hint.InstallAgain, "run again: slipway upgrade --resume")
+		again := "run again: slipway upgrade --resume"
+		f.Fix = strings.NewReplacer(hint.InstallAgain, again, "run the same command again: finished", again+"; finished", "run the same command again", again).Replace(f.Fix)
 	}
 }
 
@@ -308,14 +308,6 @@ func nothingToResume() error {
 		Code: contract.CodeNothing, Class: fault.Usage, Op: "go on with the upgrade", Err: errors.New("no upgrade was begun: there is no backup of one"),
 		Fix: "begin one: slipway upgrade --to VERSION",
 	}
-}
-
-// backedUp tells whether the run of an upgrade has come as far as its backup: only then is
-// there something to go on with, or to go back from.
-func backedUp(record *report.Run) bool {
-	return slices.ContainsFunc(record.Steps, func(s report.Step) bool {
-		return s.ID() == contract.BackupStep().String() && s.Status.OK()
-	})
 }
 
 // rewritten is a configuration as a release has it.

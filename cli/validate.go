@@ -28,6 +28,7 @@ type validateOptions struct {
 	source  source.Source
 	release release.Flags
 	images  images.Flags
+	secrets secrets.Flags
 }
 
 func newValidate(p *Program) *cobra.Command {
@@ -40,6 +41,7 @@ func newValidate(p *Program) *cobra.Command {
 	addSource(cmd, p, &o.source, false)
 	o.release.AddFlags(cmd.Flags())
 	o.images.AddFlags(cmd.Flags())
+	o.secrets.AddFlags(cmd.Flags())
 	return cmd
 }
 
@@ -82,15 +84,18 @@ func warn(w *progress.Screen, cfg *config.Config) {
 // nothing can be installed to yet.
 func (o *validateOptions) configuration(cfg *config.Config, r *platform.Release, provider providers.Provider) error {
 	_, err := release.Settings(nil, cfg, r)
+	if errors.Is(err, &fault.Fault{Code: platform.CodeOutdated}) { // what else is wrong for that goes with it
+		return err
+	}
 	in, unfit := wiringOf(cfg, r, provider, nil)
 	if unfit == nil {
 		_, unfit = stages.Rendering(in) // wires an install
 	}
-	err = together(err, unfit, givenCertificate(cfg, r, time.Now()))
+	err = together(err, unfit, o.givenCertificate(cfg, r, time.Now()))
 	if provider == nil {
 		return err
 	}
-	return together(err, stages.CheckHooks(provider, cfg, r), givenAccess(provider, cfg))
+	return together(err, stages.CheckHooks(provider, cfg, r), o.givenAccess(provider, cfg))
 }
 
 // content checks what the release is made of and, where they are named, that the bundle or
@@ -115,17 +120,17 @@ func (o *validateOptions) content(ctx context.Context, io console.Streams, cfg *
 
 // givenAccess judges the access to a cluster that is there already, where it can be read
 // without asking anybody.
-func givenAccess(provider providers.Provider, cfg *config.Config) error {
+func (o *validateOptions) givenAccess(provider providers.Provider, cfg *config.Config) error {
 	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
 	if err != nil || site.Access == nil {
 		return err
 	}
-	return new(secrets.Flags).CheckKubeconfig(*site.Access)
+	return o.secrets.CheckKubeconfig(*site.Access)
 }
 
 // givenCertificate judges the certificate that the configuration brings, with its key
 // where that can be read without asking anybody.
-func givenCertificate(cfg *config.Config, r *platform.Release, now time.Time) error {
+func (o *validateOptions) givenCertificate(cfg *config.Config, r *platform.Release, now time.Time) error {
 	if cfg.TLS.Mode != config.UserCertificate {
 		return nil
 	}
@@ -134,7 +139,11 @@ func givenCertificate(cfg *config.Config, r *platform.Release, now time.Time) er
 		return err
 	}
 	hosts := r.Hosts(cfg.Global.Domain, cfg.Global.Name, off)
-	errs := certificate.Given([]byte(cfg.TLS.Certificate), secrets.AtHand(cfg.TLS.Key), []byte(cfg.TLS.CA), hosts, now)
+	key, err := o.secrets.AtHand(cfg.TLS.Key)
+	if err != nil {
+		return err
+	}
+	errs := certificate.Given([]byte(cfg.TLS.Certificate), key, []byte(cfg.TLS.CA), hosts, now)
 	if len(errs) == 0 {
 		return nil
 	}

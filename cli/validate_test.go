@@ -71,6 +71,30 @@ func TestAConfigurationThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// TestValidateFindsAKeyInTheSecrets: as an install does, before the environment.
+func TestValidateFindsAKeyInTheSecrets(t *testing.T) {
+	leaf := func() certificate.Pair {
+		ca, err := certificate.NewCA("given", time.Now())
+		require.NoError(t, err)
+		leaf, err := certificate.NewLeaf(ca, []string{"*.example.org"}, time.Now())
+		require.NoError(t, err)
+		return leaf
+	}
+	shown := leaf()
+	text := "apiVersion: slipway.sh/v1\nglobal: {domain: example.org}\ntls:\n  mode: given\n  key: env:SITE_TLS_KEY\n  certificate: |\n" +
+		"    " + strings.ReplaceAll(strings.TrimSpace(string(shown.Certificate)), "\n", "\n    ") + "\n"
+	file, given := configFile(t, text), filepath.Join(t.TempDir(), "secrets.env")
+	for want, key := range map[int][]byte{0: shown.Key, 2: leaf().Key} {
+		require.NoError(t, os.WriteFile(given, []byte(`SITE_TLS_KEY="`+strings.ReplaceAll(string(key), "\n", `\n`)+`"`+"\n"), 0o600))
+		code, _, errs := slipway("validate", "--config", file, "--secrets", given)
+		require.Equal(t, want, code, errs)
+		require.Equal(t, want != 0, strings.Contains(errs, "the private key does not belong to the certificate"), errs)
+	}
+	code, _, errs := slipway("validate", "--config", file, "--secrets", given+".none")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "error CFG-013")
+}
+
 func TestValidateJudgesAGivenCertificate(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "tls.key")
 	pair := func(names []string, made time.Time) certificate.Pair {

@@ -151,7 +151,7 @@ func Load(data []byte, opts Options) (*Config, error) {
 	if len(problems) == 0 {
 		return c, nil
 	}
-	return nil, invalid(file, doc.Merge(c.clarify(problems, opts.Env != nil)...))
+	return nil, c.invalid(doc.Merge(c.clarify(problems, opts.Env != nil)...))
 }
 
 // clarify adds hints about renamed fields and variables to the problems. It removes
@@ -287,6 +287,24 @@ func Decode(section json.RawMessage, into any) []Problem {
 	l := document.List(append(problems, more...))
 	l.Check("", into)
 	return l
+}
+
+// invalid is the fault of problems, of which those of a flag are told as that flag's: the file
+// is not to be blamed for them.
+func (c *Config) invalid(problems []Problem) error {
+	var flags []string
+	for i := range problems {
+		p := &problems[i]
+		if flag := c.flags[p.Field]; flag != "" {
+			p.Field, p.Line = flag, 0
+			flags = append(flags, flag)
+		}
+	}
+	if len(flags) == 0 || len(flags) < len(problems) {
+		return invalid(c.file, problems)
+	}
+	return &fault.Fault{Code: CodeInvalid, Class: fault.Usage, Op: "read the command line", Err: &Invalid{Problems: problems},
+		Fix: "correct " + strings.Join(flags, " and ") + ", then run the same command again"}
 }
 
 func invalid(file string, problems []Problem) error {

@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"os"
@@ -308,6 +309,21 @@ func TestLoad_givenTLS(t *testing.T) {
 	_, err := config.Load(v1("tls: {mode: given}"), config.Options{DefaultProvider: "local"})
 	require.ErrorContains(t, err, "tls.certificate: got nothing")
 	require.ErrorContains(t, err, "tls.key: got nothing")
+}
+
+// TestAFlagIsBlamedItself for what is wrong with its value, and not the file's line that it replaces.
+func TestAFlagIsBlamedItself(t *testing.T) {
+	opts := config.Options{DefaultProvider: "local", File: "mine.yaml", Name: strings.Repeat("n", 80)}
+	_, err := config.Load(v1("global:\n  name: fine"), opts)
+	f, ok := errors.AsType[*fault.Fault](err)
+	require.True(t, ok)
+	require.Equal(t, config.CodeInvalid, f.Code)
+	require.Contains(t, f.Error(), "read the command line: 1 problem:\n  --name: ")
+	require.NotContains(t, f.Error()+f.Fix, "mine.yaml")
+	require.NotContains(t, f.Error(), "line ")
+	_, err = config.Load(v1("global:\n  name: fine\n  scale: -1"), opts)
+	require.ErrorContains(t, err, "read mine.yaml: 2 problems:\n  --name: ")
+	require.ErrorContains(t, err, "\n  line 3: global.scale: ")
 }
 
 func TestCanonical(t *testing.T) {

@@ -145,4 +145,12 @@ func TestAStepThatTheEngineLost(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: "CTR-001"})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.EqualError(t, err, "run [slipway step infrastructure/terraform]: exit status 137: Killed")
+
+	for _, says := range []string{`failed to read secret file "/home/me/token": open /home/me/token: no such file or directory`, `secret env var not found: "TOK..."`} {
+		f, ok := errors.AsType[*fault.Fault](lost(e, errors.New("resolve: "+says)))
+		require.True(t, ok)
+		require.Equal(t, codeLost, f.Code)
+		require.NotContains(t, f.Fix, "memory")
+		require.Contains(t, f.Fix, strings.SplitAfter(says, `"`)[1], "where it should be is named")
+	}
 }

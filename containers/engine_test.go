@@ -75,9 +75,13 @@ func TestASessionThatHasEnded(t *testing.T) {
 		_, _ = io.WriteString(w, "http do: the engine is gone")
 	}))
 	defer unreachable.Close()
+	ending := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"data":null,"errors":[{"message":"solve: database not open","path":["host"]}]}`)
+	}))
+	defer ending.Close()
 	index := &bundle.Bundle{}
 	index.Files = []bundle.File{{Kind: bundle.Tool, Name: runner, Path: "bin/slipway"}}
-	for url, says := range map[string]string{refused.URL: "connection refused", unreachable.URL: "502 Bad Gateway: http do: the engine is gone"} {
+	for url, says := range map[string]string{refused.URL: "connection refused", unreachable.URL: "502 Bad Gateway: http do: the engine is gone", ending.URL: "solve: database not open"} {
 		client, err := dagger.Connect(t.Context(), dagger.WithConn(Told(gone{strings.TrimPrefix(url, "http://")})))
 		require.NoError(t, err)
 		_, asked := client.Version(t.Context())

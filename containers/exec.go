@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"dagger.io/dagger"
@@ -137,14 +138,21 @@ func lost(e Exec, err error) error {
 	if x, ok := errors.AsType[*dagger.ExecError](err); ok {
 		err = fmt.Errorf("exit status %d: %s", x.ExitCode, tail(x.Stderr, 400))
 	}
+	fix := "look for memory pressure or an engine restart in the engine's log"
+	if unread := unreadSecret.FindString(err.Error()); unread != "" {
+		fix = "give what the configuration, or a flag, refers to as a secret, readable where this command runs (" + unread + ")"
+	}
 	return &fault.Fault{
 		Code:  codeLost,
 		Class: fault.Step,
 		Op:    fmt.Sprintf("run %v", e.Args),
-		Fix:   "look for memory pressure or an engine restart in the engine's log, then run the same command again: finished steps are kept",
+		Fix:   fix + ", then run the same command again: finished steps are kept",
 		Err:   err,
 	}
 }
+
+// unreadSecret is what the engine says of a secret whose source its client cannot read.
+var unreadSecret = regexp.MustCompile(`failed to read secret file "[^"]*"|secret env var not found: "[^"]*"`)
 
 // Complaint is the error message of a command of Slipway's, without the code; the last line
 // of its output if it has none.

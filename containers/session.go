@@ -1,6 +1,8 @@
 package containers
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,8 +36,42 @@ func (s told) Do(r *http.Request) (*http.Response, error) {
 		reason, _ := io.ReadAll(io.LimitReader(answer.Body, longestReason))
 		_ = answer.Body.Close()
 		return nil, sessionEnded(fmt.Errorf("%s: %s", answer.Status, strings.TrimSpace(string(reason))))
+	case err != nil:
+		return answer, err
 	}
-	return answer, err
+	text, err := io.ReadAll(answer.Body) // as the client does
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		if r.Context().Err() == nil {
+			err = sessionEnded(err)
+		}
+		return nil, err
+	}
+	if why := ending(text); why != "" {
+		return nil, sessionEnded(errors.New(why))
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(text))
+	return answer, nil
+}
+
+// closed is what an engine that is ending says of its own database (bbolt's ErrDatabaseNotOpen),
+// whatever it is asked.
+const closed = "database not open"
+
+// ending is the engine's error in an answer that says that it is ending; empty if none does.
+func ending(answer []byte) string {
+	if !bytes.Contains(answer, []byte(closed)) {
+		return ""
+	}
+	var a struct{ Errors []struct{ Message string } }
+	if json.Unmarshal(answer, &a) != nil { // which the client reports
+		return ""
+	}
+	for _, e := range a.Errors {
+		if strings.HasSuffix(strings.TrimSpace(e.Message), closed) {
+			return e.Message
+		}
+	}
+	return ""
 }
 
 func sessionEnded(err error) error {

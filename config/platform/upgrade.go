@@ -87,6 +87,8 @@ func noRoute(all []*Release, from, to string, reached []string) error {
 	}
 	if len(reached) > 0 {
 		f.Fix += ": " + strings.Join(reached, ", ")
+	} else {
+		f.Fix = "stay at " + from + ", or leave it out of --from: no release that is at hand can be installed over it; one of your own can, which has it under upgradableFrom: --platform DIR"
 	}
 	return f
 }

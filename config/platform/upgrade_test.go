@@ -1,6 +1,7 @@
 package platform_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,6 +37,8 @@ func TestRoute(t *testing.T) {
 			if c.says != "" {
 				require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeNoRoute})
 				require.ErrorContains(t, err, c.says)
+				f, _ := errors.AsType[*fault.Fault](err)
+				require.NotEqual(t, "name a release that can be installed over "+c.from, f.Fix, "there is none")
 				return
 			}
 			require.NoError(t, err)

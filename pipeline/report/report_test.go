@@ -119,6 +119,8 @@ func TestLine(t *testing.T) {
 	require.Equal(t, "a/b: failed after 12s: first", report.Line(pipeline.Event{Status: pipeline.Failed, Result: r}))
 	r.Err = errors.New(strings.Repeat("long ", 100))
 	require.Equal(t, "a/b: failed after 12s: "+strings.Repeat("long ", 40)+"…", report.Line(pipeline.Event{Status: pipeline.Failed, Result: r}))
+	r.Err = errors.New(strings.Repeat("longer ", 40))
+	require.Equal(t, "a/b: failed after 12s: "+strings.Repeat("longer ", 28)+"…", report.Line(pipeline.Event{Status: pipeline.Failed, Result: r}), "no word is cut")
 	r.Started, r.Err = time.Time{}, &pipeline.BlockedError{By: []pipeline.Key{key("x", "y")}}
 	require.Equal(t, "a/b: blocked by x/y", report.Line(pipeline.Event{Status: pipeline.Blocked, Result: r}))
 }

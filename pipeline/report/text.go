@@ -89,11 +89,16 @@ func firstLine(s string) string {
 	return line
 }
 
-// beginning is s, or its first 200 characters where it has more.
+// beginning is s or, where it has more than 200 characters, the words that fit into them.
 func beginning(s string) string {
 	const most = 200
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
+	r := []rune(s)
+	if len(r) <= most {
+		return s
 	}
-	return s
+	cut := string(r[:most])
+	if at := strings.LastIndexAny(cut, " \n"); at > 0 && r[most] != ' ' && r[most] != '\n' {
+		cut = cut[:at]
+	}
+	return strings.TrimRight(cut, " \n") + " …"
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -53,7 +54,7 @@ func Read(ctx context.Context, file string, key crypto.PublicKey) (*Package, err
 	id, err := e.Verify(ctx, key)
 	if err != nil {
 		return nil, &fault.Fault{Code: CodeSignature, Class: fault.Preflight, Op: op, Err: err,
-			Fix: "get the package from whom you trust, or the public key of who made it; who makes it signs it: slipway save --key FILE"}
+			Fix: "get the package from whom you trust, or the public key of who made it; who packs deployment " + p.Deployment + " signs it with --key FILE of save"}
 	}
 	p.SignedBy = []string{id}
 	return p, nil
@@ -61,7 +62,7 @@ func Read(ctx context.Context, file string, key crypto.PublicKey) (*Package, err
 
 func unreadable(op string, err error) error {
 	return &fault.Fault{Code: CodeUnreadable, Class: fault.Usage, Op: op, Err: err,
-		Fix: "give the path of a package that slipway save has written, with a program of the same version or a newer one"}
+		Fix: "give the path of a package that save has written, with a program of the same version or a newer one"}
 }
 
 // load is the content of a file that may be a package.
@@ -81,13 +82,31 @@ func load(file string) (data []byte, err error) {
 	return data, err
 }
 
+// Is reports whether a file begins as a package does.
+func Is(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	begins := make([]byte, len(magic))
+	_, err = io.ReadFull(f, begins)
+	return err == nil && string(begins) == magic
+}
+
+// magic is what zstd begins with.
+const magic = "\x28\xb5\x2f\xfd"
+
 // errNone: the file is something else.
 var errNone = errors.New("it is no run package: it does not begin as zstd does")
 
 // parse reads the file of a package. Its error names everything that is not as it was
 // written.
 func parse(data []byte) (*Package, *dsse.Envelope, error) {
-	if !bytes.HasPrefix(data, []byte{0x28, 0xb5, 0x2f, 0xfd}) {
+	if !bytes.HasPrefix(data, []byte(magic)) {
+		if len(data) > sumSize && bytes.HasPrefix(data[len(data)-sumSize:], sumFrame(nil)[:sumSize-sha256.Size]) {
+			return nil, nil, errors.New("the archive: it ends as a package does, and does not begin as one")
+		}
 		return nil, nil, errNone
 	}
 	compressed, frame := data, []byte(nil)

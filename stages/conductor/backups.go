@@ -13,12 +13,22 @@ import (
 
 const backupsFile = "/slipway/backups.json"
 
-// Backups are the deployment's backups, the oldest first.
+// Backups are the deployment's backups, the oldest first. Of a deployment of which nothing is
+// known the error is a fault of class Usage.
 func (r *Records) Backups(ctx context.Context) ([]contract.BackupSummary, error) {
 	var out []contract.BackupSummary
 	err := r.query(ctx, []string{"slipway", "state", "backups", backupsFile}, backupsFile, &out)
-	if err == nil && len(out) == 0 {
-		err = r.there(ctx, "list the backups")
+	if err != nil || len(out) > 0 {
+		return out, err
+	}
+	const what = "list the backups"
+	s, err := r.stored(ctx)
+	switch {
+	case err != nil:
+	case s.Copied:
+		err = r.lost(what, s)
+	case s.Record == nil && !s.Cluster:
+		err = r.notThere(what, s)
 	}
 	return out, err
 }

@@ -14,6 +14,7 @@ import (
 
 	"dagger.io/dagger"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
@@ -246,7 +247,11 @@ func (r *run) recover(ctx context.Context, begins bool) (now contract.Opened, re
 	if kept != nil || bad != nil || !begins {
 		args = append(args, "--no-identity")
 	}
-	if err := r.commands.result(ctx, r.looking(containers.Exec{Args: args, Result: at}), &now); err != nil {
+	over, err := r.over()
+	if err != nil {
+		return now, false, err
+	}
+	if err := r.commands.result(ctx, r.looking(containers.Exec{Args: append(args, over...), Result: at}), &now); err != nil {
 		return now, false, err
 	}
 	if now.Identity == nil && bad != nil {
@@ -259,6 +264,21 @@ func (r *run) recover(ctx context.Context, begins bool) (now contract.Opened, re
 		restored = true
 	}
 	return now, restored, nil
+}
+
+// over are the flags that say what the run is to bring over what is installed; none where the
+// records do not tell what that is, as of a cluster that others run, or where only the cluster
+// can, as of a rollback.
+func (r *run) over() ([]string, error) {
+	release := r.opts.Release
+	if !r.node || release == nil || r.workflow.Name != config.Install && r.workflow.Name != config.Upgrade {
+		return nil, nil
+	}
+	text, err := json.Marshal(contract.Over{
+		Platform: release.Name, Version: release.Version, UpgradableFrom: release.UpgradableFrom, Data: len(release.Data) > 0,
+		Upgrade: r.workflow.Name == config.Upgrade, Change: r.inputs.Change,
+	})
+	return []string{"--over", string(text)}, err
 }
 
 // who are the flags that say whose run it is.

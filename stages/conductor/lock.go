@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/slipway-sh/slipway/containers"
@@ -19,6 +20,8 @@ type deploymentLock struct {
 	hold  *containers.Hold
 	taken chan struct{} // closed once the lock is held
 	tried chan struct{} // closed once the attempt to take it has ended
+
+	refused atomic.Pointer[error] // why it cannot be taken; set before the run's context ends for that
 
 	once sync.Once
 	lost chan struct{}     // closed once it is known to be lost
@@ -36,17 +39,23 @@ func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, c
 	l := &deploymentLock{taken: make(chan struct{}), tried: make(chan struct{}), lost: make(chan struct{}), halt: make(chan error, 1), end: end}
 	l.hold = r.Cluster.deployment.Hold(append([]string{"slipway", "state", "hold", "--workflow", r.workflow.Name,
 		"--patience", r.opts.LockTimeout.String()}, r.who()...)...)
+	refuse := func(err error) {
+		if ctx.Err() == nil { // else somebody else has ended the run
+			l.refused.Store(&err)
+		}
+		end(err)
+	}
 	go func() {
 		defer close(l.tried)
 		if err := l.hold.Start(ctx); err != nil {
-			end(err)
+			refuse(err)
 			return
 		}
 		if err := r.open(ctx); err != nil {
 			if ctx.Err() == nil {
 				err = containers.NotHeld("open the deployment's state", err)
 			}
-			end(errors.Join(err, l.hold.Stop(context.WithoutCancel(ctx))))
+			refuse(errors.Join(err, l.hold.Stop(context.WithoutCancel(ctx))))
 			return
 		}
 		close(l.taken)
@@ -170,6 +179,15 @@ func (l *deploymentLock) held() bool {
 	default:
 		return false
 	}
+}
+
+// refusal is why the lock cannot be taken; nil while that is not known, or where somebody has
+// ended the run before.
+func (l *deploymentLock) refusal() error {
+	if why := l.refused.Load(); why != nil {
+		return *why
+	}
+	return nil
 }
 
 // release releases the lock if it is held.

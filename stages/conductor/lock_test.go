@@ -164,3 +164,26 @@ func TestHooksOfARunThatLosesTheLock(t *testing.T) {
 	require.NoError(t, bound[0].After(t.Context(), pipeline.Result{Status: pipeline.Failed}))
 	require.Equal(t, []string{"runs"}, f.log)
 }
+
+// TestALockThatOthersHold: that is told once, whatever waits for the lock, and as what it is.
+func TestALockThatOthersHold(t *testing.T) {
+	c, e := conducted(t, nil)
+	e.problems = map[string]string{`"state","hold"`: `slipway-fault: {"code":"LOK-001","class":6,"op":"take the deployment's lock","message":"alice@desk (install, run r0) has had the lock"}`}
+	c.opts.Ephemeral, c.opts.ReleaseDir = true, c.opts.Client.Directory()
+	var seen []pipeline.Event
+	c.opts.Observe = func(e pipeline.Event) { seen = append(seen, e) }
+	hooked := false
+	c.opts.Hooks = []pipeline.Hook{{Before: func(context.Context, pipeline.Key) error { hooked = true; return nil }}}
+	c, err := New(c.opts)
+	require.NoError(t, err)
+	record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Wire: func(g *Graph) error {
+		first := Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{} })
+		Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} }, first)
+		return nil
+	}})
+	require.Nil(t, record)
+	require.EqualError(t, err, "take the deployment's lock: alice@desk (install, run r0) has had the lock")
+	require.Equal(t, fault.Locked, fault.ClassOf(err))
+	require.Empty(t, seen, "what never began is not told to be cancelled")
+	require.False(t, hooked)
+}

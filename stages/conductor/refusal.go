@@ -16,6 +16,14 @@ func installs(workflow string) bool {
 	return slices.Contains([]string{config.Install, config.Upgrade, config.Rollback}, workflow)
 }
 
+// BackedUp reports whether the run of an upgrade has come as far as its backup: only then is
+// there something to go on with, or to go back from.
+func BackedUp(r *report.Run) bool {
+	return slices.ContainsFunc(r.Steps, func(s report.Step) bool {
+		return s.ID() == contract.BackupStep().String() && s.Status.OK()
+	})
+}
+
 // refuses reports whether an install in which a step failed has changed nothing yet: those of
 // the stage infrastructure find out whether it may and can be.
 func refuses(stage string, err error) bool {

@@ -145,7 +145,7 @@ func (r *run) carryOut(ctx context.Context) error {
 		return errors.Join(err, lock.release(context.WithoutCancel(ctx)))
 	}
 	begun := r.begin(ctx, *record)
-	observe := oneAtATime(r.copier.after(ctx, nodes, r.opts.Observe))
+	observe := unlessRefused(lock, oneAtATime(r.copier.after(ctx, nodes, r.opts.Observe)))
 	hooks := &hookRunner{run: id, deployment: r.name, workflow: r.workflow.Name, exec: r.executor.exec, observe: observe, lock: lock}
 	if r.opts.Begin != nil {
 		r.opts.Begin(nodes)
@@ -176,6 +176,9 @@ func (r *run) carryOut(ctx context.Context) error {
 		},
 	})
 	if !lock.held() {
+		if why := lock.refusal(); why != nil {
+			return refusedRun(why, results)
+		}
 		return err
 	}
 	begin := lock.heard(<-begun)
@@ -195,6 +198,27 @@ func (r *run) carryOut(ctx context.Context) error {
 	return err
 }
 
+// unlessRefused is observe without what a lock that cannot be taken cancels: that is told once.
+func unlessRefused(lock *deploymentLock, observe func(pipeline.Event)) func(pipeline.Event) {
+	return func(e pipeline.Event) {
+		if e.Status != pipeline.Cancelled || lock.refusal() == nil {
+			observe(e)
+		}
+	}
+}
+
+// refusedRun is the error of a run whose lock cannot be taken: why, and what steps that did not
+// wait for it have found.
+func refusedRun(why error, results []pipeline.Result) error {
+	errs := []error{why}
+	for _, r := range results {
+		if r.Status == pipeline.Failed && !errors.Is(r.Err, why) {
+			errs = append(errs, &pipeline.StepError{Stage: r.Stage, Step: r.Name, Err: r.Err})
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // newRecord is the record of a run that begins now.
 func (c *Conductor) newRecord(id, workflow string) *report.Run {
 	record := &report.Run{
@@ -203,7 +227,7 @@ func (c *Conductor) newRecord(id, workflow string) *report.Run {
 		Tools: c.opts.Images.Tools, Lock: c.opts.Images.Line, Images: c.opts.Images.Digest, Engine: c.opts.Engine,
 	}
 	if p := c.opts.Release; p != nil {
-		record.Platform = report.Platform{Name: p.Name, Version: p.Version, Digest: c.opts.ReleaseDigest, Commit: c.opts.ReleaseCommit}
+		record.Platform = report.Platform{Name: p.Name, Version: p.Version, Digest: c.opts.ReleaseDigest, Commit: c.opts.ReleaseCommit, From: c.opts.ReleaseFrom}
 	}
 	if w := c.opts.Images.Warning; w != "" {
 		record.Warnings = []report.Warning{{Summary: w, Fix: trust.Fix}}

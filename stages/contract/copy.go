@@ -34,6 +34,17 @@ type Opened struct {
 	Removed bool `json:"removed,omitempty"`
 }
 
+// Over is what a run is to bring over what is installed, for what the records of earlier runs
+// tell of that.
+type Over struct {
+	Platform       string   `json:"platform"` // name of the release
+	Version        string   `json:"version"`
+	UpgradableFrom []string `json:"upgradableFrom,omitempty"`
+	Data           bool     `json:"data,omitempty"` // the release has data
+	Upgrade        bool     `json:"upgrade,omitempty"`
+	Change         Change   `json:"change,omitzero"`
+}
+
 // Names of the files of a copy, as `slipway state copy` leaves them.
 const (
 	CopyFile        = "copy.json"         // Copy

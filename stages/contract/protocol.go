@@ -2,6 +2,7 @@ package contract
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -73,6 +74,10 @@ func (r Request) ID() string { return r.Stage + "/" + r.Step }
 // CodeNotVerified: a step that the selection leaves out has no earlier result
 // that holds.
 const CodeNotVerified fault.Code = "STP-008"
+
+// ErrNoTime is in the error of a wait or a call that could not begin, because what had
+// come before it had used up the time: it says nothing about what was waited for.
+var ErrNoTime = errors.New("no time is left")
 
 // Result is what `slipway step` leaves in ResultFile, whether it succeeded or not.
 type Result struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -14,6 +15,15 @@ import (
 
 // bothWays ends the remedy of an upgrade that has begun.
 const bothWays = "then go on: slipway upgrade --resume; or go back: slipway rollback"
+
+// waysFrom is bothWays for an upgrade that has come as far as rec says. A rollback that puts the
+// backup in the place of data is named with the consent that it asks for, as it runs in CI.
+func waysFrom(rec installed.Record, b contract.Backup, target *platform.Release) string {
+	if p := plan(rec, b, target); len(p.replace) > 0 {
+		return "then go on: slipway upgrade --resume; or go back, by which the backup takes the place of data " + strings.Join(p.replace, " and ") + ": slipway rollback --yes"
+	}
+	return bothWays
+}
 
 // migrateBefore carries out the migrations before the components are brought to the release.
 func migrateBefore(ctx context.Context, env *step.Env, in contract.MigrateInput) (contract.Migrated, error) {
@@ -77,6 +87,7 @@ func (w *work) migrate(ctx context.Context, when platform.When, data []string) (
 		}
 		err = w.stoppedInPlace(ctx, rec.Style, d, func(ctx context.Context) error {
 			rec = rec.Note(m.Name, false)
+			w.next = waysFrom(rec, b, w.release)
 			if err := rec.Keep(ctx, w.client, w.env.Deployment); err != nil {
 				return err
 			}

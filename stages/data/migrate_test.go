@@ -49,13 +49,24 @@ func TestAMigrationThatFailsIsTakenUpAgain(t *testing.T) {
 	rest := strings.Replace(dataSections, "echo split >>log; touch split", "echo half done >&2; exit 5", 1)
 	b.release("new", "1.1.0", "upgradableFrom: [1.0.0]\n"+rest)
 	_, err := b.migrate(true)
-	refused(t, err, CodeMigration, "carry out migration split of data orders", "half done", "slipway upgrade --resume", "slipway rollback")
+	refused(t, err, CodeMigration, "carry out migration split of data orders", "half done", "slipway upgrade --resume; or go back: slipway rollback")
 	require.Equal(t, []installed.Migration{{Name: "split"}}, b.record().Migrations, "it has begun")
 	require.Nil(t, b.api.Get(livePod))
 	b.release("new", "1.1.0", "upgradableFrom: [1.0.0]\n"+dataSections)
 	_, err = b.migrate(true)
 	require.NoError(t, err)
 	require.True(t, b.record().Has("split"))
+}
+
+// TestTheWayBackWithoutATerminal: the command that is named where no undo takes a migration back
+// runs as it is, and what it does is said.
+func TestTheWayBackWithoutATerminal(t *testing.T) {
+	b := newBench(t)
+	b.begins("r1", "")
+	rest := strings.Replace(dataSections, `command: [sh, -c, "echo split >>log; touch split"], undo: [rm, -f, split]`, `command: [sh, -c, "exit 5"]`, 1)
+	b.release("new", "1.1.0", "upgradableFrom: [1.0.0]\n"+rest)
+	_, err := b.migrate(true)
+	refused(t, err, CodeMigration, "or go back, by which the backup takes the place of data orders: slipway rollback --yes")
 }
 
 // TestWhatACommandSaysHasNoSecrets: neither those that its pod reads nor what looks like one.

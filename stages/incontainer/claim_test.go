@@ -48,7 +48,7 @@ func (s *State) begin(t *testing.T, run string) (contract.Opened, error) {
 		}
 	}
 	out := opened(t, func(file string) error {
-		return s.Open(t.Context(), file, lock.Holder{User: "u", Host: "h", Run: run}, "demo", false, true)
+		return s.Open(t.Context(), file, lock.Holder{User: "u", Host: "h", Run: run}, "demo", "", false, true)
 	})
 	close(stop)
 	return out, <-ended
@@ -111,7 +111,7 @@ func TestADeploymentThatOthersTakeOnMeanwhile(t *testing.T) {
 		_, err := os.Stat(filepath.Join(b.place.Volume, "runs/r2/.holder"))
 		return err == nil
 	}, time.Minute, 10*time.Millisecond)
-	require.NoError(t, a.Open(t.Context(), filepath.Join(t.TempDir(), "opened"), lock.Holder{Run: "r1"}, "demo", false, true))
+	require.NoError(t, a.Open(t.Context(), filepath.Join(t.TempDir(), "opened"), lock.Holder{Run: "r1"}, "demo", "", false, true))
 	require.NoError(t, lease.Release(t.Context()))
 	select {
 	case err = <-ended:

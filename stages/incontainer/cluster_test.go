@@ -30,7 +30,9 @@ func TestAClusterIsSavedAndRestored(t *testing.T) {
 	}
 	put(s, "etcd/db", "first")
 	put(s, "pki/ca.crt", "ca")
-	first := opened(t, func(file string) error { return s.Open(t.Context(), file, lock.Holder{Run: "r1"}, "demo", false, true) })
+	first := opened(t, func(file string) error {
+		return s.Open(t.Context(), file, lock.Holder{Run: "r1"}, "demo", "", false, true)
+	})
 	out := filepath.Join(t.TempDir(), "out")
 	require.ErrorIs(t, s.SaveCluster(t.Context(), "r2", "demo", out), &fault.Fault{Code: lock.CodeLost})
 	require.NoError(t, s.SaveCluster(t.Context(), "r1", "demo", out))
@@ -72,7 +74,7 @@ func TestAClusterIsSavedAndRestored(t *testing.T) {
 
 	fresh := locked(t, "r2")
 	open := func(file string) error {
-		return fresh.Open(t.Context(), file, lock.Holder{Run: "r2"}, "demo", true, true)
+		return fresh.Open(t.Context(), file, lock.Holder{Run: "r2"}, "demo", "", true, true)
 	}
 	require.Equal(t, contract.Opened{}, opened(t, open))
 	fresh.place.Caller = `{"owner":"alice"}`
@@ -89,7 +91,7 @@ func TestAClusterIsSavedAndRestored(t *testing.T) {
 	require.Equal(t, first.Identity.ID, opened(t, open).Identity.ID)
 	another := locked(t, "r3")
 	second := opened(t, func(file string) error {
-		return another.Open(t.Context(), file, lock.Holder{Run: "r3"}, "demo", false, true)
+		return another.Open(t.Context(), file, lock.Holder{Run: "r3"}, "demo", "", false, true)
 	})
 	require.NotEqual(t, first.Identity.ID, second.Identity.ID)
 	refused(another.RestoreCluster(t.Context(), lock.Holder{Run: "r3"}, "demo", file, false), "of an earlier deployment", "--force")

@@ -15,8 +15,10 @@ import (
 
 // Open has a run of who, which has the lock, find out what the state knows, and writes that to
 // file. A deployment that has no identity gets one; with unnamed not if nothing is known of it
-// at all: a copy has it. With claim it is noted whose a deployment is that has one.
-func (s *State) Open(ctx context.Context, file string, who lock.Holder, deployment string, unnamed, claim bool) error {
+// at all: a copy has it. With claim it is noted whose a deployment is that has one. over, unless
+// it is empty, is a contract.Over as JSON: a run that cannot bring that, as the records tell, is
+// refused.
+func (s *State) Open(ctx context.Context, file string, who lock.Holder, deployment, over string, unnamed, claim bool) error {
 	var out contract.Opened
 	err := s.under(ctx, who.Run, func(ctx context.Context, w *state.Work) (err error) {
 		if out, err = s.open(ctx, w); err != nil {
@@ -32,6 +34,9 @@ func (s *State) Open(ctx context.Context, file string, who lock.Holder, deployme
 		}
 		if claim {
 			out.From, err = s.claim(ctx, w, who)
+		}
+		if err == nil && over != "" && !out.Lost && out.From == nil {
+			err = s.mayBring(ctx, over)
 		}
 		return err
 	})

@@ -46,10 +46,10 @@ func TestTheStateIsOpened(t *testing.T) {
 	open := func(copied bool) contract.Opened {
 		t.Helper()
 		return opened(t, func(file string) error {
-			return s.Open(t.Context(), file, lock.Holder{Run: "r1"}, "demo", copied, true)
+			return s.Open(t.Context(), file, lock.Holder{Run: "r1"}, "demo", "", copied, true)
 		})
 	}
-	require.ErrorIs(t, s.Open(t.Context(), "", lock.Holder{Run: "r2"}, "demo", false, true), &fault.Fault{Code: lock.CodeLost})
+	require.ErrorIs(t, s.Open(t.Context(), "", lock.Holder{Run: "r2"}, "demo", "", false, true), &fault.Fault{Code: lock.CodeLost})
 	require.Equal(t, contract.Opened{}, open(true))
 	first := open(false)
 	require.Equal(t, "demo", first.Identity.Name)
@@ -79,7 +79,9 @@ func TestAStateIsCopiedAndRestored(t *testing.T) {
 	require.NoError(t, s.store.Put(t.Context(), "secrets/kubeconfig", []byte("k")))
 	require.NoError(t, os.MkdirAll(filepath.Join(s.place.Node, "pki"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(s.place.Node, "pki/ca.crt"), nil, 0o600))
-	first := opened(t, func(file string) error { return s.Open(t.Context(), file, lock.Holder{Run: "r1"}, "demo", false, true) })
+	first := opened(t, func(file string) error {
+		return s.Open(t.Context(), file, lock.Holder{Run: "r1"}, "demo", "", false, true)
+	})
 	require.False(t, first.Lost)
 	dir := filepath.Join(t.TempDir(), "copy")
 	require.NoError(t, s.Copy(t.Context(), "r1", dir, ""))

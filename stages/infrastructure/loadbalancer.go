@@ -34,7 +34,7 @@ func loadBalancer(ctx context.Context, env *step.Env, in contract.LoadBalancerIn
 		env.Progress("nothing of the platform is reached through a load balancer")
 		return contract.LoadBalancerCheck{}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	ctx, cancel := context.WithTimeoutCause(ctx, checkLimit, errCheckLate)
 	defer cancel()
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {

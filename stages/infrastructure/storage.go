@@ -25,6 +25,8 @@ const (
 	cleanupLimit = time.Minute
 )
 
+var errCheckLate = fmt.Errorf("the %s of the check are up", checkLimit)
+
 // noProvisioner is the provisioner of a class whose volumes nobody makes: they are lent.
 const noProvisioner = "kubernetes.io/no-provisioner"
 
@@ -32,7 +34,7 @@ const noProvisioner = "kubernetes.io/no-provisioner"
 // from another, and then sees the volume removed. Where the class has a volume that was
 // there before, and that a claim may get, it does not.
 func storage(ctx context.Context, env *step.Env, in contract.StorageInput) (contract.StorageCheck, error) {
-	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	ctx, cancel := context.WithTimeoutCause(ctx, checkLimit, errCheckLate)
 	defer cancel()
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {

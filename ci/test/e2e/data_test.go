@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -122,6 +123,7 @@ func (k *kept) failsToUpgrade(t *testing.T, bad string) (id string) {
 	r = k.cli(t, "install", "--platform", bad)
 	require.Equal(t, 2, r.code, slipway.Tail(r.err))
 	require.Contains(t, r.err, "error UPG-002")
+	require.Regexp(t, `slipway upgrade .*--resume --platform `+regexp.QuoteMeta(bad)+`; or go back`, r.err, "it goes on with the same release")
 	return last.ID
 }
 

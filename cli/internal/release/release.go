@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/directory"
 	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers"
@@ -124,6 +125,9 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 	}
 	if err = opts.UsePlatformDir(ctx, from); f.ID != "" { // whose directory is somewhere else
 		return err
+	}
+	if f.Dir != "" {
+		opts.ReleaseFrom = shell.Quote(f.Dir)
 	}
 	opts.Release, err = platform.In(dir, opts.Release, err)
 	return err

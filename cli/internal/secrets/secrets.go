@@ -104,17 +104,38 @@ func (f *Finder) handed(name string) (value string, ok bool, err error) {
 		return "", false, nil
 	}
 	if f.values == nil {
-		text, err := os.ReadFile(f.SecretsFile)
-		if err == nil {
-			f.values, err = Lines(string(text), isVariable)
-		}
-		if err != nil {
-			return "", false, &fault.Fault{Code: codeSecrets, Class: fault.Usage, Op: "read the secrets of --secrets", Err: err,
-				Fix: "give a file with NAME=value in each line; a value with several lines is in double quotes, with \\n"}
+		if f.values, err = variables(f.SecretsFile); err != nil {
+			return "", false, err
 		}
 	}
 	value, ok = f.values[name]
 	return value, ok, nil
+}
+
+// variables are those in a file of --secrets.
+func variables(file string) (map[string]string, error) {
+	var values map[string]string
+	text, err := os.ReadFile(file)
+	if err == nil {
+		values, err = Lines(string(text), isVariable)
+	}
+	if err != nil {
+		return nil, &fault.Fault{Code: codeSecrets, Class: fault.Usage, Op: "read the secrets of --secrets", Err: err,
+			Fix: "give a file with NAME=value in each line; a value with several lines is in double quotes, with \\n"}
+	}
+	return values, nil
+}
+
+// AtHand is the value that ref refers to where it is in the file of --secrets or, as of the
+// function of that name, on this machine.
+func (f *Flags) AtHand(ref config.SecretRef) ([]byte, error) {
+	if kind, name := ref.Split(); kind == config.SecretEnv && f.SecretsFile != "" {
+		values, err := variables(f.SecretsFile)
+		if value, ok := values[name]; ok || err != nil {
+			return []byte(value), err
+		}
+	}
+	return AtHand(ref), nil
 }
 
 // File is the secret in a file that is there, such as one that a flag names.

@@ -65,7 +65,7 @@ func Wait(ctx context.Context, c *kube.Client, engine string, a platform.Await) 
 func shut(ctx context.Context, c *kube.Client, a platform.Await, err error) error {
 	f := &fault.Fault{Op: "wait for the gate " + a.Describe(), Err: err}
 	if late, ok := errors.AsType[*fault.Fault](err); ok && late.Code == kube.CodeWait {
-		f.Code, f.Class, f.Err = CodeShut, fault.Timeout, late.Err
+		f.Op, f.Code, f.Class, f.Err = "wait for a gate", CodeShut, fault.Timeout, late.Err // which names it: a summary has room for one of them
 		f.Fix = "correct what was seen last, or give the gate more time (deadline in platform.yaml), then run again: slipway install"
 	} else {
 		f.Code, f.Class = CodeFailed, fault.Step

@@ -62,6 +62,9 @@ type Record struct {
 	// none does.
 	Rollback string
 	Saved    string // id of the backup of the data that the rollback replaces; empty: it has made none
+	// From is the directory that the command line of the upgrade to Toward named, quoted for
+	// a shell; empty where it named none, or nothing says so. It is not kept in the cluster.
+	From string
 	// Replaced is the data in whose place the rollback has put the backup already.
 	Replaced []string
 }
@@ -186,7 +189,7 @@ func (rec Record) Check(r *platform.Release, how How) error {
 			Err: fmt.Errorf("this upgrade was begun in style %s", rec.Style), Fix: "go on with it in that style: slipway upgrade --resume",
 		}
 	case rec.Version != "" && rec.Toward == r.Version && rec.Backup != "" && !how.Upgrade:
-		return unfinished(r, rec.between(), fmt.Sprintf("go on with it: slipway upgrade --resume; or go back to %s: slipway rollback", rec.Version))
+		return unfinished(r, rec.between(), rec.goOn())
 	}
 	return rec.follows(r, how.Upgrade)
 }
@@ -199,6 +202,20 @@ func Nothing() error {
 	}
 }
 
+// goOn is how to end an upgrade, or to leave it: from the release that it was begun with, also
+// where another one of that version is at hand.
+func (rec Record) goOn() string {
+	resume := "slipway upgrade --resume"
+	if rec.From != "" {
+		resume += " --platform " + rec.From
+	}
+	fix := "go on with it: " + resume
+	if rec.From == "" {
+		fix = "go on with it, with the --platform that it was begun with, if any: " + resume
+	}
+	return fix + fmt.Sprintf("; or go back to %s: slipway rollback", rec.Version)
+}
+
 func (rec Record) between() error {
 	return fmt.Errorf("the upgrade from %s to %s has begun and is not finished", rec.Version, rec.Toward)
 }
@@ -209,9 +226,9 @@ func (rec Record) follows(r *platform.Release, upgrade bool) error {
 	case rec.Platform == "":
 		return nil
 	case rec.Toward != "" && rec.Version != "" && rec.Toward != r.Version && (rec.Backup != "" || !r.Follows(rec.Toward)):
-		fix := "bring it to its end first: slipway upgrade --to " + rec.Toward
+		fix := "bring it to its end first, by what began it: slipway upgrade --to " + rec.Toward
 		if rec.Backup != "" {
-			fix += fmt.Sprintf("; or go back to %s: slipway rollback", rec.Version)
+			fix = rec.goOn()
 		}
 		return unfinished(r, rec.between(), fix)
 	case rec.Version == r.Version && rec.Toward == "" && upgrade:

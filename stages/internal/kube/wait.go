@@ -12,6 +12,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
+// nothing is what a wait has seen that has not looked once.
+const nothing = "nothing yet"
+
 // Poll is the usual interval of waits.
 const Poll = 250 * time.Millisecond
 
@@ -29,15 +32,18 @@ const (
 // are Transient or "not found" count as seen; any other ends the wait. what completes
 // "waited 30s for …": "deployment gitea/gitea to be rolled out". The error is a fault of
 // class Timeout with CodeWait when time ran out, and tells how long it waited and what was
-// seen last. It does not contact the cluster itself, so it works on the zero Client.
+// seen last; where no time was left to begin with, it has contract.ErrNoTime. It does not contact the cluster itself, so it works on the zero Client.
 func (c *Client) WaitFor(ctx context.Context, what string, interval time.Duration, cond func(ctx context.Context) (done bool, seen string, err error)) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, noDeadline)
 		defer cancel()
 	}
+	if timeUp(ctx) {
+		return noTime(ctx, "wait for "+what)
+	}
 	start := time.Now()
-	last, told, toldAt := "nothing yet", "", start
+	last, told, toldAt := nothing, "", start
 	noted, notedAt, until := "", start, time.Time{}
 	if c.OnWait != nil {
 		until, _ = ctx.Deadline()
@@ -78,6 +84,9 @@ func (c *Client) WaitFor(ctx context.Context, what string, interval time.Duratio
 			c.OnWait(what, start, until, last, false)
 		}
 		if !sleep(ctx, interval) {
+			if last == nothing && timeUp(ctx) && time.Since(start) < atOnce {
+				return noTime(ctx, "wait for "+what)
+			}
 			return waited(ctx, what, time.Since(start), last)
 		}
 	}

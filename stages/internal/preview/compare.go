@@ -106,13 +106,19 @@ func settings(was, now []contract.Difference) string {
 				out = append(out, fmt.Sprintf("%s: %s → %s", d.Path, orNone(d.Old), orNone(d.New)))
 			}
 		}
-		return orNone(strings.Join(out, ", "))
+		return strings.Join(out, ", ")
 	}
-	planned, is := only(was, now), only(now, was)
-	if planned == is {
+	var parts []string
+	if planned := only(was, now); planned != "" {
+		parts = append(parts, "planned, and not so now: "+planned)
+	}
+	if is := only(now, was); is != "" {
+		parts = append(parts, "not planned: "+is)
+	}
+	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (planned: %s; now: %s)", planned, is)
+	return " (" + strings.Join(parts, "; ") + ")"
 }
 
 // later compares the upgrades that follow.

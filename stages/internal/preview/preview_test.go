@@ -186,8 +186,8 @@ func TestAStalePlanNamesTheSettings(t *testing.T) {
 	}
 	was := with(contract.Difference{Path: "a", Old: "1", New: "2"}, contract.Difference{Path: "b", Old: "1", New: "2"}, contract.Difference{Path: "e", Old: "1", New: "2"})
 	now := with(contract.Difference{Path: "a", Old: "1", New: "3"}, contract.Difference{Path: "c", New: `"x"`}, contract.Difference{Path: "e", Old: "1", New: "2"})
-	require.Equal(t, `the configuration is another one (planned: a: 1 → 2, b: 1 → 2; now: a: 1 → 3, c: none → "x")`, preview.Stale(was, now)[0])
-	require.Equal(t, `the configuration is another one (planned: a: 1 → 3, c: none → "x"; now: a: 1 → 2, b: 1 → 2)`, preview.Stale(now, was)[0])
+	require.Equal(t, `the configuration is another one (planned, and not so now: a: 1 → 2, b: 1 → 2; not planned: a: 1 → 3, c: none → "x")`, preview.Stale(was, now)[0])
+	require.Equal(t, `the configuration is another one (planned, and not so now: a: 1 → 3, c: none → "x"; not planned: a: 1 → 2, b: 1 → 2)`, preview.Stale(now, was)[0])
 }
 
 func TestDifferencesByPath(t *testing.T) {
