@@ -13,9 +13,27 @@ import (
 // newer release no longer has, by install. What destroy needs of it is kept in the cluster.
 type Remove struct {
 	Order      []string   `json:"order,omitempty"`      // components that go first, one after the other; the others follow, each before what it comes after
+	// Applications of ApplicationSets, which go before all components, those of one set after
+	// the other; at last those of the sets that are not named.
+	Applications []SetRemoval `json:"applications,omitempty"`
 	Claims     string     `json:"claims,omitempty"`     // what becomes of PersistentVolumeClaims: delete or keep, with their namespace, its Secrets and the volumes; default delete
 	CRDs       string     `json:"crds,omitempty"`       // what becomes of CustomResourceDefinitions: delete, with all objects of theirs, keep, or unused, which deletes those without objects of others; default unused
 	Finalizers Finalizers `json:"finalizers,omitempty"` // what happens to objects that do not go
+}
+
+// SetRemoval is the removal of the Applications that an ApplicationSet has made. The set itself
+// goes before, and takes nothing along.
+type SetRemoval struct {
+	Set      string          `json:"set"`                // name of the ApplicationSet
+	Deadline config.Duration `json:"deadline,omitempty"` // how long its Applications may take to go, with what they brought, before remove.finalizers.then is done, 1s to 24h; remove.finalizers.after when left out
+}
+
+// Limit is how long the Applications may take to go.
+func (s SetRemoval) Limit(r Remove) time.Duration {
+	if s.Deadline > 0 {
+		return time.Duration(s.Deadline)
+	}
+	return time.Duration(r.Finalizers.After)
 }
 
 // Finalizers says what happens to objects whose finalizers nobody removes.
@@ -115,6 +133,20 @@ func (v *validator) remove() {
 		case slices.Index(r.Order, name) < i:
 			v.Add(at, document.Quote(name)+" again", "each component once")
 		}
+	}
+	for i, s := range r.Applications {
+		at := fmt.Sprintf("remove.applications[%d]", i)
+		if s.Set == "" {
+			v.Add(at+".set", "nothing", "the name of an ApplicationSet")
+		} else if slices.IndexFunc(r.Applications, func(o SetRemoval) bool { return o.Set == s.Set }) < i {
+			v.Add(at+".set", document.Quote(s.Set)+" again", "each ApplicationSet once")
+		}
+		if s.Deadline != 0 {
+			v.deadline(at+".deadline", s.Deadline)
+		}
+	}
+	if len(r.Applications) > 0 && !slices.ContainsFunc(v.r.Components, func(c Component) bool { return c.Kind == AppSet }) {
+		v.Add("remove.applications", "ApplicationSets", "none without a component of kind appset")
 	}
 	for _, p := range []struct {
 		field, value string
