@@ -70,9 +70,9 @@ func constantOf(s *ast.ValueSpec, of string) (c constant, ok bool, err error) {
 	return c, true, nil
 }
 
-// guidanceFields are the names that a template of guidance may use.
-func guidanceFields() []string {
-	t := reflect.TypeFor[platform.GuidanceData]()
+// fieldsOf are the names that a template which is filled in with T may use.
+func fieldsOf[T any]() []string {
+	t := reflect.TypeFor[T]()
 	var out []string
 	for i := range t.NumField() {
 		out = append(out, t.Field(i).Name)
