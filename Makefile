@@ -33,8 +33,8 @@ LIGHT := ./config/... ./containers/... ./fault ./imageref/... ./pipeline/... ./s
 MODULES := .:... ci:origin/... ci/dev:... ci/test:... ci/test/s3/server:... containers/node:... \
 	examples/embed:... examples/platform/apps/guestbook:... examples/platform/manifests/apps/console:...
 
-# The platform releases whose images on demand are in the bundle; the reference platform
-# has none. Given on the command line.
+# The platform releases whose images and manifests on demand are in the bundle; the reference
+# platform has none. Given on the command line.
 PLATFORM :=
 
 # Where the CLI has to compile besides here.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -43,11 +44,11 @@ func (l *Lock) Marshal() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// At is a copy of the lock in which the images and manifests at platform are
-// those that were pushed below location: images by short name, all files of
+// At is a copy of the lock in which the images and manifests at the bundle's platform are
+// those that were pushed of the bundle x below location: images by short name, all files of
 // manifests/ in the image called manifests, and what was added to the bundle. It
-// fails when one is missing, and has no image on demand that was not pushed.
-func (l *Lock) At(location, platform string, images map[string]Registry, manifests Registry, added []Added) (*Lock, error) {
+// fails when one is missing, and has nothing on demand that was not pushed.
+func (l *Lock) At(location string, x bundle.Index, images map[string]Registry, manifests Registry, added []Added) (*Lock, error) {
 	out := *l
 	out.Location = location
 	out.Images, out.Manifests, out.Added = slices.Clone(l.Images), slices.Clone(l.Manifests), added
@@ -55,20 +56,21 @@ func (l *Lock) At(location, platform string, images map[string]Registry, manifes
 		_, ok := images[i.Name]
 		return i.OnDemand && !ok
 	})
+	out.Manifests = slices.DeleteFunc(out.Manifests, func(m Manifest) bool { return m.OnDemand && !m.In(x) })
 	var missing []error
 	for n, i := range out.Images {
 		pushed, ok := images[i.Name]
 		if !ok {
 			missing = append(missing, fmt.Errorf("image %s was not pushed", i.Name))
 		}
-		out.Images[n].Registry = map[string]Registry{platform: pushed}
+		out.Images[n].Registry = map[string]Registry{x.Platform: pushed}
 		// An image may have been added in place of one of the lock's.
 		out.Images[n].StandsFor = slices.DeleteFunc(slices.Clone(i.StandsFor), func(s string) bool {
 			return slices.ContainsFunc(added, func(a Added) bool { return slices.Contains(a.StandsFor, s) })
 		})
 	}
 	for n := range out.Manifests {
-		out.Manifests[n].Registry = map[string]Registry{platform: manifests}
+		out.Manifests[n].Registry = map[string]Registry{x.Platform: manifests}
 	}
 	return &out, errors.Join(missing...)
 }

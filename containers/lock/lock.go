@@ -8,7 +8,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -78,17 +80,21 @@ type Image struct {
 	StandsFor []string `json:"standsFor,omitempty"`
 }
 
-// Manifest is a file of Kubernetes objects out of a module.
+// Manifest is a directory of the bundle's manifests: files with Kubernetes objects out of a
+// module.
 type Manifest struct {
-	Name    string   `json:"name"`
-	Version string   `json:"version"`
-	Modules []Module `json:"modules"`
-	File    string   `json:"file"` // path in the module
-	SHA256  string   `json:"sha256"`
+	Name     string            `json:"name"`
+	Version  string            `json:"version"`
+	OnDemand bool              `json:"onDemand,omitempty"` // only in the bundle of a platform that names it
+	Modules  []Module          `json:"modules"`
+	Files    map[string]string `json:"files"` // sha256 by path in the module; the last parts of the paths differ
 	// Registry is an image without a system that holds the files of a bundle's
 	// manifests/, by platform.
 	Registry map[string]Registry `json:"registry,omitempty"`
 }
+
+// Place is where a bundle has the file that has that path in the module.
+func (m Manifest) Place(file string) string { return "manifests/" + m.Name + "/" + path.Base(file) }
 
 // Module is a Go module as an origin.
 type Module struct {
@@ -181,9 +187,9 @@ func (l *Lock) Image(name string) (Image, bool) {
 }
 
 var (
-	name    = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	path    = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*$`)
-	version = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*(-[a-z0-9.]+)?$`)
+	name       = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	repository = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*$`)
+	version    = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*(-[a-z0-9.]+)?$`)
 )
 
 // Validate reports every problem at once: what is missing, malformed or listed
@@ -232,7 +238,7 @@ func (l *Lock) Validate() error {
 	}
 	for _, a := range l.Added {
 		at := "added image " + a.Name
-		if !path.MatchString(a.Path) {
+		if !repository.MatchString(a.Path) {
 			p.add(at, "%q is no path in a registry", a.Path)
 		}
 		if len(a.StandsFor) == 0 {
@@ -249,8 +255,18 @@ func (l *Lock) Validate() error {
 		at := "manifest " + m.Name
 		p.header(at, m.Name, m.Version, seen)
 		p.modules(at, m.Modules, true)
-		if m.File == "" || !bundle.IsSHA256(m.SHA256) {
-			p.add(at, "file and sha256 are required")
+		if len(m.Files) == 0 {
+			p.add(at, "has no files")
+		}
+		places := map[string]string{}
+		for _, file := range slices.Sorted(maps.Keys(m.Files)) {
+			if !bundle.IsSHA256(m.Files[file]) {
+				p.add(at, "%s: %q is no sha256", file, m.Files[file])
+			}
+			if other, ok := places[m.Place(file)]; ok {
+				p.add(at, "%s and %s have one place in a bundle", other, file)
+			}
+			places[m.Place(file)] = file
 		}
 		p.registry(at, m.Registry)
 	}

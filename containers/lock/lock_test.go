@@ -25,15 +25,18 @@ func TestTheLockIsValid(t *testing.T) {
 		require.True(t, ok, name)
 		require.False(t, i.OnDemand, "%s is in every bundle", name)
 	}
-	for _, name := range []string{"dex", "console"} {
+	for _, name := range []string{"dex", "console", "external-secrets"} {
 		i, ok := l.Image(name)
 		require.True(t, ok, name)
 		require.True(t, i.OnDemand, name)
 	}
 	argocd, _ := l.Image("argocd")
-	require.Len(t, l.Manifests, 1)
-	require.Equal(t, "argocd", l.Manifests[0].Name)
-	require.Equal(t, argocd.Version, l.Manifests[0].Version)
+	for _, m := range l.Manifests {
+		require.Equal(t, m.Name != "argocd", m.OnDemand, m.Name)
+		if m.Name == "argocd" {
+			require.Equal(t, argocd.Version, m.Version)
+		}
+	}
 }
 
 func TestParseReportsEveryProblem(t *testing.T) {
@@ -52,6 +55,7 @@ images:
   - {name: c, version: "1", source: x, onDemand: true}
 manifests:
   - {name: m, version: "1", modules: []}
+  - {name: o, version: "1", modules: [], files: {a/x.yaml: zz, b/x.yaml: zz}}
 `))
 	require.NotErrorIs(t, err, &fault.Fault{Code: CodeLock}, "it is not the program's own")
 	for _, want := range []string{
@@ -60,7 +64,8 @@ manifests:
 		"two public sources that agree are required", "image a: has no origin", "image a: is listed twice",
 		"its Debian packages are not sorted", "image b: registry linux/amd64: ref and digest are required",
 		"image c: only workloads can be on demand",
-		"manifest m: has no module", "manifest m: file and sha256 are required",
+		"manifest m: has no module", "manifest m: has no files",
+		`manifest o: a/x.yaml: "zz" is no sha256`, "manifest o: a/x.yaml and b/x.yaml have one place in a bundle",
 	} {
 		require.ErrorContains(t, err, want)
 	}
@@ -87,10 +92,12 @@ func made(l *Lock) *bundle.Bundle {
 		})
 	}
 	for _, m := range l.Manifests {
-		b.Files = append(b.Files, bundle.File{
-			Path: "manifests/" + m.Name + "/x.yaml", Name: m.Name, Kind: bundle.Manifest, Version: m.Version,
-			Origin: m.Modules[0].Origin() + "#" + m.File, SHA256: m.SHA256,
-		})
+		for file, sum := range m.Files {
+			b.Files = append(b.Files, bundle.File{
+				Path: m.Place(file), Name: m.Name, Kind: bundle.Manifest, Version: m.Version,
+				Origin: m.Modules[0].Origin() + "#" + file, SHA256: sum,
+			})
+		}
 	}
 	return b
 }
@@ -103,22 +110,23 @@ func TestVerifyNamesEveryDifference(t *testing.T) {
 	b := made(l)
 	b.Files[0].Version = "9.9.9"
 	b.Files[1].Origin = "go:elsewhere@v1.0.0"
-	b.Files[len(b.Files)-1].SHA256 = strings.Repeat("b", 64)
+	manifest := slices.IndexFunc(b.Files, func(f bundle.File) bool { return f.Name == "argocd" })
+	b.Files[manifest].SHA256 = strings.Repeat("b", 64)
 	b.Index.Images[0].Ref = "slipway.local/toolchain:99"
-	b.Index.Images = b.Index.Images[:len(b.Index.Images)-1]
+	b.Index.Images = slices.DeleteFunc(b.Index.Images, func(i bundle.Image) bool { return i.Name == "gitea" })
 	err = l.Verify(b)
 	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeLock})
 	for _, want := range []string{
 		"tool " + l.Tools[0].Name + ": the bundle has version 9.9.9", "from go:elsewhere@v1.0.0",
-		"manifest argocd: its sha256 is bbb", "slipway.local/toolchain:99", "is not in the bundle",
+		"manifest argocd: the sha256 of manifests/core-install.yaml is bbb", "slipway.local/toolchain:99", "image gitea: is not in the bundle",
 	} {
 		require.ErrorContains(t, err, want)
 	}
 }
 
-// TestAnImageOnDemandMayBeMissing: from a bundle, and from what was pushed of one; but one
-// that is there is the lock's.
-func TestAnImageOnDemandMayBeMissing(t *testing.T) {
+// TestWhatIsOnDemandMayBeMissing: from a bundle, and from what was pushed of one; but what is
+// there is the lock's.
+func TestWhatIsOnDemandMayBeMissing(t *testing.T) {
 	l, err := Load()
 	require.NoError(t, err)
 	b := made(l)
@@ -127,17 +135,27 @@ func TestAnImageOnDemandMayBeMissing(t *testing.T) {
 	require.ErrorContains(t, l.Verify(b), "image dex: the bundle has slipway.local/dex:0.1")
 	b.Index.Images = slices.Delete(b.Index.Images, at, at+1)
 	require.NoError(t, l.Verify(b))
+	const many = "argo-workflows"
+	at = slices.IndexFunc(b.Files, func(f bundle.File) bool { return f.Name == many })
+	gone := b.Files[at]
+	b.Files = slices.Delete(b.Files, at, at+1)
+	_, file, _ := strings.Cut(gone.Origin, "#")
+	require.ErrorContains(t, l.Verify(b), "manifest "+many+": "+file+" is not in the bundle", "the others are")
+	b.Files = slices.DeleteFunc(b.Files, func(f bundle.File) bool { return f.Name == many })
+	require.NoError(t, l.Verify(b))
 
 	pushed := map[string]Registry{}
 	for _, i := range b.Index.Images {
 		pushed[i.Name] = Registry{Ref: "registry.example.com/" + i.Name, Digest: i.Digest, Pushed: i.Digest}
 	}
-	out, err := l.At("registry.example.com", "linux/amd64", pushed, pushed["console"], nil)
+	out, err := l.At("registry.example.com", b.Index, pushed, pushed["console"], nil)
 	require.NoError(t, err)
 	_, ok := out.Image("dex")
 	require.False(t, ok)
 	_, ok = out.Image("console")
 	require.True(t, ok, "it was pushed")
+	require.True(t, slices.ContainsFunc(out.Manifests, func(m Manifest) bool { return m.Name == "external-secrets" }))
+	require.False(t, slices.ContainsFunc(out.Manifests, func(m Manifest) bool { return m.Name == many }))
 	_, ok = l.Image("dex")
 	require.True(t, ok, "the lock itself is as it was")
 	text, err := out.Marshal()
@@ -146,7 +164,7 @@ func TestAnImageOnDemandMayBeMissing(t *testing.T) {
 	require.NoError(t, err)
 
 	delete(pushed, "gitea")
-	_, err = l.At("registry.example.com", "linux/amd64", pushed, pushed["console"], nil)
+	_, err = l.At("registry.example.com", b.Index, pushed, pushed["console"], nil)
 	require.EqualError(t, err, "image gitea was not pushed")
 }
 
@@ -159,19 +177,21 @@ func TestALockFileHasThePinsOfTheProgram(t *testing.T) {
 	own, file := read(), read()
 	require.NoError(t, own.VerifyFile(file))
 	file.Images = slices.DeleteFunc(file.Images, func(i Image) bool { return i.OnDemand })
+	file.Manifests = slices.DeleteFunc(file.Manifests, func(m Manifest) bool { return m.OnDemand })
 	require.NoError(t, own.VerifyFile(file), "they need not have been pushed")
 
 	file.Tools[0].Version = "9.9.9"
 	file.Tools[1].Modules = slices.Clone(file.Tools[1].Modules)
 	file.Tools[1].Modules[0].Sum = "h1:other"
 	file.Images[0].Name = "other"
-	file.Manifests[0].SHA256 = strings.Repeat("b", 64)
+	at := slices.IndexFunc(file.Manifests, func(m Manifest) bool { return m.Name == "argocd" })
+	file.Manifests[at].Files = map[string]string{"a.yaml": strings.Repeat("b", 64)}
 	err := own.VerifyFile(file)
 	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeLock})
 	for _, want := range []string{
 		"tool " + own.Tools[0].Name + ": the file has version 9.9.9, this program " + own.Tools[0].Version,
 		"tool " + own.Tools[1].Name + ": the file has another module, or another sum of it: ", "image " + own.Images[0].Name + ": is not in the file",
-		"image other: this program knows none", "manifest argocd: the file has the sha256 bbb",
+		"image other: this program knows none", "manifest argocd: the file has a.yaml with the sha256 bbb",
 	} {
 		require.ErrorContains(t, err, want)
 	}
@@ -185,7 +205,7 @@ func TestModulesAreListedOnce(t *testing.T) {
 		require.False(t, seen[m.Path+m.Version], m.Path)
 		seen[m.Path+m.Version] = true
 	}
-	require.Len(t, seen, 8)
+	require.Len(t, seen, 13)
 }
 
 func TestALockOfTheProgramItselfThatCannotBeRead(t *testing.T) {
@@ -214,7 +234,7 @@ func TestWhatTheLocksImagesStandFor(t *testing.T) {
 		Name: "registry.example.com:5000/team/web:1", Path: path, Registry: map[string]Registry{"linux/amd64": multi},
 		StandsFor: []string{"registry.example.com:5000/team/web:1", "public.ecr.aws/docker/library/redis:8.2.3-alpine"},
 	}}
-	pushed, err := l.At("registry.example.com/slipway", "linux/amd64", all, entry, added)
+	pushed, err := l.At("registry.example.com/slipway", made(l).Index, all, entry, added)
 	require.NoError(t, err)
 	text, err := pushed.Marshal()
 	require.NoError(t, err, "what was added takes over what an image of the lock stood for")

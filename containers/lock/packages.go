@@ -83,7 +83,7 @@ func (p *problems) packages(by map[string][]Package) {
 //	platform PLATFORM
 //	pins SHA256                          of lock.yaml as JSON, with the Debian packages
 //	tool NAME VERSION ORIGIN SHA256      of each tool, sorted by name; slipway is one
-//	manifest NAME VERSION ORIGIN SHA256  of each manifest
+//	manifest NAME VERSION ORIGIN SHA256  of each file of a manifest that is not on demand
 //	image NAME DIGEST                    of each image of the lock that is not on demand
 func LineOf(l *Lock, x bundle.Index) (string, error) {
 	pins, err := l.Digest()
@@ -91,8 +91,12 @@ func LineOf(l *Lock, x bundle.Index) (string, error) {
 		return "", err
 	}
 	lines := []string{}
+	demanded := map[string]bool{}
+	for _, m := range l.Manifests {
+		demanded[m.Name] = m.OnDemand
+	}
 	for _, f := range x.Files {
-		if f.Kind == bundle.Tool || f.Kind == bundle.Manifest {
+		if f.Kind == bundle.Tool || (f.Kind == bundle.Manifest && !demanded[f.Name]) {
 			lines = append(lines, fmt.Sprintf("%s %s %s %s %s", f.Kind, f.Name, f.Version, f.Origin, f.SHA256))
 		}
 	}

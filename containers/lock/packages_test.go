@@ -73,6 +73,9 @@ func TestLineOf(t *testing.T) {
 		"an image on demand": func(_ *Lock, x *bundle.Index) {
 			x.Images = append(x.Images, bundle.Image{Name: "dex", Digest: "sha256:" + strings.Repeat("e", 64)})
 		},
+		"manifests on demand": func(_ *Lock, x *bundle.Index) {
+			x.Files = append(x.Files, bundle.File{Path: "manifests/external-secrets/bundle.yaml", Name: "external-secrets", Kind: bundle.Manifest, SHA256: strings.Repeat("e", 64)})
+		},
 		"an added image": func(_ *Lock, x *bundle.Index) {
 			x.Images = append(x.Images, bundle.Image{Name: "docker.io/library/redis:8", Archive: "images/added/a.tar", Digest: "sha256:" + strings.Repeat("e", 64)})
 		},

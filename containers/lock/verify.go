@@ -11,7 +11,7 @@ import (
 )
 
 // Verify compares a bundle's index with the lock: every tool, image and manifest
-// of the lock is in the bundle, unless it is an image on demand, with its version,
+// of the lock is in the bundle, unless it is on demand, with its version,
 // its origin and, where the lock has one, its sha256. It fails with bundle.CodeLock and names every difference.
 // The files themselves are bundle.Verify's.
 func (l *Lock) Verify(b *bundle.Bundle) error {
@@ -37,14 +37,8 @@ func (l *Lock) Verify(b *bundle.Bundle) error {
 		}
 	}
 	for _, m := range l.Manifests {
-		at := slices.IndexFunc(b.Files, func(f bundle.File) bool { return f.Kind == bundle.Manifest && f.Name == m.Name })
-		if at < 0 {
-			p.add("manifest "+m.Name, "is not in the bundle")
-			continue
-		}
-		p.file("manifest "+m.Name, b.Files[at], m.Version, m.Modules)
-		if b.Files[at].SHA256 != m.SHA256 {
-			p.add("manifest "+m.Name, "its sha256 is %s, the lock says %s", b.Files[at].SHA256, m.SHA256)
+		if !m.OnDemand || m.In(b.Index) {
+			p.manifest(m, b)
 		}
 	}
 	if len(p) == 0 {
@@ -62,8 +56,9 @@ func (l *Lock) Verify(b *bundle.Bundle) error {
 func (l *Lock) VerifyFile(of *Lock) error {
 	var p problems
 	type pin struct {
-		version, sha256 string
-		modules         []Module
+		version string
+		modules []Module
+		files   map[string]string
 	}
 	pins := func(l *Lock) map[string]pin {
 		out := map[string]pin{}
@@ -74,22 +69,29 @@ func (l *Lock) VerifyFile(of *Lock) error {
 			out["image "+i.Name] = pin{version: i.Version, modules: i.Modules}
 		}
 		for _, m := range l.Manifests {
-			out["manifest "+m.Name] = pin{version: m.Version, modules: m.Modules, sha256: m.SHA256}
+			out["manifest "+m.Name] = pin{version: m.Version, modules: m.Modules, files: m.Files}
 		}
 		return out
 	}
 	want, have := pins(l), pins(of)
+	optional := map[string]bool{}
+	for _, i := range l.Images {
+		optional["image "+i.Name] = i.OnDemand
+	}
+	for _, m := range l.Manifests {
+		optional["manifest "+m.Name] = m.OnDemand
+	}
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		w := want[name]
 		h, ok := have[name]
 		switch {
-		case !ok && slices.ContainsFunc(l.Images, func(i Image) bool { return "image "+i.Name == name && i.OnDemand }):
+		case !ok && optional[name]:
 		case !ok:
 			p.add(name, "is not in the file")
 		case h.version != w.version:
 			p.add(name, "the file has version %s, this program %s", h.version, w.version)
-		case h.sha256 != w.sha256:
-			p.add(name, "the file has the sha256 %s, this program %s", h.sha256, w.sha256)
+		case !maps.Equal(h.files, w.files):
+			p.add(name, "the file has %s, this program %s", sums(h.files), sums(w.files))
 		case !slices.Equal(h.modules, w.modules):
 			p.add(name, "the file has another module, or another sum of it: %s, this program %s", origins(h.modules), origins(w.modules))
 		}
@@ -119,6 +121,35 @@ func (p *problems) file(at string, f bundle.File, version string, modules []Modu
 	}) {
 		p.add(at, "the bundle has it from %s, the lock says %s", f.Origin, origins(modules))
 	}
+}
+
+// In reports whether a bundle has any of the files.
+func (m Manifest) In(x bundle.Index) bool {
+	return slices.ContainsFunc(x.Files, func(f bundle.File) bool { return f.Kind == bundle.Manifest && f.Name == m.Name })
+}
+
+// manifest compares the files of a manifest with those that a bundle has.
+func (p *problems) manifest(m Manifest, b *bundle.Bundle) {
+	for _, file := range slices.Sorted(maps.Keys(m.Files)) {
+		at := slices.IndexFunc(b.Files, func(f bundle.File) bool { return f.Kind == bundle.Manifest && f.Path == m.Place(file) })
+		if at < 0 {
+			p.add("manifest "+m.Name, "%s is not in the bundle", file)
+			continue
+		}
+		p.file("manifest "+m.Name, b.Files[at], m.Version, m.Modules)
+		if sum := b.Files[at].SHA256; sum != m.Files[file] {
+			p.add("manifest "+m.Name, "the sha256 of %s is %s, the lock says %s", file, sum, m.Files[file])
+		}
+	}
+}
+
+// sums are files with their sha256, for people.
+func sums(files map[string]string) string {
+	var all []string
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		all = append(all, file+" with the sha256 "+files[file])
+	}
+	return strings.Join(all, ", ")
 }
 
 func origins(modules []Module) string {

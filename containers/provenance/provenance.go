@@ -47,8 +47,9 @@ type Toolchains struct {
 
 // Parameters are what who builds a bundle chooses.
 type Parameters struct {
-	Platform string   `json:"platform"`           // "linux/amd64"
-	OnDemand []string `json:"onDemand,omitempty"` // images that not every bundle has, sorted
+	Platform  string   `json:"platform"`            // "linux/amd64"
+	OnDemand  []string `json:"onDemand,omitempty"`  // images that not every bundle has, sorted
+	Manifests []string `json:"manifests,omitempty"` // directories of manifests that not every bundle has, sorted
 }
 
 // RunDetails say who built it.
@@ -68,7 +69,7 @@ type Dependency struct {
 
 // Of is what a bundle was built from.
 type Of struct {
-	Pins     *lock.Lock
+	Pins     *lock.Lock // with the manifests that the bundle has
 	Platform string
 	Sources  string                       // digest of those of slipway, "sha256:…"; empty: it is not in the bundle
 	Builds   map[string]*debug.BuildInfo  // of the Go programs, by name
@@ -87,6 +88,12 @@ func New(of Of) (*Provenance, error) {
 		}
 	}
 	slices.Sort(chosen.OnDemand)
+	for _, m := range pins.Manifests {
+		if m.OnDemand {
+			chosen.Manifests = append(chosen.Manifests, m.Name)
+		}
+	}
+	slices.Sort(chosen.Manifests)
 	all, toolchains := map[string]Dependency{}, map[string]bool{}
 	for _, build := range of.Builds {
 		toolchains[build.GoVersion] = true

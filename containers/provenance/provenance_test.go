@@ -15,6 +15,7 @@ import (
 func TestWhatABundleWasBuiltFrom(t *testing.T) {
 	pins, err := lock.Load()
 	require.NoError(t, err)
+	pins.Manifests = slices.DeleteFunc(pins.Manifests, func(m lock.Manifest) bool { return m.OnDemand && m.Name != "traefik" })
 	const sum = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 	pinned := pins.Packages["linux/amd64"][0]
 	of := Of{
@@ -35,7 +36,7 @@ func TestWhatABundleWasBuiltFrom(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(text), string(same))
 
-	require.Equal(t, Parameters{Platform: "linux/amd64", OnDemand: []string{"console", "dex"}}, p.BuildDefinition.ExternalParameters)
+	require.Equal(t, Parameters{Platform: "linux/amd64", OnDemand: []string{"console", "dex"}, Manifests: []string{"traefik"}}, p.BuildDefinition.ExternalParameters)
 	require.Equal(t, Toolchains{Go: []string{"go1.26.3"}, Debian: "bookworm"}, p.BuildDefinition.InternalParameters)
 	byURI := map[string]Dependency{}
 	for _, d := range p.BuildDefinition.ResolvedDependencies {
@@ -53,7 +54,11 @@ func TestWhatABundleWasBuiltFrom(t *testing.T) {
 	require.Equal(t, pinned.SHA256, p.BuildDefinition.ResolvedDependencies[at].Digest["sha256"])
 	require.Empty(t, byURI["pkg:deb/debian/newer@1%3A2%2Bb1?distro=bookworm"].Digest, "only apt knows it")
 	require.Contains(t, byURI, "pkg:deb/debian/newer@1%3A2%2Bb1?distro=bookworm")
-	require.Contains(t, byURI, "pkg:golang/"+pins.Manifests[0].Modules[0].Path+"@"+pins.Manifests[0].Modules[0].Version)
+	require.Len(t, pins.Manifests, 2)
+	for _, m := range pins.Manifests {
+		require.Contains(t, byURI, "pkg:golang/"+m.Modules[0].Path+"@"+m.Modules[0].Version)
+	}
+	require.NotContains(t, string(text), "cert-manager", "neither its images nor its manifests are in the bundle")
 
 	var slsa struct { // as others read it
 		BuildDefinition struct {

@@ -79,7 +79,7 @@ func newFixture(t *testing.T) *fixture {
 			file.Kind = bundle.Tool
 		case "manifests":
 			file.Kind, file.Name, file.Origin = bundle.Manifest, "argocd", module.Origin()+"#install.yaml"
-			f.lock.Manifests = []lock.Manifest{{Name: "argocd", Version: "1", Modules: []lock.Module{module}, File: "install.yaml", SHA256: file.SHA256}}
+			f.lock.Manifests = []lock.Manifest{{Name: "argocd", Version: "1", Modules: []lock.Module{module}, Files: map[string]string{"install.yaml": file.SHA256}}}
 		}
 		index.Files = append(index.Files, file)
 		f.write(t, path, content)

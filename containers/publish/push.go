@@ -126,7 +126,7 @@ func Push(ctx context.Context, o Options) (*lock.Lock, error) {
 		entry.Index = i.Index
 		added = append(added, lock.Added{Name: i.Name, Path: path, StandsFor: i.StandsFor, Registry: map[string]lock.Registry{b.Platform: entry}})
 	}
-	pushed, err := o.Lock.At(o.To, b.Platform, images, images[manifests], added)
+	pushed, err := o.Lock.At(o.To, b.Index, images, images[manifests], added)
 	if err != nil {
 		return nil, err
 	}

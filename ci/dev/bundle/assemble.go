@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
@@ -72,21 +73,24 @@ func (b *builder) content(ctx context.Context, without []string) ([]part, []bund
 		parts = append(parts, *archives[name])
 	}
 	for _, m := range b.lock.Manifests {
-		dir, err := moduleDir(ctx, filepath.Join(b.source, "ci/dev/bundle/tools", m.Name), m.Modules[0].Path)
+		dir, err := gotool.ModuleDir(ctx, filepath.Join(b.source, "ci/dev/bundle/tools", m.Name), m.Modules[0].Path)
 		if err != nil {
 			return nil, nil, err
 		}
-		text, err := os.ReadFile(filepath.Join(dir, m.File))
-		if err == nil {
-			err = b.stoodFor(text)
+		for _, file := range sortedNames(m.Files) {
+			source := filepath.Join(dir, filepath.FromSlash(file))
+			text, err := os.ReadFile(source)
+			if err == nil {
+				err = b.stoodFor(text)
+			}
+			if err != nil {
+				return nil, nil, fmt.Errorf("manifest %s: %w", m.Name, err)
+			}
+			parts = append(parts, part{source: source, mode: 0o644, File: bundle.File{
+				Path: m.Place(file), Name: m.Name, Kind: bundle.Manifest,
+				Version: m.Version, Origin: m.Modules[0].Origin() + "#" + file, SHA256: m.Files[file],
+			}})
 		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("manifest %s: %w", m.Name, err)
-		}
-		parts = append(parts, part{source: filepath.Join(dir, m.File), mode: 0o644, File: bundle.File{
-			Path: "manifests/" + m.Name + "/" + filepath.Base(m.File), Name: m.Name, Kind: bundle.Manifest,
-			Version: m.Version, Origin: m.Modules[0].Origin() + "#" + m.File, SHA256: m.SHA256,
-		}})
 	}
 	return parts, images, nil
 }

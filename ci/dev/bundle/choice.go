@@ -21,20 +21,23 @@ const codePlatform = "BUN-014"
 
 // choice says what of the lock is in a bundle.
 type choice struct {
-	platforms []string // directories of platform releases: the images on demand that they name are in it
+	platforms []string // directories of platform releases: what is on demand and they name is in it
 	without   []string // images, or slipway, that are left out
 }
 
-// choose takes the images out of l that are not in the bundle, and returns what is left
-// out: their names, and slipway if it is.
+// choose takes the images and manifests out of l that are not in the bundle, and returns what
+// is left out: the images' names, and slipway if it is.
 func (o choice) choose(l *lock.Lock) (left []string, err error) {
 	var errs []error
-	demanded := map[string]bool{}
+	demanded, manifests := map[string]bool{}, map[string]bool{}
 	for _, dir := range o.platforms {
-		names, err := imagesOf(dir, l)
+		images, directories, err := namedBy(dir, l)
 		errs = append(errs, err)
-		for _, name := range names {
+		for _, name := range images {
 			demanded[name] = true
+		}
+		for _, name := range directories {
+			manifests[name] = true
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -52,15 +55,18 @@ func (o choice) choose(l *lock.Lock) (left []string, err error) {
 		}
 		return slices.Contains(left, i.Name)
 	})
+	l.Manifests = slices.DeleteFunc(l.Manifests, func(m lock.Manifest) bool { return m.OnDemand && !manifests[m.Name] })
 	return left, nil
 }
 
-// imagesOf are the images of the lock that a platform release names for its components,
-// tests and workloads, by short names or by references that they stand for. Other references are slipway bundle
-// add's. What else is wrong with a release, slipway validate says.
-func imagesOf(dir string, l *lock.Lock) ([]string, error) {
+// namedBy are the images of the lock that a platform release names for its components,
+// tests and workloads, by short names or by references that they stand for, and the
+// directories of the bundle's manifests that its components name. Other references are
+// slipway bundle add's. What else is wrong with a release, slipway validate says.
+func namedBy(dir string, l *lock.Lock) (names, manifests []string, err error) {
 	type part struct {
 		Images []string `json:"images"`
+		Bundle string   `json:"bundle"`
 	}
 	var release struct {
 		Components []part `json:"components"`
@@ -72,13 +78,16 @@ func imagesOf(dir string, l *lock.Lock) ([]string, error) {
 		err = yaml.Unmarshal(data, &release)
 	}
 	if err != nil {
-		return nil, &remedy.Error{
+		return nil, nil, &remedy.Error{
 			Code: codePlatform, Op: "read the platform release " + dir, Err: err,
 			Fix: "give the directory of a platform release: make bundle PLATFORM=DIR",
 		}
 	}
-	var names, unknown []string
+	var unknown []string
 	for _, c := range slices.Concat(release.Components, release.Tests, release.Workloads) {
+		if c.Bundle != "" {
+			manifests = append(manifests, c.Bundle)
+		}
 		for _, name := range c.Images {
 			if ref, err := imageref.Normal(name); err == nil && !imageref.IsShort(name) {
 				for _, i := range l.Images {
@@ -94,11 +103,11 @@ func imagesOf(dir string, l *lock.Lock) ([]string, error) {
 		}
 	}
 	if len(unknown) > 0 {
-		return nil, &remedy.Error{
+		return nil, nil, &remedy.Error{
 			Code: codePlatform, Op: "find the images of the platform release " + dir,
 			Fix: "enter them into containers/lock/lock.yaml, or name others in platform.yaml",
 			Err: fmt.Errorf("the lock does not have: %s", strings.Join(unknown, ", ")),
 		}
 	}
-	return names, nil
+	return names, manifests, nil
 }

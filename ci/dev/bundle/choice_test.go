@@ -75,9 +75,30 @@ func TestReferencesOfAPlatform(t *testing.T) {
 	dir := t.TempDir()
 	text := "components: [{name: a, images: [\"ghcr.io/dexidp/dex:v2.44.0\", \"nginx:1.29\", quay.io/team/web]}]\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "platform.yaml"), []byte(text), 0o600))
-	names, err := imagesOf(dir, l)
+	names, manifests, err := namedBy(dir, l)
 	require.NoError(t, err)
 	require.Equal(t, []string{dex}, names)
+	require.Empty(t, manifests)
+}
+
+// Manifests on demand are in the bundle of a release that has a component of them.
+func TestManifestsOnDemandAreForWhoNamesThem(t *testing.T) {
+	manifests := func(dirs ...string) (names []string) {
+		t.Helper()
+		l, err := lock.Load()
+		require.NoError(t, err)
+		_, err = choice{platforms: dirs}.choose(l)
+		require.NoError(t, err)
+		for _, m := range l.Manifests {
+			names = append(names, m.Name)
+		}
+		return names
+	}
+	require.Equal(t, []string{"argocd"}, manifests())
+	dir := t.TempDir()
+	text := "components: [{name: a, kind: manifests, bundle: cert-manager}, {name: b, kind: manifests, bundle: argocd}, {name: c, kind: manifests, bundle: nowhere}]\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "platform.yaml"), []byte(text), 0o600))
+	require.Equal(t, []string{"argocd", "cert-manager"}, manifests(dir))
 }
 
 func TestPlatformsThatNoBundleCanBeFor(t *testing.T) {

@@ -2,10 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -103,6 +99,7 @@ func commands(ctx context.Context, source string, l *lock.Lock, without []string
 			Sources: func(path string) bool { return strings.HasPrefix(path, "pause/") },
 		},
 	}
+	all = append(all, addonCommands(tools, version, set)...)
 	if !slices.Contains(without, slipway) {
 		var own func(path string) bool
 		if own, digest, err = sources.OfSlipway(ctx, source); err != nil {
@@ -116,22 +113,3 @@ func commands(ctx context.Context, source string, l *lock.Lock, without []string
 // pins are the files of a module that decide what a command outside it is built
 // from.
 func pins(path string) bool { return path == "go.mod" || path == "go.sum" }
-
-// moduleDir is where the Go module cache has the module that a tools module
-// pins, fetched if need be.
-func moduleDir(ctx context.Context, tools, module string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", module)
-	cmd.Dir = tools
-	cmd.Env = append(cmd.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
-	out, err := cmd.Output()
-	var found struct{ Dir, Error string }
-	if jsonErr := json.Unmarshal(out, &found); found.Error != "" {
-		err = errors.New(found.Error)
-	} else {
-		err = errors.Join(err, jsonErr)
-	}
-	if err != nil {
-		return "", fmt.Errorf("fetch the module %s: %w", module, err)
-	}
-	return found.Dir, nil
-}

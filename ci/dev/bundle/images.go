@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
@@ -142,7 +143,7 @@ func (b *builder) definitions(ctx context.Context) (map[string]definition, error
 	if err != nil {
 		return nil, err
 	}
-	return map[string]definition{
+	all := map[string]definition{
 		"toolchain": {debian: "git", config: oci.Config{Env: path, Cmd: []string{"/bin/bash"}}},
 		"node": {
 			debian: "node",
@@ -212,12 +213,14 @@ func (b *builder) definitions(ctx context.Context) (map[string]definition, error
 			},
 			files: []oci.File{{Path: "data", Mode: 0o755, Dir: true, Owner: oci.Owner{UID: redisID, GID: redisID}}},
 		},
-	}, nil
+	}
+	maps.Copy(all, b.addons(certificates, nobody, tmp))
+	return all, nil
 }
 
 // argocd is laid out as Argo CD's manifests expect it.
 func (b *builder) argocd(ctx context.Context) (definition, error) {
-	dir, err := moduleDir(ctx, filepath.Join(b.source, "ci/dev/bundle/tools/argocd"), "github.com/argoproj/argo-cd/v3")
+	dir, err := gotool.ModuleDir(ctx, filepath.Join(b.source, "ci/dev/bundle/tools/argocd"), "github.com/argoproj/argo-cd/v3")
 	if err != nil {
 		return definition{}, err
 	}
@@ -257,7 +260,7 @@ func (b *builder) argocd(ctx context.Context) (definition, error) {
 
 // gitea has the program, and what it reads at run time out of its module.
 func (b *builder) gitea(ctx context.Context) (definition, error) {
-	dir, err := moduleDir(ctx, filepath.Join(b.source, "ci/dev/bundle/tools/gitea"), "code.gitea.io/gitea")
+	dir, err := gotool.ModuleDir(ctx, filepath.Join(b.source, "ci/dev/bundle/tools/gitea"), "code.gitea.io/gitea")
 	if err != nil {
 		return definition{}, err
 	}

@@ -29,7 +29,7 @@ const usage = `usage: go run -C ci/dev/bundle . <command>
                 build what has changed and print the bundle's folder,
                 <cache>/bundle/<digest>, which <cache>/bundle/current links to,
                 and the digest of its index, as the lines that .env gets; with
-                the images on demand that the platform releases name
+                what is on demand and the platform releases name
   pin           build the bundle and write the Debian packages of its images into
                 containers/lock/lock.yaml, with their digests by apt's lists
   reproduce [--platform DIR]…

@@ -29,6 +29,9 @@ type Command struct {
 	LDFlags []string // each one argument of the linker: "-X", "path.Var=value"
 	System  string   // GOOS/GOARCH to build for; empty is what go builds for by itself
 
+	// Instead is built in place of a module as it is published; nil builds all as they are.
+	Instead *Instead
+
 	// Sources tells which files below Module the build depends on, by their
 	// slash paths. Nil takes go.mod, go.sum and every Go file that is no test,
 	// and whatever is not Go, for it may be embedded; folders that begin with a
@@ -91,6 +94,9 @@ func (c Command) Key(ctx context.Context) (store.Key, error) {
 		first, _, _ := strings.Cut(string(version), "\n")
 		in.String("cc", first)
 	}
+	if c.Instead != nil {
+		in.Strings("instead", []string{c.Instead.Module, c.Instead.Files})
+	}
 	include := c.Sources
 	if include == nil {
 		include = func(path string) bool { return !strings.HasSuffix(path, "_test.go") }
@@ -114,6 +120,16 @@ func (c Command) Key(ctx context.Context) (store.Key, error) {
 func (c Command) Compile(ctx context.Context, out string) error {
 	cmd := exec.CommandContext(ctx, "go", c.arguments(out)...)
 	cmd.Dir = c.Module
+	if c.Instead != nil {
+		work, err := os.MkdirTemp("", "slipway-build-*")
+		if err != nil {
+			return fmt.Errorf("build %s: %w", c.Name, err)
+		}
+		defer func() { _ = os.RemoveAll(work) }()
+		if cmd.Dir, err = c.Instead.prepare(ctx, c.Module, work); err != nil {
+			return fmt.Errorf("build %s: %w", c.Name, err)
+		}
+	}
 	cmd.Env = append(os.Environ(), c.environment()...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
