@@ -24,7 +24,9 @@ func wireDestroy(g *conductor.Graph) error {
 	} else {
 		remove := conductor.Add(g, contract.PlatformRemoveStep(), func() contract.RemoveInput { return contract.RemoveInput{Definitions: g.Definitions} })
 		gone = conductor.Add(g, contract.PlatformInventoryStep(),
-			func() contract.InventoryInput { return contract.InventoryInput{MustBeEmpty: true, Definitions: g.Definitions} }, remove)
+			func() contract.InventoryInput {
+				return contract.InventoryInput{MustBeEmpty: true, Definitions: g.Definitions}
+			}, remove)
 	}
 	terraform := conductor.Add(g, contract.TerraformDestroyStep(), func() contract.TerraformInput { return g.Site.Terraform }, gone)
 	// The last look: at what would outlive the deployment, which includes a cluster that was

@@ -12,13 +12,13 @@ import (
 // Remove says how the platform is removed from a cluster that stays: by destroy and, what a
 // newer release no longer has, by install. What destroy needs of it is kept in the cluster.
 type Remove struct {
-	Order      []string   `json:"order,omitempty"`      // components that go first, one after the other; the others follow, each before what it comes after
+	Order []string `json:"order,omitempty"` // components that go first, one after the other; the others follow, each before what it comes after
 	// Applications of ApplicationSets, which go before all components, those of one set after
 	// the other; at last those of the sets that are not named.
 	Applications []SetRemoval `json:"applications,omitempty"`
-	Claims     string     `json:"claims,omitempty"`     // what becomes of PersistentVolumeClaims: delete or keep, with their namespace, its Secrets and the volumes; default delete
-	CRDs       string     `json:"crds,omitempty"`       // what becomes of CustomResourceDefinitions: delete, with all objects of theirs, keep, or unused, which deletes those without objects of others; default unused
-	Finalizers Finalizers `json:"finalizers,omitempty"` // what happens to objects that do not go
+	Claims       string       `json:"claims,omitempty"`     // what becomes of PersistentVolumeClaims: delete or keep, with their namespace, its Secrets and the volumes; default delete
+	CRDs         string       `json:"crds,omitempty"`       // what becomes of CustomResourceDefinitions: delete, with all objects of theirs, keep, or unused, which deletes those without objects of others; default unused
+	Finalizers   Finalizers   `json:"finalizers,omitempty"` // what happens to objects that do not go
 }
 
 // SetRemoval is the removal of the Applications that an ApplicationSet has made. The set itself

@@ -99,7 +99,7 @@ func beyond() map[string][]string {
 		"files": {
 			"adopted-without-chart-yaml", "app-that-is-a-file", "chart-values-file-directory", "chart-values-file-not-for-every-scale", "chart-values-file-not-there",
 			"chart-without-chart-yaml", "component-path-not-there", "component-path-without-manifests", "gitops-tree-is-a-file", "gitops-tree-not-there",
-			"guidance-not-there", "guidance-syntax", "guidance-unknown-field", "job-not-there", "settings-elsewhere", "settings-not-a-schema",
+			"approval-unknown-field", "guidance-not-there", "guidance-syntax", "guidance-unknown-field", "job-not-there", "settings-elsewhere", "settings-not-a-schema",
 			"settings-not-json", "settings-not-there", "test-path-not-there", "workload-check-not-there", "workload-path-without-manifests",
 		},
 		"what is in a text": {

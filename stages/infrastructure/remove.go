@@ -40,12 +40,12 @@ type remover struct {
 	recorded bool
 	// definitions says that whoever removes the deployment wants its definitions gone.
 	definitions bool
-	shielded map[string]bool // namespaces with claims that the release keeps
+	shielded    map[string]bool // namespaces with claims that the release keeps
 	// orphans are Applications that the platform's ApplicationSets have made, "namespace/name":
 	// the name of the set.
 	orphans map[string]string
 	since   time.Time // when the deployment's own namespace was created
-	out      contract.Removed
+	out     contract.Removed
 }
 
 // platformRemove removes what the deployment has in the cluster, and nothing else: what its

@@ -47,7 +47,7 @@ func TestTheCommandsOfACell(t *testing.T) {
 	r := m.Do(t.Context(), cellOfTest, "")
 	require.Equal(t, Upgraded, r.Outcome, r.Reason)
 	require.Equal(t, []string{
-		"destroy --ignore-not-found", "install --keep-cluster", "test --suite apps-deploy",
+		"destroy --ignore-not-found", "install --yes --keep-cluster", "test --suite apps-deploy",
 		"upgrade --to 1.1.0 --style graceful --lock-timeout 1m --keep-cluster", "report --output DIR/report",
 		"test --suite apps-check", "test --suite full", "destroy",
 	}, calls(t, dir, r.Deployment))
@@ -65,7 +65,7 @@ func TestReleasesInDirectories(t *testing.T) {
 	c.From, c.To = "./one", "./two"
 	r := m.Do(t.Context(), c, "")
 	require.Subset(t, calls(t, dir, r.Deployment), []string{
-		"install --platform ./one --keep-cluster", "test --suite apps-deploy --platform ./one",
+		"install --yes --platform ./one --keep-cluster", "test --suite apps-deploy --platform ./one",
 		"upgrade --platform ./two --style graceful --lock-timeout 1m --keep-cluster",
 		"test --suite apps-check --platform ./two", "test --suite full --platform ./two",
 	})
