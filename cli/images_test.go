@@ -27,7 +27,7 @@ func lockFile(t *testing.T, location string) string {
 	for _, i := range pins.Images {
 		all[i.Name] = entry
 	}
-	pins, err = pins.At(location, "linux/amd64", all, entry, nil)
+	pins, err = pins.At(location, bundle.Index{Platform: "linux/amd64"}, all, entry, nil)
 	require.NoError(t, err)
 	text, err := pins.Marshal()
 	require.NoError(t, err)

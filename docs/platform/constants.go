@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/slipway-sh/slipway/config/platform"
 )
 
 // constant is a constant's value and what its comment says of it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers/existing"
@@ -28,7 +29,7 @@ func lockFile(t *testing.T, location string) string {
 	for _, i := range pins.Images {
 		all[i.Name] = entry
 	}
-	pins, err = pins.At(location, "linux/amd64", all, entry, nil)
+	pins, err = pins.At(location, bundle.Index{Platform: "linux/amd64"}, all, entry, nil)
 	require.NoError(t, err)
 	text, err := pins.Marshal()
 	require.NoError(t, err)
