@@ -103,7 +103,7 @@ func beyond() map[string][]string {
 			"settings-not-json", "settings-not-there", "test-path-not-there", "workload-check-not-there", "workload-path-without-manifests",
 		},
 		"what is in a text": {
-			"adopted-values-unknown-name", "chart-values-file-unknown-name", "chart-values-unknown-name", "config-map-unknown-name", "gate-cel-number", "gate-cel-syntax",
+			"adopted-values-unknown-name", "chart-values-file-unknown-name", "chart-values-tree-before-the-engine", "chart-values-unknown-name", "config-map-unknown-name", "gate-cel-number", "gate-cel-syntax",
 			"gate-cel-unknown-variable", "gate-deadline-too-long", "gate-deadline-zero", "remove-finalizers-after", "gate-endpoint-port-too-high", "gitops-cluster-unknown-name",
 			"link-unknown-name", "secret-literal-unknown-name", "test-deadline-zero", "workload-deadline-too-long",
 		},
