@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-
 )
 
 // constant is a constant's value and what its comment says of it.
