@@ -145,9 +145,6 @@ func (v *validator) remove() {
 			v.deadline(at+".deadline", s.Deadline)
 		}
 	}
-	if len(r.Applications) > 0 && !slices.ContainsFunc(v.r.Components, func(c Component) bool { return c.Kind == AppSet }) {
-		v.Add("remove.applications", "ApplicationSets", "none without a component of kind appset")
-	}
 	for _, p := range []struct {
 		field, value string
 		known        []string
