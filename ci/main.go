@@ -339,8 +339,7 @@ func (m *Slipway) Destroy(
 	// Remove a deployment of somebody else's: it becomes the owner's, too.
 	// +optional
 	join bool,
-	// Remove CustomResourceDefinitions that the release keeps, too, with every object of them,
-	// whoever made it.
+	// Remove CustomResourceDefinitions that the release keeps, and all their objects.
 	// +optional
 	crds bool,
 ) (string, error) {

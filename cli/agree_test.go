@@ -33,6 +33,7 @@ components:
 	release, err := platform.Load(files)
 	require.NoError(t, err)
 	cfg := config.Default()
+	cfg.Provider = local.Name
 	got, err := approvalText(&conductor.Options{Config: cfg, Release: release, Provider: local.Provider{}})
 	require.NoError(t, err)
 	require.Equal(t, "shop 1.0.0 on a Kubernetes of its own, "+cfg.Global.Name+", on the machine of the Dagger engine (local): web", got)

@@ -1,4 +1,4 @@
-//go:build linux // on a terminal of its own
+//go:build linux
 
 package e2e
 

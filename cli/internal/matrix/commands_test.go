@@ -249,7 +249,7 @@ func TestACellThatIsInterruptedIsRunAgain(t *testing.T) {
 	log, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "install.log"))
 	require.NoError(t, err)
 	require.Equal(t, "interrupted\n", string(log), "it ended in good order")
-	require.Equal(t, []string{"destroy --ignore-not-found", "install --keep-cluster", "cluster --stop"}, calls(t, dir, r.Deployment))
+	require.Equal(t, []string{"destroy --ignore-not-found", "install --yes --keep-cluster", "cluster --stop"}, calls(t, dir, r.Deployment))
 }
 
 // TestACellThatBeginsAnewHasNothing of what it left before; one that goes on has its logs, and
@@ -310,5 +310,5 @@ func TestTheSecondInterruptKills(t *testing.T) {
 	case <-time.After(time.Minute):
 		require.Fail(t, "it is waited for still")
 	}
-	require.Equal(t, []string{"destroy --ignore-not-found", "install --keep-cluster"}, calls(t, dir, cellOfTest.Deployment("m")))
+	require.Equal(t, []string{"destroy --ignore-not-found", "install --yes --keep-cluster"}, calls(t, dir, cellOfTest.Deployment("m")))
 }
