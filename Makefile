@@ -31,7 +31,8 @@ LIGHT := ./config/... ./containers/... ./fault ./imageref/... ./pipeline/... ./s
 # The Go modules of this repository, as folder:packages. The Dagger module itself
 # compiles only with the code that Dagger generates.
 MODULES := .:... ci:origin/... ci/dev:... ci/test:... ci/test/s3/server:... containers/node:... \
-	examples/embed:... examples/platform/apps/guestbook:... examples/platform/manifests/apps/console:...
+	examples/embed:... examples/platform/apps/guestbook:... examples/platform/manifests/apps/console:... \
+	examples/platform/addons/apps/portal:...
 
 # The platform releases whose images and manifests on demand are in the bundle; the reference
 # platform has none. Given on the command line.
@@ -82,6 +83,7 @@ unit/modules: jq
 	$(GO) test -C examples/embed ./...
 	$(GO) test -C examples/platform/apps/guestbook ./...
 	$(GO) test -C examples/platform/manifests/apps/console ./...
+	$(GO) test -C examples/platform/addons/apps/portal ./...
 	$(GO) test -C ci/test ./bench ./chaos ./cisystems ./facts ./history ./slipway ./s3 ./s3/proxy
 
 unit/types:
@@ -110,7 +112,7 @@ release: $(if $(PUSHES),bundle) ## Make a release: VERSION=v1.2.3 [OUT=dist] [KE
 		-targets '$(TARGETS)' -url '$(URL)' -registry '$(REGISTRY)' $(if $(DRY),-dry)
 
 .PHONY: e2e
-e2e: PLATFORM := examples/platform/manifests/1.0.0
+e2e: PLATFORM := examples/platform/manifests/1.0.0 $(if $(filter all,$(SLIPWAY_E2E)),examples/platform/addons/1.0.0)
 e2e: engine bundle browser terminal ## Run the end-to-end tests on the real engine, and the report's in a browser
 	@$(WITH_ENGINE) SLIPWAY_E2E="$${SLIPWAY_E2E:-1}" $(WITH_BUNDLE) $(GO) test -C ci/test/e2e -count=1 -timeout 80m -parallel 16 -v .
 

@@ -339,8 +339,14 @@ func (m *Slipway) Destroy(
 	// Remove a deployment of somebody else's: it becomes the owner's, too.
 	// +optional
 	join bool,
+	// Remove CustomResourceDefinitions that the release keeps, and all their objects.
+	// +optional
+	crds bool,
 ) (string, error) {
 	args := joined([]string{"destroy", "--ignore-not-found", "--lock-timeout", lockTimeout}, join)
+	if crds {
+		args = append(args, "--crds")
+	}
 	return m.command(ctx, config, name, approved(args, approve)...)
 }
 

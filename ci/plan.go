@@ -52,6 +52,9 @@ func (m *Slipway) Plan(
 	// Of an install that makes this engine the deployment's.
 	// +optional
 	here bool,
+	// Of a destroy that removes CustomResourceDefinitions that the release keeps, too.
+	// +optional
+	crds bool,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
@@ -69,6 +72,9 @@ func (m *Slipway) Plan(
 	}
 	if here {
 		args = append(args, "--here")
+	}
+	if crds {
+		args = append(args, "--crds")
 	}
 	if detailedExitcode {
 		args = append(args, "--detailed-exitcode")

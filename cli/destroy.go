@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
@@ -21,6 +22,7 @@ type destroyOptions struct {
 	deployment  deployment.Flags
 	lockTimeout time.Duration
 	ignore      bool
+	definitions bool
 	save        saveFlags
 	approval    approval
 }
@@ -36,6 +38,7 @@ func newDestroy(p *Program) *cobra.Command {
 	o.deployment.Caller.AddJoin(cmd.Flags())
 	o.save.addFlags(cmd.Flags())
 	o.approval.addFlags(cmd.Flags())
+	addDefinitions(cmd.Flags(), &o.definitions)
 	cmd.Flags().BoolVar(&o.ignore, "ignore-not-found", false, "succeed even if no deployment of that name was ever installed")
 	return cmd
 }
@@ -47,10 +50,15 @@ func (o *destroyOptions) run(ctx context.Context, io console.Streams, _ []string
 	return o.remove(ctx, io)
 }
 
+// addDefinitions declares the flag of what takes definitions along.
+func addDefinitions(set *pflag.FlagSet, v *bool) {
+	set.BoolVar(v, "crds", false, "remove CustomResourceDefinitions that the release keeps, too, with every object of them, whoever made it; also after a destroy that kept them")
+}
+
 // remove removes the deployment.
 func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
 	prepare := func(_ context.Context, c *conductor.Options, _ deployment.Inputs) error {
-		c.LockTimeout, c.Approve = o.lockTimeout, o.approval.digest
+		c.LockTimeout, c.Approve, c.Definitions = o.lockTimeout, o.approval.digest, o.definitions
 		return nil
 	}
 	return o.deployment.Do(ctx, io, deployment.Run{Workflow: config.Destroy, Prepare: prepare}, func(ctx context.Context, d *deployment.Deployment) error {

@@ -42,6 +42,7 @@ type installOptions struct {
 	from        packageFlags
 	save        saveFlags
 	approval    approval
+	what        string // the release has people agree to; empty: nothing
 }
 
 func newInstall(p *Program) *cobra.Command {
@@ -71,7 +72,8 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 	set.BoolVar(&o.ephemeral, "ephemeral", false, "the deployment may be lost with the engine's volumes: install also where the engine is not known to keep them")
 	o.from.addFlags(set, "install what is in this package of slipway save: its configuration and its platform release")
 	o.save.addFlags(set)
-	o.approval.addDigest(set)
+	o.approval.addFlags(set)
+	set.Lookup("yes").Usage = "do not ask what a release asks before it is installed"
 	for _, name := range []string{"from", "to", "only"} {
 		complete(cmd, name, stepNames(&o.deployment.Source, &o.deployment.Release))
 	}
@@ -104,7 +106,11 @@ func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string
 		how.Lifetime = session.AfterRun
 	}
 	return o.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
-		_, err := o.conduct(ctx, io, d, stages.Install())
+		agreed, err := o.agree(ctx, io)
+		if err != nil || !agreed {
+			return err
+		}
+		_, err = o.conduct(ctx, io, d, stages.Install())
 		return err
 	})
 }
@@ -153,6 +159,10 @@ func (o *installOptions) complete(ctx context.Context, io console.Streams, c *co
 		release = release.ForRepository()
 	}
 	if err := release.Fits(c.Config); err != nil {
+		return err
+	}
+	var err error
+	if o.what, err = approvalText(c); err != nil {
 		return err
 	}
 	if err := c.Images.Check(ctx); err != nil {

@@ -29,6 +29,7 @@ type planOptions struct {
 	format   format
 	out      string
 	detailed bool
+	crds     bool
 }
 
 func newPlan(p *Program) *cobra.Command {
@@ -60,6 +61,8 @@ a wrong command line or configuration, which prints an error.`,
 	set.StringVar(&o.upgrade.style, "style", "", "upgrade: as with that flag of upgrade")
 	set.StringVar(&install.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
 	set.BoolVar(&install.adopt, "adopt", false, "install, upgrade: as with that flag of these")
+	addDefinitions(set, &o.crds)
+	set.Lookup("crds").Usage = "destroy: as with that flag of destroy"
 	install.deployment.Caller.AddJoin(set)
 	install.deployment.Caller.AddHere(set)
 	for _, name := range []string{"join", "here"} {
@@ -83,6 +86,8 @@ func (o *planOptions) run(ctx context.Context, io console.Streams, _ []string) e
 		return usage.Errorf("--style is for --workflow upgrade")
 	case o.upgrade.install.adopt && w.Name == config.Destroy:
 		return usage.Errorf("--adopt is for --workflow install and upgrade")
+	case o.crds && w.Name != config.Destroy:
+		return usage.Errorf("--crds is for --workflow destroy")
 	}
 	if err := o.upgrade.check(); err != nil {
 		return err
@@ -129,7 +134,12 @@ func (o *planOptions) make(ctx context.Context, io console.Streams, w conductor.
 		how.Prepare = func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
 			return o.upgrade.prepare(ctx, io, c, from, &leg{version: route[0], rest: route[1:]})
 		}
-	case !w.Removes:
+	case w.Removes:
+		how.Prepare = func(_ context.Context, c *conductor.Options, _ deployment.Inputs) error {
+			c.Definitions = o.crds
+			return nil
+		}
+	default:
 		how.Prepare = func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
 			return o.upgrade.install.prepare(ctx, io, c, from)
 		}

@@ -41,6 +41,26 @@ type Provider interface {
 	Terraform(d Deployment) (Root, error)
 }
 
+// Placer is a Section that says where it installs, for people who are asked whether it may.
+type Placer interface {
+	// Place says that of a deployment whose section is valid.
+	Place(d Deployment) Place
+}
+
+// Place is where a platform is installed.
+type Place struct {
+	Cluster string // which cluster
+	Region  string // of the provider; empty if it has none
+}
+
+// PlaceOf is where a provider installs a deployment.
+func PlaceOf(s Section, d Deployment) Place {
+	if p, ok := s.(Placer); ok {
+		return p.Place(d)
+	}
+	return Place{Cluster: "the cluster " + d.Name}
+}
+
 // Deployment is what a provider needs to know about a deployment.
 type Deployment struct {
 	Name    string          // the deployment's name

@@ -22,9 +22,11 @@ func wireDestroy(g *conductor.Graph) error {
 	if own {
 		gone = g.Action(contract.NodeRemoveKey())
 	} else {
-		remove := conductor.Add(g, contract.PlatformRemoveStep(), func() contract.Nothing { return contract.Nothing{} })
+		remove := conductor.Add(g, contract.PlatformRemoveStep(), func() contract.RemoveInput { return contract.RemoveInput{Definitions: g.Definitions} })
 		gone = conductor.Add(g, contract.PlatformInventoryStep(),
-			func() contract.InventoryInput { return contract.InventoryInput{MustBeEmpty: true} }, remove)
+			func() contract.InventoryInput {
+				return contract.InventoryInput{MustBeEmpty: true, Definitions: g.Definitions}
+			}, remove)
 	}
 	terraform := conductor.Add(g, contract.TerraformDestroyStep(), func() contract.TerraformInput { return g.Site.Terraform }, gone)
 	// The last look: at what would outlive the deployment, which includes a cluster that was
@@ -32,7 +34,7 @@ func wireDestroy(g *conductor.Graph) error {
 	last := contract.InventoryStep()
 	last.Offline = g.Site.Access == nil
 	conductor.Add(g, last, func() contract.InventoryInput {
-		return contract.InventoryInput{MustBeEmpty: true, SkipUnreachable: true, Gone: own}
+		return contract.InventoryInput{MustBeEmpty: true, SkipUnreachable: true, Gone: own, Definitions: g.Definitions}
 	}, terraform)
 	return nil
 }

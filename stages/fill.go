@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // private is what is never asked of a proxy: names of the cluster and private networks.
@@ -36,9 +37,24 @@ func (w *platformWiring) fill(names []string) map[string]any {
 			}
 		} else if name == platform.FillStorageClass {
 			out[name] = w.site.found().StorageClass
+		} else if v, ok := w.place(name); ok {
+			out[name] = v
 		}
 	}
 	return out
+}
+
+// place is what a name of the tree's place stands for: contract.NotKnown before a run has found
+// out.
+func (w *platformWiring) place(name string) (string, bool) {
+	tree := contract.Tree{Repository: contract.NotKnown, Target: contract.Branch}
+	if from := w.Config.Git; from.URL != "" {
+		tree = contract.Tree{Repository: from.URL, Target: from.Revision, Path: from.Path}
+	} else if w.ops != nil && w.ops.found() {
+		tree = w.ops.tree()
+	}
+	text, ok := map[string]string{platform.FillGitURL: tree.Repository, platform.FillGitRevision: tree.Target, platform.FillGitPath: tree.Path}[name]
+	return text, ok
 }
 
 // withoutProxy lists what is reached without the proxies; empty if there are none.

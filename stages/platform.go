@@ -153,7 +153,7 @@ func (w *platformWiring) component(name string) error {
 	if err != nil {
 		return err
 	}
-	if c.Kind == platform.AppSet {
+	if c.Kind == platform.AppSet || c.NamesTree() {
 		ops, err := w.gitOps()
 		if err != nil {
 			return err
@@ -208,6 +208,7 @@ func seconds(d config.Duration) int { return int(time.Duration(d) / time.Second)
 type gitOps struct {
 	ready []pipeline.Dep
 	tree  func() contract.Tree // once they have succeeded
+	found func() bool          // whether they have
 }
 
 // gitOps wires the GitOps engine, where its tree is, and what the tree may bring about.
@@ -234,7 +235,10 @@ func (w *platformWiring) gitOps() (*gitOps, error) {
 	projects := conductor.Add(w.Graph, contract.ProjectsStep(), func() contract.ProjectsInput {
 		return contract.ProjectsInput{Tree: ops.tree(), Fill: w.fill(holes)}
 	}, append(ops.ready, engine)...)
-	w.ops = &gitOps{ready: []pipeline.Dep{projects}, tree: ops.tree}
+	w.ops = &gitOps{ready: []pipeline.Dep{projects}, tree: ops.tree, found: func() bool {
+		r, ended := projects.Result()
+		return ended && r.Status.OK()
+	}}
 	return w.ops, nil
 }
 

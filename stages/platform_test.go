@@ -222,6 +222,26 @@ func TestAdoptedComponentsAreHandedOver(t *testing.T) {
 	require.NotNil(t, s.Projects)
 }
 
+// TestAChartThatSaysWhereTheTreeIs comes after whatever finds that out.
+func TestAChartThatSaysWhereTheTreeIs(t *testing.T) {
+	told := strings.Replace(withApps, "gitops:\n", `  - {name: told, kind: chart, path: chart, namespace: shop, values: {url: "{git.url}", rest: "{git.revision} {git.path}"}}
+gitops:
+`, 1)
+	r := load(t, told)
+	require.Equal(t, []string{"orchestrator/projects"}, after(t, installs(t, r, nil), "orchestrator/told"))
+	fill := func(cfg *config.Config) map[string]any {
+		in := conductor.Inputs{Config: cfg, Release: r, Site: localSite(t, cfg)}
+		s, err := stages.Rendering(in)
+		require.NoError(t, err)
+		at := slices.IndexFunc(s.Components, func(c contract.ComponentInput) bool { return c.Component == "told" })
+		return s.Components[at].Fill
+	}
+	require.Equal(t, map[string]any{"git.url": contract.NotKnown, "git.revision": contract.Branch, "git.path": ""}, fill(config.Default()))
+	theirs := config.Default()
+	theirs.Git.URL, theirs.Git.Revision, theirs.Git.Path = "https://git.example.org/team/platform.git", "v1", "tree"
+	require.Equal(t, map[string]any{"git.url": "https://git.example.org/team/platform.git", "git.revision": "v1", "git.path": "tree"}, fill(theirs))
+}
+
 // TestAppsOfARepositoryOfTheUsers: the platform has no git server then.
 func TestAppsOfARepositoryOfTheUsers(t *testing.T) {
 	g := installs(t, load(t, withApps), func(c *config.Config) { c.Git.URL = "https://git.example.org/team/platform.git" })

@@ -21,9 +21,9 @@ const (
 	FillProxyHTTPS   = "proxy.https"    // proxy of the configuration for https URLs; empty if there is none
 	FillProxyNone    = "proxy.none"     // what is reached without proxies: the cluster, private networks, and what the configuration says
 	FillKnownHosts   = "git.knownHosts" // lines of known_hosts for the user's git server; empty if there are none
-	FillGitURL       = "git.url"        // URL of the tree's repository; in gitops.cluster only
-	FillGitRevision  = "git.revision"   // branch, tag or commit; in gitops.cluster only
-	FillGitPath      = "git.path"       // folder of the tree in the repository; in gitops.cluster only
+	FillGitURL       = "git.url"        // URL of the tree's repository; in gitops.cluster and in values of charts that come after Argo CD only
+	FillGitRevision  = "git.revision"   // branch, tag or commit; where {git.url} may be
+	FillGitPath      = "git.path"       // folder of the tree in the repository; where {git.url} may be
 	fillImages       = "images."
 	fillSettings     = "settings."
 )
@@ -171,6 +171,15 @@ func (m ConfigMap) Holes() []string {
 // Filled returns the ConfigMap's data with the names in them replaced by known.
 func (m ConfigMap) Filled(known map[string]any) (map[string]string, error) {
 	return fillTexts(m.Data, known)
+}
+
+// TreeNames are the names that stand for where the tree is.
+func TreeNames() []string { return []string{FillGitURL, FillGitRevision, FillGitPath} }
+
+// NamesTree reports whether the component's values say where the tree is: it comes after
+// whatever finds that out.
+func (c Component) NamesTree() bool {
+	return slices.ContainsFunc(c.Holes(), func(name string) bool { return slices.Contains(TreeNames(), name) })
 }
 
 // ImageHole returns the short name of an image from a name of Fill.

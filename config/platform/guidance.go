@@ -35,8 +35,8 @@ func (d GuidanceData) On(component string) bool {
 	return false
 }
 
-// parseGuidance reads a template and tries it.
-func parseGuidance(fsys fs.FS, name string) (*template.Template, error) {
+// parseTemplate reads a template and tries it with data.
+func parseTemplate(fsys fs.FS, name string, data any) (*template.Template, error) {
 	text, err := fs.ReadFile(fsys, name)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func parseGuidance(fsys fs.FS, name string) (*template.Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t, t.Execute(io.Discard, GuidanceData{Links: []GuidanceLink{{}}})
+	return t, t.Execute(io.Discard, data)
 }
 
 // Guide is the release's guidance: plain text, empty if it has none.

@@ -94,8 +94,13 @@ func Load(fsys fs.FS) (*Release, error) {
 		}
 	}
 	if r.Guidance != "" {
-		if r.guidance, err = parseGuidance(fsys, r.Guidance); err != nil {
+		if r.guidance, err = parseTemplate(fsys, r.Guidance, GuidanceData{Links: []GuidanceLink{{}}}); err != nil {
 			v.file("guidance", r.Guidance, err, "the path of a text template, inside the release")
+		}
+	}
+	if r.Approval != "" {
+		if r.approval, err = parseTemplate(fsys, r.Approval, ApprovalData{}); err != nil {
+			v.file("approval", r.Approval, err, "the path of a text template, inside the release")
 		}
 	}
 	problems = append(append(problems, more...), v.List...)

@@ -48,6 +48,7 @@ type Release struct {
 	Checks         []Check       `json:"checks,omitempty"`         // what must answer at the end of a run
 	Settings       string        `json:"settings,omitempty"`       // file with the JSON schema of platform.settings in the configuration; the release takes none when left out
 	Guidance       string        `json:"guidance,omitempty"`       // file with the text template that is shown at the end of an install
+	Approval       string        `json:"approval,omitempty"`       // file with the text template that an install shows before it makes anything, and asks about; without a terminal it needs --yes or --approve
 	Remove         *Remove       `json:"remove,omitempty"`         // how the platform is removed from a cluster that stays
 	Data           []Data        `json:"data,omitempty"`           // what an upgrade must not lose
 	Migrations     []Migration   `json:"migrations,omitempty"`     // what an upgrade changes in data, in this order
@@ -60,6 +61,7 @@ type Release struct {
 	schema       *jsonschema.Schema // of Settings; nil if there is none
 	settingsText []byte             // the content of that file
 	guidance     *template.Template // nil if there is none
+	approval     *template.Template // nil if there is none
 	document     *document.Document // platform.yaml; nil for a release that was not read from one
 }
 

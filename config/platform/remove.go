@@ -12,10 +12,28 @@ import (
 // Remove says how the platform is removed from a cluster that stays: by destroy and, what a
 // newer release no longer has, by install. What destroy needs of it is kept in the cluster.
 type Remove struct {
-	Order      []string   `json:"order,omitempty"`      // components that go first, one after the other; the others follow, each before what it comes after
-	Claims     string     `json:"claims,omitempty"`     // what becomes of PersistentVolumeClaims: delete or keep, with their namespace, its Secrets and the volumes; default delete
-	CRDs       string     `json:"crds,omitempty"`       // what becomes of CustomResourceDefinitions: delete, with all objects of theirs, keep, or unused, which deletes those without objects of others; default unused
-	Finalizers Finalizers `json:"finalizers,omitempty"` // what happens to objects that do not go
+	Order []string `json:"order,omitempty"` // components that go first, one after the other; the others follow, each before what it comes after
+	// Applications of ApplicationSets, which go before all components, those of one set after
+	// the other; at last those of the sets that are not named.
+	Applications []SetRemoval `json:"applications,omitempty"`
+	Claims       string       `json:"claims,omitempty"`     // what becomes of PersistentVolumeClaims: delete or keep, with their namespace, its Secrets and the volumes; default delete
+	CRDs         string       `json:"crds,omitempty"`       // what becomes of CustomResourceDefinitions: delete, with all objects of theirs, keep, or unused, which deletes those without objects of others; default unused
+	Finalizers   Finalizers   `json:"finalizers,omitempty"` // what happens to objects that do not go
+}
+
+// SetRemoval is the removal of the Applications that an ApplicationSet has made. The set itself
+// goes before, and takes nothing along.
+type SetRemoval struct {
+	Set      string          `json:"set"`                // name of the ApplicationSet
+	Deadline config.Duration `json:"deadline,omitempty"` // how long its Applications may take to go, with what they brought, before remove.finalizers.then is done, 1s to 24h; remove.finalizers.after when left out
+}
+
+// Limit is how long the Applications may take to go.
+func (s SetRemoval) Limit(r Remove) time.Duration {
+	if s.Deadline > 0 {
+		return time.Duration(s.Deadline)
+	}
+	return time.Duration(r.Finalizers.After)
 }
 
 // Finalizers says what happens to objects whose finalizers nobody removes.
@@ -114,6 +132,17 @@ func (v *validator) remove() {
 			v.Add(at, document.Quote(name)+", which is an app", "a component that is none; Argo CD removes apps in the reverse order of their waves")
 		case slices.Index(r.Order, name) < i:
 			v.Add(at, document.Quote(name)+" again", "each component once")
+		}
+	}
+	for i, s := range r.Applications {
+		at := fmt.Sprintf("remove.applications[%d]", i)
+		if s.Set == "" {
+			v.Add(at+".set", "nothing", "the name of an ApplicationSet")
+		} else if slices.IndexFunc(r.Applications, func(o SetRemoval) bool { return o.Set == s.Set }) < i {
+			v.Add(at+".set", document.Quote(s.Set)+" again", "each ApplicationSet once")
+		}
+		if s.Deadline != 0 {
+			v.deadline(at+".deadline", s.Deadline)
 		}
 	}
 	for _, p := range []struct {

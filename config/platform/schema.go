@@ -104,6 +104,7 @@ func rules() map[string]rule.Rule {
 		"Release.components":     rule.Least(1),
 		"Release.settings":       rule.Path,
 		"Release.guidance":       rule.Path,
+		"Release.approval":       rule.Path,
 
 		"Requirement.secret":    reference,
 		"Requirement.configMap": reference,

@@ -99,11 +99,11 @@ func beyond() map[string][]string {
 		"files": {
 			"adopted-without-chart-yaml", "app-that-is-a-file", "chart-values-file-directory", "chart-values-file-not-for-every-scale", "chart-values-file-not-there",
 			"chart-without-chart-yaml", "component-path-not-there", "component-path-without-manifests", "gitops-tree-is-a-file", "gitops-tree-not-there",
-			"guidance-not-there", "guidance-syntax", "guidance-unknown-field", "job-not-there", "settings-elsewhere", "settings-not-a-schema",
+			"approval-unknown-field", "guidance-not-there", "guidance-syntax", "guidance-unknown-field", "job-not-there", "settings-elsewhere", "settings-not-a-schema",
 			"settings-not-json", "settings-not-there", "test-path-not-there", "workload-check-not-there", "workload-path-without-manifests",
 		},
 		"what is in a text": {
-			"adopted-values-unknown-name", "chart-values-file-unknown-name", "chart-values-unknown-name", "config-map-unknown-name", "gate-cel-number", "gate-cel-syntax",
+			"adopted-values-unknown-name", "chart-values-file-unknown-name", "chart-values-tree-before-the-engine", "chart-values-unknown-name", "config-map-unknown-name", "gate-cel-number", "gate-cel-syntax",
 			"gate-cel-unknown-variable", "gate-deadline-too-long", "gate-deadline-zero", "remove-finalizers-after", "gate-endpoint-port-too-high", "gitops-cluster-unknown-name",
 			"link-unknown-name", "secret-literal-unknown-name", "test-deadline-zero", "workload-deadline-too-long",
 		},

@@ -227,7 +227,11 @@ func (v *validator) chart(field string, c Component) {
 	if len(c.Values) > 0 && c.Values[0] != '{' {
 		v.Add(field+".values", "something else", "a mapping of the chart's values")
 	}
-	v.filled(field+".values", string(c.Values))
+	var more []string
+	if v.r.GitOps != nil && c.Kind == Chart && !slices.Contains(v.r.Foundation(), c.Name) {
+		more = TreeNames()
+	}
+	v.filled(field+".values", string(c.Values), more...)
 	for j, file := range c.ValuesFiles {
 		at := fmt.Sprintf("%s.valuesFiles[%d]", field, j)
 		v.holes(at, file, FillScale)
@@ -319,7 +323,7 @@ func (v *validator) before(node string) []string {
 		}
 	}
 	c := v.r.component(node)
-	if g := v.r.GitOps; g != nil && (node == theApps || c != nil && c.Kind == AppSet) { // whose Applications the engine reads from the server
+	if g := v.r.GitOps; g != nil && (node == theApps || c != nil && (c.Kind == AppSet || c.NamesTree())) { // whose Applications the engine reads from the server
 		out = append(out, g.Engine)
 		if g.Server != nil {
 			out = append(out, g.Server.Component)

@@ -150,7 +150,7 @@ func (v *validator) cluster(c Cluster) {
 		for _, key := range slices.Sorted(maps.Keys(f.texts)) {
 			at := "gitops.cluster." + f.name + "." + key
 			v.Match(at, key, labelRE, "a key such as example.com/name")
-			v.filled(at, f.texts[key], FillGitURL, FillGitRevision, FillGitPath)
+			v.filled(at, f.texts[key], TreeNames()...)
 		}
 	}
 }

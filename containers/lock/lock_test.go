@@ -25,7 +25,7 @@ func TestTheLockIsValid(t *testing.T) {
 		require.True(t, ok, name)
 		require.False(t, i.OnDemand, "%s is in every bundle", name)
 	}
-	for _, name := range []string{"dex", "console", "external-secrets"} {
+	for _, name := range []string{"dex", "console", "external-secrets", "portal"} {
 		i, ok := l.Image(name)
 		require.True(t, ok, name)
 		require.True(t, i.OnDemand, name)

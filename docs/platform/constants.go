@@ -9,8 +9,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-
-	"github.com/slipway-sh/slipway/config/platform"
 )
 
 // constant is a constant's value and what its comment says of it.
@@ -70,9 +68,9 @@ func constantOf(s *ast.ValueSpec, of string) (c constant, ok bool, err error) {
 	return c, true, nil
 }
 
-// guidanceFields are the names that a template of guidance may use.
-func guidanceFields() []string {
-	t := reflect.TypeFor[platform.GuidanceData]()
+// fieldsOf are the names that a template which is filled in with T may use.
+func fieldsOf[T any]() []string {
+	t := reflect.TypeFor[T]()
 	var out []string
 	for i := range t.NumField() {
 		out = append(out, t.Field(i).Name)

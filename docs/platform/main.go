@@ -98,8 +98,12 @@ func page(s *jsonschema.Schema, comments map[string]string) ([]byte, error) {
 		}
 	}
 	b.WriteString("\n## Guidance\nWhat the template that `guidance` names is filled in with: `{{.Domain}}`. `{{if .On \"web\"}}` asks whether a component is on.\n\n| | |\n|---|---|\n")
-	for _, name := range guidanceFields() {
+	for _, name := range fieldsOf[platform.GuidanceData]() {
 		fmt.Fprintf(&b, "| `.%s` | %s |\n", name, comments[module+"/"+sources+".GuidanceData."+name])
+	}
+	b.WriteString("\n## Approval\nWhat the template that `approval` names is filled in with; `{{if .On \"web\"}}` as in guidance.\n\n| | |\n|---|---|\n")
+	for _, name := range fieldsOf[platform.ApprovalData]() {
+		fmt.Fprintf(&b, "| `.%s` | %s |\n", name, comments[module+"/"+sources+".ApprovalData."+name])
 	}
 	return []byte(b.String()), nil
 }

@@ -67,6 +67,16 @@ func (Provider) Access(d providers.Deployment) providers.Access {
 	return providers.Access{Kubeconfig: s.Kubeconfig, Context: s.Context, StorageClass: s.StorageClass, Registry: s.Registry}
 }
 
+// Place names the context and where the kubeconfig is.
+func (Provider) Place(d providers.Deployment) providers.Place {
+	s, _ := settings(d.Section)
+	context := "the current context"
+	if s.Context != "" {
+		context = "context " + s.Context
+	}
+	return providers.Place{Cluster: context + " of " + string(s.Kubeconfig)}
+}
+
 // Terraform returns the root in terraform/, which touches nothing. What the cluster is like
 // becomes variables of it during a run: see infrastructure/cluster-preflight.
 func (Provider) Terraform(d providers.Deployment) (providers.Root, error) {

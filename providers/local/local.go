@@ -46,6 +46,11 @@ var addonFiles embed.FS
 // Provider is the provider. The zero value is ready to use.
 type Provider struct{}
 
+// Place says that there is no cluster but Slipway's own.
+func (Provider) Place(d providers.Deployment) providers.Place {
+	return providers.Place{Cluster: "a Kubernetes of its own, " + d.Name + ", on the machine of the Dagger engine"}
+}
+
 // Settings is this provider's section of the config.
 type Settings struct {
 	// Ports are published by the node besides the API's, so that Services of type

@@ -82,6 +82,9 @@ type Options struct {
 	// somebody else's, and a deployment of this name that the state does not know;
 	// otherwise these end the run.
 	Adopt bool
+	// Definitions has a destroy take CustomResourceDefinitions along that the release keeps, or
+	// that others use, with all objects of theirs.
+	Definitions bool
 	// Ephemeral says that the deployment may be lost with the engine's volumes, as
 	// Config.Advanced.Ephemeral does. Otherwise a first install is refused on an engine that
 	// is not known to keep them.
@@ -179,7 +182,7 @@ func New(opts Options) (*Conductor, error) {
 		Cluster: cluster, Records: records, opts: opts, access: access,
 		inputs: Inputs{
 			Config: cfg, Release: opts.Release, Site: site, Images: refs, Rewrite: rewrite, Tools: opts.Tools,
-			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)), Adopt: opts.Adopt, Change: opts.Change, Unpublished: opts.Unpublished,
+			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)), Adopt: opts.Adopt, Definitions: opts.Definitions, Change: opts.Change, Unpublished: opts.Unpublished,
 		},
 		account: account,
 		hooks:   hookExecutor{client: opts.Client, deployment: deployment, cluster: cluster.service, records: records, find: opts.Secret},

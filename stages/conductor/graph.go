@@ -40,6 +40,7 @@ type Inputs struct {
 	Tools       map[string]string // version, by name, without a leading v
 	UserSecrets []string          // names of the secrets that the configuration gives
 	Adopt       bool              // see Options
+	Definitions bool              // see Options
 	Change      contract.Change   // see Options
 	Unpublished bool              // see Options
 }

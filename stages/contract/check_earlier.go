@@ -28,6 +28,7 @@ type Plan struct {
 	Tools       map[string]string `json:"tools"`
 	UserSecrets []string          `json:"given"`
 	Adopt       bool              `json:"adopt,omitempty"`
+	Definitions bool              `json:"definitions,omitempty"` // see RemoveInput
 	Change      Change            `json:"change,omitzero"`
 	Selection   pipeline.Select   `json:"selection"`
 	// Hooked are the steps and stages with hooks around them. Hooks may change what a check

@@ -141,10 +141,17 @@ type LoadBalancerCheck struct {
 	Address string `json:"address"` // host:port that responded; empty if none is used
 }
 
+// RemoveInput is what infrastructure/platform-remove takes away.
+type RemoveInput struct {
+	// Definitions has CustomResourceDefinitions that the release keeps, or that others use,
+	// go as well, with all objects of theirs.
+	Definitions bool `json:"definitions,omitempty"`
+}
+
 // Removed is what infrastructure/platform-remove took away.
 type Removed struct {
 	Components   []string `json:"components"`   // in the order in which they went
-	Applications []string `json:"applications"` // namespace/name
+	Applications []string `json:"applications"` // namespace/name, in the order in which they went
 	Namespaces   []string `json:"namespaces"`   // that Slipway had made
 	Objects      []string `json:"objects"`      // in other namespaces, "Kind namespace/name"
 	Volumes      []string `json:"volumes"`      // PersistentVolumes
@@ -167,6 +174,8 @@ type InventoryInput struct {
 	SkipUnreachable bool `json:"skipUnreachable,omitempty"`
 	// Gone says that the cluster was removed as a whole: there is nothing to look at.
 	Gone bool `json:"gone,omitempty"`
+	// Definitions counts CustomResourceDefinitions that the release keeps, too: see RemoveInput.
+	Definitions bool `json:"definitions,omitempty"`
 }
 
 // Inventory is what the deployment has in the cluster, and nothing of others; what a

@@ -104,8 +104,8 @@ func LoadBalancerStep() Step[LoadBalancerInput, LoadBalancerCheck] {
 }
 
 // PlatformRemoveStep takes the platform out of a cluster that stays.
-func PlatformRemoveStep() Step[Nothing, Removed] {
-	return Step[Nothing, Removed]{Spec{Key: key(StageInfrastructure, "platform-remove")}}
+func PlatformRemoveStep() Step[RemoveInput, Removed] {
+	return Step[RemoveInput, Removed]{Spec{Key: key(StageInfrastructure, "platform-remove")}}
 }
 
 // PlatformInventoryStep looks for what PlatformRemoveStep left.

@@ -28,12 +28,14 @@ const (
 	controllerGone  = 20 * time.Second // without a ready pod: it does not come back
 )
 
-// mine lists the deployment's objects of one of Argo CD's kinds: those in its
-// namespaces or with its label.
+// mine lists the deployment's objects of one of Argo CD's kinds: those in its namespaces, with
+// its label, or made by one of its ApplicationSets.
 func (r *remover) mine(gvr schema.GroupVersionResource) removal.Look {
 	return func(ctx context.Context) ([]unstructured.Unstructured, error) {
 		list, err := r.Client.List(ctx, gvr, "", "")
-		return slices.DeleteFunc(list, func(o unstructured.Unstructured) bool { return !r.ours(o) }), err
+		return slices.DeleteFunc(list, func(o unstructured.Unstructured) bool {
+			return !r.ours(o) && (gvr != argo.Applications() || r.orphans[nameOf(o)] == "")
+		}), err
 	}
 }
 
@@ -45,19 +47,16 @@ func (r *remover) mine(gvr schema.GroupVersionResource) removal.Look {
 // finalizer of its own, what it has elsewhere stays. What is left at the deadline, or when nobody runs the cascade, loses its finalizers: its
 // objects go with their namespaces.
 func (r *remover) applications(ctx context.Context, deadline time.Duration) error {
-	// A set would make its Applications again.
-	sets, err := r.applicationSets(ctx)
-	if err != nil {
-		return err
-	}
 	apps, err := r.mine(argo.Applications())(ctx)
 	if err != nil || len(apps) == 0 {
 		return err
 	}
-	for _, a := range apps {
-		r.out.Applications = append(r.out.Applications, nameOf(a))
+	names := make([]string, len(apps))
+	for i, a := range apps {
+		names[i] = nameOf(a)
 	}
-	slices.Sort(r.out.Applications)
+	slices.Sort(names)
+	r.out.Applications = append(r.out.Applications, names...)
 	runs, err := r.controllerRuns(ctx)
 	if err != nil {
 		return err
@@ -66,13 +65,15 @@ func (r *remover) applications(ctx context.Context, deadline time.Duration) erro
 		r.env.Logger.Warn("Argo CD's controller does not run: Applications are removed without it")
 		deadline = 0
 	}
-	platforms := platforms(r.Deployment, slices.Concat(apps, sets))
+	platforms := platforms(r.Deployment, apps)
 	for _, a := range apps {
-		if isEngine(a) {
-			if err := r.markOwned(ctx, a); err != nil {
-				return err
-			}
-		} else if deadline > 0 && platforms[a.GetUID()] {
+		if !platforms[a.GetUID()] {
+			continue
+		}
+		if err := r.markOwned(ctx, a); err != nil {
+			return err
+		}
+		if deadline > 0 && !isEngine(a) {
 			if err := r.addCascade(ctx, a); err != nil {
 				return err
 			}
@@ -134,19 +135,6 @@ func (r *remover) forceApplications(ctx context.Context) error {
 	return r.Gone(ctx, "the Applications", r.mine(argo.Applications()))
 }
 
-// applicationSets deletes the sets and returns them; what they made is deleted after them.
-func (r *remover) applicationSets(ctx context.Context) ([]unstructured.Unstructured, error) {
-	list := r.mine(argo.ApplicationSets())
-	sets, err := list(ctx)
-	if err != nil || len(sets) == 0 {
-		return nil, err
-	}
-	if err := r.Delete(ctx, argo.ApplicationSets(), sets); err != nil {
-		return nil, err
-	}
-	return sets, r.Gone(ctx, "the ApplicationSets", list)
-}
-
 // platforms are those Applications and ApplicationSets of all, by UID, that are the platform's
 // and not a user's: with the deployment's label, or made by one that is the platform's.
 func platforms(deployment string, all []unstructured.Unstructured) map[types.UID]bool {
@@ -197,7 +185,9 @@ func isEngine(a unstructured.Unstructured) bool {
 }
 
 // markOwned gives the objects outside of namespaces that an Application owns the
-// deployment's label, by which they are removed afterwards.
+// deployment's label, by which they are removed afterwards: what Argo CD itself owns, what is
+// left where an Application goes without the cascade, and definitions, which no cascade
+// takes. A definition that is older than the deployment was somebody else's.
 func (r *remover) markOwned(ctx context.Context, a unstructured.Unstructured) error {
 	app, err := argo.Read(&a)
 	if err != nil {
@@ -212,6 +202,15 @@ func (r *remover) markOwned(ctx context.Context, a unstructured.Unstructured) er
 			continue
 		}
 		api, err := r.Client.Resource(ctx, schema.GroupVersionKind{Group: o.Group, Kind: o.Kind}, "")
+		if err == nil && o.Kind == definitionKind {
+			var live *unstructured.Unstructured
+			live, err = kube.Retry(ctx, r.Client, "read "+o.Kind+" "+o.Name, func(ctx context.Context) (*unstructured.Unstructured, error) {
+				return api.Get(ctx, o.Name, metav1.GetOptions{})
+			})
+			if err == nil && live.GetCreationTimestamp().Time.Before(r.since) {
+				continue
+			}
+		}
 		if err == nil {
 			err = r.Client.Retry(ctx, "label "+o.Kind+" "+o.Name, func(ctx context.Context) error {
 				_, err := api.Patch(ctx, o.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})

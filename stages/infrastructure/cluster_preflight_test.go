@@ -189,7 +189,7 @@ func TestAClusterThatDoesNotAnswer(t *testing.T) {
 	_, err = clusterPreflight(t.Context(), expired, contract.ClusterPreflightInput{})
 	says(err, CodeNoAnswer, "reach the cluster that is there already: ask "+refused.URL+" for its version: the server has asked for the client to provide credentials", renew)
 	begun := time.Now()
-	_, err = platformRemove(t.Context(), expired, contract.Nothing{})
+	_, err = platformRemove(t.Context(), expired, contract.RemoveInput{})
 	says(err, CodeNoAnswer, "reach the cluster that is there already: ", renew)
 	require.Less(t, time.Since(begun), reachLimit/2, "no wait helps")
 }

@@ -201,7 +201,7 @@ func TestALoadBalancerThatNothingUses(t *testing.T) {
 }
 
 func TestAPlatformThatCannotBeRemoved(t *testing.T) {
-	_, err := platformRemove(t.Context(), clusterOf(t, map[string]string{"/readyz": "ok"}), contract.Nothing{})
+	_, err := platformRemove(t.Context(), clusterOf(t, map[string]string{"/readyz": "ok"}), contract.RemoveInput{})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeRemove})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "remove the platform: read how the deployment is removed: you may not")
@@ -217,7 +217,7 @@ func TestAControllerThatCannotBeSeenMayRun(t *testing.T) {
 	c, err := kube.Connect(env.Kubeconfig, nil)
 	require.NoError(t, err)
 	env.Deployment = "demo"
-	r := newRemover(env, c, removal.Record{}, false)
+	r := newRemover(env, c, removal.Record{}, false, false)
 	r.made = []string{"argocd"}
 	err = r.applications(t.Context(), time.Minute)
 	require.ErrorContains(t, err, "list statefulsets: you may not")

@@ -143,7 +143,7 @@ func TestRealRemovalOfAnInstalledPlatform(t *testing.T) {
 	require.ErrorContains(t, res.Fault, "volume claims apps/rows")
 
 	var out contract.Removed
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &out).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
 	require.Equal(t, []string{"argocd/web"}, out.Applications)
 	require.Equal(t, []string{"apps", "argocd", "slipway-system"}, out.Namespaces)
 	require.Len(t, out.Volumes, 1)
@@ -156,7 +156,7 @@ func TestRealRemovalWithoutArgoCDsController(t *testing.T) {
 	d := real(t)
 	d.platform(", finalizers: [resources-finalizer.argocd.argoproj.io]")
 	var out contract.Removed
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &out).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
 	require.Equal(t, []string{"Application argocd/web: resources-finalizer.argocd.argoproj.io"}, out.Stripped)
 	require.Len(t, out.Volumes, 1)
 	d.emptied()
@@ -234,7 +234,7 @@ func TestRealRemovalLeavesWhatIsSomebodyElses(t *testing.T) {
 	require.NoError(t, err)
 
 	var out contract.Removed
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &out).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
 	require.Equal(t, []string{"apps", "argocd", "slipway-system"}, out.Namespaces)
 	require.Empty(t, out.Applications)
 	require.Empty(t, out.Volumes)
@@ -259,7 +259,7 @@ func TestRealRemovalLeavesWhatIsSomebodyElses(t *testing.T) {
 		require.NoError(t, api.Delete(t.Context(), o.GetName(), metav1.DeleteOptions{}))
 	}
 	out = contract.Removed{}
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &out).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
 	require.Equal(t, []string{"CustomResourceDefinition/applications.argoproj.io"}, out.Cluster)
 	d.emptied()
 }

@@ -119,7 +119,7 @@ func TestRealNode(t *testing.T) {
 	require.Equal(t, contract.Reused, d.run("infrastructure", "loadbalancer", "d", web, &balancer).Status)
 
 	var removed contract.Removed
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &removed).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &removed).Status)
 	require.Contains(t, removed.Namespaces, "slipway-checks-it")
 	require.Empty(t, removed.Stripped)
 	var left contract.Inventory
@@ -127,7 +127,7 @@ func TestRealNode(t *testing.T) {
 	require.True(t, left.Empty())
 
 	removed = contract.Removed{}
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &removed).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &removed).Status)
 	require.Equal(t, contract.Removed{}, removed, "the second removal has nothing to do")
 }
 
@@ -138,7 +138,7 @@ func TestUnreachableClusterIsSkippedOnlyWhenAsked(t *testing.T) {
 	require.Equal(t, contract.Succeeded, d.run("infrastructure", "inventory", "", contract.InventoryInput{MustBeEmpty: true}, &left).Status)
 	require.Contains(t, left.Unreachable, "no access file")
 	var out contract.Removed
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.Nothing{}, &out).Status)
+	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
 	require.Contains(t, out.Unreachable, "no access file")
 
 	require.NoError(t, os.Mkdir(filepath.Join(d.state, "secrets"), 0o700))

@@ -70,7 +70,7 @@ func ask(ctx context.Context, env *step.Env, in contract.InventoryInput, out *co
 	if err != nil {
 		return err
 	}
-	return newRemover(env, c, record, recorded).take(ctx, out)
+	return newRemover(env, c, record, recorded, in.Definitions).take(ctx, out)
 }
 
 // helmSecret is the type of the Secrets in which Helm keeps its releases.
@@ -78,8 +78,10 @@ const helmSecret = "helm.sh/release.v1"
 
 // take fills in what the deployment has in the cluster.
 func (r *remover) take(ctx context.Context, out *contract.Inventory) error {
-	if err := r.findNamespaces(ctx); err != nil {
-		return err
+	for _, part := range []func(context.Context) error{r.findNamespaces, r.findOrphans} {
+		if err := part(ctx); err != nil {
+			return err
+		}
 	}
 	out.Namespaces = slices.DeleteFunc(slices.Clone(r.made), func(n string) bool { return slices.Contains(r.kept, n) })
 	if r.system {
@@ -114,7 +116,8 @@ func (r *remover) take(ctx context.Context, out *contract.Inventory) error {
 			return err
 		}
 		for _, o := range objs {
-			if r.ours(o) && !r.stays(o, claims) && (part.is == nil || part.is(o)) {
+			orphan := part.gvr == argo.Applications() && r.orphans[nameOf(o)] != ""
+			if (r.ours(o) || orphan) && !r.stays(o, claims) && (part.is == nil || part.is(o)) {
 				*part.into = append(*part.into, nameOf(o))
 			}
 		}
@@ -143,9 +146,15 @@ func (r *remover) takeOthers(ctx context.Context, claims map[string]bool, out *c
 		out.Nodes = append(out.Nodes, n.GetName())
 	}
 	named := slices.Concat(out.Applications, out.PersistentVolumeClaims, out.LoadBalancers, out.HelmReleases)
+	var definitions []unstructured.Unstructured
 	add := func(_ schema.GroupVersionResource, objs []unstructured.Unstructured) error {
 		for _, o := range objs {
-			if o.GetLabels()[kube.Kept] == "" && !r.stays(o, claims) && !slices.Contains(named, nameOf(o)) {
+			kept := o.GetLabels()[kube.Kept] != ""
+			if r.definitions && o.GetKind() == definitionKind {
+				kept = false
+				definitions = append(definitions, o)
+			}
+			if !kept && !r.stays(o, claims) && !slices.Contains(named, nameOf(o)) {
 				out.Objects = append(out.Objects, o.GetKind()+" "+nameOf(o))
 			}
 		}
@@ -154,7 +163,26 @@ func (r *remover) takeOthers(ctx context.Context, claims map[string]bool, out *c
 	if err := r.elsewhere(ctx, add); err != nil {
 		return err
 	}
-	return r.outside(ctx, add)
+	if err := r.outside(ctx, add); err != nil {
+		return err
+	}
+	return r.takeInstances(ctx, definitions, out)
+}
+
+// takeInstances fills in the objects of definitions that go although the release keeps them,
+// whoever has made these; those in namespaces that go are with them.
+func (r *remover) takeInstances(ctx context.Context, definitions []unstructured.Unstructured, out *contract.Inventory) error {
+	objs, err := r.instancesOf(definitions)(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range objs {
+		name := o.GetKind() + " " + nameOf(o)
+		if !slices.Contains(out.Namespaces, o.GetNamespace()) && !slices.Contains(out.Objects, name) {
+			out.Objects = append(out.Objects, name)
+		}
+	}
+	return nil
 }
 
 func nameOf(o unstructured.Unstructured) string {

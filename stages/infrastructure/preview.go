@@ -190,7 +190,7 @@ func isTrue(v any) bool {
 // previewRemoval tells what the deployment has in the cluster.
 func previewRemoval(ctx context.Context, env *step.Env, in contract.InventoryInput) (contract.Inventory, error) {
 	var out contract.Inventory
-	if err := ask(ctx, env, contract.InventoryInput{SkipUnreachable: in.SkipUnreachable}, &out); err != nil {
+	if err := ask(ctx, env, contract.InventoryInput{SkipUnreachable: in.SkipUnreachable, Definitions: in.Definitions}, &out); err != nil {
 		return out, err
 	}
 	if _, err := os.Stat(env.Kubeconfig); out.Unreachable != "" && err == nil {
@@ -201,6 +201,6 @@ func previewRemoval(ctx context.Context, env *step.Env, in contract.InventoryInp
 }
 
 // previewRemove leaves to the inventory what a removal takes.
-func previewRemove(context.Context, *step.Env, contract.Nothing) (contract.Removed, error) {
+func previewRemove(context.Context, *step.Env, contract.RemoveInput) (contract.Removed, error) {
 	return contract.Removed{}, nil
 }

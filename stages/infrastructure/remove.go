@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -37,17 +38,23 @@ type remover struct {
 	uids    map[string]types.UID // of made and its own: another UID is somebody else's namespace
 	// recorded says that the cluster still has what the release said of the removal.
 	recorded bool
-	shielded map[string]bool // namespaces with claims that the release keeps
-	out      contract.Removed
+	// definitions says that whoever removes the deployment wants its definitions gone.
+	definitions bool
+	shielded    map[string]bool // namespaces with claims that the release keeps
+	// orphans are Applications that the platform's ApplicationSets have made, "namespace/name":
+	// the name of the set.
+	orphans map[string]string
+	since   time.Time // when the deployment's own namespace was created
+	out     contract.Removed
 }
 
-// platformRemove removes what the deployment has in the cluster, and nothing else: its
-// components in the order that the release gave, then the namespaces that Slipway made,
+// platformRemove removes what the deployment has in the cluster, and nothing else: what its
+// ApplicationSets have made and its components, in the order that the release gave, then the namespaces that Slipway made,
 // what it has in others, its volumes, what it has outside of namespaces, and its labels on
 // nodes. It works on a platform that is complete, half installed or removed already.
 //
 // Slipway's own namespace goes last: with it goes how the platform is removed.
-func platformRemove(ctx context.Context, env *step.Env, _ contract.Nothing) (contract.Removed, error) {
+func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
 	c, why, err := reach(ctx, env, reachLimit, false)
 	if err != nil || c == nil {
 		return contract.Removed{Unreachable: why}, err
@@ -56,9 +63,9 @@ func platformRemove(ctx context.Context, env *step.Env, _ contract.Nothing) (con
 	if err != nil {
 		return contract.Removed{}, notRemoved(err)
 	}
-	r := newRemover(env, c, record, recorded)
+	r := newRemover(env, c, record, recorded, in.Definitions)
 	for _, part := range []func(context.Context) error{
-		r.findNamespaces, r.known, r.mark,
+		r.findNamespaces, r.known, r.mark, r.sets,
 		func(ctx context.Context) error { return r.components(ctx, record.Components) },
 		r.namespaces, r.objects, r.volumes, r.clusterScope, r.nodes, r.systemNamespace,
 	} {
@@ -74,8 +81,13 @@ func platformRemove(ctx context.Context, env *step.Env, _ contract.Nothing) (con
 	return r.result(), nil
 }
 
-func newRemover(env *step.Env, c *kube.Client, record removal.Record, recorded bool) *remover {
-	return &remover{env: env, recorded: recorded, Remover: &removal.Remover{
+// newRemover is the remover of what a record says; definitions says that those which the
+// release keeps go, too.
+func newRemover(env *step.Env, c *kube.Client, record removal.Record, recorded, definitions bool) *remover {
+	if definitions {
+		record.Remove.CRDs = platform.RemoveDelete
+	}
+	return &remover{env: env, recorded: recorded, definitions: definitions, Remover: &removal.Remover{
 		Client: c, Kubeconfig: env.Kubeconfig, Deployment: env.Deployment, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
 	}}
 }

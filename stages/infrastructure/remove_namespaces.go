@@ -42,7 +42,7 @@ func (r *remover) findNamespaces(ctx context.Context) error {
 		case !kube.MadeNamespace(ns.GetLabels(), r.Deployment):
 			r.used = append(r.used, name)
 		case name == kube.SystemNamespace:
-			r.system, r.uids[name] = true, ns.GetUID()
+			r.system, r.uids[name], r.since = true, ns.GetUID(), ns.GetCreationTimestamp().Time
 		default:
 			r.made = append(r.made, name)
 			r.born[name], r.uids[name] = ns.GetCreationTimestamp().Time, ns.GetUID()

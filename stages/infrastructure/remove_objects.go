@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -116,12 +115,7 @@ func (r *remover) clusterScope(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, d := range definitions {
-		if err := r.definition(ctx, d); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.removeDefinitions(ctx, definitions)
 }
 
 // deleteOutside deletes objects of one kind and waits until they are gone.
@@ -133,45 +127,4 @@ func (r *remover) deleteOutside(ctx context.Context, gvr schema.GroupVersionReso
 		return err
 	}
 	return r.Gone(ctx, gvr.Resource, r.sameObjects(objs))
-}
-
-// definition deletes a CustomResourceDefinition, unless the release keeps it or others
-// have objects of it.
-func (r *remover) definition(ctx context.Context, d unstructured.Unstructured) error {
-	gvr := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	if r.Rules.CRDs == platform.RemoveKeep || !r.recorded && d.GetLabels()[kube.Kept] == keptCRDs {
-		return r.keep(ctx, gvr, d, keptCRDs)
-	}
-	objs, err := r.instances(ctx, d)
-	if err != nil {
-		return err
-	}
-	if len(objs) > 0 && r.Rules.CRDs == platform.RemoveUnused {
-		r.env.Progress("%s stays: there are objects of it that are not the platform's: %s", d.GetName(), kube.Left(objs))
-		return r.keep(ctx, gvr, d, keptUsed)
-	}
-	r.out.Cluster = append(r.out.Cluster, d.GetKind()+"/"+d.GetName())
-	if err := r.Delete(ctx, gvr, []unstructured.Unstructured{d}); err != nil {
-		return err
-	}
-	// A definition waits for its objects, and these for who answers for their finalizers.
-	left := func(ctx context.Context) ([]unstructured.Unstructured, error) { return r.instances(ctx, d) }
-	if err := r.Gone(ctx, "objects of "+d.GetName(), left); err != nil {
-		return err
-	}
-	return r.Gone(ctx, d.GetName(), r.sameObjects([]unstructured.Unstructured{d}))
-}
-
-// instances are the objects of a definition.
-func (r *remover) instances(ctx context.Context, d unstructured.Unstructured) ([]unstructured.Unstructured, error) {
-	group, _, _ := unstructured.NestedString(d.Object, "spec", "group")
-	resource, _, _ := unstructured.NestedString(d.Object, "spec", "names", "plural")
-	versions, _, _ := unstructured.NestedSlice(d.Object, "spec", "versions")
-	for _, v := range versions {
-		if m, ok := v.(map[string]any); ok && m["served"] == true {
-			version, _ := m["name"].(string)
-			return r.Client.List(ctx, schema.GroupVersionResource{Group: group, Version: version, Resource: resource}, "", "")
-		}
-	}
-	return nil, nil
 }

@@ -26,6 +26,7 @@ const (
 	guestbook   = "guestbook"
 	dex         = "dex"
 	console     = "console"
+	portal      = "portal"
 	pause       = "pause"
 )
 
@@ -94,6 +95,7 @@ func commands(ctx context.Context, source string, l *lock.Lock, arch string, wit
 			Name: dex, Module: filepath.Join(tools, dex), Package: "github.com/dexidp/dex/cmd/dex", CGO: true,
 			LDFlags: set("main.version=v" + version[dex]),
 		},
+		{Name: portal, Module: filepath.Join(source, "examples/platform/addons/apps/portal"), Package: ".", LDFlags: strip},
 		{Name: console, Module: filepath.Join(source, "examples/platform/manifests/apps/console"), Package: ".", LDFlags: strip},
 		{
 			Name: pause, Module: node, Package: "./pause", LDFlags: strip,

@@ -163,6 +163,10 @@ func (b *builder) definitions(ctx context.Context) (map[string]definition, error
 			config: oci.Config{Entrypoint: []string{"/coredns"}, Ports: []string{"53/udp", "53/tcp"}},
 			files:  []oci.File{b.program(coredns, "coredns"), certificates, nobody, tmp},
 		},
+		"portal": {
+			config: oci.Config{Entrypoint: []string{"/portal"}, User: "65534:65534"},
+			files:  []oci.File{b.program(portal, "portal"), certificates, nobody, tmp},
+		},
 		"console": {
 			config: oci.Config{Entrypoint: []string{"/console"}, User: "65534:65534"},
 			files:  []oci.File{b.program(console, "console"), certificates, nobody, tmp},

@@ -54,6 +54,7 @@ func (d *deployment) elsewhere() *deployment {
 
 // install is `slipway install`, ready to start.
 func (d *deployment) install(ctx context.Context, args ...string) *exec.Cmd {
+	args = append(args, "--yes")
 	if d.platform != "" {
 		args = append(args, "--platform", d.platform)
 	}

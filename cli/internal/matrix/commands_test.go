@@ -47,7 +47,7 @@ func TestTheCommandsOfACell(t *testing.T) {
 	r := m.Do(t.Context(), cellOfTest, "")
 	require.Equal(t, Upgraded, r.Outcome, r.Reason)
 	require.Equal(t, []string{
-		"destroy --ignore-not-found", "install --keep-cluster", "test --suite apps-deploy",
+		"destroy --ignore-not-found", "install --yes --keep-cluster", "test --suite apps-deploy",
 		"upgrade --to 1.1.0 --style graceful --lock-timeout 1m --keep-cluster", "report --output DIR/report",
 		"test --suite apps-check", "test --suite full", "destroy",
 	}, calls(t, dir, r.Deployment))
@@ -65,7 +65,7 @@ func TestReleasesInDirectories(t *testing.T) {
 	c.From, c.To = "./one", "./two"
 	r := m.Do(t.Context(), c, "")
 	require.Subset(t, calls(t, dir, r.Deployment), []string{
-		"install --platform ./one --keep-cluster", "test --suite apps-deploy --platform ./one",
+		"install --yes --platform ./one --keep-cluster", "test --suite apps-deploy --platform ./one",
 		"upgrade --platform ./two --style graceful --lock-timeout 1m --keep-cluster",
 		"test --suite apps-check --platform ./two", "test --suite full --platform ./two",
 	})
@@ -249,7 +249,7 @@ func TestACellThatIsInterruptedIsRunAgain(t *testing.T) {
 	log, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "install.log"))
 	require.NoError(t, err)
 	require.Equal(t, "interrupted\n", string(log), "it ended in good order")
-	require.Equal(t, []string{"destroy --ignore-not-found", "install --keep-cluster", "cluster --stop"}, calls(t, dir, r.Deployment))
+	require.Equal(t, []string{"destroy --ignore-not-found", "install --yes --keep-cluster", "cluster --stop"}, calls(t, dir, r.Deployment))
 }
 
 // TestACellThatBeginsAnewHasNothing of what it left before; one that goes on has its logs, and
@@ -310,5 +310,5 @@ func TestTheSecondInterruptKills(t *testing.T) {
 	case <-time.After(time.Minute):
 		require.Fail(t, "it is waited for still")
 	}
-	require.Equal(t, []string{"destroy --ignore-not-found", "install --keep-cluster"}, calls(t, dir, cellOfTest.Deployment("m")))
+	require.Equal(t, []string{"destroy --ignore-not-found", "install --yes --keep-cluster"}, calls(t, dir, cellOfTest.Deployment("m")))
 }

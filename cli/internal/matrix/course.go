@@ -45,7 +45,7 @@ func (c *cell) goesOn() bool {
 func (c *cell) prepare(ctx context.Context) bool {
 	c.begun = begun{Cell: c.what, Engine: c.engine}
 	if !c.command(ctx, "clear", "destroy", "--ignore-not-found") ||
-		!c.command(ctx, phaseInstall, "install", slices.Concat(releaseIn(c.what.From), c.Keep)...) ||
+		!c.command(ctx, phaseInstall, "install", slices.Concat([]string{"--yes"}, releaseIn(c.what.From), c.Keep)...) ||
 		!c.test(ctx, platform.DeployApps, c.what.From) {
 		return false
 	}

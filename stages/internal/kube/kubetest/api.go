@@ -140,6 +140,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete && !dry {
 			a.writes = append(a.writes, r.Method+" "+r.URL.Path)
 			a.remove(r.URL.Path)
+			a.dependents(object, deletion.orphan)
 		}
 	default:
 		change, err := body(r)
@@ -171,15 +172,16 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // deletion is what a request to delete an object asks for.
 type deletion struct {
-	dry bool
-	uid string // that the object must have; empty: any
+	dry    bool
+	uid    string // that the object must have; empty: any
+	orphan bool   // what it owns stays
 }
 
 // deletionOf reads a deletion as the API server does: its options are in the body or, without
 // one, in the query.
 func deletionOf(r *http.Request) (deletion, error) {
 	if r.ContentLength == 0 {
-		return deletion{dry: r.URL.Query().Get("dryRun") != ""}, nil
+		return deletion{dry: r.URL.Query().Get("dryRun") != "", orphan: r.URL.Query().Get("propagationPolicy") == "Orphan"}, nil
 	}
 	options, err := body(r)
 	if err != nil {
@@ -188,7 +190,29 @@ func deletionOf(r *http.Request) (deletion, error) {
 	tries, _ := options["dryRun"].([]any)
 	want, _ := options["preconditions"].(map[string]any)
 	uid, _ := want["uid"].(string)
-	return deletion{len(tries) > 0, uid}, nil
+	return deletion{len(tries) > 0, uid, options["propagationPolicy"] == "Orphan"}, nil
+}
+
+// dependents deletes what an object that was deleted owns, as the collector of garbage does,
+// or takes only the references away.
+func (a *API) dependents(owner map[string]any, orphan bool) {
+	meta, _ := owner["metadata"].(map[string]any)
+	uid := meta["uid"]
+	if uid == nil {
+		return
+	}
+	for path, o := range maps.Clone(a.objects) {
+		meta, _ := o["metadata"].(map[string]any)
+		refs, _ := meta["ownerReferences"].([]any)
+		owns := func(ref any) bool { m, _ := ref.(map[string]any); return m["uid"] == uid }
+		switch {
+		case !slices.ContainsFunc(refs, owns):
+		case orphan:
+			a.objects[path] = merge(o, map[string]any{"metadata": map[string]any{"ownerReferences": slices.DeleteFunc(slices.Clone(refs), owns)}})
+		default:
+			a.remove(path)
+		}
+	}
 }
 
 // meets reports whether an object is the one that is to be deleted.

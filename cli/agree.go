@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages/conductor"
+)
+
+// codeNotAgreed: a release asks before it is installed, and there is nobody to ask.
+const codeNotAgreed fault.Code = "PLT-031"
+
+// approvalText is what a release has people agree to before an install; empty if it does not
+// ask.
+func approvalText(c *conductor.Options) (string, error) {
+	r, cfg := c.Release, c.Config
+	off, err := r.Off(cfg.Choices())
+	if err != nil {
+		return "", err
+	}
+	on, err := r.On(off)
+	if err != nil {
+		return "", err
+	}
+	place := providers.PlaceOf(c.Provider, conductor.DeploymentOf(cfg))
+	data := platform.ApprovalData{
+		Platform: r.Name, Version: r.Version, Deployment: cfg.Global.Name, Domain: cfg.Global.Domain, Scale: cfg.Profile().Name(),
+		Provider: cfg.Provider, Cluster: place.Cluster, Region: place.Region,
+	}
+	for _, component := range on {
+		data.Components = append(data.Components, component.Name)
+	}
+	return r.Approve(data)
+}
+
+// agree shows what the release has people agree to, and asks. It reports whether the install is
+// to go on: also where the release does not ask, or the command line has answered. A function
+// of the module asks nobody.
+func (o *installOptions) agree(ctx context.Context, io console.Streams) (bool, error) {
+	if o.what == "" || o.approval.digest != "" || o.approval.yes || module.Active() {
+		return true, nil
+	}
+	if !onTerminal(io) {
+		return false, &fault.Fault{
+			Code: codeNotAgreed, Class: fault.Usage, Op: "install the platform", Err: errors.New("the release asks before anything is made, and there is no terminal to ask on:\n" + o.what),
+			Fix: "answer on the command line: slipway install --yes, or --approve with the digest of a plan",
+		}
+	}
+	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("ask", "run the same command again"))
+	defer release()
+	io.Err.End()
+	fmt.Fprintf(io.Out, "%s\n\n", o.what)
+	yes, err := consent(ctx, io, "Install it? [y/N] ")
+	if err == nil && !yes {
+		fmt.Fprint(io.Out, nothingChanged)
+	}
+	return yes, err
+}

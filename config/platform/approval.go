@@ -1,0 +1,37 @@
+package platform
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ApprovalData is what the template of a release's approval is filled in with. It holds no
+// secret.
+type ApprovalData struct {
+	Platform   string   // name of the release
+	Version    string   // its version
+	Deployment string   // name of the deployment
+	Domain     string   // its parent domain
+	Scale      string   // name of its scale profile
+	Provider   string   // name of the provider
+	Cluster    string   // which cluster it is installed on
+	Region     string   // region of the provider; empty if it has none
+	Components []string // names of those that are on
+}
+
+// On reports whether a component is on.
+func (d ApprovalData) On(component string) bool { return slices.Contains(d.Components, component) }
+
+// Approve is what the release has people agree to: plain text, empty if it does not ask.
+func (r *Release) Approve(data ApprovalData) (string, error) {
+	if r.approval == nil {
+		return "", nil
+	}
+	var out bytes.Buffer
+	if err := r.approval.Execute(&out, data); err != nil {
+		return "", fmt.Errorf("fill in the platform's approval: %w", err)
+	}
+	return strings.TrimSpace(out.String()), nil
+}

@@ -1,0 +1,129 @@
+package infrastructure
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
+)
+
+func definitionResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+}
+
+// removeDefinitions deletes CustomResourceDefinitions, each unless the release keeps it or
+// others have objects of it: first all objects of them, then the definitions.
+func (r *remover) removeDefinitions(ctx context.Context, all []unstructured.Unstructured) error {
+	var going, objects []unstructured.Unstructured
+	for _, d := range all {
+		goes, err := r.definitionGoes(ctx, d)
+		if err != nil {
+			return err
+		}
+		if !goes {
+			continue
+		}
+		going = append(going, d)
+		objs, err := r.deleteInstances(ctx, d)
+		if err != nil {
+			return err
+		}
+		objects = append(objects, objs...)
+	}
+	if len(going) == 0 {
+		return nil
+	}
+	// Who answers for their finalizers may be gone.
+	if err := r.Gone(ctx, "objects of CustomResourceDefinitions", r.sameObjects(objects)); err != nil {
+		return err
+	}
+	for _, d := range going {
+		r.out.Cluster = append(r.out.Cluster, d.GetKind()+"/"+d.GetName())
+	}
+	if err := r.Delete(ctx, definitionResource(), going); err != nil {
+		return err
+	}
+	// A definition waits for objects that somebody has made since.
+	if err := r.Gone(ctx, "objects of CustomResourceDefinitions", r.instancesOf(going)); err != nil {
+		return err
+	}
+	return r.Gone(ctx, "CustomResourceDefinitions", r.sameObjects(going))
+}
+
+// definitionGoes reports whether a definition goes; one that stays is noted.
+func (r *remover) definitionGoes(ctx context.Context, d unstructured.Unstructured) (bool, error) {
+	if r.Rules.CRDs == platform.RemoveDelete {
+		return true, nil
+	}
+	if r.Rules.CRDs == platform.RemoveKeep || !r.recorded && d.GetLabels()[kube.Kept] == keptCRDs {
+		return false, r.keep(ctx, definitionResource(), d, keptCRDs)
+	}
+	objs, err := r.instances(ctx, d)
+	if err != nil || len(objs) == 0 {
+		return err == nil, err
+	}
+	r.env.Progress("%s stays: there are objects of it that are not the platform's: %s", d.GetName(), kube.Left(objs))
+	return false, r.keep(ctx, definitionResource(), d, keptUsed)
+}
+
+// deleteInstances deletes the objects of a definition that goes, and returns them.
+func (r *remover) deleteInstances(ctx context.Context, d unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+	// The webhook that converts them may be gone, and they would be neither listed nor deleted.
+	if strategy, _, _ := unstructured.NestedString(d.Object, "spec", "conversion", "strategy"); strategy == "Webhook" {
+		plain := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
+		if err := r.Client.Patch(ctx, "leave the objects of "+d.GetName()+" unconverted", definitionResource(), "", d.GetName(), plain); err != nil {
+			return nil, err
+		}
+	}
+	objs, err := r.instances(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	gvr, _ := served(d)
+	for _, o := range objs {
+		r.out.Objects = append(r.out.Objects, o.GetKind()+" "+nameOf(o))
+	}
+	return objs, r.Delete(ctx, gvr, objs)
+}
+
+// instancesOf looks for the objects of definitions.
+func (r *remover) instancesOf(definitions []unstructured.Unstructured) removal.Look {
+	return func(ctx context.Context) ([]unstructured.Unstructured, error) {
+		var out []unstructured.Unstructured
+		for _, d := range definitions {
+			objs, err := r.instances(ctx, d)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, objs...)
+		}
+		return out, nil
+	}
+}
+
+// instances are the objects of a definition.
+func (r *remover) instances(ctx context.Context, d unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+	gvr, ok := served(d)
+	if !ok {
+		return nil, nil
+	}
+	return r.Client.List(ctx, gvr, "", "")
+}
+
+// served is the resource of a definition in a version that the API has; there may be none.
+func served(d unstructured.Unstructured) (gvr schema.GroupVersionResource, ok bool) {
+	group, _, _ := unstructured.NestedString(d.Object, "spec", "group")
+	resource, _, _ := unstructured.NestedString(d.Object, "spec", "names", "plural")
+	versions, _, _ := unstructured.NestedSlice(d.Object, "spec", "versions")
+	for _, v := range versions {
+		if m, is := v.(map[string]any); is && m["served"] == true {
+			version, _ := m["name"].(string)
+			return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}, true
+		}
+	}
+	return gvr, false
+}

@@ -1,0 +1,165 @@
+package infrastructure
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+)
+
+// The ConfigMap, in kube.SystemNamespace, that says which Applications the ApplicationSets
+// had made, and its key: a removal that is killed after these are gone goes on in the same
+// order.
+const (
+	orphansName = "slipway-orphans"
+	orphansKey  = "applications.json"
+)
+
+// sets removes the deployment's ApplicationSets without what they have made, and then that:
+// the Applications of one set after the other, as the release says, and at last those of
+// the sets that it does not name.
+func (r *remover) sets(ctx context.Context) error {
+	if err := r.orphan(ctx); err != nil || len(r.orphans) == 0 {
+		return err
+	}
+	apps, err := r.mine(argo.Applications())(ctx)
+	if err != nil {
+		return err
+	}
+	of := map[string][]unstructured.Unstructured{}
+	for _, a := range apps {
+		if set := r.orphans[nameOf(a)]; set != "" {
+			of[set] = append(of[set], a)
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	runs, err := r.controllerRuns(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range r.Rules.Applications {
+		group := of[s.Set]
+		delete(of, s.Set)
+		if err := r.inTurn(ctx, "the Applications of "+s.Set, s.Limit(r.Rules), group, runs); err != nil {
+			return err
+		}
+	}
+	var rest []unstructured.Unstructured
+	for _, set := range slices.Sorted(maps.Keys(of)) {
+		rest = append(rest, of[set]...)
+	}
+	return r.inTurn(ctx, "the Applications of ApplicationSets", max(cascadeLimit, r.Limit()), rest, runs)
+}
+
+// orphan deletes the ApplicationSets, and nothing that they have made. What those of the
+// platform have made is noted before.
+func (r *remover) orphan(ctx context.Context) error {
+	if err := r.findOrphans(ctx); err != nil {
+		return err
+	}
+	list := r.mine(argo.ApplicationSets())
+	sets, err := list(ctx)
+	if err != nil || len(sets) == 0 {
+		return err
+	}
+	apps, err := r.Client.List(ctx, argo.Applications(), metav1.NamespaceAll, "")
+	if err != nil {
+		return err
+	}
+	own := platforms(r.Deployment, slices.Concat(apps, sets))
+	names := map[types.UID]string{}
+	for _, s := range sets {
+		if own[s.GetUID()] {
+			names[s.GetUID()] = s.GetName()
+		}
+	}
+	for _, a := range apps {
+		for _, ref := range a.GetOwnerReferences() {
+			if set := names[ref.UID]; set != "" {
+				r.orphans[nameOf(a)] = set
+			}
+		}
+	}
+	if err := r.noteOrphans(ctx); err != nil {
+		return err
+	}
+	for _, s := range sets {
+		if err := r.Client.Delete(ctx, argo.ApplicationSets(), s.GetNamespace(), s.GetName(), metav1.DeletePropagationOrphan); err != nil {
+			return err
+		}
+	}
+	r.env.Progress("removed %d ApplicationSets, and nothing that they have made", len(sets))
+	return r.Gone(ctx, "the ApplicationSets", list)
+}
+
+// findOrphans reads what a removal before this one has noted.
+func (r *remover) findOrphans(ctx context.Context) error {
+	r.orphans = map[string]string{}
+	notes, err := r.Client.Notes(ctx, orphansName, "which Applications the ApplicationSets had made")
+	if err != nil || notes == nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(notes[orphansKey]), &r.orphans); err != nil {
+		return fmt.Errorf("read which Applications the ApplicationSets had made, configmap %s/%s: %w", kube.SystemNamespace, orphansName, err)
+	}
+	return nil
+}
+
+func (r *remover) noteOrphans(ctx context.Context) error {
+	if len(r.orphans) == 0 || !r.system { // where it is not, there is nobody to note it for
+		return nil
+	}
+	text, err := json.Marshal(r.orphans)
+	if err != nil {
+		return fmt.Errorf("encode which Applications the ApplicationSets had made: %w", err)
+	}
+	return r.Client.KeepNotes(ctx, r.Deployment, orphansName, map[string]string{orphansKey: string(text)})
+}
+
+// inTurn removes Applications with what they own, and waits until they are gone. Those that
+// are left at the limit lose their finalizers, or end the removal: see platform.Finalizers.
+// runs says whether Argo CD's controller, which removes what they own, is there.
+func (r *remover) inTurn(ctx context.Context, what string, limit time.Duration, group []unstructured.Unstructured, runs bool) error {
+	if len(group) == 0 {
+		return nil
+	}
+	var names []string
+	for _, a := range group {
+		names = append(names, nameOf(a))
+		if err := r.markOwned(ctx, a); err != nil {
+			return err
+		}
+		if !runs {
+			continue
+		}
+		if err := r.addCascade(ctx, a); err != nil {
+			return err
+		}
+	}
+	slices.Sort(names)
+	r.out.Applications = append(r.out.Applications, names...)
+	if !runs {
+		r.env.Logger.Warn("Argo CD's controller does not run: Applications are removed without it", "applications", names)
+		limit = 0
+	}
+	if err := r.Delete(ctx, argo.Applications(), group); err != nil {
+		return err
+	}
+	if err := r.GoneAfter(ctx, limit, what, r.sameObjects(group)); err != nil {
+		return err
+	}
+	r.env.Progress("removed %s: %s", what, strings.Join(names, ", "))
+	return nil
+}
