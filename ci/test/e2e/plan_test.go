@@ -141,7 +141,7 @@ func plans(t *testing.T, kubectl onCluster, run func(t *testing.T, command strin
 	kubectl(t, "label", "service", "-n", "gitea", "gitea", "by=hand")
 	stale(t, "Service gitea/gitea was edited", "--config", proxied)
 	kubectl(t, "label", "service", "-n", "gitea", "gitea", "by-")
-	stale(t, "the configuration is another one (planned: proxy.http: ")
+	stale(t, "the configuration is another one (planned, and not so now: proxy.http: ")
 	newer := filepath.Join(root(t), "examples/platform/1.1.0")
 	stale(t, "the platform release is another one: reference 1.1.0, not reference 1.0.0", "--config", proxied, "--platform", newer)
 
