@@ -98,9 +98,9 @@ func TestParse(t *testing.T) {
 
 func TestCommandsOfTheDeployment(t *testing.T) {
 	d := &deployment{Deployment: slipway.Deployment{Name: "n", Bundle: "/b", Root: "/r"}}
-	require.Equal(t, []string{"install", "--name", "n", "--bundle", "/b"}, d.install(t.Context()).Args[1:])
+	require.Equal(t, []string{"install", "--name", "n", "--bundle", "/b", "--yes"}, d.install(t.Context()).Args[1:])
 	d.config, d.platform, d.to, d.Lock = "/c.yaml", "/p", "a/b", "/l.json"
-	require.Equal(t, []string{"install", "--name", "n", "--lock", "/l.json", "--config", "/c.yaml", "--platform", "/p", "--to", "a/b"}, d.install(t.Context()).Args[1:])
+	require.Equal(t, []string{"install", "--name", "n", "--lock", "/l.json", "--config", "/c.yaml", "--yes", "--platform", "/p", "--to", "a/b"}, d.install(t.Context()).Args[1:])
 	require.Equal(t, []string{"destroy", "--name", "n", "--lock", "/l.json", "--config", "/c.yaml", "--ignore-not-found"}, d.destroy(t.Context()).Args[1:])
 
 	d.other, d.own = "unix:///other", true
