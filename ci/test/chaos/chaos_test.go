@@ -105,7 +105,7 @@ func TestCommandsOfTheDeployment(t *testing.T) {
 
 	d.other, d.own = "unix:///other", true
 	cmd := d.elsewhere().complete(t.Context(), "--lock-timeout", "1m")
-	require.Equal(t, []string{"--lock-timeout", "1m", "--keep-cluster", "--platform", "/p", "--to", "a/b"}, cmd.Args[len(cmd.Args)-7:])
+	require.Equal(t, []string{"--lock-timeout", "1m", "--keep-cluster", "--yes", "--platform", "/p", "--to", "a/b"}, cmd.Args[len(cmd.Args)-8:])
 	require.Contains(t, cmd.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST=unix:///other")
 	require.NotContains(t, d.install(t.Context()).Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST=unix:///other")
 }
