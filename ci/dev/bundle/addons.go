@@ -40,6 +40,10 @@ func addonCommands(tools string, version map[string]string, set func(variables .
 			LDFlags: set(certs + "/pkg/util.AppVersion=v" + version[name]),
 		}
 	}
+	executor := workflows(argoExec)
+	executor.Instead = &gotool.Instead{Module: argo, Links: map[string]string{
+		"workflow/executor/osspecific/signal_linux.go": "workflow/executor/osspecific/signal_darwin.go",
+	}}
 	return []gotool.Command{
 		{
 			Name: externalSecrets, Module: filepath.Join(tools, "external-secrets"), Package: secrets,
@@ -55,7 +59,7 @@ func addonCommands(tools string, version map[string]string, set func(variables .
 			Instead: &gotool.Instead{Module: "github.com/go-acme/lego/v4", Files: "instead"},
 		},
 		workflows(workflowController),
-		workflows(argoExec),
+		executor,
 		{
 			Name: pebble, Module: filepath.Join(tools, "pebble"), Package: "github.com/letsencrypt/pebble/v2/cmd/pebble",
 			LDFlags: set("main.version=v" + version[pebble]),

@@ -96,7 +96,7 @@ func (c Command) Key(ctx context.Context) (store.Key, error) {
 		in.String("cc", first)
 	}
 	if c.Instead != nil {
-		in.Strings("instead", []string{c.Instead.Module, c.Instead.Files})
+		in.Strings("instead", c.Instead.inputs())
 	}
 	include := c.Sources
 	if include == nil {

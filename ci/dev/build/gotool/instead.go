@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
@@ -18,12 +20,24 @@ import (
 // from a copy.
 type Instead struct {
 	Module string // path; the tools module pins its version
-	Files  string // folder below the tools module; a file in it has the path of the one that it takes the place of
+	Files  string // folder below the tools module; a file in it has the path of the one that it takes the place of; empty for none
+	// Links are files that the module's repository has as symbolic links, which no module can
+	// have: what they lead to, by path in the module.
+	Links map[string]string
+}
+
+// inputs are what a build depends on, but for the content of the files.
+func (i *Instead) inputs() []string {
+	all := []string{i.Module, i.Files}
+	for _, link := range slices.Sorted(maps.Keys(i.Links)) {
+		all = append(all, link, i.Links[link])
+	}
+	return all
 }
 
 // prepare copies the module with the other files into the folder work, and beside it go.mod
 // and go.sum of the tools module, which take the copy: it gives their folder. A file that
-// takes the place of none is an error.
+// takes the place of none is an error, as is a link where the module has a file.
 func (i *Instead) prepare(ctx context.Context, tools, work string) (string, error) {
 	from, err := ModuleDir(ctx, tools, i.Module)
 	if err != nil {
@@ -33,8 +47,33 @@ func (i *Instead) prepare(ctx context.Context, tools, work string) (string, erro
 	if err := os.CopyFS(source, os.DirFS(from)); err != nil {
 		return "", fmt.Errorf("copy the module %s: %w", i.Module, err)
 	}
+	err = i.put(tools, source)
+	for _, name := range []string{"go.mod", "go.sum"} {
+		err = errors.Join(err, store.CopyFile(filepath.Join(dir, name), filepath.Join(tools, name), 0o644))
+	}
+	if err != nil {
+		return "", fmt.Errorf("put other files into the module %s: %w", i.Module, err)
+	}
+	edit := exec.CommandContext(ctx, "go", "mod", "edit", "-replace="+i.Module+"=../source")
+	edit.Dir = dir
+	if out, err := edit.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("put the copy of %s in its place: %w: %s", i.Module, err, out)
+	}
+	return dir, nil
+}
+
+// put puts the files and links into the folder source, a copy of the module.
+func (i *Instead) put(tools, source string) error {
+	for link, target := range i.Links {
+		if err := store.CopyFile(filepath.Join(source, filepath.FromSlash(link)), filepath.Join(source, filepath.FromSlash(target)), 0o644); err != nil {
+			return err
+		}
+	}
+	if i.Files == "" {
+		return nil
+	}
 	files := filepath.Join(tools, filepath.FromSlash(i.Files))
-	err = filepath.WalkDir(files, func(path string, entry fs.DirEntry, err error) error {
+	return filepath.WalkDir(files, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -48,18 +87,6 @@ func (i *Instead) prepare(ctx context.Context, tools, work string) (string, erro
 		}
 		return store.CopyFile(to, path, 0o644)
 	})
-	for _, name := range []string{"go.mod", "go.sum"} {
-		err = errors.Join(err, store.CopyFile(filepath.Join(dir, name), filepath.Join(tools, name), 0o644))
-	}
-	if err != nil {
-		return "", fmt.Errorf("put other files into the module %s: %w", i.Module, err)
-	}
-	edit := exec.CommandContext(ctx, "go", "mod", "edit", "-replace="+i.Module+"=../source")
-	edit.Dir = dir
-	if out, err := edit.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("put the copy of %s in its place: %w: %s", i.Module, err, out)
-	}
-	return dir, nil
 }
 
 // ModuleDir is where the Go module cache has the module that a tools module

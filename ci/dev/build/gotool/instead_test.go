@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,6 +30,9 @@ func published(t *testing.T) string {
 		"go.mod":       module,
 		"main.go":      "package main\n\nimport (\n\t\"fmt\"\n\n\t\"example.com/speaker/word\"\n)\n\nfunc main() { fmt.Print(word.Word) }\n",
 		"word/word.go": "package word\n\nconst Word = \"published\"\n",
+		// This one is a link for other systems, which got lost.
+		"loud/main.go":       "package main\n\nimport (\n\t\"fmt\"\n\n\t\"example.com/speaker/mark\"\n)\n\nfunc main() { fmt.Print(mark.Mark) }\n",
+		"mark/mark_plan9.go": "package mark\n\nconst Mark = \"!\"\n",
 	} {
 		w, err := z.Create("example.com/speaker@v1.0.0/" + name)
 		require.NoError(t, err)
@@ -101,4 +105,28 @@ func TestACommandIsBuiltWithOtherFilesThanItsModuleHas(t *testing.T) {
 	changed.Instead.Module = "example.com/nobody"
 	err = changed.Compile(t.Context(), filepath.Join(t.TempDir(), "speaker"))
 	require.ErrorContains(t, err, "fetch the module example.com/nobody")
+}
+
+func TestALinkThatNoModuleHasIsThereAgain(t *testing.T) {
+	dir, link := published(t), "mark/mark_"+runtime.GOOS+".go"
+	c := Command{Name: "loud", Module: dir, Package: "example.com/speaker/loud"}
+	out := filepath.Join(t.TempDir(), "loud")
+	require.ErrorContains(t, c.Compile(t.Context(), out), "build constraints exclude all Go files")
+	was, err := c.Key(t.Context())
+	require.NoError(t, err)
+
+	c.Instead = &Instead{Module: "example.com/speaker", Links: map[string]string{link: "mark/mark_plan9.go"}}
+	require.NoError(t, c.Compile(t.Context(), out))
+	said, err := exec.Command(out).Output()
+	require.NoError(t, err)
+	require.Equal(t, "!", string(said))
+	is, err := c.Key(t.Context())
+	require.NoError(t, err)
+	require.NotEqual(t, was, is)
+
+	c.Instead.Links["word/word.go"] = "mark/mark_plan9.go"
+	require.ErrorIs(t, c.Compile(t.Context(), out), os.ErrExist, "the module has it after all")
+	other, err := c.Key(t.Context())
+	require.NoError(t, err)
+	require.NotEqual(t, is, other)
 }
