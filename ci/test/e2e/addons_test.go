@@ -144,8 +144,7 @@ func serveTree(t *testing.T, release string) string {
 	server.Listener, server.TLS = listener, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{made.certificate(t)}}
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	t.Setenv("E2E_GIT_TOKEN", gitToken)
-	return fmt.Sprintf("git:\n  url: https://%s/tree/.git\n  revision: main\n  path: gitops\n  username: argocd\n  password: env:E2E_GIT_TOKEN\n  ca: %q\n", listener.Addr(), ca)
+	return fmt.Sprintf("git:\n  url: https://%s/tree/.git\n  revision: main\n  path: gitops\n  username: argocd\n  password: file:%s\n  ca: %q\n", listener.Addr(), write(t, gitToken), ca)
 }
 
 // TestAddonsPlatform follows the platform of addons on a local cluster: rows C1 to C8, C10 and
