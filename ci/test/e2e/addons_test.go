@@ -106,6 +106,17 @@ func (a addons) app(t *testing.T, name string) string {
 	return a.jsonpath(t, "{.status.sync.status} {.status.health.status}", "application", "-n", "argocd", name)
 }
 
+// requireSynced waits for an Application that Argo CD may still compare, and fails with what of
+// it differs.
+func (a addons) requireSynced(t *testing.T, name string) {
+	t.Helper()
+	a.becomes(t, time.Minute, name+" to be synced", func() (bool, string) {
+		is := a.app(t, name)
+		return is == "Synced Healthy", is + a.jsonpath(t,
+			`{range .status.resources[?(@.status!="Synced")]}{"\n"}{.kind} {.namespace}/{.name} {.status}{end}{"\n"}{.status.operationState.message}`, "application", "-n", "argocd", name)
+	})
+}
+
 // serveTree serves the tree of a release in a private repository, over HTTPS, to whoever has
 // the token. It returns the section of the configuration that reads it.
 func serveTree(t *testing.T, release string) string {
@@ -194,7 +205,7 @@ func TestAddonsPlatform(t *testing.T) {
 			require.NoError(t, err)
 			require.Less(t, available.Sub(created), 300*time.Second, deployment)
 			require.Equal(t, "1", a.jsonpath(t, `{.metadata.annotations.deployment\.kubernetes\.io/revision}`, "deployment", "-n", namespace, name), "the adoption has changed nothing")
-			require.Equal(t, "Synced Healthy", a.app(t, namespace))
+			a.requireSynced(t, namespace)
 		}
 		require.Less(t, a.jsonpath(t, "{.metadata.creationTimestamp}", "deployment", "-n", "argocd", "argocd-server"),
 			a.jsonpath(t, "{.metadata.creationTimestamp}", "deployment", "-n", "external-secrets", "external-secrets"))
@@ -219,7 +230,7 @@ func TestAddonsPlatform(t *testing.T) {
 		require.Empty(t, a.names(t, "jobs"))
 		a.kubectl(t, "delete", "resourcequota", "-n", "dex", "e2e-no-jobs")
 		require.Zero(t, first.wait(t), slipway.Tail(first.printed()))
-		require.Equal(t, "Synced Healthy", a.app(t, "portal-e2e-addons"))
+		a.requireSynced(t, "portal-e2e-addons")
 		require.Equal(t, "1", a.jsonpath(t, "{.items[*].status.succeeded}", "jobs", "-n", "dex"))
 	})
 	stage("a user signs in at the portal", func(t *testing.T) { a.requireSignIn(t, addonsDomain, addonsDomain+"/dex") })
@@ -234,7 +245,7 @@ func TestAddonsPlatform(t *testing.T) {
 		require.NotContains(t, a.names(t, "applications"), "workflows-e2e-addons")
 		require.Empty(t, a.jsonpath(t, "{.metadata.name}", "deployment", "-n", "argo", "workflow-controller"))
 		a.install(t)
-		require.Equal(t, "Synced Healthy", a.app(t, "workflows-e2e-addons"))
+		a.requireSynced(t, "workflows-e2e-addons")
 	})
 	stage("C6: the routing is another ApplicationSet's", func(t *testing.T) {
 		require.Equal(t, "routes-by-path", a.owner(t, "routes-e2e-addons"))
@@ -252,7 +263,7 @@ func TestAddonsPlatform(t *testing.T) {
 	stage("C7: a managed cluster has no load-balancer controller", func(t *testing.T) {
 		require.NotContains(t, a.names(t, "applications"), "load-balancer-e2e-addons")
 		a.with(t, settings{unmanaged: true}).install(t)
-		require.Equal(t, "Synced Healthy", a.app(t, "load-balancer-e2e-addons"))
+		a.requireSynced(t, "load-balancer-e2e-addons")
 		require.Equal(t, "addons.slipway.sh/node", a.jsonpath(t, "{.spec.loadBalancerClass}", "service", "-n", "traefik", "traefik"))
 		require.Equal(t, a.jsonpath(t, "{.items[0].status.addresses[?(@.type=='InternalIP')].address}", "nodes"),
 			a.jsonpath(t, "{.status.loadBalancer.ingress[0].ip}", "service", "-n", "traefik", "traefik"), "of the controller")
