@@ -16,11 +16,12 @@ import (
 // bothWays ends the remedy of an upgrade that has begun.
 const bothWays = "then go on: slipway upgrade --resume; or go back: slipway rollback"
 
-// waysFrom is bothWays for an upgrade that has come as far as rec says. A rollback that puts the
-// backup in the place of data is named with the consent that it asks for, as it runs in CI.
+// waysFrom is bothWays for an upgrade that has come as far as rec says. Of a rollback that puts
+// the backup in the place of data it says so, and how CI consents: the command as it is printed
+// asks, for it takes something away.
 func waysFrom(rec installed.Record, b contract.Backup, target *platform.Release) string {
 	if p := plan(rec, b, target); len(p.replace) > 0 {
-		return "then go on: slipway upgrade --resume; or go back, by which the backup takes the place of data " + strings.Join(p.replace, " and ") + ": slipway rollback --yes"
+		return bothWays + "; it asks before the backup takes the place of data " + strings.Join(p.replace, " and ") + ", and loses what was written since; without a terminal it wants --yes"
 	}
 	return bothWays
 }
