@@ -184,6 +184,7 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 				v.keep(name, v.inRelease(naming(files, path.Clean(s.Path), image)), image)
 			}
 			v.file(name, v.inRelease(from.Name), app.Spec.Destination.Namespace, nil, from.Objects)
+			v.labels(name, v.inRelease(from.Name), 0, from.Objects)
 			out = append(out, from.Objects...)
 		}
 		return out, nil

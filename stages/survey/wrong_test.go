@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
@@ -127,4 +128,28 @@ func TestAnAppStaysInTheTree(t *testing.T) {
 		require.Len(t, unread, 1)
 		require.Contains(t, unread[0], says)
 	}
+}
+
+// TestLabelsThatNoClusterTakes are found wherever they are from, and can be mended by a patch.
+func TestLabelsThatNoClusterTakes(t *testing.T) {
+	label := func(value string) string {
+		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: '" + value + "'}}}\n"
+	}
+	r := load(t, `components:
+  - {name: own, kind: manifests, path: own, namespace: shop}
+  - {name: theirs, kind: manifests, bundle: theirs, namespace: shop}
+  - {name: mended, kind: manifests, bundle: theirs, path: mended, namespace: shop}
+`, map[string]string{
+		"own/a.yaml":    label("two words"),
+		"own/b.yaml":    label("web"),
+		"mended/a.yaml": label("web"),
+	})
+	s := contract.Survey{Manifests: fstest.MapFS{"theirs/a.yaml": {Data: []byte(label("{{ .Release.Name }}"))}}}
+	for _, c := range r.Components {
+		s.Components = append(s.Components, contract.ComponentInput{Component: c.Name})
+	}
+	_, unread := found(t, r, s, nil)
+	require.Len(t, unread, 2)
+	require.Contains(t, unread[0], `own (own/a.yaml): ConfigMap a: metadata.labels: Invalid value: "two words"`)
+	require.Contains(t, unread[1], `theirs (platform.yaml, line 7): ConfigMap a: metadata.labels: Invalid value: "{{ .Release.Name }}"`)
 }
