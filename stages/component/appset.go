@@ -38,6 +38,11 @@ func (i *installer) appSet(ctx context.Context) (contract.Component, error) {
 	if !slices.ContainsFunc(objs, isSet) {
 		return contract.Component{}, i.badManifests(errors.New("its files hold no ApplicationSet"))
 	}
+	for _, o := range objs {
+		if isSet(o) {
+			argo.CompleteGenerators(o)
+		}
+	}
 	if err := i.prepare(ctx, objs, kube.Labels(i.env.Deployment)); err != nil {
 		return contract.Component{}, err
 	}
