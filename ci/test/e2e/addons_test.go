@@ -418,17 +418,23 @@ func (a addons) requireSignIn(t *testing.T, portal, dex string, also ...[]byte) 
 	t.Helper()
 	b := a.browser(t, also...)
 	require.Contains(t, b.page(t, "https://"+portal+"/"), `href="/login"`)
-	r, err := b.Get("https://" + portal + "/login")
-	require.NoError(t, err)
-	form := body(t, r)
-	require.True(t, strings.HasPrefix(r.Request.URL.String(), "https://"+dex+"/"), r.Request.URL)
+	var form string
+	var at *url.URL
+	a.becomes(t, 30*time.Second, "the portal to lead to Dex", func() (bool, string) { // whose route and name may have changed as well
+		r, err := b.Get("https://" + portal + "/login")
+		if err != nil {
+			return false, err.Error()
+		}
+		at, form = r.Request.URL, body(t, r)
+		return strings.HasPrefix(at.String(), "https://"+dex+"/"), at.String() + ": " + r.Status + ": " + form
+	})
 	action := regexp.MustCompile(`<form method="post" action="([^"]*)"`).FindStringSubmatch(form)
 	require.NotNil(t, action, form)
-	to, err := r.Request.URL.Parse(strings.ReplaceAll(action[1], "&amp;", "&"))
+	to, err := at.Parse(strings.ReplaceAll(action[1], "&amp;", "&"))
 	require.NoError(t, err)
 	password, err := base64.StdEncoding.DecodeString(a.jsonpath(t, "{.data.user1}", "secret", "-n", "dex", "users"))
 	require.NoError(t, err)
-	r, err = b.PostForm(to.String(), url.Values{"login": {"user1@" + addonsDomain}, "password": {string(password)}})
+	r, err := b.PostForm(to.String(), url.Values{"login": {"user1@" + addonsDomain}, "password": {string(password)}})
 	require.NoError(t, err)
 	page := body(t, r)
 	require.Contains(t, page, "Signed in as <strong>user1</strong> (user1@"+addonsDomain+")")
