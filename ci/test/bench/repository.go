@@ -37,6 +37,11 @@ func (r *repository) serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("serve the GitOps tree: %w; name what can be measured here with --only", err)
 	}
+	return r.serveAt(ctx, address)
+}
+
+// serveAt serves it at an address of this machine.
+func (r *repository) serveAt(ctx context.Context, address string) error {
 	at := filepath.Join(r.dir, "repository")
 	if err := os.Mkdir(at, 0o700); err != nil {
 		return fmt.Errorf("serve the GitOps tree: %w", err)
