@@ -188,7 +188,7 @@ cosign: ## Build cosign into bin/, with which the tests verify a run package as 
 	@command -v cosign >/dev/null || GOBIN=$(CURDIR)/bin $(GO) install github.com/sigstore/cosign/v2/cmd/cosign@v2.6.5
 
 .PHONY: bench
-bench: PLATFORM := examples/platform/manifests/1.0.0
+bench: PLATFORM := examples/platform/manifests/1.0.0 examples/platform/addons/1.0.0
 bench: engine bundle ## Compare installs and an upgrade with plain shell scripts and helmfile, and time plans and matrices
 	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./bench
 	@$(MAKE) bench-graph # last, for an idle machine is what the bench wants
