@@ -84,7 +84,7 @@ unit/modules: jq
 	$(GO) test -C examples/platform/apps/guestbook ./...
 	$(GO) test -C examples/platform/manifests/apps/console ./...
 	$(GO) test -C examples/platform/addons/apps/portal ./...
-	$(GO) test -C ci/test ./bench ./chaos ./cisystems ./facts ./history ./slipway ./s3 ./s3/proxy
+	$(GO) test -C ci/test ./bench ./chaos ./cisystems ./facts ./history ./slipway ./s3 ./s3/proxy ./tree
 
 unit/types:
 	$(GO) run -C ci/dev ./typecheck $(PLATFORMS)
@@ -188,7 +188,7 @@ cosign: ## Build cosign into bin/, with which the tests verify a run package as 
 	@command -v cosign >/dev/null || GOBIN=$(CURDIR)/bin $(GO) install github.com/sigstore/cosign/v2/cmd/cosign@v2.6.5
 
 .PHONY: bench
-bench: PLATFORM := examples/platform/manifests/1.0.0
+bench: PLATFORM := examples/platform/manifests/1.0.0 examples/platform/addons/1.0.0
 bench: engine bundle ## Compare installs and an upgrade with plain shell scripts and helmfile, and time plans and matrices
 	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./bench
 	@$(MAKE) bench-graph # last, for an idle machine is what the bench wants

@@ -12,19 +12,22 @@
 #   /slipway/platform     the platform release
 #   /slipway/manifests    third-party manifests by project
 #   /slipway/state        the deployment's volume
+#   /bench/git            the token and the CA of the repository GIT_URL, where a GitOps tree is
 # REPEAT_CHECKS=1 makes it verify again by use what it has verified before.
 set -eu
 umask 077
 
 : "${DEPLOYMENT:?the name of the deployment}"
-: "${PLATFORM:?reference or identity}"
+: "${PLATFORM:?reference, identity or addons}"
 : "${REPEAT_CHECKS:=}"
 . /bench/pins.env
 
 domain=slipway.test
 state=/slipway/state
 platform=/slipway/platform
+manifests=/slipway/manifests
 bench=/bench
+git_files=/bench/git
 checks=slipway-checks-$DEPLOYMENT
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -221,14 +224,14 @@ namespaces() {
 	done | apply -f -
 }
 
-# keep NAMESPACE NAME: makes the Secret of standard input unless it is there.
+# keep NAMESPACE NAME [LABELS]: makes the Secret of standard input unless it is there.
 keep() {
 	if kubectl get secret -n "$1" "$2" >/dev/null 2>&1; then
 		cat >/dev/null
 		return
 	fi
 	{
-		echo "{apiVersion: v1, kind: Secret, metadata: {namespace: $1, name: $2, labels: {slipway.sh/deployment: $DEPLOYMENT}},"
+		echo "{apiVersion: v1, kind: Secret, metadata: {namespace: $1, name: $2, labels: {slipway.sh/deployment: $DEPLOYMENT${3:+, $3}}},"
 		echo " stringData: {$(cat)}}"
 	} | kubectl create -f - >/dev/null
 }
@@ -236,6 +239,29 @@ keep() {
 encoded() { base64 -w 0 <"$tmp/$1"; }
 indented() { sed 's/^/    /' "$tmp/ca.crt"; }
 
+# authority: its Secret, and what trusts it in every namespace.
+authority() {
+	cat <<END
+apiVersion: v1
+kind: Secret
+type: kubernetes.io/tls
+metadata: {name: slipway-ca, namespace: slipway-system, labels: {slipway.sh/deployment: $DEPLOYMENT}}
+data: {tls.crt: $(encoded ca.crt), tls.key: $(encoded ca.key)}
+END
+	for namespace in $namespaces; do
+		cat <<END
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: slipway-ca, namespace: $namespace, labels: {slipway.sh/deployment: $DEPLOYMENT}}
+data:
+  ca.crt: |
+$(indented)
+END
+	done
+}
+
+published=
 # certificate NAMESPACE SECRET HOST…: a certificate for the hosts, of a CA that every
 # namespace has in a ConfigMap. Both stay as long as they can.
 certificate() {
@@ -262,12 +288,8 @@ certificate() {
 			-out "$tmp/tls.crt" 2>/dev/null
 	fi
 	{
+		[ -n "$published" ] || authority
 		cat <<END
-apiVersion: v1
-kind: Secret
-type: kubernetes.io/tls
-metadata: {name: slipway-ca, namespace: slipway-system, labels: {slipway.sh/deployment: $DEPLOYMENT}}
-data: {tls.crt: $(encoded ca.crt), tls.key: $(encoded ca.key)}
 ---
 apiVersion: v1
 kind: Secret
@@ -275,18 +297,21 @@ type: kubernetes.io/tls
 metadata: {name: $name, namespace: $in, labels: {slipway.sh/deployment: $DEPLOYMENT}}
 data: {tls.crt: $(encoded tls.crt), tls.key: $(encoded tls.key), ca.crt: $(encoded ca.crt)}
 END
-		for namespace in $namespaces; do
-			cat <<END
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: slipway-ca, namespace: $namespace, labels: {slipway.sh/deployment: $DEPLOYMENT}}
-data:
-  ca.crt: |
-$(indented)
-END
-		done
 	} | apply -f -
+	published=1
+}
+
+# apps NAMESPACE: a line for each Application: name, sync, health, commit, last
+# sync, and "normal" while a refresh is under way.
+apps() {
+	kubectl get applications.argoproj.io -n "$1" -o 'jsonpath={range .items[*]}{.metadata.name} {.status.sync.status} {.status.health.status} {.status.sync.revision} {.status.operationState.phase} {.metadata.annotations.argocd\.argoproj\.io/refresh}{"\n"}{end}' |
+		sed 's/ *$//'
+}
+# apps_are NAMESPACE NAMES: exactly these are there, Synced and Healthy, at the commit revision.
+apps_are() {
+	for name in $2; do echo "$name Synced Healthy $revision Succeeded"; done >"$tmp/expected"
+	apps "$1" >"$tmp/apps"
+	diff "$tmp/apps" "$tmp/expected"
 }
 
 # shellcheck source=/dev/null

@@ -86,7 +86,7 @@ func run(args []string, out, errw io.Writer) int {
 // when the bench is interrupted.
 const cleanLimit = 5 * time.Minute
 
-func measure(ctx context.Context, s settings, out, errw io.Writer) error {
+func measure(ctx context.Context, s settings, out, errw io.Writer) (err error) {
 	root, err := filepath.Abs(filepath.Join("..", "..")) // go run -C ci/test
 	if err != nil {
 		return fmt.Errorf("find the checkout: %w", err)
@@ -110,15 +110,38 @@ func measure(ctx context.Context, s settings, out, errw io.Writer) error {
 	if s.verbose {
 		log = errw
 	}
-	gate, clean, err := brokenAtTheEnd()
+	dir, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	gate, err := brokenAtTheEnd(dir)
 	if err != nil {
 		return err
 	}
-	defer clean()
-	contestants := s.choose(s.contestants(root, pins, gate, log))
+	repo := &repository{dir: dir, release: filepath.Join(root, addons().dir)}
+	defer func() { err = errors.Join(err, repo.Close()) }()
+	contestants := s.choose(s.contestants(root, pins, gate, repo, log))
 	if len(contestants) == 0 {
 		return fmt.Errorf("%s has no cold install", strings.Join(s.only, ", "))
 	}
+	if err := ready(ctx, contestants, errw); err != nil {
+		return err
+	}
+	var all samples
+	err = rounds(ctx, contestants, s.rounds, &all, errw)
+	if all.empty() {
+		return err
+	}
+	if err != nil {
+		fmt.Fprintln(out, "\nINCOMPLETE: not everything ran; these are the times until then")
+	}
+	fmt.Fprint(out, "\n", all.table(), "\n", all.verdict())
+	return err
+}
+
+// ready prepares what the contestants need, and the engine.
+func ready(ctx context.Context, contestants []contestant, errw io.Writer) error {
 	for _, c := range contestants {
 		if c.prepare == nil {
 			continue
@@ -135,16 +158,15 @@ func measure(ctx context.Context, s settings, out, errw io.Writer) error {
 			return fmt.Errorf("warm the engine: %w", err)
 		}
 	}
-	var all samples
-	err = rounds(ctx, contestants, s.rounds, &all, errw)
-	if all.empty() {
-		return err
+	for _, c := range contestants {
+		if c.serve == nil {
+			continue
+		}
+		if err := c.serve(ctx); err != nil {
+			return fmt.Errorf("prepare %s: %w", c.title, err)
+		}
 	}
-	if err != nil {
-		fmt.Fprintln(out, "\nINCOMPLETE: not everything ran; these are the times until then")
-	}
-	fmt.Fprint(out, "\n", all.table(), "\n", all.verdict())
-	return err
+	return nil
 }
 
 // rounds measures all contestants n times.

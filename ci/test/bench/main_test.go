@@ -108,11 +108,9 @@ func TestAnInstallThatIsToFail(t *testing.T) {
 		}
 		require.ErrorContains(t, err, says)
 	}
-	file, remove, err := brokenAtTheEnd()
+	file, err := brokenAtTheEnd(t.TempDir())
 	require.NoError(t, err)
 	require.FileExists(t, file)
-	remove()
-	require.NoFileExists(t, file)
 }
 
 // Every install of a platform is one of that platform.
@@ -158,7 +156,7 @@ func TestRemove(t *testing.T) {
 func TestNames(t *testing.T) {
 	var all []string
 	titles := map[string]bool{}
-	for _, c := range (settings{}).contestants("/r", &pins{}, "gate", io.Discard) {
+	for _, c := range (settings{}).contestants("/r", &pins{}, "gate", &repository{}, io.Discard) {
 		all = append(all, strings.TrimPrefix(c.name, "bench-"))
 		titles[c.title] = true
 	}
@@ -169,16 +167,59 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A bundle without the static platform's images is refused before anything is installed.
-func TestABundleWithoutTheStaticPlatform(t *testing.T) {
-	p := &pins{images: map[string]string{"dex": "x"}}
-	for _, c := range (settings{}).contestants("/r", p, "gate", io.Discard) {
-		if c.prepare != nil {
-			require.ErrorContains(t, c.prepare(t.Context()), "lacks the image console", c.title)
+// A bundle without a platform's images is refused before anything is installed, and only by
+// those that install it.
+func TestABundleWithoutAPlatform(t *testing.T) {
+	lacks := func(images ...string) map[string]string {
+		p := &pins{images: map[string]string{}}
+		for _, name := range images {
+			p.images[name] = "x"
+		}
+		out := map[string]string{}
+		for _, c := range (settings{}).contestants("/r", p, "gate", &repository{}, io.Discard) {
+			if c.prepare != nil && c.name != "bench-helmfile" {
+				if err := c.prepare(t.Context()); err != nil {
+					out[strings.TrimPrefix(c.name, "bench-")] = err.Error()
+				}
+			}
+		}
+		return out
+	}
+	without := func(image, platform string, names ...string) map[string]string {
+		out := map[string]string{}
+		for _, name := range names {
+			out[name] = "the bundle lacks the image " + image + ": make bench builds one with it, or make bundle PLATFORM=" + platform
+		}
+		return out
+	}
+	require.Equal(t, without("console", static().dir, "static", "static-script"), lacks("dex", "portal"))
+	require.Equal(t, without("portal", addons().dir, "addons", "addons-script"), lacks("dex", "console"))
+	require.Empty(t, lacks("dex", "console", "portal"))
+	for _, c := range (settings{only: []string{"helmfile"}}).choose((settings{}).contestants("/r", &pins{}, "gate", &repository{}, io.Discard)) {
+		require.ErrorContains(t, c.prepare(t.Context()), "lacks the image dex", "before it is built")
+	}
+}
+
+// What is served comes after the engine is warm, for its network is there then.
+func TestReady(t *testing.T) {
+	var log []string
+	all := two(&log, 0)
+	says := func(what string, err error) func(context.Context) error {
+		return func(context.Context) error {
+			log = append(log, what)
+			return err
 		}
 	}
-	p.images["console"] = "x"
-	require.NoError(t, p.haveStatic())
+	all[0].serve = says("a serves", nil)
+	all[1].prepare = says("b prepares", nil)
+	require.NoError(t, ready(t.Context(), all, io.Discard))
+	require.Equal(t, []string{"b prepares", "a remove x", "b remove y", "a serves"}, log)
+
+	all[0].serve = says("a serves", errBroken)
+	require.EqualError(t, ready(t.Context(), all, io.Discard), "prepare a: broken")
+	log, all[1].prepare = nil, says("b prepares", errBroken)
+	require.EqualError(t, ready(t.Context(), all, io.Discard), "prepare b: broken")
+	require.Equal(t, []string{"b prepares"}, log, "nothing else is touched")
 }
 
 func TestChoose(t *testing.T) {

@@ -126,7 +126,7 @@ END
 say argocd
 overlay=$tmp/argocd
 mkdir "$overlay"
-cp /slipway/manifests/argocd/core-install.yaml "$platform/argocd/config.yaml" "$platform/argocd/workloads.yaml" "$overlay/"
+cp "$manifests/argocd/core-install.yaml" "$platform/argocd/config.yaml" "$platform/argocd/workloads.yaml" "$overlay/"
 cat >"$overlay/kustomization.yaml" <<END
 namespace: argocd
 labels: [{pairs: {slipway.sh/deployment: $DEPLOYMENT}}]
@@ -197,19 +197,6 @@ else
 	push "$tmp/probe" probe "a push over HTTPS"
 	remember push
 fi
-
-# apps NAMESPACE: a line for each Application: name, sync, health, commit, last
-# sync, and "normal" while a refresh is under way.
-apps() {
-	kubectl get applications.argoproj.io -n "$1" -o 'jsonpath={range .items[*]}{.metadata.name} {.status.sync.status} {.status.health.status} {.status.sync.revision} {.status.operationState.phase} {.metadata.annotations.argocd\.argoproj\.io/refresh}{"\n"}{end}' |
-		sed 's/ *$//'
-}
-# apps_are NAMESPACE NAMES: exactly these are there, Synced and Healthy.
-apps_are() {
-	for name in $2; do echo "$name Synced Healthy $revision Succeeded"; done >"$tmp/expected"
-	apps "$1" >"$tmp/apps"
-	diff "$tmp/apps" "$tmp/expected"
-}
 
 say "an Application outside Argo CD's namespace"
 if checked reconcile; then

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -20,27 +22,31 @@ import (
 // do. It ends before the part that is called END.
 const firstHalf = `set -eu
 domain=slipway.test DEPLOYMENT=bench class=local-path
+GIT_URL=https://192.0.2.2:4443/tree/.git git_files=$seen
 . "$seen/pins.env"
 say() { [ "$*" != "$END" ] || exit 0; }
 die() { echo "error: $*" >&2; exit 1; }
 document() { { echo ---; cat; } >>"$seen/objects.yaml"; }
 did() { echo "$*" >>"$seen/did"; }
 namespaces() { for name in "$@"; do echo "{kind: Namespace, metadata: {name: $name}}" | document; done; }
-keep() { { echo "{kind: Secret, metadata: {namespace: $1, name: $2},"; echo "stringData: {$(cat)}}"; } | document; }
+keep() { { echo "{kind: Secret, metadata: {namespace: $1, name: $2, labels: {${3:-}}},"; echo "stringData: {$(cat)}}"; } | document; }
 certificate() { echo "$*" >>"$seen/certificates"; }
 indented() { echo "    the CA"; }
 secret() { echo "$1/$2/$3"; }
 password() { printf "%${1:-32}s" | tr ' ' p; }
 token() { printf "%${1:-32}s" | tr ' ' f; }
-apply() { if [ "$1" = -f ]; then document; else did "apply $(basename "$2")"; fi; }
+apply() { for last; do :; done; if [ "$last" = - ]; then document; else did "apply $(basename "$last")"; fi; }
 until_ok() { shift 2; did "$*"; }
 rolled_out() { did "rollout $2"; }
 address() { echo 192.0.2.1; }
 helmfile() { did "helmfile $*"; }
+helm() { did "helm $*"; }
+git() { echo "cafe refs/heads/main"; }
 kubectl() {
 	case "$*" in
 	kustomize*) cat "$2/kustomization.yaml" ;;
 	*clusterIP*) echo "address of $5" ;;
+	"get applications.argoproj.io"*) [ -n "${THERE:-}" ] ;;
 	*) did "$*" ;;
 	esac
 }
@@ -56,10 +62,15 @@ type said struct {
 }
 
 type object struct {
-	Kind       string
-	Metadata   struct{ Namespace, Name string }
+	Kind     string
+	Metadata struct {
+		Namespace, Name string
+		Labels          map[string]string
+		Finalizers      []string
+	}
 	Data       map[string]any
 	StringData map[string]any `yaml:"stringData"`
+	Spec       map[string]any
 }
 
 // dry runs a script's second half up to the part that is called end.
@@ -68,12 +79,23 @@ func dry(t *testing.T, r release, end string, env ...string) said {
 	seen := t.TempDir()
 	s := said{dir: t.TempDir()}
 	p := pins{images: map[string]string{}}
-	for _, name := range []string{"argocd", "console", "dex", "gitea", "guestbook", "postgresql", "redis"} {
-		p.images[name] = "slipway.local/" + name + "@sha256:" + name
+	manifests := t.TempDir()
+	for _, c := range load(t, r).Components {
+		for _, name := range c.ImageNames() {
+			p.images[name] = referenceOf(name)
+		}
+		if c.Bundle != "" { // one file, of either name
+			dir := filepath.Join(manifests, c.Bundle)
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, c.Bundle+[]string{".yaml", ".yml"}[len(c.Bundle)%2]), []byte("# "+c.Bundle), 0o600))
+		}
+	}
+	for file, text := range map[string]string{"token": "the token", "ca.crt": "the CA of the repository"} {
+		require.NoError(t, os.WriteFile(filepath.Join(seen, file), []byte(text+"\n"), 0o600))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(seen, "pins.env"), []byte(p.env()), 0o600))
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", firstHalf)
-	cmd.Env = append(os.Environ(), "seen="+seen, "tmp="+s.dir, "bench=.", "PLATFORM="+r.name, "platform="+directory(r), "END="+end)
+	cmd.Env = append(os.Environ(), "seen="+seen, "tmp="+s.dir, "bench=.", "PLATFORM="+r.name, "platform="+directory(r), "manifests="+manifests, "END="+end)
 	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
@@ -87,9 +109,11 @@ func dry(t *testing.T, r release, end string, env ...string) said {
 	objects := yaml.NewDecoder(strings.NewReader(read("objects.yaml")))
 	for {
 		var o object
-		if objects.Decode(&o) != nil {
+		err := objects.Decode(&o)
+		if errors.Is(err, io.EOF) {
 			break
 		}
+		require.NoError(t, err)
 		if o.Kind != "" {
 			s.objects = append(s.objects, o)
 		}
@@ -97,6 +121,8 @@ func dry(t *testing.T, r release, end string, env ...string) said {
 	s.hosts, s.did = strings.Split(strings.TrimSpace(read("certificates")), "\n"), read("did")
 	return s
 }
+
+func referenceOf(image string) string { return "slipway.local/" + image + "@sha256:" + image }
 
 func directory(r release) string { return filepath.Join("..", "..", "..", r.dir) }
 
@@ -113,18 +139,18 @@ func TestTheScriptsMakeWhatTheReleasesDeclare(t *testing.T) {
 	fill := map[string]any{"domain": "slipway.test", "adminEmail": "admin@slipway.test",
 		"proxy.http": "", "proxy.https": "", "proxy.none": "", "git.knownHosts": ""}
 	texts := map[string]string{"domain": "slipway.test", "adminEmail": "admin@slipway.test"}
-	for r, end := range map[release]string{reference(): "gitea", minor(): "gitea", major(): "gitea", static(): "postgres"} {
+	for r, end := range map[release]string{reference(): "gitea", minor(): "gitea", major(): "gitea", static(): "postgres", addons(): "repository"} {
 		t.Run(r.dir, func(t *testing.T) {
 			want, s := load(t, r), dry(t, r, end)
 			var namespaces []string
-			secrets, configMaps := map[string]map[string]any{}, map[string]map[string]any{}
+			secrets, configMaps, labels := map[string]map[string]any{}, map[string]map[string]any{}, map[string]map[string]string{}
 			for _, o := range s.objects {
 				name := o.Metadata.Namespace + "/" + o.Metadata.Name
 				switch o.Kind {
 				case "Namespace":
 					namespaces = append(namespaces, o.Metadata.Name)
 				case "Secret":
-					secrets[name] = o.StringData
+					secrets[name], labels[name] = o.StringData, o.Metadata.Labels
 				case "ConfigMap":
 					configMaps[name] = o.Data
 				}
@@ -155,6 +181,9 @@ func TestTheScriptsMakeWhatTheReleasesDeclare(t *testing.T) {
 					}
 				}
 				require.Equal(t, values, secrets[sec.Namespace+"/"+sec.Name], sec.Name)
+				for key, value := range sec.Labels {
+					require.Equal(t, value, labels[sec.Namespace+"/"+sec.Name][key], "%s of %s", key, sec.Name)
+				}
 			}
 			require.Len(t, secrets, len(want.Secrets))
 			for _, m := range want.ConfigMaps {
@@ -271,7 +300,7 @@ func requireFiles(t *testing.T, want *platform.Release, dir string, address func
 			images[i.Name] = i.NewName + "@" + i.Digest
 		}
 		for _, name := range c.ImageNames() {
-			require.Equal(t, "slipway.local/"+name+"@sha256:"+name, images["slipway.local/"+name])
+			require.Equal(t, referenceOf(name), images["slipway.local/"+name])
 		}
 		require.Len(t, k.Patches, len(c.Hosts), c.Name)
 		for host, service := range c.Hosts {

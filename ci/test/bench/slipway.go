@@ -27,16 +27,15 @@ type program struct {
 // stepFailed is the exit code of an install of which a step failed.
 const stepFailed = 4
 
-// brokenAtTheEnd is a configuration with which an install fails before its last
+// brokenAtTheEnd makes a configuration in dir with which an install fails before its last
 // stage.
-func brokenAtTheEnd() (file string, remove func(), err error) {
-	dir, err := os.MkdirTemp("", "bench-")
-	if err != nil {
-		return "", nil, fmt.Errorf("make a configuration: %w", err)
+func brokenAtTheEnd(dir string) (file string, err error) {
+	file = filepath.Join(dir, "broken.yaml")
+	const text = "apiVersion: slipway.sh/v1\nhooks: [{name: gate, before: postorchestrator/access, script: exit 3}]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return "", fmt.Errorf("make a configuration: %w", err)
 	}
-	file = filepath.Join(dir, "slipway.yaml")
-	text := "apiVersion: slipway.sh/v1\nhooks: [{name: gate, before: postorchestrator/access, script: exit 3}]\n"
-	return file, func() { _ = os.RemoveAll(dir) }, os.WriteFile(file, []byte(text), 0o600)
+	return file, nil
 }
 
 // Install never repeats a check that Slipway remembers.

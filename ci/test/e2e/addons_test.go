@@ -12,12 +12,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/cgi"
 	"net/http/cookiejar"
-	"net/http/httptest"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -28,14 +24,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/test/slipway"
+	"github.com/slipway-sh/slipway/ci/test/tree"
 )
 
 // addonsDomain is the parent domain of the addons platform: one that leads to the gateway inside
 // of the cluster, where an ACME server has to find it.
 const addonsDomain = "traefik.traefik.svc.cluster.local"
-
-// gitToken is what the private repository of the tree asks for.
-const gitToken = "e2e-tree-token"
 
 // addons is a deployment of the addons platform.
 type addons struct {
@@ -117,45 +111,14 @@ func (a addons) requireSynced(t *testing.T, name string) {
 	})
 }
 
-// serveTree serves the tree of a release in a private repository, over HTTPS, to whoever has
-// the token. It returns the section of the configuration that reads it.
+// serveTree serves the tree of a release in a private repository, over HTTPS. It returns the
+// section of the configuration that reads it.
 func serveTree(t *testing.T, release string) string {
 	t.Helper()
-	work := filepath.Join(t.TempDir(), "tree")
-	require.NoError(t, os.CopyFS(filepath.Join(work, "gitops"), os.DirFS(filepath.Join(release, "gitops"))))
-	for _, args := range [][]string{
-		{"init", "-q", "-b", "main"}, {"add", "-A"},
-		{"-c", "user.name=e2e", "-c", "user.email=e2e@example.com", "commit", "-q", "-m", "the tree"},
-	} {
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir = work
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, string(out))
-	}
-	path, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
+	s, err := tree.Serve(t.Context(), t.TempDir(), release, bridgeAddress(t))
 	require.NoError(t, err)
-	backend := &cgi.Handler{
-		Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
-		Env:  []string{"GIT_PROJECT_ROOT=" + filepath.Dir(work), "GIT_HTTP_EXPORT_ALL=1"},
-	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, token, _ := r.BasicAuth(); token != gitToken {
-			w.Header().Set("WWW-Authenticate", "Basic")
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		backend.ServeHTTP(w, r)
-	}))
-	require.NoError(t, server.Listener.Close())
-	listener, err := net.Listen("tcp", net.JoinHostPort(bridgeAddress(t), "0"))
-	require.NoError(t, err)
-	made := issue(t, net.ParseIP(bridgeAddress(t)))
-	ca, err := os.ReadFile(made.authority)
-	require.NoError(t, err)
-	server.Listener, server.TLS = listener, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{made.certificate(t)}}
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	return fmt.Sprintf("git:\n  url: https://%s/tree/.git\n  revision: main\n  path: gitops\n  username: argocd\n  password: file:%s\n  ca: %q\n", listener.Addr(), write(t, gitToken), ca)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s.Section()
 }
 
 // TestAddonsPlatform follows the platform of addons on a local cluster: rows C1 to C8, C10 and
