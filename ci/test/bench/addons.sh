@@ -195,6 +195,14 @@ END
 helm upgrade --install store "$platform/charts/store" -n store -f "$tmp/store.yaml" --history-max 5 --wait --timeout 5m >/dev/null
 kubectl wait externalsecrets.external-secrets.io -n argocd cluster --for=condition=Ready --timeout=120s >/dev/null
 
+# store_is_synced: the cluster's Secret is of this configuration, and not an earlier one.
+store_is_synced() {
+	kubectl get externalsecrets.external-secrets.io -n argocd cluster -o 'jsonpath={.metadata.generation} {.status.syncedResourceVersion}' >"$tmp/synced"
+	read -r generation version <"$tmp/synced" || test -n "$generation"
+	case $version in "$generation"-*) ;; *) return 1 ;; esac
+}
+until_ok 120 "the cluster's Secret" store_is_synced
+
 # The addons do not wait for each other here: Argo CD brings them about side by side.
 appset() {
 	say "$1"
