@@ -112,7 +112,7 @@ release: $(if $(PUSHES),bundle) ## Make a release: VERSION=v1.2.3 [OUT=dist] [KE
 		-targets '$(TARGETS)' -url '$(URL)' -registry '$(REGISTRY)' $(if $(DRY),-dry)
 
 .PHONY: e2e
-e2e: PLATFORM := examples/platform/manifests/1.0.0 $(if $(filter all,$(SLIPWAY_E2E)),examples/platform/addons/1.0.0)
+e2e: PLATFORM := examples/platform/manifests/1.0.0 examples/platform/addons/1.0.0
 e2e: engine bundle browser terminal ## Run the end-to-end tests on the real engine, and the report's in a browser
 	@$(WITH_ENGINE) SLIPWAY_E2E="$${SLIPWAY_E2E:-1}" $(WITH_BUNDLE) $(GO) test -C ci/test/e2e -count=1 -timeout 80m -parallel 16 -v .
 

@@ -3,9 +3,6 @@
 package e2e
 
 import (
-	"fmt"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,40 +12,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAddonsPlatformThere installs the platform of addons on a cluster that is there already,
-// and takes it out again: rows C9 to C11.
-func TestAddonsPlatformThere(t *testing.T) {
-	takesLong(t)
-	inTurn(t)
-	r := startRegistry(t)
-	host, kubeconfig := another(t, r)
-	d := open(t, "e2e-addons-there")
-	require.Contains(t, bundled(t, d.Bundle), "portal", "the bundle is for another platform: make bundle PLATFORM=examples/platform/addons/1.0.0")
-	lock := filepath.Join(t.TempDir(), "slipway.lock.json")
-	out, err := exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin/slipway"), "bundle", "push", d.Bundle, "--to", r.loopback+"/team/slipway", "--lock-out", lock).CombinedOutput()
-	require.NoError(t, err, string(out))
-	d.Lock = lock
-	release := filepath.Join(root(t), "examples/platform/addons/1.0.0")
-	own := strings.TrimSpace(host.kubectl(t, "config", "current-context"))
-	a := addons{
-		kept: &kept{deployment: d, kubeconfig: host.kubeconfig}, release: release, git: serveTree(t, release),
-		base: fmt.Sprintf("provider: existing\nexisting: {kubeconfig: \"file:%s\", context: %q, registry: %q}\n", kubeconfig, own, r.bridge+"/team/slipway"),
-	}.with(t, settings{})
+// addonsThere has the platform of addons on a cluster that is there already, and takes it out
+// again: rows C1 to C11, and E5; where there is no time for all of them, those that change the
+// most.
+func (k *kept) addonsThere(t *testing.T, base string) {
+	d := k.deployment
+	d.Name = "e2e-addons-host"
+	a := openAddons(t, d, base)
+	a.kubeconfig = k.kubeconfig
+	a.gateway = func(t *testing.T) string {
+		return a.jsonpath(t, "{.status.loadBalancer.ingress[0].ip}", "service", "-n", "traefik", "traefik")
+	}
 	a.forget(t)
-	a.must(t, "destroy", "--crds", "--ignore-not-found")
-	before := host.everything(t)
+	before := k.everything(t)
 	definitions := a.names(t, "customresourcedefinitions")
 
 	stage := func(name string, do func(t *testing.T)) { require.True(t, t.Run(name, do)) }
-	stage("C1: without consent nothing is made", func(t *testing.T) {
-		a.requireConsent(t)
-		require.Equal(t, before, host.everything(t))
-	})
-	stage("install", func(t *testing.T) { a.install(t) })
+	a.follow(t, stage, func(*testing.T) {})
 	brought := slices.DeleteFunc(a.names(t, "customresourcedefinitions"), func(name string) bool { return slices.Contains(definitions, name) })
 	require.Greater(t, len(brought), 20)
-	claims := a.kubectl(t, "get", "pvc", "-n", "dex", "-o", "name")
-	require.NotEmpty(t, claims)
+	require.NotEmpty(t, a.kubectl(t, "get", "pvc", "-n", "dex", "-o", "name"))
 
 	// Custom resources of a user, in a namespace of others: one that somebody holds.
 	a.apply(t, `
@@ -57,28 +40,18 @@ func TestAddonsPlatformThere(t *testing.T) {
 {apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: theirs, namespace: foreign, finalizers: [example.com/nobody]}, spec: {selfSigned: {}}}
 `)
 	stage("C9 and C10: the given order, with deadlines; what is stuck is reported, and stripped at its deadline", func(t *testing.T) {
-		a.kubectl(t, "patch", "application", "-n", "argocd", "dex-e2e-addons-there", "--type=json", "--patch", `[{"op": "add", "path": "/metadata/finalizers/-", "value": "example.com/nobody"}]`)
+		if all() {
+			a.hold(t, "dex")
+		}
 		watched := a.watchApplications(t)
 		r := a.must(t, "destroy")
 		gone, at := watched()
-		order := []string{"workflows", "portal", "dex", "cert-manager", "routes", "traefik", "external-secrets", "argocd"}
-		for i := range order {
-			name := order[i] + "-e2e-addons-there"
-			if order[i] == "external-secrets" || order[i] == "argocd" {
-				name = order[i]
-			}
-			require.Contains(t, gone, name, "%v", gone)
-			order[i] = name
+		a.requireOrderly(t, gone)
+		if all() {
+			require.Greater(t, at[a.app("dex")].Sub(at[a.app("portal")]), 110*time.Second, "not before its deadline")
+			require.Contains(t, r.err, "removing the finalizers of Application argocd/"+a.app("dex")+": ")
+			require.Contains(t, r.err, "example.com/nobody")
 		}
-		require.True(t, slices.IsSortedFunc(order, func(x, y string) int { return slices.Index(gone, x) - slices.Index(gone, y) }), "%v went so, and not %v", gone, order)
-		require.Less(t, slices.Index(gone, "set workflows"), slices.Index(gone, "workflows-e2e-addons-there"), "the sets first: %v", gone)
-		for _, set := range []string{"portal", "dex", "traefik"} {
-			require.Less(t, slices.Index(gone, "set "+set), slices.Index(gone, "workflows-e2e-addons-there"), "%v", gone)
-		}
-		waited := at["dex-e2e-addons-there"].Sub(at["portal-e2e-addons-there"])
-		require.Greater(t, waited, 110*time.Second, "not before its deadline")
-		require.Contains(t, r.err, "removing the finalizers of Application argocd/dex-e2e-addons-there: ")
-		require.Contains(t, r.err, "example.com/nobody")
 		require.Regexp(t, `infrastructure/platform-inventory\s+succeeded`, r.out)
 		require.Empty(t, a.kubectl(t, "get", "namespace", "dex", "portal", "argocd", "external-secrets", "--ignore-not-found", "-o", "name"), "with their claims")
 		require.Subset(t, a.names(t, "customresourcedefinitions"), brought, "definitions stay")
@@ -93,9 +66,22 @@ func TestAddonsPlatformThere(t *testing.T) {
 		r := a.must(t, "destroy", "--crds")
 		require.Contains(t, r.err, "removing the finalizers of Issuer foreign/theirs: example.com/nobody")
 		require.Equal(t, definitions, a.names(t, "customresourcedefinitions"))
-		host.requireAgain(t, before)
+		k.requireAgain(t, before)
 		a.must(t, "destroy", "--crds")
 	})
+}
+
+// requireOrderly: the sets went first, and then the addons in the order of the release.
+func (a addons) requireOrderly(t *testing.T, gone []string) {
+	t.Helper()
+	order := []string{a.app("workflows"), a.app("portal"), a.app("dex"), a.app("cert-manager"), a.app("routes"), a.app("traefik"), "external-secrets", "argocd"}
+	for _, name := range order {
+		require.Contains(t, gone, name, "%v", gone)
+	}
+	require.True(t, slices.IsSortedFunc(order, func(x, y string) int { return slices.Index(gone, x) - slices.Index(gone, y) }), "%v went so, and not %v", gone, order)
+	for _, set := range []string{"workflows", "portal", "dex", "traefik"} {
+		require.Less(t, slices.Index(gone, "set "+set), slices.Index(gone, order[0]), "the sets first: %v", gone)
+	}
 }
 
 // watchApplications notes in which order Applications and, as "set NAME", ApplicationSets go, and

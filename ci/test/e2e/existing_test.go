@@ -216,9 +216,10 @@ func TestExistingCluster(t *testing.T) {
 	to := r.loopback + "/team/slipway"
 	out, err := exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin/slipway"), "bundle", "push", d.Bundle, "--to", to, "--lock-out", lock).CombinedOutput()
 	require.NoError(t, err, string(out))
-	as := func(context string) string {
-		return write(t, fmt.Sprintf(configured+"provider: existing\nexisting: {kubeconfig: \"file:%s\", context: %q, registry: %q}\n", kubeconfig, context, r.bridge+"/team/slipway"))
+	base := func(context string) string {
+		return fmt.Sprintf("provider: existing\nexisting: {kubeconfig: \"file:%s\", context: %q, registry: %q}\n", kubeconfig, context, r.bridge+"/team/slipway")
 	}
+	as := func(context string) string { return write(t, configured+base(context)) }
 	own := strings.TrimSpace(host.kubectl(t, "config", "current-context"))
 	bundle := &kept{deployment: d, config: as(own), kubeconfig: host.kubeconfig}
 	d.Lock = lock
@@ -337,6 +338,7 @@ func TestExistingCluster(t *testing.T) {
 	})
 
 	stage("a platform of manifests, too", func(t *testing.T) { k.manifestsThere(t) })
+	stage("a platform of addons, too", func(t *testing.T) { k.addonsThere(t, base(own)) })
 
 	now, err := os.ReadFile(kubeconfig)
 	require.NoError(t, err)
