@@ -171,6 +171,7 @@ config:
   environment: control-plane
   path_routing: true
   managed_cluster: true
+  node_addresses: ""
   auto_cert: false
   acme_server: ""
   acme_ca: ""

@@ -33,7 +33,7 @@ func known(t *testing.T, r *platform.Release) map[string]any {
 		"git.url": treeURL, "git.revision": "main", "git.path": "gitops",
 		"settings.acme.server": settings["acme"].(map[string]any)["server"], "settings.acme.ca": settings["acme"].(map[string]any)["ca"],
 	}
-	for _, name := range []string{"pathRouting", "managedCluster", "automaticCertificates"} {
+	for _, name := range []string{"pathRouting", "managedCluster", "nodeAddresses", "automaticCertificates"} {
 		out["settings."+name] = settings[name]
 	}
 	for _, c := range r.Components {

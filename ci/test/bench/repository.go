@@ -13,7 +13,7 @@ import (
 )
 
 // addonsSettings are those of the platform of addons, as its own example has them.
-const addonsSettings = "{pathRouting: true, managedCluster: true, automaticCertificates: false, acme: {server: '', ca: ''}}"
+const addonsSettings = "{pathRouting: true, managedCluster: true, nodeAddresses: '', automaticCertificates: false, acme: {server: '', ca: ''}}"
 
 // repository is the private one with the GitOps tree of a platform release, which this
 // machine serves to the containers of the engine.

@@ -140,11 +140,15 @@ func (a addons) requireRouting(t *testing.T) {
 func (a addons) requireManaged(t *testing.T) {
 	t.Helper()
 	require.NotContains(t, a.names(t, "applications"), a.app("load-balancer"))
-	a.with(t, settings{unmanaged: true}).install(t)
+	// What the node says of itself is an address inside of its container.
+	node := a.jsonpath(t, "{.status.loadBalancer.ingress[0].ip}", "service", "-n", "traefik", "traefik")
+	uid := a.jsonpath(t, "{.metadata.uid}", "service", "-n", "traefik", "traefik")
+	a.with(t, settings{nodes: node}).install(t)
 	a.requireSynced(t, a.app("load-balancer"))
 	require.Equal(t, "addons.slipway.sh/node", a.jsonpath(t, "{.spec.loadBalancerClass}", "service", "-n", "traefik", "traefik"))
-	require.Equal(t, a.jsonpath(t, "{.items[0].status.addresses[?(@.type=='InternalIP')].address}", "nodes"),
-		a.jsonpath(t, "{.status.loadBalancer.ingress[0].ip}", "service", "-n", "traefik", "traefik"), "of the controller")
+	require.Equal(t, node, a.jsonpath(t, "{.status.loadBalancer.ingress[0].ip}", "service", "-n", "traefik", "traefik"))
+	require.NotEqual(t, uid, a.jsonpath(t, "{.metadata.uid}", "service", "-n", "traefik", "traefik"), "another Service, whose address is of the controller")
+	require.Contains(t, a.kubectl(t, "logs", "-n", "load-balancer", "deployment/load-balancer"), "gave addresses to")
 	a.install(t)
 	require.NotContains(t, a.names(t, "applications"), a.app("load-balancer"))
 }

@@ -32,16 +32,17 @@ type addons struct {
 
 // settings are those of a user; what is left out is as in the platform's own example.
 type settings struct {
-	host, unmanaged, automatic bool
-	acme, ca                   string
-	on, off                    []string // components
+	host, automatic bool
+	nodes           string // addresses of the nodes of a cluster that is not managed
+	acme, ca        string
+	on, off         []string // components
 }
 
 // with is the deployment with other settings.
 func (a addons) with(t *testing.T, s settings) addons {
 	t.Helper()
-	text := configured + a.base + a.git + fmt.Sprintf("global: {domain: %s}\nplatform:\n  settings: {pathRouting: %v, managedCluster: %v, automaticCertificates: %v, acme: {server: %q, ca: %q}}\n  components:\n    {",
-		addonsDomain, !s.host, !s.unmanaged, s.automatic, s.acme, s.ca)
+	text := configured + a.base + a.git + fmt.Sprintf("global: {domain: %s}\nplatform:\n  settings: {pathRouting: %v, managedCluster: %v, nodeAddresses: %q, automaticCertificates: %v, acme: {server: %q, ca: %q}}\n  components:\n    {",
+		addonsDomain, !s.host, s.nodes == "", s.nodes, s.automatic, s.acme, s.ca)
 	for _, name := range s.on {
 		text += name + ": {enabled: true}, "
 	}

@@ -88,7 +88,7 @@ func known(r *platform.Release, c choice) map[string]any {
 		"deployment": "demo", "domain": "addons.test", "adminEmail": "admin@addons.test", "storageClass": "standard",
 		"git.url": "https://git.example.com/team/addons.git", "git.revision": "main", "git.path": "gitops",
 		"settings.pathRouting": c.path, "settings.managedCluster": c.managed, "settings.automaticCertificates": c.automatic,
-		"settings.acme.server": "https://acme.example.com/dir", "settings.acme.ca": "",
+		"settings.nodeAddresses": "192.0.2.7", "settings.acme.server": "https://acme.example.com/dir", "settings.acme.ca": "",
 	}
 	for _, component := range r.Components {
 		for _, name := range component.Images {
@@ -407,9 +407,9 @@ func TestTheRemovalNamesEverySet(t *testing.T) {
 // TestSettingsThatAreMissingAreNamed.
 func TestSettingsThatAreMissingAreNamed(t *testing.T) {
 	r := open(t)
-	require.NoError(t, r.CheckSettings(json.RawMessage(`{"pathRouting": true, "managedCluster": true, "automaticCertificates": false, "acme": {"server": "", "ca": ""}}`)))
+	require.NoError(t, r.CheckSettings(json.RawMessage(`{"pathRouting": true, "managedCluster": true, "nodeAddresses": "", "automaticCertificates": false, "acme": {"server": "", "ca": ""}}`)))
 	err := r.CheckSettings(json.RawMessage(`{"pathRouting": true, "acme": {"server": "", "ca": ""}}`))
 	require.ErrorContains(t, err, "managedCluster")
 	require.ErrorContains(t, err, "automaticCertificates")
-	require.Error(t, r.CheckSettings(json.RawMessage(`{"pathRouting": true, "managedCluster": true, "automaticCertificates": true, "acme": {"server": "", "ca": ""}}`)), "no ACME server")
+	require.Error(t, r.CheckSettings(json.RawMessage(`{"pathRouting": true, "managedCluster": true, "nodeAddresses": "", "automaticCertificates": true, "acme": {"server": "", "ca": ""}}`)), "no ACME server")
 }

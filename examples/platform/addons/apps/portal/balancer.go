@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -27,12 +28,28 @@ type ingress struct {
 	IP string `json:"ip"`
 }
 
-// Balance gives Services of type LoadBalancer and a class the addresses of the nodes, on which
-// kube-proxy then answers for them, until ctx is done. It looks each time that every has
-// passed; what goes wrong is logged, and tried again.
-func Balance(ctx context.Context, cluster *Cluster, class string, every time.Duration, log *slog.Logger) {
+// parseAddresses reads IP addresses that are separated by commas.
+func parseAddresses(text string) ([]ingress, error) {
+	var out []ingress
+	for _, part := range strings.Split(text, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		a, err := netip.ParseAddr(part)
+		if err != nil {
+			return nil, fmt.Errorf("ADDRESSES: want IP addresses, separated by commas: %w", err)
+		}
+		out = append(out, ingress{a.String()})
+	}
+	return out, nil
+}
+
+// Balance gives Services of type LoadBalancer and a class the given addresses, or, if there are
+// none, those of the nodes, on which kube-proxy then answers for them, until ctx is done. It
+// looks each time that every has passed; what goes wrong is logged, and tried again.
+func Balance(ctx context.Context, cluster *Cluster, class string, given []ingress, every time.Duration, log *slog.Logger) {
 	for {
-		changed, err := balance(ctx, cluster, class)
+		changed, err := balance(ctx, cluster, class, given)
 		for _, name := range changed {
 			log.Info("gave addresses to", "service", name)
 		}
@@ -48,10 +65,12 @@ func Balance(ctx context.Context, cluster *Cluster, class string, every time.Dur
 }
 
 // balance looks once, and returns the Services that it has changed.
-func balance(ctx context.Context, cluster *Cluster, class string) (changed []string, err error) {
-	want, err := addresses(ctx, cluster)
-	if err != nil {
-		return nil, err
+func balance(ctx context.Context, cluster *Cluster, class string, given []ingress) (changed []string, err error) {
+	want := given
+	if len(want) == 0 {
+		if want, err = addresses(ctx, cluster); err != nil {
+			return nil, err
+		}
 	}
 	var all struct{ Items []service }
 	if err := cluster.call(ctx, http.MethodGet, "/api/v1/services", "", nil, &all); err != nil {

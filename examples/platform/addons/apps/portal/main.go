@@ -3,7 +3,7 @@
 //
 //	portal serve          the web app: users sign in through Dex, and see the addons
 //	portal register       makes users and the portal's client in Dex, and a Secret that says what it is
-//	portal load-balancer  gives Services of a class the addresses of the nodes
+//	portal load-balancer  gives Services of a class the addresses of the nodes, or given ones
 //
 // All are configured by the environment: see ServerConfigFrom, RegisterConfigFrom and
 // BalancerConfigFrom. register may be run again at any time.
@@ -103,11 +103,15 @@ func balancerCommand(ctx context.Context, getenv func(string) string, log *slog.
 	if class == "" {
 		return fmt.Errorf("%w: CLASS: want the class of the Services", errUsage)
 	}
+	given, err := parseAddresses(getenv("ADDRESSES"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
 	cluster, err := InCluster(getenv)
 	if err != nil {
 		return err
 	}
-	Balance(ctx, cluster, class, 5*time.Second, log)
+	Balance(ctx, cluster, class, given, 5*time.Second, log)
 	return nil
 }
 

@@ -216,8 +216,18 @@ func TestServicesOfTheClassGetTheAddressesOfNodesThatAreReady(t *testing.T) {
 		"/api/v1/nodes":    `{"items": [` + node("10.0.0.2", "True") + "," + node("10.0.0.3", "False") + `]}`,
 		"/api/v1/services": `{"items": [` + service("right", "ours", "10.0.0.2") + "," + service("old", "ours", "10.0.0.9") + "," + service("theirs", "", "10.0.0.9") + `]}`,
 	}}
-	changed, err := balance(t.Context(), k.cluster(t), "ours")
+	changed, err := balance(t.Context(), k.cluster(t), "ours", nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"traefik/old"}, changed)
 	require.Equal(t, []string{`PATCH /api/v1/namespaces/traefik/services/old/status {"status":{"loadBalancer":{"ingress":[{"ip":"10.0.0.2"}]}}}`}, k.sent)
+
+	given, err := parseAddresses("192.0.2.1, 2001:db8::1")
+	require.NoError(t, err)
+	k.sent = nil
+	changed, err = balance(t.Context(), k.cluster(t), "ours", given)
+	require.NoError(t, err)
+	require.Equal(t, []string{"traefik/right", "traefik/old"}, changed)
+	require.Contains(t, k.sent[0], `"ingress":[{"ip":"192.0.2.1"},{"ip":"2001:db8::1"}]`)
+	_, err = parseAddresses("192.0.2.1,node")
+	require.ErrorContains(t, err, `"node"`)
 }
