@@ -178,7 +178,7 @@ func (a addons) requireConsent(t *testing.T) {
 	r := a.cli(t, "install", "--platform", a.release)
 	require.Equal(t, 2, r.code, slipway.Tail(r.err))
 	require.Contains(t, r.err, "PLT-031")
-	require.Contains(t, r.err, "provider    local")
+	require.Regexp(t, `provider    (local|existing)\n`, r.err)
 	p := onTerminal(t, a.command(t.Context(), "install", "--platform", a.release))
 	p.until(t, regexp.QuoteMeta("domain      "+addonsDomain))
 	p.until(t, "components  argocd-definitions argocd ")
