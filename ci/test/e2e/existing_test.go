@@ -338,7 +338,7 @@ func TestExistingCluster(t *testing.T) {
 	})
 
 	stage("a platform of manifests, too", func(t *testing.T) { k.manifestsThere(t) })
-	stage("a platform of addons, too", func(t *testing.T) { k.addonsThere(t, base(own)) })
+	stage("a platform of addons as well", func(t *testing.T) { k.addonsThere(t, base(own)) })
 
 	now, err := os.ReadFile(kubeconfig)
 	require.NoError(t, err)
