@@ -60,10 +60,12 @@ func (v *validator) phases() {
 		switch {
 		case p.Approval && approval >= 0:
 			v.Add(field+".approval", "true again", fmt.Sprintf("it in one phase; phases[%d] has it", approval))
+		case p.Approval && len(p.Steps)+len(p.Components) > 0:
+			v.Add(field+".approval", "true besides steps or components", "a phase of its own for it")
 		case p.Approval:
 			approval = i
 		case len(p.Steps)+len(p.Components) == 0:
-			v.Follow(field+".components", field+".steps", "nothing", "at least one step or component, or approval")
+			v.Add(field+".steps", "nothing", "at least one step or component, or approval")
 		}
 		for j, s := range p.Steps {
 			at := fmt.Sprintf("%s.steps[%d]", field, j)

@@ -284,9 +284,9 @@ func shapes() map[string]rule.Rule {
 			rule.When("required", []bool{true}, rule.All(rule.Field("enabled", rule.OneOf(true)), rule.Field("optional", rule.OneOf(false)))),
 		),
 		"Phase": rule.AnyOf(
-			rule.All(rule.With("approval"), rule.Field("approval", rule.OneOf(true))),
-			rule.All(rule.With("steps"), rule.Field("steps", rule.Least(1))),
-			rule.All(rule.With("components"), rule.Field("components", rule.Least(1))),
+			rule.All(rule.With("approval"), rule.Field("approval", rule.OneOf(true)), no("steps", "components")),
+			rule.All(rule.With("steps"), rule.Field("steps", rule.Least(1)), rule.Field("approval", rule.OneOf(false))),
+			rule.All(rule.With("components"), rule.Field("components", rule.Least(1)), rule.Field("approval", rule.OneOf(false))),
 		),
 		"Test": rule.All(
 			rule.AnyOf(rule.With("path"), rule.All(rule.With("ready"), rule.Field("ready", rule.Least(1)))),
