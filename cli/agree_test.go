@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -11,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -43,6 +47,38 @@ components:
 	require.ErrorContains(t, err, "approval")
 }
 
+// TestWhoAgreesIsNoted, and when: on a terminal, or by the command line, of which a plan says
+// more than a yes.
+func TestWhoAgreesIsNoted(t *testing.T) {
+	terminal, err := os.Create(filepath.Join(t.TempDir(), "terminal"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, terminal.Close()) }()
+	for answer, yes := range map[string]bool{"y\n": true, " YES\n": true, "yes": true, "yeah\n": false, "\n": false, "": false} {
+		before := time.Now()
+		said, err := consent(t.Context(), console.Streams{In: strings.NewReader(answer), Terminal: terminal}, "Install it? ")
+		require.NoError(t, err)
+		require.Equal(t, yes, said != nil, "%q", answer)
+		if yes {
+			require.Equal(t, report.OnTerminal, said.How)
+			require.False(t, said.Asked.Before(before))
+			require.False(t, said.Answered.Before(said.Asked))
+		}
+	}
+	text, err := os.ReadFile(terminal.Name())
+	require.NoError(t, err)
+	require.Contains(t, string(text), "Install it? ")
+
+	require.Nil(t, (&approval{}).given())
+	given := (&approval{yes: true}).given()
+	require.Equal(t, report.ByYes, given.How)
+	require.WithinDuration(t, time.Now(), given.Answered, time.Minute)
+	require.Zero(t, given.Asked)
+	given = (&approval{yes: true, digest: "sha256:00"}).given()
+	require.Equal(t, []any{report.ByDigest, "sha256:00"}, []any{given.How, given.Digest})
+	said := &report.Approval{How: report.OnTerminal}
+	require.Same(t, said, (&approval{yes: true, said: said}).given())
+}
+
 // TestNobodyToAskIsNoConsent: an install that its release asks about needs an answer.
 func TestNobodyToAskIsNoConsent(t *testing.T) {
 	streams := console.Streams{In: strings.NewReader("y\n")}
@@ -55,7 +91,7 @@ func TestNobodyToAskIsNoConsent(t *testing.T) {
 		{installOptions{what: "All of it?", approval: approval{digest: "sha256:00"}}, true},
 		{installOptions{what: "All of it?"}, false},
 	} {
-		agreed, err := c.o.agree(t.Context(), streams)
+		agreed, err := c.o.agree(t.Context(), streams, nil)
 		require.Equal(t, c.agreed, agreed)
 		if !c.agreed {
 			require.ErrorIs(t, err, &fault.Fault{Code: codeNotAgreed})

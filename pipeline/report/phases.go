@@ -52,14 +52,18 @@ func (a *Approval) words() (how, about string) {
 	return how, about
 }
 
-// phaseOf is the phase that names a step; empty: none does.
-func (r *Run) phaseOf(id string) string {
-	for _, p := range r.Phases {
-		if slices.Contains(p.Steps, id) {
-			return p.Name
+// Divide makes the planned steps parts of the phases that name them. Of a record that was
+// copied before, the steps stay as they are.
+func (r *Run) Divide(phases []Phase) {
+	r.Phases, r.Steps = phases, slices.Clone(r.Steps)
+	for i := range r.Steps {
+		for _, p := range phases {
+			if slices.Contains(p.Steps, r.Steps[i].ID()) {
+				r.Steps[i].Phase = p.Name
+			}
 		}
 	}
-	return ""
+	r.Phases = r.phased()
 }
 
 // phased returns the phases as the steps and the approval are now.

@@ -34,10 +34,11 @@ func withPhases(steps []did) (*report.Run, []pipeline.Result) {
 	nodes, results := plan(steps)
 	r := &report.Run{
 		ID: "20260102-030405-a1b2c3", Workflow: "install", Deployment: "blue", Provider: "local", Started: at(0), Outcome: report.Running,
-		Platform: report.Platform{Name: "reference", Version: "1.0.0"}, Phases: phases(),
+		Platform: report.Platform{Name: "reference", Version: "1.0.0"},
 		Approval: &report.Approval{How: report.OnTerminal, By: "alice@desk", Asked: at(-9.5), Answered: at(-2)},
 	}
 	r.Plan(nodes)
+	r.Divide(phases())
 	return r, results
 }
 
@@ -163,6 +164,7 @@ func TestPhases_approval(t *testing.T) {
 	r, _ := withPhases(graph)
 	r.Approval = nil
 	r.Plan(nil)
+	r.Divide(phases())
 	require.Empty(t, rows(t, r), "nothing of any phase is in this run")
 }
 

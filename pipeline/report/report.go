@@ -208,17 +208,16 @@ func IDTime(id string) (time.Time, error) {
 	return t, nil
 }
 
-// Plan adds the steps of a graph to the record before any has started, each as a part of the
-// one of Phases that names it. Needs and phase are retained when Finish adds how they ended.
+// Plan adds the steps of a graph to the record before any has started. Their needs, and the
+// phases that Divide gives them, are retained when Finish adds how they ended.
 func (r *Run) Plan(graph []pipeline.Node) {
 	r.Steps = make([]Step, len(graph))
 	for i, n := range graph {
 		r.Steps[i] = Step{
 			Stage: n.Stage, Step: n.Name, Status: pipeline.Pending,
-			Needs: names(n.Needs), After: names(n.Settled), Phase: r.phaseOf(n.String()),
+			Needs: names(n.Needs), After: names(n.Settled),
 		}
 	}
-	r.Phases = r.phased()
 }
 
 func names(keys []pipeline.Key) []string {
