@@ -172,7 +172,8 @@ func TestTheGraphOfARemoval(t *testing.T) {
 
 	require.Equal(t, map[string][]string{
 		"infrastructure/platform-remove":    {},
-		"infrastructure/platform-inventory": {"infrastructure/platform-remove"},
+		"infrastructure/definitions-remove": {"infrastructure/platform-remove"},
+		"infrastructure/platform-inventory": {"infrastructure/definitions-remove"},
 		"infrastructure/terraform-destroy":  {"infrastructure/platform-inventory"},
 		"infrastructure/inventory":          {"infrastructure/terraform-destroy"},
 	}, needs(t, stages.Destroy(), existing.Provider{}))
