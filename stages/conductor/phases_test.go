@@ -41,7 +41,7 @@ func TestPhasesHaveTheStepsOfTheirComponents(t *testing.T) {
 	node := func(stage, name string) pipeline.Node {
 		return pipeline.Node{Key: pipeline.Key{Stage: stage, Name: name}}
 	}
-	got := phasesOf(inPhases(t), []pipeline.Node{
+	got := PhasesOf(inPhases(t), []pipeline.Node{
 		node(contract.StageInfrastructure, "web"), node(contract.StagePreOrchestrator, "gitea"), node(contract.StageOrchestrator, "gitea"), node(contract.StageTest, "web"),
 	})
 	require.Equal(t, []report.Phase{
@@ -49,7 +49,7 @@ func TestPhasesHaveTheStepsOfTheirComponents(t *testing.T) {
 		{Name: "Setup", Steps: []string{"infrastructure/preflight", "preorchestrator/gitea", "orchestrator/gitea"}},
 		{Name: "Removal", Steps: []string{"infrastructure/node-remove"}},
 	}, got)
-	require.Empty(t, phasesOf(&platform.Release{}, nil))
+	require.Empty(t, PhasesOf(&platform.Release{}, nil))
 }
 
 // TestARunRecordsItsPhases, and who has agreed to it.
@@ -73,7 +73,7 @@ func TestARunRecordsItsPhases(t *testing.T) {
 
 // TestARemovalHasThePhasesOfTheLastRun: it has no release.
 func TestARemovalHasThePhasesOfTheLastRun(t *testing.T) {
-	last, err := json.Marshal(contract.Opened{Identity: &contract.Identity{ID: "d1"}, Phases: phasesOf(inPhases(t), nil)})
+	last, err := json.Marshal(contract.Opened{Identity: &contract.Identity{ID: "d1"}, Phases: PhasesOf(inPhases(t), nil)})
 	require.NoError(t, err)
 	for _, c := range []struct {
 		opened string

@@ -140,7 +140,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	record.Warnings = append(record.Warnings, r.warnings...)
 	record.Plan(nodes)
 	if r.opts.Release != nil {
-		record.Divide(phasesOf(r.opts.Release, nodes))
+		record.Divide(PhasesOf(r.opts.Release, nodes))
 	}
 	ctx, lock, end := r.takeLock(ctx)
 	defer end(nil)

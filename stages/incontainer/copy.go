@@ -78,10 +78,10 @@ func (s *State) open(ctx context.Context, w *state.Work) (out contract.Opened, e
 		if err != nil {
 			return out, err
 		}
-		if problem == "" && record != nil {
+		if record != nil && problem == "" {
 			out.Phases = record.Phases
+			out.Removed = out.Identity == nil && record.Workflow == config.Destroy && record.Outcome == report.Succeeded
 		}
-		out.Removed = out.Identity == nil && problem == "" && record != nil && record.Workflow == config.Destroy && record.Outcome == report.Succeeded
 	}
 	out.Lost, err = s.place.ClusterLost(ctx, w.Store)
 	return out, err
