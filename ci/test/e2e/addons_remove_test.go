@@ -59,7 +59,7 @@ func TestAddonsPlatformThere(t *testing.T) {
 	stage("C9 and C10: the given order, with deadlines; what is stuck is reported, and stripped at its deadline", func(t *testing.T) {
 		a.kubectl(t, "patch", "application", "-n", "argocd", "dex-e2e-addons-there", "--type=json", "--patch", `[{"op": "add", "path": "/metadata/finalizers/-", "value": "example.com/nobody"}]`)
 		watched := a.watchApplications(t)
-		r := a.must(t, "destroy")
+		r := a.must(t, "destroy", "--yes")
 		gone, at := watched()
 		order := []string{"workflows", "portal", "dex", "cert-manager", "routes", "traefik", "external-secrets", "argocd"}
 		for i := range order {
@@ -80,6 +80,7 @@ func TestAddonsPlatformThere(t *testing.T) {
 		require.Contains(t, r.err, "removing the finalizers of Application argocd/dex-e2e-addons-there: ")
 		require.Contains(t, r.err, "example.com/nobody")
 		require.Regexp(t, `infrastructure/platform-inventory\s+succeeded`, r.out)
+		a.requirePhases(t, "--yes", "User Approval", "Remove Addons", "CRD Cleanup")
 		require.Empty(t, a.kubectl(t, "get", "namespace", "dex", "portal", "argocd", "external-secrets", "--ignore-not-found", "-o", "name"), "with their claims")
 		require.Subset(t, a.names(t, "customresourcedefinitions"), brought, "definitions stay")
 		require.Regexp(t, regexp.MustCompile(`kept CustomResourceDefinition applications\.argoproj\.io`), r.err)
@@ -87,6 +88,7 @@ func TestAddonsPlatformThere(t *testing.T) {
 	})
 	stage("C11: the definitions go on request, with what is left of their objects", func(t *testing.T) {
 		plan := a.must(t, "plan", "--workflow", "destroy", "--crds")
+		require.Contains(t, plan.out, "\nPhases: User Approval, Remove Addons, CRD Cleanup\n")
 		require.Contains(t, plan.out, "Issuer foreign/theirs")
 		require.Contains(t, plan.out, "CustomResourceDefinition issuers.cert-manager.io")
 		require.Subset(t, a.names(t, "customresourcedefinitions"), brought, "a plan changes nothing")

@@ -233,6 +233,9 @@ func TestAddonsPlatform(t *testing.T) {
 		a.requireSynced(t, "portal-e2e-addons")
 		require.Equal(t, "1", a.jsonpath(t, "{.items[*].status.succeeded}", "jobs", "-n", "dex"))
 	})
+	stage("the report has the phases of the flow, with what they came to", func(t *testing.T) {
+		a.requirePhases(t, "--yes", "User Approval", "Setup Configuration", "Cluster Bootstrap", "Addons Deployment", "Addon Configuration", "Monitoring and Verification")
+	})
 	stage("a user signs in at the portal", func(t *testing.T) { a.requireSignIn(t, addonsDomain, addonsDomain+"/dex") })
 	stage("the timeline shows what ran side by side", func(t *testing.T) { a.requireParallel(t) })
 	stage("a second install changes nothing", func(t *testing.T) {
@@ -282,8 +285,50 @@ func TestAddonsPlatform(t *testing.T) {
 	})
 	stage("E5: the gateway has the certificate of an ACME server, or the given one", func(t *testing.T) { a.requireAutomatic(t) })
 	stage("destroy leaves nothing", func(t *testing.T) {
-		require.Contains(t, a.must(t, "destroy").err, "nothing is left")
+		require.Contains(t, a.must(t, "destroy", "--yes").err, "nothing is left")
+		a.requirePhases(t, "--yes", "User Approval", "Remove Addons") // the cluster goes as a whole
 	})
+}
+
+// requirePhases: the report of the last run has these phases, in this order, each with its result
+// and how long it took; all of them went well, and somebody agreed in that way.
+func (a addons) requirePhases(t *testing.T, how string, names ...string) {
+	t.Helper()
+	dir := a.report(t)
+	var record struct {
+		Approval struct{ How, By string }
+		Phases   []struct {
+			Name, Status string
+			Approval     bool
+			Started      time.Time
+			Finished     time.Time
+			Seconds      float64
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &record))
+	require.Equal(t, how, record.Approval.How)
+	require.NotEmpty(t, record.Approval.By)
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	require.NoError(t, err)
+	summary, err := os.ReadFile(filepath.Join(dir, "summary.txt"))
+	require.NoError(t, err)
+	var got []string
+	for _, p := range record.Phases {
+		if p.Status == "" {
+			continue // of other runs
+		}
+		got = append(got, p.Name)
+		require.Contains(t, []string{"succeeded", "reused"}, p.Status, p.Name)
+		require.False(t, p.Started.IsZero() || p.Finished.Before(p.Started), p.Name)
+		if !p.Approval {
+			require.Positive(t, p.Seconds, p.Name)
+		}
+		require.Contains(t, string(page), `<tr><th scope="row">`+p.Name+`</th>`)
+		require.Regexp(t, `(?m)^`+p.Name+`\s{2,}(succeeded|reused|`+how+`: )`, string(summary))
+	}
+	require.Equal(t, names, got)
 }
 
 // owner is the ApplicationSet that has made an Application.
