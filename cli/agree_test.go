@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -47,27 +45,9 @@ components:
 	require.ErrorContains(t, err, "approval")
 }
 
-// TestWhoAgreesIsNoted, and when: on a terminal, or by the command line, of which a plan says
-// more than a yes.
-func TestWhoAgreesIsNoted(t *testing.T) {
-	terminal, err := os.Create(filepath.Join(t.TempDir(), "terminal"))
-	require.NoError(t, err)
-	defer func() { require.NoError(t, terminal.Close()) }()
-	for answer, yes := range map[string]bool{"y\n": true, " YES\n": true, "yes": true, "yeah\n": false, "\n": false, "": false} {
-		before := time.Now()
-		said, err := consent(t.Context(), console.Streams{In: strings.NewReader(answer), Terminal: terminal}, "Install it? ")
-		require.NoError(t, err)
-		require.Equal(t, yes, said != nil, "%q", answer)
-		if yes {
-			require.Equal(t, report.OnTerminal, said.How)
-			require.False(t, said.Asked.Before(before))
-			require.False(t, said.Answered.Before(said.Asked))
-		}
-	}
-	text, err := os.ReadFile(terminal.Name())
-	require.NoError(t, err)
-	require.Contains(t, string(text), "Install it? ")
-
+// TestWhatTheCommandLineAgreesToIsNoted: a plan says more than a yes, and what was answered on a
+// terminal more than both.
+func TestWhatTheCommandLineAgreesToIsNoted(t *testing.T) {
 	require.Nil(t, (&approval{}).given())
 	given := (&approval{yes: true}).given()
 	require.Equal(t, report.ByYes, given.How)
