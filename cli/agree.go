@@ -9,6 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -40,9 +41,9 @@ func approvalText(c *conductor.Options) (string, error) {
 }
 
 // agree shows what the release has people agree to, and asks. It reports whether the install is
-// to go on: also where the release does not ask, or the command line has answered. A function
-// of the module asks nobody.
-func (o *installOptions) agree(ctx context.Context, io console.Streams) (bool, error) {
+// to go on: also where the release does not ask, or the command line has answered; what is
+// answered on the terminal is told to note. A function of the module asks nobody.
+func (o *installOptions) agree(ctx context.Context, io console.Streams, note func(*report.Approval)) (bool, error) {
 	if o.what == "" || o.approval.digest != "" || o.approval.yes || module.Active() {
 		return true, nil
 	}
@@ -56,9 +57,14 @@ func (o *installOptions) agree(ctx context.Context, io console.Streams) (bool, e
 	defer release()
 	io.Err.End()
 	fmt.Fprintf(io.Out, "%s\n\n", o.what)
-	yes, err := consent(ctx, io, "Install it? [y/N] ")
-	if err == nil && !yes {
+	said, err := consent(ctx, io, "Install it? [y/N] ")
+	switch {
+	case err != nil:
+		return false, err
+	case said == nil:
 		fmt.Fprint(io.Out, nothingChanged)
+		return false, nil
 	}
-	return yes, err
+	note(said)
+	return true, nil
 }

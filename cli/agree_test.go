@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -43,6 +45,20 @@ components:
 	require.ErrorContains(t, err, "approval")
 }
 
+// TestWhatTheCommandLineAgreesToIsNoted: a plan says more than a yes, and what was answered on a
+// terminal more than both.
+func TestWhatTheCommandLineAgreesToIsNoted(t *testing.T) {
+	require.Nil(t, (&approval{}).given())
+	given := (&approval{yes: true}).given()
+	require.Equal(t, report.ByYes, given.How)
+	require.WithinDuration(t, time.Now(), given.Answered, time.Minute)
+	require.Zero(t, given.Asked)
+	given = (&approval{yes: true, digest: "sha256:00"}).given()
+	require.Equal(t, []any{report.ByDigest, "sha256:00"}, []any{given.How, given.Digest})
+	said := &report.Approval{How: report.OnTerminal}
+	require.Same(t, said, (&approval{yes: true, said: said}).given())
+}
+
 // TestNobodyToAskIsNoConsent: an install that its release asks about needs an answer.
 func TestNobodyToAskIsNoConsent(t *testing.T) {
 	streams := console.Streams{In: strings.NewReader("y\n")}
@@ -55,7 +71,7 @@ func TestNobodyToAskIsNoConsent(t *testing.T) {
 		{installOptions{what: "All of it?", approval: approval{digest: "sha256:00"}}, true},
 		{installOptions{what: "All of it?"}, false},
 	} {
-		agreed, err := c.o.agree(t.Context(), streams)
+		agreed, err := c.o.agree(t.Context(), streams, nil)
 		require.Equal(t, c.agreed, agreed)
 		if !c.agreed {
 			require.ErrorIs(t, err, &fault.Fault{Code: codeNotAgreed})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -15,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -23,6 +25,20 @@ import (
 type approval struct {
 	digest string
 	yes    bool
+	said   *report.Approval // what somebody has answered on a terminal; nil: nothing yet
+}
+
+// given is the answer that there is before a workflow, for its record; nil: none.
+func (a *approval) given() *report.Approval {
+	switch {
+	case a.said != nil:
+		return a.said
+	case a.digest != "":
+		return &report.Approval{How: report.ByDigest, Digest: a.digest, Answered: time.Now().UTC()}
+	case a.yes:
+		return &report.Approval{How: report.ByYes, Answered: time.Now().UTC()}
+	}
+	return nil
 }
 
 // addDigest declares the flag of every workflow.
@@ -74,10 +90,12 @@ func (a *approval) ask(ctx context.Context, io console.Streams, d *deployment.De
 	if err := refusal(plan); err != nil {
 		return false, err
 	}
-	yes, err := consent(ctx, io, fmt.Sprintf("%s deployment %s? [y/N] ", strings.ToUpper(w.Name[:1])+w.Name[1:], d.Config.Global.Name))
-	if err != nil || !yes {
+	said, err := consent(ctx, io, fmt.Sprintf("%s deployment %s? [y/N] ", strings.ToUpper(w.Name[:1])+w.Name[1:], d.Config.Global.Name))
+	if err != nil || said == nil {
 		return false, err
 	}
+	said.Digest = plan.Digest
+	d.Agreed(said)
 	d.Approve(plan.Digest)
 	return true, nil
 }
@@ -113,8 +131,10 @@ func onTerminal(io console.Streams) bool {
 	return isFile && io.Terminal != nil && !module.Active() && term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(io.Terminal.Fd()))
 }
 
-// consent asks a question, to which nothing but yes means yes.
-func consent(ctx context.Context, io console.Streams, question string) (bool, error) {
+// consent asks a question, to which nothing but yes means yes; without that there is no
+// approval.
+func consent(ctx context.Context, io console.Streams, question string) (*report.Approval, error) {
+	said := &report.Approval{How: report.OnTerminal, Asked: time.Now().UTC()}
 	fmt.Fprint(io.Terminal, question)
 	answer := make(chan string, 1)
 	go func() {
@@ -124,9 +144,13 @@ func consent(ctx context.Context, io console.Streams, question string) (bool, er
 	select {
 	case line := <-answer:
 		line = strings.ToLower(strings.TrimSpace(line))
-		return line == "y" || line == "yes", nil
+		if line != "y" && line != "yes" {
+			return nil, nil
+		}
+		said.Answered = time.Now().UTC()
+		return said, nil
 	case <-ctx.Done():
 		fmt.Fprintln(io.Terminal)
-		return false, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 }

@@ -106,7 +106,7 @@ func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string
 		how.Lifetime = session.AfterRun
 	}
 	return o.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
-		agreed, err := o.agree(ctx, io)
+		agreed, err := o.agree(ctx, io, d.Agreed)
 		if err != nil || !agreed {
 			return err
 		}
@@ -153,7 +153,7 @@ func (o *installOptions) prepare(ctx context.Context, io console.Streams, c *con
 // complete is prepare once there is a release.
 func (o *installOptions) complete(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 	c.Parallel, c.Select, c.LockTimeout, c.Adopt, c.Approve = o.parallel, o.selected, o.lockTimeout, o.adopt, o.approval.digest
-	c.Ephemeral = o.ephemeral
+	c.Ephemeral, c.Approval = o.ephemeral, o.approval.given()
 	release := c.Release
 	if c.Config.Git.URL != "" {
 		release = release.ForRepository()

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -58,9 +60,14 @@ func TestNobodyIsAskedWithoutATerminal(t *testing.T) {
 
 func TestOnlyYesMeansYes(t *testing.T) {
 	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, "\n": false, "": false, "no\n": false, "yesterday\n": false} {
-		got, err := consent(t.Context(), console.Streams{In: strings.NewReader(answer)}, "? ")
+		before := time.Now()
+		said, err := consent(t.Context(), console.Streams{In: strings.NewReader(answer)}, "? ")
 		require.NoError(t, err)
-		require.Equal(t, want, got, "%q", answer)
+		require.Equal(t, want, said != nil, "%q", answer)
+		if want {
+			require.Equal(t, report.OnTerminal, said.How)
+			require.False(t, said.Asked.Before(before) || said.Answered.Before(said.Asked))
+		}
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("interrupted")

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -55,6 +56,7 @@ func (o *rollbackOptions) run(ctx context.Context, io console.Streams, _ []strin
 		return err
 	}
 	began := time.Now()
+	o.install.approval.yes = o.yes
 	var b *contract.Backup
 	var files fs.FS
 	err := o.install.deployment.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) (err error) {
@@ -66,8 +68,9 @@ func (o *rollbackOptions) run(ctx context.Context, io console.Streams, _ []strin
 	}
 	err = o.rollBack(ctx, io, b, files)
 	if errors.Is(err, &fault.Fault{Code: contract.CodeConsent}) && !o.yes {
-		var asked error
-		if o.yes, asked = agreed(ctx, io, err); o.yes {
+		said, asked := agreed(ctx, io, err)
+		if said != nil {
+			o.yes, o.install.approval.said = true, said
 			err = o.rollBack(ctx, io, b, files)
 		}
 		err = cmp.Or(asked, err)
@@ -134,9 +137,9 @@ func (o *rollbackOptions) rollBack(ctx context.Context, io console.Streams, b *c
 }
 
 // agreed asks on a terminal whether data may be replaced; without one nobody agrees.
-func agreed(ctx context.Context, io console.Streams, why error) (bool, error) {
+func agreed(ctx context.Context, io console.Streams, why error) (*report.Approval, error) {
 	if !onTerminal(io) {
-		return false, nil
+		return nil, nil
 	}
 	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("ask whether data may be replaced", "run the same command again"))
 	defer release()

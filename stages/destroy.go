@@ -22,7 +22,9 @@ func wireDestroy(g *conductor.Graph) error {
 	if own {
 		gone = g.Action(contract.NodeRemoveKey())
 	} else {
-		remove := conductor.Add(g, contract.PlatformRemoveStep(), func() contract.RemoveInput { return contract.RemoveInput{Definitions: g.Definitions} })
+		input := func() contract.RemoveInput { return contract.RemoveInput{Definitions: g.Definitions} }
+		platform := conductor.Add(g, contract.PlatformRemoveStep(), input)
+		remove := conductor.Add(g, contract.DefinitionsRemoveStep(), input, platform)
 		gone = conductor.Add(g, contract.PlatformInventoryStep(),
 			func() contract.InventoryInput {
 				return contract.InventoryInput{MustBeEmpty: true, Definitions: g.Definitions}

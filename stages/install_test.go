@@ -2,6 +2,7 @@ package stages_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -171,7 +172,8 @@ func TestTheGraphOfARemoval(t *testing.T) {
 
 	require.Equal(t, map[string][]string{
 		"infrastructure/platform-remove":    {},
-		"infrastructure/platform-inventory": {"infrastructure/platform-remove"},
+		"infrastructure/definitions-remove": {"infrastructure/platform-remove"},
+		"infrastructure/platform-inventory": {"infrastructure/definitions-remove"},
 		"infrastructure/terraform-destroy":  {"infrastructure/platform-inventory"},
 		"infrastructure/inventory":          {"infrastructure/terraform-destroy"},
 	}, needs(t, stages.Destroy(), existing.Provider{}))
@@ -242,6 +244,37 @@ func TestEveryStepHasCode(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, code, wired)
+}
+
+// TestThePhasesMayHaveEveryStep that is wired for what is no component and no test, and no
+// others.
+func TestThePhasesMayHaveEveryStep(t *testing.T) {
+	elsewhere := config.Default()
+	elsewhere.Git.URL = "https://git.example.org/team/platform.git"
+	var wired []string
+	known := map[string]bool{}
+	for _, r := range []*platform.Release{reference(t), load(t, components+"requires: [{secret: shop/license}]\n"), load(t, withAdopted()), load(t, withData)} {
+		for _, name := range r.OwnSteps() {
+			known[name] = true
+		}
+		for _, w := range []conductor.Workflow{stages.Install(), stages.Upgrade(), stages.Rollback(), stages.Destroy()} {
+			for _, provider := range []providers.Provider{local.Provider{}, existing.Provider{}} {
+				graphs := []map[string][]string{graph(t, w, provider, r, nil)}
+				if r.Name == "reference" {
+					graphs = append(graphs, graph(t, w, provider, r, elsewhere))
+				}
+				for _, g := range graphs {
+					for name := range g {
+						if _, ok := r.Component(name[strings.Index(name, "/")+1:]); !ok && !slices.Contains(wired, name) {
+							require.Contains(t, r.OwnSteps(), name)
+							wired = append(wired, name)
+						}
+					}
+				}
+			}
+		}
+	}
+	require.ElementsMatch(t, slices.Collect(maps.Keys(known)), append(wired, contract.BackupDataStep("words").String()), "its component is off")
 }
 
 // TestNoComponentIsNamedLikeAStep: they are steps of the same stages.

@@ -50,6 +50,7 @@ type Release struct {
 	Guidance       string        `json:"guidance,omitempty"`       // file with the text template that is shown at the end of an install
 	Approval       string        `json:"approval,omitempty"`       // file with the text template that an install shows before it makes anything, and asks about; without a terminal it needs --yes or --approve
 	Remove         *Remove       `json:"remove,omitempty"`         // how the platform is removed from a cluster that stays
+	Phases         []Phase       `json:"phases,omitempty"`         // names under which users know parts of a run, in their order; the report of a run shows them
 	Data           []Data        `json:"data,omitempty"`           // what an upgrade must not lose
 	Migrations     []Migration   `json:"migrations,omitempty"`     // what an upgrade changes in data, in this order
 	Configuration  []Change      `json:"configuration,omitempty"`  // what changed in what users write under platform, oldest first; those of earlier releases stay

@@ -191,6 +191,9 @@ func rules() map[string]rule.Rule {
 		"Remove.claims":    rule.OneOf(claimPolicies()...),
 		"Remove.crds":      rule.OneOf(crdPolicies()...),
 		"Finalizers.then":  rule.OneOf(finalizerPolicies()...),
+		"Phase.name":       rule.Match(`\S`),
+		"Phase.steps":      rule.Each(rule.AnyOf(rule.OneOf((&Release{}).OwnSteps()...), rule.Match("^preorchestrator/backup-"))),
+		"Phase.components": rule.Each(name),
 		"Link.name":        something,
 		"Link.urlTemplate": url,
 		"Link.service":     service,
@@ -279,6 +282,11 @@ func shapes() map[string]rule.Rule {
 			rule.When("kind", isNot(Manifests), no("bundle")),
 			rule.When("kind", isNot(Chart, Adopted), no("values", "valuesFiles")),
 			rule.When("required", []bool{true}, rule.All(rule.Field("enabled", rule.OneOf(true)), rule.Field("optional", rule.OneOf(false)))),
+		),
+		"Phase": rule.AnyOf(
+			rule.All(rule.With("approval"), rule.Field("approval", rule.OneOf(true)), no("steps", "components")),
+			rule.All(rule.With("steps"), rule.Field("steps", rule.Least(1)), rule.Field("approval", rule.OneOf(false))),
+			rule.All(rule.With("components"), rule.Field("components", rule.Least(1)), rule.Field("approval", rule.OneOf(false))),
 		),
 		"Test": rule.All(
 			rule.AnyOf(rule.With("path"), rule.All(rule.With("ready"), rule.Field("ready", rule.Least(1)))),

@@ -68,6 +68,7 @@ func TestSchema_accepts(t *testing.T) {
 		"hosts":         "{name: cd, kind: manifests, bundle: argocd, namespace: demo, hosts: {'git-{domain}': demo/git, git.test: demo/git}}",
 		"not an app":    "{name: cd, kind: manifests, path: a/b.yaml, namespace: kube-system, wave: 0, empty: false, required: true, enabled: true}",
 		"tests":         "{name: a, kind: manifests, path: a, namespace: demo}]\ntests: [{name: web, path: a, namespace: demo}, {name: open, suites: [smoke, full, own], component: a, ready: [{synced: a}], images: [busybox], deadline: 30s}]\nworkloads: [{name: a, path: a, check: b.yaml, namespace: demo, images: [busybox]}]\nlinks: [",
+		"phases":        "{name: web, kind: manifests, path: a, namespace: demo}]\nphases: [{name: User Approval, approval: true}, {name: Bootstrap, steps: [preorchestrator/secrets, preorchestrator/backup-rows], components: [web]}, {name: Addons, components: [web]}]\nlinks: [",
 		"named as step": "{name: sync, kind: app, path: gitops/apps/sync, namespace: demo}]\ngitops: {engine: cd}\nlinks: [",
 	} {
 		texts[what] = []byte("apiVersion: slipway/v2\nname: a\nversion: 1.0.0-rc.1\ncomponents: [" + more + "]\n")
@@ -91,6 +92,7 @@ func beyond() map[string][]string {
 			"config-map-namespace-unknown", "config-map-twice", "gate-condition-namespace-unknown", "gate-http-namespace-unknown",
 			"gate-namespace-unknown", "gate-rollout-namespace-unknown", "gate-synced-no-app", "gate-synced-unknown", "gitops-engine-can-be-off",
 			"gitops-engine-is-an-app", "gitops-engine-unknown", "gitops-server-unknown", "link-component-unknown", "link-twice", "namespace-twice",
+			"phase-approval-twice", "phase-component-an-app", "phase-component-twice", "phase-component-unknown", "phase-step-twice", "phase-twice",
 			"remove-order-an-app", "remove-order-twice", "remove-order-unknown",
 			"test-component-unknown", "test-namespace-unknown", "test-twice", "workload-component-unknown", "workload-twice",
 			"requires-a-generated-secret", "requires-namespace-unknown", "secret-copy-of-a-copy", "secret-copy-of-a-given-one", "secret-copy-of-nothing",

@@ -104,6 +104,7 @@ func (v *validator) release() {
 	v.links()
 	v.checks()
 	v.remove()
+	v.phases()
 	v.data()
 	v.migrations()
 	v.configuration()

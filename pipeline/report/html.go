@@ -32,6 +32,7 @@ type pageView struct {
 	JS       template.JS
 	Healthy  int // apps
 	Problems []problem
+	Parts    []phaseView
 	Timeline timelineView
 	Stages   []stageView
 	Facts    []fact
@@ -41,6 +42,15 @@ type pageView struct {
 type stageView struct {
 	Name  string
 	Steps []*stepView
+}
+
+// phaseView is a phase that the run has something of.
+type phaseView struct {
+	Phase
+	Style        style
+	Words, About string
+	Start, Lasts string   // when it began, from the start of the run, and how long it took
+	Has          []string // its steps in the run
 }
 
 type stepView struct {
@@ -88,7 +98,7 @@ func (r *Run) page(b *bytes.Buffer, root *os.Root) error {
 
 func (r *Run) view(root *os.Root, steps []*stepView) *pageView {
 	v := &pageView{
-		Run: r, CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Problems: r.problems(), Timeline: r.timeline(steps), Facts: r.facts(),
+		Run: r, CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Problems: r.problems(), Parts: r.phaseViews(), Timeline: r.timeline(steps), Facts: r.facts(),
 		Title: fmt.Sprintf("%s of %s %s", title(r.Workflow), r.Deployment, phrase(r.Outcome)),
 		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
 			digest(pageCSS), digest(pageJS)),
@@ -112,6 +122,27 @@ func (r *Run) view(root *os.Root, steps []*stepView) *pageView {
 		}
 	}
 	return v
+}
+
+// phaseViews returns the phases that are shown.
+func (r *Run) phaseViews() []phaseView {
+	var out []phaseView
+	start, _ := r.window()
+	for _, p := range r.shown() {
+		v := phaseView{Phase: p, Style: styleOf(p.Status), Start: "–", Lasts: "–"}
+		v.Words, v.About = r.result(&p)
+		if !p.Finished.IsZero() {
+			v.Lasts = p.took()
+		}
+		if !p.Started.IsZero() && !p.Approval { // whoever was asked answered before the run
+			v.Start = at(p.Started.Sub(start))
+		}
+		for _, s := range r.stepsOf(p.Name) {
+			v.Has = append(v.Has, s.ID())
+		}
+		out = append(out, v)
+	}
+	return out
 }
 
 // stepViews returns the steps with their logs, shortened where they are too long.

@@ -11,7 +11,7 @@ import (
 )
 
 // Markdown writes the record in GitHub's Markdown, for instance for the summary of a CI
-// job: the run in one line, why it failed and what to do, the apps, the steps.
+// job: the run in one line, why it failed and what to do, its phases, the apps, the steps.
 func (r *Run) Markdown(w io.Writer) error {
 	r, err := r.cleaned()
 	if err != nil {
@@ -43,6 +43,7 @@ func (r *Run) Markdown(w io.Writer) error {
 			fmt.Fprintf(&b, ">\n> **Remedy:** %s\n", md(warning.Fix))
 		}
 	}
+	r.mdPhases(&b)
 	r.mdApps(&b)
 	r.mdSteps(&b)
 	_, err = w.Write(b.Bytes())
@@ -78,6 +79,17 @@ func (p *problem) where() string {
 		parts = append(parts, "log `"+code(p.Log)+"`")
 	}
 	return strings.Join(parts, ", ")
+}
+
+func (r *Run) mdPhases(b *bytes.Buffer) {
+	rows := r.phaseRows()
+	if len(rows) == 0 {
+		return
+	}
+	b.WriteString("\n### Phases\n\n| | Phase | Result | Time |\n|---|---|---|--:|\n")
+	for i, p := range r.shown() {
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", styleOf(p.Status).Emoji, md(rows[i][0]), md(rows[i][1]), rows[i][2])
+	}
 }
 
 func (r *Run) mdApps(b *bytes.Buffer) {

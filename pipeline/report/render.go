@@ -124,6 +124,7 @@ func load(root *os.Root, id string, alive bool) (*Run, error) {
 		r.Interrupt()
 	}
 	r.diagnose()
+	r.Phases = r.phased()
 	return r, nil
 }
 

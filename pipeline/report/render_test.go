@@ -19,7 +19,7 @@ import (
 
 // TestRender writes the pages that the browser's test (ci/test/e2e) opens too.
 func TestRender(t *testing.T) {
-	for name, r := range map[string]*report.Run{"succeeded": succeeded(), "failed": failed()} {
+	for name, r := range map[string]*report.Run{"succeeded": succeeded(), "failed": failed(), "phases": phased()} {
 		t.Run(name, func(t *testing.T) {
 			dir := directory(t, r)
 			require.NoError(t, report.Render(dir, r.ID, false))

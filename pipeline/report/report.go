@@ -76,6 +76,8 @@ type Run struct {
 	Commands  []string          `json:"commands,omitempty"`  // what to do next
 	Guidance  string            `json:"guidance,omitempty"`  // what the platform release tells people, plain text
 	Approved  *Plan             `json:"approved,omitempty"`  // the plan that the run carried out, if one was approved
+	Approval  *Approval         `json:"approval,omitempty"`  // that somebody has agreed to the run; missing if nobody was asked and nobody said so
+	Phases    []Phase           `json:"phases,omitempty"`    // parts of runs as users of the platform release know them, in its order; those that this run has nothing of have no status
 }
 
 // Plan is what somebody has approved before the run.
@@ -127,7 +129,8 @@ type Step struct {
 	// Counts are what the step has counted, by name, such as what the check of a workload
 	// has found.
 	Counts map[string]int64 `json:"counts,omitempty"`
-	Note   string           `json:"-"` // what the summary says behind its status; not recorded
+	Phase  string           `json:"phase,omitempty"` // name of the phase that it is a part of, if any
+	Note   string           `json:"-"`               // what the summary says behind its status; not recorded
 }
 
 // ID returns "stage/step".
@@ -205,8 +208,8 @@ func IDTime(id string) (time.Time, error) {
 	return t, nil
 }
 
-// Plan adds the steps of a graph to the record before any has started. Their needs are
-// retained when Finish adds how they ended.
+// Plan adds the steps of a graph to the record before any has started. Their needs, and the
+// phases that Divide gives them, are retained when Finish adds how they ended.
 func (r *Run) Plan(graph []pipeline.Node) {
 	r.Steps = make([]Step, len(graph))
 	for i, n := range graph {
@@ -254,6 +257,7 @@ func steps(results []pipeline.Result) []Step {
 // result stay pending. A failed step without a diagnosis gets one from its error, and
 // a warned one a warning.
 func (r *Run) Finish(results []pipeline.Result, err error, now time.Time) {
+	defer func() { r.Phases = r.phased() }()
 	r.Steps = merge(r.Steps, steps(results))
 	r.diagnose()
 	r.Finished = now.UTC()
@@ -321,7 +325,7 @@ func merge(planned, did []Step) []Step {
 			out = append(out, s)
 			continue
 		}
-		s.Needs, s.After = out[i].Needs, out[i].After
+		s.Needs, s.After, s.Phase = out[i].Needs, out[i].After, out[i].Phase
 		out[i] = s
 	}
 	return out
@@ -367,6 +371,7 @@ func (r *Run) Encode() ([]byte, error) {
 	out.Version = Version
 	out.Steps = append([]Step{}, r.Steps...)
 	out.Apps = append([]App{}, r.Apps...)
+	out.Phases = r.phased()
 	b, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode run record: %w", err)

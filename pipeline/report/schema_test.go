@@ -34,6 +34,7 @@ func schema(t *testing.T, strict bool) []byte {
 	enum := map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[pipeline.Status](): {Type: "string", Enum: constants(t, "..", "Status")},
 		reflect.TypeFor[report.Outcome]():  {Type: "string", Enum: constants(t, ".", "Outcome")},
+		reflect.TypeFor[report.Consent]():  {Type: "string", Enum: constants(t, ".", "Consent")},
 		reflect.TypeFor[fault.Class]():     {Type: "integer", Enum: constants(t, "../../fault", "Class")},
 		reflect.TypeFor[fault.Fault]():     faultSchema(),
 	}
@@ -134,7 +135,7 @@ func TestSchema_validates(t *testing.T) {
 		return s
 	}
 	strict, published := check(t, schema(t, true)), check(t, schema(t, false))
-	for name, r := range map[string]*report.Run{"succeeded": succeeded(), "failed": failed(), "started": startedRun("install", nil), "empty": {}} {
+	for name, r := range map[string]*report.Run{"succeeded": succeeded(), "failed": failed(), "phases": phased(), "started": startedRun("install", nil), "empty": {}} {
 		if r.Outcome == "" {
 			r.Outcome = report.Running
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 )
 
-// Summary writes the record as plain text for a terminal: the run in one line, the
+// Summary writes the record as plain text for a terminal: the run in one line, its phases, the
 // steps, what failed and why, the apps, the addresses. Codes and remedies of faults are
 // left to the caller.
 func (r *Run) Summary(w io.Writer) error {
@@ -24,6 +24,10 @@ func (r *Run) Brief(w io.Writer) error { return r.summary(w, beginning) }
 func (r *Run) summary(w io.Writer, why func(string) string) error {
 	var b bytes.Buffer
 	r.head(&b)
+	if rows := r.phaseRows(); len(rows) > 0 {
+		b.WriteByte('\n')
+		table(&b, []string{"PHASE", "RESULT", "TIME"}, rows)
+	}
 	if len(r.Steps) > 0 {
 		b.WriteByte('\n')
 		table(&b, []string{"STEP", "STATUS", "TIME"}, r.stepRows())

@@ -49,7 +49,7 @@ func TestStepsGetTheAccessToAClusterThatIsThere(t *testing.T) {
 	require.Zero(t, *asked)
 	for _, s := range []contract.Spec{
 		contract.ClusterPreflightStep().Spec, contract.ClusterStep().Spec, contract.StatusStep().Spec, contract.DiagnosisStep().Spec,
-		contract.PlatformRemoveStep().Spec, contract.CheckEarlierSpec(),
+		contract.PlatformRemoveStep().Spec, contract.DefinitionsRemoveStep().Spec, contract.CheckEarlierSpec(),
 	} {
 		require.True(t, mounted(s), s)
 	}

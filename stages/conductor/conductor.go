@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -102,6 +103,9 @@ type Options struct {
 	// Approve is the digest of the plan that a workflow may carry out; empty: it does what
 	// there is to do.
 	Approve string
+	// Approval is that somebody has agreed to the workflow, for the run's record; its By is
+	// filled in. Nil: nobody was asked.
+	Approval *report.Approval
 	// Path is what a plan of an upgrade says of the releases that it goes through.
 	Path contract.PlannedPath
 	// Secret finds what the configuration's hooks refer to; its error says why it

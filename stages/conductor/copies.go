@@ -214,6 +214,7 @@ func (r *run) open(ctx context.Context) error {
 			r.warn(err.Error())
 		}
 	}
+	r.past = now.Phases
 	return r.judge(now, restored)
 }
 

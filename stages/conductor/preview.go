@@ -70,6 +70,9 @@ func (c *Conductor) startFor(ctx context.Context, there bool) (stop func() error
 // changed, and nothing is done.
 func (c *Conductor) Approve(digest string) { c.opts.Approve, c.opts.Path.Passed = digest, 0 }
 
+// Agreed notes that somebody has agreed to the next workflow: see Options.Approval.
+func (c *Conductor) Agreed(a *report.Approval) { c.opts.Approval = a }
+
 // approved makes the plan that was approved again, under the lock, and notes it in the record.
 func (r *run) approved(ctx context.Context, lock *deploymentLock, record *report.Run) (err error) {
 	if r.opts.Approve == "" {

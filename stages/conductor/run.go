@@ -78,6 +78,7 @@ type run struct {
 	logs     map[string]string // what hooks printed, by name in the run's directory
 	warnings []report.Warning  // for the record
 	opened   []report.Warning  // the same, known once the lock is taken
+	past     []report.Phase    // of the last run; known once the lock is taken
 	copier   *copier           // of the state; nil: nothing is copied
 	record   *report.Run       // nil: nothing was started
 }
@@ -138,6 +139,9 @@ func (r *run) carryOut(ctx context.Context) error {
 	record := r.newRecord(id, r.workflow.Name)
 	record.Warnings = append(record.Warnings, r.warnings...)
 	record.Plan(nodes)
+	if r.opts.Release != nil {
+		record.Divide(PhasesOf(r.opts.Release, nodes))
+	}
 	ctx, lock, end := r.takeLock(ctx)
 	defer end(nil)
 	r.steps.lock = lock
@@ -191,7 +195,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	if begin != nil && ctx.Err() == nil {
 		err = errors.Join(err, begin)
 	}
-	record.Warnings = append(record.Warnings, r.opened...)
+	r.complete(record)
 	r.record, r.logs = record, hooks.logs
 	record.Finish(append(results, hooks.ended...), err, time.Now())
 	record.Unchanged = err == nil && len(own)+len(r.opts.Hooks) == 0 && r.graph.unchanged(results)
@@ -229,6 +233,11 @@ func (c *Conductor) newRecord(id, workflow string) *report.Run {
 	if p := c.opts.Release; p != nil {
 		record.Platform = report.Platform{Name: p.Name, Version: p.Version, Digest: c.opts.ReleaseDigest, Commit: c.opts.ReleaseCommit, From: c.opts.ReleaseFrom}
 	}
+	if a := c.opts.Approval; a != nil {
+		said := *a
+		said.By = c.opts.User + "@" + c.opts.Host
+		record.Approval = &said
+	}
 	if w := c.opts.Images.Warning; w != "" {
 		record.Warnings = []report.Warning{{Summary: w, Fix: trust.Fix}}
 	}
@@ -244,7 +253,7 @@ func (r *run) begin(ctx context.Context, record report.Run) <-chan error {
 			begun <- nil // there is no run then
 			return
 		}
-		record.Warnings = append(slices.Clone(record.Warnings), r.opened...)
+		r.complete(&record)
 		err := recorder.write(ctx, &record, nil)
 		if err == nil {
 			r.copier.take(ctx)
@@ -252,6 +261,14 @@ func (r *run) begin(ctx context.Context, record report.Run) <-chan error {
 		begun <- err
 	}()
 	return begun
+}
+
+// complete adds to a record what is known once the lock is taken.
+func (r *run) complete(record *report.Run) {
+	record.Warnings = append(slices.Clone(record.Warnings), r.opened...)
+	if r.opts.Release == nil {
+		record.Divide(r.past)
+	}
 }
 
 // oneAtATime serializes the calls of observe, which may be nil.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
 // CodeCopy: the copy of a deployment's state, from which that is to be restored, cannot be
@@ -32,6 +33,8 @@ type Opened struct {
 	From *Engine `json:"from,omitempty"`
 	// Removed says that this run has removed the deployment.
 	Removed bool `json:"removed,omitempty"`
+	// Phases are those of that run: a removal has no release that says what they are.
+	Phases []report.Phase `json:"phases,omitempty"`
 }
 
 // Over is what a run is to bring over what is installed, for what the records of earlier runs

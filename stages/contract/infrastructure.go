@@ -141,14 +141,15 @@ type LoadBalancerCheck struct {
 	Address string `json:"address"` // host:port that responded; empty if none is used
 }
 
-// RemoveInput is what infrastructure/platform-remove takes away.
+// RemoveInput is what infrastructure/platform-remove and infrastructure/definitions-remove take
+// away.
 type RemoveInput struct {
 	// Definitions has CustomResourceDefinitions that the release keeps, or that others use,
 	// go as well, with all objects of theirs.
 	Definitions bool `json:"definitions,omitempty"`
 }
 
-// Removed is what infrastructure/platform-remove took away.
+// Removed is what one of these took away.
 type Removed struct {
 	Components   []string `json:"components"`   // in the order in which they went
 	Applications []string `json:"applications"` // namespace/name, in the order in which they went

@@ -37,12 +37,13 @@ type LaterUpgrade struct {
 // Preview is what a workflow would do to a deployment: a plan. It holds no secret.
 type Preview struct {
 	Version    int       `json:"version"`    // of this format
-	Digest     string    `json:"digest"`     // of all but itself and the time: "sha256:…"
+	Digest     string    `json:"digest"`     // of all but itself, the time and the phases: "sha256:…"
 	Made       time.Time `json:"made"`       // when
 	Deployment string    `json:"deployment"` // its name
 	Workflow   string    `json:"workflow"`   // "install", "upgrade" or "destroy"
 
 	Release PlannedRelease `json:"release"`
+	Phases  []string       `json:"phases,omitempty"` // names of those that the run would have, as users of the release know them
 	PlannedChange
 	Terraform    PlannedTerraform `json:"terraform"`
 	Objects      []PlannedObject  `json:"objects"`   // that would change

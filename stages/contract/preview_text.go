@@ -134,6 +134,9 @@ func (t *planText) release(p *Preview) {
 	default:
 		t.line("Release: %s %s", r.Name, r.To)
 	}
+	if len(p.Phases) > 0 {
+		t.line("Phases: %s", strings.Join(p.Phases, ", "))
+	}
 	if p.Style != "" {
 		t.line("Style: %s", p.Style)
 	}

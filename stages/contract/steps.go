@@ -108,7 +108,13 @@ func PlatformRemoveStep() Step[RemoveInput, Removed] {
 	return Step[RemoveInput, Removed]{Spec{Key: key(StageInfrastructure, "platform-remove")}}
 }
 
-// PlatformInventoryStep looks for what PlatformRemoveStep left.
+// DefinitionsRemoveStep takes the CustomResourceDefinitions of the platform out of that cluster,
+// and at last how it is removed.
+func DefinitionsRemoveStep() Step[RemoveInput, Removed] {
+	return Step[RemoveInput, Removed]{Spec{Key: key(StageInfrastructure, "definitions-remove")}}
+}
+
+// PlatformInventoryStep looks for what these two left.
 func PlatformInventoryStep() Step[InventoryInput, Inventory] {
 	return Step[InventoryInput, Inventory]{Spec{Key: key(StageInfrastructure, "platform-inventory")}}
 }

@@ -73,12 +73,15 @@ func (s *State) open(ctx context.Context, w *state.Work) (out contract.Opened, e
 			return out, fmt.Errorf("find the last run: %w", err)
 		}
 	}
-	if out.Identity == nil && out.Last != "" {
+	if out.Last != "" {
 		record, problem, err := s.record(ctx, out.Last, "")
 		if err != nil {
 			return out, err
 		}
-		out.Removed = problem == "" && record != nil && record.Workflow == config.Destroy && record.Outcome == report.Succeeded
+		if record != nil && problem == "" {
+			out.Phases = record.Phases
+			out.Removed = out.Identity == nil && record.Workflow == config.Destroy && record.Outcome == report.Succeeded
+		}
 	}
 	out.Lost, err = s.place.ClusterLost(ctx, w.Store)
 	return out, err

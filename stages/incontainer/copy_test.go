@@ -57,7 +57,8 @@ func TestTheStateIsOpened(t *testing.T) {
 
 	// What a destroy left was not thrown away.
 	const destroy = "20260102-030405-a1b2c3"
-	record, err := (&report.Run{ID: destroy, Workflow: "destroy", Outcome: report.Succeeded}).Encode()
+	phases := []report.Phase{{Name: "Removal", Steps: []string{"infrastructure/node-remove"}}}
+	record, err := (&report.Run{ID: destroy, Workflow: "destroy", Outcome: report.Succeeded, Phases: phases}).Encode()
 	require.NoError(t, err)
 	require.NoError(t, state.Keep(t.Context(), s.store, destroy, map[string][]byte{report.RecordFile: record}))
 	require.NoError(t, state.PutLatest(t.Context(), s.store, 1, destroy))
@@ -65,6 +66,7 @@ func TestTheStateIsOpened(t *testing.T) {
 	second := open(true)
 	require.Equal(t, destroy, second.Last)
 	require.True(t, second.Removed, "copies of it may go")
+	require.Equal(t, phases, second.Phases, "the next removal has no release that says so")
 	require.NotEqual(t, first.Identity.ID, second.Identity.ID)
 	require.False(t, open(true).Removed, "it is another deployment now")
 }

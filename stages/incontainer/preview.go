@@ -160,6 +160,7 @@ func (v *Preview) plan(ctx context.Context, s *State, req contract.PreviewReques
 		return nil, err
 	}
 	var p *planner
+	var nodes []pipeline.Node
 	for holds := false; !holds; infrastructure = nil {
 		p = &planner{Preview: v, req: req, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, out: out, known: infrastructure}
 		results, err := conductor.Foresee(ctx, workflow, req.Plan, cfg, release, func(step context.Context, s contract.Spec, req contract.Request) (json.RawMessage, error) {
@@ -171,6 +172,9 @@ func (v *Preview) plan(ctx context.Context, s *State, req contract.PreviewReques
 		}
 		if holds {
 			p.note(results)
+			for _, r := range results {
+				nodes = append(nodes, pipeline.Node{Key: r.Key})
+			}
 		}
 	}
 	maker := &preview.Maker{Seen: p.seen}
@@ -184,6 +188,9 @@ func (v *Preview) plan(ctx context.Context, s *State, req contract.PreviewReques
 		maker.Salt, err = v.salt(ctx)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if out.Phases, err = s.phases(ctx, release, nodes); err != nil {
 		return nil, err
 	}
 	maker.Fill(out)
@@ -242,6 +249,24 @@ func (s *State) lastConfiguration(ctx context.Context) ([]byte, error) {
 		return text, err
 	}
 	return nil, nil
+}
+
+// phases are the phases that a run of these steps would have something of.
+func (s *State) phases(ctx context.Context, release *platform.Release, nodes []pipeline.Node) ([]string, error) {
+	if release != nil {
+		return conductor.PhaseNames(conductor.PhasesOf(release, nodes), nodes), nil
+	}
+	id, err := state.Latest(ctx, s.store)
+	if errors.Is(err, state.ErrNoRun) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("find the last run: %w", err)
+	}
+	last, problem, err := s.record(ctx, id, "")
+	if err != nil || last == nil || problem != "" {
+		return nil, err
+	}
+	return conductor.PhaseNames(last.Phases, nodes), nil
 }
 
 func (v *Preview) dirs() step.Dirs {

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/local"
@@ -281,6 +282,41 @@ func TestAStepWhoseOutputIsPresumed(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(out), "Service shop/web", "what is taken over is not presumed")
 	require.Len(t, seen.Notes(), 1)
+}
+
+// TestAPlanNamesThePhases of its run; those of a removal are of the last run. They do not make
+// it another plan.
+func TestAPlanNamesThePhases(t *testing.T) {
+	p := newPlanned(t)
+	was, err := p.make(t, "", "sha256:r", "")
+	require.NoError(t, err)
+	require.Empty(t, was.Phases)
+	file := filepath.Join(p.Dirs.Platform, platform.File)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, append(text, []byte("phases:\n  - {name: User Approval, approval: true}\n  - {name: Bootstrap, components: [gitea]}\n  - {name: Removal, steps: [infrastructure/node-remove]}\n")...), 0o600))
+	now, err := p.make(t, "", "sha256:r", was.Digest)
+	require.NoError(t, err)
+	require.Equal(t, []string{"User Approval", "Bootstrap"}, now.Phases)
+	require.Equal(t, was.Digest, now.Digest)
+	var shown strings.Builder
+	require.NoError(t, now.Text(&shown))
+	require.Contains(t, shown.String(), "\nPhases: User Approval, Bootstrap\n")
+
+	removal := []pipeline.Node{{Key: contract.NodeRemoveKey()}}
+	names, err := p.state.phases(t.Context(), nil, removal)
+	require.NoError(t, err)
+	require.Empty(t, names, "there was no run yet")
+	r, err := platform.Load(os.DirFS(p.Dirs.Platform))
+	require.NoError(t, err)
+	const last = "20260102-030405-a1b2c3"
+	record, err := (&report.Run{ID: last, Workflow: config.Install, Outcome: report.Succeeded, Phases: conductor.PhasesOf(r, nil)}).Encode()
+	require.NoError(t, err)
+	require.NoError(t, state.Keep(t.Context(), p.state.store, last, map[string][]byte{report.RecordFile: record}))
+	require.NoError(t, state.PutLatest(t.Context(), p.state.store, 1, last))
+	names, err = p.state.phases(t.Context(), nil, removal)
+	require.NoError(t, err)
+	require.Equal(t, []string{"User Approval", "Removal"}, names)
 }
 
 // TestAPlanOfADestroyNamesTheRelease: the state only has its version.

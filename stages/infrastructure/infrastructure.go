@@ -67,11 +67,13 @@ func Register(r *step.Registry, build survey.BuildTree) {
 	step.RegisterVerified(r, contract.StorageStep(), storage, verifyStorage)
 	step.RegisterVerified(r, contract.LoadBalancerStep(), loadBalancer, verifyLoadBalancer)
 	step.Register(r, contract.PlatformRemoveStep(), platformRemove)
+	step.Register(r, contract.DefinitionsRemoveStep(), definitionsRemove)
 	step.Register(r, contract.PlatformInventoryStep(), platformInventory)
 	step.Register(r, contract.InventoryStep(), inventory)
 	step.Previewed(r, contract.TerraformStep(), tools.previewTerraform)
 	step.Previewed(r, contract.TerraformDestroyStep(), tools.previewTerraformDestroy)
 	step.Previewed(r, contract.PlatformRemoveStep(), previewRemove)
+	step.Previewed(r, contract.DefinitionsRemoveStep(), previewRemove)
 	step.Previewed(r, contract.InventoryStep(), previewRemoval)
 }
 

@@ -133,6 +133,17 @@ func (d *deployment) emptied() {
 	require.Equal(d.t, contract.Succeeded, d.run("infrastructure", "inventory", "", contract.InventoryInput{MustBeEmpty: true}, &left).Status)
 }
 
+// removed removes the platform, as a destroy does: in two steps.
+func (d *deployment) removed() contract.Removed {
+	d.t.Helper()
+	var out, then contract.Removed
+	require.Equal(d.t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
+	require.Equal(d.t, contract.Succeeded, d.run("infrastructure", "definitions-remove", "", contract.RemoveInput{}, &then).Status)
+	out.Namespaces, out.Cluster = append(out.Namespaces, then.Namespaces...), append(out.Cluster, then.Cluster...)
+	out.Stripped, out.Kept = append(out.Stripped, then.Stripped...), append(out.Kept, then.Kept...)
+	return out
+}
+
 func TestRealRemovalOfAnInstalledPlatform(t *testing.T) {
 	d := real(t)
 	d.platform("")
@@ -142,8 +153,7 @@ func TestRealRemovalOfAnInstalledPlatform(t *testing.T) {
 	require.ErrorContains(t, res.Fault, "applications argocd/web")
 	require.ErrorContains(t, res.Fault, "volume claims apps/rows")
 
-	var out contract.Removed
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
+	out := d.removed()
 	require.Equal(t, []string{"argocd/web"}, out.Applications)
 	require.Equal(t, []string{"apps", "argocd", "slipway-system"}, out.Namespaces)
 	require.Len(t, out.Volumes, 1)
@@ -155,8 +165,7 @@ func TestRealRemovalOfAnInstalledPlatform(t *testing.T) {
 func TestRealRemovalWithoutArgoCDsController(t *testing.T) {
 	d := real(t)
 	d.platform(", finalizers: [resources-finalizer.argocd.argoproj.io]")
-	var out contract.Removed
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
+	out := d.removed()
 	require.Equal(t, []string{"Application argocd/web: resources-finalizer.argocd.argoproj.io"}, out.Stripped)
 	require.Len(t, out.Volumes, 1)
 	d.emptied()
@@ -233,8 +242,7 @@ func TestRealRemovalLeavesWhatIsSomebodyElses(t *testing.T) {
 	_, err = c.Kubernetes.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	require.NoError(t, err)
 
-	var out contract.Removed
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
+	out := d.removed()
 	require.Equal(t, []string{"apps", "argocd", "slipway-system"}, out.Namespaces)
 	require.Empty(t, out.Applications)
 	require.Empty(t, out.Volumes)
@@ -258,8 +266,7 @@ func TestRealRemovalLeavesWhatIsSomebodyElses(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, api.Delete(t.Context(), o.GetName(), metav1.DeleteOptions{}))
 	}
-	out = contract.Removed{}
-	require.Equal(t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
+	out = d.removed()
 	require.Equal(t, []string{"CustomResourceDefinition/applications.argoproj.io"}, out.Cluster)
 	d.emptied()
 }

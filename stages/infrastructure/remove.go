@@ -50,11 +50,33 @@ type remover struct {
 
 // platformRemove removes what the deployment has in the cluster, and nothing else: what its
 // ApplicationSets have made and its components, in the order that the release gave, then the namespaces that Slipway made,
-// what it has in others, its volumes, what it has outside of namespaces, and its labels on
-// nodes. It works on a platform that is complete, half installed or removed already.
-//
-// Slipway's own namespace goes last: with it goes how the platform is removed.
+// what it has in others, its volumes, what it has outside of namespaces but for
+// CustomResourceDefinitions, and its labels on nodes. It works on a platform that is complete,
+// half installed or removed already.
 func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
+	return remove(ctx, env, in, func(r *remover, all []removal.Component) []part {
+		return []part{
+			r.findNamespaces, r.known, r.mark, r.sets,
+			func(ctx context.Context) error { return r.components(ctx, all) },
+			r.namespaces, r.objects, r.volumes, r.clusterScope, r.nodes,
+		}
+	})
+}
+
+// definitionsRemove removes the CustomResourceDefinitions of the deployment, after everything
+// that platformRemove removes, and then Slipway's own namespace: with that goes how the platform
+// is removed.
+func definitionsRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
+	return remove(ctx, env, in, func(r *remover, _ []removal.Component) []part {
+		return []part{r.findNamespaces, r.ownDefinitions, r.systemNamespace}
+	})
+}
+
+// part is a part of a removal.
+type part = func(context.Context) error
+
+// remove carries out parts of a removal, one after the other, by what the cluster says of that.
+func remove(ctx context.Context, env *step.Env, in contract.RemoveInput, parts func(*remover, []removal.Component) []part) (contract.Removed, error) {
 	c, why, err := reach(ctx, env, reachLimit, false)
 	if err != nil || c == nil {
 		return contract.Removed{Unreachable: why}, err
@@ -64,12 +86,8 @@ func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput)
 		return contract.Removed{}, notRemoved(err)
 	}
 	r := newRemover(env, c, record, recorded, in.Definitions)
-	for _, part := range []func(context.Context) error{
-		r.findNamespaces, r.known, r.mark, r.sets,
-		func(ctx context.Context) error { return r.components(ctx, record.Components) },
-		r.namespaces, r.objects, r.volumes, r.clusterScope, r.nodes, r.systemNamespace,
-	} {
-		if err := part(ctx); err != nil {
+	for _, do := range parts(r, record.Components) {
+		if err := do(ctx); err != nil {
 			return r.result(), notRemoved(err)
 		}
 	}

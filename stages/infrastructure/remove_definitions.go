@@ -2,6 +2,7 @@ package infrastructure
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +14,15 @@ import (
 
 func definitionResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+}
+
+// ownDefinitions removes the deployment's definitions.
+func (r *remover) ownDefinitions(ctx context.Context) error {
+	all, err := r.Client.List(ctx, definitionResource(), "", r.Selector())
+	if err != nil {
+		return err
+	}
+	return r.removeDefinitions(ctx, slices.DeleteFunc(all, func(d unstructured.Unstructured) bool { return !r.genuine(d) }))
 }
 
 // removeDefinitions deletes CustomResourceDefinitions, each unless the release keeps it or

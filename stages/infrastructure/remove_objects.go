@@ -102,20 +102,14 @@ func (r *remover) outside(ctx context.Context, each func(schema.GroupVersionReso
 	return nil
 }
 
-// clusterScope deletes what the deployment has outside of namespaces, definitions last.
+// clusterScope deletes what the deployment has outside of namespaces, but for definitions.
 func (r *remover) clusterScope(ctx context.Context) error {
-	var definitions []unstructured.Unstructured
-	err := r.outside(ctx, func(gvr schema.GroupVersionResource, objs []unstructured.Unstructured) error {
+	return r.outside(ctx, func(gvr schema.GroupVersionResource, objs []unstructured.Unstructured) error {
 		if objs[0].GetKind() == definitionKind {
-			definitions = objs
 			return nil
 		}
 		return r.deleteOutside(ctx, gvr, objs)
 	})
-	if err != nil {
-		return err
-	}
-	return r.removeDefinitions(ctx, definitions)
 }
 
 // deleteOutside deletes objects of one kind and waits until they are gone.

@@ -68,7 +68,7 @@ func TestACopyOfWhatIsOursStays(t *testing.T) {
 	require.Equal(t, []string{"shop", "slipway-system"}, left.Namespaces)
 	require.Equal(t, []string{"shop/rows"}, left.PersistentVolumeClaims)
 
-	out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), env, contract.RemoveInput{})
 	require.NoError(t, err)
 	const why = " (a copy: Slipway has not written to it)"
 	require.ElementsMatch(t, []string{
@@ -89,7 +89,7 @@ func TestAVolumeIsWhoseItsClaimIs(t *testing.T) {
 	api.Set(t, "/api/v1/namespaces/team/persistentvolumeclaims/theirs", "metadata: {name: theirs, namespace: team, uid: t-1}")
 	api.Set(t, "/api/v1/persistentvolumes/reused", volume("reused", "team", "theirs", "t-1", "2026-01-03T00:00:00Z"))
 	api.Set(t, "/api/v1/persistentvolumes/reused", "metadata: {"+used+"}")
-	out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), env, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.NotContains(t, out.Volumes, "reused")
 	require.NotNil(t, api.Get("/api/v1/persistentvolumes/reused"))
@@ -127,7 +127,7 @@ func TestWhatStaysOutlastsWhatMadeIt(t *testing.T) {
 	require.NoError(t, r.mark(t.Context()), "again it changes nothing")
 	require.Equal(t, "Prune=false,Delete=false", api.Get(rows)["metadata"].(map[string]any)["annotations"].(map[string]any)["argocd.argoproj.io/sync-options"])
 
-	out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), env, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"web"}, out.Components)
 	require.NotContains(t, api.Writes(), "DELETE "+password)

@@ -94,7 +94,7 @@ func TestApplicationsOfSetsGoInTheOrderOfTheRelease(t *testing.T) {
 	api, env := withSets(t, sets...)
 	cascade(t, api, sets...)
 	record(t, env, inOrder("c", "never-made", "a"))
-	out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), env, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"shop/a-c", "shop/a-a", "shop/a-b", "shop/a-d"}, out.Applications)
 	require.Equal(t, []string{
@@ -121,7 +121,7 @@ func TestARemovalThatWasKilledKeepsTheOrder(t *testing.T) {
 	require.NotNil(t, api.Get(argoAPI+"applications/a-a"))
 
 	cascade(t, api, sets...)
-	out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), env, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"shop/a-b", "shop/a-a"}, out.Applications)
 	require.Nil(t, api.Get(rolesAPI+"of-a"), "it is the platform's, though it has no owner any more")
@@ -146,7 +146,7 @@ func TestAnApplicationThatDoesNotGo(t *testing.T) {
 	t.Run("and is stripped", func(t *testing.T) {
 		api, env := stuck(t, platform.FinalizerStrip)
 		begun := time.Now()
-		out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+		out, err := removed(t.Context(), env, contract.RemoveInput{})
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, time.Since(begun), time.Second, "not before its deadline")
 		require.Equal(t, []string{"Application shop/a-a: example.com/nobody, resources-finalizer.argocd.argoproj.io"}, out.Stripped)
@@ -157,7 +157,7 @@ func TestAnApplicationThatDoesNotGo(t *testing.T) {
 	})
 	t.Run("or reported", func(t *testing.T) {
 		api, env := stuck(t, platform.FinalizerReport)
-		_, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+		_, err := removed(t.Context(), env, contract.RemoveInput{})
 		require.ErrorIs(t, err, &fault.Fault{Code: removal.CodeStuck})
 		require.ErrorContains(t, err, "Application shop/a-a: example.com/nobody")
 		require.NotNil(t, api.Get(argoAPI+"applications/a-b"), "its turn has not come")
@@ -169,7 +169,7 @@ func TestASetOfAUserTakesNothingAlong(t *testing.T) {
 	api, env := withSets(t, "a")
 	api.Set(t, argoAPI+"applicationsets/a", "metadata: {labels: {"+kube.DeploymentLabel+": null}}")
 	cascade(t, api, "a")
-	out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), env, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"shop/a-a"}, out.Applications)
 	require.Equal(t, []string{"applicationsets/a", "applications/a-a"}, deletions(api, argoAPI))
@@ -190,7 +190,7 @@ func TestDefinitionsThatArgoCDHasBrought(t *testing.T) {
 			api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: gizmos.example.com}, "+
 				"{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: antiques.example.com}]}")
 			record(t, env, func(rec *removal.Record) { rec.Remove.CRDs = policy })
-			out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+			out, err := removed(t.Context(), env, contract.RemoveInput{})
 			require.NoError(t, err)
 			require.Equal(t, stays, api.Get(definitions+"gizmos.example.com") != nil)
 			require.Equal(t, stays, slices.Contains(out.Kept, "CustomResourceDefinition gizmos.example.com"))
@@ -221,7 +221,7 @@ func TestDefinitionsGoOnRequest(t *testing.T) {
 				rec.Remove.CRDs, rec.Remove.Finalizers.After = platform.RemoveKeep, 1e9
 			})
 			if earlier {
-				out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+				out, err := removed(t.Context(), env, contract.RemoveInput{})
 				require.NoError(t, err)
 				require.Contains(t, out.Kept, "CustomResourceDefinition widgets.example.com")
 				require.NotNil(t, api.Get(held))
@@ -234,7 +234,7 @@ func TestDefinitionsGoOnRequest(t *testing.T) {
 			require.Contains(t, left.Objects, "CustomResourceDefinition widgets.example.com")
 			require.Subset(t, left.Objects, []string{"Widget team/held", "Widget team/theirs"})
 
-			out, err := platformRemove(t.Context(), env, contract.RemoveInput{Definitions: true})
+			out, err := removed(t.Context(), env, contract.RemoveInput{Definitions: true})
 			require.NoError(t, err)
 			require.Subset(t, out.Objects, []string{"Widget team/held", "Widget team/theirs"})
 			require.Contains(t, out.Cluster, "CustomResourceDefinition/widgets.example.com")

@@ -1,6 +1,9 @@
 package infrastructure
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +109,29 @@ func untouched(t *testing.T, api *kubetest.API) {
 	}
 }
 
+// removed removes the deployment, as a destroy does: in two steps.
+func removed(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
+	out, err := platformRemove(ctx, env, in)
+	if err != nil || out.Unreachable != "" {
+		return out, err
+	}
+	for _, gone := range out.Cluster {
+		if strings.HasPrefix(gone, definitionKind) {
+			return out, errors.New(gone + " went with the platform")
+		}
+	}
+	then, err := definitionsRemove(ctx, env, in)
+	out.Namespaces, out.Objects = append(out.Namespaces, then.Namespaces...), append(out.Objects, then.Objects...)
+	out.Cluster, out.Stripped = append(out.Cluster, then.Cluster...), append(out.Stripped, then.Stripped...)
+	for _, kept := range then.Kept {
+		if !slices.Contains(out.Kept, kept) {
+			out.Kept = append(out.Kept, kept)
+		}
+	}
+	slices.Sort(out.Namespaces)
+	return out, err
+}
+
 // empty checks that nothing of the deployment is left.
 func empty(t *testing.T, env *step.Env) {
 	t.Helper()
@@ -124,7 +150,7 @@ func TestOnlyWhatIsOursIsCountedAndRemoved(t *testing.T) {
 		Objects: []string{"StatefulSet kube-system/cache", "CustomResourceDefinition gadgets.example.com", "ClusterRole web"},
 	}, left)
 
-	out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), env, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"shop", "slipway-system"}, out.Namespaces)
 	require.ElementsMatch(t, []string{"cache", "former", "rows"}, out.Volumes)
@@ -143,7 +169,7 @@ func TestOnlyWhatIsOursIsCountedAndRemoved(t *testing.T) {
 	untouched(t, api)
 	empty(t, env)
 
-	out, err = platformRemove(t.Context(), env, contract.RemoveInput{})
+	out, err = removed(t.Context(), env, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Equal(t, contract.Removed{}, out, "the second removal has nothing to do")
 }
@@ -158,7 +184,7 @@ func TestAnInterruptedRemovalFindsItsVolumesAgain(t *testing.T) {
 	left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"cache", "former", "rows"}, left.PersistentVolumes)
-	out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), env, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"cache", "former", "rows"}, out.Volumes)
 	untouched(t, api)
@@ -181,7 +207,7 @@ func TestANamespaceThatWasThereBeforeStays(t *testing.T) {
 	api, env := shared(t)
 	api.Set(t, "/api/v1/namespaces/team", "metadata: {"+used+"}")
 	api.Set(t, "/api/v1/namespaces/team/configmaps/ours", "metadata: {name: ours, namespace: team, "+byUs+"}")
-	out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), env, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Contains(t, out.Objects, "ConfigMap team/ours")
 	require.NotContains(t, out.Namespaces, "team")
@@ -206,7 +232,7 @@ func TestClaimsThatAReleaseKeeps(t *testing.T) {
 	api, env := shared(t)
 	record(t, env, func(rec *removal.Record) { rec.Remove.Claims = "keep" })
 	for range 2 { // the second time, nothing says any more that the release keeps them
-		out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+		out, err := removed(t.Context(), env, contract.RemoveInput{})
 		require.NoError(t, err)
 		require.ElementsMatch(t, []string{
 			"Namespace shop", "PersistentVolumeClaim shop/rows", "Secret shop/password", "PersistentVolumeClaim kube-system/data-cache-0",
@@ -222,7 +248,7 @@ func TestClaimsThatAReleaseKeeps(t *testing.T) {
 	}
 	api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {name: slipway-system, "+byUs+"}") // installed again
 	record(t, env, func(*removal.Record) {})
-	out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), env, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Empty(t, out.Kept)
 	require.Nil(t, api.Get("/api/v1/namespaces/shop"))
@@ -237,13 +263,13 @@ func TestClaimsOfAReleaseThatNobodyKnows(t *testing.T) {
 	api.Set(t, "/api/v1/namespaces/slipway-checks-demo", "metadata: {name: slipway-checks-demo, "+byUs+"}")
 	api.Set(t, "/api/v1/namespaces/slipway-checks-demo/persistentvolumeclaims/data", "metadata: {name: data, namespace: slipway-checks-demo}")
 	before := api.Writes()
-	_, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+	_, err := removed(t.Context(), env, contract.RemoveInput{})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeUnrecorded})
 	require.ErrorContains(t, err, "there are the claims shop/rows; nothing was removed")
 	require.Equal(t, before, api.Writes())
 
 	api.Delete("/api/v1/namespaces/shop/persistentvolumeclaims/rows") // as of an install that was killed early
-	_, err = platformRemove(t.Context(), env, contract.RemoveInput{})
+	_, err = removed(t.Context(), env, contract.RemoveInput{})
 	require.NoError(t, err)
 	untouched(t, api)
 	empty(t, env)
@@ -260,7 +286,7 @@ func TestDefinitionsStayWhereOthersUseThemOrTheReleaseSaysSo(t *testing.T) {
 			api.Set(t, definitions+"widgets.example.com", definition("widget"))
 			record(t, env, func(rec *removal.Record) { rec.Remove.CRDs = policy })
 			for range 2 {
-				out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+				out, err := removed(t.Context(), env, contract.RemoveInput{})
 				require.NoError(t, err)
 				require.Equal(t, want.widgets, api.Get(definitions+"widgets.example.com") != nil, out.Kept)
 				require.Equal(t, want.gadgets, api.Get(definitions+"gadgets.example.com") != nil, out.Kept)
@@ -295,7 +321,7 @@ func TestComponentsGoInTheOrderOfTheRelease(t *testing.T) {
 		rec.Components = []removal.Component{{Name: "manager", Namespace: "shop"}, {Name: "never-installed", Namespace: "shop"}, {Name: "database", Namespace: "shop"}}
 	})
 	before := len(api.Writes())
-	out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), env, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"manager", "database"}, out.Components)
 	var deleted []string
@@ -326,7 +352,7 @@ func TestFinalizersThatNobodyRemoves(t *testing.T) {
 	}
 	t.Run("are removed", func(t *testing.T) {
 		api, env := stuck(t, "strip")
-		out, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+		out, err := removed(t.Context(), env, contract.RemoveInput{})
 		require.NoError(t, err)
 		require.Equal(t, []string{"ClusterRole web: example.com/nobody"}, out.Stripped)
 		untouched(t, api)
@@ -334,13 +360,13 @@ func TestFinalizersThatNobodyRemoves(t *testing.T) {
 	})
 	t.Run("or reported", func(t *testing.T) {
 		api, env := stuck(t, "report")
-		_, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+		_, err := removed(t.Context(), env, contract.RemoveInput{})
 		require.ErrorIs(t, err, &fault.Fault{Code: removal.CodeStuck})
 		require.ErrorContains(t, err, "ClusterRole web: example.com/nobody")
 		require.NotNil(t, api.Get(held))
 		api.Set(t, held, "metadata: {finalizers: null}")
 		api.Delete(held)
-		_, err = platformRemove(t.Context(), env, contract.RemoveInput{})
+		_, err = removed(t.Context(), env, contract.RemoveInput{})
 		require.NoError(t, err)
 		untouched(t, api)
 		empty(t, env)

@@ -44,7 +44,7 @@ func (k *kept) addonsThere(t *testing.T, base string) {
 			a.hold(t, "dex")
 		}
 		watched := a.watchApplications(t)
-		r := a.must(t, "destroy")
+		r := a.must(t, "destroy", "--yes")
 		gone, at := watched()
 		a.requireOrderly(t, gone)
 		if all() {
@@ -53,6 +53,7 @@ func (k *kept) addonsThere(t *testing.T, base string) {
 			require.Contains(t, r.err, "example.com/nobody")
 		}
 		require.Regexp(t, `infrastructure/platform-inventory\s+succeeded`, r.out)
+		a.requirePhases(t, "--yes", "User Approval", "Remove Addons", "CRD Cleanup")
 		require.Empty(t, a.kubectl(t, "get", "namespace", "dex", "portal", "argocd", "external-secrets", "--ignore-not-found", "-o", "name"), "with their claims")
 		require.Subset(t, a.names(t, "customresourcedefinitions"), brought, "definitions stay")
 		require.Regexp(t, regexp.MustCompile(`kept CustomResourceDefinition applications\.argoproj\.io`), r.err)
@@ -60,6 +61,7 @@ func (k *kept) addonsThere(t *testing.T, base string) {
 	})
 	stage("C11: the definitions go on request, with what is left of their objects", func(t *testing.T) {
 		plan := a.must(t, "plan", "--workflow", "destroy", "--crds")
+		require.Contains(t, plan.out, "\nPhases: User Approval, Remove Addons, CRD Cleanup\n")
 		require.Contains(t, plan.out, "Issuer foreign/theirs")
 		require.Contains(t, plan.out, "CustomResourceDefinition issuers.cert-manager.io")
 		require.Subset(t, a.names(t, "customresourcedefinitions"), brought, "a plan changes nothing")

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -43,6 +45,9 @@ func (a addons) follow(t *testing.T, stage func(name string, do func(*testing.T)
 			a.requireCluster(t)
 		})
 	}
+	stage("the report has the phases of the flow, with what they came to", func(t *testing.T) {
+		a.requirePhases(t, "--yes", "User Approval", "Setup Configuration", "Cluster Bootstrap", "Addons Deployment", "Addon Configuration", "Monitoring and Verification")
+	})
 	stage("a user signs in at the portal", func(t *testing.T) { a.requireSignIn(t, addonsDomain, addonsDomain+"/dex") })
 	stage("the timeline shows what ran side by side", long(a.requireParallel))
 	stage("a second install changes nothing", func(t *testing.T) { require.Contains(t, a.install(t).out, "nothing changed") })
@@ -164,6 +169,47 @@ func (a addons) requireDomain(t *testing.T) {
 	})
 	a.install(t) // which brings the store back
 	require.Equal(t, addonsDomain, a.jsonpath(t, "{.metadata.annotations.domain}", "secret", "-n", "argocd", "cluster"))
+}
+
+// requirePhases: the report of the last run has these phases, in this order, each with its result
+// and how long it took; all of them went well, and somebody agreed in that way.
+func (a addons) requirePhases(t *testing.T, how string, names ...string) {
+	t.Helper()
+	dir := a.report(t)
+	var record struct {
+		Approval struct{ How, By string }
+		Phases   []struct {
+			Name, Status string
+			Approval     bool
+			Started      time.Time
+			Finished     time.Time
+			Seconds      float64
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &record))
+	require.Equal(t, how, record.Approval.How)
+	require.NotEmpty(t, record.Approval.By)
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	require.NoError(t, err)
+	summary, err := os.ReadFile(filepath.Join(dir, "summary.txt"))
+	require.NoError(t, err)
+	var got []string
+	for _, p := range record.Phases {
+		if p.Status == "" {
+			continue // of other runs
+		}
+		got = append(got, p.Name)
+		require.Contains(t, []string{"succeeded", "reused"}, p.Status, p.Name)
+		require.False(t, p.Started.IsZero() || p.Finished.Before(p.Started), p.Name)
+		if !p.Approval {
+			require.Positive(t, p.Seconds, p.Name)
+		}
+		require.Contains(t, string(page), `<tr><th scope="row">`+p.Name+`</th>`)
+		require.Regexp(t, `(?m)^`+p.Name+`\s{2,}(succeeded|reused|`+how+`: )`, string(summary))
+	}
+	require.Equal(t, names, got)
 }
 
 // owner is the ApplicationSet that has made an Application.

@@ -138,7 +138,8 @@ func TestAddonsPlatform(t *testing.T) {
 	stage("C9 to C11: destroy leaves nothing, whatever is stuck", func(t *testing.T) {
 		a.hold(t, "dex")
 		a.apply(t, "{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: stuck, namespace: default, finalizers: [example.com/nobody]}, spec: {selfSigned: {}}}")
-		require.Contains(t, a.must(t, "destroy", "--crds").err, "nothing is left")
+		require.Contains(t, a.must(t, "destroy", "--yes", "--crds").err, "nothing is left")
+		a.requirePhases(t, "--yes", "User Approval", "Remove Addons") // the cluster goes as a whole
 	})
 }
 

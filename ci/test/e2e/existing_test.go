@@ -330,6 +330,7 @@ func TestExistingCluster(t *testing.T) {
 	stage("destroy takes out what is ours and nothing else", func(t *testing.T) {
 		r := k.must(t, "destroy")
 		require.Regexp(t, `infrastructure/platform-remove\s+succeeded`, r.out)
+		require.Regexp(t, `infrastructure/definitions-remove\s+succeeded`, r.out)
 		require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
 		host.requireAgain(t, before)
 		require.Equal(t, "Released", host.kubectl(t, "get", "pv", "foreign-released", "-o", "jsonpath={.status.phase}"))

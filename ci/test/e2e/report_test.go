@@ -19,10 +19,11 @@ import (
 )
 
 // TestReportPage opens the pages that the tests of pipeline/report write: of a
-// run that went well, and of one that failed with hostile text in its logs.
+// run that went well, of one that failed with hostile text in its logs, and of one with the
+// phases of a platform release.
 func TestReportPage(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"succeeded", "failed"} {
+	for _, name := range []string{"succeeded", "failed", "phases"} {
 		t.Run(name, func(t *testing.T) {
 			requireReadable(t, filepath.Join(root(t), "pipeline/report/testdata", name))
 		})

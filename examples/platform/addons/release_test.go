@@ -24,8 +24,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/providers/existing"
+	"github.com/slipway-sh/slipway/providers/local"
+	"github.com/slipway-sh/slipway/stages"
 )
 
 const version = "1.0.0"
@@ -402,6 +407,51 @@ func TestTheRemovalNamesEverySet(t *testing.T) {
 	require.ElementsMatch(t, have, named)
 	require.Equal(t, platform.RemoveKeep, r.Removal().CRDs)
 	require.Equal(t, platform.RemoveDelete, r.Removal().Claims)
+}
+
+// TestThePhasesAreThoseOfTheFlow that users of such platforms know, and each component that is
+// more than definitions is in one of them.
+func TestThePhasesAreThoseOfTheFlow(t *testing.T) {
+	r := open(t)
+	var names, has []string
+	for _, p := range r.Phases {
+		names, has = append(names, p.Name), append(has, p.Components...)
+	}
+	require.Equal(t, []string{
+		"User Approval", "Setup Configuration", "Cluster Bootstrap", "Addons Deployment", "Addon Configuration", "Monitoring and Verification",
+		"Remove Addons", "CRD Cleanup",
+	}, names)
+	require.True(t, r.Phases[0].Approval)
+	require.NotEmpty(t, r.Approval, "an install asks")
+	for _, c := range r.Components {
+		if !strings.HasSuffix(c.Name, "-definitions") {
+			require.Contains(t, has, c.Name)
+		}
+	}
+
+	// Each phase is in the report of a run of its workflow, on both kinds of clusters.
+	cfg := config.Default()
+	cfg.Git.URL = "https://git.example.com/team/addons.git"
+	require.NoError(t, json.Unmarshal([]byte(`{"pathRouting": true, "managedCluster": true, "automaticCertificates": false, "acme": {"server": "", "ca": ""}}`), &cfg.Platform.Settings))
+	for _, provider := range []providers.Provider{local.Provider{}, existing.Provider{}} {
+		steps, err := stages.Steps(provider, cfg, r)
+		require.NoError(t, err)
+		for i, p := range r.Phases {
+			workflow := "install"
+			if i >= len(names)-2 {
+				workflow = "destroy"
+			}
+			in := slices.ContainsFunc(steps[workflow], func(s string) bool {
+				_, name, _ := strings.Cut(s, "/")
+				return slices.Contains(p.Steps, s) || slices.Contains(p.Components, name)
+			})
+			whole := provider.Name() == local.Name && p.Name == "CRD Cleanup" // the cluster goes as a whole
+			require.Equal(t, !p.Approval && !whole, in, "%s with provider %s", p.Name, provider.Name())
+			for _, s := range p.Steps {
+				require.True(t, slices.Contains(steps["install"], s) || slices.Contains(steps["destroy"], s) || strings.HasSuffix(s, "-remove"), s)
+			}
+		}
+	}
 }
 
 // TestSettingsThatAreMissingAreNamed.

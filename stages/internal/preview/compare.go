@@ -11,11 +11,11 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// Seal gives a plan its digest: that of all that is in it but the digest itself and the
-// time.
+// Seal gives a plan its digest: that of all that is in it but the digest itself, the time and
+// the phases, which are only names.
 func Seal(p *contract.Preview) error {
 	plain := *p
-	plain.Digest, plain.Made = "", time.Time{}
+	plain.Digest, plain.Made, plain.Phases = "", time.Time{}, nil
 	text, err := json.Marshal(plain)
 	if err != nil {
 		return fmt.Errorf("encode the plan: %w", err)
