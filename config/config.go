@@ -71,7 +71,7 @@ const (
 type TLS struct {
 	Mode        string    `json:"mode" jsonschema:"enum=self-signed,enum=given,example=given" jsonschema_description:"self-signed: by a CA made for the deployment. given: certificate and key are yours."`
 	Certificate string    `json:"certificate,omitempty" jsonschema:"example=-----BEGIN CERTIFICATE-----\\nMIIB…\\n-----END CERTIFICATE-----\\n" jsonschema_description:"The given certificate and its intermediates, PEM."`
-	CA          string    `json:"ca,omitempty" jsonschema:"example=-----BEGIN CERTIFICATE-----\\nMIIB…\\n-----END CERTIFICATE-----\\n" jsonschema_description:"Certificates that clients must trust for the given one, PEM; none when a public CA issued it."`
+	CA          string    `json:"ca,omitempty" jsonschema:"example=-----BEGIN CERTIFICATE-----\\nMIIB…\\n-----END CERTIFICATE-----\\n" jsonschema_description:"Certificates that clients must trust, PEM: for the given one, unless a public CA issued it, or besides the CA of the deployment, for one that an ACME server issues."`
 	Key         SecretRef `json:"key,omitempty" jsonschema:"example=file:~/tls.key" jsonschema_description:"Where the given certificate's private key is. Never the key itself."`
 }
 

@@ -176,6 +176,7 @@ func TestLoad_oneProblem(t *testing.T) {
 		"scale as text":          {"global: {scale: huge}", `global.scale: got text, want 50, 100, 500 or 1000`},
 		"old field":              {"name: a", `line 1: name: got an unknown field, want "name" in the mapping global`},
 		"tls value, self-signed": {"tls:\n  key: env:KEY", "line 2: tls.key: got a value, want none with mode self-signed"},
+		"tls trust, self-signed": {"tls:\n  ca: none", `line 2: tls.ca: got text that is not PEM, want PEM certificates`},
 		"tls mode":               {"tls: {mode: acme}", `tls.mode: got "acme", want self-signed or given`},
 		"release":                {"platform: {release: latest}", `platform.release: got "latest", want a version`},
 		"component name":         {"platform: {components: {Web: {enabled: true}}}", `platform.components.Web: got "Web"`},
@@ -392,4 +393,11 @@ func certificate(t *testing.T) string {
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
 	require.NoError(t, err)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+func TestLoad_selfSignedWithMoreToTrust(t *testing.T) {
+	cert := certificate(t)
+	c, err := config.Load(v1(fmt.Sprintf("tls: {ca: %q}", cert)), config.Options{DefaultProvider: "local"})
+	require.NoError(t, err)
+	require.Equal(t, config.TLS{Mode: config.SelfSigned, CA: cert}, c.TLS)
 }

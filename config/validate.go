@@ -100,20 +100,20 @@ func (c *Config) problems(providers []string, opts Options) []Problem {
 
 func (t *TLS) problems(l *document.List) {
 	if t.Mode == SelfSigned {
-		for field, set := range map[string]bool{"tls.certificate": t.Certificate != "", "tls.ca": t.CA != "", "tls.key": t.Key != ""} {
+		for field, set := range map[string]bool{"tls.certificate": t.Certificate != "", "tls.key": t.Key != ""} {
 			if set {
 				l.Follow("tls.mode", field, "a value", "none with mode self-signed; or set tls.mode to given")
 			}
 		}
+	}
+	if got, ok := certificates(t.CA); !ok && t.CA != "" {
+		l.Add("tls.ca", got, "PEM certificates (-----BEGIN CERTIFICATE-----)")
 	}
 	if t.Mode != UserCertificate {
 		return
 	}
 	if got, ok := certificates(t.Certificate); !ok {
 		l.Add("tls.certificate", got, "PEM certificates (-----BEGIN CERTIFICATE-----), the server's first")
-	}
-	if got, ok := certificates(t.CA); !ok && t.CA != "" {
-		l.Add("tls.ca", got, "PEM certificates (-----BEGIN CERTIFICATE-----)")
 	}
 	t.Key.problem(l, "tls.key", "private key")
 }

@@ -81,7 +81,7 @@ func (v *Interview) Before(pages []Page) map[string]string {
 // chosen reports whether an optional section is set in the draft.
 func (v *Interview) chosen(section string) bool {
 	if section == "tls" { // its mode may be set to self-signed
-		return v.Draft.Get("tls.mode") == config.UserCertificate || v.Draft.Has("tls.certificate") || v.Draft.Has("tls.key") || v.Draft.Has("tls.ca")
+		return v.Draft.Get("tls.mode") == config.UserCertificate || v.Draft.Has("tls.certificate") || v.Draft.Has("tls.key")
 	}
 	return v.Draft.Has(section)
 }

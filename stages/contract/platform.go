@@ -40,7 +40,7 @@ type TLSInput struct {
 	Disabled    []string `json:"disabled"`              // components that are switched off
 	Mode        string   `json:"mode"`                  // "self-signed" or "given"
 	Certificate string   `json:"certificate,omitempty"` // the given one and its chain, PEM
-	CA          string   `json:"ca,omitempty"`          // what clients must trust for it, PEM
+	CA          string   `json:"ca,omitempty"`          // what clients must trust for it, or besides the deployment's CA, PEM
 }
 
 // TLS is where the platform's certificate comes from.

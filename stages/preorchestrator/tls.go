@@ -62,6 +62,7 @@ func (t *tlsStep) ensure(ctx context.Context, in contract.TLSInput, keyFile stri
 		if pairs, roots, err = t.selfSigned(ctx); err != nil {
 			return contract.TLS{}, err
 		}
+		roots = append(slices.Clone(roots), in.CA...)
 	default:
 		return contract.TLS{}, certificate.Invalid(fmt.Errorf("there is no mode %q", in.Mode))
 	}

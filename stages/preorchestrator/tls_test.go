@@ -46,6 +46,21 @@ func selfSigned(t *testing.T, c *kube.Client, domain string, now time.Time) cont
 	return out
 }
 
+// TestSelfSignedWithMoreToTrust: clients trust what others have issued, too.
+func TestSelfSignedWithMoreToTrust(t *testing.T) {
+	c := fakeKube()
+	other, err := certificate.NewCA("other", at())
+	require.NoError(t, err)
+	_, err = tlsOf(c, served(), "example.org", at()).ensure(t.Context(), contract.TLSInput{Domain: "example.org", Mode: "self-signed", CA: string(other.Certificate)}, "")
+	require.NoError(t, err)
+	own := data(t, c, kube.SystemNamespace, trust.CA)["tls.crt"]
+	for _, namespace := range []string{kube.SystemNamespace, "code", "cd", "shop"} {
+		o, err := c.Kubernetes.CoreV1().ConfigMaps(namespace).Get(t.Context(), trust.CA, metav1.GetOptions{})
+		require.NoError(t, err, namespace)
+		require.Equal(t, string(own)+string(other.Certificate), o.Data[trust.CAKey], namespace)
+	}
+}
+
 // serial is that of the certificate in a Secret.
 func serial(t *testing.T, c *kube.Client, namespace, name string) string {
 	t.Helper()

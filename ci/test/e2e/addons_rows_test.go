@@ -297,13 +297,12 @@ func (a addons) requireAutomatic(t *testing.T) {
 	// The component acme is Pebble, whose certificates are valid for two minutes.
 	asked := settings{on: []string{"acme"}}
 	a.with(t, asked).install(t)
-	// The portal speaks to Dex through the gateway: it must trust what that shows.
+	// The portal speaks to Dex through the gateway, and so does Slipway at the end: both must
+	// trust what that shows.
 	root := a.kubectl(t, "get", "--raw", "/api/v1/namespaces/acme/services/https:pebble:15000/proxy/roots/0")
 	block, _ := pem.Decode([]byte(root))
 	require.NotNil(t, block, root)
-	a.kubectl(t, "create", "configmap", "-n", "portal", "more-ca", "--from-literal=pebble.crt="+root)
-	a.kubectl(t, "rollout", "restart", "-n", "portal", "deployment/portal")
-	asked.automatic, asked.acme = true, "https://pebble.acme.svc:14000/dir"
+	asked.trust, asked.automatic, asked.acme = root, true, "https://pebble.acme.svc:14000/dir"
 	asked.ca = base64.StdEncoding.EncodeToString([]byte(a.jsonpath(t, `{.data.ca\.crt}`, "configmap", "-n", "acme", "slipway-ca")))
 	automatic := a.with(t, asked)
 	automatic.install(t)

@@ -34,7 +34,7 @@ type addons struct {
 type settings struct {
 	host, automatic bool
 	nodes           string // addresses of the nodes of a cluster that is not managed
-	acme, ca        string
+	acme, ca, trust string
 	on, off         []string // components
 }
 
@@ -43,6 +43,9 @@ func (a addons) with(t *testing.T, s settings) addons {
 	t.Helper()
 	text := configured + a.base + a.git + fmt.Sprintf("global: {domain: %s}\nplatform:\n  settings: {pathRouting: %v, managedCluster: %v, nodeAddresses: %q, automaticCertificates: %v, acme: {server: %q, ca: %q}}\n  components:\n    {",
 		addonsDomain, !s.host, s.nodes == "", s.nodes, s.automatic, s.acme, s.ca)
+	if s.trust != "" {
+		text = fmt.Sprintf("%stls: {ca: %q}\n", configured, s.trust) + strings.TrimPrefix(text, configured)
+	}
 	for _, name := range s.on {
 		text += name + ": {enabled: true}, "
 	}

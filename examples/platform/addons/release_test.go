@@ -432,7 +432,7 @@ func TestThePhasesAreThoseOfTheFlow(t *testing.T) {
 	// Each phase is in the report of a run of its workflow, on both kinds of clusters.
 	cfg := config.Default()
 	cfg.Git.URL = "https://git.example.com/team/addons.git"
-	require.NoError(t, json.Unmarshal([]byte(`{"pathRouting": true, "managedCluster": true, "automaticCertificates": false, "acme": {"server": "", "ca": ""}}`), &cfg.Platform.Settings))
+	require.NoError(t, json.Unmarshal([]byte(`{"pathRouting": true, "managedCluster": true, "nodeAddresses": "", "automaticCertificates": false, "acme": {"server": "", "ca": ""}}`), &cfg.Platform.Settings))
 	for _, provider := range []providers.Provider{local.Provider{}, existing.Provider{}} {
 		steps, err := stages.Steps(provider, cfg, r)
 		require.NoError(t, err)
