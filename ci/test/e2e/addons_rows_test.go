@@ -203,7 +203,7 @@ func (a addons) requirePhases(t *testing.T, how string, names ...string) {
 		got = append(got, p.Name)
 		require.Contains(t, []string{"succeeded", "reused"}, p.Status, p.Name)
 		require.False(t, p.Started.IsZero() || p.Finished.Before(p.Started), p.Name)
-		if !p.Approval {
+		if !p.Approval && p.Status == "succeeded" { // what is reused may take no time
 			require.Positive(t, p.Seconds, p.Name)
 		}
 		require.Contains(t, string(page), `<tr><th scope="row">`+p.Name+`</th>`)
