@@ -62,11 +62,14 @@ func (t *tlsStep) ensure(ctx context.Context, in contract.TLSInput, keyFile stri
 		if pairs, roots, err = t.selfSigned(ctx); err != nil {
 			return contract.TLS{}, err
 		}
-		roots = append(slices.Clone(roots), in.CA...)
 	default:
 		return contract.TLS{}, certificate.Invalid(fmt.Errorf("there is no mode %q", in.Mode))
 	}
-	out, err := t.publish(ctx, in.Mode, pairs, roots)
+	trusted := roots
+	if in.Mode == config.SelfSigned {
+		trusted = append(slices.Clone(roots), in.CA...)
+	}
+	out, err := t.publish(ctx, in.Mode, pairs, roots, trusted)
 	if err == nil {
 		err = t.kept.done(ctx)
 	}
@@ -179,8 +182,9 @@ func (t *tlsStep) hosts(hosts []string) []string {
 	return out
 }
 
-// publish writes the certificates and what clients need to trust them.
-func (t *tlsStep) publish(ctx context.Context, mode string, pairs []certificate.Pair, roots []byte) (contract.TLS, error) {
+// publish writes the certificates, each with the roots that have issued it, and what clients are
+// to trust.
+func (t *tlsStep) publish(ctx context.Context, mode string, pairs []certificate.Pair, roots, trusted []byte) (contract.TLS, error) {
 	out := contract.TLS{Issuer: mode}
 	var first time.Time
 	for i, c := range t.release.Certificates {
@@ -208,7 +212,7 @@ func (t *tlsStep) publish(ctx context.Context, mode string, pairs []certificate.
 		namespaces = append(namespaces, n.Name)
 	}
 	for _, n := range namespaces {
-		if err := t.configMap(ctx, n, trust.CA, nil, map[string]string{trust.CAKey: string(roots)}); err != nil {
+		if err := t.configMap(ctx, n, trust.CA, nil, map[string]string{trust.CAKey: string(trusted)}); err != nil {
 			return contract.TLS{}, err
 		}
 	}
@@ -217,7 +221,7 @@ func (t *tlsStep) publish(ctx context.Context, mode string, pairs []certificate.
 		return out, nil
 	}
 	partOf := map[string]string{"app.kubernetes.io/part-of": "argocd"}
-	return out, t.configMap(ctx, engine.Namespace, argoTLSCerts, partOf, map[string]string{out.GitHost: string(roots)})
+	return out, t.configMap(ctx, engine.Namespace, argoTLSCerts, partOf, map[string]string{out.GitHost: string(trusted)})
 }
 
 // read takes a pair out of a TLS Secret; it is empty when there is none.

@@ -59,6 +59,7 @@ func TestSelfSignedWithMoreToTrust(t *testing.T) {
 		require.NoError(t, err, namespace)
 		require.Equal(t, string(own)+string(other.Certificate), o.Data[trust.CAKey], namespace)
 	}
+	require.Equal(t, string(own), string(data(t, c, "code", "git-tls")["ca.crt"]), "what has issued it, so that who uses it need not start again")
 }
 
 // serial is that of the certificate in a Secret.
