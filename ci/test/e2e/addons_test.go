@@ -138,7 +138,7 @@ func TestAddonsPlatform(t *testing.T) {
 		a.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 		a.must(t, "kubeconfig", "--server", "https://127.0.0.1:7543", "--output", a.kubeconfig)
 	})
-	stage("C9 to C11: destroy leaves nothing, whatever is stuck", func(t *testing.T) {
+	stage("C9 to C11: destroy leaves nothing though something is stuck", func(t *testing.T) {
 		a.hold(t, "dex")
 		a.apply(t, "{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: stuck, namespace: default, finalizers: [example.com/nobody]}, spec: {selfSigned: {}}}")
 		require.Contains(t, a.must(t, "destroy", "--yes", "--crds").err, "nothing is left")
