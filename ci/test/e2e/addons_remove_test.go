@@ -3,9 +3,11 @@
 package e2e
 
 import (
+	"bufio"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -90,48 +92,47 @@ func (a addons) requireOrderly(t *testing.T, gone []string) {
 // when. The function that it returns ends that.
 func (a addons) watchApplications(t *testing.T) func() ([]string, map[string]time.Time) {
 	t.Helper()
+	var mu sync.Mutex
+	var there, gone []string
 	at := map[string]time.Time{}
-	var gone []string
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	look := func() map[string]bool {
-		out := map[string]bool{}
-		text := finish(t, a.kubectlCommand(t.Context(), "get", "applications,applicationsets", "-n", "argocd", "--ignore-not-found", "-o", `jsonpath={range .items[*]}{.kind} {.metadata.name}{"\n"}{end}`)).out
-		for line := range strings.Lines(text) {
-			kind, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-			if kind == "ApplicationSet" {
-				name = "set " + name
-			}
-			out[name] = true
-		}
-		return out
-	}
-	there := look()
-	require.NotEmpty(t, there)
-	go func() {
-		defer close(stopped)
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(300 * time.Millisecond):
-			}
-			now := look()
-			var left []string
-			for name := range there {
-				if !now[name] {
-					left = append(left, name)
+	var stop []func()
+	for kind, prefix := range map[string]string{"applications": "", "applicationsets": "set "} {
+		cmd := a.kubectlCommand(t.Context(), "get", kind, "-n", "argocd", "--watch", "--output-watch-events", "-o", `jsonpath={.type} {.object.metadata.name}{"\n"}`)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			for lines := bufio.NewScanner(out); lines.Scan(); {
+				event, name, _ := strings.Cut(lines.Text(), " ")
+				mu.Lock()
+				switch name = prefix + name; event {
+				case "ADDED":
+					there = append(there, name)
+				case "DELETED":
+					gone, at[name] = append(gone, name), time.Now()
 				}
+				mu.Unlock()
 			}
-			slices.Sort(left)
-			for _, name := range left {
-				delete(there, name)
-				gone, at[name] = append(gone, name), time.Now()
-			}
-		}
-	}()
+		}()
+		stop = append(stop, func() {
+			_ = cmd.Process.Kill()
+			<-read
+			_ = cmd.Wait()
+		})
+	}
+	seen := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Contains(there, "argocd") && slices.Contains(there, "set workflows")
+	}
+	require.Eventually(t, seen, time.Minute, 100*time.Millisecond)
 	return func() ([]string, map[string]time.Time) {
-		close(stop)
-		<-stopped
+		time.Sleep(time.Second) // for what is on its way
+		for _, end := range stop {
+			end()
+		}
 		return gone, at
 	}
 }
