@@ -154,8 +154,13 @@ func openAddons(t *testing.T, d deployment, base string) addons {
 	return addons{kept: &kept{deployment: d}, release: release, git: serveTree(t, release), base: base}.with(t, settings{})
 }
 
-// hold gives an addon's Application a finalizer that nobody removes.
+// hold gives an addon's Application a finalizer that nobody removes. Argo CD takes it for the
+// ApplicationSet's, whose finalizers it gives its Applications again and again.
 func (a addons) hold(t *testing.T, addon string) {
 	t.Helper()
-	a.kubectl(t, "patch", "application", "-n", "argocd", a.app(addon), "--type=json", "--patch", `[{"op": "add", "path": "/metadata/finalizers/-", "value": "example.com/nobody"}]`)
+	a.kubectl(t, "patch", "applicationset", "-n", "argocd", addon, "--type=json", "--patch", `[{"op": "add", "path": "/spec/template/metadata/finalizers/-", "value": "example.com/nobody"}]`)
+	a.becomes(t, time.Minute, addon+" to be held", func() (bool, string) {
+		seen := a.jsonpath(t, "{.metadata.finalizers}", "application", "-n", "argocd", a.app(addon))
+		return strings.Contains(seen, "example.com/nobody"), seen
+	})
 }
