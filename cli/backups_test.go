@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -52,6 +54,22 @@ func TestOneGoesBackToTheLastUpgrade(t *testing.T) {
 	require.ErrorIs(t, noBackup(), &fault.Fault{Code: codeNoBackup})
 	require.ErrorIs(t, nothingToResume(), &fault.Fault{Code: contract.CodeNothing})
 	require.Equal(t, fault.Usage, fault.ClassOf(noBackup()))
+}
+
+// someRuns are the runs of a deployment.
+type someRuns []contract.RunSummary
+
+func (s someRuns) Runs(context.Context) ([]contract.RunSummary, error) { return s, nil }
+
+// TestABackupThatARunMayMake is waited for: where an upgrade works on the deployment, that is why
+// there is nothing to go back to yet, or to go on with.
+func TestABackupThatARunMayMake(t *testing.T) {
+	runs := someRuns{{ID: "r1", Workflow: "install", Outcome: report.Succeeded}, {ID: "r2", Workflow: "upgrade", Outcome: report.Running}}
+	err := unlessAtWork(t.Context(), runs, noBackup())
+	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeHeld})
+	require.Equal(t, fault.Locked, fault.ClassOf(err))
+	require.ErrorContains(t, err, "run r2, of workflow upgrade, works on the deployment")
+	require.ErrorIs(t, unlessAtWork(t.Context(), runs[:1], noBackup()), &fault.Fault{Code: codeNoBackup})
 }
 
 func TestAnUpgradeHasBegunWithItsBackup(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -100,9 +102,29 @@ func (o *rollbackOptions) find(ctx context.Context, d *deployment.Deployment) (*
 	case err != nil:
 		return nil, nil, err
 	case last == nil:
-		return nil, nil, noBackup()
+		return nil, nil, unlessAtWork(ctx, d, noBackup())
 	}
 	return d.Backup(ctx, last.ID)
+}
+
+// runner lists the runs of a deployment, the oldest first.
+type runner interface {
+	Runs(ctx context.Context) ([]contract.RunSummary, error)
+}
+
+// unlessAtWork is err, or the fault of the lock where another run works on the deployment: that may
+// be about to change what err is about.
+func unlessAtWork(ctx context.Context, r runner, err error) error {
+	runs, unread := r.Runs(ctx)
+	if unread != nil {
+		return unread
+	}
+	for _, r := range slices.Backward(runs) {
+		if r.Outcome == report.Running {
+			return lock.Refused(fmt.Errorf("run %s, of workflow %s, works on the deployment since %s", r.ID, r.Workflow, r.Started.Format(time.RFC3339)))
+		}
+	}
+	return err
 }
 
 // noBackup is the fault of who wants to go back where no upgrade has made a backup.

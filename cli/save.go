@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/key"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/pipeline/dsse"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 )
 
@@ -53,7 +54,7 @@ func (o *saveOptions) do(ctx context.Context, streams console.Streams, _ []strin
 		if err != nil {
 			return err
 		}
-		what.Key, what.Secrets = private, []string{text}
+		what.Key, what.KeyFrom, what.Secrets = private, o.key, []string{text}
 	}
 	return o.deployment.Do(ctx, streams, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
 		if what.Key == nil {
@@ -109,7 +110,7 @@ func (o *saveOptions) check(ctx context.Context, io console.Streams) error {
 	case len(p.SignedBy) == 0:
 		fmt.Fprintln(io.Out, "nobody has signed it")
 	case o.key == "":
-		fmt.Fprintf(io.Out, "it says that it is signed with the key %q; --key FILE verifies that\n", p.SignedBy)
+		fmt.Fprintf(io.Out, "it says that it is signed with the key %s; --key FILE verifies that\n", dsse.Named(p.SignedBy))
 	default:
 		fmt.Fprintf(io.Out, "signed with the key %s\n", p.SignedBy[0])
 	}

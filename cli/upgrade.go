@@ -36,7 +36,7 @@ type upgradeOptions struct {
 	style   string
 	resume  bool
 	written string // version of the release that the configuration was written for
-	names   string // release of the reference platform that an install takes; empty: another one
+	names   string // release of the reference platform that an install without --platform takes; empty: another one
 }
 
 func newUpgrade(p *Program) *cobra.Command {
@@ -115,13 +115,16 @@ func (o *upgradeOptions) behind(now string) string {
 	if f.Source.File != "" {
 		with = "with " + f.Source.FileName()
 	}
+	if f.Release.Dir != "" {
+		with += ", and no --platform,"
+	}
 	return fmt.Sprintf("an install %s takes release %s, and is refused; to install %s again: %s\n", with, o.names, now, f.Hint(o.again(now)))
 }
 
 // again says how to install a release once more.
 func (o *upgradeOptions) again(version string) string {
 	switch {
-	case o.names == "" || o.names == version:
+	case o.names == "" || o.names == version || o.install.deployment.Release.Dir != "": // which the hint has
 		return "slipway install"
 	case !platform.Older(o.names, version):
 		return "slipway install, with a configuration that names it"
@@ -140,7 +143,7 @@ func (o *upgradeOptions) path(ctx context.Context, io console.Streams) (from str
 			return err
 		}
 		o.written = cmp.Or(d.Config.WrittenFor(), from)
-		if _, inGit := d.Config.ReleaseInGit(); !inGit && !d.Config.ReleaseIsPath() && f.Release.Dir == "" && f.Release.ID == "" {
+		if _, inGit := d.Config.ReleaseInGit(); !inGit && !d.Config.ReleaseIsPath() && f.Release.ID == "" {
 			o.names = d.Config.Platform.Release
 		}
 		if o.resume {
@@ -275,7 +278,7 @@ func (o *upgradeOptions) unfinished(ctx context.Context, d *deployment.Deploymen
 	_, inGit := d.Config.ReleaseInGit() // there a version is a name of the repository
 	switch {
 	case err == nil && last == nil:
-		return nil, nothingToResume()
+		return nil, unlessAtWork(ctx, d, nothingToResume())
 	case o.to != "" || inGit:
 		return []string{o.to}, nil
 	case err != nil:

@@ -70,6 +70,7 @@ func newUpgradeMatrix(p *Program) *cobra.Command {
 	}
 	o.set, o.hint = cmd.Flags(), hint.For(cmd, p.Stores)
 	addSource(cmd, p, &o.source, true)
+	o.set.Lookup("name").Usage = fmt.Sprintf("name of the matrix, with which those of its deployments begin, at most %d characters; %s if left out, whatever the configuration says", longestMatrix, defaultMatrix)
 	o.add(o.set)
 	o.set.StringSliceVar(&o.axes.From, "from", nil, "versions of the release that is installed first, or directories of such releases (with a slash)")
 	o.set.StringSliceVar(&o.axes.To, "to", nil, "versions of the release that it is upgraded to, or directories")

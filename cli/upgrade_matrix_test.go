@@ -44,6 +44,14 @@ func TestAMatrixWithFailedCellsFails(t *testing.T) {
 	}
 }
 
+// TestTheNameOfAMatrix is not the configuration's, which may be a deployment's that is in use.
+func TestTheNameOfAMatrix(t *testing.T) {
+	says := line(t, "upgrade-matrix").Flag("name").Usage
+	require.Contains(t, says, "name of the matrix")
+	require.Contains(t, says, "at most 8 characters; matrix if left out, whatever the configuration says")
+	require.NotContains(t, says, "replaces")
+}
+
 // TestTheCommandThatRunsACellAgain has the options that the matrix had, but for its cells and
 // its results.
 func TestTheCommandThatRunsACellAgain(t *testing.T) {

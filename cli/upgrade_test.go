@@ -139,6 +139,19 @@ func TestAConfigurationThatIsBehindIsTold(t *testing.T) {
 		`\(set -C; printf 'apiVersion: slipway.sh/v1\\nplatform: {release: 2\.0\.0}\\n' > slipway.yaml\), then slipway install --name blue --config slipway.yaml\n$`, o.behind("2.0.0"))
 }
 
+// TestAReleaseOfADirectoryIsTold, too: only an install with the same --platform takes it.
+func TestAReleaseOfADirectoryIsTold(t *testing.T) {
+	p := program()
+	o := &upgradeOptions{install: installOptions{program: &p}, names: "1.1.0"}
+	cmd := &cobra.Command{Use: "upgrade"}
+	addDeployment(cmd, cmd.Flags(), &p, &o.install.deployment)
+	o.install.deployment.Release.AddFlags(cmd.Flags())
+	newRoot(t.Context(), &p).AddCommand(cmd)
+	require.NoError(t, cmd.ParseFlags([]string{"--platform", "my/shop"}))
+	require.Equal(t, "an install without a configuration, and no --platform, takes release 1.1.0, and is refused; "+
+		"to install 2.0.0 again: slipway install --platform my/shop\n", o.behind("2.0.0"))
+}
+
 // TestTheInstalledReleaseOnceMore is installed with the commands that the remedy names.
 func TestTheInstalledReleaseOnceMore(t *testing.T) {
 	file := configFile(t, "apiVersion: slipway.sh/v1\n")

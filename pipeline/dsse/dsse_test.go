@@ -37,6 +37,7 @@ func TestAStatementIsThatOfItsKey(t *testing.T) {
 			for _, other := range dssetest.Keys(t) {
 				_, err = e.Verify(t.Context(), other.Public())
 				require.ErrorContains(t, err, "it is not signed with the key")
+				require.ErrorContains(t, err, ", but with "+id)
 			}
 			other := s
 			other.Predicate = map[string]int{"a": 2}
@@ -97,4 +98,10 @@ func TestKeys(t *testing.T) {
 		_, err := PublicKey(text)
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeKey})
 	}
+}
+
+// TestKeysAreNamedPlainly, but for what an envelope could make of them.
+func TestKeysAreNamedPlainly(t *testing.T) {
+	require.Equal(t, "4b01, c0de", Named([]string{"4b01", "c0de"}))
+	require.Equal(t, `4b01, "", "x\n\x1b[2J"`, Named([]string{"4b01", "", "x\n\x1b[2J"}))
 }

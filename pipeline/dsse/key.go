@@ -15,6 +15,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -142,4 +145,16 @@ func PublicKey(text []byte) (crypto.PublicKey, error) {
 
 func unusable(op string, err error) error {
 	return &fault.Fault{Code: CodeKey, Class: fault.Usage, Op: op, Err: err, Fix: fixKey}
+}
+
+// Named lists the ids of keys for people. An envelope may call its keys anything: what cannot be
+// printed, or could be taken for the words around it, is quoted.
+func Named(ids []string) string {
+	named := slices.Clone(ids)
+	for i, id := range named {
+		if _, err := hex.DecodeString(id); err != nil || id == "" {
+			named[i] = strconv.Quote(id)
+		}
+	}
+	return strings.Join(named, ", ")
 }

@@ -99,7 +99,7 @@ func (e *Envelope) Verify(ctx context.Context, key crypto.PublicKey) (string, er
 		return "", err
 	}
 	if _, err := verify.Verify(ctx, &e.Envelope); err != nil {
-		return "", fmt.Errorf("it is not signed with the key %s, but with %q", want, e.SignedBy())
+		return "", fmt.Errorf("it is not signed with the key %s, but with %s", want, Named(e.SignedBy()))
 	}
 	return want, nil
 }

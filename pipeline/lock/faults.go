@@ -42,8 +42,12 @@ func (e *HeldError) Error() string {
 }
 
 func (l *Lock) held(r Record) error {
-	return &fault.Fault{Code: CodeHeld, Class: fault.Locked, Op: "take the deployment's lock",
-		Err: &HeldError{r, ago(l.opts.Clock(), r.Beat)},
+	return Refused(&HeldError{r, ago(l.opts.Clock(), r.Beat)})
+}
+
+// Refused is the fault of who needs the lock while somebody else has it; err says who.
+func Refused(err error) error {
+	return &fault.Fault{Code: CodeHeld, Class: fault.Locked, Op: "take the deployment's lock", Err: err,
 		Fix: "wait until that run has ended; the lock of a run that is gone expires by itself. Only if it hangs and cannot be stopped: slipway unlock --force --reason '…'"}
 }
 

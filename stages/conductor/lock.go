@@ -209,7 +209,25 @@ func (l *deploymentLock) release(ctx context.Context) error {
 	}
 }
 
-// hook delays the hooks before the whole workflow until the lock is held.
-func (l *deploymentLock) hook() pipeline.Hook {
-	return pipeline.Hook{Before: func(ctx context.Context, _ pipeline.Key) error { return l.wait(ctx) }}
+// under has a hook run in no run but one that has the lock, and before a step or the workflow not
+// until it is taken: the hook may change something.
+func (l *deploymentLock) under(h pipeline.Hook) pipeline.Hook {
+	before, after := h.Before, h.After
+	if before != nil {
+		h.Before = func(ctx context.Context, key pipeline.Key) error {
+			if err := l.wait(ctx); err != nil {
+				return err
+			}
+			return before(ctx, key)
+		}
+	}
+	if after != nil {
+		h.After = func(ctx context.Context, on pipeline.Result) error {
+			if !l.held() {
+				return nil
+			}
+			return after(ctx, on)
+		}
+	}
+	return h
 }

@@ -173,7 +173,9 @@ func TestALockThatOthersHold(t *testing.T) {
 	var seen []pipeline.Event
 	c.opts.Observe = func(e pipeline.Event) { seen = append(seen, e) }
 	hooked := false
-	c.opts.Hooks = []pipeline.Hook{{Before: func(context.Context, pipeline.Key) error { hooked = true; return nil }}}
+	before := func(context.Context, pipeline.Key) error { hooked = true; return nil }
+	after := func(context.Context, pipeline.Result) error { hooked = true; return nil }
+	c.opts.Hooks = []pipeline.Hook{{Before: before, After: after}, {Step: pipeline.EveryStep, Before: before, After: after}, {Step: "preorchestrator", After: after}}
 	c, err := New(c.opts)
 	require.NoError(t, err)
 	record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Wire: func(g *Graph) error {

@@ -155,16 +155,10 @@ func (r *run) carryOut(ctx context.Context) error {
 		r.opts.Begin(nodes)
 	}
 	around := append(slices.Clone(r.opts.Hooks), hooks.bind(own)...)
-	for _, h := range around {
+	for i, h := range around {
+		around[i] = lock.under(h)
 		if h.Step != "" {
 			r.hooked = append(r.hooked, h.Step)
-		}
-	}
-	for _, h := range slices.Clone(around) {
-		if h.Before != nil && (h.Step == "" || h.OnStage()) { // what comes first may change something
-			wait := lock.hook()
-			wait.Step = h.Step
-			around = slices.Insert(around, 0, wait)
 		}
 	}
 	results, err := r.graph.pipeline.Run(ctx, pipeline.Options{

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
@@ -25,8 +26,14 @@ func (s *State) mayBring(ctx context.Context, text string) error {
 		return fmt.Errorf("decode what the run brings: %w", err)
 	}
 	has, err := s.recorded(ctx)
-	if err != nil || has == nil {
+	if err != nil {
 		return err
+	}
+	if has == nil {
+		if over.Change.Resume {
+			return s.mayResume(ctx)
+		}
+		return nil
 	}
 	has.Style = over.Change.Style // in which one an upgrade was begun, the cluster knows
 	r := &platform.Release{Name: over.Platform, Version: over.Version, UpgradableFrom: over.UpgradableFrom}
@@ -34,6 +41,45 @@ func (s *State) mayBring(ctx context.Context, text string) error {
 		r.Data = []platform.Data{{}}
 	}
 	return has.Check(r, installed.How{Upgrade: over.Upgrade, Change: over.Change})
+}
+
+// mayResume returns the fault of an upgrade that is to go on, where the records tell that none
+// can: since an upgrade, or a rollback, came to its end no other one has come as far as its backup.
+func (s *State) mayResume(ctx context.Context) error {
+	live, err := s.liveRun(ctx)
+	if err != nil {
+		return err
+	}
+	ids, err := state.Runs(ctx, s.store)
+	if err != nil {
+		return fmt.Errorf("list the runs: %w", err)
+	}
+	for _, id := range slices.Backward(ids) {
+		if id == live { // the one that asks
+			continue
+		}
+		r, problem, err := s.record(ctx, id, live)
+		switch {
+		case err != nil:
+			return err
+		case problem != "": // nobody knows
+			return nil
+		case r == nil || r.Workflow == config.Test || r.Workflow == config.Install || conductor.Refusal(r) != nil: // neither begins an upgrade, nor ends one
+		case r.Outcome == report.Succeeded:
+			return installed.Nothing()
+		case r.Workflow != config.Upgrade || backedUp(r):
+			return nil
+		}
+	}
+	return nil
+}
+
+// backedUp reports whether an upgrade may have made its backup: it is noted in the cluster before
+// the step ends.
+func backedUp(r *report.Run) bool {
+	return slices.ContainsFunc(r.Steps, func(s report.Step) bool {
+		return s.ID() == contract.BackupStep().String() && !s.Started.IsZero()
+	})
 }
 
 // recorded is what the cluster has, as the last run left it; nil where that is not certain.

@@ -3,8 +3,10 @@ package incontainer
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,6 +20,59 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
+
+// TestNothingToResume: the records tell it after runs that do not say what the cluster has, too.
+func TestNothingToResume(t *testing.T) {
+	backup := contract.BackupStep().Key
+	run := func(workflow string, outcome report.Outcome, backedUp pipeline.Status) report.Run {
+		step := report.Step{Stage: backup.Stage, Step: backup.Name, Status: backedUp}
+		if backedUp != "" {
+			step.Started = time.Now()
+		}
+		return report.Run{Workflow: workflow, Outcome: outcome, Platform: report.Platform{Name: "shop", Version: "2.0.0"},
+			Steps: []report.Step{{Stage: "preorchestrator", Step: "namespaces", Status: pipeline.Failed}, step}}
+	}
+	upgraded, begun := run(config.Upgrade, report.Succeeded, pipeline.Succeeded), run(config.Upgrade, report.Failed, pipeline.Succeeded)
+	back, halfBack := run(config.Rollback, report.Succeeded, ""), run(config.Rollback, report.Failed, "")
+	for name, c := range map[string]struct {
+		runs    []report.Run
+		nothing bool
+	}{
+		"after a rollback":                        {[]report.Run{upgraded, back}, true},
+		"after a rollback from the middle":        {[]report.Run{begun, back}, true},
+		"after an install that failed":            {[]report.Run{upgraded, run(config.Install, report.Failed, "")}, true},
+		"after an upgrade that made no backup":    {[]report.Run{upgraded, run(config.Upgrade, report.Failed, "")}, true},
+		"after one that may have made it":         {[]report.Run{upgraded, run(config.Upgrade, report.Failed, pipeline.Failed)}, false},
+		"after tests":                             {[]report.Run{back, run(config.Test, report.Failed, "")}, true},
+		"after an install":                        {[]report.Run{back, run(config.Install, report.Succeeded, ""), run(config.Install, report.Failed, "")}, true},
+		"in the middle":                           {[]report.Run{back, begun, run(config.Install, report.Failed, "")}, false},
+		"in the middle of a rollback":             {[]report.Run{begun, halfBack}, false},
+		"after a rollback that failed, as a rule": {[]report.Run{upgraded, halfBack}, false},
+		"of which no upgrade is known":            {[]report.Run{run(config.Install, report.Failed, "")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := locked(t, "r1")
+			var id string
+			for i, r := range c.runs {
+				id = fmt.Sprintf("20260102-03040%d-a1b2c3", i)
+				r.ID = id
+				record, err := r.Encode()
+				require.NoError(t, err)
+				require.NoError(t, state.Keep(t.Context(), s.store, id, map[string][]byte{report.RecordFile: record}))
+			}
+			require.NoError(t, state.PutLatest(t.Context(), s.store, 1, id))
+			require.NoError(t, state.PutRuntime(t.Context(), s.store, 1, contract.RuntimeState{Deployment: "demo", Platform: "1.0.0", Run: id}))
+			text, err := json.Marshal(contract.Over{Platform: "shop", Version: "2.0.0", Upgrade: true, UpgradableFrom: []string{"1.0.0"}, Change: contract.Change{Resume: true}})
+			require.NoError(t, err)
+			err = s.Open(t.Context(), filepath.Join(t.TempDir(), "opened.json"), lock.Holder{Run: "r1"}, "demo", string(text), false, true)
+			if c.nothing {
+				require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeNothing})
+				return
+			}
+			require.NoError(t, err)
+		})
+	}
+}
 
 // TestWhatTheRecordsRefuse: a run that the cluster would refuse is so before hooks run and the
 // cluster is started, and an upgrade goes on with the release that it was begun with.

@@ -25,7 +25,7 @@ const lockFileName = ".lock"
 // common, run beside each other. In the Dagger module, whose volume of results has the matrix's
 // name, the lock of that is all.
 func Alone(dir, matrix string, cells []Cell) (release func(), err error) {
-	files := []string{filepath.Join(dir, lockFileName)}
+	var files []string
 	fix := "wait until that has ended, or give this one another name: --name OTHER"
 	if !module.Active() {
 		fix = "wait until that has ended, or give this one another name and other results: --name OTHER --results DIR"
@@ -37,6 +37,7 @@ func Alone(dir, matrix string, cells []Cell) (release func(), err error) {
 			files = append(files, filepath.Join(own, "upgrade-matrix", c.Deployment(matrix)+".lock"))
 		}
 	}
+	files = append(files, filepath.Join(dir, lockFileName)) // last: where a cell is taken, no directory is made
 	var held []*flock.Flock
 	release = func() {
 		for _, l := range held {
@@ -58,8 +59,8 @@ func Alone(dir, matrix string, cells []Cell) (release func(), err error) {
 			return nil, fmt.Errorf("lock %s: %w", file, err)
 		}
 		what := "writes its results to " + dir
-		if i > 0 {
-			what = fmt.Sprintf("of the name %s runs %s", matrix, cells[i-1])
+		if i < len(files)-1 {
+			what = fmt.Sprintf("of the name %s runs %s", matrix, cells[i])
 		}
 		return nil, &fault.Fault{
 			Code: CodeRunning, Class: fault.Locked, Op: "run the matrix", Err: errors.New("another one " + what), Fix: fix,

@@ -225,6 +225,7 @@ func TestTwoMatricesAtOnce(t *testing.T) {
 	held(err, "another one writes its results to "+filepath.Join(dir, "a"))
 	_, err = Alone(filepath.Join(dir, "b"), "m", cells[1:])
 	held(err, "another one of the name m runs 1.0.0 to 1.1.0, scale 50, in-place")
+	require.NoDirExists(t, filepath.Join(dir, "b"), "it has no results")
 	for name, part := range map[string][]Cell{"m": cells[2:], "n": cells} {
 		other, err := Alone(filepath.Join(dir, "b"), name, part)
 		require.NoError(t, err, "what the one before was refused it has not kept")

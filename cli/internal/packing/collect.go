@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/config/dockerconfig"
@@ -35,6 +36,7 @@ import (
 type packer struct {
 	flags      *deployment.Flags
 	deployment *deployment.Deployment
+	options    Options
 	clean      cleaner
 	absent     []string
 	unread     error  // why the SBOM has only those Debian packages that the lock names
@@ -268,19 +270,30 @@ func (p *packer) release(ctx context.Context, dir string) error {
 	var from conductor.Options
 	from.Client = p.deployment.Session.Client
 	op := fmt.Sprintf("pack the platform release of run %s", p.record.ID)
-	fix := "name the directory of the release that was installed: slipway save --platform DIR"
 	if err := p.flags.Release.Open(ctx, p.config, p.flags.Source.Path, p.deployment.Inputs.Anew, &from); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	if from.ReleaseDigest != want.Digest {
-		return &fault.Fault{Code: codeOtherRelease, Class: fault.Usage, Op: op, Fix: fix,
-			Err: fmt.Errorf("the run was of %s %s with the digest %s; found was %s %s with %s",
-				want.Name, want.Version, want.Digest, from.Release.Name, from.Release.Version, from.ReleaseDigest)}
+		return p.otherRelease(op, report.Platform{Name: from.Release.Name, Version: from.Release.Version, Digest: from.ReleaseDigest})
 	}
 	if _, err := from.ReleaseDir.Export(ctx, dir); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	return p.files.Add(runpackage.ReleaseDir, os.DirFS(dir))
+}
+
+// otherRelease is the fault of a release that is not the run's. Its remedy packs the same run,
+// though others may have followed meanwhile, into the same file.
+func (p *packer) otherRelease(op string, found report.Platform) error {
+	o, want := p.options, p.record.Platform
+	o.Run = p.record.ID
+	again := o.again()
+	if o.Out != "" {
+		again += " --out " + shell.Quote(o.Out)
+	}
+	return &fault.Fault{Code: codeOtherRelease, Class: fault.Usage, Op: op, Fix: "name the directory of the release that was installed: " + again + " --platform DIR",
+		Err: fmt.Errorf("the run was of %s %s with the digest %s; found was %s %s with %s",
+			want.Name, want.Version, want.Digest, found.Name, found.Version, found.Digest)}
 }
 
 // journal takes over the attempts at the steps of the run.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
@@ -36,6 +37,8 @@ type Options struct {
 	Out string        // file; empty: one named for the run
 	Dir string        // where that is; empty: the working directory
 	Key crypto.Signer // nil: the package is not signed
+	// KeyFrom is where the command line says that Key is; empty: it says nothing.
+	KeyFrom string
 	// Secrets are known besides those of the configuration: they are in no package.
 	Secrets []string
 }
@@ -54,7 +57,7 @@ type Packed struct {
 
 // Make packs a run of a deployment, of which f are the flags.
 func Make(ctx context.Context, f *deployment.Flags, d *deployment.Deployment, o Options) (*Packed, error) {
-	p := &packer{flags: f, deployment: d, files: runpackage.Files{}}
+	p := &packer{flags: f, deployment: d, options: o, files: runpackage.Files{}}
 	for _, s := range o.Secrets {
 		p.clean.known.Add(s)
 	}
@@ -65,24 +68,37 @@ func Make(ctx context.Context, f *deployment.Flags, d *deployment.Deployment, o 
 		return nil, err
 	}
 	var out bytes.Buffer
+	o.Run = p.info.Run
 	if err := runpackage.Write(ctx, &out, p.info, p.files, o.Key); err != nil {
-		return nil, unwritten(o.Out, err)
+		return nil, o.unwritten(o.Out, err)
 	}
 	file := o.Out
 	if file == "" {
 		file = filepath.Join(o.Dir, "slipway-"+p.info.Deployment+"-"+p.info.Run+runpackage.Suffix)
 	}
-	if err := put(ctx, file, out.Bytes()); err != nil {
+	if err := o.put(ctx, file, out.Bytes()); err != nil {
 		return nil, err
 	}
 	return &Packed{File: file, Info: p.info, Files: len(p.files), Bytes: out.Len(), Absent: p.absent, Lacks: p.lacks, Unread: p.unread}, nil
 }
 
+// again is the command that packs the same run, without the place of the package.
+func (o Options) again() string {
+	command := "slipway save"
+	if o.Run != "" {
+		command += " --run " + shell.Quote(o.Run)
+	}
+	if o.KeyFrom != "" {
+		command += " --key " + shell.Quote(o.KeyFrom)
+	}
+	return command
+}
+
 // put writes a package, in place of an earlier one and of nothing else.
-func put(ctx context.Context, file string, data []byte) error {
+func (o Options) put(ctx context.Context, file string, data []byte) error {
 	if info, err := os.Stat(file); err == nil && info.Size() > 0 {
 		if _, err := runpackage.Read(ctx, file, nil); errors.Is(err, &fault.Fault{Code: runpackage.CodeUnreadable}) {
-			return unwritten(file, errors.New("there is something else already, which is no package"))
+			return o.unwritten(file, errors.New("there is something else already, which is no package"))
 		}
 	}
 	err := os.MkdirAll(filepath.Dir(file), 0o755)
@@ -90,14 +106,14 @@ func put(ctx context.Context, file string, data []byte) error {
 		err = atomicfile.Overwrite(file, data, 0o600)
 	}
 	if err != nil {
-		return unwritten(file, err)
+		return o.unwritten(file, err)
 	}
 	return nil
 }
 
-func unwritten(file string, err error) error {
+func (o Options) unwritten(file string, err error) error {
 	return &fault.Fault{Code: codeUnwritten, Class: fault.Usage, Op: strings.TrimSpace("write the package " + file), Err: err,
-		Fix: "name another place, with room for it: slipway save --out FILE" + runpackage.Suffix}
+		Fix: "name another place, with room for it: " + o.again() + " --out FILE" + runpackage.Suffix}
 }
 
 // gate makes sure that no known secret is left in what was collected.

@@ -32,8 +32,8 @@ func Stale(was, now *contract.Preview) []string {
 	var d differing
 	d.what(was, now)
 	d.unless(was.Style == now.Style, "the plan is one in style %s, not in style %s", orNone(was.Style), orNone(now.Style))
-	d.unless(was.Basis.Configuration == now.Basis.Configuration, "the configuration is another one%s", settings(was.Configuration, now.Configuration))
 	d.release(was.Basis.Release == now.Basis.Release, now.Release.Name+" "+now.Release.To, was.Release.Name+" "+was.Release.To)
+	d.unless(was.Basis.Configuration == now.Basis.Configuration, "the configuration is another one%s", settings(was.Configuration, now.Configuration))
 	d.later(was.Later, now.Later)
 	d.unless(was.Basis.Installed == now.Basis.Installed, "the release that is installed is %s, not %s", orNone(now.Basis.Installed), orNone(was.Basis.Installed))
 	d.unless(was.Basis.Terraform == now.Basis.Terraform, "the Terraform state has moved on: serial %d, not %d", now.Terraform.Serial, was.Terraform.Serial)
@@ -59,8 +59,8 @@ func StaleLater(was, now *contract.Preview, passed int) []string {
 	var d differing
 	d.what(was, now)
 	d.unless(u.Style == now.Style, "the plan is one in style %s, not in style %s", u.Style, orNone(now.Style))
-	d.unless(u.ReadAs == now.Basis.Configuration, "the configuration is another one")
 	d.release(u.Digest == now.Basis.Release, now.Release.Name+" "+now.Release.To, u.Platform+" "+u.To)
+	d.unless(u.ReadAs == now.Basis.Configuration, "the configuration is another one")
 	d.later(was.Later[passed:], now.Later)
 	d.unless(u.From == now.Basis.Installed, "the release that is installed is %s, not %s", orNone(now.Basis.Installed), u.From)
 	d.unless(slices.Equal(u.Components, now.Components), "it adds, removes or renames other components than planned")

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -175,6 +177,21 @@ func TestWhatMakesAPlanStale(t *testing.T) {
 	now.Basis.Objects["Deployment shop/web"] = "other"
 	require.NoError(t, preview.Seal(now))
 	require.Equal(t, []string{"Deployment shop/web was edited"}, preview.Stale(was, now))
+}
+
+// TestAPlanOfAnotherRelease says so first: what else is not as planned may come of that.
+func TestAPlanOfAnotherRelease(t *testing.T) {
+	was := plan(t, nil)
+	now := plan(t, func(_ *dryrun.Preview, p *contract.Preview) {
+		p.Basis.Configuration, p.Basis.Release, p.Release.To = "other", "other", "9.9.9"
+	})
+	why := preview.Stale(was, now)
+	require.Contains(t, why[0], "the platform release is another one")
+	require.Contains(t, why[1], "the configuration is another one")
+	was.Later = []contract.PlannedUpgrade{{}}
+	why = preview.StaleLater(was, now, 1)
+	at := slices.IndexFunc(why, func(s string) bool { return strings.Contains(s, "the platform release is another one") })
+	require.Equal(t, "the configuration is another one", why[at+1])
 }
 
 // TestAStalePlanNamesTheSettings of the configuration, as they were planned and as they are.
