@@ -71,7 +71,8 @@ definitions() {
 		printf 'resources: [%s]\npatches: [%s]\n' "$files" "$patches" >"$at/kustomization.yaml"
 		apply -k "$at"
 	fi
-	kubectl wait crd --all --for=condition=Established --timeout=60s >/dev/null
+	# kubectl gives up on one that has no conditions yet.
+	until_ok 60 "the definitions" kubectl wait crd --all --for=condition=Established --timeout=10s
 }
 
 # first NAME VALUES WORKLOAD…: a chart of the tree, unless Argo CD has it already. It is applied
