@@ -78,7 +78,7 @@ func TestTheScriptInstallsTheReleaseOfAddons(t *testing.T) {
 				next("apply " + c.Name + "\n")
 				requirePatched(t, want, c, filepath.Join(s.dir, c.Name))
 			}
-			next("wait crd --all --for=condition=Established")
+			next("kubectl wait crd --all --for=condition=Established")
 		case platform.Adopted:
 			next(fmt.Sprintf("helm template %s %s -n %s -f %s\n", c.Name, filepath.Join(directory(addons()), c.Path), c.Namespace, filepath.Join(s.dir, c.Name+".yaml")))
 			next("apply " + c.Name + "-chart.yaml\n")
