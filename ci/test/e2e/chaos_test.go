@@ -18,24 +18,19 @@ import (
 // over is how long after a holder's last sign of life another run may take its lock.
 const over = lock.DefaultTTL + lock.DefaultBeat + lock.DefaultGrace
 
-// TestChaos is the short form of `make chaos`: an install of the platform of manifests is
-// disturbed at a random moment, by killing the engine. What comes out is compared with an install
-// that nobody disturbed. It runs before the tests that share the engine, which are parallel.
-func TestChaos(t *testing.T) { chaos(t, open(t, "e2e-chaos"), "engine") }
-
-// TestChaosOfTheLock disturbs what the engine runs for one deployment: what holds the lock
-// stands still for longer than another run waits for it; and, where there is time, is killed
-// while another install begins, and so is a step. Installs of the reference platform, and on a
-// cluster that is there already, are killed by TestLifecycle and TestExistingCluster.
-func TestChaosOfTheLock(t *testing.T) {
-	inTurn(t)
-	d := open(t, "e2e-chaos-lock")
-	config := write(t, "apiVersion: slipway.sh/v1\nlocal: {apiPort: 9443, ports: [9444]}\n")
-	kinds := "pause-hold"
+// TestChaos is the short form of `make chaos`: installs of the platform of manifests are
+// disturbed at random moments. The engine is killed, and what holds the lock stands still for
+// longer than another run waits for it; and, where there is time, it is killed while another
+// install begins, and so is a step. What comes out is compared with an install that nobody
+// disturbed. It runs before the tests that share the engine, which are parallel. Installs of the
+// reference platform, and on a cluster that is there already, are killed by TestLifecycle and
+// TestExistingCluster.
+func TestChaos(t *testing.T) {
+	kinds := "engine,pause-hold"
 	if all() {
 		kinds += ",hold,step"
 	}
-	chaos(t, d, kinds, "--config", config, "--pause", (over + 10*time.Second).String())
+	chaos(t, open(t, "e2e-chaos"), kinds, "--pause", (over + 10*time.Second).String())
 }
 
 // chaos plays a round of each kind.

@@ -16,7 +16,7 @@ const atOnce = 2
 // longest are the tests that take longest. They begin first, so that the others fill the
 // time beside them, and none is left alone at the end.
 var longest = []string{
-	"TestLifecycle", "TestExistingCluster", "TestUpgradeMatrix", "TestChaosOfTheLock", "TestIdentityPlatform", "TestBackgroundCluster",
+	"TestLifecycle", "TestExistingCluster", "TestUpgradeMatrix", "TestIdentityPlatform", "TestBackgroundCluster",
 	"TestABrokenUpgrade", "TestStepsOnANode", "TestImagesOfAnyChart", "TestTwoDeploymentsSideBySide",
 }
 
