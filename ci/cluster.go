@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+
+	"github.com/slipway-sh/slipway/ci/internal/dagger"
+)
+
+// Kubeconfig is the administrator's access to the cluster.
+//
+// It names the server "cluster", as the toolchain reaches it; give another
+// server for a cluster that `cluster up` publishes.
+//
+// `kubeconfig export --path FILE` writes it. What `contents` prints, a collector of
+// the engine's telemetry gets, too.
+//
+// +cache="never"
+func (m *Slipway) Kubeconfig(
+	ctx context.Context,
+	// The deployment's configuration, YAML.
+	// +optional
+	config *dagger.File,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+	// Server URL to write into it, such as https://127.0.0.1:6443.
+	// +optional
+	server string,
+) (*dagger.File, error) {
+	c, err := m.conductor(ctx, config, nil, name)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"kubeconfig", "--output", "/slipway/out/kubeconfig"}
+	if server != "" {
+		args = append(args, "--server", server)
+	}
+	done, err := c.exec(args...).Sync(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return done.File("/slipway/out/kubeconfig"), nil
+}
+
+// Cluster is the deployment's local Kubernetes, as a service.
+//
+// `cluster up` publishes its API on port 6443 of this machine, and local.ports, on all addresses.
+//
+// +cache="never"
+func (m *Slipway) Cluster(
+	ctx context.Context,
+	// The deployment's configuration, YAML.
+	// +optional
+	config *dagger.File,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+) (*dagger.Service, error) {
+	c, err := m.conductor(ctx, config, nil, name)
+	if err != nil {
+		return nil, err
+	}
+	id, err := c.exec("cluster", "--id", "/slipway/out/id").File("/slipway/out/id").Contents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return dag.LoadServiceFromID(dagger.ServiceID(id)), nil
+}
+
+// Toolchain is the container of the steps, with kubectl, helm and terraform.
+//
+// It is connected to the deployment's cluster: `toolchain terminal` opens a shell.
+//
+// +cache="never"
+func (m *Slipway) Toolchain(
+	ctx context.Context,
+	// The deployment's configuration, YAML.
+	// +optional
+	config *dagger.File,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+) (*dagger.Container, error) {
+	c, err := m.conductor(ctx, config, nil, name)
+	if err != nil {
+		return nil, err
+	}
+	id, err := c.exec("toolchain", "--id", "/slipway/out/id").File("/slipway/out/id").Contents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return dag.LoadContainerFromID(dagger.ContainerID(id)), nil
+}

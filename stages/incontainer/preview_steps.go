@@ -1,0 +1,164 @@
+package incontainer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// planner previews the steps of one plan.
+type planner struct {
+	*Preview
+	req  contract.PreviewRequest
+	seen *dryrun.Preview
+	out  *contract.Preview
+	// known is what Terraform said last. The other steps are previewed with it, and as if
+	// nobody else's objects were in their way, beside those that find it out; if these find
+	// something else, all are previewed again, in their order.
+	known  *contract.Infrastructure
+	beside errgroup.Group
+
+	mu      sync.Mutex
+	outputs map[string]json.RawMessage // of the steps, by "stage/step"
+	later   []contract.PlannedUnknown
+}
+
+// errNoCluster is why a step that works on the cluster is not previewed.
+var errNoCluster = errors.New("there is no cluster yet")
+
+// errOther is that a step finds something else than was presumed.
+var errOther = errors.New("it is not what was presumed")
+
+// step previews one step, in a context of its own; lasting is that of all of them.
+func (p *planner) step(lasting, ctx context.Context, s contract.Spec, req contract.Request) (json.RawMessage, error) {
+	seen, looks := p.seen, s.Key == contract.OwnershipStep().Key && !p.req.Adopt
+	if looks { // at what there is, not at what would be; and it would write nothing
+		seen = &dryrun.Preview{}
+	}
+	switch {
+	case !s.Offline && !p.req.Cluster:
+		return nil, errNoCluster
+	case p.known == nil || !p.req.Cluster:
+	case s.Key == contract.TerraformStep().Key:
+		return presumed(lasting, p, req, seen, *p.known, func(now contract.Infrastructure) bool { return reflect.DeepEqual(now, *p.known) })
+	case looks:
+		return presumed(lasting, p, req, seen, contract.Ownership{}, func(contract.Ownership) bool { return true }) // or it fails
+	}
+	return p.foresee(ctx, req, seen)
+}
+
+// presumed is the output of a step that is previewed beside the others; holds says whether what
+// comes out is what they presume.
+func presumed[T any](ctx context.Context, p *planner, req contract.Request, seen *dryrun.Preview, output T, holds func(T) bool) (json.RawMessage, error) {
+	p.beside.Go(func() error {
+		var now T
+		out, err := p.foresee(ctx, req, seen)
+		if err == nil {
+			err = json.Unmarshal(out, &now)
+		}
+		if err == nil && !holds(now) {
+			err = errOther
+		}
+		return err
+	})
+	return json.Marshal(output)
+}
+
+// foresee previews one step; what it would write comes into seen.
+func (p *planner) foresee(ctx context.Context, req contract.Request, seen *dryrun.Preview) (json.RawMessage, error) {
+	out, later, err := step.Foresee(ctx, p.Steps, req, p.Dirs, seen)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if later != "" {
+		p.later = append(p.later, contract.PlannedUnknown{What: req.ID(), Why: later})
+	}
+	if err == nil {
+		p.outputs[req.ID()] = out
+	}
+	return out, err
+}
+
+// note fills in what could not be previewed, and what the run would end with.
+func (p *planner) note(results []pipeline.Result) {
+	p.out.Unknown = append(p.out.Unknown, p.later...)
+	for _, r := range results {
+		switch {
+		case r.Status.OK():
+		case r.Status == pipeline.Failed || r.Status == pipeline.Warned:
+			f, coded := errors.AsType[*fault.Fault](r.Err)
+			switch {
+			case errors.Is(r.Err, errNoCluster): // its objects are rendered
+			case coded:
+				p.out.Refused = append(p.out.Refused, contract.PlannedUnknown{What: r.String(), Why: f.Error(), Code: string(f.Code), Exit: int(f.Class)})
+			default:
+				p.out.Unknown = append(p.out.Unknown, contract.PlannedUnknown{What: r.String(), Why: r.Err.Error()})
+			}
+		case p.req.Cluster && r.Err != nil:
+			p.out.Unknown = append(p.out.Unknown, contract.PlannedUnknown{What: r.String(), Why: r.Err.Error()})
+		}
+	}
+}
+
+// render has everything that the release is made of added: there is no cluster yet.
+func (p *planner) render(ctx context.Context, cfg *config.Config, release *platform.Release) error {
+	survey, err := stages.Rendering(p.inputs(cfg, release))
+	if err != nil {
+		return err
+	}
+	survey.Manifests = os.DirFS(filepath.Join(p.dirs().Bundle, "manifests"))
+	survey.Kubernetes = p.req.Tools["kubectl"]
+	parts, err := p.Render(release, survey)
+	if err != nil {
+		return fmt.Errorf("render the platform release: %w", err)
+	}
+	for i, part := range parts {
+		who := part.Component
+		if who == "" {
+			who = part.Kind
+		}
+		if part.Err != nil {
+			p.out.Unknown = append(p.out.Unknown, contract.PlannedUnknown{What: who, Why: part.Err.Error()})
+		}
+		for n, o := range part.Objects {
+			p.seen.Put(fmt.Sprintf("rendered/%d/%d", i, n), who, nil, o, "")
+			p.placeholders(ctx, o)
+		}
+	}
+	p.out.Unknown = append(p.out.Unknown, contract.PlannedUnknown{What: "objects", Why: errNoCluster.Error() + ": they are as they are rendered, and nobody has checked them"})
+	return nil
+}
+
+// placeholders has what stands for the values of a rendered Secret shown as it is.
+func (p *planner) placeholders(ctx context.Context, o map[string]any) {
+	values, _ := o["stringData"].(map[string]any)
+	for _, v := range values {
+		if text, is := v.(string); is && o["kind"] == "Secret" {
+			dryrun.Label(p.seen.Watch(ctx, ""), text, strings.Trim(text, "<>"))
+		}
+	}
+}
+
+func (p *planner) inputs(cfg *config.Config, release *platform.Release) conductor.Inputs {
+	return conductor.Inputs{
+		Config: cfg, Release: release, Site: p.req.Site, Images: p.req.Refs, Rewrite: p.req.Rewrite, Tools: p.req.Tools,
+		UserSecrets: p.req.UserSecrets, Adopt: p.req.Adopt, Definitions: p.req.Definitions,
+	}
+}
