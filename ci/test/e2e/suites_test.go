@@ -47,7 +47,7 @@ func (k *kept) tries(t *testing.T) {
 	file := filepath.Join(wrong, "tests/guestbook.yaml")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "slipway is greased", "slipway is rusty")), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), `"message":`, `"massage":`)), 0o600))
 	failed := k.cli(t, "test", "--platform", wrong)
 	require.Equal(t, 4, failed.code, slipway.Tail(failed.err))
 	require.Contains(t, failed.err, "error TST-001: run the tests: 1 of the tests failed: guestbook-answers\n")
@@ -65,7 +65,7 @@ func (k *kept) tries(t *testing.T) {
 				continue
 			}
 			require.NotNil(t, c.Failure)
-			require.Contains(t, c.Failure.Message, `it wrote "error: the first row is missing"`)
+			require.Contains(t, c.Failure.Message, `it wrote "error: no row is shown"`)
 			require.Contains(t, c.Failure.Text, "TST-002")
 		}
 	}
