@@ -49,10 +49,10 @@ type remover struct {
 }
 
 // platformRemove removes what the deployment has in the cluster, and nothing else: what its
-// ApplicationSets have made and its components, in the order that the release gave, then the namespaces that Slipway made,
-// what it has in others, its volumes, what it has outside of namespaces but for
-// CustomResourceDefinitions, and its labels on nodes. It works on a platform that is complete,
-// half installed or removed already.
+// ApplicationSets have made and its components, in the order that the release gave, then the
+// namespaces that Slipway made, what it has in others, its volumes, what it has outside of
+// namespaces but for CustomResourceDefinitions, and its labels on nodes. It works on a platform
+// that is complete, half installed or removed already.
 func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
 	return remove(ctx, env, in, func(r *remover, all []removal.Component) []part {
 		return []part{
