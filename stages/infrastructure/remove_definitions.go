@@ -68,7 +68,7 @@ func (r *remover) brought(ctx context.Context) ([]unstructured.Unstructured, err
 // staysKept reports whether a definition is known to stay: because the release keeps it, or an
 // earlier removal has. One that stays while others have objects of it, only a removal finds out.
 func (r *remover) staysKept(d unstructured.Unstructured) bool {
-	if r.definitions || r.recorded {
+	if r.recorded || r.Rules.CRDs == platform.RemoveDelete {
 		return r.Rules.CRDs == platform.RemoveKeep
 	}
 	return d.GetLabels()[kube.Kept] != ""
