@@ -307,6 +307,7 @@ func (a addons) requireAutomatic(t *testing.T) {
 	given.page(t, "https://"+addonsDomain+"/")
 	require.Equal(t, "tls-imported", a.jsonpath(t, "{.spec.defaultCertificate.secretName}", "tlsstore", "-n", "traefik", "default"))
 	imported := given.seen.SerialNumber
+	gateway := a.jsonpath(t, "{.metadata.uid}", "service", "-n", "traefik", "traefik")
 
 	// The component acme is Pebble, whose certificates are valid for two minutes.
 	asked := settings{on: []string{"acme"}}
@@ -321,6 +322,7 @@ func (a addons) requireAutomatic(t *testing.T) {
 	automatic := a.with(t, asked)
 	automatic.install(t)
 	require.Equal(t, "tls-autocert", a.jsonpath(t, "{.spec.defaultCertificate.secretName}", "tlsstore", "-n", "traefik", "default"))
+	require.Equal(t, gateway, a.jsonpath(t, "{.metadata.uid}", "service", "-n", "traefik", "traefik"), "its address stays where only the certificate is another one")
 	b := a.browser(t, []byte(root))
 	b.page(t, "https://"+addonsDomain+"/")
 	issued := b.seen

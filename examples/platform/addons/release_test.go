@@ -389,6 +389,24 @@ func TestAPushBringsNoMoreThanTheProjectSays(t *testing.T) {
 	require.Equal(t, r.GitOps.Project.ClusterKinds, slices.Sorted(maps.Keys(kinds)), "no more than they need")
 }
 
+// TestWhatIsReplacedIsSoOnlyWhereItDiffers: any other change of its addon would replace it, too,
+// and a Service would get another address.
+func TestWhatIsReplacedIsSoOnlyWhereItDiffers(t *testing.T) {
+	r := open(t)
+	replaced := 0
+	for _, a := range applications(t, r, cluster(t, r, choice{path: true, managed: true})) {
+		options, _, err := unstructured.NestedStringSlice(a.spec, "syncPolicy", "syncOptions")
+		require.NoError(t, err)
+		for _, o := range a.objects {
+			if strings.Contains(o.GetAnnotations()["argocd.argoproj.io/sync-options"], "Replace=true") {
+				replaced++
+				require.Contains(t, options, "ApplyOutOfSyncOnly=true", "%s of %s", o.GetKind(), a.name)
+			}
+		}
+	}
+	require.Positive(t, replaced)
+}
+
 // TestTheRemovalNamesEverySet that the release has.
 func TestTheRemovalNamesEverySet(t *testing.T) {
 	r := open(t)
