@@ -199,8 +199,9 @@ func TestWhatAnApplicationOfASetHasMade(t *testing.T) {
 // missing until that Application goes.
 func TestASetThatAnApplicationBringsBack(t *testing.T) {
 	api, env := withSets(t, "a")
+	const set = argoAPI + "applicationsets/a"
+	api.Set(t, set, "metadata: {finalizers: [example.com/until-it-is-back]}") // nobody sees it gone
 	r := found(t, env)
-	r.Rules.Finalizers.After = 1e9
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -210,8 +211,8 @@ func TestASetThatAnApplicationBringsBack(t *testing.T) {
 				return
 			case <-time.After(time.Millisecond):
 			}
-			if api.Get(argoAPI+"applicationsets/a") == nil {
-				api.Set(t, argoAPI+"applicationsets/a", "metadata: {name: a, namespace: shop, uid: again, "+used+"}")
+			if meta, _ := api.Get(set)["metadata"].(map[string]any); meta["deletionTimestamp"] != nil {
+				api.Set(t, set, "metadata: {uid: again, deletionTimestamp: null, finalizers: null}")
 			}
 		}
 	}()
