@@ -27,7 +27,8 @@ rm -rf /building/*
 // Bundle builds the bundle, in a container: no root and no Debian is needed.
 //
 // `dagger call bundle --base IMAGE export --path bundle` writes it. It is what make bundle
-// builds, for the engine's architecture, takes half an hour or more, and 25 GiB on the engine while it lasts.
+// builds, for the engine's architecture, takes half an hour or more, and 25 GiB on the engine
+// while it lasts.
 //
 // +cache="never"
 func (m *Slipway) Bundle(

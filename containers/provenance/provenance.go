@@ -60,7 +60,8 @@ type RunDetails struct {
 }
 
 // Dependency is something that the bundle was built from. Digests are in hex; that of a Go
-// module is its directory hash (h1), one that only a package manager knows is missing.
+// module is its directory hash (h1); one that only a package manager knows is missing, and so is
+// that of a module of which a copy was built, with other files in it.
 type Dependency struct {
 	Name   string            `json:"name,omitempty"`
 	URI    string            `json:"uri,omitempty"`
@@ -145,8 +146,15 @@ func sources(all map[string]Dependency, digest string) {
 
 func modules(all map[string]Dependency, build *debug.BuildInfo) error {
 	for _, m := range build.Deps {
-		if m.Replace != nil {
-			m = m.Replace
+		switch replaced := m.Replace; {
+		case replaced == nil:
+		case replaced.Sum != "":
+			m = replaced
+		case !strings.HasPrefix(m.Path, own): // a copy, in which files of ours take the place of some
+			if uri := uriOf(m.Path, m.Version); all[uri].URI == "" {
+				all[uri] = Dependency{URI: uri}
+			}
+			continue
 		}
 		if m.Sum == "" { // a folder of this repository
 			continue
@@ -158,13 +166,18 @@ func modules(all map[string]Dependency, build *debug.BuildInfo) error {
 	return nil
 }
 
+// own is what the modules of this repository begin with.
+const own = "github.com/slipway-sh/slipway"
+
+func uriOf(path, version string) string { return "pkg:golang/" + path + "@" + url.PathEscape(version) }
+
 func module(all map[string]Dependency, path, version, h1 string) error {
 	sum, ok := strings.CutPrefix(h1, "h1:")
 	raw, err := base64.StdEncoding.DecodeString(sum)
 	if !ok || err != nil {
 		return fmt.Errorf("the module %s@%s has the sum %q", path, version, h1)
 	}
-	uri := "pkg:golang/" + path + "@" + url.PathEscape(version)
+	uri := uriOf(path, version)
 	all[uri] = Dependency{URI: uri, Digest: map[string]string{"dirHash": hex.EncodeToString(raw)}}
 	return nil
 }

@@ -23,6 +23,10 @@ func TestWhatABundleWasBuiltFrom(t *testing.T) {
 		Builds: map[string]*debug.BuildInfo{
 			"a": {GoVersion: "go1.26.3", Deps: []*debug.Module{{Path: "example.com/m", Version: "v1.0.0+incompatible", Sum: sum}, {Path: "github.com/slipway-sh/slipway", Replace: &debug.Module{Path: "../.."}}}},
 			"b": {GoVersion: "go1.26.3", Deps: []*debug.Module{{Path: "example.com/m", Version: "v1.0.0+incompatible", Sum: sum}, {Path: "example.com/old", Replace: &debug.Module{Path: "example.com/new", Version: "v2.0.0", Sum: sum}}}},
+			"c": {GoVersion: "go1.26.3", Deps: []*debug.Module{
+				{Path: "example.com/changed", Version: "v3.0.0", Replace: &debug.Module{Path: "../source", Version: "(devel)"}},
+				{Path: "example.com/m", Version: "v1.0.0+incompatible", Replace: &debug.Module{Path: "../source", Version: "(devel)"}},
+			}},
 		},
 		Packages: map[string]map[string]string{"redis": {pinned.Name: pinned.Version, "newer": "1:2+b1"}},
 	}
@@ -47,6 +51,7 @@ func TestWhatABundleWasBuiltFrom(t *testing.T) {
 	require.Equal(t, h1, byURI["pkg:golang/example.com/m@v1.0.0+incompatible"].Digest)
 	require.Equal(t, h1, byURI["pkg:golang/example.com/new@v2.0.0"].Digest)
 	require.NotContains(t, string(text), "example.com/old")
+	require.Equal(t, Dependency{URI: "pkg:golang/example.com/changed@v3.0.0"}, byURI["pkg:golang/example.com/changed@v3.0.0"], "built from a copy")
 	require.NotContains(t, string(text), "gitea", "its image is not in the bundle")
 	require.NotContains(t, string(text), "slipway-sh", "this repository is not a module of others")
 	require.Equal(t, strings.Repeat("ab", 32), byURI[""].Digest["sha256"])
@@ -73,7 +78,7 @@ func TestWhatABundleWasBuiltFrom(t *testing.T) {
 
 	programs, err := Built(of.Sources, of.Builds)
 	require.NoError(t, err)
-	require.Equal(t, []Dependency{byURI[""], byURI["pkg:golang/example.com/m@v1.0.0+incompatible"], byURI["pkg:golang/example.com/new@v2.0.0"]}, programs)
+	require.Equal(t, []Dependency{byURI[""], byURI["pkg:golang/example.com/changed@v3.0.0"], byURI["pkg:golang/example.com/m@v1.0.0+incompatible"], byURI["pkg:golang/example.com/new@v2.0.0"]}, programs)
 
 	of.Builds["a"].Deps[0].Sum = "sha256:1"
 	_, err = New(of)

@@ -67,7 +67,7 @@ func (r *remover) applications(ctx context.Context, deadline time.Duration) erro
 	}
 	platforms := platforms(r.Deployment, apps)
 	for _, a := range apps {
-		if !platforms[a.GetUID()] {
+		if !platforms[a.GetUID()] && r.orphans[nameOf(a)] == "" {
 			continue
 		}
 		if err := r.markOwned(ctx, a); err != nil {
@@ -138,8 +138,14 @@ func (r *remover) forceApplications(ctx context.Context) error {
 // platforms are those Applications and ApplicationSets of all, by UID, that are the platform's
 // and not a user's: with the deployment's label, or made by one that is the platform's.
 func platforms(deployment string, all []unstructured.Unstructured) map[types.UID]bool {
+	labelled := slices.DeleteFunc(slices.Clone(all), func(o unstructured.Unstructured) bool { return kube.DeploymentOf(o.GetLabels()) != deployment })
+	return descent(labelled, all)
+}
+
+// descent are those of all, by UID, that are among first, or made by one that is in descent.
+func descent(first, all []unstructured.Unstructured) map[types.UID]bool {
 	out := map[types.UID]bool{}
-	next := slices.DeleteFunc(slices.Clone(all), func(o unstructured.Unstructured) bool { return kube.DeploymentOf(o.GetLabels()) != deployment })
+	next := slices.Clone(first)
 	for len(next) > 0 {
 		by := next[0]
 		next = next[1:]
@@ -187,7 +193,8 @@ func isEngine(a unstructured.Unstructured) bool {
 // markOwned gives the objects outside of namespaces that an Application owns the
 // deployment's label, by which they are removed afterwards: what Argo CD itself owns, what is
 // left where an Application goes without the cascade, and definitions, which no cascade
-// takes. A definition that is older than the deployment was somebody else's.
+// takes. A definition that is older than the deployment was somebody else's. Namespaces are
+// left out: by the label they are not removed.
 func (r *remover) markOwned(ctx context.Context, a unstructured.Unstructured) error {
 	app, err := argo.Read(&a)
 	if err != nil {
@@ -198,7 +205,7 @@ func (r *remover) markOwned(ctx context.Context, a unstructured.Unstructured) er
 		return err
 	}
 	for _, o := range app.Resources {
-		if o.Namespace != "" {
+		if o.Namespace != "" || o.Kind == "Namespace" {
 			continue
 		}
 		api, err := r.Client.Resource(ctx, schema.GroupVersionKind{Group: o.Group, Kind: o.Kind}, "")
@@ -207,7 +214,7 @@ func (r *remover) markOwned(ctx context.Context, a unstructured.Unstructured) er
 			live, err = kube.Retry(ctx, r.Client, "read "+o.Kind+" "+o.Name, func(ctx context.Context) (*unstructured.Unstructured, error) {
 				return api.Get(ctx, o.Name, metav1.GetOptions{})
 			})
-			if err == nil && live.GetCreationTimestamp().Time.Before(r.since) {
+			if err == nil && r.older(*live) {
 				continue
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
@@ -150,8 +151,8 @@ func (r *remover) takeOthers(ctx context.Context, claims map[string]bool, out *c
 	add := func(_ schema.GroupVersionResource, objs []unstructured.Unstructured) error {
 		for _, o := range objs {
 			kept := o.GetLabels()[kube.Kept] != ""
-			if r.definitions && o.GetKind() == definitionKind {
-				kept = false
+			if o.GetKind() == definitionKind {
+				kept = r.staysKept(o)
 				definitions = append(definitions, o)
 			}
 			if !kept && !r.stays(o, claims) && !slices.Contains(named, nameOf(o)) {
@@ -166,11 +167,18 @@ func (r *remover) takeOthers(ctx context.Context, claims map[string]bool, out *c
 	if err := r.outside(ctx, add); err != nil {
 		return err
 	}
+	brought, err := r.brought(ctx)
+	if err != nil {
+		return err
+	}
+	if err := add(definitionResource(), brought); err != nil || r.Rules.CRDs != platform.RemoveDelete {
+		return err
+	}
 	return r.takeInstances(ctx, definitions, out)
 }
 
-// takeInstances fills in the objects of definitions that go although the release keeps them,
-// whoever has made these; those in namespaces that go are with them.
+// takeInstances fills in the objects of definitions that go with all of them, whoever has made
+// these; those in namespaces that go are with them.
 func (r *remover) takeInstances(ctx context.Context, definitions []unstructured.Unstructured, out *contract.Inventory) error {
 	objs, err := r.instancesOf(definitions)(ctx)
 	if err != nil {

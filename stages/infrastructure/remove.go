@@ -38,9 +38,7 @@ type remover struct {
 	uids    map[string]types.UID // of made and its own: another UID is somebody else's namespace
 	// recorded says that the cluster still has what the release said of the removal.
 	recorded bool
-	// definitions says that whoever removes the deployment wants its definitions gone.
-	definitions bool
-	shielded    map[string]bool // namespaces with claims that the release keeps
+	shielded map[string]bool // namespaces with claims that the release keeps
 	// orphans are Applications that the platform's ApplicationSets have made, "namespace/name":
 	// the name of the set.
 	orphans map[string]string
@@ -49,10 +47,10 @@ type remover struct {
 }
 
 // platformRemove removes what the deployment has in the cluster, and nothing else: what its
-// ApplicationSets have made and its components, in the order that the release gave, then the namespaces that Slipway made,
-// what it has in others, its volumes, what it has outside of namespaces but for
-// CustomResourceDefinitions, and its labels on nodes. It works on a platform that is complete,
-// half installed or removed already.
+// ApplicationSets have made and its components, in the order that the release gave, then the
+// namespaces that Slipway made, what it has in others, its volumes, what it has outside of
+// namespaces but for CustomResourceDefinitions, and its labels on nodes. It works on a platform
+// that is complete, half installed or removed already.
 func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
 	return remove(ctx, env, in, func(r *remover, all []removal.Component) []part {
 		return []part{
@@ -99,13 +97,13 @@ func remove(ctx context.Context, env *step.Env, in contract.RemoveInput, parts f
 	return r.result(), nil
 }
 
-// newRemover is the remover of what a record says; definitions says that those which the
-// release keeps go, too.
+// newRemover is the remover of what a record says; definitions has those go that the release
+// keeps, too.
 func newRemover(env *step.Env, c *kube.Client, record removal.Record, recorded, definitions bool) *remover {
 	if definitions {
 		record.Remove.CRDs = platform.RemoveDelete
 	}
-	return &remover{env: env, recorded: recorded, definitions: definitions, Remover: &removal.Remover{
+	return &remover{env: env, recorded: recorded, Remover: &removal.Remover{
 		Client: c, Kubeconfig: env.Kubeconfig, Deployment: env.Deployment, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
 	}}
 }

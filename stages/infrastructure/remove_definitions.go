@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
@@ -23,6 +24,54 @@ func (r *remover) ownDefinitions(ctx context.Context) error {
 		return err
 	}
 	return r.removeDefinitions(ctx, slices.DeleteFunc(all, func(d unstructured.Unstructured) bool { return !r.genuine(d) }))
+}
+
+// older reports whether a definition was there before the deployment, or may have been: where
+// nothing says when that began.
+func (r *remover) older(d unstructured.Unstructured) bool {
+	return r.since.IsZero() || d.GetCreationTimestamp().Time.Before(r.since)
+}
+
+// brought are the definitions that the platform's Applications have brought, and that have no
+// label yet: a removal gives them the deployment's (see markOwned).
+func (r *remover) brought(ctx context.Context) ([]unstructured.Unstructured, error) {
+	apps, err := r.Client.List(ctx, argo.Applications(), "", "")
+	if err != nil || len(apps) == 0 {
+		return nil, err
+	}
+	sets, err := r.Client.List(ctx, argo.ApplicationSets(), "", "")
+	if err != nil {
+		return nil, err
+	}
+	own, names := platforms(r.Deployment, slices.Concat(apps, sets)), map[string]bool{}
+	for _, a := range apps {
+		if !own[a.GetUID()] && r.orphans[nameOf(a)] == "" {
+			continue
+		}
+		app, err := argo.Read(&a)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range app.Resources {
+			if o.Kind == definitionKind {
+				names[o.Name] = true
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	all, err := r.Client.List(ctx, definitionResource(), "", "!"+kube.DeploymentLabel)
+	return slices.DeleteFunc(all, func(d unstructured.Unstructured) bool { return !names[d.GetName()] || r.older(d) }), err
+}
+
+// staysKept reports whether a definition is known to stay: because the release keeps it, or an
+// earlier removal has. One that stays while others have objects of it, only a removal finds out.
+func (r *remover) staysKept(d unstructured.Unstructured) bool {
+	if r.recorded || r.Rules.CRDs == platform.RemoveDelete {
+		return r.Rules.CRDs == platform.RemoveKeep
+	}
+	return d.GetLabels()[kube.Kept] != ""
 }
 
 // removeDefinitions deletes CustomResourceDefinitions, each unless the release keeps it or

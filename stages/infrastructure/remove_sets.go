@@ -52,7 +52,7 @@ func (r *remover) sets(ctx context.Context) error {
 	for _, s := range r.Rules.Applications {
 		group := of[s.Set]
 		delete(of, s.Set)
-		if err := r.inTurn(ctx, "the Applications of "+s.Set, s.Limit(r.Rules), group, runs); err != nil {
+		if err := r.inTurn(ctx, "the Applications of "+s.Set, s.Limit(r.Rules), group, apps, runs); err != nil {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func (r *remover) sets(ctx context.Context) error {
 	for _, set := range slices.Sorted(maps.Keys(of)) {
 		rest = append(rest, of[set]...)
 	}
-	return r.inTurn(ctx, "the Applications of ApplicationSets", max(cascadeLimit, r.Limit()), rest, runs)
+	return r.inTurn(ctx, "the Applications of ApplicationSets", max(cascadeLimit, r.Limit()), rest, apps, runs)
 }
 
 // orphan deletes the ApplicationSets, and nothing that they have made. What those of the
@@ -69,8 +69,7 @@ func (r *remover) orphan(ctx context.Context) error {
 	if err := r.findOrphans(ctx); err != nil {
 		return err
 	}
-	list := r.mine(argo.ApplicationSets())
-	sets, err := list(ctx)
+	sets, err := r.mine(argo.ApplicationSets())(ctx)
 	if err != nil || len(sets) == 0 {
 		return err
 	}
@@ -101,7 +100,8 @@ func (r *remover) orphan(ctx context.Context) error {
 		}
 	}
 	r.env.Progress("removed %d ApplicationSets, and nothing that they have made", len(sets))
-	return r.Gone(ctx, "the ApplicationSets", list)
+	// One that an Application has brought may be made again until that goes.
+	return r.Gone(ctx, "the ApplicationSets", r.sameObjects(sets))
 }
 
 // findOrphans reads what a removal before this one has noted.
@@ -130,14 +130,21 @@ func (r *remover) noteOrphans(ctx context.Context) error {
 
 // inTurn removes Applications with what they own, and waits until they are gone. Those that
 // are left at the limit lose their finalizers, or end the removal: see platform.Finalizers.
-// runs says whether Argo CD's controller, which removes what they own, is there.
-func (r *remover) inTurn(ctx context.Context, what string, limit time.Duration, group []unstructured.Unstructured, runs bool) error {
+// Of all, those that one of the group has made go with it, and what they own with them. runs
+// says whether Argo CD's controller, which removes what they own, is there.
+func (r *remover) inTurn(ctx context.Context, what string, limit time.Duration, group, all []unstructured.Unstructured, runs bool) error {
 	if len(group) == 0 {
 		return nil
 	}
 	var names []string
 	for _, a := range group {
 		names = append(names, nameOf(a))
+	}
+	below := descent(group, all)
+	for _, a := range all {
+		if !below[a.GetUID()] {
+			continue
+		}
 		if err := r.markOwned(ctx, a); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
@@ -176,6 +177,64 @@ func TestASetOfAUserTakesNothingAlong(t *testing.T) {
 	require.NotNil(t, api.Get(rolesAPI+"of-a"))
 }
 
+// TestWhatAnApplicationOfASetHasMade goes with it, and takes its own objects along, as that of
+// any Application does.
+func TestWhatAnApplicationOfASetHasMade(t *testing.T) {
+	api, env := withSets(t, "a")
+	cascade(t, api, "a")
+	api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: argoproj.io, kind: Application, namespace: shop, name: child}]}")
+	api.Set(t, argoAPI+"applications/child", "{metadata: {name: child, namespace: shop, uid: child}, "+
+		"status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: of-child}]}}")
+	api.Set(t, rolesAPI+"of-child", "metadata: {name: of-child}")
+	r := found(t, env)
+	require.NoError(t, r.sets(t.Context()))
+	require.Nil(t, api.Get(argoAPI+"applications/a-a"))
+	child, _ := api.Get(argoAPI + "applications/child")["metadata"].(map[string]any)
+	require.Equal(t, []any{argo.CascadeFinalizer}, child["finalizers"], "else Argo CD would leave what it has")
+	role, _ := api.Get(rolesAPI + "of-child")["metadata"].(map[string]any)
+	require.Equal(t, map[string]any{kube.DeploymentLabel: "demo"}, role["labels"])
+}
+
+// TestASetThatAnApplicationBringsBack does not hold the removal up: Argo CD makes again what is
+// missing until that Application goes.
+func TestASetThatAnApplicationBringsBack(t *testing.T) {
+	api, env := withSets(t, "a")
+	const set = argoAPI + "applicationsets/a"
+	api.Set(t, set, "metadata: {finalizers: [example.com/until-it-is-back]}") // nobody sees it gone
+	r := found(t, env)
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(time.Millisecond):
+			}
+			if meta, _ := api.Get(set)["metadata"].(map[string]any); meta["deletionTimestamp"] != nil {
+				api.Set(t, set, "metadata: {uid: again, deletionTimestamp: null, finalizers: null}")
+			}
+		}
+	}()
+	t.Cleanup(func() { close(done); <-stopped })
+	require.NoError(t, r.orphan(t.Context()))
+	require.Equal(t, map[string]string{"shop/a-a": "a"}, r.orphans)
+}
+
+// TestADefinitionOfUnknownAge may be somebody else's: nothing says when the deployment began.
+func TestADefinitionOfUnknownAge(t *testing.T) {
+	api, env := withSets(t, "a")
+	api.Set(t, definitions+"gizmos.example.com", strings.Replace(definition("gizmo"), byUs, "creationTimestamp: '2026-01-03T00:00:00Z'", 1))
+	api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: gizmos.example.com}]}")
+	r := found(t, env)
+	r.since = time.Time{}
+	apps, err := r.mine(argo.Applications())(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.markOwned(t.Context(), apps[0]))
+	meta, _ := api.Get(definitions + "gizmos.example.com")["metadata"].(map[string]any)
+	require.Empty(t, meta["labels"])
+}
+
 // TestDefinitionsThatArgoCDHasBrought are the deployment's, unless they are older: no cascade
 // takes them, and the release says what becomes of them.
 func TestDefinitionsThatArgoCDHasBrought(t *testing.T) {
@@ -190,6 +249,14 @@ func TestDefinitionsThatArgoCDHasBrought(t *testing.T) {
 			api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: gizmos.example.com}, "+
 				"{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: antiques.example.com}]}")
 			record(t, env, func(rec *removal.Record) { rec.Remove.CRDs = policy })
+			for _, asked := range []bool{false, true} {
+				left, err := platformInventory(t.Context(), env, contract.InventoryInput{Definitions: asked})
+				require.NoError(t, err)
+				for _, name := range []string{"gizmos", "gadgets"} {
+					require.Equal(t, asked || !stays, slices.Contains(left.Objects, "CustomResourceDefinition "+name+".example.com"), "a plan says what goes: %s", name)
+				}
+				require.NotContains(t, left.Objects, "CustomResourceDefinition antiques.example.com")
+			}
 			out, err := removed(t.Context(), env, contract.RemoveInput{})
 			require.NoError(t, err)
 			require.Equal(t, stays, api.Get(definitions+"gizmos.example.com") != nil)

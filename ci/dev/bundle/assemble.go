@@ -133,9 +133,9 @@ func (b *builder) indexKey(parts []part, images []bundle.Image) (store.Key, erro
 }
 
 // place makes the bundle ready below the store and gives its folder, named by the digest of
-// the index that was built, with a link "current" beside it if it is for this machine, and the digest of the index
-// that it has: another one if its user added images. What is there and intact is kept; what
-// is damaged is replaced, unless images were added to it.
+// the index that was built, with a link "current" beside it if it is for this machine, and the
+// digest of the index that it has: another one if its user added images. What is there and
+// intact is kept; what is damaged is replaced, unless images were added to it.
 func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image) (dir, digest string, hit bool, err error) {
 	root := filepath.Join(b.store.Path(), "bundle")
 	if err := os.MkdirAll(root, 0o755); err != nil {

@@ -90,6 +90,7 @@ func (a addons) requireOrderly(t *testing.T, gone []string) {
 	}
 	require.True(t, slices.IsSortedFunc(order, func(x, y string) int { return slices.Index(gone, x) - slices.Index(gone, y) }), "%v went so, and not %v", gone, order)
 	for _, set := range []string{"workflows", "portal", "dex", "traefik"} {
+		require.Contains(t, gone, "set "+set)
 		require.Less(t, slices.Index(gone, "set "+set), slices.Index(gone, order[0]), "the sets first: %v", gone)
 	}
 }

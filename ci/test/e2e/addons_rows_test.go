@@ -58,15 +58,21 @@ func (a addons) follow(t *testing.T, stage func(name string, do func(*testing.T)
 	stage("E5: the gateway has the certificate of an ACME server, or the given one", long(a.requireAutomatic))
 }
 
-// requireMissing: what a configuration lacks is named.
+// requireMissing: what a configuration lacks is named, and the user's own kubeconfig stays as
+// it is.
 func (a addons) requireMissing(t *testing.T) {
 	t.Helper()
 	short := a.kept.with(write(t, configured+a.base+a.git+"platform: {settings: {pathRouting: true, acme: {server: '', ca: ''}}}\n"))
-	r := short.cli(t, "install", "--yes", "--platform", a.release)
+	const theirs = "{apiVersion: v1, kind: Config, current-context: theirs}\n"
+	own := write(t, theirs)
+	cmd := short.command(t.Context(), "install", "--yes", "--platform", a.release)
+	cmd.Env = append(cmd.Environ(), "KUBECONFIG="+own)
+	r := finish(t, cmd)
 	require.Equal(t, 2, r.code, slipway.Tail(r.err))
 	require.Contains(t, r.err, "PLT-009")
 	require.Contains(t, r.err, "managedCluster")
 	require.Contains(t, r.err, "automaticCertificates")
+	require.Equal(t, theirs, read(t, filepath.Dir(own), filepath.Base(own)))
 }
 
 // requireBootstrap: a first install has Argo CD and the operator take each other over, without
@@ -221,6 +227,13 @@ func (a addons) owner(t *testing.T, app string) string {
 // requireConsent: whoever says no has nothing, and who cannot be asked is told.
 func (a addons) requireConsent(t *testing.T) {
 	t.Helper()
+	objects := func() map[string]string {
+		if a.kubeconfig == "" { // there is no cluster
+			return nil
+		}
+		return a.everything(t)
+	}
+	before := objects()
 	r := a.cli(t, "install", "--platform", a.release)
 	require.Equal(t, 2, r.code, slipway.Tail(r.err))
 	require.Contains(t, r.err, "PLT-031")
@@ -234,6 +247,7 @@ func (a addons) requireConsent(t *testing.T) {
 	require.Zero(t, code, text)
 	require.Contains(t, text, "Nothing was changed.")
 	require.Equal(t, 2, a.cli(t, "status").code, "nothing was ever installed")
+	require.Equal(t, before, objects(), "nor is anything in a cluster that is there")
 }
 
 // requireCluster: the Secret that Argo CD's generators read is the operator's, made of the
@@ -293,6 +307,7 @@ func (a addons) requireAutomatic(t *testing.T) {
 	given.page(t, "https://"+addonsDomain+"/")
 	require.Equal(t, "tls-imported", a.jsonpath(t, "{.spec.defaultCertificate.secretName}", "tlsstore", "-n", "traefik", "default"))
 	imported := given.seen.SerialNumber
+	gateway := a.jsonpath(t, "{.metadata.uid}", "service", "-n", "traefik", "traefik")
 
 	// The component acme is Pebble, whose certificates are valid for two minutes.
 	asked := settings{on: []string{"acme"}}
@@ -307,6 +322,7 @@ func (a addons) requireAutomatic(t *testing.T) {
 	automatic := a.with(t, asked)
 	automatic.install(t)
 	require.Equal(t, "tls-autocert", a.jsonpath(t, "{.spec.defaultCertificate.secretName}", "tlsstore", "-n", "traefik", "default"))
+	require.Equal(t, gateway, a.jsonpath(t, "{.metadata.uid}", "service", "-n", "traefik", "traefik"), "its address stays where only the certificate is another one")
 	b := a.browser(t, []byte(root))
 	b.page(t, "https://"+addonsDomain+"/")
 	issued := b.seen

@@ -32,7 +32,8 @@ const (
 // are Transient or "not found" count as seen; any other ends the wait. what completes
 // "waited 30s for …": "deployment gitea/gitea to be rolled out". The error is a fault of
 // class Timeout with CodeWait when time ran out, and tells how long it waited and what was
-// seen last; where no time was left to begin with, it has contract.ErrNoTime. It does not contact the cluster itself, so it works on the zero Client.
+// seen last; where no time was left to begin with, it has contract.ErrNoTime. It does not
+// contact the cluster itself, so it works on the zero Client.
 func (c *Client) WaitFor(ctx context.Context, what string, interval time.Duration, cond func(ctx context.Context) (done bool, seen string, err error)) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
