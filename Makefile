@@ -5,8 +5,8 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 # Go as the bundle's programs are compiled: no package is compiled twice, and what
-# another checkout compiled is not compiled again.
-GO := CGO_ENABLED=0 GOFLAGS=-trimpath go
+# another checkout compiled is not compiled again. Symbols for debuggers take time to link.
+GO := CGO_ENABLED=0 GOFLAGS='-trimpath -ldflags=-s' go
 ENGINE := $(GO) run -C ci/dev/engine .
 BUNDLE := $(GO) run -C ci/dev/bundle .
 # The digest of what slipway is compiled from, which `lock verify` compares.
@@ -23,10 +23,10 @@ WITH_BUNDLE = SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" SLIPWAY_BUNDLE_DIGEST="$$($(OWN
 RACE := -trimpath -race -tags kustomize_disable_go_plugin_support -ldflags='-s -w'
 
 # The packages that are tested with the race detector, and those of them with which it does not
-# compile the libraries of Kubernetes, Helm and Argo CD a second time.
+# compile the libraries of Kubernetes, Helm, Argo CD, clouds and sigstore a second time.
 RACED := ./...
-LIGHT := ./config/... ./containers/... ./fault ./imageref/... ./pipeline/... ./stages/conductor ./stages/contract ./stages/step \
-	$(addprefix ./cli/internal/,console matrix process secrets session source trace)
+LIGHT = $(shell go list ./config/... ./containers/... ./fault ./imageref/... ./pipeline/... ./stages/conductor ./stages/contract ./stages/step \
+	$(addprefix ./cli/internal/,console matrix process secrets session source trace) | grep -vE '/(store/(azblob|gs|s3)|keyless(/.*)?)$$')
 
 # The Go modules of this repository, as folder:packages. The Dagger module itself
 # compiles only with the code that Dagger generates.
