@@ -72,7 +72,7 @@ unit: ## Run the unit tests of every module, those of the program with the race 
 unit/others: unit/rest unit/modules unit/types
 
 unit/race:
-	go test $(RACE) -shuffle=on -p 4 $(RACED)
+	@go test $(RACE) -shuffle=on -p 4 $(RACED)
 	go test -C ci $(RACE) ./origin
 	go test -C ci/dev $(RACE) ./build/...
 

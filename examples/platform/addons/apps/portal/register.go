@@ -82,7 +82,7 @@ func registerUser(ctx context.Context, dex api.DexClient, u User) (string, error
 	}
 	hash, err := bcrypt.GenerateFromPassword([]byte(u.Password), hashCost)
 	if err != nil {
-		return "", fmt.Errorf("hash the password: %w", err)
+		return "", fmt.Errorf("hash the password of %s: %w", u.Email, err)
 	}
 	if seen.NotFound {
 		made, err := dex.CreatePassword(ctx, &api.CreatePasswordReq{
