@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"time"
 
@@ -62,6 +63,24 @@ func newAskRegistry() *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&file, "registry-auth", "", "file as docker's config.json with the account")
+	return cmd
+}
+
+func newMask() *cobra.Command {
+	var m incontainer.Mask
+	cmd := &cobra.Command{
+		Use: containers.MaskCommand + " -- COMMAND [ARG…]", Hidden: true, Args: takes(1, math.MaxInt, "give: COMMAND, and its arguments"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			code, err := m.Run(args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return exit(code)
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	cmd.Flags().StringArrayVar(&m.Secrets, containers.MaskSecret, nil, "environment variable whose value is secret")
+	cmd.Flags().StringVar(&m.Kubeconfig, containers.MaskKubeconfig, "", "file whose credentials are secret")
 	return cmd
 }
 

@@ -18,6 +18,18 @@ const (
 	HookConfig     = "/slipway/config.yaml" // the deployment's configuration
 )
 
+// MaskCommand is the command of this program that runs a hook's, and masks in its output the
+// environment variables of MaskSecret and the kubeconfig of MaskKubeconfig: the engine does so
+// only with secrets as they are, and has what it gets in its telemetry.
+const (
+	MaskCommand    = "mask"
+	MaskSecret     = "secret"
+	MaskKubeconfig = "kubeconfig"
+)
+
+// masker is where a hook finds this program.
+const masker = "/slipway/bin/slipway"
+
 // hookGrace is how long a hook whose time is up may take to end in good order.
 const hookGrace = 10 * time.Second
 
@@ -30,11 +42,11 @@ type Hook struct {
 	Args []string
 	// Env are environment variables, which the engine shows in its telemetry.
 	Env map[string]string
-	// Secrets are environment variables that the engine blanks out in the output.
+	// Secrets are environment variables that are masked in the output.
 	Secrets map[string]*dagger.Secret
 	// Files are put into the container, by path; whoever runs in it may read them.
 	Files map[string]*dagger.File
-	// Kubeconfig is mounted at HookKubeconfig; nil for none.
+	// Kubeconfig is mounted at HookKubeconfig, and its credentials are masked; nil for none.
 	Kubeconfig *dagger.Secret
 	// Cluster is bound under the name "cluster"; nil for none.
 	Cluster *dagger.Service
@@ -89,6 +101,9 @@ func (d *Deployment) hook(h Hook) *dagger.Container {
 		ctr = d.client.Container().From(h.Image)
 		mount = dagger.ContainerWithMountedSecretOpts{Mode: 0o444, Owner: "0:0"}
 	}
+	if h.masked() {
+		ctr = ctr.WithMountedFile(masker, d.images.Toolchain.File(binDir+"/"+runner))
+	}
 	if h.Cluster != nil {
 		ctr = ctr.WithServiceBinding("cluster", h.Cluster)
 	}
@@ -101,14 +116,28 @@ func (d *Deployment) hook(h Hook) *dagger.Container {
 	return fresh(Access{Env: h.Env, Secrets: h.Secrets}.into(ctr))
 }
 
+// masked tells whether anything that h may print is secret.
+func (h Hook) masked() bool { return len(h.Secrets) > 0 || h.Kubeconfig != nil }
+
 // command is h's command line. In the toolchain a program ends it when its time
 // is up, so that its output is kept; another image need not have that program.
 func (h Hook) command() []string {
-	if h.Image != "" {
-		return h.Args
+	var all []string
+	if h.masked() {
+		all = append(all, masker, MaskCommand)
+		for _, name := range slices.Sorted(maps.Keys(h.Secrets)) {
+			all = append(all, "--"+MaskSecret, name)
+		}
+		if h.Kubeconfig != nil {
+			all = append(all, "--"+MaskKubeconfig, HookKubeconfig)
+		}
+		all = append(all, "--")
 	}
-	seconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s" }
-	return append([]string{"timeout", "--kill-after=" + seconds(hookGrace), seconds(h.Timeout)}, h.Args...)
+	if h.Image == "" {
+		seconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s" }
+		all = append(all, "timeout", "--kill-after="+seconds(hookGrace), seconds(h.Timeout))
+	}
+	return append(all, h.Args...)
 }
 
 // limit is when the engine is told to end h.

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"dagger.io/dagger"
 	"github.com/stretchr/testify/require"
 )
 
@@ -26,6 +27,14 @@ func TestAHookInTheToolchainIsEndedFromWithin(t *testing.T) {
 	} {
 		require.Equal(t, c.want, h.timedOut(c.code, c.took), name)
 	}
+}
+
+func TestASecretOfAHookIsMaskedWithinItsContainer(t *testing.T) {
+	secrets := map[string]*dagger.Secret{"TOKEN": nil, "PASSWORD": nil}
+	own := Hook{Image: "backup@sha256:1", Args: []string{"/backup", "--all"}, Secrets: secrets, Kubeconfig: &dagger.Secret{}}
+	require.Equal(t, []string{"/slipway/bin/slipway", "mask", "--secret", "PASSWORD", "--secret", "TOKEN", "--kubeconfig", "/slipway/kubeconfig", "--", "/backup", "--all"}, own.command())
+	ours := Hook{Args: []string{"env"}, Secrets: secrets, Timeout: time.Second}
+	require.Equal(t, []string{"/slipway/bin/slipway", "mask", "--secret", "PASSWORD", "--secret", "TOKEN", "--", "timeout", "--kill-after=10s", "1s", "env"}, ours.command())
 }
 
 func TestAHookInAnImageOfItsOwnIsEndedByTheEngine(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/kubeconfig"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
@@ -97,8 +96,8 @@ func (c hookExecutor) secret(ref config.SecretRef) (*dagger.Secret, error) {
 	return c.find(ref)
 }
 
-// leastSecret is the length in bytes of the shortest value of a hook's variables that the
-// engine is to blank out: without a shorter one, the hook's output could not be read.
+// leastSecret is the length in bytes of the shortest value of a hook's variables that is
+// masked: without a shorter one, the hook's output could not be read.
 const leastSecret = 4
 
 // execution describes how h runs, with env from Slipway and without a cluster. Of its own
@@ -144,49 +143,7 @@ func (c hookExecutor) exec(ctx context.Context, h config.Hook, on pipeline.Key, 
 			e.Env["KUBECONFIG"] = containers.HookKubeconfig
 		}
 	}
-	return c.run(ctx, e)
-}
-
-// run runs e and removes its secrets from what it printed, in all forms: the engine removes
-// values only as they are.
-func (c hookExecutor) run(ctx context.Context, e containers.Hook) (containers.HookOutcome, error) {
-	out, err := c.deployment.Hook(ctx, e)
-	if err != nil || out.Output == "" {
-		return out, err
-	}
-	var values []string
-	for _, name := range slices.Sorted(maps.Keys(e.Secrets)) {
-		value, err := e.Secrets[name].Plaintext(ctx)
-		if err != nil {
-			out.Output = leftOut(name, err)
-			return out, nil
-		}
-		values = append(values, value)
-	}
-	access := ""
-	if e.Kubeconfig != nil {
-		if access, err = e.Kubeconfig.Plaintext(ctx); err != nil {
-			out.Output = leftOut("kubeconfig", err)
-			return out, nil
-		}
-	}
-	out.Output = withoutSecrets(out.Output, values, access)
-	return out, nil
-}
-
-// leftOut stands for what a hook printed when it cannot be told what in it is secret.
-func leftOut(secret string, err error) string {
-	return fmt.Sprintf("(what it printed is left out, for its secret %s cannot be read any more: %s)\n", secret, err)
-}
-
-// withoutSecrets removes values, and the credentials in a kubeconfig, from what a hook printed.
-func withoutSecrets(output string, values []string, access string) string {
-	var known redact.Secrets
-	for _, value := range values {
-		known.Add(value)
-	}
-	kubeconfig.Secrets([]byte(access), known.Add)
-	return known.Redact(output)
+	return c.deployment.Hook(ctx, e)
 }
 
 // reachable reports whether a hook that asks for the cluster gets access to it: on a step as

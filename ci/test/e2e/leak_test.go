@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"html"
 	"io"
 	"io/fs"
 	"maps"
@@ -81,7 +82,7 @@ func (k *kept) secrets(t *testing.T, text string) map[string][]string {
 }
 
 // forms are a secret as it is, in base64 (once and twice), in hexadecimal numbers, and as in a
-// URL; of one of several lines (a key in PEM) each that has no ordinary words in it.
+// URL and in HTML; of one of several lines (a key in PEM) each that has no ordinary words in it.
 func forms(secret string) []string {
 	if trimmed := strings.TrimSpace(secret); strings.Contains(trimmed, "\n") {
 		all := []string{base64.StdEncoding.EncodeToString([]byte(secret))}
@@ -93,7 +94,7 @@ func forms(secret string) []string {
 		return all
 	}
 	return []string{
-		secret, url.QueryEscape(secret), url.PathEscape(secret),
+		secret, url.QueryEscape(secret), url.PathEscape(secret), html.EscapeString(secret),
 		base64.RawStdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
 		base64.RawStdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(secret)))),
 		hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret))),

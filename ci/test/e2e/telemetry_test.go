@@ -146,7 +146,7 @@ func (g *telemetry) texts() (spans, logged string) {
 
 // The canaries of canaried.
 const (
-	canaryToken    = "c4nary-token-Kq81xWv0"
+	canaryToken    = "c4nary-token-Kq&81xWv0"
 	canaryPassword = "c4nary-password-Zr72yUt9"
 	canaryValue    = "c4nary-value-Mn63wQs8"
 	canaryOutput   = "c4nary-output-Lp54vRq7"
@@ -162,6 +162,8 @@ hooks:
     script: |
       kubectl get namespace argocd
       echo "token $TOKEN, password $DB_PASSWORD, $GREETING"
+      echo "forms: $(printf %s "$TOKEN" | base64) $(printf %s "$TOKEN" | base64 | base64 -w 0) $(printf %s "$TOKEN" | od -An -tx1 -v | tr -d ' \n') $(printf %s "$TOKEN" | sed 's/&/\&amp;/')"
+      echo "wrapped: $(printf %s "$DB_PASSWORD" | base64 -w 16)"
       printf 'c4nary-%s\n' output-Lp54vRq7
     kubeconfig: true
     env: {DB_PASSWORD: ` + canaryPassword + `, GREETING: hello}
@@ -175,6 +177,8 @@ func (g *telemetry) requireNoCanary(t *testing.T) {
 	require.Contains(t, spans, "preorchestrator/gitea", "the collector got the spans")
 	require.Contains(t, spans, "SLIPWAY_DEPLOYMENT", "and arguments of calls in them")
 	require.Contains(t, logged, "token ***, password ***, hello", "and what the hook printed")
+	require.Contains(t, logged, "forms: *** *** *** ***", "in other forms, too")
+	require.Contains(t, logged, "wrapped: ***\n")
 	require.Contains(t, logged, canaryOutput)
 	secrets := map[string][]string{"canary of the hook's secrets": forms(canaryToken), "canary of its variables": forms(canaryPassword), "canary of a component's values": forms(canaryValue)}
 	key := map[string][]string{"cluster's key": {"client-key-data", "PRIVATE KEY-----"}}
