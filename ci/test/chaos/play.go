@@ -18,6 +18,9 @@ import (
 // when the program is interrupted.
 const cleanLimit = 5 * time.Minute
 
+// atLimit is how long after the beginning of the step of --at something is done.
+const atLimit = 5 * time.Second
+
 // play runs the reference and the rounds.
 func play(ctx context.Context, s settings, out io.Writer) (err error) {
 	end, err := slipway.OwnData()
@@ -61,6 +64,9 @@ func play(ctx context.Context, s settings, out io.Writer) (err error) {
 	}
 	fmt.Fprintf(out, "reference: platform %s, %d facts of cluster and state, %d steps in the journal, after %s\n",
 		ref.facts["platform"], len(ref.facts), len(ref.journaled), ref.took.Round(100*time.Millisecond))
+	if s.at != "" && !hasStep(ref.facts, s.at) {
+		return fmt.Errorf("--at %s: the install has no such step", s.at)
+	}
 
 	var wrong []error
 	for n := s.from; n <= s.rounds; n++ {
@@ -103,7 +109,11 @@ func (d *deployment) round(ctx context.Context, s settings, ref reference, n int
 	r := round{
 		deployment: d, kind: s.kinds[(n-1)%len(s.kinds)], reference: ref, random: random, pause: s.pause,
 		log:    filepath.Join(s.logs, fmt.Sprintf("round-%03d", n)),
+		at:     s.at,
 		moment: time.Duration((0.03 + 0.9*random.Float64()) * float64(ref.took)),
+	}
+	if r.at != "" {
+		r.moment = time.Duration(random.Float64() * float64(atLimit))
 	}
 	began := time.Now()
 	var seen seen

@@ -20,7 +20,8 @@ import (
 type round struct {
 	*deployment
 	kind      kind
-	moment    time.Duration // after the install's beginning
+	at        string        // the step whose beginning is waited for; empty for the install's
+	moment    time.Duration // after that beginning
 	pause     time.Duration // for which something is done
 	random    *rand.Rand
 	log       string // beginning of the files' names
@@ -102,13 +103,14 @@ func (r *round) disturb(ctx context.Context) (during string, err error) {
 	if err != nil {
 		return "", err
 	}
-	select {
-	case <-time.After(r.moment):
-	case <-inst.gone:
-		return "", errGone
-	case <-ctx.Done():
-		<-inst.gone
-		return "", context.Cause(ctx)
+	if r.at != "" {
+		err = until(ctx, inst, inst.said.begun)
+	}
+	if err == nil {
+		err = until(ctx, inst, time.After(r.moment))
+	}
+	if err != nil {
+		return "", err
 	}
 	at := inst.said.at()
 	what, err := r.kind.do(r, ctx, inst)
@@ -129,6 +131,19 @@ func (r *round) disturb(ctx context.Context) (during string, err error) {
 		return during, nil
 	}
 	return during, r.kind.ended(inst)
+}
+
+// until returns once there is something on a channel; errGone if the install is over before.
+func until[T any](ctx context.Context, inst *running, there <-chan T) error {
+	select {
+	case <-there:
+		return nil
+	case <-inst.gone:
+		return errGone
+	case <-ctx.Done():
+		<-inst.gone
+		return context.Cause(ctx)
+	}
 }
 
 // start starts an install whose output goes to the round's log.
@@ -159,7 +174,7 @@ func (r *round) start(ctx context.Context) (*running, error) {
 
 // hear returns what takes the output of one more install of the round.
 func (r *round) hear() *said {
-	s := &said{reference: r.reference.facts}
+	s := &said{reference: r.reference.facts, awaited: r.at, begun: make(chan struct{})}
 	r.said = append(r.said, s)
 	return s
 }

@@ -12,7 +12,9 @@ import (
 
 // said is what an install prints, as it is written to it. It is safe for concurrent use.
 type said struct {
-	reference facts.Facts // with the steps of an install
+	reference facts.Facts   // with the steps of an install
+	awaited   string        // a step; empty for none
+	begun     chan struct{} // closed once that runs
 
 	mu      sync.Mutex
 	partial []byte
@@ -47,6 +49,10 @@ func (s *said) Write(p []byte) (int, error) {
 func (s *said) line(line string) {
 	if f := strings.Fields(line); len(f) > 0 && hasStep(s.reference, strings.TrimSuffix(f[0], ":")) {
 		s.last = strings.Join(f[:min(2, len(f))], " ")
+	}
+	if s.awaited != "" && line == s.awaited+": running" {
+		close(s.begun)
+		s.awaited = "" // it may be said again
 	}
 	if m := doneRE.FindStringSubmatch(line); m != nil {
 		s.done = append(s.done, m[1])

@@ -120,3 +120,17 @@ func TestOneWorked(t *testing.T) {
 	}
 	require.Equal(t, -1, status(errors.New("it could not be run")))
 }
+
+// TestTheBeginningOfAStep: a round waits for it, and not for one that an install never says.
+func TestTheBeginningOfAStep(t *testing.T) {
+	for step, want := range map[string]error{"infrastructure/terraform": nil, "infrastructure/cluster": errGone} {
+		inst := &running{said: &said{awaited: step, begun: make(chan struct{})}, gone: make(chan struct{})}
+		go func() {
+			_, _ = inst.said.Write([]byte(printed + printed))
+			if want != nil {
+				close(inst.gone)
+			}
+		}()
+		require.ErrorIs(t, until(t.Context(), inst, inst.said.begun), want)
+	}
+}

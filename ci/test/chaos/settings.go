@@ -32,6 +32,7 @@ type settings struct {
 	other    string
 	name     string
 	to       string
+	at       string
 	logs     string
 	results  string // file
 }
@@ -56,6 +57,7 @@ func parse(args []string, errw io.Writer) (settings, error) {
 	set.StringVar(&s.other, "other-engine", "", "address of a second engine, unix://…, for the other install of kind contend; needs --bucket and provider existing")
 	set.StringVar(&s.name, "name", "chaos", "name of the deployment, which is removed first and last")
 	set.StringVar(&s.to, "to", "", "install only to this step, STAGE/STEP; everything if not given")
+	set.StringVar(&s.at, "at", "", "disturb within five seconds of this step's beginning, STAGE/STEP; at any moment of the install if not given")
 	set.StringVar(&s.logs, "logs", "", "directory for what the installs print; a temporary one if not given")
 	set.StringVar(&s.results, "results", "", "file that gets a line of JSON for each round; results.jsonl in --logs if not given")
 	set.Usage = func() {
