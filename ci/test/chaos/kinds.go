@@ -77,6 +77,7 @@ func (s *settings) choose(list string) error {
 		s.kinds = slices.DeleteFunc(possible, func(k kind) bool { return k.asked })
 		return nil
 	}
+	s.named = true
 	for name := range strings.SplitSeq(list, ",") {
 		at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
 		if at < 0 {

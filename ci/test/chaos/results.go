@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"text/tabwriter"
@@ -93,18 +94,27 @@ func results(file string, seed uint64) ([]result, error) {
 	return all, lines.Err()
 }
 
-// judge fails where no round was played, and for rounds before the one with a number that failed
-// in an earlier call.
-func judge(all []result, from int) error {
+// judge fails where no round was played, or none of a kind that was asked for by its name, and for
+// rounds before the one with a number that failed in an earlier call.
+func judge(all []result, from int, named bool) error {
 	var wrong []error
-	played := false
+	played, skipped := map[string]bool{}, map[string]string{}
 	for _, r := range all {
-		played = played || r.Verdict != omitted
+		if r.Verdict == omitted {
+			skipped[r.Kind] = r.Why
+		} else {
+			played[r.Kind] = true
+		}
 		if r.Verdict == failed && r.Round < from {
 			wrong = append(wrong, fmt.Errorf("round %d, of an earlier call: %s", r.Round, r.Why))
 		}
 	}
-	if !played {
+	for _, kind := range slices.Sorted(maps.Keys(skipped)) {
+		if named && !played[kind] {
+			wrong = append(wrong, fmt.Errorf("no round of kind %s was played: %s", kind, skipped[kind]))
+		}
+	}
+	if len(played) == 0 {
 		wrong = append(wrong, errors.New("no round was played"))
 	}
 	return errors.Join(wrong...)
