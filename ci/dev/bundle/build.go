@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
@@ -51,9 +52,7 @@ type builder struct {
 	layers map[string]*rootfs.Layer
 }
 
-// parts builds commands and Debian layers: two lanes side by side, each part
-// after the other within its lane, for a Go build uses every core by itself. The
-// first failure stops the other lane.
+// parts builds commands and Debian layers side by side. The first failure stops the others.
 func (b *builder) parts(ctx context.Context, commands []gotool.Command, release debian.Release) error {
 	b.built, b.layers = map[string]string{}, map[string]*rootfs.Layer{}
 	lanes, ctx := errgroup.WithContext(ctx)
@@ -62,19 +61,50 @@ func (b *builder) parts(ctx context.Context, commands []gotool.Command, release 
 	return lanes.Wait()
 }
 
-// programs builds the Go commands.
+// programs builds the Go commands. Those of a module are built one after the other, for they have
+// most packages in common; two modules side by side, for the end of a build, with the largest
+// packages and the linker, keeps one core busy.
 func (b *builder) programs(ctx context.Context, commands []gotool.Command) error {
-	for _, c := range commands {
-		task := b.report.Start(c.Name, "building")
-		path, hit, err := c.Build(ctx, b.store)
-		if err != nil {
-			task.Fail()
-			return b.failure(ctx, c.Name, err)
+	modules, ctx := errgroup.WithContext(ctx)
+	modules.SetLimit(2)
+	var mu sync.Mutex // guards b.built
+	for len(commands) > 0 {
+		next := commands[0].Module
+		var its, others []gotool.Command
+		for _, c := range commands {
+			if c.Module == next {
+				its = append(its, c)
+			} else {
+				others = append(others, c)
+			}
 		}
-		b.built[c.Name] = path
-		task.Done(outcome(hit))
+		commands = others
+		modules.Go(func() error {
+			for _, c := range its {
+				path, err := b.command(ctx, c)
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				b.built[c.Name] = path
+				mu.Unlock()
+			}
+			return nil
+		})
 	}
-	return nil
+	return modules.Wait()
+}
+
+// command builds one, and returns its path.
+func (b *builder) command(ctx context.Context, c gotool.Command) (string, error) {
+	task := b.report.Start(c.Name, "building")
+	path, hit, err := c.Build(ctx, b.store)
+	if err != nil {
+		task.Fail()
+		return "", b.failure(ctx, c.Name, err)
+	}
+	task.Done(outcome(hit))
+	return path, nil
 }
 
 // debian builds the Debian layers.
