@@ -80,7 +80,7 @@ func (c *Conductor) aroundConfigure(on Configuring) configureHooks {
 					return fmt.Errorf("copy the configuration: %w", err)
 				}
 				e.Files = map[string]*dagger.File{containers.HookConfig: c.opts.Client.Host().Directory(dir).File("slipway.yaml")}
-				out, err = c.hooks.run(ctx, e)
+				out, err = c.hooks.deployment.Hook(ctx, e)
 				return err
 			})
 			return out, err

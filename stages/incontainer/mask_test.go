@@ -34,7 +34,7 @@ func TestWhatACommandPrintsHasNoSecretInAnyForm(t *testing.T) {
 	code, out, errw := masked(t, incontainer.Mask{Secrets: []string{"TOKEN"}, Kubeconfig: file}, "sh", "-c", `
 echo "token $TOKEN, $PLAIN"
 echo "base64 $(printf %s "$TOKEN" | base64)"
-echo "twice $(printf %s "$TOKEN" | base64 | base64 -w 20)"
+echo "twice $(printf %s "$TOKEN" | base64 -w 0 | base64 -w 20)"
 echo "hexadecimal $(printf %s "$TOKEN" | od -An -tx1 -v | tr -d ' \n')"
 echo "HTML $(printf %s "$TOKEN" | sed 's/&/\&amp;/')"
 printf 'split %s\n%s\n' "correct-horse & ba" "ttery-staple"
@@ -42,7 +42,7 @@ echo "key `+encoded+`, `+key+`" >&2
 printf 'no end %s' "$TOKEN"
 exit 3`)
 	require.Equal(t, 3, code)
-	require.Equal(t, "token ***, nothing of importance\nbase64 ***\ntwice ***\nhexadecimal ***\nHTML ***\nsplit ***\nno end ***\n", out)
+	require.Equal(t, "token ***, nothing of importance\nbase64 ***\ntwice ***A==\nhexadecimal ***\nHTML ***\nsplit ***\nno end ***\n", out)
 	require.Equal(t, "key ***, ***\n", errw)
 }
 
