@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 type validateOptions struct {
@@ -37,7 +38,8 @@ func newValidate(p *Program) *cobra.Command {
 		"Charts, manifests and kustomizations are rendered; what only the cluster can tell, such as whether an object has a field, is left to the install. " +
 		"The Services that links, checks and gates ask, and what gates wait for, are looked for in what the components render to. " +
 		"With a bundle or a lock, it also makes sure that every image that the platform release runs is in the bundle or the registry. " +
-		"What looks like a secret and is in the configuration in clear, and hooks that seem to use the cluster and do not ask for it, are warned of."}
+		"What looks like a secret and is in the configuration in clear, and hooks that seem to use the cluster and do not ask for it, are warned of. " +
+		"So is a release whose GitOps project lets a push to the tree give rights."}
 	addSource(cmd, p, &o.source, false)
 	o.release.AddFlags(cmd.Flags())
 	o.images.AddFlags(cmd.Flags())
@@ -69,6 +71,7 @@ func (o *validateOptions) run(ctx context.Context, io console.Streams, _ []strin
 		return err
 	}
 	warn(io.Err, cfg)
+	warnOfRelease(io.Err, found)
 	fmt.Fprintf(io.Out, "valid: deployment %s on %s, platform %s %s%s\n", cfg.Global.Name, cfg.Provider, found.Name, found.Version, note)
 	return nil
 }
@@ -77,6 +80,13 @@ func (o *validateOptions) run(ctx context.Context, io console.Streams, _ []strin
 func warn(w *progress.Screen, cfg *config.Config) {
 	for _, p := range cfg.Doubts() {
 		fmt.Fprintf(w, "slipway: %s\n", p)
+	}
+}
+
+// warnOfRelease tells the same of a release.
+func warnOfRelease(w *progress.Screen, r *platform.Release) {
+	for _, p := range r.Doubts() {
+		fmt.Fprintf(w, "slipway: %s: %s: %s\n", contract.Place(r.Path(platform.File), p.Line), p.Field, p.Reason())
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +53,29 @@ func TestValidateSaysWhichNetworkPoliciesAreInVain(t *testing.T) {
 	code, _, errs = slipway("validate", "--config", theirs(t, ""), "--lock", lockFile(t, "registry.example.com/team"))
 	require.Zero(t, code, errs)
 	require.NotContains(t, errs, "NetworkPolicy", "others may enforce them")
+}
+
+// TestValidateWarnsOfWhatAPushMayBring: that is no error.
+func TestValidateWarnsOfWhatAPushMayBring(t *testing.T) {
+	withoutImages(t)
+	dir := filepath.Join(t.TempDir(), "mine")
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "examples", "platform", "1.0.0"))))
+	file := filepath.Join(dir, "platform.yaml")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	before, rest, found := strings.Cut(string(text), "  project:\n")
+	require.True(t, found)
+	_, rest, found = strings.Cut(rest, "\nguidance:")
+	require.True(t, found)
+	require.NoError(t, os.WriteFile(file, []byte(before+"  project:\n    clusterKinds: [rbac.authorization.k8s.io/ClusterRoleBinding]\nguidance:"+rest), 0o600))
+	at := func(line int) string {
+		return fmt.Sprintf("slipway: %s, line %d: gitops.project.", file, strings.Count(before, "\n")+line)
+	}
+	code, out, errs := slipway("validate", "--platform", dir)
+	require.Zero(t, code, errs)
+	require.Contains(t, errs, at(2)+`clusterKinds[0]: got rbac.authorization.k8s.io/ClusterRoleBinding, by which whoever may push to the tree may do anything in the cluster`)
+	require.Contains(t, errs, at(1)+"kinds: got nothing, so that a push to the tree may bring objects of any kind into the namespaces of the apps")
+	require.Contains(t, out, "valid: ")
 }
 
 func TestValidateNamesAProviderThatCannotInstall(t *testing.T) {

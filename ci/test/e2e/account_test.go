@@ -117,19 +117,6 @@ func (g *guarded) pulls() []string {
 	return read
 }
 
-// trusting is an engine that trusts the registry's authority. This machine does only while the
-// engine starts, which reads whom it trusts.
-func (g *guarded) trusting(t *testing.T) *otherEngine {
-	t.Helper()
-	text, err := os.ReadFile(g.authority)
-	require.NoError(t, err)
-	file := "/usr/local/share/ca-certificates/slipway-e2e.crt"
-	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-	require.NoError(t, os.WriteFile(file, text, 0o644))
-	defer func() { require.NoError(t, os.Remove(file)) }()
-	return secondEngine(t)
-}
-
 // search is a pod that looks on the disk of a node for what the first text matches, and names
 // the files that have it; the second one is its image. Layers may go while it looks.
 const search = `
@@ -196,7 +183,7 @@ func TestRegistryWithAccounts(t *testing.T) {
 		refused(t, as(d, right), "REG-013", "the image toolchain from "+to, "make engine-stop engine")
 	})
 
-	engine := g.trusting(t)
+	engine := trusting(t, g.authority)
 	on := "_EXPERIMENTAL_DAGGER_RUNNER_HOST=" + engine.address
 	k := as(d, right, on)
 	module := func(t *testing.T, flags ...string) result {

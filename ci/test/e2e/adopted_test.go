@@ -35,7 +35,7 @@ func requireAdopted(t *testing.T, k *kept, dir string) {
 		require.Empty(t, k.kubectl(t, "get", "secrets", "-n", "platform", "-l", "owner=helm,name=keeper", "-o", "name"), "Helm has no record of it any more")
 	}
 
-	k.requireOrder(t, "preorchestrator/keeper", "orchestrator/keeper")
+	k.record(t).requireOrder(t, "preorchestrator/keeper", "orchestrator/keeper")
 	owned()
 	require.Equal(t, "keeper", deployment(`{.metadata.annotations.meta\.helm\.sh/release-name}`), "Helm made it")
 	require.LessOrEqual(t, deployment("{.metadata.creationTimestamp}"), k.kubectl(t, "get", "application", "-n", "argocd", "keeper", "-o", "jsonpath={.metadata.creationTimestamp}"))

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -33,6 +32,13 @@ func (e byHand) command() []string {
 	return append(out, e.args...)
 }
 
+// do does it.
+func (e byHand) do(t *testing.T, kubectl onCluster) {
+	t.Helper()
+	t.Logf("kubectl %s", strings.Join(e.command(), " "))
+	kubectl(t, e.command()...)
+}
+
 func patched(object, json string) byHand {
 	return byHand{object, "patch", []string{"--type", "merge", "-p", json}}
 }
@@ -47,6 +53,7 @@ func edits() []byHand {
 		patched("ConfigMap gitea/gitea", `{"data":{"app.ini":"nothing","more":"of it"}}`),
 		{"NetworkPolicy gitea/gitea", "delete", nil},
 		{"Deployment argocd/argocd-redis", "scale", []string{"--replicas=0"}},
+		{"Deployment argocd/argocd-repo-server", "scale", []string{"--replicas=0"}},
 		{"Deployment argocd/argocd-repo-server", "set env", []string{"ARGOCD_GPG_ENABLED=true"}},
 		{"Deployment argocd/argocd-applicationset-controller", "delete", nil},
 		{"ServiceAccount argocd/argocd-redis", "delete", nil},
@@ -60,12 +67,15 @@ func edits() []byHand {
 		{"ConfigMap argocd/argocd-tls-certs-cm", "delete", nil},
 		{"Namespace " + noNamespace + "/database", "label", []string{"pod-security.kubernetes.io/enforce=privileged", "--overwrite"}},
 		{"Deployment kube-system/coredns", "label", []string{"by=hand"}},
+		patched("Application argocd/root", `{"spec":{"source":{"targetRevision":"elsewhere"},"syncPolicy":{"automated":null}}}`),
 	}
 }
 
-// appEdits are of what Argo CD brings, which mends it by itself.
+// appEdits are of what Argo CD brings, which mends it by itself; the Application that would
+// not mend its objects any more, too.
 func appEdits() []byHand {
 	return []byHand{
+		patched("Application argocd/guestbook", `{"spec":{"syncPolicy":{"automated":null}}}`),
 		{"Deployment guestbook/guestbook", "scale", []string{"--replicas=0"}},
 		{"Service guestbook/guestbook", "delete", nil},
 		{"NetworkPolicy database/database", "delete", nil},
@@ -143,16 +153,42 @@ func possible(name string, o map[string]any) []byHand {
 	return nil
 }
 
-// undoesDrift: what somebody has changed by hand is as before after an install. Which
-// objects beside those of edits, and in which order, is another each time.
-func undoesDrift(t *testing.T, kubectl onCluster, install func(t *testing.T) result) {
+// unlike is a source of edits that are others each time, unless somebody names its seed.
+func unlike(t *testing.T) *rand.Rand {
+	t.Helper()
 	seed, err := strconv.ParseUint(os.Getenv("SLIPWAY_E2E_SEED"), 10, 64)
 	if err != nil {
 		seed = rand.Uint64()
 	}
 	t.Logf("to have the same edits: SLIPWAY_E2E_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) // of edits
-	before := objects(t, kubectl)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// requireUndone asserts that an install brings the objects back as they were before, and that
+// the next one finds nothing to do. kinds are as objects has them, and also is what else has to
+// hold in between.
+func requireUndone(t *testing.T, kubectl onCluster, install func(t *testing.T) result, before map[string]string, kinds string, also ...func(t *testing.T)) {
+	t.Helper()
+	install(t)
+	after := objects(t, kubectl, kinds)
+	for name, was := range before {
+		require.Contains(t, after, name)
+		require.Equal(t, was, after[name], name)
+	}
+	for _, check := range also {
+		check(t)
+	}
+	require.Equal(t, "Success", kubectl(t, "get", "configmap", "-n", "slipway-system", "slipway-status", "-o", "jsonpath={.data.state}"))
+	again := install(t)
+	require.NotRegexp(t, `(?m)^\s*(preorchestrator|orchestrator)/\S+\s+succeeded`, again.out, "and then nothing is left to undo")
+}
+
+// undoesDrift: what somebody has changed by hand is as before after an install. Which
+// objects beside those of edits, and in which order, is another each time.
+func undoesDrift(t *testing.T, kubectl onCluster, install func(t *testing.T) result) {
+	const kinds = ownKinds + ",applications.argoproj.io,appprojects.argoproj.io"
+	random, before := unlike(t), objects(t, kubectl, kinds)
+	require.Greater(t, len(before), 40)
 	own := edits()
 	require.GreaterOrEqual(t, len(own), 20)
 	own = append(own, anyEdits(t, random, before, own, 12)...)
@@ -160,100 +196,32 @@ func undoesDrift(t *testing.T, kubectl onCluster, install func(t *testing.T) res
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, edit := range all {
 		require.Contains(t, before, edit.object)
-		t.Logf("kubectl %s", strings.Join(edit.command(), " "))
-		kubectl(t, edit.command()...)
+		edit.do(t, kubectl)
 	}
 	kubectl(t, "create", "configmap", "by-hand", "-n", "argocd", "--from-literal=is=theirs")
 	theirs := editSecrets(t, random, kubectl)
-	install(t)
-	after := objects(t, kubectl)
-	for name, was := range before {
-		require.Contains(t, after, name)
-		require.Equal(t, was, after[name], name)
-	}
-	require.Contains(t, after, "ConfigMap argocd/by-hand", "what is no part of the platform")
-	theirs(t)
-	require.Equal(t, "Success", kubectl(t, "get", "configmap", "-n", "slipway-system", "slipway-status", "-o", "jsonpath={.data.state}"))
-	again := install(t)
-	require.NotRegexp(t, `(?m)^\s*(preorchestrator|orchestrator)/\S+\s+succeeded`, again.out, "and then nothing is left to undo")
-}
-
-// ownSecret is a Secret that Slipway has made.
-type ownSecret struct {
-	Metadata struct {
-		Name, Namespace, UID string
-		Labels               map[string]string
-	}
-	Data map[string][]byte
-}
-
-// ownSecrets are those, by namespace and name, but for what Argo CD reads: that follows others.
-func ownSecrets(t *testing.T, kubectl onCluster) map[string]ownSecret {
-	t.Helper()
-	var list struct{ Items []ownSecret }
-	require.NoError(t, json.Unmarshal([]byte(kubectl(t, "get", "secrets", "-A", "-l", "app.kubernetes.io/managed-by=slipway", "-o", "json")), &list))
-	out := map[string]ownSecret{}
-	for _, s := range list.Items {
-		if s.Metadata.Labels["argocd.argoproj.io/secret-type"] == "" {
-			out[s.Metadata.Namespace+"/"+s.Metadata.Name] = s
-		}
-	}
-	return out
-}
-
-// editSecrets deletes a Secret and a copy of another, takes a key out of a third and changes
-// one of a fourth. What it returns asserts that they were made again, the copy with what it
-// is a copy of, that what was changed has stayed, and all others too.
-func editSecrets(t *testing.T, random *rand.Rand, kubectl onCluster) func(t *testing.T) {
-	t.Helper()
-	keys := map[string]string{
-		"gitea/gitea-admin": "password", "gitea/gitea-slipway": "password", "gitea/gitea-reader": "password",
-		"argocd/argocd-redis": "auth", "gitea/gitea-keys": "internal-token",
-	}
-	names := slices.Sorted(maps.Keys(keys))
-	random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	deleted, lacking, changed := names[0], names[1], names[2]
-	if changed == "gitea/gitea-keys" { // whose values have a form
-		changed = names[3]
-	}
-	const copied, value = "guestbook/database-reader", "ByHand0123456789"
-	edit := func(name, verb string, args ...string) {
+	requireUndone(t, kubectl, install, before, kinds, theirs, func(t *testing.T) {
 		t.Helper()
-		e := byHand{"Secret " + name, verb, args}
-		t.Logf("kubectl %s", strings.Join(e.command(), " "))
-		kubectl(t, e.command()...)
-	}
-	before := ownSecrets(t, kubectl)
-	edit(deleted, "delete")
-	edit(copied, "delete")
-	edit(lacking, "patch", "-p", fmt.Sprintf(`{"data":{%q:null}}`, keys[lacking]))
-	edit(changed, "patch", "-p", fmt.Sprintf(`{"data":{%q:%q}}`, keys[changed], base64.StdEncoding.EncodeToString([]byte(value))))
-	return func(t *testing.T) {
-		t.Helper()
-		after := ownSecrets(t, kubectl)
-		require.Equal(t, slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
-		for name, was := range before {
-			now := after[name]
-			if name == deleted || name == copied {
-				require.NotEqual(t, was.Metadata.UID, now.Metadata.UID, name)
-			} else {
-				require.Equal(t, was.Metadata.UID, now.Metadata.UID, name)
-			}
-			require.Equal(t, slices.Sorted(maps.Keys(was.Data)), slices.Sorted(maps.Keys(now.Data)), name)
-			for key, text := range was.Data {
-				same := string(text) == string(now.Data[key]) // which is told to nobody
-				switch {
-				case name == changed && key == keys[name]:
-					require.Equal(t, value, string(now.Data[key]), "%s %s", name, key)
-				case name == deleted && public[key], name != deleted && (name != lacking || key != keys[name]):
-					require.True(t, same, "%s %s is another", name, key)
-				default:
-					require.False(t, same, "%s %s is the one that is gone", name, key)
-					require.NotEmpty(t, now.Data[key], "%s %s", name, key)
-				}
-			}
+		require.Equal(t, "theirs", kubectl(t, "get", "configmap", "by-hand", "-n", "argocd", "-o", "jsonpath={.data.is}"), "what is no part of the platform")
+		for namespace, name := range map[string]string{"gitea": "gitea", "argocd": "argocd-repo-server"} {
+			require.Equal(t, "1", kubectl(t, "get", "deployment", "-n", namespace, name, "-o", "jsonpath={.status.availableReplicas}"), name)
 		}
+	})
+}
+
+// undoesAnyDrift is undoesDrift of a platform without Argo CD: ten objects are edited, whichever
+// these are, and the Secret of a certificate.
+func undoesAnyDrift(t *testing.T, kubectl onCluster, install func(t *testing.T) result, certificate string) {
+	random, before := unlike(t), objects(t, kubectl, ownKinds)
+	for _, edit := range anyEdits(t, random, before, nil, 10) {
+		edit.do(t, kubectl)
 	}
+	was := ownSecrets(t, kubectl)[certificate]
+	spoil(t, kubectl, certificate)
+	requireUndone(t, kubectl, install, before, ownKinds, func(t *testing.T) {
+		t.Helper()
+		requireIssued(t, was.Data, ownSecrets(t, kubectl)[certificate].Data)
+	})
 }
 
 // noNamespace is what objects writes where a namespace would be.
@@ -271,11 +239,13 @@ func inside(o map[string]any, keys ...string) map[string]any {
 	return o
 }
 
+// ownKinds are kinds of objects in namespaces of which Slipway installs some.
+const ownKinds = "deployments,statefulsets,daemonsets,services,configmaps,serviceaccounts,networkpolicies,roles,rolebindings"
+
 // objects are those of the platform, by kind, namespace and name, without what the
-// cluster fills in itself.
-func objects(t *testing.T, kubectl onCluster) map[string]string {
+// cluster fills in itself. kinds are those in namespaces.
+func objects(t *testing.T, kubectl onCluster, kinds string) map[string]string {
 	t.Helper()
-	const kinds = "deployments,statefulsets,daemonsets,services,configmaps,serviceaccounts,networkpolicies,roles,rolebindings,applications.argoproj.io,appprojects.argoproj.io"
 	out := map[string]string{}
 	for _, query := range [][]string{{"get", kinds, "-A", "-o", "json"}, {"get", "namespaces,clusterroles,clusterrolebindings", "-l", "slipway.sh/deployment", "-o", "json"}} {
 		var list struct{ Items []map[string]any }
@@ -313,6 +283,5 @@ func objects(t *testing.T, kubectl onCluster) map[string]string {
 			out[kind+" "+namespace+"/"+name] = string(text)
 		}
 	}
-	require.Greater(t, len(out), 40)
 	return out
 }

@@ -61,3 +61,16 @@ func secondEngine(t *testing.T, args ...string) *otherEngine {
 	e.start()
 	return e
 }
+
+// trusting is a second engine, which trusts an authority. This machine does only while the
+// engine starts, which reads whom it trusts.
+func trusting(t *testing.T, authority string) *otherEngine {
+	t.Helper()
+	text, err := os.ReadFile(authority)
+	require.NoError(t, err)
+	file := filepath.Join("/usr/local/share/ca-certificates", "slipway-e2e-"+strings.ReplaceAll(t.Name(), "/", "-")+".crt")
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	require.NoError(t, os.WriteFile(file, text, 0o644))
+	defer func() { require.NoError(t, os.Remove(file)) }()
+	return secondEngine(t)
+}

@@ -29,15 +29,17 @@ func (k *kept) killed(t *testing.T, within time.Duration, args ...string) {
 }
 
 // manifestsThere installs the platform of manifests on a cluster that is there already, in
-// a namespace of its own and one of somebody else's, and takes it out again: what uses others
-// goes before them, the namespace that is its own, and the label of the node too. The
-// second time the install is killed on the way: what comes out is the same.
+// a namespace of its own and one of somebody else's, and takes it out again: Dex goes first, for
+// remove.order says so, then what uses others before them, the namespace that is its own, and
+// the label of the node too. The second time the install is killed on the way: what comes out
+// is the same.
 func (k *kept) manifestsThere(t *testing.T) {
 	const label = "identity.example/database"
 	release := changedRelease(t, filepath.Join(root(t), "examples/platform/manifests/1.0.0"),
 		"      - endpoint: \"identity/postgres:5432\"\n", "      - endpoint: \"identity/postgres:5432\"\n    node: {label: "+label+"=here}\n")
 	release = changedRelease(t, release, "\nnamespaces:\n", "\nnamespaces:\n  - name: lent\n")
 	release = changedRelease(t, release, "\nconfigMaps:\n", "\nconfigMaps:\n  - {name: settings, namespace: lent, data: {colour: blue}}\n")
+	release = changedRelease(t, release, "\n  order: [console]\n", "\n  order: [dex]\n") // by after, it would go after the console
 	labelled := func() string { return k.kubectl(t, "get", "nodes", "-l", label+"=here", "-o", "name") }
 	require.Empty(t, labelled())
 	k.kubectl(t, "create", "namespace", "lent")
@@ -76,8 +78,8 @@ func (k *kept) manifestsThere(t *testing.T) {
 	r = k.must(t, "destroy")
 	require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
 	gone := watched()
-	require.Less(t, gone["console"], gone["dex"], "%v", gone)
-	require.Less(t, gone["dex"], gone["postgres"], "%v", gone)
+	require.Less(t, gone["dex"], gone["console"], "%v", gone)
+	require.Less(t, gone["console"], gone["postgres"], "%v", gone)
 	require.Empty(t, labelled())
 	require.Empty(t, k.kubectl(t, "get", "namespace", "identity", "--ignore-not-found"))
 	k.requireAgain(t, before)

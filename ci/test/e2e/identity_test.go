@@ -21,6 +21,21 @@ requires:
   - {secret: identity/license, keys: [holder]}
 `
 
+// door is a component of a copy of the release: a gate on something that the test makes.
+const door = `
+  - name: door
+    kind: gate
+    after: [postgres]
+    ready:
+      - cel: {object: v1/ConfigMap identity/door, expression: "object.data.open == 'yes'"}
+`
+
+// behind is one after the console, in a copy of the release with its file.
+const (
+	behind     = "\n  - {name: behind, kind: manifests, path: behind, namespace: identity, after: [console]}\n"
+	behindFile = "{apiVersion: v1, kind: ConfigMap, metadata: {name: behind}, data: {made: \"yes\"}}\n"
+)
+
 // TestIdentityPlatform follows the platform of static manifests from a cluster in which
 // something is in its way to its removal.
 func TestIdentityPlatform(t *testing.T) {
@@ -66,7 +81,9 @@ func TestIdentityPlatform(t *testing.T) {
 		require.Empty(t, k.kubectl(t, "get", "deployments,statefulsets,jobs", "-n", "identity", "-o", "name"))
 	})
 
-	waiting := changedRelease(t, release, "", requiring)
+	waiting := changedRelease(t, release, "\n    after: [postgres]\n", "\n    after: [door]\n") // the databases
+	waiting = changedRelease(t, waiting, "\ncomponents:\n", "\ncomponents:"+door)
+	waiting = changedRelease(t, waiting, "", requiring)
 	first := k.begin(t, "install", "--platform", waiting)
 	stage("it waits for what others give, and says for what", func(t *testing.T) {
 		first.sees(t, "preorchestrator/requires: waiting for configmap identity/branding, secret identity/license")
@@ -84,6 +101,20 @@ func TestIdentityPlatform(t *testing.T) {
 
 	stage("the API server is away for half a minute", long(k.outage))
 
+	var opened time.Time
+	stage("what comes after a gate waits for it", func(t *testing.T) {
+		first.sees(t, "orchestrator/door: running")
+		const says = "Waiting: component door: waiting for the gate object.data.open == 'yes' of v1/ConfigMap identity/door"
+		require.Eventually(t, func() bool {
+			told := k.kubectl(t, "get", "configmap", "-n", "slipway-system", "slipway-status", "-o", "jsonpath={.data.state}: {.data.message}")
+			return strings.HasPrefix(told, says) && strings.HasSuffix(told, ": it is not there")
+		}, time.Minute, 200*time.Millisecond)
+		require.NotContains(t, first.printed(), "orchestrator/databases: running")
+		require.Empty(t, k.kubectl(t, "get", "jobs,deployments", "-n", "identity", "-o", "name"))
+		opened = time.Now()
+		k.kubectl(t, "create", "configmap", "-n", "identity", "door", "--from-literal=open=yes")
+	})
+
 	stage("the install completes", func(t *testing.T) {
 		require.Zero(t, first.wait(t), slipway.Tail(first.printed()))
 		require.Equal(t, "true", k.kubectl(t, "get", "pods", "-n", "identity", "-l", "app.kubernetes.io/name=dex", "-o", "jsonpath={.items[*].status.containerStatuses[*].ready}"))
@@ -92,7 +123,11 @@ func TestIdentityPlatform(t *testing.T) {
 
 	stage("no job was made before what it uses was healthy", func(t *testing.T) {
 		k.requireWaited(t)
-		k.requireOrder(t, "orchestrator/console", "orchestrator/sign-in")
+		r := k.record(t)
+		r.requireOrder(t, "orchestrator/postgres", "orchestrator/door", "orchestrator/databases", "orchestrator/dex",
+			"orchestrator/create-admin", "orchestrator/console", "orchestrator/sign-in")
+		gate := r.step(t, "orchestrator/door")
+		require.WithinRange(t, opened, gate.Started, gate.Finished, "it began before there was what it waited for")
 	})
 
 	stage("a user signs in", func(t *testing.T) {
@@ -152,15 +187,28 @@ func TestIdentityPlatform(t *testing.T) {
 		maintain("INSERT INTO maintenance (reason) VALUES ('moving house')")
 		require.Contains(t, k.visitor(t).get("/healthz", 503), "in maintenance: moving house")
 		require.Equal(t, []string{"orchestrator/console: answered 503, not 200: in maintenance: moving house"}, shut(state("--live")))
-		short := changedRelease(t, release, "path: /healthz}\n  # Both", "path: /healthz}\n        deadline: 10s\n  # Both")
+		whole := changedRelease(t, release, "\ncomponents:\n", "\ncomponents:"+behind)
+		require.NoError(t, os.Mkdir(filepath.Join(whole, "behind"), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(whole, "behind", "behind.yaml"), []byte(behindFile), 0o600))
+		behindIt := func() string {
+			t.Helper()
+			return k.kubectl(t, "get", "configmap", "-n", "identity", "behind", "--ignore-not-found", "-o", "jsonpath={.data.made}")
+		}
+		short := changedRelease(t, whole, "path: /healthz}\n  # Both", "path: /healthz}\n        deadline: 10s\n  # Both")
 		r := k.cli(t, "install", "--platform", short)
 		require.Contains(t, []int{4, 5}, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "GAT-001")
 		require.Contains(t, r.err, "answered 503, not 200: in maintenance: moving house")
 		require.Equal(t, "failed", k.outcome(t))
 		require.Equal(t, "Failed", state().State)
+		failed := k.record(t)
+		require.Equal(t, "failed", failed.step(t, "orchestrator/console").Status)
+		for _, name := range []string{"sign-in", "behind"} {
+			require.Equal(t, "blocked", failed.step(t, "orchestrator/"+name).Status, name)
+		}
+		require.Empty(t, behindIt())
 
-		mended := k.begin(t, "install", "--platform", release)
+		mended := k.begin(t, "install", "--platform", whole)
 		mended.sees(t, "orchestrator/console: waiting for the gate http identity/console:443/healthz: answered 503")
 		now := state()
 		require.Equal(t, "Waiting", now.State)
@@ -169,16 +217,23 @@ func TestIdentityPlatform(t *testing.T) {
 		require.Equal(t, "orchestrator/console the gate http identity/console:443/healthz: answered 503, not 200: in maintenance: moving house", w.Step+" "+w.For+": "+w.Seen)
 		require.WithinRange(t, time.Now(), w.Since, w.Until)
 		require.Regexp(t, `^Waiting: component console: waiting for .*answered 503`, k.kubectl(t, "get", "configmap", "-n", "slipway-system", "slipway-status", "-o", "jsonpath={.data.state}: {.data.message}"))
-		k.requireMounted(t, "orchestrator/console", release)
+		k.requireMounted(t, "orchestrator/console", whole)
+		require.Empty(t, behindIt())
 		maintain("DELETE FROM maintenance")
 		require.Zero(t, mended.wait(t), slipway.Tail(mended.printed()))
 		require.Equal(t, "succeeded", k.outcome(t))
+		require.Equal(t, "yes", behindIt())
+		k.record(t).requireOrder(t, "orchestrator/console", "orchestrator/behind")
 	}))
 
 	stage("what is in the cluster is the release's, but for ConfigMaps and Secrets", func(t *testing.T) {
 		k.must(t, "install", "--platform", release)
 		k.requireFiled(t, release, images)
 	})
+
+	stage("what was changed by hand is undone", long(func(t *testing.T) {
+		undoesAnyDrift(t, k.kubectl, func(t *testing.T) result { return k.must(t, "install", "--platform", release) }, "identity/identity-tls")
+	}))
 
 	stage("a component that is switched off is taken out, and not by the plan", func(t *testing.T) {
 		off := k.with(write(t, plain+"platform: {components: {console: {enabled: false}, sign-in: {enabled: false}}}\n"))

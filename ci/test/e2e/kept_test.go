@@ -184,16 +184,20 @@ func (k *kept) outcome(t *testing.T) string {
 	return s.Outcome
 }
 
-// requireOrder asserts that each of the steps of the last run began when the one before it
-// had succeeded, as the run's record says.
-func (k *kept) requireOrder(t *testing.T, steps ...string) {
+// step is the one of that name, "stage/step".
+func (r ran) step(t *testing.T, name string) ranStep {
 	t.Helper()
-	r := k.record(t)
+	at := slices.IndexFunc(r.Steps, func(s ranStep) bool { return s.Stage+"/"+s.Step == name })
+	require.GreaterOrEqual(t, at, 0, name)
+	return r.Steps[at]
+}
+
+// requireOrder asserts that each of some steps began when the one before it had succeeded.
+func (r ran) requireOrder(t *testing.T, steps ...string) {
+	t.Helper()
 	var before time.Time
 	for _, name := range steps {
-		at := slices.IndexFunc(r.Steps, func(s ranStep) bool { return s.Stage+"/"+s.Step == name })
-		require.GreaterOrEqual(t, at, 0, name)
-		s := r.Steps[at]
+		s := r.step(t, name)
 		require.Equal(t, "succeeded", s.Status, name)
 		require.False(t, s.Started.Before(before), "%s began before the one before it had succeeded", name)
 		before = s.Finished

@@ -41,15 +41,18 @@ func processes(t *testing.T) (out []process) {
 }
 
 // outage takes the cluster's API server away for half a minute: it ends it whenever it is
-// there. The server is known by the certificate authority of the cluster.
+// there, and nobody who asks it gets an answer. The server is known by the certificate
+// authority of the cluster.
 func (k *kept) outage(t *testing.T) {
 	t.Helper()
 	ca, err := base64.StdEncoding.DecodeString(k.kubectl(t, "config", "view", "--raw", "-o", "jsonpath={.clusters[0].cluster.certificate-authority-data}"))
 	require.NoError(t, err)
 	require.NotEmpty(t, ca)
+	require.Equal(t, "ok", k.kubectl(t, "get", "--raw", "/livez"))
 	const authority = "--client-ca-file="
-	killed := 0
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	asked := make(chan []result, 1)
+	killed, end := 0, time.Now().Add(30*time.Second)
+	for ; time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		for _, p := range processes(t) {
 			if len(p.args) < 2 || p.args[1] != "kube-apiserver" {
 				continue
@@ -57,12 +60,34 @@ func (k *kept) outage(t *testing.T) {
 			at := slices.IndexFunc(p.args, func(arg string) bool { return strings.HasPrefix(arg, authority) })
 			require.Positive(t, at, "%q", p.args)
 			its, _ := os.ReadFile(filepath.Join(p.root, strings.TrimPrefix(p.args[at], authority)))
-			if bytes.Equal(bytes.TrimSpace(its), bytes.TrimSpace(ca)) && syscall.Kill(p.pid, syscall.SIGKILL) == nil {
-				killed++
+			if !bytes.Equal(bytes.TrimSpace(its), bytes.TrimSpace(ca)) || syscall.Kill(p.pid, syscall.SIGKILL) != nil {
+				continue
+			}
+			if killed++; killed == 1 {
+				go func() { asked <- k.asks(t, end) }()
 			}
 		}
 	}
 	require.Positive(t, killed)
+	answers := <-asked
+	require.Greater(t, len(answers), 3, "it was asked, and asked again")
+	for _, r := range answers {
+		require.NotZero(t, r.code, "it answered: %s", r.out)
+	}
+}
+
+// asks asks the cluster's API server over and over, and returns what came of each question
+// that was over by then.
+func (k *kept) asks(t *testing.T, end time.Time) (out []result) {
+	t.Helper()
+	for {
+		r := finish(t, k.kubectlCommand(t.Context(), "get", "--raw", "/livez", "--request-timeout=2s"))
+		if time.Now().After(end) {
+			return out
+		}
+		out = append(out, r)
+		time.Sleep(200 * time.Millisecond)
+	}
 }
 
 // requireMounted asserts that a step that runs now has the release in its container, each

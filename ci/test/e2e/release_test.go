@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -124,10 +125,17 @@ curl -sS -o /dev/null -w '%{http_code}\n' -u admin:another http://cluster/privat
 		require.Equal(t, password+"\n<p>Signed in to shop.</p>\n401\n", out)
 	})
 
-	require.NoError(t, os.WriteFile(filepath.Join(release, "more.txt"), []byte("more"), 0o600))
-	git("add", "-A")
-	git("commit", "-q", "-m", "two")
-	git("tag", "-f", "v1.2.0")
+	moved := 0
+	move := func(t *testing.T) string {
+		t.Helper()
+		moved++
+		require.NoError(t, os.WriteFile(filepath.Join(release, "more.txt"), []byte(strings.Repeat("more", moved)), 0o600))
+		git("add", "-A")
+		git("commit", "-q", "-m", "more")
+		git("tag", "-f", "v1.2.0")
+		return git("rev-parse", "HEAD")
+	}
+	move(t)
 	t.Run("a version that has changed meanwhile is refused", func(t *testing.T) {
 		r := at("v1.2.0#"+was).cli(t, "install")
 		require.Equal(t, 3, r.code, slipway.Tail(r.err))
@@ -149,11 +157,20 @@ curl -sS -o /dev/null -w '%{http_code}\n' -u admin:another http://cluster/privat
 		require.Contains(t, r.err, "v9.9.9")
 	})
 	k.must(t, "destroy")
+
+	t.Run("a version without a digest", func(t *testing.T) { followsAVersion(t, work, release, "v1.2.0", at("v1.2.0"), move) })
 }
 
 // serveGit serves the repository in a directory to the engine, on a port or, as "0", any, and
 // returns its URL.
 func serveGit(t *testing.T, work, port string) string {
+	t.Helper()
+	return "http://" + gitServer(t, work, port, func(l net.Listener) net.Listener { return l })
+}
+
+// gitServer does that on a listener that is made of another one, and returns its URL without
+// the scheme.
+func gitServer(t *testing.T, work, port string, on func(net.Listener) net.Listener) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(bridgeAddress(t), port))
 	require.NoError(t, err)
@@ -163,7 +180,33 @@ func serveGit(t *testing.T, work, port string) string {
 		Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
 		Env:  []string{"GIT_PROJECT_ROOT=" + filepath.Dir(work), "GIT_HTTP_EXPORT_ALL=1"},
 	}}
-	go func() { _ = server.Serve(listener) }() // until it is closed
+	go func() { _ = server.Serve(on(listener)) }() // until it is closed
 	t.Cleanup(func() { _ = server.Close() })
-	return fmt.Sprintf("http://%s/%s/.git", listener.Addr(), filepath.Base(work))
+	return fmt.Sprintf("%s/%s/.git", listener.Addr(), filepath.Base(work))
+}
+
+// followsAVersion: a release without a digest is, in each run, what its version leads to by
+// then. Plain HTTP, which anybody on the way can change, is not taken for one. move gives the
+// version another release, whose commit it returns.
+func followsAVersion(t *testing.T, work, release, version string, plain *kept, move func(t *testing.T) string) {
+	r := plain.cli(t, "install")
+	require.Equal(t, 2, r.code, slipway.Tail(r.err))
+	require.Contains(t, r.err, "CFG-001")
+	require.Contains(t, r.err, "got a release by plain HTTP, which anybody on the way can change, want https, or the release's digest")
+
+	issued := issue(t, net.ParseIP(bridgeAddress(t)))
+	url := "https://" + gitServer(t, work, "0", func(l net.Listener) net.Listener {
+		return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{issued.certificate(t)}})
+	})
+	d := open(t, "e2e-unpinned")
+	d.Env = []string{"_EXPERIMENTAL_DAGGER_RUNNER_HOST=" + trusting(t, issued.authority).address}
+	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "destroy", "--ignore-not-found")) })
+	k := &kept{deployment: d, config: write(t, configured+fmt.Sprintf("platform: {release: %q}\n", url+"//releases/shop@"+version))}
+	for range 2 {
+		commit := move(t)
+		k.must(t, "install", "--to", "infrastructure/preflight")
+		of := k.record(t).Platform
+		require.Equal(t, commit, of.Commit)
+		require.Equal(t, digest(t, release), of.Digest)
+	}
 }

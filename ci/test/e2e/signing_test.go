@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -85,11 +84,9 @@ func requireArrived(t *testing.T, k *kept) {
 	require.NoError(t, json.Unmarshal([]byte(k.kubectl(t, "get", "application", "-n", "argocd", "signing", "-o", "json")), &app))
 	var pods struct{ Items []timed }
 	require.NoError(t, json.Unmarshal([]byte(k.kubectl(t, "get", "pods", "-n", "platform", "-o", "json")), &pods))
-	steps := k.record(t).Steps
-	at := slices.IndexFunc(steps, func(s ranStep) bool { return s.Step == "arrived" })
-	require.GreaterOrEqual(t, at, 0)
-	require.Equal(t, "succeeded", steps[at].Status)
-	require.True(t, steps[at].Started.Before(app.Metadata.CreationTimestamp), "it began at %s, the Application was made at %s", steps[at].Started, app.Metadata.CreationTimestamp)
+	arrived := k.record(t).step(t, "orchestrator/arrived")
+	require.Equal(t, "succeeded", arrived.Status)
+	require.True(t, arrived.Started.Before(app.Metadata.CreationTimestamp), "it began at %s, the Application was made at %s", arrived.Started, app.Metadata.CreationTimestamp)
 	since := ready(t, pods.Items, map[string]string{"app": "signing"})
-	require.False(t, steps[at].Finished.Before(since), "it was open at %s, the pod was ready at %s", steps[at].Finished, since)
+	require.False(t, arrived.Finished.Before(since), "it was open at %s, the pod was ready at %s", arrived.Finished, since)
 }

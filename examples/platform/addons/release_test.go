@@ -140,20 +140,25 @@ func TestEveryWorkloadIsConfined(t *testing.T) {
 func TestAPushBringsNoMoreThanTheProjectSays(t *testing.T) {
 	r := open(t)
 	scoped := regexp.MustCompile(`^(ClusterRole|ClusterRoleBinding|IngressClass|ClusterSecretStore|(Mutating|Validating)WebhookConfiguration)$`)
-	kinds := map[string]bool{}
+	inCluster, inNamespaces := map[string]bool{}, map[string]bool{}
 	for _, c := range choices() {
 		for _, a := range applications(t, r, cluster(t, r, c)) {
 			require.Contains(t, r.Destinations(), a.namespace)
 			for _, o := range a.objects {
+				kind := strings.TrimPrefix(o.GroupVersionKind().Group+"/"+o.GetKind(), "/")
 				if scoped.MatchString(o.GetKind()) {
-					kinds[o.GroupVersionKind().GroupKind().Group+"/"+o.GetKind()] = true
-				} else if o.GetNamespace() != "" {
+					inCluster[kind] = true
+					continue
+				}
+				inNamespaces[kind] = true
+				if o.GetNamespace() != "" {
 					require.Equal(t, a.namespace, o.GetNamespace(), o.GetName())
 				}
 			}
 		}
 	}
-	require.Equal(t, r.GitOps.Project.ClusterKinds, slices.Sorted(maps.Keys(kinds)), "no more than they need")
+	require.Equal(t, r.GitOps.Project.ClusterKinds, slices.Sorted(maps.Keys(inCluster)), "no more than they need")
+	require.Equal(t, r.GitOps.Project.Kinds, slices.Sorted(maps.Keys(inNamespaces)), "no more than they need")
 }
 
 // TestWhatIsReplacedIsSoOnlyWhereItDiffers: any other change of its addon would replace it, too,
