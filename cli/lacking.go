@@ -258,7 +258,7 @@ func placeOf(r *platform.Release, u contract.ImageUse) string {
 func lineOf(r *platform.Release, u contract.ImageUse) int {
 	if u.File == platform.File {
 		for i, c := range r.Components {
-			if at := slices.Index(c.Images, u.Image); at >= 0 && c.Name == u.Component {
+			if at := slices.IndexFunc(c.Images, func(s string) bool { return isImage(s, u.Image) }); at >= 0 && c.Name == u.Component {
 				return r.Line(fmt.Sprintf("components[%d].images[%d]", i, at))
 			}
 		}
@@ -274,6 +274,16 @@ func lineOf(r *platform.Release, u contract.ImageUse) int {
 		}
 	}
 	return 0
+}
+
+// isImage reports whether a component that lists s runs the image: a short name, or a
+// reference as imageref.Normal writes it.
+func isImage(s, image string) bool {
+	if imageref.IsShort(s) {
+		return s == image
+	}
+	normal, err := imageref.Normal(s)
+	return err == nil && normal == image
 }
 
 // counted says how many images are lacking, each of which several files may name.

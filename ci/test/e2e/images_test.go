@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -90,23 +89,14 @@ func TestImagesOfAnyChart(t *testing.T) {
 	})
 
 	k.Bundle, k.Config = linked(t, original), t.TempDir() // which remembers what was added
-	program := func(args ...string) string {
-		cmd := exec.CommandContext(t.Context(), filepath.Join(original, "bin/slipway"), args...)
-		cmd.Env = append(os.Environ(), "SLIPWAY_CONFIG_DIR="+k.Config)
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, string(out))
-		return string(out)
-	}
-	dir := filepath.Join(t.TempDir(), "layout")
-	path, err := layout.Write(dir, empty.Index)
-	require.NoError(t, err)
-	require.NoError(t, path.AppendIndex(index))
+	dir := newLayout(t)
+	require.NoError(t, dir.AppendIndex(index))
 	add := []string{"bundle", "add", k.Bundle, "--image", "e2e-web:1.0=" + web, "--image", "quay.io/e2e/hook:1=" + hook,
-		"--image", "registry.k8s.io/e2e/tool:v1@" + digest.String() + "=" + dir}
-	require.Contains(t, program(add...), "added")
-	require.Regexp(t, `e2e/tool@sha256:\S+ there already`, program(add...))
-	require.Contains(t, program("bundle", "verify", k.Bundle), "with what you have added to it")
-	require.Contains(t, program("bundle", "list", k.Bundle), "docker.io/library/e2e-web:1.0")
+		"--image", "registry.k8s.io/e2e/tool:v1@" + digest.String() + "=" + string(dir)}
+	require.Contains(t, k.tool(t, add...), "added")
+	require.Regexp(t, `e2e/tool@sha256:\S+ there already`, k.tool(t, add...))
+	require.Contains(t, k.tool(t, "bundle", "verify", k.Bundle), "with what you have added to it")
+	require.Contains(t, k.tool(t, "bundle", "list", k.Bundle), "docker.io/library/e2e-web:1.0")
 
 	const images = `kubectl get pods -n shop -o 'jsonpath={range .items[*]}{.metadata.labels.app} {.spec.containers[0].image} {.status.phase}{"\n"}{end}'`
 	runs := func(t *testing.T, k *kept) {
@@ -135,7 +125,7 @@ func TestImagesOfAnyChart(t *testing.T) {
 		r := startRegistry(t)
 		to := r.loopback + "/team/slipway"
 		lock := filepath.Join(t.TempDir(), "slipway.lock.json")
-		program("bundle", "push", k.Bundle, "--to", to, "--lock-out", lock)
+		k.tool(t, "bundle", "push", k.Bundle, "--to", to, "--lock-out", lock)
 		k := k.with(write(t, fmt.Sprintf(configured+"advanced: {registry: %q}\nlocal: {registryMirror: \"http://%s/team/slipway\", %s}\n", to, r.bridge, port)))
 		k.Lock = lock
 		before := time.Now()
@@ -191,6 +181,14 @@ func worldly(t *testing.T, dir string) (web, hook string, index v1.ImageIndex) {
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: i, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
 	}
 	return archived("e2e-web:1.0", "web"), archived("quay.io/e2e/hook:1", "hook"), index
+}
+
+// newLayout is an OCI layout without images.
+func newLayout(t *testing.T) layout.Path {
+	t.Helper()
+	path, err := layout.Write(filepath.Join(t.TempDir(), "layout"), empty.Index)
+	require.NoError(t, err)
+	return path
 }
 
 // copies are the folders of bundles that tests change.

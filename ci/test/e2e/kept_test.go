@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -55,6 +56,16 @@ func (k *kept) must(t *testing.T, command string, args ...string) result {
 	r := k.cli(t, command, args...)
 	require.Zero(t, r.code, "%s\n%s", r.out, slipway.Tail(r.err))
 	return r
+}
+
+// tool runs a command of the program that is on no deployment, and returns what it prints.
+func (k *kept) tool(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(k.Bundle, "bin/slipway"), args...)
+	cmd.Env = append(os.Environ(), "SLIPWAY_CONFIG_DIR="+k.Config)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return string(out)
 }
 
 // begun is a command that runs beside the test.
