@@ -133,12 +133,7 @@ func (v *surveyor) badChart(c chart, err error) {
 // unrendered notes why a chart cannot be rendered: that the release is wrong only where no
 // cluster, and nothing else that a run finds out, would change it.
 func (v *surveyor) unrendered(c chart, opts render.ChartOptions, err error) {
-	certain := strings.HasPrefix(err.Error(), "parse error at (")
-	if !certain && !c.open {
-		ch, unread := loader.LoadDir(c.dir) // anew: rendering changes it
-		certain = unread == nil && render.Everywhere(ch, opts, v.Guessed, err)
-	}
-	if !certain {
+	if !strings.HasPrefix(err.Error(), "parse error at (") && !v.everywhere(c, opts, err) {
 		v.skip(c.component, err)
 		return
 	}
@@ -148,4 +143,14 @@ func (v *surveyor) unrendered(c chart, opts render.ChartOptions, err error) {
 		line, _ = strconv.Atoi(m[2]) // 0 if there is none
 	}
 	v.wrong(c.component, file, line, err)
+}
+
+// everywhere reports whether a chart goes wrong with err in every cluster, whatever a run
+// finds out.
+func (v *surveyor) everywhere(c chart, opts render.ChartOptions, err error) bool {
+	if c.open {
+		return false
+	}
+	ch, unread := loader.LoadDir(c.dir) // anew: rendering changes it
+	return unread == nil && render.Everywhere(ch, opts, v.Guessed, err)
 }
