@@ -1,8 +1,13 @@
 package survey
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -37,6 +42,10 @@ func (v *surveyor) fields(c platform.Component, s render.Source) {
 // chartFields notes the fields of objects of a chart that Kubernetes refuses, or leaves out.
 func (v *surveyor) chartFields(c chart, opts render.ChartOptions, p rendered) {
 	for _, m := range render.Mistakes(nil, "", p.objs) {
+		if m.Unknown {
+			text, _ := os.ReadFile(filepath.Join(c.dir, strings.TrimPrefix(p.file, c.path+"/"))) // which a packed chart has not
+			m.Line = keyLine(text, m.Name)
+		}
 		if m.Unknown || v.everywhere(c, opts, m.Err) {
 			v.mistake(c.component, p.file, m, leftOut)
 		} else {
@@ -56,5 +65,25 @@ func (v *surveyor) mistake(component, file string, m render.Mistake, unknown str
 }
 
 func (v *surveyor) doubt(component, file string, m render.Mistake, becomes string) {
-	v.doubts = append(v.doubts, contract.Unread{Component: component, File: file, Line: m.Line, Err: fmt.Errorf("%w; %s", m.Err, becomes)})
+	u := contract.Unread{Component: component, File: file, Line: m.Line, Err: fmt.Errorf("%w; %s", m.Err, becomes)}
+	if !listed(v.doubts, u) {
+		v.doubts = append(v.doubts, u)
+	}
+}
+
+// keyLine is the line of a template that has a key; 0 if none has, or several.
+func keyLine(template []byte, key string) int {
+	has := regexp.MustCompile(`^\s*(- +)*["']?` + regexp.QuoteMeta(key) + `["']?:`)
+	found, n := 0, 0
+	for line := range bytes.Lines(template) {
+		n++
+		switch {
+		case !has.Match(line):
+		case found > 0:
+			return 0
+		default:
+			found = n
+		}
+	}
+	return found
 }

@@ -57,7 +57,7 @@ func TestFieldsThatKubernetesDoesNotKnow(t *testing.T) {
 		`patched (patch/patch.yaml, line 8): Deployment b: spec.replcias: got an unknown field, want "replicas"`,
 		"theirs (platform.yaml, line 9): " + says,
 	}, unread)
-	require.Equal(t, []string{"chart (chart/templates/a.yaml): " + says + "; Kubernetes leaves it out"}, doubts)
+	require.Equal(t, []string{"chart (chart/templates/a.yaml, line 5): " + says + "; Kubernetes leaves it out"}, doubts)
 
 	s.Guessed = true
 	doubts, unread = told(t, r, s, nil)

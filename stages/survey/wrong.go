@@ -23,13 +23,18 @@ import (
 // wrong notes what is wrong with a file of the release, which no cluster would mend.
 func (v *surveyor) wrong(component, file string, line int, err error) {
 	u := contract.Unread{Component: component, File: file, Line: line, Err: err}
-	if slices.ContainsFunc(v.unread, func(o contract.Unread) bool {
-		return o.Place() == u.Place() && o.Component == component && o.Err.Error() == err.Error()
-	}) {
+	if listed(v.unread, u) {
 		return
 	}
 	v.unread = append(v.unread, u)
 	v.show(contract.Rendered{Component: component, Kind: v.kind(component), Err: fmt.Errorf("%s: %w", u.Place(), err), Wrong: true})
+}
+
+// listed reports whether that is in a list.
+func listed(all []contract.Unread, u contract.Unread) bool {
+	return slices.ContainsFunc(all, func(o contract.Unread) bool {
+		return o.Place() == u.Place() && o.Component == u.Component && o.Err.Error() == u.Err.Error()
+	})
 }
 
 // field is the line of a component's field in platform.yaml.

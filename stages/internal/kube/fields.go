@@ -23,7 +23,7 @@ import (
 // Mistake is what is wrong with a field of an object.
 type Mistake struct {
 	document.Problem       // without a line, and without the value
-	Path             []any // to the field: names (string) and places in lists (int)
+	Path             []any // to the field: names (string) and places in lists (int); empty: the object
 	Unknown          bool  // the object has no such field; else its value is of another type
 }
 
@@ -36,20 +36,16 @@ func Mistakes(o *unstructured.Unstructured) []Mistake {
 	if kind.Group == "apiextensions.k8s.io" || !scheme.Scheme.Recognizes(kind) { // Helm adds the former to the scheme
 		return nil
 	}
-	text, err := json.Marshal(o.Object)
-	if err != nil {
-		return []Mistake{{Problem: document.Problem{Got: err.Error()}}}
-	}
 	decoder := strict.NewSerializerWithOptions(strict.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, strict.SerializerOptions{Strict: true})
-	if _, _, err = decoder.Decode(text, nil, nil); err == nil {
-		return nil
+	text, err := json.Marshal(o.Object)
+	if err == nil {
+		_, _, err = decoder.Decode(text, nil, nil)
 	}
-	typed, unknown := scheme.Scheme.New(kind)
-	if unknown != nil {
+	if err == nil {
 		return nil
 	}
 	var out mistakes
-	out.look(reflect.TypeOf(typed), o.Object, nil)
+	out.look(scheme.Scheme.AllKnownTypes()[kind], o.Object, nil)
 	if len(out) == 0 { // it is wrong in a way that look does not know
 		return []Mistake{{Problem: document.Problem{Got: err.Error()}}}
 	}

@@ -18,8 +18,9 @@ import (
 
 // Mistake is a field that an object should not have, or not with that value.
 type Mistake struct {
-	Problem      // without a file where none has it, as when a patch makes it
-	Unknown bool // Kubernetes does not know the field; else its value is of another type
+	Problem        // without a file where none has it, as when a patch makes it
+	Name    string // of the field; empty in a list
+	Unknown bool   // Kubernetes does not know the field; else its value is of another type
 }
 
 // Mistakes are those of objects that the files of a release at root are built to: a file, a
@@ -33,7 +34,11 @@ func Mistakes(release fs.FS, root string, objs []*unstructured.Unstructured) []M
 			if w := origin(all(), o, m); w != nil {
 				p.File, p.Line = w.file, w.line(m.Path)
 			}
-			out = append(out, Mistake{Problem: p, Unknown: m.Unknown})
+			found := Mistake{Problem: p, Unknown: m.Unknown}
+			if n := len(m.Path); n > 0 {
+				found.Name, _ = m.Path[n-1].(string)
+			}
+			out = append(out, found)
 		}
 	}
 	return out
