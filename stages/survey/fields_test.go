@@ -54,7 +54,7 @@ func TestFieldsThatKubernetesDoesNotKnow(t *testing.T) {
 		"web (web.yaml, line 5): " + says,
 		"kustomized (kustomized/kustomization.yaml): " + says,
 		"patched (patch/patch.yaml, line 4): " + says,
-		`patched (patch/patch.yaml, line 8): Deployment b: spec.replcias: got an unknown field, want "replicas"`,
+		`patched (patch/patch.yaml, line 9): Deployment b: spec.replcias: got an unknown field, want "replicas"`,
 		"theirs (platform.yaml, line 9): " + says,
 	}, unread)
 	require.Equal(t, []string{"chart (chart/templates/a.yaml, line 5): " + says + "; Kubernetes leaves it out"}, doubts)

@@ -21,7 +21,7 @@ func TestMistakesHaveTheirLines(t *testing.T) {
 	}{
 		"documents": {
 			map[string]string{"a/a.yaml": "# first\n---\n" + configMap("a") + "--- # second\n\n" + web + "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: b},\n data: {a: b,\n  port: 80}}\n", "a/b.json": "{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\",\n\"metadata\": {\"name\": \"c\"},\n\"dat\": {}}"},
-			[]string{"a/a.yaml, 12: ConfigMap b: data.port: got a number, want text (put it in quotes)", `a/b.json, 3: ConfigMap c: dat: got an unknown field, want "data"`, "a/a.yaml, 10: Deployment web" + misspelt},
+			[]string{"a/a.yaml, 15: ConfigMap b: data.port: got a number, want text (put it in quotes)", `a/b.json, 3: ConfigMap c: dat: got an unknown field, want "data"`, "a/a.yaml, 11: Deployment web" + misspelt},
 		},
 		"a list": {
 			map[string]string{"a/a.yaml": "apiVersion: v1\nkind: List\nitems:\n" +
