@@ -21,8 +21,9 @@ const (
 	inTheEnd = "Kubernetes refuses it, unless a run finds another value for it"
 )
 
-// fields notes the fields of a component's files that Kubernetes refuses.
-func (v *surveyor) fields(c platform.Component, s render.Source) {
+// fields notes the fields of a component's files that Kubernetes refuses. patches says that
+// they are patches of objects that are not at hand.
+func (v *surveyor) fields(c platform.Component, s render.Source, patches bool) {
 	root, file, line := s.Name, cmp.Or(render.Kustomization(v.release.Files(), s.Name), s.Name), 0
 	if c.Bundle != "" {
 		root, file, line = c.Path, platform.File, v.field(c.Name, "bundle")
@@ -32,6 +33,9 @@ func (v *surveyor) fields(c platform.Component, s render.Source) {
 		unknown = fmt.Sprintf(newer, v.Kubernetes)
 	}
 	for _, m := range render.Mistakes(v.release.Files(), root, s.Objects) {
+		if patches && m.Unknown && strings.HasPrefix(m.Name, "$") { // what is to be done, such as $patch
+			continue
+		}
 		if m.File == "" {
 			m.File, m.Line = file, line
 		}

@@ -41,7 +41,7 @@ func TestFieldsThatKubernetesDoesNotKnow(t *testing.T) {
 		"web.yaml":                      replicas,
 		"kustomized/kustomization.yaml": "resources: [a.yaml]\npatches: [{patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {replcias: 1}}'}]",
 		"kustomized/a.yaml":             deployment("a", "nginx"),
-		"patch/patch.yaml":              "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replcias: 2}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b}\nspec: {replcias: 2}\n",
+		"patch/patch.yaml":              "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replcias: 2, template: {spec: {containers: [{name: a, $patch: delete}]}}}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b}\nspec: {replcias: 2}\n",
 		"chart/Chart.yaml":              "{apiVersion: v2, name: public-web, version: 1.0.0}",
 		"chart/templates/a.yaml":        replicas,
 	})
@@ -58,6 +58,11 @@ func TestFieldsThatKubernetesDoesNotKnow(t *testing.T) {
 		"theirs (platform.yaml, line 9): " + says,
 	}, unread)
 	require.Equal(t, []string{"chart (chart/templates/a.yaml, line 5): " + says + "; Kubernetes leaves it out"}, doubts)
+
+	without := s
+	without.Manifests = nil
+	_, unread = told(t, r, without, nil)
+	require.Equal(t, []string{"patched (patch/patch.yaml, line 4): " + says, `patched (patch/patch.yaml, line 9): Deployment b: spec.replcias: got an unknown field, want "replicas"`}, unread[2:], "also of patches alone")
 
 	s.Guessed = true
 	doubts, unread = told(t, r, s, nil)

@@ -250,7 +250,7 @@ func (v *surveyor) manifests(c platform.Component, in contract.ComponentInput) {
 	var all []*unstructured.Unstructured
 	for _, s := range sources {
 		all = append(all, s.Objects...)
-		v.fields(c, s)
+		v.fields(c, s, !whole && c.Bundle == "")
 		render.SetImages(s.Objects, in.Images)
 		v.objects(c.Name, v.release.Files(), cmp.Or(c.Path, "manifests/"+c.Bundle), s.Objects)
 		v.file(c.Name, s.Name, c.Namespace, in.Hosts, s.Objects)
