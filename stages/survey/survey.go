@@ -40,8 +40,8 @@ type surveyor struct {
 	release *platform.Release
 	uses    []contract.ImageUse
 	unread  []contract.Unread
-	limited []string // components with NetworkPolicies
-	doubts  []contract.Unread
+	limited []string             // components with NetworkPolicies
+	doubts  []contract.Unread    // fields that are probably wrong
 	shown   *[]contract.Rendered // nil: only images are asked for
 	off     bool                 // of a component that is switched off
 	absent  map[string]bool      // what stands for images that are not known
