@@ -74,7 +74,7 @@ func TestEveryFaultOfAReleaseIsAmongTheBroken(t *testing.T) {
 	for name, codes := range map[string][]fault.Code{
 		"cycle": {platform.CodeInvalid}, "missing-file": {platform.CodeInvalid}, "unknown-kind": {platform.CodeInvalid}, "namespace-not-there": {codeUnusable},
 		"gate-on-nothing": {codeUnreached, codeUnmade}, "image-not-there": {codeLacking},
-		"manifests": {codeUnusable}, "charts": {codeUnusable}, "kinds": {codeUnusable, platform.CodeNoGit}, "apps": {codeUnusable}, "setting-not-given": {codeUnusable}, "tests": {codeUnusable},
+		"manifests": {codeUnusable}, "fields": {codeUnusable}, "charts": {codeUnusable}, "kinds": {codeUnusable, platform.CodeNoGit}, "apps": {codeUnusable}, "setting-not-given": {codeUnusable}, "tests": {codeUnusable},
 		"many": {platform.CodeGiven, codeUnusable, codeLacking, codeUnreached}, "only-the-cluster-knows": nil,
 		"somebody-elses": nil, // only the cluster tells: see the test of this name in stages/infrastructure
 	} {

@@ -195,7 +195,8 @@ const (
 
 // run fails with codeUnusable and names all that is wrong with the release's files, and with
 // codeLacking and names each image that the run does not have. Where the configuration lets
-// the cluster pull these, they are only told of, on w, as are NetworkPolicies in vain.
+// the cluster pull these, they are only told of, on w, as are NetworkPolicies in vain and
+// fields that are probably wrong.
 func (c releaseCheck) run(w io.Writer) error {
 	in, err := wiringOf(c.config, c.release, c.provider, c.images)
 	if err != nil {
@@ -206,6 +207,7 @@ func (c releaseCheck) run(w io.Writer) error {
 		return err
 	}
 	c.unenforced(w, in, has.Policies)
+	printDoubts(w, c.release, has.Doubts)
 	wrong := unusable(c.release, has.Unread)
 	if c.images == nil {
 		printUnread(w, filesUnknown, has.Unread)

@@ -36,8 +36,11 @@ func wholeBundle(t *testing.T) string {
 		})
 	}
 	for path, text := range map[string]string{
-		bundle.WorkloadArchive:          "images",
-		"manifests/argocd/install.yaml": "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {template: {spec: {containers: [{name: a, image: 'quay.io/argoproj/argocd:v3.5.3'}]}}}}",
+		bundle.WorkloadArchive: "images",
+		"manifests/argocd/install.yaml": "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {template: {spec: {containers: [{name: a, image: 'quay.io/argoproj/argocd:v3.5.3'}]}}}}\n" +
+			// What the reference platform takes out of them.
+			"---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: argocd-repo-server}, spec: {template: {spec: {initContainers: [{name: copyutil}]}}}}\n" +
+			"---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: argocd-redis}, spec: {template: {spec: {initContainers: [{name: secret-init}]}}}}\n",
 	} {
 		sum := sha256.Sum256([]byte(text))
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(path)), 0o755))

@@ -19,14 +19,9 @@ const codeUnusable fault.Code = "PLT-017"
 func unusable(r *platform.Release, unread []contract.Unread) error {
 	var list []error
 	for _, u := range unread {
-		if !u.Wrong() {
-			continue
+		if u.Wrong() {
+			list = append(list, unreadOf(r, u))
 		}
-		at := contract.Place(r.Path(u.File), u.Line)
-		if u.Component != "" {
-			at = owner(u.Component) + " (" + at + ")"
-		}
-		list = append(list, fmt.Errorf("%s: %s", at, oneLine(u.Err)))
 	}
 	if len(list) == 0 {
 		return nil
@@ -34,6 +29,22 @@ func unusable(r *platform.Release, unread []contract.Unread) error {
 	return &fault.Fault{
 		Code: codeUnusable, Class: fault.Usage, Op: fmt.Sprintf("read what %s %s is made of", r.Name, r.Version),
 		Err: listed(list), Fix: "correct the files of the platform release that are listed",
+	}
+}
+
+// unreadOf is what is wrong with a file of a release, whose it is, and where.
+func unreadOf(r *platform.Release, u contract.Unread) error {
+	at := contract.Place(r.Path(u.File), u.Line)
+	if u.Component != "" {
+		at = owner(u.Component) + " (" + at + ")"
+	}
+	return fmt.Errorf("%s: %s", at, oneLine(u.Err))
+}
+
+// printDoubts names fields that are probably wrong.
+func printDoubts(w io.Writer, r *platform.Release, doubts []contract.Unread) {
+	for _, d := range doubts {
+		fmt.Fprintf(w, "slipway: %v\n", unreadOf(r, d))
 	}
 }
 

@@ -35,7 +35,7 @@ type validateOptions struct {
 func newValidate(p *Program) *cobra.Command {
 	o := validateOptions{program: p}
 	cmd := &cobra.Command{Use: "validate", Short: "Checks a configuration and the platform release that it installs; starts nothing", Args: noArgs, RunE: atOnce(o.run), Long: "Checks a configuration and the platform release that it installs; starts nothing.\n\n" +
-		"Charts, manifests and kustomizations are rendered; what only the cluster can tell, such as whether an object has a field, is left to the install. " +
+		"Charts, manifests and kustomizations are rendered; the fields of Kubernetes' own kinds are checked; what only the cluster can tell, such as the fields of other kinds, is left to the install. " +
 		"The Services that links, checks and gates ask, and what gates wait for, are looked for in what the components render to. " +
 		"With a bundle or a lock, it also makes sure that every image that the platform release runs is in the bundle or the registry. " +
 		"What looks like a secret and is in the configuration in clear, and hooks that seem to use the cluster and do not ask for it, are warned of. " +

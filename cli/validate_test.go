@@ -158,3 +158,15 @@ func TestValidateJudgesAGivenCertificate(t *testing.T) {
 		})
 	}
 }
+
+// TestTheFieldsAreThoseOfTheNodesKubernetes: the library that knows them is of its minor version.
+func TestTheFieldsAreThoseOfTheNodesKubernetes(t *testing.T) {
+	version, err := kubernetesVersion()
+	require.NoError(t, err)
+	_, minor, _ := strings.Cut(version, ".")
+	minor, _, _ = strings.Cut(minor, ".")
+	require.NotEmpty(t, minor)
+	text, err := os.ReadFile("../go.mod")
+	require.NoError(t, err)
+	require.Contains(t, string(text), "\tk8s.io/api v0."+minor+".")
+}

@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -185,6 +186,9 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 			}
 			v.file(name, v.inRelease(from.Name), app.Spec.Destination.Namespace, nil, from.Objects)
 			v.labels(name, v.inRelease(from.Name), 0, from.Objects)
+			for _, m := range render.Mistakes(files, from.Name, from.Objects) {
+				v.mistake(name, v.inRelease(cmp.Or(m.File, render.Kustomization(files, from.Name), from.Name)), m, leftOut)
+			}
 			out = append(out, from.Objects...)
 		}
 		return out, nil

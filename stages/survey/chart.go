@@ -77,6 +77,7 @@ func (v *surveyor) chart(c chart) []rendered {
 		return nil
 	}
 	for _, p := range parts {
+		v.chartFields(c, opts, p)
 		render.SetImages(p.objs, c.in.Images)
 		if c.kept || p.kept {
 			v.keep(c.component, p.file, render.Images(p.objs)...)

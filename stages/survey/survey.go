@@ -41,6 +41,7 @@ type surveyor struct {
 	uses    []contract.ImageUse
 	unread  []contract.Unread
 	limited []string             // components with NetworkPolicies
+	doubts  []contract.Unread    // fields that are probably wrong
 	shown   *[]contract.Rendered // nil: only images are asked for
 	off     bool                 // of a component that is switched off
 	absent  map[string]bool      // what stands for images that are not known
@@ -77,7 +78,7 @@ func Contents(r *platform.Release, s contract.Survey, build BuildTree, objects M
 		return cmp.Or(strings.Compare(a.Component+"\n"+a.File+"\n"+a.Image, b.Component+"\n"+b.File+"\n"+b.Image), truth(a.Kept)-truth(b.Kept))
 	})
 	slices.Sort(v.limited)
-	return contract.Contents{Images: slices.Compact(v.uses), Unread: v.unread, Policies: slices.Compact(v.limited)}, nil
+	return contract.Contents{Images: slices.Compact(v.uses), Unread: v.unread, Policies: slices.Compact(v.limited), Doubts: v.doubts}, nil
 }
 
 // all looks at every component.
@@ -249,6 +250,7 @@ func (v *surveyor) manifests(c platform.Component, in contract.ComponentInput) {
 	var all []*unstructured.Unstructured
 	for _, s := range sources {
 		all = append(all, s.Objects...)
+		v.fields(c, s, !whole && c.Bundle == "")
 		render.SetImages(s.Objects, in.Images)
 		v.objects(c.Name, v.release.Files(), cmp.Or(c.Path, "manifests/"+c.Bundle), s.Objects)
 		v.file(c.Name, s.Name, c.Namespace, in.Hosts, s.Objects)

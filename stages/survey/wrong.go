@@ -23,13 +23,18 @@ import (
 // wrong notes what is wrong with a file of the release, which no cluster would mend.
 func (v *surveyor) wrong(component, file string, line int, err error) {
 	u := contract.Unread{Component: component, File: file, Line: line, Err: err}
-	if slices.ContainsFunc(v.unread, func(o contract.Unread) bool {
-		return o.Place() == u.Place() && o.Component == component && o.Err.Error() == err.Error()
-	}) {
+	if listed(v.unread, u) {
 		return
 	}
 	v.unread = append(v.unread, u)
 	v.show(contract.Rendered{Component: component, Kind: v.kind(component), Err: fmt.Errorf("%s: %w", u.Place(), err), Wrong: true})
+}
+
+// listed reports whether that is in a list.
+func listed(all []contract.Unread, u contract.Unread) bool {
+	return slices.ContainsFunc(all, func(o contract.Unread) bool {
+		return o.Place() == u.Place() && o.Component == u.Component && o.Err.Error() == u.Err.Error()
+	})
 }
 
 // field is the line of a component's field in platform.yaml.
@@ -133,12 +138,7 @@ func (v *surveyor) badChart(c chart, err error) {
 // unrendered notes why a chart cannot be rendered: that the release is wrong only where no
 // cluster, and nothing else that a run finds out, would change it.
 func (v *surveyor) unrendered(c chart, opts render.ChartOptions, err error) {
-	certain := strings.HasPrefix(err.Error(), "parse error at (")
-	if !certain && !c.open {
-		ch, unread := loader.LoadDir(c.dir) // anew: rendering changes it
-		certain = unread == nil && render.Everywhere(ch, opts, v.Guessed, err)
-	}
-	if !certain {
+	if !strings.HasPrefix(err.Error(), "parse error at (") && !v.everywhere(c, opts, err) {
 		v.skip(c.component, err)
 		return
 	}
@@ -148,4 +148,14 @@ func (v *surveyor) unrendered(c chart, opts render.ChartOptions, err error) {
 		line, _ = strconv.Atoi(m[2]) // 0 if there is none
 	}
 	v.wrong(c.component, file, line, err)
+}
+
+// everywhere reports whether a chart goes wrong with err in every cluster, whatever a run
+// finds out.
+func (v *surveyor) everywhere(c chart, opts render.ChartOptions, err error) bool {
+	if c.open {
+		return false
+	}
+	ch, unread := loader.LoadDir(c.dir) // anew: rendering changes it
+	return unread == nil && render.Everywhere(ch, opts, v.Guessed, err)
 }

@@ -10,8 +10,9 @@ import (
 
 // Create makes objects, in the order in which Apply applies them. One that is there already
 // is an error, which apierrors.IsAlreadyExists knows, unless made says that it is the one of
-// an attempt whose answer was lost. Objects of a kind that has namespaces name theirs. With
-// an error it returns the object that was not made, where it is about one.
+// an attempt whose answer was lost. Objects of a kind that has namespaces name theirs. A
+// field that the API server does not know is an error, as it is for Apply. With an error it
+// returns the object that was not made, where it is about one.
 func (c *Client) Create(ctx context.Context, objs []*unstructured.Unstructured, made func(live *unstructured.Unstructured) bool) (not *unstructured.Unstructured, err error) {
 	ranks := map[int][]int{}
 	for i, o := range objs {
@@ -38,7 +39,7 @@ func (c *Client) create(ctx context.Context, o *unstructured.Unstructured, made 
 		return err
 	}
 	return c.Retry(ctx, "create "+describe(o), func(ctx context.Context) error {
-		_, err := api.Create(ctx, o, metav1.CreateOptions{FieldManager: FieldManager})
+		_, err := api.Create(ctx, o, metav1.CreateOptions{FieldManager: FieldManager, FieldValidation: metav1.FieldValidationStrict})
 		if !apierrors.IsAlreadyExists(err) {
 			return err
 		}

@@ -11,8 +11,8 @@ import (
 )
 
 // Everywhere reports whether a chart, as it was read, that Chart failed to render with err
-// fails so in every cluster: it comes there without asking for what only a cluster knows.
-// That are objects that it looks up and the cluster's APIs, but for those that every
+// fails so in every cluster, or renders the same in all if err is about what it rendered to: it
+// comes there without asking for what only a cluster knows. That are objects that it looks up and the cluster's APIs, but for those that every
 // cluster has; and the version of Kubernetes, where that of opts is a guess.
 func Everywhere(ch *chart.Chart, opts ChartOptions, guess bool, err error) bool {
 	if guess && ch.Metadata.KubeVersion != "" {

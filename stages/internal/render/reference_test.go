@@ -29,6 +29,7 @@ func argoCD(t *testing.T) (*platform.Release, map[string]*unstructured.Unstructu
 	require.Equal(t, platform.Manifests, c.Kind)
 	objs, err := render.Manifests(dir, os.DirFS("testdata/bundle"), c)
 	require.NoError(t, err)
+	require.Empty(t, render.Mistakes(dir, c.Path, objs))
 	refs := map[string]string{}
 	pins, err := lock.Load()
 	require.NoError(t, err)
