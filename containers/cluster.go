@@ -133,7 +133,7 @@ func (c *Cluster) other() error {
 		return nil
 	}
 	return &fault.Fault{Code: codeOther, Class: fault.Preflight, Op: "join the running cluster",
-		Fix: "stop it, then run the same command again: slipway cluster --stop",
+		Fix: "give the configuration with which it was started (--config), or stop it, then run the same command again: slipway cluster --stop",
 		Err: fmt.Errorf("the running cluster of deployment %s was started from other images, with another account of the registry, or with other ports or another address to publish", c.name)}
 }
 

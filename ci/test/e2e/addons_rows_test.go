@@ -173,8 +173,9 @@ func (a addons) requireDomain(t *testing.T) {
 		seen := a.jsonpath(t, "{.spec.template.spec.containers[0].env[?(@.name=='PUBLIC_URL')].value}", "deployment", "-n", "portal", "portal")
 		return seen == "https://"+other, seen
 	})
-	a.install(t) // which brings the store back
+	a.install(t) // which brings the store back, and waits until the addons have followed
 	require.Equal(t, addonsDomain, a.jsonpath(t, "{.metadata.annotations.domain}", "secret", "-n", "argocd", "cluster"))
+	require.Equal(t, "https://"+addonsDomain, a.jsonpath(t, "{.spec.template.spec.containers[0].env[?(@.name=='PUBLIC_URL')].value}", "deployment", "-n", "portal", "portal"))
 }
 
 // requirePhases: the report of the last run has these phases, in this order, each with its result

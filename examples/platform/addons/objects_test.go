@@ -12,6 +12,7 @@ import (
 	"testing"
 	"text/template"
 
+	"github.com/Masterminds/sprig/v3"
 	"github.com/stretchr/testify/require"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -105,7 +106,7 @@ func byName(t *testing.T, all []unstructured.Unstructured, kind, name string) un
 // filled is a text that is a template, filled in as the operator and Argo CD do it.
 func filled(t *testing.T, text string, data any) string {
 	t.Helper()
-	tpl, err := template.New("").Option("missingkey=error").Parse(text)
+	tpl, err := template.New("").Option("missingkey=error").Funcs(sprig.TxtFuncMap()).Parse(text)
 	require.NoError(t, err, text)
 	var out bytes.Buffer
 	require.NoError(t, tpl.Execute(&out, data), text)
@@ -148,6 +149,16 @@ func cluster(t *testing.T, r *platform.Release, c choice) map[string]any {
 	require.Equal(t, "argocd", external.GetNamespace())
 	made, _, err := unstructured.NestedMap(external.Object, "spec", "target", "template")
 	require.NoError(t, err)
+	digests := func(stored map[string]string) (ofConfig, ofStore any) {
+		annotations := each(t, made, stored).(map[string]any)["metadata"].(map[string]any)["annotations"].(map[string]any)
+		return annotations["config_digest"], annotations["store_digest"]
+	}
+	configured, read := digests(config.StringData)
+	require.Equal(t, configured, read)
+	changed := maps.Clone(config.StringData)
+	changed["domain"] = "changed.test"
+	configured, read = digests(changed)
+	require.NotEqual(t, configured, read, "a gate waits while the operator has read what somebody has changed")
 	made = each(t, made, config.StringData).(map[string]any)
 	data := made["data"].(map[string]any)
 	require.Equal(t, "cluster", made["metadata"].(map[string]any)["labels"].(map[string]any)["argocd.argoproj.io/secret-type"])
