@@ -35,6 +35,8 @@ const (
 	// CodeReconcile: Argo CD does not reconcile an Application outside its
 	// namespace.
 	CodeReconcile fault.Code = "PRE-012"
+	// CodeRepository: a repository of the user's cannot be read.
+	CodeRepository fault.Code = "PRE-014"
 	// CodeRequires: what somebody else puts into the cluster did not come in time.
 	CodeRequires fault.Code = "PRE-013"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// runRepository tells Argo CD how it reads a repository of the user's.
+// runRepository tells Argo CD how it reads a repository of the user's, which is asked first.
 func runRepository(ctx context.Context, env *step.Env, in contract.RepositoryInput) (contract.Repository, error) {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
@@ -35,6 +35,9 @@ func runRepository(ctx context.Context, env *step.Env, in contract.RepositoryInp
 		env.Redact(string(value))
 		data[key.in] = value
 	}
+	if err := askRepository(ctx, env, in, string(data["password"])); err != nil {
+		return contract.Repository{}, err
+	}
 	all := kube.Labels(env.Deployment)
 	all["argocd.argoproj.io/secret-type"] = "repository"
 	if err := writeSecret(ctx, c, in.Namespace, argoRepository, corev1.SecretTypeOpaque, all, data); err != nil {
@@ -51,6 +54,5 @@ func runRepository(ctx context.Context, env *step.Env, in contract.RepositoryInp
 	if _, err := writeConfigMap(ctx, c, in.Namespace, argoTLSCerts, labels, trusted); err != nil {
 		return contract.Repository{}, err
 	}
-	env.Progress("Argo CD reads %s", in.URL)
 	return contract.Repository{URL: in.URL}, nil
 }

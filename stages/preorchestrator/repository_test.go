@@ -19,16 +19,16 @@ const (
 
 // TestArgoCDIsToldOfARepositoryOfTheUsers in each way in which it is read.
 func TestArgoCDIsToldOfARepositoryOfTheUsers(t *testing.T) {
-	const https, ssh = "https://git.example.org:8443/team/platform.git", "git@git.example.org:team/platform.git"
+	const https, ssh = "https://127.0.0.1:1/team/platform.git", "git@git.example.org:team/platform.git"
 	for what, c := range map[string]struct {
 		in      contract.RepositoryInput
 		data    map[string]string
 		trusted map[string]any
 	}{
-		"by anybody":    {contract.RepositoryInput{URL: https, Host: "git.example.org:8443"}, map[string]string{"type": "git", "url": https}, map[string]any{}},
-		"by a password": {contract.RepositoryInput{URL: https, Host: "git.example.org:8443", Username: "argocd", Password: true}, map[string]string{"type": "git", "url": https, "username": "argocd", "password": "hunter2"}, map[string]any{}},
+		"by anybody":    {contract.RepositoryInput{URL: https, Host: "127.0.0.1:1"}, map[string]string{"type": "git", "url": https}, map[string]any{}},
+		"by a password": {contract.RepositoryInput{URL: https, Host: "127.0.0.1:1", Username: "argocd", Password: true}, map[string]string{"type": "git", "url": https, "username": "argocd", "password": "hunter2"}, map[string]any{}},
 		"by SSH":        {contract.RepositoryInput{URL: ssh, Host: "git.example.org", Key: true}, map[string]string{"type": "git", "url": ssh, "sshPrivateKey": "a key"}, map[string]any{}},
-		"of another CA": {contract.RepositoryInput{URL: https, Host: "git.example.org:8443", CA: "a certificate"}, map[string]string{"type": "git", "url": https}, map[string]any{"git.example.org": "a certificate"}},
+		"of another CA": {contract.RepositoryInput{URL: https, Host: "127.0.0.1:1", CA: "a certificate"}, map[string]string{"type": "git", "url": https}, map[string]any{"127.0.0.1": "a certificate"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			api, env := preparing(t, "")

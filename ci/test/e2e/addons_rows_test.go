@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,6 +29,7 @@ func (a addons) follow(t *testing.T, stage func(name string, do func(*testing.T)
 	install := append([]string{"--yes", "--platform", a.release}, a.early...)
 	a.must(t, "install", append(install, "--to", "preorchestrator/secrets")...)
 	ready(t)
+	stage("a token that is wrong is found before anything waits for the repository", long(a.requireToken))
 	if all() {
 		// No Job is made in Dex's namespace until this goes.
 		a.apply(t, "{apiVersion: v1, kind: ResourceQuota, metadata: {name: e2e-no-jobs, namespace: dex}, spec: {hard: {count/jobs.batch: 0}}}")
@@ -73,6 +75,19 @@ func (a addons) requireMissing(t *testing.T) {
 	require.Contains(t, r.err, "managedCluster")
 	require.Contains(t, r.err, "automaticCertificates")
 	require.Equal(t, theirs, read(t, filepath.Dir(own), filepath.Base(own)))
+}
+
+// requireToken: the server of the repository refuses a token that is wrong, which is said at once.
+func (a addons) requireToken(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile(a.config)
+	require.NoError(t, err)
+	wrong := regexp.MustCompile(`password: "?file:[^",}\s]+"?`).ReplaceAllString(string(text), fmt.Sprintf("password: %q", "file:"+write(t, "nobody's")))
+	require.NotEqual(t, string(text), wrong)
+	r := a.kept.with(write(t, wrong)).cli(t, "install", append([]string{"--yes", "--platform", a.release, "--to", "preorchestrator/repository"}, a.early...)...)
+	require.Equal(t, 4, r.code, slipway.Tail(r.err))
+	require.Contains(t, r.err, "error PRE-014: ")
+	require.Contains(t, r.err, "authentication required")
 }
 
 // requireBootstrap: a first install has Argo CD and the operator take each other over, without

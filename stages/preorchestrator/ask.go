@@ -1,0 +1,83 @@
+package preorchestrator
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/step"
+)
+
+// askLimit is how long the server of a repository may take to answer.
+const askLimit = 20 * time.Second
+
+// askRepository has a repository that is read by HTTPS list its branches, as Argo CD will: what
+// it would find out minutes later, when an app waits for it. That the server cannot be reached
+// is only told of: Argo CD is in the cluster, this is not.
+func askRepository(ctx context.Context, env *step.Env, in contract.RepositoryInput, password string) error {
+	if !strings.HasPrefix(in.URL, "https://") {
+		return nil
+	}
+	err := listBranches(ctx, in, password)
+	switch {
+	case err == nil:
+		env.Progress("%s can be read", in.URL)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case answered(err):
+		return &fault.Fault{
+			Code: CodeRepository, Class: fault.Step, Op: "ask for the branches of " + in.URL, Err: err,
+			Fix: "give who may read it (git.username, git.password), and the CA of a server whose certificate no public one has signed (git.ca)",
+		}
+	default:
+		env.Progress("%s cannot be asked from here, Argo CD will tell: %v", in.URL, err)
+	}
+	return nil
+}
+
+func listBranches(ctx context.Context, in contract.RepositoryInput, password string) error {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	trusted, err := x509.SystemCertPool()
+	if err != nil {
+		return fmt.Errorf("read the certificates of public CAs: %w", err)
+	}
+	trusted.AppendCertsFromPEM([]byte(in.CA)) // the configuration has been validated
+	own := http.DefaultTransport.(*http.Transport).Clone()
+	own.TLSClientConfig = &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}
+	defer own.CloseIdleConnections()
+	var as transport.AuthMethod
+	if password != "" {
+		as = &githttp.BasicAuth{Username: in.Username, Password: password}
+	}
+	at, err := transport.NewEndpoint(in.URL)
+	if err != nil {
+		return err
+	}
+	session, err := githttp.NewClient(&http.Client{Transport: own}).NewUploadPackSession(at, as)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = session.Close() }() // there is an answer, or none
+	_, err = session.AdvertisedReferencesContext(ctx)
+	return err
+}
+
+// answered reports whether a server has answered, and would answer Argo CD the same.
+func answered(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	return errors.Is(err, transport.ErrAuthenticationRequired) || errors.Is(err, transport.ErrAuthorizationFailed) ||
+		errors.Is(err, transport.ErrRepositoryNotFound) || errors.Is(err, transport.ErrEmptyRemoteRepository)
+}
