@@ -56,7 +56,7 @@ install: engine bundle ## Set everything up and install the reference platform o
 
 .PHONY: test
 test: ## Run the scanners, the unit tests and, on a real engine, the install, its second run, faults, upgrades and the destroy
-	@raced="$(or $(WITH_RACE),$(LIGHT))"; failed=0; $(MAKE) unit/race RACED="$$raced" || failed=1; printf '%s\n' e2e unit/others scan | xargs -P 2 -n 1 $(MAKE) RACED="$$raced" || failed=1; exit $$failed # those that count seconds come alone
+	@raced="$(or $(WITH_RACE),$(LIGHT))"; test -n "$$raced"; failed=0; $(MAKE) unit/race RACED="$$raced" || failed=1; printf '%s\n' e2e unit/others scan | xargs -P 2 -n 1 $(MAKE) RACED="$$raced" || failed=1; exit $$failed # those that count seconds come alone
 
 .PHONY: test-all
 test-all: export SLIPWAY_E2E := all

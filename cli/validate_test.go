@@ -73,7 +73,7 @@ func TestValidateWarnsOfWhatAPushMayBring(t *testing.T) {
 	}
 	code, out, errs := slipway("validate", "--platform", dir)
 	require.Zero(t, code, errs)
-	require.Contains(t, errs, at(2)+`clusterKinds[0]: got rbac.authorization.k8s.io/ClusterRoleBinding, by which whoever may push to the tree may do anything in the cluster`)
+	require.Contains(t, errs, at(2)+`clusterKinds[0]: got rbac.authorization.k8s.io/ClusterRoleBinding, by which whoever may push to the tree changes who may do what in the whole cluster`)
 	require.Contains(t, errs, at(1)+"kinds: got nothing, so that a push to the tree may bring objects of any kind into the namespaces of the apps")
 	require.Contains(t, out, "valid: ")
 }

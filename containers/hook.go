@@ -19,8 +19,8 @@ const (
 )
 
 // MaskCommand is the command of this program that runs a hook's, and masks in its output the
-// environment variables of MaskSecret and the kubeconfig of MaskKubeconfig: the engine does so
-// only with secrets as they are, and has what it gets in its telemetry.
+// environment variables of MaskSecret and the kubeconfig of MaskKubeconfig. The engine masks a
+// secret only as it is, and sends what a container prints to its telemetry.
 const (
 	MaskCommand    = "mask"
 	MaskSecret     = "secret"

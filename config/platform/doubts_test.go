@@ -15,7 +15,7 @@ import (
 func TestWhatAPushMayBringIsDoubted(t *testing.T) {
 	const anyKind = "line 43: gitops.project.kinds: got nothing, so that a push to the tree may bring objects of any kind into the namespaces of the apps, RoleBindings too, want the kinds that the apps have"
 	byRoles := func(line, field, kind string) string {
-		return "line " + line + ": gitops.project.clusterKinds[" + field + `]: got rbac.authorization.k8s.io/` + kind + `, by which whoever may push to the tree may do anything in the cluster, ` +
+		return "line " + line + ": gitops.project.clusterKinds[" + field + `]: got rbac.authorization.k8s.io/` + kind + `, by which whoever may push to the tree changes who may do what in the whole cluster, ` +
 			"want roles and their bindings in a component that Slipway installs, of kind manifests or chart"
 	}
 	for project, doubts := range map[string][]string{
@@ -23,7 +23,7 @@ func TestWhatAPushMayBringIsDoubted(t *testing.T) {
 		"project: {kinds: [ConfigMap, rbac.authorization.k8s.io/RoleBinding]}":                                                             nil,
 		"project: {clusterKinds: [scheduling.k8s.io/PriorityClass]}":                                                                       {anyKind},
 		"project: {kinds: [ConfigMap], clusterKinds: [scheduling.k8s.io/PriorityClass]}":                                                   nil,
-		"project: {kinds: [ConfigMap], clusterKinds: [example.com/A, rbac.authorization.k8s.io/ClusterRole, rbac.authorization.k8s.io/A]}": {byRoles("43", "1", "ClusterRole")},
+		"project: {kinds: [ConfigMap], clusterKinds: [example.com/A, rbac.authorization.k8s.io/ClusterRole, rbac.authorization.k8s.io/A]}": {byRoles("43", "1", "ClusterRole"), byRoles("43", "2", "A")},
 		"project: {clusterKinds: [rbac.authorization.k8s.io/ClusterRoleBinding]}":                                                          {anyKind, byRoles("43", "0", "ClusterRoleBinding")},
 	} {
 		t.Run(project, func(t *testing.T) {

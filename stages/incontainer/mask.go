@@ -30,9 +30,9 @@ const (
 // lingering is how long what a command has left running may still print.
 const lingering = time.Second
 
-// Run runs a command and returns its exit code, as a shell has it. What it prints is written
-// without secrets, in no form: whatever leaves a container is in the engine's telemetry as
-// well, and the engine knows a secret only as it is.
+// Run runs a command and returns its exit code, as a shell has it. What it prints is written with
+// *** in place of each secret, in whatever form that is: what leaves a container is in the engine's
+// telemetry as well, and the engine finds a secret only as it is.
 func (m Mask) Run(command []string, out, errw io.Writer) (int, error) {
 	var known redact.Secrets
 	for _, name := range m.Secrets {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/strvals"
@@ -31,7 +32,16 @@ type application struct {
 		Destination struct {
 			Namespace string `json:"namespace"`
 		} `json:"destination"`
+		SyncPolicy struct {
+			SyncOptions []string `json:"syncOptions"`
+		} `json:"syncPolicy"`
 	} `json:"spec"`
+}
+
+// strict reports whether Kubernetes refuses fields that it does not know, as it does where
+// Argo CD applies on the server's side.
+func (a application) strict() bool {
+	return slices.Contains(a.Spec.SyncPolicy.SyncOptions, "ServerSideApply=true")
 }
 
 type source struct {
@@ -180,6 +190,10 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 			return nil, err
 		}
 		var out []*unstructured.Unstructured
+		unknown := leftOut
+		if app.strict() {
+			unknown = ""
+		}
 		for _, from := range sources {
 			for _, image := range render.Images(from.Objects) {
 				v.keep(name, v.inRelease(naming(files, path.Clean(s.Path), image)), image)
@@ -187,7 +201,7 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 			v.file(name, v.inRelease(from.Name), app.Spec.Destination.Namespace, nil, from.Objects)
 			v.labels(name, v.inRelease(from.Name), 0, from.Objects)
 			for _, m := range render.Mistakes(files, from.Name, from.Objects) {
-				v.mistake(name, v.inRelease(cmp.Or(m.File, render.Kustomization(files, from.Name), from.Name)), m, leftOut)
+				v.mistake(name, v.inRelease(cmp.Or(m.File, render.Kustomization(files, from.Name), from.Name)), m, unknown)
 			}
 			out = append(out, from.Objects...)
 		}
@@ -211,7 +225,7 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 		release = name
 	}
 	var out []*unstructured.Unstructured
-	for _, p := range v.chart(chart{component: name, dir: at, path: v.inRelease(s.Path), release: release, namespace: app.Spec.Destination.Namespace, values: values, kept: true, open: true, fetched: true}) {
+	for _, p := range v.chart(chart{component: name, dir: at, path: v.inRelease(s.Path), release: release, namespace: app.Spec.Destination.Namespace, values: values, kept: true, open: true, fetched: true, strict: app.strict()}) {
 		out = append(out, p.objs...)
 	}
 	return out, nil

@@ -32,6 +32,7 @@ type chart struct {
 	kept      bool                    // Argo CD applies it
 	open      bool                    // only a run knows all of its values
 	fetched   bool                    // Argo CD fetches what it depends on
+	strict    bool                    // Kubernetes refuses fields that it does not know
 	name      string                  // its own, by which Helm names its files
 }
 

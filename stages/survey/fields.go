@@ -1,7 +1,6 @@
 package survey
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -48,11 +47,14 @@ func (v *surveyor) chartFields(c chart, opts render.ChartOptions, p rendered) {
 	for _, m := range render.Mistakes(nil, "", p.objs) {
 		if m.Unknown {
 			text, _ := os.ReadFile(filepath.Join(c.dir, strings.TrimPrefix(p.file, c.path+"/"))) // which a packed chart has not
-			m.Line = keyLine(text, m.Name)
+			m.Line = keyLine(text, m.Parent, m.Name)
 		}
-		if m.Unknown || v.everywhere(c, opts, m.Err) {
-			v.mistake(c.component, p.file, m, leftOut)
-		} else {
+		switch {
+		case m.Unknown && !c.strict:
+			v.doubt(c.component, p.file, m, leftOut)
+		case v.everywhere(c, opts, m.Err):
+			v.wrong(c.component, p.file, m.Line, m.Err)
+		default:
 			v.doubt(c.component, p.file, m, inTheEnd)
 		}
 	}
@@ -75,19 +77,44 @@ func (v *surveyor) doubt(component, file string, m render.Mistake, becomes strin
 	}
 }
 
-// keyLine is the line of a template that has a key; 0 if none has, or several.
-func keyLine(template []byte, key string) int {
-	has := regexp.MustCompile(`^\s*(- +)*["']?` + regexp.QuoteMeta(key) + `["']?:`)
-	found, n := 0, 0
-	for line := range bytes.Lines(template) {
-		n++
-		switch {
-		case !has.Match(line):
-		case found > 0:
-			return 0
-		default:
+// keyLine is the line of a template that has a key right below another one, or below none if
+// parent is empty; 0 if it has the key nowhere, in several places, or elsewhere.
+func keyLine(template []byte, parent, key string) int {
+	lines := strings.Split(string(template), "\n")
+	found := -1
+	for n, line := range lines {
+		if _, is := keyOf(line); is == key {
+			if found >= 0 {
+				return 0
+			}
 			found = n
 		}
 	}
-	return found
+	if found < 0 {
+		return 0
+	}
+	in, _ := keyOf(lines[found])
+	for n := found - 1; n >= 0; n-- {
+		if at, above := keyOf(lines[n]); above != "" && at < in {
+			if above == parent {
+				return found + 1
+			}
+			return 0
+		}
+	}
+	if parent == "" {
+		return found + 1
+	}
+	return 0
 }
+
+// keyOf is the key that a line of YAML begins with, and its column; empty for none.
+func keyOf(line string) (column int, key string) {
+	m := hasKey.FindStringSubmatchIndex(line)
+	if m == nil {
+		return 0, ""
+	}
+	return m[2], line[m[2]:m[3]]
+}
+
+var hasKey = regexp.MustCompile(`^\s*(?:- +)*["']?([^\s"':{}#-][^\s"':{}]*)["']?:(?:\s|$)`)

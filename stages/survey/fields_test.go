@@ -113,3 +113,53 @@ gitops: {engine: argocd}
 		`plain (gitops/plain/a.yaml, line 7): Deployment a: spec.replcias: got an unknown field, want "replicas"; Kubernetes leaves it out`,
 	}, doubts)
 }
+
+// TestTheLineOfAField: of a template it is told where the field is right below the one that has it.
+func TestTheLineOfAField(t *testing.T) {
+	for template, want := range map[string]string{
+		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  replcias: 1\n":                                                                                                                              "line 5",
+		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  {{- if true }}\n  replcias: 1\n  {{- end }}\n":                                                                                              "line 6",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: b\n  annotations:\n    replcias: '1'\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {{ dict `replcias` 1 | toYaml | nindent 2 }}\n": "",
+		"# replcias: 2\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {{ dict `replcias` 1 | toYaml | nindent 2 }}\n":                                                                                 "",
+	} {
+		r := load(t, "components:\n  - {name: chart, kind: chart, path: chart, namespace: shop}\n", map[string]string{
+			"chart/Chart.yaml": "{apiVersion: v2, name: public-web, version: 1.0.0}", "chart/templates/a.yaml": template,
+		})
+		doubts, unread := told(t, r, contract.Survey{Components: []contract.ComponentInput{{Component: "chart"}}}, nil)
+		require.Empty(t, unread)
+		require.Len(t, doubts, 1, template)
+		at := "chart (chart/templates/a.yaml"
+		if want != "" {
+			at += ", " + want
+		}
+		require.Equal(t, at+`): Deployment a: spec.replcias: got an unknown field, want "replicas"; Kubernetes leaves it out`, doubts[0], template)
+	}
+}
+
+// TestFieldsOfAnAppThatIsAppliedOnTheServersSide that Kubernetes does not know are refused there.
+func TestFieldsOfAnAppThatIsAppliedOnTheServersSide(t *testing.T) {
+	r := load(t, `components:
+  - {name: argocd, kind: manifests, bundle: argocd, namespace: argocd, required: true}
+  - {name: app, kind: app, path: gitops/apps/app, namespace: shop}
+gitops: {engine: argocd}
+`, map[string]string{"gitops/apps/app/Chart.yaml": "{apiVersion: v2, name: app, version: 1.0.0}"})
+	for options, want := range map[string]string{"[]": "left out", "[CreateNamespace=false, ServerSideApply=true]": "refused"} {
+		tree := survey.Tree{Chart: "root", Files: map[string][]byte{
+			"root/Chart.yaml":           []byte("{apiVersion: v2, name: root, version: 1.0.0}"),
+			"apps/app/Chart.yaml":       []byte("{apiVersion: v2, name: app, version: 1.0.0}"),
+			"apps/app/templates/a.yaml": []byte(replicas),
+			"plain/a.yaml":              []byte(replicas),
+			"root/templates/a.yaml": []byte("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: app}\nspec: {source: {path: apps/app}, syncPolicy: {syncOptions: " + options + "}}\n---\n" +
+				"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: plain}\nspec: {source: {path: plain}, syncPolicy: {syncOptions: " + options + "}}\n"),
+		}}
+		doubts, unread := told(t, r, contract.Survey{Apps: &contract.TreeValues{}}, func(*platform.Release, string, contract.TreeValues) (survey.Tree, error) { return tree, nil })
+		const says = `Deployment a: spec.replcias: got an unknown field, want "replicas"`
+		if want == "refused" {
+			require.Equal(t, []string{"plain (gitops/plain/a.yaml, line 5): " + says}, unread)
+			require.Equal(t, []string{"app (gitops/apps/app/templates/a.yaml, line 5): " + says + "; Kubernetes refuses it, unless a run finds another value for it"}, doubts)
+			continue
+		}
+		require.Empty(t, unread)
+		require.Len(t, doubts, 2)
+	}
+}

@@ -77,7 +77,6 @@ func (s *settings) choose(list string) error {
 		s.kinds = slices.DeleteFunc(possible, func(k kind) bool { return k.asked })
 		return nil
 	}
-	s.named = true
 	for name := range strings.SplitSeq(list, ",") {
 		at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
 		if at < 0 {
@@ -87,6 +86,7 @@ func (s *settings) choose(list string) error {
 			return fmt.Errorf("--kinds holds %q: %s; give --kinds %s", name, why, names(possible))
 		}
 		s.kinds = append(s.kinds, kinds[at])
+		s.asked = append(s.asked, name)
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func play(ctx context.Context, s settings, out io.Writer) (err error) {
 	if err == nil {
 		err = summarise(out, all)
 	}
-	return errors.Join(append(wrong, err, judge(all, s.from, s.named))...)
+	return errors.Join(append(wrong, err, judge(all, s.from, s.asked))...)
 }
 
 // keepInBucket opens the bucket that has the deployment's state from now on.

@@ -39,11 +39,11 @@ disk  0      1       1
 2 of 3 equal, 1 skipped
 `, text.String())
 
-	require.NoError(t, judge(all, 4, true))
-	require.EqualError(t, judge(all, 5, true), "round 4, of an earlier call: two lines\nof it")
-	require.NoError(t, judge(all[:3], 4, false))
-	require.EqualError(t, judge(all[:3], 4, true), "no round of kind disk was played: no loop device")
-	require.EqualError(t, judge(all[1:2], 4, false), "no round was played")
+	require.NoError(t, judge(all, 4, []string{"step", "disk"}))
+	require.EqualError(t, judge(all, 5, nil), "round 4, of an earlier call: two lines\nof it")
+	require.NoError(t, judge(all[:3], 4, nil))
+	require.EqualError(t, judge(all[:3], 4, []string{"disk", "step", "api"}), "no round of kind disk was played: no loop device\nno round of kind api was played: there are fewer rounds than kinds")
+	require.EqualError(t, judge(all[1:2], 4, nil), "no round was played")
 
 	require.NoError(t, os.WriteFile(file, []byte("{}\n{\n"), 0o600))
 	_, err = results(file, 7)

@@ -27,7 +27,7 @@ type settings struct {
 	from     int // the first one that is played
 	seed     uint64
 	kinds    []kind
-	named    bool // those are the ones that were asked for
+	asked    []string // names of those that were asked for
 	pause    time.Duration
 	bucket   bool
 	other    string

@@ -106,8 +106,8 @@ func TestIdentityPlatform(t *testing.T) {
 		first.sees(t, "orchestrator/door: running")
 		const says = "Waiting: component door: waiting for the gate object.data.open == 'yes' of v1/ConfigMap identity/door"
 		require.Eventually(t, func() bool {
-			told := k.kubectl(t, "get", "configmap", "-n", "slipway-system", "slipway-status", "-o", "jsonpath={.data.state}: {.data.message}")
-			return strings.HasPrefix(told, says) && strings.HasSuffix(told, ": it is not there")
+			told, err := k.kubectlCommand(t.Context(), "get", "configmap", "-n", "slipway-system", "slipway-status", "-o", "jsonpath={.data.state}: {.data.message}").Output()
+			return err == nil && strings.HasPrefix(string(told), says) && strings.HasSuffix(string(told), ": it is not there")
 		}, time.Minute, 200*time.Millisecond)
 		require.NotContains(t, first.printed(), "orchestrator/databases: running")
 		require.Empty(t, k.kubectl(t, "get", "jobs,deployments", "-n", "identity", "-o", "name"))

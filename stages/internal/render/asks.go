@@ -10,10 +10,10 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Everywhere reports whether a chart, as it was read, that Chart failed to render with err
-// fails so in every cluster, or renders the same in all if err is about what it rendered to: it
-// comes there without asking for what only a cluster knows. That are objects that it looks up and the cluster's APIs, but for those that every
-// cluster has; and the version of Kubernetes, where that of opts is a guess.
+// Everywhere reports whether err is so in every cluster: why Chart failed to render a chart, or
+// what is wrong with what it rendered to. It is, if the chart, as it was read, comes there without
+// asking for what only a cluster knows: objects that it looks up; the cluster's APIs, but for those
+// that every cluster has; and the version of Kubernetes, where that of opts is a guess.
 func Everywhere(ch *chart.Chart, opts ChartOptions, guess bool, err error) bool {
 	if guess && ch.Metadata.KubeVersion != "" {
 		return false

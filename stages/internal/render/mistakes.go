@@ -20,6 +20,7 @@ import (
 type Mistake struct {
 	Problem        // without a file where none has it, as when a patch makes it
 	Name    string // of the field; empty in a list
+	Parent  string // name of the field that has it; empty for none, and in a list
 	Unknown bool   // Kubernetes does not know the field; else its value is of another type
 }
 
@@ -37,6 +38,9 @@ func Mistakes(release fs.FS, root string, objs []*unstructured.Unstructured) []M
 			found := Mistake{Problem: p, Unknown: m.Unknown}
 			if n := len(m.Path); n > 0 {
 				found.Name, _ = m.Path[n-1].(string)
+				if n > 1 {
+					found.Parent, _ = m.Path[n-2].(string)
+				}
 			}
 			out = append(out, found)
 		}
