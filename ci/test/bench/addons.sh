@@ -205,6 +205,14 @@ store_is_synced() {
 }
 until_ok 120 "the cluster's Secret" store_is_synced
 
+# store_is_read: nor of what somebody had changed the store to.
+store_is_read() {
+	kubectl get secret -n argocd cluster -o 'jsonpath={.metadata.annotations.config_digest} {.metadata.annotations.store_digest}' >"$tmp/digests"
+	read -r configured stored <"$tmp/digests" || test -n "$configured"
+	test "$configured" = "$stored"
+}
+until_ok 120 "the store in the cluster's Secret" store_is_read
+
 # The addons do not wait for each other here: Argo CD brings them about side by side.
 appset() {
 	say "$1"
