@@ -103,6 +103,17 @@ func TestGatesThatDoNotHoldNow(t *testing.T) {
 	require.Regexp(t, `(?m)^orchestrator/web +succeeded; now gate http shop/web:80/ is shut: answered 503, not 200 `, text.String())
 	require.Regexp(t, `(?m)^orchestrator/db +reused +-$`, text.String())
 	require.Empty(t, status.Steps[0].Note)
+
+	status.Apps = []report.App{{Name: "base", Sync: "Synced", Health: "Healthy"}, {Name: "shop", Sync: "Synced", Health: "Degraded", Cause: "no image"}}
+	err := status.unhealthy()
+	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-016"})
+	require.Equal(t, fault.Step, fault.ClassOf(err))
+	require.ErrorContains(t, err, "app shop is Synced and Degraded: no image\n")
+	require.ErrorContains(t, err, "gate http shop/web:80/ of orchestrator/web is shut: answered 503, not 200")
+	require.NotContains(t, err.Error(), "base")
+	require.NotContains(t, err.Error(), "endpoint")
+	status.Apps, status.Gates = status.Apps[:1], status.Gates[:1]
+	require.NoError(t, status.unhealthy())
 }
 
 // A deployment that was removed is known, so that it can be removed again.

@@ -2,6 +2,7 @@ package conductor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -9,9 +10,13 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
+
+// codeUnhealthy: an application or a gate of the platform is not as it should be.
+const codeUnhealthy fault.Code = "DEP-016"
 
 // DeploymentStatus is what `slipway status` shows.
 type DeploymentStatus struct {
@@ -124,8 +129,8 @@ func (s *DeploymentStatus) steps() []report.Step {
 }
 
 // Status shows the last run and the applications as it saw them or, with live, as they
-// are now, which starts the cluster. An absent deployment is a fault of class Usage, beside
-// its status.
+// are now, which starts the cluster. An absent deployment is a fault of class Usage, one that
+// is not healthy now a fault of class Step, beside its status.
 func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, error) {
 	s, err := c.stored(ctx)
 	if err != nil {
@@ -156,7 +161,32 @@ func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, e
 		out.Apps, out.Gates, out.Live = now.Record(), now.Gates, true
 		return nil
 	})
+	if err == nil {
+		err = out.unhealthy()
+	}
 	return out, err
+}
+
+// unhealthy is the fault of Apps and Gates that are not as they should be; nil if all are.
+func (s *DeploymentStatus) unhealthy() error {
+	var wrong []string
+	for _, a := range s.Apps {
+		if !a.OK() {
+			wrong = append(wrong, strings.TrimSuffix(fmt.Sprintf("app %s is %s and %s: %s", a.Name, a.Sync, a.Health, a.Cause), ": "))
+		}
+	}
+	for _, g := range s.Gates {
+		if !g.Open {
+			wrong = append(wrong, fmt.Sprintf("gate %s of %s is shut: %s", g.Gate, g.Step, g.Seen))
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return &fault.Fault{
+		Code: codeUnhealthy, Class: fault.Step, Op: "check the platform as it is now", Err: errors.New(report.Clean(strings.Join(wrong, "\n"))),
+		Fix: "what has just started may need a minute: look again; an install brings back what was changed, and says why something does not get well: slipway install, or dagger call install",
+	}
 }
 
 // status is the status as far as the deployment's state knows it. That of a deployment

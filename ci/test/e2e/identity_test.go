@@ -162,9 +162,11 @@ func TestIdentityPlatform(t *testing.T) {
 	})
 
 	stage("a platform that is not healthy is not installed", long(func(t *testing.T) {
-		state := func(args ...string) (s status) {
+		state := func(code int, args ...string) (s status) {
 			t.Helper()
-			r := k.must(t, "status", append(args, "--output", "json")...)
+			r := k.cli(t, "status", append(args, "--output", "json")...)
+			require.Equal(t, code, r.code, slipway.Tail(r.err))
+			require.Equal(t, code == 4, strings.Contains(r.err, "DEP-016"), r.err)
 			require.NoError(t, json.Unmarshal([]byte(r.out), &s), r.out)
 			return s
 		}
@@ -176,7 +178,7 @@ func TestIdentityPlatform(t *testing.T) {
 			}
 			return out
 		}
-		live := state("--live")
+		live := state(0, "--live")
 		require.Equal(t, "Success", live.State)
 		require.NotEmpty(t, live.Gates)
 		require.Empty(t, shut(live))
@@ -186,7 +188,7 @@ func TestIdentityPlatform(t *testing.T) {
 		}
 		maintain("INSERT INTO maintenance (reason) VALUES ('moving house')")
 		require.Contains(t, k.visitor(t).get("/healthz", 503), "in maintenance: moving house")
-		require.Equal(t, []string{"orchestrator/console: answered 503, not 200: in maintenance: moving house"}, shut(state("--live")))
+		require.Equal(t, []string{"orchestrator/console: answered 503, not 200: in maintenance: moving house"}, shut(state(4, "--live")))
 		whole := changedRelease(t, release, "\ncomponents:\n", "\ncomponents:"+behind)
 		require.NoError(t, os.Mkdir(filepath.Join(whole, "behind"), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(whole, "behind", "behind.yaml"), []byte(behindFile), 0o600))
@@ -200,7 +202,7 @@ func TestIdentityPlatform(t *testing.T) {
 		require.Contains(t, r.err, "GAT-001")
 		require.Contains(t, r.err, "answered 503, not 200: in maintenance: moving house")
 		require.Equal(t, "failed", k.outcome(t))
-		require.Equal(t, "Failed", state().State)
+		require.Equal(t, "Failed", state(0).State)
 		failed := k.record(t)
 		require.Equal(t, "failed", failed.step(t, "orchestrator/console").Status)
 		for _, name := range []string{"sign-in", "behind"} {
@@ -210,7 +212,7 @@ func TestIdentityPlatform(t *testing.T) {
 
 		mended := k.begin(t, "install", "--platform", whole)
 		mended.sees(t, "orchestrator/console: waiting for the gate http identity/console:443/healthz: answered 503")
-		now := state()
+		now := state(0)
 		require.Equal(t, "Waiting", now.State)
 		require.Len(t, now.Waiting, 1)
 		w := now.Waiting[0]
