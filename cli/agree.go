@@ -32,7 +32,7 @@ func approvalText(c *conductor.Options) (string, error) {
 	place := providers.PlaceOf(c.Provider, conductor.DeploymentOf(cfg))
 	data := platform.ApprovalData{
 		Platform: r.Name, Version: r.Version, Deployment: cfg.Global.Name, Domain: cfg.Global.Domain, Scale: cfg.Profile().Name(),
-		Provider: cfg.Provider, Cluster: place.Cluster, Region: place.Region,
+		Provider: cfg.Provider, Cluster: place.Cluster, Region: place.Region, Settings: cfg.Platform.Settings,
 	}
 	for _, component := range on {
 		data.Components = append(data.Components, component.Name)

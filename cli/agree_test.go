@@ -30,15 +30,15 @@ components:
 `
 	files := fstest.MapFS{
 		"platform.yaml": {Data: []byte(text)}, "web.yaml": {Data: []byte("{}")},
-		"approval.txt": {Data: []byte("{{.Platform}} {{.Version}} on {{.Cluster}} ({{.Provider}}{{with .Region}}, {{.}}{{end}}):{{range .Components}} {{.}}{{end}}\n")},
+		"approval.txt": {Data: []byte("{{.Platform}} {{.Version}} on {{.Cluster}} ({{.Provider}}{{with .Region}}, {{.}}{{end}}):{{range .Components}} {{.}}{{end}} at {{.Setting \"web.port\"}}\n")},
 	}
 	release, err := platform.Load(files)
 	require.NoError(t, err)
 	cfg := config.Default()
-	cfg.Provider = local.Name
+	cfg.Provider, cfg.Platform.Settings = local.Name, []byte(`{"web":{"port":8443}}`)
 	got, err := approvalText(&conductor.Options{Config: cfg, Release: release, Provider: local.Provider{}})
 	require.NoError(t, err)
-	require.Equal(t, "shop 1.0.0 on a Kubernetes of its own, "+cfg.Global.Name+", on the machine of the Dagger engine (local): web", got)
+	require.Equal(t, "shop 1.0.0 on a Kubernetes of its own, "+cfg.Global.Name+", on the machine of the Dagger engine (local): web at 8443", got)
 
 	delete(files, "approval.txt")
 	_, err = platform.Load(files)

@@ -58,7 +58,7 @@ func (w *platformWiring) wire() error {
 		in := contract.AccessInput{
 			Domain: cfg.Global.Domain, AdminEmail: cfg.Global.Admin.Email, Scale: cfg.Profile().Name(),
 			Disabled: append(slices.Clone(w.disabled), w.leftOut()...), LoadBalancer: w.site.terraform.Value().LoadBalancer,
-			Config: cfg.Canonical(),
+			Settings: cfg.Platform.Settings, Config: cfg.Canonical(),
 		}
 		if node := w.Site.Node; node != nil {
 			in.Host, in.APIPort = node.Host(), node.APIPort
@@ -341,7 +341,7 @@ func (w *platformWiring) external(pipeline.Dep) (*gitOps, error) {
 	repository := conductor.Add(w.Graph, contract.RepositoryStep(), func() contract.RepositoryInput {
 		return contract.RepositoryInput{
 			Namespace: namespace, URL: from.URL, Host: from.Host(), Username: from.Username, CA: from.CA,
-			Password: from.Password != "", Key: from.SSHKey != "",
+			Password: from.Password != "", Key: from.SSHKey != "", KnownHosts: from.KnownHosts,
 		}
 	}, w.prepared...)
 	return &gitOps{ready: []pipeline.Dep{repository}, tree: func() contract.Tree {

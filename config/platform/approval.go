@@ -2,6 +2,7 @@ package platform
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,10 +20,16 @@ type ApprovalData struct {
 	Cluster    string   // which cluster it is installed on
 	Region     string   // region of the provider; empty if it has none
 	Components []string // names of those that are on
+
+	// Settings are `platform.settings` of the configuration, JSON: `.Setting "a.b"` is one of them.
+	Settings json.RawMessage
 }
 
 // On reports whether a component is on.
 func (d ApprovalData) On(component string) bool { return slices.Contains(d.Components, component) }
+
+// Setting is a value of the settings by its path; nil if the configuration does not have it.
+func (d ApprovalData) Setting(path string) any { return valueOf(d.Settings, path) }
 
 // Approve is what the release has people agree to: plain text, empty if it does not ask.
 func (r *Release) Approve(data ApprovalData) (string, error) {

@@ -2,6 +2,7 @@ package platform
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -20,6 +21,9 @@ type GuidanceData struct {
 	AdminEmail string         // mail address of its administrator
 	Links      []GuidanceLink // addresses of the platform: Name and URL of each
 	Components []string       // names of those that are on
+
+	// Settings are `platform.settings` of the configuration, JSON: `.Setting "a.b"` is one of them.
+	Settings json.RawMessage
 }
 
 // GuidanceLink is an address of the platform.
@@ -33,6 +37,15 @@ func (d GuidanceData) On(component string) bool {
 		}
 	}
 	return false
+}
+
+// Setting is a value of the settings by its path; nil if the configuration does not have it.
+func (d GuidanceData) Setting(path string) any { return valueOf(d.Settings, path) }
+
+// valueOf is Setting for templates, in which what is not there is nil.
+func valueOf(settings json.RawMessage, path string) any {
+	v, _ := Setting(settings, path)
+	return v
 }
 
 // parseTemplate reads a template and tries it with data.

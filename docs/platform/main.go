@@ -98,7 +98,7 @@ func page(s *jsonschema.Schema, comments map[string]string) ([]byte, error) {
 		}
 	}
 	fmt.Fprintf(&b, "\n## Steps\nWhat `phases[].steps` may be, besides `preorchestrator/backup-NAME` of each of the release's data: `%s`.\n", strings.Join((&platform.Release{}).OwnSteps(), "`, `"))
-	b.WriteString("\n## Guidance\nWhat the template that `guidance` names is filled in with: `{{.Domain}}`. `{{if .On \"web\"}}` asks whether a component is on.\n\n| | |\n|---|---|\n")
+	b.WriteString("\n## Guidance\nWhat the template that `guidance` names is filled in with: `{{.Domain}}`. `{{if .On \"web\"}}` asks whether a component is on, `{{.Setting \"web.port\"}}` is a value of `platform.settings`.\n\n| | |\n|---|---|\n")
 	for _, name := range fieldsOf[platform.GuidanceData]() {
 		fmt.Fprintf(&b, "| `.%s` | %s |\n", name, comments[module+"/"+sources+".GuidanceData."+name])
 	}

@@ -160,7 +160,9 @@ type RepositoryInput struct {
 	Username  string `json:"username,omitempty"`
 	CA        string `json:"ca,omitempty"` // PEM
 	Password  bool   `json:"password,omitempty"`
-	Key       bool   `json:"key,omitempty"`
+	Key       bool   `json:"key,omitempty"` // it is read by SSH
+
+	KnownHosts string `json:"knownHosts,omitempty"` // lines for SSH
 }
 
 // Repository is a repository of the user's that Argo CD may read.
@@ -234,6 +236,8 @@ type AccessInput struct {
 	LoadBalancer LoadBalancer `json:"loadBalancer"`
 	Host         string       `json:"host,omitempty"`    // address of this machine, on which a cluster that Slipway runs is published
 	APIPort      int          `json:"apiPort,omitempty"` // its API's port there
+	// Settings are those of the release.
+	Settings json.RawMessage `json:"settings,omitempty"`
 	// Config is the configuration, canonical, which is kept with the release.
 	Config json.RawMessage `json:"config,omitempty"`
 }

@@ -220,6 +220,7 @@ func (t target) request(ctx context.Context, roots *x509.CertPool) error {
 func guidance(r *platform.Release, deployment string, in contract.AccessInput, links []contract.Link) (string, error) {
 	data := platform.GuidanceData{
 		Platform: r.Name, Version: r.Version, Deployment: deployment, Domain: in.Domain, Scale: in.Scale, AdminEmail: in.AdminEmail,
+		Settings: in.Settings,
 	}
 	for _, l := range links {
 		data.Links = append(data.Links, platform.GuidanceLink(l))

@@ -28,7 +28,7 @@ func TestAnInstallEndsWithWhatTheReleaseTells(t *testing.T) {
 		filepath.Join(env.PlatformDir, platform.File): "apiVersion: slipway/v2\nname: sample\nversion: 1.0.0\nguidance: guidance.txt\nnamespaces: [{name: shop}]\n" +
 			"components: [{name: web, kind: manifests, path: a.yaml, namespace: shop}, {name: api, kind: manifests, path: a.yaml, namespace: shop}]\n",
 		filepath.Join(env.PlatformDir, "a.yaml"): "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
-		filepath.Join(env.PlatformDir, "guidance.txt"): "{{.Platform}} {{.Version}}, {{.Deployment}}, {{.Domain}}, {{.Scale}}, {{.AdminEmail}}:" +
+		filepath.Join(env.PlatformDir, "guidance.txt"): "{{.Platform}} {{.Version}}, {{.Deployment}}, {{.Domain}}, {{.Scale}}, {{.AdminEmail}}{{if .Setting \"web.open\"}}, open to all{{end}}:" +
 			"{{range .Components}} {{.}}{{end}}{{if .On \"api\"}}, with the API{{end}}{{range .Links}}, {{.Name}} at {{.URL}}{{end}}\n",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
@@ -71,8 +71,8 @@ func TestAnInstallEndsWithWhatTheReleaseTells(t *testing.T) {
 	links := []contract.Link{{Name: "Web", URL: "https://web.example.org"}}
 	r, err := platform.Load(os.DirFS(env.PlatformDir))
 	require.NoError(t, err)
-	in.Disabled = nil
+	in.Disabled, in.Settings = nil, []byte(`{"web":{"open":true}}`)
 	text, err := guidance(r, "blue", in, links)
 	require.NoError(t, err)
-	require.Equal(t, "sample 1.0.0, blue, example.org, 50, ada@example.org: web api, with the API, Web at https://web.example.org", text)
+	require.Equal(t, "sample 1.0.0, blue, example.org, 50, ada@example.org, open to all: web api, with the API, Web at https://web.example.org", text)
 }

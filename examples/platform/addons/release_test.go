@@ -253,3 +253,22 @@ func TestSettingsThatAreMissingAreNamed(t *testing.T) {
 	require.ErrorContains(t, err, "automaticCertificates")
 	require.Error(t, r.CheckSettings(json.RawMessage(`{"pathRouting": true, "managedCluster": true, "nodeAddresses": "", "automaticCertificates": true, "acme": {"server": "", "ca": ""}}`)), "no ACME server")
 }
+
+// TestWhatIsAskedAndToldFitsTheSettings: neither names what they make nothing of.
+func TestWhatIsAskedAndToldFitsTheSettings(t *testing.T) {
+	r := open(t)
+	const components = "argocd load-balancer certificate portal"
+	for settings, want := range map[string][3]string{
+		`{"pathRouting":true,"managedCluster":true,"automaticCertificates":false}`:  {"routing     paths of https://addons.test\n", "components  argocd portal\n", "https://addons.test."},
+		`{"pathRouting":false,"managedCluster":false,"automaticCertificates":true}`: {"routing     hosts below addons.test\n", "components  " + components + "\n", "https://portal.addons.test."},
+		`{"pathRouting":true,"managedCluster":false,"automaticCertificates":false}`: {"routing     paths of https://addons.test\n", "components  argocd load-balancer portal\n", "https://addons.test."},
+	} {
+		asked, err := r.Approve(platform.ApprovalData{Domain: "addons.test", Components: strings.Fields(components), Settings: json.RawMessage(settings)})
+		require.NoError(t, err)
+		require.Contains(t, asked, "\n  "+want[0])
+		require.Contains(t, asked, "\n  "+want[1])
+		told, err := r.Guide(platform.GuidanceData{Domain: "addons.test", Components: strings.Fields(components), Settings: json.RawMessage(settings)})
+		require.NoError(t, err)
+		require.Contains(t, told, "The portal is at "+want[2]+"\n")
+	}
+}
