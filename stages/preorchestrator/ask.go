@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
@@ -21,31 +20,39 @@ import (
 // askLimit is how long the server of a repository may take to answer.
 const askLimit = 20 * time.Second
 
-// askRepository has a repository that is read by HTTPS list its branches, as Argo CD will: what
-// it would find out minutes later, when an app waits for it. That the server cannot be reached
-// is only told of: Argo CD is in the cluster, this is not.
-func askRepository(ctx context.Context, env *step.Env, in contract.RepositoryInput, password string) error {
-	if !strings.HasPrefix(in.URL, "https://") {
-		return nil
+// answer is an error that Argo CD would get as well: its server has answered so, or what it is
+// asked with is wrong.
+type answer struct{ error }
+
+func (a answer) Unwrap() error { return a.error }
+
+// askRepository has a repository list its branches, as Argo CD will: what it would find out
+// minutes later, when an app waits for it. secret is the password, or the private key for SSH.
+// That the server cannot be reached is only told of: Argo CD is in the cluster, this is not.
+func askRepository(ctx context.Context, env *step.Env, in contract.RepositoryInput, secret []byte) error {
+	fix := "give who may read it (git.username, git.password), and the CA of a server whose certificate no public one has signed (git.ca)"
+	list := branchesByHTTPS
+	if in.Key {
+		fix = "give a key that may read it (git.sshKey), and the server's lines of known_hosts (git.knownHosts)"
+		list = branchesBySSH
 	}
-	err := listBranches(ctx, in, password)
+	err := list(ctx, in, secret)
+	_, answered := errors.AsType[answer](err)
 	switch {
 	case err == nil:
 		env.Progress("%s can be read", in.URL)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case answered(err):
-		return &fault.Fault{
-			Code: CodeRepository, Class: fault.Step, Op: "ask for the branches of " + in.URL, Err: err,
-			Fix: "give who may read it (git.username, git.password), and the CA of a server whose certificate no public one has signed (git.ca)",
-		}
+	case answered:
+		return &fault.Fault{Code: CodeRepository, Class: fault.Step, Op: "ask for the branches of " + in.URL, Err: err, Fix: fix}
 	default:
 		env.Progress("%s cannot be asked from here, Argo CD will tell: %v", in.URL, err)
 	}
 	return nil
 }
 
-func listBranches(ctx context.Context, in contract.RepositoryInput, password string) error {
+// branchesByHTTPS has a repository that is read by HTTPS list its branches.
+func branchesByHTTPS(ctx context.Context, in contract.RepositoryInput, password []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	trusted, err := x509.SystemCertPool()
@@ -57,8 +64,8 @@ func listBranches(ctx context.Context, in contract.RepositoryInput, password str
 	own.TLSClientConfig = &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}
 	defer own.CloseIdleConnections()
 	var as transport.AuthMethod
-	if password != "" {
-		as = &githttp.BasicAuth{Username: in.Username, Password: password}
+	if len(password) > 0 {
+		as = &githttp.BasicAuth{Username: in.Username, Password: string(password)}
 	}
 	at, err := transport.NewEndpoint(in.URL)
 	if err != nil {
@@ -70,14 +77,10 @@ func listBranches(ctx context.Context, in contract.RepositoryInput, password str
 	}
 	defer func() { _ = session.Close() }() // there is an answer, or none
 	_, err = session.AdvertisedReferencesContext(ctx)
-	return err
-}
-
-// answered reports whether a server has answered, and would answer Argo CD the same.
-func answered(err error) bool {
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return true
+	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted ||
+		errors.Is(err, transport.ErrAuthenticationRequired) || errors.Is(err, transport.ErrAuthorizationFailed) ||
+		errors.Is(err, transport.ErrRepositoryNotFound) || errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		return answer{err}
 	}
-	return errors.Is(err, transport.ErrAuthenticationRequired) || errors.Is(err, transport.ErrAuthorizationFailed) ||
-		errors.Is(err, transport.ErrRepositoryNotFound) || errors.Is(err, transport.ErrEmptyRemoteRepository)
+	return err
 }

@@ -49,12 +49,11 @@ func TestARepositoryIsAskedBeforeAnythingWaitsForIt(t *testing.T) {
 		"another name":     {contract.RepositoryInput{URL: server + "/team/platfrom.git", Username: "argocd", CA: ca}, "the token", "repository not found"},
 		"CA not given":     {contract.RepositoryInput{URL: server + "/team/platform.git", Username: "argocd"}, "the token", "certificate signed by unknown authority"},
 		"not from here":    {contract.RepositoryInput{URL: "https://127.0.0.1:1/team/platform.git", Username: "argocd", CA: ca}, "the token", ""},
-		"by another way":   {contract.RepositoryInput{URL: "git@127.0.0.1:team/platform.git"}, "", ""},
 		"another's server": {contract.RepositoryInput{URL: strings.Replace(server, "127.0.0.1", "localhost", 1) + "/team/platform.git", Username: "argocd", CA: ca}, "the token", "certificate is valid for example.com, *.example.com, not localhost"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			_, env := preparing(t, "")
-			err := askRepository(t.Context(), env, c.in, c.password)
+			err := askRepository(t.Context(), env, c.in, []byte(c.password))
 			if c.want == "" {
 				require.NoError(t, err)
 				return

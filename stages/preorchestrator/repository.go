@@ -3,6 +3,7 @@ package preorchestrator
 import (
 	"context"
 	"net/url"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -35,7 +36,7 @@ func runRepository(ctx context.Context, env *step.Env, in contract.RepositoryInp
 		env.Redact(string(value))
 		data[key.in] = value
 	}
-	if err := askRepository(ctx, env, in, string(data["password"])); err != nil {
+	if err := askRepository(ctx, env, in, slices.Concat(data["password"], data["sshPrivateKey"])); err != nil { // there is one of them, or none
 		return contract.Repository{}, err
 	}
 	all := kube.Labels(env.Deployment)

@@ -3,6 +3,7 @@ package preorchestrator
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,22 +20,25 @@ const (
 
 // TestArgoCDIsToldOfARepositoryOfTheUsers in each way in which it is read.
 func TestArgoCDIsToldOfARepositoryOfTheUsers(t *testing.T) {
-	const https, ssh = "https://127.0.0.1:1/team/platform.git", "git@git.example.org:team/platform.git"
+	const https, ssh = "https://127.0.0.1:1/team/platform.git", "git@git.slipway.invalid:team/platform.git"
+	const password = "hunter2"
+	_, file := keyPair(t)
+	key := string(file)
 	for what, c := range map[string]struct {
 		in      contract.RepositoryInput
 		data    map[string]string
 		trusted map[string]any
 	}{
 		"by anybody":    {contract.RepositoryInput{URL: https, Host: "127.0.0.1:1"}, map[string]string{"type": "git", "url": https}, map[string]any{}},
-		"by a password": {contract.RepositoryInput{URL: https, Host: "127.0.0.1:1", Username: "argocd", Password: true}, map[string]string{"type": "git", "url": https, "username": "argocd", "password": "hunter2"}, map[string]any{}},
-		"by SSH":        {contract.RepositoryInput{URL: ssh, Host: "git.example.org", Key: true}, map[string]string{"type": "git", "url": ssh, "sshPrivateKey": "a key"}, map[string]any{}},
+		"by a password": {contract.RepositoryInput{URL: https, Host: "127.0.0.1:1", Username: "argocd", Password: true}, map[string]string{"type": "git", "url": https, "username": "argocd", "password": password}, map[string]any{}},
+		"by SSH":        {contract.RepositoryInput{URL: ssh, Host: "git.slipway.invalid", Key: true}, map[string]string{"type": "git", "url": ssh, "sshPrivateKey": key}, map[string]any{}},
 		"of another CA": {contract.RepositoryInput{URL: https, Host: "127.0.0.1:1", CA: "a certificate"}, map[string]string{"type": "git", "url": https}, map[string]any{"127.0.0.1": "a certificate"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			api, env := preparing(t, "")
 			env.UserSecretsDir = t.TempDir()
-			require.NoError(t, os.WriteFile(filepath.Join(env.UserSecretsDir, contract.GitPassword), []byte("hunter2\n"), 0o600))
-			require.NoError(t, os.WriteFile(filepath.Join(env.UserSecretsDir, contract.GitKey), []byte("a key"), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(env.UserSecretsDir, contract.GitPassword), []byte(password+"\n"), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(env.UserSecretsDir, contract.GitKey), file, 0o600))
 			c.in.Namespace = "cd"
 			_, err := runRepository(dryrun.Context(t.Context()), env, c.in)
 			require.ErrorIs(t, err, dryrun.ErrWouldChange)
@@ -48,9 +52,9 @@ func TestArgoCDIsToldOfARepositoryOfTheUsers(t *testing.T) {
 			for host, ca := range c.trusted {
 				require.Equal(t, ca, got[host])
 			}
-			for _, secret := range []string{"hunter2", "a key"} {
-				if c.in.Password && secret == "hunter2" || c.in.Key && secret == "a key" {
-					require.NotContains(t, env.Clean("it is "+secret), secret)
+			for _, secret := range []string{password, key} {
+				if c.in.Password && secret == password || c.in.Key && secret == key {
+					require.NotContains(t, env.Clean("it is "+secret), strings.TrimSpace(secret))
 				}
 			}
 
