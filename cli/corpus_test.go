@@ -126,7 +126,7 @@ func TestInstallReadsTheReleaseFirst(t *testing.T) {
 	require.NoError(t, err, "a rollback goes back to it all the same")
 	told, err := look(t, "only-the-cluster-knows", installOptions{})
 	require.NoError(t, err)
-	require.Contains(t, told, "the images of asks are not known before it is installed: ")
+	require.Contains(t, told, "the images of asks are not known before the install: ")
 	require.NotContains(t, told, "whether these will be there", "which the install finds out")
 	for dir, says := range map[string]string{"manifests": "8 problems", "charts": "found in Chart.yaml, but missing in charts/ directory: redis"} {
 		code, _, errs := slipway("bundle", "add", wholeBundle(t), "--missing", "--platform", "testdata/broken/"+dir)

@@ -89,7 +89,7 @@ func (c releaseCheck) unenforced(w io.Writer, in conductor.Inputs, components []
 	if in.Site.Node == nil || len(components) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "slipway: the cluster of provider %s enforces no NetworkPolicy, so every Pod reaches what those of %s are to protect\n",
+	fmt.Fprintf(w, "warning: the cluster of provider %s enforces no NetworkPolicy, so every Pod reaches what those of %s are to protect\n",
 		c.config.Provider, strings.Join(components, ", "))
 }
 
@@ -189,8 +189,8 @@ func kubernetesVersion() (string, error) {
 
 // What is told of components that only a cluster knows all about.
 const (
-	imagesUnknown = "the images of %s are not known before it is installed: %v\n"
-	filesUnknown  = "what %s brings is not known before it is installed: %v\n"
+	imagesUnknown = "the images of %s are not known before the install: %s\n"
+	filesUnknown  = "what comes with %s is not known before the install: %s\n"
 )
 
 // run fails with codeUnusable and names all that is wrong with the release's files, and with

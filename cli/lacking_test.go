@@ -143,11 +143,11 @@ func TestImagesThatAreNotKnownBefore(t *testing.T) {
 	release := shop(t, `{{ (lookup "v1" "ConfigMap" "shop" "images").data.web }}`, "quay.io/argoproj/argocd:v3.5.3")
 	code, _, errs := slipway("validate", "--bundle", dir, "--platform", release)
 	require.Zero(t, code, errs)
-	require.Contains(t, errs, "the images of web are not known before it is installed: ")
+	require.Contains(t, errs, "the images of web are not known before the install: ")
 	withoutImages(t)
 	code, _, errs = slipway("validate", "--platform", release)
 	require.Zero(t, code, errs)
-	require.Contains(t, errs, "what web brings is not known before it is installed: ")
+	require.Contains(t, errs, "what comes with web is not known before the install: ")
 }
 
 // TestAnImageWithTheLastNameOfAShortOne is another one.

@@ -164,7 +164,7 @@ func TestWhatIsNotLookedForIsTold(t *testing.T) {
 		require.NoError(t, unmade(r, nil, m))
 		var told strings.Builder
 		m.told(&told)
-		require.Equal(t, "whether these will be there is not known before it is installed, "+says, told.String())
+		require.Equal(t, "whether these will be there is not known before the install, "+says, told.String())
 	}
 	m := madeOf(r, nil)
 	require.Error(t, unreached(r, nil, m))

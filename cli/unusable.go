@@ -44,7 +44,7 @@ func unreadOf(r *platform.Release, u contract.Unread) error {
 // printDoubts names fields that are probably wrong.
 func printDoubts(w io.Writer, r *platform.Release, doubts []contract.Unread) {
 	for _, d := range doubts {
-		fmt.Fprintf(w, "slipway: %v\n", unreadOf(r, d))
+		fmt.Fprintf(w, "warning: %v\n", unreadOf(r, d))
 	}
 }
 
@@ -67,11 +67,22 @@ func listed(problems []error) error {
 // oneLine is the text of an error without its line breaks.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// printUnread names what only a cluster knows: format is of a component and the reason.
+// printUnread names what only a cluster knows: format is of the components of one reason, and
+// the reason.
 func printUnread(w io.Writer, format string, unread []contract.Unread) {
+	var reasons []string
+	of := map[string][]string{}
 	for _, u := range unread {
-		if !u.Wrong() {
-			fmt.Fprintf(w, format, u.Component, u.Err)
+		if u.Wrong() {
+			continue
 		}
+		why := u.Err.Error()
+		if of[why] == nil {
+			reasons = append(reasons, why)
+		}
+		of[why] = append(of[why], u.Component)
+	}
+	for _, why := range reasons {
+		fmt.Fprintf(w, format, strings.Join(of[why], ", "), why)
 	}
 }

@@ -79,14 +79,14 @@ func (o *validateOptions) run(ctx context.Context, io console.Streams, _ []strin
 // warn tells what in a configuration is valid, and may not be meant so.
 func warn(w *progress.Screen, cfg *config.Config) {
 	for _, p := range cfg.Doubts() {
-		fmt.Fprintf(w, "slipway: %s\n", p)
+		fmt.Fprintf(w, "warning: %s\n", p)
 	}
 }
 
 // warnOfRelease tells the same of a release.
 func warnOfRelease(w *progress.Screen, r *platform.Release) {
 	for _, p := range r.Doubts() {
-		fmt.Fprintf(w, "slipway: %s: %s: %s\n", contract.Place(r.Path(platform.File), p.Line), p.Field, p.Reason())
+		fmt.Fprintf(w, "warning: %s: %s: %s\n", contract.Place(r.Path(platform.File), p.Line), p.Field, p.Reason())
 	}
 }
 

@@ -29,8 +29,8 @@ func TestValidateWarnsOfSecretsInClear(t *testing.T) {
 	file := configFile(t, "apiVersion: slipway.sh/v1\nhooks:\n  - {name: a, before: workflow, run: [x], env: {DB_PASSWORD: c4nary}}\nplatform: {components: {guestbook: {values: {title: x, adminPassword: c4nary}}}}\n")
 	code, out, errs := slipway("validate", "--config", file)
 	require.NotContains(t, out+errs, "c4nary")
-	require.Contains(t, errs, "slipway: line 3: hooks[0].env.DB_PASSWORD: what looks like a secret, and is in clear: hooks[0].secrets is for secrets\n")
-	require.Contains(t, errs, "slipway: line 4: platform.components.guestbook.values.adminPassword: what looks like a secret, and is in clear: ")
+	require.Contains(t, errs, "warning: line 3: hooks[0].env.DB_PASSWORD: what looks like a secret, and is in clear: hooks[0].secrets is for secrets\n")
+	require.Contains(t, errs, "warning: line 4: platform.components.guestbook.values.adminPassword: what looks like a secret, and is in clear: ")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "valid: ")
 
@@ -42,7 +42,7 @@ func TestValidateWarnsOfSecretsInClear(t *testing.T) {
 }
 
 // inVain is what validate says of the reference platform on provider local.
-const inVain = "slipway: the cluster of provider local enforces no NetworkPolicy, so every Pod reaches what those of base, database, gitea, guestbook are to protect\n"
+const inVain = "warning: the cluster of provider local enforces no NetworkPolicy, so every Pod reaches what those of base, database, gitea, guestbook are to protect\n"
 
 // TestValidateSaysWhichNetworkPoliciesAreInVain: those in a cluster that Slipway runs.
 func TestValidateSaysWhichNetworkPoliciesAreInVain(t *testing.T) {
@@ -69,7 +69,7 @@ func TestValidateWarnsOfWhatAPushMayBring(t *testing.T) {
 	require.True(t, found)
 	require.NoError(t, os.WriteFile(file, []byte(before+"  project:\n    clusterKinds: [rbac.authorization.k8s.io/ClusterRoleBinding]\nguidance:"+rest), 0o600))
 	at := func(line int) string {
-		return fmt.Sprintf("slipway: %s, line %d: gitops.project.", file, strings.Count(before, "\n")+line)
+		return fmt.Sprintf("warning: %s, line %d: gitops.project.", file, strings.Count(before, "\n")+line)
 	}
 	code, out, errs := slipway("validate", "--platform", dir)
 	require.Zero(t, code, errs)

@@ -77,7 +77,7 @@ func (c *Command) write(io console.Streams, cfg *config.Config, text []byte) (me
 		return "", unwritten(file, err)
 	}
 	for _, p := range cfg.Doubts() {
-		fmt.Fprintf(io.Err, "slipway: %s\n", p)
+		fmt.Fprintf(io.Err, "warning: %s\n", p)
 	}
 	next := "slipway install " + flag
 	if _, err := c.source.Providers.Get(cfg.Provider); err != nil {

@@ -202,7 +202,7 @@ func (v *surveyor) component(c platform.Component, in contract.ComponentInput) e
 	case platform.AppSet:
 		v.manifests(c, in)
 		if v.shown == nil {
-			v.skip(c.Name, errors.New("the cluster decides which Applications it brings"))
+			v.skip(c.Name, errors.New("the cluster decides which Applications that is"))
 		}
 	}
 	return nil
