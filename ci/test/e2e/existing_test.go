@@ -95,6 +95,49 @@ kind: ClusterRoleBinding
 metadata: {name: foreign-installer}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
 subjects: [{kind: ServiceAccount, name: installer, namespace: foreign}]
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: lesser, namespace: foreign}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: foreign-lesser}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: foreign-lesser}
+subjects: [{kind: ServiceAccount, name: lesser, namespace: foreign}]
+---
+# What docs/existing.md has a platform without Argo CD need, one that labels a node and has
+# gates of kind http.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: foreign-lesser}
+rules:
+  - {apiGroups: ["*"], resources: ["*"], verbs: [list]}
+  - {apiGroups: [""], resources: [nodes], verbs: [get, list, watch, patch]}
+  - {apiGroups: [""], resources: [events], verbs: [get, list, watch]}
+  - {apiGroups: [storage.k8s.io], resources: [storageclasses], verbs: [get, list, watch]}
+  - {apiGroups: [""], resources: [pods/log, services/proxy], verbs: [get]}
+  - {apiGroups: [""], resources: [persistentvolumes], verbs: [get, list, patch, delete]}
+  - apiGroups: ["", apps, batch, networking.k8s.io, apiextensions.k8s.io, rbac.authorization.k8s.io]
+    resources:
+      - namespaces
+      - secrets
+      - configmaps
+      - services
+      - serviceaccounts
+      - pods
+      - persistentvolumeclaims
+      - deployments
+      - statefulsets
+      - daemonsets
+      - jobs
+      - networkpolicies
+      - customresourcedefinitions
+      - roles
+      - clusterroles
+      - rolebindings
+      - clusterrolebindings
+    verbs: [get, list, watch, create, update, patch, delete]
 `
 
 // allow tells a node that it pulls from a registry without TLS, as its owner would: the
@@ -192,11 +235,11 @@ func another(t *testing.T, r *testRegistry) (host *kept, kubeconfig string) {
 		return strings.TrimSpace(string(out))
 	}
 	cluster := config("view", "-o", "jsonpath={.clusters[0].name}")
-	for _, account := range []string{"weak", "installer"} {
+	for _, account := range []string{"weak", "installer", "lesser"} {
 		config("set-credentials", account, "--token="+strings.TrimSpace(host.kubectl(t, "create", "token", account, "-n", "foreign", "--duration=2h")))
 	}
 	config("set-credentials", "plugin", "--exec-command=aws", "--exec-api-version=client.authentication.k8s.io/v1")
-	for _, context := range []string{"weak", "installer", "plugin"} {
+	for _, context := range []string{"weak", "installer", "lesser", "plugin"} {
 		config("set-context", context, "--cluster="+cluster, "--user="+context)
 	}
 	return host, kubeconfig
@@ -236,7 +279,7 @@ func TestExistingCluster(t *testing.T) {
 			says []string
 		}{
 			"credentials of a program": {k.with(as("plugin")), 2, []string{"ACC-003", "(exec: aws)", "kubectl create clusterrolebinding slipway"}},
-			"another context":          {k.with(as("prod")), 2, []string{"ACC-002", "it has no context prod, but ", "installer, plugin"}},
+			"another context":          {k.with(as("prod")), 2, []string{"ACC-002", "it has no context prod, but ", "installer, lesser, plugin"}},
 			"few rights": {k.with(as("weak")), 3, []string{"INF-012", "may not do everything", "may not create, update, patch, delete namespaces",
 				"may not get, list, watch, create, update, patch, delete clusterroles.rbac.authorization.k8s.io"}},
 			"a bundle": {bundle, 2, []string{"IMG-008", "slipway bundle push"}},
@@ -312,7 +355,7 @@ func TestExistingCluster(t *testing.T) {
 				secret[fmt.Sprint(path, n)] = part
 			}
 		}
-		require.Len(t, secret, 3)
+		require.Len(t, secret, 4)
 		dir := filepath.Join(t.TempDir(), "report")
 		k.must(t, "report", "--output", dir)
 		require.NoError(t, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
@@ -338,7 +381,7 @@ func TestExistingCluster(t *testing.T) {
 		k.must(t, "destroy")
 	})
 
-	stage("a platform of manifests, too", func(t *testing.T) { k.manifestsThere(t) })
+	stage("a platform of manifests, too, by whoever has no more rights than it needs", k.with(as("lesser")).manifestsThere)
 	stage("a platform of addons as well", func(t *testing.T) { k.addonsThere(t, base(own)) })
 
 	now, err := os.ReadFile(kubeconfig)
