@@ -182,7 +182,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 	})
 	require.NotEmpty(t, file)
 
-	t.Run("the broken image is reproduced elsewhere from its package", func(t *testing.T) { d.reproduces(t, file) })
+	t.Run("the broken image is reproduced elsewhere from its package", long(func(t *testing.T) { d.reproduces(t, file) }))
 
 	t.Run("the corrected platform installs, once the database is saved", func(t *testing.T) {
 		r := k.must(t, "install")
