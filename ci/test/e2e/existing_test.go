@@ -106,8 +106,8 @@ metadata: {name: foreign-lesser}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: foreign-lesser}
 subjects: [{kind: ServiceAccount, name: lesser, namespace: foreign}]
 ---
-# What docs/existing.md has a platform without Argo CD need, one that labels a node and has
-# gates of kind http.
+# What docs/existing.md has a platform without Argo CD need, one that labels a node, has gates
+# of kind http, and of the other kinds PodDisruptionBudgets.
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: foreign-lesser}
@@ -118,7 +118,7 @@ rules:
   - {apiGroups: [storage.k8s.io], resources: [storageclasses], verbs: [get, list, watch]}
   - {apiGroups: [""], resources: [pods/log, services/proxy], verbs: [get]}
   - {apiGroups: [""], resources: [persistentvolumes], verbs: [get, list, patch, delete]}
-  - apiGroups: ["", apps, batch, networking.k8s.io, apiextensions.k8s.io, rbac.authorization.k8s.io]
+  - apiGroups: ["", apps, batch, policy, networking.k8s.io, apiextensions.k8s.io, rbac.authorization.k8s.io]
     resources:
       - namespaces
       - secrets
@@ -131,6 +131,7 @@ rules:
       - statefulsets
       - daemonsets
       - jobs
+      - poddisruptionbudgets
       - networkpolicies
       - customresourcedefinitions
       - roles
