@@ -59,6 +59,13 @@ func (f finder) ownership(ctx context.Context, env *step.Env, in contract.Owners
 	if err != nil {
 		return contract.Ownership{}, checkFault(CodeForeign, "look for what the platform is made of", "correct the platform release, then run again: slipway install", err)
 	}
+	lacking, err := judgeKinds(ctx, c, objs)
+	if err == nil && len(lacking) > 0 {
+		err = unmet(CodeClusterPreflight, "check the rights over what the platform is made of", lacking)
+	}
+	if err != nil {
+		return contract.Ownership{}, err
+	}
 	ofApps, err := e.apps(ctx, in.Apps, f.build)
 	if err != nil {
 		return contract.Ownership{}, checkFault(CodeForeign, "look for what the apps are made of", "correct the platform release, then run again: slipway install", err)

@@ -243,3 +243,22 @@ func TestAReleaseThatMayNotFollowEndsTheRun(t *testing.T) {
 	require.NoError(t, err, "an install of the same")
 	require.Empty(t, api.Writes())
 }
+
+// TestRightsOverTheKindsOfARelease are asked for before anything is made; what it defines itself,
+// and what every platform has, is not among them.
+func TestRightsOverTheKindsOfARelease(t *testing.T) {
+	api, env, in := wanting(t)
+	file := filepath.Join(env.PlatformDir, "web/web.yaml")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, append(text, "---\n{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}}\n---\n{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: web}}\n"...), 0o600))
+	api.Define("policy/v1", "PodDisruptionBudget", true)
+	api.Forbidden = []string{"create secrets", "create poddisruptionbudgets", "delete poddisruptionbudgets", "get horizontalpodautoscalers", "watch unknowns"}
+	_, err = finder{}.ownership(t.Context(), env, in)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeClusterPreflight})
+	require.ErrorContains(t, err, "2 requirements are not met:\n  the credentials may not get horizontalpodautoscalers.autoscaling; allow it in all namespaces\n"+
+		"  the credentials may not create, delete poddisruptionbudgets.policy; allow it in all namespaces")
+	api.Forbidden = []string{"create secrets"}
+	_, err = finder{}.ownership(t.Context(), env, in)
+	require.NoError(t, err, "the preflight has asked for that")
+}

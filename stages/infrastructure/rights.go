@@ -7,7 +7,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	authv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
@@ -35,11 +38,24 @@ func (r right) name() string {
 	return name
 }
 
+var read = []string{"get", "list", "watch"}
+
+// write is what is done with the objects that a platform is made of.
+func write() []string { return append(slices.Clone(read), "create", "update", "patch", "delete") }
+
+// usual are the resources, by group, that every platform has objects of.
+var usual = map[string][]string{
+	"":                          {"namespaces", "secrets", "configmaps", "services", "serviceaccounts", "pods", "persistentvolumeclaims"},
+	"apps":                      {"deployments", "statefulsets", "daemonsets"},
+	"batch":                     {"jobs"},
+	"networking.k8s.io":         {"networkpolicies"},
+	"apiextensions.k8s.io":      {"customresourcedefinitions"},
+	"rbac.authorization.k8s.io": {"roles", "rolebindings", "clusterroles", "clusterrolebindings"},
+}
+
 // rights are those that a platform needs: also to list everything, by which a destroy finds
 // what is the deployment's.
 func rights(in contract.ClusterPreflightInput) []right {
-	read := []string{"get", "list", "watch"}
-	write := append(slices.Clone(read), "create", "update", "patch", "delete")
 	out := []right{
 		{group: "*", resource: "*", verbs: []string{"list"}},
 		{resource: "nodes", verbs: read}, {resource: "events", verbs: read},
@@ -57,16 +73,9 @@ func rights(in contract.ClusterPreflightInput) []right {
 	if in.Exec {
 		out = append(out, right{resource: "pods", subresource: "exec", verbs: []string{"get", "create"}})
 	}
-	for group, resources := range map[string][]string{
-		"":                          {"namespaces", "secrets", "configmaps", "services", "serviceaccounts", "pods", "persistentvolumeclaims"},
-		"apps":                      {"deployments", "statefulsets", "daemonsets"},
-		"batch":                     {"jobs"},
-		"networking.k8s.io":         {"networkpolicies"},
-		"apiextensions.k8s.io":      {"customresourcedefinitions"},
-		"rbac.authorization.k8s.io": {"roles", "rolebindings", "clusterroles", "clusterrolebindings"},
-	} {
+	for group, resources := range usual {
 		for _, resource := range resources {
-			out = append(out, right{group: group, resource: resource, verbs: write})
+			out = append(out, right{group: group, resource: resource, verbs: write()})
 		}
 	}
 	slices.SortFunc(out, func(a, b right) int { return strings.Compare(a.name(), b.name()) })
@@ -76,18 +85,60 @@ func rights(in contract.ClusterPreflightInput) []right {
 // judgeRights names each right that the credentials lack. A platform that hands on all
 // rights needs all of them, for only who has a right may do that.
 func judgeRights(ctx context.Context, c *kube.Client, in contract.ClusterPreflightInput) ([]problem, error) {
-	everything := right{group: "*", resource: "*", verbs: []string{"*"}}
-	lacking, err := lacks(ctx, c, everything)
-	if err != nil || len(lacking) == 0 {
+	all, err := mayAll(ctx, c)
+	if err != nil || all {
 		return nil, err
 	}
-	all := rights(in)
-	missing := make([][]string, len(all))
+	out, err := missing(ctx, c, rights(in))
+	if in.Admin {
+		out = append([]problem{{"the credentials may not do everything (verb *, resource *), which the platform's GitOps engine may and who installs it must",
+			"bind their user to the ClusterRole cluster-admin"}}, out...)
+	}
+	return out, err
+}
+
+// judgeKinds names each right that the credentials lack over the other kinds of objects that
+// the platform is made of. One that it defines itself is not served yet.
+func judgeKinds(ctx context.Context, c *kube.Client, objs []*unstructured.Unstructured) ([]problem, error) {
+	all, err := mayAll(ctx, c)
+	if err != nil || all {
+		return nil, err
+	}
+	var over []right
+	seen := map[schema.GroupVersionKind]bool{}
+	for _, o := range objs {
+		gvk := o.GroupVersionKind()
+		if seen[gvk] {
+			continue
+		}
+		seen[gvk] = true
+		resource, err := c.ResourceOf(ctx, gvk)
+		if meta.IsNoMatchError(err) || slices.Contains(usual[gvk.Group], resource) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		over = append(over, right{group: gvk.Group, resource: resource, verbs: write()})
+	}
+	slices.SortFunc(over, func(a, b right) int { return strings.Compare(a.name(), b.name()) })
+	return missing(ctx, c, over)
+}
+
+// mayAll reports whether the credentials may do everything.
+func mayAll(ctx context.Context, c *kube.Client) (bool, error) {
+	lacking, err := lacks(ctx, c, right{group: "*", resource: "*", verbs: []string{"*"}})
+	return len(lacking) == 0, err
+}
+
+// missing are those of the rights that the credentials lack.
+func missing(ctx context.Context, c *kube.Client, all []right) ([]problem, error) {
+	verbs := make([][]string, len(all))
 	group, asking := errgroup.WithContext(ctx)
 	group.SetLimit(askedAtOnce)
 	for i, r := range all {
 		group.Go(func() (err error) {
-			missing[i], err = lacks(asking, c, r)
+			verbs[i], err = lacks(asking, c, r)
 			return err
 		})
 	}
@@ -95,13 +146,9 @@ func judgeRights(ctx context.Context, c *kube.Client, in contract.ClusterPreflig
 		return nil, err
 	}
 	var out []problem
-	if in.Admin {
-		out = append(out, problem{"the credentials may not do everything (verb *, resource *), which the platform's GitOps engine may and who installs it must",
-			"bind their user to the ClusterRole cluster-admin"})
-	}
 	for i, r := range all {
-		if len(missing[i]) > 0 {
-			out = append(out, problem{"the credentials may not " + strings.Join(missing[i], ", ") + " " + r.name(),
+		if len(verbs[i]) > 0 {
+			out = append(out, problem{"the credentials may not " + strings.Join(verbs[i], ", ") + " " + r.name(),
 				"allow it in all namespaces"})
 		}
 	}

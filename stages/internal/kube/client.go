@@ -144,11 +144,25 @@ func (c *Client) Resource(ctx context.Context, gvk schema.GroupVersionKind, name
 	return r, err
 }
 
-// resource is Resource, and tells whether the kind has namespaces.
-func (c *Client) resource(ctx context.Context, gvk schema.GroupVersionKind, namespace string) (r dynamic.ResourceInterface, namespaced bool, err error) {
-	m, err := Retry(ctx, c, "look up "+gvk.Kind, func(context.Context) (*meta.RESTMapping, error) {
+// ResourceOf is the name of the resource of a kind: "deployments".
+func (c *Client) ResourceOf(ctx context.Context, gvk schema.GroupVersionKind) (string, error) {
+	m, err := c.lookUp(ctx, gvk)
+	if err != nil {
+		return "", err
+	}
+	return m.Resource.Resource, nil
+}
+
+// lookUp is mapping, which is tried again while the server cannot be reached.
+func (c *Client) lookUp(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	return Retry(ctx, c, "look up "+gvk.Kind, func(context.Context) (*meta.RESTMapping, error) {
 		return c.mapping(gvk.GroupKind(), gvk.Version)
 	})
+}
+
+// resource is Resource, and tells whether the kind has namespaces.
+func (c *Client) resource(ctx context.Context, gvk schema.GroupVersionKind, namespace string) (r dynamic.ResourceInterface, namespaced bool, err error) {
+	m, err := c.lookUp(ctx, gvk)
 	if err != nil {
 		return nil, false, err
 	}

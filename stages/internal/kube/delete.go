@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -155,9 +154,7 @@ func (c *Client) Stuck(ctx context.Context, objs []unstructured.Unstructured) ([
 	var out []Stuck
 	for _, o := range objs {
 		gvk := o.GroupVersionKind()
-		m, err := Retry(ctx, c, "look up "+gvk.Kind, func(context.Context) (*meta.RESTMapping, error) {
-			return c.mapping(gvk.GroupKind(), gvk.Version)
-		})
+		m, err := c.lookUp(ctx, gvk)
 		if err != nil {
 			return nil, err
 		}

@@ -31,6 +31,8 @@ type API struct {
 	// Controller, if set, may change an object that has just been written, as its
 	// controller would. It must not call the API.
 	Controller func(path string, object map[string]any)
+	// Forbidden is what reviews of rights say no to: "create secrets". Nothing is refused for it.
+	Forbidden []string
 
 	mu      sync.Mutex
 	objects map[string]map[string]any
@@ -103,6 +105,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.URL.Path == "/version" {
 		_ = json.NewEncoder(w).Encode(version.Info{Major: "1", Minor: "35", GitVersion: "v1.35.0"})
+		return
+	}
+	if strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews") {
+		a.review(w, r)
 		return
 	}
 	if d := a.discovery(r.URL.Path); d != nil {
