@@ -28,10 +28,9 @@ func TestChaosOfTheEngine(t *testing.T) {
 }
 
 // TestChaosOfTheHolder has what holds the lock stand still for longer than another run waits for
-// it; and, where there is time, it is killed while another install begins, and so is a step. It
-// takes no turn, for it mostly waits.
+// it; and, where there is time, it is killed while another install begins, and so is a step.
 func TestChaosOfTheHolder(t *testing.T) {
-	t.Parallel()
+	beside(t)
 	kinds := "pause-hold"
 	if all() {
 		kinds += ",hold,step"

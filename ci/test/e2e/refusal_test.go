@@ -14,7 +14,7 @@ import (
 // TestRefusals: what the module refuses before Slipway's program runs has code,
 // remedy and exit code as the program's own failures have.
 func TestRefusals(t *testing.T) {
-	inTurn(t)
+	beside(t)
 	d := open(t, "e2e-refused")
 	module := t.TempDir() // a copy, for the checkout's .env names a bundle
 	for _, part := range []string{"dagger.json", "ci/*.go", "ci/go.mod", "ci/origin/*.go", "ci/origin/refused/*.go"} {

@@ -33,15 +33,27 @@ type turn struct {
 	begin chan struct{}
 }
 
-var turns = queue{free: atOnce}
+var turns, besides = queue{free: atOnce}, queue{free: 1}
 
 // inTurn lets a test run beside others, when its turn comes.
 func inTurn(t *testing.T) {
 	t.Helper()
+	turns.await(t)
+}
+
+// beside lets a test run beside those, one at a time: one that mostly waits, or whose cluster
+// has little to do.
+func beside(t *testing.T) {
+	t.Helper()
+	besides.await(t)
+}
+
+func (q *queue) await(t *testing.T) {
+	t.Helper()
 	t.Parallel()
 	came := time.Now()
-	<-turns.take(t.Name())
-	t.Cleanup(turns.give)
+	<-q.take(t.Name())
+	t.Cleanup(q.give)
 	t.Logf("its turn came after %s", time.Since(came).Round(time.Second))
 }
 
