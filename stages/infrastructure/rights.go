@@ -43,7 +43,7 @@ var read = []string{"get", "list", "watch"}
 // write is what is done with the objects that a platform is made of.
 func write() []string { return append(slices.Clone(read), "create", "update", "patch", "delete") }
 
-// usual are the resources, by group, that every platform has objects of.
+// usual are the resources, by group, that whoever installs a platform has to be able to write.
 var usual = map[string][]string{
 	"":                          {"namespaces", "secrets", "configmaps", "services", "serviceaccounts", "pods", "persistentvolumeclaims"},
 	"apps":                      {"deployments", "statefulsets", "daemonsets"},

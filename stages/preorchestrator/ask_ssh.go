@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -43,10 +42,10 @@ func branchesBySSH(ctx context.Context, in contract.RepositoryInput, key []byte)
 	defer func() { _ = conn.Close() }()
 	shaken, channels, requests, err := ssh.NewClientConn(conn, host, config)
 	if err != nil {
-		if _, away := errors.AsType[net.Error](err); away || errors.Is(err, io.EOF) || ctx.Err() != nil {
-			return err
+		if knownhosts.IsHostKeyChanged(err) || knownhosts.IsHostUnknown(err) || strings.Contains(err.Error(), "unable to authenticate") { // which has no type
+			return answer{err}
 		}
-		return answer{err}
+		return err // it may be busy, for one
 	}
 	client := ssh.NewClient(shaken, channels, requests)
 	defer func() { _ = client.Close() }()
