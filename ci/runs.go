@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+
+	"github.com/slipway-sh/slipway/ci/internal/dagger"
+)
+
+// Runs lists the runs of a deployment, or shows one of them.
+//
+// The oldest comes first. With show it lists every attempt at the steps of that run.
+//
+// +cache="never"
+func (m *Slipway) Runs(
+	ctx context.Context,
+	// The deployment's configuration, YAML.
+	// +optional
+	config *dagger.File,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+	// Id of the run to show.
+	// +optional
+	show string,
+	// "text" or "json".
+	// +default="text"
+	format string,
+) (string, error) {
+	args := []string{"runs", "--output", format}
+	if show != "" {
+		args = append(args, "show", show)
+	}
+	return m.command(ctx, config, name, args...)
+}
+
+// Unlock takes the deployment's lock away from a run that is gone.
+//
+// Who did so and why is recorded.
+//
+// +cache="never"
+func (m *Slipway) Unlock(
+	ctx context.Context,
+	// Why; it is recorded.
+	reason string,
+	// Take it away also from a run that gives signs of life.
+	// +optional
+	force bool,
+	// The deployment's configuration, YAML.
+	// +optional
+	config *dagger.File,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+) (string, error) {
+	args := []string{"unlock", "--reason", reason}
+	if force {
+		args = append(args, "--force")
+	}
+	return m.command(ctx, config, name, args...)
+}
