@@ -178,6 +178,7 @@ func TestALoadBalancerThatGivesNoAddress(t *testing.T) {
 				o["status"] = map[string]any{"replicas": 1, "updatedReplicas": 1, "availableReplicas": 1}
 			}
 		}
+		api.Set(t, "/api/v1/namespaces/slipway-checks-demo/events/e", "{type: Warning, reason: SyncLoadBalancerFailed, message: no address is left, involvedObject: {kind: Service, name: loadbalancer-web}}")
 		env := reaching(t, api.URL)
 		env.Existing = existing
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
@@ -185,7 +186,7 @@ func TestALoadBalancerThatGivesNoAddress(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeLoadBalancer})
 		require.Equal(t, fault.Timeout, fault.ClassOf(err))
-		require.ErrorContains(t, err, "an address of the Service slipway-checks-demo/loadbalancer-web; last seen: its load balancer has none yet")
+		require.ErrorContains(t, err, "an address of the Service slipway-checks-demo/loadbalancer-web; last seen: its load balancer has none yet: SyncLoadBalancerFailed: no address is left")
 		f, _ := errors.AsType[*fault.Fault](err)
 		require.Equal(t, fix, f.Fix)
 	}

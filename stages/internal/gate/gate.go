@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -58,11 +57,11 @@ func Wait(ctx context.Context, c *kube.Client, engine string, a platform.Await) 
 	case ctx.Err() != nil: // the step's time is up, or it was interrupted
 		return err
 	}
-	return shut(ctx, c, a, err)
+	return shut(ctx, c, engine, a, err)
 }
 
 // shut is the fault of a gate that did not open: err is what its wait ended with.
-func shut(ctx context.Context, c *kube.Client, a platform.Await, err error) error {
+func shut(ctx context.Context, c *kube.Client, engine string, a platform.Await, err error) error {
 	f := &fault.Fault{Op: "wait for the gate " + a.Describe(), Err: err}
 	if late, ok := errors.AsType[*fault.Fault](err); ok && late.Code == kube.CodeWait {
 		f.Op, f.Code, f.Class, f.Err = "wait for a gate", CodeShut, fault.Timeout, late.Err // which names it: a summary has room for one of them
@@ -74,8 +73,11 @@ func shut(ctx context.Context, c *kube.Client, a platform.Await, err error) erro
 			f.Err = cause
 		}
 	}
-	if cause := behind(ctx, c, a); cause != "" {
+	cause, failed := behind(ctx, c, engine, a)
+	if cause != "" {
 		f.Err = fmt.Errorf("%w: %s", f.Err, cause)
+	}
+	if failed {
 		f.Class = fault.Step
 	}
 	return f
@@ -240,58 +242,35 @@ func object(ctx context.Context, c *kube.Client, ref string) (o *unstructured.Un
 }
 
 func synced(ctx context.Context, c *kube.Client, namespace, name string) (bool, string, error) {
-	objs, err := c.List(ctx, argo.Applications(), namespace, "")
-	if err != nil {
+	_, app, err := applications(ctx, c, namespace, name)
+	switch {
+	case err != nil:
 		return false, "", err
+	case app == nil:
+		return false, "it is not there", nil
 	}
-	for i := range objs {
-		if objs[i].GetName() != name {
-			continue
-		}
-		app, err := argo.Read(&objs[i])
-		if err != nil {
-			return false, "", err
-		}
-		why := app.Waiting("")
-		return why == "", why, nil
-	}
-	return false, "it is not there", nil
+	why := app.Waiting("")
+	return why == "", why, nil
 }
 
-// behind says what keeps the pods behind a gate from being ready; empty if nothing was
-// found.
-func behind(ctx context.Context, c *kube.Client, a platform.Await) string {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
-	defer cancel()
-	service := a.Endpoint
-	if a.HTTP != nil {
-		service = a.HTTP.Service
+// applications are those of a namespace that can be read, and the one of a name, which is nil
+// where there is none.
+func applications(ctx context.Context, c *kube.Client, namespace, name string) (all []argo.Application, named *argo.Application, err error) {
+	objs, err := c.List(ctx, argo.Applications(), namespace, "")
+	if err != nil {
+		return nil, nil, err
 	}
-	switch {
-	case service != "":
-		namespace, name, _, err := platform.ParseService(service)
-		if err != nil {
-			return ""
+	for i := range objs {
+		app, err := argo.Read(&objs[i])
+		switch is := objs[i].GetName() == name; {
+		case err != nil && is:
+			return nil, nil, err
+		case err != nil:
+			continue
+		case is:
+			named = &app
 		}
-		s, err := c.Kubernetes.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil || len(s.Spec.Selector) == 0 {
-			return ""
-		}
-		return c.PodCause(ctx, namespace, metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: s.Spec.Selector}), "")
-	case a.Job != "":
-		namespace, name, _ := strings.Cut(a.Job, "/")
-		return c.PodCause(ctx, namespace, "job-name="+name, name)
-	case a.Rollout != "":
-		o, _, err := object(ctx, c, a.Rollout)
-		if err != nil || o == nil {
-			return ""
-		}
-		var selector metav1.LabelSelector
-		in, _, _ := unstructured.NestedMap(o.Object, "spec", "selector")
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(in, &selector) != nil || len(in) == 0 {
-			return ""
-		}
-		return c.PodCause(ctx, o.GetNamespace(), metav1.FormatLabelSelector(&selector), o.GetName())
+		all = append(all, app)
 	}
-	return ""
+	return all, named, nil
 }

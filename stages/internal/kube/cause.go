@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/pipeline/redact"
 )
@@ -28,6 +29,22 @@ func (c *Client) PodCause(ctx context.Context, namespace, selector, workload str
 		return noPod(events, workload)
 	}
 	return c.worst(ctx, CurrentPods(pods.Items), events)
+}
+
+// Warning is what Kubernetes, or a controller, warned of last about an object, whose namespace
+// may be empty: "FailedMount: no such secret, since 14:02 UTC". "" when there is none, or it
+// cannot be read.
+func (c *Client) Warning(ctx context.Context, kind schema.GroupKind, namespace, name string) string {
+	events := slices.DeleteFunc(c.events(ctx, cmp.Or(namespace, metav1.NamespaceDefault)), func(e corev1.Event) bool {
+		of := e.InvolvedObject
+		same := schema.FromAPIVersionAndKind(of.APIVersion, of.Kind).GroupKind() == kind || of.APIVersion == "" && of.Kind == kind.Kind
+		return e.Type != corev1.EventTypeWarning || !same || of.Name != name
+	})
+	if len(events) == 0 {
+		return ""
+	}
+	e := slices.MaxFunc(events, func(a, b corev1.Event) int { return LastSeen(a).Compare(LastSeen(b)) })
+	return redact.Text(Sentence(e.Reason+": "+flat(e.Message), "", FirstSeen(e), time.Now()))
 }
 
 // events returns the events of a namespace, nil if they cannot be read: most pods show

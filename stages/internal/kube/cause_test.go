@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
@@ -267,6 +268,28 @@ func TestPodCause(t *testing.T) {
 	require.Contains(t, (&kube.Client{Kubernetes: broken}).PodCause(t.Context(), "apps", "", ""), "exit code 3", "events are not needed for it")
 	broken.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no") })
 	require.Empty(t, (&kube.Client{Kubernetes: broken}).PodCause(t.Context(), "apps", "", ""))
+}
+
+// TestWarning: the newest one about the object, which may be in no namespace, and without secrets.
+func TestWarning(t *testing.T) {
+	said := func(name, apiVersion, kind, of, text string, minute int) *corev1.Event {
+		return &corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Type: corev1.EventTypeWarning, Reason: "Refused", Message: text,
+			InvolvedObject: corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Name: of},
+			FirstTimestamp: metav1.Date(2026, 1, 2, 14, 2, 0, 0, time.UTC), LastTimestamp: metav1.Date(2026, 1, 2, 14, minute, 0, 0, time.UTC),
+		}
+	}
+	normal := said("normal", "v1", "Node", "a", "fine", 9)
+	normal.Type = corev1.EventTypeNormal
+	events := fake.NewClientset(said("first", "v1", "Node", "a", "first", 3), said("last", "", "Node", "a", "no disk\nis left, password=canary", 5), normal,
+		said("group", "example.com/v1", "Node", "a", "of another kind", 6), said("kind", "v1", "Pod", "a", "of another kind", 7), said("name", "v1", "Node", "b", "of another", 8))
+	c := &kube.Client{Kubernetes: events}
+	node := schema.GroupKind{Kind: "Node"}
+	require.Equal(t, "Refused: no disk is left, password=***, since 2026-01-02 14:02 UTC", c.Warning(t.Context(), node, "", "a"))
+	require.Empty(t, c.Warning(t.Context(), node, "", "c"))
+	require.Empty(t, c.Warning(t.Context(), node, "shop", "a"))
+	events.PrependReactor("list", "events", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no") })
+	require.Empty(t, c.Warning(t.Context(), node, "", "a"))
 }
 
 // TestARolloutSaysWhatHindersIt: from ten seconds on and once, also in the error.

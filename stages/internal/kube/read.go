@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -73,14 +75,20 @@ func (c *Client) Address(ctx context.Context, namespace, name string, port int) 
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
 
-// WaitAddress is Address, and waits two minutes at most until there is one.
+// WaitAddress is Address, and waits two minutes at most until there is one. The error has what
+// the cluster warned of last, such as a quota or a port that is taken.
 func (c *Client) WaitAddress(ctx context.Context, namespace, name string, port int) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, addressSoon)
+	limited, cancel := context.WithTimeout(ctx, addressSoon)
 	defer cancel()
 	address := ""
-	err := c.WaitFor(ctx, fmt.Sprintf("an address of the Service %s/%s", namespace, name), Poll, func(ctx context.Context) (done bool, seen string, err error) {
+	err := c.WaitFor(limited, fmt.Sprintf("an address of the Service %s/%s", namespace, name), Poll, func(ctx context.Context) (done bool, seen string, err error) {
 		address, err = c.Address(ctx, namespace, name, port)
 		return address != "", "its load balancer has none yet", err
 	})
+	if errors.Is(err, &fault.Fault{Code: CodeWait}) {
+		err = withCause(ctx, err, func(ctx context.Context) string {
+			return c.Warning(ctx, schema.GroupKind{Kind: "Service"}, namespace, name)
+		})
+	}
 	return address, err
 }
