@@ -102,7 +102,7 @@ func TestARunOnAnotherProviderIsRefused(t *testing.T) {
 		return (&State{place: state.Place{Volume: root}, store: s, errw: io.Discard}).Hold(t.Context(), stop, lock.Holder{Run: "r1", Workflow: "destroy"}, 0, 0)
 	}
 	require.NoError(t, begin("local"), "nothing was installed there")
-	require.NoError(t, state.PutCluster(t.Context(), s, state.Cluster{UID: "u"}))
+	require.NoError(t, state.PutCluster(t.Context(), s, 1, state.Cluster{UID: "u"}))
 	err := begin("local")
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-009"})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
@@ -111,7 +111,7 @@ func TestARunOnAnotherProviderIsRefused(t *testing.T) {
 	require.NoError(t, begin(""), "of who does not say")
 
 	require.NoError(t, state.PutRuntime(t.Context(), s, 1, contract.RuntimeState{Deployment: "demo", Provider: "local"}))
-	require.NoError(t, s.Delete(t.Context(), "cluster.json"))
+	require.NoError(t, s.Delete(t.Context(), "cluster/000000000001.json"))
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "secrets"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "secrets/kubeconfig"), nil, 0o600))
 	require.ErrorIs(t, begin("existing"), &fault.Fault{Code: "DEP-009"})

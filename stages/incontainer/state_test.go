@@ -33,7 +33,7 @@ func TestState_ofAClusterThatIsThere(t *testing.T) {
 		return stored.Cluster
 	}
 	require.False(t, known())
-	require.NoError(t, state.PutCluster(t.Context(), s, state.Cluster{UID: "u", Server: "https://theirs"}))
+	require.NoError(t, state.PutCluster(t.Context(), s, 1, state.Cluster{UID: "u", Server: "https://theirs"}))
 	require.True(t, known())
 	lost := &fault.Fault{Code: lock.CodeLost}
 	require.ErrorIs(t, on.Purge(t.Context(), "r1"), lost, "it has the lock no more")

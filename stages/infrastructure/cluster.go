@@ -78,7 +78,7 @@ func keepAccess(ctx context.Context, env *step.Env) error {
 	if err != nil {
 		return err
 	}
-	changed, err := env.Place.SealKubeconfig(ctx, s, dryrun.On(ctx))
+	changed, err := env.Place.SealKubeconfig(ctx, s, env.Generation(), dryrun.On(ctx))
 	if err == nil && changed {
 		return dryrun.Pass(ctx, "keep the access to the cluster in %s", s.Location())
 	}

@@ -246,5 +246,5 @@ func keepCluster(ctx context.Context, env *step.Env, c *kube.Client) error {
 	if err != nil {
 		return err
 	}
-	return state.PutCluster(ctx, s, now)
+	return state.PutCluster(ctx, s, env.Generation(), now)
 }

@@ -269,7 +269,7 @@ func TestANamesakeIsKnownByItsIdentity(t *testing.T) {
 	require.NoError(t, look(own.ID, false), "the state knows the cluster no more, but it is the one")
 	require.ErrorIs(t, look("", false), other)
 	require.ErrorIs(t, look("another", false), other)
-	require.NoError(t, state.PutCluster(t.Context(), s, state.Cluster{UID: "u1"}))
+	require.NoError(t, state.PutCluster(t.Context(), s, 1, state.Cluster{UID: "u1"}))
 	require.NoError(t, look(own.ID, false))
 	require.NoError(t, look("", false), "an earlier version has installed it")
 	require.ErrorIs(t, look("another", false), other, "another state has taken it over since")

@@ -70,7 +70,7 @@ func openKept(ctx context.Context, env *step.Env, c *kube.Client, name string) (
 		if err != nil {
 			return err
 		}
-		return vault.Put(ctx, name, redact.New(text))
+		return vault.Put(ctx, env.Generation(), name, redact.New(text))
 	}
 	names, err := secret.Open(s, nil).Names(ctx)
 	if err != nil || !slices.Contains(names, name) {

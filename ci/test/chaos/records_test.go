@@ -23,7 +23,7 @@ func TestCopyState(t *testing.T) {
 	want := map[string]bool{
 		"lock/000000000001.json": true, "journal/a.b/000000000001.json": true, "latest/000000000001": true,
 		"state/000000000001.yaml": true, "terraform/000000000001.tfstate": true, "runs/r2/steps/a.b/attempt-1.json": true,
-		"runs/r2/steps/a.b/log.txt": false, "runs/r1/steps/a.b/attempt-1.json": false, "secrets/kubeconfig": false, "cluster.json": false,
+		"runs/r2/steps/a.b/log.txt": false, "runs/r1/steps/a.b/attempt-1.json": false, "secrets/kubeconfig": false, "cluster/000000000001.json": false,
 	}
 	for name := range want {
 		file := filepath.Join(from, name)

@@ -256,7 +256,7 @@ func TestTwoMachines(t *testing.T) {
 	t.Run("a secret is read with its key only", func(t *testing.T) {
 		key, _, err := secret.NewKey()
 		require.NoError(t, err)
-		require.NoError(t, secret.Open(s, key).Put(t.Context(), "kubeconfig", redact.New([]byte("c4nary"))))
+		require.NoError(t, secret.Open(s, key).Put(t.Context(), 1, "kubeconfig", redact.New([]byte("c4nary"))))
 		e := b.state(t, "kubeconfig", filepath.Join(t.TempDir(), "file"))
 		require.Equal(t, 2, e.code, e.errs)
 		require.Contains(t, e.errs, "SEC-002")

@@ -95,7 +95,7 @@ func TestStore(t *testing.T) {
 		s, _ := next(t)
 		key, _, err := secret.NewKey()
 		require.NoError(t, err)
-		require.NoError(t, secret.Open(s, key).Put(t.Context(), "ca", redact.New([]byte("x"))))
+		require.NoError(t, secret.Open(s, key).Put(t.Context(), 1, "ca", redact.New([]byte("x"))))
 		got, err := secret.Open(s, key).Get(t.Context(), "ca")
 		require.NoError(t, err)
 		require.Equal(t, "x", string(got.Reveal()))

@@ -139,7 +139,7 @@ func sleepsInADestroy(t *testing.T, a, b machine, s *store.Store) {
 	for i := range many {
 		write(t.Context(), fmt.Sprintf("data/%03d", i), "of the first deployment")
 	}
-	write(t.Context(), "secrets/kubeconfig.age", "of the first deployment")
+	write(t.Context(), "secrets/kubeconfig/000000000001.age", "of the first deployment")
 	holder := a.holds(t, s, sleeping)
 	purge := a.start(t, "state", "--root", a.volume, "purge", "--run", sleeping)
 	require.Eventually(t, func() bool {
@@ -148,14 +148,14 @@ func sleepsInADestroy(t *testing.T, a, b machine, s *store.Store) {
 	}, time.Minute, time.Millisecond, purge.errs)
 	second := takesOver(t, b, s, holder, purge)
 	left := contents(t, s, sleeping)
-	require.Contains(t, left, "secrets/kubeconfig.age", "it was stopped on the way")
+	require.Contains(t, left, "secrets/kubeconfig/000000000001.age", "it was stopped on the way")
 
 	e := b.state(t, "purge", "--run", awake)
 	require.Zero(t, e.code, e.errs)
 	require.Empty(t, contents(t, s, sleeping))
 	e = b.keep(t, awake) // and installed again
 	require.Zero(t, e.code, e.errs)
-	write(t.Context(), "secrets/kubeconfig.age", "of the second deployment")
+	write(t.Context(), "secrets/kubeconfig/000000000002.age", "of the second deployment")
 	write(t.Context(), "journal/a.b/000000000002.json", "of the second deployment")
 	before := contents(t, s, sleeping)
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/seal"
+	"github.com/slipway-sh/slipway/pipeline/store/versions"
 )
 
 // The codes of faults of secrets.
@@ -106,21 +108,14 @@ func LocalKey(ctx context.Context, s local) (*Key, error) {
 	return key, err
 }
 
-// Store is the part of a store that a vault needs.
-type Store interface {
-	Get(ctx context.Context, key string) ([]byte, error)
-	Put(ctx context.Context, key string, data []byte) error
-	List(ctx context.Context, prefix string) ([]string, error)
-}
-
 // Vault holds secrets by name in a store. It is safe for concurrent use.
 type Vault struct {
-	store Store
+	store versions.Store
 	key   *Key
 }
 
 // Open returns the vault in s. It does not access s.
-func Open(s Store, key *Key) *Vault { return &Vault{s, key} }
+func Open(s versions.Store, key *Key) *Vault { return &Vault{s, key} }
 
 // record is the plaintext of a secret. age detects that a secret is incomplete, and the
 // name that it was swapped with another.
@@ -129,16 +124,23 @@ type record struct {
 	Value []byte `json:"value"`
 }
 
-// File is the key under which a store has a secret.
-func File(name string) string { return prefix + name + suffix }
+// versionsOf are those of a secret, which had none in earlier stores.
+func versionsOf(name string) versions.Value {
+	return versions.Value{Prefix: prefix + name + "/", Suffix: suffix, Earlier: prefix + name + suffix}
+}
 
-// Put creates or replaces a secret.
-func (v *Vault) Put(ctx context.Context, name string, value redact.Value) error {
+// Remove removes a secret, for who has the deployment's lock of a generation.
+func Remove(ctx context.Context, s versions.Store, generation int64, name string) error {
+	return versionsOf(name).Remove(ctx, s, generation)
+}
+
+// Put creates or replaces a secret, for who has the deployment's lock of a generation.
+func (v *Vault) Put(ctx context.Context, generation int64, name string, value redact.Value) error {
 	data, err := v.Encrypt(name, value.Reveal())
 	if err != nil {
 		return err
 	}
-	return v.store.Put(ctx, File(name), data)
+	return versionsOf(name).Put(ctx, v.store, generation, data)
 }
 
 // Encrypt encrypts what is stored elsewhere, under a name that Decrypt must be given.
@@ -163,7 +165,7 @@ func (v *Vault) Encrypt(name string, value []byte) ([]byte, error) {
 
 // Get returns a secret. The error is fs.ErrNotExist if there is none.
 func (v *Vault) Get(ctx context.Context, name string) (redact.Value, error) {
-	data, err := v.store.Get(ctx, File(name))
+	data, _, err := versionsOf(name).Newest(ctx, v.store)
 	if err != nil {
 		return redact.Value{}, err
 	}
@@ -203,12 +205,17 @@ func (v *Vault) Names(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, k := range keys {
-		if name, ok := strings.CutSuffix(strings.TrimPrefix(k, prefix), suffix); ok {
-			names = append(names, name)
+		name, ok := strings.CutSuffix(strings.TrimPrefix(k, prefix), suffix)
+		if !ok {
+			continue
 		}
+		if _, is := versions.Generation(k); is {
+			name = path.Dir(name)
+		}
+		names = append(names, name)
 	}
 	slices.Sort(names)
-	return names, nil
+	return slices.Compact(names), nil
 }
 
 // Check returns an error if the vault's key cannot decrypt the first secret in it.
@@ -246,5 +253,5 @@ const giveKey = "name it in the configuration (state: {key: \"env:NAME\"} or \"f
 
 func damaged(name string, err error) error {
 	return &fault.Fault{Code: CodeDamaged, Class: fault.Step, Op: "decrypt secret " + name, Err: err,
-		Fix: "remove " + File(name) + " from the store; the step that made it makes it again: slipway install"}
+		Fix: "remove all below " + prefix + name + "/, and " + prefix + name + suffix + ", from the store; the step that made it makes it again: slipway install"}
 }

@@ -43,21 +43,61 @@ func TestVault(t *testing.T) {
 	_, err := v.Get(t.Context(), "db/password")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	for _, want := range [][]byte{[]byte(canary), {}, bytes.Repeat([]byte{0, 255}, 1<<16)} {
-		require.NoError(t, v.Put(t.Context(), "db/password", redact.New(want)))
+		require.NoError(t, v.Put(t.Context(), 3, "db/password", redact.New(want)))
 		again, err := secret.ParseKey(text)
 		require.NoError(t, err)
 		got, err := secret.Open(s, again).Get(t.Context(), "db/password")
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(want, got.Reveal()))
 	}
-	require.NoError(t, v.Put(t.Context(), "ca", redact.New([]byte(canary))))
+	require.NoError(t, v.Put(t.Context(), 3, "ca", redact.New([]byte(canary))))
 	names, err := v.Names(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"ca", "db/password"}, names)
-	stored, err := s.Get(t.Context(), "secrets/ca.age")
+	stored, err := s.Get(t.Context(), "secrets/ca/000000000003.age")
 	require.NoError(t, err)
 	require.NotContains(t, string(stored), canary)
-	require.ErrorContains(t, v.Put(t.Context(), "../up", redact.New(nil)), "is not a valid key")
+	require.ErrorContains(t, v.Put(t.Context(), 3, "../up", redact.New(nil)), "is not a valid key")
+}
+
+// TestVault_late: a write that arrives after that of a later holder of the lock replaces nothing,
+// and a secret of a store that had no versions is read, and replaced.
+func TestVault_late(t *testing.T) {
+	s := memory(t)
+	k, _ := key(t)
+	v := secret.Open(s, k)
+	is := func(want string) {
+		t.Helper()
+		got, err := v.Get(t.Context(), "ca")
+		require.NoError(t, err)
+		require.Equal(t, want, string(got.Reveal()))
+		names, err := v.Names(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"ca"}, names)
+	}
+	old, err := v.Encrypt("ca", []byte("old"))
+	require.NoError(t, err)
+	require.NoError(t, s.Put(t.Context(), "secrets/ca.age", old))
+	is("old")
+	require.NoError(t, v.Put(t.Context(), 5, "ca", redact.New([]byte("later"))))
+	is("later")
+	late, err := v.Encrypt("ca", []byte("late"))
+	require.NoError(t, err)
+	require.NoError(t, s.Put(t.Context(), "secrets/ca/000000000004.age", late))
+	is("later")
+	require.NoError(t, v.Put(t.Context(), 6, "ca", redact.New([]byte("now"))))
+	is("now")
+	keys, err := s.List(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, []string{"secrets/ca/000000000006.age"}, keys)
+
+	require.NoError(t, secret.Remove(t.Context(), s, 5, "ca"))
+	is("now")
+	require.NoError(t, s.Put(t.Context(), "secrets/ca.age", old))
+	require.NoError(t, secret.Remove(t.Context(), s, 6, "ca"))
+	require.NoError(t, secret.Remove(t.Context(), s, 6, "ca"), "again")
+	_, err = v.Get(t.Context(), "ca")
+	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 // TestVault_canary: a value is only visible through Reveal.
@@ -89,7 +129,7 @@ func TestVault_wrongKey(t *testing.T) {
 	s := memory(t)
 	mine, _ := key(t)
 	other, text := key(t)
-	require.NoError(t, secret.Open(s, mine).Put(t.Context(), "ca", redact.New([]byte(canary))))
+	require.NoError(t, secret.Open(s, mine).Put(t.Context(), 3, "ca", redact.New([]byte(canary))))
 	_, err := secret.Open(s, other).Get(t.Context(), "ca")
 	require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeWrongKey})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
@@ -103,13 +143,13 @@ func TestVault_damaged(t *testing.T) {
 	s := memory(t)
 	k, _ := key(t)
 	v := secret.Open(s, k)
-	require.NoError(t, v.Put(t.Context(), "ca", redact.New([]byte(canary))))
-	require.NoError(t, v.Put(t.Context(), "other", redact.New([]byte("x"))))
-	whole, err := s.Get(t.Context(), "secrets/ca.age")
+	require.NoError(t, v.Put(t.Context(), 3, "ca", redact.New([]byte(canary))))
+	require.NoError(t, v.Put(t.Context(), 3, "other", redact.New([]byte("x"))))
+	whole, err := s.Get(t.Context(), "secrets/ca/000000000003.age")
 	require.NoError(t, err)
 	isDamaged := func(stored []byte, msg ...any) {
 		t.Helper()
-		require.NoError(t, s.Put(t.Context(), "secrets/ca.age", stored))
+		require.NoError(t, s.Put(t.Context(), "secrets/ca/000000000003.age", stored))
 		_, err := v.Get(t.Context(), "ca")
 		require.Error(t, err, msg...)
 		f, ok := errors.AsType[*fault.Fault](err)
@@ -123,7 +163,7 @@ func TestVault_damaged(t *testing.T) {
 		altered[n] ^= 1
 		isDamaged(altered, "byte %d", n)
 	}
-	other, err := s.Get(t.Context(), "secrets/other.age")
+	other, err := s.Get(t.Context(), "secrets/other/000000000003.age")
 	require.NoError(t, err)
 	isDamaged(other)
 	_, err = v.Get(t.Context(), "ca")
@@ -139,7 +179,7 @@ func TestParseKey(t *testing.T) {
 		k, err := secret.ParseKey(redact.New([]byte(good)))
 		require.NoError(t, err)
 		v := secret.Open(memory(t), k)
-		require.NoError(t, v.Put(t.Context(), "n", redact.New([]byte(canary))))
+		require.NoError(t, v.Put(t.Context(), 3, "n", redact.New([]byte(canary))))
 		got, err := v.Get(t.Context(), "n")
 		require.NoError(t, err)
 		require.Equal(t, canary, string(got.Reveal()))
@@ -170,7 +210,7 @@ func TestLocalKey(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.NoError(t, secret.Open(s, keys[0]).Put(t.Context(), "n", redact.New([]byte(canary))))
+	require.NoError(t, secret.Open(s, keys[0]).Put(t.Context(), 3, "n", redact.New([]byte(canary))))
 	for _, k := range keys {
 		got, err := secret.Open(s, k).Get(t.Context(), "n")
 		require.NoError(t, err)

@@ -90,13 +90,13 @@ const maxReads = 20
 
 // Newest is the value and its generation. Without one the error is fs.ErrNotExist.
 func (v Value) Newest(ctx context.Context, s Reader) (data []byte, generation int64, err error) {
-	for range maxReads {
+	for n := range maxReads {
 		keys, err := s.List(ctx, v.Prefix)
 		if err != nil {
 			return nil, 0, err
 		}
 		generation, ok := v.Among(keys)
-		if !ok && v.Earlier == "" {
+		if !ok && (v.Earlier == "" || n > 0) {
 			return nil, 0, fs.ErrNotExist
 		}
 		if !ok {
@@ -106,7 +106,7 @@ func (v Value) Newest(ctx context.Context, s Reader) (data []byte, generation in
 		switch {
 		case err == nil:
 			return data, generation, nil
-		case !errors.Is(err, fs.ErrNotExist) || !ok:
+		case !errors.Is(err, fs.ErrNotExist):
 			return nil, 0, err
 		}
 	}
@@ -118,6 +118,16 @@ func (v Value) Put(ctx context.Context, s Store, generation int64, data []byte) 
 	if err := s.Put(ctx, v.Key(generation), data); err != nil {
 		return err
 	}
+	return v.remove(ctx, s, generation, v.Kept)
+}
+
+// Remove removes the versions up to a generation, and what is under Earlier; higher ones stay.
+func (v Value) Remove(ctx context.Context, s Store, generation int64) error {
+	return v.remove(ctx, s, generation+1, 0)
+}
+
+// remove removes the versions below a generation, but for the last ones of them.
+func (v Value) remove(ctx context.Context, s Store, generation int64, kept int) error {
 	keys, err := s.List(ctx, v.Prefix)
 	if err != nil {
 		return err
@@ -132,7 +142,7 @@ func (v Value) Put(ctx context.Context, s Store, generation int64, data []byte) 
 		}
 	}
 	slices.Sort(below)
-	for _, g := range below[:max(len(below)-v.Kept, 0)] {
+	for _, g := range below[:max(len(below)-kept, 0)] {
 		if err := s.Delete(ctx, v.Key(g)); err != nil {
 			return err
 		}

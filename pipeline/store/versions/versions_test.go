@@ -111,6 +111,10 @@ func TestNewest_replaced(t *testing.T) {
 	s, v := memory(t), versions.Value{Prefix: "latest/"}
 	require.NoError(t, v.Put(t.Context(), s, 7, []byte("seven")))
 	requireValue(t, v, &removing{s, v, 1}, "eight", 8)
+
+	s, v = memory(t), versions.Value{Prefix: "latest/", Earlier: "runs/latest"}
+	require.NoError(t, s.Put(t.Context(), v.Earlier, []byte("before")))
+	requireValue(t, v, &removing{s, v, 1}, "eight", 8)
 }
 
 // TestPut_faults: what fails is told, and the value is the old or the new one.

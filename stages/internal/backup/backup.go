@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/seal"
 	"github.com/slipway-sh/slipway/pipeline/store/secret"
+	"github.com/slipway-sh/slipway/pipeline/store/versions"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
@@ -32,8 +33,8 @@ const (
 const (
 	dir           = "backups/"
 	manifest      = "/backup.json"
-	InstalledDir  = "installed/" // has nothing where no release was kept
-	installedFile = InstalledDir + "release.json"
+	InstalledDir  = "installed/"                  // has nothing where no release was kept
+	installedFile = InstalledDir + "release.json" // the name of what installedVersions are, by which it is encrypted
 	kind          = "backup"
 	installedKind = "installed"
 	version       = 1
@@ -56,23 +57,41 @@ func Open(ctx context.Context, place state.Place, s *store.Store) (*Repository, 
 	return r, err
 }
 
-func (r *Repository) put(ctx context.Context, key string, data []byte) (err error) {
-	if r.vault != nil {
-		if data, err = r.vault.Encrypt(key, data); err != nil {
-			return err
-		}
+// installedVersions are those of which release is installed, which had none in earlier stores.
+func installedVersions() versions.Value {
+	return versions.Value{Prefix: InstalledDir, Suffix: ".json", Earlier: installedFile}
+}
+
+func (r *Repository) put(ctx context.Context, key string, data []byte) error {
+	data, err := r.encrypt(key, data)
+	if err != nil {
+		return err
 	}
 	return r.store.Put(ctx, key, data)
 }
 
 func (r *Repository) get(ctx context.Context, key string) ([]byte, error) {
 	data, err := r.store.Get(ctx, key)
-	if err != nil || r.vault == nil {
-		return data, err
+	if err != nil {
+		return nil, err
 	}
-	data, err = r.vault.Decrypt(key, data)
+	return r.decrypt(key, data)
+}
+
+func (r *Repository) encrypt(name string, data []byte) ([]byte, error) {
+	if r.vault == nil {
+		return data, nil
+	}
+	return r.vault.Encrypt(name, data)
+}
+
+func (r *Repository) decrypt(name string, data []byte) ([]byte, error) {
+	if r.vault == nil {
+		return data, nil
+	}
+	data, err := r.vault.Decrypt(name, data)
 	if errors.Is(err, &fault.Fault{Code: secret.CodeDamaged}) {
-		return nil, damaged(key, err)
+		return nil, damaged(name, err)
 	}
 	return data, err
 }
@@ -242,7 +261,10 @@ func (r *Repository) Clear(ctx context.Context, key string) error {
 // Installed is the release that was installed last; nil if none was kept, or only in a form
 // that cannot be read here.
 func (r *Repository) Installed(ctx context.Context) (*contract.Installed, error) {
-	data, err := r.get(ctx, installedFile)
+	data, _, err := installedVersions().Newest(ctx, r.store)
+	if err == nil {
+		data, err = r.decrypt(installedFile, data)
+	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, &fault.Fault{Code: secret.CodeWrongKey}) || errors.Is(err, &fault.Fault{Code: CodeDamaged}) {
 		return nil, nil // the next install writes it anew, with the key that it has
 	} else if err != nil {
@@ -260,9 +282,9 @@ func Holds(kept *contract.Installed, want contract.Installed) bool {
 	return kept != nil && kept.Platform == want.Platform && kept.Version == want.Version && kept.Digest == want.Digest && bytes.Equal(kept.Config, want.Config)
 }
 
-// KeepInstalled keeps the files of the release that was installed, and its configuration. What was kept
-// before is removed.
-func (r *Repository) KeepInstalled(ctx context.Context, in contract.Installed, files fs.FS) error {
+// KeepInstalled keeps the files of the release that was installed, and its configuration, for who
+// has the lock of a generation. What was kept before is removed.
+func (r *Repository) KeepInstalled(ctx context.Context, generation int64, in contract.Installed, files fs.FS) error {
 	before, err := r.Installed(ctx)
 	if err != nil {
 		return err
@@ -273,10 +295,13 @@ func (r *Repository) KeepInstalled(ctx context.Context, in contract.Installed, f
 		return err
 	}
 	data, err := seal.Seal(installedKind, version, in)
-	if err != nil {
-		return err
+	if err == nil {
+		data, err = r.encrypt(installedFile, data)
 	}
-	if err := r.put(ctx, installedFile, data); err != nil {
+	if err == nil {
+		err = installedVersions().Put(ctx, r.store, generation, data)
+	}
+	if err != nil {
 		return err
 	}
 	if before != nil && before.Digest != in.Digest {

@@ -186,7 +186,7 @@ func TestAClusterOfAnEarlierVersion(t *testing.T) {
 	b := called(t, state.Place{Volume: t.TempDir(), URL: a.URL}, contract.Caller{Node: true})
 	a = called(t, a, contract.Caller{Node: true})
 	writeKubeconfig(t, a, canary)
-	_, err := a.SealKubeconfig(t.Context(), s, false)
+	_, err := a.SealKubeconfig(t.Context(), s, 1, false)
 	require.NoError(t, err)
 	require.ErrorIs(t, b.CheckClaim(t.Context(), s), &fault.Fault{Code: contract.CodeElsewhere})
 	require.NotNil(t, run(t, a, s, "r1").Engine, "and from now on it is noted")
@@ -200,7 +200,7 @@ func TestAClusterInABucketsStateIsLost(t *testing.T) {
 	a.Node = t.TempDir()
 	on := run(t, a, s, "r1").Engine
 	writeKubeconfig(t, a, canary)
-	_, err := a.SealKubeconfig(t.Context(), s, false)
+	_, err := a.SealKubeconfig(t.Context(), s, 1, false)
 	require.NoError(t, err)
 	lost := func(p state.Place) bool {
 		t.Helper()

@@ -8,10 +8,13 @@ import (
 	"io/fs"
 
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/versions"
 )
 
-// clusterFile says which cluster the deployment is on, where that is not Slipway's own.
-const clusterFile = "cluster.json"
+// clusters says which cluster the deployment is on, where that is not Slipway's own.
+func clusters() versions.Value {
+	return versions.Value{Prefix: "cluster/", Suffix: ".json", Earlier: "cluster.json"}
+}
 
 // Cluster tells a cluster that is there already from others. It holds no credential.
 type Cluster struct {
@@ -22,7 +25,7 @@ type Cluster struct {
 // ClusterOf is the cluster that the deployment is on, where that is not Slipway's own; nil
 // while nothing was installed there.
 func ClusterOf(ctx context.Context, s *store.Store) (*Cluster, error) {
-	data, err := s.Get(ctx, clusterFile)
+	data, _, err := clusters().Newest(ctx, s)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -31,16 +34,16 @@ func ClusterOf(ctx context.Context, s *store.Store) (*Cluster, error) {
 	}
 	var c Cluster
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", clusterFile, err)
+		return nil, fmt.Errorf("decode which cluster the deployment is on: %w", err)
 	}
 	return &c, nil
 }
 
-// PutCluster notes which cluster the deployment is on.
-func PutCluster(ctx context.Context, s *store.Store, c Cluster) error {
+// PutCluster notes which cluster the deployment is on, for who has the lock of a generation.
+func PutCluster(ctx context.Context, s *store.Store, generation int64, c Cluster) error {
 	data, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
-	return s.Put(ctx, clusterFile, data)
+	return clusters().Put(ctx, s, generation, data)
 }

@@ -58,6 +58,7 @@ func all(t *testing.T, s *store.Store) map[string]string {
 func TestAStateIsRestoredFromACopy(t *testing.T) {
 	p, s, w := volume(t, "r9", map[string]string{
 		"runs/r1/report.json": "record", "runs/r1/steps/a.b/log.txt": "log", "runs/latest": "old\n", "cluster.json": "{}",
+		"secrets/certificates/000000000008.age": "c", "secrets/certificates/000000000009.age": "d", "cluster/000000000009.json": "{uid}",
 		"state/000000000007.yaml": "platform: 1.0.0", "state/000000000009.yaml": "platform: 2.0.0",
 		"terraform/000000000008.tfstate": "{}", "terraform/000000000009.tfstate": "{serial}", "latest/000000000009": "r1\n",
 		"journal/a.b/000000000009.json": "attempt", "secrets/kubeconfig": "k", "secrets/identity": "i", "secrets/generated.age": "g",
@@ -102,6 +103,7 @@ func TestAStateIsRestoredFromACopy(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{
 		"runs/r1/report.json": "record", "runs/r1/steps/a.b/log.txt": "log", "runs/latest": "old\n", "cluster.json": "{}",
+		"secrets/certificates/000000000000.age": "d", "cluster/000000000000.json": "{uid}",
 		"state/000000000000.yaml": "platform: 2.0.0", "terraform/000000000000.tfstate": "{serial}", "latest/000000000000": "r1\n",
 		"secrets/kubeconfig": "k", "secrets/identity": "i", "secrets/generated.age": "g",
 		"installed/release.json": "{}", "unsaved/r3.tfstate": "u", "backups/r2/backup.json": "{}", "backups/r2/data/db/dump": "rows",
@@ -196,7 +198,7 @@ func TestOfABucketTheKeyIsCopied(t *testing.T) {
 	_, c := copied(t, p, w, "")
 	require.Empty(t, c.Files, "there is none yet")
 	writeKubeconfig(t, p, canary)
-	_, err = p.SealKubeconfig(t.Context(), s, false)
+	_, err = p.SealKubeconfig(t.Context(), s, 1, false)
 	require.NoError(t, err)
 	dir, c := copied(t, p, w, "")
 	require.Equal(t, "identity", c.Files[contract.CopyIdentity].Name)
@@ -250,10 +252,11 @@ func TestAClusterIsLost(t *testing.T) {
 func TestTheAccessToAClusterIsForgotten(t *testing.T) {
 	p, s := machine(t, t.TempDir())
 	writeKubeconfig(t, p, "k")
-	_, err := p.SealKubeconfig(t.Context(), s, false)
+	_, err := p.SealKubeconfig(t.Context(), s, 1, false)
 	require.NoError(t, err)
 	hold(t, s, "r1")
 	_, w := work(t, p, s, "r1")
+	require.NoError(t, s.Put(t.Context(), "secrets/kubeconfig.age", []byte("of an earlier version")))
 	require.NoError(t, p.ForgetCluster(t.Context(), w))
 	here, known, err := p.HasKubeconfig(t.Context(), s)
 	require.NoError(t, err)

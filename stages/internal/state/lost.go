@@ -40,7 +40,7 @@ func (p Place) ClusterLost(ctx context.Context, s *store.Store) (bool, error) {
 // ForgetCluster removes the access to a cluster that was removed, whose volume would be missed
 // otherwise: from the store, and from the volume where that is not the store.
 func (p Place) ForgetCluster(ctx context.Context, w *Work) error {
-	err := w.Store.Delete(ctx, secret.File(kubeconfig))
+	err := secret.Remove(ctx, w.Store, w.Generation, kubeconfig)
 	if err == nil {
 		err = w.Held(ctx)
 	}

@@ -152,8 +152,9 @@ func (p Place) CheckSecrets(ctx context.Context, s *store.Store) error {
 }
 
 // SealKubeconfig copies the volume's kubeconfig, encrypted, to s where that is remote,
-// and reports whether the copy was missing or old. With look it copies nothing.
-func (p Place) SealKubeconfig(ctx context.Context, s *store.Store, look bool) (bool, error) {
+// for who has the lock of a generation, and reports whether the copy was missing or old. With
+// look it copies nothing.
+func (p Place) SealKubeconfig(ctx context.Context, s *store.Store, generation int64, look bool) (bool, error) {
 	if !p.Remote() {
 		return false, nil
 	}
@@ -175,7 +176,7 @@ func (p Place) SealKubeconfig(ctx context.Context, s *store.Store, look bool) (b
 	if look {
 		return true, nil
 	}
-	return true, vault.Put(ctx, kubeconfig, redact.New(text))
+	return true, vault.Put(ctx, generation, kubeconfig, redact.New(text))
 }
 
 // HasKubeconfig tells whether there is a kubeconfig: in the volume, and in s if

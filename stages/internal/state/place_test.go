@@ -46,18 +46,18 @@ func TestKubeconfigIsSealed(t *testing.T) {
 	require.NoError(t, first.CheckSecrets(t.Context(), s))
 
 	writeKubeconfig(t, first, canary)
-	changed, err := first.SealKubeconfig(t.Context(), s, true)
+	changed, err := first.SealKubeconfig(t.Context(), s, 1, true)
 	require.NoError(t, err)
 	require.True(t, changed)
 	here, known, err := (state.Place{Volume: t.TempDir(), URL: first.URL}).HasKubeconfig(t.Context(), s)
 	require.NoError(t, err)
 	require.False(t, here || known, "it was looked only")
 	for _, want := range []bool{true, false} {
-		changed, err = first.SealKubeconfig(t.Context(), s, false)
+		changed, err = first.SealKubeconfig(t.Context(), s, 1, false)
 		require.NoError(t, err)
 		require.Equal(t, want, changed)
 	}
-	text, err := os.ReadFile(filepath.Join(bucket, "secrets/kubeconfig.age"))
+	text, err := os.ReadFile(filepath.Join(bucket, "secrets/kubeconfig/000000000001.age"))
 	require.NoError(t, err)
 	require.NotContains(t, string(text), canary)
 	require.NoFileExists(t, filepath.Join(bucket, "secrets/identity"), "the key stays on the volume")
@@ -116,7 +116,7 @@ func TestTheVolumeIsClosed(t *testing.T) {
 	}
 	first, s := machine(t, t.TempDir())
 	writeKubeconfig(t, first, canary)
-	_, err := first.SealKubeconfig(t.Context(), s, false)
+	_, err := first.SealKubeconfig(t.Context(), s, 1, false)
 	require.NoError(t, err)
 	second := first
 	second.Volume, second.KeyFile = t.TempDir(), filepath.Join(first.Volume, "secrets/identity")
@@ -136,7 +136,7 @@ func TestTheVolumeNeedsNoKey(t *testing.T) {
 	s := open(t, p.Volume)
 	require.NoError(t, p.CheckSecrets(t.Context(), s))
 	writeKubeconfig(t, p, canary)
-	changed, err := p.SealKubeconfig(t.Context(), s, false)
+	changed, err := p.SealKubeconfig(t.Context(), s, 1, false)
 	require.NoError(t, err)
 	require.False(t, changed)
 	here, known, err := p.HasKubeconfig(t.Context(), s)
@@ -148,17 +148,17 @@ func TestTheVolumeNeedsNoKey(t *testing.T) {
 func TestPurge_bucket(t *testing.T) {
 	p, s := machine(t, t.TempDir())
 	writeKubeconfig(t, p, canary)
-	_, err := p.SealKubeconfig(t.Context(), s, false)
+	_, err := p.SealKubeconfig(t.Context(), s, 1, false)
 	require.NoError(t, err)
 	hold(t, s, "r1")
 	ctx, w := work(t, p, s, "r1")
-	for _, key := range []string{"journal/a.b.json", "state.yaml", "terraform/terraform.tfstate", "runs/r1/report.json"} {
+	for _, key := range []string{"journal/a.b.json", "state.yaml", "terraform/terraform.tfstate", "runs/r1/report.json", "secrets/ca.age", "secrets/ca/000000000009.age"} {
 		require.NoError(t, s.Put(t.Context(), key, []byte("x")))
 	}
 	require.NoError(t, state.Purge(ctx, p, w))
 	keys, err := s.List(t.Context(), "")
 	require.NoError(t, err)
-	require.Equal(t, []string{"lock/000000000001.json", "runs/r1/report.json"}, keys)
+	require.Equal(t, []string{"lock/000000000001.json", "runs/r1/report.json", "secrets/ca/000000000009.age"}, keys, "the last one is of a later holder of the lock")
 	require.NoDirExists(t, filepath.Join(p.Volume, "secrets"))
 }
 

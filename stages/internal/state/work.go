@@ -40,8 +40,10 @@ func (p Place) Work(ctx context.Context, s *store.Store, run string) (context.Co
 		return nil, nil, err
 	}
 	held := func(ctx context.Context) error {
-		_, err := l.HeldBy(ctx, run)
-		return err
+		if _, err := l.HeldBy(ctx, run); err != nil {
+			return err
+		}
+		return lock.Guard(ctx) // this process may have stood still since the answer
 	}
 	return watched, &Work{Store: s.Fenced(held), Generation: watch.Record().Generation, held: held, watch: watch, end: end}, nil
 }
