@@ -23,7 +23,7 @@ import (
 
 type bundlePushOptions struct {
 	to, lock, key string
-	plain         bool
+	merge, plain  bool
 	trust         images.Trust
 }
 
@@ -35,6 +35,7 @@ func newBundlePush() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.to, "to", "", "where, host[:port]/path; an image gets its short name below it")
 	cmd.Flags().StringVar(&o.lock, "lock-out", "slipway.lock.json", "the file to write with every digest, for --lock")
+	cmd.Flags().BoolVar(&o.merge, "merge", false, "keep what that file, which is there, has of other platforms: of a bundle for another architecture that was pushed to the same place")
 	cmd.Flags().StringVar(&o.key, "key", "", "private key to sign that file with, as slipway bundle sign does the bundle; the signature is beside it, with "+trust.FileSuffix+" behind its name")
 	cmd.Flags().BoolVar(&o.plain, "plain-http", false, "allow HTTP without TLS to other hosts than this one")
 	o.trust.AddFlags(cmd.Flags())
@@ -62,6 +63,12 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 	if err != nil {
 		return err
 	}
+	var there *lock.Lock
+	if o.merge {
+		if there, err = o.others(pins); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintf(io.Err, "checking %s, then asking %s\n", args[0], o.to)
 	pushed, err := publish.Push(ctx, publish.Options{
 		Dir: args[0], Anchor: anchor, To: o.to, PlainHTTP: o.plain, Lock: pins,
@@ -69,6 +76,11 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 	})
 	if err != nil {
 		return err
+	}
+	if there != nil {
+		if pushed, err = pushed.Merge(there); err != nil {
+			return err
+		}
 	}
 	text, err := pushed.Marshal()
 	if err != nil {
@@ -84,6 +96,20 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 	}
 	fmt.Fprintf(io.Out, "%s holds the digests; install with: slipway install --lock %s\n", o.lock, o.lock)
 	return nil
+}
+
+// others is the lock file that is there, which must be one of this program, and of what is in the
+// same place.
+func (o *bundlePushOptions) others(pins *lock.Lock) (*lock.Lock, error) {
+	there, _, err := lock.Read(o.lock)
+	if err != nil {
+		return nil, err
+	}
+	if err := pins.VerifyFile(there); err != nil {
+		return nil, err
+	}
+	_, err = (&lock.Lock{Version: lock.Format, Suite: pins.Suite, Location: o.to}).Merge(there)
+	return there, err
 }
 
 // sign writes the signature of the lock with this text.

@@ -249,9 +249,18 @@ func TestBundlePushUsage(t *testing.T) {
 	code, _, errs = slipway("bundle", "push", t.TempDir(), "--to", "127.0.0.1:1/x")
 	require.Equal(t, 3, code)
 	require.Contains(t, errs, "BUN-001")
+	merge := func(file string) string {
+		t.Helper()
+		code, _, errs := slipway("bundle", "push", t.TempDir(), "--to", "127.0.0.1:1/x", "--merge", "--lock-out", file)
+		require.Equal(t, 2, code)
+		require.Contains(t, errs, "LCK-003")
+		return errs
+	}
+	require.Contains(t, merge(filepath.Join(t.TempDir(), "none.json")), "no such file")
+	require.Contains(t, merge(lockFile(t, "localhost:5000/team")), `it is of what is in "localhost:5000/team", and this is pushed to "127.0.0.1:1/x"`)
 	code, out, _ := slipway("bundle", "push", "--help")
 	require.Zero(t, code)
-	for _, flag := range []string{"push DIR --to", "--to string", "--lock-out", "--plain-http"} {
+	for _, flag := range []string{"push DIR --to", "--to string", "--lock-out", "--merge", "--plain-http"} {
 		require.Contains(t, out, flag)
 	}
 }

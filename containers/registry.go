@@ -39,7 +39,7 @@ func FromRegistry(ctx context.Context, client *dagger.Client, pins *lock.Lock, r
 		Node:      client.Container().From(refs["node"]),
 		Manifests: client.Container().From(refs[manifests]).Rootfs(),
 		Mirror:    mirror(registry),
-		Line:      pins.Line,
+		Line:      pins.Lines[platform],
 	}
 	_, digest, _ := strings.Cut(refs["toolchain"], "@")
 	images.Tools = map[string]string{"toolchain": digest}
@@ -104,10 +104,8 @@ func pulled(pins *lock.Lock, registry, platform string) (refs, added map[string]
 		add(manifests, "manifests of "+m.Name, m.Registry)
 	}
 	for _, a := range pins.Added {
-		if r, ok := a.Registry[platform]; ok {
+		if r, ok := a.Registry[platform]; ok { // else it was added to the bundle of another
 			added[a.Name] = registry + "/" + a.Path + "@" + r.Digest
-		} else {
-			missing = append(missing, a.Name)
 		}
 	}
 	for _, name := range []string{"toolchain", "node", manifests} {

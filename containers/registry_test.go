@@ -40,7 +40,8 @@ func TestPulled(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"quay.io/team/web:1": "registry.example.com/team/quay.io-team-web@sha256:" + strings.Repeat("5", 64)}, added)
 	_, _, err = pulled(pins, "registry.example.com/team", "linux/arm64")
-	require.ErrorContains(t, err, "quay.io/team/web:1")
+	require.ErrorContains(t, err, "linux/arm64 of: toolchain, node, gitea, manifests of argocd")
+	require.NotContains(t, err.Error(), "quay.io/team/web:1", "it was added to the bundle of another platform")
 	pins.Added = nil
 
 	pins.Images[2].Registry = nil

@@ -53,8 +53,8 @@ type Lock struct {
 	Location string `json:"location,omitempty"`
 	// Packages are the Debian packages of all images, by platform, sorted by name.
 	Packages map[string][]Package `json:"packages,omitempty"`
-	// Line is that of the bundle that was pushed; see LineOf.
-	Line string `json:"line,omitempty"`
+	// Lines are those of the bundles that were pushed, by platform; see LineOf.
+	Lines map[string]string `json:"lines,omitempty"`
 }
 
 // Tool is a program of the toolchain.
@@ -248,8 +248,11 @@ func (l *Lock) Validate() error {
 		p.standsFor(at, a.StandsFor, standIns)
 	}
 	p.packages(l.Packages)
-	if l.Line != "" && !bundle.IsDigest(l.Line) {
-		p.add("line", "%q is no digest", l.Line)
+	for platform, line := range l.Lines {
+		p.platform("lines", platform)
+		if !bundle.IsDigest(line) {
+			p.add("lines", "%q is no digest", line)
+		}
 	}
 	for _, m := range l.Manifests {
 		at := "manifest " + m.Name

@@ -114,7 +114,7 @@ func LineOf(l *Lock, x bundle.Index) (string, error) {
 // without what a push knows.
 func (l *Lock) Digest() (string, error) {
 	pins := *l
-	pins.Location, pins.Added, pins.Line = "", nil, ""
+	pins.Location, pins.Added, pins.Lines = "", nil, nil
 	text, err := json.Marshal(pins)
 	if err != nil {
 		return "", fmt.Errorf("encode the lock: %w", err)

@@ -44,7 +44,7 @@ func TestWrongPins(t *testing.T) {
 		"linux/amd64":  {{Name: "git", Version: "1", SHA256: sum}, {Name: "curl", Version: "1", SHA256: sum}, {Name: "zip", Version: "1", SHA256: "a"}},
 		"plan9/mips64": nil,
 	}
-	l.Line = "abc"
+	l.Lines = map[string]string{"linux/amd64": "abc"}
 	err = l.Validate()
 	for _, says := range []string{"curl is not sorted", `"zip": name, version and sha256 are required`, `"plan9/mips64" is none of the platforms`, `"abc" is no digest`} {
 		require.ErrorContains(t, err, says)
@@ -86,7 +86,7 @@ func TestLineOf(t *testing.T) {
 		"an added image": func(_ *Lock, x *bundle.Index) {
 			x.Images = append(x.Images, bundle.Image{Name: "docker.io/library/redis:8", Archive: "images/added/a.tar", Digest: "sha256:" + strings.Repeat("e", 64)})
 		},
-		"where it was pushed": func(l *Lock, _ *bundle.Index) { l.Location, l.Line = "registry.example.com", want },
+		"where it was pushed": func(l *Lock, _ *bundle.Index) { l.Location, l.Lines = "registry.example.com", map[string]string{"linux/amd64": want} },
 	} {
 		t.Run(what, func(t *testing.T) {
 			other, x := *l, index()

@@ -130,7 +130,8 @@ func Push(ctx context.Context, o Options) (*lock.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	pushed.Line, err = lock.LineOf(o.Lock, b.Index)
+	line, err := lock.LineOf(o.Lock, b.Index)
+	pushed.Lines = map[string]string{b.Platform: line}
 	return pushed, err
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/pipeline/dsse"
 )
 
@@ -58,6 +59,9 @@ func (o *options) check(ctx context.Context, root string) (*source, crypto.Signe
 	}
 	if o.registry != "" && !o.dry && o.bundle == "" {
 		refuse("REGISTRY: there is no bundle to push: set SLIPWAY_BUNDLE and SLIPWAY_BUNDLE_DIGEST")
+	}
+	if dir, digest, _ := strings.Cut(o.other, "@"); o.other != "" && (dir == "" || !bundle.IsDigest(digest)) {
+		refuse("OTHER: %q is not of the form DIR@sha256:DIGEST", o.other)
 	}
 	var key crypto.Signer
 	if o.key != "" {

@@ -44,11 +44,11 @@ func TestRefusals(t *testing.T) {
 	put("new", "")
 	full := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(full, "file"), nil, 0o600))
-	wrong := options{version: "v1.2.4", out: full, key: filepath.Join(dir, "new"), targets: []string{"linux"}, registry: "example.com/slipway"}
+	wrong := options{version: "v1.2.4", out: full, key: filepath.Join(dir, "new"), targets: []string{"linux"}, registry: "example.com/slipway", other: "dist"}
 	_, _, err = wrong.check(t.Context(), dir)
 	require.ErrorIs(t, err, errRefused)
 	for _, problem := range []string{
-		`TARGETS: "linux" is not of the form OS/ARCH`, "OUT: " + full + " is not empty", "REGISTRY: there is no bundle to push", "KEY: ", "it is not PEM",
+		`TARGETS: "linux" is not of the form OS/ARCH`, "OUT: " + full + " is not empty", "REGISTRY: there is no bundle to push", `OTHER: "dist" is not of the form DIR@sha256:DIGEST`, "KEY: ", "it is not PEM",
 		"the checkout has changes that are in no commit:\n?? new", "has no tag v1.2.4", `CHANGELOG.md has no section "## 1.2.4"`,
 	} {
 		require.ErrorContains(t, err, problem)

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-const usage = `usage: make release VERSION=v1.2.3 [OUT=DIR] [KEY=FILE] [TARGETS='OS/ARCH …'] [URL=BASE] [REGISTRY=HOST/PATH] [DRY=1]
+const usage = `usage: make release VERSION=v1.2.3 [OUT=DIR] [KEY=FILE] [TARGETS='OS/ARCH …'] [URL=BASE] [REGISTRY=HOST/PATH [OTHER=DIR@DIGEST]] [DRY=1]
 
   VERSION   what is released: the commit has this tag, and CHANGELOG.md a section
   OUT       the folder to make, dist if not given
@@ -27,6 +27,8 @@ const usage = `usage: make release VERSION=v1.2.3 [OUT=DIR] [KEY=FILE] [TARGETS=
   TARGETS   the systems to build for, all of them if not given
   URL       below which the files will be found, for the Homebrew formula
   REGISTRY  where the bundle is pushed; its lock file is then part of the release
+  OTHER     with REGISTRY: the bundle for the other architecture, DIR@sha256:…, which goes
+            there, too
   DRY       1: push nothing, and also take a checkout with changes, or without the tag or
             the section; notes.md is then the section "Unreleased"
 `
@@ -64,6 +66,7 @@ type options struct {
 	url      string   // below which the files will be found
 	registry string   // host/path; empty: the bundle is not pushed
 	bundle   string   // its folder
+	other    string   // that of the other architecture, with its digest: DIR@sha256:…; empty: there is none
 	dry      bool
 }
 
@@ -76,6 +79,7 @@ func parse(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&o.key, "key", "", "")
 	flags.StringVar(&o.url, "url", "", "")
 	flags.StringVar(&o.registry, "registry", "", "")
+	flags.StringVar(&o.other, "other", "", "")
 	flags.BoolVar(&o.dry, "dry", false, "")
 	flags.Func("targets", "", func(text string) error {
 		o.targets = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
@@ -137,8 +139,8 @@ func (o *options) files(ctx context.Context, s *source, of *programs, dir string
 	return o.writeFormula(filepath.Join(dir, "slipway.rb"), sums)
 }
 
-// push pushes the bundle, with the program that is released, and puts the lock file into the
-// folder dir, with its signature if there is a key. The bundle's program must be compiled from
+// push pushes the bundles, with the program that is released, and puts the lock file into the
+// folder dir, with its signature if there is a key, and their SBOM and provenance. The bundle's program must be compiled from
 // the same sources, and the lock file of the Dagger module, if the commit has one, be the same.
 func (o *options) push(ctx context.Context, root string, p program, dir string, stderr io.Writer) error {
 	switch {
@@ -152,14 +154,48 @@ func (o *options) push(ctx context.Context, root string, p program, dir string, 
 	if o.key != "" {
 		push = append(push, "--key", o.key)
 	}
-	for _, args := range [][]string{{"lock", "verify", "--bundle", o.bundle}, push} {
+	calls := [][]string{{"lock", "verify", "--bundle", o.bundle}, push}
+	bundles := map[string]string{runtime.GOARCH: o.bundle}
+	if folder, digest, ok := strings.Cut(o.other, "@"); ok {
+		calls = append(calls, append(slices.Replace(slices.Clone(push), 2, 3, folder), "--merge", "--bundle-digest", digest))
+		bundles[otherArch()] = folder
+	}
+	for _, args := range calls {
 		cmd := exec.CommandContext(ctx, p.path, args...)
 		cmd.Stdout, cmd.Stderr = stderr, stderr
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("slipway %s: %w", strings.Join(args[:2], " "), err)
 		}
 	}
+	for arch, folder := range bundles {
+		if err := copyTexts(folder, filepath.Join(dir, "slipway_"+o.number()+"_bundle_"+arch)); err != nil {
+			return err
+		}
+	}
 	return sameLock(filepath.Join(root, moduleLock), filepath.Join(dir, lockFile), o.version, stderr)
+}
+
+// otherArch is the architecture that bundles are built for besides this machine's.
+func otherArch() string {
+	if runtime.GOARCH == "arm64" {
+		return "amd64"
+	}
+	return "arm64"
+}
+
+// copyTexts copies what the bundle in a folder says it consists of, and is made from, to files
+// whose names begin with to.
+func copyTexts(folder, to string) error {
+	for from, suffix := range map[string]string{bundle.SBOMFile: ".cdx.json", bundle.ProvenanceFile: ".provenance.json"} {
+		text, err := os.ReadFile(filepath.Join(folder, from))
+		if err != nil {
+			return fmt.Errorf("read what the bundle says of itself: %w", err)
+		}
+		if err := os.WriteFile(to+suffix, text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // The lock file of a release, and that with which its Dagger module finds images (ci/origin).

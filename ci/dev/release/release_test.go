@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -191,14 +192,29 @@ func TestTwoRunsAreAlike(t *testing.T) {
 
 // TestPush: nothing is pushed unless the program is that of the bundle.
 func TestPush(t *testing.T) {
-	dir := t.TempDir()
+	dir, dist, from := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "bundle")
 	p := fake(t, dir, host)
-	o := options{registry: "example.com/slipway", bundle: "/bundle", key: "/key.pem"}
-	require.NoError(t, o.push(t.Context(), t.TempDir(), p, "/dist", io.Discard))
-	require.Equal(t, "lock verify --bundle /bundle\nbundle push /bundle --to example.com/slipway --lock-out /dist/slipway.lock.json --key /key.pem\n", read(t, dir, "calls"))
+	o := options{version: "v1.2.3", registry: "example.com/slipway", bundle: from, key: "/key.pem"}
+	require.ErrorContains(t, o.push(t.Context(), t.TempDir(), p, dist, io.Discard), "read what the bundle says of itself: ")
+	require.NoError(t, os.Mkdir(from, 0o700))
+	for _, name := range []string{"sbom.cdx.json", "provenance.json"} {
+		require.NoError(t, os.WriteFile(filepath.Join(from, name), []byte(name), 0o600))
+	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "calls")))
+	require.NoError(t, o.push(t.Context(), t.TempDir(), p, dist, io.Discard))
+	require.Equal(t, "lock verify --bundle "+from+"\nbundle push "+from+" --to example.com/slipway --lock-out "+dist+"/slipway.lock.json --key /key.pem\n", read(t, dir, "calls"))
+	require.Equal(t, "sbom.cdx.json", read(t, dist, "slipway_1.2.3_bundle_"+runtime.GOARCH+".cdx.json"))
+	require.Equal(t, "provenance.json", read(t, dist, "slipway_1.2.3_bundle_"+runtime.GOARCH+".provenance.json"))
 	require.NoError(t, os.Remove(filepath.Join(dir, "calls")))
 
-	o.key, o.bundle = "", "/another"
+	o.other = from + "@sha256:aa"
+	require.NoError(t, o.push(t.Context(), t.TempDir(), p, dist, io.Discard))
+	push := " --to example.com/slipway --lock-out " + dist + "/slipway.lock.json --key /key.pem"
+	require.Equal(t, "lock verify --bundle "+from+"\nbundle push "+from+push+"\nbundle push "+from+push+" --merge --bundle-digest sha256:aa\n", read(t, dir, "calls"))
+	require.Equal(t, "sbom.cdx.json", read(t, dist, "slipway_1.2.3_bundle_"+otherArch()+".cdx.json"))
+	require.NoError(t, os.Remove(filepath.Join(dir, "calls")))
+
+	o.key, o.bundle, o.other = "", "/another", ""
 	require.EqualError(t, o.push(t.Context(), t.TempDir(), p, "/dist", io.Discard), "slipway lock verify: exit status 3")
 	require.Equal(t, "lock verify --bundle /another\n", read(t, dir, "calls"))
 }
@@ -218,7 +234,7 @@ func TestTheModulesLock(t *testing.T) {
 }
 
 // fake is a program that does nothing but answer what a release asks, and lists its other
-// calls in a file beside it. It is that of no other bundle than /bundle.
+// calls in a file beside it. It is that of no other bundle than one in a folder bundle.
 func fake(t *testing.T, dir, system string) program {
 	t.Helper()
 	p := program{system: system, digest: "sha256:" + strings.Repeat("cd", 32), build: &debug.BuildInfo{GoVersion: "go1.26.3"}}

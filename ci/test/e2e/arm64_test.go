@@ -18,6 +18,7 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 )
 
@@ -124,6 +125,26 @@ func TestBundleForArm64(t *testing.T) {
 			forArm64(t, dir, 1)
 		})
 	}
+
+	t.Run("one lock has both", func(t *testing.T) {
+		r, file := startRegistry(t), filepath.Join(t.TempDir(), "slipway.lock.json")
+		for _, push := range [][]string{{d.Bundle, "--bundle-digest", wanted}, {arm.Bundle, "--bundle-digest", arm.Digest, "--merge"}} {
+			cmd := exec.CommandContext(t.Context(), own, append([]string{"bundle", "push", "--to", r.loopback + "/team/slipway", "--lock-out", file}, push...)...)
+			done := finish(t, cmd)
+			require.Zero(t, done.code, slipway.Tail(done.err))
+		}
+		pins, _, err := lock.Read(file)
+		require.NoError(t, err)
+		for _, name := range []string{"toolchain", "node", "gitea"} {
+			i, ok := pins.Image(name)
+			require.True(t, ok)
+			require.NotEmpty(t, i.Registry["linux/amd64"].Digest, name)
+			require.NotEmpty(t, i.Registry["linux/arm64"].Digest, name)
+			require.NotEqual(t, i.Registry["linux/amd64"].Digest, i.Registry["linux/arm64"].Digest, name)
+		}
+		validate := finish(t, exec.CommandContext(t.Context(), own, "validate", "--lock", file, "--config", write(t, configured)))
+		require.Zero(t, validate.code, slipway.Tail(validate.err))
+	})
 
 	t.Run("refused by an engine for amd64", func(t *testing.T) {
 		const says = "it is for linux/arm64, the engine runs on linux/amd64"

@@ -67,6 +67,10 @@ func TestRelease(t *testing.T) {
 	r = finish(t, exec.CommandContext(t.Context(), installed, "lock", "verify", "--bundle", d.Bundle))
 	require.Zero(t, r.code, slipway.Tail(r.err))
 
+	for name, of := range map[string]string{"slipway_9.9.9_bundle_" + runtime.GOARCH + ".cdx.json": "sbom.cdx.json", "slipway_9.9.9_bundle_" + runtime.GOARCH + ".provenance.json": "provenance.json"} {
+		require.True(t, read(t, out, name) == read(t, d.Bundle, of), name)
+	}
+
 	t.Run("cosign verifies both signatures", func(t *testing.T) {
 		cosign, err := exec.LookPath("cosign")
 		if err != nil {
