@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"dagger.io/dagger"
@@ -168,22 +169,42 @@ func Complaint(stderr string) string {
 	return stderr[strings.LastIndexByte(stderr, '\n')+1:]
 }
 
-// Command runs args in ctr and returns the exit code, once it has written what they
-// printed to out and errw.
-func Command(ctx context.Context, ctr *dagger.Container, args []string, out, errw io.Writer) (int, error) {
-	done := ctr.WithExec(args, dagger.ContainerWithExecOpts{Expect: dagger.ReturnTypeAny})
-	code, err := done.ExitCode(ctx)
+// printedDir is where a command leaves what it printed, in its container, and aside runs it so.
+const (
+	printedDir = "/slipway/printed"
+	aside      = `mkdir -p ` + printedDir + ` && { "$@" >` + printedDir + `/out 2>` + printedDir + `/err; echo $? >` + printedDir + `/code; }`
+)
+
+// Command runs args in ctr, which has a shell, and returns the exit code, once it has written
+// what they printed to out and errw. It comes as files: what a command prints to the engine is
+// in its telemetry, and this may be a secret that somebody looks up.
+func Command(ctx context.Context, ctr *dagger.Container, args []string, out, errw io.Writer) (code int, err error) {
+	private, err := os.MkdirTemp("", "slipway-printed-")
 	if err != nil {
+		return 0, fmt.Errorf("make a folder for what the command prints: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(private)) }()
+	done := ctr.WithExec(append([]string{"sh", "-c", aside, "sh"}, args...))
+	if _, err := done.Directory(printedDir).Export(ctx, private); err != nil {
 		return 0, err
 	}
-	text, err := done.Stdout(ctx)
-	if err != nil {
-		return 0, err
+	text, err := os.ReadFile(filepath.Join(private, "code"))
+	if err == nil {
+		code, err = strconv.Atoi(strings.TrimSpace(string(text)))
 	}
-	complaint, err := done.Stderr(ctx)
-	fmt.Fprint(out, text)
-	fmt.Fprint(errw, complaint)
-	return code, err
+	if err != nil {
+		return 0, fmt.Errorf("read how the command ended: %w", err)
+	}
+	for name, w := range map[string]io.Writer{"out": out, "err": errw} {
+		text, err := os.ReadFile(filepath.Join(private, name))
+		if err != nil {
+			return 0, fmt.Errorf("read what the command printed: %w", err)
+		}
+		if _, err := w.Write(text); err != nil {
+			return code, err
+		}
+	}
+	return code, nil
 }
 
 // tail is the end of s, at most n bytes of it.

@@ -65,8 +65,9 @@ kubectl delete pod/stranger -n default --now`, bundled(t, k.Bundle)["busybox"]))
 }
 
 // closed is that nobody but this machine and the engine's containers reaches the cluster, whose
-// API is published on a port, and that these need a certificate for its health.
-func (k *kept) closed(port int) func(*testing.T) {
+// API is published on a port, as another port of it is, and that these need a certificate for its
+// health.
+func (k *kept) closed(api, app int) func(*testing.T) {
 	return func(t *testing.T) {
 		node := strings.Fields(k.shell(t, "getent hosts cluster"))[0]
 		part := strings.Split(node, ".")
@@ -77,11 +78,13 @@ func (k *kept) closed(port int) func(*testing.T) {
 		t.Cleanup(func() { _ = l.Close() })
 		require.True(t, n.reaches(t, n.host, l.Addr().(*net.TCPAddr).Port), "it reaches what listens on all addresses of this machine")
 
-		require.False(t, n.reaches(t, n.host, port), "the API is published on 127.0.0.1 only")
+		for _, port := range []int{api, app} {
+			require.False(t, n.reaches(t, n.host, port), "port %d is published on 127.0.0.1 only", port)
+		}
 		for _, port := range []int{6443, 6444, 10250, 80} {
 			require.False(t, n.reaches(t, node, port), "port %d of the node", port)
 		}
-		for _, address := range []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), net.JoinHostPort(node, "6443")} {
+		for _, address := range []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(api)), net.JoinHostPort("127.0.0.1", strconv.Itoa(app)), net.JoinHostPort(node, "6443")} {
 			conn, err := net.DialTimeout("tcp", address, 5*time.Second)
 			require.NoError(t, err, "this machine itself does")
 			require.NoError(t, conn.Close())

@@ -124,7 +124,7 @@ func TestLifecycle(t *testing.T) {
 	t.Run("the example for GitHub Actions installs and shows its report", long(d.pipeline))
 
 	// The rest is done by the command line tool, with a cluster that keeps running.
-	const port = "local: {apiPort: 6543}\n"
+	const port = "local: {apiPort: 6543, ports: [18081]}\n"
 	hooks, err := os.ReadFile(filepath.Join(root(t), "examples/config/hooks.yaml"))
 	require.NoError(t, err)
 	k = k.with(write(t, string(hooks)+port))
@@ -146,7 +146,22 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		k.requireAlike(t, "slipway.local/")
 	})
 
-	t.Run("nobody else reaches the cluster", k.closed(6543))
+	t.Run("what the toolchain prints is for who asks only", func(t *testing.T) {
+		cmd := k.command(t.Context(), "toolchain", "--", "sh", "-c", `printf 'c4nary-%s\n' Bn47xLd2; printf 'c4nary-%s\n' Tz19kWe6 >&2; exit 3`)
+		cmd.Env = append(cmd.Env, got.env...)
+		r := finish(t, cmd)
+		require.Equal(t, 3, r.code, r.err)
+		require.Equal(t, "c4nary-Bn47xLd2\n", r.out)
+		require.Contains(t, r.err, "c4nary-Tz19kWe6\n")
+		spans, logged := got.texts()
+		require.Contains(t, spans, "Bn47xLd2", "the command is")
+		for _, printed := range []string{"c4nary-Bn47xLd2", "c4nary-Tz19kWe6"} {
+			require.NotContains(t, spans, printed)
+			require.NotContains(t, logged, printed)
+		}
+	})
+
+	t.Run("nobody else reaches the cluster", k.closed(6543, 18081))
 
 	t.Run("nothing enforces NetworkPolicies in it", k.unenforced)
 
