@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -57,7 +58,7 @@ func listRuns(w io.Writer, runs []contract.RunSummary) error {
 	fmt.Fprintln(table, "RUN\tWORKFLOW\tOUTCOME\tEXIT\tSTARTED (UTC)\tTIME")
 	for _, r := range runs {
 		if r.Problem != "" {
-			fmt.Fprintf(table, "%s\t-\tnot usable: %s\n", r.ID, r.Problem)
+			fmt.Fprintf(table, "%s\t-\tnot usable: %s\n", r.ID, redact.Printable(r.Problem))
 			continue
 		}
 		took := "-"
@@ -101,7 +102,7 @@ func showRun(w io.Writer, run *contract.RunDetail) error {
 		return err
 	}
 	for _, problem := range run.Problems {
-		fmt.Fprintln(w, "not usable:", problem)
+		fmt.Fprintln(w, "not usable:", redact.Printable(problem))
 	}
 	return nil
 }

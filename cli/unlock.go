@@ -9,6 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 type unlockOptions struct {
@@ -37,7 +38,7 @@ func (o *unlockOptions) run(ctx context.Context, io console.Streams, _ []string)
 		}
 		fmt.Fprintf(io.Out, "deployment %s is not locked any more", d.Config.Global.Name)
 		if r.After != nil {
-			fmt.Fprintf(io.Out, "; %s had the lock", r.After.Holder)
+			fmt.Fprintf(io.Out, "; %s had the lock", redact.Printable(r.After.Holder.String()))
 		}
 		fmt.Fprintln(io.Out)
 		return nil

@@ -2,7 +2,11 @@
 // a registry. It knows no Dagger, so that its tests need no generated code.
 package origin
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
 
 // Refusal is a failure before Slipway's program runs. As the failures of that
 // program, it has a code of docs/errors.md, a remedy and a class.
@@ -24,9 +28,15 @@ const (
 	Preflight Class = 3
 )
 
-// Error is all that a person reads: code, operation, cause and remedy.
+// Error is all that a person reads: code, operation, cause and remedy. Of what others say in it,
+// such as a registry, nothing does something to a terminal.
 func (r *Refusal) Error() string {
-	return fmt.Sprintf("%s: %s: %s\n  remedy: %s", r.Code, r.Op, r.Err, r.Fix)
+	return strings.Map(func(c rune) rune {
+		if c == '\n' || c == '\t' || unicode.IsPrint(c) {
+			return c
+		}
+		return -1
+	}, fmt.Sprintf("%s: %s: %s\n  remedy: %s", r.Code, r.Op, r.Err, r.Fix))
 }
 
 // Unwrap returns the cause.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -40,6 +41,10 @@ func kubectl(env *step.Env) executor {
 		cmd.Stdin, cmd.Stdout = in, out
 		if out == nil {
 			cmd.Stdout = env.Output()
+		}
+		// A pod of the same name may be another run's by now.
+		if err := lock.Guard(ctx); err != nil {
+			return err
 		}
 		err := cmd.Run()
 		switch _, exited := errors.AsType[*exec.ExitError](err); {
