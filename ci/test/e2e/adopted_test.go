@@ -58,6 +58,15 @@ func requireAdopted(t *testing.T, k *kept, dir string) {
 	require.Regexp(t, `(?m)^\s*orchestrator/keeper\s+reused\s`, again.out)
 	require.Equal(t, "2", deployment(rollouts))
 
+	patched("Application argocd/keeper", `{"spec":{"syncPolicy":{"automated":null}}}`).do(t, k.kubectl)
+	byHand{"Deployment platform/keeper", "set env", []string{"SAYS=by-hand"}}.do(t, k.kubectl)
+	byHand{"ClusterRole " + noNamespace + "/keeper", "delete", nil}.do(t, k.kubectl)
+	changed.must(t, "install", "--platform", dir)
+	owned()
+	require.Equal(t, "SAYS=second ", deployment(env), "what was changed by hand is undone")
+	require.Equal(t, before, deployment(made), "the same object")
+	k.kubectl(t, "get", "clusterrole", "keeper")
+
 	k.kubectl(t, "delete", "application", "-n", "argocd", "keeper")
 	require.Empty(t, strings.TrimSpace(k.kubectl(t, "get", "deployment,service", "-n", "platform", "keeper", "--ignore-not-found", "-o", "name")))
 	require.Empty(t, strings.TrimSpace(k.kubectl(t, "get", "clusterrole", "keeper", "--ignore-not-found", "-o", "name")))

@@ -121,7 +121,7 @@ curl -fsSk -u "gitea-admin:$password" https://cluster/api/v1/user`)
 	t.Run("a later wave waited for the one before it", func(t *testing.T) { wavesWait(t, kubectl) })
 
 	t.Run("what was changed by hand is undone", func(t *testing.T) {
-		undoesDrift(t, kubectl, func(t *testing.T) result { return ok(t, "install") })
+		undoesDrift(t, d.Name, kubectl, func(t *testing.T) result { return ok(t, "install") })
 	})
 
 	toolchain := func(t *testing.T, script string, env ...string) string {

@@ -82,9 +82,9 @@ func appEdits() []byHand {
 	}
 }
 
-// anyEdits are n edits of objects that Slipway installs and that have none yet, whichever
-// these are.
-func anyEdits(t *testing.T, random *rand.Rand, before map[string]string, taken []byHand, n int) []byHand {
+// anyEdits are n edits of objects that a deployment has installed and that have none yet,
+// whichever these are.
+func anyEdits(t *testing.T, random *rand.Rand, deployment string, before map[string]string, taken []byHand, n int) []byHand {
 	t.Helper()
 	names := slices.Sorted(maps.Keys(before))
 	random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -98,7 +98,7 @@ func anyEdits(t *testing.T, random *rand.Rand, before map[string]string, taken [
 		}
 		var o map[string]any
 		require.NoError(t, json.Unmarshal([]byte(before[name]), &o))
-		if can := possible(name, o); len(can) > 0 {
+		if can := possible(deployment, name, o); len(can) > 0 {
 			out = append(out, can[random.IntN(len(can))])
 		}
 	}
@@ -106,13 +106,13 @@ func anyEdits(t *testing.T, random *rand.Rand, before map[string]string, taken [
 	return out
 }
 
-// possible are edits of an object; none of what is not Slipway's, and of its own records.
+// possible are edits of an object; none of what is not the deployment's, and of its own records.
 // Accounts stay, for running pods would have to start again, and so does the address of the
 // git server, which others resolve.
-func possible(name string, o map[string]any) []byHand {
+func possible(deployment, name string, o map[string]any) []byHand {
 	kind, rest, _ := strings.Cut(name, " ")
 	_, tracked := inside(o, "metadata", "annotations")["argocd.argoproj.io/tracking-id"]
-	if inside(o, "metadata", "labels")["slipway.sh/deployment"] == nil || tracked || strings.HasPrefix(rest, "slipway-system/") {
+	if inside(o, "metadata", "labels")["slipway.sh/deployment"] != deployment || tracked || strings.HasPrefix(rest, "slipway-system/") {
 		return nil
 	}
 	by := func(verb string, args ...string) byHand { return byHand{name, verb, args} }
@@ -185,13 +185,13 @@ func requireUndone(t *testing.T, kubectl onCluster, install func(t *testing.T) r
 
 // undoesDrift: what somebody has changed by hand is as before after an install. Which
 // objects beside those of edits, and in which order, is another each time.
-func undoesDrift(t *testing.T, kubectl onCluster, install func(t *testing.T) result) {
+func undoesDrift(t *testing.T, deployment string, kubectl onCluster, install func(t *testing.T) result) {
 	const kinds = ownKinds + ",applications.argoproj.io,appprojects.argoproj.io"
 	random, before := unlike(t), objects(t, kubectl, kinds)
 	require.Greater(t, len(before), 40)
 	own := edits()
 	require.GreaterOrEqual(t, len(own), 20)
-	own = append(own, anyEdits(t, random, before, own, 12)...)
+	own = append(own, anyEdits(t, random, deployment, before, own, 12)...)
 	all := append(own, appEdits()...)
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, edit := range all {
@@ -209,11 +209,11 @@ func undoesDrift(t *testing.T, kubectl onCluster, install func(t *testing.T) res
 	})
 }
 
-// undoesAnyDrift is undoesDrift of a platform without Argo CD: ten objects are edited, whichever
-// these are, and the Secret of a certificate.
-func undoesAnyDrift(t *testing.T, kubectl onCluster, install func(t *testing.T) result, certificate string) {
+// undoesAnyDrift is undoesDrift of any platform: ten objects are edited, whichever these are, and
+// the Secret of a certificate.
+func undoesAnyDrift(t *testing.T, deployment string, kubectl onCluster, install func(t *testing.T) result, certificate string) {
 	random, before := unlike(t), objects(t, kubectl, ownKinds)
-	for _, edit := range anyEdits(t, random, before, nil, 10) {
+	for _, edit := range anyEdits(t, random, deployment, before, nil, 10) {
 		edit.do(t, kubectl)
 	}
 	was := ownSecrets(t, kubectl)[certificate]

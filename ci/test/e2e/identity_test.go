@@ -234,7 +234,7 @@ func TestIdentityPlatform(t *testing.T) {
 	})
 
 	stage("what was changed by hand is undone", long(func(t *testing.T) {
-		undoesAnyDrift(t, k.kubectl, func(t *testing.T) result { return k.must(t, "install", "--platform", release) }, "identity/identity-tls")
+		undoesAnyDrift(t, k.Name, k.kubectl, func(t *testing.T) result { return k.must(t, "install", "--platform", release) }, "identity/identity-tls")
 	}))
 
 	stage("a component that is switched off is taken out, and not by the plan", func(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 )
 
@@ -31,7 +32,7 @@ const anyChart = `
 apiVersion: batch/v1
 kind: Job
 metadata: {name: prepare, annotations: {helm.sh/hook: pre-install, helm.sh/hook-delete-policy: before-hook-creation}}
-spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: "quay.io/e2e/hook:1", command: ["true"]}]}}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: "{{ .Values.hook }}", command: ["true"]}]}}}
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -60,19 +61,8 @@ func TestImagesOfAnyChart(t *testing.T) {
 	inTurn(t)
 	d := open(t, "e2e-images")
 	original := d.Bundle
-	web, hook, index := worldly(t, original)
-	digest, err := index.Digest()
-	require.NoError(t, err)
-	release := t.TempDir()
-	for file, text := range map[string]string{
-		"platform.yaml":                "apiVersion: slipway/v2\nname: shop\nversion: 1.0.0\nnamespaces: [{name: shop}]\ncomponents: [{name: shop, kind: chart, path: charts/shop, namespace: shop}]\n",
-		"charts/shop/Chart.yaml":       "{apiVersion: v2, name: shop, version: 1.0.0}\n",
-		"charts/shop/values.yaml":      fmt.Sprintf("image: e2e-web:1.0\ndigest: %s\n", digest),
-		"charts/shop/templates/a.yaml": anyChart,
-	} {
-		require.NoError(t, os.MkdirAll(filepath.Join(release, filepath.Dir(file)), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(release, file), []byte(text), 0o644))
-	}
+	shop := newAnyRelease(t, original)
+	release, digest := shop.release, shop.digest
 	const port = "apiPort: 6643"
 	k := &kept{deployment: d, config: write(t, configured+"local: {"+port+"}\n")}
 	k.must(t, "cluster", "--stop") // whatever an earlier run of the tests left
@@ -89,10 +79,7 @@ func TestImagesOfAnyChart(t *testing.T) {
 	})
 
 	k.Bundle, k.Config = linked(t, original), t.TempDir() // which remembers what was added
-	dir := newLayout(t)
-	require.NoError(t, dir.AppendIndex(index))
-	add := []string{"bundle", "add", k.Bundle, "--image", "e2e-web:1.0=" + web, "--image", "quay.io/e2e/hook:1=" + hook,
-		"--image", "registry.k8s.io/e2e/tool:v1@" + digest.String() + "=" + string(dir)}
+	add := append([]string{"bundle", "add", k.Bundle}, shop.images...)
 	require.Contains(t, k.tool(t, add...), "added")
 	require.Regexp(t, `e2e/tool@sha256:\S+ there already`, k.tool(t, add...))
 	require.Contains(t, k.tool(t, "bundle", "verify", k.Bundle), "with what you have added to it")
@@ -137,6 +124,75 @@ func TestImagesOfAnyChart(t *testing.T) {
 		}
 		k.must(t, "destroy")
 	})
+}
+
+// anyRelease is a release of anyChart, with the digest of its index, and the options of
+// `bundle add` that add its images.
+type anyRelease struct {
+	release string
+	digest  v1.Hash
+	images  []string
+}
+
+func newAnyRelease(t *testing.T, dir string) anyRelease {
+	t.Helper()
+	web, hook, index := worldly(t, dir)
+	digest, err := index.Digest()
+	require.NoError(t, err)
+	release := t.TempDir()
+	for file, text := range map[string]string{
+		"platform.yaml":                "apiVersion: slipway/v2\nname: shop\nversion: 1.0.0\nnamespaces: [{name: shop}]\ncomponents: [{name: shop, kind: chart, path: charts/shop, namespace: shop}]\n",
+		"charts/shop/Chart.yaml":       "{apiVersion: v2, name: shop, version: 1.0.0}\n",
+		"charts/shop/values.yaml":      fmt.Sprintf("image: e2e-web:1.0\nhook: quay.io/e2e/hook:1\ndigest: %s\n", digest),
+		"charts/shop/templates/a.yaml": anyChart,
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Join(release, filepath.Dir(file)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(release, file), []byte(text), 0o644))
+	}
+	layout := newLayout(t)
+	require.NoError(t, layout.AppendIndex(index))
+	return anyRelease{release, digest, []string{
+		"--image", "e2e-web:1.0=" + web, "--image", "quay.io/e2e/hook:1=" + hook,
+		"--image", "registry.k8s.io/e2e/tool:v1@" + digest.String() + "=" + string(layout),
+	}}
+}
+
+// imagesThere has anyChart on a cluster that is there already, whose nodes know nothing of its
+// images' registries: they are pulled from the one that base names. What a hook of a chart runs
+// has to be named there.
+func (k *kept) imagesThere(t *testing.T, r *testRegistry, base string) {
+	shop, there := newAnyRelease(t, k.Bundle), *k
+	there.Bundle, there.Config, there.Name = linked(t, k.Bundle), t.TempDir(), "e2e-images-host"
+	there.config = write(t, configured+base)
+	there.forget(t)
+	before := k.everything(t)
+	there.Lock = filepath.Join(t.TempDir(), "slipway.lock.json")
+	there.tool(t, append([]string{"bundle", "add", there.Bundle}, shop.images...)...)
+	there.tool(t, "bundle", "push", there.Bundle, "--to", r.loopback+"/team/slipway", "--lock-out", there.Lock)
+	refused := there.cli(t, "install", "--platform", shop.release)
+	require.Equal(t, 3, refused.code, slipway.Tail(refused.err))
+	require.Contains(t, refused.err, "IMG-009")
+	require.Contains(t, refused.err, "quay.io/e2e/hook:1")
+	require.NotContains(t, refused.err, "e2e-web", "it is rewritten")
+
+	b, err := bundle.Read(there.Bundle)
+	require.NoError(t, err)
+	pins, _, err := lock.Read(there.Lock)
+	require.NoError(t, err)
+	in := map[string]string{}
+	for _, s := range pins.StandIns(b.Platform) {
+		in[s.Path] = r.bridge + "/team/slipway/" + s.Path + "@" + s.Digest
+	}
+	hook := in["quay.io-e2e-hook"]
+	require.NotEmpty(t, hook)
+	named := there.with(write(t, configured+base+"platform: {components: {shop: {values: {hook: \""+hook+"\"}}}}\n"))
+	named.must(t, "install", "--platform", shop.release)
+	got := named.kubectl(t, "get", "pods", "-n", "shop", "-o", `jsonpath={range .items[*]}{.metadata.labels.app} {.spec.containers[0].image} {.status.phase}{"\n"}{end}`)
+	require.Contains(t, got, "web "+in["docker.io-library-e2e-web"]+" Running\n")
+	require.Contains(t, got, "tool "+in["registry.k8s.io-e2e-tool"]+" Running\n")
+	require.Regexp(t, `(?m)^\s*orchestrator/shop\s+reused`, named.must(t, "install", "--platform", shop.release).out)
+	named.must(t, "destroy")
+	k.requireAgain(t, before)
 }
 
 // worldly makes of the bundle's busybox images that no bundle has: two in archives of
