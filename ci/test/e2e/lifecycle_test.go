@@ -54,6 +54,9 @@ const emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b785
 // session of a client that has just been killed.
 const forgotten = "failed to get requester session"
 
+// lifecyclePorts are what TestLifecycle's cluster publishes. Nothing answers on the second one.
+const lifecyclePorts = "local: {apiPort: 6543, ports: [18081]}\n"
+
 // TestLifecycle follows one deployment from interrupted installs to its removal.
 func TestLifecycle(t *testing.T) {
 	inTurn(t)
@@ -124,13 +127,16 @@ func TestLifecycle(t *testing.T) {
 	t.Run("the example for GitHub Actions installs and shows its report", long(d.pipeline))
 
 	// The rest is done by the command line tool, with a cluster that keeps running.
-	const port = "local: {apiPort: 6543, ports: [18081]}\n"
+	const port = lifecyclePorts
 	hooks, err := os.ReadFile(filepath.Join(root(t), "examples/config/hooks.yaml"))
 	require.NoError(t, err)
 	k = k.with(write(t, string(hooks)+port))
 	t.Run("status, kubectl and the web app agree", func(t *testing.T) {
 		k := k.with(write(t, configured+port))
-		k.must(t, "cluster", "--background")
+		cluster := k.command(t.Context(), "cluster", "--background")
+		cluster.Env = append(cluster.Env, got.env...) // for what joins its session, too
+		r := finish(t, cluster)
+		require.Zero(t, r.code, slipway.Tail(r.err))
 		var s status
 		require.NoError(t, json.Unmarshal([]byte(k.must(t, "status", "--live", "--output", "json").out), &s))
 		requireHealthy(t, s, apps...)
@@ -147,14 +153,15 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 	})
 
 	t.Run("what the toolchain prints is for who asks only", func(t *testing.T) {
-		cmd := k.command(t.Context(), "toolchain", "--", "sh", "-c", `printf 'c4nary-%s\n' Bn47xLd2; printf 'c4nary-%s\n' Tz19kWe6 >&2; exit 3`)
-		cmd.Env = append(cmd.Env, got.env...)
-		r := finish(t, cmd)
+		r := k.cli(t, "toolchain", "--", "sh", "-c", `printf 'c4nary-%s\n' Bn47xLd2; printf 'c4nary-%s\n' Tz19kWe6 >&2; exit 3`)
 		require.Equal(t, 3, r.code, r.err)
 		require.Equal(t, "c4nary-Bn47xLd2\n", r.out)
 		require.Contains(t, r.err, "c4nary-Tz19kWe6\n")
+		require.Eventually(t, func() bool {
+			spans, _ := got.texts()
+			return strings.Contains(spans, "Bn47xLd2")
+		}, time.Minute, time.Second, "the command is in a span")
 		spans, logged := got.texts()
-		require.Contains(t, spans, "Bn47xLd2", "the command is")
 		for _, printed := range []string{"c4nary-Bn47xLd2", "c4nary-Tz19kWe6"} {
 			require.NotContains(t, spans, printed)
 			require.NotContains(t, logged, printed)

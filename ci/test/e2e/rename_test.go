@@ -50,7 +50,7 @@ git push -q origin HEAD:main
 // for its database, with a configuration that was written for 1.0.0.
 func (k *kept) renames(t *testing.T) {
 	t.Helper()
-	const port = "local: {apiPort: 6543}\nglobal: {scale: 100}\n"
+	const port = lifecyclePorts + "global: {scale: 100}\n"
 	k = k.with(write(t, configured+port+`platform:
   release: 1.0.0
   components:
