@@ -86,7 +86,9 @@ func TestLineOf(t *testing.T) {
 		"an added image": func(_ *Lock, x *bundle.Index) {
 			x.Images = append(x.Images, bundle.Image{Name: "docker.io/library/redis:8", Archive: "images/added/a.tar", Digest: "sha256:" + strings.Repeat("e", 64)})
 		},
-		"where it was pushed": func(l *Lock, _ *bundle.Index) { l.Location, l.Lines = "registry.example.com", map[string]string{"linux/amd64": want} },
+		"where it was pushed": func(l *Lock, _ *bundle.Index) {
+			l.Location, l.Lines = "registry.example.com", map[string]string{"linux/amd64": want}
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			other, x := *l, index()
