@@ -5,6 +5,7 @@ import (
 	"crypto"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -35,7 +36,7 @@ func newBundlePush() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.to, "to", "", "where, host[:port]/path; an image gets its short name below it")
 	cmd.Flags().StringVar(&o.lock, "lock-out", "slipway.lock.json", "the file to write with every digest, for --lock")
-	cmd.Flags().BoolVar(&o.merge, "merge", false, "keep what that file, which is there, has of other platforms: of a bundle for another architecture that was pushed to the same place")
+	cmd.Flags().BoolVar(&o.merge, "merge", false, "keep what that file, which is there, has of other platforms: of a bundle for another architecture that was pushed to the same place; with --key, that file must be signed with it")
 	cmd.Flags().StringVar(&o.key, "key", "", "private key to sign that file with, as slipway bundle sign does the bundle; the signature is beside it, with "+trust.FileSuffix+" behind its name")
 	cmd.Flags().BoolVar(&o.plain, "plain-http", false, "allow HTTP without TLS to other hosts than this one")
 	o.trust.AddFlags(cmd.Flags())
@@ -65,7 +66,7 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 	}
 	var there *lock.Lock
 	if o.merge {
-		if there, err = o.others(pins); err != nil {
+		if there, err = o.others(ctx, pins, private); err != nil {
 			return err
 		}
 	}
@@ -99,11 +100,17 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 }
 
 // others is the lock file that is there, which must be one of this program, and of what is in the
-// same place.
-func (o *bundlePushOptions) others(pins *lock.Lock) (*lock.Lock, error) {
-	there, _, err := lock.Read(o.lock)
+// same place. With a key, which will sign what is taken from it, it must be signed with that one.
+func (o *bundlePushOptions) others(ctx context.Context, pins *lock.Lock, private crypto.Signer) (*lock.Lock, error) {
+	there, text, err := lock.Read(o.lock)
 	if err != nil {
 		return nil, err
+	}
+	if private != nil {
+		_, err := trust.Anchor{Key: private.Public()}.CheckFile(ctx, text, func(suffix string) ([]byte, error) { return os.ReadFile(o.lock + suffix) })
+		if err != nil {
+			return nil, err
+		}
 	}
 	if err := pins.VerifyFile(there); err != nil {
 		return nil, err

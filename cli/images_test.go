@@ -258,6 +258,14 @@ func TestBundlePushUsage(t *testing.T) {
 	}
 	require.Contains(t, merge(filepath.Join(t.TempDir(), "none.json")), "no such file")
 	require.Contains(t, merge(lockFile(t, "localhost:5000/team")), `it is of what is in "localhost:5000/team", and this is pushed to "127.0.0.1:1/x"`)
+	private, _ := dssetest.Files(t)
+	there := lockFile(t, "127.0.0.1:1/x")
+	code, _, errs = slipway("bundle", "push", t.TempDir(), "--to", "127.0.0.1:1/x", "--merge", "--lock-out", there)
+	require.Equal(t, 3, code)
+	require.Contains(t, errs, "BUN-001", "it can be added to")
+	code, _, errs = slipway("bundle", "push", t.TempDir(), "--to", "127.0.0.1:1/x", "--merge", "--lock-out", there, "--key", private)
+	require.Equal(t, 3, code)
+	require.Contains(t, errs, "LCK-007", "nothing is signed that nobody vouches for")
 	code, out, _ := slipway("bundle", "push", "--help")
 	require.Zero(t, code)
 	for _, flag := range []string{"push DIR --to", "--to string", "--lock-out", "--merge", "--plain-http"} {

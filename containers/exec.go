@@ -195,12 +195,15 @@ func Command(ctx context.Context, ctr *dagger.Container, args []string, out, err
 	if err != nil {
 		return 0, fmt.Errorf("read how the command ended: %w", err)
 	}
-	for name, w := range map[string]io.Writer{"out": out, "err": errw} {
-		text, err := os.ReadFile(filepath.Join(private, name))
+	for _, to := range []struct {
+		file string
+		w    io.Writer
+	}{{"out", out}, {"err", errw}} {
+		text, err := os.ReadFile(filepath.Join(private, to.file))
 		if err != nil {
 			return 0, fmt.Errorf("read what the command printed: %w", err)
 		}
-		if _, err := w.Write(text); err != nil {
+		if _, err := to.w.Write(text); err != nil {
 			return code, err
 		}
 	}

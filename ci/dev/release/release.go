@@ -140,8 +140,9 @@ func (o *options) files(ctx context.Context, s *source, of *programs, dir string
 }
 
 // push pushes the bundles, with the program that is released, and puts the lock file into the
-// folder dir, with its signature if there is a key, and their SBOM and provenance. The bundle's program must be compiled from
-// the same sources, and the lock file of the Dagger module, if the commit has one, be the same.
+// folder dir, with its signature if there is a key, and their SBOM and provenance. The program of
+// the first must be compiled from the same sources, and the lock file of the Dagger module, if the
+// commit has one, be the same.
 func (o *options) push(ctx context.Context, root string, p program, dir string, stderr io.Writer) error {
 	switch {
 	case o.registry == "":
