@@ -169,6 +169,7 @@ func (w *watched) ended(ctx context.Context, whole bool) error {
 // could not be read to their end, which is tried until ctx ends.
 func (w *watched) rest(ctx context.Context, whole bool) ([]string, error) {
 	id := w.Namespace + "/" + w.Name
+	var unread error
 	for {
 		_ = w.pods(ctx)
 		wrote, err := w.logs.end(ctx, id)
@@ -176,13 +177,18 @@ func (w *watched) rest(ctx context.Context, whole bool) ([]string, error) {
 		if err == nil || !whole {
 			return wrote, nil
 		}
+		if unread == nil || ctx.Err() == nil { // that the time is over says nothing of the log
+			unread = err
+		}
 		select {
 		case <-time.After(podsEvery):
-			continue
 		case <-ctx.Done():
 		}
+		if ctx.Err() == nil {
+			continue
+		}
 		return wrote, &fault.Fault{
-			Code: CodeUnread, Class: fault.Step, Op: "read what the " + w.trial.files.Name + " has counted", Err: fmt.Errorf("job %s has completed, but %w", id, err),
+			Code: CodeUnread, Class: fault.Step, Op: "read what the " + w.trial.files.Name + " has counted", Err: fmt.Errorf("job %s has completed, but %w", id, unread),
 			Fix: "see that the cluster and its nodes answer, then run it again: slipway test",
 		}
 	}
