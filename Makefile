@@ -66,8 +66,13 @@ test: ## Run the scanners, the unit tests and, on a real engine, the install, it
 .PHONY: test-all
 test-all: export SLIPWAY_E2E := all
 test-all: WITH_RACE := ./...
+test-all: export SHUFFLE := -shuffle=on
 test-all: export PATH := $(CURDIR)/bin:$(PATH)
 test-all: builds cosign docker bundle/arm64 test ## Run the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform, and the bundle for arm64
+
+# Whether tests run in another order each time, in which case no result of theirs is taken from
+# Go's cache.
+SHUFFLE ?=
 
 .PHONY: unit
 unit: ## Run the unit tests of every module, those of the program with the race detector; type-check the CLI for every platform
@@ -77,12 +82,12 @@ unit: ## Run the unit tests of every module, those of the program with the race 
 unit/others: unit/rest unit/modules unit/types
 
 unit/race:
-	@go test $(RACE) -shuffle=on -p 4 $(RACED)
+	@go test $(RACE) $(SHUFFLE) -p 4 $(RACED)
 	go test -C ci $(RACE) ./origin
 	go test -C ci/dev $(RACE) ./build/...
 
 unit/rest:
-	@rest="$$(comm -13 <(go list $(RACED) | sort) <(go list ./... | sort))"; test -z "$$rest" || { set -x; $(GO) test -shuffle=on -p 4 $$rest; }
+	@rest="$$(comm -13 <(go list $(RACED) | sort) <(go list ./... | sort))"; test -z "$$rest" || { set -x; $(GO) test $(SHUFFLE) -p 4 $$rest; }
 
 unit/modules: jq
 	$(GO) test -C containers/node ./...
