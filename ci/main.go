@@ -342,8 +342,14 @@ func (m *Slipway) Destroy(
 	// Remove CustomResourceDefinitions that the release keeps, and all their objects.
 	// +optional
 	crds bool,
+	// Remove the state although the cluster is on another engine; that is left there.
+	// +optional
+	here bool,
 ) (string, error) {
 	args := joined([]string{"destroy", "--ignore-not-found", "--lock-timeout", lockTimeout}, join)
+	if here {
+		args = append(args, "--here")
+	}
 	if crds {
 		args = append(args, "--crds")
 	}

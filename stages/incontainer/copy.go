@@ -44,7 +44,8 @@ func (s *State) Open(ctx context.Context, file string, who lock.Holder, deployme
 }
 
 // claim notes whose the deployment is, for a run of who. It returns the engine that has had
-// the cluster until now, if that is another one.
+// the cluster until now, if that is another one: a run that needs the secrets, and cannot read
+// them on this engine, does not take the deployment from it.
 func (s *State) claim(ctx context.Context, w *state.Work, who lock.Holder) (from *contract.Engine, err error) {
 	was, err := state.ClaimOf(ctx, w.Store)
 	if err != nil {
@@ -56,6 +57,11 @@ func (s *State) claim(ctx context.Context, w *state.Work, who lock.Holder) (from
 	}
 	if away {
 		from = was.Engine
+		if who.Workflow != config.Destroy {
+			if err := s.place.CheckSecrets(ctx, w.Store); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return from, s.place.Claim(ctx, w, was, who)
 }

@@ -95,8 +95,15 @@ func (s *State) release(ctx context.Context, run string, lease *lock.Lease) erro
 }
 
 // Watch returns once run has lost the lock, with the fault that says why. A store that
-// cannot be used at first is given as long to answer as later on.
-func (s *State) Watch(ctx context.Context, run string) error {
+// cannot be used at first is given as long to answer as later on. Who watches counts as a
+// holder of the lock: a hook, which is the user's program, is known to have ended with nothing
+// else.
+func (s *State) Watch(ctx context.Context, run string) (err error) {
+	end, err := s.place.Holds(ctx, run)
+	if err != nil {
+		return fmt.Errorf("note that the run watches the lock: %w", err)
+	}
+	defer func() { err = errors.Join(err, end()) }()
 	l := s.lock(s.errw)
 	for begun := time.Now(); ; {
 		watched, w, err := l.Watch(ctx, run)

@@ -238,7 +238,7 @@ func TestDocker(t *testing.T) {
 	t.Run("the module", func(t *testing.T) {
 		m := k.deployment
 		m.Flags = []string{"--registry-auth", "file:" + loggedIn(t, address, secret) + "/config.json"}
-		r := m.call(t, "install", "--config", k.config, "--to", "infrastructure/storage")
+		r := m.call(t, "install", "--config", k.config)
 		require.Zero(t, r.code, slipway.Tail(r.err))
 		require.Zero(t, m.call(t, "destroy").code)
 	})

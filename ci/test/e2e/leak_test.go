@@ -94,7 +94,7 @@ func forms(secret string) []string {
 		return all
 	}
 	return []string{
-		secret, url.QueryEscape(secret), url.PathEscape(secret), html.EscapeString(secret),
+		secret, url.QueryEscape(secret), url.PathEscape(secret), html.EscapeString(secret), strings.ReplaceAll(secret, "&", `\&`),
 		base64.RawStdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
 		base64.RawStdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(secret)))),
 		hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret))),

@@ -168,4 +168,25 @@ func TestTwoEnginesOnOneBucket(t *testing.T) {
 		require.Equal(t, cluster, uid(t, a), "what was left here was not touched")
 		a.cli(t, 0, "destroy", "--yes")
 	})
+
+	t.Run("a key that was made on an engine that is gone", func(t *testing.T) {
+		a, b := a, b
+		a.config = server.configuration(t, "")
+		b.config = a.config
+		a.cli(t, 0, "install", "--to", last)
+		require.Contains(t, b.cli(t, 2, "install", "--to", last).err, "DEP-015")
+		r := b.cli(t, 2, "install", "--to", last, "--here")
+		require.Contains(t, r.err, "SEC-002")
+		require.Contains(t, r.err, " --here removes the deployment, all its data included")
+		require.Contains(t, b.cli(t, 2, "destroy", "--yes").err, "DEP-015", "it was not taken from the one that can")
+		require.Regexp(t, `(?m)^\s*infrastructure/terraform\s+reused`, a.cli(t, 0, "install", "--to", last).out)
+		require.Contains(t, b.cli(t, 0, "destroy", "--yes", "--here").out, "warning: deployment e2e-engines is this engine's from now on")
+		for _, key := range server.keys(t) {
+			require.Regexp(t, `^team/`+d.Name+`/(latest|lock|runs)/`, key)
+		}
+		b.cli(t, 0, "install", "--to", last)
+		b.cli(t, 0, "destroy", "--yes")
+		a.cli(t, 0, "install", "--to", last)
+		a.cli(t, 0, "destroy", "--yes")
+	})
 }

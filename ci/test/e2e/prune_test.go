@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/test/slipway"
+	"github.com/slipway-sh/slipway/containers/engineconfig"
 )
 
 // The engine.json of an engine that collects each cache volume that nothing uses, and of one
@@ -93,6 +95,19 @@ func TestEngineThatPrunes(t *testing.T) {
 		first = secrets(t)
 		require.Len(t, copies(), 1)
 	})
+
+	t.Run("an engine as we recommend keeps it, also when it needs space", func(t *testing.T) {
+		recommended := strings.NewReplacer(`"40GB"`, `"1B"`, "5368709121", "1").Replace(engineconfig.Text)
+		require.Equal(t, 2, strings.Count(recommended, `"1B"`)+strings.Count(recommended, ": 1,"))
+		layers := func() int { return layersOf(t, engine.address) }
+		restart(t, keeps)
+		before := layers()
+		require.Greater(t, before, 10)
+		restart(t, recommended)
+		require.Eventually(t, func() bool { return layers() < before/2 }, time.Minute, time.Second, "layers go")
+		require.Equal(t, first, secrets(t))
+		require.NotContains(t, install(t).out, "thrown away")
+	})
 	prune(t)
 
 	t.Run("what was thrown away is known", func(t *testing.T) {
@@ -162,4 +177,16 @@ func TestEngineThatPrunes(t *testing.T) {
 		require.Empty(t, copies())
 		require.Contains(t, cli(t, 2, "status").err, "DEP-001")
 	})
+}
+
+// layersOf counts what an engine has that it may collect, and the volumes.
+func layersOf(t *testing.T, address string) int {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "dagger", "core", "engine", "local-cache", "entry-set", "entry-count")
+	cmd.Env = append(os.Environ(), "_EXPERIMENTAL_DAGGER_RUNNER_HOST="+address)
+	r := finish(t, cmd)
+	require.Zero(t, r.code, slipway.Tail(r.err))
+	n, err := strconv.Atoi(strings.TrimSpace(r.out))
+	require.NoError(t, err)
+	return n
 }

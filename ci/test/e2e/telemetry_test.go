@@ -164,6 +164,8 @@ hooks:
       echo "token $TOKEN, password $DB_PASSWORD, $GREETING"
       echo "forms: $(printf %s "$TOKEN" | base64) $(printf %s "$TOKEN" | base64 -w 0 | base64 -w 0) $(printf %s "$TOKEN" | od -An -tx1 -v | tr -d ' \n') $(printf %s "$TOKEN" | sed 's/&/\&amp;/')"
       echo "wrapped: $(printf %s "$DB_PASSWORD" | base64 -w 16)"
+      echo "escaped: $(printf %s "$TOKEN" | sed 's/&/\\&/')"
+      printf 'split: %.9s' "$TOKEN"; sleep 1; echo "${TOKEN#?????????}"
       printf 'c4nary-%s\n' output-Lp54vRq7
     kubeconfig: true
     env: {DB_PASSWORD: ` + canaryPassword + `, GREETING: hello}
@@ -179,6 +181,8 @@ func (g *telemetry) requireNoCanary(t *testing.T) {
 	require.Contains(t, logged, "token ***, password ***, hello", "and what the hook printed")
 	require.Regexp(t, `forms: \*\*\* \*\*\*\S{0,3} \*\*\* \*\*\*\n`, logged, "in other forms, too; what is encoded twice but for its end")
 	require.Contains(t, logged, "wrapped: ***\n")
+	require.Contains(t, logged, "escaped: ***\n")
+	require.Contains(t, logged, "split: ***\n")
 	require.Contains(t, logged, canaryOutput)
 	secrets := map[string][]string{"canary of the hook's secrets": forms(canaryToken), "canary of its variables": forms(canaryPassword), "canary of a component's values": forms(canaryValue)}
 	key := map[string][]string{"cluster's key": {"client-key-data", "PRIVATE KEY-----"}}

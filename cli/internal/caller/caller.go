@@ -39,7 +39,7 @@ func (f *Flags) AddJoin(set *pflag.FlagSet) {
 	set.BoolVar(&f.Join, "join", false, "work on a deployment of somebody else's: from now on it is yours, too")
 }
 
-// AddHere declares the flag of a command that makes a cluster.
+// AddHere declares the flag of a command that makes a cluster, or forgets one.
 func (f *Flags) AddHere(set *pflag.FlagSet) {
 	set.BoolVar(&f.Here, "here", false, "make this engine the deployment's, whose state is in a bucket and whose cluster on another engine: what is there is left")
 }

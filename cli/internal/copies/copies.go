@@ -36,6 +36,7 @@ type Folder struct {
 	name   string
 	engine engine.Location // the one at hand
 	store  string          // where the state is: the URL of a bucket; empty: on the engine
+	user   string          // whose program it is: with sudo, several share the folder
 }
 
 // record is what is kept beside the files of a copy.
@@ -43,6 +44,7 @@ type record struct {
 	contract.Copy
 	engine.Location        // of the engine on which it was taken
 	Store           string `json:"store,omitempty"`
+	User            string `json:"user,omitempty"` // whose program took it; empty: an earlier version's
 }
 
 // idRE is what an identity looks like.
@@ -60,14 +62,15 @@ func root() (string, error) {
 	return filepath.Join(xdg.DataHome, "slipway", "state"), nil
 }
 
-// Open is the folder for the deployments of a name on an engine, whose state is in a bucket
-// or, with an empty URL, on the engine. It is nil for a user without a home. It makes nothing.
-func Open(name string, at engine.Location, store string) (*Folder, error) {
+// Open is the folder of a user for the deployments of a name on an engine, whose state is in a
+// bucket or, with an empty URL, on the engine. It is nil for a user without a home. It makes
+// nothing.
+func Open(name string, at engine.Location, store, user string) (*Folder, error) {
 	dir, err := root()
 	if err != nil || dir == "" {
 		return nil, err
 	}
-	return &Folder{filepath.Join(dir, name), name, at, store}, nil
+	return &Folder{filepath.Join(dir, name), name, at, store, user}, nil
 }
 
 // place is the name of the folder for what is at the address of this engine and in this state.
@@ -120,7 +123,7 @@ func (f *Folder) all() ([]*conductor.Kept, error) {
 }
 
 // IDs are the identities of the deployments of that name of which there is a copy, wherever they
-// are.
+// are, but for copies that another user's program took last.
 func (f *Folder) IDs() ([]string, error) {
 	dirs, err := f.dirs()
 	if err != nil {
@@ -128,6 +131,9 @@ func (f *Folder) IDs() ([]string, error) {
 	}
 	var ids []string
 	for _, dir := range dirs {
+		if r, err := read(dir); err == nil && r != nil && r.User != "" && r.User != f.user {
+			continue
+		}
 		ids = append(ids, filepath.Base(dir))
 	}
 	slices.Sort(ids)

@@ -28,7 +28,7 @@ func at(t *testing.T, address, store string) *Folder {
 	if os.Getenv(Env) == "" {
 		t.Setenv(Env, t.TempDir())
 	}
-	f, err := Open("demo", engine.Location{Address: address}, store)
+	f, err := Open("demo", engine.Location{Address: address}, store, "me")
 	require.NoError(t, err)
 	return f
 }

@@ -47,7 +47,7 @@ func (f *Folder) Keep(write func(dir, have string) error) (err error) {
 	case !idRE.MatchString(r.ID) || r.Name != f.name:
 		return errors.New("the state has no identity of this deployment")
 	}
-	r.Location, r.Store = f.engine, f.store
+	r.Location, r.Store, r.User = f.engine, f.store, f.user
 	return f.put(dir, r)
 }
 

@@ -209,7 +209,7 @@ func keep(opts *conductor.Options, from secrets.Source) error {
 	if module.Active() {
 		return nil
 	}
-	folder, err := copies.Open(opts.Config.Global.Name, engine.AtHand(), opts.State.URL)
+	folder, err := copies.Open(opts.Config.Global.Name, engine.AtHand(), opts.State.URL, opts.User)
 	if err != nil || folder == nil {
 		return err
 	}
@@ -260,6 +260,9 @@ func whoAmI() (name, host string) {
 	name, host = "unknown", "unknown"
 	if u, err := user.Current(); err == nil {
 		name = u.Username
+		if sudo := os.Getenv("SUDO_USER"); u.Uid == "0" && sudo != "" {
+			name = sudo // two who both need root for the engine are not one
+		}
 	}
 	if module.Active() {
 		name = "dagger call"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/user"
 	"path/filepath"
 	"testing"
 
@@ -61,14 +62,15 @@ func TestWhatTheProcessInTheBackgroundIsGiven(t *testing.T) {
 func TestWhatTheDataFolderKnows(t *testing.T) {
 	t.Setenv(copies.Env, t.TempDir())
 	t.Setenv(daggercli.EnvRunner, "unix:///a")
+	user := "me"
 	opts := func(url string) *conductor.Options {
-		o := &conductor.Options{Config: &config.Config{Global: config.Global{Name: "demo"}}, State: conductor.State{URL: url}}
+		o := &conductor.Options{User: user, Config: &config.Config{Global: config.Global{Name: "demo"}}, State: conductor.State{URL: url}}
 		require.NoError(t, keep(o, nil))
 		return o
 	}
 	require.Empty(t, opts("s3://bucket").Caller)
 	const id = "aaaaaaaaaaaaaaaa"
-	folder, err := copies.Open("demo", engine.AtHand(), "s3://bucket")
+	folder, err := copies.Open("demo", engine.AtHand(), "s3://bucket", "me")
 	require.NoError(t, err)
 	require.NoError(t, folder.Keep(func(dir, _ string) error {
 		c := contract.Copy{Identity: contract.Identity{ID: id, Name: "demo"}, Stored: contract.Stored{Claim: contract.Claim{Engine: &contract.Engine{ID: "e1"}}}}
@@ -80,8 +82,26 @@ func TestWhatTheDataFolderKnows(t *testing.T) {
 	require.Equal(t, contract.Caller{Known: []string{id}}, opts("").Caller)
 	t.Setenv(daggercli.EnvRunner, "unix:///b")
 	require.Equal(t, contract.Caller{Known: []string{id}}, opts("s3://bucket").Caller, "the other engine had it")
+	user = "other"
+	require.Empty(t, opts("s3://bucket").Caller.Known, "with sudo, the folder is not theirs alone")
 	t.Setenv(module.Env, "1")
 	require.Empty(t, opts("s3://bucket").Caller)
+}
+
+// TestWhoWorks: with sudo, who called it.
+func TestWhoWorks(t *testing.T) {
+	me, err := user.Current()
+	require.NoError(t, err)
+	t.Setenv("SUDO_USER", "")
+	name, _ := whoAmI()
+	require.Equal(t, me.Username, name)
+	t.Setenv("SUDO_USER", "alice")
+	want := me.Username // nobody else can say who called them
+	if me.Uid == "0" {
+		want = "alice"
+	}
+	name, _ = whoAmI()
+	require.Equal(t, want, name)
 }
 
 // values is a secrets.Source that notes what is set.
@@ -99,7 +119,7 @@ func (v values) Set(name, value string) *dagger.Secret {
 // and a run replaces the files of the copy.
 func TestTheKeyOfTheCopyOutlastsIt(t *testing.T) {
 	t.Setenv(copies.Env, t.TempDir())
-	folder, err := copies.Open("demo", engine.AtHand(), "s3://bucket")
+	folder, err := copies.Open("demo", engine.AtHand(), "s3://bucket", "me")
 	require.NoError(t, err)
 	require.NoError(t, folder.Keep(func(dir, _ string) error {
 		text, err := json.Marshal(contract.Copy{
