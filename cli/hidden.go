@@ -197,7 +197,7 @@ func newState(p *Program) *cobra.Command {
 	set.StringVar(&o.who.User, "user", "", "hold, open, restore, restore-cluster, unlock: who does it")
 	set.StringVar(&o.who.Host, "host", "", "hold, open, restore, restore-cluster, unlock: on which machine")
 	set.StringVar(&o.who.Run, "run", "", "all but keep, show, report, kubeconfig, unlock, backups, archive, installed, runs: id of the run")
-	set.StringVar(&o.who.Workflow, "workflow", "", "hold: of the run")
+	set.StringVar(&o.who.Workflow, "workflow", "", "hold, open, restore: of the run")
 	set.StringVar(&o.deployment, "deployment", "", "runs, open, save-cluster, restore-cluster: name of the deployment")
 	set.BoolVar(&o.unnamed, "no-identity", false, "open: make no identity for a deployment of which nothing is known")
 	set.StringVar(&o.over, "over", "", "open: what the run is to bring over what is installed, as JSON")

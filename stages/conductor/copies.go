@@ -240,7 +240,7 @@ func (c *Conductor) warn(text string) {
 func (r *run) recover(ctx context.Context, begins bool) (now contract.Opened, restored bool, err error) {
 	kept, bad := r.Records.copied()
 	const at = "/slipway/opened.json"
-	flags := r.who()
+	flags := append(r.who(), "--workflow", r.workflow.Name)
 	if !begins {
 		flags = append(flags, "--unclaimed")
 	}
