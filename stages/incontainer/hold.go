@@ -70,7 +70,7 @@ func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder,
 	if err == nil {
 		err = listenWhile(held, stop, port)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errStopped) {
 		return errors.Join(err, lease.Release(ctx), end())
 	}
 	return errors.Join(s.release(ctx, who.Run, lease), end())
