@@ -10,9 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/secret"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
@@ -94,6 +97,35 @@ func TestADeploymentOfOthersIsNotLocked(t *testing.T) {
 	stored, err := alice.stored(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"alice", "r3"}, []string{stored.Claim.Owners[0].Name, stored.Claim.Engine.Run})
+}
+
+// TestWhoCannotReadTheSecrets installs nothing in place of another engine, and may remove what
+// nobody can read any more.
+func TestWhoCannotReadTheSecrets(t *testing.T) {
+	bucket := t.TempDir()
+	a := called(t, bucket, contract.Caller{Node: true})
+	_, err := a.begin(t, "r1")
+	require.NoError(t, err)
+	vault, err := a.place.Vault(t.Context(), a.store)
+	require.NoError(t, err)
+	require.NoError(t, vault.Put(t.Context(), 1, "kubeconfig", redact.New([]byte("k"))))
+
+	b := called(t, bucket, contract.Caller{Node: true, Here: true})
+	_, lease, err := lock.New(b.store, lock.Options{}).Acquire(t.Context(), lock.Holder{Run: "r2"})
+	require.NoError(t, err)
+	open := func(workflow string) error {
+		return b.Open(t.Context(), filepath.Join(t.TempDir(), "opened"), lock.Holder{Run: "r2", Workflow: workflow}, "demo", "", false, true)
+	}
+	engine := func() string {
+		claim, err := state.ClaimOf(t.Context(), b.store)
+		require.NoError(t, err)
+		return claim.Engine.Run
+	}
+	require.ErrorIs(t, open(config.Install), &fault.Fault{Code: secret.CodeBadKey})
+	require.Equal(t, "r1", engine())
+	require.NoError(t, open(config.Destroy))
+	require.Equal(t, "r2", engine())
+	require.NoError(t, lease.Release(t.Context()))
 }
 
 // TestADeploymentThatOthersTakeOnMeanwhile: who has waited for the lock looks again, and gives

@@ -44,8 +44,8 @@ func (s *State) Open(ctx context.Context, file string, who lock.Holder, deployme
 }
 
 // claim notes whose the deployment is, for a run of who. It returns the engine that has had
-// the cluster until now, if that is another one: a run that needs the secrets, and cannot read
-// them on this engine, does not take the deployment from it.
+// the cluster until now, if that is another one: an install that cannot read the secrets on
+// this engine does not take the deployment from it.
 func (s *State) claim(ctx context.Context, w *state.Work, who lock.Holder) (from *contract.Engine, err error) {
 	was, err := state.ClaimOf(ctx, w.Store)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *State) claim(ctx context.Context, w *state.Work, who lock.Holder) (from
 	}
 	if away {
 		from = was.Engine
-		if who.Workflow != config.Destroy {
+		if who.Workflow == config.Install {
 			if err := s.place.CheckSecrets(ctx, w.Store); err != nil {
 				return nil, err
 			}

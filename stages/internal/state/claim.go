@@ -75,7 +75,7 @@ func (p Place) CheckClaim(ctx context.Context, s *store.Store) error {
 		return err
 	}
 	return contract.Elsewhere("recognise the deployment", caller.Deployment, claim.Engine,
-		"or name another deployment: --name; or, if that engine is gone or has lost it, make this one the deployment's, which leaves what is there: slipway install --here; slipway destroy --here removes the state")
+		"or name another deployment: --name; or, if that engine is gone or has lost it, make this one the deployment's, which leaves what is there: slipway install --here; slipway destroy --here gives the deployment up, and removes its state, secrets and backups included")
 }
 
 func (p Place) checkOwner(ctx context.Context, s *store.Store, caller contract.Caller, claim contract.Claim) error {
