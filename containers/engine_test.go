@@ -176,4 +176,20 @@ func TestAResultThatCannotBeReadSaysWhy(t *testing.T) {
 	out, err = d.Exec(t.Context(), Exec{Args: []string{"slipway"}})
 	require.NoError(t, err)
 	require.Equal(t, Outcome{ExitCode: 4, Stderr: "complaint"}, out, "none was asked for")
+
+	// As with a session whose client stood still, on a busy machine.
+	stuck := engine(t, func(fields []string) (any, string) {
+		switch fields[len(fields)-1] {
+		case "exitCode":
+			return 0, ""
+		case "id":
+			return "x", ""
+		}
+		return nil, "flightcontrol: exceeded retry timeout"
+	})
+	_, err = Open(stuck, "dev", &Images{Toolchain: stuck.Container()}, Access{}).Exec(t.Context(), Exec{Args: []string{"slipway"}, Result: "/result.json"})
+	require.ErrorIs(t, err, &fault.Fault{Code: codeLost})
+	require.Equal(t, fault.Step, fault.ClassOf(err))
+	require.ErrorContains(t, err, "exit status 0, and the result cannot be read: ")
+	require.ErrorContains(t, err, "exceeded retry timeout")
 }

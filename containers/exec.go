@@ -45,13 +45,13 @@ type Exec struct {
 type Outcome struct {
 	ExitCode int
 	Result   []byte // the result file; nil if the runner left none
-	NoResult error  // why the result file, if there should be one, could not be read
+	NoResult error  // the runner left no result file, though there should be one
 	Stderr   string // empty when the exit code is 0 and NoResult is nil
 }
 
 // Exec runs e once, uncached. An exit code other than 0 is an Outcome, not an
-// error; an error means that the engine could not run the command or that the
-// command was killed before it could leave a result.
+// error; an error means that the engine could not run the command, that the command was killed
+// before it could leave a result, or that the engine does not give the result.
 func (d *Deployment) Exec(ctx context.Context, e Exec) (Outcome, error) {
 	out, _, err := d.exec(ctx, e)
 	return out, err
@@ -96,8 +96,12 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (_ Outcome, _ *dagger.Con
 	out := Outcome{ExitCode: code}
 	if e.Result != "" {
 		out.Result, out.NoResult = read(ctx, done.File(e.Result), private)
-		if out.NoResult != nil && ctx.Err() != nil {
+		switch {
+		case out.NoResult == nil:
+		case ctx.Err() != nil:
 			return out, nil, context.Cause(ctx)
+		case !strings.Contains(out.NoResult.Error(), "no such file"):
+			return out, nil, lost(e, fmt.Errorf("exit status %d, and the result cannot be read: %w", code, out.NoResult))
 		}
 	}
 	if code == 0 && out.NoResult == nil {
@@ -133,8 +137,8 @@ func read(ctx context.Context, file *dagger.File, private string) ([]byte, error
 	return text, nil
 }
 
-// lost is the fault of an execution whose file system the engine discarded, as it does
-// when the command is killed.
+// lost is the fault of an execution whose file system the engine does not give: it discards that of
+// a command that is killed.
 func lost(e Exec, err error) error {
 	if x, ok := errors.AsType[*dagger.ExecError](err); ok {
 		err = fmt.Errorf("exit status %d: %s", x.ExitCode, tail(x.Stderr, 400))
