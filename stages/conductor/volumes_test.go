@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"dagger.io/dagger"
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config"
@@ -70,6 +71,35 @@ func TestAFirstInstallNeedsAnEngineThatKeepsVolumes(t *testing.T) {
 	require.Len(t, record.Warnings, 1)
 	require.Contains(t, record.Warnings[0].Summary, "may throw away what deployment "+record.Deployment+" has on its volumes")
 	require.Contains(t, record.Warnings[0].Fix, "save the cluster of each one before (slipway cluster --save FILE)")
+}
+
+// TestAKeyThatIsNowhereElseMayGo: with the state in a bucket, the volumes have the key of its
+// secrets, unless somebody else has it.
+func TestAKeyThatIsNowhereElseMayGo(t *testing.T) {
+	const lost, give = "and the key of its secrets, which is nowhere else", "or give a key that you keep (state.key in the configuration, or --state-key)"
+	refused := func(change func(*Conductor)) (said, fix string) {
+		_, _, err := installOn(t, "0123456789ab", 0, "{}", func(c *Conductor) {
+			c.opts.State.URL = "s3://bucket"
+			change(c)
+		})
+		f, ok := errors.AsType[*fault.Fault](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, codeMayGo, f.Code)
+		require.Contains(t, f.Err.Error(), "its cluster and all data in it")
+		require.NotContains(t, f.Fix, "a bucket (state.url", "it is in one")
+		return f.Err.Error(), f.Fix
+	}
+	said, fix := refused(func(*Conductor) {})
+	require.Contains(t, said, lost)
+	require.Contains(t, fix, give)
+	for who, change := range map[string]func(*Conductor){
+		"who gave it":               func(c *Conductor) { c.opts.State.Key = new(dagger.Secret) },
+		"the data folder of a user": func(c *Conductor) { c.Records.copies = &shelf{} },
+	} {
+		said, fix := refused(change)
+		require.NotContains(t, said, lost, who)
+		require.NotContains(t, fix, give, who)
+	}
 }
 
 // TestWithoutVolumesNothingMayGo: of a cluster that is there already, with its state in a
