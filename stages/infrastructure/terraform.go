@@ -307,15 +307,44 @@ type terraformError struct {
 func (e *terraformError) Error() string { return e.message }
 func (e *terraformError) Unwrap() error { return e.err }
 
-// headlines are the lines of Terraform's output that start with "Error:".
+// longest is how many bytes of what explains an error of Terraform are shown.
+const longest = 400
+
+// headlines are the errors in Terraform's output: of each what follows "Error:", and the first
+// paragraph that explains it, such as the error_message of a condition. What Terraform prints of
+// the root's files in between is indented.
 func headlines(text string) string {
 	var out []string
+	var explained []string
+	var inError, inParagraph bool
+	end := func() {
+		if paragraph := strings.Join(explained, " "); paragraph != "" {
+			if len(paragraph) > longest {
+				paragraph = strings.ToValidUTF8(paragraph[:longest], "") + "…"
+			}
+			out[len(out)-1] += ": " + paragraph
+		}
+		explained, inParagraph = nil, false
+	}
 	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(strings.Trim(strings.TrimSpace(line), "│╷╵"))
-		if rest, ok := strings.CutPrefix(line, "Error: "); ok {
-			out = append(out, rest)
+		line = strings.TrimRight(line, " \n")
+		if line == "│" || strings.HasPrefix(line, "│ ") {
+			line = strings.TrimPrefix(line[len("│"):], " ")
+		}
+		rest, headline := strings.CutPrefix(strings.TrimSpace(line), "Error: ")
+		switch {
+		case headline:
+			end()
+			inError, out = true, append(out, rest)
+		case !inError:
+		case line == "╵" || strings.HasPrefix(line, "Warning: ") || line == "" && inParagraph:
+			end()
+			inError = false
+		case line != "" && (inParagraph || !strings.HasPrefix(line, "  ")):
+			inParagraph, explained = true, append(explained, strings.TrimSpace(line))
 		}
 	}
+	end()
 	return strings.Join(out, "; ")
 }
 

@@ -162,10 +162,43 @@ output object_store is missing
 output database.kind is empty$`, err.Error())
 }
 
-func TestHeadlinesOfBoxedErrors(t *testing.T) {
-	text := "exit status 1\n\n╷\n│ Error: First\n│ \n│ on main.tf\n╵\n╷\n│ Error: Second\n╵\n"
-	require.Equal(t, "First; Second", headlines(text))
-	require.Empty(t, headlines("exit status 1"))
+// TestHeadlines has what Terraform 1.11 prints, in short.
+func TestHeadlines(t *testing.T) {
+	for text, want := range map[string]string{
+		"exit status 1": "",
+		"exit status 1\n\n╷\n│ Error: First\n│ \n│   on main.tf line 1:\n│    1: x\n╵\n╷\n│ Error: Second\n╵\n":                     "First; Second",
+		"╷\n│ Error: First\n│ \n│   on main.tf\n│     ├────────────────\n│     │ var.size is 3\n│ \n│ It is\n│ too big.\n╵\nmore\n": "First: It is too big.",
+		`exit status 1
+
+Error: Resource precondition failed
+
+  on main.tf line 13, in resource "terraform_data" "x":
+  13:       condition     = var.size > 5
+    ├────────────────
+    │ var.size is 3
+
+There is no network 10.0.0.0/24: ask the network team for one, and then name
+it.
+
+This was checked by the validation rule at main.tf:4,3-13.
+
+Warning: Deprecated
+
+It is old.
+
+Error: local-exec provisioner error
+
+  with terraform_data.y,
+
+Error running command 'make it': exit status 3.
+Output: doing
+no room
+`: "Resource precondition failed: There is no network 10.0.0.0/24: ask the network team for one, and then name it.; " +
+			"local-exec provisioner error: Error running command 'make it': exit status 3. Output: doing no room",
+		"Error: Long\n\n" + strings.Repeat("é", 300): "Long: " + strings.Repeat("é", 200) + "…",
+	} {
+		require.Equal(t, want, headlines(text), text)
+	}
 }
 
 func TestOutputsMustBeThoseOfAProvider(t *testing.T) {
