@@ -89,7 +89,7 @@ func (s *State) RestoreCluster(ctx context.Context, who lock.Holder, deployment,
 			return fmt.Errorf("restore the cluster: %w", err)
 		}
 		if h.ID != "" {
-			if err := state.TakeIdentity(ctx, w.Store, h.ID, deployment, h.At); err != nil {
+			if err := state.TakeIdentity(ctx, w.Store, w.Generation, h.ID, deployment, h.At); err != nil {
 				return err
 			}
 		}

@@ -28,7 +28,7 @@ func (s *State) Open(ctx context.Context, file string, who lock.Holder, deployme
 			if unnamed && out.Last == "" && !s.place.Remote() {
 				return nil
 			}
-			if out.Identity, err = state.MakeIdentity(ctx, w.Store, deployment); err != nil {
+			if out.Identity, err = state.MakeIdentity(ctx, w.Store, w.Generation, deployment); err != nil {
 				return err
 			}
 		}

@@ -252,7 +252,7 @@ func TestANamesakeIsKnownByItsIdentity(t *testing.T) {
 	env := theirs{version: "v1.35.0", classes: defaultSlow, uid: "u1"}.serve(t)
 	s, err := env.Store(t.Context())
 	require.NoError(t, err)
-	own, err := state.MakeIdentity(t.Context(), s, "demo")
+	own, err := state.MakeIdentity(t.Context(), s, 1, "demo")
 	require.NoError(t, err)
 	look := func(id string, adopt bool) error {
 		t.Helper()

@@ -67,7 +67,7 @@ func TestTheClusterTellsTheIdentity(t *testing.T) {
 
 	s, err := env.Store(t.Context())
 	require.NoError(t, err)
-	own, err := state.MakeIdentity(t.Context(), s, "demo")
+	own, err := state.MakeIdentity(t.Context(), s, 1, "demo")
 	require.NoError(t, err)
 	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
 	require.ErrorIs(t, err, dryrun.ErrWouldChange, "of an earlier version")

@@ -120,7 +120,7 @@ func TestExistingCluster(t *testing.T) {
 
 	stage("a state that knows nothing of it touches nothing", long(func(t *testing.T) {
 		installed := host.everything(t)
-		k.must(t, "toolchain", "--", "rm", "-r", "/slipway/state/cluster", "/slipway/state/deployment.json")
+		k.must(t, "toolchain", "--", "rm", "-r", "/slipway/state/cluster", "/slipway/state/deployment")
 		for _, command := range []string{"install", "destroy"} {
 			r := k.cli(t, command)
 			require.Equal(t, 3, r.code, "%s: %s", command, slipway.Tail(r.err))

@@ -155,7 +155,9 @@ func sleepsInADestroy(t *testing.T, a, b machine, s *store.Store) {
 	require.Empty(t, contents(t, s, sleeping))
 	e = b.keep(t, awake) // and installed again
 	require.Zero(t, e.code, e.errs)
-	write(t.Context(), "secrets/kubeconfig/000000000002.age", "of the second deployment")
+	for _, key := range []string{"secrets/kubeconfig/000000000002.age", "deployment/000000000002.json"} {
+		write(t.Context(), key, "of the second deployment")
+	}
 	write(t.Context(), "journal/a.b/000000000002.json", "of the second deployment")
 	before := contents(t, s, sleeping)
 

@@ -35,7 +35,7 @@ func run(t *testing.T, p state.Place, s *store.Store, id string) contract.Claim 
 	lease := hold(t, s, id)
 	_, w, err := p.Work(t.Context(), s, id)
 	require.NoError(t, err)
-	_, err = state.MakeIdentity(t.Context(), s, "demo")
+	_, err = state.MakeIdentity(t.Context(), s, 1, "demo")
 	require.NoError(t, err)
 	was, err := state.ClaimOf(t.Context(), s)
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestADeploymentIsItsOwners(t *testing.T) {
 func TestARestoredDeploymentHasItsOwners(t *testing.T) {
 	p, s, w := volume(t, "r9", map[string]string{"secrets/generated.age": "g"})
 	p = called(t, p, contract.Caller{Owner: "alice"})
-	_, err := state.MakeIdentity(t.Context(), s, "demo")
+	_, err := state.MakeIdentity(t.Context(), s, 1, "demo")
 	require.NoError(t, err)
 	require.NoError(t, p.Claim(t.Context(), w, contract.Claim{}, lock.Holder{Run: "r9"}))
 	dir, _ := copied(t, p, w, "")

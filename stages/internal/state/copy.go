@@ -95,7 +95,7 @@ func (p Place) copyState(ctx context.Context, s *store.Store, out, have string, 
 	for _, key := range keys {
 		first, _, _ := strings.Cut(key, "/")
 		switch {
-		case first == lockDir, first == journalDir, key == identityFile, superseded(key, newest):
+		case first == lockDir, first == journalDir, first == identityDir, key == identityValue.Earlier, superseded(key, newest):
 		case first == backupsDir:
 			backups = append(backups, key)
 		case first != runsDir || isRecord(key) || whole[runOf(key)]:
@@ -269,7 +269,7 @@ func (p Place) Restore(ctx context.Context, w *Work, dir string) (*contract.Iden
 		}
 	}
 	c.Restored++
-	made, err := putIdentity(ctx, w.Store, c.Identity) // until then it is not restored
+	made, err := putIdentity(ctx, w.Store, w.Generation, c.Identity) // until then it is not restored
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -53,6 +54,24 @@ func all(t *testing.T, s *store.Store) map[string]string {
 	return out
 }
 
+// TestTheFirstIdentityStays, also one of before it had versions, and a late one of an earlier
+// holder of the lock counts for nothing.
+func TestTheFirstIdentityStays(t *testing.T) {
+	_, s, _ := volume(t, "r9", nil)
+	own, err := state.MakeIdentity(t.Context(), s, 5, "demo")
+	require.NoError(t, err)
+	require.NoError(t, state.TakeIdentity(t.Context(), s, 7, "other", "demo", time.Now()))
+	require.NoError(t, s.Put(t.Context(), "deployment/000000000004.json", []byte(`{"id":"late"}`)))
+	now, err := state.Identity(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, own, now)
+
+	_, s, _ = volume(t, "r9", map[string]string{"deployment.json": `{"id":"before"}`})
+	own, err = state.MakeIdentity(t.Context(), s, 5, "demo")
+	require.NoError(t, err)
+	require.Equal(t, "before", own.ID)
+}
+
 // TestAStateIsRestoredFromACopy: of what has versions the newest is lower than that of any run,
 // for in another volume the lock begins with its first generation.
 func TestAStateIsRestoredFromACopy(t *testing.T) {
@@ -64,14 +83,14 @@ func TestAStateIsRestoredFromACopy(t *testing.T) {
 		"journal/a.b/000000000009.json": "attempt", "secrets/kubeconfig": "k", "secrets/identity": "i", "secrets/generated.age": "g",
 		"installed/release.json": "{}", "unsaved/r3.tfstate": "u", "backups/r2/backup.json": "{}", "backups/r2/data/db/dump": "rows",
 	})
-	_, err := os.Stat(filepath.Join(p.Volume, "deployment.json"))
+	_, err := os.Stat(filepath.Join(p.Volume, "deployment"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	none := t.TempDir()
 	require.NoError(t, p.Copy(t.Context(), w, none, "", contract.Copy{}))
 	require.NoFileExists(t, filepath.Join(none, contract.CopyFile), "it has no identity")
-	identity, err := state.MakeIdentity(t.Context(), s, "demo")
+	identity, err := state.MakeIdentity(t.Context(), s, 1, "demo")
 	require.NoError(t, err)
-	again, err := state.MakeIdentity(t.Context(), s, "demo")
+	again, err := state.MakeIdentity(t.Context(), s, 1, "demo")
 	require.NoError(t, err)
 	require.Equal(t, identity, again)
 
@@ -97,7 +116,7 @@ func TestAStateIsRestoredFromACopy(t *testing.T) {
 	require.Equal(t, 1, restored.Restored)
 	now := all(t, other)
 	for key := range now {
-		if strings.HasPrefix(key, "lock/") || key == "deployment.json" {
+		if strings.HasPrefix(key, "lock/") || strings.HasPrefix(key, "deployment/") {
 			delete(now, key)
 		}
 	}
@@ -131,7 +150,7 @@ func TestACopyOfManyRuns(t *testing.T) {
 		values[run+"/report.json"], values[run+"/config.yaml"], values[run+"/steps/a.b/log.txt"] = "record", "c", "log"
 	}
 	p, s, w := volume(t, "r9", values)
-	_, err := state.MakeIdentity(t.Context(), s, "demo")
+	_, err := state.MakeIdentity(t.Context(), s, 1, "demo")
 	require.NoError(t, err)
 	dir, _ := copied(t, p, w, "")
 	fresh, other, v := volume(t, "r10", nil)
@@ -148,7 +167,7 @@ func TestACopyOfManyRuns(t *testing.T) {
 // TestARestoreThatIsInterrupted, or that fails, is no state: the next one does it again.
 func TestARestoreThatIsInterrupted(t *testing.T) {
 	p, s, w := volume(t, "r9", map[string]string{"secrets/generated.age": "g", "latest/000000000009": "r1\n", "backups/r2/backup.json": "{}"})
-	_, err := state.MakeIdentity(t.Context(), s, "demo")
+	_, err := state.MakeIdentity(t.Context(), s, 1, "demo")
 	require.NoError(t, err)
 	dir, _ := copied(t, p, w, "")
 	fresh, other, v := volume(t, "r10", nil)
@@ -193,7 +212,7 @@ func TestOfABucketTheKeyIsCopied(t *testing.T) {
 	p, s := machine(t, t.TempDir())
 	hold(t, s, "r9")
 	_, w := work(t, p, s, "r9")
-	_, err := state.MakeIdentity(t.Context(), s, "demo")
+	_, err := state.MakeIdentity(t.Context(), s, 1, "demo")
 	require.NoError(t, err)
 	_, c := copied(t, p, w, "")
 	require.Empty(t, c.Files, "there is none yet")

@@ -11,15 +11,20 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/versions"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// identityFile tells the deployment from others of the same name.
-const identityFile = "deployment.json"
+// identityDir has what tells the deployment from others of the same name.
+const identityDir = "deployment"
+
+// identityValue has versions. The first one that a holder of the lock makes or takes over stays;
+// one of an earlier holder, which the network has delayed, is below it.
+var identityValue = versions.Value{Prefix: identityDir + "/", Suffix: ".json", Earlier: "deployment.json"}
 
 // Identity is that of the deployment in s; nil while there is none.
 func Identity(ctx context.Context, s *store.Store) (*contract.Identity, error) {
-	data, err := s.Get(ctx, identityFile)
+	data, generation, err := identityValue.Newest(ctx, s)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -28,37 +33,36 @@ func Identity(ctx context.Context, s *store.Store) (*contract.Identity, error) {
 	}
 	var i contract.Identity
 	if err := json.Unmarshal(data, &i); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", identityFile, err)
+		return nil, fmt.Errorf("decode %s: %w", identityValue.Key(generation), err)
 	}
 	return &i, nil
 }
 
-// MakeIdentity is Identity; it makes one if there is none.
-func MakeIdentity(ctx context.Context, s *store.Store, name string) (*contract.Identity, error) {
-	there, err := Identity(ctx, s)
-	if err != nil || there != nil {
-		return there, err
-	}
-	return putIdentity(ctx, s, contract.Identity{ID: strings.ToLower(rand.Text()), Name: name, Created: time.Now().UTC().Truncate(time.Second)})
+// MakeIdentity is Identity for the holder of a generation of the lock; it makes one if there is
+// none.
+func MakeIdentity(ctx context.Context, s *store.Store, generation int64, name string) (*contract.Identity, error) {
+	return putIdentity(ctx, s, generation, contract.Identity{ID: strings.ToLower(rand.Text()), Name: name, Created: time.Now().UTC().Truncate(time.Second)})
 }
 
 // TakeIdentity has the deployment be the one with an identity, if it has none; created is when
 // that is known to have been there.
-func TakeIdentity(ctx context.Context, s *store.Store, id, name string, created time.Time) error {
-	_, err := putIdentity(ctx, s, contract.Identity{ID: id, Name: name, Created: created})
+func TakeIdentity(ctx context.Context, s *store.Store, generation int64, id, name string, created time.Time) error {
+	_, err := putIdentity(ctx, s, generation, contract.Identity{ID: id, Name: name, Created: created})
 	return err
 }
 
 // putIdentity creates i, unless there is one.
-func putIdentity(ctx context.Context, s *store.Store, i contract.Identity) (*contract.Identity, error) {
+func putIdentity(ctx context.Context, s *store.Store, generation int64, i contract.Identity) (*contract.Identity, error) {
+	there, err := Identity(ctx, s)
+	if err != nil || there != nil {
+		return there, err
+	}
 	data, err := json.Marshal(i)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Create(ctx, identityFile, data); errors.Is(err, store.ErrExists) {
-		return Identity(ctx, s)
-	} else if err != nil {
+	if err := s.Create(ctx, identityValue.Key(generation), data); err != nil && !errors.Is(err, store.ErrExists) {
 		return nil, err
 	}
-	return &i, nil
+	return Identity(ctx, s)
 }
