@@ -95,6 +95,8 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (_ Outcome, _ *dagger.Con
 	}
 	out := Outcome{ExitCode: code}
 	if e.Result != "" {
+		ctx, stop := d.absence.bound(ctx)
+		defer stop()
 		out.Result, out.NoResult = read(ctx, done.File(e.Result), private)
 		switch {
 		case out.NoResult == nil:

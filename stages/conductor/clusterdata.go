@@ -42,7 +42,7 @@ func (c *Conductor) SaveCluster(ctx context.Context, file string) error {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-		if _, err := out.Export(ctx, dir, dagger.DirectoryExportOpts{Wipe: false}); err != nil {
+		if err := c.commands.deployment.Export(ctx, out, dir); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		saved := filepath.Join(dir, contract.ClusterFile)

@@ -92,7 +92,7 @@ func (c *copier) take(ctx context.Context) {
 			err = ended(e.Args, done)
 		}
 		if err == nil {
-			err = export(ctx, out.WithoutFile(contract.CopyBackupsFile), dir)
+			err = c.records.deployment.Export(ctx, out.WithoutFile(contract.CopyBackupsFile), dir)
 		}
 		if err != nil {
 			return err
@@ -103,15 +103,6 @@ func (c *copier) take(ctx context.Context) {
 		c.backups = out
 		return nil
 	})
-}
-
-// export exports a directory to this machine. The error says if ctx ended before.
-func export(ctx context.Context, from *dagger.Directory, dir string) error {
-	_, err := from.Export(ctx, dir, dagger.DirectoryExportOpts{Wipe: false})
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }
 
 // lacksBackups reports whether the copy in a folder names a file of backups that is not there.
@@ -146,7 +137,7 @@ func (c *copier) rest(ctx context.Context) error {
 		if c.say != nil {
 			c.say(fmt.Sprintf("copying the backups of the platform's data to this machine: %.1f MiB, for %s at most", float64(size)/(1<<20), backupsLimit))
 		}
-		err = c.records.copies.Keep(func(dir, _ string) error { return export(ctx, c.backups, dir) })
+		err = c.records.copies.Keep(func(dir, _ string) error { return c.records.deployment.Export(ctx, c.backups, dir) })
 	}
 	if err != nil {
 		return fmt.Errorf("the copy of the deployment's state is without its newest backups: %w", err)

@@ -60,6 +60,7 @@ func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, c
 		}
 		close(l.taken)
 		go l.watch(ctx, r.commands, r.steps.requests.run)
+		go l.stayAwake(ctx, r.Cluster.deployment)
 	}()
 	return ctx, l, end
 }
@@ -98,6 +99,22 @@ func (l *deploymentLock) watch(ctx context.Context, c commands, run string) {
 	}
 }
 
+// stayAwake has no other step start once this process was absent for the engine, which does not
+// hand over their results: those that run end, and record what they have done.
+func (l *deploymentLock) stayAwake(ctx context.Context, d *containers.Deployment) {
+	if err := d.Notice(ctx); err != nil {
+		l.stop(err)
+	}
+}
+
+// stop has no other step start; the first reason counts.
+func (l *deploymentLock) stop(why error) {
+	select {
+	case l.halt <- why:
+	default:
+	}
+}
+
 // lose notes that the lock was lost, unless that is known. Steps watch it themselves and end
 // in good order; what has not ended when others may take the lock over is ended by the end of
 // the run's context.
@@ -105,7 +122,7 @@ func (l *deploymentLock) lose(err error) {
 	l.once.Do(func() {
 		l.why = err
 		close(l.lost)
-		l.halt <- err
+		l.stop(err)
 		time.AfterFunc(lock.DefaultBeat+lock.DefaultGrace, func() { l.end(err) })
 	})
 }

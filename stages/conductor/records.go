@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"dagger.io/dagger"
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/containers"
@@ -111,7 +110,7 @@ func (r *Records) Report(ctx context.Context, run, out string) (string, error) {
 	} else if err != nil {
 		return "", fmt.Errorf("write the report: %w", err)
 	}
-	if _, err := dir.Export(ctx, out, dagger.DirectoryExportOpts{Wipe: false}); err != nil {
+	if err := r.deployment.Export(ctx, dir, out); err != nil {
 		return "", fmt.Errorf("write the report: %w", err)
 	}
 	return strings.TrimSpace(string(done.Result)), nil
