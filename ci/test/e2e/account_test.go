@@ -146,8 +146,9 @@ func TestRegistryWithAccounts(t *testing.T) {
 	first, second := password(), password()
 	g.accepts(first)
 	right, wrong, later := g.loggedIn(t, first), g.loggedIn(t, "wr0ng-password"), g.loggedIn(t, second)
+	got := collector(t)
 	as := func(d deployment, docker string, more ...string) *kept {
-		d.Env = append(slices.Clone(more), "DOCKER_CONFIG="+docker)
+		d.Env = append(slices.Concat(more, got.env), "DOCKER_CONFIG="+docker)
 		return &kept{deployment: d, config: write(t, configured)}
 	}
 	push := func(docker string, more ...string) result {
@@ -261,6 +262,13 @@ func TestRegistryWithAccounts(t *testing.T) {
 	t.Run("destroy", func(t *testing.T) { k.must(t, "destroy") })
 
 	t.Run("a cluster that is there", func(t *testing.T) { onTheirCluster(t, g, k, on) })
+	t.Run("no password is in what a collector of telemetry gets", func(t *testing.T) {
+		secrets := map[string][]string{}
+		for what, secret := range map[string]string{"first password": first, "second password": second} {
+			secrets[what] = append(forms(secret), base64.StdEncoding.EncodeToString([]byte(puller+":"+secret)))
+		}
+		got.requireNone(t, secrets)
+	})
 }
 
 // onTheirCluster installs to a cluster that is there already, whose nodes have no account:

@@ -33,6 +33,8 @@ func TestStateInABucket(t *testing.T) {
 	inTurn(t)
 	d := open(t, "e2e-bucket")
 	const last = "preorchestrator/secrets"
+	got := collector(t)
+	d.Env = got.env
 	server := startS3(t)
 	key := ageKey(t)
 	config := server.configuration(t, key)
@@ -119,6 +121,10 @@ func TestStateInABucket(t *testing.T) {
 		ok(t, "install", "--to", last)
 		require.Regexp(t, `(?m)^\s*preorchestrator/secrets\s+reused`, ok(t, "install", "--to", last).out)
 		require.Regexp(t, `infrastructure/inventory\s+succeeded`, ok(t, "destroy").out)
+	})
+
+	t.Run("no secret is in what a collector of telemetry gets", func(t *testing.T) {
+		got.requireNone(t, map[string][]string{"of the bucket": forms(s3Secret), "key of the state": {"AGE-SECRET-KEY-"}})
 	})
 }
 

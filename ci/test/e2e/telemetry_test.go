@@ -191,6 +191,17 @@ func (g *telemetry) requireNoCanary(t *testing.T) {
 	requireNone(t, map[string][]string{"canary that the hook printed": forms(canaryOutput)}, map[string]string{"a span": spans})
 }
 
+// requireNone asserts that no secret, nor a key of a cluster's, is in what the engine sends of runs.
+func (g *telemetry) requireNone(t *testing.T, secrets map[string][]string) {
+	t.Helper()
+	spans, logged := g.texts()
+	require.Contains(t, spans, "--patience", "the collector got the arguments of calls")
+	require.Contains(t, logged, "step succeeded", "and what steps printed")
+	secrets = maps.Clone(secrets)
+	secrets["cluster's key"] = []string{"client-key-data", "PRIVATE KEY-----"}
+	requireNone(t, secrets, map[string]string{"a span": spans, "a log": logged})
+}
+
 // TestTheCollectorReadsArgumentsAndPieces: a secret in the argument of a call, and one that is
 // sent in two records.
 func TestTheCollectorReadsArgumentsAndPieces(t *testing.T) {
