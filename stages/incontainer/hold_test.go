@@ -120,13 +120,10 @@ func TestARunOnAnotherProviderIsRefused(t *testing.T) {
 
 func TestALockThatIsTakenAwayEndsItsHolder(t *testing.T) {
 	root := t.TempDir()
-	_, first, _ := holder(t, root, "r1")
-	l := lock.New(volume(t, root), lock.Options{})
-	require.Eventually(t, func() bool {
-		r, err := l.Current(t.Context())
-		return err == nil && r != nil
-	}, 10*time.Second, 10*time.Millisecond)
-	_, err := l.Unlock(t.Context(), lock.Holder{User: "boss"}, "a test", true)
+	port := freePort(t)
+	_, first, _ := holder(t, root, "r1", port)
+	listens(t, port) // one that is still taking the lock would begin anew
+	_, err := lock.New(volume(t, root), lock.Options{}).Unlock(t.Context(), lock.Holder{User: "boss"}, "a test", true)
 	require.NoError(t, err)
 	select {
 	case err = <-first:
@@ -142,12 +139,9 @@ func TestARunThatLosesItsLockIsWatched(t *testing.T) {
 	root := t.TempDir()
 	s := &State{place: state.Place{Volume: root}, store: volume(t, root), errw: io.Discard}
 	require.ErrorContains(t, s.Watch(t.Context(), "r1"), "nobody has it")
-	stop, first, _ := holder(t, root, "r1")
-	l := lock.New(volume(t, root), lock.Options{})
-	require.Eventually(t, func() bool {
-		r, err := l.Current(t.Context())
-		return err == nil && r != nil
-	}, 10*time.Second, 10*time.Millisecond)
+	port := freePort(t)
+	stop, first, _ := holder(t, root, "r1", port)
+	listens(t, port)
 	watched := make(chan error, 1)
 	go func() { watched <- s.Watch(t.Context(), "r1") }()
 	select {
