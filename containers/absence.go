@@ -20,7 +20,7 @@ const (
 	exportLimit = 20 * time.Second // for a file of no size; otherwise it takes milliseconds
 )
 
-// absence is that this process has stood still for so long that the engine exports nothing to it
+// absence records that this process has stood still for so long that the engine exports nothing to it
 // any more.
 type absence struct {
 	once  sync.Once
@@ -42,13 +42,18 @@ func (a *absence) note(why error) {
 // reason. stop must be called.
 func (a *absence) bound(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, end := context.WithCancelCause(ctx)
-	go func() {
-		select {
-		case <-a.noted:
-			end(a.why)
-		case <-ctx.Done():
-		}
-	}()
+	select {
+	case <-a.noted:
+		end(a.why)
+	default:
+		go func() {
+			select {
+			case <-a.noted:
+				end(a.why)
+			case <-ctx.Done():
+			}
+		}()
+	}
 	return ctx, func() { end(nil) }
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/containers/trust"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -180,8 +181,8 @@ func (r *run) carryOut(ctx context.Context) error {
 		return err
 	}
 	begin := lock.heard(<-begun)
-	if err == nil {
-		err = lock.loss()
+	if lost := lock.loss(); lost != nil && fault.ClassOf(err) != fault.Locked { // which what follows from it must not hide
+		err = errors.Join(lost, err)
 	}
 	if r.workflow.Conclude != nil {
 		err = r.workflow.Conclude(err)

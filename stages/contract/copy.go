@@ -11,7 +11,7 @@ import (
 // used.
 const CodeCopy fault.Code = "DEP-011"
 
-// Identity tells a deployment from others of the same name: deployment.json in its state.
+// Identity tells a deployment from others of the same name: deployment/ in its state.
 type Identity struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`

@@ -307,9 +307,6 @@ type terraformError struct {
 func (e *terraformError) Error() string { return e.message }
 func (e *terraformError) Unwrap() error { return e.err }
 
-// longest is how many bytes of what explains an error of Terraform are shown.
-const longest = 400
-
 // headlines are the errors in Terraform's output: of each what follows "Error:", and the first
 // paragraph that explains it, such as the error_message of a condition. What Terraform prints of
 // the root's files in between is indented.
@@ -319,9 +316,6 @@ func headlines(text string) string {
 	var inError, inParagraph bool
 	end := func() {
 		if paragraph := strings.Join(explained, " "); paragraph != "" {
-			if len(paragraph) > longest {
-				paragraph = strings.ToValidUTF8(paragraph[:longest], "") + "…"
-			}
 			out[len(out)-1] += ": " + paragraph
 		}
 		explained, inParagraph = nil, false

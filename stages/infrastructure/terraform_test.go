@@ -195,7 +195,6 @@ Output: doing
 no room
 `: "Resource precondition failed: There is no network 10.0.0.0/24: ask the network team for one, and then name it.; " +
 			"local-exec provisioner error: Error running command 'make it': exit status 3. Output: doing no room",
-		"Error: Long\n\n" + strings.Repeat("é", 300): "Long: " + strings.Repeat("é", 200) + "…",
 	} {
 		require.Equal(t, want, headlines(text), text)
 	}
