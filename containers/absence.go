@@ -5,68 +5,53 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"dagger.io/dagger"
 )
 
-// An engine asks each client every 5 s whether it is there. Once two of these questions in a row
-// had no answer within 30 s, it exports nothing to that client any more, though it goes on to
-// serve its requests: an export ends after some 95 s with "flightcontrol: exceeded retry timeout"
-// (v0.19.10, internal/buildkit/session/grpc.go, internal/buildkit/util/flightcontrol).
+// An engine asks each client every 5 s whether it is there. Once two of these questions had no answer
+// within 30 s, with fewer than five answers between them, it exports nothing to that client any more,
+// though it goes on to serve its requests: an export ends after some 95 s with "flightcontrol:
+// exceeded retry timeout" (v0.19.10, internal/buildkit/session/grpc.go,
+// internal/buildkit/util/flightcontrol).
 const (
 	standstill  = 30 * time.Second // after which that may be so
 	exportLimit = 20 * time.Second // for a file of no size; otherwise it takes milliseconds
+	exportTries = 3                // for the network may take its time after a sleep; together less than 95 s
 )
 
 // absence records that this process has stood still for so long that the engine exports nothing to it
 // any more.
 type absence struct {
-	once  sync.Once
-	noted chan struct{} // closed then
-	why   error         // set before
+	noted context.Context // ends then; why is its cause
+	note  context.CancelCauseFunc
 	now   func() time.Time
+	limit time.Duration // of an attempt to export; the next one begins then
 }
 
-func newAbsence() *absence { return &absence{noted: make(chan struct{}), now: wallClock} }
-
-func (a *absence) note(why error) {
-	a.once.Do(func() {
-		a.why = why
-		close(a.noted)
-	})
+func newAbsence() *absence {
+	noted, note := context.WithCancelCause(context.Background())
+	return &absence{noted: noted, note: note, now: wallClock, limit: exportLimit}
 }
 
 // bound returns a context derived from ctx that also ends once the absence is noted, for that
 // reason. stop must be called.
 func (a *absence) bound(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, end := context.WithCancelCause(ctx)
-	select {
-	case <-a.noted:
-		end(a.why)
-	default:
-		go func() {
-			select {
-			case <-a.noted:
-				end(a.why)
-			case <-ctx.Done():
-			}
-		}()
+	if a.noted.Err() != nil {
+		end(context.Cause(a.noted))
 	}
-	return ctx, func() { end(nil) }
+	unbind := context.AfterFunc(a.noted, func() { end(context.Cause(a.noted)) })
+	return ctx, func() {
+		unbind()
+		end(nil)
+	}
 }
 
 // Absent is why the engine exports nothing to this process any more, as far as Notice knows; nil
 // if it does.
-func (d *Deployment) Absent() error {
-	select {
-	case <-d.absence.noted:
-		return d.absence.why
-	default:
-		return nil
-	}
-}
+func (d *Deployment) Absent() error { return context.Cause(d.absence.noted) }
 
 // Notice waits until this process, or its machine, has stood still for so long that the engine
 // exports nothing to it any more, and returns that as a fault (CodeSessionEnded). From then on
@@ -86,15 +71,32 @@ func (d *Deployment) Notice(ctx context.Context) error {
 		if stood < standstill {
 			continue
 		}
-		if err := d.tryExport(ctx); err != nil && ctx.Err() == nil {
+		if err := d.tryExports(ctx); err != nil && ctx.Err() == nil {
 			d.absence.note(sessionEnded(fmt.Errorf("this machine, or slipway on it, stood still for %s, so that the engine hands nothing over to it any more: %w", stood.Round(time.Second), err)))
-			return d.absence.why
+			return d.Absent()
 		}
 	}
 }
 
 // wallClock is the time by a clock that goes on while the machine sleeps.
 func wallClock() time.Time { return time.Now().Round(0) }
+
+// tryExports has the engine export a file, several times if it does not.
+func (d *Deployment) tryExports(ctx context.Context) (err error) {
+	next := time.NewTicker(d.absence.limit)
+	defer next.Stop()
+	for range exportTries {
+		if err = d.tryExport(ctx); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-next.C:
+		}
+	}
+	return err
+}
 
 // tryExport has the engine export a file.
 func (d *Deployment) tryExport(ctx context.Context) error {
@@ -103,9 +105,12 @@ func (d *Deployment) tryExport(ctx context.Context) error {
 		return nil // that says nothing of the engine
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	ctx, cancel := context.WithTimeout(ctx, exportLimit)
+	ctx, cancel := context.WithTimeoutCause(ctx, d.absence.limit, fmt.Errorf("a file of no size is not there after %s", d.absence.limit))
 	defer cancel()
 	_, err = d.client.Directory().WithNewFile("tried", "").File("tried").Export(ctx, filepath.Join(dir, "tried"))
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	return err
 }
 

@@ -176,20 +176,47 @@ func TestAResultThatCannotBeReadSaysWhy(t *testing.T) {
 	out, err = d.Exec(t.Context(), Exec{Args: []string{"slipway"}})
 	require.NoError(t, err)
 	require.Equal(t, Outcome{ExitCode: 4, Stderr: "complaint"}, out, "none was asked for")
+}
 
-	// As with a session whose client stood still, on a busy machine.
+// TestAResultThatTheEngineDoesNotGive, as to a client that stood still.
+func TestAResultThatTheEngineDoesNotGive(t *testing.T) {
+	code, said := 0, ""
 	stuck := engine(t, func(fields []string) (any, string) {
 		switch fields[len(fields)-1] {
 		case "exitCode":
-			return 0, ""
+			return code, ""
+		case "stderr":
+			return said, ""
 		case "id":
 			return "x", ""
 		}
-		return nil, "flightcontrol: exceeded retry timeout"
+		return nil, givenUp
 	})
-	_, err = Open(stuck, "dev", &Images{Toolchain: stuck.Container()}, Access{}).Exec(t.Context(), Exec{Args: []string{"slipway"}, Result: "/result.json"})
+	run := func() error {
+		_, err := Open(stuck, "dev", &Images{Toolchain: stuck.Container()}, Access{}).Exec(t.Context(), Exec{Args: []string{"slipway"}, Result: "/result.json"})
+		return err
+	}
+	err := run()
 	require.ErrorIs(t, err, &fault.Fault{Code: codeLost})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "exit status 0, and the result cannot be read: ")
 	require.ErrorContains(t, err, "exceeded retry timeout")
+
+	code, said = 6, "slipway-fault: {\"code\":\"LOK-002\",\"class\":6,\"message\":\"bob took it over\"}\n"
+	require.ErrorIs(t, run(), &fault.Fault{Code: "LOK-002"}, "what the command has told is not hidden")
+}
+
+// TestAResultThatIsNotOnThisMachine is there all the same: that the owner of the session has
+// exported it elsewhere is no fault of the command's.
+func TestAResultThatIsNotOnThisMachine(t *testing.T) {
+	client := engine(t, func(fields []string) (any, string) {
+		if fields[len(fields)-1] == "exitCode" {
+			return 0, ""
+		}
+		return "x", ""
+	})
+	out, err := Open(client, "dev", &Images{Toolchain: client.Container()}, Access{}).Exec(t.Context(), Exec{Args: []string{"slipway"}, Result: "/result.json"})
+	require.ErrorIs(t, err, &fault.Fault{Code: codeLost})
+	require.ErrorContains(t, err, "what the owner of the session has exported")
+	require.NoError(t, out.NoResult)
 }

@@ -97,13 +97,20 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (_ Outcome, _ *dagger.Con
 	if e.Result != "" {
 		ctx, stop := d.absence.bound(ctx)
 		defer stop()
-		out.Result, out.NoResult = read(ctx, done.File(e.Result), private)
+		out.Result, err = read(ctx, done.File(e.Result), private)
 		switch {
-		case out.NoResult == nil:
+		case err == nil:
 		case ctx.Err() != nil:
 			return out, nil, context.Cause(ctx)
-		case !strings.Contains(out.NoResult.Error(), "no such file"):
-			return out, nil, lost(e, fmt.Errorf("exit status %d, and the result cannot be read: %w", code, out.NoResult))
+		case errors.Is(err, errNoFile):
+			out.NoResult = err
+		default:
+			if said, unheard := done.Stderr(ctx); code != 0 && unheard == nil {
+				if told := ToldFault(said); told != nil {
+					return out, nil, told
+				}
+			}
+			return out, nil, lost(e, fmt.Errorf("exit status %d, and the result cannot be read: %w", code, err))
 		}
 	}
 	if code == 0 && out.NoResult == nil {
@@ -124,12 +131,19 @@ func (d *Deployment) secrets(texts map[string]string) map[string]*dagger.Secret 
 	return out
 }
 
+// errNoFile: there is no such file in the container.
+var errNoFile = errors.New("there is no such file")
+
 // read is the content of a file, which it exports to the folder private of this machine
 // (that of who owns the session, if this process joined it): what the engine returns as a
-// string, such as File.Contents, is in its telemetry (v0.19.10, core/telemetry.go).
+// string, such as File.Contents, is in its telemetry (v0.19.10, core/telemetry.go). An error is
+// errNoFile if that is why.
 func read(ctx context.Context, file *dagger.File, private string) ([]byte, error) {
 	at := filepath.Join(private, "result")
 	if _, err := file.Export(ctx, at); err != nil {
+		if strings.Contains(err.Error(), "no such file") {
+			err = fmt.Errorf("%w: %w", errNoFile, err)
+		}
 		return nil, err
 	}
 	text, err := os.ReadFile(at)
@@ -140,8 +154,11 @@ func read(ctx context.Context, file *dagger.File, private string) ([]byte, error
 }
 
 // lost is the fault of an execution whose file system the engine does not give: it discards that of
-// a command that is killed.
+// a command that is killed. A session that has ended says so itself.
 func lost(e Exec, err error) error {
+	if hasEnded(err) {
+		return err
+	}
 	if x, ok := errors.AsType[*dagger.ExecError](err); ok {
 		err = fmt.Errorf("exit status %d: %s", x.ExitCode, tail(x.Stderr, 400))
 	}
