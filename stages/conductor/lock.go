@@ -26,17 +26,21 @@ type deploymentLock struct {
 	once sync.Once
 	lost chan struct{}     // closed once it is known to be lost
 	why  error             // set before lost is closed
-	halt chan error        // yields why, once
+	halt chan error        // yields why no other step may start, once
 	end  func(cause error) // ends the run's context
+
+	aside sync.WaitGroup // what takes and watches it
+	rest  func()         // ends what lasts longer than the run's context
 }
 
 // takeLock begins to take the lock for a run, and to open the state under it. That starts
 // containers; steps that change nothing run meanwhile. The returned context ends with the fault
 // if the lock cannot be taken, and with the fault that the lock was lost once the steps that ran
-// then have had their time to end.
+// then have had their time to end. The lock must be closed once that context has ended.
 func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, context.CancelCauseFunc) {
+	awake, rest := context.WithCancel(ctx)
 	ctx, end := context.WithCancelCause(ctx)
-	l := &deploymentLock{taken: make(chan struct{}), tried: make(chan struct{}), lost: make(chan struct{}), halt: make(chan error, 1), end: end}
+	l := &deploymentLock{taken: make(chan struct{}), tried: make(chan struct{}), lost: make(chan struct{}), halt: make(chan error, 1), end: end, rest: rest}
 	l.hold = r.Cluster.deployment.Hold(append([]string{"slipway", "state", "hold", "--workflow", r.workflow.Name,
 		"--patience", r.opts.LockTimeout.String()}, r.who()...)...)
 	refuse := func(err error) {
@@ -45,7 +49,12 @@ func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, c
 		}
 		end(err)
 	}
-	go func() {
+	l.aside.Go(func() {
+		if err := r.Cluster.deployment.Notice(awake); err != nil {
+			l.absent(err, refuse)
+		}
+	})
+	l.aside.Go(func() {
 		defer close(l.tried)
 		if err := l.hold.Start(ctx); err != nil {
 			refuse(err)
@@ -59,16 +68,24 @@ func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, c
 			return
 		}
 		close(l.taken)
-		go l.watch(ctx, r.commands, r.steps.requests.run)
-		go l.stayAwake(ctx, r.Cluster.deployment)
-	}()
+		l.aside.Go(func() { l.watch(ctx, r.commands, r.steps.requests.run) })
+	})
 	return ctx, l, end
+}
+
+// close returns once nothing takes or watches the lock any more.
+func (l *deploymentLock) close() {
+	if l != nil {
+		l.rest()
+		l.aside.Wait()
+	}
 }
 
 // underLock calls do with the deployment's lock, as a run that leaves no record.
 func (c *Conductor) underLock(ctx context.Context, what string, do func(context.Context, *run) error) error {
 	r := &run{Conductor: c, workflow: Workflow{Name: what}, steps: c.runner(report.NewID(time.Now()), nil)}
 	locked, lock, end := r.takeLock(ctx)
+	defer lock.close()
 	defer end(nil)
 	r.steps.lock = lock
 	if err := lock.wait(locked); err != nil {
@@ -99,15 +116,19 @@ func (l *deploymentLock) watch(ctx context.Context, c commands, run string) {
 	}
 }
 
-// stayAwake has no other step start once this process was absent for the engine, which does not
-// hand over their results: those that run end, and record what they have done.
-func (l *deploymentLock) stayAwake(ctx context.Context, d *containers.Deployment) {
-	if err := d.Notice(ctx); err != nil {
-		l.stop(err)
+// absent has a run stop that stood still for so long that the engine hands no result over to it: the
+// steps that run end, and record what they have done, and none but those that clean up starts. A run
+// that has not got the lock by then does not take it.
+func (l *deploymentLock) absent(why error, refuse func(error)) {
+	select {
+	case <-l.taken:
+		l.stop(why)
+	default:
+		refuse(why)
 	}
 }
 
-// stop has no other step start; the first reason counts.
+// stop has no other step start, but those that clean up; the first reason counts.
 func (l *deploymentLock) stop(why error) {
 	select {
 	case l.halt <- why:

@@ -107,6 +107,67 @@ func TestALockLostAtTheVeryEnd(t *testing.T) {
 	})
 }
 
+// TestARunOnAMachineThatSlept starts no other step; that it has lost its lock as well counts more,
+// whichever is known first.
+func TestARunOnAMachineThatSlept(t *testing.T) {
+	slept := &fault.Fault{Code: containers.CodeSessionEnded, Class: fault.Step, Err: errors.New("this machine stood still")}
+	for name, c := range map[string]struct {
+		before, after bool // the lock is known to be lost
+		code          fault.Code
+		class         fault.Class
+	}{
+		"it has the lock":        {false, false, containers.CodeSessionEnded, fault.Step},
+		"the lock is lost first": {true, false, lock.CodeLost, fault.Locked},
+		"the lock is lost then":  {false, true, lock.CodeLost, fault.Locked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				conductor, e := conducted(t, map[string]any{firstStep: `{"status":"succeeded","output":{}}`, `"slipway","state","keep"`: "{}", watching: "slipway-fault: " + lockLost})
+				conductor.opts.ReleaseDir = conductor.opts.Client.Directory()
+				lost := make(chan struct{})
+				e.exit, e.fails, e.lasts[watching] = 6, watching, lost
+				r := &run{Conductor: conductor, executor: conductor.hooks, steps: conductor.runner("r1", nil)}
+				r.workflow = Workflow{Name: config.Install, Wire: func(g *Graph) error {
+					first := Add(g, contract.NamespacesStep(), func() contract.NamespacesInput {
+						<-r.steps.lock.taken
+						if c.before {
+							close(lost)
+							synctest.Wait()
+						}
+						r.steps.lock.absent(slept, nil)
+						if c.after {
+							close(lost)
+							synctest.Wait()
+						}
+						return contract.NamespacesInput{}
+					})
+					Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} }, first)
+					return nil
+				}}
+				var err error
+				r.graph, err = newGraph(r.workflow, r.inputs, r.steps, r.actions())
+				require.NoError(t, err)
+				err = r.carryOut(t.Context())
+				r.steps.lock.close()
+				require.ErrorIs(t, err, &fault.Fault{Code: c.code})
+				require.Equal(t, c.class, fault.ClassOf(err))
+				require.NotContains(t, e.all(), secondStep)
+				require.Equal(t, report.Failed, r.record.Outcome)
+			})
+		})
+	}
+}
+
+// TestAMachineThatSleepsBeforeItHasTheLock does not take it.
+func TestAMachineThatSleepsBeforeItHasTheLock(t *testing.T) {
+	l := &deploymentLock{taken: make(chan struct{}), halt: make(chan error, 1)}
+	var refused error
+	slept := errors.New("this machine stood still")
+	l.absent(slept, func(err error) { refused = err })
+	require.Equal(t, slept, refused)
+	require.Empty(t, l.halt)
+}
+
 // TestALockThatCannotBeReleased: what holds it stands still, and the work is done.
 func TestALockThatCannotBeReleased(t *testing.T) {
 	c, e := conducted(t, map[string]any{firstStep: `{"status":"succeeded","output":{}}`, `"slipway","state","keep"`: "{}"})

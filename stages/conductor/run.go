@@ -37,6 +37,7 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 			return nil, err
 		}
 	}
+	defer func() { r.steps.lock.close() }()
 	err = r.carryOut(ctx)
 	if r.record == nil {
 		return nil, err
