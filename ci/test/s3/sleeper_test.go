@@ -110,6 +110,13 @@ func (m machine) keep(t *testing.T, run string) ended {
 	return m.state(t, "keep", file)
 }
 
+// opens has a run that holds the lock open the deployment's state, which gives it an identity.
+func (m machine) opens(t *testing.T, run string) {
+	t.Helper()
+	e := m.state(t, "open", filepath.Join(t.TempDir(), "opened.json"), "--deployment", "demo", "--unclaimed", "--user", "u", "--host", "h", "--run", run, "--workflow", "install")
+	require.Zero(t, e.code, e.errs)
+}
+
 func sleepsInAStep(t *testing.T, a, b machine, s *store.Store) {
 	holder := a.holds(t, s, sleeping)
 	args, answer := a.request(t, sleeping, "infrastructure/terraform", map[string]any{"vars": map[string]any{}}, true)
@@ -141,6 +148,9 @@ func sleepsInADestroy(t *testing.T, a, b machine, s *store.Store) {
 	}
 	write(t.Context(), "secrets/kubeconfig/000000000001.age", "of the first deployment")
 	holder := a.holds(t, s, sleeping)
+	a.opens(t, sleeping)
+	late := contents(t, s, sleeping)
+	require.Contains(t, late, "deployment/000000000001.json", "its identity")
 	purge := a.start(t, "state", "--root", a.volume, "purge", "--run", sleeping)
 	require.Eventually(t, func() bool {
 		_, err := s.Get(t.Context(), "data/000")
@@ -153,18 +163,22 @@ func sleepsInADestroy(t *testing.T, a, b machine, s *store.Store) {
 	e := b.state(t, "purge", "--run", awake)
 	require.Zero(t, e.code, e.errs)
 	require.Empty(t, contents(t, s, sleeping))
-	e = b.keep(t, awake) // and installed again
+	b.opens(t, awake) // and installed again
+	e = b.keep(t, awake)
 	require.Zero(t, e.code, e.errs)
-	for _, key := range []string{"secrets/kubeconfig/000000000002.age", "deployment/000000000002.json"} {
-		write(t.Context(), key, "of the second deployment")
-	}
+	write(t.Context(), "secrets/kubeconfig/000000000002.age", "of the second deployment")
 	write(t.Context(), "journal/a.b/000000000002.json", "of the second deployment")
 	before := contents(t, s, sleeping)
+	require.Contains(t, before, "deployment/000000000002.json", "its identity")
 
 	require.NoError(t, purge.signal(syscall.SIGCONT))
 	require.Equal(t, int(fault.Locked), purge.code(t, 30*time.Second), purge.errs)
 	require.NoError(t, holder.signal(syscall.SIGCONT))
 	require.Equal(t, int(fault.Locked), holder.code(t, 30*time.Second), holder.errs)
+	require.Equal(t, before, contents(t, s, sleeping))
+	for key := range late { // had it sent that, and the network been slow
+		require.NoError(t, s.Delete(t.Context(), key))
+	}
 	require.Equal(t, before, contents(t, s, sleeping))
 	require.NoError(t, second.cmd.Process.Signal(os.Interrupt))
 	require.Zero(t, second.code(t, 30*time.Second), second.errs)
