@@ -5,53 +5,70 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"dagger.io/dagger"
 )
 
 // An engine asks each client every 5 s whether it is there. Once two of these questions had no answer
-// within 30 s, with fewer than five answers between them, it exports nothing to that client any more,
-// though it goes on to serve its requests: an export ends after some 95 s with "flightcontrol:
-// exceeded retry timeout" (v0.19.10, internal/buildkit/session/grpc.go,
-// internal/buildkit/util/flightcontrol).
+// in time, the first within 30 s and one right after it within 45 s, with fewer than five answers
+// between them, it exports nothing to that client any more, though it goes on to serve its requests: an
+// export ends after some 95 s with "flightcontrol: exceeded retry timeout" (v0.19.10,
+// internal/buildkit/session/grpc.go, internal/buildkit/util/flightcontrol).
 const (
 	standstill  = 30 * time.Second // after which that may be so
-	exportLimit = 20 * time.Second // for a file of no size; otherwise it takes milliseconds
+	exportLimit = 20 * time.Second // for an empty file; otherwise it takes milliseconds
 	exportTries = 3                // for the network may take its time after a sleep; together less than 95 s
 )
 
 // absence records that this process has stood still for so long that the engine exports nothing to it
 // any more.
 type absence struct {
-	noted context.Context // ends then; why is its cause
-	note  context.CancelCauseFunc
+	once  sync.Once
+	noted chan struct{} // closed then
+	why   error         // set before
 	now   func() time.Time
-	limit time.Duration // of an attempt to export; the next one begins then
 }
 
-func newAbsence() *absence {
-	noted, note := context.WithCancelCause(context.Background())
-	return &absence{noted: noted, note: note, now: wallClock, limit: exportLimit}
+func newAbsence() *absence { return &absence{noted: make(chan struct{}), now: wallClock} }
+
+func (a *absence) note(why error) {
+	a.once.Do(func() {
+		a.why = why
+		close(a.noted)
+	})
 }
 
 // bound returns a context derived from ctx that also ends once the absence is noted, for that
 // reason. stop must be called.
 func (a *absence) bound(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, end := context.WithCancelCause(ctx)
-	if a.noted.Err() != nil {
-		end(context.Cause(a.noted))
+	select {
+	case <-a.noted:
+		end(a.why)
+	default:
+		go func() {
+			select {
+			case <-a.noted:
+				end(a.why)
+			case <-ctx.Done():
+			}
+		}()
 	}
-	unbind := context.AfterFunc(a.noted, func() { end(context.Cause(a.noted)) })
-	return ctx, func() {
-		unbind()
-		end(nil)
-	}
+	return ctx, func() { end(nil) }
 }
 
 // Absent is why the engine exports nothing to this process any more, as far as Notice knows; nil
 // if it does.
-func (d *Deployment) Absent() error { return context.Cause(d.absence.noted) }
+func (d *Deployment) Absent() error {
+	select {
+	case <-d.absence.noted:
+		return d.absence.why
+	default:
+		return nil
+	}
+}
 
 // Notice waits until this process, or its machine, has stood still for so long that the engine
 // exports nothing to it any more, and returns that as a fault (CodeSessionEnded). From then on
@@ -73,21 +90,23 @@ func (d *Deployment) Notice(ctx context.Context) error {
 		}
 		if err := d.tryExports(ctx); err != nil && ctx.Err() == nil {
 			d.absence.note(sessionEnded(fmt.Errorf("this machine, or slipway on it, stood still for %s, so that the engine hands nothing over to it any more: %w", stood.Round(time.Second), err)))
-			return d.Absent()
+			return d.absence.why
 		}
+		last = d.absence.now() // it did not stand still while it tried
 	}
 }
 
 // wallClock is the time by a clock that goes on while the machine sleeps.
 func wallClock() time.Time { return time.Now().Round(0) }
 
-// tryExports has the engine export a file, several times if it does not.
-func (d *Deployment) tryExports(ctx context.Context) (err error) {
-	next := time.NewTicker(d.absence.limit)
+// tryExports has the engine export an empty file, several times if it does not.
+func (d *Deployment) tryExports(ctx context.Context) error {
+	next := time.NewTicker(exportLimit)
 	defer next.Stop()
-	for range exportTries {
-		if err = d.tryExport(ctx); err == nil {
-			return nil
+	for left := exportTries - 1; ; left-- {
+		err := d.tryExport(ctx)
+		if err == nil || left == 0 {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -95,17 +114,15 @@ func (d *Deployment) tryExports(ctx context.Context) (err error) {
 		case <-next.C:
 		}
 	}
-	return err
 }
 
-// tryExport has the engine export a file.
 func (d *Deployment) tryExport(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "slipway-export-")
 	if err != nil {
 		return nil // that says nothing of the engine
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	ctx, cancel := context.WithTimeoutCause(ctx, d.absence.limit, fmt.Errorf("a file of no size is not there after %s", d.absence.limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, exportLimit, fmt.Errorf("exporting an empty file took longer than %s", exportLimit))
 	defer cancel()
 	_, err = d.client.Directory().WithNewFile("tried", "").File("tried").Export(ctx, filepath.Join(dir, "tried"))
 	if err != nil && ctx.Err() != nil {

@@ -23,11 +23,11 @@ import (
 // arguments are what stands between brackets in a query of Dagger's SDK.
 var arguments = regexp.MustCompile(`\((?:[^()"]|"(?:[^"\\]|\\.)*")*\)`)
 
-// engine is a client of an engine that answers each query with a value for its last field,
-// or with an error.
-func engine(t *testing.T, answer func(fields []string) (value any, problem string)) *dagger.Client {
+// answering is an engine's HTTP handler. It answers each question by its fields, whose arguments are left
+// out, with a value, or with a problem if that is not empty.
+func answering(t *testing.T, answer func(fields []string) (value any, problem string)) http.HandlerFunc {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
 		var asked struct{ Query string }
 		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
 			t.Error(err)
@@ -46,7 +46,14 @@ func engine(t *testing.T, answer func(fields []string) (value any, problem strin
 		if err := json.NewEncoder(w).Encode(said); err != nil {
 			t.Error(err)
 		}
-	}))
+	}
+}
+
+// engine is a client of an engine that answers each query with a value for its last field,
+// or with an error.
+func engine(t *testing.T, answer func(fields []string) (value any, problem string)) *dagger.Client {
+	t.Helper()
+	server := httptest.NewServer(answering(t, answer))
 	t.Cleanup(server.Close)
 	at, err := url.Parse(server.URL)
 	require.NoError(t, err)
@@ -85,8 +92,9 @@ func TestASessionThatHasEnded(t *testing.T) {
 		client, err := dagger.Connect(t.Context(), dagger.WithConn(Told(gone{strings.TrimPrefix(url, "http://")})))
 		require.NoError(t, err)
 		_, asked := client.Version(t.Context())
+		_, ran := Open(client, "dev", &Images{Toolchain: client.Container()}, Access{}).Exec(t.Context(), Exec{Args: []string{"slipway"}})
 		_, opened := FromBundle(t.Context(), client, client.Directory(), trust.Anchor{Digest: trust.Unverified})
-		for _, err := range []error{asked, opened, verify(t.Context(), client, client.Directory(), index)} {
+		for _, err := range []error{asked, ran, opened, verify(t.Context(), client, client.Directory(), index)} {
 			f, ok := errors.AsType[*fault.Fault](err)
 			require.True(t, ok, err)
 			require.Equal(t, CodeSessionEnded, f.Code)
@@ -206,9 +214,9 @@ func TestAResultThatTheEngineDoesNotGive(t *testing.T) {
 	require.ErrorIs(t, run(), &fault.Fault{Code: "LOK-002"}, "what the command has told is not hidden")
 }
 
-// TestAResultThatIsNotOnThisMachine is there all the same: that the owner of the session has
-// exported it elsewhere is no fault of the command's.
-func TestAResultThatIsNotOnThisMachine(t *testing.T) {
+// TestAResultOnAnotherMachine: a process that has joined a session finds nothing that is exported to
+// who opened it, elsewhere.
+func TestAResultOnAnotherMachine(t *testing.T) {
 	client := engine(t, func(fields []string) (any, string) {
 		if fields[len(fields)-1] == "exitCode" {
 			return 0, ""
@@ -216,7 +224,10 @@ func TestAResultThatIsNotOnThisMachine(t *testing.T) {
 		return "x", ""
 	})
 	out, err := Open(client, "dev", &Images{Toolchain: client.Container()}, Access{}).Exec(t.Context(), Exec{Args: []string{"slipway"}, Result: "/result.json"})
-	require.ErrorIs(t, err, &fault.Fault{Code: codeLost})
+	f, ok := errors.AsType[*fault.Fault](err)
+	require.True(t, ok, err)
+	require.Equal(t, codeLost, f.Code)
 	require.ErrorContains(t, err, "what the owner of the session has exported")
+	require.Contains(t, f.Fix, "run slipway on the machine where the session on the engine was opened")
 	require.NoError(t, out.NoResult)
 }

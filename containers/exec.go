@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -95,20 +96,21 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (_ Outcome, _ *dagger.Con
 	}
 	out := Outcome{ExitCode: code}
 	if e.Result != "" {
-		ctx, stop := d.absence.bound(ctx)
+		reading, stop := d.absence.bound(ctx)
 		defer stop()
-		out.Result, err = read(ctx, done.File(e.Result), private)
-		switch {
-		case err == nil:
-		case ctx.Err() != nil:
+		out.Result, err = read(reading, done.File(e.Result), private)
+		if err != nil && ctx.Err() != nil {
 			return out, nil, context.Cause(ctx)
-		case errors.Is(err, errNoFile):
-			out.NoResult = err
-		default:
-			if said, unheard := done.Stderr(ctx); code != 0 && unheard == nil {
-				if told := ToldFault(said); told != nil {
-					return out, nil, told
-				}
+		}
+		if _, none := errors.AsType[noFile](err); none {
+			out.NoResult, err = err, nil
+		}
+		if err != nil {
+			if told := toldBy(ctx, done, code); told != nil {
+				return out, nil, told
+			}
+			if reading.Err() != nil {
+				return out, nil, context.Cause(reading)
 			}
 			return out, nil, lost(e, fmt.Errorf("exit status %d, and the result cannot be read: %w", code, err))
 		}
@@ -131,18 +133,30 @@ func (d *Deployment) secrets(texts map[string]string) map[string]*dagger.Secret 
 	return out
 }
 
-// errNoFile: there is no such file in the container.
-var errNoFile = errors.New("there is no such file")
+// toldBy is the fault that a command which has failed told; nil if there is none.
+func toldBy(ctx context.Context, done *dagger.Container, code int) *fault.Fault {
+	if code == 0 {
+		return nil
+	}
+	said, err := done.Stderr(ctx)
+	if err != nil { // as is known of its result
+		return nil
+	}
+	return ToldFault(said)
+}
+
+// noFile is the engine's error for a file that is not in the container.
+type noFile struct{ error }
 
 // read is the content of a file, which it exports to the folder private of this machine
 // (that of who owns the session, if this process joined it): what the engine returns as a
 // string, such as File.Contents, is in its telemetry (v0.19.10, core/telemetry.go). An error is
-// errNoFile if that is why.
+// a noFile if there is none.
 func read(ctx context.Context, file *dagger.File, private string) ([]byte, error) {
 	at := filepath.Join(private, "result")
 	if _, err := file.Export(ctx, at); err != nil {
 		if strings.Contains(err.Error(), "no such file") {
-			err = fmt.Errorf("%w: %w", errNoFile, err)
+			err = noFile{err}
 		}
 		return nil, err
 	}
@@ -157,12 +171,15 @@ func read(ctx context.Context, file *dagger.File, private string) ([]byte, error
 // a command that is killed. A session that has ended says so itself.
 func lost(e Exec, err error) error {
 	if hasEnded(err) {
-		return err
+		return fmt.Errorf("run %v: %w", e.Args, err)
 	}
 	if x, ok := errors.AsType[*dagger.ExecError](err); ok {
 		err = fmt.Errorf("exit status %d: %s", x.ExitCode, tail(x.Stderr, 400))
 	}
 	fix := "look for memory pressure or an engine restart in the engine's log"
+	if _, elsewhere := errors.AsType[*fs.PathError](err); elsewhere {
+		fix = "run slipway on the machine where the session on the engine was opened, and as the same user"
+	}
 	if unread := unreadSecret.FindString(err.Error()); unread != "" {
 		fix = "give what the configuration, or a flag, refers to as a secret, readable where this command runs (" + unread + ")"
 	}

@@ -110,11 +110,10 @@ func holds(text string, forms []string) bool {
 	return false
 }
 
-// requireNoLeak asserts that no secret of the cluster, and none of others by what they are, in
-// their forms, is in what the commands on the deployment printed, in the report of the last run and
-// the package of it, in its state volume, which has the records of all of them, and in more: texts
-// by what they are.
-func (k *kept) requireNoLeak(t *testing.T, others map[string][]string, more map[string]string) {
+// requireNoLeak asserts that no secret of the cluster is in what the commands on
+// the deployment printed, in the report of the last run and the package of it, in its state
+// volume, which has the records of all of them, and in more: texts by what they are.
+func (k *kept) requireNoLeak(t *testing.T, more map[string]string) {
 	t.Helper()
 	places := map[string]string{"what commands printed": k.printed.String()}
 	maps.Copy(places, more)
@@ -148,7 +147,6 @@ func (k *kept) requireNoLeak(t *testing.T, others map[string][]string, more map[
 		require.True(t, slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, begins) && places[name] != "" }), begins)
 	}
 	requireNone(t, k.secrets(t, k.shell(t, listSecrets)), places)
-	requireNone(t, others, places)
 }
 
 // copied are the files of the deployment's copies in the user's data folder, and what is in
