@@ -21,7 +21,9 @@ type deploymentLock struct {
 	taken chan struct{} // closed once the lock is held
 	tried chan struct{} // closed once the attempt to take it has ended
 
-	refused atomic.Pointer[error] // why it cannot be taken; set before the run's context ends for that
+	deciding sync.Mutex            // whether the run has it or is refused
+	refused  atomic.Pointer[error] // why it cannot be taken; set before the run's context ends for that
+	ended    <-chan struct{}       // closed once the run's context has ended
 
 	once sync.Once
 	lost chan struct{}     // closed once it is known to be lost
@@ -29,51 +31,91 @@ type deploymentLock struct {
 	halt chan error        // yields why no other step may start, once
 	end  func(cause error) // ends the run's context
 
-	aside sync.WaitGroup // what takes and watches it
-	rest  func()         // ends what lasts longer than the run's context
+	aside sync.WaitGroup // what takes it, and what watches it and this machine
+	rest  func()         // ends what outlasts the run's context
 }
 
 // takeLock begins to take the lock for a run, and to open the state under it. That starts
 // containers; steps that change nothing run meanwhile. The returned context ends with the fault
 // if the lock cannot be taken, and with the fault that the lock was lost once the steps that ran
-// then have had their time to end. The lock must be closed once that context has ended.
+// then have had their time to end. The lock must be closed after the function that is returned has
+// ended that context.
 func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, context.CancelCauseFunc) {
-	awake, rest := context.WithCancel(ctx)
+	awake, rest := context.WithCancel(context.WithoutCancel(ctx)) // after an interrupt, a run still cleans up and writes its record
 	ctx, end := context.WithCancelCause(ctx)
-	l := &deploymentLock{taken: make(chan struct{}), tried: make(chan struct{}), lost: make(chan struct{}), halt: make(chan error, 1), end: end, rest: rest}
+	l := &deploymentLock{taken: make(chan struct{}), tried: make(chan struct{}), lost: make(chan struct{}), halt: make(chan error, 1), end: end, ended: ctx.Done(), rest: rest}
 	l.hold = r.Cluster.deployment.Hold(append([]string{"slipway", "state", "hold", "--workflow", r.workflow.Name,
 		"--patience", r.opts.LockTimeout.String()}, r.who()...)...)
-	refuse := func(err error) {
-		if ctx.Err() == nil { // else somebody else has ended the run
-			l.refused.Store(&err)
-		}
-		end(err)
-	}
 	l.aside.Go(func() {
-		if err := r.Cluster.deployment.Notice(awake); err != nil {
-			l.absent(err, refuse)
+		if err := r.notice(awake); err != nil {
+			l.absent(err)
 		}
 	})
 	l.aside.Go(func() {
 		defer close(l.tried)
 		if err := l.hold.Start(ctx); err != nil {
-			refuse(err)
+			l.refuse(err)
 			return
 		}
-		if err := r.open(ctx); err != nil {
-			if ctx.Err() == nil {
-				err = containers.NotHeld("open the deployment's state", err)
-			}
-			refuse(errors.Join(err, l.hold.Stop(context.WithoutCancel(ctx))))
+		err := r.open(ctx)
+		if err == nil && l.take() {
+			l.aside.Go(func() { l.watch(ctx, r.commands, r.steps.requests.run) })
 			return
 		}
-		close(l.taken)
-		l.aside.Go(func() { l.watch(ctx, r.commands, r.steps.requests.run) })
+		if ctx.Err() == nil {
+			err = containers.NotHeld("open the deployment's state", err)
+		} else {
+			err = context.Cause(ctx)
+		}
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+		defer cancel()
+		l.refuse(errors.Join(err, l.hold.Stop(stopping)))
 	})
 	return ctx, l, end
 }
 
-// close returns once nothing takes or watches the lock any more.
+// take notes that the run has the lock; false if it has ended by then.
+func (l *deploymentLock) take() bool {
+	l.deciding.Lock()
+	defer l.deciding.Unlock()
+	select {
+	case <-l.ended:
+		return false
+	default:
+		close(l.taken)
+		return true
+	}
+}
+
+// refuse ends the run, which does not get the lock; false if it has it.
+func (l *deploymentLock) refuse(why error) bool {
+	l.deciding.Lock()
+	defer l.deciding.Unlock()
+	if l.has() {
+		return false
+	}
+	select {
+	case <-l.ended:
+		if l.refused.Load() != nil { // else somebody else has ended it
+			l.refused.Store(&why)
+		}
+	default:
+		l.refused.Store(&why)
+	}
+	l.end(why)
+	return true
+}
+
+// absent ends a run on a machine, or of a process, that stood still for so long that the engine hands
+// it no results any more: steps that run finish, and record what they have done, and none but those
+// that clean up starts. One that has not got the lock by then ends at once, and does not take it.
+func (l *deploymentLock) absent(why error) {
+	if !l.refuse(why) {
+		l.stop(why)
+	}
+}
+
+// close returns once nothing that was begun for the lock runs any more.
 func (l *deploymentLock) close() {
 	if l != nil {
 		l.rest()
@@ -95,7 +137,7 @@ func (c *Conductor) underLock(ctx context.Context, what string, do func(context.
 	if lost := lock.loss(); lost != nil {
 		err = lost
 	}
-	return errors.Join(err, lock.release(context.WithoutCancel(ctx)))
+	return errors.Join(err, lock.release(ctx))
 }
 
 // watch has a container watch the lock until ctx ends: nothing else tells that the one that
@@ -113,18 +155,6 @@ func (l *deploymentLock) watch(ctx context.Context, c commands, run string) {
 	}
 	if ctx.Err() == nil {
 		l.lose(err)
-	}
-}
-
-// absent has a run stop that stood still for so long that the engine hands no result over to it: the
-// steps that run end, and record what they have done, and none but those that clean up starts. A run
-// that has not got the lock by then does not take it.
-func (l *deploymentLock) absent(why error, refuse func(error)) {
-	select {
-	case <-l.taken:
-		l.stop(why)
-	default:
-		refuse(why)
 	}
 }
 
@@ -211,6 +241,11 @@ func (l *deploymentLock) wait(ctx context.Context) error {
 // held waits until it is known whether the lock was taken, and reports it.
 func (l *deploymentLock) held() bool {
 	<-l.tried
+	return l.has()
+}
+
+// has reports whether the lock has been taken.
+func (l *deploymentLock) has() bool {
 	select {
 	case <-l.taken:
 		return true
@@ -228,11 +263,13 @@ func (l *deploymentLock) refusal() error {
 	return nil
 }
 
-// release releases the lock if it is held.
+// release releases the lock if it is held, also after ctx has ended.
 func (l *deploymentLock) release(ctx context.Context) error {
 	if l == nil || !l.held() {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	defer cancel()
 	if l.loss() != nil {
 		_ = l.hold.Kill(ctx) // there is nothing to release, and most often nobody to end
 		return nil

@@ -38,13 +38,19 @@ func loseWhile(t *testing.T, d time.Duration, result string, w Workflow) (*repor
 	e.lasts[watching], e.lasts[firstStep] = lost, ended
 	time.AfterFunc(time.Minute, func() { close(lost) })
 	time.AfterFunc(time.Minute+d, func() { close(ended) })
-	w.Name, w.Wire = config.Install, func(g *Graph) error {
+	two := twoSteps()
+	w.Name, w.Wire = two.Name, two.Wire
+	record, err := c.Conduct(t.Context(), w)
+	return record, e, err
+}
+
+// twoSteps is an install that runs firstStep, and then secondStep.
+func twoSteps() Workflow {
+	return Workflow{Name: config.Install, Wire: func(g *Graph) error {
 		first := Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{} })
 		Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} }, first)
 		return nil
-	}
-	record, err := c.Conduct(t.Context(), w)
-	return record, e, err
+	}}
 }
 
 // TestARunThatLosesTheLock lets what runs end, starts nothing else, and leaves to the other
@@ -107,52 +113,42 @@ func TestALockLostAtTheVeryEnd(t *testing.T) {
 	})
 }
 
+// errSlept is what a machine that slept is told.
+var errSlept = &fault.Fault{Code: containers.CodeSessionEnded, Class: fault.Step, Err: errors.New("this machine stood still")}
+
 // TestARunOnAMachineThatSlept starts no other step; that it has lost its lock as well counts more,
 // whichever is known first.
 func TestARunOnAMachineThatSlept(t *testing.T) {
-	slept := &fault.Fault{Code: containers.CodeSessionEnded, Class: fault.Step, Err: errors.New("this machine stood still")}
 	for name, c := range map[string]struct {
-		before, after bool // the lock is known to be lost
-		code          fault.Code
-		class         fault.Class
+		lost  time.Duration // after the beginning
+		code  fault.Code
+		class fault.Class
 	}{
-		"it has the lock":        {false, false, containers.CodeSessionEnded, fault.Step},
-		"the lock is lost first": {true, false, lock.CodeLost, fault.Locked},
-		"the lock is lost then":  {false, true, lock.CodeLost, fault.Locked},
+		"it has the lock":        {time.Hour, containers.CodeSessionEnded, fault.Step},
+		"the lock is lost first": {55 * time.Second, lock.CodeLost, fault.Locked},
+		"the lock is lost then":  {65 * time.Second, lock.CodeLost, fault.Locked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				conductor, e := conducted(t, map[string]any{firstStep: `{"status":"succeeded","output":{}}`, `"slipway","state","keep"`: "{}", watching: "slipway-fault: " + lockLost})
+				conductor, e := conducted(t, map[string]any{
+					firstStep: `{"status":"succeeded","output":{}}`, secondStep: `{"status":"succeeded","output":{}}`,
+					`"slipway","state","keep"`: "{}", watching: "slipway-fault: " + lockLost,
+				})
 				conductor.opts.ReleaseDir = conductor.opts.Client.Directory()
-				lost := make(chan struct{})
-				e.exit, e.fails, e.lasts[watching] = 6, watching, lost
-				r := &run{Conductor: conductor, executor: conductor.hooks, steps: conductor.runner("r1", nil)}
-				r.workflow = Workflow{Name: config.Install, Wire: func(g *Graph) error {
-					first := Add(g, contract.NamespacesStep(), func() contract.NamespacesInput {
-						<-r.steps.lock.taken
-						if c.before {
-							close(lost)
-							synctest.Wait()
-						}
-						r.steps.lock.absent(slept, nil)
-						if c.after {
-							close(lost)
-							synctest.Wait()
-						}
-						return contract.NamespacesInput{}
-					})
-					Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} }, first)
-					return nil
-				}}
-				var err error
-				r.graph, err = newGraph(r.workflow, r.inputs, r.steps, r.actions())
-				require.NoError(t, err)
-				err = r.carryOut(t.Context())
-				r.steps.lock.close()
+				conductor.notice = func(context.Context) error {
+					time.Sleep(time.Minute)
+					return errSlept
+				}
+				lost, ended := make(chan struct{}), make(chan struct{})
+				e.exit, e.fails, e.lasts[watching], e.lasts[firstStep] = 6, watching, lost, ended
+				time.AfterFunc(c.lost, func() { close(lost) })
+				time.AfterFunc(67*time.Second, func() { close(ended) })
+				record, err := conductor.Conduct(t.Context(), twoSteps())
 				require.ErrorIs(t, err, &fault.Fault{Code: c.code})
 				require.Equal(t, c.class, fault.ClassOf(err))
+				require.Equal(t, pipeline.Succeeded, record.Steps[0].Status, "what runs goes on")
+				require.Equal(t, report.Failed, record.Outcome)
 				require.NotContains(t, e.all(), secondStep)
-				require.Equal(t, report.Failed, r.record.Outcome)
 			})
 		})
 	}
@@ -160,12 +156,47 @@ func TestARunOnAMachineThatSlept(t *testing.T) {
 
 // TestAMachineThatSleepsBeforeItHasTheLock does not take it.
 func TestAMachineThatSleepsBeforeItHasTheLock(t *testing.T) {
-	l := &deploymentLock{taken: make(chan struct{}), halt: make(chan error, 1)}
-	var refused error
-	slept := errors.New("this machine stood still")
-	l.absent(slept, func(err error) { refused = err })
-	require.Equal(t, slept, refused)
-	require.Empty(t, l.halt)
+	synctest.Test(t, func(t *testing.T) {
+		c, e := conducted(t, nil)
+		c.opts.ReleaseDir = c.opts.Client.Directory()
+		c.notice = func(context.Context) error {
+			time.Sleep(time.Minute)
+			return errSlept
+		}
+		e.lasts[`"slipway","state","open"`] = nil
+		record, err := c.Conduct(t.Context(), twoSteps())
+		require.Nil(t, record)
+		require.EqualError(t, err, errSlept.Error())
+		require.ErrorIs(t, err, errSlept)
+		asked := e.all()
+		require.NotContains(t, asked, firstStep)
+		require.NotContains(t, asked, `"state","keep"`)
+		require.Contains(t, asked, "{stop}", "what was to hold the lock is ended in good order")
+	})
+}
+
+// TestASleepIsNoticedAfterAnInterrupt, too: the record is still written.
+func TestASleepIsNoticedAfterAnInterrupt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, e := conducted(t, map[string]any{`"slipway","state","keep"`: "{}"})
+		c.opts.ReleaseDir = c.opts.Client.Directory()
+		e.lasts[firstStep] = nil
+		var noticing time.Duration
+		begun := time.Now()
+		c.notice = func(ctx context.Context) error {
+			<-ctx.Done()
+			noticing = time.Since(begun)
+			return nil
+		}
+		kept := make(chan struct{})
+		e.lasts[`"slipway","state","keep"`] = kept
+		time.AfterFunc(2*time.Minute, func() { close(kept) })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := c.Conduct(ctx, twoSteps())
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.GreaterOrEqual(t, noticing, 2*time.Minute)
+	})
 }
 
 // TestALockThatCannotBeReleased: what holds it stands still, and the work is done.
@@ -239,11 +270,7 @@ func TestALockThatOthersHold(t *testing.T) {
 	c.opts.Hooks = []pipeline.Hook{{Before: before, After: after}, {Step: pipeline.EveryStep, Before: before, After: after}, {Step: "preorchestrator", After: after}}
 	c, err := New(c.opts)
 	require.NoError(t, err)
-	record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Wire: func(g *Graph) error {
-		first := Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{} })
-		Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} }, first)
-		return nil
-	}})
+	record, err := c.Conduct(t.Context(), twoSteps())
 	require.Nil(t, record)
 	require.EqualError(t, err, "take the deployment's lock: alice@desk (install, run r0) has had the lock")
 	require.Equal(t, fault.Locked, fault.ClassOf(err))

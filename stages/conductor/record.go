@@ -63,10 +63,7 @@ func (r recorder) finish(ctx context.Context, record *report.Run, state *contrac
 	} else if fails := r.copier.last(uncancelled); fails != nil {
 		r.warn(fails.Error())
 	}
-	err = errors.Join(err, writeErr, <-stopped)
-	releasing, end := context.WithTimeout(uncancelled, stopLimit) // however long the copy took
-	defer end()
-	err = errors.Join(err, l.release(releasing))
+	err = errors.Join(err, writeErr, <-stopped, l.release(ctx))
 	if fails := r.copier.rest(ctx); fails != nil { // an interrupt ends it
 		r.warn(fails.Error())
 	}

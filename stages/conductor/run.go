@@ -148,7 +148,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	defer end(nil)
 	r.steps.lock = lock
 	if err := r.approved(ctx, lock, record); err != nil {
-		return errors.Join(err, lock.release(context.WithoutCancel(ctx)))
+		return errors.Join(err, lock.release(ctx))
 	}
 	begun := r.begin(ctx, *record)
 	observe := unlessRefused(lock, oneAtATime(r.copier.after(ctx, nodes, r.opts.Observe)))
