@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,4 +53,18 @@ func interrupts(t *testing.T, d deployment, got *telemetry) {
 	})
 
 	t.Run("no canary is in what a collector of telemetry gets", got.requireNoCanary)
+
+	t.Run("the hook's secret is in no record", func(t *testing.T) {
+		k := &kept{deployment: d, config: config}
+		k.Env = append(slices.Clone(d.Env), "SLIPWAY_E2E_TOKEN="+canaryToken)
+		places := k.records(t)
+		places["what commands printed"] = d.printed.String()
+		requireNone(t, map[string][]string{"canary of the hook's secrets": forms(canaryToken)}, places)
+		for _, of := range []string{"the report's ", "the package's own ", "the state volume's "} {
+			told := func(name string) bool {
+				return strings.HasPrefix(name, of) && strings.HasSuffix(name, "hooks/canary.txt") && strings.Contains(places[name], "token ***, password ***, hello")
+			}
+			require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(places)), told), "%s what the hook printed", of)
+		}
+	})
 }

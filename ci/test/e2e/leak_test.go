@@ -111,31 +111,12 @@ func holds(text string, forms []string) bool {
 }
 
 // requireNoLeak asserts that no secret of the cluster is in what the commands on
-// the deployment printed, in the report of the last run and the package of it, in its state
-// volume, which has the records of all of them, and in more: texts by what they are.
+// the deployment printed, in its records, and in more: texts by what they are.
 func (k *kept) requireNoLeak(t *testing.T, more map[string]string) {
 	t.Helper()
-	places := map[string]string{"what commands printed": k.printed.String()}
+	places := k.records(t)
+	places["what commands printed"] = k.printed.String()
 	maps.Copy(places, more)
-	report := k.report(t)
-	require.NoError(t, filepath.WalkDir(report, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(report, path)
-		require.NoError(t, err)
-		places["the report's "+filepath.ToSlash(name)] = read(t, report, name)
-		return nil
-	}))
-	for name, text := range unpacked(t, k.save(t)) {
-		places["the package's own "+name] = text
-	}
-	for name, text := range volume(t, k.shell(t, packVolume)) {
-		places["the state volume's "+name] = text
-	}
-	for name, text := range k.copied(t) {
-		places["the copy's "+name] = text
-	}
 	for _, name := range []string{
 		"the report's report.html", "the report's report.json", "the report's junit.xml", "the report's summary.md",
 		"the report's steps/preorchestrator.gitea/log.txt", "the report's steps/preorchestrator.secrets/log.txt",
@@ -147,6 +128,33 @@ func (k *kept) requireNoLeak(t *testing.T, more map[string]string) {
 		require.True(t, slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, begins) && places[name] != "" }), begins)
 	}
 	requireNone(t, k.secrets(t, k.shell(t, listSecrets)), places)
+}
+
+// records are the files of the report of the last run and the package of it, of the deployment's
+// state volume, which has the records of all runs, and of its copies, by what they are.
+func (k *kept) records(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	report := k.report(t)
+	require.NoError(t, filepath.WalkDir(report, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(report, path)
+		require.NoError(t, err)
+		files["the report's "+filepath.ToSlash(name)] = read(t, report, name)
+		return nil
+	}))
+	for name, text := range unpacked(t, k.save(t)) {
+		files["the package's own "+name] = text
+	}
+	for name, text := range volume(t, k.shell(t, packVolume)) {
+		files["the state volume's "+name] = text
+	}
+	for name, text := range k.copied(t) {
+		files["the copy's "+name] = text
+	}
+	return files
 }
 
 // copied are the files of the deployment's copies in the user's data folder, and what is in

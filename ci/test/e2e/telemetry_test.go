@@ -163,7 +163,7 @@ hooks:
       kubectl get namespace argocd
       echo "token $TOKEN, password $DB_PASSWORD, $GREETING"
       echo "forms: $(printf %s "$TOKEN" | base64) $(printf %s "$TOKEN" | base64 -w 0 | base64 -w 0) $(printf %s "$TOKEN" | od -An -tx1 -v | tr -d ' \n') $(printf %s "$TOKEN" | sed 's/&/\&amp;/')"
-      echo "wrapped: $(printf %s "$DB_PASSWORD" | base64 -w 16)"
+      echo "wrapped: $(printf %s "$TOKEN" | base64 -w 16)"
       echo "escaped: $(printf %s "$TOKEN" | sed 's/&/\\&/')"
       printf 'split: %.9s' "$TOKEN"; sleep 1; echo "${TOKEN#?????????}"
       printf 'c4nary-%s\n' output-Lp54vRq7

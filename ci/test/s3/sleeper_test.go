@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,6 +101,13 @@ func contents(t *testing.T, s *store.Store, run string) map[string]string {
 	return out
 }
 
+// deployed are those of values that a destroy removes.
+func deployed(values map[string]string) map[string]string {
+	out := maps.Clone(values)
+	maps.DeleteFunc(out, func(key, _ string) bool { return strings.HasPrefix(key, "latest/") || strings.HasPrefix(key, "runs/") })
+	return out
+}
+
 // keep stores what a run left, with a runtime state.
 func (m machine) keep(t *testing.T, run string) ended {
 	t.Helper()
@@ -149,7 +157,9 @@ func sleepsInADestroy(t *testing.T, a, b machine, s *store.Store) {
 	write(t.Context(), "secrets/kubeconfig/000000000001.age", "of the first deployment")
 	holder := a.holds(t, s, sleeping)
 	a.opens(t, sleeping)
-	late := contents(t, s, sleeping)
+	first := a.keep(t, sleeping)
+	require.Zero(t, first.code, first.errs)
+	late := deployed(contents(t, s, sleeping))
 	require.Contains(t, late, "deployment/000000000001.json", "its identity")
 	purge := a.start(t, "state", "--root", a.volume, "purge", "--run", sleeping)
 	require.Eventually(t, func() bool {
@@ -162,7 +172,7 @@ func sleepsInADestroy(t *testing.T, a, b machine, s *store.Store) {
 
 	e := b.state(t, "purge", "--run", awake)
 	require.Zero(t, e.code, e.errs)
-	require.Empty(t, contents(t, s, sleeping))
+	require.Empty(t, deployed(contents(t, s, sleeping)))
 	b.opens(t, awake) // and installed again
 	e = b.keep(t, awake)
 	require.Zero(t, e.code, e.errs)
