@@ -199,6 +199,29 @@ func TestASleepIsNoticedAfterAnInterrupt(t *testing.T) {
 	})
 }
 
+// TestALockLostWhileTheRecordIsWritten: what holds it may stand still, and is not waited for.
+func TestALockLostWhileTheRecordIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keep = `"slipway","state","keep"`
+		c, e := conducted(t, map[string]any{firstStep: `{"status":"succeeded","output":{}}`, secondStep: `{"status":"succeeded","output":{}}`, keep: "slipway-fault: " + lockLost})
+		c.opts.ReleaseDir = c.opts.Client.Directory()
+		ended := make(chan struct{})
+		e.fails, e.lasts[firstStep] = keep, ended
+		time.AfterFunc(time.Minute, func() { // the record of the run that begins was written
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.exit = 6
+			close(ended)
+		})
+		record, err := c.Conduct(t.Context(), twoSteps())
+		require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
+		require.Equal(t, fault.Locked, fault.ClassOf(err))
+		require.Equal(t, report.Succeeded, record.Outcome)
+		require.Contains(t, e.all(), "stop(kill:true)")
+		require.NotContains(t, e.all(), "{stop}")
+	})
+}
+
 // TestALockThatCannotBeReleased: what holds it stands still, and the work is done.
 func TestALockThatCannotBeReleased(t *testing.T) {
 	c, e := conducted(t, map[string]any{firstStep: `{"status":"succeeded","output":{}}`, `"slipway","state","keep"`: "{}"})

@@ -57,11 +57,16 @@ func (r recorder) finish(ctx context.Context, record *report.Run, state *contrac
 	if r.hint != nil {
 		record.MapCommands(r.hint)
 	}
+	said := l.loss() != nil // by err
 	writeErr := r.write(writing, record, state)
-	if l.loss() != nil {
-		writeErr = l.heard(writeErr)
-	} else if fails := r.copier.last(uncancelled); fails != nil {
-		r.warn(fails.Error())
+	if other := l.heard(writeErr); said {
+		writeErr = other
+	}
+	if l.loss() == nil {
+		if fails := r.copier.last(uncancelled); fails != nil {
+			_ = l.heard(fails)
+			r.warn(fails.Error())
+		}
 	}
 	err = errors.Join(err, writeErr, <-stopped, l.release(ctx))
 	if fails := r.copier.rest(ctx); fails != nil { // an interrupt ends it

@@ -52,6 +52,7 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	if w.Removes && err == nil {
 		// Nothing may be reused after this: journal, credentials, Terraform state.
 		if err = c.purge(ctx, r.record.ID); err != nil {
+			_ = r.steps.lock.heard(err) // it is the purge's own, too
 			r.record.Finish(nil, err, time.Now())
 		} else {
 			r.copier = nil
