@@ -82,9 +82,9 @@ unit: ## Run the unit tests of every module, those of the program with the race 
 unit/others: unit/rest unit/modules unit/types
 
 unit/race:
-	@go test $(RACE) $(SHUFFLE) -p 4 $(RACED)
-	go test -C ci $(RACE) ./origin
-	go test -C ci/dev $(RACE) ./build/...
+	@CGO_ENABLED=1 go test $(RACE) $(SHUFFLE) -p 4 $(RACED)
+	CGO_ENABLED=1 go test -C ci $(RACE) ./origin
+	CGO_ENABLED=1 go test -C ci/dev $(RACE) ./build/...
 
 unit/rest:
 	@rest="$$(comm -13 <(go list $(RACED) | sort) <(go list ./... | sort))"; test -z "$$rest" || { set -x; $(GO) test $(SHUFFLE) -p 4 $$rest; }
