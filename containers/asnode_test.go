@@ -37,7 +37,8 @@ func TestTheMirrorIsAskedAsTheNodeWill(t *testing.T) {
 		require.ErrorIs(t, err, &fault.Fault{Code: why})
 		require.Equal(t, fault.Preflight, fault.ClassOf(err))
 		require.ErrorContains(t, err, "the registry's words")
-		require.Contains(t, err.(*fault.Fault).Fix, fix)
+		f, _ := errors.AsType[*fault.Fault](err)
+		require.Contains(t, f.Fix, fix)
 	}
 	said.Reset()
 	said.WriteString("unknown command")

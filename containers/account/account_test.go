@@ -151,7 +151,8 @@ func TestAnAccountThatCannotBeRead(t *testing.T) {
 		_, err := Find(t.Context(), loggedIn(t, text), "registry.example.com")
 		require.ErrorIs(t, err, &fault.Fault{Code: Code})
 		require.NotContains(t, err.Error(), "r1ght")
-		require.Contains(t, err.(*fault.Fault).Fix, fix)
+		f, _ := errors.AsType[*fault.Fault](err)
+		require.Contains(t, f.Fix, fix)
 	}
 	_, err := Find(t.Context(), filepath.Join(t.TempDir(), "absent"), "registry.example.com")
 	require.ErrorIs(t, err, &fault.Fault{Code: Code})
@@ -210,7 +211,8 @@ func TestAskAsANodeDoes(t *testing.T) {
 			err := Ask(t.Context(), c.url, c.file, c.next)
 			require.ErrorIs(t, err, &fault.Fault{Code: c.code}, "%v", err)
 			require.NotContains(t, err.Error(), "wr0ng")
-			require.NotEmpty(t, err.(*fault.Fault).Fix)
+			f, _ := errors.AsType[*fault.Fault](err)
+			require.NotEmpty(t, f.Fix)
 		})
 	}
 }

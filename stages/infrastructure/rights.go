@@ -38,13 +38,13 @@ func (r right) name() string {
 	return name
 }
 
-var read = []string{"get", "list", "watch"}
+var read = []string{"get", "list", "watch"} //nolint:gochecknoglobals // a constant table
 
 // write is what is done with the objects that a platform is made of.
 func write() []string { return append(slices.Clone(read), "create", "update", "patch", "delete") }
 
 // usual are the resources, by group, that whoever installs a platform has to be able to write.
-var usual = map[string][]string{
+var usual = map[string][]string{ //nolint:gochecknoglobals // a constant table
 	"":                          {"namespaces", "secrets", "configmaps", "services", "serviceaccounts", "pods", "persistentvolumeclaims"},
 	"apps":                      {"deployments", "statefulsets", "daemonsets"},
 	"batch":                     {"jobs"},
