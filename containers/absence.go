@@ -11,10 +11,10 @@ import (
 	"dagger.io/dagger"
 )
 
-// An engine asks each client every 5 s whether it is there. Once two of these questions had no answer
-// in time, the first within 30 s and one right after it within 45 s, with fewer than five answers
-// between them, it exports nothing to that client any more, though it goes on to serve its requests: an
-// export ends after some 95 s with "flightcontrol: exceeded retry timeout" (v0.19.10,
+// An engine asks each client every 5 s whether it is there. Once a question had no answer within 30 s,
+// and a second one, before five in a row were answered, had none in time either (45 s if it follows at
+// once), it exports nothing to that client any more, though it goes on to serve its requests: an export
+// ends after some 95 s with "flightcontrol: exceeded retry timeout" (v0.19.10,
 // internal/buildkit/session/grpc.go, internal/buildkit/util/flightcontrol).
 const (
 	standstill  = 30 * time.Second // after which that may be so
@@ -92,7 +92,7 @@ func (d *Deployment) Notice(ctx context.Context) error {
 			d.absence.note(sessionEnded(fmt.Errorf("this machine, or slipway on it, stood still for %s, so that the engine hands nothing over to it any more: %w", stood.Round(time.Second), err)))
 			return d.absence.why
 		}
-		last = d.absence.now() // it did not stand still while it tried
+		last = d.absence.now() // the time that the tries took is no standstill
 	}
 }
 

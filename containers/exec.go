@@ -52,7 +52,8 @@ type Outcome struct {
 
 // Exec runs e once, uncached. An exit code other than 0 is an Outcome, not an
 // error; an error means that the engine could not run the command, that the command was killed
-// before it could leave a result, or that the engine does not give the result.
+// before it could leave a result, or that the engine does not give the result. Where the command
+// has told a fault then, that is the error.
 func (d *Deployment) Exec(ctx context.Context, e Exec) (Outcome, error) {
 	out, _, err := d.exec(ctx, e)
 	return out, err

@@ -66,6 +66,8 @@ func TestAClusterIsRestored(t *testing.T) {
 	e.exit, e.fails = 6, `"restore-cluster"`
 	require.ErrorIs(t, c.RestoreCluster(t.Context(), file, false), &fault.Fault{Code: lock.CodeLost})
 	require.NotContains(t, e.all(), "--force")
+	require.Contains(t, e.all(), "stop(kill:true)", "what holds it may stand still")
+	require.NotContains(t, e.all(), "{stop}")
 	require.ErrorIs(t, c.RestoreCluster(t.Context(), file+"x", false), os.ErrNotExist)
 }
 

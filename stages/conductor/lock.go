@@ -21,8 +21,8 @@ type deploymentLock struct {
 	taken chan struct{} // closed once the lock is held
 	tried chan struct{} // closed once the attempt to take it has ended
 
-	deciding sync.Mutex            // whether the run has it or is refused
-	refused  atomic.Pointer[error] // why it cannot be taken; set before the run's context ends for that
+	deciding sync.Mutex            // guards the decision between taken and refused
+	refused  atomic.Pointer[error] // why it cannot be taken; first set before the run's context ends for that
 	ended    <-chan struct{}       // closed once the run's context has ended
 
 	once sync.Once
@@ -69,7 +69,10 @@ func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, c
 		}
 		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 		defer cancel()
-		l.refuse(errors.Join(err, l.hold.Stop(stopping)))
+		if left := l.hold.Stop(stopping); left != nil {
+			err = errors.Join(err, left)
+		}
+		l.refuse(err)
 	})
 	return ctx, l, end
 }
@@ -108,7 +111,7 @@ func (l *deploymentLock) refuse(why error) bool {
 
 // absent ends a run on a machine, or of a process, that stood still for so long that the engine hands
 // it no results any more: steps that run finish, and record what they have done, and none but those
-// that clean up starts. One that has not got the lock by then ends at once, and does not take it.
+// that clean up starts. One that has not got the lock by then ends without it.
 func (l *deploymentLock) absent(why error) {
 	if !l.refuse(why) {
 		l.stop(why)
@@ -134,6 +137,7 @@ func (c *Conductor) underLock(ctx context.Context, what string, do func(context.
 		return err
 	}
 	err := do(locked, r)
+	_ = lock.heard(err)
 	if lost := lock.loss(); lost != nil {
 		err = lost
 	}

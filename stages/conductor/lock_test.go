@@ -3,6 +3,7 @@ package conductor
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -195,7 +196,47 @@ func TestASleepIsNoticedAfterAnInterrupt(t *testing.T) {
 		defer cancel()
 		_, err := c.Conduct(ctx, twoSteps())
 		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, &fault.Fault{Code: lock.CodeRelease})
 		require.GreaterOrEqual(t, noticing, 2*time.Minute)
+	})
+}
+
+// TestARunThatIsInterruptedBeforeItHasTheLock says so, also where all of its steps need none.
+func TestARunThatIsInterruptedBeforeItHasTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, e := conducted(t, map[string]any{`"step","infrastructure/preflight"`: `{"status":"succeeded","output":{}}`})
+		c.opts.ReleaseDir, c.opts.Images.Manifests = c.opts.Client.Directory(), c.opts.Client.Directory()
+		e.lasts[`"slipway","state","open"`] = nil
+		interrupt := errors.New("interrupted")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Minute, func() { cancel(interrupt) })
+		record, err := c.Conduct(ctx, Workflow{Name: config.Install, Wire: func(g *Graph) error {
+			Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })
+			return nil
+		}})
+		require.Nil(t, record)
+		require.ErrorIs(t, err, interrupt)
+	})
+}
+
+// TestALockLostWhileTheRecordOfAFailureIsWritten: that the step has failed does not hide it.
+func TestALockLostWhileTheRecordOfAFailureIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keep = `"slipway","state","keep"`
+		c, e := conducted(t, map[string]any{firstStep: `{"status":"failed","fault":{"code":"NS-001","class":4,"message":"forbidden"}}`, keep: "slipway-fault: " + lockLost})
+		c.opts.ReleaseDir = c.opts.Client.Directory()
+		ended := make(chan struct{})
+		e.fails, e.lasts[firstStep] = keep, ended
+		time.AfterFunc(time.Minute, func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.exit = 6
+			close(ended)
+		})
+		_, err := c.Conduct(t.Context(), twoSteps())
+		require.Equal(t, fault.Locked, fault.ClassOf(err))
+		require.Equal(t, 1, strings.Count(err.Error(), "bob took it over"))
+		require.ErrorContains(t, err, "forbidden")
 	})
 }
 

@@ -57,16 +57,14 @@ func (r recorder) finish(ctx context.Context, record *report.Run, state *contrac
 	if r.hint != nil {
 		record.MapCommands(r.hint)
 	}
-	said := l.loss() != nil // by err
-	writeErr := r.write(writing, record, state)
-	if other := l.heard(writeErr); said {
-		writeErr = other
-	}
-	if l.loss() == nil {
+	writeErr := l.heard(r.write(writing, record, state))
+	if lost := l.loss(); lost == nil {
 		if fails := r.copier.last(uncancelled); fails != nil {
 			_ = l.heard(fails)
 			r.warn(fails.Error())
 		}
+	} else if fault.ClassOf(err) != fault.Locked { // what else is wrong must not hide it
+		err = errors.Join(lost, err)
 	}
 	err = errors.Join(err, writeErr, <-stopped, l.release(ctx))
 	if fails := r.copier.rest(ctx); fails != nil { // an interrupt ends it

@@ -180,6 +180,9 @@ func (r *run) carryOut(ctx context.Context) error {
 		if why := lock.refusal(); why != nil {
 			return refusedRun(why, results)
 		}
+		if err == nil { // what needs no lock was done, and somebody has ended the run
+			err = context.Cause(ctx)
+		}
 		return err
 	}
 	begin := lock.heard(<-begun)

@@ -161,6 +161,7 @@ func sleepsInADestroy(t *testing.T, a, b machine, s *store.Store) {
 	require.Zero(t, first.code, first.errs)
 	late := deployed(contents(t, s, sleeping))
 	require.Contains(t, late, "deployment/000000000001.json", "its identity")
+	require.Contains(t, late, "state/000000000001.yaml")
 	purge := a.start(t, "state", "--root", a.volume, "purge", "--run", sleeping)
 	require.Eventually(t, func() bool {
 		_, err := s.Get(t.Context(), "data/000")
