@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -18,7 +19,8 @@ DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends
 // build leaves nothing in the volume once the bundle is there: no engine collects that. A build
 // that failed goes on with it. Go is the one that go.mod asks for, which an older one fetches.
 const build = `export SLIPWAY_CACHE=/building/store GOCACHE=/building/go-build GOMODCACHE=/building/modules GOTOOLCHAIN=auto
-make bundle PLATFORM="$*"
+rm -rf $SLIPWAY_CACHE/logs
+make bundle PLATFORM="$*" || { cat $SLIPWAY_CACHE/logs/bundle-*.log >&2; exit 1; }
 cp --archive "$(make -s bundle-path)" /bundle
 chmod -R u+w /building
 rm -rf /building/*
@@ -52,8 +54,13 @@ func (m *Slipway) Bundle(
 	if err != nil {
 		return nil, refuse(origin.NoBase(base, err))
 	}
-	built := image.
-		WithExec([]string{"sh", "-ceu", prepare}).
+	prepared, err := image.WithExec([]string{"sh", "-ceu", prepare}).Sync(ctx)
+	if failed, ok := errors.AsType[*dagger.ExecError](err); ok {
+		return nil, refuse(origin.NotPrepared(base, failed.Stderr))
+	} else if err != nil {
+		return nil, refuse(err)
+	}
+	built := prepared.
 		WithMountedCache("/building", dag.CacheVolume("slipway-bundle"), dagger.ContainerWithMountedCacheOpts{Sharing: dagger.CacheSharingModeLocked}).
 		WithMountedDirectory("/slipway", source).
 		WithWorkdir("/slipway")
@@ -71,5 +78,11 @@ func (m *Slipway) Bundle(
 		at := fmt.Sprintf("/platforms/%d", i)
 		built, script = built.WithMountedDirectory(at, dir), append(script, at)
 	}
-	return built.WithExec(script, dagger.ContainerWithExecOpts{InsecureRootCapabilities: true}).Directory("/bundle").Sync(ctx)
+	dir, err := built.WithExec(script, dagger.ContainerWithExecOpts{InsecureRootCapabilities: true}).Directory("/bundle").Sync(ctx)
+	if failed, ok := errors.AsType[*dagger.ExecError](err); ok {
+		return nil, refuse(origin.NotBuilt(failed.Stderr))
+	} else if err != nil {
+		return nil, refuse(err)
+	}
+	return dir, nil
 }

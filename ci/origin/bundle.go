@@ -34,12 +34,6 @@ func NoBundle(err error) *Refusal {
 		Fix: "build one with make bundle, or give the path of one before the function: dagger call --bundle DIR install"}
 }
 
-// NoDigest refuses an image to build a bundle in that is not named by digest.
-func NoDigest(base string) *Refusal {
-	return &Refusal{Code: codeNoBundle, Class: Usage, Op: "build a bundle", Err: fmt.Errorf("the image %s is not named by digest, so that anything might build what everybody trusts", base),
-		Fix: "name one of Debian 12 with Go by its digest: dagger call bundle --base docker.io/library/golang:1.26-bookworm@sha256:…"}
-}
-
 // Vouched fails unless index is that of the bundle that is wanted: the one with this digest,
 // "sha256:<hex>", or any if that is Unverified. Whoever can write a bundle can write its index
 // too, so that this comes before anything of the bundle runs.

@@ -8,6 +8,7 @@ const (
 	codePlatform      = "BUN-004"
 	codeNoImages      = "BUN-006"
 	codeTrust         = "BUN-007"
+	codeBuild         = "BUN-012"
 	codeKey           = "PKG-004"
 	codeLockSignature = "LCK-007"
 	codeLockFile      = "LCK-003"

@@ -68,12 +68,3 @@ func NotPulled(ref string, err error) *Refusal {
 	return &Refusal{Code: reason.Code(), Class: Preflight, Op: "take the image toolchain from " + registry, Err: err,
 		Fix: reason.Remedy(refused.Engine, registry)}
 }
-
-// NoBase refuses an image by its reference in which a bundle was to be built, and which the
-// engine could not take, for err.
-func NoBase(ref string, err error) *Refusal {
-	host, _, _ := strings.Cut(ref, "/")
-	reason := refused.Read(err.Error(), ref, host, host)
-	return &Refusal{Code: reason.Code(), Class: Preflight, Op: "take the image " + ref + " to build in", Err: err,
-		Fix: "name one of Debian 12 with Go that the engine can pull, with --base REF; or " + reason.Remedy(refused.Engine, host)}
-}
