@@ -204,8 +204,8 @@ func (c *Cluster) Down(ctx context.Context) error {
 	return c.service.End(ctx)
 }
 
-// stopLimit is how long the cluster's service may take to end; it does so in ten
-// seconds.
+// stopLimit is how long a service of the run, such as the cluster's or what holds the lock, may
+// take to end; it does so in ten seconds.
 const stopLimit = time.Minute
 
 // while starts the cluster's service, calls do, and stops it again.

@@ -240,27 +240,61 @@ func TestALockLostWhileTheRecordOfAFailureIsWritten(t *testing.T) {
 	})
 }
 
-// TestALockLostWhileTheRecordIsWritten: what holds it may stand still, and is not waited for.
-func TestALockLostWhileTheRecordIsWritten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const keep = `"slipway","state","keep"`
-		c, e := conducted(t, map[string]any{firstStep: `{"status":"succeeded","output":{}}`, secondStep: `{"status":"succeeded","output":{}}`, keep: "slipway-fault: " + lockLost})
-		c.opts.ReleaseDir = c.opts.Client.Directory()
-		ended := make(chan struct{})
-		e.fails, e.lasts[firstStep] = keep, ended
-		time.AfterFunc(time.Minute, func() { // the record of the run that begins was written
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			e.exit = 6
-			close(ended)
+// TestALockLostAtTheEnd of a run, while its record is written, the state copied or removed: what
+// holds it may stand still, and is not waited for. With its record written, a run is done.
+func TestALockLostAtTheEnd(t *testing.T) {
+	for what, c := range map[string]struct {
+		command  string // which hears of it
+		workflow Workflow
+		outcome  report.Outcome
+		done     bool
+	}{
+		"the record is written": {`"slipway","state","keep"`, Workflow{}, report.Succeeded, false},
+		"the state is copied":   {`"slipway","state","copy"`, Workflow{}, report.Succeeded, true},
+		"the state is removed":  {`"slipway","state","purge"`, Workflow{Name: config.Destroy, Removes: true}, report.Failed, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				answers := map[string]any{
+					firstStep: `{"status":"succeeded","output":{}}`, secondStep: `{"status":"succeeded","output":{}}`,
+					`"slipway","state","keep"`: "{}", `"slipway","state","copy"`: "{}", `"state","show"`: "{}",
+				}
+				answers[c.command] = "slipway-fault: " + lockLost
+				conductor, e := conducted(t, answers)
+				conductor.opts.ReleaseDir = conductor.opts.Client.Directory()
+				s := &shelf{}
+				conductor.opts.Copies, conductor.Records.copies = s, s
+				ended := make(chan struct{})
+				e.fails, e.lasts[firstStep] = c.command, ended
+				time.AfterFunc(time.Minute, func() { // the run's beginning is written and copied
+					e.mu.Lock()
+					defer e.mu.Unlock()
+					e.exit = 6
+					close(ended)
+				})
+				w := twoSteps()
+				w.Removes = c.workflow.Removes
+				if c.workflow.Name != "" {
+					w.Name = c.workflow.Name
+				}
+				var warned []string
+				conductor.opts.Warn = func(text string) { warned = append(warned, text) }
+				record, err := conductor.Conduct(t.Context(), w)
+				if c.done {
+					require.NoError(t, err)
+					require.Len(t, warned, 1)
+					require.Contains(t, warned[0], "could not be taken: ")
+					require.Contains(t, warned[0], "bob took it over")
+				} else {
+					require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
+					require.Equal(t, fault.Locked, fault.ClassOf(err))
+				}
+				require.Equal(t, c.outcome, record.Outcome)
+				require.Contains(t, e.all(), "stop(kill:true)")
+				require.NotContains(t, e.all(), "{stop}")
+			})
 		})
-		record, err := c.Conduct(t.Context(), twoSteps())
-		require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
-		require.Equal(t, fault.Locked, fault.ClassOf(err))
-		require.Equal(t, report.Succeeded, record.Outcome)
-		require.Contains(t, e.all(), "stop(kill:true)")
-		require.NotContains(t, e.all(), "{stop}")
-	})
+	}
 }
 
 // TestALockThatCannotBeReleased: what holds it stands still, and the work is done.
