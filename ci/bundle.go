@@ -55,10 +55,8 @@ func (m *Slipway) Bundle(
 		return nil, refuse(origin.NoBase(base, err))
 	}
 	prepared, err := image.WithExec([]string{"sh", "-ceu", prepare}).Sync(ctx)
-	if failed, ok := errors.AsType[*dagger.ExecError](err); ok {
-		return nil, refuse(origin.NotPrepared(base, failed.Stderr))
-	} else if err != nil {
-		return nil, refuse(err)
+	if err != nil {
+		return nil, refuse(origin.NotPrepared(base, saidBy(err)))
 	}
 	built := prepared.
 		WithMountedCache("/building", dag.CacheVolume("slipway-bundle"), dagger.ContainerWithMountedCacheOpts{Sharing: dagger.CacheSharingModeLocked}).
@@ -79,10 +77,16 @@ func (m *Slipway) Bundle(
 		built, script = built.WithMountedDirectory(at, dir), append(script, at)
 	}
 	dir, err := built.WithExec(script, dagger.ContainerWithExecOpts{InsecureRootCapabilities: true}).Directory("/bundle").Sync(ctx)
-	if failed, ok := errors.AsType[*dagger.ExecError](err); ok {
-		return nil, refuse(origin.NotBuilt(failed.Stderr))
-	} else if err != nil {
-		return nil, refuse(err)
+	if err != nil {
+		return nil, refuse(origin.NotBuilt(saidBy(err)))
 	}
 	return dir, nil
+}
+
+// saidBy is what the command that failed with err printed on standard error, or why it did not run.
+func saidBy(err error) string {
+	if failed, ok := errors.AsType[*dagger.ExecError](err); ok && failed.Stderr != "" {
+		return failed.Stderr
+	}
+	return err.Error()
 }
