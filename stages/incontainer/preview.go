@@ -71,9 +71,12 @@ func (v *Preview) perform(ctx context.Context, s *State, req contract.PreviewReq
 	if err := s.place.CheckClaim(ctx, s.store); err != nil { // a run would end with that
 		return nil, err
 	}
+	deployment, err := state.Identity(ctx, s.store)
+	if err != nil {
+		return nil, err
+	}
 	var approved *contract.Preview
 	if req.Approved != "" {
-		var err error
 		approved, err = state.Plan(ctx, s.store, req.Approved)
 		if errors.Is(err, state.ErrNoPlan) {
 			return nil, &fault.Fault{
@@ -90,7 +93,7 @@ func (v *Preview) perform(ctx context.Context, s *State, req contract.PreviewReq
 		return nil, err
 	}
 	if approved == nil {
-		return out, state.PutPlan(ctx, s.store, req.By, out)
+		return out, state.PutPlan(ctx, s.store, deployment, req.By, out)
 	}
 	why := preview.Stale(approved, out)
 	if req.Passed > 0 {

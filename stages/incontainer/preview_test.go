@@ -164,7 +164,7 @@ func TestFewPlansAreKept(t *testing.T) {
 			first = got.Digest
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(p.Dirs.State, "plans", "*.json"))
+	files, err := filepath.Glob(filepath.Join(p.Dirs.State, "plans", "*", "*.json"))
 	require.NoError(t, err)
 	require.Len(t, files, 20)
 	_, err = state.Plan(t.Context(), p.state.store, first)

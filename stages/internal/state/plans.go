@@ -14,24 +14,33 @@ import (
 
 const plansDir = "plans"
 
+// noDeployment is below plansDir what was planned before there was a deployment.
+const noDeployment = "first"
+
 // plansKept is how many plans of a deployment are kept: the newest ones.
 const plansKept = 20
 
 // ErrNoPlan says that there is no plan of a digest.
 var ErrNoPlan = errors.New("no such plan is kept")
 
-// PutPlan keeps a plan under an id that sorts by time, in place of an earlier one of the same
-// digest, and forgets the oldest ones.
-func PutPlan(ctx context.Context, s *store.Store, id string, p *contract.Preview) error {
+// PutPlan keeps a plan of the deployment under an id that sorts by time, in place of an earlier
+// one of the same digest, and forgets the oldest ones. The deployment is nil before the first
+// install. No lock is needed: what was planned for a deployment that somebody has destroyed
+// meanwhile touches nothing of the next one of its name.
+func PutPlan(ctx context.Context, s *store.Store, deployment *contract.Identity, id string, p *contract.Preview) error {
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the plan: %w", err)
 	}
-	key := plansDir + "/" + id + "." + hexOf(p.Digest) + ".json"
+	dir := plansDir + "/" + noDeployment + "/"
+	if deployment != nil {
+		dir = plansDir + "/" + deployment.ID + "/"
+	}
+	key := dir + id + "." + hexOf(p.Digest) + ".json"
 	if err := s.Put(ctx, key, text); err != nil {
 		return fmt.Errorf("keep the plan: %w", err)
 	}
-	keys, err := s.List(ctx, plansDir+"/")
+	keys, err := s.List(ctx, dir)
 	if err != nil {
 		return fmt.Errorf("keep the plan: %w", err)
 	}
@@ -57,7 +66,7 @@ func PutPlan(ctx context.Context, s *store.Store, id string, p *contract.Preview
 	return nil
 }
 
-// Plan is the plan of a digest, or ErrNoPlan.
+// Plan is the plan of a digest, whichever deployment of this name it was made for, or ErrNoPlan.
 func Plan(ctx context.Context, s *store.Store, digest string) (*contract.Preview, error) {
 	keys, err := s.List(ctx, plansDir+"/")
 	if err != nil {
