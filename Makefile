@@ -197,7 +197,7 @@ docker: ## Install Docker and a registry, in which the tests run the engine and 
 	@command -v dockerd >/dev/null && command -v docker-registry >/dev/null || $(GO) run -C ci/dev ./build/need dockerd=docker.io docker-registry=docker-registry
 
 .PHONY: cosign
-cosign: ## Build cosign into bin/, with which the tests verify a run package as others do
+cosign: ## Build cosign into bin/, with which the tests verify run packages, bundles and releases as others do
 	@command -v cosign >/dev/null || GOBIN=$(CURDIR)/bin $(GO) install github.com/sigstore/cosign/v2/cmd/cosign@v2.6.5
 
 .PHONY: bench

@@ -1,6 +1,6 @@
 terraform {
   required_version = ">= 1.11.4, < 1.12"
 
-  # The path comes with -backend-config: the deployment's state volume.
+  # A run puts another one in its place, which keeps the state in the deployment's.
   backend "local" {}
 }
