@@ -19,8 +19,8 @@ DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends
 // build leaves nothing in the volume once the bundle is there: no engine collects that. A build
 // that failed goes on with it. Go is the one that go.mod asks for, which an older one fetches.
 const build = `export SLIPWAY_CACHE=/building/store GOCACHE=/building/go-build GOMODCACHE=/building/modules GOTOOLCHAIN=auto
-rm -rf $SLIPWAY_CACHE/logs
-make bundle PLATFORM="$*" || { cat $SLIPWAY_CACHE/logs/bundle-*.log >&2; exit 1; }
+rm -rf $SLIPWAY_CACHE/logs && mkdir -p $SLIPWAY_CACHE/logs
+make bundle PLATFORM="$*" || { find $SLIPWAY_CACHE/logs -name 'bundle-*.log' -exec cat {} + >&2; exit 1; }
 cp --archive "$(make -s bundle-path)" /bundle
 chmod -R u+w /building
 rm -rf /building/*

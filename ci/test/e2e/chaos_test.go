@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,6 +37,22 @@ func TestChaosOfTheHolder(t *testing.T) {
 		kinds += ",hold,step"
 	}
 	chaos(t, open(t, "e2e-holder"), kinds, "--config", write(t, configured+"local: {apiPort: 9943}\n"), "--pause", (over + 10*time.Second).String())
+}
+
+// TestChaosOfTwoEngines: each is on a machine of its own, and what they have in common is a bucket
+// with the state and a cluster. One installs; the other one begins to, while the first one's
+// machine works, and while it stands still.
+func TestChaosOfTwoEngines(t *testing.T) {
+	takesLong(t)
+	inTurn(t)
+	r := startRegistry(t)
+	second := secondEngine(t)
+	host := open(t, "e2e-host") // on the second engine, for the first one stands still
+	host.Env = append(host.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST="+second.address)
+	_, kubeconfig := another(t, r, host)
+	d := open(t, "e2e-rivals")
+	config := write(t, configured+fmt.Sprintf("provider: existing\nexisting: {kubeconfig: %q, registry: %q}\n", "file:"+kubeconfig, r.bridge+"/team/slipway"))
+	chaos(t, d, "contend,contend", "--config", config, "--lock", r.pushed(t, d), "--bucket", "--other-engine", second.address, "--seed", "1")
 }
 
 // chaos plays a round of each kind.

@@ -199,12 +199,11 @@ func (k *kept) requireAgain(t *testing.T, before map[string]string) {
 	require.Equal(t, before, after)
 }
 
-// another starts the cluster of a deployment of its own, in which others have objects, and
+// another starts the cluster of another deployment, in which others have objects, and
 // whose node pulls from a registry. It is published on all addresses, and another returns the
 // kubeconfig with which this machine's neighbours reach it.
-func another(t *testing.T, r *testRegistry) (host *kept, kubeconfig string) {
+func another(t *testing.T, r *testRegistry, d deployment) (host *kept, kubeconfig string) {
 	t.Helper()
-	d := open(t, "e2e-host")
 	host = &kept{deployment: d, config: write(t, configured+"local: {apiPort: 8443, bind: 0.0.0.0}\n")}
 	finish(t, d.CLI(t.Context(), "cluster", "--stop")) // whatever an earlier run of the tests left
 	host.must(t, "destroy", "--ignore-not-found")

@@ -20,15 +20,12 @@ import (
 func TestExistingCluster(t *testing.T) {
 	inTurn(t)
 	r := startRegistry(t)
-	host, kubeconfig := another(t, r)
+	host, kubeconfig := another(t, r, open(t, "e2e-host"))
 	bytes, err := os.ReadFile(kubeconfig)
 	require.NoError(t, err)
 
 	d := open(t, "e2e-existing")
-	lock := filepath.Join(t.TempDir(), "slipway.lock.json")
-	to := r.loopback + "/team/slipway"
-	out, err := exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin/slipway"), "bundle", "push", d.Bundle, "--to", to, "--lock-out", lock).CombinedOutput()
-	require.NoError(t, err, string(out))
+	lock := r.pushed(t, d)
 	base := func(context string) string {
 		return fmt.Sprintf("provider: existing\nexisting: {kubeconfig: \"file:%s\", context: %q, registry: %q}\n", kubeconfig, context, r.bridge+"/team/slipway")
 	}

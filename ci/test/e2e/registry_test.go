@@ -209,6 +209,15 @@ func startRegistry(t *testing.T) *testRegistry {
 	return r
 }
 
+// pushed is the lock file of a deployment's bundle, which is in the registry from then on.
+func (r *testRegistry) pushed(t *testing.T, d deployment) (lock string) {
+	t.Helper()
+	lock = filepath.Join(t.TempDir(), "slipway.lock.json")
+	push := finish(t, exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin", "slipway"), "bundle", "push", d.Bundle, "--to", r.loopback+"/team/slipway", "--lock-out", lock))
+	require.Zero(t, push.code, slipway.Tail(push.err))
+	return lock
+}
+
 // bridgeAddress is this machine's address on the engine's network: that of the
 // bridge that `make engine` makes.
 func bridgeAddress(t *testing.T) string {
