@@ -49,7 +49,8 @@ func TestChaosOfTwoEngines(t *testing.T) {
 	second := secondEngine(t)
 	host := open(t, "e2e-host") // on the second engine, for the first one stands still
 	host.Env = append(host.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST="+second.address)
-	_, kubeconfig := another(t, r, host)
+	there, kubeconfig := another(t, r, host)
+	admit(t, engineNetwork(r.bridge), engineNetwork(strings.Fields(there.shell(t, "getent hosts cluster"))[0])) // its load balancer's address
 	d := open(t, "e2e-rivals")
 	config := write(t, configured+fmt.Sprintf("provider: existing\nexisting: {kubeconfig: %q, registry: %q}\n", "file:"+kubeconfig, r.bridge+"/team/slipway"))
 	chaos(t, d, "contend,contend", "--config", config, "--lock", r.pushed(t, d), "--bucket", "--other-engine", second.address, "--seed", "1")

@@ -22,13 +22,20 @@ type otherEngine struct {
 	end     func()
 }
 
-// secondEngine starts one as make engine does, with more arguments for that.
-func secondEngine(t *testing.T, args ...string) *otherEngine {
+// engineDir is where make engine keeps what is the engine's of the tests.
+func engineDir(t *testing.T) string {
 	t.Helper()
-	store, own := strings.CutSuffix(strings.TrimPrefix(os.Getenv("_EXPERIMENTAL_DAGGER_RUNNER_HOST"), "unix://"), "/engine/run/engine.sock")
+	dir, own := strings.CutSuffix(strings.TrimPrefix(os.Getenv("_EXPERIMENTAL_DAGGER_RUNNER_HOST"), "unix://"), "/run/engine.sock")
 	if !own {
 		t.Skip("the engine is not one of make engine")
 	}
+	return dir
+}
+
+// secondEngine starts one as make engine does, with more arguments for that.
+func secondEngine(t *testing.T, args ...string) *otherEngine {
+	t.Helper()
+	store := filepath.Dir(engineDir(t))
 	sum := sha256.Sum256([]byte(t.Name()))
 	second := fmt.Sprintf("%s-%x", store, sum[:3]) // the path of its socket has to be short
 	require.NoError(t, os.MkdirAll(second, 0o755))
