@@ -17,10 +17,11 @@ DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends
 `
 
 // build leaves nothing in the volume once the bundle is there: no engine collects that. A build
-// that failed goes on with it. Go is the one that go.mod asks for, which an older one fetches.
+// that failed goes on with it, and its log comes last, at a length that leaves its error in what
+// the engine keeps of standard error, 100 KiB (engine/buildkit/ref.go of Dagger v0.19.10). Go is the one that go.mod asks for, which an older one fetches.
 const build = `export SLIPWAY_CACHE=/building/store GOCACHE=/building/go-build GOMODCACHE=/building/modules GOTOOLCHAIN=auto
 rm -rf $SLIPWAY_CACHE/logs && mkdir -p $SLIPWAY_CACHE/logs
-make bundle PLATFORM="$*" || { find $SLIPWAY_CACHE/logs -name 'bundle-*.log' -exec cat {} + >&2; exit 1; }
+make bundle PLATFORM="$*" || { find $SLIPWAY_CACHE/logs -name 'bundle-*.log' -exec cat {} + | tail -c 60000 >&2; exit 1; }
 cp --archive "$(make -s bundle-path)" /bundle
 chmod -R u+w /building
 rm -rf /building/*
@@ -55,8 +56,10 @@ func (m *Slipway) Bundle(
 		return nil, refuse(origin.NoBase(base, err))
 	}
 	prepared, err := image.WithExec([]string{"sh", "-ceu", prepare}).Sync(ctx)
-	if err != nil {
-		return nil, refuse(origin.NotPrepared(base, saidBy(err)))
+	if failed, ok := errors.AsType[*dagger.ExecError](err); ok {
+		return nil, refuse(origin.NotPrepared(base, failed.Stderr))
+	} else if err != nil {
+		return nil, refuse(err)
 	}
 	built := prepared.
 		WithMountedCache("/building", dag.CacheVolume("slipway-bundle"), dagger.ContainerWithMountedCacheOpts{Sharing: dagger.CacheSharingModeLocked}).
@@ -77,16 +80,10 @@ func (m *Slipway) Bundle(
 		built, script = built.WithMountedDirectory(at, dir), append(script, at)
 	}
 	dir, err := built.WithExec(script, dagger.ContainerWithExecOpts{InsecureRootCapabilities: true}).Directory("/bundle").Sync(ctx)
-	if err != nil {
-		return nil, refuse(origin.NotBuilt(saidBy(err)))
+	if failed, ok := errors.AsType[*dagger.ExecError](err); ok {
+		return nil, refuse(origin.NotBuilt(failed.Stderr))
+	} else if err != nil {
+		return nil, refuse(err)
 	}
 	return dir, nil
-}
-
-// saidBy is what the command that failed with err printed on standard error, or why it did not run.
-func saidBy(err error) string {
-	if failed, ok := errors.AsType[*dagger.ExecError](err); ok && failed.Stderr != "" {
-		return failed.Stderr
-	}
-	return err.Error()
 }

@@ -24,27 +24,37 @@ func NoBase(ref string, err error) *Refusal {
 		Fix: "name one of Debian 12 with Go that the engine can pull, with --base REF; or " + reason.Remedy(refused.Engine, host)}
 }
 
+// anotherBase is the remedy where an image to build in will not do.
+const anotherBase = "name an image of Debian 12 with Go, whose package mirrors the engine reaches: dagger call bundle --base docker.io/library/golang:1.26-bookworm@sha256:…"
+
 // NotPrepared refuses an image by its reference in which what a build needs could not be
-// installed; said is what the command that tried printed on standard error.
-func NotPrepared(ref, said string) *Refusal {
-	return &Refusal{Code: codeBuild, Class: Preflight, Op: "install what a build needs in the image " + ref, Err: errors.New(strings.TrimSpace(said)),
-		Fix: "name an image of Debian 12 with Go, whose package mirrors the engine reaches: dagger call bundle --base docker.io/library/golang:1.26-bookworm@sha256:…"}
+// installed; stderr is what the command that tried printed.
+func NotPrepared(ref, stderr string) *Refusal {
+	return &Refusal{Code: codeBuild, Class: Preflight, Op: "install what a build needs in the image " + ref, Err: lastLines(stderr), Fix: anotherBase}
 }
 
 // codedError is how the build programs end: code, message and remedy.
-var codedError = regexp.MustCompile(`(?ms)^error ([A-Z]{3}-\d{3}): (.*?)\n  remedy: ([^\n]*)`)
+var codedError = regexp.MustCompile(`(?ms)^error ([A-Z]{3}-\d{3}): (.*?)\n  remedy: `)
 
 // NotBuilt refuses what make bundle did in a container, for what it printed on standard error.
-func NotBuilt(said string) *Refusal {
-	r := &Refusal{Code: codeBuild, Class: Preflight, Op: "build a bundle",
+// The remedies in that are for somebody who calls it on a machine.
+func NotBuilt(stderr string) *Refusal {
+	r := &Refusal{Code: codeBuild, Class: Preflight, Op: "build a bundle", Err: lastLines(stderr),
 		Fix: "read what it printed above, then run it again, which goes on with what was built: dagger call bundle"}
-	end := strings.Split(strings.TrimSpace(said), "\n")
-	r.Err = errors.New(strings.Join(end[max(0, len(end)-15):], "\n"))
-	if is := codedError.FindStringSubmatch(said); is != nil {
-		r.Err = errors.New(is[2])
-		if is[1] != codeBuild { // of which the remedy is a log in the container
-			r.Code, r.Fix = is[1], is[3]
-		}
+	if is := codedError.FindStringSubmatch(stderr); is != nil {
+		r.Code, r.Err = is[1], errors.New(is[2])
+	}
+	switch r.Code {
+	case codeSuite:
+		r.Fix = anotherBase
+	case codeRelease:
+		r.Fix = "give the directory of a platform release: dagger call bundle --platform DIR"
 	}
 	return r
+}
+
+// lastLines is the end of what a command printed: there it says why it failed.
+func lastLines(text string) error {
+	all := strings.Split(strings.TrimSpace(text), "\n")
+	return errors.New(strings.Join(all[max(0, len(all)-15):], "\n"))
 }

@@ -61,7 +61,10 @@ func TestRefusals(t *testing.T) {
 	wantRefusal(t, NotPrepared("r.example.com/alpine@sha256:00", "sh: apt-get: not found\n"), "BUN-012", Preflight, "in the image r.example.com/alpine@sha256:00: sh: apt-get: not found\n", "Debian 12 with Go")
 	wantRefusal(t, NotBuilt("[3/31] helm: building\nerror BUN-012: build the bundle's helm: exit status 1\ncc: not found\n  remedy: read /a.log, then run: make bundle\nmake: *** Error 1\nall of a.log\n"), "BUN-012", Preflight,
 		": build the bundle's helm: exit status 1\ncc: not found\n", "what it printed above")
-	wantRefusal(t, NotBuilt("error BUN-014: read /platforms/0: no platform.yaml\n  remedy: give the directory of one\n"), "BUN-014", Preflight, "no platform.yaml\n", "remedy: give the directory of one")
+	wantRefusal(t, NotBuilt("error BUN-014: read the platform release /platforms/0: no platform.yaml\n  remedy: give the directory of a platform release: make bundle PLATFORM=DIR\n"), "BUN-014", Preflight,
+		"no platform.yaml\n", "dagger call bundle --platform DIR")
+	wantRefusal(t, NotBuilt("error BUN-011: build the bundle: this machine's Debian is trixie\n  remedy: build it on Debian bookworm, then pass it with --bundle\n"), "BUN-011", Preflight,
+		"Debian is trixie\n", "--base docker.io/library/golang")
 	wantRefusal(t, NotBuilt(strings.Repeat("noise\n", 50)+"make: *** killed\n"), "BUN-012", Preflight, "make: *** killed", "what it printed above")
 	wantRefusal(t, NotVerified("some noise\nerror BUN-003: verify the bundle /bundle: bin/helm has sha256 00…\n  remedy: x\n"), "BUN-003", Preflight, ": verify the bundle: bin/helm has sha256 00…\n")
 	wantRefusal(t, NotVerified("killed"), "BUN-003", Preflight, "killed")

@@ -244,14 +244,14 @@ func TestALockLostWhileTheRecordOfAFailureIsWritten(t *testing.T) {
 // holds it may stand still, and is not waited for. With its record written, a run is done.
 func TestALockLostAtTheEnd(t *testing.T) {
 	for what, c := range map[string]struct {
-		command  string // which hears of it
-		workflow Workflow
-		outcome  report.Outcome
-		done     bool
+		command string // which hears of it
+		removes bool
+		outcome report.Outcome
+		done    bool
 	}{
-		"the record is written": {`"slipway","state","keep"`, Workflow{}, report.Succeeded, false},
-		"the state is copied":   {`"slipway","state","copy"`, Workflow{}, report.Succeeded, true},
-		"the state is removed":  {`"slipway","state","purge"`, Workflow{Name: config.Destroy, Removes: true}, report.Failed, false},
+		"the record is written": {`"slipway","state","keep"`, false, report.Succeeded, false},
+		"the state is copied":   {`"slipway","state","copy"`, false, report.Succeeded, true},
+		"the state is removed":  {`"slipway","state","purge"`, true, report.Failed, false},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -273,9 +273,8 @@ func TestALockLostAtTheEnd(t *testing.T) {
 					close(ended)
 				})
 				w := twoSteps()
-				w.Removes = c.workflow.Removes
-				if c.workflow.Name != "" {
-					w.Name = c.workflow.Name
+				if c.removes {
+					w.Name, w.Removes = config.Destroy, true
 				}
 				var warned []string
 				conductor.opts.Warn = func(text string) { warned = append(warned, text) }
@@ -288,7 +287,9 @@ func TestALockLostAtTheEnd(t *testing.T) {
 				} else {
 					require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
 					require.Equal(t, fault.Locked, fault.ClassOf(err))
+					require.Empty(t, warned)
 				}
+				require.False(t, s.removed)
 				require.Equal(t, c.outcome, record.Outcome)
 				require.Contains(t, e.all(), "stop(kill:true)")
 				require.NotContains(t, e.all(), "{stop}")

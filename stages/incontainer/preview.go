@@ -71,7 +71,7 @@ func (v *Preview) perform(ctx context.Context, s *State, req contract.PreviewReq
 	if err := s.place.CheckClaim(ctx, s.store); err != nil { // a run would end with that
 		return nil, err
 	}
-	deployment, err := state.Identity(ctx, s.store)
+	deployment, err := state.Identity(ctx, s.store) // before planning, after which another one may have its name
 	if err != nil {
 		return nil, err
 	}

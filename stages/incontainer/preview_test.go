@@ -340,3 +340,21 @@ func TestAPlanOfADestroyNamesTheRelease(t *testing.T) {
 	require.NoError(t, state.Keep(t.Context(), p.state.store, "20260101-000003-dddddd", map[string][]byte{report.RecordFile: []byte("{"), "config.yaml": nil}))
 	require.Equal(t, contract.PlannedRelease{Name: "shop", From: "1.0.0"}, of())
 }
+
+// TestAPlanIsOfTheDeploymentThatWasThere when it was begun, also if another one has its name by
+// the time it is kept.
+func TestAPlanIsOfTheDeploymentThatWasThere(t *testing.T) {
+	p := newPlanned(t)
+	render := p.Render
+	p.Render = func(r *platform.Release, s contract.Survey) ([]contract.Rendered, error) {
+		_, err := state.MakeIdentity(t.Context(), p.state.store, 1, "demo")
+		require.NoError(t, err)
+		return render(r, s)
+	}
+	_, err := p.make(t, "", "sha256:r", "")
+	require.NoError(t, err)
+	kept, err := p.state.store.List(t.Context(), "plans/")
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+	require.Contains(t, kept[0], "plans/none/")
+}

@@ -44,7 +44,7 @@ var kinds = []kind{ //nolint:gochecknoglobals // a table
 	{name: "pause-step", does: "a step's process stands still for --pause", do: (*round).pauseStep, ended: either},
 	{name: "pause-hold", does: "what holds the lock stands still for --pause: the install must stop by itself", do: (*round).pauseHolder, ended: either},
 	{name: "pause-engine", does: "the engine stands still for --pause, with every container", do: (*round).pauseEngine, ended: either},
-	{name: "contend", does: "another install begins, in every other round while what holds the first one's lock stands still; with --other-engine it is on that engine, and the whole machine of the first one stands still", do: (*round).contend},
+	{name: "contend", does: "another install begins, in about every other round while what holds the first one's lock stands still; with --other-engine it is on that engine, and the whole machine of the first one stands still", do: (*round).contend},
 	{name: "partition", does: "for --pause requests to the bucket are not answered, or late, or arrive twice", do: (*round).partition, ended: either, bucket: true},
 	{name: "disk", does: "for --pause the disk of the bucket is full, or without one the engine's; that is a loop device", do: (*round).fillDisk, ended: either, ready: (*deployment).hasDisk},
 	{name: "clock", does: "the clock of this machine is 10 minutes ahead for 30 seconds", do: (*round).jumpClock, ended: either, ready: (*deployment).hasClock, asked: true, timeless: true},

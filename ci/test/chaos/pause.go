@@ -74,7 +74,7 @@ func (r *round) pauseEngine(ctx context.Context, inst *running) (string, error) 
 	return paused("the engine", began, n), err
 }
 
-// contend begins another install while the first one works or, in every other round, stands
+// contend begins another install while the first one works or, in about every other round, stands
 // still. It fails unless one of them succeeds, and the other one does so before or after it, or
 // ends because of the lock.
 func (r *round) contend(ctx context.Context, inst *running) (string, error) {

@@ -25,7 +25,7 @@ func TestExistingCluster(t *testing.T) {
 	require.NoError(t, err)
 
 	d := open(t, "e2e-existing")
-	lock := r.pushed(t, d)
+	lock := r.push(t, d.Bundle, filepath.Join(t.TempDir(), "slipway.lock.json"))
 	base := func(context string) string {
 		return fmt.Sprintf("provider: existing\nexisting: {kubeconfig: \"file:%s\", context: %q, registry: %q}\n", kubeconfig, context, r.bridge+"/team/slipway")
 	}

@@ -25,10 +25,7 @@ func TestModuleOfARelease(t *testing.T) {
 		require.NoError(t, err, string(out))
 	}
 	git(root(t), "clone", "--quiet", root(t), work)
-	lockFile := filepath.Join(work, "ci", "slipway.lock.json")
-	push := exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin", "slipway"), "bundle", "push", d.Bundle, "--to", r.loopback+"/team/slipway", "--lock-out", lockFile)
-	out, err := push.CombinedOutput()
-	require.NoError(t, err, string(out))
+	r.push(t, d.Bundle, filepath.Join(work, "ci", "slipway.lock.json"))
 	git(work, "add", "--all")
 	git(work, "commit", "--quiet", "--message", "with the lock of what was pushed")
 	git(work, "tag", "v9.9.9")

@@ -209,11 +209,10 @@ func startRegistry(t *testing.T) *testRegistry {
 	return r
 }
 
-// pushed is the lock file of a deployment's bundle, which is in the registry from then on.
-func (r *testRegistry) pushed(t *testing.T, d deployment) (lock string) {
+// push puts a bundle into the registry, and returns lock, the lock file that it writes.
+func (r *testRegistry) push(t *testing.T, bundle, lock string) string {
 	t.Helper()
-	lock = filepath.Join(t.TempDir(), "slipway.lock.json")
-	push := finish(t, exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin", "slipway"), "bundle", "push", d.Bundle, "--to", r.loopback+"/team/slipway", "--lock-out", lock))
+	push := finish(t, exec.CommandContext(t.Context(), filepath.Join(bundle, "bin", "slipway"), "bundle", "push", bundle, "--to", r.loopback+"/team/slipway", "--lock-out", lock))
 	require.Zero(t, push.code, slipway.Tail(push.err))
 	return lock
 }

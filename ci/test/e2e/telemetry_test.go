@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"regexp"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -172,17 +173,25 @@ hooks:
     secrets: {TOKEN: env:SLIPWAY_E2E_TOKEN}
 `
 
+// masked are the lines that the hook of canaried prints of its secrets; what is encoded twice is
+// masked but for its end.
+var masked = []*regexp.Regexp{ //nolint:gochecknoglobals // a constant
+	regexp.MustCompile(`token \*\*\*, password \*\*\*, hello\n`),
+	regexp.MustCompile(`forms: \*\*\* \*\*\*\S{0,3} \*\*\* \*\*\*\n`),
+	regexp.MustCompile(`wrapped: \*\*\*\n`),
+	regexp.MustCompile(`escaped: \*\*\*\n`),
+	regexp.MustCompile(`split: \*\*\*\n`),
+}
+
 // requireNoCanary asserts that no canary of canaried, and no key of the cluster's, is in what
 // the engine sends of runs in which the hook ran.
 func (g *telemetry) requireNoCanary(t *testing.T) {
 	spans, logged := g.texts()
 	require.Contains(t, spans, "preorchestrator/gitea", "the collector got the spans")
 	require.Contains(t, spans, "SLIPWAY_DEPLOYMENT", "and arguments of calls in them")
-	require.Contains(t, logged, "token ***, password ***, hello", "and what the hook printed")
-	require.Regexp(t, `forms: \*\*\* \*\*\*\S{0,3} \*\*\* \*\*\*\n`, logged, "in other forms, too; what is encoded twice but for its end")
-	require.Contains(t, logged, "wrapped: ***\n")
-	require.Contains(t, logged, "escaped: ***\n")
-	require.Contains(t, logged, "split: ***\n")
+	for _, line := range masked {
+		require.Regexp(t, line, logged, "and what the hook printed")
+	}
 	require.Contains(t, logged, canaryOutput)
 	secrets := map[string][]string{"canary of the hook's secrets": forms(canaryToken), "canary of its variables": forms(canaryPassword), "canary of a component's values": forms(canaryValue)}
 	key := map[string][]string{"cluster's key": {"client-key-data", "PRIVATE KEY-----"}}

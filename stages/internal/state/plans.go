@@ -14,8 +14,8 @@ import (
 
 const plansDir = "plans"
 
-// noDeployment is below plansDir what was planned before there was a deployment.
-const noDeployment = "first"
+// noDeployment stands for the deployment while there is none.
+const noDeployment = "none"
 
 // plansKept is how many plans of a deployment are kept: the newest ones.
 const plansKept = 20
@@ -24,9 +24,9 @@ const plansKept = 20
 var ErrNoPlan = errors.New("no such plan is kept")
 
 // PutPlan keeps a plan of the deployment under an id that sorts by time, in place of an earlier
-// one of the same digest, and forgets the oldest ones. The deployment is nil before the first
-// install. No lock is needed: what was planned for a deployment that somebody has destroyed
-// meanwhile touches nothing of the next one of its name.
+// one of the same digest, and forgets the oldest ones. No lock is needed: what was planned for a
+// deployment that somebody has destroyed meanwhile touches nothing of the next one of its name.
+// The deployment is nil where there is none; such plans are those of all who make one.
 func PutPlan(ctx context.Context, s *store.Store, deployment *contract.Identity, id string, p *contract.Preview) error {
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
