@@ -142,7 +142,7 @@ func TestBundleForArm64(t *testing.T) {
 			require.NotEmpty(t, i.Registry["linux/arm64"].Digest, name)
 			require.NotEqual(t, i.Registry["linux/amd64"].Digest, i.Registry["linux/arm64"].Digest, name)
 		}
-		validate := finish(t, exec.CommandContext(t.Context(), own, "validate", "--lock", file, "--config", write(t, configured)))
+		validate := finish(t, exec.CommandContext(t.Context(), own, "validate", "--lock", file, "--config", write(t, configured+"local: {registryMirror: \"http://"+r.bridge+"/team/slipway\"}\n")))
 		require.Zero(t, validate.code, slipway.Tail(validate.err))
 	})
 
