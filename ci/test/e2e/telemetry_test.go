@@ -7,8 +7,8 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"regexp"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -175,7 +175,7 @@ hooks:
 
 // masked are the lines that the hook of canaried prints of its secrets; what is encoded twice is
 // masked but for its end.
-var masked = []*regexp.Regexp{ //nolint:gochecknoglobals // a constant
+var masked = []*regexp.Regexp{
 	regexp.MustCompile(`token \*\*\*, password \*\*\*, hello\n`),
 	regexp.MustCompile(`forms: \*\*\* \*\*\*\S{0,3} \*\*\* \*\*\*\n`),
 	regexp.MustCompile(`wrapped: \*\*\*\n`),
