@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -95,7 +96,7 @@ func uploadPack(session *ssh.Session, path string) error {
 	if said := strings.Join(strings.Fields(errs.String()), " "); said != "" {
 		return answer{errors.New(said)}
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, io.EOF) { // EOF: it ended well, before it read what is wanted
 		return answer{err}
 	}
 	return answer{transport.ErrEmptyRemoteRepository}
