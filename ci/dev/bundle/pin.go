@@ -74,7 +74,38 @@ func installed(ctx context.Context, o choice) ([]lock.Package, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: remove the older layer from the store at %s", err, st.Path())
 	}
-	return digests(ctx, debian.Lists{}, versions)
+	lists, remove, err := fetchLists(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	return digests(ctx, lists, versions)
+}
+
+// fetchLists fetches the package lists of Debian's release in lock.yaml for an architecture, to
+// be removed after use: this machine's own may be older, or of other sources.
+func fetchLists(ctx context.Context, o choice) (lists debian.Lists, remove func(), err error) {
+	l, err := lock.Load()
+	if err != nil {
+		return lists, nil, err
+	}
+	release, err := debian.HostRelease("/")
+	if err == nil {
+		err = sameSuite(release, l)
+	}
+	if err != nil {
+		return lists, nil, err
+	}
+	release.Arch = o.arch
+	dir, err := os.MkdirTemp("", "slipway-lists-*")
+	if err != nil {
+		return lists, nil, err
+	}
+	remove = func() { _ = os.RemoveAll(dir) }
+	if lists, err = debian.FetchLists(ctx, release, dir); err != nil {
+		remove()
+	}
+	return lists, remove, err
 }
 
 // listed are the packages that apt would install for the images that a bundle of another
@@ -84,23 +115,11 @@ func listed(ctx context.Context, o choice) ([]lock.Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	release, err := debian.HostRelease("/")
-	if err == nil {
-		err = sameSuite(release, l)
-	}
+	lists, remove, err := fetchLists(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	release.Arch = o.arch
-	dir, err := os.MkdirTemp("", "slipway-lists-*")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	lists, err := debian.FetchLists(ctx, release, dir)
-	if err != nil {
-		return nil, err
-	}
+	defer remove()
 	layers := map[string][]string{}
 	versions := inventory.Packages{}
 	for _, a := range (&builder{lock: l}).additions() {
@@ -142,7 +161,7 @@ func digests(ctx context.Context, lists debian.Lists, versions map[string]string
 	}
 	out, err := lists.Show(ctx, args)
 	if err != nil {
-		return nil, fmt.Errorf("ask apt for the digests of packages: %w; run apt-get update, or build the layers anew", err)
+		return nil, fmt.Errorf("ask apt for the digests of packages: %w; build the layers anew", err)
 	}
 	found := map[string]lock.Package{}
 	var p lock.Package
@@ -163,7 +182,7 @@ func digests(ctx context.Context, lists debian.Lists, versions map[string]string
 		if p, ok := found[name+" "+versions[name]]; ok {
 			all = append(all, p)
 		} else {
-			problems = append(problems, fmt.Errorf("apt's lists have no %s %s: run apt-get update, or build the layers anew", name, versions[name]))
+			problems = append(problems, fmt.Errorf("apt's lists have no %s %s: build the layers anew", name, versions[name]))
 		}
 	}
 	return all, errors.Join(problems...)

@@ -87,13 +87,10 @@ func (l Lists) Show(ctx context.Context, packages []string) ([]byte, error) {
 	return l.run(ctx, "apt-cache", append([]string{"show"}, packages...)...)
 }
 
-// run runs apt on the lists; on those of this machine's own apt if l is zero.
+// run runs apt on the lists.
 func (l Lists) run(ctx context.Context, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
-	if l.config != "" {
-		cmd.Env = append(cmd.Env, "APT_CONFIG="+l.config)
-	}
+	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "APT_CONFIG="+l.config)
 	var output, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &problems
 	if err := cmd.Run(); err != nil {

@@ -63,9 +63,11 @@ func (r Root) Key() store.Key {
 
 // tidy runs with the new root as $1, after the packages are in. What is made
 // at installation and differs from one time or machine to the next goes.
+// It leaves tmp to mmdebstrap: the configuration that keeps its apt to the new
+// root is there, and without that file apt works on this machine's own lists.
 const tidy = `set -eu
 cd "$1"
-rm -rf var/cache/* var/log/* var/lib/apt/lists/* tmp/* run/*
+rm -rf var/cache/* var/log/* var/lib/apt/lists/* run/*
 rm -f etc/machine-id var/lib/dbus/machine-id etc/hostname etc/resolv.conf etc/.pwd.lock
 rm -f etc/passwd- etc/group- etc/shadow- etc/gshadow- var/lib/dpkg/*-old var/lib/systemd/random-seed
 rm -f etc/apt/sources.list etc/apt/sources.list.d/* etc/apt/apt.conf.d/99mmdebstrap
@@ -89,6 +91,7 @@ func (r Root) arguments(out, list, script string) []string {
 		"--dpkgopt=path-exclude=/usr/share/doc/*",
 		"--dpkgopt=path-include=/usr/share/doc/*/copyright",
 		"--customize-hook=sh " + script + " \"$1\"",
+		"--skip=cleanup/apt", // tidy has removed lists and cache: apt need not run once more
 	}
 	if len(packages) > 0 {
 		args = append(args, "--include="+strings.Join(packages, ","))
