@@ -30,7 +30,7 @@ func readsBack(n *yaml.Node) bool {
 	if err != nil || yaml.Unmarshal(b, &back) != nil || len(back.Content) != 1 {
 		return false
 	}
-	return back.Content[0].ShortTag() == "!!str" && back.Content[0].Value == n.Value
+	return document.IsText(back.Content[0]) && back.Content[0].Value == n.Value
 }
 
 // node converts an answer to the field's value in the file.

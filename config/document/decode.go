@@ -63,7 +63,7 @@ func (d *decoder) mapping(path string, n *yaml.Node, v reflect.Value, sections [
 	seen := map[string]bool{}
 	for key, value := range pairs(n) {
 		name := key.Value
-		if !isText(key) || seen[name] {
+		if !IsText(key) || seen[name] {
 			continue // Parse has reported it
 		}
 		seen[name] = true
@@ -111,7 +111,7 @@ func (d *decoder) value(field string, n *yaml.Node, v reflect.Value) {
 		return
 	}
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		if !isText(n) {
+		if !IsText(n) {
 			want := "text"
 			if err := u.UnmarshalText(nil); err != nil {
 				want = err.Error()
@@ -153,15 +153,11 @@ func (d *decoder) value(field string, n *yaml.Node, v reflect.Value) {
 		if w, ok := v.Interface().(interface{ Wanted() string }); ok {
 			want = w.Wanted()
 		}
-		if d.is(field, n, isText(n), want) {
+		if d.is(field, n, IsText(n), want) {
 			v.SetString(n.Value)
 		}
 	case reflect.Bool:
-		if d.is(field, n, n.Kind == yaml.ScalarNode && n.ShortTag() == "!!bool", "true or false"+unquoted(n, reflect.Bool)) {
-			b, err := strconv.ParseBool(strings.ToLower(n.Value))
-			if err != nil {
-				d.problem(field, n, "something else", "true or false")
-			}
+		if b, ok := truth(n); d.is(field, n, ok, "true or false"+unquoted(n, reflect.Bool)) {
 			v.SetBool(b)
 		}
 	case reflect.Int, reflect.Int64:
@@ -203,7 +199,7 @@ func unquoted(n *yaml.Node, kind reflect.Kind) string {
 func (d *decoder) dictionary(field string, n *yaml.Node, v reflect.Value) {
 	out := reflect.MakeMap(v.Type())
 	for key, value := range pairs(n) {
-		if !isText(key) || out.MapIndex(reflect.ValueOf(key.Value)).IsValid() {
+		if !IsText(key) || out.MapIndex(reflect.ValueOf(key.Value)).IsValid() {
 			continue // Parse has reported it
 		}
 		item := reflect.New(v.Type().Elem()).Elem()
@@ -244,7 +240,7 @@ func (d *decoder) plain(field string, n *yaml.Node) any {
 	case yaml.MappingNode:
 		m := map[string]any{}
 		for key, value := range pairs(n) {
-			if !isText(key) {
+			if !IsText(key) {
 				continue // Parse has reported it
 			}
 			m[key.Value] = d.plain(join(field, key.Value), value)
@@ -259,8 +255,15 @@ func (d *decoder) plain(field string, n *yaml.Node) any {
 	case yaml.AliasNode:
 		return nil // Parse has reported it
 	}
-	if isText(n) {
+	if IsText(n) {
 		return n.Value
+	}
+	if b, ok := truth(n); ok {
+		return b
+	}
+	if tooLong(n) {
+		d.problem(field, n, longNumber, wantNumber)
+		return nil
 	}
 	var v any
 	if err := n.Decode(&v); err != nil {

@@ -143,7 +143,7 @@ func (d *Document) Has(field string) bool {
 
 // Text returns the field's text as written in the document; empty if it is not text.
 func (d *Document) Text(field string) string {
-	if n := d.nodes[field]; n != nil && isText(n) {
+	if n := d.nodes[field]; n != nil && IsText(n) {
 		return n.Value
 	}
 	return ""
@@ -152,7 +152,7 @@ func (d *Document) Text(field string) string {
 // Kind describes the field's value: "a list", "text", "nothing".
 func (d *Document) Kind(field string) string {
 	n := d.nodes[field]
-	if n == nil || isText(n) && n.Value == "" {
+	if n == nil || IsText(n) && n.Value == "" {
 		return "nothing"
 	}
 	return kindOf(n)
@@ -206,17 +206,20 @@ func (d *Document) check(path string, n *yaml.Node, depth int) []Problem {
 	case yaml.MappingNode:
 		seen := map[string]int{}
 		for key, value := range pairs(n) {
-			if key.Kind != yaml.ScalarNode || !isText(key) || key.Anchor != "" {
+			if key.Kind != yaml.ScalarNode || !IsText(key) || key.Anchor != "" {
 				want := "text as key"
-				if key.ShortTag() == "!!merge" {
+				switch {
+				case key.ShortTag() == "!!merge":
 					want = "the fields themselves"
+				case key.Kind == yaml.ScalarNode && key.Anchor == "":
+					want += " (put it in quotes)"
 				}
 				problems = append(problems, Problem{Field: path, Line: key.Line, Got: "a key that is " + kindOf(key), Want: want})
 				continue
 			}
 			field := join(path, key.Value)
 			if line, ok := seen[key.Value]; ok {
-				problems = append(problems, Problem{Field: field, Line: key.Line, Got: fmt.Sprintf("the field again (first on line %d)", line), Want: "it once"})
+				problems = append(problems, Problem{Field: field, Line: key.Line, Got: again(line), Want: "it once"})
 				continue
 			}
 			seen[key.Value] = key.Line
@@ -294,7 +297,7 @@ func kindOf(n *yaml.Node) string {
 	case yaml.AliasNode:
 		return "an alias"
 	}
-	switch n.ShortTag() {
+	switch tag(n) {
 	case "!!str", "!!timestamp":
 		return "text"
 	case "!!int", "!!float":
@@ -310,8 +313,6 @@ func kindOf(n *yaml.Node) string {
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
-
-func isText(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && kindOf(n) == "text" }
 
 func join(path, name string) string {
 	if path == "" {

@@ -23,7 +23,7 @@ func (c *colour) UnmarshalText(b []byte) error {
 
 type item struct {
 	Name string `json:"name"`
-	On   bool   `json:"on"`
+	On   bool   `json:"enabled"`
 }
 
 func (i *item) SetDefaults() { i.On = true }
@@ -71,7 +71,7 @@ raw: {a: [1, 2.5, true, null, x, 2020-01-02, "y"], big: .inf}
 words: [a, 'b', "c"]
 items:
   - name: one
-  - {name: two, on: false}
+  - {name: two, enabled: false}
 byName:
   x: {}
 labels: {a/b: c}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	kubernetes "sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/imageref"
@@ -210,7 +211,7 @@ func (v *validator) pod(field, name, component string) json.RawMessage {
 		return nil
 	}
 	v.namespace(field, pod.Metadata.Namespace)
-	v.filled(field, string(text))
+	eachText("", text, func(at, text string) { v.filled(field, text) })
 	c := v.r.component(component)
 	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		if c != nil && !c.runs(container.Image) {
@@ -241,7 +242,7 @@ func readPod(fsys fs.FS, name string) (p pod, text json.RawMessage, err error) {
 	if err != nil {
 		return p, nil, errors.New("it cannot be read")
 	}
-	var doc, second map[string]any
+	var doc, second yaml.Node
 	docs := yaml.NewDecoder(bytes.NewReader(data))
 	if err := docs.Decode(&doc); err != nil {
 		return p, nil, fmt.Errorf("it is no YAML: %s", strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " "))
@@ -249,7 +250,7 @@ func readPod(fsys fs.FS, name string) (p pod, text json.RawMessage, err error) {
 	if err := docs.Decode(&second); !errors.Is(err, io.EOF) {
 		return p, nil, errors.New("it holds more than one object")
 	}
-	if text, err = json.Marshal(doc); err == nil {
+	if text, err = kubernetes.YAMLToJSONStrict(data); err == nil {
 		err = json.Unmarshal(text, &p)
 	}
 	switch {

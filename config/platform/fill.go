@@ -1,12 +1,16 @@
 package platform
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/slipway-sh/slipway/config/document"
 )
 
 // The names that texts of a release may have in braces. {images.NAME} is the reference of
@@ -28,18 +32,26 @@ const (
 	fillSettings     = "settings."
 )
 
-var holeRE = regexp.MustCompile(`\{([A-Za-z][A-Za-z0-9._-]*)\}`)
+// holeRE matches a name in braces, with the backslashes before it.
+var holeRE = regexp.MustCompile(`(\\*)\{([A-Za-z][A-Za-z0-9._-]*)\}`)
 
-// replace calls with for every {name} in s, and puts what it returns in its place. {{name}}
-// and ${name}, which are others' templates, are left alone.
+// replace calls with for every {name} in s, and puts what it returns in its place. \{name} is
+// the text {name} itself, and \\ before a name a backslash. {{name}} and ${name}, which are
+// others' templates, are left alone.
 func replace(s string, with func(name string) string) string {
 	var out strings.Builder
 	rest := 0
 	for _, m := range holeRE.FindAllStringSubmatchIndex(s, -1) {
-		if m[0] > 0 && (s[m[0]-1] == '{' || s[m[0]-1] == '$') {
+		slashes, name := m[3]-m[2], s[m[4]:m[5]]
+		if slashes == 0 && m[0] > 0 && (s[m[0]-1] == '{' || s[m[0]-1] == '$') {
 			continue
 		}
-		out.WriteString(s[rest:m[0]] + with(s[m[2]:m[3]]))
+		out.WriteString(s[rest:m[0]] + s[m[0]:m[0]+slashes/2])
+		if slashes%2 == 1 {
+			out.WriteString("{" + name + "}")
+		} else {
+			out.WriteString(with(name))
+		}
 		rest = m[1]
 	}
 	return out.String() + s[rest:]
@@ -63,15 +75,27 @@ func FillValues(values json.RawMessage, known map[string]any) (map[string]any, e
 	if len(values) == 0 {
 		return map[string]any{}, nil
 	}
-	var in map[string]any
-	if err := json.Unmarshal(values, &in); err != nil {
+	in, err := decoded(values)
+	if err != nil {
 		return nil, err
 	}
 	out, err := fillAny(in, known)
 	if err != nil {
 		return nil, err
 	}
-	return out.(map[string]any), nil
+	filled, ok := document.Numbers(out).(map[string]any)
+	if !ok {
+		return nil, errors.New("the values are no mapping")
+	}
+	return filled, nil
+}
+
+// decoded is JSON whose numbers keep all of their digits.
+func decoded(text json.RawMessage) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
 }
 
 func fillAny(v any, known map[string]any) (any, error) {
@@ -144,29 +168,52 @@ func fillTexts(texts map[string]string, known map[string]any) (map[string]string
 	return out, nil
 }
 
-// holes returns the names in braces in s, each once, sorted.
-func holes(s string) []string {
+// holes returns the names in braces in texts, each once, sorted.
+func holes(texts ...string) []string {
 	seen := map[string]bool{}
-	replace(s, func(name string) string {
-		seen[name] = true
-		return ""
-	})
+	for _, s := range texts {
+		replace(s, func(name string) string {
+			seen[name] = true
+			return ""
+		})
+	}
 	return slices.Sorted(maps.Keys(seen))
+}
+
+// eachText calls do with every text in raw, and with its path below field. Keys are none: they
+// are never filled.
+func eachText(field string, raw json.RawMessage, do func(field, text string)) {
+	v, err := decoded(raw)
+	if err != nil { // there is none, or it is reported as what it is
+		return
+	}
+	var walk func(field string, v any)
+	walk = func(field string, v any) {
+		switch v := v.(type) {
+		case string:
+			do(field, v)
+		case []any:
+			for i, item := range v {
+				walk(fmt.Sprintf("%s[%d]", field, i), item)
+			}
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				walk(field+"."+key, v[key])
+			}
+		}
+	}
+	walk(field, v)
 }
 
 // Holes returns the names that the component's values contain, sorted.
 func (c Component) Holes() []string {
-	return holes(string(c.Values) + strings.Join(c.ValuesFiles, " "))
+	texts := slices.Clone(c.ValuesFiles)
+	eachText("", c.Values, func(_, text string) { texts = append(texts, text) })
+	return holes(texts...)
 }
 
 // Holes returns the names that the ConfigMap's texts contain, sorted.
-func (m ConfigMap) Holes() []string {
-	var text strings.Builder
-	for _, v := range m.Data {
-		text.WriteString(v)
-	}
-	return holes(text.String())
-}
+func (m ConfigMap) Holes() []string { return holes(slices.Collect(maps.Values(m.Data))...) }
 
 // Filled returns the ConfigMap's data with the names in them replaced by known.
 func (m ConfigMap) Filled(known map[string]any) (map[string]string, error) {
@@ -190,8 +237,8 @@ func SettingHole(name string) (path string, ok bool) { return strings.CutPrefix(
 
 // Setting finds a value in platform.settings by its path.
 func Setting(settings json.RawMessage, path string) (any, bool) {
-	var at any
-	if json.Unmarshal(settings, &at) != nil { // it has been checked; there may be none
+	at, err := decoded(settings)
+	if err != nil { // it has been checked; there may be none
 		return nil, false
 	}
 	for _, key := range strings.Split(path, ".") {
@@ -203,11 +250,15 @@ func Setting(settings json.RawMessage, path string) (any, bool) {
 			return nil, false
 		}
 	}
-	return at, true
+	return document.Numbers(at), true
 }
 
-// HolesIn returns the names in braces in a text, sorted.
-func HolesIn(text string) []string { return holes(text) }
+// HolesIn returns the names in braces in the texts of a JSON value, sorted.
+func HolesIn(value json.RawMessage) []string {
+	var texts []string
+	eachText("", value, func(_, text string) { texts = append(texts, text) })
+	return holes(texts...)
+}
 
 // Everywhere are the names that values, hosts, ConfigMaps and pods may contain, besides
 // those of images and settings.

@@ -31,13 +31,7 @@ type Cluster struct {
 
 // Holes returns the names that the cluster's texts contain, sorted.
 func (c *Cluster) Holes() []string {
-	var text strings.Builder
-	for _, m := range []map[string]string{c.Labels, c.Annotations} {
-		for _, v := range m {
-			text.WriteString(v)
-		}
-	}
-	return holes(text.String())
+	return holes(slices.Concat(slices.Collect(maps.Values(c.Labels)), slices.Collect(maps.Values(c.Annotations)))...)
 }
 
 // Filled returns texts with the names in them replaced by known.

@@ -148,7 +148,11 @@ func (v *validator) namespace(field, name string) {
 func (v *validator) holes(field, text string, names ...string) {
 	for _, name := range holes(text) {
 		if !slices.Contains(names, name) {
-			v.Add(field, document.Quote("{"+name+"}"), document.OneOf(braced(names)...))
+			want := document.OneOf(braced(names)...)
+			if len(names) > 1 { // a host, or the path of a file, has no other braces
+				want += escape(name)
+			}
+			v.Add(field, document.Quote("{"+name+"}"), want)
 		}
 	}
 }
@@ -162,9 +166,15 @@ func (v *validator) filled(field, text string, more ...string) {
 		switch {
 		case isImage && imageRE.MatchString(image), isSetting && setting != "", slices.Contains(known, name):
 		default:
-			v.Add(field, document.Quote("{"+name+"}"), document.OneOf(append(braced(known), "{images.NAME}", "{settings.NAME}")...))
+			v.Add(field, document.Quote("{"+name+"}"), document.OneOf(append(braced(known), "{images.NAME}", "{settings.NAME}")...)+escape(name))
 		}
 	}
+}
+
+// escape says how a name in braces is written that is text. In double quotes YAML takes one
+// backslash itself.
+func escape(name string) string {
+	return `; or \{` + name + `} (in double quotes \\{` + name + `}) for the text {` + name + `}`
 }
 
 func braced(names []string) []string {

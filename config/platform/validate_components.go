@@ -231,7 +231,7 @@ func (v *validator) chart(field string, c Component) {
 	if v.r.GitOps != nil && c.Kind == Chart && !slices.Contains(v.r.Foundation(), c.Name) {
 		more = TreeNames()
 	}
-	v.filled(field+".values", string(c.Values), more...)
+	eachText(field+".values", c.Values, func(at, text string) { v.filled(at, text, more...) })
 	for j, file := range c.ValuesFiles {
 		at := fmt.Sprintf("%s.valuesFiles[%d]", field, j)
 		v.holes(at, file, FillScale)

@@ -82,7 +82,7 @@ func page(s *jsonschema.Schema, comments map[string]string) ([]byte, error) {
 	}{
 		{"Kinds", "What `components[].kind` may be.", "Kind"},
 		{"Values of secrets", "What `secrets[].keys[].generate` may be.", "Generate"},
-		{"Names in braces", "`{images.NAME}` is the reference of an image by its short name, and `{settings.PATH}` a value of `platform.settings` in the configuration, such as `{settings.theme}`. `{{…}}` and `${…}`, which are others' templates, are left alone.", "Fill"},
+		{"Names in braces", "`{images.NAME}` is the reference of an image by its short name, and `{settings.PATH}` a value of `platform.settings` in the configuration, such as `{settings.theme}`. `{{…}}` and `${…}`, which are others' templates, are left alone. `\\{id}` is the text `{id}`; in double quotes, YAML takes a second backslash.", "Fill"},
 	} {
 		values, err := constants(list.of)
 		if err != nil {

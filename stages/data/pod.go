@@ -141,7 +141,7 @@ func (w *work) pod(ctx context.Context, d platform.Data, scratch bool) (*unstruc
 		refs[image] = ref
 		known["images."+image] = ref
 	}
-	for _, hole := range platform.HolesIn(string(text)) {
+	for _, hole := range platform.HolesIn(text) {
 		if path, ok := platform.SettingHole(hole); ok {
 			if v, ok := platform.Setting(w.in.Settings, path); ok {
 				known[hole] = v

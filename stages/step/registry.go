@@ -140,5 +140,6 @@ func decode(b []byte, v any) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
+	d.UseNumber() // settings of a release keep their digits
 	return d.Decode(v)
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/strvals"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -210,7 +209,7 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 	var bad []render.Problem
 	for _, file := range s.valueFiles() {
 		if _, err := fs.Stat(os.DirFS(dir), file); err == nil {
-			bad = append(bad, render.NoYAML(os.DirFS(dir), file)...)
+			bad = append(bad, render.NoValues(os.DirFS(dir), file)...)
 		}
 	}
 	if v.problems(name, bad, v.inRelease) {
@@ -248,12 +247,9 @@ func (s source) valueFiles() []string {
 func (s source) values(dir string) (map[string]any, error) {
 	out := map[string]any{}
 	add := func(text []byte) error {
-		var more map[string]any
-		if err := yaml.Unmarshal(text, &more); err != nil {
-			return err
-		}
-		out = chartutil.CoalesceTables(more, out)
-		return nil
+		more, err := render.ParseValues(text)
+		out = render.Over(out, more)
+		return err
 	}
 	for n, file := range s.valueFiles() {
 		text, err := fs.ReadFile(os.DirFS(dir), file) // which leads nowhere else
@@ -267,9 +263,7 @@ func (s source) values(dir string) (map[string]any, error) {
 	if err := add([]byte(s.Helm.Values)); err != nil {
 		return nil, fmt.Errorf("read the Application's values: %w", err)
 	}
-	if s.Helm.ValuesObject != nil {
-		out = chartutil.CoalesceTables(s.Helm.ValuesObject, out)
-	}
+	out = render.Over(out, s.Helm.ValuesObject)
 	for _, p := range s.Helm.Parameters {
 		if err := strvals.ParseInto(p.Name+"="+p.Value, out); err != nil {
 			return nil, fmt.Errorf("read the parameter %s: %w", p.Name, err)

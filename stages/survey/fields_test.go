@@ -36,7 +36,7 @@ func TestFieldsThatKubernetesDoesNotKnow(t *testing.T) {
   - {name: patched, kind: manifests, bundle: theirs, path: patch, namespace: shop}
   - {name: theirs, kind: manifests, bundle: theirs, namespace: shop}
   - {name: chart, kind: chart, path: chart, namespace: shop}
-  - {name: off, kind: chart, path: chart, namespace: shop}
+  - {name: "off", kind: chart, path: chart, namespace: shop}
 `, map[string]string{
 		"web.yaml":                      replicas,
 		"kustomized/kustomization.yaml": "resources: [a.yaml]\npatches: [{patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {replcias: 1}}'}]",
@@ -82,7 +82,7 @@ func TestFieldsOfAnotherType(t *testing.T) {
   - {name: web, kind: manifests, path: web.yaml, namespace: shop}
   - {name: chart, kind: chart, path: chart, namespace: shop}
   - {name: asks, kind: chart, path: asks, namespace: shop}
-  - {name: off, kind: chart, path: chart, namespace: shop}
+  - {name: "off", kind: chart, path: chart, namespace: shop}
   - {name: app, kind: app, path: gitops/apps/app, namespace: shop}
 gitops: {engine: argocd}
 `, map[string]string{

@@ -107,7 +107,7 @@ func (v *surveyor) labels(component, file string, line int, objs []*unstructured
 func (v *surveyor) badValues(c platform.Component, in contract.ComponentInput, err error) (bad bool) {
 	for _, name := range c.ValuesFiles {
 		name = platform.Fill(name, map[string]string{platform.FillScale: fmt.Sprint(in.Fill[platform.FillScale])})
-		bad = v.problems(c.Name, render.NoYAML(v.release.Files(), name), asIs) || bad
+		bad = v.problems(c.Name, render.NoValues(v.release.Files(), name), asIs) || bad
 	}
 	if !bad && !v.off {
 		v.wrong(c.Name, platform.File, v.field(c.Name, "values"), err)

@@ -69,7 +69,7 @@ func filled(pod json.RawMessage, images map[string]string) (at, text string, err
 	if err := json.Unmarshal(pod, &o); err != nil {
 		return "", "", fmt.Errorf("read a Pod of the release: %w", err)
 	}
-	if platform.HolesIn(string(pod)) != nil {
+	if platform.HolesIn(pod) != nil {
 		return "", "", errors.New("a Pod of the release has names in braces")
 	}
 	for _, c := range o.Spec.Containers {

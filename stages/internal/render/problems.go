@@ -44,13 +44,20 @@ func Problems(release fs.FS, name string) []Problem {
 	return out
 }
 
-// NoYAML is what keeps a file of a release from being YAML.
-func NoYAML(release fs.FS, file string) []Problem {
+// NoValues is what is wrong with a file of a release that has values of a chart.
+func NoValues(release fs.FS, file string) []Problem {
 	text, err := fs.ReadFile(release, file)
 	if err != nil {
 		return []Problem{{File: file, Err: err}}
 	}
-	return noYAML(file, text, 1)
+	var out []Problem
+	_, problems := document.Values(text)
+	for _, p := range problems {
+		line := max(p.Line, 1)
+		p.Line = 0
+		out = append(out, Problem{File: file, Line: line, Err: errors.New(p.String())})
+	}
+	return out
 }
 
 // manifests are the files that objects at name are read from, with those that make
