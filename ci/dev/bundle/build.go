@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,22 +51,56 @@ type builder struct {
 
 	built  map[string]string // program by command name
 	layers map[string]*rootfs.Layer
+
+	mu     sync.Mutex
+	failed error // of the part that failed first; guarded by mu
 }
 
-// parts builds commands and Debian layers side by side. The first failure stops the others.
+// parts builds commands and Debian layers side by side. Once a part has failed, no other is begun,
+// and those that are being built come to their end: their results are in the store next time.
+// The error is that of the part which failed first, and names all that was not built.
 func (b *builder) parts(ctx context.Context, commands []gotool.Command, release debian.Release) error {
 	b.built, b.layers = map[string]string{}, map[string]*rootfs.Layer{}
-	lanes, ctx := errgroup.WithContext(ctx)
+	var lanes errgroup.Group
 	lanes.Go(func() error { return b.programs(ctx, commands) })
 	lanes.Go(func() error { return b.debian(ctx, release) })
-	return lanes.Wait()
+	return b.explain(lanes.Wait(), commands)
+}
+
+// explain adds to the error of the part that failed first what was not built either.
+func (b *builder) explain(err error, commands []gotool.Command) error {
+	failed, ok := errors.AsType[*remedy.Error](err)
+	if !ok {
+		return err
+	}
+	var missing []string
+	for _, c := range commands {
+		if _, ok := b.built[c.Name]; !ok && failed.Op != operation(c.Name) {
+			missing = append(missing, c.Name)
+		}
+	}
+	layers := []string{"base"}
+	for _, a := range b.additions() {
+		layers = append(layers, a.Name)
+	}
+	for _, name := range layers {
+		if part := "debian-" + name; b.layers[name] == nil && failed.Op != operation(part) {
+			missing = append(missing, part)
+		}
+	}
+	if len(missing) == 0 {
+		return err
+	}
+	whole := *failed
+	whole.Err = fmt.Errorf("%w\nThis part failed first and stopped the rest. Parts that were being built are kept. Not built: %s", failed.Err, strings.Join(missing, ", "))
+	return &whole
 }
 
 // programs builds the Go commands. Those of a module are built one after the other, for they have
 // most packages in common; two modules side by side, for the end of a build, with the largest
 // packages and the linker, keeps one core busy.
 func (b *builder) programs(ctx context.Context, commands []gotool.Command) error {
-	modules, ctx := errgroup.WithContext(ctx)
+	var modules errgroup.Group
 	modules.SetLimit(2)
 	var mu sync.Mutex // guards b.built
 	for len(commands) > 0 {
@@ -96,15 +131,35 @@ func (b *builder) programs(ctx context.Context, commands []gotool.Command) error
 }
 
 // command builds one, and returns its path.
-func (b *builder) command(ctx context.Context, c gotool.Command) (string, error) {
-	task := b.report.Start(c.Name, "building")
-	path, hit, err := c.Build(ctx, b.store)
-	if err != nil {
-		task.Fail()
-		return "", b.failure(ctx, c.Name, err)
+func (b *builder) command(ctx context.Context, c gotool.Command) (path string, err error) {
+	err = b.part(ctx, c.Name, c.Name, "building", func() (hit bool, err error) {
+		path, hit, err = c.Build(ctx, b.store)
+		return hit, err
+	})
+	return path, err
+}
+
+// part builds one part, with a line that names it as shown, unless one has failed: it returns the
+// error of the first that did.
+func (b *builder) part(ctx context.Context, name, shown, doing string, build func() (hit bool, err error)) error {
+	b.mu.Lock()
+	err := b.failed
+	b.mu.Unlock()
+	if err != nil || ctx.Err() != nil {
+		return cmp.Or(err, context.Cause(ctx))
 	}
-	task.Done(outcome(hit))
-	return path, nil
+	task := b.report.Start(shown, doing)
+	hit, err := build()
+	if err == nil {
+		task.Done(outcome(hit))
+		return nil
+	}
+	task.Fail()
+	err = b.failure(ctx, name, err)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failed = cmp.Or(b.failed, err)
+	return b.failed
 }
 
 // debian builds the Debian layers.
@@ -116,15 +171,14 @@ func (b *builder) debian(ctx context.Context, release debian.Release) error {
 	defer func() { _ = os.RemoveAll(cache) }()
 	layers := &rootfs.Builder{Store: b.store, Release: release, Cache: cache}
 	one := func(name string, build func() (*rootfs.Layer, error)) error {
-		task := b.report.Start("Debian layer "+name, "installing packages")
-		layer, err := build()
-		if err != nil {
-			task.Fail()
-			return b.failure(ctx, "debian-"+name, err)
-		}
-		b.layers[name] = layer
-		task.Done(outcome(layer.Reused()))
-		return nil
+		return b.part(ctx, "debian-"+name, "Debian layer "+name, "installing packages", func() (bool, error) {
+			layer, err := build()
+			if err != nil {
+				return false, err
+			}
+			b.layers[name] = layer
+			return layer.Reused(), nil
+		})
 	}
 	if err := one("base", func() (*rootfs.Layer, error) { return layers.Base(ctx, perl) }); err != nil {
 		return err
@@ -163,6 +217,9 @@ func outcome(hit bool) string {
 	return "built"
 }
 
+// operation is what the error of a part that could not be built says was attempted.
+func operation(part string) string { return "build the bundle's " + part }
+
 // failure writes the output of a failed build into a log and names it.
 func (b *builder) failure(ctx context.Context, part string, err error) error {
 	if _, ok := errors.AsType[*remedy.Error](err); ok {
@@ -176,7 +233,7 @@ func (b *builder) failure(ctx context.Context, part string, err error) error {
 		return errors.Join(err, logErr)
 	}
 	return &remedy.Error{
-		Code: codeBuild, Op: "build the bundle's " + part, Fix: "read " + log + ", then run: make bundle",
+		Code: codeBuild, Op: operation(part), Fix: "read " + log + ", then run: make bundle",
 		Err: errors.New(tail(err.Error(), 15)),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
@@ -314,6 +316,51 @@ func TestAFailedBuildNamesItsLog(t *testing.T) {
 	text, readErr := os.ReadFile(log)
 	require.NoError(t, readErr)
 	require.Equal(t, 50, strings.Count(string(text), "noise"))
+}
+
+// TestTheFirstFailureKeepsTheOthers builds a part that does not compile, one beside it that takes
+// longer, and one after it.
+func TestTheFirstFailureKeepsTheOthers(t *testing.T) {
+	b, _, _ := sample(t)
+	b.built, b.layers = map[string]string{}, map[string]*rootfs.Layer{}
+	var out strings.Builder
+	b.report = progress.New(&out, 0, false)
+	module := func(text string) string {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/tool\n\ngo 1.24\n"), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(text), 0o644))
+		return dir
+	}
+	var text strings.Builder // as no other test run has it
+	fmt.Fprintf(&text, "package main\n\nfunc main() { println(%d) }\n", time.Now().UnixNano())
+	for i := range 2500 {
+		fmt.Fprintf(&text, "\nfunc F%d(x []int) (n int) {\n\tfor i := range x {\n%s\t}\n\treturn n\n}\n", i, strings.Repeat("\t\tn += x[i] * x[n%len(x)]\n", 10))
+	}
+	large, broken := module(text.String()), module("package main\n\nfunc main() { missing() }\n")
+	commands := []gotool.Command{
+		{Name: "large", Module: large, Package: "."},
+		{Name: "broken", Module: broken, Package: "."},
+		{Name: "next", Module: broken, Package: "./next"},
+		{Name: "after", Module: large, Package: "."},
+	}
+	err := b.explain(b.programs(t.Context(), commands), commands)
+	e, ok := errors.AsType[*remedy.Error](err)
+	require.True(t, ok, err)
+	require.Equal(t, codeBuild, e.Code)
+	require.ErrorContains(t, err, "build the bundle's broken: ")
+	require.ErrorContains(t, err, "undefined: missing")
+	require.ErrorContains(t, err, "This part failed first and stopped the rest. Parts that were being built are kept. Not built: next, after, debian-base, debian-git")
+	require.Contains(t, e.Fix, "bundle-broken.log")
+	require.NotContains(t, out.String(), "after")
+	require.Contains(t, out.String(), "large: built")
+	_, hit, err := commands[0].Build(t.Context(), b.store)
+	require.NoError(t, err)
+	require.True(t, hit)
+
+	b.failed = nil
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	require.Equal(t, context.Canceled, b.explain(b.programs(stopped, commands), commands), "no part failed")
 }
 
 func TestWhoMayBuildABundle(t *testing.T) {
