@@ -33,7 +33,7 @@ import (
 const (
 	// codeStale: something has changed since the plan was made that is approved.
 	codeStale fault.Code = "PLN-001"
-	// codeNoPlan: no plan of the digest is kept.
+	// codeNoPlan: no plan of the digest is kept, or what is kept under it is another one.
 	codeNoPlan fault.Code = "PLN-002"
 )
 
@@ -78,7 +78,7 @@ func (v *Preview) perform(ctx context.Context, s *State, req contract.PreviewReq
 	var approved *contract.Preview
 	if req.Approved != "" {
 		approved, err = state.Plan(ctx, s.store, req.Approved)
-		if errors.Is(err, state.ErrNoPlan) {
+		if errors.Is(err, state.ErrNoPlan) || errors.Is(err, state.ErrOtherPlan) {
 			return nil, &fault.Fault{
 				Code: codeNoPlan, Class: fault.Usage, Op: "find the plan " + req.Approved, Err: err,
 				Fix: "make one, and approve its digest: " + planCommand(req),

@@ -17,6 +17,12 @@ func Seal(p *contract.Preview) error {
 	plain := *p
 	plain.Digest, plain.Made, plain.Phases = "", time.Time{}, nil
 	text, err := json.Marshal(plain)
+	if err == nil { // as it reads back: what is no UTF-8 is written in another way then
+		var again contract.Preview
+		if err = json.Unmarshal(text, &again); err == nil {
+			text, err = json.Marshal(again)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("encode the plan: %w", err)
 	}

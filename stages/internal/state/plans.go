@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/preview"
 )
 
 const plansDir = "plans"
@@ -22,6 +24,9 @@ const plansKept = 20
 
 // ErrNoPlan says that there is no plan of a digest.
 var ErrNoPlan = errors.New("no such plan is kept")
+
+// ErrOtherPlan says that what is stored under a digest is not the plan of that digest.
+var ErrOtherPlan = errors.New("another plan is in its place")
 
 // PutPlan keeps a plan of the deployment under an id that sorts by time, in place of an earlier
 // one of the same digest, and forgets the oldest ones. No lock is needed: what was planned for a
@@ -66,25 +71,40 @@ func PutPlan(ctx context.Context, s *store.Store, deployment *contract.Identity,
 	return nil
 }
 
-// Plan is the plan of a digest, whichever deployment of this name it was made for, or ErrNoPlan.
+// Plan is the plan of a digest, whichever deployment of this name it was made for, or ErrNoPlan. The
+// digest is made again from what is stored: whoever writes the state can put another plan in its
+// place. The error is ErrOtherPlan if only such plans are there.
 func Plan(ctx context.Context, s *store.Store, digest string) (*contract.Preview, error) {
 	keys, err := s.List(ctx, plansDir+"/")
 	if err != nil {
 		return nil, fmt.Errorf("look for the plan: %w", err)
 	}
-	at := slices.IndexFunc(keys, func(k string) bool { return strings.HasSuffix(k, "."+hexOf(digest)+".json") })
-	if at < 0 {
-		return nil, ErrNoPlan
+	none := ErrNoPlan
+	for _, key := range keys {
+		if !strings.HasSuffix(key, "."+hexOf(digest)+".json") {
+			continue
+		}
+		text, err := s.Get(ctx, key)
+		if errors.Is(err, fs.ErrNotExist) { // it was forgotten meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the plan: %w", err)
+		}
+		out := &contract.Preview{}
+		err = json.Unmarshal(text, out)
+		if err == nil {
+			err = preview.Seal(out)
+		}
+		if err == nil && out.Digest == digest {
+			return out, nil
+		}
+		if err == nil {
+			err = errors.New("its digest is " + out.Digest)
+		}
+		none = fmt.Errorf("%s in %s: %w: %w", key, s.Location(), ErrOtherPlan, err)
 	}
-	text, err := s.Get(ctx, keys[at])
-	if err != nil {
-		return nil, fmt.Errorf("read the plan: %w", err)
-	}
-	out := &contract.Preview{}
-	if err := json.Unmarshal(text, out); err != nil {
-		return nil, fmt.Errorf("read the plan: %w", err)
-	}
-	return out, nil
+	return nil, none
 }
 
 func hexOf(digest string) string { return strings.TrimPrefix(digest, "sha256:") }
