@@ -1,9 +1,11 @@
 package config
 
 import (
+	"io/fs"
 	"net/url"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/slipway-sh/slipway/config/document"
 )
@@ -49,13 +51,24 @@ func (g *Git) Host() string {
 }
 
 var (
-	scpRE         = regexp.MustCompile(`^[A-Za-z0-9._-]+@([A-Za-z0-9.-]+):[^/:][^:]*$`)
-	gitRevisionRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,254}$`)
-	gitPathRE     = regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`)
-	knownHostRE   = regexp.MustCompile(`^\S+ +(ssh|ecdsa|sk)-\S+ +[A-Za-z0-9+/=]+( .*)?$`)
+	scpRE       = regexp.MustCompile(`^[A-Za-z0-9._-]+@([A-Za-z0-9.-]+):/?[^/:\x00-\x20][^:\x00-\x1f]*$`)
+	knownHostRE = regexp.MustCompile(`^(@(cert-authority|revoked)[ \t]+)?[^@\s]\S*[ \t]+(ssh|ecdsa|sk)-\S+[ \t]+[A-Za-z0-9+/=]+([ \t].*)?$`)
+	// notInRef matches what git check-ref-format forbids in the name of a branch or tag.
+	notInRef = regexp.MustCompile(`[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|(^|/)\.|\.lock(/|$)|^[-/]|[/.]$|^@?$`)
 )
 
-const gitWant = "a repository such as https://git.example.com/team/platform.git, ssh://git@git.example.com/team/platform.git or git@git.example.com:team/platform.git"
+// isRevision reports whether text can be a branch, a tag or a commit, and no option of git.
+func isRevision(text string) bool {
+	return len(text) < 256 && utf8.ValidString(text) && !notInRef.MatchString(text)
+}
+
+// isFolder reports whether text is a folder of a repository: a path without . and .. in it.
+func isFolder(text string) bool {
+	return text != "." && fs.ValidPath(text) && !strings.HasPrefix(text, "-") &&
+		!strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' })
+}
+
+const gitWant = "a repository such as https://git.example.com/team/platform.git, ssh://git@git.example.com/team/platform.git or git@git.example.com:team/platform.git; an IPv6 address only as in ssh://git@[2001:db8::1]/team/platform.git"
 
 func (g *Git) problems(l *document.List) {
 	if g.URL == "" {
@@ -69,8 +82,10 @@ func (g *Git) problems(l *document.List) {
 		}
 		return
 	}
-	l.Match("git.revision", g.Revision, gitRevisionRE, "a branch, tag or commit")
-	if g.Path != "" && (!gitPathRE.MatchString(g.Path) || strings.Contains("/"+g.Path+"/", "/../")) {
+	if !isRevision(g.Revision) {
+		l.Add("git.revision", document.Shown(g.Revision), "a branch, tag or commit, by a name that git takes")
+	}
+	if g.Path != "" && !isFolder(g.Path) {
 		l.Add("git.path", document.Quote(g.Path), "a folder of the repository, without .. and without / at its ends")
 	}
 	if !g.SSH() {
@@ -87,7 +102,7 @@ func (g *Git) problems(l *document.List) {
 		}
 	}
 	if g.KnownHosts == "" {
-		l.Add("git.knownHosts", "nothing", "the server's lines of known_hosts: ssh-keyscan "+g.Host())
+		l.Add("git.knownHosts", "nothing", "the server's lines of known_hosts: "+g.keyscan())
 	}
 	for line := range strings.Lines(g.KnownHosts) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") && !knownHostRE.MatchString(line) {
@@ -95,6 +110,18 @@ func (g *Git) problems(l *document.List) {
 			break
 		}
 	}
+}
+
+// keyscan is the command that prints the server's lines of known_hosts.
+func (g *Git) keyscan() string {
+	u, err := url.Parse("ssh://" + g.Host())
+	switch {
+	case err != nil || u.Hostname() == "":
+		return "ssh-keyscan HOST"
+	case u.Port() != "":
+		return "ssh-keyscan -p " + u.Port() + " " + u.Hostname()
+	}
+	return "ssh-keyscan " + u.Hostname()
 }
 
 // httpProblems validates a repository that is read by HTTPS.

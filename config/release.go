@@ -36,15 +36,17 @@ func (c *Config) ReleaseInGit() (GitRelease, bool) {
 	if !isURL {
 		return GitRelease{}, false
 	}
-	// The user of an SSH URL comes before an @ too: the version is after the last one.
-	at := strings.LastIndexByte(rest, '@')
-	if at < 0 {
+	host, path, _ := strings.Cut(rest, "/") // the user of an SSH URL comes before an @, too
+	path, version, found := strings.Cut(path, "@")
+	if !found {
 		return GitRelease{}, false
 	}
-	where, version := rest[:at], rest[at+1:]
-	version, digest, _ := strings.Cut(version, "#")
-	repository, folder, _ := strings.Cut(where, "//")
-	return GitRelease{URL: scheme + "://" + repository, Folder: folder, Version: version, Digest: digest}, true
+	digest := ""
+	if at := strings.LastIndex(version, "#sha256:"); at >= 0 {
+		version, digest = version[:at], version[at+1:]
+	}
+	repository, folder, _ := strings.Cut(path, "//")
+	return GitRelease{URL: scheme + "://" + host + "/" + repository, Folder: folder, Version: version, Digest: digest}, true
 }
 
 // WrittenFor is the version of the platform release that the file was written for, where it
@@ -67,20 +69,26 @@ func (c *Config) Has(field string) bool { return c.doc != nil && c.doc.Has(field
 const gitReleaseWant = "a release in a Git repository such as https://git.example.com/team/platform.git//releases/one@v1.2.0, with #sha256:<64 hex digits> for one that must have this digest"
 
 var (
-	gitURLRE    = regexp.MustCompile(`^(https|http|ssh)://([A-Za-z0-9._-]+@)?[A-Za-z0-9.-]+(:[0-9]{1,5})?/[^\s@#?]+$`)
+	gitURLRE    = regexp.MustCompile(`^(https|http|ssh)://([A-Za-z0-9._-]+@)?([A-Za-z0-9.-]+|\[[0-9a-fA-F:.]+\])(:([0-9]+))?/[^\s@#?]+$`)
 	gitDigestRE = regexp.MustCompile(`^(sha256:[0-9a-f]{64})?$`)
 )
 
 // gitReleaseProblems validates a release that is named by a URL.
 func (p *Platform) gitReleaseProblems(l *document.List) {
 	g, ok := (&Config{Platform: *p}).ReleaseInGit()
-	user := strings.Contains(g.URL, "@") && !strings.HasPrefix(g.URL, "ssh://")
+	host, _, _ := strings.Cut(strings.SplitAfterN(p.Release, "://", 2)[1], "/")
+	at := gitURLRE.FindStringSubmatch(g.URL)
 	switch {
-	case user:
+	case ok && strings.Contains(host, "@") && !strings.HasPrefix(p.Release, "ssh://"):
 		l.Add("platform.release", "a URL with user or password", gitReleaseWant)
-	case !ok || !gitURLRE.MatchString(g.URL) || !gitRevisionRE.MatchString(g.Version) || !gitDigestRE.MatchString(g.Digest),
-		g.Folder != "" && (!gitPathRE.MatchString(g.Folder) || strings.Contains("/"+g.Folder+"/", "/../")):
+	case !ok && strings.Contains(p.Release, "?"), strings.Contains(g.URL, "?"):
+		l.Add("platform.release", "a URL with a query", gitReleaseWant)
+	case !ok && gitURLRE.MatchString(p.Release):
+		l.Add("platform.release", "a URL without a version", gitReleaseWant)
+	case at == nil || !isPort(at[len(at)-1]) || !gitDigestRE.MatchString(g.Digest), g.Folder != "" && !isFolder(g.Folder):
 		l.Add("platform.release", "another kind of URL", gitReleaseWant)
+	case !isRevision(g.Version):
+		l.Add("platform.release", document.Shown(g.Version)+" as version", gitReleaseWant+": a branch, tag or commit, by a name that git takes")
 	case strings.HasPrefix(g.URL, "http://") && g.Digest == "":
 		l.Add("platform.release", "a release by plain HTTP, which anybody on the way can change", "https, or the release's digest: #sha256:<64 hex digits>")
 	}

@@ -160,6 +160,8 @@ func (p *Platform) problems(l *document.List) {
 	}
 	if strings.Contains(p.Release, "://") {
 		p.gitReleaseProblems(l)
+	} else if scpRE.MatchString(p.Release) {
+		l.Add("platform.release", "an SSH address that is no URL", "ssh://git@git.example.com/team/platform.git@v1.2.0, with the folder and the version as in "+gitReleaseWant)
 	} else if !strings.Contains(p.Release, "/") {
 		l.Match("platform.release", p.Release, versionRE, "a version such as 1.0.0, or a path with a slash such as ./my-platform")
 	} else if strings.ContainsFunc(p.Release, func(r rune) bool { return r < ' ' || r == 0x7f }) {
