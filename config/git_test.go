@@ -3,11 +3,14 @@ package config_test
 import (
 	"encoding/json"
 	"os/exec"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config"
+	authority "github.com/slipway-sh/slipway/config/certificate"
 )
 
 // repository loads a configuration that names a repository of the user's.
@@ -23,7 +26,7 @@ func repository(t *testing.T, fields map[string]string) error {
 func TestNamesThatGitTakes(t *testing.T) {
 	for _, name := range []string{
 		"main", "v1.31.4+k3s1", "release/1.2", "app@1.2.0", "@scope/app@1.2.0", "#1", "feature/#12", "größe", "a(b)", "a;b", "a&b", "$x", "a'b", `a"b`, "x%y", "1.0", "refs/heads/main", "a.b", "a-", "+x", "{x}", "a@", "a=b,c!",
-		"a..b", "a b", "a~1", "a^", "a:b", "a?", "a*", "a[b", `a\b`, "/a", "a/", "a//b", ".a", "a/.b", "a.", "a.lock", "a.lock/b", "a@{b", "a\tb", "a\x7fb", "--upload-pack=x", "-x",
+		"a..b", "a b", "a~1", "a^", "a:b", "a?", "a*", "a[b", `a\b`, "/a", "a/", "a//b", ".a", "a/.b", "a.", "a.lock", "a.lock/b", "a@{b", "a\tb", "--upload-pack=x", "-x",
 	} {
 		_, known := exec.LookPath("git")
 		require.NoError(t, known)
@@ -64,4 +67,24 @@ func TestARepositoryBySSH(t *testing.T) {
 	require.ErrorContains(t, by("ssh://git@git.example.com:2222/p.git", ""), "ssh-keyscan -p 2222 git.example.com")
 	require.ErrorContains(t, by("ssh://git@[2001:db8::1]/p.git", ""), "ssh-keyscan 2001:db8::1")
 	require.ErrorContains(t, by("git@git.example.com:p.git", ""), "ssh-keyscan git.example.com")
+}
+
+// TestTextAroundCertificates is what tools write, and counts for nothing; what is no certificate
+// is told.
+func TestTextAroundCertificates(t *testing.T) {
+	ca, err := authority.NewCA("demo", time.Now())
+	require.NoError(t, err)
+	pem := string(ca.Certificate)
+	given := func(text string) error {
+		return repository(t, map[string]string{"url": "https://git.example.com/p.git", "ca": text})
+	}
+	for _, text := range []string{pem, pem + pem, "Bag Attributes\n" + pem, pem + "Bag Attributes: <No Attributes>\n", "a\n" + pem + "\nsubject=CN = x\n\n" + pem + "the end\n", strings.ReplaceAll(pem, "\n", "\r\n")} {
+		require.NoError(t, given(text), text)
+	}
+	for says, text := range map[string]string{
+		"got text that is not PEM": "the end", "got a private key": pem + string(ca.Key), "got 1 certificates, and 1 that are malformed PEM": pem + pem[:len(pem)-30],
+		"got a malformed certificate (number 2)": pem + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+	} {
+		require.ErrorContains(t, given(text), "git.ca: "+says)
+	}
 }

@@ -118,18 +118,16 @@ func (t *TLS) problems(l *document.List) {
 	t.Key.problem(l, "tls.key", "private key")
 }
 
-// certificates reports whether text consists of PEM certificates, and if not, describes
-// what it is without showing it.
+// certificates reports whether text has PEM certificates and nothing else in PEM, and if not,
+// describes what it is without showing it. Text around them counts for nothing, as openssl
+// writes it.
 func certificates(text string) (got string, ok bool) {
-	rest := []byte(text)
 	if strings.TrimSpace(text) == "" {
 		return "nothing", false
 	}
-	for n := 1; strings.TrimSpace(string(rest)) != ""; n++ {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil {
-			return "text that is not PEM", false
-		}
+	n := 0
+	for block, after := pem.Decode([]byte(text)); block != nil; block, after = pem.Decode(after) {
+		n++
 		if strings.Contains(block.Type, "PRIVATE KEY") {
 			return "a private key", false
 		}
@@ -139,6 +137,12 @@ func certificates(text string) (got string, ok bool) {
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
 			return fmt.Sprintf("a malformed certificate (number %d)", n), false
 		}
+	}
+	switch bad := strings.Count(text, "-----BEGIN ") - n; {
+	case n == 0:
+		return "text that is not PEM", false
+	case bad > 0:
+		return fmt.Sprintf("%d certificates, and %d that are malformed PEM", n, bad), false
 	}
 	return "", true
 }

@@ -171,12 +171,11 @@ func Given(chain, key, roots []byte, hosts []string, now time.Time) []error {
 		return []error{err}
 	}
 	leaf := certs[0]
-	switch _, err := tls.X509KeyPair(chain, key); {
-	case key == nil:
-	case len(key) == 0:
-		errs = append(errs, errors.New("the private key is empty"))
-	case err != nil:
-		errs = append(errs, fmt.Errorf("the private key does not belong to the certificate: %w", err))
+	if leaf.IsCA && !certs[len(certs)-1].IsCA {
+		return []error{fmt.Errorf("the first certificate (%s) is that of a CA: the server's comes first, and after it each that signed the one before", leaf.Subject)}
+	}
+	if key != nil {
+		errs = append(errs, keyProblems(chain, key)...)
 	}
 	if now.Before(leaf.NotBefore) {
 		errs = append(errs, fmt.Errorf("the certificate is valid only from %s", leaf.NotBefore.UTC().Format(time.RFC3339)))
@@ -215,6 +214,31 @@ func Given(chain, key, roots []byte, hosts []string, now time.Time) []error {
 		}
 	}
 	return errs
+}
+
+// keyProblems is why a private key, PEM, is none of the first certificate of chain.
+func keyProblems(chain, key []byte) []error {
+	if len(key) == 0 {
+		return []error{errors.New("the private key is empty")}
+	}
+	blocks := 0
+	for block, rest := pem.Decode(key); block != nil; block, rest = pem.Decode(rest) {
+		blocks++
+		if block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "" {
+			return []error{errors.New("the private key is encrypted, and no passphrase is asked for: write it without one, openssl pkey -in ENCRYPTED -out KEY")}
+		}
+	}
+	if blocks == 0 {
+		return []error{errors.New("the private key is not PEM (-----BEGIN PRIVATE KEY-----); a PKCS #12 file has it: openssl pkcs12 -in FILE -nodes -nocerts")}
+	}
+	switch _, err := tls.X509KeyPair(chain, key); {
+	case err == nil:
+		return nil
+	case strings.Contains(err.Error(), "does not match"):
+		return []error{fmt.Errorf("the private key does not belong to the certificate: %w", err)}
+	default:
+		return []error{fmt.Errorf("the private key cannot be used: %w", err)}
+	}
 }
 
 // verify checks that the leaf chains up to pool, ignoring dates that are reported

@@ -1,7 +1,9 @@
 package certificate_test
 
 import (
+	"bytes"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"testing"
 	"time"
@@ -82,6 +84,23 @@ func TestGivenReportsEverythingAtOnce(t *testing.T) {
 
 	require.ErrorContains(t, errors.Join(certificate.Given([]byte("x"), leaf.Key, nil, hosts, at())...), "not PEM")
 	require.ErrorContains(t, errors.Join(certificate.Given(leaf.Key, leaf.Key, nil, hosts, at())...), "holds a PRIVATE KEY")
+	encrypted := pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte{1}})
+	legacy := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-256-CBC,00"}, Bytes: []byte{1}})
+	parameters := pem.EncodeToMemory(&pem.Block{Type: "EC PARAMETERS", Bytes: []byte{6, 1, 1}})
+	for says, key := range map[string][]byte{
+		"the private key is encrypted, and no passphrase is asked for": encrypted, "openssl pkey -in ENCRYPTED -out KEY": append(parameters, legacy...),
+		"the private key is not PEM": {0x30, 0x82}, "the private key cannot be used: ": leaf.Certificate, "openssl pkcs12 -in FILE": []byte("0\x82"),
+	} {
+		errs := certificate.Given(chain, key, nil, hosts, at())
+		require.Len(t, errs, 1)
+		require.ErrorContains(t, errs[0], says)
+	}
+	require.Empty(t, certificate.Given(append([]byte("Bag Attributes\nsubject=CN = x\n"), append(chain, "Bag Attributes: <No Attributes>\n"...)...), leaf.Key, nil, hosts, at()))
+	require.Empty(t, certificate.Given(chain, append(parameters, bytes.ReplaceAll(leaf.Key, []byte("\n"), []byte("\r\n"))...), nil, hosts, at()))
+	backwards := certificate.Given(append(append([]byte{}, ca.Certificate...), leaf.Certificate...), leaf.Key, nil, hosts, at())
+	require.Len(t, backwards, 1)
+	require.ErrorContains(t, backwards[0], "the first certificate (CN=Slipway CA of demo,O=Slipway) is that of a CA: the server's comes first")
+
 	require.ErrorContains(t, errors.Join(certificate.Given(chain, []byte{}, nil, hosts, at())...), "key is empty")
 	require.Empty(t, certificate.Given(chain, nil, nil, hosts, at()), "a key that cannot be read here")
 }
