@@ -94,7 +94,7 @@ func New(
 	// +optional
 	stateCredentials *dagger.Secret,
 	// Secrets that the configuration refers to as env:NAME.
-	// NAME=value in each line; a value with several lines in double quotes, with \n.
+	// NAME=value in each line; a value with several lines, $ or # in single quotes.
 	// +optional
 	secrets *dagger.Secret,
 	// Who works on the deployment; others do not change it by accident.

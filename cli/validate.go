@@ -101,7 +101,7 @@ func (o *validateOptions) configuration(cfg *config.Config, r *platform.Release,
 	if unfit == nil {
 		_, unfit = stages.Rendering(in) // wires an install
 	}
-	err = together(err, unfit, o.givenCertificate(cfg, r, time.Now()))
+	err = together(err, unfit, o.secrets.Check(cfg), o.givenCertificate(cfg, r, time.Now()))
 	if provider == nil {
 		return err
 	}

@@ -55,13 +55,18 @@ func Passwords(ctx context.Context, cfg *config.Config, from Source) (map[string
 	for _, name := range Names(cfg) {
 		secret, err := from.Find(ctx, all[name])
 		if err != nil {
-			errs = append(errs, &fault.Fault{Code: codeNoPassword, Class: fault.Usage, Op: "find " + name, Err: err,
-				Fix: "put it where the configuration says, or give --secrets FILE (dagger call: before the function)"})
+			errs = append(errs, noPassword(name, err))
 			continue
 		}
 		out[name] = secret
 	}
 	return out, errors.Join(errs...)
+}
+
+// noPassword is the fault of a password that is not where the configuration says.
+func noPassword(name string, err error) error {
+	return &fault.Fault{Code: codeNoPassword, Class: fault.Usage, Op: "find " + name, Err: err,
+		Fix: "put it where the configuration says, or give --secrets FILE (dagger call: before the function)"}
 }
 
 // TLSKey is the private key of a given certificate, from file or from where the

@@ -9,8 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/slipway-sh/slipway/cli/internal/module"
@@ -98,31 +96,6 @@ func Path(ref config.SecretRef) (string, error) {
 		return filepath.Join(home, rest), err
 	}
 	return name, nil
-}
-
-// Lines reads lines NAME=value with valid names; a value in double quotes is written as
-// in Go. Empty lines and those that begin with # are left out. No error quotes the text.
-func Lines(text string, valid func(name string) bool) (map[string]string, error) {
-	out := map[string]string{}
-	for n, line := range slices.Collect(strings.Lines(text)) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		name, value, ok := strings.Cut(line, "=")
-		if !ok || !valid(name) {
-			return nil, fmt.Errorf("line %d is not NAME=value", n+1)
-		}
-		if strings.HasPrefix(value, `"`) {
-			plain, err := strconv.Unquote(value)
-			if err != nil {
-				return nil, fmt.Errorf("the quotes on line %d are not closed, or something in them must be escaped with \\", n+1)
-			}
-			value = plain
-		}
-		out[name] = value
-	}
-	return out, nil
 }
 
 // isVariable reports whether a reference can name an environment variable so.

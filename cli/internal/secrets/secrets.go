@@ -4,6 +4,7 @@ package secrets
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,7 +66,7 @@ func (f *Finder) find(ctx context.Context, ref config.SecretRef) (*dagger.Secret
 	case err != nil:
 		return nil, err
 	case ok && kind == config.SecretEnv && value == "":
-		return nil, fmt.Errorf("%s is empty in the file of --secrets", name)
+		return nil, emptyIn(name)
 	case ok && kind == config.SecretEnv:
 		return f.Client.SetSecret(unique(name), value), nil
 	}
@@ -121,9 +122,31 @@ func variables(file string) (map[string]string, error) {
 	}
 	if err != nil {
 		return nil, &fault.Fault{Code: codeSecrets, Class: fault.Usage, Op: "read the secrets of --secrets", Err: err,
-			Fix: "give a file with NAME=value in each line; a value with several lines is in double quotes, with \\n"}
+			Fix: "give a file with NAME=value in each line; put a value with $, # or several lines in single quotes"}
 	}
 	return values, nil
+}
+
+// Check finds what is wrong with the file of --secrets: a line that cannot be read, and a
+// variable without a value that the configuration refers to.
+func (f *Flags) Check(cfg *config.Config) error {
+	if f.SecretsFile == "" {
+		return nil
+	}
+	values, err := variables(f.SecretsFile)
+	errs := []error{err}
+	for _, name := range Names(cfg) {
+		kind, variable := references(cfg)[name].Split()
+		if value, ok := values[variable]; ok && kind == config.SecretEnv && value == "" {
+			errs = append(errs, noPassword(name, emptyIn(variable)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// emptyIn says that a variable has no value in the file of --secrets.
+func emptyIn(variable string) error {
+	return fmt.Errorf("%s is empty in the file of --secrets", variable)
 }
 
 // AtHand is the value that ref refers to where it is in the file of --secrets or, as of the

@@ -117,20 +117,8 @@ func TestPasswordsOfTheConfigurationAreFound(t *testing.T) {
 }
 
 func TestSecretsInAFile(t *testing.T) {
-	values, err := Lines("# ours\n\nA=b=c \n  KEY=\"-----BEGIN\\nx\\n\"\nEMPTY=\n", isVariable)
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"A": "b=c", "KEY": "-----BEGIN\nx\n", "EMPTY": ""}, values)
-	for text, says := range map[string]string{
-		"A=1\nhunter22": "line 2 is not NAME=value", "a b=hunter22": "line 1 is not NAME=value", "=hunter22": "line 1 is not NAME=value",
-		`A="hunter22`: "the quotes on line 1 are not closed",
-	} {
-		_, err := Lines(text, isVariable)
-		require.ErrorContains(t, err, says)
-		require.NotContains(t, err.Error(), "hunter22")
-	}
-
 	f := &Finder{SecretsFile: filepath.Join(t.TempDir(), "none")}
-	_, err = f.Find(t.Context(), "env:X")
+	_, err := f.Find(t.Context(), "env:X")
 	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-013"})
 	f.SecretsFile = filepath.Join(t.TempDir(), "secrets.env")
 	require.NoError(t, os.WriteFile(f.SecretsFile, []byte("SLIPWAY_TEST_X=handed\nSLIPWAY_TEST_EMPTY=\n"), 0o600))
