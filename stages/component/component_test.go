@@ -93,7 +93,7 @@ const atStatus = "/api/v1/namespaces/slipway-system/configmaps/slipway-status"
 
 // writes are those that have changed something but how far the install is.
 func (s *site) writes() []string {
-	return slices.DeleteFunc(s.api.Writes(), func(w string) bool { return strings.HasSuffix(w, atStatus) })
+	return slices.DeleteFunc(s.api.Writes(), func(w string) bool { return strings.HasSuffix(w, atStatus) || strings.HasSuffix(w, kube.SealSecret) })
 }
 
 // held fails the test unless the step would change nothing.

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,14 +27,15 @@ const (
 	controllerGone  = 20 * time.Second // without a ready pod: it does not come back
 )
 
-// mine lists the deployment's objects of one of Argo CD's kinds: those in its namespaces, with
-// its label, or made by one of its ApplicationSets.
+// mine lists the deployment's objects of one of Argo CD's kinds: those in its namespaces, and
+// those that are the platform's.
 func (r *remover) mine(gvr schema.GroupVersionResource) removal.Look {
 	return func(ctx context.Context) ([]unstructured.Unstructured, error) {
+		if err := r.findApplications(ctx); err != nil {
+			return nil, err
+		}
 		list, err := r.Client.List(ctx, gvr, "", "")
-		return slices.DeleteFunc(list, func(o unstructured.Unstructured) bool {
-			return !r.ours(o) && (gvr != argo.Applications() || r.orphans[nameOf(o)] == "")
-		}), err
+		return slices.DeleteFunc(list, func(o unstructured.Unstructured) bool { return !r.ours(o) }), err
 	}
 }
 
@@ -65,9 +65,8 @@ func (r *remover) applications(ctx context.Context, deadline time.Duration) erro
 		r.env.Logger.Warn("Argo CD's controller does not run: Applications are removed without it")
 		deadline = 0
 	}
-	platforms := platforms(r.Deployment, apps)
 	for _, a := range apps {
-		if !platforms[a.GetUID()] && r.orphans[nameOf(a)] == "" {
+		if !r.platform[a.GetUID()] {
 			continue
 		}
 		if err := r.markOwned(ctx, a); err != nil {
@@ -79,7 +78,7 @@ func (r *remover) applications(ctx context.Context, deadline time.Duration) erro
 			}
 		}
 	}
-	if err := r.Delete(ctx, argo.Applications(), roots(apps)); err != nil {
+	if err := r.Delete(ctx, argo.Applications(), r.roots(apps)); err != nil {
 		return err
 	}
 	if deadline > 0 {
@@ -109,7 +108,7 @@ func (r *remover) cascaded(ctx context.Context, deadline time.Duration) error {
 		} else if time.Since(lastSeen) > controllerGone {
 			return false, "", fmt.Errorf("the controller of Argo CD is gone, %s", kube.Left(apps))
 		}
-		free := slices.DeleteFunc(slices.Clone(roots(apps)), func(a unstructured.Unstructured) bool { return a.GetDeletionTimestamp() != nil })
+		free := slices.DeleteFunc(slices.Clone(r.roots(apps)), func(a unstructured.Unstructured) bool { return a.GetDeletionTimestamp() != nil })
 		if err := r.Delete(ctx, argo.Applications(), free); err != nil {
 			return false, "", err
 		}
@@ -135,46 +134,6 @@ func (r *remover) forceApplications(ctx context.Context) error {
 	return r.Gone(ctx, "the Applications", r.mine(argo.Applications()))
 }
 
-// platforms are those Applications and ApplicationSets of all, by UID, that are the platform's
-// and not a user's: with the deployment's label, or made by one that is the platform's.
-func platforms(deployment string, all []unstructured.Unstructured) map[types.UID]bool {
-	labelled := slices.DeleteFunc(slices.Clone(all), func(o unstructured.Unstructured) bool { return kube.DeploymentOf(o.GetLabels()) != deployment })
-	return descent(labelled, all)
-}
-
-// descent are those of all, by UID, that are among first, or made by one that is in descent.
-func descent(first, all []unstructured.Unstructured) map[types.UID]bool {
-	out := map[types.UID]bool{}
-	next := slices.Clone(first)
-	for len(next) > 0 {
-		by := next[0]
-		next = next[1:]
-		if out[by.GetUID()] {
-			continue
-		}
-		out[by.GetUID()] = true
-		names := owned(by)
-		next = append(next, slices.DeleteFunc(slices.Clone(all), func(o unstructured.Unstructured) bool {
-			isOwner := func(ref metav1.OwnerReference) bool { return ref.UID == by.GetUID() }
-			return !names[o.GetKind()+" "+nameOf(o)] && !slices.ContainsFunc(o.GetOwnerReferences(), isOwner)
-		})...)
-	}
-	return out
-}
-
-// owned are the Applications and ApplicationSets that an Application has made:
-// "Application namespace/name".
-func owned(a unstructured.Unstructured) map[string]bool {
-	out := map[string]bool{}
-	resources, _, _ := unstructured.NestedSlice(a.Object, "status", "resources")
-	for _, res := range resources {
-		if m, ok := res.(map[string]any); ok && m["group"] == argo.Applications().Group {
-			out[fmt.Sprintf("%v %v/%v", m["kind"], m["namespace"], m["name"])] = true
-		}
-	}
-	return out
-}
-
 // turn says when an Application is removed: only after those of a lower turn.
 func turn(a unstructured.Unstructured) int {
 	switch a.GetLabels()[kube.AdoptedLabel] {
@@ -190,13 +149,13 @@ func isEngine(a unstructured.Unstructured) bool {
 	return a.GetLabels()[kube.AdoptedLabel] == kube.AdoptedEngine
 }
 
-// markOwned gives the objects outside of namespaces that an Application owns the
+// markOwned gives the objects outside of namespaces that an Application has brought the
 // deployment's label, by which they are removed afterwards: what Argo CD itself owns, what is
 // left where an Application goes without the cascade, and definitions, which no cascade
 // takes. A definition that is older than the deployment was somebody else's. Namespaces are
 // left out: by the label they are not removed.
 func (r *remover) markOwned(ctx context.Context, a unstructured.Unstructured) error {
-	app, err := argo.Read(&a)
+	objs, err := r.broughtBy(ctx, a, func(o argo.Resource) bool { return o.Namespace == "" && o.Kind != "Namespace" })
 	if err != nil {
 		return err
 	}
@@ -204,27 +163,19 @@ func (r *remover) markOwned(ctx context.Context, a unstructured.Unstructured) er
 	if err != nil {
 		return err
 	}
-	for _, o := range app.Resources {
-		if o.Namespace != "" || o.Kind == "Namespace" {
+	for _, o := range objs {
+		if o.GetKind() == definitionKind && r.older(o) {
 			continue
 		}
-		api, err := r.Client.Resource(ctx, schema.GroupVersionKind{Group: o.Group, Kind: o.Kind}, "")
-		if err == nil && o.Kind == definitionKind {
-			var live *unstructured.Unstructured
-			live, err = kube.Retry(ctx, r.Client, "read "+o.Kind+" "+o.Name, func(ctx context.Context) (*unstructured.Unstructured, error) {
-				return api.Get(ctx, o.Name, metav1.GetOptions{})
-			})
-			if err == nil && r.older(*live) {
-				continue
-			}
+		api, err := r.Client.Resource(ctx, o.GroupVersionKind(), "")
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			err = r.Client.Retry(ctx, "label "+o.Kind+" "+o.Name, func(ctx context.Context) error {
-				_, err := api.Patch(ctx, o.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
-				return err
-			})
-		}
-		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+		err = r.Client.Retry(ctx, "label "+o.GetKind()+" "+o.GetName(), func(ctx context.Context) error {
+			_, err := api.Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+			return err
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}
@@ -232,11 +183,14 @@ func (r *remover) markOwned(ctx context.Context, a unstructured.Unstructured) er
 }
 
 // roots are the Applications that no other one owns, of those whose turn it is.
-func roots(apps []unstructured.Unstructured) []unstructured.Unstructured {
+func (r *remover) roots(apps []unstructured.Unstructured) []unstructured.Unstructured {
 	first := slices.MinFunc(apps, func(a, b unstructured.Unstructured) int { return turn(a) - turn(b) })
 	apps = slices.DeleteFunc(slices.Clone(apps), func(a unstructured.Unstructured) bool { return turn(a) != turn(first) })
 	others := map[string]bool{}
 	for _, a := range apps {
+		if !r.platform[a.GetUID()] { // what that says of others counts for nothing
+			continue
+		}
 		names := owned(a)
 		delete(names, "Application "+nameOf(a)) // itself
 		maps.Copy(others, names)
@@ -265,7 +219,9 @@ func (r *remover) addCascade(ctx context.Context, a unstructured.Unstructured) e
 // cascade, is there and ready, and gives it time to start if there is one.
 func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
 	list, err := r.Client.Workloads(ctx, metav1.NamespaceAll, argo.Controller)
-	list = slices.DeleteFunc(list, func(o unstructured.Unstructured) bool { return !r.ours(o) })
+	list = slices.DeleteFunc(list, func(o unstructured.Unstructured) bool {
+		return !r.ours(o) || r.argo != "" && o.GetNamespace() != r.argo
+	})
 	if err != nil || len(list) == 0 {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 package infrastructure
 
 import (
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
+	"github.com/slipway-sh/slipway/stages/step"
 )
 
 func application(name, adopted string) unstructured.Unstructured {
@@ -28,9 +30,10 @@ func TestWhatAppsRestOnIsRemovedAfterThem(t *testing.T) {
 	left := []unstructured.Unstructured{
 		application("argocd", kube.AdoptedEngine), application("eso", kube.AdoptedOther), application("root", ""), application("mine", ""),
 	}
+	r := &remover{}
 	for _, want := range [][]string{{"root", "mine"}, {"eso"}, {"argocd"}} {
 		var got []string
-		for _, a := range roots(left) {
+		for _, a := range r.roots(left) {
 			got = append(got, a.GetName())
 		}
 		require.Equal(t, want, got)
@@ -50,9 +53,16 @@ func TestOnlyThePlatformsApplicationsTakeTheirObjectsAlong(t *testing.T) {
 		a := application(name, "")
 		a.SetNamespace("argocd")
 		a.SetUID(types.UID(name))
+		a.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: kube.FieldManager}})
 		apps = append(apps, a)
 	}
 	apps[0].SetLabels(label)
+	track := func(o *unstructured.Unstructured, by string) {
+		o.SetAnnotations(map[string]string{kube.TrackingID: by + ":argoproj.io/" + o.GetKind() + ":argocd/" + o.GetName()})
+	}
+	track(&apps[1], "root")
+	track(&apps[2], "child")
+	track(&apps[5], "theirs")
 	apps[0].Object["status"] = makes("Application", "child")
 	apps[1].Object["status"] = makes("Application", "grandchild")
 	apps[2].Object["status"] = makes("ApplicationSet", "set")
@@ -62,8 +72,9 @@ func TestOnlyThePlatformsApplicationsTakeTheirObjectsAlong(t *testing.T) {
 	set.SetKind("ApplicationSet")
 	set.SetNamespace("argocd")
 	set.SetUID("set")
+	track(&set, "grandchild")
 	require.Equal(t, map[types.UID]bool{"root": true, "child": true, "grandchild": true, "set": true, "of-set": true},
-		platforms("demo", append(apps, set)))
+		origin{deployment: "demo", argo: "argocd"}.platforms(append(apps, set)))
 }
 
 // TestWhatArgoCDHasOfTheClustersOwnScopeIsMarked: it is removed without a cascade.
@@ -71,16 +82,19 @@ func TestWhatArgoCDHasOfTheClustersOwnScopeIsMarked(t *testing.T) {
 	api := kubetest.Serve(t)
 	api.Define("rbac.authorization.k8s.io/v1", "ClusterRole", false)
 	const at = "/apis/rbac.authorization.k8s.io/v1/clusterroles/"
-	api.Set(t, at+"argocd", "{metadata: {name: argocd}}")
+	api.Set(t, at+"argocd", "{metadata: {name: argocd, "+tracked("argocd", "rbac.authorization.k8s.io/ClusterRole:/argocd")+"}}")
+	api.Set(t, at+"theirs", "{metadata: {name: theirs, "+tracked("of-theirs", "rbac.authorization.k8s.io/ClusterRole:/theirs")+"}}")
 	client, err := kube.New(&rest.Config{Host: api.URL})
 	require.NoError(t, err)
 	a := application("argocd", kube.AdoptedEngine)
+	a.SetNamespace("argocd")
 	a.Object["status"] = map[string]any{"resources": []any{
 		map[string]any{"group": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "argocd"},
+		map[string]any{"group": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "theirs"},
 		map[string]any{"group": "example.com", "kind": "NotServed", "name": "a"},
 		map[string]any{"kind": "ConfigMap", "namespace": "argocd", "name": "argocd-cm"},
 	}}
-	r := &remover{Remover: &removal.Remover{Client: client, Deployment: "demo"}}
+	r := &remover{Remover: &removal.Remover{Client: client, Deployment: "demo"}, env: &step.Env{Logger: slog.New(slog.DiscardHandler)}, argo: "argocd"}
 	require.NoError(t, r.markOwned(t.Context(), a))
 	require.Equal(t, []string{"PATCH " + at + "argocd"}, api.Writes())
 	require.Equal(t, map[string]any{kube.DeploymentLabel: "demo"}, api.Get(at + "argocd")["metadata"].(map[string]any)["labels"])

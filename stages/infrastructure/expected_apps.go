@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/survey"
 )
@@ -61,21 +61,22 @@ func (e *expected) apps(ctx context.Context, in *contract.TreeValues, build surv
 // may have no more, or under another name. Without any it has brought nothing yet: what is
 // there and marked is of an Argo CD of somebody else's.
 func (e *expected) noteApplications(ctx context.Context) error {
-	apps, err := e.client.List(ctx, argo.Applications(), "", "")
+	apps, err := applications(ctx, e.client)
 	if err != nil {
 		return err
 	}
-	sets, err := e.client.List(ctx, argo.ApplicationSets(), "", "")
+	r := removal.Remover{Client: e.client, Kubeconfig: e.env.Kubeconfig, Deployment: e.env.Deployment, Log: e.env.Logger}
+	listed, err := r.Listed(ctx, removal.RecordOf(e.release).Components)
 	if err != nil {
 		return err
 	}
-	own := platforms(e.env.Deployment, slices.Concat(apps, sets))
+	own := origin{deployment: e.env.Deployment, argo: e.release.Engine().Namespace, listed: listed}.platforms(apps)
 	if !slices.ContainsFunc(apps, func(a unstructured.Unstructured) bool { return own[a.GetUID()] }) {
 		e.applications = nil
 		return nil
 	}
 	for _, a := range apps {
-		if own[a.GetUID()] {
+		if a.GetKind() == "Application" && own[a.GetUID()] {
 			e.applications[a.GetName()] = true
 		}
 	}

@@ -62,9 +62,9 @@ func withApps(t *testing.T) (*kubetest.API, *step.Env, contract.OwnershipInput) 
 	api.Define("v1", "ServiceAccount", true)
 	api.Set(t, "/api/v1/namespaces/team", "metadata: {name: team, labels: {"+kube.DeploymentLabel+": demo}}") // taken over
 	api.Set(t, "/api/v1/namespaces/shop", "metadata: {name: shop, labels: {"+kube.ManagedBy+": slipway, "+kube.DeploymentLabel+": demo}}")
-	api.Set(t, "/api/v1/namespaces/shop/configmaps/shop", "metadata: {name: shop, namespace: shop}")                        // goes with its namespace
-	api.Set(t, "/api/v1/namespaces/team/serviceaccounts/default", "metadata: {name: default, namespace: team}")             // Kubernetes' own
-	api.Set(t, argoCD+"root", "metadata: {name: root, namespace: cd, uid: root, labels: {"+kube.DeploymentLabel+": demo}}") // of an earlier run
+	api.Set(t, "/api/v1/namespaces/shop/configmaps/shop", "metadata: {name: shop, namespace: shop}")            // goes with its namespace
+	api.Set(t, "/api/v1/namespaces/team/serviceaccounts/default", "metadata: {name: default, namespace: team}") // Kubernetes' own
+	api.Set(t, argoCD+"root", "metadata: {name: root, namespace: cd, uid: root, "+used+"}")                     // of an earlier run
 	env := reaching(t, api.URL)
 	env.PlatformDir = t.TempDir()
 	tree, err := appTree(nil, "", contract.TreeValues{})
@@ -146,7 +146,7 @@ func TestWhatAnAppHasBroughtIsNotInItsWay(t *testing.T) {
 	require.NotContains(t, err.Error(), "CustomResourceDefinition", "Argo CD marks none")
 
 	api.Set(t, argoCD+"root", "status: {resources: [{group: argoproj.io, kind: Application, namespace: cd, name: former}]}")
-	api.Set(t, argoCD+"former", "metadata: {name: former, namespace: cd, uid: former}")
+	api.Set(t, argoCD+"former", "metadata: {name: former, namespace: cd, uid: former, "+mark("root", "argoproj.io/Application:cd/former")+"}")
 	_, err = f.ownership(t.Context(), env, in)
 	require.NoError(t, err)
 

@@ -114,6 +114,7 @@ func (d *deployment) platform(finalizers string) *kube.Client {
 	d.argo(c, finalizers == "")
 	var rec removal.Record
 	rec.Remove.SetDefaults()
+	rec.Argo = "argocd"
 	require.NoError(d.t, rec.Write(d.t.Context(), c, "it"))
 	_, err = applyYAML(d.t.Context(), c, fmt.Appendf(nil, application, finalizers, d.images["busybox"]), kube.ApplyOptions{})
 	require.NoError(d.t, err)
@@ -188,6 +189,19 @@ spec:
   source: {repoURL: "https://git.invalid/x.git", path: ., targetRevision: main}
   destination: {server: "https://kubernetes.default.svc", namespace: theirs}
 ---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata:
+  name: forged
+  namespace: theirs
+  labels: {slipway.sh/deployment: it}
+  annotations: {argocd.argoproj.io/tracking-id: "forged:argoproj.io/Application:theirs/forged"}
+spec:
+  project: default
+  source: {repoURL: "https://git.invalid/x.git", path: ., targetRevision: main}
+  destination: {server: "https://kubernetes.default.svc", namespace: theirs}
+status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: theirs}, {group: argoproj.io, kind: Application, namespace: theirs, name: theirs}]}
+---
 apiVersion: v1
 kind: PersistentVolume
 metadata: {name: theirs, annotations: {pv.kubernetes.io/provisioned-by: example.com/disk}}
@@ -238,19 +252,27 @@ func TestRealRemovalLeavesWhatIsSomebodyElses(t *testing.T) {
 	}
 	nodes, err := c.Kubernetes.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
-	patch := []byte(`{"metadata":{"labels":{"storage":"fast"},"annotations":{"` + kube.NodeLabels("it") + `":"storage"}}}`)
-	_, err = c.Kubernetes.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	require.NoError(t, err)
+	for manager, label := range map[string]string{kube.FieldManager: "storage", "somebody": "theirs"} {
+		patch := []byte(`{"metadata":{"labels":{"` + label + `":"fast"},"annotations":{"` + kube.NodeLabels("it") + `":"storage theirs"}}}`)
+		_, err = c.Kubernetes.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+		require.NoError(t, err)
+	}
+	t.Cleanup(func() {
+		_, _ = c.Kubernetes.CoreV1().Nodes().Patch(context.Background(), nodes.Items[0].Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"theirs":null}}}`), metav1.PatchOptions{})
+	})
 
 	out := d.removed()
 	require.Equal(t, []string{"apps", "argocd", "slipway-system"}, out.Namespaces)
 	require.Empty(t, out.Applications)
 	require.Empty(t, out.Volumes)
 	require.Equal(t, []string{nodes.Items[0].Name}, out.Nodes)
-	require.Equal(t, []string{"CustomResourceDefinition applications.argoproj.io"}, out.Kept, "there is an Application of theirs")
+	require.Equal(t, []string{
+		"Application theirs/forged (with the deployment's label, though Slipway did not make it)", "CustomResourceDefinition applications.argoproj.io",
+	}, out.Kept, "there is an Application of theirs")
 	node, err := c.Kubernetes.CoreV1().Nodes().Get(t.Context(), nodes.Items[0].Name, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.NotContains(t, node.Labels, "storage")
+	require.Contains(t, node.Labels, "theirs")
 	require.NotContains(t, node.Annotations, kube.NodeLabels("it"))
 	for _, o := range objs {
 		live, err := c.Live(t.Context(), kube.MemberOf(o))

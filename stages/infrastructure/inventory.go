@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -71,7 +72,11 @@ func ask(ctx context.Context, env *step.Env, in contract.InventoryInput, out *co
 	if err != nil {
 		return err
 	}
-	return newRemover(env, c, record, recorded, in.Definitions).take(ctx, out)
+	r := newRemover(env, c, record, recorded, in.Definitions)
+	if err := r.findLists(ctx, record.Components); err != nil {
+		return err
+	}
+	return r.take(ctx, out)
 }
 
 // helmSecret is the type of the Secrets in which Helm keeps its releases.
@@ -79,7 +84,7 @@ const helmSecret = "helm.sh/release.v1"
 
 // take fills in what the deployment has in the cluster.
 func (r *remover) take(ctx context.Context, out *contract.Inventory) error {
-	for _, part := range []func(context.Context) error{r.findNamespaces, r.findOrphans} {
+	for _, part := range []func(context.Context) error{r.findNamespaces, r.findOrphans, r.findApplications} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -117,8 +122,7 @@ func (r *remover) take(ctx context.Context, out *contract.Inventory) error {
 			return err
 		}
 		for _, o := range objs {
-			orphan := part.gvr == argo.Applications() && r.orphans[nameOf(o)] != ""
-			if (r.ours(o) || orphan) && !r.stays(o, claims) && (part.is == nil || part.is(o)) {
+			if r.ours(o) && !r.stays(o, claims) && (part.is == nil || part.is(o)) {
 				*part.into = append(*part.into, nameOf(o))
 			}
 		}
@@ -167,6 +171,9 @@ func (r *remover) takeOthers(ctx context.Context, claims map[string]bool, out *c
 	if err := r.outside(ctx, add); err != nil {
 		return err
 	}
+	if err := r.takeBrought(ctx, claims, out); err != nil {
+		return err
+	}
 	brought, err := r.brought(ctx)
 	if err != nil {
 		return err
@@ -175,6 +182,22 @@ func (r *remover) takeOthers(ctx context.Context, claims map[string]bool, out *c
 		return err
 	}
 	return r.takeInstances(ctx, definitions, out)
+}
+
+// takeBrought fills in what the platform's Applications have brought elsewhere: it goes with
+// them.
+func (r *remover) takeBrought(ctx context.Context, claims map[string]bool, out *contract.Inventory) error {
+	elsewhere := func(o argo.Resource) bool {
+		named := slices.Concat(out.Applications, out.PersistentVolumeClaims, out.LoadBalancers)
+		return o.Kind != definitionKind && !slices.Contains(out.Namespaces, o.Namespace) && !(o.Kind == "Namespace" && slices.Contains(out.Namespaces, o.Name)) &&
+			!slices.Contains(named, path.Join(o.Namespace, o.Name))
+	}
+	return r.ofApplications(ctx, elsewhere, func(o unstructured.Unstructured) {
+		name := o.GetKind() + " " + nameOf(o)
+		if !argo.Stays(&o) && !r.stays(o, claims) && !slices.Contains(out.Objects, name) {
+			out.Objects = append(out.Objects, name)
+		}
+	})
 }
 
 // takeInstances fills in the objects of definitions that go with all of them, whoever has made

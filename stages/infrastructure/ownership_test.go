@@ -223,25 +223,27 @@ func TestAHookThatANewerChartAddsIsLookedForToo(t *testing.T) {
 // TestAReleaseThatMayNotFollowEndsTheRun before anything is made.
 func TestAReleaseThatMayNotFollowEndsTheRun(t *testing.T) {
 	api, env, in := wanting(t)
-	const path = "/api/v1/namespaces/slipway-system/configmaps/slipway-release"
+	client, err := kube.Connect(env.Kubeconfig, nil)
+	require.NoError(t, err)
 	for _, c := range []struct {
-		record  string
+		record  installed.Record
 		upgrade bool
 		code    fault.Code
 	}{
-		{"{platform: shop, version: 2.0.0, toward: ''}", false, installed.CodeNotOver},
-		{"{platform: shop, version: 0.9.0, toward: 0.9.1}", false, installed.CodeUnfinished},
-		{"{platform: shop, version: 1.0.0, toward: ''}", true, platform.CodeSame},
+		{installed.Record{Platform: "shop", Version: "2.0.0"}, false, installed.CodeNotOver},
+		{installed.Record{Platform: "shop", Version: "0.9.0", Toward: "0.9.1"}, false, installed.CodeUnfinished},
+		{installed.Record{Platform: "shop", Version: "1.0.0"}, true, platform.CodeSame},
 	} {
-		api.Set(t, path, "{metadata: {labels: {"+kube.DeploymentLabel+": demo}}, data: "+c.record+"}")
+		require.NoError(t, c.record.Keep(t.Context(), client, "demo"))
 		in.Upgrade = c.upgrade
 		_, err := finder{}.ownership(t.Context(), env, in)
 		require.ErrorIs(t, err, &fault.Fault{Code: c.code}, c.record)
 	}
+	before := api.Writes()
 	in.Upgrade = false
-	_, err := finder{}.ownership(t.Context(), env, in)
+	_, err = finder{}.ownership(t.Context(), env, in)
 	require.NoError(t, err, "an install of the same")
-	require.Empty(t, api.Writes())
+	require.Equal(t, before, api.Writes())
 }
 
 // TestRightsOverTheKindsOfARelease are asked for before anything is made; what it defines itself,

@@ -42,8 +42,13 @@ type remover struct {
 	// orphans are Applications that the platform's ApplicationSets have made, "namespace/name":
 	// the name of the set.
 	orphans map[string]string
-	since   time.Time // when the deployment's own namespace was created
-	out     contract.Removed
+	listed  []kube.Member // what the deployment wrote down before it applied it
+	argo    string        // the namespace of Argo CD
+	// platform are the Applications and ApplicationSets that are the platform's, by UID: see
+	// findApplications.
+	platform map[types.UID]bool
+	since    time.Time // when the deployment's own namespace was created
+	out      contract.Removed
 }
 
 // platformRemove removes what the deployment has in the cluster, and nothing else: what its
@@ -53,8 +58,9 @@ type remover struct {
 // that is complete, half installed or removed already.
 func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
 	return remove(ctx, env, in, func(r *remover, all []removal.Component) []part {
+		lists := func(ctx context.Context) error { return r.findLists(ctx, all) }
 		return []part{
-			r.findNamespaces, r.known, r.mark, r.sets,
+			r.findNamespaces, r.known, lists, r.findOrphans, r.findApplications, r.mark, r.sets,
 			func(ctx context.Context) error { return r.components(ctx, all) },
 			r.namespaces, r.objects, r.volumes, r.clusterScope, r.nodes,
 		}
@@ -103,7 +109,7 @@ func newRemover(env *step.Env, c *kube.Client, record removal.Record, recorded, 
 	if definitions {
 		record.Remove.CRDs = platform.RemoveDelete
 	}
-	return &remover{env: env, recorded: recorded, Remover: &removal.Remover{
+	return &remover{env: env, recorded: recorded, argo: record.Argo, platform: map[types.UID]bool{}, Remover: &removal.Remover{
 		Client: c, Kubeconfig: env.Kubeconfig, Deployment: env.Deployment, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
 	}}
 }
@@ -115,7 +121,7 @@ func (r *remover) result() contract.Removed {
 
 // notRemoved keeps the faults that say what is to be done.
 func notRemoved(err error) error {
-	if f, ok := errors.AsType[*fault.Fault](err); ok && (f.Code == removal.CodeStuck || f.Code == CodeUnrecorded) {
+	if f, ok := errors.AsType[*fault.Fault](err); ok && slices.Contains([]fault.Code{removal.CodeStuck, CodeUnrecorded, kube.CodeConflict}, f.Code) {
 		return f
 	}
 	return checkFault(CodeRemove, "remove the platform", "run again: slipway destroy", err)

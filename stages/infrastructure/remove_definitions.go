@@ -35,34 +35,13 @@ func (r *remover) older(d unstructured.Unstructured) bool {
 // brought are the definitions that the platform's Applications have brought, and that have no
 // label yet: a removal gives them the deployment's (see markOwned).
 func (r *remover) brought(ctx context.Context) ([]unstructured.Unstructured, error) {
-	apps, err := r.Client.List(ctx, argo.Applications(), "", "")
-	if err != nil || len(apps) == 0 {
-		return nil, err
-	}
-	sets, err := r.Client.List(ctx, argo.ApplicationSets(), "", "")
-	if err != nil {
-		return nil, err
-	}
-	own, names := platforms(r.Deployment, slices.Concat(apps, sets)), map[string]bool{}
-	for _, a := range apps {
-		if !own[a.GetUID()] && r.orphans[nameOf(a)] == "" {
-			continue
+	var out []unstructured.Unstructured
+	err := r.ofApplications(ctx, func(o argo.Resource) bool { return o.Kind == definitionKind }, func(d unstructured.Unstructured) {
+		if kube.DeploymentOf(d.GetLabels()) == "" && !r.older(d) {
+			out = append(out, d)
 		}
-		app, err := argo.Read(&a)
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range app.Resources {
-			if o.Kind == definitionKind {
-				names[o.Name] = true
-			}
-		}
-	}
-	if len(names) == 0 {
-		return nil, nil
-	}
-	all, err := r.Client.List(ctx, definitionResource(), "", "!"+kube.DeploymentLabel)
-	return slices.DeleteFunc(all, func(d unstructured.Unstructured) bool { return !names[d.GetName()] || r.older(d) }), err
+	})
+	return out, err
 }
 
 // staysKept reports whether a definition is known to stay: because the release keeps it, or an

@@ -101,7 +101,11 @@ func (r *remover) known(ctx context.Context) error {
 // ours reports whether an object is the deployment's: by its label, or by a namespace that
 // Slipway made.
 func (r *remover) ours(o unstructured.Unstructured) bool {
-	return kube.DeploymentOf(o.GetLabels()) == r.Deployment && kube.WroteTo(&o) || slices.Contains(r.made, o.GetNamespace()) ||
+	ours := kube.DeploymentOf(o.GetLabels()) == r.Deployment && kube.WroteTo(&o)
+	if isApplication(&o) {
+		ours = r.platform[o.GetUID()]
+	}
+	return ours || slices.Contains(r.made, o.GetNamespace()) ||
 		r.system && o.GetNamespace() == kube.SystemNamespace
 }
 
@@ -109,10 +113,16 @@ func (r *remover) ours(o unstructured.Unstructured) bool {
 // of one, which somebody made or restored elsewhere, is noted and stays. What a controller
 // has made for an object, with its labels, goes with that.
 func (r *remover) genuine(o unstructured.Unstructured) bool {
-	if kube.WroteTo(&o) {
+	name := o.GetKind() + " " + nameOf(o) + " (a copy: Slipway has not written to it)"
+	switch {
+	case isApplication(&o):
+		if r.platform[o.GetUID()] {
+			return true
+		}
+		name = o.GetKind() + " " + nameOf(o) + " (with the deployment's label, though Slipway did not make it)"
+	case kube.WroteTo(&o):
 		return true
 	}
-	name := o.GetKind() + " " + nameOf(o) + " (a copy: Slipway has not written to it)"
 	if len(o.GetOwnerReferences()) == 0 && o.GetKind() != "Endpoints" && !slices.Contains(r.out.Kept, name) {
 		r.out.Kept = append(r.out.Kept, name)
 	}
@@ -259,7 +269,9 @@ func (r *remover) nodes(ctx context.Context) error {
 	for _, n := range nodes {
 		labels := map[string]any{}
 		for _, key := range strings.Fields(n.GetAnnotations()[note]) {
-			labels[key] = nil
+			if kube.OwnsLabel(&n, key) {
+				labels[key] = nil
+			}
 		}
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels, "annotations": map[string]any{note: nil}}})
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -66,9 +65,6 @@ func (r *remover) sets(ctx context.Context) error {
 // orphan deletes the ApplicationSets, and nothing that they have made. What those of the
 // platform have made is noted before.
 func (r *remover) orphan(ctx context.Context) error {
-	if err := r.findOrphans(ctx); err != nil {
-		return err
-	}
 	sets, err := r.mine(argo.ApplicationSets())(ctx)
 	if err != nil || len(sets) == 0 {
 		return err
@@ -77,17 +73,10 @@ func (r *remover) orphan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	own := platforms(r.Deployment, slices.Concat(apps, sets))
-	names := map[types.UID]string{}
 	for _, s := range sets {
-		if own[s.GetUID()] {
-			names[s.GetUID()] = s.GetName()
-		}
-	}
-	for _, a := range apps {
-		for _, ref := range a.GetOwnerReferences() {
-			if set := names[ref.UID]; set != "" {
-				r.orphans[nameOf(a)] = set
+		for _, a := range apps {
+			if r.platform[s.GetUID()] && r.origin().made(s, a) {
+				r.orphans[nameOf(a)] = s.GetName()
 			}
 		}
 	}
@@ -140,7 +129,7 @@ func (r *remover) inTurn(ctx context.Context, what string, limit time.Duration, 
 	for _, a := range group {
 		names = append(names, nameOf(a))
 	}
-	below := descent(group, all)
+	below := r.origin().descent(group, all)
 	for _, a := range all {
 		if !below[a.GetUID()] {
 			continue

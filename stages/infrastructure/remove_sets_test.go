@@ -21,6 +21,7 @@ import (
 
 const (
 	argoAPI  = "/apis/argoproj.io/v1alpha1/namespaces/shop/"
+	byArgo   = "managedFields: [{manager: " + kube.ArgoManager + "}]"
 	rolesAPI = "/apis/rbac.authorization.k8s.io/v1/clusterroles/"
 )
 
@@ -36,9 +37,14 @@ func withSets(t *testing.T, sets ...string) (*kubetest.API, *step.Env) {
 		api.Set(t, argoAPI+"applicationsets/"+set, "metadata: {name: "+set+", namespace: shop, uid: set-"+set+", "+used+"}")
 		api.Set(t, argoAPI+"applications/a-"+set, "{metadata: {name: a-"+set+", namespace: shop, uid: app-"+set+", ownerReferences: [{uid: set-"+set+"}]}, "+
 			"status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: of-"+set+"}]}}")
-		api.Set(t, rolesAPI+"of-"+set, "metadata: {name: of-"+set+"}")
+		api.Set(t, rolesAPI+"of-"+set, "metadata: {name: of-"+set+", "+tracked("a-"+set, "rbac.authorization.k8s.io/ClusterRole:/of-"+set)+"}")
 	}
 	return api, env
+}
+
+// tracked is the mark of Argo CD on what an Application has brought.
+func tracked(app, what string) string {
+	return "annotations: {" + kube.TrackingID + ": '" + app + ":" + what + "'}"
 }
 
 // cascade acts as Argo CD's controller does: an Application that is being deleted goes with the
@@ -183,9 +189,9 @@ func TestWhatAnApplicationOfASetHasMade(t *testing.T) {
 	api, env := withSets(t, "a")
 	cascade(t, api, "a")
 	api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: argoproj.io, kind: Application, namespace: shop, name: child}]}")
-	api.Set(t, argoAPI+"applications/child", "{metadata: {name: child, namespace: shop, uid: child}, "+
+	api.Set(t, argoAPI+"applications/child", "{metadata: {name: child, namespace: shop, uid: child, "+tracked("a-a", "argoproj.io/Application:shop/child")+"}, "+
 		"status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: of-child}]}}")
-	api.Set(t, rolesAPI+"of-child", "metadata: {name: of-child}")
+	api.Set(t, rolesAPI+"of-child", "metadata: {name: of-child, "+tracked("child", "rbac.authorization.k8s.io/ClusterRole:/of-child")+"}")
 	r := found(t, env)
 	require.NoError(t, r.sets(t.Context()))
 	require.Nil(t, api.Get(argoAPI+"applications/a-a"))
@@ -224,7 +230,7 @@ func TestASetThatAnApplicationBringsBack(t *testing.T) {
 // TestADefinitionOfUnknownAge may be somebody else's: nothing says when the deployment began.
 func TestADefinitionOfUnknownAge(t *testing.T) {
 	api, env := withSets(t, "a")
-	api.Set(t, definitions+"gizmos.example.com", strings.Replace(definition("gizmo"), byUs, "creationTimestamp: '2026-01-03T00:00:00Z'", 1))
+	api.Set(t, definitions+"gizmos.example.com", strings.Replace(definition("gizmo"), byUs, byArgo+", creationTimestamp: '2026-01-03T00:00:00Z'", 1))
 	api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: gizmos.example.com}]}")
 	r := found(t, env)
 	r.since = time.Time{}
@@ -244,7 +250,7 @@ func TestDefinitionsThatArgoCDHasBrought(t *testing.T) {
 			cascade(t, api, "a")
 			api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {creationTimestamp: '2026-01-02T00:00:00Z'}")
 			for name, created := range map[string]string{"gizmo": "2026-01-03T00:00:00Z", "antique": "2026-01-01T00:00:00Z"} {
-				api.Set(t, definitions+name+"s.example.com", strings.Replace(definition(name), byUs, "creationTimestamp: '"+created+"'", 1))
+				api.Set(t, definitions+name+"s.example.com", strings.Replace(definition(name), byUs, byArgo+", creationTimestamp: '"+created+"'", 1))
 			}
 			api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: gizmos.example.com}, "+
 				"{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: antiques.example.com}]}")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -42,6 +43,10 @@ func shared(t *testing.T) (*kubetest.API, *step.Env) {
 	}
 	env := reaching(t, api.URL)
 	record(t, env, func(*removal.Record) {})
+	c, err := kube.Connect(env.Kubeconfig, nil)
+	require.NoError(t, err)
+	cache := kube.Member{Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, Namespace: "kube-system", Name: "cache"}
+	require.NoError(t, c.KeepMembers(t.Context(), "demo", kube.ObjectsOf("cache"), []kube.Member{cache}))
 	return api, env
 }
 
@@ -64,8 +69,13 @@ func ours() map[string]string {
 		"/api/v1/persistentvolumes/cache":                                    volume("cache", "kube-system", "data-cache-0", "cache-1", "2026-01-03T00:00:00Z"),
 		"/apis/rbac.authorization.k8s.io/v1/clusterroles/web":                "metadata: {name: web, " + used + "}",
 		definitions + "gadgets.example.com":                                  definition("gadget"),
-		"/api/v1/nodes/one":                                                  "metadata: {name: one, labels: {storage: fast, zone: a}, annotations: {" + kube.NodeLabels("demo") + ": storage}}",
+		"/api/v1/nodes/one":                                                  "metadata: {name: one, labels: {storage: fast, zone: a}, annotations: {" + kube.NodeLabels("demo") + ": storage}, " + ownedLabel("storage") + "}",
 	}
+}
+
+// ownedLabel says in an object's metadata that Slipway gave it a label.
+func ownedLabel(key string) string {
+	return "managedFields: [{manager: " + kube.FieldManager + ", fieldsType: FieldsV1, fieldsV1: {\"f:metadata\": {\"f:labels\": {\"f:" + key + "\": {}}}}}]"
 }
 
 // ofOthers is what others have there.
@@ -154,7 +164,8 @@ func TestOnlyWhatIsOursIsCountedAndRemoved(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"shop", "slipway-system"}, out.Namespaces)
 	require.ElementsMatch(t, []string{"cache", "former", "rows"}, out.Volumes)
-	require.ElementsMatch(t, []string{"StatefulSet kube-system/cache", "PersistentVolumeClaim kube-system/data-cache-0"}, out.Objects)
+	require.Equal(t, []string{"cache"}, out.Components)
+	require.Equal(t, []string{"PersistentVolumeClaim kube-system/data-cache-0"}, out.Objects)
 	require.ElementsMatch(t, []string{"ClusterRole/web", "CustomResourceDefinition/gadgets.example.com"}, out.Cluster)
 	require.Equal(t, []string{"one"}, out.Nodes)
 	require.Empty(t, out.Kept)
@@ -196,10 +207,12 @@ func found(t *testing.T, env *step.Env) *remover {
 	t.Helper()
 	c, err := kube.Connect(env.Kubeconfig, nil)
 	require.NoError(t, err)
-	r := newRemover(env, c, removal.Record{}, false, false)
+	r := newRemover(env, c, removal.Record{Argo: "shop"}, false, false)
 	r.Rules.SetDefaults()
 	require.NoError(t, r.findNamespaces(t.Context()))
-	require.NoError(t, r.mark(t.Context()))
+	for _, part := range []part{r.findOrphans, r.findApplications, r.mark} {
+		require.NoError(t, part(t.Context()))
+	}
 	return r
 }
 
@@ -224,6 +237,8 @@ func record(t *testing.T, env *step.Env, change func(*removal.Record)) {
 	require.NoError(t, err)
 	var rec removal.Record
 	rec.Remove.SetDefaults()
+	rec.Argo = "shop"
+	rec.Components = []removal.Component{{Name: "cache", Namespace: "kube-system"}}
 	change(&rec)
 	require.NoError(t, rec.Write(t.Context(), c, "demo"))
 }

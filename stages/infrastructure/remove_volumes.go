@@ -126,6 +126,9 @@ func (r *remover) ownVolume(o unstructured.Unstructured, claims []unstructured.U
 	if at >= 0 && (r.stays(claims[at], nil) || !r.ours(claims[at])) {
 		return false
 	}
+	if at >= 0 && !slices.Contains(r.made, ref["namespace"]) && !deletedWithClaim(o) && !slices.ContainsFunc(r.listed, func(m kube.Member) bool { return claimOf(m, claims[at]) }) {
+		return false // whoever may write to that claim may have said that it is the deployment's
+	}
 	if kube.DeploymentOf(o.GetLabels()) == r.Deployment && kube.WroteTo(&o) {
 		return true
 	}
@@ -137,6 +140,22 @@ func (r *remover) ownVolume(o unstructured.Unstructured, claims []unstructured.U
 	}
 	born, made := r.born[ref["namespace"]]
 	return made && !o.GetCreationTimestamp().Time.Before(born)
+}
+
+// claimOf reports whether a claim is the member, or a StatefulSet that is has made it.
+func claimOf(m kube.Member, claim unstructured.Unstructured) bool {
+	if m.MakesClaims() && m.Namespace == claim.GetNamespace() {
+		name := strings.TrimRight(claim.GetName(), "0123456789")
+		return name != claim.GetName() && strings.HasSuffix(name, "-"+m.Name+"-")
+	}
+	return m.Same(kube.MemberOf(&claim))
+}
+
+// deletedWithClaim reports whether a volume goes when its claim does, without anybody who
+// deletes it.
+func deletedWithClaim(v unstructured.Unstructured) bool {
+	policy, _, _ := unstructured.NestedString(v.Object, "spec", "persistentVolumeReclaimPolicy")
+	return policy == string(corev1.PersistentVolumeReclaimDelete)
 }
 
 // volumes waits until the deployment's volumes are gone, and deletes those that nobody
@@ -152,8 +171,7 @@ func (r *remover) volumes(ctx context.Context) error {
 		if !slices.Contains(r.out.Volumes, v.GetName()) {
 			r.out.Volumes = append(r.out.Volumes, v.GetName())
 		}
-		policy, _, _ := unstructured.NestedString(v.Object, "spec", "persistentVolumeReclaimPolicy")
-		if policy != string(corev1.PersistentVolumeReclaimDelete) {
+		if !deletedWithClaim(v) {
 			now = append(now, v)
 		}
 	}

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"slices"
@@ -48,7 +49,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 			if in.Apps {
 				return nil, nil, nil
 			}
-			return withoutApps(ctx, env, c) // while Argo CD is there
+			return withoutApps(ctx, env, c, record.Argo) // while Argo CD is there
 		},
 		func() (objects, kept []string, err error) {
 			out.Components, objects, err = remover.Dropped(ctx, now, in.Components, removal.Prepared(r))
@@ -72,7 +73,9 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 	for _, kept := range out.Kept {
 		env.Progress("the release has no more, and yet stays: %s", kept)
 	}
+	earlier := record.Argo
 	record = removal.RecordOf(r)
+	record.Argo = cmp.Or(record.Argo, earlier)
 	record.Components = append(late, record.Components...)
 	return out, record.Write(ctx, c, env.Deployment)
 }

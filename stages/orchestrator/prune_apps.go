@@ -18,9 +18,13 @@ import (
 
 // withoutApps removes the root Application of a platform that has no app any more: Argo CD
 // takes the apps along, with what they brought, in the reverse order of their waves. It
-// returns what it deleted, and what stays: without Argo CD nobody would do that.
-func withoutApps(ctx context.Context, env *step.Env, c *kube.Client) (deleted, kept []string, err error) {
-	roots, err := c.List(ctx, argo.Applications(), metav1.NamespaceAll, kube.DeploymentLabel+"="+env.Deployment)
+// returns what it deleted, and what stays: without Argo CD nobody would do that. engine is Argo
+// CD's namespace; empty where there never was one.
+func withoutApps(ctx context.Context, env *step.Env, c *kube.Client, engine string) (deleted, kept []string, err error) {
+	if engine == "" {
+		return nil, nil, nil
+	}
+	roots, err := c.List(ctx, argo.Applications(), engine, kube.DeploymentLabel+"="+env.Deployment)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -66,6 +66,9 @@ func TestAPlatformWithoutAnAppAnyMore(t *testing.T) {
 	installing(t, env, "namespaces: [{name: cd}]\n")
 	api.Set(t, atRoot, "{metadata: {name: root, namespace: cd, "+byUs+"}, status: {resources: [{group: argoproj.io, kind: Application, namespace: cd, name: web}]}}")
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/cd/applications/mine", "metadata: {name: mine, namespace: cd, labels: {"+kube.DeploymentLabel+": demo}}")
+	c, err := kube.Connect(env.Kubeconfig, nil)
+	require.NoError(t, err)
+	require.NoError(t, removal.Record{Argo: "cd"}.Write(t.Context(), c, "demo"))
 	in := contract.PruneInput{Components: []string{"argocd"}, Apps: true}
 	out, err := runPrune(t.Context(), env, in)
 	require.NoError(t, err)

@@ -19,6 +19,8 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -230,7 +232,9 @@ func TestWhatAKilledRunLeft(t *testing.T) {
 			const ours = "{metadata: {name: ask, namespace: shop, uid: u, labels: {slipway.sh/deployment: demo, slipway.sh/test: answers}, managedFields: [{manager: slipway}]}}"
 			c.api.Set(t, atJob, ours)
 			c.api.Set(t, atWords, "{metadata: {name: words, namespace: shop, labels: {slipway.sh/deployment: demo}, managedFields: [{manager: slipway}]}}")
-			c.api.Set(t, atList, "{metadata: {name: answers-test, namespace: slipway-system, labels: {slipway.sh/deployment: demo}, managedFields: [{manager: slipway}]}, data: {objects: \"batch/v1 Job shop/ask\\nv1 ConfigMap shop/words\\n\"}}")
+			client, err := kube.Connect(c.env.Kubeconfig, nil)
+			require.NoError(t, err)
+			require.NoError(t, client.KeepNotes(t.Context(), "demo", "answers-test", map[string]string{"objects": "batch/v1 Job shop/ask\nv1 ConfigMap shop/words\n"}))
 			c.api.Controller = func(string, map[string]any) {}
 			if err := next(c); err != nil {
 				require.ErrorIs(t, err, &fault.Fault{Code: CodeTheirs}, "the ConfigMap is the platform's")
@@ -243,7 +247,7 @@ func TestWhatAKilledRunLeft(t *testing.T) {
 }
 
 func TestTestsOfAnotherReleaseThanTheOneThatIsThere(t *testing.T) {
-	const atSystem, atRelease = "/api/v1/namespaces/slipway-system", "/api/v1/namespaces/slipway-system/configmaps/slipway-release"
+	const atSystem = "/api/v1/namespaces/slipway-system"
 	c := asks(t)
 	says := func(text string) {
 		t.Helper()
@@ -260,13 +264,17 @@ func TestTestsOfAnotherReleaseThanTheOneThatIsThere(t *testing.T) {
 	says("the cluster does not have deployment demo")
 	c.api.Set(t, atSystem, "metadata: {labels: {slipway.sh/deployment: demo}}")
 	says("the cluster has release none of no platform")
-	c.api.Set(t, atRelease, "data: {platform: sample, version: 0.9.0}")
+	client, err := kube.Connect(c.env.Kubeconfig, nil)
+	require.NoError(t, err)
+	has := func(rec installed.Record) { require.NoError(t, rec.Keep(t.Context(), client, "demo")) }
+	has(installed.Record{Platform: "sample", Version: "0.9.0"})
 	says("the cluster has release 0.9.0 of sample")
-	c.api.Set(t, atRelease, "data: {toward: 1.0.0}")
+	has(installed.Record{Platform: "sample", Version: "0.9.0", Toward: "1.0.0"})
 	says("the upgrade from 0.9.0 to 1.0.0 has begun and is not finished")
-	c.api.Set(t, atRelease, "data: {version: 1.0.0, toward: \"\"}")
+	has(installed.Record{Platform: "sample", Version: "1.0.0"})
+	before := c.api.Writes()
 	says("")
-	require.Empty(t, c.api.Writes())
+	require.Equal(t, before, c.api.Writes())
 }
 
 func TestAWorkload(t *testing.T) {

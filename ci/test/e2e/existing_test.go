@@ -163,15 +163,35 @@ func TestExistingCluster(t *testing.T) {
 		}))
 	})
 
+	const forged = "Application tenant/forged (with the deployment's label, though Slipway did not make it)"
+	stage("a tenant adds nothing to what a destroy takes", func(t *testing.T) {
+		host.apply(t, tenants)
+		plan := k.must(t, "plan", "--workflow", "destroy").out
+		require.NotContains(t, plan, "foreign-reader")
+		require.NotContains(t, plan, "tenant/")
+		record := []string{"configmap", "-n", "slipway-system", "slipway-removal"}
+		is := host.kubectl(t, append([]string{"get", "-o", "jsonpath={.data}"}, record...)...)
+		host.kubectl(t, append([]string{"patch", "--type=merge", "-p", `{"data":{"removal.json":"{}"}}`}, record...)...)
+		r := k.cli(t, "destroy")
+		require.NotZero(t, r.code)
+		require.Contains(t, r.err, "KUB-004")
+		require.Contains(t, r.err, "slipway-system/slipway-removal")
+		host.kubectl(t, append([]string{"patch", "--type=merge", "-p", `{"data":` + is + `}`}, record...)...)
+	})
+
 	stage("destroy takes out what is ours and nothing else", func(t *testing.T) {
 		r := k.must(t, "destroy")
+		require.Contains(t, r.err, "kept "+forged)
+		host.kubectl(t, "get", "clusterrole", "foreign-reader")
+		host.kubectl(t, "get", "application", "-n", "tenant", "forged")
+		host.kubectl(t, "delete", "clusterrole/foreign-reader", "namespace/tenant")
+		k.must(t, "destroy") // which takes the definition, now that nobody has an object of it
 		require.Regexp(t, `infrastructure/platform-remove\s+succeeded`, r.out)
 		require.Regexp(t, `infrastructure/definitions-remove\s+succeeded`, r.out)
 		require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
 		host.requireAgain(t, before)
 		require.Equal(t, "Released", host.kubectl(t, "get", "pv", "foreign-released", "-o", "jsonpath={.status.phase}"))
 		require.NotEmpty(t, host.kubectl(t, "get", "service", "-n", "foreign", "site", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}"))
-		k.must(t, "destroy")
 	})
 
 	stage("images of any chart come from the registry", long(func(t *testing.T) { k.imagesThere(t, r, base(own)) }))
@@ -182,3 +202,24 @@ func TestExistingCluster(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(bytes), string(now), "the user's own file is never written")
 }
+
+// tenants is what somebody with rights in a namespace of their own makes there, and what that
+// names: a role of somebody else's.
+const tenants = `
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: foreign-reader}, rules: []}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: tenant}}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata:
+  name: forged
+  namespace: tenant
+  labels: {slipway.sh/deployment: e2e-existing}
+  annotations: {argocd.argoproj.io/tracking-id: "root:argoproj.io/Application:tenant/forged"}
+spec:
+  project: default
+  source: {repoURL: "https://git.invalid/x.git", path: ., targetRevision: main}
+  destination: {server: "https://kubernetes.default.svc", namespace: tenant}
+status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: foreign-reader}]}
+`

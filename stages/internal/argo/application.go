@@ -49,6 +49,14 @@ func NotDeleted(options string) string {
 	return strings.Join(append(all, keep), ",")
 }
 
+// Stays reports whether an object stays when its Application is removed.
+func Stays(o *unstructured.Unstructured) bool {
+	notes := o.GetAnnotations()
+	return notes["helm.sh/resource-policy"] == "keep" || slices.ContainsFunc(strings.Split(notes[SyncOptions], ","), func(option string) bool {
+		return strings.TrimSpace(option) == "Delete=false"
+	})
+}
+
 // Application is what the steps need to know of an Application.
 type Application struct {
 	Name      string
@@ -103,6 +111,9 @@ type Resource struct {
 	Status                       string // "Synced", "OutOfSync"
 	Health                       string // empty if the kind has no health
 	Message                      string // of its health
+	// Undeclared says that what the Application syncs has no such object: whoever may write to
+	// one may have marked it as the Application's.
+	Undeclared bool
 }
 
 // wire is the part of the custom resource that this package reads.
@@ -158,6 +169,7 @@ type wire struct {
 			Namespace string `json:"namespace"`
 			Name      string `json:"name"`
 			Status    string `json:"status"`
+			Pruned    bool   `json:"requiresPruning"`
 			Health    struct {
 				Status  string `json:"status"`
 				Message string `json:"message"`
@@ -189,7 +201,7 @@ func Read(u *unstructured.Unstructured) (Application, error) {
 	}
 	a.Operation = w.operation()
 	for _, r := range w.Status.Resources {
-		a.Resources = append(a.Resources, Resource{r.Group, r.Kind, r.Namespace, r.Name, r.Status, r.Health.Status, r.Health.Message})
+		a.Resources = append(a.Resources, Resource{r.Group, r.Kind, r.Namespace, r.Name, r.Status, r.Health.Status, r.Health.Message, r.Pruned})
 	}
 	return a, nil
 }

@@ -110,7 +110,9 @@ spec: {group: new.example.com, scope: Cluster, names: {kind: Whole}}
 	}()
 	opts := kube.ApplyOptions{Force: true, Namespace: "shop"}
 	set := kube.Set{Name: "set", Deployment: "d"}
-	api.Set(t, atNote, `{metadata: {`+label+`}, data: {objects: "new.example.com/v1 Whole shop/all\nrbac.authorization.k8s.io/v1 ClusterRole shop/reader\nv1 ConfigMap shop/page\n"}}`)
+	require.NoError(t, c.KeepNotes(t.Context(), "d", "set", map[string]string{
+		"objects": "new.example.com/v1 Whole shop/all\nrbac.authorization.k8s.io/v1 ClusterRole shop/reader\nv1 ConfigMap shop/page\n",
+	}))
 	_, deleted, err := c.ApplySet(t.Context(), set, objects(t, role+page+whole), opts)
 	require.NoError(t, err)
 	require.Empty(t, deleted)

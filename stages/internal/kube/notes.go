@@ -3,30 +3,54 @@ package kube
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Notes returns the data of a ConfigMap in which Slipway keeps something in the cluster, of
 // that name in SystemNamespace; nil if it is not there. what says what is read, for errors.
+// What somebody else wrote there is a fault.
 func (c *Client) Notes(ctx context.Context, name, what string) (map[string]string, error) {
-	var data map[string]string
-	err := c.Retry(ctx, "read "+what, func(ctx context.Context) error {
-		o, err := c.Kubernetes.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if data = o.Data; data == nil {
-			data = map[string]string{}
-		}
-		return nil
+	o, err := c.note(ctx, name, what)
+	if err != nil || o == nil {
+		return nil, err
+	}
+	if err := c.genuineNote(ctx, name, o); err != nil {
+		return nil, err
+	}
+	if o.Data == nil {
+		return map[string]string{}, nil
+	}
+	return o.Data, nil
+}
+
+// note is the ConfigMap of that name in SystemNamespace, whoever wrote it; nil if it is not
+// there.
+func (c *Client) note(ctx context.Context, name, what string) (*corev1.ConfigMap, error) {
+	o, err := Retry(ctx, c, "read "+what, func(ctx context.Context) (*corev1.ConfigMap, error) {
+		return c.Kubernetes.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, name, metav1.GetOptions{})
 	})
-	return data, ifThere(err)
+	if err != nil {
+		return nil, ifThere(err)
+	}
+	return o, nil
 }
 
 // KeepNotes writes all data of that ConfigMap, as one of the deployment's. In a dry run it
 // fails if that would change anything.
 func (c *Client) KeepNotes(ctx context.Context, deployment, name string, data map[string]string) error {
+	if err := c.makeKeyOfSeals(ctx, deployment); err != nil {
+		return err
+	}
+	key, err := c.keyOfSeals(ctx)
+	if err != nil {
+		return err
+	}
+	sealed, err := seal(key, name, data)
+	if err != nil {
+		return err
+	}
 	values := make(map[string]any, len(data))
 	for k, v := range data {
 		values[k] = v
@@ -37,6 +61,7 @@ func (c *Client) KeepNotes(ctx context.Context, deployment, name string, data ma
 		"data":     values,
 	}}
 	o.SetLabels(Labels(deployment))
-	_, err := c.Apply(ctx, []*unstructured.Unstructured{o}, ApplyOptions{Force: true})
+	o.SetAnnotations(map[string]string{sealAnnotation: sealed})
+	_, err = c.Apply(ctx, []*unstructured.Unstructured{o}, ApplyOptions{Force: true})
 	return err
 }

@@ -18,8 +18,11 @@ const StatusConfigMap = "slipway-status"
 
 // Told returns the state of the last install; empty if the cluster shows none.
 func (c *Client) Told(ctx context.Context) (contract.Progress, error) {
-	data, err := c.Notes(ctx, StatusConfigMap, "how far the install is")
-	return contract.Progress(data["state"]), err
+	o, err := c.note(ctx, StatusConfigMap, "how far the install is")
+	if err != nil || o == nil {
+		return "", err
+	}
+	return contract.Progress(o.Data["state"]), nil
 }
 
 // Tell writes the state of an install into the cluster, unless SystemNamespace is another

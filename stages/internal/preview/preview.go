@@ -365,7 +365,7 @@ func helper(o map[string]any) bool {
 	case u.GetKind() == "ConfigMap" && u.GetNamespace() == kube.SystemNamespace:
 		return strings.HasPrefix(u.GetName(), "slipway-")
 	case u.GetKind() == "Secret":
-		return o["type"] == "helm.sh/release.v1"
+		return o["type"] == "helm.sh/release.v1" || u.GetNamespace() == kube.SystemNamespace && u.GetName() == kube.SealSecret
 	}
 	return false
 }

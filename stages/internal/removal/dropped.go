@@ -46,8 +46,9 @@ func (r *Remover) Dropped(ctx context.Context, all []Component, installed []stri
 	return components, objects, nil
 }
 
-// Has lists what components and all Applications have.
-func (r *Remover) Has(ctx context.Context, components []Component) ([]kube.Member, error) {
+// Listed are the objects that the deployment wrote down before it applied them for components:
+// in its own lists, and in the records of its Helm releases.
+func (r *Remover) Listed(ctx context.Context, components []Component) ([]kube.Member, error) {
 	var out []kube.Member
 	for _, c := range components {
 		if c.Apps {
@@ -65,6 +66,15 @@ func (r *Remover) Has(ctx context.Context, components []Component) ([]kube.Membe
 		if chart != nil {
 			out = append(out, chart.members...)
 		}
+	}
+	return out, nil
+}
+
+// Has lists what components and all Applications have.
+func (r *Remover) Has(ctx context.Context, components []Component) ([]kube.Member, error) {
+	out, err := r.Listed(ctx, components)
+	if err != nil {
+		return nil, err
 	}
 	apps, err := r.Client.List(ctx, argo.Applications(), "", "")
 	if err != nil {

@@ -143,10 +143,11 @@ func (r *Remover) previewUninstall(ctx context.Context, c *chart) error {
 	return nil
 }
 
-// deleteHook deletes what a hook of a chart made, unless it is another deployment's.
+// deleteHook deletes what a hook of a chart made, unless it is another deployment's. The record
+// of the release alone is not enough: Slipway has written to nodes and accounts, too.
 func (r *Remover) deleteHook(ctx context.Context, m kube.Member) error {
 	live, err := r.Client.Live(ctx, m)
-	if err != nil || live == nil || m.HasData() || !kube.Ours(live, r.Deployment) {
+	if err != nil || live == nil || m.HasData() || live.GetAnnotations()[release.HookAnnotation] == "" || !kube.Ours(live, r.Deployment) {
 		return err
 	}
 	api, err := r.Client.Resource(ctx, m.Kind, m.Namespace)

@@ -25,6 +25,9 @@ type Record struct {
 	Components []Component     `json:"components"` // in the order of their removal
 	// Renamed are names that components had in earlier releases, by those that they have.
 	Renamed map[string]string `json:"renamed,omitempty"`
+	// Argo is the namespace of Argo CD, in which whoever may write may do anything; empty: the
+	// platform has no Argo CD.
+	Argo string `json:"argo,omitempty"`
 }
 
 // Component is one that is, or was, installed.
@@ -42,6 +45,9 @@ type Component struct {
 // would make again what is missing.
 func RecordOf(r *platform.Release) Record {
 	out := Record{Remove: r.Removal()}
+	if engine := r.Engine(); engine != nil {
+		out.Argo = engine.Namespace
+	}
 	for _, c := range r.Components {
 		if c.RenamedFrom != "" {
 			out.Renamed = merged(out.Renamed, map[string]string{c.Name: c.RenamedFrom})
@@ -80,6 +86,7 @@ func (rec Record) Following(earlier Record) Record {
 	}
 	rec.Components = append(dropped, rec.Components...)
 	rec.Renamed = merged(earlier.Renamed, rec.Renamed)
+	rec.Argo = cmp.Or(rec.Argo, earlier.Argo)
 	return rec
 }
 

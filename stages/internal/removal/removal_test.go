@@ -60,14 +60,15 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	api.Define("argoproj.io/v1alpha1", "Application", true)
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/search", "{metadata: {name: search, namespace: argocd}, status: {resources: [{kind: ConfigMap, namespace: shop, name: tracked}]}}")
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/theirs", "metadata: {labels: {"+kube.DeploymentLabel+": other}}")
-	api.Set(t, "/api/v1/namespaces/slipway-system/configmaps/search-jobs", "{metadata: {"+label+"}, data: {shop.index: digest}}")
+	require.NoError(t, r.Client.KeepNotes(t.Context(), "demo", "search-jobs", map[string]string{"shop.index": "digest"}))
 	api.Define("rbac.authorization.k8s.io/v1", "ClusterRole", false)
 	for _, name := range []string{"reader", "writer"} { // as an earlier version noted them
 		api.Set(t, "/apis/rbac.authorization.k8s.io/v1/clusterroles/"+name, "metadata: {name: "+name+", "+label+"}")
 	}
 	noted, _ := api.Get("/api/v1/namespaces/slipway-system/configmaps/search-objects")["data"].(map[string]any)
-	api.Set(t, "/api/v1/namespaces/slipway-system/configmaps/search-objects", fmt.Sprintf("{data: {objects: %q}}",
-		fmt.Sprint(noted["objects"])+"rbac.authorization.k8s.io/v1 ClusterRole shop/reader\nrbac.authorization.k8s.io/v1 ClusterRole shop/writer\n"))
+	require.NoError(t, r.Client.KeepNotes(t.Context(), "demo", "search-objects", map[string]string{
+		"objects": fmt.Sprint(noted["objects"]) + "rbac.authorization.k8s.io/v1 ClusterRole shop/reader\nrbac.authorization.k8s.io/v1 ClusterRole shop/writer\n",
+	}))
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/roles", "{metadata: {name: roles, namespace: argocd}, status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: reader}]}}")
 	api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/index", "metadata: {name: index, namespace: shop, "+label+"}")
 	all := []removal.Component{{Name: "never"}, {Name: "search"}, {Name: "web"}, {Apps: true, Name: "app"}}
@@ -200,9 +201,11 @@ func TestAChartGoesWithItsHooks(t *testing.T) {
 	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/ours", "metadata: {name: ours, "+label+"}")
 	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/theirs", "metadata: {name: theirs}")
 	api.Set(t, "/api/v1/namespaces/kube-system/persistentvolumeclaims/rows", "metadata: {name: rows, "+label+"}")
-	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/hook", "metadata: {name: hook, managedFields: [{manager: slipway}]}")
+	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/hook", "metadata: {name: hook, annotations: {helm.sh/hook: pre-install}, managedFields: [{manager: slipway}]}")
+	const atNode = "/api/v1/nodes/one" // which has a label from Slipway, and which no hook made
+	api.Set(t, atNode, "metadata: {name: one, managedFields: [{manager: slipway}]}")
 
-	hook := &release.Hook{Name: "hook", Manifest: "{apiVersion: v1, kind: ConfigMap, metadata: {name: hook}}", Events: []release.HookEvent{release.HookPreInstall}}
+	hook := &release.Hook{Name: "hook", Manifest: "{apiVersion: v1, kind: ConfigMap, metadata: {name: hook}}\n---\n{apiVersion: v1, kind: Node, metadata: {name: one}}", Events: []release.HookEvent{release.HookPreInstall}}
 	install := func(name string, labels map[string]string) { installed(t, r, namespace, name, labels, manifest, hook) }
 	install("cache", nil)
 	deleted, err := r.Component(t.Context(), removal.Component{Name: "cache", Namespace: namespace}, nil)
@@ -213,6 +216,7 @@ func TestAChartGoesWithItsHooks(t *testing.T) {
 	deleted, err = r.Component(t.Context(), removal.Component{Name: "queue", Namespace: namespace}, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"ConfigMap kube-system/ours"}, deleted)
+	require.NotNil(t, api.Get(atNode))
 	for name, stays := range map[string]bool{
 		"configmaps/ours": false, "configmaps/hook": false, "configmaps/theirs": true, "persistentvolumeclaims/rows": true,
 		"secrets/sh.helm.release.v1.queue.v1": false, "secrets/sh.helm.release.v1.cache.v1": true,

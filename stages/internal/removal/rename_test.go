@@ -34,8 +34,8 @@ func TestTheListsOfARenamedComponent(t *testing.T) {
 	api, r := on(t)
 	apply(t, r, "web", "one", "two")
 	apply(t, r, "page", "two", "three")
-	api.Set(t, atLists+"web-jobs", "{metadata: {"+label+"}, data: {shop.index: digest, shop.fill: old}}")
-	api.Set(t, atLists+"page-jobs", "{metadata: {"+label+"}, data: {shop.fill: new}}")
+	require.NoError(t, r.Client.KeepNotes(t.Context(), "demo", "web-jobs", map[string]string{"shop.index": "digest", "shop.fill": "old"}))
+	require.NoError(t, r.Client.KeepNotes(t.Context(), "demo", "page-jobs", map[string]string{"shop.fill": "new"}))
 	renames := []removal.Renaming{{From: "web", To: "page"}, {From: "never", To: "ever"}}
 	require.ErrorIs(t, removal.MoveLists(dryrun.Context(t.Context()), r.Client, "demo", renames), dryrun.ErrWouldChange)
 	require.NotNil(t, api.Get(atLists+"web-objects"))

@@ -166,7 +166,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		after := change
 		if r.Method == http.MethodPatch {
-			after = merge(object, change)
+			after = merge(applyTo(object, change, r), change)
 		}
 		if !reflect.DeepEqual(object, after) {
 			after = managed(after, change, r.URL.Query().Get("fieldManager"))
@@ -174,6 +174,18 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		object = a.write(r.Method, path, object, after, dry)
 	}
 	_ = json.NewEncoder(w).Encode(k.complete(object))
+}
+
+// applyTo is what a patch is merged into: a ConfigMap that is applied loses the keys that are
+// not applied any more.
+func applyTo(object, change map[string]any, r *http.Request) map[string]any {
+	applied := strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch")
+	if !applied || change["data"] == nil || !strings.Contains(r.URL.Path, "/configmaps/") {
+		return object
+	}
+	out := maps.Clone(object)
+	delete(out, "data")
+	return out
 }
 
 // deletion is what a request to delete an object asks for.

@@ -1,0 +1,181 @@
+package infrastructure
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
+)
+
+// origin tells the platform's Applications and ApplicationSets from those that others made,
+// whatever these say of themselves: who may write to one can give it any label, annotation,
+// owner and status.
+type origin struct {
+	deployment string
+	argo       string            // Argo CD's namespace: whoever may write there may do anything
+	listed     []kube.Member     // what the deployment wrote down before it applied it
+	orphans    map[string]string // Applications, "namespace/name", that ApplicationSets had made
+}
+
+// platforms are those of all, by UID, that Slipway applied, and those that one of them has
+// brought.
+func (p origin) platforms(all []unstructured.Unstructured) map[types.UID]bool {
+	return p.descent(slices.DeleteFunc(slices.Clone(all), func(o unstructured.Unstructured) bool { return !p.applied(&o) }), all)
+}
+
+// applied reports whether Slipway applied an Application or ApplicationSet, or noted that one
+// of its ApplicationSets had made it.
+func (p origin) applied(o *unstructured.Unstructured) bool {
+	if o.GetKind() == "Application" && p.orphans[nameOf(*o)] != "" {
+		return true
+	}
+	known := p.argo != "" && o.GetNamespace() == p.argo || slices.ContainsFunc(p.listed, kube.MemberOf(o).Same)
+	return known && kube.DeploymentOf(o.GetLabels()) == p.deployment && kube.WroteTo(o)
+}
+
+// descent are those of all, by UID, that are among first, or brought by one that is in descent.
+func (p origin) descent(first, all []unstructured.Unstructured) map[types.UID]bool {
+	out := map[types.UID]bool{}
+	next := slices.Clone(first)
+	for len(next) > 0 {
+		by := next[0]
+		next = next[1:]
+		if out[by.GetUID()] {
+			continue
+		}
+		out[by.GetUID()] = true
+		names := owned(by)
+		for _, o := range all {
+			if p.made(by, o) || names[o.GetKind()+" "+nameOf(o)] && p.brought(by, &o) {
+				next = append(next, o)
+			}
+		}
+	}
+	return out
+}
+
+// made reports whether an ApplicationSet has made an Application: always in its own namespace.
+func (p origin) made(by, o unstructured.Unstructured) bool {
+	return by.GetNamespace() == o.GetNamespace() &&
+		slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == by.GetUID() })
+}
+
+// brought reports whether Argo CD has brought an object that an Application names. It marks
+// what it brings with the Application; what it does not mark, such as definitions, it says
+// only in the Application, which counts where nobody else may write to that.
+func (p origin) brought(by unstructured.Unstructured, o *unstructured.Unstructured) bool {
+	name := by.GetName()
+	if by.GetNamespace() != p.argo {
+		name = by.GetNamespace() + "_" + name
+	}
+	return kube.BroughtBy(o, map[string]bool{name: true}) && (by.GetNamespace() == p.argo || kube.TrackedBy(o) == name)
+}
+
+// owned are the Applications and ApplicationSets that an Application declares:
+// "Application namespace/name".
+func owned(a unstructured.Unstructured) map[string]bool {
+	out := map[string]bool{}
+	resources, _, _ := unstructured.NestedSlice(a.Object, "status", "resources")
+	for _, res := range resources {
+		if m, ok := res.(map[string]any); ok && m["group"] == argo.Applications().Group && m["requiresPruning"] != true {
+			out[fmt.Sprintf("%v %v/%v", m["kind"], m["namespace"], m["name"])] = true
+		}
+	}
+	return out
+}
+
+func (r *remover) origin() origin {
+	return origin{deployment: r.Deployment, argo: r.argo, listed: r.listed, orphans: r.orphans}
+}
+
+// findLists finds what the deployment wrote down before it applied it.
+func (r *remover) findLists(ctx context.Context, all []removal.Component) (err error) {
+	r.listed, err = r.Listed(ctx, all)
+	return err
+}
+
+// findApplications finds the platform's Applications and ApplicationSets. One that was found
+// stays the platform's, also when what has brought it is gone.
+func (r *remover) findApplications(ctx context.Context) error {
+	all, err := applications(ctx, r.Client)
+	if err != nil {
+		return err
+	}
+	for uid := range r.origin().platforms(all) {
+		r.platform[uid] = true
+	}
+	return nil
+}
+
+// applications are all Applications and ApplicationSets of a cluster.
+func applications(ctx context.Context, c *kube.Client) ([]unstructured.Unstructured, error) {
+	apps, err := c.List(ctx, argo.Applications(), metav1.NamespaceAll, "")
+	if err != nil {
+		return nil, err
+	}
+	sets, err := c.List(ctx, argo.ApplicationSets(), metav1.NamespaceAll, "")
+	return slices.Concat(apps, sets), err
+}
+
+// ofApplications hands on the objects, of those that the platform's Applications name and which
+// wants, that Argo CD has brought by them.
+func (r *remover) ofApplications(ctx context.Context, which func(argo.Resource) bool, each func(unstructured.Unstructured)) error {
+	apps, err := r.mine(argo.Applications())(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range apps {
+		if !r.platform[a.GetUID()] {
+			continue
+		}
+		objs, err := r.broughtBy(ctx, a, which)
+		if err != nil {
+			return err
+		}
+		for _, o := range objs {
+			each(o)
+		}
+	}
+	return nil
+}
+
+// isApplication reports whether an object is an Application or ApplicationSet.
+func isApplication(o *unstructured.Unstructured) bool {
+	return o.GroupVersionKind().Group == argo.Applications().Group && slices.Contains([]string{"Application", "ApplicationSet"}, o.GetKind())
+}
+
+// broughtBy are the objects, of those that an Application names and which wants, that Argo CD
+// has brought by it.
+func (r *remover) broughtBy(ctx context.Context, a unstructured.Unstructured, which func(argo.Resource) bool) ([]unstructured.Unstructured, error) {
+	app, err := argo.Read(&a)
+	if err != nil {
+		return nil, err
+	}
+	var out []unstructured.Unstructured
+	for _, o := range app.Resources {
+		if !which(o) {
+			continue
+		}
+		m := kube.Member{Kind: schema.GroupVersionKind{Group: o.Group, Kind: o.Kind}, Namespace: o.Namespace, Name: o.Name}
+		live, err := r.Client.Live(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case live == nil:
+		case r.origin().brought(a, live):
+			out = append(out, *live)
+		default:
+			r.env.Logger.Warn("an Application names what Argo CD has not brought by it: it stays", "application", nameOf(a), "object", m.String())
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,145 @@
+package infrastructure
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
+)
+
+const (
+	teamArgo = "/apis/argoproj.io/v1alpha1/namespaces/team/"
+
+	// naming is a status in which a tenant's Application names what is not the tenant's.
+	naming = "status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: theirs}, {group: argoproj.io, kind: Application, namespace: team, name: theirs}, " +
+		"{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: gizmos.example.com}]}"
+)
+
+// TestATenantAddsNothingToWhatIsRemoved, whatever its Applications say of themselves: whoever may
+// write to one can give it any label, mark, field manager, owner and status.
+func TestATenantAddsNothingToWhatIsRemoved(t *testing.T) {
+	api, env := withSets(t, "a")
+	cascade(t, api, "a")
+	api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {creationTimestamp: '2026-01-02T00:00:00Z'}")
+	gizmo := strings.Replace(definition("gizmo"), byUs, byArgo+", creationTimestamp: '2026-01-03T00:00:00Z'", 1)
+	api.Set(t, definitions+"gizmos.example.com", gizmo)
+	forged := func(kind, name, more string) string {
+		return "{metadata: {name: " + name + ", namespace: team, uid: " + name + ", " + used + ", " + more + tracked("a-a", "argoproj.io/"+kind+":team/"+name) + "}, " + naming + "}"
+	}
+	mine := map[string]string{
+		"applications/labelled":   forged("Application", "labelled", ""),
+		"applications/of-a-set":   forged("Application", "of-a-set", "ownerReferences: [{uid: set-a}], "),
+		"applicationsets/set":     forged("ApplicationSet", "set", ""),
+		"applications/of-its-set": forged("Application", "of-its-set", "ownerReferences: [{uid: set}], "),
+		"applications/undeclared": forged("Application", "undeclared", ""),
+	}
+	for path, text := range mine {
+		api.Set(t, teamArgo+path, text)
+	}
+	// Argo CD lists what bears its mark, also where the tree has no such object.
+	api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: of-a}, "+
+		"{group: argoproj.io, kind: Application, namespace: team, name: undeclared, requiresPruning: true}]}")
+
+	left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"shop/a-a"}, left.Applications)
+	require.Contains(t, left.Objects, "ClusterRole of-a", "a plan names what goes with an Application")
+	require.Contains(t, left.Objects, "Application team/undeclared", "Argo CD removes what bears its mark, and nothing is removed that a plan does not name")
+	for _, o := range []string{"ClusterRole theirs", "CustomResourceDefinition gizmos.example.com", "Application team/labelled", "ApplicationSet team/set"} {
+		require.NotContains(t, left.Objects, o)
+	}
+
+	out, err := removed(t.Context(), env, contract.RemoveInput{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"shop/a-a"}, out.Applications)
+	for path := range mine {
+		require.NotNil(t, api.Get(teamArgo+path), path)
+	}
+	meta, _ := api.Get(definitions + "gizmos.example.com")["metadata"].(map[string]any)
+	require.NotNil(t, meta)
+	require.NotContains(t, meta, "labels")
+	require.Contains(t, out.Kept, "Application team/labelled (with the deployment's label, though Slipway did not make it)")
+	require.Contains(t, out.Kept, "ApplicationSet team/set (with the deployment's label, though Slipway did not make it)")
+	untouched(t, api)
+	empty(t, env)
+}
+
+// TestAnApplicationInATenantsNamespace that the deployment wrote down takes along what Argo CD
+// has marked as brought by it, and nothing else that a tenant has it name.
+func TestAnApplicationInATenantsNamespace(t *testing.T) {
+	api, env := withSets(t)
+	record(t, env, func(rec *removal.Record) {
+		rec.Components = append(rec.Components, removal.Component{Name: "pages", Namespace: "team"})
+	})
+	c, err := kube.Connect(env.Kubeconfig, nil)
+	require.NoError(t, err)
+	pages := kube.Member{Namespace: "team", Name: "pages"}
+	pages.Kind.Group, pages.Kind.Version, pages.Kind.Kind = "argoproj.io", "v1alpha1", "Application"
+	require.NoError(t, c.KeepMembers(t.Context(), "demo", kube.ObjectsOf("pages"), []kube.Member{pages}))
+	api.Set(t, teamArgo+"applications/pages", "{metadata: {name: pages, namespace: team, uid: pages, "+used+"}, "+strings.Replace(naming, "[", "[{group: rbac.authorization.k8s.io, kind: ClusterRole, name: of-pages}, ", 1)+"}")
+	api.Set(t, rolesAPI+"of-pages", "metadata: {name: of-pages, "+tracked("team_pages", "rbac.authorization.k8s.io/ClusterRole:/of-pages")+"}")
+	api.Set(t, rolesAPI+"of-another", "metadata: {name: of-another, "+tracked("pages", "rbac.authorization.k8s.io/ClusterRole:/of-another")+"}")
+	r := found(t, env)
+	require.NoError(t, r.findLists(t.Context(), []removal.Component{{Name: "pages"}}))
+	require.NoError(t, r.findApplications(t.Context()))
+	live, err := c.Live(t.Context(), pages)
+	require.NoError(t, err)
+	require.NoError(t, r.markOwned(t.Context(), *live))
+	require.Contains(t, api.Get(rolesAPI + "of-pages")["metadata"], "labels")
+	require.NotContains(t, api.Get(rolesAPI + "of-another")["metadata"], "labels", "it is of the Application pages beside Argo CD")
+	untouched(t, api)
+}
+
+// TestWhatSomebodyEditedIsRefusedByName before anything is removed, and whoever is said to have
+// written it.
+func TestWhatSomebodyEditedIsRefusedByName(t *testing.T) {
+	const notes = "/api/v1/namespaces/slipway-system/configmaps/"
+	for name, data := range map[string]string{
+		"slipway-orphans": `{applications.json: '{"team/theirs":"a"}'}`,
+		"slipway-removal": `{removal.json: '{"remove":{"crds":"delete"}}'}`,
+		"cache-objects":   `{objects: "argoproj.io/v1alpha1 Application team/theirs\n"}`,
+		"cache-jobs":      `{team.job: ""}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			api, env := withSets(t, "a")
+			api.Set(t, notes+name, "{metadata: {name: "+name+", namespace: slipway-system, "+byUs+"}, data: "+data+"}")
+			before := api.Writes()
+			_, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+			require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeConflict})
+			require.ErrorContains(t, err, "slipway-system/"+name)
+			_, err = platformInventory(t.Context(), env, contract.InventoryInput{})
+			require.ErrorContains(t, err, "slipway-system/"+name)
+			require.Equal(t, before, api.Writes())
+			untouched(t, api)
+		})
+	}
+}
+
+// TestANodeKeepsLabelsThatSlipwayDidNotGiveIt, whatever its annotation says.
+func TestANodeKeepsLabelsThatSlipwayDidNotGiveIt(t *testing.T) {
+	api, env := shared(t)
+	api.Set(t, "/api/v1/nodes/one", "metadata: {annotations: {"+kube.NodeLabels("demo")+": storage zone}}")
+	_, err := removed(t.Context(), env, contract.RemoveInput{})
+	require.NoError(t, err)
+	meta, _ := api.Get("/api/v1/nodes/one")["metadata"].(map[string]any)
+	require.Equal(t, map[string]any{"zone": "a"}, meta["labels"])
+	require.Empty(t, meta["annotations"])
+}
+
+// TestAVolumeOfATenantsClaimStays though the claim says that it is the deployment's: a tenant may
+// write to its claims, and not to volumes that outlast them.
+func TestAVolumeOfATenantsClaimStays(t *testing.T) {
+	api, env := shared(t)
+	api.Set(t, "/api/v1/namespaces/team/persistentvolumeclaims/rows", "metadata: {name: rows, namespace: team, uid: team-rows, "+used+"}")
+	const at = "/api/v1/persistentvolumes/team"
+	api.Set(t, at, volume("team", "team", "rows", "team-rows", "2026-01-03T00:00:00Z"))
+	_, err := removed(t.Context(), env, contract.RemoveInput{})
+	require.NoError(t, err)
+	require.NotNil(t, api.Get(at))
+	untouched(t, api)
+}
