@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -259,8 +257,7 @@ func (i *installer) letGo(ctx context.Context, objs []*unstructured.Unstructured
 	if err != nil || len(history) == 0 {
 		return err
 	}
-	// Helm calls itself what the program is called.
-	if err := i.client.Yield(ctx, objs, i.component.Namespace, kube.FieldManager, filepath.Base(os.Args[0])); err != nil {
+	if err := i.client.Yield(ctx, objs, i.component.Namespace, kube.FieldManager, helmManager()); err != nil {
 		return err
 	}
 	for _, h := range history {

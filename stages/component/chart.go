@@ -94,9 +94,14 @@ func (i *installer) complete(ctx context.Context, rendered *bytes.Buffer) (*byte
 	if err != nil {
 		return nil, err
 	}
-	// Helm has a label of its own for who manages an object.
-	if err := i.prepare(ctx, objs, map[string]string{kube.DeploymentLabel: i.env.Deployment}); err != nil {
+	// Helm has a label of its own for who manages an object, and two annotations.
+	if err := i.prepare(ctx, objs, map[string]string{kube.DeploymentLabel: i.env.Deployment, kube.ManagedBy: "Helm"}); err != nil {
 		return nil, err
+	}
+	for _, o := range objs {
+		o.SetAnnotations(merged(o.GetAnnotations(), map[string]string{
+			"meta.helm.sh/release-name": i.component.HelmRelease(), "meta.helm.sh/release-namespace": i.component.Namespace,
+		}))
 	}
 	var out bytes.Buffer
 	for _, o := range objs {

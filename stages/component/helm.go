@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,12 +51,22 @@ func (i *installer) open(ctx context.Context, ch *chart.Chart, values map[string
 	if err != nil {
 		return nil, badRelease("connect Helm to the cluster", err)
 	}
+	if own, is := config.KubeClient.(*helmkube.Client); is {
+		config.KubeClient = serverSide{own, func(objs []*unstructured.Unstructured) error {
+			_, err := i.client.Apply(ctx, objs, kube.ApplyOptions{Force: true, Namespace: namespace, Migrate: helmManager()})
+			return err
+		}}
+	}
 	return &chartRelease{
 		client: i.client, log: i.env.Logger, config: config, complete: i.complete, others: i.others, deployment: i.env.Deployment,
 		name: i.component.HelmRelease(), namespace: namespace, chart: ch, values: values,
 		labels: map[string]string{kube.DeploymentLabel: i.env.Deployment},
 	}, nil
 }
+
+// helmManager is the field manager of what Helm itself writes: it calls itself what the
+// program is called.
+func helmManager() string { return filepath.Base(os.Args[0]) }
 
 // rendered changes what a chart renders to before Helm applies it.
 type rendered func(*bytes.Buffer) (*bytes.Buffer, error)
@@ -156,10 +169,6 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 	if _, err := r.upgrade(ctx, false); err != nil {
 		return "", badRelease("upgrade the chart "+r.name, err)
 	}
-	// What somebody has added by hand, Helm leaves alone.
-	if err := r.client.UndoByHand(ctx, objs, r.namespace); err != nil {
-		return "", err
-	}
 	return upgraded, nil
 }
 
@@ -235,13 +244,13 @@ func sortHistory(history []*release.Release) (deployed *release.Release, stale [
 }
 
 // drift lists the objects of the release that are not in the cluster, or not there as
-// the release has them. One that the API server would not take again is left as it is:
-// an upgrade could not correct it either.
+// the release has them. One that cannot be tried out, because a webhook has side effects, is
+// left as it is.
 func (r *chartRelease) drift(ctx context.Context, objs []*unstructured.Unstructured) ([]string, error) {
 	var out []string
 	for _, o := range objs {
 		found, err := r.client.Drift(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true, Namespace: r.namespace})
-		if errors.Is(err, &fault.Fault{Code: kube.CodeRejected}) {
+		if kube.TakesNoDryRuns(err) {
 			r.log.Warn("cannot be compared with the release", "object", o.GetKind()+"/"+o.GetName(), "error", err)
 			continue
 		}

@@ -43,16 +43,17 @@ func (r *chartRelease) preview(ctx context.Context) error {
 	}
 	changes := deployed == nil || len(stale) > 0 || !same(deployed, planned)
 	altered := 0
+	var refused []error // all of them are told
 	for _, o := range objs {
 		applied, err := r.client.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true, Namespace: r.namespace})
-		if errors.Is(err, &fault.Fault{Code: kube.CodeRejected}) { // see drift
-			dryrun.Tell(ctx, contract.PlannedUnknown{What: kube.MemberOf(o).String(), Why: err.Error()})
-			continue
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, &fault.Fault{Code: kube.CodeRejected}) {
 			return err
 		}
+		refused = append(refused, err)
 		altered += kube.Altered(applied)
+	}
+	if err := errors.Join(refused...); err != nil {
+		return err
 	}
 	if deployed != nil {
 		if err := r.previewDropped(ctx, deployed, objs); err != nil {

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
@@ -25,6 +24,9 @@ type ApplyOptions struct {
 	Force bool
 	// Namespace is for namespaced objects that name none. "" means "default".
 	Namespace string
+	// Migrate is a field manager that wrote the objects before Slipway applied them, such as
+	// Helm's: what it set and objs no longer has is removed. "" means none.
+	Migrate string
 }
 
 // Change is what applying did to one object.
@@ -96,8 +98,9 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		return Applied{Kind: obj.GetKind(), Namespace: ns, Name: obj.GetName(), Change: Created}, nil
 	}
 	if err != nil {
-		return Applied{}, rejected("apply "+describe(obj), err)
+		return Applied{}, rejected("apply "+describe(obj), nil, err)
 	}
+	obj = plainSecret(obj)
 	if namespaced {
 		obj = obj.DeepCopy()
 		obj.SetNamespace(ns)
@@ -122,12 +125,24 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 	if dryrun.On(ctx) {
 		how.DryRun = []string{metav1.DryRunAll}
 	}
+	if before != nil && opts.Migrate != "" && !dryrun.On(ctx) {
+		if err := c.Retry(ctx, what, func(ctx context.Context) error {
+			return migrate(ctx, target, obj.GetName(), opts.Migrate, FieldManager)
+		}); err != nil {
+			return Applied{}, rejected(what, before, err)
+		}
+	}
 	after, err := Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		after, err := target.Apply(ctx, obj.GetName(), obj, how)
 		if free, failed := c.freed(ctx, obj, err); failed != nil {
 			return nil, failed
 		} else if free {
 			return target.Apply(ctx, obj.GetName(), obj, how)
+		}
+		if opts.Force && replaceable(before, err) {
+			if whole, refused := replace(ctx, target, obj, how); refused == nil || Transient(refused) || untyped(err) && !untyped(refused) {
+				return whole, refused
+			}
 		}
 		return after, err
 	})
@@ -139,7 +154,7 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		}
 	}
 	if err != nil {
-		return Applied{}, rejected(what, err)
+		return Applied{}, rejected(what, before, err)
 	}
 	if previewed == nil && dryrun.On(ctx) && before != nil && !sameContent(before, after) { // or a controller wrote to it in between
 		if before, err = Retry(ctx, c, what, live); err != nil {
@@ -163,28 +178,6 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		return a, dryrun.Pass(ctx, "%s", what)
 	}
 	return a, nil
-}
-
-// rejected gives the errors that somebody must act on a code of their own.
-func rejected(what string, err error) error {
-	cause := err
-	if inner := errors.Unwrap(err); inner != nil && err.Error() == what+": "+inner.Error() {
-		cause = inner // the fault says what was attempted
-	}
-	switch {
-	case apierrors.IsConflict(err):
-		return &fault.Fault{
-			Code: CodeConflict, Class: fault.Step, Op: what,
-			Fix: "undo the change that somebody else made to the object, then run again: slipway install", Err: cause,
-		}
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsNotFound(err),
-		meta.IsNoMatchError(err), untyped(err):
-		return &fault.Fault{
-			Code: CodeRejected, Class: fault.Step, Op: what,
-			Fix: "correct the manifest, then run again: slipway install", Err: cause,
-		}
-	}
-	return err
 }
 
 // The ranks of Apply.

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -67,23 +66,4 @@ func undo(ctx context.Context, api dynamic.ResourceInterface, name string) (*uns
 		nothing.SetName(name)
 		return api.Apply(ctx, name, nothing, metav1.ApplyOptions{FieldManager: undoManager, Force: true})
 	}
-}
-
-// UndoByHand removes from objects that somebody else applies, such as Helm, what was set
-// with kubectl. namespace is for those that name none.
-func (c *Client) UndoByHand(ctx context.Context, objs []*unstructured.Unstructured, namespace string) error {
-	for _, o := range objs {
-		api, _, err := c.resource(ctx, o.GroupVersionKind(), cmp.Or(o.GetNamespace(), namespace))
-		if err != nil {
-			return err
-		}
-		err = c.Retry(ctx, "undo what was set by hand in "+describe(o), func(ctx context.Context) error {
-			_, err := undo(ctx, api, o.GetName())
-			return err
-		})
-		if ifThere(err) != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,0 +1,65 @@
+package component
+
+import (
+	"slices"
+
+	helmkube "helm.sh/helm/v3/pkg/kube"
+	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/resource"
+)
+
+// serverSide is Helm's client with the objects of a chart applied as those of any other
+// component. Helm's own patches merge lists by one key, so that a port as TCP and UDP never
+// becomes what the chart has, and they leave what cannot be compared with the objects later.
+// Helm makes what its hooks have, and deletes.
+type serverSide struct {
+	*helmkube.Client
+	apply func([]*unstructured.Unstructured) error
+}
+
+// Create implements kube.Interface.
+func (s serverSide) Create(resources helmkube.ResourceList) (*helmkube.Result, error) {
+	if slices.ContainsFunc(resources, made) {
+		return s.Client.Create(resources)
+	}
+	return &helmkube.Result{Created: resources}, s.apply(objectsOf(resources))
+}
+
+// Update implements kube.Interface.
+func (s serverSide) Update(original, target helmkube.ResourceList, force bool) (*helmkube.Result, error) {
+	if slices.ContainsFunc(target, made) {
+		return s.Client.Update(original, target, force)
+	}
+	if err := s.apply(objectsOf(target)); err != nil {
+		return &helmkube.Result{}, err
+	}
+	out, err := s.Client.Update(original.Difference(target), nil, force)
+	if out == nil {
+		out = &helmkube.Result{}
+	}
+	out.Updated = target
+	return out, err
+}
+
+// UpdateThreeWayMerge implements kube.InterfaceThreeWayMerge.
+func (s serverSide) UpdateThreeWayMerge(original, target helmkube.ResourceList, force bool) (*helmkube.Result, error) {
+	return s.Update(original, target, force)
+}
+
+// made reports whether Helm has to make an object: one of a hook, which is not there, or one
+// to which the API server gives a name.
+func made(i *resource.Info) bool {
+	o, is := i.Object.(*unstructured.Unstructured)
+	return !is || o.GetAnnotations()[release.HookAnnotation] != "" || o.GetName() == ""
+}
+
+func objectsOf(resources helmkube.ResourceList) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, i := range resources {
+		if o, is := i.Object.(*unstructured.Unstructured); is {
+			out = append(out, o)
+		}
+	}
+	return out
+}

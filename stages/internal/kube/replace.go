@@ -1,0 +1,123 @@
+package kube
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/csaupgrade"
+)
+
+// replaceable reports whether an object that cannot be applied may be written as a whole. Two
+// things only applying cannot do: take away a default that fits a former value, such as
+// strategy.rollingUpdate of a Deployment that becomes one of type Recreate; and keep two items
+// of a list that have one key, such as two ports of one number.
+func replaceable(before *unstructured.Unstructured, err error) bool {
+	return (before == nil || !MemberOf(before).HasData()) && (before != nil && apierrors.IsInvalid(err) || untyped(err))
+}
+
+// replace writes an object as a whole, with what others have set in it besides its own fields:
+// labels, annotations, status, and a number of replicas that obj does not declare.
+func replace(ctx context.Context, api dynamic.ResourceInterface, obj *unstructured.Unstructured, how metav1.ApplyOptions) (*unstructured.Unstructured, error) {
+	before, err := api.Get(ctx, obj.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return api.Create(ctx, obj, metav1.CreateOptions{FieldManager: FieldManager, DryRun: how.DryRun})
+	} else if err != nil {
+		return nil, err
+	}
+	after, err := api.Update(ctx, whole(before, obj), metav1.UpdateOptions{FieldManager: FieldManager, DryRun: how.DryRun})
+	if apierrors.IsConflict(err) && ctx.Err() == nil { // somebody wrote to it in between
+		return replace(ctx, api, obj, how)
+	}
+	if err != nil || len(how.DryRun) > 0 {
+		return after, err
+	}
+	if err := migrate(ctx, api, obj.GetName(), FieldManager, FieldManager); err != nil {
+		return nil, err
+	}
+	applied, err := api.Apply(ctx, obj.GetName(), obj, how)
+	if untyped(err) {
+		return after, nil
+	}
+	return applied, err
+}
+
+// whole is what an object becomes that obj replaces.
+func whole(before, obj *unstructured.Unstructured) *unstructured.Unstructured {
+	out := obj.DeepCopy()
+	for _, field := range []string{"metadata", "status"} {
+		if v, has := before.DeepCopy().Object[field]; has {
+			out.Object[field] = v
+		}
+	}
+	out.SetLabels(merged(before.GetLabels(), obj.GetLabels()))
+	out.SetAnnotations(merged(before.GetAnnotations(), obj.GetAnnotations()))
+	out.SetManagedFields(nil)
+	n, scaled, _ := unstructured.NestedInt64(before.Object, "spec", "replicas")
+	spec, is := out.Object["spec"].(map[string]any)
+	if _, declared := spec["replicas"]; is && scaled && !declared {
+		spec["replicas"] = n
+	}
+	return out
+}
+
+func merged(a, b map[string]string) map[string]string {
+	out := maps.Clone(a)
+	if out == nil {
+		return b
+	}
+	maps.Copy(out, b)
+	return out
+}
+
+// migrate makes the fields of an object that one manager wrote those that another one applies.
+func migrate(ctx context.Context, api dynamic.ResourceInterface, name, from, to string) error {
+	for {
+		o, err := api.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return ifThere(err)
+		}
+		patch, err := csaupgrade.UpgradeManagedFieldsPatch(o, sets.New(from), to)
+		if err != nil {
+			return fmt.Errorf("find the fields of %s: %w", from, err)
+		}
+		if patch == nil {
+			return nil
+		}
+		_, err = api.Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: to})
+		if !apierrors.IsConflict(err) || ctx.Err() != nil { // else somebody wrote to it in between
+			return err
+		}
+	}
+}
+
+// plainSecret is a Secret with its stringData in data: nobody owns what the API server makes
+// of a stringData, and a key that is gone would stay.
+func plainSecret(o *unstructured.Unstructured) *unstructured.Unstructured {
+	texts, _, _ := unstructured.NestedMap(o.Object, "stringData")
+	if o.GetKind() != "Secret" || o.GetAPIVersion() != "v1" || len(texts) == 0 {
+		return o
+	}
+	o = o.DeepCopy()
+	data, _, _ := unstructured.NestedMap(o.Object, "data")
+	if data == nil {
+		data = map[string]any{}
+	}
+	for key, value := range texts {
+		text, is := value.(string)
+		if !is { // for the API server to refuse
+			return o
+		}
+		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	delete(o.Object, "stringData")
+	o.Object["data"] = data
+	return o
+}
