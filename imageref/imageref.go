@@ -22,7 +22,7 @@ var (
 	hostRE   = regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[0-9a-fA-F:]+\])(:[0-9]+)?$`)
 	pathRE   = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 	tagRE    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
-	digestRE = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	digestRE = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`)
 	hexRE    = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
@@ -41,14 +41,20 @@ func Parse(s string) (Reference, error) {
 	wrong := func(what string) (Reference, error) {
 		return Reference{}, fmt.Errorf("%q is no reference of an image: %s", s, what)
 	}
+	if strings.Contains(s, "://") {
+		return wrong("it is a URL: leave out what ends with ://")
+	}
+	if strings.TrimSpace(s) != s {
+		return wrong("it begins or ends with a space")
+	}
 	name, digest, byDigest := strings.Cut(s, "@")
 	if byDigest && !digestRE.MatchString(digest) {
-		return wrong("what is after @ is not sha256: and 64 hexadecimal digits")
+		return wrong("what is after @ is no digest such as sha256: and 64 hexadecimal digits")
 	}
 	if colon := strings.LastIndexByte(name, ':'); colon > strings.LastIndexByte(name, '/') {
 		name, r.Tag = name[:colon], name[colon+1:]
 		if !tagRE.MatchString(r.Tag) {
-			return wrong("its tag is not letters, digits, dots, hyphens and underscores")
+			return wrong("its tag is not 1 to 128 letters, digits, dots, hyphens and underscores")
 		}
 	}
 	if hexRE.MatchString(name) {

@@ -198,7 +198,6 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 				v.keep(name, v.inRelease(naming(files, path.Clean(s.Path), image)), image)
 			}
 			v.file(name, v.inRelease(from.Name), app.Spec.Destination.Namespace, nil, from.Objects)
-			v.labels(name, v.inRelease(from.Name), 0, from.Objects)
 			for _, m := range render.Mistakes(files, from.Name, from.Objects) {
 				v.mistake(name, v.inRelease(cmp.Or(m.File, render.Kustomization(files, from.Name), from.Name)), m, unknown)
 			}

@@ -17,6 +17,7 @@ import (
 const (
 	leftOut  = "Kubernetes leaves it out" // of what Helm and Argo CD send
 	newer    = "Kubernetes %s does not know it, and refuses the object"
+	lastOne  = "Kubernetes takes the last one"
 	inTheEnd = "Kubernetes refuses it, unless a run finds another value for it"
 )
 
@@ -52,6 +53,8 @@ func (v *surveyor) chartFields(c chart, opts render.ChartOptions, p rendered) {
 		switch {
 		case m.Unknown && !c.strict:
 			v.doubt(c.component, p.file, m, leftOut)
+		case m.Lenient && !c.strict:
+			v.doubt(c.component, p.file, m, lastOne)
 		case v.everywhere(c, opts, m.Err):
 			v.wrong(c.component, p.file, m.Line, m.Err)
 		default:

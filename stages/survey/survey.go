@@ -254,11 +254,6 @@ func (v *surveyor) manifests(c platform.Component, in contract.ComponentInput) {
 		render.SetImages(s.Objects, in.Images)
 		v.objects(c.Name, v.release.Files(), cmp.Or(c.Path, "manifests/"+c.Bundle), s.Objects)
 		v.file(c.Name, s.Name, c.Namespace, in.Hosts, s.Objects)
-		if c.Bundle == "" {
-			v.labels(c.Name, s.Name, 0, s.Objects)
-		} else {
-			v.labels(c.Name, platform.File, v.field(c.Name, "bundle"), s.Objects)
-		}
 	}
 	if whole {
 		v.lacking(c, all)

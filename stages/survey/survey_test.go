@@ -75,13 +75,13 @@ var publicChart = map[string]string{
 func TestAChartsImages(t *testing.T) {
 	r := load(t, "components: [{name: web, kind: chart, path: charts/web, namespace: shop, images: [redis], values: {named: '{images.redis}', other: '{images.unknown}'}}]\n", publicChart)
 	in := contract.ComponentInput{
-		Component: "web", Fill: map[string]any{"images.redis": "slipway.local/redis@sha256:00"}, Images: map[string]string{"redis": "slipway.local/redis@sha256:00"},
+		Component: "web", Fill: map[string]any{"images.redis": "slipway.local/redis@sha256:abababababababababababababababababababababababababababababababab"}, Images: map[string]string{"redis": "slipway.local/redis@sha256:abababababababababababababababababababababababababababababababab"},
 		Values: json.RawMessage(`{"image":{"tag":"1.30"}}`),
 	}
 	want := []string{
 		"web charts/web/charts/sub/templates/sub.yaml: registry.k8s.io/sub@sha256:" + strings.Repeat("1", 64),
 		"web charts/web/templates/hook.yaml: (quay.io/team/migrate:1)",
-		"web charts/web/templates/named.yaml: slipway.local/redis@sha256:00",
+		"web charts/web/templates/named.yaml: slipway.local/redis@sha256:abababababababababababababababababababababababababababababababab",
 		"web charts/web/templates/web.yaml: docker.io/library/nginx:1.30",
 		"web charts/web/templates/web.yaml: quay.io/team/sidecar:1",
 		"web platform.yaml: redis",
@@ -108,14 +108,14 @@ gitops: {engine: argocd}
 		"gitops/eso/templates/eso.yaml": deployment("eso", "quay.io/team/eso:1") + "---\n" + deployment("named", "{{ .Values.named }}"),
 	})
 	in := contract.ComponentInput{
-		Component: "eso", Fill: map[string]any{"images.redis": "slipway.local/redis@sha256:00"}, Images: map[string]string{"redis": "slipway.local/redis@sha256:00"},
-		Rewrite: map[string]string{"quay.io/team/eso:1": "registry/eso@sha256:00"},
+		Component: "eso", Fill: map[string]any{"images.redis": "slipway.local/redis@sha256:abababababababababababababababababababababababababababababababab"}, Images: map[string]string{"redis": "slipway.local/redis@sha256:abababababababababababababababababababababababababababababababab"},
+		Rewrite: map[string]string{"quay.io/team/eso:1": "registry/eso@sha256:abababababababababababababababababababababababababababababababab"},
 	}
 	uses, unread := found(t, r, contract.Survey{Components: []contract.ComponentInput{in}}, nil)
 	require.Empty(t, unread)
 	require.Equal(t, []string{
 		"eso gitops/eso/templates/eso.yaml: (quay.io/team/eso:1)",
-		"eso gitops/eso/templates/eso.yaml: (slipway.local/redis@sha256:00)",
+		"eso gitops/eso/templates/eso.yaml: (slipway.local/redis@sha256:abababababababababababababababababababababababababababababababab)",
 		"eso platform.yaml: redis",
 	}, uses)
 
@@ -147,7 +147,7 @@ func TestManifestsImages(t *testing.T) {
 	})
 	s := contract.Survey{}
 	for _, c := range r.Components {
-		s.Components = append(s.Components, contract.ComponentInput{Component: c.Name, Images: map[string]string{"redis": "slipway.local/redis@sha256:00", "public.ecr.aws/docker/library/redis:8": "slipway.local/redis@sha256:00"}})
+		s.Components = append(s.Components, contract.ComponentInput{Component: c.Name, Images: map[string]string{"redis": "slipway.local/redis@sha256:abababababababababababababababababababababababababababababababab", "public.ecr.aws/docker/library/redis:8": "slipway.local/redis@sha256:abababababababababababababababababababababababababababababababab"}})
 	}
 	want := []string{
 		"argocd argo/patch.yaml: quay.io/team/plugin:1",
@@ -156,7 +156,7 @@ func TestManifestsImages(t *testing.T) {
 		"once once.yaml: busybox:1.37",
 		"web platform.yaml: (quay.io/team/operand:1)",
 		"web platform.yaml: redis",
-		"web web: slipway.local/redis@sha256:00",
+		"web web: slipway.local/redis@sha256:abababababababababababababababababababababababababababababababab",
 		"web web/a.yaml: docker.io/library/nginx:1.29",
 	}
 	uses, unread := found(t, r, s, nil)
@@ -297,7 +297,7 @@ gitops: {engine: argocd}
 		given = in
 		return tree, nil
 	}
-	s := contract.Survey{Apps: &contract.TreeValues{Images: map[string]string{"redis": "slipway.local/redis@sha256:00"}}}
+	s := contract.Survey{Apps: &contract.TreeValues{Images: map[string]string{"redis": "slipway.local/redis@sha256:abababababababababababababababababababababababababababababababab"}}}
 	uses, unread := found(t, r, s, build)
 	require.Equal(t, []string{
 		"inner gitops/apps/inner/c.yaml: (quay.io/team/inner:1)",

@@ -12,8 +12,6 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -88,16 +86,6 @@ func (v *surveyor) lacking(c platform.Component, objs []*unstructured.Unstructur
 			if o.GetKind() == "ApplicationSet" && project == v.release.GitOps.Project.Name {
 				v.wrong(c.Name, c.Path, 0, fmt.Errorf("the Applications of ApplicationSet %s may be in no namespace: the project %s has those of apps, of which there are none, and those of gitops.project.namespaces", o.GetName(), project))
 			}
-		}
-	}
-}
-
-// labels notes labels that no cluster takes, as a chart's templates have them. Those that charts
-// render may depend on what only a run knows.
-func (v *surveyor) labels(component, file string, line int, objs []*unstructured.Unstructured) {
-	for _, o := range objs {
-		if bad := validation.ValidateLabels(o.GetLabels(), field.NewPath("metadata", "labels")); len(bad) > 0 {
-			v.wrong(component, file, line, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), bad[0]))
 		}
 	}
 }

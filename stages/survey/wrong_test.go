@@ -150,6 +150,6 @@ func TestLabelsThatNoClusterTakes(t *testing.T) {
 	}
 	_, unread := found(t, r, s, nil)
 	require.Len(t, unread, 2)
-	require.Contains(t, unread[0], `own (own/a.yaml): ConfigMap a: metadata.labels: Invalid value: "two words"`)
-	require.Contains(t, unread[1], `theirs (platform.yaml, line 7): ConfigMap a: metadata.labels: Invalid value: "{{ .Release.Name }}"`)
+	require.Contains(t, unread[0], `own (own/a.yaml, line 1): ConfigMap a: metadata.labels.app: got "two words", want a label's value: `)
+	require.Contains(t, unread[1], `theirs (platform.yaml, line 7): ConfigMap a: metadata.labels.app: got "{{ .Release.Name }}"`)
 }

@@ -24,17 +24,21 @@ import (
 type Mistake struct {
 	document.Problem       // without a line, and without the value
 	Path             []any // to the field: names (string) and places in lists (int); empty: the object
-	Unknown          bool  // the object has no such field; else its value is of another type
+	Unknown          bool  // the object has no such field; else its value is of another type, or none that a cluster takes
+	Lenient          bool  // only what is applied by the server is refused for it
 }
 
 // Mistakes are the fields of an object of one of Kubernetes' own kinds that this version of
 // Kubernetes does not know, and those whose values it cannot take, in the order of their
-// names. Of other kinds, definitions of kinds among them, there are none. Whether there are
+// names; where there are none of these, those whose values no cluster takes, such as a port above
+// 65535. Of other kinds, definitions of kinds among them, there are labels alone. Whether there are
 // any, the decoder of the API server says.
 func Mistakes(o *unstructured.Unstructured) []Mistake {
 	kind := o.GroupVersionKind()
+	var out mistakes
 	if kind.Group == "apiextensions.k8s.io" || !scheme.Scheme.Recognizes(kind) { // Helm adds the former to the scheme
-		return nil
+		out.limits(reflect.TypeFor[metav1.ObjectMeta](), o.Object["metadata"], []any{"metadata"})
+		return out
 	}
 	decoder := strict.NewSerializerWithOptions(strict.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, strict.SerializerOptions{Strict: true})
 	text, err := json.Marshal(o.Object)
@@ -42,9 +46,10 @@ func Mistakes(o *unstructured.Unstructured) []Mistake {
 		_, _, err = decoder.Decode(text, nil, nil)
 	}
 	if err == nil {
-		return nil
+		out.name(o)
+		out.limits(scheme.Scheme.AllKnownTypes()[kind], o.Object, nil)
+		return out
 	}
-	var out mistakes
 	out.look(scheme.Scheme.AllKnownTypes()[kind], o.Object, nil)
 	if len(out) == 0 { // it is wrong in a way that look does not know
 		return []Mistake{{Problem: document.Problem{Got: err.Error()}}}

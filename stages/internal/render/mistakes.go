@@ -21,7 +21,8 @@ type Mistake struct {
 	Problem        // without a file where none has it, as when a patch makes it
 	Name    string // of the field; empty in a list
 	Parent  string // name of the field that has it; empty for none, and in a list
-	Unknown bool   // Kubernetes does not know the field; else its value is of another type
+	Unknown bool   // Kubernetes does not know the field; else it does not take its value
+	Lenient bool   // only what is applied by the server is refused for it
 }
 
 // Mistakes are those of objects that the files of a release at root are built to: a file, a
@@ -35,7 +36,7 @@ func Mistakes(release fs.FS, root string, objs []*unstructured.Unstructured) []M
 			if w := origin(all(), o, m); w != nil {
 				p.File, p.Line = w.file, w.line(m.Path)
 			}
-			found := Mistake{Problem: p, Unknown: m.Unknown}
+			found := Mistake{Problem: p, Unknown: m.Unknown, Lenient: m.Lenient}
 			if n := len(m.Path); n > 0 {
 				found.Name, _ = m.Path[n-1].(string)
 				if n > 1 {

@@ -1,0 +1,197 @@
+package kube
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	names "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/imageref"
+)
+
+// limits finds values that have the right type, and that no cluster takes: names, labels, ports,
+// references of images, and what is in a list twice.
+func (m *mistakes) limits(t reflect.Type, v any, at []any) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch is := v.(type) {
+	case []any:
+		if t.Kind() != reflect.Slice {
+			return
+		}
+		for i, item := range is {
+			m.limits(t.Elem(), item, append(slices.Clip(at), i))
+		}
+	case map[string]any:
+		if t.Kind() == reflect.Map {
+			for _, name := range slices.Sorted(maps.Keys(is)) {
+				m.limits(t.Elem(), is[name], append(slices.Clip(at), name))
+			}
+		}
+		if t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+			return
+		}
+		m.image(t, is, at)
+		keys := mergeKeys(t)
+		for _, name := range slices.Sorted(maps.Keys(is)) {
+			in := append(slices.Clip(at), name)
+			field, ok := fieldsOf(t)[name]
+			if !ok {
+				continue
+			}
+			m.port(field, name, is[name], in)
+			m.labels(t, name, is[name], in)
+			if list, ok := is[name].([]any); ok && keys[name] != "" {
+				m.twice(t, name, keys[name], list, in)
+			}
+			m.limits(field, is[name], in)
+		}
+	}
+}
+
+func (m *mistakes) limit(at []any, got, want string) {
+	*m = append(*m, Mistake{Problem: document.Problem{Field: pathOf(at), Got: got, Want: want}, Path: at})
+}
+
+// name checks the name of an object.
+func (m *mistakes) name(o *unstructured.Unstructured) {
+	check := names.NameIsDNSSubdomain
+	switch o.GroupVersionKind().Group + "/" + o.GetKind() {
+	case "/Service":
+		check = func(name string, _ bool) []string { return validation.IsDNS1123Label(name) } // the stricter form of older versions is theirs
+	case "/Namespace":
+		check = names.ValidateNamespaceName
+	case "networking.k8s.io/IPAddress":
+		return
+	}
+	if o.GroupVersionKind().Group == "rbac.authorization.k8s.io" {
+		check = path.ValidatePathSegmentName
+	}
+	if bad := check(o.GetName(), false); len(bad) > 0 {
+		m.limit([]any{"metadata", "name"}, document.Quote(o.GetName()), "a name that Kubernetes takes: "+withoutExample(bad[0]))
+	}
+}
+
+// withoutExample is a rule of Kubernetes without the regular expression that it ends with.
+func withoutExample(rule string) string {
+	rule, _, _ = strings.Cut(rule, " (e.g. ")
+	rule, _, _ = strings.Cut(rule, " (regex used")
+	return rule
+}
+
+// image checks the reference of the image of a container.
+func (m *mistakes) image(t reflect.Type, v map[string]any, at []any) {
+	switch t {
+	case reflect.TypeFor[corev1.Container](), reflect.TypeFor[corev1.EphemeralContainer]():
+	default:
+		return
+	}
+	ref, _ := v["image"].(string)
+	if ref == "" {
+		return
+	}
+	if _, err := imageref.Parse(ref); err != nil {
+		m.limit(append(slices.Clip(at), "image"), err.Error(), "")
+	}
+}
+
+const maxPort = 65535
+
+// port checks a field that is a port.
+func (m *mistakes) port(t reflect.Type, name string, v any, at []any) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Int32 && t != reflect.TypeFor[intstr.IntOrString]() || !strings.HasSuffix(strings.ToLower(name), "port") {
+		return
+	}
+	n, ok := v.(int64)
+	least := int64(0) // where none is given
+	if name == "port" || name == "containerPort" {
+		least = 1
+	}
+	if ok && (n < least || n > maxPort) {
+		m.limit(at, fmt.Sprint(n), fmt.Sprintf("a port, 1 to %d", maxPort))
+	}
+}
+
+// labels checks labels, and what chooses objects by labels.
+func (m *mistakes) labels(t reflect.Type, name string, v any, at []any) {
+	labels, ok := v.(map[string]any)
+	switch {
+	case !ok:
+		return
+	case t == reflect.TypeFor[metav1.ObjectMeta]() && name == "labels", name == "matchLabels", name == "nodeSelector",
+		name == "selector" && (t == reflect.TypeFor[corev1.ServiceSpec]() || t == reflect.TypeFor[corev1.ReplicationControllerSpec]()):
+	default:
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		in := append(slices.Clip(at), key)
+		if bad := validation.IsQualifiedName(key); len(bad) > 0 {
+			m.limit(in, "the key "+document.Quote(key), "a label's key: "+withoutExample(bad[0]))
+		}
+		value, _ := labels[key].(string)
+		if bad := validation.IsValidLabelValue(value); len(bad) > 0 {
+			m.limit(in, document.Quote(value), "a label's value: "+withoutExample(bad[0]))
+		}
+	}
+}
+
+// twice finds items of a list that have the key of an earlier one. Of some, Kubernetes takes the
+// last one unless they are applied by the server.
+func (m *mistakes) twice(t reflect.Type, name, key string, list []any, at []any) {
+	seen := map[string]int{}
+	for i, item := range list {
+		is, _ := item.(map[string]any)
+		value, ok := is[key]
+		if !ok {
+			continue
+		}
+		id := fmt.Sprint(value)
+		if strings.HasSuffix(strings.ToLower(key), "port") {
+			protocol, _ := is["protocol"].(string)
+			id += "/" + cmp.Or(protocol, "TCP")
+		}
+		first, again := seen[id]
+		if !again {
+			seen[id] = i
+			continue
+		}
+		in := append(slices.Clip(at), i, key)
+		m.limit(in, fmt.Sprintf("%s again (first in %s[%d])", document.Quote(id), name, first), "it once")
+		switch name {
+		case "volumes", "containers", "initContainers", "ephemeralContainers", "volumeMounts":
+		default:
+			(*m)[len(*m)-1].Lenient = t != reflect.TypeFor[corev1.ServiceSpec]()
+		}
+	}
+}
+
+// mergeKeys are the keys by which Kubernetes tells the items of a type's lists from one another.
+func mergeKeys(t reflect.Type) map[string]string {
+	out := map[string]string{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" && f.Anonymous && f.Type.Kind() == reflect.Struct {
+			maps.Copy(out, mergeKeys(f.Type))
+		} else if key := f.Tag.Get("patchMergeKey"); key != "" && name != "conditions" {
+			out[name] = key
+		}
+	}
+	return out
+}
