@@ -211,6 +211,15 @@ bench: engine bundle ## Compare installs and an upgrade with plain shell scripts
 bench-graph: ## Compare a graph of 10,000 steps that do nothing with an errgroup, side by side
 	@go test -run '^$$' -bench '^BenchmarkGraph$$' -benchtime 100x ./pipeline
 
+TIME := 10m
+
+.PHONY: fuzz
+fuzz: ## Fuzz each parser of what others wrote, one after another, for ten minutes each; TIME=1m
+	@grep -rHo '^func Fuzz[A-Za-z]*' --include='*_test.go' . | sort | while IFS=: read -r file name; do \
+		name="$${name#func }"; echo "$$file $$name"; \
+		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(TIME) -fuzzminimizetime 10x "./$$(dirname "$$file")" </dev/null || exit 1; \
+	done
+
 ROUNDS := 30
 
 .PHONY: chaos

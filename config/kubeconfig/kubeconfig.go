@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -92,19 +93,62 @@ func Extract(text []byte, name string, readFile func(path string) ([]byte, error
 		return nil, invalid(fmt.Errorf("context %s is for the user %q, which it does not have", name, context.text("user")))
 	}
 	files := inliner{readFile}
-	err = errors.Join(checkServer(cluster), checkPlugins(user, name, context.text("cluster")),
+	err = errors.Join(checkFields("cluster", cluster, clusterFields()), checkFields("user", user, userFields()), checkServer(cluster), checkPlugins(user, name, context.text("cluster")),
 		files.inline(cluster, "clusters", "certificate-authority"),
 		files.inline(user, "users", "client-certificate"), files.inline(user, "users", "client-key"), files.token(user))
 	if err != nil {
 		return nil, err
 	}
-	delete(cluster, "extensions")
-	delete(user, "extensions")
+	keep(cluster, clusterFields(), "certificate-authority")
+	keep(user, userFields(), "client-certificate", "client-key", "tokenFile", "exec", "auth-provider")
 	return yaml.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": name,
 		"clusters": []any{map[string]any{"name": name, "cluster": cluster}},
 		"users":    []any{map[string]any{"name": name, "user": user}},
 		"contexts": []any{map[string]any{"name": name, "context": map[string]any{"cluster": name, "user": name}}},
+	})
+}
+
+// clusterFields are those of a cluster that are read, each with a value of its type.
+func clusterFields() entry {
+	return entry{"server": "", "tls-server-name": "", "insecure-skip-tls-verify": false, "certificate-authority": "", "certificate-authority-data": "",
+		"proxy-url": "", "disable-compression": false}
+}
+
+// userFields are those of a user.
+func userFields() entry {
+	return entry{"client-certificate": "", "client-certificate-data": "", "client-key": "", "client-key-data": "", "token": "", "tokenFile": "",
+		"username": "", "password": "", "as": "", "as-uid": "", "as-groups": []any{}, "as-user-extra": entry{}, "exec": entry{}, "auth-provider": entry{}}
+}
+
+// checkFields rejects a value of another type than kubectl takes, which the checks of what it means
+// would pass over. It does not quote the value.
+func checkFields(what string, e, fields entry) error {
+	var errs []error
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		var ok bool
+		switch is := e[field]; fields[field].(type) {
+		case string:
+			_, ok = is.(string)
+		case bool:
+			_, ok = is.(bool)
+		case []any:
+			_, ok = is.([]any)
+		default:
+			_, ok = is.(map[string]any)
+		}
+		if !ok && e[field] != nil {
+			errs = append(errs, invalid(fmt.Errorf("%s of the %s is of a type that kubectl does not take", field, what)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// keep removes all fields that are not read, and those of the names in but.
+func keep(e, fields entry, but ...string) {
+	maps.DeleteFunc(e, func(field string, _ any) bool {
+		_, known := fields[field]
+		return !known || slices.Contains(but, field)
 	})
 }
 

@@ -278,19 +278,6 @@ func TestParseService(t *testing.T) {
 	}
 }
 
-func FuzzLoad(f *testing.F) {
-	f.Add(good)
-	f.Fuzz(func(t *testing.T, text string) {
-		r, err := platform.Load(tree(text))
-		if err != nil {
-			require.Equal(t, fault.Usage, fault.ClassOf(err))
-			return
-		}
-		_, err = r.Apps(nil)
-		require.NoError(t, err)
-	})
-}
-
 func TestRelease_settings(t *testing.T) {
 	r, err := platform.Load(tree(good))
 	require.NoError(t, err)

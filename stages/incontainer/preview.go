@@ -193,7 +193,7 @@ func (v *Preview) plan(ctx context.Context, s *State, req contract.PreviewReques
 		return nil, err
 	}
 	maker.Fill(out)
-	return out, preview.Seal(out)
+	return out, out.Seal()
 }
 
 // before fills in what is installed, and how the configuration differs from that of the last

@@ -6,29 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/slipway-sh/slipway/stages/contract"
 )
-
-// Seal gives a plan its digest: that of all that is in it but the digest itself, the time and
-// the phases, which are only names.
-func Seal(p *contract.Preview) error {
-	plain := *p
-	plain.Digest, plain.Made, plain.Phases = "", time.Time{}, nil
-	text, err := json.Marshal(plain)
-	if err == nil { // as it reads back: what is no UTF-8 is written in another way then
-		var again contract.Preview
-		if err = json.Unmarshal(text, &again); err == nil {
-			text, err = json.Marshal(again)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("encode the plan: %w", err)
-	}
-	p.Digest = Sum(text)
-	return nil
-}
 
 // Stale says what has changed since a plan was made; nothing if now is the same plan.
 func Stale(was, now *contract.Preview) []string {

@@ -47,7 +47,7 @@ func plan(t *testing.T, change func(*dryrun.Preview, *contract.Preview)) *contra
 		change(seen, out)
 	}
 	(&preview.Maker{Seen: seen, Salt: []byte("salt")}).Fill(out)
-	require.NoError(t, preview.Seal(out))
+	require.NoError(t, out.Seal())
 	return out
 }
 
@@ -175,7 +175,7 @@ func TestWhatMakesAPlanStale(t *testing.T) {
 	}
 	now := plan(t, nil)
 	now.Basis.Objects["Deployment shop/web"] = "other"
-	require.NoError(t, preview.Seal(now))
+	require.NoError(t, now.Seal())
 	require.Equal(t, []string{"Deployment shop/web was edited"}, preview.Stale(was, now))
 }
 

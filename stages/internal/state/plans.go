@@ -11,7 +11,6 @@ import (
 
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/preview"
 )
 
 const plansDir = "plans"
@@ -94,7 +93,7 @@ func Plan(ctx context.Context, s *store.Store, digest string) (*contract.Preview
 		out := &contract.Preview{}
 		err = json.Unmarshal(text, out)
 		if err == nil {
-			err = preview.Seal(out)
+			err = out.Seal()
 		}
 		if err == nil && out.Digest == digest {
 			return out, nil

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/preview"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
@@ -22,7 +21,7 @@ func TestPlansOfADeploymentThatIsGone(t *testing.T) {
 	var digest string // of the last one
 	put := func(of *contract.Identity, n int, release string) {
 		p := &contract.Preview{Release: contract.PlannedRelease{Name: release}}
-		require.NoError(t, preview.Seal(p))
+		require.NoError(t, p.Seal())
 		digest = p.Digest
 		require.NoError(t, state.PutPlan(t.Context(), s, of, fmt.Sprintf("20260101-0000%02d", n), p))
 	}
@@ -51,7 +50,7 @@ func TestAPlanInThePlaceOfAnother(t *testing.T) {
 	s := open(t, t.TempDir())
 	plan := func(names ...string) *contract.Preview {
 		p := &contract.Preview{Release: contract.PlannedRelease{Name: "shop"}, Destructive: names}
-		require.NoError(t, preview.Seal(p))
+		require.NoError(t, p.Seal())
 		require.NoError(t, state.PutPlan(t.Context(), s, nil, "20260101-000000-aaaaaa", p))
 		return p
 	}
