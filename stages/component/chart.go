@@ -47,6 +47,9 @@ func (i *installer) chart(ctx context.Context) ([]*unstructured.Unstructured, co
 	if err != nil {
 		return nil, contract.Component{}, err
 	}
+	if rel.labels[inputsLabel], err = i.inputs(ctx, ch, values); err != nil {
+		return nil, contract.Component{}, err
+	}
 	if p, _ := dryrun.Previewing(ctx); p != nil {
 		return nil, contract.Component{}, rel.preview(ctx)
 	}

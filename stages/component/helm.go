@@ -104,12 +104,13 @@ const (
 	rescaled  = "scaled to 1" // where somebody had scaled what declares no number of replicas, and nothing else
 	installed = "installed"
 	upgraded  = "upgraded"
+	restored  = "restored" // objects that somebody changed or deleted
 )
 
-// converge installs or upgrades the release, or leaves it alone when the
-// deployed revision renders the same from the same values and all its objects are
-// as it has them. What a killed run left behind is cleared away first; no object and
-// no volume is deleted for it. It does not wait for the pods.
+// converge installs or upgrades the release. A deployed revision with the same inputs stays,
+// and so does one that renders the same: objects that differ from it are restored. What a
+// killed run left behind is cleared away first; no object and no volume is deleted for it. It
+// does not wait for the pods.
 func (r *chartRelease) converge(ctx context.Context) (change string, err error) {
 	deployed, unfinished, err := r.recover(ctx)
 	if err != nil {
@@ -128,6 +129,9 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 			return "", badRelease("install the chart "+r.name, err)
 		}
 		return installed, nil
+	}
+	if !unfinished && r.sameInputs(deployed) {
+		return r.keep(ctx, deployed)
 	}
 	planned, err := r.upgrade(ctx, true)
 	if kube.Transient(err) || ctx.Err() != nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {

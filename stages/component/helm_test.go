@@ -109,6 +109,43 @@ func TestWhatWasScaledIsSaid(t *testing.T) {
 	}
 }
 
+// TestTheSameInputsRenderNothingAnew: a chart with a random password would differ each time.
+func TestTheSameInputsRenderNothingAnew(t *testing.T) {
+	const at = "/api/v1/namespaces/git/configmaps/gitea"
+	api := kubetest.Serve(t)
+	client, err := kube.New(&rest.Config{Host: api.URL})
+	require.NoError(t, err)
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.APIServer = &api.URL
+	r := &chartRelease{
+		client: client, log: slog.New(slog.DiscardHandler), name: "gitea", namespace: "git", complete: asRendered,
+		labels: map[string]string{inputsLabel: "one"},
+		chart: &chart.Chart{
+			Metadata:  &chart.Metadata{Name: "gitea", Version: "1.0.0"},
+			Templates: []*chart.File{{Name: "templates/gitea.yaml", Data: []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}, data: {password: '{{ randAlphaNum 16 }}'}}")}},
+		},
+		config: &action.Configuration{
+			Releases: storage.Init(driver.NewMemory()), KubeClient: &helmkube.PrintingKubeClient{Out: io.Discard},
+			RESTClientGetter: flags, Capabilities: chartutil.DefaultCapabilities, Log: func(string, ...any) {},
+		},
+	}
+	converge := func(want string) {
+		t.Helper()
+		change, err := r.converge(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, change)
+	}
+	converge(installed)
+	converge(restored) // the fake of Helm's client makes nothing
+	converge(unchanged)
+	first := api.Get(at)["data"]
+	api.Set(t, at, "data: {password: edited}")
+	converge(restored)
+	require.Equal(t, first, api.Get(at)["data"])
+	r.labels = map[string]string{inputsLabel: "two"}
+	converge(upgraded)
+}
+
 // TestAnUpgradeDeletesNoData: Helm deletes what is in its record and not in the newer chart.
 func TestAnUpgradeDeletesNoData(t *testing.T) {
 	api := kubetest.Serve(t)

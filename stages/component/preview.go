@@ -25,6 +25,17 @@ func (r *chartRelease) preview(ctx context.Context) error {
 		return err
 	}
 	deployed, stale := sortHistory(history)
+	if deployed != nil && len(stale) == 0 && r.sameInputs(deployed) {
+		objs, err := r.current(ctx, deployed)
+		if err != nil {
+			return err
+		}
+		if _, err := r.previewObjects(ctx, objs); err != nil {
+			return err
+		}
+		_, err = r.client.Rescale(ctx, objs, r.namespace)
+		return err
+	}
 	var planned *release.Release
 	if deployed == nil {
 		in := action.NewInstall(r.config)
@@ -42,17 +53,8 @@ func (r *chartRelease) preview(ctx context.Context) error {
 		return badChart(r.name, err)
 	}
 	changes := deployed == nil || len(stale) > 0 || !same(deployed, planned)
-	altered := 0
-	var refused []error // all of them are told
-	for _, o := range objs {
-		applied, err := r.client.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true, Namespace: r.namespace})
-		if err != nil && !errors.Is(err, &fault.Fault{Code: kube.CodeRejected}) {
-			return err
-		}
-		refused = append(refused, err)
-		altered += kube.Altered(applied)
-	}
-	if err := errors.Join(refused...); err != nil {
+	altered, err := r.previewObjects(ctx, objs)
+	if err != nil {
 		return err
 	}
 	if deployed != nil {
@@ -71,6 +73,21 @@ func (r *chartRelease) preview(ctx context.Context) error {
 		event = release.HookPreInstall
 	}
 	return r.previewHooks(ctx, planned.Hooks, event)
+}
+
+// previewObjects compares objects with those in the cluster, and returns how many would be
+// made or changed. It names all that the API server refuses.
+func (r *chartRelease) previewObjects(ctx context.Context, objs []*unstructured.Unstructured) (altered int, err error) {
+	var refused []error
+	for _, o := range objs {
+		applied, err := r.client.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true, Namespace: r.namespace})
+		if err != nil && !errors.Is(err, &fault.Fault{Code: kube.CodeRejected}) {
+			return 0, err
+		}
+		refused = append(refused, err)
+		altered += kube.Altered(applied)
+	}
+	return altered, errors.Join(refused...)
 }
 
 // previewDropped deletes in a preview what the deployed revision has and the next one has

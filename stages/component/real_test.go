@@ -238,3 +238,97 @@ func TestRealGates(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: gate.CodeFailed})
 	require.ErrorContains(t, err, "job shop/broken failed: BackoffLimitExceeded")
 }
+
+// volatileChart has everything in it that renders differently each time, and Jobs that are gone
+// soon after they have completed.
+const volatileChart = `apiVersion: v1
+kind: Secret
+metadata: {name: login}
+stringData: {password: {{ randAlphaNum 16 | quote }}, at: {{ now | quote }}}
+---
+{{- if .Release.IsInstall }}
+{apiVersion: v1, kind: ConfigMap, metadata: {name: first}}
+---
+{{- end }}
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: web}
+data: {revision: "{{ .Release.Revision }}", size: "{{ .Values.size }}"}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate-{{ .Release.Revision }}}
+spec:
+  backoffLimit: 0
+  ttlSecondsAfterFinished: 1
+  template:
+    spec:
+      restartPolicy: Never
+      terminationGracePeriodSeconds: 0
+      containers: [{name: a, image: {{ .Values.image }}, imagePullPolicy: IfNotPresent, command: [busybox, "true"]}]
+`
+
+// TestRealChartThatRendersDifferently: an install with the same input changes nothing, and
+// restores what somebody edited as it was; with another input it is an upgrade.
+func TestRealChartThatRendersDifferently(t *testing.T) {
+	env, shown, c, busybox := realSite(t, "  - {name: web, kind: chart, path: chart, namespace: shop}\n", map[string]string{
+		"chart/Chart.yaml": "{apiVersion: v2, name: web, version: 1.0.0}", "chart/templates/all.yaml": volatileChart,
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	values := func(size string) contract.ComponentInput {
+		return contract.ComponentInput{Component: "web", Values: []byte(`{"image": "` + busybox + `", "size": "` + size + `"}`)}
+	}
+	revision := func() string {
+		t.Helper()
+		o, err := c.Kubernetes.CoreV1().ConfigMaps("shop").Get(ctx, "web", metav1.GetOptions{})
+		require.NoError(t, err)
+		return o.Data["revision"]
+	}
+	password := func() string {
+		t.Helper()
+		o, err := c.Secret(ctx, "shop", "login")
+		require.NoError(t, err)
+		return string(o.Data["password"])
+	}
+	out, err := run(ctx, env, values("1"))
+	require.NoError(t, err)
+	require.Equal(t, 4, out.Changed)
+	first := password()
+	jobs := c.Kubernetes.BatchV1().Jobs("shop")
+	require.Eventually(t, func() bool {
+		all, err := jobs.List(ctx, metav1.ListOptions{})
+		return err == nil && len(all.Items) == 0
+	}, time.Minute, 200*time.Millisecond, "the Job is done and gone")
+
+	_, err = run(dryrun.Context(ctx), env, values("1"))
+	require.NoError(t, err, "an earlier result holds")
+	out, err = run(ctx, env, values("1"))
+	require.NoError(t, err)
+	require.Zero(t, out.Changed, shown)
+
+	require.NoError(t, c.Kubernetes.CoreV1().Secrets("shop").Delete(ctx, "login", metav1.DeleteOptions{}))
+	_, err = c.Kubernetes.CoreV1().ConfigMaps("shop").Patch(ctx, "web", types.MergePatchType, []byte(`{"data":{"size":"9","more":"x"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	require.NoError(t, err)
+	_, err = run(dryrun.Context(ctx), env, values("1"))
+	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = run(ctx, env, values("1"))
+	require.NoError(t, err)
+	require.Equal(t, first, password())
+	require.Equal(t, "1", revision())
+	_, err = run(dryrun.Context(ctx), env, values("1"))
+	require.NoError(t, err, "nothing differs after it")
+	o, err := c.Kubernetes.CoreV1().ConfigMaps("shop").Get(ctx, "web", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"revision": "1", "size": "1"}, o.Data)
+	_, err = c.Kubernetes.CoreV1().ConfigMaps("shop").Get(ctx, "first", metav1.GetOptions{})
+	require.NoError(t, err)
+	all, err := jobs.List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Empty(t, all.Items, "the Job has not run again")
+
+	_, err = run(ctx, env, values("2"))
+	require.NoError(t, err)
+	require.Equal(t, "2", revision(), "another value is an upgrade")
+	require.NotEqual(t, first, password())
+}

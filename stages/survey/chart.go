@@ -86,6 +86,12 @@ func (v *surveyor) chart(c chart) []rendered {
 			v.use(c.component, p.file, render.Images(p.objs)...)
 		}
 		v.file(c.component, p.file, c.namespace, c.in.Hosts, p.objs)
+		if !c.kept && !p.kept {
+			v.conflicts(c.component, p.file, 0, c.namespace, p.objs)
+		}
+	}
+	if !c.kept && v.shown == nil {
+		v.volatile(c, opts)
 	}
 	return parts
 }

@@ -31,12 +31,12 @@ func told(t *testing.T, r *platform.Release, s contract.Survey, tree survey.Buil
 func TestFieldsThatKubernetesDoesNotKnow(t *testing.T) {
 	const says = `Deployment a: spec.replcias: got an unknown field, want "replicas"`
 	r := load(t, `components:
-  - {name: web, kind: manifests, path: web.yaml, namespace: shop}
-  - {name: kustomized, kind: manifests, path: kustomized, namespace: shop}
-  - {name: patched, kind: manifests, bundle: theirs, path: patch, namespace: shop}
-  - {name: theirs, kind: manifests, bundle: theirs, namespace: shop}
-  - {name: chart, kind: chart, path: chart, namespace: shop}
-  - {name: "off", kind: chart, path: chart, namespace: shop}
+  - {name: web, kind: manifests, path: web.yaml, namespace: shop-web}
+  - {name: kustomized, kind: manifests, path: kustomized, namespace: shop-kustomized}
+  - {name: patched, kind: manifests, bundle: theirs, path: patch, namespace: shop-patched}
+  - {name: theirs, kind: manifests, bundle: theirs, namespace: shop-theirs}
+  - {name: chart, kind: chart, path: chart, namespace: shop-chart}
+  - {name: "off", kind: chart, path: chart, namespace: shop-off}
 `, map[string]string{
 		"web.yaml":                      replicas,
 		"kustomized/kustomization.yaml": "resources: [a.yaml]\npatches: [{patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {replcias: 1}}'}]",
@@ -79,11 +79,11 @@ func TestFieldsOfAnotherType(t *testing.T) {
 	}
 	r := load(t, `components:
   - {name: argocd, kind: manifests, bundle: argocd, namespace: argocd, required: true}
-  - {name: web, kind: manifests, path: web.yaml, namespace: shop}
-  - {name: chart, kind: chart, path: chart, namespace: shop}
-  - {name: asks, kind: chart, path: asks, namespace: shop}
-  - {name: "off", kind: chart, path: chart, namespace: shop}
-  - {name: app, kind: app, path: gitops/apps/app, namespace: shop}
+  - {name: web, kind: manifests, path: web.yaml, namespace: shop-web}
+  - {name: chart, kind: chart, path: chart, namespace: shop-chart}
+  - {name: asks, kind: chart, path: asks, namespace: shop-asks}
+  - {name: "off", kind: chart, path: chart, namespace: shop-off}
+  - {name: app, kind: app, path: gitops/apps/app, namespace: shop-app}
 gitops: {engine: argocd}
 `, map[string]string{
 		"web.yaml":                   replicas("'2'"),

@@ -17,6 +17,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
@@ -47,7 +48,8 @@ type surveyor struct {
 	absent  map[string]bool      // what stands for images that are not known
 	made    []string             // namespaces that objects of components are
 	located []located
-	more    bool // there may be namespaces besides those
+	origins map[kube.Member]origin // of each object that Slipway applies
+	more    bool                   // there may be namespaces besides those
 }
 
 // Contents is what the components of a release and its tests run and have. What is wrong with
@@ -254,6 +256,11 @@ func (v *surveyor) manifests(c platform.Component, in contract.ComponentInput) {
 		render.SetImages(s.Objects, in.Images)
 		v.objects(c.Name, v.release.Files(), cmp.Or(c.Path, "manifests/"+c.Bundle), s.Objects)
 		v.file(c.Name, s.Name, c.Namespace, in.Hosts, s.Objects)
+		if c.Bundle == "" {
+			v.conflicts(c.Name, s.Name, 0, c.Namespace, s.Objects)
+		} else {
+			v.conflicts(c.Name, platform.File, v.field(c.Name, "bundle"), c.Namespace, s.Objects)
+		}
 	}
 	if whole {
 		v.lacking(c, all)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,10 +23,17 @@ func deployment(name, image string) string {
 	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: " + name + "}\nspec: {template: {spec: " + strings.ReplaceAll(pod, "%s", image) + "}}\n"
 }
 
+// ownNamespace finds the namespaces of components whose objects have the names of others.
+var ownNamespace = regexp.MustCompile(`namespace: (shop-\w+)`)
+
 // load is a release with these components, "- {name: …}", and files.
 func load(t *testing.T, components string, files map[string]string) *platform.Release {
 	t.Helper()
-	all := fstest.MapFS{platform.File: {Data: []byte("apiVersion: slipway/v2\nname: sample\nversion: 1.0.0\nnamespaces: [{name: shop}, {name: argocd}]\n" + components)}}
+	namespaces := "{name: shop}, {name: argocd}"
+	for _, m := range ownNamespace.FindAllStringSubmatch(components, -1) {
+		namespaces += ", {name: " + m[1] + "}"
+	}
+	all := fstest.MapFS{platform.File: {Data: []byte("apiVersion: slipway/v2\nname: sample\nversion: 1.0.0\nnamespaces: [" + namespaces + "]\n" + components)}}
 	for name, text := range files {
 		all[name] = &fstest.MapFile{Data: []byte(text)}
 	}

@@ -136,12 +136,12 @@ func TestLabelsThatNoClusterTakes(t *testing.T) {
 		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: '" + value + "'}}}\n"
 	}
 	r := load(t, `components:
-  - {name: own, kind: manifests, path: own, namespace: shop}
-  - {name: theirs, kind: manifests, bundle: theirs, namespace: shop}
-  - {name: mended, kind: manifests, bundle: theirs, path: mended, namespace: shop}
+  - {name: own, kind: manifests, path: own, namespace: shop-own}
+  - {name: theirs, kind: manifests, bundle: theirs, namespace: shop-theirs}
+  - {name: mended, kind: manifests, bundle: theirs, path: mended, namespace: shop-mended}
 `, map[string]string{
 		"own/a.yaml":    label("two words"),
-		"own/b.yaml":    label("web"),
+		"own/b.yaml":    strings.Replace(label("web"), "name: a", "name: b", 1),
 		"mended/a.yaml": label("web"),
 	})
 	s := contract.Survey{Manifests: fstest.MapFS{"theirs/a.yaml": {Data: []byte(label("{{ .Release.Name }}"))}}}
