@@ -216,7 +216,6 @@ cgroupDriver: cgroupfs
 cgroupsPerQOS: false
 enforceNodeAllocatable: []
 failCgroupV1: false
-localStorageCapacityIsolation: false
 failSwapOn: false
 maxPods: 250
 serializeImagePulls: false

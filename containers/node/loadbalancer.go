@@ -18,7 +18,7 @@ import (
 	controllersmetrics "k8s.io/component-base/metrics/prometheus/controllers"
 )
 
-// ownPorts are those of the node itself: a Service there would cut it off.
+// ownPorts are the TCP ports of the node itself: a Service there would cut it off.
 func ownPorts() map[int32]string {
 	return map[int32]string{
 		apiPort:    "the API server",
@@ -92,7 +92,7 @@ func (b *balancer) EnsureLoadBalancerDeleted(context.Context, string, *corev1.Se
 func collision(s *corev1.Service, all []*corev1.Service) string {
 	own := ownPorts()
 	for _, p := range s.Spec.Ports {
-		if user, ok := own[p.Port]; ok {
+		if user, ok := own[p.Port]; ok && p.Protocol == corev1.ProtocolTCP {
 			return fmt.Sprintf("port %d belongs to %s of this node: give the Service another port", p.Port, user)
 		}
 		for _, other := range all {

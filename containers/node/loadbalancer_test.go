@@ -49,6 +49,8 @@ func TestCollision(t *testing.T) {
 	udp := balancedService("udp", 0, 443)
 	udp.Spec.Ports[0].Protocol = corev1.ProtocolUDP
 	require.Empty(t, collision(udp, all), "another protocol is another port")
+	udp.Spec.Ports[0].Port = 6443
+	require.Empty(t, collision(udp, all), "the API server's is one of TCP")
 
 	young.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	require.Empty(t, collision(old, all), "a Service that goes away gives the port free")

@@ -215,11 +215,13 @@ func another(t *testing.T, r *testRegistry, d deployment) (host *kept, kubeconfi
 	host.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	host.must(t, "kubeconfig", "--server", "https://127.0.0.1:8443", "--output", host.kubeconfig)
 	host.apply(t, theirObjects)
-	host.apply(t, fmt.Sprintf(allow, bundled(t, d.Bundle)["busybox"], r.bridge))
+	shell := bundled(t, d.Bundle)["busybox"]
+	host.apply(t, fmt.Sprintf(allow, shell, r.bridge))
 	host.kubectl(t, "wait", "-n", "foreign", "pod/allow-registry", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=2m")
 	host.kubectl(t, "wait", "pv/foreign-released", "--for=jsonpath={.status.phase}=Released", "--timeout=2m")
 	host.kubectl(t, "wait", "pv/foreign-bound", "--for=jsonpath={.status.phase}=Bound", "--timeout=2m")
 	host.kubectl(t, "wait", "-n", "foreign", "service/site", "--for=jsonpath={.status.loadBalancer.ingress[0].ip}", "--timeout=2m")
+	host.requireClaimsGranted(t, shell)
 
 	bridge, _, err := net.SplitHostPort(r.bridge)
 	require.NoError(t, err)
