@@ -83,10 +83,17 @@ func (c releaseCheck) contents(in conductor.Inputs) (contract.Contents, error) {
 	return has, nil
 }
 
-// unenforced tells, on w, of the NetworkPolicies of a release that nothing enforces: in a
-// cluster that Slipway runs itself.
-func (c releaseCheck) unenforced(w io.Writer, in conductor.Inputs, components []string) {
-	if in.Site.Node == nil || len(components) == 0 {
+// unsupported tells, on w, what a cluster that Slipway runs itself does not have: the enforcement
+// of a release's NetworkPolicies, and what its objects ask.
+func (c releaseCheck) unsupported(w io.Writer, in conductor.Inputs, has contract.Contents) {
+	if in.Site.Node == nil {
+		return
+	}
+	for _, u := range has.Denied {
+		fmt.Fprintf(w, "warning: the cluster of provider %s: %v\n", c.config.Provider, unreadOf(c.release, u))
+	}
+	components := has.Policies
+	if len(components) == 0 {
 		return
 	}
 	fmt.Fprintf(w, "warning: the cluster of provider %s enforces no NetworkPolicy, so every Pod reaches what those of %s are to protect\n",
@@ -206,7 +213,7 @@ func (c releaseCheck) run(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	c.unenforced(w, in, has.Policies)
+	c.unsupported(w, in, has)
 	printDoubts(w, c.release, has.Doubts)
 	wrong := unusable(c.release, has.Unread)
 	if c.images == nil {

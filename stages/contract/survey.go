@@ -38,6 +38,7 @@ type Contents struct {
 	Images   []ImageUse // that the components and tests run; sorted, each once for a file
 	Unread   []Unread   // components whose images cannot be found
 	Policies []string   // components with NetworkPolicies, sorted
+	Denied   []Unread   // what objects ask that a cluster of Slipway's own does not have
 	Doubts   []Unread   // fields that are probably wrong, and that keep no component from being installed
 }
 

@@ -99,7 +99,7 @@ func (v *surveyor) kind(component string) string {
 }
 
 // file keeps the objects of a file of a component as they are applied, and notes the namespaces
-// that they name and whether NetworkPolicies are among them.
+// that they name, whether NetworkPolicies are among them, and what they ask in vain.
 func (v *surveyor) file(component, name, namespace string, hosts map[string]string, objs []*unstructured.Unstructured) {
 	v.locate(component, name, objs)
 	if slices.ContainsFunc(objs, func(o *unstructured.Unstructured) bool {
@@ -107,6 +107,7 @@ func (v *surveyor) file(component, name, namespace string, hosts map[string]stri
 	}) {
 		v.limited = append(v.limited, component)
 	}
+	v.ungranted(component, name, objs)
 	if v.shown == nil || len(objs) == 0 {
 		return
 	}

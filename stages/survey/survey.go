@@ -42,6 +42,7 @@ type surveyor struct {
 	uses    []contract.ImageUse
 	unread  []contract.Unread
 	limited []string             // components with NetworkPolicies
+	denied  []contract.Unread    // what a cluster of Slipway's own does not have
 	doubts  []contract.Unread    // fields that are probably wrong
 	shown   *[]contract.Rendered // nil: only images are asked for
 	off     bool                 // of a component that is switched off
@@ -80,7 +81,7 @@ func Contents(r *platform.Release, s contract.Survey, build BuildTree, objects M
 		return cmp.Or(strings.Compare(a.Component+"\n"+a.File+"\n"+a.Image, b.Component+"\n"+b.File+"\n"+b.Image), truth(a.Kept)-truth(b.Kept))
 	})
 	slices.Sort(v.limited)
-	return contract.Contents{Images: slices.Compact(v.uses), Unread: v.unread, Policies: slices.Compact(v.limited), Doubts: v.doubts}, nil
+	return contract.Contents{Images: slices.Compact(v.uses), Unread: v.unread, Policies: slices.Compact(v.limited), Denied: v.denied, Doubts: v.doubts}, nil
 }
 
 // all looks at every component.
