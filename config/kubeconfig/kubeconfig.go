@@ -66,7 +66,13 @@ func (e entry) text(field string) string {
 func Extract(text []byte, name string, readFile func(path string) ([]byte, error)) ([]byte, error) {
 	var doc document
 	if err := yaml.Unmarshal(text, &doc); err != nil {
+		if path := strings.TrimSpace(string(text)); strings.HasPrefix(path, "/") && !strings.ContainsAny(path, "\n{") {
+			return nil, invalid(errors.New("it is the path of a file, and not what the file holds: write existing.kubeconfig: file:PATH"))
+		}
 		return nil, invalid(errors.New("it is not YAML as kubectl writes it" + line(err)))
+	}
+	if err := doc.twice(); err != nil {
+		return nil, err
 	}
 	context, name, err := doc.context(name)
 	if err != nil {
@@ -96,6 +102,9 @@ func Extract(text []byte, name string, readFile func(path string) ([]byte, error
 	err = errors.Join(checkFields("cluster", cluster, clusterFields()), checkFields("user", user, userFields()), checkServer(cluster), checkPlugins(user, name, context.text("cluster")),
 		files.inline(cluster, "clusters", "certificate-authority"),
 		files.inline(user, "users", "client-certificate"), files.inline(user, "users", "client-key"), files.token(user))
+	if err == nil {
+		err = errors.Join(checkCluster(cluster), checkUser(user))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -175,6 +184,14 @@ func (d document) context(name string) (entry, string, error) {
 // checkServer refuses an address that means another machine in a container.
 func checkServer(cluster entry) error {
 	server := cluster.text("server")
+	if server != "" && !strings.Contains(server, "://") { // as kubectl completes it
+		scheme := "http://"
+		if insecure, _ := cluster["insecure-skip-tls-verify"].(bool); insecure || cluster.text("certificate-authority")+cluster.text("certificate-authority-data") != "" {
+			scheme = "https://"
+		}
+		server = scheme + server
+		cluster["server"] = server
+	}
 	u, err := url.Parse(server)
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return invalid(errors.New("the cluster's server is not a URL with https:// and a host"))
@@ -209,7 +226,7 @@ func isLoopback(host string) bool {
 // the context, which need not be the current one.
 func checkPlugins(user entry, context, cluster string) error {
 	var errs []error
-	in := " --context=" + context
+	in := " --context=" + word(context)
 	for _, field := range []string{"exec", "auth-provider"} {
 		plugin, ok := user[field].(map[string]any)
 		if !ok {
@@ -219,12 +236,23 @@ func checkPlugins(user entry, context, cluster string) error {
 		errs = append(errs, &fault.Fault{
 			Code: CodePlugin, Class: fault.Usage, Op: "read the kubeconfig",
 			Fix: "use the token of a service account: kubectl create serviceaccount slipway -n kube-system" + in + " && kubectl create clusterrolebinding slipway --clusterrole=cluster-admin --serviceaccount=kube-system:slipway" + in + "; " +
-				`then kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h` + in + `)" && kubectl config set-context slipway --user=slipway --cluster=` + cluster +
+				`then kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h` + in + `)" && kubectl config set-context slipway --user=slipway --cluster=` + word(cluster) +
 				"; and set existing.context: slipway",
 			Err: fmt.Errorf("its user gets credentials from a program (%s: %s), which steps in containers do not have", field, program),
 		})
 	}
 	return errors.Join(errs...)
+}
+
+// wordRE matches what is one word of a shell as it stands.
+var wordRE = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// word is a text as one word of a shell.
+func word(s string) string {
+	if wordRE.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // lineRE finds the line in the message of a YAML parser, which may quote the text.

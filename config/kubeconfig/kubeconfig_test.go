@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/config/kubeconfig"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -17,8 +20,22 @@ import (
 // canary is wherever a kubeconfig has a credential.
 const canary = "hunter2-hunter2"
 
+// authority is a CA, and me a certificate of its with a key.
+var authority, me = func() (ca, leaf certificate.Pair) {
+	ca, err := certificate.NewCA("demo", time.Now())
+	if err == nil {
+		leaf, err = certificate.NewLeaf(ca, []string{"me"}, time.Now())
+	}
+	if err != nil {
+		panic(err)
+	}
+	return ca, leaf
+}()
+
+func coded(text []byte) string { return base64.StdEncoding.EncodeToString(text) }
+
 // several is a kubeconfig with two contexts, of which one names files.
-const several = `
+var several = `
 apiVersion: v1
 kind: Config
 current-context: files
@@ -27,7 +44,7 @@ clusters:
 - name: one
   cluster: {server: "https://one.example.com:6443", certificate-authority: ca.crt, tls-server-name: kubernetes, extensions: [{name: x, extension: {a: 1}}]}
 - name: two
-  cluster: {server: "https://two.example.com", certificate-authority-data: Y2E=}
+  cluster: {server: "https://two.example.com", certificate-authority-data: ` + coded(authority.Certificate) + `}
 contexts:
 - {name: files, context: {cluster: one, user: filed, namespace: mine}}
 - {name: plain, context: {cluster: two, user: plain}}
@@ -40,7 +57,7 @@ users:
 
 // files are those that several names.
 func files(name string) ([]byte, error) {
-	text, ok := map[string]string{"ca.crt": "the CA", "/pki/me.crt": "the certificate", "/pki/me.key": "the key", "token": "from-a-file\n"}[name]
+	text, ok := map[string]string{"ca.crt": string(authority.Certificate), "/pki/me.crt": string(me.Certificate), "/pki/me.key": string(me.Key), "token": "from-a-file\n"}[name]
 	if !ok {
 		return nil, fs.ErrNotExist
 	}
@@ -51,7 +68,6 @@ func TestOneContextThatNeedsNothingElse(t *testing.T) {
 	for _, context := range []string{"", "files"} {
 		text, err := kubeconfig.Extract([]byte(several), context, files)
 		require.NoError(t, err)
-		coded := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 		require.YAMLEq(t, fmt.Sprintf(`
 apiVersion: v1
 kind: Config
@@ -63,8 +79,8 @@ contexts:
 - {name: files, context: {cluster: files, user: files}}
 users:
 - {name: files, user: {client-certificate-data: %q, client-key-data: %q, token: from-a-file}}
-`, coded("the CA"), coded("the certificate"), coded("the key")), string(text))
-		require.ElementsMatch(t, []string{"from-a-file", coded("the key"), "the key"}, secrets(text))
+`, coded(authority.Certificate), coded(me.Certificate), coded(me.Key)), string(text))
+		require.ElementsMatch(t, []string{"from-a-file", coded(me.Key), string(me.Key)}, secrets(text))
 	}
 	text, err := kubeconfig.Extract([]byte(several), "plain", nil)
 	require.NoError(t, err)
@@ -74,7 +90,7 @@ users:
 }
 
 func TestWhatIsThereAsDataIsNotRead(t *testing.T) {
-	text, err := kubeconfig.Extract([]byte(of("{server: 'https://a', certificate-authority: gone.crt, certificate-authority-data: Y2E=}", "{}")), "", nil)
+	text, err := kubeconfig.Extract([]byte(of("{server: 'https://a', certificate-authority: gone.crt, certificate-authority-data: "+coded(authority.Certificate)+"}", "{}")), "", nil)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "gone.crt")
 }
@@ -101,12 +117,24 @@ func TestAKubeconfigThatCannotBeUsed(t *testing.T) {
 		"no user":          {"clusters: [{name: c, cluster: " + cluster + "}]\ncontexts: [{name: a, context: {cluster: c, user: u}}]\ncurrent-context: a", "", kubeconfig.CodeInvalid, `context a is for the user "u"`, ""},
 		"exec": {of(cluster, "{exec: {command: aws, args: [eks, get-token], env: [{name: A, value: "+canary+"}]}}"), "", kubeconfig.CodePlugin,
 			"its user gets credentials from a program (exec: aws)", "kubectl create clusterrolebinding slipway --clusterrole=cluster-admin --serviceaccount=kube-system:slipway --context=x; "},
-		"auth-provider": {of(cluster, "{auth-provider: {name: gcp, config: {access-token: "+canary+"}}}"), "", kubeconfig.CodePlugin, "(auth-provider: gcp)", `kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h --context=x)"`},
-		"a file":        {of("{server: 'https://a', certificate-authority: /gone/ca.crt}", "{}"), "", kubeconfig.CodeFile, "clusters: certificate-authority names the file /gone/ca.crt: file does not exist", "--context=NAME does so for certificates and keys; put what a tokenFile holds into token"},
-		"loopback":      {of("{server: 'https://127.0.0.1:6443'}", "{}"), "", kubeconfig.CodeLoopback, "server is 127.0.0.1:6443, this machine: steps run in containers", "tls-server-name: 127.0.0.1"},
-		"localhost":     {of("{server: 'https://localhost:6443'}", "{}"), "", kubeconfig.CodeLoopback, "server is localhost:6443", ""},
-		"IPv6 loopback": {of("{server: 'https://[::1]:6443'}", "{}"), "", kubeconfig.CodeLoopback, "server is [::1]:6443", ""},
-		"a proxy":       {of("{server: 'https://a', proxy-url: 'http://localhost:3128'}", "{}"), "", kubeconfig.CodeLoopback, "proxy-url is localhost:3128", "containers reach as proxy-url into a copy of the kubeconfig"},
+		"auth-provider":   {of(cluster, "{auth-provider: {name: gcp, config: {access-token: "+canary+"}}}"), "", kubeconfig.CodePlugin, "(auth-provider: gcp)", `kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h --context=x)"`},
+		"a file":          {of("{server: 'https://a', certificate-authority: /gone/ca.crt}", "{}"), "", kubeconfig.CodeFile, "clusters: certificate-authority names the file /gone/ca.crt: file does not exist", "--context=NAME does so for certificates and keys; put what a tokenFile holds into token"},
+		"loopback":        {of("{server: 'https://127.0.0.1:6443'}", "{}"), "", kubeconfig.CodeLoopback, "server is 127.0.0.1:6443, this machine: steps run in containers", "tls-server-name: 127.0.0.1"},
+		"localhost":       {of("{server: 'https://localhost:6443'}", "{}"), "", kubeconfig.CodeLoopback, "server is localhost:6443", ""},
+		"IPv6 loopback":   {of("{server: 'https://[::1]:6443'}", "{}"), "", kubeconfig.CodeLoopback, "server is [::1]:6443", ""},
+		"a proxy":         {of("{server: 'https://a', proxy-url: 'http://localhost:3128'}", "{}"), "", kubeconfig.CodeLoopback, "proxy-url is localhost:3128", "containers reach as proxy-url into a copy of the kubeconfig"},
+		"a path":          {"/home/me/.kube/config\n", "", kubeconfig.CodeInvalid, "it is the path of a file, and not what the file holds: write existing.kubeconfig: file:PATH", ""},
+		"a user twice":    {strings.Replace(of(cluster, "{}"), "users: [", "users: [{name: u, user: {token: "+canary+"}}, ", 1), "", kubeconfig.CodeInvalid, `it has "u" twice in users`, ""},
+		"a cluster twice": {strings.Replace(of(cluster, "{}"), "clusters: [", "clusters: [{name: c, cluster: {}}, ", 1), "", kubeconfig.CodeInvalid, `it has "c" twice in clusters`, ""},
+		"no base64":       {of("{server: 'https://a', certificate-authority-data: '!!!!'}", "{}"), "", kubeconfig.CodeInvalid, "clusters: certificate-authority-data is not base64", ""},
+		"no PEM":          {of("{server: 'https://a', certificate-authority-data: aGVsbG8=}", "{}"), "", kubeconfig.CodeInvalid, "clusters: certificate-authority holds no PEM certificate", ""},
+		"a CA and none":   {of("{server: 'https://a', insecure-skip-tls-verify: true, certificate-authority: ca.crt}", "{}"), "", kubeconfig.CodeInvalid, "insecure-skip-tls-verify is beside certificate-authority", ""},
+		"a number":        {of(cluster, "{token: 12345678}"), "", kubeconfig.CodeInvalid, "users: token is no text: put it in quotes", ""},
+		"half a pair":     {of(cluster, "{client-certificate: /pki/me.crt}"), "", kubeconfig.CodeInvalid, "users: client-certificate is without client-key", ""},
+		"the other half":  {of(cluster, "{client-key: /pki/me.key}"), "", kubeconfig.CodeInvalid, "users: client-key is without client-certificate", ""},
+		"no pair":         {of(cluster, "{client-certificate: ca.crt, client-key: /pki/me.key}"), "", kubeconfig.CodeInvalid, "client-certificate and client-key cannot be used", ""},
+		"names for a shell": {"contexts: [{name: 'my ctx; rm', context: {cluster: 'c $(x)', user: u}}]\ncurrent-context: 'my ctx; rm'\nclusters: [{name: 'c $(x)', cluster: " + cluster + "}]\nusers: [{name: u, user: {exec: {command: aws}}}]", "", kubeconfig.CodePlugin,
+			"(exec: aws)", `--duration=24h --context='my ctx; rm')" && kubectl config set-context slipway --user=slipway --cluster='c $(x)'; and`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := kubeconfig.Extract([]byte(c.text), c.context, files)
@@ -117,6 +145,23 @@ func TestAKubeconfigThatCannotBeUsed(t *testing.T) {
 			require.Contains(t, f.Fix, c.fix)
 			require.NotContains(t, err.Error()+f.Fix, canary)
 		})
+	}
+}
+
+// TestKubeconfigsAsKubectlTakesThem are taken.
+func TestKubeconfigsAsKubectlTakesThem(t *testing.T) {
+	ca := "certificate-authority-data: " + coded(authority.Certificate)
+	for name, c := range map[string]struct{ text, has string }{
+		"a server without a scheme":  {of("{server: '192.0.2.1:6443', "+ca+"}", "{token: x}"), "server: https://192.0.2.1:6443"},
+		"and without TLS":            {of("{server: '192.0.2.1:8080'}", "{}"), "server: http://192.0.2.1:8080"},
+		"IPv6 and a path":            {of("{server: 'https://[2001:db8::1]:6443/k8s/clusters/c-1'}", "{}"), "server: https://[2001:db8::1]:6443/k8s/clusters/c-1"},
+		"a byte order mark and CRLF": {"\ufeff" + strings.ReplaceAll(of("{server: 'https://a', certificate-authority: ca.crt}", "{tokenFile: token}"), "\n", "\r\n"), "token: from-a-file"},
+		"JSON":                       {`{"current-context": "x", "contexts": [{"name": "x", "context": {"cluster": "c"}}], "clusters": [{"name": "c", "cluster": {"server": "https://a"}}]}`, "server: https://a"},
+		"a pair":                     {of("{server: 'https://a', insecure-skip-tls-verify: true}", "{client-certificate: /pki/me.crt, client-key: /pki/me.key}"), "client-key-data: "},
+	} {
+		text, err := kubeconfig.Extract([]byte(c.text), "", files)
+		require.NoError(t, err, name)
+		require.Contains(t, string(text), c.has, name)
 	}
 }
 

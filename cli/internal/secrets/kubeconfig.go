@@ -7,6 +7,7 @@ import (
 
 	"dagger.io/dagger"
 
+	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/kubeconfig"
 	"github.com/slipway-sh/slipway/fault"
@@ -26,8 +27,7 @@ func Kubeconfig(ctx context.Context, access providers.Access, from Source) (*dag
 		text, err = secret.Plaintext(ctx)
 	}
 	if err != nil {
-		return nil, &fault.Fault{Code: codeNoKubeconfig, Class: fault.Usage, Op: "find the kubeconfig of the cluster", Err: err,
-			Fix: "put it where the configuration says, or give --secrets FILE (dagger call: before the function)"}
+		return nil, noKubeconfig(err)
 	}
 	extracted, err := kubeconfig.Extract([]byte(text), access.Context, beside(access.Kubeconfig))
 	if err != nil {
@@ -39,15 +39,24 @@ func Kubeconfig(ctx context.Context, access providers.Access, from Source) (*dag
 // CheckKubeconfig finds what is wrong with the access to a cluster that is there already,
 // where it can be read without asking anybody.
 func (f *Flags) CheckKubeconfig(access providers.Access) error {
-	if kind, _ := access.Kubeconfig.Split(); kind == config.SecretEnv && f.SecretsFile != "" { // it may be in there
-		return nil
+	if name, err := Path(access.Kubeconfig); err == nil && name != "" && !module.Active() {
+		if _, missing := os.Stat(name); missing == nil { // else it may be on another machine
+			if err := readable(access.Kubeconfig); err != nil {
+				return noKubeconfig(err)
+			}
+		}
 	}
-	text := AtHand(access.Kubeconfig)
-	if text == nil {
-		return nil
+	text, err := f.AtHand(access.Kubeconfig)
+	if text == nil || err != nil {
+		return err
 	}
-	_, err := kubeconfig.Extract(text, access.Context, beside(access.Kubeconfig))
+	_, err = kubeconfig.Extract(text, access.Context, beside(access.Kubeconfig))
 	return err
+}
+
+func noKubeconfig(err error) error {
+	return &fault.Fault{Code: codeNoKubeconfig, Class: fault.Usage, Op: "find the kubeconfig of the cluster", Err: err,
+		Fix: "put it where the configuration says, or give --secrets FILE (dagger call: before the function)"}
 }
 
 // beside reads the files that a kubeconfig names, as kubectl does: a relative path is from

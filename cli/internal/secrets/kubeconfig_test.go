@@ -6,12 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"dagger.io/dagger"
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/config/kubeconfig"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
@@ -44,7 +46,9 @@ func TestAKubeconfigIsJudgedWhereItCanBeRead(t *testing.T) {
 	access := providers.Access{Kubeconfig: config.SecretRef("file:" + file)}
 	var f Flags
 	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeFile})
-	write("ca.crt", "the CA")
+	ca, err := certificate.NewCA("demo", time.Now())
+	require.NoError(t, err)
+	write("ca.crt", string(ca.Certificate))
 	require.NoError(t, f.CheckKubeconfig(access), "a relative path is from the kubeconfig's directory")
 	access.Context = "prod"
 	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeContext})
@@ -55,7 +59,12 @@ func TestAKubeconfigIsJudgedWhereItCanBeRead(t *testing.T) {
 	t.Setenv("SLIPWAY_TEST_KUBECONFIG", "no kubeconfig")
 	access = providers.Access{Kubeconfig: "env:SLIPWAY_TEST_KUBECONFIG"}
 	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeInvalid})
-	f.SecretsFile = "secrets.env"
+	f.SecretsFile = filepath.Join(dir, "secrets.env")
+	write("secrets.env", "SLIPWAY_TEST_KUBECONFIG='clusters: [{name: c, cluster: {server: https://a}}]\ncontexts: [{name: x, context: {cluster: c}}]\ncurrent-context: x'\n")
 	require.NoError(t, f.CheckKubeconfig(access), "the file of --secrets comes first")
+	write("secrets.env", "SLIPWAY_TEST_KUBECONFIG='{}'\n")
+	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeInvalid})
+	require.ErrorIs(t, f.CheckKubeconfig(providers.Access{Kubeconfig: config.SecretRef("file:" + dir)}), &fault.Fault{Code: codeNoKubeconfig}, "a directory")
+	require.NoError(t, f.CheckKubeconfig(providers.Access{Kubeconfig: config.SecretRef("file:" + dir + "/none")}), "it may be on another machine")
 	require.NoError(t, new(Flags).CheckKubeconfig(providers.Access{Kubeconfig: "cmd:exit 1"}), "it is known once it runs")
 }
