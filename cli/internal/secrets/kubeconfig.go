@@ -2,8 +2,10 @@ package secrets
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"dagger.io/dagger"
 
@@ -40,11 +42,13 @@ func Kubeconfig(ctx context.Context, access providers.Access, from Source) (*dag
 // where it can be read without asking anybody.
 func (f *Flags) CheckKubeconfig(access providers.Access) error {
 	if name, err := Path(access.Kubeconfig); err == nil && name != "" && !module.Active() {
-		if _, missing := os.Stat(name); missing == nil { // else it may be on another machine
-			if err := readable(access.Kubeconfig); err != nil {
-				return noKubeconfig(err)
-			}
-		}
+		_, missing := os.Stat(name)
+		switch err := readable(access.Kubeconfig); {
+		case missing == nil && err != nil:
+			return noKubeconfig(err)
+		case missing != nil && strings.ContainsAny(strings.TrimPrefix(name, filepath.VolumeName(name)), "$:"):
+			return noKubeconfig(fmt.Errorf("%w; it is one path, in which no variables are replaced", missing))
+		} // what is missing may be on another machine
 	}
 	text, err := f.AtHand(access.Kubeconfig)
 	if text == nil || err != nil {

@@ -65,6 +65,9 @@ func TestAKubeconfigIsJudgedWhereItCanBeRead(t *testing.T) {
 	write("secrets.env", "SLIPWAY_TEST_KUBECONFIG='{}'\n")
 	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeInvalid})
 	require.ErrorIs(t, f.CheckKubeconfig(providers.Access{Kubeconfig: config.SecretRef("file:" + dir)}), &fault.Fault{Code: codeNoKubeconfig}, "a directory")
+	for _, none := range []string{"file:$HOME/.kube/config", "file:a/x.yaml:a/y.yaml"} {
+		require.ErrorContains(t, f.CheckKubeconfig(providers.Access{Kubeconfig: config.SecretRef(none)}), "it is one path, in which no variables are replaced")
+	}
 	require.NoError(t, f.CheckKubeconfig(providers.Access{Kubeconfig: config.SecretRef("file:" + dir + "/none")}), "it may be on another machine")
 	require.NoError(t, new(Flags).CheckKubeconfig(providers.Access{Kubeconfig: "cmd:exit 1"}), "it is known once it runs")
 }
