@@ -144,6 +144,11 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 	if err != nil {
 		return "", badChart(r.name, err)
 	}
+	if !dryrun.On(ctx) {
+		if err := r.client.AwaitDeleted(ctx, objs, r.namespace); err != nil {
+			return "", err
+		}
+	}
 	scaled, err := r.client.Rescale(ctx, objs, r.namespace)
 	if err != nil {
 		return "", err

@@ -90,6 +90,11 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment, identity 
 	if err := unusable(reserved, foreign); err != nil {
 		return contract.Namespaces{}, err
 	}
+	if p, _ := dryrun.Previewing(ctx); len(leaving) > 0 && p == nil {
+		if err := dryrun.Check(ctx, "make namespaces %s, which are being deleted, again", strings.Join(leaving, ", ")); err != nil {
+			return contract.Namespaces{}, err
+		}
+	}
 	if err := waitGone(ctx, c, leaving); err != nil {
 		return contract.Namespaces{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -195,6 +197,31 @@ func TestNamespacesOfOthersAreLeftAlone(t *testing.T) {
 	list, err := c.Kubernetes.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, list.Items, 2, "nothing was created")
+}
+
+// TestANamespaceThatIsBeingDeletedIsMadeAgain: a look at it does not wait until it is gone, and
+// take it for one that is there.
+func TestANamespaceThatIsBeingDeletedIsMadeAgain(t *testing.T) {
+	leaving := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "apps", UID: "former", Labels: kube.Labels("demo"), DeletionTimestamp: &metav1.Time{Time: time.Now()}, Finalizers: []string{"kubernetes"},
+	}}
+	c := fakeKube(leaving, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kube.SystemNamespace, Labels: kube.Labels("demo")}})
+	want := []platform.Namespace{{Name: "apps"}}
+	gone := make(chan error, 1)
+	go func() {
+		time.Sleep(300 * time.Millisecond)
+		gone <- c.Kubernetes.CoreV1().Namespaces().Delete(t.Context(), "apps", metav1.DeleteOptions{})
+	}()
+	_, err := ensureNamespaces(dryrun.Context(t.Context()), c, "demo", "", want)
+	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	out, err := ensureNamespaces(t.Context(), c, "demo", "", want)
+	require.NoError(t, err)
+	require.NoError(t, <-gone)
+	require.Equal(t, []string{"apps"}, out.Created)
+	o, err := c.Kubernetes.CoreV1().Namespaces().Get(t.Context(), "apps", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Nil(t, o.DeletionTimestamp)
+	require.True(t, kube.MadeNamespace(o.Labels, "demo"))
 }
 
 func TestNamespacesGetTheirLabels(t *testing.T) {

@@ -118,6 +118,16 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		return Applied{}, err
 	}
 	previewed, _ := dryrun.Previewing(ctx)
+	if before != nil && before.GetDeletionTimestamp() != nil && previewed == nil {
+		made := Applied{Kind: obj.GetKind(), Namespace: before.GetNamespace(), Name: obj.GetName(), Change: Created}
+		if err := dryrun.Check(ctx, "%s, which is being deleted", what); err != nil {
+			return made, err
+		}
+		if err := c.awaitDeleted(ctx, target, before); err != nil {
+			return Applied{}, err
+		}
+		before = nil
+	}
 	if dryrun.On(ctx) && previewed == nil && before != nil && isApplied(before, obj) {
 		return Applied{Kind: obj.GetKind(), Namespace: before.GetNamespace(), Name: before.GetName(), Change: Unchanged, Generation: before.GetGeneration()}, nil
 	}

@@ -33,6 +33,15 @@ func (c *Client) WaitRollout(ctx context.Context, kind, namespace, name string) 
 		if last = r; r.done() {
 			return true, "", nil
 		}
+		if kind == "StatefulSet" {
+			replaced, err := c.replaceUnready(ctx, namespace, name)
+			if err != nil {
+				return false, "", err
+			}
+			if replaced {
+				why = "" // it was about that pod
+			}
+		}
 		if time.Since(looked) >= reportEvery {
 			why, looked = c.hindrance(ctx, namespace, name, r), time.Now()
 		}
