@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -56,20 +57,59 @@ func TestOneGoesBackToTheLastUpgrade(t *testing.T) {
 	require.Equal(t, fault.Usage, fault.ClassOf(noBackup()))
 }
 
-// someRuns are the runs of a deployment.
-type someRuns []contract.RunSummary
+// atWorkUntil is a deployment on which an upgrade works until a moment; it may leave a backup.
+type atWorkUntil struct {
+	end  time.Time
+	left []contract.BackupSummary
+}
 
-func (s someRuns) Runs(context.Context) ([]contract.RunSummary, error) { return s, nil }
+func (w atWorkUntil) Runs(context.Context) ([]contract.RunSummary, error) {
+	last := contract.RunSummary{ID: "r2", Workflow: "upgrade", Outcome: report.Running}
+	if !time.Now().Before(w.end) {
+		last.Outcome = report.Interrupted
+	}
+	return []contract.RunSummary{{ID: "r1", Workflow: "install", Outcome: report.Succeeded}, last}, nil
+}
+
+func (w atWorkUntil) Backups(context.Context) ([]contract.BackupSummary, error) {
+	if time.Now().Before(w.end) {
+		return nil, nil
+	}
+	return w.left, nil
+}
 
 // TestABackupThatARunMayMake is waited for: where an upgrade works on the deployment, that is why
-// there is nothing to go back to yet, or to go on with.
+// there is nothing to go back to yet, or to go on with. One that was just killed seems to work for a
+// while.
 func TestABackupThatARunMayMake(t *testing.T) {
-	runs := someRuns{{ID: "r1", Workflow: "install", Outcome: report.Succeeded}, {ID: "r2", Workflow: "upgrade", Outcome: report.Running}}
-	err := unlessAtWork(t.Context(), runs, noBackup())
-	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeHeld})
-	require.Equal(t, fault.Locked, fault.ClassOf(err))
-	require.ErrorContains(t, err, "run r2, of workflow upgrade, works on the deployment")
-	require.ErrorIs(t, unlessAtWork(t.Context(), runs[:1], noBackup()), &fault.Fault{Code: codeNoBackup})
+	for name, c := range map[string]struct {
+		works, timeout, waits time.Duration
+		left                  []contract.BackupSummary
+		held                  bool
+	}{
+		"killed just now, with its backup": {works: lock.DefaultTTL, waits: 21 * time.Second, left: someBackups()[:1]},
+		"killed just now, without one":     {works: lock.DefaultTTL, waits: 21 * time.Second},
+		"at work":                          {works: time.Hour, timeout: 5 * time.Minute, waits: 5 * time.Minute, held: true},
+		"ended in time":                    {works: time.Minute, timeout: 5 * time.Minute, waits: time.Minute, left: someBackups()[:1]},
+		"none at work":                     {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began, said := time.Now(), 0
+				got, err := awaitBackup(t.Context(), atWorkUntil{began.Add(c.works), c.left}, c.timeout, func(string) { said++ })
+				require.Equal(t, c.waits, time.Since(began))
+				require.Equal(t, c.waits > 0, said == 1)
+				if c.held {
+					require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeHeld})
+					require.Equal(t, fault.Locked, fault.ClassOf(err))
+					require.ErrorContains(t, err, "run r2, of workflow upgrade, works on the deployment")
+					return
+				}
+				require.NoError(t, err)
+				require.Equal(t, len(c.left) > 0, got != nil)
+			})
+		})
+	}
 }
 
 func TestAnUpgradeHasBegunWithItsBackup(t *testing.T) {

@@ -62,7 +62,7 @@ func (o *rollbackOptions) run(ctx context.Context, io console.Streams, _ []strin
 	var b *contract.Backup
 	var files fs.FS
 	err := o.install.deployment.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) (err error) {
-		b, files, err = o.find(ctx, d)
+		b, files, err = o.find(ctx, io, d)
 		return err
 	})
 	if err != nil {
@@ -86,45 +86,74 @@ func (o *rollbackOptions) run(ctx context.Context, io console.Streams, _ []strin
 }
 
 // find finds the backup, and the files of the release that it goes back to.
-func (o *rollbackOptions) find(ctx context.Context, d *deployment.Deployment) (*contract.Backup, fs.FS, error) {
+func (o *rollbackOptions) find(ctx context.Context, io console.Streams, d *deployment.Deployment) (*contract.Backup, fs.FS, error) {
 	if _, err := d.Installed(ctx); err != nil {
 		return nil, nil, err
 	}
 	if o.backup != "" {
 		return d.Backup(ctx, o.backup)
 	}
-	all, err := d.Backups(ctx)
+	last, err := awaitBackup(ctx, d, o.install.lockTimeout, io.Err.Message)
 	if err != nil {
 		return nil, nil, err
 	}
-	last, err := lastOf(all)
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case last == nil:
-		return nil, nil, unlessAtWork(ctx, d, noBackup())
+	if last == nil {
+		return nil, nil, noBackup()
 	}
 	return d.Backup(ctx, last.ID)
 }
 
-// runner lists the runs of a deployment, the oldest first.
-type runner interface {
+// records lists the runs and the backups of a deployment, the oldest first.
+type records interface {
 	Runs(ctx context.Context) ([]contract.RunSummary, error)
+	Backups(ctx context.Context) ([]contract.BackupSummary, error)
 }
 
-// unlessAtWork is err, or the fault of the lock where another run works on the deployment: that may
-// be about to change what err is about.
-func unlessAtWork(ctx context.Context, r runner, err error) error {
-	runs, unread := r.Runs(ctx)
-	if unread != nil {
-		return unread
-	}
-	for _, r := range slices.Backward(runs) {
-		if r.Outcome == report.Running {
-			return lock.Refused(fmt.Errorf("run %s, of workflow %s, works on the deployment since %s", r.ID, r.Workflow, r.Started.Format(time.RFC3339)))
+// awaitBackup returns the backup that the last upgrade made; nil if none did. While another run works
+// on the deployment, which may make one, it waits: for timeout, and at least until a run that was
+// killed does not seem to work any more. Then the error is the fault of the lock.
+func awaitBackup(ctx context.Context, d records, timeout time.Duration, say func(string)) (*contract.BackupSummary, error) {
+	timeout = max(timeout, lock.DefaultTTL+2*lock.DefaultBeat)
+	said := false
+	for began, idle := time.Now(), false; ; {
+		all, err := d.Backups(ctx)
+		if err != nil {
+			return nil, err
+		}
+		last, err := lastOf(all)
+		if last != nil || err != nil || idle {
+			return last, err
+		}
+		held, err := atWork(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		switch idle = held == nil; {
+		case idle: // it may have made one just now
+			continue
+		case time.Since(began) >= timeout:
+			return nil, held
+		case !said:
+			said = true
+			say("waiting for the run that works on the deployment")
+		}
+		select {
+		case <-time.After(lock.DefaultBeat):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		}
 	}
-	return err
+}
+
+// atWork is the fault of the lock where a run works on the deployment; nil where none does.
+func atWork(ctx context.Context, d records) (held, err error) {
+	runs, err := d.Runs(ctx)
+	for _, r := range slices.Backward(runs) {
+		if r.Outcome == report.Running {
+			return lock.Refused(fmt.Errorf("run %s, of workflow %s, works on the deployment since %s", r.ID, r.Workflow, r.Started.Format(time.RFC3339))), err
+		}
+	}
+	return nil, err
 }
 
 // noBackup is the fault of who wants to go back where no upgrade has made a backup.

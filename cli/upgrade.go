@@ -147,7 +147,7 @@ func (o *upgradeOptions) path(ctx context.Context, io console.Streams) (from str
 			o.names = d.Config.Platform.Release
 		}
 		if o.resume {
-			route, err = o.unfinished(ctx, d)
+			route, err = o.unfinished(ctx, io, d)
 			return err
 		}
 		if route, err = f.Release.Route(d.Config, from, o.to); errors.Is(err, &fault.Fault{Code: platform.CodeSame}) {
@@ -269,17 +269,15 @@ func (o *upgradeOptions) check() error {
 
 // unfinished is the release of the last upgrade that was begun, as a route. Whether it is
 // unfinished, the cluster says.
-func (o *upgradeOptions) unfinished(ctx context.Context, d *deployment.Deployment) ([]string, error) {
-	all, err := d.Backups(ctx)
-	if err != nil {
-		return nil, err
-	}
-	last, err := lastOf(all)
+func (o *upgradeOptions) unfinished(ctx context.Context, io console.Streams, d *deployment.Deployment) ([]string, error) {
+	last, err := awaitBackup(ctx, d, o.install.lockTimeout, io.Err.Message)
 	_, inGit := d.Config.ReleaseInGit() // there a version is a name of the repository
 	switch {
 	case err == nil && last == nil:
-		return nil, unlessAtWork(ctx, d, nothingToResume())
-	case o.to != "" || inGit:
+		return nil, nothingToResume()
+	case err != nil && !errors.Is(err, &fault.Fault{Code: codeNoBackup}):
+		return nil, err
+	case o.to != "" || inGit: // also where the newest backup cannot be read
 		return []string{o.to}, nil
 	case err != nil:
 		return nil, err

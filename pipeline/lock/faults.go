@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
 // The codes of the lock's faults.
@@ -43,6 +44,12 @@ func (e *HeldError) Error() string {
 
 func (l *Lock) held(r Record) error {
 	return Refused(&HeldError{r, ago(l.opts.Clock(), r.Beat)})
+}
+
+// unreadable is the fault of a record that cannot be read. Acquire takes over from whoever wrote it.
+func (l *Lock) unreadable(generation int64, err error) error {
+	return &fault.Fault{Code: store.CodeDamaged, Class: fault.Preflight, Op: "read the deployment's lock, " + key(generation), Err: err,
+		Fix: "replace it, if no other run works on the deployment: slipway unlock --force --reason '…'"}
 }
 
 // Refused is the fault of who needs the lock while somebody else has it; err says who.

@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"sync"
 	"time"
-
-	"github.com/slipway-sh/slipway/pipeline/store/seal"
 )
 
 // releaseLimit bounds Release; up to a third of it is spent waiting for a heartbeat.
@@ -114,9 +112,8 @@ func (l *Lease) awake() error {
 // as the next heartbeat rewrites it.
 func (l *Lease) checkOwn(ctx context.Context) error {
 	there, err := l.lock.read(ctx, l.record.Generation)
-	_, damaged := errors.AsType[*seal.Error](err)
 	switch {
-	case damaged:
+	case damaged(err):
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return lost("its record %s was removed from the store", key(l.record.Generation))

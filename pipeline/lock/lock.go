@@ -67,9 +67,9 @@ type Options struct {
 	// never known.
 	Gone func(Holder) (done func(), gone bool)
 	// Waiting is called when Acquire or Unlock is going to watch for d whether a
-	// holder is alive, or until what works for one whose lock was broken has ended; it
-	// may be nil.
-	Waiting func(holder Record, d time.Duration)
+	// holder is alive, or until what works for one whose lock was broken has ended; damage
+	// says why the holder's record cannot be read. It may be nil.
+	Waiting func(holder Record, damage error, d time.Duration)
 }
 
 // Lock is the lock of the deployment that a store belongs to. It is safe for

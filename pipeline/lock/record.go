@@ -2,13 +2,17 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/seal"
+	"github.com/slipway-sh/slipway/pipeline/store/versions"
 )
 
 // Keys, and the kind and version with which records are sealed.
@@ -107,8 +111,15 @@ func key(generation int64) string { return fmt.Sprintf("%s%012d.json", prefix, g
 
 var keyRE = regexp.MustCompile(`^` + prefix + `(\d{12})\.json$`)
 
-// generations returns the generations that have a record, lowest first.
+// generations returns the generations that have a record, lowest first, without those that nobody can
+// have taken: one object with the highest number would leave none for the next holder.
 func (l *Lock) generations(ctx context.Context) ([]int64, error) {
+	all, err := l.listed(ctx)
+	return versions.Sound(all), err
+}
+
+// listed returns the generations of all records, lowest first.
+func (l *Lock) listed(ctx context.Context) ([]int64, error) {
 	keys, err := l.store.List(ctx, prefix)
 	if err != nil {
 		return nil, err
@@ -135,8 +146,13 @@ func (l *Lock) highest(ctx context.Context) (int64, error) {
 	return all[len(all)-1], nil
 }
 
-// read returns the record of a generation. The error wraps a *seal.Error if the
-// record is damaged.
+// damaged reports whether err says that a record cannot be read, whoever asks.
+func damaged(err error) bool {
+	_, is := errors.AsType[*seal.Error](err)
+	return is || errors.Is(err, &fault.Fault{Code: store.CodeDamaged})
+}
+
+// read returns the record of a generation. The error is damaged if the record is.
 func (l *Lock) read(ctx context.Context, generation int64) (Record, error) {
 	data, err := l.store.Get(ctx, key(generation))
 	if err != nil {

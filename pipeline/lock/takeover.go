@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"time"
-
-	"github.com/slipway-sh/slipway/pipeline/store/seal"
 )
 
 // snapshot is the highest generation as it was read. The zero value is a lock that was
@@ -37,12 +35,12 @@ func (l *Lock) snapshot(ctx context.Context) (snapshot, error) {
 		s := snapshot{generation: n}
 		if s.raw, err = l.store.Get(ctx, key(n)); errors.Is(err, fs.ErrNotExist) {
 			continue // it was removed meanwhile, so there is a higher one
-		} else if err != nil {
-			return snapshot{}, err
 		}
-		s.record, err = decode(s.raw, n)
-		if _, damaged := errors.AsType[*seal.Error](err); damaged {
-			s.damage = err
+		if err == nil {
+			s.record, err = decode(s.raw, n)
+		}
+		if damaged(err) {
+			s.damage = l.unreadable(n, err)
 		} else if err != nil {
 			return snapshot{}, err
 		}
@@ -99,7 +97,7 @@ func (l *Lock) vacant(ctx context.Context, s *snapshot) (after *Broken, done fun
 		case (first || other) && l.recent(*s):
 			return nil, done, l.held(s.record)
 		case (first || changed) && l.opts.Waiting != nil:
-			l.opts.Waiting(s.record, left)
+			l.opts.Waiting(s.record, s.damage, left)
 		}
 		if err := pause(ctx, min(l.opts.Beat, left)); err != nil {
 			return nil, done, err

@@ -25,7 +25,7 @@ func TestAcquire_ofADeadHolder(t *testing.T) {
 		his.Set(faulty.Plan{Error: 1})
 		time.Sleep(17 * time.Second)
 		var waits []time.Duration
-		l := lock.New(s, lock.Options{Waiting: func(_ lock.Record, d time.Duration) { waits = append(waits, d) }})
+		l := lock.New(s, lock.Options{Waiting: func(_ lock.Record, _ error, d time.Duration) { waits = append(waits, d) }})
 		seen := time.Now()
 		_, _, err := l.Acquire(t.Context(), bob)
 		requireHeld(t, err, alice)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/versions"
 )
 
 // retained is how many generations below the highest retain their records, so that
@@ -86,18 +87,18 @@ func notLocked() error {
 // prune removes old generations and moves those that broke another one to the
 // archive.
 func (l *Lock) prune(ctx context.Context, highest int64) error {
-	all, err := l.generations(ctx)
+	all, err := l.listed(ctx)
 	if err != nil {
 		return err
 	}
 	for _, n := range all {
-		if n >= highest-retained {
-			break
+		if highest-retained <= n && n <= highest+versions.Gap {
+			continue
 		}
 		data, err := l.store.Get(ctx, key(n))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
-		} else if err != nil {
+		} else if err != nil && !damaged(err) {
 			return err
 		}
 		if r, err := decode(data, n); err == nil && r.After != nil {

@@ -2,6 +2,9 @@ package lock_test
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +14,8 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/internal/faulty"
 	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/seal"
 )
 
 func TestUnlock(t *testing.T) {
@@ -120,4 +125,70 @@ func TestUnlock_damaged(t *testing.T) {
 		require.NoError(t, next.Release(t.Context()))
 		require.Error(t, lease.Release(t.Context()))
 	})
+}
+
+// TestPlantedRecords: whoever writes the bucket does not stop the deployment for good with one object.
+func TestPlantedRecords(t *testing.T) {
+	valid := func(t *testing.T, generation int64) []byte {
+		t.Helper()
+		data, err := seal.Seal("lock", 1, map[string]any{"generation": generation, "state": "held", "ttlMilliseconds": int64(1) << 60, "beat": "9999-12-31T23:59:59Z"})
+		require.NoError(t, err)
+		return data
+	}
+	for name, c := range map[string]struct {
+		key     string
+		data    func(*testing.T) []byte
+		waits   time.Duration
+		ignored bool
+	}{
+		"the highest number":               {"lock/999999999999.json", func(t *testing.T) []byte { return valid(t, 999999999999) }, 0, true},
+		"the highest number, torn":         {"lock/999999999999.json", func(*testing.T) []byte { return []byte("{") }, 0, true},
+		"torn":                             {"lock/000000000030.json", func(*testing.T) []byte { return []byte(`{"kind":"lock"`) }, 53 * time.Second, false},
+		"wrong types":                      {"lock/000000000030.json", func(*testing.T) []byte { return []byte(`{"kind":7,"record":[]}` + "\n") }, 53 * time.Second, false},
+		"of another generation":            {"lock/000000000030.json", func(t *testing.T) []byte { return valid(t, 7) }, 53 * time.Second, false},
+		"too large":                        {"lock/000000000030.json", func(*testing.T) []byte { return make([]byte, store.MaxBytes+1) }, 53 * time.Second, false},
+		"too large, of long ago":           {"lock/000000000001.json", func(*testing.T) []byte { return make([]byte, store.MaxBytes+1) }, 0, true},
+		"a name that is no generation":     {"lock/1000000000000.json", func(*testing.T) []byte { return []byte("{") }, 0, true},
+		"a name that leads somewhere else": {"lock/..%2f..%2f000000000099.json", func(*testing.T) []byte { return nil }, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, force := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					dir := t.TempDir()
+					s, err := store.Open(t.Context(), "file://"+dir, store.Options{})
+					require.NoError(t, err)
+					for range 20 {
+						_, lease := acquire(t, lock.New(s, lock.Options{}), alice)
+						require.NoError(t, lease.Release(t.Context()))
+					}
+					require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.FromSlash(c.key)), c.data(t), 0o600))
+					var damage error
+					l := lock.New(s, lock.Options{Waiting: func(_ lock.Record, why error, _ time.Duration) { damage = errors.Join(damage, why) }})
+					if force {
+						_, err := l.Current(t.Context())
+						if c.ignored {
+							require.NoError(t, err)
+						} else {
+							require.ErrorIs(t, err, &fault.Fault{Code: store.CodeDamaged})
+							require.ErrorContains(t, err, c.key)
+							_, err = l.Unlock(t.Context(), bob, "somebody put it there", true)
+							require.NoError(t, err)
+							damage = nil
+						}
+					}
+					at := time.Now()
+					_, lease := acquire(t, l, bob)
+					require.Equal(t, c.waits, time.Since(at))
+					if c.waits > 0 && !force {
+						require.ErrorContains(t, damage, c.key)
+					}
+					require.NoError(t, lease.Release(t.Context()))
+					for range 20 {
+						_, lease := acquire(t, l, alice)
+						require.NoError(t, lease.Release(t.Context()))
+					}
+				})
+			}
+		})
+	}
 }

@@ -26,7 +26,11 @@ const DefaultLockTimeout = 15 * time.Second
 // lock is the deployment's lock in its store. What waits for it says so on errw.
 func (s *State) lock(errw io.Writer) *lock.Lock {
 	gone := func(who lock.Holder) (func(), bool) { return s.place.Gone(who.Run) }
-	return lock.New(s.store, lock.Options{Gone: gone, Waiting: func(r lock.Record, d time.Duration) {
+	return lock.New(s.store, lock.Options{Gone: gone, Waiting: func(r lock.Record, damage error, d time.Duration) {
+		if damage != nil {
+			say(errw, "lock", "%v; waiting up to %s, as a run that wrote it may still be ending", damage, d.Round(time.Second))
+			return
+		}
 		if r.State == lock.Forced {
 			say(errw, "lock", "%s broke the lock of %s, which may still be ending; waiting up to %s", r.Holder, r.After.Holder, d.Round(time.Second))
 			return

@@ -57,6 +57,24 @@ func Generation(key string) (generation int64, ok bool) {
 	return n, err == nil
 }
 
+// Gap is the most that may lie between one generation and the next. No deployment has so many runs:
+// what is beyond was put there by somebody else.
+const Gap = 1_000_000_000
+
+// Sound returns the generations, which are sorted, below the first that no holder of the lock can have
+// written.
+func Sound(generations []int64) []int64 {
+	var before int64
+	for i, g := range generations {
+		// Lower ones of a chain are removed, so that the first of several may have any number.
+		if g-before > Gap && (i > 0 || len(generations) == 1 || generations[1]-g > Gap) {
+			return generations[:i]
+		}
+		before = g
+	}
+	return generations
+}
+
 // Key is the key of the version of a generation, which is 0 for a writer without the lock.
 func (v Value) Key(generation int64) string {
 	if generation == Earliest {
@@ -77,12 +95,17 @@ func (v Value) is(key string) (generation int64, ok bool) {
 // Among is the highest generation of the value's versions among keys; ok is false if there is
 // none.
 func (v Value) Among(keys []string) (generation int64, ok bool) {
+	var all []int64
 	for _, key := range keys {
-		if g, is := v.is(key); is && (!ok || g > generation) {
-			generation, ok = g, true
+		if g, is := v.is(key); is {
+			all = append(all, g)
 		}
 	}
-	return generation, ok
+	slices.Sort(all)
+	if all = Sound(all); len(all) == 0 {
+		return 0, false
+	}
+	return all[len(all)-1], true
 }
 
 // maxReads is how often Newest starts over when versions are removed while it reads.

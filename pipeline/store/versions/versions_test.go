@@ -136,3 +136,24 @@ func TestPut_faults(t *testing.T) {
 	}
 	require.NotEmpty(t, bad.Counts())
 }
+
+// TestAmong_planted: one object with a number that no holder of the lock can have hides nothing.
+func TestAmong_planted(t *testing.T) {
+	v := versions.Value{Prefix: "state/", Suffix: ".yaml", Earlier: "state.yaml"}
+	for name, c := range map[string]struct {
+		keys []string
+		want int64
+		ok   bool
+	}{
+		"beside the value":    {[]string{"state/000000000020.yaml", "state/999999999999.yaml"}, 20, true},
+		"beside earlier ones": {[]string{"state.yaml", "state/999999999999.yaml"}, versions.Earliest, true},
+		"alone":               {[]string{"state/999999999999.yaml"}, 0, false},
+		"none":                {[]string{"state/000000000019.yaml", "state/000000000020.yaml"}, 20, true},
+		"after many runs":     {[]string{"state/001000000000.yaml"}, 1_000_000_000, true},
+		"other names":         {[]string{"state/1000000000000.yaml", "state/-00000000001.yaml", "state/x/000000000001.yaml"}, 0, false},
+	} {
+		got, ok := v.Among(c.keys)
+		require.Equal(t, c.ok, ok, name)
+		require.Equal(t, c.want, got, name)
+	}
+}
