@@ -14,7 +14,7 @@ const formFile = "/slipway/form/slipway.yaml"
 //
 // `configure … export --path slipway.yaml` writes it; `form terminal` asks for it on
 // this terminal. The error lists every field without an answer. Hooks around
-// configuring run.
+// configuring run, but for those of a file to begin with.
 //
 // +cache="never"
 func (m *Slipway) Configure(

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -9,9 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/secrets"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -125,4 +130,24 @@ func TestAStyleThatIsNone(t *testing.T) {
 	code, _, errs := slipway("upgrade", "--style", "violent")
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, `--style is "violent"; give graceful or in-place`)
+}
+
+// TestARollbackFollowsNoPlaceOfABackup: others may write where backups are.
+func TestARollbackFollowsNoPlaceOfABackup(t *testing.T) {
+	var screen bytes.Buffer
+	io := console.Streams{Err: progress.Open(&screen, progress.Options{})}
+	was := config.Default()
+	was.Platform.Secrets = map[string]config.SecretRef{"admin": "cmd:touch /x"}
+	was.Hooks = []config.Hook{{Name: "evil", After: config.WholeWorkflow, Run: []string{"x"}}}
+	cfg := config.Default()
+	err := new(rollbackOptions).goBack(io, cfg, was, "b1")
+	require.ErrorIs(t, err, &fault.Fault{Code: secrets.CodeNoPassword})
+	require.ErrorContains(t, err, "platform.secrets.admin (there from cmd:touch /x)")
+	require.Contains(t, screen.String(), "the hook evil of the configuration in backup b1 does not run")
+	require.Empty(t, cfg.Hooks)
+
+	was.Platform.Secrets = map[string]config.SecretRef{"admin": "cmd:touch /x"}
+	cfg.Platform.Secrets = map[string]config.SecretRef{"admin": "env:ADMIN"}
+	require.NoError(t, new(rollbackOptions).goBack(io, cfg, was, "b1"))
+	require.Equal(t, config.SecretRef("env:ADMIN"), cfg.Platform.Secrets["admin"])
 }

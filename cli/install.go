@@ -96,7 +96,11 @@ func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string
 	if err := errors.Join(err, o.check()); err != nil {
 		return err
 	}
-	if _, err := o.from.open(ctx, io, &o.deployment); err != nil {
+	opened, err := o.from.open(ctx, io, &o.deployment)
+	if err == nil && opened != nil {
+		err = o.from.ask(io, o.deployment.Source, opened.Config, "")
+	}
+	if err != nil {
 		return err
 	}
 	how := deployment.Run{Workflow: config.Install, Unpublished: o.unpublished, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {

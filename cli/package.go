@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/shell"
+	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/migrate"
@@ -88,22 +90,27 @@ func (p *packageFlags) open(ctx context.Context, io console.Streams, f *deployme
 		return nil, err
 	}
 	fmt.Fprintf(io.Err, "slipway: %s is whole: run %s of deployment %s, %s %s\n", p.file, opened.Run, opened.Deployment, opened.Platform.Name, opened.Platform.Version)
-	cfg, err := f.Source.Parse(opened.Files[runpackage.AnswersFile].Data, func([]migrate.Change) {})
-	if err != nil {
-		return nil, err
-	}
-	return opened, p.places(io, packing.References(cfg), "")
+	return opened, nil
 }
 
-// places says where the package has the secrets of a configuration taken from, and refuses
-// commands unless somebody vouched for it: they would run on this machine, outside any
-// container. when is which configuration it is, where there are several.
-func (p *packageFlags) places(io console.Streams, refs map[string]config.SecretRef, when string) error {
+// ask says where a configuration of the package, which is in file, has its secrets taken from,
+// and refuses commands unless somebody vouched for it: they would run on this machine, outside
+// any container. when is which configuration it is, where there are several.
+func (p *packageFlags) ask(io console.Streams, from source.Source, file, when string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	cfg, err := from.Parse(text, func([]migrate.Change) {})
+	if err != nil {
+		return err
+	}
+	refs := cfg.References(from.Providers.Sections())
 	var commands []string
 	for _, setting := range slices.Sorted(maps.Keys(refs)) {
 		place := report.Clean(string(refs[setting]))
 		fmt.Fprintf(io.Err, "slipway: its %s%s is taken from %s\n", report.Clean(setting), when, place)
-		if kind, _ := refs[setting].Split(); kind == config.SecretCmd {
+		if refs[setting].Runs() {
 			commands = append(commands, fmt.Sprintf("%s (%s)", place, report.Clean(setting)))
 		}
 	}
@@ -216,8 +223,8 @@ type needs struct {
 
 func needsOf(file string, cfg *config.Config) needs {
 	n := needs{file: file}
-	for setting, ref := range packing.References(cfg) {
-		if kind, name := ref.Split(); kind == config.SecretEnv && !strings.HasPrefix(setting, "state.") { // a reproduction has no bucket
+	for setting, ref := range cfg.References(nil) { // a reproduction has a provider of its own
+		if kind, name := ref.Split(); kind == config.SecretEnv && !strings.HasPrefix(setting, "state.") { // and no bucket
 			n.names = append(n.names, name)
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -87,18 +86,18 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 	if err != nil {
 		return err
 	}
-	was, err := readOriginal(original)
-	if err != nil {
-		return err
-	}
-	r := replay{from: original, was: was, until: cmp.Or(o.until, was.step), named: f.Source.Name != "", command: args}
+	r := replay{from: original, named: f.Source.Name != "", command: args}
 	substituted, err := o.localise(io, &r)
+	if err == nil {
+		r.was, err = readOriginal(original)
+	}
 	if err == nil {
 		err = o.install.from.use(f, original.Config, original.Release)
 	}
 	if err != nil {
 		return err
 	}
+	r.until = cmp.Or(o.until, r.was.step)
 	if strings.HasPrefix(r.until, report.HooksStage+"/") { // of the workflow's hooks, which are no steps
 		r.until = ""
 	}
@@ -107,7 +106,7 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 			return err
 		}
 	}
-	fmt.Fprintf(io.Err, "slipway: reproducing run %s (%s) as %s, up to %s\n", original.Run, was, f.Source.Name, cmp.Or(r.until, "its end"))
+	fmt.Fprintf(io.Err, "slipway: reproducing run %s (%s) as %s, up to %s\n", original.Run, r.was, f.Source.Name, cmp.Or(r.until, "its end"))
 	for _, line := range substituted {
 		fmt.Fprintf(io.Err, "slipway: substituted: %s\n", line)
 	}
@@ -171,19 +170,16 @@ func (o *reproduceOptions) localise(io console.Streams, r *replay) (substituted 
 	if r.origin, err = r.from.Origin(o.install.from.file); err != nil {
 		return nil, err
 	}
+	if err := o.install.from.ask(io, o.install.deployment.Source, r.from.Config, ""); err != nil {
+		return nil, err
+	}
 	switch {
 	case r.origin != nil:
-		text := r.from.Files[runpackage.BeforeDir+"/"+runpackage.AnswersFile].Data
-		cfg, err := config.Load(text, config.Options{File: "the configuration before the upgrade"})
-		if err == nil {
-			err = o.install.from.places(io, packing.References(cfg), " before the upgrade")
-		}
-		if err != nil {
+		if _, err := r.origin.Localise(sections); err != nil {
 			return nil, err
 		}
 		substituted = append(substituted, "the data of the deployment by that of a fresh install of release "+r.from.Before.Version)
-		_, err = r.origin.Localise(sections)
-		return substituted, err
+		return substituted, o.install.from.ask(io, o.install.deployment.Source, r.origin.Config, " before the upgrade")
 	case r.from.Workflow != config.Install:
 		substituted = append(substituted, fmt.Sprintf("the %s of what was installed before by an install on an empty cluster", r.from.Workflow))
 	}

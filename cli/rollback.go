@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
@@ -171,7 +174,9 @@ func (o *rollbackOptions) rollBack(ctx context.Context, io console.Streams, b *c
 		if err != nil {
 			return err
 		}
-		c.Config.GoBack(was)
+		if err := o.goBack(io, c.Config, was, b.ID); err != nil {
+			return err
+		}
 		c.Change = contract.Change{Backup: b.ID, Named: o.backup != "", Restore: o.yes}
 		if err := c.UsePlatform(ctx, files); err != nil {
 			return err
@@ -185,6 +190,27 @@ func (o *rollbackOptions) rollBack(ctx context.Context, io console.Streams, b *c
 		_, err := o.install.conduct(ctx, io, d, stages.Rollback())
 		return err
 	})
+}
+
+// goBack makes cfg what it was in a backup. That is where others may write: neither hooks nor
+// places of secrets are taken from it that cfg does not have.
+func (o *rollbackOptions) goBack(io console.Streams, cfg, was *config.Config, backup string) error {
+	dropped, lacking := cfg.GoBack(was)
+	for _, name := range dropped {
+		fmt.Fprintf(io.Err, "slipway: warning: the hook %s of the configuration in backup %s does not run: your configuration does not have it, or has another one\n", name, backup)
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	var all []string
+	for _, setting := range slices.Sorted(maps.Keys(lacking)) {
+		all = append(all, fmt.Sprintf("%s (there from %s)", report.Clean(setting), report.Clean(string(lacking[setting]))))
+	}
+	return &fault.Fault{
+		Code: secrets.CodeNoPassword, Class: fault.Usage, Op: "find the secrets of the configuration in backup " + backup,
+		Err: fmt.Errorf("your configuration does not say where these are: %s; what a backup says is not followed, since others may write there", strings.Join(all, ", ")),
+		Fix: "add these settings to your configuration, with a place for each, and name it: slipway rollback --config FILE",
+	}
 }
 
 // agreed asks on a terminal whether data may be replaced; without one nobody agrees.

@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,6 +32,12 @@ import (
 // other, with these secrets, and signed; it returns the package and the public key.
 func packageOf(t *testing.T, other bool, secrets ...string) (file, key string) {
 	t.Helper()
+	return packageWith(t, other, "platform: {release: 1.0.0, secrets: {"+strings.Join(secrets, ", ")+"}}\n")
+}
+
+// packageWith is packageOf with this in the configuration.
+func packageWith(t *testing.T, other bool, text string) (file, key string) {
+	t.Helper()
 	dir := t.TempDir()
 	files, err := reference.Release("1.0.0")
 	require.NoError(t, err)
@@ -41,7 +48,7 @@ func packageOf(t *testing.T, other bool, secrets ...string) (file, key string) {
 	release := os.DirFS(filepath.Join(dir, "release"))
 	digest, err := platform.Digest(release)
 	require.NoError(t, err)
-	config := []byte("apiVersion: slipway.sh/v1\nglobal: {name: shop, scale: 50, domain: shop.test}\nplatform: {release: 1.0.0, secrets: {" + strings.Join(secrets, ", ") + "}}\n")
+	config := []byte("apiVersion: slipway.sh/v1\nglobal: {name: shop, scale: 50, domain: shop.test}\n" + text)
 	content := runpackage.Files{runpackage.ConfigFile: {Data: config}, runpackage.AnswersFile: {Data: config}}
 	require.NoError(t, content.Add(runpackage.ReleaseDir, release))
 	public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -152,6 +159,54 @@ func TestInstallFromAPackage(t *testing.T) {
 		require.Equal(t, 2, code, errs)
 		require.Contains(t, errs, `give --save=failed, --save=always or --save=never`)
 	}
+}
+
+// TestWhatAPackageBringsRunsNothing, wherever its configuration is used, unless somebody vouched
+// for it.
+func TestWhatAPackageBringsRunsNothing(t *testing.T) {
+	kept(t)
+	t.Setenv("SLIPWAY_CACHE", t.TempDir())
+	ran := filepath.Join(t.TempDir(), "ran")
+	access, _ := packageWith(t, false, "provider: existing\nexisting: {kubeconfig: 'cmd:touch "+ran+"'}\n")
+	code, _, errs := slipway("install", "--from", access, "--bundle", "/none", "--name", "again")
+	require.Equal(t, 2, code, errs)
+	require.Contains(t, errs, "error PKG-012")
+	require.Contains(t, errs, "(existing.kubeconfig)", "a secret of a provider's section")
+	_, _, errs = slipway("reproduce", "--package", access, "--bundle", "/none", "--name", "again")
+	require.NotContains(t, errs, "PKG-012", "which has a cluster of its own")
+
+	hooks := "hooks:\n"
+	for _, at := range []string{"before", "after"} {
+		hooks += "- {name: " + at + ", " + at + ": workflow, workflows: [configure], run: [touch, " + ran + "], secrets: {T: 'cmd:touch " + ran + "'}, always: " + strconv.FormatBool(at == "after") + "}\n"
+	}
+	hooked, _ := packageWith(t, false, hooks)
+	plain := filepath.Join(t.TempDir(), "plain.yaml")
+	require.NoError(t, os.WriteFile(plain, []byte("apiVersion: slipway.sh/v1\nglobal: {name: shop, scale: 50}\n"+hooks), 0o600))
+	recorded := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(recorded, "config.yaml"), []byte("apiVersion: slipway.sh/v1\nglobal: {name: shop, scale: 50}\n"+hooks), 0o600))
+	for _, file := range []string{hooked, plain, recorded} {
+		for _, output := range []string{"-", filepath.Join(t.TempDir(), "new.yaml"), ""} {
+			args := []string{"configure", "--non-interactive", "--bundle", "/none", "--force", "--file", file}
+			if output != "" {
+				args = append(args, "--output", output)
+			}
+			code, out, errs := slipway(args...)
+			require.Zero(t, code, "a hook needs a bundle: %s", errs)
+			require.Contains(t, errs, "the hook after did not run: it is from "+file)
+			require.Contains(t, errs, "warning: hooks.after.secrets.T is taken from cmd:touch "+ran)
+			require.Equal(t, output == "-", strings.Contains(out, "cmd:touch"))
+		}
+	}
+	code, _, errs = slipway("configure", "--non-interactive", "--bundle", "/none", "--force", "--file", hooked, "--output", hooked)
+	require.Zero(t, code, "it is no file of the user's: %s", errs)
+
+	code, _, errs = slipway("configure", "--non-interactive", "--bundle", "/none", "--file", plain, "--output", plain)
+	require.Equal(t, 3, code, "the user's own file: %s", errs)
+	require.Contains(t, errs, "error BUN-001")
+	code, out, errs := slipway("configure", "--non-interactive", "--bundle", "/none", "--answers", plain, "--output", "-")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "cmd:touch")
+	require.NoFileExists(t, ran)
 }
 
 func TestConfigureBeginsWithAPackage(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -248,11 +249,36 @@ func (d *Duration) UnmarshalText(b []byte) error {
 }
 
 // GoBack makes c what it was when was was written, except for the deployment's name and owner,
-// where its cluster and its state are, how they are reached and whether they may be lost, and how
-// long things may take.
-func (c *Config) GoBack(was *Config) {
-	name, mine := c.Global.Name, c.Advanced
+// where its cluster and its state are, how they are reached and whether they may be lost, how
+// long things may take, and where packages go.
+//
+// Secrets come from where c says, and of the hooks those stay that c has, too: was may be from
+// a place to which others write, and neither may their commands run nor their scripts see
+// secrets. dropped are the hooks that do not stay, and lacking the references of was for which
+// c has none, by setting.
+func (c *Config) GoBack(was *Config) (dropped []string, lacking map[string]SecretRef) {
+	name, mine, hooks, secrets := c.Global.Name, c.Advanced, c.Hooks, c.References(nil)
 	c.Global, c.Platform, c.TLS, c.Proxy, c.SMTP = was.Global, was.Platform, was.TLS, was.Proxy, was.SMTP
-	c.Observability, c.Git, c.Hooks, c.Advanced = was.Observability, was.Git, was.Hooks, was.Advanced
+	c.Observability, c.Git, c.Hooks, c.Advanced = was.Observability, was.Git, nil, was.Advanced
 	c.Global.Name, c.Advanced.Owner, c.Advanced.Timeouts, c.Advanced.Ephemeral = name, mine.Owner, mine.Timeouts, mine.Ephemeral
+	c.Advanced.Save = mine.Save
+	for _, h := range was.Hooks {
+		if slices.ContainsFunc(hooks, h.equal) {
+			c.Hooks = append(c.Hooks, h)
+		} else {
+			dropped = append(dropped, h.Name)
+		}
+	}
+	lacking = map[string]SecretRef{}
+	eachReference("", reflect.ValueOf(c), func(setting string, ref SecretRef) SecretRef {
+		is := secrets[setting]
+		switch {
+		case ref == "":
+			return ""
+		case is == "":
+			lacking[setting] = ref
+		}
+		return is
+	})
+	return dropped, lacking
 }

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -77,6 +79,16 @@ func (h *Hook) Command() []string {
 		return []string{"sh", "-eu", "-c", h.Script}
 	}
 	return slices.Clone(h.Run)
+}
+
+// equal reports whether h and other are the same in a file.
+func (h Hook) equal(other Hook) bool {
+	one, err := json.Marshal(h)
+	if err != nil {
+		return false
+	}
+	two, err := json.Marshal(other)
+	return err == nil && bytes.Equal(one, two)
 }
 
 // HooksOf returns the hooks of a workflow in the order of the file. Those on a step

@@ -39,6 +39,12 @@ func (r SecretRef) URI() string {
 	return kind + "://" + name
 }
 
+// Runs reports whether a command runs on this machine for the secret.
+func (r SecretRef) Runs() bool {
+	kind, _ := r.Split()
+	return kind == SecretCmd
+}
+
 // Wanted describes the expected value if something other than text was given.
 func (r SecretRef) Wanted() string { return refWant("secret") }
 

@@ -63,3 +63,33 @@ func TestGoBack(t *testing.T) {
 	c.GoBack(was)
 	require.Equal(t, []any{"blue", "team", "green.example.org", "2h", "pull", true}, []any{c.Global.Name, c.Advanced.Owner, c.Global.Domain, c.Advanced.Timeouts.Step.String(), c.Advanced.MissingImages, c.Advanced.Ephemeral})
 }
+
+// TestGoBackRunsNothingOfOthers: a backup is where others may write, and so decides neither which
+// hooks run nor where secrets come from.
+func TestGoBackRunsNothingOfOthers(t *testing.T) {
+	at := func(text string) *config.Config {
+		t.Helper()
+		c, err := config.Load([]byte("apiVersion: slipway.sh/v1\n"+text), config.Options{})
+		require.NoError(t, err)
+		return c
+	}
+	const same = "{name: same, before: workflow, run: [a], secrets: {T: 'env:T'}}"
+	c := at("smtp: {host: new.test, from: a@b.test, username: me, password: 'env:MINE'}\nadvanced: {save: {to: here}}\nhooks: [" + same + ", {name: new, before: workflow, run: [a], env: {}}, {name: other, after: workflow, run: [a]}]\n")
+	was, err := config.Load(at("smtp: {host: old.test, from: a@b.test, username: me, password: 'cmd:touch /x'}\nplatform: {secrets: {p: 'file:/y'}}\n"+
+		"advanced: {save: {when: always, to: /etc, key: 'cmd:touch /z'}}\n"+
+		"hooks: ["+same+", {name: new, before: workflow, run: [a], secrets: {T: 'env:T'}}, {name: evil, after: workflow, run: [a]}]\n").Canonical(), config.Options{})
+	require.NoError(t, err)
+	dropped, lacking := c.GoBack(was)
+	require.Equal(t, []string{"new", "evil"}, dropped)
+	require.Equal(t, map[string]config.SecretRef{"platform.secrets.p": "file:/y"}, lacking)
+	require.Equal(t, map[string]config.SecretRef{"smtp.password": "env:MINE", "hooks.same.secrets.T": "env:T"}, c.References(nil))
+	require.Equal(t, "old.test", c.SMTP.Host)
+	require.Equal(t, config.Save{To: "here"}, c.Advanced.Save)
+
+	none := config.Default()
+	_, lacking = none.GoBack(was)
+	require.Contains(t, lacking, "smtp.password")
+	_, lacking = c.GoBack(config.Default())
+	require.Empty(t, lacking)
+	require.Empty(t, c.References(nil), "what there was no secret for has none now")
+}

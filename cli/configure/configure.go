@@ -78,6 +78,7 @@ type earlier struct {
 	base    []byte // of the current version; may be empty
 	from    string // where it is from
 	own     bool   // it is the one that is there already where the file is written
+	brought bool   // it is from elsewhere: whoever made it has nothing run here
 	release string // the platform release in it
 }
 
@@ -107,7 +108,7 @@ func (c *Command) describe() *jsonschema.Schema {
 }
 
 // Run does it, with the hooks around it: those before of the configuration that there
-// is, those after of the one that was written.
+// is, those after of the one that was written, if it is the user's own.
 func (c *Command) Run(ctx context.Context, io console.Streams) error {
 	if err := c.begin(ctx, io); err != nil {
 		return err
@@ -138,7 +139,7 @@ func (c *Command) Run(ctx context.Context, io console.Streams) error {
 	}
 	around.on.File = text
 	_, err = fmt.Fprint(io.Out, message)
-	return errors.Join(around.after(ctx, cfg, nil), err)
+	return errors.Join(around.written(ctx, cfg), err)
 }
 
 // joined is the error of errors.Join: that of hooks besides the outcome.
@@ -238,7 +239,8 @@ func (c *Command) begin(ctx context.Context, io console.Streams) error {
 	for _, change := range changes {
 		fmt.Fprintf(io.Err, "slipway: %s is of an older version: %s\n", c.from, change)
 	}
-	c.own = there != "" && same(c.from, there)
+	c.own = !recorded && there != "" && same(c.from, there)
+	c.brought = c.file != "" && !c.own
 	schema := answers.NewSchema(c.describe(), nil)
 	if recorded {
 		if c.base, err = answers.Readable(schema, c.base); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -51,6 +52,27 @@ func (a *hooks) before(ctx context.Context) error {
 // of hooks.
 func (a *hooks) after(ctx context.Context, cfg *config.Config, outcome error) error {
 	return a.with(ctx, cfg, false, outcome, func(c *conductor.Conductor) error { return c.AfterConfigure(ctx, a.on, outcome) })
+}
+
+// written runs the hooks after configuring of cfg, which was written, unless it is only shown, or
+// made of a file that somebody else may have written: of that it says what will run here later.
+func (a *hooks) written(ctx context.Context, cfg *config.Config) error {
+	if !a.c.brought {
+		if a.c.output == "-" {
+			return nil
+		}
+		return a.after(ctx, cfg, nil)
+	}
+	refs := cfg.References(a.c.source.Providers.Sections())
+	for _, setting := range slices.Sorted(maps.Keys(refs)) {
+		if refs[setting].Runs() {
+			fmt.Fprintf(a.io.Err, "slipway: warning: %s is taken from %s: that command runs on this machine when the configuration is used\n", report.Clean(setting), report.Clean(string(refs[setting])))
+		}
+	}
+	for _, h := range cfg.HooksOf(config.Configure) {
+		fmt.Fprintf(a.io.Err, "slipway: the hook %s did not run: it is from %s\n", h.Name, a.c.from)
+	}
+	return nil
 }
 
 // with calls do with what runs the hooks of cfg, if it has any before or after

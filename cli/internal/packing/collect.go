@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime/debug"
 	"slices"
 
@@ -78,9 +77,6 @@ func (p *packer) collect(ctx context.Context, run, dir string) error {
 	return p.images(ctx)
 }
 
-// inCluster are the secrets in a kubeconfig.
-var inCluster = regexp.MustCompile(`(?m)^\s*(?:client-key-data|token|password): *"?([^\s"]+)`)
-
 // knowCluster learns the administrator's access to the cluster, if there is one.
 func (p *packer) knowCluster(ctx context.Context) error {
 	text, err := p.deployment.Kubeconfig(ctx, "")
@@ -94,10 +90,7 @@ func (p *packer) knowCluster(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("learn what must not be in the package: %w", err)
 	}
-	for _, m := range inCluster.FindAllStringSubmatch(text, -1) {
-		p.clean.known.Add(m[1])
-		p.clean.known.Add(decoded(m[1]))
-	}
+	p.clean.learn(text)
 	return nil
 }
 
@@ -139,11 +132,11 @@ func (p *packer) readConfig(ctx context.Context, id, dir string) ([]byte, error)
 			break
 		}
 		p.info.Secrets = map[string]string{}
-		for setting, ref := range References(p.config) {
+		for setting, ref := range p.config.References(p.sections()) {
 			p.info.Secrets[setting] = string(ref)
-			p.know(ctx, setting, ref)
 		}
-		slices.Sort(p.absent)
+		p.knowUsers(ctx)
+		p.lack("", p.config)
 		if text, p.info.Hidden, err = p.clean.config(text); err != nil {
 			return nil, err
 		}
@@ -153,20 +146,39 @@ func (p *packer) readConfig(ctx context.Context, id, dir string) ([]byte, error)
 
 // schema is that of configurations.
 func (p *packer) schema() *answers.Schema {
-	return answers.NewSchema(config.Describe(p.flags.Source.Providers.Sections()), nil)
+	return answers.NewSchema(config.Describe(p.sections()), nil)
 }
 
-// know learns a secret, if it can be had.
-func (p *packer) know(ctx context.Context, setting string, ref config.SecretRef) {
-	secret, err := p.deployment.Inputs.Secrets.Find(ctx, ref)
-	if err == nil {
+func (p *packer) sections() []config.Section { return p.flags.Source.Providers.Sections() }
+
+// knowUsers learns the secrets of the user's configuration, as far as they can be had. Those to
+// which only a stored configuration refers are not looked for: whoever may write the state would
+// have commands run on this machine, and files read.
+func (p *packer) knowUsers(ctx context.Context) {
+	refs := p.deployment.Config.References(p.sections())
+	for _, setting := range slices.Sorted(maps.Keys(refs)) {
+		secret, err := p.deployment.Inputs.Secrets.Find(ctx, refs[setting])
 		var value string
-		if value, err = secret.Plaintext(ctx); err == nil {
-			p.clean.known.Add(value)
-			return
+		if err == nil {
+			value, err = secret.Plaintext(ctx)
+		}
+		if err != nil {
+			p.absent = append(p.absent, setting)
+			continue
+		}
+		p.clean.learn(value)
+	}
+}
+
+// lack notes the secrets of a stored configuration that the user's does not refer to.
+func (p *packer) lack(when string, stored *config.Config) {
+	users := slices.Collect(maps.Values(p.deployment.Config.References(p.sections())))
+	for setting, ref := range stored.References(p.sections()) {
+		if name := setting + when; !slices.Contains(users, ref) && !slices.Contains(p.absent, name) {
+			p.absent = append(p.absent, name)
 		}
 	}
-	p.absent = append(p.absent, setting)
+	slices.Sort(p.absent)
 }
 
 func notEnded(id, why string) error {

@@ -41,7 +41,7 @@ func (p *packer) before(ctx context.Context, id, dir string) error {
 	}
 	o, why, err := p.findOrigin(ctx, record, dir)
 	if err == nil && why == "" {
-		why, err = p.takeOrigin(ctx, o)
+		why, err = p.takeOrigin(o)
 	}
 	p.lacks = why
 	return err
@@ -85,19 +85,14 @@ func (p *packer) findOrigin(ctx context.Context, record *report.Run, dir string)
 }
 
 // takeOrigin adds it to the package, unless a secret would have to be in there, and learns
-// the secrets of its configuration in any case.
-func (p *packer) takeOrigin(ctx context.Context, o origin) (why string, _ error) {
+// what looks like a secret in its configuration in any case.
+func (p *packer) takeOrigin(o origin) (why string, _ error) {
 	what := "the configuration of release " + o.about.Version
 	cfg, err := config.Load(o.config, config.Options{File: what})
 	if err != nil { // one that today's rules refuse
 		return err.Error(), nil
 	}
-	for setting, ref := range References(cfg) {
-		if p.info.Secrets[setting] != string(ref) {
-			p.know(ctx, setting+" before the upgrade", ref)
-		}
-	}
-	slices.Sort(p.absent)
+	p.lack(" before the upgrade", cfg)
 	clean, hidden, err := p.clean.config(o.config)
 	if err != nil {
 		return "", err

@@ -1,27 +1,16 @@
 package packing
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"testing/fstest"
 
-	"dagger.io/dagger"
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	providers "github.com/slipway-sh/slipway/providers/all"
 )
-
-// noSecrets has none of the secrets that it is asked for.
-type noSecrets struct{ secrets.Source }
-
-func (noSecrets) Find(context.Context, config.SecretRef) (*dagger.Secret, error) {
-	return nil, errors.New("it is not set")
-}
 
 // TestWhatAnUpgradeBeganFromHasNoSecrets, or is not in the package; the run's own files are
 // cleaned of what is learned from it in any case.
@@ -36,11 +25,11 @@ func TestWhatAnUpgradeBeganFromHasNoSecrets(t *testing.T) {
 		"what is refused now":   {`{"apiVersion":"slipway.sh/v1","global":{"scale":-1}}`, "plain", "global.scale"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			p := packer{files: runpackage.Files{}, flags: &deployment.Flags{}, deployment: &deployment.Deployment{Inputs: deployment.Inputs{Secrets: noSecrets{}}}}
+			p := packer{files: runpackage.Files{}, flags: &deployment.Flags{}, deployment: &deployment.Deployment{Config: config.Default()}}
 			p.flags.Source.Providers = providers.All()
 			p.info.Secrets = map[string]string{"smtp.password": "env:NEW"}
 			p.clean.known.Add(canary)
-			why, err := p.takeOrigin(t.Context(), origin{
+			why, err := p.takeOrigin(origin{
 				about:  runpackage.Before{Platform: runpackage.Platform{Name: "shop", Version: "1.0.0"}},
 				config: []byte(c.config), files: fstest.MapFS{"platform.yaml": {Data: []byte("name: shop\n")}, "values.yaml": {Data: []byte(c.file)}},
 			})

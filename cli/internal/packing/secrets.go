@@ -2,34 +2,33 @@ package packing
 
 import (
 	"encoding/base64"
+	"slices"
+	"strings"
 
-	"github.com/slipway-sh/slipway/config"
+	"go.yaml.in/yaml/v3"
 )
 
-// References are the places where a configuration finds secrets, by setting.
-func References(cfg *config.Config) map[string]config.SecretRef {
-	all := map[string]config.SecretRef{
-		"tls.key": cfg.TLS.Key, "smtp.password": cfg.SMTP.Password, "observability.password": cfg.Observability.Password,
-		"git.password": cfg.Git.Password, "git.sshKey": cfg.Git.SSHKey, "state.key": cfg.State.Key,
-		"advanced.save.key": cfg.Advanced.Save.Key,
+// inKubeconfig are the keys of a kubeconfig whose values are secret.
+var inKubeconfig = []string{"client-key-data", "token", "password", "id-token", "refresh-token", "client-secret", "access-token"}
+
+// learn makes a secret known. Of a kubeconfig only a few values are secret; its lines are also
+// those of other files.
+func (c *cleaner) learn(secret string) {
+	var doc yaml.Node
+	var kubeconfig struct {
+		Clusters []any `yaml:"clusters"`
+		Users    []any `yaml:"users"`
 	}
-	for name, ref := range cfg.Platform.Secrets {
-		all["platform.secrets."+name] = ref
+	if yaml.Unmarshal([]byte(secret), &kubeconfig) != nil || len(kubeconfig.Clusters)+len(kubeconfig.Users) == 0 || yaml.Unmarshal([]byte(secret), &doc) != nil {
+		c.known.Add(secret)
+		return
 	}
-	for name, ref := range cfg.State.Credentials {
-		all["state.credentials."+name] = ref
-	}
-	for _, h := range cfg.Hooks {
-		for name, ref := range h.Secrets {
-			all["hooks."+h.Name+".secrets."+name] = ref
+	each(&doc, "", func(path string, s *yaml.Node) {
+		if slices.Contains(inKubeconfig, path[strings.LastIndex(path, ".")+1:]) {
+			c.known.Add(s.Value)
+			c.known.Add(decoded(s.Value))
 		}
-	}
-	for setting, ref := range all {
-		if ref == "" {
-			delete(all, setting)
-		}
-	}
-	return all
+	})
 }
 
 // decoded is what is in base64; empty if it is not.

@@ -18,9 +18,9 @@ import (
 // configuration says.
 const codeNoKey fault.Code = "CFG-005"
 
-// codeNoPassword: a password that the configuration refers to is not where it
+// CodeNoPassword: a password that the configuration refers to is not where it
 // says.
-const codeNoPassword fault.Code = "CFG-007"
+const CodeNoPassword fault.Code = "CFG-007"
 
 // Source finds secrets for a run.
 type Source interface {
@@ -65,7 +65,7 @@ func Passwords(ctx context.Context, cfg *config.Config, from Source) (map[string
 
 // noPassword is the fault of a password that is not where the configuration says.
 func noPassword(name string, err error) error {
-	return &fault.Fault{Code: codeNoPassword, Class: fault.Usage, Op: "find " + name, Err: err,
+	return &fault.Fault{Code: CodeNoPassword, Class: fault.Usage, Op: "find " + name, Err: err,
 		Fix: "put it where the configuration says, or give --secrets FILE (dagger call: before the function)"}
 }
 
