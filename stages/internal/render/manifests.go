@@ -78,7 +78,7 @@ func files(release fs.FS, name string) ([]Source, error) {
 	if info.IsDir() && Kustomization(release, name) == "" {
 		return read(release, name)
 	}
-	from := readFile
+	from := decodeFile
 	if info.IsDir() {
 		from = kustomize
 	}
@@ -93,7 +93,7 @@ func read(fsys fs.FS, dir string) ([]Source, error) {
 		if err != nil || entry.IsDir() || !platform.IsManifest(name) {
 			return err
 		}
-		objs, err := readFile(fsys, name)
+		objs, err := decodeFile(fsys, name)
 		out = append(out, Source{Name: name, Objects: objs})
 		return err
 	})
@@ -103,8 +103,8 @@ func read(fsys fs.FS, dir string) ([]Source, error) {
 	return out, err
 }
 
-func readFile(fsys fs.FS, name string) ([]*unstructured.Unstructured, error) {
-	b, err := fs.ReadFile(fsys, name)
+func decodeFile(fsys fs.FS, name string) ([]*unstructured.Unstructured, error) {
+	b, err := readFile(fsys, name)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

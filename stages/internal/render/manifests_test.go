@@ -177,7 +177,7 @@ patchesStrategicMerge: ["{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, 
 func TestAKustomizationThatCannotBeBuilt(t *testing.T) {
 	for says, text := range map[string]string{
 		"decode web/kustomization.yaml: ":           "resources: text",
-		"build the kustomization web: ":             "resources: [web.yaml]\nnonsense: 1\n",
+		"decode web/kustomization.yaml: invalid ":   "resources: [web.yaml]\nnonsense: 1\n",
 		"build the kustomization web: accumulating": "resources: [web.yaml, web.yaml]\n",
 	} {
 		release := files(map[string]string{"web/web.yaml": configMap("a"), "web/kustomization.yaml": text})

@@ -88,12 +88,12 @@ func allWritten(release fs.FS, root string) []*written {
 		if file != Kustomization(release, dir) {
 			continue
 		}
-		text, _ := fs.ReadFile(release, file)
+		text, _ := readFile(release, file)
 		var k types.Kustomization
 		if yaml.Unmarshal(text, &k) != nil { // it has been built
 			continue
 		}
-		for _, name := range sources(k) {
+		for _, name := range patches(k) {
 			if at := path.Join(dir, name); isFile(release, at) && !slices.Contains(files, at) {
 				files = append(files, at)
 			}
@@ -101,12 +101,26 @@ func allWritten(release fs.FS, root string) []*written {
 	}
 	var out []*written
 	for _, file := range files {
-		text, _ := fs.ReadFile(release, file) // it has been read before
+		text, _ := readFile(release, file) // it has been read before
 		before := 0
 		for _, doc := range split(text) {
 			out = append(out, inDocument(file, doc, before)...)
 			before += bytes.Count(doc, []byte("\n"))
 		}
+	}
+	return out
+}
+
+// patches are the names of files with patches in a kustomization, in deprecated fields, too.
+//
+//nolint:staticcheck // SA1019: kustomize reads them
+func patches(k types.Kustomization) []string {
+	var out []string
+	for _, p := range k.PatchesStrategicMerge {
+		out = append(out, string(p))
+	}
+	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) {
+		out = append(out, p.Path)
 	}
 	return out
 }

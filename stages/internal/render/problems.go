@@ -31,7 +31,7 @@ type Problem struct {
 func Problems(release fs.FS, name string) []Problem {
 	var out []Problem
 	for _, file := range manifests(release, name, map[string]bool{}) {
-		text, err := fs.ReadFile(release, file)
+		text, err := readFile(release, file)
 		switch {
 		case err != nil:
 			out = append(out, Problem{File: file, Err: err})
@@ -46,7 +46,7 @@ func Problems(release fs.FS, name string) []Problem {
 
 // NoValues is what is wrong with a file of a release that has values of a chart.
 func NoValues(release fs.FS, file string) []Problem {
-	text, err := fs.ReadFile(release, file)
+	text, err := readFile(release, file)
 	if err != nil {
 		return []Problem{{File: file, Err: err}}
 	}
@@ -74,7 +74,7 @@ func manifests(release fs.FS, name string, seen map[string]bool) []string {
 	var out []string
 	if file := Kustomization(release, name); file != "" {
 		out = append(out, file)
-		text, _ := fs.ReadFile(release, file)
+		text, _ := readFile(release, file)
 		var k types.Kustomization
 		if yaml.Unmarshal(text, &k) != nil {
 			return out

@@ -19,7 +19,7 @@ func Values(release fs.FS, c platform.Component, in contract.ComponentInput) (ma
 	values := map[string]any{}
 	for _, name := range c.ValuesFiles {
 		name := platform.Fill(name, map[string]string{platform.FillScale: fmt.Sprint(in.Fill[platform.FillScale])})
-		text, err := fs.ReadFile(release, name)
+		text, err := readFile(release, name)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,233 @@
+package render_test
+
+import (
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/internal/render"
+)
+
+// listener counts the connections to an address that nobody should ask.
+func listener(t *testing.T) (string, *atomic.Int64) {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.Close()) })
+	var asked atomic.Int64
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return // closed
+			}
+			asked.Add(1)
+			c.Close()
+		}
+	}()
+	return l.Addr().String(), &asked
+}
+
+const builtin = "apiVersion: builtin\nmetadata: {name: x}\n"
+
+// TestAKustomizationRunsAndFetchesNothing, whatever stands in it: with kustomize's own git,
+// HTTP client and plugins.
+func TestAKustomizationRunsAndFetchesNothing(t *testing.T) {
+	host, asked := listener(t)
+	marker := filepath.Join(t.TempDir(), "ran")
+	run := "file:///nonexist?ref=" + strings.ReplaceAll(url.QueryEscape("--upload-pack=touch "+marker+";"), "+", "%20")
+	address := "http://" + host + "/x.yaml"
+	names := map[string]string{
+		"command": run, "command in braces": run + "&x={", "address": address, "address in braces": address + "?a={",
+		"address with a line break": address + "?a=\nb", "upper case": "HTTP://" + host + "/x.yaml?{", "forced": "git::" + address,
+		"repository": "http://" + host + "/a/b.git//c?ref={", "SSH": "git@" + host + ":a/b{.git",
+	}
+	fields := map[string]string{
+		"resource": "resources: [%q]", "component": "components: [%q]", "base": "bases: [%q]", "definition": "crds: [%q]",
+		"configuration": "configurations: [%q]", "generator": "generators: [%q]", "transformer": "transformers: [%q]",
+		"validator": "validators: [%q]", "patch": "patches: [{path: %q}]", "older patch": "patchesStrategicMerge: [%q]",
+		"JSON patch": "patchesJson6902: [{path: %q, target: {kind: ConfigMap, name: a, version: v1}}]", "replacement": "replacements: [{path: %q}]",
+		"schema": "openapi: {path: %q}", "environment": "configMapGenerator: [{name: x, env: %q}]",
+		"environments": "configMapGenerator: [{name: x, envs: [%q]}]", "file": "configMapGenerator: [{name: x, files: [%q]}]",
+		"Secret": "secretGenerator: [{name: x, files: [%q]}]", "upper case": "RESOURCES: [%q]",
+		"chart": "helmCharts: [{name: x, repo: %q}]", "older chart": "helmChartInflationGenerator: [{chartName: x, helmBin: %q}]",
+		"charts": "helmGlobals: {chartHome: %q}",
+	}
+	for what, config := range map[string]string{
+		"ConfigMap": "kind: ConfigMapGenerator\nfiles: [%q]", "ConfigMap's key": "kind: ConfigMapGenerator\nfiles: [%q]",
+		"environments": "kind: SecretGenerator\nEnvs: [%q]", "patch": "kind: PatchTransformer\npath: %q",
+		"patches": "kind: PatchStrategicMergeTransformer\npaths: [%q]", "JSON patch": "kind: PatchJson6902Transformer\ntarget: {name: a}\npath: %q",
+		"replacement": "kind: ReplacementTransformer\nreplacements: [{Path: %q}]", "value": "kind: ValueAddTransformer\nvalue: x\ntargetFilePath: %q",
+		"chart": "kind: HelmChartInflationGenerator\nname: x\nrepo: %q",
+	} {
+		for _, list := range []string{"generators", "transformers", "validators"} {
+			fields[what+" inline among "+list] = list + ":\n- |\n  " + strings.ReplaceAll(builtin+config, "\n", "\n  ")
+			fields[what+" in a file of "+list] = "FILE " + list + "\n" + builtin + config
+		}
+	}
+	for field, text := range fields {
+		for what, name := range names {
+			text := fmt.Sprintf(text, name)
+			release := map[string]string{"web/web.yaml": configMap("a"), "web/base/web.yaml": configMap("b"), "web/kustomization.yaml": "resources: [web.yaml, base]"}
+			if list, config, ok := strings.Cut(strings.TrimPrefix(text, "FILE "), "\n"); ok && strings.HasPrefix(text, "FILE ") {
+				release["web/base/config.yaml"] = config
+				text = list + ": [config.yaml]"
+			}
+			release["web/base/kustomization.yaml"] = text + "\n"
+			_, err := render.Manifests(files(release), nil, platform.Component{Path: "web"})
+			require.ErrorContains(t, err, "web/base/", "%s as %s", what, field)
+			require.NoFileExists(t, marker, "%s as %s", what, field)
+			require.Zero(t, asked.Load(), "%s as %s", what, field)
+		}
+	}
+}
+
+// TestFilesOfAReleaseThatAreCalledLikeAddresses are files: kustomize would ask the address or
+// clone the repository, though the file is there.
+func TestFilesOfAReleaseThatAreCalledLikeAddresses(t *testing.T) {
+	host, asked := listener(t)
+	release := files(map[string]string{
+		"web/http:/" + host + "/web.yaml":                     configMap("a"),
+		"web/http:/" + host + "/a/b.git/c/kustomization.yaml": "resources: [b.yaml]",
+		"web/http:/" + host + "/a/b.git/c/b.yaml":             configMap("b"),
+		"web/kustomization.yaml":                              "resources: ['http://" + host + "/web.yaml', 'http://" + host + "/a/b.git/c']",
+	})
+	objs, err := render.Manifests(release, nil, platform.Component{Path: "web"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"ConfigMap/a", "ConfigMap/b"}, named(objs))
+	require.Zero(t, asked.Load())
+}
+
+// TestPluginsOfAKustomization that are kustomize's own work, inline and in files, and get the
+// files that they name; others are refused.
+func TestPluginsOfAKustomization(t *testing.T) {
+	release := files(map[string]string{
+		"web/web.yaml": configMap("a"), "web/notes.txt": "read me\n", "web/set.env": "A=b\n",
+		"web/patch.yaml":     "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {from: file}}",
+		"web/generator.yaml": builtin + "kind: ConfigMapGenerator\nfiles: [n=notes.txt]\nenvs: [set.env]\noptions: {disableNameSuffixHash: true}\n",
+		"web/kustomization.yaml": `
+resources: [web.yaml]
+generators: [generator.yaml]
+transformers:
+- |
+  {apiVersion: builtin, kind: PatchTransformer, metadata: {name: p}, path: patch.yaml}
+- |
+  apiVersion: builtin
+  kind: PatchStrategicMergeTransformer
+  metadata: {name: q}
+  paths: ["{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {inline: yes}}"]
+- |
+  apiVersion: builtin
+  kind: PrefixTransformer
+  metadata: {name: r}
+  prefix: p-
+  fieldSpecs: [{path: metadata/name}]
+`})
+	objs, err := render.Manifests(release, nil, platform.Component{Path: "web"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"ConfigMap/p-a", "ConfigMap/p-x"}, named(objs))
+	require.Equal(t, "file", objs[0].Object["data"].(map[string]any)["from"])
+	require.Equal(t, map[string]any{"n": "read me\n", "A": "b"}, objs[1].Object["data"])
+
+	marker := filepath.Join(t.TempDir(), "ran")
+	for what, config := range map[string]string{
+		"exec":      "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, annotations: {config.kubernetes.io/function: \"exec: {path: /bin/touch " + marker + "}\"}}}",
+		"container": "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, annotations: {config.kubernetes.io/function: \"container: {image: x}\"}}}",
+		"Go":        "{apiVersion: someone/v1, kind: Anything, metadata: {name: x}}",
+		"a list":    "{apiVersion: builtin, kind: List, metadata: {name: x}, items: [{apiVersion: builtin, kind: HelmChartInflationGenerator, metadata: {name: x}}]}",
+	} {
+		for _, field := range []string{"generators", "transformers", "validators"} {
+			release := files(map[string]string{"web/web.yaml": configMap("a"), "web/kustomization.yaml": "resources: [web.yaml]\n" + field + ":\n- |\n  " + config})
+			_, err := render.Manifests(release, nil, platform.Component{Path: "web"})
+			require.ErrorContains(t, err, "is a plugin that kustomize would run", "%s: %s", field, what)
+		}
+	}
+	require.NoFileExists(t, marker)
+}
+
+// unread is a release of which one file must not be opened.
+type unread struct {
+	fs.FS
+	t    *testing.T
+	name string
+}
+
+func (u unread) Open(name string) (fs.File, error) {
+	require.NotEqual(u.t, u.name, name, "opened")
+	return u.FS.Open(name)
+}
+
+// TestAKustomizationReadsWhatItNames: a large file beside it takes no memory, and one that it
+// names is refused.
+func TestAKustomizationReadsWhatItNames(t *testing.T) {
+	large := strings.Repeat("#", 17<<20)
+	release := map[string]string{"web/web.yaml": configMap("a"), "web/large.bin": large, "web/kustomization.yaml": "resources: [web.yaml]"}
+	objs, err := render.Manifests(unread{files(release), t, "web/large.bin"}, nil, platform.Component{Path: "web"})
+	require.NoError(t, err)
+	require.Len(t, objs, 1)
+	release["web/kustomization.yaml"] = "configMapGenerator: [{name: a, files: [large.bin]}]"
+	_, err = render.Manifests(files(release), nil, platform.Component{Path: "web"})
+	require.ErrorContains(t, err, "web/large.bin is larger than 16 MiB")
+	_, err = render.Manifests(files(release), nil, platform.Component{Path: "web/large.bin"})
+	require.ErrorContains(t, err, "web/large.bin is larger than 16 MiB", "nor as a manifest")
+	part := strings.Repeat("#", 12<<20)
+	release = map[string]string{"web/a": part, "web/b": part, "web/c": part, "web/kustomization.yaml": "configMapGenerator: [{name: a, files: [a, b, c]}]"}
+	_, err = render.Manifests(files(release), nil, platform.Component{Path: "web"})
+	require.ErrorContains(t, err, "larger than 32 MiB together")
+}
+
+// TestAKustomizationEnds, also where each of its directories has the next one twice, or
+// itself.
+func TestAKustomizationEnds(t *testing.T) {
+	release := fstest.MapFS{}
+	for i := range 40 {
+		release[fmt.Sprintf("k%d/kustomization.yaml", i)] = &fstest.MapFile{Data: fmt.Appendf(nil, "resources: [../k%d, ../k%d]\n", i+1, i+1)}
+	}
+	release["k40/kustomization.yaml"] = &fstest.MapFile{Data: []byte("resources: []\n")}
+	_, err := render.Manifests(release, nil, platform.Component{Path: "k0"})
+	require.ErrorContains(t, err, "k0 is made of more than 500 kustomizations")
+	release["k40/kustomization.yaml"] = &fstest.MapFile{Data: []byte("resources: [../k30]\n")}
+	_, err = render.Manifests(release, nil, platform.Component{Path: "k30"})
+	require.ErrorContains(t, err, "k40/kustomization.yaml names ../k30, which it is part of")
+	objs, err := render.Manifests(files(map[string]string{"web/kustomization.yaml": "resources: []"}), nil, platform.Component{Path: "web"})
+	require.NoError(t, err, "without anything, as kustomize takes it")
+	require.Empty(t, objs)
+}
+
+// TestEveryFieldOfAKustomizationIsKnown: what kustomize adds may name files or run programs.
+// Look at it, and at rewrite, before you change a list.
+func TestEveryFieldOfAKustomizationIsKnown(t *testing.T) {
+	for of, known := range map[reflect.Type]string{
+		reflect.TypeFor[types.Kustomization](): "TypeMeta MetaData OpenAPI NamePrefix NameSuffix Namespace CommonLabels Labels CommonAnnotations PatchesStrategicMerge PatchesJson6902 " +
+			"Patches Images ImageTags Replacements Replicas Vars SortOptions Resources Components Crds Bases ConfigMapGenerator SecretGenerator HelmGlobals HelmCharts " +
+			"HelmChartInflationGenerator GeneratorOptions Configurations Generators Transformers Validators BuildMetadata",
+		reflect.TypeFor[types.GeneratorArgs]():    "Namespace Name Behavior KvPairSources Options",
+		reflect.TypeFor[types.ConfigMapArgs]():    "GeneratorArgs",
+		reflect.TypeFor[types.SecretArgs]():       "GeneratorArgs Type",
+		reflect.TypeFor[types.KvPairSources]():    "LiteralSources FileSources EnvSources EnvSource",
+		reflect.TypeFor[types.Patch]():            "Path Patch Target Options",
+		reflect.TypeFor[types.ReplacementField](): "Replacement Path",
+		reflect.TypeFor[types.Replacement]():      "Source Targets SourceValue",
+	} {
+		var fields []string
+		for i := range of.NumField() {
+			fields = append(fields, of.Field(i).Name)
+		}
+		require.Equal(t, strings.Fields(known), fields, of.Name())
+	}
+	require.ElementsMatch(t, strings.Fields("ConfigMapGenerator IAMPolicyGenerator SecretGenerator HelmChartInflationGenerator AnnotationsTransformer HashTransformer "+
+		"ImageTagTransformer LabelTransformer NamespaceTransformer PatchJson6902Transformer PatchStrategicMergeTransformer PatchTransformer PrefixSuffixTransformer "+
+		"PrefixTransformer SuffixTransformer ReplacementTransformer ReplicaCountTransformer ValueAddTransformer"), krusty.GetBuiltinPluginNames())
+}
