@@ -31,7 +31,8 @@ func (c *Client) WaitRollout(ctx context.Context, kind, namespace, name string) 
 			return false, "", err
 		}
 		if last = r; r.done() {
-			return true, "", nil
+			young, err := c.young(ctx, namespace, r)
+			return err == nil && young == "", young, err
 		}
 		if kind == "StatefulSet" {
 			replaced, err := c.replaceUnready(ctx, namespace, name)
@@ -98,7 +99,52 @@ func (c *Client) RolledOut(ctx context.Context, kind, namespace, name string) er
 	if !r.done() {
 		return fmt.Errorf("%s %s/%s: %s", kind, namespace, name, r)
 	}
-	return nil
+	young, err := c.young(ctx, namespace, r)
+	if err == nil && young != "" {
+		err = fmt.Errorf("%s %s/%s: %s", kind, namespace, name, young)
+	}
+	return err
+}
+
+// proving is how long a container without a readiness probe runs before it counts as ready:
+// Kubernetes calls it ready as soon as it runs, also one that ends at once.
+const proving = 5 * time.Second
+
+// young says which container of a rollout that is done has to run a while before it counts;
+// "" when none has.
+func (c *Client) young(ctx context.Context, namespace string, r rollout) (string, error) {
+	if r.want == 0 || r.selector == nil {
+		return "", nil
+	}
+	pods, err := c.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(r.selector)})
+	if err != nil {
+		return "", err
+	}
+	for _, p := range CurrentPods(pods.Items) {
+		if why := unproven(&p, time.Now()); p.DeletionTimestamp == nil && why != "" {
+			return why, nil
+		}
+	}
+	return "", nil
+}
+
+// unproven says which container without a readiness probe has not run for long enough.
+func unproven(p *corev1.Pod, now time.Time) string {
+	for _, spec := range p.Spec.Containers {
+		if spec.ReadinessProbe != nil {
+			continue
+		}
+		for _, s := range p.Status.ContainerStatuses {
+			switch {
+			case s.Name != spec.Name:
+			case s.State.Running == nil:
+				return fmt.Sprintf("container %s of pod %s does not run any more", s.Name, p.Name)
+			case now.Sub(s.State.Running.StartedAt.Time) < proving:
+				return fmt.Sprintf("container %s of pod %s has just begun to run, and has no readiness probe", s.Name, p.Name)
+			}
+		}
+	}
+	return ""
 }
 
 // Workloads are the StatefulSets and Deployments of a namespace ("" means all) that a label
