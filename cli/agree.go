@@ -56,13 +56,13 @@ func (o *installOptions) agree(ctx context.Context, io console.Streams, note fun
 	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("ask", "run the same command again"))
 	defer release()
 	io.Err.End()
-	fmt.Fprintf(io.Out, "%s\n\n", o.what)
+	fmt.Fprintf(io.Text(), "%s\n\n", o.what)
 	said, err := consent(ctx, io, "Install it? [y/N] ")
 	switch {
 	case err != nil:
 		return false, err
 	case said == nil:
-		fmt.Fprint(io.Out, nothingChanged)
+		fmt.Fprint(io.Text(), nothingChanged)
 		return false, nil
 	}
 	note(said)

@@ -115,13 +115,13 @@ func briefly(io console.Streams, plan *contract.Preview) error {
 		return out
 	}
 	brief.Objects, brief.Applications = strip(plan.Objects), strip(plan.Applications)
-	if err := brief.Body(io.Out); err != nil {
+	if err := brief.Body(io.Text()); err != nil {
 		return err
 	}
 	if left := len(plan.Objects) + len(plan.Applications) - len(brief.Objects) - len(brief.Applications); left > 0 {
-		fmt.Fprintf(io.Out, "\n%d more objects: slipway plan --workflow %s shows all\n", left, plan.Workflow)
+		fmt.Fprintf(io.Text(), "\n%d more objects: slipway plan --workflow %s shows all\n", left, plan.Workflow)
 	}
-	_, err := fmt.Fprintf(io.Out, "\n%s\ndigest %s\n\n", plan.Summary(), plan.Digest)
+	_, err := fmt.Fprintf(io.Text(), "\n%s\ndigest %s\n\n", plan.Summary(), plan.Digest)
 	return err
 }
 

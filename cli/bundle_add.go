@@ -100,7 +100,7 @@ func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []s
 			return err
 		}
 		if add.Images = append(add.Images, more...); len(add.Images) == 0 {
-			fmt.Fprintf(io.Out, "nothing is missing in %s\n", args[0])
+			fmt.Fprintf(io.Text(), "nothing is missing in %s\n", args[0])
 			return nil
 		}
 	}
@@ -110,7 +110,7 @@ func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []s
 	if b, err = bundle.Read(args[0]); err != nil {
 		return err
 	}
-	fmt.Fprintf(io.Out, "the images are in %s; to list them: slipway bundle list %s\nits digest is %s\n", args[0], args[0], b.ReadDigest())
+	fmt.Fprintf(io.Text(), "the images are in %s; to list them: slipway bundle list %s\nits digest is %s\n", args[0], args[0], b.ReadDigest())
 	return nil
 }
 

@@ -95,7 +95,7 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 			return err
 		}
 	}
-	fmt.Fprintf(io.Out, "%s holds the digests; install with: slipway install --lock %s\n", o.lock, o.lock)
+	fmt.Fprintf(io.Text(), "%s holds the digests; install with: slipway install --lock %s\n", o.lock, o.lock)
 	return nil
 }
 

@@ -66,6 +66,6 @@ func (o *bundleSignOptions) run(ctx context.Context, io console.Streams, args []
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(io.Out, "bundle.json is %s, %s\nuse it with the public key: --bundle %s --bundle-key FILE\n", v.Digest, v.By, args[0])
+	_, err = fmt.Fprintf(io.Text(), "bundle.json is %s, %s\nuse it with the public key: --bundle %s --bundle-key FILE\n", v.Digest, v.By, args[0])
 	return err
 }

@@ -44,6 +44,6 @@ func (o *bundleVerifyOptions) run(ctx context.Context, io console.Streams, args 
 	if err := b.Verify(ctx); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(io.Out, "every file is the one that bundle.json names\nbundle.json is %s, %s\n", b.ReadDigest(), vouched)
+	_, err = fmt.Fprintf(io.Text(), "every file is the one that bundle.json names\nbundle.json is %s, %s\n", b.ReadDigest(), vouched)
 	return err
 }

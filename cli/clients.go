@@ -67,7 +67,7 @@ func (o *clientsOptions) run(ctx context.Context, io console.Streams, _ []string
 		return fmt.Errorf("find this program: %w", err)
 	}
 	done, err := clients.Put(ctx, put)
-	w := newTable(io.Out)
+	w := newTable(io.Text())
 	for _, c := range done {
 		from := "from " + c.From
 		if c.There {

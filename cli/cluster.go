@@ -106,13 +106,13 @@ func (o *clusterOptions) move(ctx context.Context, io console.Streams, d *deploy
 	if o.save != "" {
 		err := d.SaveCluster(ctx, o.save)
 		if err == nil {
-			fmt.Fprintf(io.Out, "the cluster of deployment %s is saved: %s holds its keys and data, for its owner only\n", name, o.save)
+			fmt.Fprintf(io.Text(), "the cluster of deployment %s is saved: %s holds its keys and data, for its owner only\n", name, o.save)
 		}
 		return err
 	}
 	err := d.RestoreCluster(ctx, o.restore, o.force)
 	if err == nil {
-		fmt.Fprintf(io.Out, "the cluster of deployment %s is restored; check it: %s; if that says that it is not installed, as after a destroy: %s\n",
+		fmt.Fprintf(io.Text(), "the cluster of deployment %s is restored; check it: %s; if that says that it is not installed, as after a destroy: %s\n",
 			name, d.Hint("slipway status --live"), d.Hint("slipway install"))
 	}
 	return err

@@ -90,7 +90,7 @@ func (o *migrateOptions) run(_ context.Context, io console.Streams, _ []string) 
 	if err := atomicfile.Overwrite(o.source.File, migrated, 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", o.source.File, err)
 	}
-	fmt.Fprintf(io.Out, "%s is now of %s; the original is %s\n", o.source.File, state, backup)
+	fmt.Fprintf(io.Text(), "%s is now of %s; the original is %s\n", o.source.File, state, backup)
 	return nil
 }
 

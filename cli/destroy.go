@@ -68,7 +68,7 @@ func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
 		}
 		if wanted, err := o.approval.ask(ctx, io, d, stages.Destroy()); err != nil || !wanted {
 			if err == nil {
-				fmt.Fprint(io.Out, nothingChanged)
+				fmt.Fprint(io.Text(), nothingChanged)
 			}
 			return err
 		}
@@ -103,7 +103,7 @@ func (o *destroyOptions) find(ctx context.Context, io console.Streams, d traces,
 		return err == nil, err
 	}
 	io.Err.End()
-	fmt.Fprintf(io.Out, "there is no deployment %s, and never was: nothing was removed\n", name)
+	fmt.Fprintf(io.Text(), "there is no deployment %s, and never was: nothing was removed\n", name)
 	return false, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 // format is how a command prints its result: text or json.
@@ -43,7 +44,7 @@ func (f *format) print(w io.Writer, v any, text func(io.Writer) error) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(v)
 	}
-	return text(w)
+	return text(redact.NewPrinter(w))
 }
 
 // show prints what read finds out about a deployment.

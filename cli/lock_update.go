@@ -52,14 +52,14 @@ func (o *lockUpdateOptions) run(ctx context.Context, io console.Streams, _ []str
 	entered := 0
 	for _, f := range findings {
 		if f.Problem != "" {
-			fmt.Fprintf(io.Out, "%s: not entered: %s\n", f.Name, f.Problem)
+			fmt.Fprintf(io.Text(), "%s: not entered: %s\n", f.Name, f.Problem)
 			continue
 		}
 		entered++
-		fmt.Fprintf(io.Out, "%s: %s %s\n", f.Name, f.Place, f.Digest)
+		fmt.Fprintf(io.Text(), "%s: %s %s\n", f.Name, f.Place, f.Digest)
 	}
 	if entered == 0 {
-		fmt.Fprintf(io.Out, "%s is left as it is\n", o.file)
+		fmt.Fprintf(io.Text(), "%s is left as it is\n", o.file)
 		return nil
 	}
 	text, err = update.Enter(text, findings)

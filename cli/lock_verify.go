@@ -90,7 +90,7 @@ func (o *lockVerifyOptions) run(ctx context.Context, io console.Streams, _ []str
 	if len(pins.Packages[b.Platform]) == 0 {
 		pinned = "not pinned for " + b.Platform
 	}
-	_, err = fmt.Fprintf(io.Out, "program: sources %s, as the bundle's\nbundle: %s, %s\n%d files for %s, %d images, by digest\nDebian packages: %d, %s\nlock %s\n",
+	_, err = fmt.Fprintf(io.Text(), "program: sources %s, as the bundle's\nbundle: %s, %s\n%d files for %s, %d images, by digest\nDebian packages: %d, %s\nlock %s\n",
 		o.program.Source, vouched.Digest, vouched.By, len(b.Files), b.Platform, len(b.Index.Images), len(packages), pinned, line)
 	return err
 }

@@ -56,7 +56,7 @@ func (o *platformInitOptions) run(_ context.Context, io console.Streams, args []
 		return &fault.Fault{Code: codeInit, Class: fault.Usage, Op: "write the platform release " + dir, Err: err,
 			Fix: "choose another directory, or make that one writable for you, then run again: slipway platform init DIR"}
 	}
-	fmt.Fprintf(io.Out, "%s is the platform release %s; %s says what it installs\n\nNext:\n  slipway validate --platform %[4]s\n  slipway install --platform %[4]s --name %[5]s\n",
+	fmt.Fprintf(io.Text(), "%s is the platform release %s; %s says what it installs\n\nNext:\n  slipway validate --platform %[4]s\n  slipway install --platform %[4]s --name %[5]s\n",
 		dir, name, filepath.Join(dir, platform.File), shell.Quote(dir), deploymentName(name))
 	return nil
 }

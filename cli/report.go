@@ -51,7 +51,7 @@ func (o *reportOptions) write(ctx context.Context, io console.Streams, _ []strin
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(io.Out, "%s: run %s\n", filepath.Join(o.output, report.PageFile), id)
+		fmt.Fprintf(io.Text(), "%s: run %s\n", filepath.Join(o.output, report.PageFile), id)
 		return nil
 	})
 }

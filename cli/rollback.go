@@ -84,7 +84,7 @@ func (o *rollbackOptions) run(ctx context.Context, io console.Streams, _ []strin
 		return err
 	}
 	io.Err.End()
-	_, err = fmt.Fprintf(io.Out, "\nrolled back to %s, backup %s, in %s\n", b.From, b.ID, time.Since(began).Round(time.Second))
+	_, err = fmt.Fprintf(io.Text(), "\nrolled back to %s, backup %s, in %s\n", b.From, b.ID, time.Since(began).Round(time.Second))
 	return err
 }
 

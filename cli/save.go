@@ -101,18 +101,18 @@ func (o *saveOptions) check(ctx context.Context, io console.Streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(io.Out, "%s is whole: %d files, %s\n", o.verify, len(p.Files), p.Digest)
-	fmt.Fprintf(io.Out, "run %s, %s of %s: %s\n", p.Run, p.Workflow, p.Deployment, strings.TrimSpace(p.Outcome+" "+p.Code+" "+p.Step))
+	fmt.Fprintf(io.Text(), "%s is whole: %d files, %s\n", o.verify, len(p.Files), p.Digest)
+	fmt.Fprintf(io.Text(), "run %s, %s of %s: %s\n", p.Run, p.Workflow, p.Deployment, strings.TrimSpace(p.Outcome+" "+p.Code+" "+p.Step))
 	if p.OtherImages {
-		fmt.Fprintln(io.Out, "its images are not known: it was made with another bundle or lock than the run")
+		fmt.Fprintln(io.Text(), "its images are not known: it was made with another bundle or lock than the run")
 	}
 	switch {
 	case len(p.SignedBy) == 0:
-		fmt.Fprintln(io.Out, "nobody has signed it")
+		fmt.Fprintln(io.Text(), "nobody has signed it")
 	case o.key == "":
-		fmt.Fprintf(io.Out, "it says that it is signed with the key %s; --key FILE verifies that\n", dsse.Named(p.SignedBy))
+		fmt.Fprintf(io.Text(), "it says that it is signed with the key %s; --key FILE verifies that\n", dsse.Named(p.SignedBy))
 	default:
-		fmt.Fprintf(io.Out, "signed with the key %s\n", p.SignedBy[0])
+		fmt.Fprintf(io.Text(), "signed with the key %s\n", p.SignedBy[0])
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
-	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 type unlockOptions struct {
@@ -36,11 +35,11 @@ func (o *unlockOptions) run(ctx context.Context, io console.Streams, _ []string)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(io.Out, "deployment %s is not locked any more", d.Config.Global.Name)
+		fmt.Fprintf(io.Text(), "deployment %s is not locked any more", d.Config.Global.Name)
 		if r.After != nil {
-			fmt.Fprintf(io.Out, "; %s had the lock", redact.Printable(r.After.Holder.String()))
+			fmt.Fprintf(io.Text(), "; %s had the lock", r.After.Holder)
 		}
-		fmt.Fprintln(io.Out)
+		fmt.Fprintln(io.Text())
 		return nil
 	})
 }

@@ -78,7 +78,7 @@ func (o *upgradeOptions) run(ctx context.Context, io console.Streams, _ []string
 		at := &leg{version: version, behind: n, rest: route[n+1:]}
 		done, err := o.upgrade(ctx, io, at)
 		if err == nil && !done {
-			_, err = fmt.Fprint(io.Out, o.declined(route, n))
+			_, err = fmt.Fprint(io.Text(), o.declined(route, n))
 		}
 		if err != nil || !done {
 			return err
@@ -87,7 +87,7 @@ func (o *upgradeOptions) run(ctx context.Context, io console.Streams, _ []string
 	}
 	io.Err.End()
 	last := route[len(route)-1]
-	_, err = fmt.Fprintf(io.Out, "\nupgraded from %s to %s in %s\n%s", from, last, time.Since(began).Round(time.Second), o.behind(last))
+	_, err = fmt.Fprintf(io.Text(), "\nupgraded from %s to %s in %s\n%s", from, last, time.Since(began).Round(time.Second), o.behind(last))
 	return err
 }
 

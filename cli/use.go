@@ -53,7 +53,7 @@ func (o *useOptions) run(_ context.Context, io console.Streams, args []string) e
 		if err := folder.Remove(o.forget); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(io.Out, "the configuration of deployment %s is removed; what is installed stays\n", o.forget)
+		_, err := fmt.Fprintf(io.Text(), "the configuration of deployment %s is removed; what is installed stays\n", o.forget)
 		return err
 	}
 	switch {
@@ -68,9 +68,9 @@ func (o *useOptions) run(_ context.Context, io console.Streams, args []string) e
 		return err
 	}
 	if o.none {
-		fmt.Fprintln(io.Out, "no deployment is chosen; commands that name none take the defaults")
+		fmt.Fprintln(io.Text(), "no deployment is chosen; commands that name none take the defaults")
 	} else {
-		fmt.Fprintf(io.Out, "deployment %s is the current one: %s\n", args[0], folder.File(args[0]))
+		fmt.Fprintf(io.Text(), "deployment %s is the current one: %s\n", args[0], folder.File(args[0]))
 	}
 	if other := os.Getenv(source.EnvDeployment); other != "" && (o.none || other != args[0]) {
 		fmt.Fprintf(io.Err, "slipway: in this shell commands go on working on %s: %s is set, and comes first\n", shell.Quote(other), source.EnvDeployment)

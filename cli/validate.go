@@ -56,7 +56,7 @@ func (o *validateOptions) run(ctx context.Context, io console.Streams, _ []strin
 	found, err := o.release.Load(cfg, o.source.Path)
 	if errors.Is(err, &fault.Fault{Code: release.CodeFetched}) {
 		warn(io.Err, cfg)
-		fmt.Fprintf(io.Out, "valid: deployment %s on %s   (the platform release is fetched and checked when it is installed)\n", cfg.Global.Name, cfg.Provider)
+		fmt.Fprintf(io.Text(), "valid: deployment %s on %s   (the platform release is fetched and checked when it is installed)\n", cfg.Global.Name, cfg.Provider)
 		return nil
 	}
 	if err != nil {
@@ -72,7 +72,7 @@ func (o *validateOptions) run(ctx context.Context, io console.Streams, _ []strin
 	}
 	warn(io.Err, cfg)
 	warnOfRelease(io.Err, found)
-	fmt.Fprintf(io.Out, "valid: deployment %s on %s, platform %s %s%s\n", cfg.Global.Name, cfg.Provider, found.Name, found.Version, note)
+	fmt.Fprintf(io.Text(), "valid: deployment %s on %s, platform %s %s%s\n", cfg.Global.Name, cfg.Provider, found.Name, found.Version, note)
 	return nil
 }
 

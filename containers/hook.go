@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 // Where a hook finds what it is given.
@@ -57,7 +59,7 @@ type Hook struct {
 // HookOutcome is how a hook ended.
 type HookOutcome struct {
 	ExitCode int
-	Output   string // standard output and error as they came; empty if the engine threw them away
+	Output   string // standard output and error as a terminal shows them, without colours; empty if the engine threw them away
 	TimedOut bool   // it was ended because its time was up
 }
 
@@ -79,7 +81,7 @@ func (d *Deployment) Hook(ctx context.Context, h Hook) (HookOutcome, error) {
 		return HookOutcome{TimedOut: true}, nil
 	}
 	if x, ok := errors.AsType[*dagger.ExecError](err); ok {
-		return HookOutcome{ExitCode: x.ExitCode, Output: x.Stdout + x.Stderr}, nil
+		return HookOutcome{ExitCode: x.ExitCode, Output: redact.Plain(x.Stdout + x.Stderr)}, nil
 	} else if err != nil {
 		return HookOutcome{}, err
 	}
@@ -88,6 +90,7 @@ func (d *Deployment) Hook(ctx context.Context, h Hook) (HookOutcome, error) {
 		// How it ended is known; more than the engine hands out is no failure.
 		out.Output = fmt.Sprintf("(its output cannot be read: %s)\n", err)
 	}
+	out.Output = redact.Plain(out.Output)
 	return out, nil
 }
 

@@ -66,7 +66,7 @@ func Find(ctx context.Context, file string, hosts ...string) (*Account, error) {
 		}
 		if err != nil {
 			return nil, unreadable("read the account of "+host, "log in again (docker login "+host+"), or give a file as docker's config.json with the account, or with {} for none: --registry-auth FILE",
-				errors.New(redact.Text(err.Error()))) // it quotes a program that knows passwords
+				errors.New(redact.External(err.Error()))) // it quotes a program that knows passwords
 		}
 		if *auth != (authn.AuthConfig{}) {
 			return &Account{host: hosts[0], auth: auth}, nil

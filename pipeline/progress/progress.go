@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
@@ -45,6 +46,7 @@ type Options struct {
 type Screen struct {
 	mu      sync.Mutex
 	w       io.Writer
+	plain   io.Writer // w, for what others wrote
 	opts    Options
 	board   *board // nil before the run and after its end
 	above   bytes.Buffer
@@ -58,7 +60,9 @@ type Screen struct {
 }
 
 // Open returns a screen that writes to w.
-func Open(w io.Writer, opts Options) *Screen { return &Screen{w: w, opts: opts} }
+func Open(w io.Writer, opts Options) *Screen {
+	return &Screen{w: w, plain: redact.NewPrinter(w), opts: opts}
+}
 
 // Live reports whether runs are shown in a block, with an estimate.
 func (s *Screen) Live() bool {
@@ -155,16 +159,17 @@ func (s *Screen) Message(line string) {
 	}
 }
 
-// Write writes p; during a live display complete lines appear above the block.
+// Write writes what is printable of p, which may be the engine's log; during a live display
+// complete lines appear above the block.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.live() {
-		return s.w.Write(p)
+		return s.plain.Write(p)
 	}
 	s.partial = append(s.partial, p...)
 	if at := bytes.LastIndexByte(s.partial, '\n'); at >= 0 {
-		s.above.Write(s.partial[:at+1])
+		s.above.WriteString(redact.Printable(string(s.partial[:at+1])))
 		s.partial = append([]byte(nil), s.partial[at+1:]...)
 	}
 	return len(p), nil
@@ -186,7 +191,7 @@ func (s *Screen) End() {
 	defer s.mu.Unlock()
 	if s.live() {
 		if len(s.partial) > 0 {
-			fmt.Fprintln(&s.above, string(s.partial))
+			fmt.Fprintln(&s.above, redact.Printable(string(s.partial)))
 		}
 		fmt.Fprint(s.w, frame(s.above.String(), nil))
 		s.above.Reset()

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/pipeline/progress"
 )
 
 // screen is a terminal: lines, a cursor, and the control sequences that a frame
@@ -181,4 +183,24 @@ func (s *screen) count() (writes, wrapped int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.writes, s.wrapped
+}
+
+// TestTheEnginesLogDoesNothingToTheTerminal, in whatever pieces it comes.
+func TestTheEnginesLogDoesNothingToTheTerminal(t *testing.T) {
+	for _, live := range []bool{false, true} {
+		var out strings.Builder
+		s := progress.Open(&out, progress.Options{Live: live, Size: func() (int, int) { return 80, 24 }})
+		if live {
+			s.Prepare()
+		}
+		for _, part := range []string{"a\x1b]52;c;", "cm0=\ab \x1b[3", "1mred\u202e \u009b2Jend\n", "no line \x1b[1mat the end"} {
+			_, err := s.Write([]byte(part))
+			require.NoError(t, err)
+		}
+		s.End()
+		require.Contains(t, out.String(), "ab red end\n")
+		for _, raw := range []string{"\x1b]", "\x1b[3", "\u202e", "\u009b", "\x1b[1m"} {
+			require.NotContains(t, out.String(), raw, "live: %v", live)
+		}
+	}
 }

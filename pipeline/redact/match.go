@@ -2,26 +2,42 @@ package redact
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
+	"sort"
 	"strings"
 )
 
 // part is a part of a text: from one offset to another.
 type part struct{ from, to int }
 
-// find returns the parts of s that are secrets, in order and apart from each other.
+// find returns the parts of s that are secrets, in order and apart from each other: of s as it
+// is, and of what a terminal shows of it.
 func (r *Secrets) find(s string) []part {
+	found := r.literal(s)
+	shown := flat{text: s}
+	if !plain(s) || strings.IndexByte(s, '\\') >= 0 {
+		shown = strip(s, true)
+		found = append(found, shown.hidden(r.literal(shown.text))...)
+	}
+	if len(r.wrapped) > 0 {
+		f, dumps := flatten(shown.text)
+		parts := f.origin(r.wrapped.find(f.text))
+		for i, p := range parts {
+			parts[i] = withLine(dumps, p)
+		}
+		found = append(found, shown.hidden(parts)...)
+	}
+	return union(found)
+}
+
+// literal returns the parts of s that are secrets in one piece.
+func (r *Secrets) literal(s string) []part {
 	found := r.exact.find(s)
 	for _, f := range r.escaped {
 		found = append(found, f.find(s)...)
 	}
-	if len(r.wrapped) > 0 {
-		f := flatten(s)
-		for _, p := range r.wrapped.find(f.text) {
-			found = append(found, part{f.at[p.from], f.at[p.to-1] + 1})
-		}
-	}
-	return union(found)
+	return found
 }
 
 // union joins the parts that overlap or touch.
@@ -84,32 +100,90 @@ func (x index) begun(s string) int {
 // that follow each other by chance make no form of that length.
 const minWrapped = 12
 
-// flat is a text without what stands between the parts of one that was wrapped or split: left
-// is what encodings and most passwords consist of.
+// flat is a text of which something is left out.
 type flat struct {
 	text string
-	at   []int // where each byte of text is in the original
+	at   []int // where each byte of text is in the original; nil: nothing is left out
 }
 
-func flatten(s string) flat {
+// origin returns where parts are in the original.
+func (f flat) origin(parts []part) []part {
+	if f.at == nil {
+		return parts
+	}
+	for i, p := range parts {
+		parts[i] = part{f.at[p.from], f.at[p.to-1] + 1}
+	}
+	return parts
+}
+
+// hidden is origin with what is left out before each part: a character that the first one
+// strikes over.
+func (f flat) hidden(parts []part) []part {
+	if f.at == nil {
+		return parts
+	}
+	for i, p := range parts {
+		from := 0
+		if p.from > 0 {
+			from = f.at[p.from-1] + 1
+		}
+		parts[i] = part{from, f.at[p.to-1] + 1}
+	}
+	return parts
+}
+
+// dump matches a line of a dump of 16 bytes at most in hexadecimal numbers: an offset, the
+// numbers of bytes or words, and mostly the text that they stand for.
+var dump = regexp.MustCompile(`(?m)^[ \t]*(?:0[xX])?[0-9a-fA-F]{4,16}:?[ \t]+(` +
+	`(?:[0-9a-fA-F]{8}(?: {1,2}|$)){1,4}|(?:[0-9a-fA-F]{4}(?: {1,2}|$)){1,8}(?:[0-9a-fA-F]{2}(?: |$))?|(?:[0-9a-fA-F]{2}(?: {1,2}|$)){1,16})(?:[ \t]*\S.*|[ \t]*)$`)
+
+// dumped is a line of a dump.
+type dumped struct{ line, numbers part }
+
+// flatten leaves out what stands between the parts of a text that was wrapped or split: left
+// is what encodings and most passwords consist of, and only the numbers of dumps.
+func flatten(s string) (f flat, dumps []dumped) {
 	var b strings.Builder
 	b.Grow(len(s))
-	at := make([]int, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '\\':
-			for i+1 < len(s) && s[i+1] == '\\' {
-				i++
+	f.at = make([]int, 0, len(s))
+	add := func(p part) {
+		for i := p.from; i < p.to; i++ {
+			switch c := s[i]; {
+			case c == '\\':
+				for i+1 < p.to && s[i+1] == '\\' {
+					i++
+				}
+				if i+1 < p.to && strings.IndexByte("nrt", s[i+1]) >= 0 {
+					i++ // a line break in a quoted text
+				}
+			case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("+/=-_", c) >= 0:
+				b.WriteByte(c)
+				f.at = append(f.at, i)
 			}
-			if i+1 < len(s) && strings.IndexByte("nrt", s[i+1]) >= 0 {
-				i++ // a line break in a quoted text
-			}
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("+/=-_", c) >= 0:
-			b.WriteByte(c)
-			at = append(at, i)
 		}
 	}
-	return flat{b.String(), at}
+	last := 0
+	for _, m := range dump.FindAllStringSubmatchIndex(s, -1) {
+		d := dumped{part{m[0], m[1]}, part{m[2], m[3]}}
+		add(part{last, d.line.from})
+		add(d.numbers)
+		last = d.line.to
+		dumps = append(dumps, d)
+	}
+	add(part{last, len(s)})
+	f.text = b.String()
+	return f, dumps
+}
+
+// withLine returns p and, where it ends in a line of a dump, the rest of that: it has the
+// same in plain text.
+func withLine(dumps []dumped, p part) part {
+	i := sort.Search(len(dumps), func(i int) bool { return dumps[i].line.to >= p.to })
+	if i < len(dumps) && dumps[i].line.from < p.to {
+		p.to = dumps[i].line.to
+	}
+	return p
 }
 
 // whole returns the length of the lines in b after which no secret goes on in the next line.
@@ -120,9 +194,16 @@ func (r *Secrets) whole(b []byte) int {
 	if end == 0 || len(r.wrapped) == 0 {
 		return end
 	}
-	f := flatten(string(b[:end]))
+	shown := strip(string(b[:end]), true)
+	f, _ := flatten(shown.text)
 	if i := r.wrapped.begun(f.text); i < len(f.text) {
-		return bytes.LastIndexByte(b[:f.at[i]], '\n') + 1
+		return bytes.LastIndexByte(b[:shown.at[f.at[i]]], '\n') + 1
 	}
 	return end
+}
+
+// continues reports whether b has something with which a wrapped secret may go on.
+func continues(b []byte) bool {
+	f, _ := flatten(strip(string(b), true).text)
+	return f.text != ""
 }

@@ -28,7 +28,10 @@ func (r *Secrets) Add(secret string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, s := range []string{secret, trimmed} {
+	for _, s := range []string{secret, trimmed, Printable(trimmed)} {
+		if len(s) < keyBytes {
+			continue
+		}
 		plain, encoded := formsOf(s)
 		for _, text := range plain {
 			if _, known := r.escaped[text]; known || !utf8.ValidString(text) || !strings.ContainsFunc(text, isEscaped) {
@@ -42,7 +45,7 @@ func (r *Secrets) Add(secret string) {
 		for _, text := range slices.Concat(plain, encoded) {
 			r.exact.add(text)
 			r.longest = max(r.longest, len(text))
-			if f := flatten(text); len(f.text) >= minWrapped {
+			if f, _ := flatten(text); len(f.text) >= minWrapped {
 				r.wrapped.add(f.text)
 				if tail := f.text[keyBytes-1:]; len(tail) >= minWrapped {
 					r.wrapped.add(tail) // a line that ends with less than keyBytes of it is not held back
@@ -69,6 +72,16 @@ func (r *Secrets) Redact(s string) string {
 	}
 	b.WriteString(s[at:])
 	return b.String()
+}
+
+// Clean returns what Plain leaves of s, with "***" in place of every secret: those in s, and
+// those that s shows.
+func (r *Secrets) Clean(s string) string {
+	s = r.Redact(s)
+	if shown := Plain(s); shown != s {
+		return r.Redact(shown)
+	}
+	return s
 }
 
 // In reports whether b contains a registered secret.

@@ -51,6 +51,10 @@ func Text(s string) string {
 	})
 }
 
+// External returns what Plain and Text leave of text from elsewhere: what a tool, a pod or a
+// server wrote.
+func External(s string) string { return Text(Plain(s)) }
+
 // variable is a password that comes from a variable or a command, in a script:
 // PASSWORD=$PASSWORD, PASSWORD=$(cat file).
 var variable = regexp.MustCompile(`[\w.-]+\s*[:=]\s*\\?["']?\$(?:\w+|\{\w+(?::?\?[^{}]*|:?-)?\}|\([^()]*\))\\?["']?`)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 // How much of the logs the page includes at most, in bytes: of each, and of all.
@@ -51,7 +53,7 @@ func openLog(root *os.Root, name string, limit int) (*logText, error) {
 	}
 	if info.Size() <= int64(limit) {
 		text, err := io.ReadAll(io.LimitReader(f, int64(limit)))
-		return &logText{Head: plain(string(text))}, err
+		return &logText{Head: redact.Plain(string(text))}, err
 	}
 	// The end shows why something failed, the beginning what was attempted.
 	head, tail := make([]byte, limit/4), make([]byte, limit-limit/4)
@@ -68,7 +70,7 @@ func openLog(root *os.Root, name string, limit int) (*logText, error) {
 		tail = tail[i+1:]
 	}
 	return &logText{
-		Head: plain(string(head)), Tail: plain(string(tail)),
+		Head: redact.Plain(string(head)), Tail: redact.Plain(string(tail)),
 		Cut: info.Size() - int64(len(head)+len(tail)),
 	}, nil
 }

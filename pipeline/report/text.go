@@ -78,11 +78,6 @@ func indented(s string) string {
 // direction; see redact.Printable. A tab is a space.
 func Clean(s string) string { return strings.ReplaceAll(redact.Printable(s), "\t", " ") }
 
-// plain is Clean for logs: it retains tabs and turns carriage returns into line breaks.
-func plain(s string) string {
-	return redact.Printable(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"))
-}
-
 // firstLine returns the first non-empty line of s.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(Clean(s)), "\n")

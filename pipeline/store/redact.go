@@ -25,5 +25,5 @@ func clean(text string) string {
 			text = strings.ReplaceAll(text, v, "***")
 		}
 	}
-	return redact.Text(userInfo.ReplaceAllString(text, "://***@"))
+	return redact.External(userInfo.ReplaceAllString(text, "://***@"))
 }

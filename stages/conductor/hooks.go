@@ -225,7 +225,7 @@ func (r *hookRunner) env(h config.Hook, on pipeline.Result) map[string]string {
 		"SLIPWAY_ERROR":      "",
 	}
 	if on.Err != nil {
-		text := strings.ReplaceAll(redact.Text(on.Err.Error()), "\x00", "") // the engine shows it
+		text := redact.External(on.Err.Error()) // the engine shows it
 		env["SLIPWAY_ERROR"] = strings.ToValidUTF8(text[:min(len(text), maxEnvError)], "")
 		if f, ok := errors.AsType[*fault.Fault](on.Err); ok {
 			env["SLIPWAY_ERROR_CODE"] = string(f.Code)

@@ -81,7 +81,7 @@ func (t *tail) Write(p []byte) (int, error) {
 
 // complaint is the end of it in one line, without secrets.
 func (t *tail) complaint(env *step.Env) string {
-	text := env.Clean(redact.Text(t.buf.String()))
+	text := env.Clean(redact.External(t.buf.String()))
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
 	return strings.ToValidUTF8(text[max(0, len(text)-maxComplaint):], "")
 }

@@ -58,7 +58,7 @@ func tell(errw io.Writer, place state.Place, err error) error {
 	if unread := place.Secrets(secrets.Add); unread != nil {
 		err = errors.Join(err, unread)
 	}
-	err = fault.Map(err, func(text string) string { return secrets.Redact(redact.Printable(text)) })
+	err = fault.Map(err, func(text string) string { return secrets.Clean(text) })
 	containers.TellFault(errw, err)
 	return err
 }

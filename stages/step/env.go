@@ -208,7 +208,7 @@ func (e *Env) Keep(name string, data []byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(dir, name), []byte(e.secrets.Redact(string(data))), 0o644)
+	return atomicfile.Write(filepath.Join(dir, name), []byte(e.secrets.Clean(string(data))), 0o644)
 }
 
 // recordDir is the step's directory of the run's record.
@@ -253,10 +253,7 @@ func (e *Env) Redact(secret string) { e.secrets.Add(secret) }
 
 // Clean returns text with every secret that e redacts replaced by "***". Steps use it for
 // their outputs.
-func (e *Env) Clean(text string) string { return e.secrets.Redact(text) }
-
-// clean is Clean for the text of an error, in which a tool may have quoted anything.
-func (e *Env) clean(text string) string { return e.Clean(redact.Printable(text)) }
+func (e *Env) Clean(text string) string { return e.secrets.Clean(text) }
 
 func (e *Env) flush() {
 	for _, w := range []*redact.LineWriter{e.tools, e.log, e.screen} {

@@ -49,11 +49,11 @@ func Foresee(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs
 	out, err = guarded(ctx, verifyGrace, env, func() (json.RawMessage, error) { return code.preview(p.Watch(ctx, env.ID), env, req.Input) })
 	switch {
 	case errors.Is(err, dryrun.ErrLater), errors.Is(err, dryrun.ErrWouldChange):
-		later = env.clean(err.Error())
+		later = env.Clean(err.Error())
 		out, err = records.last(ctx, code)
 		return out, later, err
 	case err != nil:
-		return nil, "", classify(ctx, env.ID, env.lastSaid(), previewLimit, err).Map(env.clean)
+		return nil, "", classify(ctx, env.ID, env.lastSaid(), previewLimit, err).Map(env.Clean)
 	}
 	return out, "", nil
 }

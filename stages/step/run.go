@@ -137,7 +137,7 @@ func perform(ctx context.Context, reg *Registry, req contract.Request, o options
 	res.Status, res.Output, res.Fault = runStep(ctx, code, req, env, o.grace, &res.Attempt)
 	res.Counts = env.Counts()
 	if res.Fault != nil {
-		res.Fault = res.Fault.Map(env.clean)
+		res.Fault = res.Fault.Map(env.Clean)
 		res.Fault.Log = filepath.Join("steps", req.Stage+"."+req.Step, "log.txt")
 		env.Logger.Error("step failed", "code", res.Fault.Code, "error", res.Fault)
 	}
@@ -239,7 +239,7 @@ func runStep(ctx context.Context, code untypedStep, req contract.Request, env *E
 	env.Logger.Info("earlier result not reused", "reason", why)
 	if req.VerifyOnly {
 		return contract.Failed, nil, &fault.Fault{
-			Code: contract.CodeNotVerified, Class: fault.Step, Op: "reuse the result of " + id, Err: errors.New(env.clean(why.Error())),
+			Code: contract.CodeNotVerified, Class: fault.Step, Op: "reuse the result of " + id, Err: errors.New(env.Clean(why.Error())),
 			Fix: "run it again: slipway install --from " + id,
 		}
 	}
@@ -269,7 +269,7 @@ func runStep(ctx context.Context, code untypedStep, req contract.Request, env *E
 	}
 	if err != nil {
 		f := classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
-		f = f.Map(env.clean)
+		f = f.Map(env.Clean)
 		if err := records.ledger.End(lasting, attempt, nil, f); err != nil {
 			env.Logger.Warn("the journal does not show that the step failed", "error", err)
 		}

@@ -150,7 +150,7 @@ func (l *logs) copy(job string, p corev1.Pod, container string, previous bool, r
 
 // line writes a line of a log, without what looks like a secret.
 func (l *logs) line(job, pod, container, text string) {
-	text = redact.Text(strings.TrimRight(text, "\r"))
+	text = redact.External(strings.TrimRight(text, "\r"))
 	if name, n, is := count(text); is {
 		l.counts(name, n)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/pipeline/progress"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -20,6 +21,10 @@ type Streams struct {
 	// Stop is closed when the run shall end after the steps that run now.
 	Stop <-chan struct{}
 }
+
+// Text is where text for people goes, in which there is something that others wrote: a name in
+// a release, a bundle or a record. Out is for what programs read.
+func (s Streams) Text() io.Writer { return redact.NewPrinter(s.Out) }
 
 // EngineLog shows the engine's log when it is wanted, else only the lines in
 // which a step says what goes on: one that this process started, which is origin, or

@@ -135,5 +135,5 @@ func (s Scope) clean(text string) string {
 	if s.Clean != nil {
 		text = s.Clean(text)
 	}
-	return redact.Text(text)
+	return redact.External(text)
 }

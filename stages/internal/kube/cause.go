@@ -44,7 +44,7 @@ func (c *Client) Warning(ctx context.Context, kind schema.GroupKind, namespace, 
 		return ""
 	}
 	e := slices.MaxFunc(events, func(a, b corev1.Event) int { return LastSeen(a).Compare(LastSeen(b)) })
-	return redact.Text(Sentence(e.Reason+": "+flat(e.Message), "", FirstSeen(e), time.Now()))
+	return redact.External(Sentence(e.Reason+": "+flat(e.Message), "", FirstSeen(e), time.Now()))
 }
 
 // events returns the events of a namespace, nil if they cannot be read: most pods show
@@ -75,7 +75,7 @@ func (c *Client) worst(ctx context.Context, pods []corev1.Pod, events []corev1.E
 		lines, _ := c.LastLines(ctx, worst, trouble, tellingLines)
 		wrote = TellingLine(lines)
 	}
-	return redact.Text(Sentence(Wrote(trouble.Text, wrote), "pod "+worst.Name, trouble.Since, time.Now()))
+	return redact.External(Sentence(Wrote(trouble.Text, wrote), "pod "+worst.Name, trouble.Since, time.Now()))
 }
 
 // NoPods is the cause where there is no pod, and how it begins where it is known why.
@@ -95,7 +95,7 @@ func noPod(events []corev1.Event, workload string) string {
 		return NoPods
 	}
 	e := slices.MaxFunc(events, func(a, b corev1.Event) int { return LastSeen(a).Compare(LastSeen(b)) })
-	return redact.Text(Sentence(NoPods+": "+ReadRefusal(e.Message).Text, "", FirstSeen(e), time.Now()))
+	return redact.External(Sentence(NoPods+": "+ReadRefusal(e.Message).Text, "", FirstSeen(e), time.Now()))
 }
 
 // Sentence is the form in which every cause is told: "text, object, since 14:02

@@ -68,7 +68,7 @@ func split(text string) []string {
 		return nil
 	}
 	var lines []string
-	for line := range strings.Lines(redact.Text(redact.Printable(text))) {
+	for line := range strings.Lines(redact.External(text)) {
 		if line = strings.TrimRightFunc(line, unicode.IsSpace); line != "" {
 			lines = append(lines, line)
 		}

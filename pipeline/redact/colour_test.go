@@ -1,0 +1,150 @@
+package redact_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/pipeline/redact"
+)
+
+// between is what shows nothing, and so does not keep the parts of a secret apart.
+var between = map[string]string{
+	"colour": "\x1b[01;31m\x1b[K", "bold": "\x1b[1m", "parameters with NUL": "\x1b[3\x001m", "colons": "\x1b[38:2::1:2:3m",
+	"title": "\x1b]0;title\a", "link": "\x1b]8;;https://example.org\x1b\\", "DCS": "\x1bP1$r0m\x1b\\", "charset": "\x1b(B",
+	"C1 CSI": "\u009b1m", "C1 CSI in 8 bits": "\x9b1m", "C1 OSC": "\u009d0;x\u009c", "C1": "\u0085",
+	"zero width space": "\u200b", "zero width joiner": "\u200d", "BOM": "\ufeff", "soft hyphen": "\u00ad", "grapheme joiner": "\u034f", "variation": "\ufe0f", "filler": "\u3164",
+	"bidi": "\u202e", "isolate": "\u2066", "tag": "\U000e0041",
+	"NUL": "\x00", "DEL": "\x7f", "return": "\r", "bell": "\a", "two": "\x00\x1b[1m\u200b",
+	"quoted colour": `\x1b[1m`, "colour in JSON": `\u001b[1m`, "in JSON in JSON": `\\u001b[1m`, "zero width in JSON": `\u200b`, "octal": `\033[1m`, "e": `\e[1m`,
+}
+
+func TestASecretThatIsShownInPiecesIsMasked(t *testing.T) {
+	for _, secret := range []string{"hunter2", "p@ss w/rd", "Qx9LmZt7fk2WvB4nRp8sHd6gJc3y"} {
+		for name, mark := range between {
+			for at := 1; at < len(secret); at++ {
+				var s redact.Secrets
+				s.Add(secret)
+				text := "is " + secret[:at] + mark + secret[at:] + " end\n"
+				require.Equal(t, "is *** end\n", s.Redact(text), "%s at %d of %s", name, at, secret)
+				require.True(t, s.In([]byte(text)), name)
+				require.Equal(t, "is *** end\n", written(t, secret, text, 1), "%s at %d of %s", name, at, secret)
+			}
+			each := "is " + strings.Join(strings.Split(secret, ""), mark) + " end\n"
+			require.Equal(t, "is *** end\n", written(t, secret, each, 3), "%s in %s", name, secret)
+		}
+	}
+	require.Equal(t, "is *** end\n", written(t, "hunter2", "is h\bhu\bun\bnt\bte\ber\br2\b2 end\n", 4), "struck over")
+}
+
+// written is what a writer that masks secret makes of text, written in pieces of n bytes.
+func written(t *testing.T, secret, text string, n int) string {
+	t.Helper()
+	var s redact.Secrets
+	s.Add(secret)
+	var out strings.Builder
+	w := redact.NewLineWriter(&s, &out)
+	for len(text) > 0 {
+		n := min(n, len(text))
+		_, err := io.WriteString(w, text[:n])
+		require.NoError(t, err)
+		text = text[n:]
+	}
+	w.Flush()
+	return out.String()
+}
+
+// TestGrepInColour: a hook that looks for a part of a secret with the real grep, which marks it.
+func TestGrepInColour(t *testing.T) {
+	const secret = "Qx9LmZt7fk2WvB4n"
+	for _, pattern := range []string{"LmZ", "[0-9]", ".", "Qx", "4n$", "x*"} {
+		out, err := exec.Command("sh", "-c", `printf 'a line\ntoken %s\n' "$1" | grep --color=always -e "$2" -e token`, "hook", secret, pattern).Output()
+		require.NoError(t, err)
+		require.NotContains(t, string(out), secret, "grep marks nothing for %q", pattern)
+		for n := 1; n <= len(out); n++ {
+			got := written(t, secret, string(out), n)
+			require.True(t, strings.HasSuffix(got, "token ***\n"), "%q in pieces of %d: %q", pattern, n, got)
+		}
+	}
+}
+
+// TestNothingWritesToATerminal: whatever is written can be shown.
+func TestNothingWritesToATerminal(t *testing.T) {
+	for name, mark := range between {
+		if strings.HasPrefix(mark, `\`) {
+			continue
+		}
+		got := written(t, "hunter2", "safe"+mark+"text\n"+strings.Repeat("long"+mark, 8_000)+"\n", 1000)
+		require.Equal(t, redact.Printable(got), got, name)
+		require.Contains(t, got, "safe", name)
+	}
+	require.Equal(t, "10 %\n20 %\nend\n", written(t, "hunter2", "10 %\r20 %\r\nend", 100), "a bar of progress has lines")
+}
+
+func TestDumpsAreMasked(t *testing.T) {
+	const secret = "Qx9LmZt7fk2WvB4nRp8sHd6gJc3yTr5vMm1"
+	words := func(order [2]int) func([]byte) string {
+		return func(b []byte) string {
+			var out []string
+			for ; len(b) > 1; b = b[2:] {
+				out = append(out, hex.EncodeToString([]byte{b[order[0]], b[order[1]]}))
+			}
+			for _, c := range b {
+				out = append(out, hex.EncodeToString([]byte{c}))
+			}
+			return strings.Join(out, " ")
+		}
+	}
+	for name, line := range map[string]func(at int, b []byte) string{
+		"hexdump -C": func(at int, b []byte) string {
+			return fmt.Sprintf("%08x  %-49s |%s|\n", at, fmt.Sprintf("% x", b), b)
+		},
+		"xxd":              func(at int, b []byte) string { return fmt.Sprintf("%08x: %-39s  %s\n", at, words([2]int{0, 1})(b), b) },
+		"xxd -u":           func(at int, b []byte) string { return fmt.Sprintf("%08X: %-48s  %s\n", at, fmt.Sprintf("% X", b), b) },
+		"od -x":            func(at int, b []byte) string { return fmt.Sprintf("%07o %s\n", at, words([2]int{1, 0})(b)) },
+		"od -A x -t x1z":   func(at int, b []byte) string { return fmt.Sprintf("%06x % x  >%s<\n", at, b, b) },
+		"od -An -t x1":     func(_ int, b []byte) string { return fmt.Sprintf(" % x\n", b) },
+		"xxd, in a colour": func(at int, b []byte) string { return fmt.Sprintf("%08x: \x1b[1;32m% x\x1b[0m  %s\n", at, b, b) },
+	} {
+		for before := range 17 {
+			data := []byte(strings.Repeat("z", before) + secret + "yyyyyyyy")
+			var text strings.Builder
+			for at := 0; at < len(data); at += 16 {
+				text.WriteString(line(at, data[at:min(at+16, len(data))]))
+			}
+			for _, n := range []int{1, 7, 10_000} {
+				got := written(t, secret, text.String(), n)
+				require.Contains(t, got, "***", "%s after %d:\n%s", name, before, got)
+				for at := 0; at+6 <= len(secret); at++ {
+					piece := secret[at : at+6]
+					require.NotContains(t, got, piece, "%s after %d", name, before)
+					require.NotContains(t, strings.ToLower(strings.NewReplacer(" ", "", "\n", "").Replace(got)), hex.EncodeToString([]byte(piece)), "%s after %d", name, before)
+				}
+			}
+		}
+	}
+}
+
+func TestPrinter(t *testing.T) {
+	for name, mark := range between {
+		if strings.HasPrefix(mark, `\`) {
+			continue
+		}
+		text := "safe" + mark + "text: "
+		for at := range len(text) + 1 {
+			var out strings.Builder
+			w := redact.NewPrinter(&out)
+			for _, part := range []string{text[:at], text[at:]} {
+				_, err := io.WriteString(w, part)
+				require.NoError(t, err)
+			}
+			require.Equal(t, redact.Printable(out.String()), out.String(), "%s at %d", name, at)
+			require.True(t, strings.HasSuffix(out.String(), "text: "), "a question has no line break: %s at %d", name, at)
+		}
+	}
+}
