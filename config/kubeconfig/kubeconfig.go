@@ -99,7 +99,7 @@ func Extract(text []byte, name string, readFile func(path string) ([]byte, error
 		return nil, invalid(fmt.Errorf("context %s is for the user %q, which it does not have", name, context.text("user")))
 	}
 	files := inliner{readFile}
-	err = errors.Join(checkFields("cluster", cluster, clusterFields()), checkFields("user", user, userFields()), checkServer(cluster), checkPlugins(user, name, context.text("cluster")),
+	err = errors.Join(checkFields("clusters", cluster, clusterFields()), checkFields("users", user, userFields()), checkServer(cluster), checkPlugins(user, name, context.text("cluster")),
 		files.inline(cluster, "clusters", "certificate-authority"),
 		files.inline(user, "users", "client-certificate"), files.inline(user, "users", "client-key"), files.token(user))
 	if err == nil {
@@ -132,22 +132,27 @@ func userFields() entry {
 
 // checkFields rejects a value of another type than kubectl takes, which the checks of what it means
 // would pass over. It does not quote the value.
-func checkFields(what string, e, fields entry) error {
+func checkFields(list string, e, fields entry) error {
 	var errs []error
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		var ok bool
+		var want string
 		switch is := e[field]; fields[field].(type) {
 		case string:
 			_, ok = is.(string)
+			want = "text: put it in quotes"
 		case bool:
 			_, ok = is.(bool)
+			want = "true or false"
 		case []any:
 			_, ok = is.([]any)
+			want = "a list"
 		default:
 			_, ok = is.(map[string]any)
+			want = "a map"
 		}
 		if !ok && e[field] != nil {
-			errs = append(errs, invalid(fmt.Errorf("%s of the %s is of a type that kubectl does not take", field, what)))
+			errs = append(errs, invalid(fmt.Errorf("%s: %s is not %s", list, field, want)))
 		}
 	}
 	return errors.Join(errs...)

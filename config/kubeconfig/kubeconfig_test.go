@@ -129,7 +129,7 @@ func TestAKubeconfigThatCannotBeUsed(t *testing.T) {
 		"no base64":       {of("{server: 'https://a', certificate-authority-data: '!!!!'}", "{}"), "", kubeconfig.CodeInvalid, "clusters: certificate-authority-data is not base64", ""},
 		"no PEM":          {of("{server: 'https://a', certificate-authority-data: aGVsbG8=}", "{}"), "", kubeconfig.CodeInvalid, "clusters: certificate-authority holds no PEM certificate", ""},
 		"a CA and none":   {of("{server: 'https://a', insecure-skip-tls-verify: true, certificate-authority: ca.crt}", "{}"), "", kubeconfig.CodeInvalid, "insecure-skip-tls-verify is beside certificate-authority", ""},
-		"a number":        {of(cluster, "{token: 12345678}"), "", kubeconfig.CodeInvalid, "users: token is no text: put it in quotes", ""},
+		"a number":        {of(cluster, "{token: 12345678}"), "", kubeconfig.CodeInvalid, "users: token is not text: put it in quotes", ""},
 		"half a pair":     {of(cluster, "{client-certificate: /pki/me.crt}"), "", kubeconfig.CodeInvalid, "users: client-certificate is without client-key", ""},
 		"the other half":  {of(cluster, "{client-key: /pki/me.key}"), "", kubeconfig.CodeInvalid, "users: client-key is without client-certificate", ""},
 		"no pair":         {of(cluster, "{client-certificate: ca.crt, client-key: /pki/me.key}"), "", kubeconfig.CodeInvalid, "client-certificate and client-key cannot be used", ""},
