@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -22,7 +21,7 @@ import (
 
 // loadChart reads the component's chart and the values that it gets.
 func (i *installer) loadChart() (*chart.Chart, map[string]any, error) {
-	ch, err := loader.LoadDir(filepath.Join(i.env.PlatformDir, filepath.FromSlash(i.component.Path)))
+	ch, err := render.LoadChart(filepath.Join(i.env.PlatformDir, filepath.FromSlash(i.component.Path)))
 	if err != nil {
 		return nil, nil, badChart(i.component.Name, err)
 	}

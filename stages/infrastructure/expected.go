@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"helm.sh/helm/v3/pkg/chart/loader"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -132,7 +131,7 @@ func (e *expected) elsewhere(ctx context.Context, objs []*unstructured.Unstructu
 // chart are the objects that a chart renders to in this cluster, its definitions and what
 // its hooks make: these carry no label.
 func (e *expected) chart(ctx context.Context, c platform.Component, in contract.ComponentInput) ([]*unstructured.Unstructured, error) {
-	ch, err := loader.LoadDir(filepath.Join(e.env.PlatformDir, filepath.FromSlash(c.Path)))
+	ch, err := render.LoadChart(filepath.Join(e.env.PlatformDir, filepath.FromSlash(c.Path)))
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,7 +45,7 @@ type rendered struct {
 // chart notes the images of a chart, those of its hooks among them.
 func (v *surveyor) chart(c chart) []rendered {
 	c.crds = v.shown != nil
-	ch, err := loader.LoadDir(c.dir)
+	ch, err := render.LoadChart(c.dir)
 	if err != nil {
 		v.badChart(c, err)
 		return nil

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/chart/loader"
-
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
@@ -13,12 +11,12 @@ import (
 // volatile notes the objects of a chart that each upgrade makes anew. The first rendering of
 // the chart has succeeded.
 func (v *surveyor) volatile(c chart, opts render.ChartOptions) {
-	first, err := loader.LoadDir(c.dir)
+	first, err := render.LoadChart(c.dir)
 	if err != nil {
 		v.badChart(c, err)
 		return
 	}
-	second, err := loader.LoadDir(c.dir)
+	second, err := render.LoadChart(c.dir)
 	if err != nil {
 		v.badChart(c, err)
 		return

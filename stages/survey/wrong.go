@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/chart/loader"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -144,6 +143,6 @@ func (v *surveyor) everywhere(c chart, opts render.ChartOptions, err error) bool
 	if c.open {
 		return false
 	}
-	ch, unread := loader.LoadDir(c.dir) // anew: rendering changes it
+	ch, unread := render.LoadChart(c.dir) // anew: rendering changes it
 	return unread == nil && render.Everywhere(ch, opts, v.Guessed, err)
 }
