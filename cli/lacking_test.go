@@ -59,7 +59,7 @@ func shop(t *testing.T, images ...string) string {
 	dir := t.TempDir()
 	var containers []string
 	for _, i := range images {
-		containers = append(containers, "{name: a, image: '"+i+"'}")
+		containers = append(containers, fmt.Sprintf("{name: c%d, image: '%s'}", len(containers), i))
 	}
 	for name, text := range map[string]string{
 		"platform.yaml":               "apiVersion: slipway/v2\nname: shop\nversion: 1.0.0\nnamespaces: [{name: shop}]\ncomponents: [{name: web, kind: chart, path: charts/web, namespace: shop}]\n",

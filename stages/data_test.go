@@ -13,7 +13,7 @@ import (
 const withData = components + `
 data:
   - {name: rows, component: database, pod: pod.yaml, scratch: pod.yaml, dump: [a], restore: [b], check: [c]}
-  - {name: words, component: off, pod: pod.yaml, scratch: pod.yaml, dump: [a], restore: [b], check: [c]}
+  - {name: words, component: "off", pod: pod.yaml, scratch: pod.yaml, dump: [a], restore: [b], check: [c]}
 `
 
 // TestDataComesFirstAndLast: nothing of the platform is touched before its data is backed up

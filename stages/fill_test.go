@@ -85,7 +85,7 @@ func TestSettingsOfAReleaseKeepTheirTypes(t *testing.T) {
 	r := load(t, `
 settings: settings.json
 components:
-  - {name: web, kind: chart, path: chart, namespace: shop, values: {size: "{settings.size.max}", on: "{settings.on}", list: "{settings.list}", lacks: "{settings.size.min}", deep: "{settings.on.more}"}}
+  - {name: web, kind: chart, path: chart, namespace: shop, values: {size: "{settings.size.max}", "on": "{settings.on}", list: "{settings.list}", lacks: "{settings.size.min}", deep: "{settings.on.more}"}}
 `)
 	cfg := config.Default()
 	cfg.Platform.Settings = json.RawMessage(`{"size": {"max": 7}, "on": true, "list": ["a"]}`)

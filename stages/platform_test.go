@@ -29,7 +29,7 @@ components:
   - {name: console, kind: manifests, path: a.yaml, namespace: shop, after: [seed, optional]}
   - {name: seed, kind: job, path: job.yaml, namespace: shop, after: [database]}
   - {name: database, kind: chart, path: chart, namespace: shop, images: [db]}
-  - {name: optional, kind: chart, path: chart, namespace: shop, after: [off], optional: true}
+  - {name: optional, kind: chart, path: chart, namespace: shop, after: ["off"], optional: true}
   - {name: "off", kind: chart, path: chart, namespace: shop, enabled: false, images: [db]}
   - {name: seen, kind: gate, after: [console, database], ready: [{rollout: apps/v1/Deployment shop/console}]}
 `

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"os"
@@ -97,7 +98,11 @@ func TestTheSecretOfTheCluster(t *testing.T) {
 		"size": "50", "addons": "true", "argocd.argoproj.io/secret-type": "cluster", kube.ManagedBy: "slipway", kube.DeploymentLabel: "demo",
 	}, meta["labels"])
 	require.Equal(t, map[string]any{"repo": in.Repository, "revision": "stable", "path": "deploy", "domain": "web.example.org"}, meta["annotations"])
-	require.Equal(t, map[string]any{"name": "in-cluster", "server": "https://kubernetes.default.svc", "config": `{"tlsClientConfig":{"insecure":false}}`}, secret["stringData"])
+	data := map[string]any{}
+	for key, value := range map[string]string{"name": "in-cluster", "server": "https://kubernetes.default.svc", "config": `{"tlsClientConfig":{"insecure":false}}`} {
+		data[key] = base64.StdEncoding.EncodeToString([]byte(value))
+	}
+	require.Equal(t, data, secret["data"])
 	require.NotContains(t, in.Fill, "git.url", "the input stays as it is")
 
 	delete(in.Fill, "scale")
