@@ -39,7 +39,7 @@ func carrying(t *testing.T, cookies []*http.Cookie) *http.Request {
 func TestACookieIsReadByWhoMadeIt(t *testing.T) {
 	s, now := sealing(t, testKey)
 	w := httptest.NewRecorder()
-	require.NoError(t, s.set(w, sessionCookie, Session{Name: "Ada"}, time.Hour))
+	require.NoError(t, s.set(w, sessionCookie, Session{Name: "Ada Lovelace"}, time.Hour))
 	cookies := w.Result().Cookies()
 	require.Len(t, cookies, 1)
 	c := cookies[0]
@@ -47,11 +47,11 @@ func TestACookieIsReadByWhoMadeIt(t *testing.T) {
 	require.Equal(t, http.SameSiteLaxMode, c.SameSite)
 	require.Equal(t, "/", c.Path)
 	require.Equal(t, 3600, c.MaxAge)
-	require.NotContains(t, c.Value, "Ada")
+	require.NotContains(t, c.Value, "Ada Lovelace")
 
 	var got Session
 	require.True(t, s.open(carrying(t, cookies), sessionCookie, &got))
-	require.Equal(t, "Ada", got.Name)
+	require.Equal(t, "Ada Lovelace", got.Name)
 
 	require.False(t, s.open(carrying(t, nil), sessionCookie, &got), "there is none")
 	other := *c
