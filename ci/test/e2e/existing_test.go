@@ -167,7 +167,7 @@ func TestExistingCluster(t *testing.T) {
 	stage("a tenant adds nothing to what a destroy takes", func(t *testing.T) {
 		host.apply(t, tenants)
 		plan := k.must(t, "plan", "--workflow", "destroy").out
-		require.NotContains(t, plan, "foreign-reader")
+		require.NotContains(t, plan, "tenants-target")
 		require.NotContains(t, plan, "tenant/")
 		record := []string{"configmap", "-n", "slipway-system", "slipway-removal"}
 		is := host.kubectl(t, append([]string{"get", "-o", "jsonpath={.data}"}, record...)...)
@@ -182,9 +182,9 @@ func TestExistingCluster(t *testing.T) {
 	stage("destroy takes out what is ours and nothing else", func(t *testing.T) {
 		r := k.must(t, "destroy")
 		require.Contains(t, r.err, "kept "+forged)
-		host.kubectl(t, "get", "clusterrole", "foreign-reader")
+		host.kubectl(t, "get", "clusterrole", "tenants-target")
 		host.kubectl(t, "get", "application", "-n", "tenant", "forged")
-		host.kubectl(t, "delete", "clusterrole/foreign-reader", "namespace/tenant")
+		host.kubectl(t, "delete", "clusterrole/tenants-target", "namespace/tenant")
 		k.must(t, "destroy") // which takes the definition, now that nobody has an object of it
 		require.Regexp(t, `infrastructure/platform-remove\s+succeeded`, r.out)
 		require.Regexp(t, `infrastructure/definitions-remove\s+succeeded`, r.out)
@@ -206,7 +206,7 @@ func TestExistingCluster(t *testing.T) {
 // tenants is what somebody with rights in a namespace of their own makes there, and what that
 // names: a role of somebody else's.
 const tenants = `
-{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: foreign-reader}, rules: []}
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: tenants-target}, rules: []}
 ---
 {apiVersion: v1, kind: Namespace, metadata: {name: tenant}}
 ---
@@ -221,5 +221,5 @@ spec:
   project: default
   source: {repoURL: "https://git.invalid/x.git", path: ., targetRevision: main}
   destination: {server: "https://kubernetes.default.svc", namespace: tenant}
-status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: foreign-reader}]}
+status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: tenants-target}]}
 `
