@@ -44,7 +44,7 @@ func (k *kept) requireAlike(t *testing.T, images string) {
 	plain := func(text string) string {
 		text = strings.ReplaceAll(text, facts.WithoutChance(images), "<images>/")
 		text = strings.ReplaceAll(text, k.Name, "<deployment>")
-		return namedAfterImages.ReplaceAllString(text, "$1<digest>")
+		return digestsOfImages.ReplaceAllString(text, "$1$2<digest>")
 	}
 	own := facts.Facts{}
 	for id, text := range k.facts(t) {
@@ -63,9 +63,9 @@ func (k *kept) requireAlike(t *testing.T, images string) {
 	t.Logf("the same %d objects as those of %s", len(own), made.by)
 }
 
-// namedAfterImages are the names of objects that end in a digest of what they do, with the
-// references of images in it.
-var namedAfterImages = regexp.MustCompile(`\b(database-rows-)[0-9a-f]{8}\b`)
+// digestsOfImages are digests that the references of images are part of: at the end of an object's
+// name, and on Helm's record of a chart.
+var digestsOfImages = regexp.MustCompile(`\b(database-rows-)[0-9a-f]{8}\b|("slipway\.sh/inputs":")[0-9a-f]{32}`)
 
 // notThePlatforms are what Slipway adds to a cluster of its own.
 var notThePlatforms = regexp.MustCompile(` (kube-system|local-path-storage)/| Namespace local-path-storage$|StorageClass|local-path`)
