@@ -253,7 +253,7 @@ func TestRealRemovalLeavesWhatIsSomebodyElses(t *testing.T) {
 	nodes, err := c.Kubernetes.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	for manager, label := range map[string]string{kube.FieldManager: "storage", "somebody": "theirs"} {
-		patch := []byte(`{"metadata":{"labels":{"` + label + `":"fast"},"annotations":{"` + kube.NodeLabels("it") + `":"storage theirs"}}}`)
+		patch := []byte(`{"metadata":{"labels":{"` + label + `":"fast"},"annotations":{"` + kube.NodeLabels("it") + `":"storage"}}}`)
 		_, err = c.Kubernetes.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
 		require.NoError(t, err)
 	}

@@ -269,9 +269,7 @@ func (r *remover) nodes(ctx context.Context) error {
 	for _, n := range nodes {
 		labels := map[string]any{}
 		for _, key := range strings.Fields(n.GetAnnotations()[note]) {
-			if kube.OwnsLabel(&n, key) {
-				labels[key] = nil
-			}
+			labels[key] = nil
 		}
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels, "annotations": map[string]any{note: nil}}})
 		if err != nil {

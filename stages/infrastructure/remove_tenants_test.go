@@ -120,17 +120,6 @@ func TestWhatSomebodyEditedIsRefusedByName(t *testing.T) {
 	}
 }
 
-// TestANodeKeepsLabelsThatSlipwayDidNotGiveIt, whatever its annotation says.
-func TestANodeKeepsLabelsThatSlipwayDidNotGiveIt(t *testing.T) {
-	api, env := shared(t)
-	api.Set(t, "/api/v1/nodes/one", "metadata: {annotations: {"+kube.NodeLabels("demo")+": storage zone}}")
-	_, err := removed(t.Context(), env, contract.RemoveInput{})
-	require.NoError(t, err)
-	meta, _ := api.Get("/api/v1/nodes/one")["metadata"].(map[string]any)
-	require.Equal(t, map[string]any{"zone": "a"}, meta["labels"])
-	require.Empty(t, meta["annotations"])
-}
-
 // TestAVolumeOfATenantsClaimStays though the claim says that it is the deployment's: a tenant may
 // write to its claims, and not to volumes that outlast them.
 func TestAVolumeOfATenantsClaimStays(t *testing.T) {

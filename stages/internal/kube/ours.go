@@ -2,7 +2,6 @@ package kube
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -86,23 +85,6 @@ func written(o metav1.Object) bool { return writtenBy(o, FieldManager) }
 func writtenBy(o metav1.Object, manager string) bool {
 	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
 		return f.Manager == manager && f.Subresource == ""
-	})
-}
-
-// OwnsLabel reports whether it was Slipway that gave an object a label.
-func OwnsLabel(o metav1.Object, key string) bool {
-	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
-		if f.Manager != FieldManager || f.Subresource != "" || f.FieldsV1 == nil {
-			return false
-		}
-		var fields struct {
-			Metadata struct {
-				Labels map[string]any `json:"f:labels"`
-			} `json:"f:metadata"`
-		}
-		err := json.Unmarshal(f.FieldsV1.Raw, &fields)
-		_, owns := fields.Metadata.Labels["f:"+key]
-		return err == nil && owns
 	})
 }
 
