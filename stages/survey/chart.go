@@ -61,6 +61,9 @@ func (v *surveyor) chart(c chart) []rendered {
 	case err != nil:
 		v.wrong(c.component, path.Join(c.path, metadataFile(ch)), 0, fmt.Errorf("%w; it comes with the release: helm dependency build %s", err, v.release.Path(c.path)))
 		return nil
+	case ch.Metadata.Type == "library":
+		v.wrong(c.component, path.Join(c.path, metadataFile(ch)), 0, errors.New("type: got library, want application: Helm installs no library chart; make a chart that depends on it"))
+		return nil
 	case !hasTemplates(ch):
 		v.wrong(c.component, c.path, 0, errors.New("no template is in the chart, nor in charts of its own that it depends on"))
 		return nil

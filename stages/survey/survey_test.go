@@ -230,6 +230,17 @@ func TestWhatCannotBeRendered(t *testing.T) {
 	require.Contains(t, unread[0], "broken (broken/a.yaml, line 1): ")
 }
 
+// TestALibraryChart is for other charts: Helm refuses to install it.
+func TestALibraryChart(t *testing.T) {
+	r := load(t, "components:\n  - {name: parts, kind: chart, path: charts/parts, namespace: shop}\n", map[string]string{
+		"charts/parts/Chart.yaml":       "{apiVersion: v2, name: parts, version: 1.0.0, type: library}",
+		"charts/parts/templates/a.yaml": deployment("a", "nginx"),
+	})
+	uses, unread := found(t, r, contract.Survey{Components: []contract.ComponentInput{{Component: "parts"}}}, nil)
+	require.Empty(t, uses)
+	require.Equal(t, []string{"parts (charts/parts/Chart.yaml): type: got library, want application: Helm installs no library chart; make a chart that depends on it"}, unread)
+}
+
 // TestWhatOnlyAClusterKnows is no error of the release.
 func TestWhatOnlyAClusterKnows(t *testing.T) {
 	const hosts, failing = `{{ required "a host is needed" .Values.host }}`, `{{ fail "not here" }}`
