@@ -198,6 +198,7 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 				v.keep(name, v.inRelease(naming(files, path.Clean(s.Path), image)), image)
 			}
 			v.file(name, v.inRelease(from.Name), app.Spec.Destination.Namespace, nil, from.Objects)
+			v.applied(app, v.inRelease(from.Name), from.Objects)
 			for _, m := range render.Mistakes(files, from.Name, from.Objects) {
 				v.mistake(name, v.inRelease(cmp.Or(m.File, render.Kustomization(files, from.Name), from.Name)), m, unknown)
 			}
@@ -224,6 +225,7 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 	}
 	var out []*unstructured.Unstructured
 	for _, p := range v.chart(chart{component: name, dir: at, path: v.inRelease(s.Path), release: release, namespace: app.Spec.Destination.Namespace, values: values, kept: true, open: true, fetched: true, strict: app.strict()}) {
+		v.applied(app, p.file, p.objs)
 		out = append(out, p.objs...)
 	}
 	return out, nil
