@@ -89,7 +89,7 @@ unit/race:
 unit/rest:
 	@rest="$$(comm -13 <(go list $(RACED) | sort) <(go list ./... | sort))"; test -z "$$rest" || { set -x; $(GO) test $(SHUFFLE) -p 4 $$rest; }
 
-unit/modules: jq
+unit/modules: jq strace
 	$(GO) test -C containers/node ./...
 	$(GO) test -C ci/dev ./engine ./bundle/... ./release ./typecheck ./vulnerabilities
 	$(GO) test -C examples/embed ./...
@@ -97,6 +97,7 @@ unit/modules: jq
 	$(GO) test -C examples/platform/manifests/apps/console ./...
 	$(GO) test -C examples/platform/addons/apps/portal ./...
 	$(GO) test -C ci/test ./bench ./chaos ./cisystems ./facts ./history ./slipway ./s3 ./s3/proxy ./tree
+	$(GO) test -C ci/test -count=1 ./hostile # of the program, which Go does not see in the test
 
 unit/types:
 	$(GO) run -C ci/dev ./typecheck $(PLATFORMS)
@@ -191,6 +192,10 @@ terminal: ## Install tmux, in which the form is filled in by the tests
 .PHONY: jq
 jq: ## Install jq, with which the examples for CI systems read what slipway prints
 	@command -v jq >/dev/null || $(GO) run -C ci/dev ./build/need jq=jq
+
+.PHONY: strace
+strace: ## Install strace, by which the tests see what slipway does with what is hostile
+	@command -v strace >/dev/null || $(GO) run -C ci/dev ./build/need strace=strace
 
 .PHONY: docker
 docker: ## Install Docker and a registry, in which the tests run the engine and from which it pulls
