@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -186,6 +187,43 @@ func TestAKustomizationReadsWhatItNames(t *testing.T) {
 	release = map[string]string{"web/a": part, "web/b": part, "web/c": part, "web/kustomization.yaml": "configMapGenerator: [{name: a, files: [a, b, c]}]"}
 	_, err = render.Manifests(files(release), nil, platform.Component{Path: "web"})
 	require.ErrorContains(t, err, "larger than 32 MiB together")
+}
+
+// TestAliasesInAKustomization that have no end, or no end that anyone would wait for, are
+// refused; others stand for what they name.
+func TestAliasesInAKustomization(t *testing.T) {
+	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+	many := object + "x0: &x0 [a,a,a,a,a,a,a,a,a,a]\n"
+	for i := range 8 {
+		alias := fmt.Sprintf("*x%d", i)
+		many += fmt.Sprintf("x%d: &x%d [%s]\n", i+1, i+1, strings.Join(slices.Repeat([]string{alias}, 10), ","))
+	}
+	for text, says := range map[string]string{
+		object + "x: &x [*x]\n": "the alias *x stands for a value that it is part of",
+		configMap("b") + "ignored: a\n---\n" + object + "x: &x {y: *x}\n": "the alias *x stands for a value that it is part of",
+		many: "*x3 stand for more than 100000 values",
+	} {
+		for field, kustomization := range map[string]string{
+			"resources":  "resources: [a.yaml]",
+			"patches":    "resources: [web.yaml]\npatches: [{path: a.yaml}]",
+			"components": "components: [.]",
+		} {
+			release := map[string]string{"web/web.yaml": configMap("a"), "web/a.yaml": text, "web/kustomization.yaml": kustomization}
+			if field == "components" {
+				release["web/kustomization.yaml"] = "components: [part]"
+				release["web/part/kustomization.yaml"] = "{apiVersion: kustomize.config.k8s.io/v1alpha1, kind: Component, resources: [../a.yaml]}"
+			}
+			_, err := render.Manifests(files(release), nil, platform.Component{Path: "web"})
+			require.ErrorContains(t, err, "web/a.yaml: line ", field)
+			require.ErrorContains(t, err, says, field)
+		}
+	}
+	objs, err := render.Manifests(files(map[string]string{
+		"web/web.yaml":           "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: &n a, labels: {a: *n, b: *n}}\n",
+		"web/kustomization.yaml": "resources: [web.yaml]",
+	}), nil, platform.Component{Path: "web"})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "a", "b": "a"}, objs[0].GetLabels())
 }
 
 // TestAKustomizationEnds, also where each of its directories has the next one twice, or

@@ -89,6 +89,9 @@ func (w *workspace) write(name string, text []byte) error {
 	if w.size += len(text); w.size > maxWorkspace {
 		return fmt.Errorf("the files that a kustomization is made of are larger than %d MiB together", maxWorkspace>>20)
 	}
+	if err := checkAliases(text); err != nil {
+		return fmt.Errorf("%s: %w", strings.TrimPrefix(name, workspaceRoot+"/"), err)
+	}
 	return w.files.WriteFile(name, text)
 }
 
