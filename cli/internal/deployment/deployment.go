@@ -169,7 +169,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	}
 	opts.Secret = func(ref config.SecretRef) (*dagger.Secret, error) { return from.Secrets.Find(ctx, ref) }
 	opts.Access = func(ctx context.Context, a providers.Access) (*dagger.Secret, error) {
-		return secrets.Kubeconfig(ctx, a, from.Secrets)
+		return f.Secrets.Kubeconfig(ctx, a, from.Secrets)
 	}
 	if opts.State, err = f.Bucket.Open(ctx, cfg, from.Secrets, credentials); err != nil {
 		return err

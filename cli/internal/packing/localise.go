@@ -16,7 +16,9 @@ import (
 func (s *Source) Localise(sections []config.Section) (substituted []string, err error) {
 	text, err := os.ReadFile(s.Config)
 	if err == nil {
-		text, substituted, err = localised(text, sections)
+		if text, substituted, err = localised(text, sections); err != nil {
+			return nil, incomplete("make the configuration of the package one of a local deployment", fixAgain, err)
+		}
 	}
 	at := filepath.Join(filepath.Dir(s.Config), "local-"+filepath.Base(s.Config))
 	if err == nil {

@@ -35,6 +35,9 @@ func TestWhatAnUpgradeBeganFrom(t *testing.T) {
 		_, err = s.Localise(providers.All().Sections())
 		require.NoError(t, err)
 	}
+	require.NoError(t, os.WriteFile(o.Config, []byte("- a\n"), 0o600))
+	_, err = o.Localise(providers.All().Sections())
+	require.ErrorIs(t, err, &fault.Fault{Code: codeIncomplete}, "it is the sender's fault")
 	text, err := os.ReadFile(from.Config)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "provider: local\n")

@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,7 +23,7 @@ const codeNoKubeconfig fault.Code = "ACC-006"
 
 // Kubeconfig is what containers get of the access to a cluster that is there already. It
 // is read from where the configuration says each time, and written nowhere.
-func Kubeconfig(ctx context.Context, access providers.Access, from Source) (*dagger.Secret, error) {
+func (f *Flags) Kubeconfig(ctx context.Context, access providers.Access, from Source) (*dagger.Secret, error) {
 	secret, err := from.Find(ctx, access.Kubeconfig)
 	var text string
 	if err == nil {
@@ -31,7 +32,7 @@ func Kubeconfig(ctx context.Context, access providers.Access, from Source) (*dag
 	if err != nil {
 		return nil, noKubeconfig(err)
 	}
-	extracted, err := kubeconfig.Extract([]byte(text), access.Context, beside(access.Kubeconfig))
+	extracted, err := kubeconfig.Extract([]byte(text), access.Context, f.beside(access.Kubeconfig))
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func (f *Flags) CheckKubeconfig(access providers.Access) error {
 	if text == nil || err != nil {
 		return err
 	}
-	_, err = kubeconfig.Extract(text, access.Context, beside(access.Kubeconfig))
+	_, err = kubeconfig.Extract(text, access.Context, f.beside(access.Kubeconfig))
 	return err
 }
 
@@ -65,10 +66,15 @@ func noKubeconfig(err error) error {
 
 // beside reads the files that a kubeconfig names, as kubectl does: a relative path is from
 // the kubeconfig's own directory. It is nil for one that is no file.
-func beside(ref config.SecretRef) func(string) ([]byte, error) {
+func (f *Flags) beside(ref config.SecretRef) func(string) ([]byte, error) {
 	own, err := Path(ref)
 	if err != nil || own == "" {
 		return nil
+	}
+	if f.Brought { // the sender may have brought the kubeconfig as well, with a server of theirs that gets the token
+		return func(string) ([]byte, error) {
+			return nil, errors.New("it is read only if --package-key says who made the package that names the kubeconfig")
+		}
 	}
 	return func(name string) ([]byte, error) {
 		if !filepath.IsAbs(name) {

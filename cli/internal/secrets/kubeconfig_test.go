@@ -27,7 +27,7 @@ func (nowhere) Find(context.Context, config.SecretRef) (*dagger.Secret, error) {
 }
 
 func TestAKubeconfigThatIsNotThere(t *testing.T) {
-	_, err := Kubeconfig(t.Context(), providers.Access{Kubeconfig: "env:K"}, nowhere{})
+	_, err := new(Flags).Kubeconfig(t.Context(), providers.Access{Kubeconfig: "env:K"}, nowhere{})
 	require.ErrorIs(t, err, &fault.Fault{Code: codeNoKubeconfig})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.EqualError(t, err, "find the kubeconfig of the cluster: the environment variable K is not set or is empty")
@@ -50,6 +50,9 @@ func TestAKubeconfigIsJudgedWhereItCanBeRead(t *testing.T) {
 	require.NoError(t, err)
 	write("ca.crt", string(ca.Certificate))
 	require.NoError(t, f.CheckKubeconfig(access), "a relative path is from the kubeconfig's directory")
+	f.Brought = true
+	require.ErrorContains(t, f.CheckKubeconfig(access), "ca.crt: it is read only if --package-key says who made the package", "not because a package says so")
+	f.Brought = false
 	access.Context = "prod"
 	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeContext})
 	after, err := os.Stat(file)

@@ -18,7 +18,12 @@ import (
 )
 
 // Flags say where secrets are, besides the places that a configuration names.
-type Flags struct{ SecretsFile string }
+type Flags struct {
+	SecretsFile string
+	// Brought says that the configuration is that of a package nobody vouched for: no file is read
+	// because a kubeconfig that it names says so.
+	Brought bool
+}
 
 // AddFlags declares them.
 func (f *Flags) AddFlags(set *pflag.FlagSet) {
