@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -30,9 +31,11 @@ var machine = regexp.MustCompile(`^(` + strings.Join([]string{
 	`/proc/(self|\d+)/(cgroup|mountinfo)`,                // how many processors a container has
 	`/sys/fs/cgroup/(\S+/)?cpu\.(max|cfs_quota_us|cfs_period_us)`,
 	`/etc/localtime`, `/usr/share/zoneinfo/\S+`, // the time zone
-	`/etc/machine-id`, // which engine is at hand
 	`/proc/self/exe`,
 }, "|") + `)$`)
+
+// caller is what is read of a machine for the engine: who asks it, and which one is at hand.
+var caller = regexp.MustCompile(`^/etc/(passwd|machine-id)$`)
 
 // harm is what a command did that it may not do.
 func (s sandbox) harm(r rules, got result) []string {
@@ -111,7 +114,7 @@ func (s sandbox) allowed(r rules, c call, path string) bool {
 	if !c.reads {
 		return false
 	}
-	if below(work(r.reads)...) || path == r.program || machine.MatchString(path) {
+	if below(work(r.reads)...) || path == r.program || machine.MatchString(path) || r.engine && caller.MatchString(path) {
 		return true
 	}
 	// Whether it is there may be asked of what leads to these, and of a program on PATH.
@@ -159,7 +162,8 @@ func secretsIn(data []byte) (found []string) {
 // controls are the characters of a text that do something to a terminal.
 func controls(text string) (found []string) {
 	for i, r := range text {
-		if r != '\n' && r != '\t' && (unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Bidi_Control, r) || r == unicode.ReplacementChar) {
+		_, size := utf8.DecodeRuneInString(text[i:])
+		if r != '\n' && r != '\t' && (unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError && size == 1) {
 			found = append(found, fmt.Sprintf("%U at %d", r, i))
 		}
 	}

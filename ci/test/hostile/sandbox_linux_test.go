@@ -62,15 +62,17 @@ func newSandbox(t *testing.T) sandbox {
 
 func (s sandbox) path(name string) string { return filepath.Join(s.root, name) }
 
-// write puts a file into the working directory. @SECRET@ in it is the path of the user's file,
-// @ROOT@ that of the sandbox.
+// fill replaces @SECRET@ in a text by the path of the user's file, @ROOT@ by that of the sandbox.
+func (s sandbox) fill(text string) string {
+	return strings.NewReplacer("@SECRET@", s.path("secret"), "@ROOT@", s.root).Replace(text)
+}
+
+// write puts a file into the working directory, filled in.
 func (s sandbox) write(t *testing.T, name string, data []byte) {
 	t.Helper()
 	file := s.path("work/" + name)
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-	data = bytes.ReplaceAll(data, []byte("@SECRET@"), []byte(s.path("secret")))
-	data = bytes.ReplaceAll(data, []byte("@ROOT@"), []byte(s.root))
-	require.NoError(t, os.WriteFile(file, data, 0o644))
+	require.NoError(t, os.WriteFile(file, []byte(s.fill(string(data))), 0o644))
 }
 
 // result is what came of a command.

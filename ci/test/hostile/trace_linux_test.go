@@ -26,6 +26,9 @@ type call struct {
 }
 
 var (
+	// ends is what is written of a thread that ended, or that its process took with it before it
+	// made a call.
+	ends     = regexp.MustCompile(`^(\+\+\+ |\?\?\?\(|syscall_0x[0-9a-f]+\(.*<detached \.\.\.>$)`)
 	lineForm = regexp.MustCompile(`^(\w+)\((.*)$`)
 	// pathForm is a file that a call names: the directory that it is relative to, and the name.
 	pathForm = regexp.MustCompile(`(?:(?:AT_FDCWD|\d+)(?:<((?:[^>\\]|\\.)*)>)?, )?"((?:[^"\\]|\\.)*)"`)
@@ -49,8 +52,7 @@ func calls(t *testing.T, workdir, trace string) []call {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		for line := range strings.Lines(string(text)) {
-			// A thread that ended, or that ended with its process before it made the call.
-			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "+++") && !strings.HasPrefix(line, "???(") {
+			if line = strings.TrimSpace(line); line != "" && !ends.MatchString(line) {
 				out = append(out, parse(t, workdir, line))
 			}
 		}
