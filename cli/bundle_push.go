@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/key"
+	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
@@ -35,7 +36,7 @@ func newBundlePush() *cobra.Command {
 		Args: takes(1, 1, "give the directory of one bundle"), RunE: run("stopping", o.run),
 	}
 	cmd.Flags().StringVar(&o.to, "to", "", "where, host[:port]/path; an image gets its short name below it")
-	cmd.Flags().StringVar(&o.lock, "lock-out", "slipway.lock.json", "the file to write with every digest, for --lock")
+	output.Var(cmd.Flags(), &o.lock, "lock-out", "slipway.lock.json", "the file to write with every digest, for --lock")
 	cmd.Flags().BoolVar(&o.merge, "merge", false, "keep what that file, which is there, has of other platforms: of a bundle for another architecture that was pushed to the same place; with --key, that file must be signed with it")
 	cmd.Flags().StringVar(&o.key, "key", "", "private key to sign that file with, as slipway bundle sign does the bundle; the signature is beside it, with "+trust.FileSuffix+" behind its name")
 	cmd.Flags().BoolVar(&o.plain, "plain-http", false, "allow HTTP without TLS to other hosts than this one")
@@ -46,6 +47,14 @@ func newBundlePush() *cobra.Command {
 func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []string) error {
 	if o.to == "" {
 		return usage.Errorf("push needs --to host[:port]/path")
+	}
+	for name, needs := range map[string]bool{o.lock: o.merge || o.key != "", o.lock + trust.FileSuffix: o.key != ""} {
+		if !needs {
+			continue
+		}
+		if _, err := atomicfile.Target(name); err != nil {
+			return usage.Errorf("--lock-out, with --merge or --key: %w", err)
+		}
 	}
 	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("push the bundle", "run the same command again: images that are there are not pushed again"))
 	defer release()
@@ -88,7 +97,7 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 		return err
 	}
 	if err := atomicfile.Write(o.lock, text, 0o644); err != nil {
-		return fmt.Errorf("write the lock: %w", err)
+		return usage.Wrap(fmt.Errorf("write the lock: %w", err))
 	}
 	if private != nil {
 		if err := o.sign(ctx, args[0], text, private); err != nil {
@@ -130,7 +139,7 @@ func (o *bundlePushOptions) sign(ctx context.Context, dir string, text []byte, p
 		return err
 	}
 	if err := atomicfile.Write(o.lock+trust.FileSuffix, signature, 0o644); err != nil {
-		return fmt.Errorf("write the lock's signature: %w", err)
+		return usage.Wrap(fmt.Errorf("write the lock's signature: %w", err))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/providers"
@@ -39,7 +40,7 @@ func newCluster(p *Program) *cobra.Command {
 	set.BoolVarP(&o.background, "background", "b", false, "run it as a background cluster, and return")
 	set.BoolVar(&o.stop, "stop", false, "stop the background cluster, or the one in another terminal")
 	set.BoolVar(&o.unpublished, "unpublished", false, "publish no port of this machine, so that clusters run beside each other; the commands reach it all the same")
-	set.StringVar(&o.save, "save", "", "write what the cluster has, which must not run, to this file, in the place of one that is there: its objects, keys, and the data of its volumes")
+	output.Regular(set, &o.save, "save", "", "write what the cluster has, which must not run, to this file, in the place of one that is there: its objects, keys, and the data of its volumes")
 	set.StringVar(&o.restore, "restore", "", "put the cluster that is in this file onto the engine")
 	set.BoolVar(&o.force, "force", false, "with --restore: in the place of a cluster that is there, or of an earlier deployment of the name")
 	o.deployment.Caller.AddJoin(set)
@@ -50,7 +51,7 @@ func newCluster(p *Program) *cobra.Command {
 	}
 	set.BoolVar(&o.lend, "lend", false, "open a session for others, and run the cluster in it when one of them asks")
 	_ = set.MarkHidden("lend")
-	set.StringVar(&o.id, "id", "", "write the service's Dagger id to this file instead of running it")
+	output.Var(set, &o.id, "id", "", "write the service's Dagger id to this file instead of running it")
 	_ = set.MarkHidden("id")
 	return cmd
 }
@@ -124,9 +125,6 @@ func (o *clusterOptions) files() error {
 	if o.save != "" {
 		if info, err := os.Stat(filepath.Dir(o.save)); err != nil || !info.IsDir() {
 			return usage.Errorf("--save %s: there is no folder %s", o.save, filepath.Dir(o.save))
-		}
-		if info, err := os.Stat(o.save); err == nil && !info.Mode().IsRegular() {
-			return usage.Errorf("--save %s: that is no file", o.save)
 		}
 		return nil
 	}

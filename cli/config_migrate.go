@@ -51,6 +51,11 @@ const codeNewerFile fault.Code = "CFG-042"
 // run writes the configuration as the current version of the schema has it, or a release, and
 // keeps the original beside it. One that would not be valid then is left as it is.
 func (o *migrateOptions) run(_ context.Context, io console.Streams, _ []string) error {
+	if o.source.File != "" && o.source.File != "-" && !o.dry { // before it is read, which may not end
+		if _, err := atomicfile.Target(o.source.File); errors.Is(err, atomicfile.ErrSpecial) {
+			return usage.Errorf("--config is rewritten: %w; --config - writes standard input to standard output", err)
+		}
+	}
 	text, err := o.source.Read(io)
 	if err != nil {
 		return err
@@ -141,10 +146,18 @@ func (o *migrateOptions) migrate(text []byte, file string) (migrated []byte, cha
 	return migrated, changes, "release " + r.Version, err
 }
 
-// keepOriginal writes text beside the file that it came from.
+// keepOriginal writes text beside the file that it came from, which a link may lead to.
 func keepOriginal(file string, text []byte) (string, error) {
+	file, err := atomicfile.Target(file)
+	if err != nil {
+		return "", usage.Wrap(err)
+	}
 	backup := file + ".orig"
 	f := &fault.Fault{Code: codeBackup, Class: fault.Usage, Op: "keep the original in " + backup, Fix: "move that file away, then run the same command again"}
+	if _, err := atomicfile.Target(backup); err != nil {
+		f.Err = err
+		return "", f
+	}
 	switch there, err := os.ReadFile(backup); {
 	case err == nil && !bytes.Equal(there, text):
 		f.Err = errors.New("there is another file")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
@@ -22,7 +23,7 @@ func newKubeconfig(p *Program) *cobra.Command {
 	var o kubeconfigOptions
 	cmd := &cobra.Command{Use: "kubeconfig", Short: "Prints the administrator's access to the cluster", Args: noArgs, RunE: atOnce(o.run)}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
-	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "file to write with mode 0600; - is standard output")
+	output.VarP(cmd.Flags(), &o.output, "output", "o", "-", "file to write with mode 0600; - is standard output")
 	cmd.Flags().StringVar(&o.server, "server", "", "server URL to write into it, such as https://127.0.0.1:6443")
 	return cmd
 }
@@ -41,7 +42,7 @@ func (o *kubeconfigOptions) run(ctx context.Context, io console.Streams, _ []str
 			return err
 		}
 		if err := atomicfile.Write(o.output, []byte(text), 0o600); err != nil {
-			return fmt.Errorf("write %s: %w", o.output, err)
+			return usage.Wrap(fmt.Errorf("write %s: %w", o.output, err))
 		}
 		return nil
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/lock/update"
 	"github.com/slipway-sh/slipway/fault"
@@ -21,7 +22,7 @@ func newLockUpdate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "update", Short: "Looks for public origins that a lock.yaml does not have", Args: noArgs, RunE: atOnce(o.run),
 	}
-	cmd.Flags().StringVar(&o.file, "file", "containers/lock/lock.yaml", "the lock.yaml to complete")
+	output.Regular(cmd.Flags(), &o.file, "file", "containers/lock/lock.yaml", "the lock.yaml to complete")
 	cmd.Flags().StringVar(&o.platform, "platform", "linux/amd64", "linux/amd64 or linux/arm64")
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
@@ -70,7 +71,7 @@ a wrong command line or configuration, which prints an error.`,
 	}
 	o.format = "text"
 	set.Var(&o.format, "format", `"text" or "json"`)
-	set.StringVar(&o.out, "out", "", "write the plan as JSON to this file, too")
+	output.Var(set, &o.out, "out", "", "write the plan as JSON to this file, too")
 	set.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 if there are changes")
 	return cmd
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
@@ -63,7 +64,7 @@ func newReproduce(p *Program) *cobra.Command {
 	set.BoolVar(&o.keep, "keep", false, "leave the deployment for status, report and toolchain; otherwise it is removed at the end")
 	set.StringVar(&o.install.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
 	set.IntVar(&o.install.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
-	set.StringVar(&o.id, "id", "", "write the Dagger id of that container to this file instead of running a command")
+	output.Var(set, &o.id, "id", "", "write the Dagger id of that container to this file instead of running a command")
 	_ = set.MarkHidden("id")
 	addLockTimeout(set, &o.install.lockTimeout)
 	return cmd

@@ -11,6 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/key"
+	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/pipeline/dsse"
@@ -34,7 +35,7 @@ func newSave(p *Program) *cobra.Command {
 	addDeployment(cmd, set, p, &o.deployment)
 	o.deployment.Release.AddFlags(set)
 	set.StringVar(&o.run, "run", "", "id of the run; the last one if not given")
-	set.StringVar(&o.out, "out", "", "file to write; slipway-NAME-RUN"+runpackage.Suffix+" if not given")
+	output.Regular(set, &o.out, "out", "", "file to write; slipway-NAME-RUN"+runpackage.Suffix+" if not given")
 	set.StringVar(&o.key, "key", "", "private key to sign with, PEM, ECDSA P-256 or Ed25519: a file, or env:NAME; that of the configuration if not given; with --verify the public key that the package must be signed with")
 	set.StringVar(&o.verify, "verify", "", "verify this package in place of making one; needs no engine")
 	complete(cmd, "run", runIDs(&o.deployment))

@@ -2,13 +2,14 @@ package cli
 
 import (
 	"context"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 type toolchainOptions struct {
@@ -23,7 +24,7 @@ func newToolchain(p *Program) *cobra.Command {
 		DisableFlagsInUseLine: true, RunE: atOnce(o.run),
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
-	cmd.Flags().StringVar(&o.id, "id", "", "write the container's Dagger id to this file instead of running a command")
+	output.Var(cmd.Flags(), &o.id, "id", "", "write the container's Dagger id to this file instead of running a command")
 	_ = cmd.Flags().MarkHidden("id")
 	return cmd
 }
@@ -49,5 +50,8 @@ func writeID(file, text string, err error) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, []byte(text), 0o600)
+	if err := atomicfile.Write(file, []byte(text), 0o600); err != nil {
+		return usage.Wrap(err)
+	}
+	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/source"
@@ -91,7 +91,7 @@ func (c *Command) AddFlags(cmd *cobra.Command, version string, known source.Regi
 	set.StringVar(&c.fragment, "answers", "", "file with answers, YAML as in a configuration, which need not be complete; nothing is asked then; - is standard input")
 	set.StringVarP(&c.file, "file", "f", "", "where to begin: a configuration, a package of slipway save, or a run that slipway report has written (its directory, or a .tar.gz of it)")
 	set.StringVar(&c.packageKey, "package-key", "", "public key that the package given with --file must be signed with, PEM: a file, or env:NAME")
-	set.StringVarP(&c.output, "output", "o", "", "file to write instead of storing it by name; - is standard output")
+	output.VarP(set, &c.output, "output", "o", "", "file to write instead of storing it by name; - is standard output")
 	c.images.AddFlags(set)
 	c.secrets.AddFlags(set)
 	set.StringVar(&c.releaseFlags.Dir, "platform", "", "directory of the platform release, if platform.release cannot be read")
@@ -224,9 +224,8 @@ func (c *Command) begin(ctx context.Context, io console.Streams) error {
 		c.from = c.file
 		c.base, recorded, err = source.Recorded(c.file, io)
 	case there != "":
-		c.from = there
-		if c.base, err = os.ReadFile(there); errors.Is(err, fs.ErrNotExist) {
-			c.from, err = "", nil
+		if c.base, err = readIfThere(there); c.base != nil {
+			c.from = there
 		}
 	}
 	if err != nil {

@@ -76,6 +76,9 @@ func (c *Command) write(io console.Streams, cfg *config.Config, text []byte) (me
 		fmt.Fprintf(io.Err, "\n%s\n\nslipway: this could not be written\n", text)
 		return "", unwritten(file, err)
 	}
+	if atomicfile.IsStream(file) { // which may be standard output
+		return "", nil
+	}
 	for _, p := range cfg.Doubts() {
 		fmt.Fprintf(io.Err, "warning: %s\n", p)
 	}
@@ -135,9 +138,9 @@ func (c *Command) store(io console.Streams, name string, text []byte) (current s
 	return current, nil
 }
 
-// readIfThere is what is in a file; nil if it is not there.
+// readIfThere is what is in a file; nil if it is not there, or only passes on what is written.
 func readIfThere(file string) ([]byte, error) {
-	if file == "" {
+	if file == "" || atomicfile.IsStream(file) {
 		return nil, nil
 	}
 	text, err := os.ReadFile(file)

@@ -158,7 +158,7 @@ func (f Folder) Write(name string, text []byte) error {
 	if err := os.MkdirAll(f.dir(), 0o700); err != nil {
 		return unusable(op, err)
 	}
-	return unusable(op, atomicfile.Write(atomicfile.Target(file), text, 0o600))
+	return unusable(op, atomicfile.Write(file, text, 0o600))
 }
 
 // Current returns the name of the deployment chosen with Use; empty if there is none. If

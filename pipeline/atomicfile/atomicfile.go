@@ -18,33 +18,37 @@ import (
 // Unfinished is the prefix of the names of files that a writer has not finished.
 const Unfinished = ".tmp-"
 
-// Write creates or replaces the file at path. Its directory must exist.
+// Write creates or replaces the file at path, or the one that a link there leads to. Its
+// directory must exist. Where IsStream says so, data is passed on and nothing replaced;
+// anything else that is no regular file is ErrSpecial.
 func Write(path string, data []byte, mode fs.FileMode) error {
+	if IsStream(path) {
+		w, err := stream(path)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(data)
+		return errors.Join(err, w.Close())
+	}
+	path, err := Target(path)
+	if err != nil {
+		return err
+	}
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
 	d, name := Dir{Root: root}, filepath.Base(path)
-	err = d.place(name, data, mode, func(tmp string) error { return d.Root.Rename(tmp, name) })
+	err = d.place(name, data, mode, func(tmp string) error { return d.rename(tmp, name) })
 	return errors.Join(err, root.Close())
 }
 
-// Overwrite creates or replaces the file at path, or the one that a link there leads to.
-// A file that exists retains its mode.
+// Overwrite is Write that leaves a file that exists its mode.
 func Overwrite(path string, data []byte, newFileMode fs.FileMode) error {
-	path = Target(path)
 	if info, err := os.Stat(path); err == nil {
 		newFileMode = info.Mode().Perm()
 	}
 	return Write(path, data, newFileMode)
-}
-
-// Target returns the file that a link at path leads to; path if there is none.
-func Target(path string) string {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		return target
-	}
-	return path
 }
 
 // Dir is a directory. Names are relative to it, with slashes. Its methods may be
@@ -54,15 +58,23 @@ type Dir struct {
 	Sync func(*os.File) error // nil is (*os.File).Sync
 }
 
-// Replace creates or replaces a file, unless ctx ends before the file is renamed. Its
-// directory must exist.
+// Replace creates or replaces a regular file, unless ctx ends before the file is renamed. Its
+// directory must exist. Anything else of that name, also a link, is ErrSpecial.
 func (d Dir) Replace(ctx context.Context, name string, data []byte, mode fs.FileMode) error {
 	return d.place(name, data, mode, func(tmp string) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return d.Root.Rename(tmp, name)
+		return d.rename(tmp, name)
 	})
+}
+
+// rename puts tmp in the place of a regular file, or of nothing.
+func (d Dir) rename(tmp, name string) error {
+	if info, err := d.Root.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return special(name, info.Mode())
+	}
+	return d.Root.Rename(tmp, name)
 }
 
 // Create is Replace for a file that does not exist yet: of several callers only one

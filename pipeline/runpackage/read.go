@@ -67,14 +67,17 @@ func unreadable(op string, err error) error {
 
 // load is the content of a file that may be a package.
 func load(file string) (data []byte, err error) {
+	switch info, err := os.Stat(file); { // before opening, as that would wait at a pipe
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is no plain file")
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, errors.New("it is no plain file"))
-	}
 	data, err = io.ReadAll(io.LimitReader(f, maxArchive+sumSize+1))
 	if err == nil && len(data) > maxArchive+sumSize {
 		err = fmt.Errorf("it is larger than %d MiB", maxArchive>>20)
@@ -84,6 +87,9 @@ func load(file string) (data []byte, err error) {
 
 // Is reports whether a file begins as a package does.
 func Is(file string) bool {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return false

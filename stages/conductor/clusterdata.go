@@ -11,6 +11,7 @@ import (
 	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -25,8 +26,11 @@ func (c *Conductor) SaveCluster(ctx context.Context, file string) error {
 		return err
 	}
 	file, err := filepath.Abs(file)
+	if err == nil {
+		file, err = atomicfile.Target(file)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return c.underLock(ctx, what, func(ctx context.Context, r *run) (err error) {
 		e := r.looking(containers.Exec{Args: []string{"slipway", "state", "save-cluster", contract.ClusterOut, "--run", r.steps.requests.run, "--deployment", c.name}})

@@ -1,0 +1,87 @@
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ErrSpecial is the error of a path that leads to something that is no regular file, in whose
+// place nothing is put.
+var ErrSpecial = errors.New("give a regular file, or a path at which there is nothing")
+
+// special is ErrSpecial, and says what is at the path.
+func special(path string, mode fs.FileMode) error {
+	what := "a special file"
+	switch {
+	case mode.IsDir():
+		what = "a directory"
+	case mode&fs.ModeSymlink != 0:
+		what = "a link that leads nowhere"
+	case mode&fs.ModeCharDevice != 0:
+		what = "a character device"
+	case mode&fs.ModeDevice != 0:
+		what = "a block device"
+	case mode&fs.ModeNamedPipe != 0:
+		what = "a pipe"
+	case mode&fs.ModeSocket != 0:
+		what = "a socket"
+	}
+	return fmt.Errorf("%s is %s: %w", path, what, ErrSpecial)
+}
+
+// Target returns the regular file at path, or the one that a link there leads to; path if there
+// is none. Anything else there is ErrSpecial.
+func Target(path string) (string, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if info, err := os.Lstat(path); err == nil {
+			return "", special(path, info.Mode())
+		}
+		return path, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", special(path, info.Mode())
+	}
+	return filepath.EvalSymlinks(path)
+}
+
+// IsStream reports whether what is written to path is not kept there: Write passes it on to a
+// character device, to a pipe, or to this process's standard output or error.
+func IsStream(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && (info.Mode()&(fs.ModeNamedPipe|fs.ModeCharDevice) != 0 || standard(info) != nil)
+}
+
+// standard is the standard stream of this process that info describes; nil if it is another file.
+func standard(info fs.FileInfo) *os.File {
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		if own, err := f.Stat(); err == nil && os.SameFile(own, info) {
+			return f
+		}
+	}
+	return nil
+}
+
+// stream opens what IsStream reports.
+func stream(path string) (io.WriteCloser, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if f := standard(info); f != nil {
+		return kept{f}, nil
+	}
+	return os.OpenFile(path, os.O_WRONLY, 0)
+}
+
+// kept stays open.
+type kept struct{ io.Writer }
+
+func (kept) Close() error { return nil }
