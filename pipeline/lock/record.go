@@ -12,7 +12,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/seal"
-	"github.com/slipway-sh/slipway/pipeline/store/versions"
 )
 
 // Keys, and the kind and version with which records are sealed.
@@ -111,11 +110,23 @@ func key(generation int64) string { return fmt.Sprintf("%s%012d.json", prefix, g
 
 var keyRE = regexp.MustCompile(`^` + prefix + `(\d{12})\.json$`)
 
+// What lies between one generation and the next is 1, unless somebody else has put a record there.
+// Within these limits such a record counts. Beyond them it does not: the numbers would soon end.
+const (
+	gap   = 1_000_000
+	first = 100_000_000_000
+)
+
 // generations returns the generations that have a record, lowest first, without those that nobody can
-// have taken: one object with the highest number would leave none for the next holder.
+// have taken.
 func (l *Lock) generations(ctx context.Context) ([]int64, error) {
 	all, err := l.listed(ctx)
-	return versions.Sound(all), err
+	for i, g := range all { // older ones are removed, so that the first one is seldom 1
+		if i == 0 && g > first || i > 0 && g-all[i-1] > gap {
+			return all[:i], err
+		}
+	}
+	return all, err
 }
 
 // listed returns the generations of all records, lowest first.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/versions"
 )
 
 // retained is how many generations below the highest retain their records, so that
@@ -92,7 +91,7 @@ func (l *Lock) prune(ctx context.Context, highest int64) error {
 		return err
 	}
 	for _, n := range all {
-		if highest-retained <= n && n <= highest+versions.Gap {
+		if highest-retained <= n && n <= highest+gap {
 			continue
 		}
 		data, err := l.store.Get(ctx, key(n))

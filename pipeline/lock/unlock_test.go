@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -190,5 +191,46 @@ func TestPlantedRecords(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// TestPlantedRecords_withoutOthers: where no record is left, the highest numbers do not end the lock either.
+func TestPlantedRecords_withoutOthers(t *testing.T) {
+	for name, planted := range map[string][]int64{
+		"one":       {999_999_999_999},
+		"two":       {999_999_999_998, 999_999_999_999},
+		"far apart": {1_000_000, 999_999_999_999},
+		"low ones":  {7, 8},
+		"large":     {50_000_000_000},
+		"at limit":  {99_999_999_999}, // after which the numbers begin anew: one run is stopped
+	} {
+		for _, force := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, force %v", name, force), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := memory(t)
+					l := lock.New(s, lock.Options{})
+					for _, g := range planted {
+						require.NoError(t, s.Put(t.Context(), fmt.Sprintf("lock/%012d.json", g), []byte("{")))
+					}
+					if force {
+						_, err := l.Unlock(t.Context(), bob, "somebody put it there", true)
+						if !errors.Is(err, &fault.Fault{Code: lock.CodeNotLocked}) {
+							require.NoError(t, err)
+						}
+					}
+					stopped := 0
+					for range 40 {
+						ctx, lease := acquire(t, l, alice)
+						err := errors.Join(lease.Check(ctx), lease.Release(ctx))
+						if name == "at limit" && errors.Is(err, &fault.Fault{Code: lock.CodeLost}) {
+							stopped++
+							continue
+						}
+						require.NoError(t, err)
+					}
+					require.LessOrEqual(t, stopped, 1)
+				})
+			})
+		}
 	}
 }

@@ -102,7 +102,7 @@ func load(root *os.Root, id string, alive bool) (*Run, error) {
 		return nil, fmt.Errorf("read the run's record: %w", err)
 	default:
 		if r, err = Decode(b); err != nil {
-			return nil, err
+			return nil, &FileError{RecordFile, err}
 		}
 	}
 	entries, err := fs.ReadDir(root.FS(), stepsDir)
@@ -209,7 +209,18 @@ func decode(root *os.Root, name string, v any) error {
 		return fmt.Errorf("read the run's %s: %w", name, err)
 	}
 	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("decode the run's %s: %w", name, err)
+		return &FileError{name, err}
 	}
 	return nil
 }
+
+// FileError reports a file of a run that is not what is written there.
+type FileError struct {
+	Name string // in the run's directory
+	Err  error
+}
+
+func (e *FileError) Error() string { return fmt.Sprintf("decode the run's %s: %v", e.Name, e.Err) }
+
+// Unwrap returns the cause.
+func (e *FileError) Unwrap() error { return e.Err }

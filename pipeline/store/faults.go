@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -19,8 +20,8 @@ const (
 	// not permit the operation.
 	CodeRefused fault.Code = "STO-002"
 	// CodeDamaged: the store holds something that no store writes: a link or a
-	// special file, a file in place of a directory, or a value of more than
-	// 64 MiB.
+	// special file, a file in place of a directory, a value of more than 64 MiB,
+	// or a record that cannot be read.
 	CodeDamaged fault.Code = "STO-003"
 	// CodeURL: the URL of the store cannot be understood, or holds a credential.
 	CodeURL fault.Code = "STO-004"
@@ -34,6 +35,7 @@ const (
 var (
 	errTooLarge = errors.New("a value must not exceed 64 MiB")
 	errNotFile  = errors.New("it is not a regular file")
+	errNoRecord = errors.New("it cannot be read")
 )
 
 // Kind classifies errors of buckets.
@@ -65,7 +67,7 @@ func (s *Store) fail(op string, err error) error {
 		Fix: "check that this machine can reach " + s.location + ", then run the same command again"}
 	k, _ := errors.AsType[*kindError](err)
 	switch {
-	case errors.Is(err, errTooLarge), errors.Is(err, errNotFile), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
+	case errors.Is(err, errTooLarge), errors.Is(err, errNotFile), errors.Is(err, errNoRecord), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
 		f.Code, f.Fix = CodeDamaged, "find out what put it there and move it away; then run the same command again"
 	case k != nil && k.kind == Refused, errors.Is(err, fs.ErrPermission):
 		f.Code, f.Fix = CodeRefused, "give this machine credentials that may list, read, write and delete in "+s.location
@@ -79,6 +81,12 @@ func (s *Store) fail(op string, err error) error {
 		f.Class = fault.Timeout
 	}
 	return f
+}
+
+// Damaged returns the fault for a value that was read under a key and is not what is written there; err
+// says why.
+func (s *Store) Damaged(key string, err error) error {
+	return s.fail(fmt.Sprintf("read %s in %s", key, s.location), fmt.Errorf("%w: %w", errNoRecord, err))
 }
 
 // Preflight turns a fault of a store into one of class Preflight, for callers that have

@@ -85,6 +85,9 @@ func (s *Store) Fenced(check func(context.Context) error) *Store {
 	return &fenced
 }
 
+// IsFenced reports whether each write is checked, see Fenced.
+func (s *Store) IsFenced() bool { return s.check != nil }
+
 // Get returns a value. The error is fs.ErrNotExist if there is none.
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	var data []byte

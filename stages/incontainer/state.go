@@ -147,7 +147,7 @@ func (s *State) Report(ctx context.Context, out, run string) error {
 		return err
 	}
 	if err := report.Render(out, run, run == live); err != nil {
-		return err
+		return state.Damaged(s.store, run, err)
 	}
 	return os.WriteFile(out+".id", []byte(run), 0o644)
 }
@@ -177,7 +177,7 @@ func (s *State) liveRun(ctx context.Context) (string, error) {
 // one that was killed before that. live is the run that goes on.
 func (s *State) completed(ctx context.Context, run, live string, data []byte) (r *report.Run, err error) {
 	if data != nil {
-		if r, err = report.Decode(data); err != nil || r.Outcome != report.Running {
+		if r, err = state.Decode(s.store, run, data); err != nil || r.Outcome != report.Running {
 			return r, err
 		}
 	}
@@ -191,7 +191,8 @@ func (s *State) completed(ctx context.Context, run, live string, data []byte) (r
 	if _, err := state.Report(ctx, s.store, run, copied); err != nil {
 		return nil, fmt.Errorf("read run %s: %w", run, err)
 	}
-	return report.Load(copied, run, run == live)
+	r, err = report.Load(copied, run, run == live)
+	return r, state.Damaged(s.store, run, err)
 }
 
 // last is the record of a run or, where that does not say how the deployment is, because it
@@ -208,6 +209,9 @@ func (s *State) last(ctx context.Context, run string) (*report.Run, *contract.Re
 		return nil, nil, fmt.Errorf("read run %s: %w", run, err)
 	}
 	record, err := s.completed(ctx, run, live, data)
+	if errors.Is(err, state.ErrNoRun) {
+		return nil, nil, s.store.Damaged("latest/", fmt.Errorf("it names run %s, of which nothing is stored", run))
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,7 @@
 // Package versions stores a value once for each holder of a deployment's lock that writes it,
 // under a key with the lock's generation. The highest is the value. So a write of an earlier
-// holder never replaces that of a later one, however late it arrives.
+// holder never replaces that of a later one, however late it arrives. What is above the holder's
+// own generation was put there by somebody else, and goes with the holder's next write.
 package versions
 
 import (
@@ -57,24 +58,6 @@ func Generation(key string) (generation int64, ok bool) {
 	return n, err == nil
 }
 
-// Gap is the most that may lie between one generation and the next. No deployment has so many runs:
-// what is beyond was put there by somebody else.
-const Gap = 1_000_000_000
-
-// Sound returns the generations, which are sorted, below the first that no holder of the lock can have
-// written.
-func Sound(generations []int64) []int64 {
-	var before int64
-	for i, g := range generations {
-		// Lower ones of a chain are removed, so that the first of several may have any number.
-		if g-before > Gap && (i > 0 || len(generations) == 1 || generations[1]-g > Gap) {
-			return generations[:i]
-		}
-		before = g
-	}
-	return generations
-}
-
 // Key is the key of the version of a generation, which is 0 for a writer without the lock.
 func (v Value) Key(generation int64) string {
 	if generation == Earliest {
@@ -95,17 +78,13 @@ func (v Value) is(key string) (generation int64, ok bool) {
 // Among is the highest generation of the value's versions among keys; ok is false if there is
 // none.
 func (v Value) Among(keys []string) (generation int64, ok bool) {
-	var all []int64
+	generation = Earliest
 	for _, key := range keys {
 		if g, is := v.is(key); is {
-			all = append(all, g)
+			generation, ok = max(generation, g), true
 		}
 	}
-	slices.Sort(all)
-	if all = Sound(all); len(all) == 0 {
-		return 0, false
-	}
-	return all[len(all)-1], true
+	return generation, ok
 }
 
 // maxReads is how often Newest starts over when versions are removed while it reads.
@@ -136,36 +115,48 @@ func (v Value) Newest(ctx context.Context, s Reader) (data []byte, generation in
 	return nil, 0, fmt.Errorf("the versions of %s… are listed and cannot be read", v.Prefix)
 }
 
-// Put writes the version of a generation and removes those below it that are not to be kept.
+// Put writes the version of a generation and removes those below it that are not to be kept. Through
+// a fenced store it also removes those above it, which would hide what was written now.
 func (v Value) Put(ctx context.Context, s Store, generation int64, data []byte) error {
 	if err := s.Put(ctx, v.Key(generation), data); err != nil {
 		return err
 	}
-	return v.remove(ctx, s, generation, v.Kept)
+	return v.remove(ctx, s, generation, generation, v.Kept)
 }
 
-// Remove removes the versions up to a generation, and what is under Earlier; higher ones stay.
+// Remove removes the versions up to a generation, and what is under Earlier; higher ones stay, but
+// for those that Put removes.
 func (v Value) Remove(ctx context.Context, s Store, generation int64) error {
-	return v.remove(ctx, s, generation+1, 0)
+	return v.remove(ctx, s, generation+1, generation, 0)
 }
 
-// remove removes the versions below a generation, but for the last ones of them.
-func (v Value) remove(ctx context.Context, s Store, generation int64, kept int) error {
+// remove removes the versions below one generation, but for the last ones of them, and through a
+// fenced store those above another.
+func (v Value) remove(ctx context.Context, s Store, low, high int64, kept int) error {
 	keys, err := s.List(ctx, v.Prefix)
 	if err != nil {
 		return err
 	}
-	var below []int64
+	var below, above []int64
 	if v.Earlier != "" && !slices.Contains(keys, v.Earlier) { // it may be elsewhere
 		below = append(below, Earliest)
 	}
 	for _, key := range keys {
-		if g, is := v.is(key); is && g < generation {
+		switch g, is := v.is(key); {
+		case is && g < low:
 			below = append(below, g)
+		case is && g > high:
+			above = append(above, g)
 		}
 	}
 	slices.Sort(below)
-	for _, g := range below[:max(len(below)-kept, 0)] {
+	gone := below[:max(len(below)-kept, 0)]
+	// A fenced store looks at the lock before it deletes, and so after the list above: what a later
+	// holder has written by then makes it fail. What it deletes nobody with the lock has written.
+	if f, ok := s.(interface{ IsFenced() bool }); ok && f.IsFenced() {
+		gone = append(gone, above...)
+	}
+	for _, g := range gone {
 		if err := s.Delete(ctx, v.Key(g)); err != nil {
 			return err
 		}

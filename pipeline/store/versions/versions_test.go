@@ -137,23 +137,49 @@ func TestPut_faults(t *testing.T) {
 	require.NotEmpty(t, bad.Counts())
 }
 
-// TestAmong_planted: one object with a number that no holder of the lock can have hides nothing.
-func TestAmong_planted(t *testing.T) {
-	v := versions.Value{Prefix: "state/", Suffix: ".yaml", Earlier: "state.yaml"}
-	for name, c := range map[string]struct {
-		keys []string
-		want int64
-		ok   bool
-	}{
-		"beside the value":    {[]string{"state/000000000020.yaml", "state/999999999999.yaml"}, 20, true},
-		"beside earlier ones": {[]string{"state.yaml", "state/999999999999.yaml"}, versions.Earliest, true},
-		"alone":               {[]string{"state/999999999999.yaml"}, 0, false},
-		"none":                {[]string{"state/000000000019.yaml", "state/000000000020.yaml"}, 20, true},
-		"after many runs":     {[]string{"state/001000000000.yaml"}, 1_000_000_000, true},
-		"other names":         {[]string{"state/1000000000000.yaml", "state/-00000000001.yaml", "state/x/000000000001.yaml"}, 0, false},
-	} {
-		got, ok := v.Among(c.keys)
-		require.Equal(t, c.ok, ok, name)
-		require.Equal(t, c.want, got, name)
+// TestPut_planted: a version above the holder's own generation, which nobody with the lock has written,
+// hides nothing that the holder writes.
+func TestPut_planted(t *testing.T) {
+	v := versions.Value{Prefix: "state/", Suffix: ".yaml", Earlier: "state.yaml", Kept: 1}
+	plant := func(t *testing.T) *store.Store {
+		s := memory(t)
+		for _, g := range []int64{19, 20, 21, 22, 5000, 1_000_000_020, 999_999_999_999} {
+			require.NoError(t, s.Put(t.Context(), v.Key(g), []byte("planted")))
+		}
+		return s
 	}
+	var lost error
+	check := func(context.Context) error { return lost }
+
+	s := plant(t)
+	require.NoError(t, v.Put(t.Context(), s.Fenced(check), 20, []byte("twenty")))
+	requireValue(t, v, s, "twenty", 20)
+	keys, err := s.List(t.Context(), "state/")
+	require.NoError(t, err)
+	require.Equal(t, []string{"state/000000000019.yaml", "state/000000000020.yaml"}, keys)
+
+	s = plant(t)
+	require.NoError(t, v.Remove(t.Context(), s.Fenced(check), 20))
+	_, _, err = v.Newest(t.Context(), s)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+
+	// A later holder's stays: whoever lists it finds out that the lock is lost before anything is deleted.
+	s = plant(t)
+	lost = errors.New("somebody else has the lock")
+	before, err := s.List(t.Context(), "state/")
+	require.NoError(t, err)
+	require.ErrorIs(t, v.Put(t.Context(), &late{s, s.Fenced(check)}, 20, []byte("late")), lost)
+	keys, err = s.List(t.Context(), "state/")
+	require.NoError(t, err)
+	require.Equal(t, before, keys)
+}
+
+// late is a fenced store to which a write gets that was checked before the lock was lost.
+type late struct {
+	open *store.Store
+	*store.Store
+}
+
+func (l *late) Put(ctx context.Context, key string, data []byte) error {
+	return l.open.Put(ctx, key, data)
 }

@@ -31,18 +31,11 @@ func claims() versions.Value { return versions.Value{Prefix: "claims/", Suffix: 
 // ClaimOf says whose the deployment in s is; the zero value where nobody has worked on it, or
 // only an earlier version.
 func ClaimOf(ctx context.Context, s *store.Store) (contract.Claim, error) {
-	var c contract.Claim
-	data, _, err := claims().Newest(ctx, s)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
+	c, err := newest[contract.Claim](ctx, s, claims(), nil)
+	if c == nil {
+		c = &contract.Claim{}
 	}
-	if err == nil {
-		err = json.Unmarshal(data, &c)
-	}
-	if err != nil {
-		return c, fmt.Errorf("read whose the deployment is: %w", err)
-	}
-	return c, nil
+	return *c, err
 }
 
 // caller is who works on the deployment.

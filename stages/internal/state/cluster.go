@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/versions"
@@ -25,18 +23,12 @@ type Cluster struct {
 // ClusterOf is the cluster that the deployment is on, where that is not Slipway's own; nil
 // while nothing was installed there.
 func ClusterOf(ctx context.Context, s *store.Store) (*Cluster, error) {
-	data, _, err := clusters().Newest(ctx, s)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var c Cluster
-	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, fmt.Errorf("decode which cluster the deployment is on: %w", err)
-	}
-	return &c, nil
+	return newest(ctx, s, clusters(), func(c *Cluster) error {
+		if c.UID == "" {
+			return errors.New("it has no uid")
+		}
+		return nil
+	})
 }
 
 // PutCluster notes which cluster the deployment is on, for who has the lock of a generation.

@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"strings"
 	"time"
 
@@ -24,18 +22,12 @@ var identityValue = versions.Value{Prefix: identityDir + "/", Suffix: ".json", E
 
 // Identity is that of the deployment in s; nil while there is none.
 func Identity(ctx context.Context, s *store.Store) (*contract.Identity, error) {
-	data, generation, err := identityValue.Newest(ctx, s)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var i contract.Identity
-	if err := json.Unmarshal(data, &i); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", identityValue.Key(generation), err)
-	}
-	return &i, nil
+	return newest(ctx, s, identityValue, func(i *contract.Identity) error {
+		if i.ID == "" {
+			return errors.New("it has no id")
+		}
+		return nil
+	})
 }
 
 // MakeIdentity is Identity for the holder of a generation of the lock; it makes one if there is

@@ -40,7 +40,7 @@ var migrations = [contract.RuntimeVersion]func(doc map[string]any){ //nolint:goc
 // Runtime is the deployment's runtime state, brought to the current version; without
 // one the error is fs.ErrNotExist. One of a newer version is refused.
 func Runtime(ctx context.Context, s *store.Store) (*contract.RuntimeState, error) {
-	data, _, err := runtimes().Newest(ctx, s)
+	data, generation, err := runtimes().Newest(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func Runtime(ctx context.Context, s *store.Store) (*contract.RuntimeState, error
 	if version > contract.RuntimeVersion {
 		return nil, &fault.Fault{
 			Code: codeNewer, Class: fault.Usage, Op: "read the deployment's runtime state",
-			Err: fmt.Errorf("%s has version %d; this program knows %d", runtime, version, contract.RuntimeVersion),
+			Err: fmt.Errorf("%s has version %d; this program knows %d", runtimes().Key(generation), version, contract.RuntimeVersion),
 			Fix: "use the Slipway that wrote it, or a newer one",
 		}
 	}

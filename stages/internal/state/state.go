@@ -83,16 +83,25 @@ func File(ctx context.Context, s *store.Store, run, name string) ([]byte, error)
 	if err := check(run); err != nil {
 		return nil, err
 	}
-	return s.Get(ctx, path.Join(runsDir, run, name))
+	return s.Get(ctx, runKey(run, name))
 }
+
+func runKey(run, name string) string { return path.Join(runsDir, run, name) }
 
 // Latest is the id of the last run, or ErrNoRun.
 func Latest(ctx context.Context, s *store.Store) (string, error) {
-	b, _, err := latest().Newest(ctx, s)
+	b, generation, err := latest().Newest(ctx, s)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", ErrNoRun
 	}
-	return string(bytes.TrimSpace(b)), err
+	if err != nil {
+		return "", err
+	}
+	run := string(bytes.TrimSpace(b))
+	if err := check(run); err != nil {
+		return "", s.Damaged(latest().Key(generation), err)
+	}
+	return run, nil
 }
 
 // Report copies a run's directory and the runtime state to out, which must not
