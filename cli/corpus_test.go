@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	providers "github.com/slipway-sh/slipway/providers/all"
 	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // TestBrokenReleases validates every platform release of testdata/broken: what its author is
@@ -72,10 +73,10 @@ func TestBrokenReleases(t *testing.T) {
 // TestEveryFaultOfAReleaseIsAmongTheBroken, with its code.
 func TestEveryFaultOfAReleaseIsAmongTheBroken(t *testing.T) {
 	for name, codes := range map[string][]fault.Code{
-		"cycle": {platform.CodeInvalid}, "missing-file": {platform.CodeInvalid}, "unknown-kind": {platform.CodeInvalid}, "namespace-not-there": {codeUnusable},
+		"cycle": {platform.CodeInvalid}, "missing-file": {platform.CodeInvalid}, "unknown-kind": {platform.CodeInvalid}, "namespace-not-there": {contract.CodeUnusable},
 		"gate-on-nothing": {codeUnreached, codeUnmade}, "image-not-there": {codeLacking},
-		"manifests": {codeUnusable}, "fields": {codeUnusable}, "charts": {codeUnusable}, "kinds": {codeUnusable, platform.CodeNoGit}, "apps": {codeUnusable}, "setting-not-given": {codeUnusable}, "tests": {codeUnusable},
-		"many": {platform.CodeGiven, codeUnusable, codeLacking, codeUnreached}, "only-the-cluster-knows": nil,
+		"manifests": {contract.CodeUnusable}, "fields": {contract.CodeUnusable}, "charts": {contract.CodeUnusable}, "kinds": {contract.CodeUnusable, platform.CodeNoGit}, "apps": {contract.CodeUnusable}, "setting-not-given": {contract.CodeUnusable}, "tests": {contract.CodeUnusable},
+		"many": {platform.CodeGiven, contract.CodeUnusable, codeLacking, codeUnreached}, "only-the-cluster-knows": nil,
 		"somebody-elses": nil, // only the cluster tells: see the test of this name in stages/infrastructure
 	} {
 		text, err := os.ReadFile("testdata/broken/" + name + ".txt")
@@ -110,11 +111,11 @@ func TestInstallReadsTheReleaseFirst(t *testing.T) {
 		codes []fault.Code
 		says  string
 	}{
-		"manifests":           {[]fault.Code{codeUnusable}, "8 problems"},
-		"charts":              {[]fault.Code{codeUnusable}, "12 problems"},
-		"namespace-not-there": {[]fault.Code{codeUnusable}, "the Deployment a is in the namespace elsewhere"},
+		"manifests":           {[]fault.Code{contract.CodeUnusable}, "8 problems"},
+		"charts":              {[]fault.Code{contract.CodeUnusable}, "12 problems"},
+		"namespace-not-there": {[]fault.Code{contract.CodeUnusable}, "the Deployment a is in the namespace elsewhere"},
 		"gate-on-nothing":     {[]fault.Code{codeUnreached, codeUnmade}, "component web, gate rollout of apps/v1/Deployment shop/weg (platform.yaml, line 12): no component has a Deployment shop/weg"},
-		"many":                {[]fault.Code{codeUnusable, codeLacking, codeUnreached}, "1 image is not there"},
+		"many":                {[]fault.Code{contract.CodeUnusable, codeLacking, codeUnreached}, "1 image is not there"},
 	} {
 		_, err := look(t, dir, installOptions{})
 		require.ErrorContains(t, err, c.says)

@@ -199,11 +199,10 @@ func (o *installOptions) checkRelease(ctx context.Context, streams console.Strea
 		bundle: o.deployment.Images.Bundle, registry: c.Images.Registry != nil,
 	}
 	look := func() error {
-		err := check.run(streams.Err)
-		if !o.known {
-			err = together(err, check.gates(io.Discard)) // slipway validate tells what cannot be known
+		if o.known {
+			return check.run(ctx, streams.Err)
 		}
-		return err
+		return check.everything(ctx, streams.Err, io.Discard) // slipway validate tells what cannot be known
 	}
 	switch from := o.deployment.Images; {
 	case !slices.ContainsFunc(c.Release.Components, func(p platform.Component) bool { return p.Bundle != "" }):

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -48,12 +49,12 @@ type releaseCheck struct {
 
 // lacking are the images that the run does not have. Components whose images could not be
 // found are told of, on w; a release whose files are wrong is an error.
-func (c releaseCheck) lacking(w io.Writer) ([]contract.ImageUse, error) {
+func (c releaseCheck) lacking(ctx context.Context, w io.Writer) ([]contract.ImageUse, error) {
 	in, err := wiringOf(c.config, c.release, c.provider, c.images)
 	if err != nil {
 		return nil, err
 	}
-	has, err := c.contents(in)
+	has, err := c.contents(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -71,12 +72,12 @@ func (c releaseCheck) without(uses []contract.ImageUse) []contract.ImageUse {
 }
 
 // contents is what the release runs and has.
-func (c releaseCheck) contents(in conductor.Inputs) (contract.Contents, error) {
+func (c releaseCheck) contents(ctx context.Context, in conductor.Inputs) (contract.Contents, error) {
 	survey, err := c.survey(in)
 	if err != nil {
 		return contract.Contents{}, err
 	}
-	has, err := c.program.Contents(c.release, survey)
+	has, err := c.program.Contents(ctx, c.release, survey)
 	if err != nil {
 		return has, fmt.Errorf("find the images of the platform release: %w", err)
 	}
@@ -113,7 +114,7 @@ func (c releaseCheck) survey(in conductor.Inputs) (contract.Survey, error) {
 
 // gates fails with codeUnreached and codeUnmade unless what the run asks and waits for will
 // be there, as far as that is known before one; what is not is told of, on w.
-func (c releaseCheck) gates(w io.Writer) error {
+func (c releaseCheck) gates(ctx context.Context, w io.Writer) error {
 	off, err := c.release.Off(c.config.Choices())
 	if err != nil {
 		return err
@@ -126,7 +127,7 @@ func (c releaseCheck) gates(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	parts, err := c.program.Render(c.release, survey)
+	parts, err := c.program.Render(ctx, c.release, survey)
 	if err != nil {
 		return fmt.Errorf("render the platform release: %w", err)
 	}
@@ -200,16 +201,25 @@ const (
 	filesUnknown  = "what comes with %s is not known before the install: %s\n"
 )
 
-// run fails with codeUnusable and names all that is wrong with the release's files, and with
+// everything is run and gates. A release whose rendering did not end is not rendered again.
+func (c releaseCheck) everything(ctx context.Context, w, unknown io.Writer) error {
+	err := c.run(ctx, w)
+	if ctx.Err() != nil || errors.Is(err, contract.ErrAbandoned) {
+		return err
+	}
+	return together(err, c.gates(ctx, unknown))
+}
+
+// run fails with contract.CodeUnusable and names all that is wrong with the release's files, and with
 // codeLacking and names each image that the run does not have. Where the configuration lets
 // the cluster pull these, they are only told of, on w, as are NetworkPolicies in vain and
 // fields that are probably wrong.
-func (c releaseCheck) run(w io.Writer) error {
+func (c releaseCheck) run(ctx context.Context, w io.Writer) error {
 	in, err := wiringOf(c.config, c.release, c.provider, c.images)
 	if err != nil {
 		return err
 	}
-	has, err := c.contents(in)
+	has, err := c.contents(ctx, in)
 	if err != nil {
 		return err
 	}

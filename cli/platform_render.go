@@ -72,7 +72,7 @@ func (o *platformRenderOptions) run(ctx context.Context, io console.Streams, _ [
 	if err != nil {
 		return err
 	}
-	parts, err := o.program.Render(r, survey)
+	parts, err := o.program.Render(ctx, r, survey)
 	if err != nil {
 		return fmt.Errorf("render the platform release: %w", err)
 	}

@@ -11,11 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// codeUnusable: what components of a platform release are made of cannot be used; each
-// problem is named, with the component and the file.
-const codeUnusable fault.Code = "PLT-017"
-
-// unusable fails with codeUnusable if the files of a release are wrong, and names all that is.
+// unusable fails with contract.CodeUnusable if the files of a release are wrong, and names all that is.
 func unusable(r *platform.Release, unread []contract.Unread) error {
 	var list []error
 	for _, u := range unread {
@@ -27,7 +23,7 @@ func unusable(r *platform.Release, unread []contract.Unread) error {
 		return nil
 	}
 	return &fault.Fault{
-		Code: codeUnusable, Class: fault.Usage, Op: fmt.Sprintf("read what %s %s is made of", r.Name, r.Version),
+		Code: contract.CodeUnusable, Class: fault.Usage, Op: fmt.Sprintf("read what %s %s is made of", r.Name, r.Version),
 		Err: listed(list), Fix: "correct the files of the platform release that are listed",
 	}
 }

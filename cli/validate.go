@@ -125,7 +125,7 @@ func (o *validateOptions) content(ctx context.Context, io console.Streams, cfg *
 			check.images, check.manifests, check.registry = known, manifests, known.Registry != nil
 		}
 	}
-	return together(check.run(io.Err), unknown, check.gates(io.Err))
+	return together(check.everything(ctx, io.Err, io.Err), unknown)
 }
 
 // givenAccess judges the access to a cluster that is there already, where it can be read

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/config/certificate"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 func TestValidateAsksThePlatformToo(t *testing.T) {
@@ -184,4 +188,27 @@ func TestTheFieldsAreThoseOfTheNodesKubernetes(t *testing.T) {
 	text, err := os.ReadFile("../go.mod")
 	require.NoError(t, err)
 	require.Contains(t, string(text), "\tk8s.io/api v0."+minor+".")
+}
+
+// A command that renders ends while a template runs, and not with it.
+func TestRenderingEndsWithTheCommand(t *testing.T) {
+	withoutImages(t)
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"platform.yaml":               "{apiVersion: slipway/v2, name: p, version: 1.0.0, namespaces: [{name: shop}], components: [{name: web, kind: chart, path: charts/web, namespace: shop}]}",
+		"charts/web/Chart.yaml":       "{apiVersion: v2, name: web, version: 1.0.0}",
+		"charts/web/templates/a.yaml": "{{ range until 3000 }}{{ range until 3000 }}{{ end }}{{ end }}{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
+	} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	for _, command := range [][]string{{"validate"}, {"platform", "render"}} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(300*time.Millisecond, func() { cancel(console.Interrupted("run", "run it again")) })
+		var out, errs bytes.Buffer
+		code := Run(ctx, program(), append(command, "--platform", dir), strings.NewReader(""), &out, &errs)
+		require.Equal(t, int(fault.Cancelled), code, errs.String())
+		require.Contains(t, errs.String(), "interrupted")
+	}
 }

@@ -1,6 +1,8 @@
 package all
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -10,13 +12,13 @@ import (
 )
 
 // Contents is what is known of a platform release before it is installed: see survey.Contents.
-func Contents(r *platform.Release, s contract.Survey) (contract.Contents, error) {
-	return survey.Contents(r, s, tree, objects)
+func Contents(ctx context.Context, r *platform.Release, s contract.Survey) (contract.Contents, error) {
+	return survey.Contents(ctx, r, s, tree, objects)
 }
 
 // Render is what an install of a platform release applies: see survey.Render.
-func Render(r *platform.Release, s contract.Survey) ([]contract.Rendered, error) {
-	return survey.Render(r, s, tree, objects)
+func Render(ctx context.Context, r *platform.Release, s contract.Survey) ([]contract.Rendered, error) {
+	return survey.Render(ctx, r, s, tree, objects)
 }
 
 func objects(r *platform.Release, s contract.Survey) ([]*unstructured.Unstructured, error) {

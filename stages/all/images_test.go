@@ -37,7 +37,7 @@ func TestTheExamplesImages(t *testing.T) {
 		s, err := stages.Preview(conductor.Inputs{Config: config.Default(), Release: r, Images: refs})
 		require.NoError(t, err)
 		s.Kubernetes = "1.35.4"
-		has, err := Contents(r, s)
+		has, err := Contents(t.Context(), r, s)
 		require.NoError(t, err)
 		require.Empty(t, has.Unread)
 		require.NotEmpty(t, has.Policies)
@@ -90,7 +90,7 @@ func TestTheExamplesAppsAreRenderedWithoutImages(t *testing.T) {
 	require.NoError(t, err)
 	r, err := platform.Load(files)
 	require.NoError(t, err)
-	parts, err := survey.Apps(r, contract.Survey{Deployment: "demo", Kubernetes: "v1.35.4+k3s1", Apps: &contract.TreeValues{Domain: "example.org", Scale: "50"}}, tree)
+	parts, err := survey.Apps(t.Context(), r, contract.Survey{Deployment: "demo", Kubernetes: "v1.35.4+k3s1", Apps: &contract.TreeValues{Domain: "example.org", Scale: "50"}}, tree)
 	require.NoError(t, err)
 	found := map[string]bool{}
 	for _, p := range parts {

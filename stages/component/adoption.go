@@ -56,7 +56,7 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 			return contract.Component{}, err
 		}
 	}
-	ch, values, err := i.loadChart()
+	ch, values, err := i.loadChart(ctx)
 	if err != nil {
 		return contract.Component{}, err
 	}
@@ -97,7 +97,7 @@ func (i *installer) template(ctx context.Context, ch *chart.Chart, values map[st
 	if err := opts.ForCluster(ctx, i.client); err != nil {
 		return nil, err
 	}
-	rel, err := render.Chart(ch, opts)
+	rel, err := render.Chart(ctx, ch, opts)
 	if err != nil {
 		return nil, badChart(i.component.Name, err)
 	}

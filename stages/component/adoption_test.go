@@ -190,7 +190,7 @@ spec: {template: {spec: {containers: [{name: a, image: "docker.io/library/nginx:
 	require.NoError(t, i.prepare(t.Context(), objs, map[string]string{kube.DeploymentLabel: "demo"}))
 	require.Equal(t, want.Object, objs[0].Object)
 
-	ch, _, err := i.loadChart()
+	ch, _, err := i.loadChart(t.Context())
 	require.NoError(t, err)
 	s.api.Set(t, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/stores.example.com", "status: {conditions: [{type: Established, status: 'True'}]}")
 	_, err = i.definitions(t.Context(), ch)

@@ -30,7 +30,7 @@ const comparedLimit = 30 * time.Second
 // Applications, and these are Synced and Healthy, at the commits that their repositories
 // have now.
 func (i *installer) appSet(ctx context.Context) (contract.Component, error) {
-	objs, err := i.read()
+	objs, err := i.read(ctx)
 	if err != nil {
 		return contract.Component{}, err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,8 +19,8 @@ import (
 )
 
 // loadChart reads the component's chart and the values that it gets.
-func (i *installer) loadChart() (*chart.Chart, map[string]any, error) {
-	ch, err := render.LoadChart(filepath.Join(i.env.PlatformDir, filepath.FromSlash(i.component.Path)))
+func (i *installer) loadChart(ctx context.Context) (*chart.Chart, map[string]any, error) {
+	ch, err := render.LoadChart(ctx, i.release.Files(), i.component.Path)
 	if err != nil {
 		return nil, nil, badChart(i.component.Name, err)
 	}
@@ -34,7 +33,7 @@ func (i *installer) loadChart() (*chart.Chart, map[string]any, error) {
 
 // chart installs or upgrades the chart of a component.
 func (i *installer) chart(ctx context.Context) ([]*unstructured.Unstructured, contract.Component, error) {
-	ch, values, err := i.loadChart()
+	ch, values, err := i.loadChart(ctx)
 	if err != nil {
 		return nil, contract.Component{}, err
 	}

@@ -144,7 +144,7 @@ func (i *installer) note(ctx context.Context) {
 
 // manifests applies the objects of a component of kind manifests.
 func (i *installer) manifests(ctx context.Context) ([]*unstructured.Unstructured, contract.Component, error) {
-	objs, err := i.read()
+	objs, err := i.read(ctx)
 	if err != nil {
 		return nil, contract.Component{}, err
 	}
@@ -189,8 +189,8 @@ func (i *installer) others(ctx context.Context) ([]kube.Member, error) {
 }
 
 // read renders the component's files.
-func (i *installer) read() ([]*unstructured.Unstructured, error) {
-	objs, err := render.Manifests(i.release.Files(), os.DirFS(filepath.Join(i.env.BundleDir, "manifests")), i.component)
+func (i *installer) read(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	objs, err := render.Manifests(ctx, i.release.Files(), os.DirFS(filepath.Join(i.env.BundleDir, "manifests")), i.component)
 	if err != nil {
 		return nil, i.badManifests(err)
 	}

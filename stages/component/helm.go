@@ -24,6 +24,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
 // maxHistory is how many revisions of a Helm release are kept.
@@ -74,9 +75,17 @@ type rendered func(*bytes.Buffer) (*bytes.Buffer, error)
 // Run implements postrender.PostRenderer.
 func (f rendered) Run(in *bytes.Buffer) (*bytes.Buffer, error) { return f(in) }
 
-// changed is complete with the context of one operation.
-func (r *chartRelease) changed(ctx context.Context) rendered {
-	return func(in *bytes.Buffer) (*bytes.Buffer, error) { return r.complete(ctx, in) }
+// bound does an operation of Helm's, whose chart is rendered within limits; the post-renderer
+// that it gets is complete.
+func (r *chartRelease) bound(ctx context.Context, do func(changed rendered) (*release.Release, error)) (*release.Release, error) {
+	return render.Bound(ctx, func(past func() error) (*release.Release, error) {
+		return do(func(in *bytes.Buffer) (*bytes.Buffer, error) {
+			if err := past(); err != nil {
+				return nil, err
+			}
+			return r.complete(ctx, in)
+		})
+	})
 }
 
 // hookLimit bounds each hook of a chart whose step has no limit.
@@ -124,8 +133,11 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 		in.ReleaseName, in.Namespace, in.SkipCRDs = r.name, r.namespace, true
 		// What is somebody else's has ended the run, unless it is to be taken over.
 		in.TakeOwnership, in.Labels = true, r.labels
-		in.PostRenderer, in.Timeout = r.changed(ctx), timeLeft(ctx)
-		if _, err := in.RunWithContext(ctx, r.chart, r.values); err != nil {
+		_, err := r.bound(ctx, func(changed rendered) (*release.Release, error) {
+			in.PostRenderer, in.Timeout = changed, timeLeft(ctx)
+			return in.RunWithContext(ctx, r.chart, r.values)
+		})
+		if err != nil {
 			return "", badRelease("install the chart "+r.name, err)
 		}
 		return installed, nil
@@ -185,11 +197,13 @@ func (r *chartRelease) upgrade(ctx context.Context, dry bool) (*release.Release,
 	up := action.NewUpgrade(r.config)
 	up.Namespace, up.MaxHistory, up.ResetValues, up.SkipCRDs = r.namespace, maxHistory, true, true
 	up.TakeOwnership, up.Labels = true, r.labels
-	up.PostRenderer, up.Timeout = r.changed(ctx), timeLeft(ctx)
 	if dry {
 		up.DryRun, up.DryRunOption = true, "server"
 	}
-	return up.RunWithContext(ctx, r.name, r.chart, r.values)
+	return r.bound(ctx, func(changed rendered) (*release.Release, error) {
+		up.PostRenderer, up.Timeout = changed, timeLeft(ctx)
+		return up.RunWithContext(ctx, r.name, r.chart, r.values)
+	})
 }
 
 // same tells whether two revisions would be the same in the cluster.

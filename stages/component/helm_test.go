@@ -285,3 +285,43 @@ func refused(t *testing.T, err error, code fault.Code, says ...string) {
 		require.ErrorContains(t, err, s)
 	}
 }
+
+// TestAChartThatIsRenderedEndsWithItsStep: what it renders to afterwards is not applied.
+func TestAChartThatIsRenderedEndsWithItsStep(t *testing.T) {
+	api := kubetest.Serve(t)
+	client, err := kube.New(&rest.Config{Host: api.URL})
+	require.NoError(t, err)
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.APIServer = &api.URL
+	config := &action.Configuration{
+		Releases: storage.Init(driver.NewMemory()), KubeClient: &helmkube.PrintingKubeClient{Out: io.Discard},
+		RESTClientGetter: flags, Capabilities: chartutil.DefaultCapabilities, Log: func(string, ...any) {},
+	}
+	r := &chartRelease{
+		client: client, log: slog.New(slog.DiscardHandler), name: "gitea", namespace: "git", config: config,
+		complete: func(context.Context, *bytes.Buffer) (*bytes.Buffer, error) {
+			t.Error("the step has ended")
+			return nil, errors.New("the step has ended")
+		},
+		chart: &chart.Chart{
+			Metadata:  &chart.Metadata{Name: "gitea", Version: "1.0.0"},
+			Templates: []*chart.File{{Name: "templates/gitea.yaml", Data: []byte("{{ range until 2000 }}{{ range until 2000 }}{{ end }}{{ end }}{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}}")}},
+		},
+	}
+	for name, work := range map[string]func(context.Context) error{
+		"install": func(ctx context.Context) error {
+			_, err := r.converge(ctx)
+			return err
+		},
+		"plan": r.preview,
+	} {
+		interrupt := errors.New("interrupted")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(100*time.Millisecond, func() { cancel(interrupt) })
+		require.ErrorIs(t, work(ctx), interrupt, name)
+	}
+	time.Sleep(time.Second) // the templates end meanwhile
+	records, err := config.Releases.ListReleases()
+	require.NoError(t, err)
+	require.Empty(t, records)
+}

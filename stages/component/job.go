@@ -38,7 +38,7 @@ const workAnnotation = "slipway.sh/work"
 // completed is not made again, even if it is gone, unless what it does has changed; one
 // that failed is.
 func (i *installer) jobs(ctx context.Context) ([]*unstructured.Unstructured, contract.Component, error) {
-	objs, err := i.read()
+	objs, err := i.read(ctx)
 	if err != nil {
 		return nil, contract.Component{}, err
 	}
@@ -50,7 +50,7 @@ func (i *installer) jobs(ctx context.Context) ([]*unstructured.Unstructured, con
 		return nil, contract.Component{}, i.badManifests(errors.New("its files hold no Job"))
 	}
 	if slices.ContainsFunc(objs, fleeting) {
-		return nil, contract.Component{}, i.badManifests(i.isFleeting())
+		return nil, contract.Component{}, i.badManifests(i.isFleeting(ctx))
 	}
 	rest := slices.DeleteFunc(slices.Clone(objs), isJob)
 	out, err := i.apply(ctx, rest)
@@ -126,7 +126,7 @@ func (i *installer) othersJobs(ctx context.Context) ([]kube.Member, error) {
 		if c.Kind != platform.Job || c.Name == i.component.Name {
 			continue
 		}
-		objs, err := render.Manifests(i.release.Files(), os.DirFS(filepath.Join(i.env.BundleDir, "manifests")), c)
+		objs, err := render.Manifests(ctx, i.release.Files(), os.DirFS(filepath.Join(i.env.BundleDir, "manifests")), c)
 		if err == nil {
 			err = i.client.Place(ctx, objs, c.Namespace)
 		}
@@ -148,8 +148,8 @@ func fleeting(o *unstructured.Unstructured) bool {
 }
 
 // isFleeting names the file with such a Job.
-func (i *installer) isFleeting() error {
-	sources, err := render.Sources(i.release.Files(), os.DirFS(filepath.Join(i.env.BundleDir, "manifests")), i.component)
+func (i *installer) isFleeting(ctx context.Context) error {
+	sources, err := render.Sources(ctx, i.release.Files(), os.DirFS(filepath.Join(i.env.BundleDir, "manifests")), i.component)
 	for _, s := range sources {
 		if at := slices.IndexFunc(s.Objects, fleeting); at >= 0 {
 			return fmt.Errorf("%s: the Job %s has ttlSecondsAfterFinished: 0, and is gone before anybody can see that it has completed", s.Name, s.Objects[at].GetName())

@@ -40,8 +40,11 @@ func (r *chartRelease) preview(ctx context.Context) error {
 	if deployed == nil {
 		in := action.NewInstall(r.config)
 		in.ReleaseName, in.Namespace, in.SkipCRDs, in.TakeOwnership = r.name, r.namespace, true, true
-		in.DryRun, in.DryRunOption, in.PostRenderer = true, "server", r.changed(ctx)
-		planned, err = in.RunWithContext(ctx, r.chart, r.values)
+		in.DryRun, in.DryRunOption = true, "server"
+		planned, err = r.bound(ctx, func(changed rendered) (*release.Release, error) {
+			in.PostRenderer = changed
+			return in.RunWithContext(ctx, r.chart, r.values)
+		})
 	} else {
 		planned, err = r.upgrade(ctx, true)
 	}

@@ -45,7 +45,7 @@ type Preview struct {
 	Steps  *step.Registry
 	Stores map[string]store.Opener
 	// Render renders what an install of a release applies.
-	Render func(*platform.Release, contract.Survey) ([]contract.Rendered, error)
+	Render func(context.Context, *platform.Release, contract.Survey) ([]contract.Rendered, error)
 	Dirs   step.Dirs
 }
 

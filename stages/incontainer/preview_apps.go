@@ -50,7 +50,7 @@ func (p *planner) apps(ctx context.Context, cfg *config.Config, release *platfor
 	}
 	survey.Kubernetes = p.req.Tools["kubectl"]
 	survey.Components = nil // they are steps
-	parts, err := p.Render(release, survey)
+	parts, err := p.Render(ctx, release, survey)
 	if err != nil {
 		return fmt.Errorf("render the apps: %w", err)
 	}

@@ -125,7 +125,7 @@ func (p *planner) render(ctx context.Context, cfg *config.Config, release *platf
 	}
 	survey.Manifests = os.DirFS(filepath.Join(p.dirs().Bundle, "manifests"))
 	survey.Kubernetes = p.req.Tools["kubectl"]
-	parts, err := p.Render(release, survey)
+	parts, err := p.Render(ctx, release, survey)
 	if err != nil {
 		return fmt.Errorf("render the platform release: %w", err)
 	}

@@ -86,7 +86,7 @@ func (e *expected) component(ctx context.Context, c platform.Component, in contr
 	case platform.Adopted:
 		return e.adopted(ctx, c, in)
 	case platform.Manifests, platform.Job, platform.AppSet:
-		return render.Manifests(e.release.Files(), os.DirFS(filepath.Join(e.env.BundleDir, "manifests")), c)
+		return render.Manifests(ctx, e.release.Files(), os.DirFS(filepath.Join(e.env.BundleDir, "manifests")), c)
 	}
 	return nil, nil
 }
@@ -131,7 +131,7 @@ func (e *expected) elsewhere(ctx context.Context, objs []*unstructured.Unstructu
 // chart are the objects that a chart renders to in this cluster, its definitions and what
 // its hooks make: these carry no label.
 func (e *expected) chart(ctx context.Context, c platform.Component, in contract.ComponentInput) ([]*unstructured.Unstructured, error) {
-	ch, err := render.LoadChart(filepath.Join(e.env.PlatformDir, filepath.FromSlash(c.Path)))
+	ch, err := render.LoadChart(ctx, e.release.Files(), c.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (e *expected) chart(ctx context.Context, c platform.Component, in contract.
 	if err := opts.ForCluster(ctx, e.client); err != nil {
 		return nil, err
 	}
-	rel, err := render.Chart(ch, opts)
+	rel, err := render.Chart(ctx, ch, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func (e *expected) apps(ctx context.Context, in *contract.TreeValues, build surv
 	if err := cluster.ForCluster(ctx, e.client); err != nil {
 		return nil, err
 	}
-	parts, err := survey.Apps(e.release, contract.Survey{
+	parts, err := survey.Apps(ctx, e.release, contract.Survey{
 		Deployment: e.env.Deployment, Kubernetes: cluster.Kubernetes.Version, APIs: cluster.APIs, Apps: in,
 	}, build)
 	if err != nil {

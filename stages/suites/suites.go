@@ -146,7 +146,7 @@ func (t *trial) gates(ctx context.Context, all []platform.Await) ([]string, erro
 // read are the objects of the trial's files, with namespaces, the labels by which they are
 // known again, and references of images that the cluster's nodes can pull.
 func (t *trial) read(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	objs, err := render.Manifests(t.release.Files(), nil, t.files)
+	objs, err := render.Manifests(ctx, t.release.Files(), nil, t.files)
 	if err != nil {
 		return nil, t.unusable(err)
 	}

@@ -2,6 +2,7 @@ package survey
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -62,7 +63,7 @@ type source struct {
 }
 
 // apps finds the images of what Argo CD brings about from the tree.
-func (v *surveyor) apps(build BuildTree) error {
+func (v *surveyor) apps(ctx context.Context, build BuildTree) error {
 	expected, err := v.release.Apps(v.Apps.Disabled)
 	if err != nil {
 		return err
@@ -89,8 +90,7 @@ func (v *surveyor) apps(build BuildTree) error {
 				return err
 			}
 		}
-		v.tree(dir, tree)
-		return nil
+		return v.tree(ctx, os.DirFS(dir), tree)
 	})
 }
 
@@ -113,16 +113,20 @@ func (v *surveyor) completeApps() {
 }
 
 // tree follows the Applications that the root's chart makes, and those that these make.
-func (v *surveyor) tree(dir string, tree Tree) {
+func (v *surveyor) tree(ctx context.Context, files fs.FS, tree Tree) error {
 	values := map[string]any{}
 	if err := yaml.Unmarshal(tree.Files[path.Join(tree.Chart, tree.Values)], &values); err != nil {
 		v.skip(theApps, err)
-		return
+		return nil
 	}
 	engine := v.release.Engine().Namespace
-	root := chart{component: theApps, dir: filepath.Join(dir, tree.Chart), path: v.inRelease(tree.Chart), release: "root", namespace: engine, values: values, kept: true, open: true, fetched: true}
+	root := chart{component: theApps, files: files, dir: tree.Chart, path: v.inRelease(tree.Chart), release: "root", namespace: engine, values: values, kept: true, open: true, fetched: true}
 	var waiting []*unstructured.Unstructured
-	for _, p := range v.chart(root) {
+	parts, err := v.chart(ctx, root)
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
 		waiting = append(waiting, p.objs...)
 	}
 	seen := map[string]bool{}
@@ -133,19 +137,23 @@ func (v *surveyor) tree(dir string, tree Tree) {
 			continue
 		}
 		seen[o.GetName()] = true
-		more, err := v.application(dir, o)
+		more, err := v.application(ctx, files, o)
+		if end := ended(ctx, o.GetName(), v.release.GitOps.Tree, err); end != nil {
+			return end
+		}
 		if err != nil {
 			v.skip(o.GetName(), err)
 		}
 		waiting = append(waiting, more...)
 	}
+	return nil
 }
 
 // inRelease is a path of the tree as one of the release.
 func (v *surveyor) inRelease(name string) string { return path.Join(v.release.GitOps.Tree, name) }
 
 // application notes the images of an Application and returns its objects.
-func (v *surveyor) application(dir string, o *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+func (v *surveyor) application(ctx context.Context, files fs.FS, o *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var app application
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &app); err != nil {
 		return nil, err
@@ -159,11 +167,11 @@ func (v *surveyor) application(dir string, o *unstructured.Unstructured) ([]*uns
 		if s.Path != "" && !fs.ValidPath(path.Clean(s.Path)) {
 			return out, fmt.Errorf("its path %s leads out of the tree", s.Path)
 		}
-		info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(s.Path)))
+		info, err := fs.Stat(files, path.Clean(s.Path))
 		if s.Chart != "" || s.Path == "" || err != nil || !info.IsDir() {
 			return out, fmt.Errorf("it is from %s, which is not the platform's tree", s.RepoURL)
 		}
-		objs, err := v.source(dir, app, s)
+		objs, err := v.source(ctx, files, app, s)
 		if err != nil {
 			return out, err
 		}
@@ -173,16 +181,15 @@ func (v *surveyor) application(dir string, o *unstructured.Unstructured) ([]*uns
 }
 
 // source renders a source of an Application that is in the tree.
-func (v *surveyor) source(dir string, app application, s source) ([]*unstructured.Unstructured, error) {
-	name, at := app.Metadata.Name, filepath.Join(dir, filepath.FromSlash(s.Path))
+func (v *surveyor) source(ctx context.Context, files fs.FS, app application, s source) ([]*unstructured.Unstructured, error) {
+	name, at := app.Metadata.Name, path.Clean(s.Path)
 	if s.Plugin != nil {
 		return nil, errors.New("a plugin of Argo CD's renders it")
 	}
-	if _, err := os.Stat(filepath.Join(at, "Chart.yaml")); err != nil {
-		files := os.DirFS(dir)
-		sources, err := render.Sources(files, nil, platform.Component{Path: path.Clean(s.Path)})
+	if _, err := fs.Stat(files, path.Join(at, "Chart.yaml")); err != nil {
+		sources, err := render.Sources(ctx, files, nil, platform.Component{Path: at})
 		// Directory says which files Argo CD reads; here it is all of them.
-		if err != nil && s.Directory == nil && v.problems(name, render.Problems(files, path.Clean(s.Path)), v.inRelease) {
+		if err != nil && s.Directory == nil && v.problems(name, render.Problems(files, at), v.inRelease) {
 			return nil, nil
 		}
 		if err != nil {
@@ -195,7 +202,7 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 		}
 		for _, from := range sources {
 			for _, image := range render.Images(from.Objects) {
-				v.keep(name, v.inRelease(naming(files, path.Clean(s.Path), image)), image)
+				v.keep(name, v.inRelease(naming(files, at, image)), image)
 			}
 			v.file(name, v.inRelease(from.Name), app.Spec.Destination.Namespace, nil, from.Objects)
 			v.applied(app, v.inRelease(from.Name), from.Objects)
@@ -208,14 +215,14 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 	}
 	var bad []render.Problem
 	for _, file := range s.valueFiles() {
-		if _, err := fs.Stat(os.DirFS(dir), file); err == nil {
-			bad = append(bad, render.NoValues(os.DirFS(dir), file)...)
+		if _, err := fs.Stat(files, file); err == nil {
+			bad = append(bad, render.NoValues(files, file)...)
 		}
 	}
 	if v.problems(name, bad, v.inRelease) {
 		return nil, nil
 	}
-	values, err := s.values(dir)
+	values, err := s.values(files)
 	if err != nil {
 		return nil, err
 	}
@@ -224,11 +231,12 @@ func (v *surveyor) source(dir string, app application, s source) ([]*unstructure
 		release = name
 	}
 	var out []*unstructured.Unstructured
-	for _, p := range v.chart(chart{component: name, dir: at, path: v.inRelease(s.Path), release: release, namespace: app.Spec.Destination.Namespace, values: values, kept: true, open: true, fetched: true, strict: app.strict()}) {
+	parts, err := v.chart(ctx, chart{component: name, files: files, dir: at, path: v.inRelease(s.Path), release: release, namespace: app.Spec.Destination.Namespace, values: values, kept: true, open: true, fetched: true, strict: app.strict()})
+	for _, p := range parts {
 		v.applied(app, p.file, p.objs)
 		out = append(out, p.objs...)
 	}
-	return out, nil
+	return out, err
 }
 
 // valueFiles are the files of the tree with values of a source's chart.
@@ -245,7 +253,7 @@ func (s source) valueFiles() []string {
 }
 
 // values are what Argo CD gives the chart of a source: the later of these wins.
-func (s source) values(dir string) (map[string]any, error) {
+func (s source) values(files fs.FS) (map[string]any, error) {
 	out := map[string]any{}
 	add := func(text []byte) error {
 		more, err := render.ParseValues(text)
@@ -253,7 +261,7 @@ func (s source) values(dir string) (map[string]any, error) {
 		return err
 	}
 	for n, file := range s.valueFiles() {
-		text, err := fs.ReadFile(os.DirFS(dir), file) // which leads nowhere else
+		text, err := fs.ReadFile(files, file) // which leads nowhere else
 		if err == nil {
 			err = add(text)
 		}

@@ -1,8 +1,10 @@
 package survey
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/render"
@@ -21,7 +24,8 @@ import (
 // chart is a chart to render.
 type chart struct {
 	component string
-	dir       string // on this machine
+	files     fs.FS  // of the release, or of the tree as it would be pushed
+	dir       string // in files
 	path      string // in the release
 	release   string
 	namespace string
@@ -42,13 +46,33 @@ type rendered struct {
 	objs []*unstructured.Unstructured
 }
 
+// load reads the chart.
+func (c chart) load(ctx context.Context) (*helmchart.Chart, error) {
+	return render.LoadChart(ctx, c.files, c.dir)
+}
+
+// ended is why nothing more can be rendered once a chart or kustomization could not be, because
+// of err: the user's interrupt, or what still renders. nil: the others can.
+func ended(ctx context.Context, component, file string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !errors.Is(err, contract.ErrAbandoned) {
+		return nil
+	}
+	return &fault.Fault{
+		Code: contract.CodeUnusable, Class: fault.Usage, Op: fmt.Sprintf("render component %s (%s)", component, file),
+		Err: err, Fix: "take out of its templates what repeats without end; helm template shows which it is",
+	}
+}
+
 // chart notes the images of a chart, those of its hooks among them.
-func (v *surveyor) chart(c chart) []rendered {
+func (v *surveyor) chart(ctx context.Context, c chart) ([]rendered, error) {
 	c.crds = v.shown != nil
-	ch, err := render.LoadChart(c.dir)
+	ch, err := c.load(ctx)
 	if err != nil {
 		v.badChart(c, err)
-		return nil
+		return nil, ended(ctx, c.component, c.path, err)
 	}
 	c.name = ch.Name()
 	if v.problems(c.component, render.Definitions(ch), c.inRelease) {
@@ -57,30 +81,34 @@ func (v *surveyor) chart(c chart) []rendered {
 	switch err := render.Missing(ch); {
 	case err != nil && c.fetched:
 		v.skip(c.component, fmt.Errorf("what its chart depends on is fetched by Argo CD: %w", err))
-		return nil
+		return nil, nil
 	case err != nil:
 		v.wrong(c.component, path.Join(c.path, metadataFile(ch)), 0, fmt.Errorf("%w; it comes with the release: helm dependency build %s", err, v.release.Path(c.path)))
-		return nil
+		return nil, nil
 	case ch.Metadata.Type == "library":
 		v.wrong(c.component, path.Join(c.path, metadataFile(ch)), 0, errors.New("type: got library, want application: Helm installs no library chart; make a chart that depends on it"))
-		return nil
+		return nil, nil
 	case !hasTemplates(ch):
 		v.wrong(c.component, c.path, 0, errors.New("no template is in the chart, nor in charts of its own that it depends on"))
-		return nil
+		return nil, nil
 	}
 	version, err := chartutil.ParseKubeVersion(v.Kubernetes)
 	if err != nil {
 		v.skip(c.component, fmt.Errorf("the version %q of Kubernetes: %w", v.Kubernetes, err))
-		return nil
+		return nil, nil
 	}
 	opts := render.ChartOptions{Release: c.release, Namespace: c.namespace, Values: c.values, Kubernetes: version, APIs: v.APIs}
-	parts, err := c.render(ch, opts)
+	parts, err := c.render(ctx, ch, opts)
 	if err != nil {
-		v.unrendered(c, opts, err)
-		return nil
+		if err := ended(ctx, c.component, c.path, err); err != nil {
+			return nil, err
+		}
+		return nil, v.unrendered(ctx, c, opts, err)
 	}
 	for _, p := range parts {
-		v.chartFields(c, opts, p)
+		if err := v.chartFields(ctx, c, opts, p); err != nil {
+			return nil, err
+		}
 		render.SetImages(p.objs, c.in.Images)
 		if c.kept || p.kept {
 			v.keep(c.component, p.file, render.Images(p.objs)...)
@@ -93,9 +121,9 @@ func (v *surveyor) chart(c chart) []rendered {
 		}
 	}
 	if !c.kept && v.shown == nil {
-		v.volatile(c, opts)
+		err = v.volatile(ctx, c, opts)
 	}
-	return parts
+	return parts, err
 }
 
 // hasTemplates reports whether a chart, or one that it depends on, can bring objects about.
@@ -105,8 +133,8 @@ func hasTemplates(ch *helmchart.Chart) bool {
 
 // render renders a chart as helm template does, for a version of Kubernetes. What a chart
 // looks up in the cluster is not there.
-func (c chart) render(ch *helmchart.Chart, opts render.ChartOptions) ([]rendered, error) {
-	rel, err := render.Chart(ch, opts)
+func (c chart) render(ctx context.Context, ch *helmchart.Chart, opts render.ChartOptions) ([]rendered, error) {
+	rel, err := render.Chart(ctx, ch, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -2,9 +2,10 @@ package survey
 
 import (
 	"cmp"
+	"context"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io/fs"
+	"path"
 	"regexp"
 	"strings"
 
@@ -44,10 +45,10 @@ func (v *surveyor) fields(c platform.Component, s render.Source, patches bool) {
 }
 
 // chartFields notes the fields of objects of a chart that Kubernetes refuses, or leaves out.
-func (v *surveyor) chartFields(c chart, opts render.ChartOptions, p rendered) {
+func (v *surveyor) chartFields(ctx context.Context, c chart, opts render.ChartOptions, p rendered) error {
 	for _, m := range render.Mistakes(nil, "", p.objs) {
 		if m.Unknown {
-			text, _ := os.ReadFile(filepath.Join(c.dir, strings.TrimPrefix(p.file, c.path+"/"))) // which a packed chart has not
+			text, _ := fs.ReadFile(c.files, path.Join(c.dir, strings.TrimPrefix(p.file, c.path+"/"))) // which a packed chart has not
 			m.Line = keyLine(text, m.Parent, m.Name)
 		}
 		switch {
@@ -55,12 +56,19 @@ func (v *surveyor) chartFields(c chart, opts render.ChartOptions, p rendered) {
 			v.doubt(c.component, p.file, m, leftOut)
 		case m.Lenient && !c.strict:
 			v.doubt(c.component, p.file, m, lastOne)
-		case v.everywhere(c, opts, m.Err):
-			v.wrong(c.component, p.file, m.Line, m.Err)
 		default:
-			v.doubt(c.component, p.file, m, inTheEnd)
+			is, err := v.everywhere(ctx, c, opts, m.Err)
+			if err != nil {
+				return err
+			}
+			if is {
+				v.wrong(c.component, p.file, m.Line, m.Err)
+			} else {
+				v.doubt(c.component, p.file, m, inTheEnd)
+			}
 		}
 	}
+	return nil
 }
 
 // mistake notes a field of an object in a file of the release. unknown is what becomes of one

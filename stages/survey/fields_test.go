@@ -17,7 +17,7 @@ const replicas = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nsp
 func told(t *testing.T, r *platform.Release, s contract.Survey, tree survey.BuildTree) (doubts, unread []string) {
 	t.Helper()
 	s.Kubernetes = "1.35.4"
-	has, err := survey.Contents(r, s, tree, nil)
+	has, err := survey.Contents(t.Context(), r, s, tree, nil)
 	require.NoError(t, err)
 	for _, d := range has.Doubts {
 		doubts = append(doubts, d.Component+" ("+d.Place()+"): "+d.Err.Error())

@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -24,13 +25,13 @@ type MakeObjects func(*platform.Release, contract.Survey) ([]*unstructured.Unstr
 
 // Render returns what an install applies, in its order, as far as it is known without a
 // cluster and the release is right. An error is one of this machine.
-func Render(r *platform.Release, s contract.Survey, build BuildTree, objects MakeObjects) ([]contract.Rendered, error) {
+func Render(ctx context.Context, r *platform.Release, s contract.Survey, build BuildTree, objects MakeObjects) ([]contract.Rendered, error) {
 	var out []contract.Rendered
 	v := &surveyor{Survey: s, release: r, shown: &out}
 	v.prepared()
 	v.completeApps()
 	v.forApps(objects)
-	if err := v.all(build); err != nil {
+	if err := v.all(ctx, build); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(out, func(a, b contract.Rendered) int { return v.place(a) - v.place(b) })
@@ -39,11 +40,11 @@ func Render(r *platform.Release, s contract.Survey, build BuildTree, objects Mak
 
 // Apps returns what Argo CD makes of the tree that is pushed: its Applications, and what these
 // bring.
-func Apps(r *platform.Release, s contract.Survey, build BuildTree) ([]contract.Rendered, error) {
+func Apps(ctx context.Context, r *platform.Release, s contract.Survey, build BuildTree) ([]contract.Rendered, error) {
 	var out []contract.Rendered
 	v := &surveyor{Survey: s, release: r, shown: &out}
 	v.completeApps()
-	return out, v.apps(build)
+	return out, v.apps(ctx, build)
 }
 
 // forApps finds what Slipway itself applies for the apps.

@@ -76,7 +76,7 @@ spec:
 	for _, c := range r.Components {
 		s.Components = append(s.Components, contract.ComponentInput{Component: c.Name})
 	}
-	has, err := survey.Contents(r, s, nil, nil)
+	has, err := survey.Contents(t.Context(), r, s, nil, nil)
 	require.NoError(t, err)
 	var says []string
 	for _, d := range has.Denied {

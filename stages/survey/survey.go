@@ -4,6 +4,7 @@ package survey
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -55,12 +56,12 @@ type surveyor struct {
 
 // Contents is what the components of a release and its tests run and have. What is wrong with
 // the release's files is among what is unread. An error is one of this machine.
-func Contents(r *platform.Release, s contract.Survey, build BuildTree, objects MakeObjects) (contract.Contents, error) {
+func Contents(ctx context.Context, r *platform.Release, s contract.Survey, build BuildTree, objects MakeObjects) (contract.Contents, error) {
 	v := &surveyor{Survey: s, release: r}
 	v.configMaps()
 	v.completeApps()
 	v.forApps(objects)
-	if err := v.all(build); err != nil {
+	if err := v.all(ctx, build); err != nil {
 		return contract.Contents{}, err
 	}
 	for _, in := range s.Suites {
@@ -69,10 +70,12 @@ func Contents(r *platform.Release, s contract.Survey, build BuildTree, objects M
 			return contract.Contents{}, err
 		}
 		v.declared(c)
-		v.manifests(c, v.complete(c, in))
+		if err := v.manifests(ctx, c, v.complete(c, in)); err != nil {
+			return contract.Contents{}, err
+		}
 	}
 	for _, in := range s.Off {
-		if err := v.unused(in); err != nil {
+		if err := v.unused(ctx, in); err != nil {
 			return contract.Contents{}, err
 		}
 	}
@@ -85,21 +88,21 @@ func Contents(r *platform.Release, s contract.Survey, build BuildTree, objects M
 }
 
 // all looks at every component.
-func (v *surveyor) all(build BuildTree) error {
+func (v *surveyor) all(ctx context.Context, build BuildTree) error {
 	for _, in := range v.Components {
 		c, err := v.part(in.Component)
 		if err != nil {
 			return err
 		}
 		v.declared(c)
-		if err := v.component(c, in); err != nil {
+		if err := v.component(ctx, c, in); err != nil {
 			return err
 		}
 	}
 	if v.Apps == nil {
 		return nil
 	}
-	return v.apps(build)
+	return v.apps(ctx, build)
 }
 
 // part is a component, or what a test or workload is made of.
@@ -161,13 +164,13 @@ func (v *surveyor) skip(component string, err error) {
 
 // unused looks for what is wrong with the files of a component that is switched off. The
 // values of its chart may be for users who switch it on to give.
-func (v *surveyor) unused(in contract.ComponentInput) error {
+func (v *surveyor) unused(ctx context.Context, in contract.ComponentInput) error {
 	c, err := v.part(in.Component)
 	if err != nil {
 		return err
 	}
 	alone := &surveyor{Survey: v.Survey, release: v.release, off: true}
-	err = alone.component(c, in)
+	err = alone.component(ctx, c, in)
 	for _, u := range alone.unread {
 		if u.Wrong() {
 			v.wrong(u.Component, u.File, u.Line, u.Err)
@@ -177,7 +180,7 @@ func (v *surveyor) unused(in contract.ComponentInput) error {
 }
 
 // component finds the images of a component that Slipway installs.
-func (v *surveyor) component(c platform.Component, in contract.ComponentInput) error {
+func (v *surveyor) component(ctx context.Context, c platform.Component, in contract.ComponentInput) error {
 	in = v.complete(c, in)
 	switch c.Kind {
 	case platform.Chart, platform.Adopted:
@@ -185,28 +188,20 @@ func (v *surveyor) component(c platform.Component, in contract.ComponentInput) e
 		if err != nil && v.badValues(c, in, err) {
 			return nil
 		}
-		return v.withDirectory(func(dir string) error {
-			files, err := fs.Sub(v.release.Files(), c.Path)
-			if err == nil {
-				err = os.CopyFS(dir, files)
-			}
-			if err != nil {
-				return fmt.Errorf("copy the chart of component %s: %w", c.Name, err)
-			}
-			of := chart{component: c.Name, dir: dir, path: c.Path, release: c.HelmRelease(), namespace: c.Namespace, values: values, in: in, open: v.off}
-			if c.Kind == platform.Adopted { // it is Argo CD's in the end, which replaces no reference
-				of.in, of.kept = contract.ComponentInput{}, true
-			}
-			v.chart(of)
-			return nil
-		})
+		of := chart{component: c.Name, files: v.release.Files(), dir: c.Path, path: c.Path, release: c.HelmRelease(), namespace: c.Namespace, values: values, in: in, open: v.off}
+		if c.Kind == platform.Adopted { // it is Argo CD's in the end, which replaces no reference
+			of.in, of.kept = contract.ComponentInput{}, true
+		}
+		_, err = v.chart(ctx, of)
+		return err
 	case platform.Manifests, platform.Job:
-		v.manifests(c, in)
+		return v.manifests(ctx, c, in)
 	case platform.AppSet:
-		v.manifests(c, in)
+		err := v.manifests(ctx, c, in)
 		if v.shown == nil {
 			v.skip(c.Name, errors.New("the cluster decides which Applications that is"))
 		}
+		return err
 	}
 	return nil
 }
@@ -233,22 +228,25 @@ func (v *surveyor) complete(c platform.Component, in contract.ComponentInput) co
 
 // manifests finds the images of a component's files. What the bundle's manifests run, the
 // bundle and the lock have.
-func (v *surveyor) manifests(c platform.Component, in contract.ComponentInput) {
+func (v *surveyor) manifests(ctx context.Context, c platform.Component, in contract.ComponentInput) error {
 	whole := c.Bundle == "" // else the component has more than the release's files
 	if !whole && v.Manifests == nil {
 		if v.shown != nil {
 			v.skip(c.Name, errors.New("they are those of a bundle, and none is given: --bundle DIR"))
-			return
+			return nil
 		}
 		v.more = true
 		if c.Bundle = ""; c.Path == "" {
-			return
+			return nil
 		}
 	}
-	sources, err := render.Sources(v.release.Files(), v.Manifests, c)
+	sources, err := render.Sources(ctx, v.release.Files(), v.Manifests, c)
 	if err != nil {
+		if err := ended(ctx, c.Name, c.Path, err); err != nil {
+			return err
+		}
 		v.unreadable(c, err)
-		return
+		return nil
 	}
 	var all []*unstructured.Unstructured
 	for _, s := range sources {
@@ -266,6 +264,7 @@ func (v *surveyor) manifests(c platform.Component, in contract.ComponentInput) {
 	if whole {
 		v.lacking(c, all)
 	}
+	return nil
 }
 
 // objects notes the images of objs, each with the file below root that names it.

@@ -47,7 +47,7 @@ func load(t *testing.T, components string, files map[string]string) *platform.Re
 func found(t *testing.T, r *platform.Release, s contract.Survey, tree survey.BuildTree) (uses, unread []string) {
 	t.Helper()
 	s.Kubernetes = "1.35.4"
-	has, err := survey.Contents(r, s, tree, nil)
+	has, err := survey.Contents(t.Context(), r, s, tree, nil)
 	require.NoError(t, err)
 	for _, u := range has.Images {
 		if u.Kept {
@@ -128,7 +128,7 @@ gitops: {engine: argocd}
 	}, uses)
 
 	s := contract.Survey{Deployment: "demo", Kubernetes: "1.35.4", Components: []contract.ComponentInput{in}, Order: []string{"argocd", "eso"}}
-	shown, err := survey.Render(r, s, nil, nil)
+	shown, err := survey.Render(t.Context(), r, s, nil, nil)
 	require.NoError(t, err)
 	shown = slices.DeleteFunc(shown, func(r contract.Rendered) bool { return r.Component != "eso" })
 	require.Len(t, shown, 2, "each object once")

@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -10,21 +11,24 @@ import (
 
 // volatile notes the objects of a chart that each upgrade makes anew. The first rendering of
 // the chart has succeeded.
-func (v *surveyor) volatile(c chart, opts render.ChartOptions) {
-	first, err := render.LoadChart(c.dir)
+func (v *surveyor) volatile(ctx context.Context, c chart, opts render.ChartOptions) error {
+	first, err := c.load(ctx)
 	if err != nil {
 		v.badChart(c, err)
-		return
+		return ended(ctx, c.component, c.path, err)
 	}
-	second, err := render.LoadChart(c.dir)
+	second, err := c.load(ctx)
 	if err != nil {
 		v.badChart(c, err)
-		return
+		return ended(ctx, c.component, c.path, err)
 	}
-	objects, err := render.VolatileObjects(first, second, opts)
+	objects, err := render.VolatileObjects(ctx, first, second, opts)
 	if err != nil {
+		if err := ended(ctx, c.component, c.path, err); err != nil {
+			return err
+		}
 		v.doubts = append(v.doubts, contract.Unread{Component: c.component, File: c.path, Err: fmt.Errorf("an upgrade cannot render the chart: %w", err)})
-		return
+		return nil
 	}
 	for _, o := range objects {
 		name := strings.TrimSpace(o.Kind + " " + o.Name)
@@ -37,4 +41,5 @@ func (v *surveyor) volatile(c chart, opts render.ChartOptions) {
 		}
 		v.doubts = append(v.doubts, contract.Unread{Component: c.component, File: c.inRelease(o.File), Err: what})
 	}
+	return nil
 }

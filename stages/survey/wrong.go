@@ -2,6 +2,7 @@ package survey
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -124,10 +125,17 @@ func (v *surveyor) badChart(c chart, err error) {
 
 // unrendered notes why a chart cannot be rendered: that the release is wrong only where no
 // cluster, and nothing else that a run finds out, would change it.
-func (v *surveyor) unrendered(c chart, opts render.ChartOptions, err error) {
-	if !strings.HasPrefix(err.Error(), "parse error at (") && !v.everywhere(c, opts, err) {
+func (v *surveyor) unrendered(ctx context.Context, c chart, opts render.ChartOptions, err error) error {
+	everywhere := strings.HasPrefix(err.Error(), "parse error at (")
+	if !everywhere {
+		var end error
+		if everywhere, end = v.everywhere(ctx, c, opts, err); end != nil {
+			return end
+		}
+	}
+	if !everywhere {
 		v.skip(c.component, err)
-		return
+		return nil
 	}
 	file, line := c.path, 0
 	if m := regexp.MustCompile(`(?:^|[\s(])` + regexp.QuoteMeta(c.name) + `/([^\s:()"]+)(?::(\d+))?`).FindStringSubmatch(err.Error()); m != nil {
@@ -135,14 +143,19 @@ func (v *surveyor) unrendered(c chart, opts render.ChartOptions, err error) {
 		line, _ = strconv.Atoi(m[2]) // 0 if there is none
 	}
 	v.wrong(c.component, file, line, err)
+	return nil
 }
 
 // everywhere reports whether a chart goes wrong with err in every cluster, whatever a run
 // finds out.
-func (v *surveyor) everywhere(c chart, opts render.ChartOptions, err error) bool {
+func (v *surveyor) everywhere(ctx context.Context, c chart, opts render.ChartOptions, err error) (bool, error) {
 	if c.open {
-		return false
+		return false, nil
 	}
-	ch, unread := render.LoadChart(c.dir) // anew: rendering changes it
-	return unread == nil && render.Everywhere(ch, opts, v.Guessed, err)
+	ch, again := c.load(ctx) // anew: rendering changes it
+	is := false
+	if again == nil {
+		is, again = render.Everywhere(ctx, ch, opts, v.Guessed, err)
+	}
+	return is, ended(ctx, c.component, c.path, again)
 }

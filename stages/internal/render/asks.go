@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"errors"
 	"regexp"
 
@@ -14,7 +15,11 @@ import (
 // what is wrong with what it rendered to. It is, if the chart, as it was read, comes there without
 // asking for what only a cluster knows: objects that it looks up; the cluster's APIs, but for those
 // that every cluster has; and the version of Kubernetes, where that of opts is a guess.
-func Everywhere(ch *chart.Chart, opts ChartOptions, guess bool, err error) bool {
+func Everywhere(ctx context.Context, ch *chart.Chart, opts ChartOptions, guess bool, err error) (bool, error) {
+	return alone(ctx, func() (bool, error) { return everywhere(ch, opts, guess, err), nil })
+}
+
+func everywhere(ch *chart.Chart, opts ChartOptions, guess bool, err error) bool {
 	if guess && ch.Metadata.KubeVersion != "" {
 		return false
 	}

@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"fmt"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
@@ -36,14 +37,24 @@ func (o *ChartOptions) ForCluster(ctx context.Context, c *kube.Client) error {
 	})
 }
 
+// maxRendered is how large what a chart renders to may be, in bytes: Helm cannot keep a record of
+// a fraction of it.
+const maxRendered = 64 << 20
+
 // Chart renders a chart as helm template does. What a chart looks up in the cluster is not
 // there.
-func Chart(ch *chart.Chart, opts ChartOptions) (*release.Release, error) {
-	install := action.NewInstall(&action.Configuration{})
-	install.ClientOnly, install.DryRun, install.Replace, install.IncludeCRDs = true, true, true, opts.Definitions
-	install.ReleaseName, install.Namespace = opts.Release, opts.Namespace
-	install.KubeVersion, install.APIVersions = opts.Kubernetes, opts.APIs
-	return install.Run(ch, opts.Values)
+func Chart(ctx context.Context, ch *chart.Chart, opts ChartOptions) (*release.Release, error) {
+	return alone(ctx, func() (*release.Release, error) {
+		install := action.NewInstall(&action.Configuration{})
+		install.ClientOnly, install.DryRun, install.Replace, install.IncludeCRDs = true, true, true, opts.Definitions
+		install.ReleaseName, install.Namespace = opts.Release, opts.Namespace
+		install.KubeVersion, install.APIVersions = opts.Kubernetes, opts.APIs
+		rel, err := install.Run(ch, opts.Values)
+		if err == nil && len(rel.Manifest) > maxRendered {
+			return nil, fmt.Errorf("the chart renders to more than %d MiB", maxRendered>>20)
+		}
+		return rel, err
+	})
 }
 
 // Missing fails, as helm install does, unless everything that a chart says it depends on is

@@ -28,7 +28,7 @@ func TestTheIdentityPlatform(t *testing.T) {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
-			objs, err := render.Manifests(r.Files(), nil, c)
+			objs, err := render.Manifests(t.Context(), r.Files(), nil, c)
 			require.NoError(t, err)
 			require.Equal(t, filed(t, r, c), objs)
 			for _, o := range objs {
@@ -93,7 +93,7 @@ func TestPodsOfTheIdentityPlatformStartAgain(t *testing.T) {
 	for _, name := range []string{"postgres", "dex", "console"} {
 		c, ok := r.Component(name)
 		require.True(t, ok)
-		objs, err := render.Manifests(r.Files(), nil, c)
+		objs, err := render.Manifests(t.Context(), r.Files(), nil, c)
 		require.NoError(t, err)
 		for _, o := range objs {
 			uses[name] = append(uses[name], render.Uses(o)...)

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"path"
@@ -31,7 +32,11 @@ func isFile(release fs.FS, name string) bool {
 // kustomize builds the kustomization in dir from the workspace that is made of it: kustomize
 // has no way to be told not to run git or ask an address, so it reads nothing that a release
 // wrote where it looks for names.
-func kustomize(release fs.FS, dir string) ([]*unstructured.Unstructured, error) {
+func kustomize(ctx context.Context, release fs.FS, dir string) ([]*unstructured.Unstructured, error) {
+	return alone(ctx, func() ([]*unstructured.Unstructured, error) { return build(release, dir) })
+}
+
+func build(release fs.FS, dir string) ([]*unstructured.Unstructured, error) {
 	w := workspace{release: release, files: filesys.MakeFsInMemory()}
 	if err := w.addKustomization(dir, nil); err != nil {
 		return nil, err

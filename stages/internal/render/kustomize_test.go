@@ -87,7 +87,7 @@ func TestAKustomizationRunsAndFetchesNothing(t *testing.T) {
 				text = list + ": [config.yaml]"
 			}
 			release["web/base/kustomization.yaml"] = text + "\n"
-			_, err := render.Manifests(files(release), nil, platform.Component{Path: "web"})
+			_, err := render.Manifests(t.Context(), files(release), nil, platform.Component{Path: "web"})
 			require.ErrorContains(t, err, "web/base/", "%s as %s", what, field)
 			require.NoFileExists(t, marker, "%s as %s", what, field)
 			require.Zero(t, asked.Load(), "%s as %s", what, field)
@@ -105,7 +105,7 @@ func TestFilesOfAReleaseThatAreCalledLikeAddresses(t *testing.T) {
 		"web/http:/" + host + "/a/b.git/c/b.yaml":             configMap("b"),
 		"web/kustomization.yaml":                              "resources: ['http://" + host + "/web.yaml', 'http://" + host + "/a/b.git/c']",
 	})
-	objs, err := render.Manifests(release, nil, platform.Component{Path: "web"})
+	objs, err := render.Manifests(t.Context(), release, nil, platform.Component{Path: "web"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"ConfigMap/a", "ConfigMap/b"}, named(objs))
 	require.Zero(t, asked.Load())
@@ -136,7 +136,7 @@ transformers:
   prefix: p-
   fieldSpecs: [{path: metadata/name}]
 `})
-	objs, err := render.Manifests(release, nil, platform.Component{Path: "web"})
+	objs, err := render.Manifests(t.Context(), release, nil, platform.Component{Path: "web"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"ConfigMap/p-a", "ConfigMap/p-x"}, named(objs))
 	require.Equal(t, "file", objs[0].Object["data"].(map[string]any)["from"])
@@ -151,7 +151,7 @@ transformers:
 	} {
 		for _, field := range []string{"generators", "transformers", "validators"} {
 			release := files(map[string]string{"web/web.yaml": configMap("a"), "web/kustomization.yaml": "resources: [web.yaml]\n" + field + ":\n- |\n  " + config})
-			_, err := render.Manifests(release, nil, platform.Component{Path: "web"})
+			_, err := render.Manifests(t.Context(), release, nil, platform.Component{Path: "web"})
 			require.ErrorContains(t, err, "is a plugin that kustomize would run", "%s: %s", field, what)
 		}
 	}
@@ -175,17 +175,17 @@ func (u unread) Open(name string) (fs.File, error) {
 func TestAKustomizationReadsWhatItNames(t *testing.T) {
 	large := strings.Repeat("#", 17<<20)
 	release := map[string]string{"web/web.yaml": configMap("a"), "web/large.bin": large, "web/kustomization.yaml": "resources: [web.yaml]"}
-	objs, err := render.Manifests(unread{files(release), t, "web/large.bin"}, nil, platform.Component{Path: "web"})
+	objs, err := render.Manifests(t.Context(), unread{files(release), t, "web/large.bin"}, nil, platform.Component{Path: "web"})
 	require.NoError(t, err)
 	require.Len(t, objs, 1)
 	release["web/kustomization.yaml"] = "configMapGenerator: [{name: a, files: [large.bin]}]"
-	_, err = render.Manifests(files(release), nil, platform.Component{Path: "web"})
+	_, err = render.Manifests(t.Context(), files(release), nil, platform.Component{Path: "web"})
 	require.ErrorContains(t, err, "web/large.bin is larger than 16 MiB")
-	_, err = render.Manifests(files(release), nil, platform.Component{Path: "web/large.bin"})
+	_, err = render.Manifests(t.Context(), files(release), nil, platform.Component{Path: "web/large.bin"})
 	require.ErrorContains(t, err, "web/large.bin is larger than 16 MiB", "nor as a manifest")
 	part := strings.Repeat("#", 12<<20)
 	release = map[string]string{"web/a": part, "web/b": part, "web/c": part, "web/kustomization.yaml": "configMapGenerator: [{name: a, files: [a, b, c]}]"}
-	_, err = render.Manifests(files(release), nil, platform.Component{Path: "web"})
+	_, err = render.Manifests(t.Context(), files(release), nil, platform.Component{Path: "web"})
 	require.ErrorContains(t, err, "larger than 32 MiB together")
 }
 
@@ -213,12 +213,12 @@ func TestAliasesInAKustomization(t *testing.T) {
 				release["web/kustomization.yaml"] = "components: [part]"
 				release["web/part/kustomization.yaml"] = "{apiVersion: kustomize.config.k8s.io/v1alpha1, kind: Component, resources: [../a.yaml]}"
 			}
-			_, err := render.Manifests(files(release), nil, platform.Component{Path: "web"})
+			_, err := render.Manifests(t.Context(), files(release), nil, platform.Component{Path: "web"})
 			require.ErrorContains(t, err, "web/a.yaml: line ", field)
 			require.ErrorContains(t, err, says, field)
 		}
 	}
-	objs, err := render.Manifests(files(map[string]string{
+	objs, err := render.Manifests(t.Context(), files(map[string]string{
 		"web/web.yaml":           "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: &n a, labels: {a: *n, b: *n}}\n",
 		"web/kustomization.yaml": "resources: [web.yaml]",
 	}), nil, platform.Component{Path: "web"})
@@ -234,12 +234,12 @@ func TestAKustomizationEnds(t *testing.T) {
 		release[fmt.Sprintf("k%d/kustomization.yaml", i)] = &fstest.MapFile{Data: fmt.Appendf(nil, "resources: [../k%d, ../k%d]\n", i+1, i+1)}
 	}
 	release["k40/kustomization.yaml"] = &fstest.MapFile{Data: []byte("resources: []\n")}
-	_, err := render.Manifests(release, nil, platform.Component{Path: "k0"})
+	_, err := render.Manifests(t.Context(), release, nil, platform.Component{Path: "k0"})
 	require.ErrorContains(t, err, "k0 is made of more than 500 kustomizations")
 	release["k40/kustomization.yaml"] = &fstest.MapFile{Data: []byte("resources: [../k30]\n")}
-	_, err = render.Manifests(release, nil, platform.Component{Path: "k30"})
+	_, err = render.Manifests(t.Context(), release, nil, platform.Component{Path: "k30"})
 	require.ErrorContains(t, err, "k40/kustomization.yaml names ../k30, which it is part of")
-	objs, err := render.Manifests(files(map[string]string{"web/kustomization.yaml": "resources: []"}), nil, platform.Component{Path: "web"})
+	objs, err := render.Manifests(t.Context(), files(map[string]string{"web/kustomization.yaml": "resources: []"}), nil, platform.Component{Path: "web"})
 	require.NoError(t, err, "without anything, as kustomize takes it")
 	require.Empty(t, objs)
 }

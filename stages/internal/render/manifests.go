@@ -3,6 +3,7 @@
 package render
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 
@@ -22,8 +23,8 @@ type Source struct {
 // have them: those of a kustomization, or of the files themselves. Where the component names a
 // directory of the bundle, these are patches of its objects, or additions to them. bundle
 // is the directory that holds the bundle's manifests.
-func Manifests(release, bundle fs.FS, c platform.Component) ([]*unstructured.Unstructured, error) {
-	sources, err := Sources(release, bundle, c)
+func Manifests(ctx context.Context, release, bundle fs.FS, c platform.Component) ([]*unstructured.Unstructured, error) {
+	sources, err := Sources(ctx, release, bundle, c)
 	return flat(sources), err
 }
 
@@ -37,11 +38,11 @@ func flat(sources []Source) []*unstructured.Unstructured {
 
 // Sources are the objects of Manifests by where they are from. Those of the bundle, with
 // what changes them, are one source.
-func Sources(release, bundle fs.FS, c platform.Component) ([]Source, error) {
+func Sources(ctx context.Context, release, bundle fs.FS, c platform.Component) ([]Source, error) {
 	var own []Source
 	var err error
 	if c.Path != "" {
-		if own, err = files(release, c.Path); err != nil {
+		if own, err = files(ctx, release, c.Path); err != nil {
 			return nil, fmt.Errorf("the platform release: %w", err)
 		}
 	}
@@ -70,7 +71,7 @@ func Sources(release, bundle fs.FS, c platform.Component) ([]Source, error) {
 }
 
 // files are the objects of a file, a directory or a kustomization of the release.
-func files(release fs.FS, name string) ([]Source, error) {
+func files(ctx context.Context, release fs.FS, name string) ([]Source, error) {
 	info, err := fs.Stat(release, name)
 	if err != nil {
 		return nil, err
@@ -78,11 +79,12 @@ func files(release fs.FS, name string) ([]Source, error) {
 	if info.IsDir() && Kustomization(release, name) == "" {
 		return read(release, name)
 	}
-	from := decodeFile
+	var objs []*unstructured.Unstructured
 	if info.IsDir() {
-		from = kustomize
+		objs, err = kustomize(ctx, release, name)
+	} else {
+		objs, err = decodeFile(release, name)
 	}
-	objs, err := from(release, name)
 	return []Source{{Name: name, Objects: objs}}, err
 }
 

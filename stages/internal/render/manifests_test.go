@@ -60,7 +60,7 @@ func TestTheObjectsOfAFileAndOfADirectory(t *testing.T) {
 		"web/20-late.yaml":   {"ConfigMap/d"},
 		"web/05-more/c.json": {"ConfigMap/c"},
 	} {
-		objs, err := render.Manifests(release, nil, platform.Component{Path: path})
+		objs, err := render.Manifests(t.Context(), release, nil, platform.Component{Path: path})
 		require.NoError(t, err, path)
 		require.Equal(t, want, named(objs), path)
 	}
@@ -79,10 +79,10 @@ func TestManifestsMustBeThere(t *testing.T) {
 		"the bundle: open gitea: file does not exist":                        {Bundle: "gitea"},
 		"the platform release: open gone: file does not exist":               {Bundle: "argocd", Path: "gone"},
 	} {
-		_, err := render.Manifests(release, bundle, c)
+		_, err := render.Manifests(t.Context(), release, bundle, c)
 		require.ErrorContains(t, err, says)
 	}
-	_, err := render.Manifests(release, bundle, platform.Component{Path: "away"})
+	_, err := render.Manifests(t.Context(), release, bundle, platform.Component{Path: "away"})
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
@@ -115,7 +115,7 @@ patches:
 		"overlays/site/extra/a.yaml":              configMap("extra"),
 		"overlays/site/extra/not-a-resource.yaml": "broken: [\n",
 	})
-	objs, err := render.Manifests(release, nil, platform.Component{Path: "overlays/site"})
+	objs, err := render.Manifests(t.Context(), release, nil, platform.Component{Path: "overlays/site"})
 	require.NoError(t, err)
 	byName := map[string]*unstructured.Unstructured{}
 	generated := ""
@@ -160,7 +160,7 @@ func TestAKustomizationTakesNothingFromElsewhere(t *testing.T) {
 		"a file of a Secret":       {"secretGenerator: [{name: x, files: ['" + away + "']}]", away},
 	} {
 		release := files(map[string]string{"web/web.yaml": configMap("a"), "web/base/kustomization.yaml": names.text, "web/base/web.yaml": configMap("b"), "web/kustomization.yaml": "resources: [web.yaml, base]"})
-		_, err := render.Manifests(release, nil, platform.Component{Path: "web"})
+		_, err := render.Manifests(t.Context(), release, nil, platform.Component{Path: "web"})
 		require.EqualError(t, err, "the platform release: web/base/kustomization.yaml names "+names.name+", which is no file or directory of the release", what)
 	}
 	inline := files(map[string]string{"web/web.yaml": configMap("a"), "web/kustomization.yaml": `
@@ -169,7 +169,7 @@ configMapGenerator: [{name: links, literals: ["home=https://example.org"]}]
 patches: [{patch: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {home: 'https://example.org'}}"}]
 patchesStrategicMerge: ["{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: v}}"]
 `})
-	objs, err := render.Manifests(inline, nil, platform.Component{Path: "web"})
+	objs, err := render.Manifests(t.Context(), inline, nil, platform.Component{Path: "web"})
 	require.NoError(t, err, "an address as a value is none that is asked")
 	require.Equal(t, map[string]any{"home": "https://example.org", "k": "v"}, objs[0].Object["data"])
 }
@@ -181,7 +181,7 @@ func TestAKustomizationThatCannotBeBuilt(t *testing.T) {
 		"build the kustomization web: accumulating": "resources: [web.yaml, web.yaml]\n",
 	} {
 		release := files(map[string]string{"web/web.yaml": configMap("a"), "web/kustomization.yaml": text})
-		_, err := render.Manifests(release, nil, platform.Component{Path: "web"})
+		_, err := render.Manifests(t.Context(), release, nil, platform.Component{Path: "web"})
 		require.ErrorContains(t, err, says)
 	}
 }
@@ -253,7 +253,7 @@ kind: Secret
 metadata: {name: added}
 `})
 	c := platform.Component{Bundle: "product", Path: "patches"}
-	objs, err := render.Manifests(release, bundle, c)
+	objs, err := render.Manifests(t.Context(), release, bundle, c)
 	require.NoError(t, err)
 	require.Equal(t, []string{"Deployment/server", "ConfigMap/params", "Widget/w", "Secret/added"}, named(objs), "in the bundle's order")
 	require.YAMLEq(t, `
@@ -270,10 +270,10 @@ template:
 	require.Equal(t, map[string]any{"keep": "1", "change": "2", "add": "3"}, objs[1].Object["data"])
 	require.YAMLEq(t, "{size: 2, parts: [c]}", text(t, objs[2].Object["spec"]))
 
-	again, err := render.Manifests(release, bundle, c)
+	again, err := render.Manifests(t.Context(), release, bundle, c)
 	require.NoError(t, err)
 	require.Equal(t, objs, again)
-	objs, err = render.Manifests(nil, bundle, platform.Component{Bundle: "product"})
+	objs, err = render.Manifests(t.Context(), nil, bundle, platform.Component{Bundle: "product"})
 	require.NoError(t, err)
 	require.Len(t, objs, 4, "unchanged")
 }
@@ -282,6 +282,6 @@ template:
 func TestAPatchThatDoesNotFit(t *testing.T) {
 	bundle := files(map[string]string{"product/install.yaml": upstream})
 	release := files(map[string]string{"p.yaml": "{apiVersion: apps/v1, kind: Deployment, metadata: {name: server}, spec: {template: {spec: {containers: [{image: x}]}}}}"})
-	_, err := render.Manifests(release, bundle, platform.Component{Bundle: "product", Path: "p.yaml"})
+	_, err := render.Manifests(t.Context(), release, bundle, platform.Component{Bundle: "product", Path: "p.yaml"})
 	require.ErrorContains(t, err, "merge into Deployment server: ")
 }

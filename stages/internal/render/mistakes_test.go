@@ -55,7 +55,7 @@ func TestMistakesHaveTheirLines(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			release := files(c.files)
-			objs, err := render.Manifests(release, nil, platform.Component{Path: "a"})
+			objs, err := render.Manifests(t.Context(), release, nil, platform.Component{Path: "a"})
 			require.NoError(t, err)
 			var got []string
 			for _, m := range render.Mistakes(release, "a", objs) {

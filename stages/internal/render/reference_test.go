@@ -27,7 +27,7 @@ func argoCD(t *testing.T) (*platform.Release, map[string]*unstructured.Unstructu
 	require.NoError(t, err)
 	c := *r.Engine()
 	require.Equal(t, platform.Manifests, c.Kind)
-	objs, err := render.Manifests(dir, os.DirFS("testdata/bundle"), c)
+	objs, err := render.Manifests(t.Context(), dir, os.DirFS("testdata/bundle"), c)
 	require.NoError(t, err)
 	require.Empty(t, render.Mistakes(dir, c.Path, objs))
 	refs := map[string]string{}

@@ -8,18 +8,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
 )
-
-// LoadChart reads a chart from a directory. Helm would read files and ask addresses that the
-// chart's JSON schema of its values refers to; here such a reference accepts every value.
-func LoadChart(dir string) (*chart.Chart, error) {
-	ch, err := loader.LoadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	return ch, closeSchemas(ch)
-}
 
 // closeSchemas closes the schemas of a chart and of the charts that it depends on.
 func closeSchemas(ch *chart.Chart) error {

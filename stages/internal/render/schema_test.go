@@ -50,18 +50,18 @@ func TestTheSchemaOfAChartFetchesNothing(t *testing.T) {
 				require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 				require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 			}
-			ch, err := LoadChart(dir)
+			ch, err := LoadChart(t.Context(), os.DirFS(dir), ".")
 			require.NoError(t, err, schema)
 			good, bad := map[string]any{"size": 1}, map[string]any{"size": "big"}
 			if at != "values.schema.json" {
 				good, bad = map[string]any{"sub": good}, map[string]any{"sub": bad}
 			}
 			opts := ChartOptions{Release: "web", Namespace: "shop", Values: good, Kubernetes: &chartutil.DefaultCapabilities.KubeVersion}
-			_, err = Chart(ch, opts)
+			_, err = Chart(t.Context(), ch, opts)
 			require.NoError(t, err, schema)
 			if strings.Contains(schema, sized) {
 				opts.Values = bad
-				_, err = Chart(ch, opts)
+				_, err = Chart(t.Context(), ch, opts)
 				require.ErrorContains(t, err, "got string, want integer", schema)
 			}
 			require.Zero(t, asked.Load(), schema)

@@ -40,7 +40,7 @@ func begun(t *testing.T) (*platform.Release, map[string][]*unstructured.Unstruct
 			out[c.Name] = chartObjects(t, r, c)
 			continue
 		}
-		out[c.Name], err = render.Manifests(tree, nil, c)
+		out[c.Name], err = render.Manifests(t.Context(), tree, nil, c)
 		require.NoError(t, err, c.Name)
 		render.SetImages(out[c.Name], map[string]string{"busybox": busybox})
 	}

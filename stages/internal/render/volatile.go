@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"context"
 	"regexp"
 	"slices"
 	"time"
@@ -27,7 +28,11 @@ var clock = regexp.MustCompile(`{{[^}]*\bnow\b`)
 // VolatileObjects renders a chart twice, for an install and for an upgrade, and returns the
 // objects that differ; hooks run each time in any case. Rendering changes a chart: first and
 // second are the same one, each as it was read.
-func VolatileObjects(first, second *chart.Chart, opts ChartOptions) ([]Volatile, error) {
+func VolatileObjects(ctx context.Context, first, second *chart.Chart, opts ChartOptions) ([]Volatile, error) {
+	return alone(ctx, func() ([]Volatile, error) { return volatileObjects(first, second, opts) })
+}
+
+func volatileObjects(first, second *chart.Chart, opts ChartOptions) ([]Volatile, error) {
 	install, err := objects(first, opts, chartutil.ReleaseOptions{Revision: 1, IsInstall: true})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,183 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/release"
+
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// turning takes seconds, and no memory.
+const turning = `{{ range until 3000 }}{{ range until 3000 }}{{ end }}{{ end }}`
+
+// endless is a chart with a template.
+func endless(t *testing.T, template string) *chart.Chart {
+	t.Helper()
+	ch, err := loader.LoadFiles([]*loader.BufferedFile{
+		{Name: "Chart.yaml", Data: []byte("{apiVersion: v2, name: web, version: 1.0.0}")},
+		{Name: "templates/a.yaml", Data: []byte(template)},
+	})
+	require.NoError(t, err)
+	return ch
+}
+
+func options() ChartOptions {
+	return ChartOptions{Release: "web", Namespace: "shop", Values: map[string]any{}, Kubernetes: &chartutil.DefaultCapabilities.KubeVersion}
+}
+
+func TestWhatDoesNotEndIsAbandoned(t *testing.T) {
+	for name, c := range map[string]struct {
+		template string
+		limits   limits
+		wants    string
+	}{
+		"time":   {turning, limits{time: 200 * time.Millisecond, memory: 1 << 40}, "rendering was stopped: it takes longer than 200ms"},
+		"memory": {`{{ $x := repeat 200000000 "a" }}` + turning + `{{ len $x }}`, limits{time: time.Hour, memory: 64 << 20}, "rendering was stopped: it takes more than 64 MiB of memory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ch := endless(t, c.template)
+			_, err := bound(t.Context(), c.limits, func(func() error) (*release.Release, error) { return Chart(context.WithoutCancel(t.Context()), ch, options()) })
+			require.ErrorIs(t, err, contract.ErrAbandoned)
+			require.EqualError(t, err, c.wants)
+		})
+	}
+}
+
+// What renders ends with its context: each entry of the package.
+func TestRenderingEndsWithItsContext(t *testing.T) {
+	interrupt := errors.New("interrupted")
+	for name, render := range map[string]func(context.Context) error{
+		"chart": func(ctx context.Context) error {
+			_, err := Chart(ctx, endless(t, turning), options())
+			return err
+		},
+		"twice": func(ctx context.Context) error {
+			_, err := VolatileObjects(ctx, endless(t, turning), endless(t, turning), options())
+			return err
+		},
+		"again": func(ctx context.Context) error {
+			_, err := Everywhere(ctx, endless(t, turning), options(), false, interrupt)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(100*time.Millisecond, func() { cancel(interrupt) })
+			require.ErrorIs(t, render(ctx), interrupt)
+		})
+	}
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(interrupt)
+	_, err := LoadChart(ended, fstest.MapFS{}, ".")
+	require.ErrorIs(t, err, interrupt)
+	_, err = kustomize(ended, fstest.MapFS{}, ".")
+	require.ErrorIs(t, err, interrupt)
+}
+
+// Work that renders and goes on is bounded until it has rendered, and learns that nobody waits for
+// what it rendered too late.
+func TestWorkAfterRendering(t *testing.T) {
+	short := limits{time: 50 * time.Millisecond, memory: 1 << 40}
+	value, err := bound(t.Context(), short, func(rendered func() error) (int, error) {
+		err := errors.Join(rendered(), rendered())
+		time.Sleep(200 * time.Millisecond)
+		return 1, err
+	})
+	require.NoError(t, err)
+	require.Equal(t, 1, value)
+
+	late := make(chan error)
+	_, err = bound(t.Context(), short, func(rendered func() error) (int, error) {
+		time.Sleep(200 * time.Millisecond)
+		late <- rendered()
+		return 1, nil
+	})
+	require.ErrorIs(t, err, contract.ErrAbandoned)
+	require.ErrorIs(t, <-late, errDone)
+
+	_, err = bound(t.Context(), short, func(func() error) (int, error) { panic("a template's function") })
+	require.EqualError(t, err, "panic: a template's function")
+}
+
+// Helm itself ends templates that include themselves.
+func TestATemplateThatIncludesItself(t *testing.T) {
+	_, err := Chart(t.Context(), endless(t, `{{ define "x" }}{{ include "x" . }}{{ end }}{{ include "x" . }}`), options())
+	require.ErrorContains(t, err, "nested reference")
+}
+
+func TestLoadChartReadsRegularFilesOfLimitedSize(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(t *testing.T, dir string)
+		wants   string // empty: it can be read
+	}{
+		"a chart":      {func(*testing.T, string) {}, ""},
+		"a large file": {func(t *testing.T, dir string) { sparse(t, filepath.Join(dir, "disk.img"), 1<<40) }, "cannot load disk.img: it is larger than the 5 MiB that Helm takes"},
+		"a large file that is no part of it": {func(t *testing.T, dir string) {
+			sparse(t, filepath.Join(dir, "disk.img"), 1<<40)
+			require.NoError(t, os.WriteFile(filepath.Join(dir, ".helmignore"), []byte("*.img\n"), 0o600))
+		}, ""},
+		"a large list of what is no part of it": {func(t *testing.T, dir string) { sparse(t, filepath.Join(dir, ".helmignore"), 1<<40) }, "cannot load .helmignore: it is larger than the 5 MiB that Helm takes"},
+		"many files": {func(t *testing.T, dir string) {
+			for i := range 20 {
+				sparse(t, filepath.Join(dir, fmt.Sprint(i)), 4<<20)
+			}
+		}, "the files of the chart are larger than 64 MiB together"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := aChart(t)
+			c.prepare(t, dir)
+			ch, err := LoadChart(t.Context(), os.DirFS(dir), ".")
+			if c.wants != "" {
+				require.ErrorContains(t, err, c.wants)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, "web", ch.Name())
+		})
+	}
+}
+
+// Helm hashes and renders the files in the order in which it walks a directory.
+func TestLoadChartReadsWhatHelmReads(t *testing.T) {
+	dir := aChart(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".helmignore"), []byte("# what is not read\nnot/\n*.bak\n"), 0o600))
+	for _, name := range []string{"a/b.txt", "a.txt", "a-b", "not/this.txt", "values.bak", "templates/.hidden", "charts/sub/Chart.yaml", "crds/c.yaml"} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, []byte("\ufeff{apiVersion: v2, name: sub, version: 1.0.0}"), 0o600))
+	}
+	want, err := loader.LoadDir(dir)
+	require.NoError(t, err)
+	got, err := LoadChart(t.Context(), os.DirFS(filepath.Dir(dir)), filepath.Base(dir))
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}
+
+// aChart is the directory of a chart.
+func aChart(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "templates"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "Chart.yaml"), []byte("{apiVersion: v2, name: web, version: 1.0.0}"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "templates", "a.yaml"), []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"), 0o600))
+	return dir
+}
+
+// sparse is a file that has a size, and takes no room.
+func sparse(t *testing.T, file string, size int64) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, os.Truncate(file, size))
+}
