@@ -2,16 +2,13 @@ package component
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
@@ -61,51 +58,10 @@ func (i *installer) node(ctx context.Context) error {
 		return err
 	}
 	i.env.Progress("node %s gets the label %s", free[0], label)
-	err = i.label(ctx, free[0], key, value)
-	if errors.Is(err, errTaken) { // by another component's step
+	err = i.client.LabelNode(ctx, i.env.Deployment, free[0], key, value)
+	if errors.Is(err, kube.ErrLabelTaken) { // by another component's step
 		return i.node(ctx)
 	}
-	return err
-}
-
-// errTaken is that a node has got a label of the same key since it was chosen.
-var errTaken = errors.New("it has another value of the label by now")
-
-// label gives a node a label, and notes that it was Slipway: see kube.NodeLabels. Steps that
-// run at the same time write the same note.
-func (i *installer) label(ctx context.Context, name, key, value string) error {
-	return i.client.Retry(ctx, "label node "+name, func(ctx context.Context) error {
-		for {
-			err := i.labelOnce(ctx, name, key, value)
-			if !apierrors.IsConflict(err) || ctx.Err() != nil {
-				return err
-			}
-		}
-	})
-}
-
-// labelOnce fails with a conflict if somebody writes to the node in between.
-func (i *installer) labelOnce(ctx context.Context, name, key, value string) error {
-	nodes, note := i.client.Kubernetes.CoreV1().Nodes(), kube.NodeLabels(i.env.Deployment)
-	n, err := nodes.Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	if is, has := n.Labels[key]; has && is != value {
-		return errTaken
-	}
-	keys := strings.Fields(n.Annotations[note])
-	if !slices.Contains(keys, key) {
-		keys = append(keys, key)
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": n.ResourceVersion,
-		"labels":          map[string]any{key: value}, "annotations": map[string]any{note: strings.Join(keys, " ")},
-	}})
-	if err != nil {
-		return fmt.Errorf("encode a patch: %w", err)
-	}
-	_, err = nodes.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
 	return err
 }
 

@@ -32,7 +32,7 @@ func TestTheNodeOfAComponent(t *testing.T) {
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
 		return n
 	}
-	c := fake.NewClientset(node("a", "", corev1.ConditionFalse), node("b", "slow", corev1.ConditionTrue), node("c", "", corev1.ConditionTrue))
+	c := fake.NewClientset(keyOfSeals(), node("a", "", corev1.ConditionFalse), node("b", "slow", corev1.ConditionTrue), node("c", "", corev1.ConditionTrue))
 	env := step.NewEnv("r", "orchestrator/db", step.Dirs{State: t.TempDir()}, io.Discard, io.Discard)
 	env.Deployment = "demo"
 	i := &installer{env: env, client: &kube.Client{Kubernetes: c}, component: platform.Component{Name: "db", Node: &platform.Node{Label: "storage=fast"}}}
@@ -50,7 +50,7 @@ func TestTheNodeOfAComponent(t *testing.T) {
 	require.Equal(t, map[string]string{"a": "", "b": "slow", "c": "fast"}, labels(), "the first that is ready and has no such label")
 	chosen, err := c.CoreV1().Nodes().Get(t.Context(), "c", metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Equal(t, "storage", chosen.Annotations[kube.NodeLabels("demo")])
+	require.Equal(t, "storage=fast", chosen.Annotations[kube.NodeLabels("demo")])
 	require.NoError(t, i.node(dryrun.Context(t.Context())), "and then it is used")
 
 	other := node("d", "fast", corev1.ConditionTrue)
@@ -71,24 +71,27 @@ func TestTheNodeOfAComponent(t *testing.T) {
 // label; and where both are of the same key, the later takes another node.
 func TestComponentsThatLabelANodeAtTheSameTime(t *testing.T) {
 	for other, want := range map[string]struct{ node, note string }{
-		"cache=here":   {"a", "cache storage"},
-		"storage=slow": {"b", "storage"},
+		"cache=here":   {"a", "cache=here storage=fast"},
+		"storage=slow": {"b", "storage=fast"},
 	} {
 		node := func(name string) *corev1.Node {
 			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"}}
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 			return n
 		}
-		c := fake.NewClientset(node("a"), node("b"))
+		c := fake.NewClientset(keyOfSeals(), node("a"), node("b"))
 		raced := false
 		c.PrependReactor("patch", "nodes", func(a clienttesting.Action) (bool, runtime.Object, error) {
 			if raced {
 				return false, nil, nil
 			}
 			raced = true
-			n := node("a")
 			key, value, _ := strings.Cut(other, "=")
-			n.ResourceVersion, n.Labels, n.Annotations = "2", map[string]string{key: value}, map[string]string{kube.NodeLabels("demo"): key}
+			theirs := fake.NewClientset(keyOfSeals(), node("a"))
+			require.NoError(t, (&kube.Client{Kubernetes: theirs}).LabelNode(t.Context(), "demo", "a", key, value))
+			n, err := theirs.CoreV1().Nodes().Get(t.Context(), "a", metav1.GetOptions{})
+			require.NoError(t, err)
+			n.ResourceVersion = "2"
 			require.NoError(t, c.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), n, ""))
 			if strings.Contains(string(a.(clienttesting.PatchAction).GetPatch()), `"resourceVersion":"1"`) {
 				return true, nil, apierrors.NewConflict(corev1.Resource("nodes"), "a", errors.New("it was written to"))
@@ -104,4 +107,9 @@ func TestComponentsThatLabelANodeAtTheSameTime(t *testing.T) {
 		require.Equal(t, "fast", got.Labels["storage"], other)
 		require.Equal(t, want.note, got.Annotations[kube.NodeLabels("demo")], other)
 	}
+}
+
+// keyOfSeals is the Secret that is there when components are installed.
+func keyOfSeals() *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kube.SealSecret, Namespace: kube.SystemNamespace}, Data: map[string][]byte{"key": []byte("of seals")}}
 }

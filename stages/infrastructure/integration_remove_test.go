@@ -252,11 +252,21 @@ func TestRealRemovalLeavesWhatIsSomebodyElses(t *testing.T) {
 	}
 	nodes, err := c.Kubernetes.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
-	for manager, label := range map[string]string{kube.FieldManager: "storage", "somebody": "theirs"} {
-		patch := []byte(`{"metadata":{"labels":{"` + label + `":"fast"},"annotations":{"` + kube.NodeLabels("it") + `":"storage"}}}`)
-		_, err = c.Kubernetes.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	require.NoError(t, c.LabelNode(t.Context(), "it", nodes.Items[0].Name, "storage", "fast"))
+	annotate := func(note string) {
+		t.Helper()
+		patch := []byte(`{"metadata":{"labels":{"theirs":"fast"},"annotations":{"` + kube.NodeLabels("it") + `":"` + note + `"}}}`)
+		_, err = c.Kubernetes.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
 		require.NoError(t, err)
 	}
+	annotate("storage=fast theirs=fast")
+	var refused contract.Removed
+	res := d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &refused)
+	require.NotNil(t, res.Fault)
+	require.Equal(t, kube.CodeConflict, res.Fault.Code)
+	require.ErrorContains(t, res.Fault, kube.NodeLabels("it")+" of node "+nodes.Items[0].Name)
+	require.Empty(t, refused, "nothing was removed")
+	annotate("storage=fast")
 	t.Cleanup(func() {
 		_, _ = c.Kubernetes.CoreV1().Nodes().Patch(context.Background(), nodes.Items[0].Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"theirs":null}}}`), metav1.PatchOptions{})
 	})

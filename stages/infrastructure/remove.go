@@ -60,7 +60,7 @@ func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput)
 	return remove(ctx, env, in, func(r *remover, all []removal.Component) []part {
 		lists := func(ctx context.Context) error { return r.findLists(ctx, all) }
 		return []part{
-			r.findNamespaces, r.known, lists, r.findOrphans, r.findApplications, r.mark, r.sets,
+			r.findNodes, r.findNamespaces, r.known, lists, r.findOrphans, r.findApplications, r.mark, r.sets,
 			func(ctx context.Context) error { return r.components(ctx, all) },
 			r.namespaces, r.objects, r.volumes, r.clusterScope, r.nodes,
 		}

@@ -2,13 +2,12 @@ package infrastructure
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -261,36 +260,36 @@ func (r *remover) release(ctx context.Context) error {
 
 // nodes takes off the labels that Slipway gave nodes for the deployment.
 func (r *remover) nodes(ctx context.Context) error {
-	note := kube.NodeLabels(r.Deployment)
 	nodes, err := r.labelledNodes(ctx)
-	if err != nil {
-		return err
-	}
 	for _, n := range nodes {
-		labels := map[string]any{}
-		for _, key := range strings.Fields(n.GetAnnotations()[note]) {
-			labels[key] = nil
-		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels, "annotations": map[string]any{note: nil}}})
-		if err != nil {
-			return err
-		}
-		err = r.Client.Retry(ctx, "take the labels off node "+n.GetName(), func(ctx context.Context) error {
-			_, err := r.Client.Kubernetes.CoreV1().Nodes().Patch(ctx, n.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
-			return err
-		})
-		if err != nil {
+		if err := r.Client.UnlabelNode(ctx, r.Deployment, n.GetName()); err != nil {
 			return err
 		}
 		r.out.Nodes = append(r.out.Nodes, n.GetName())
 	}
-	return nil
+	return err
+}
+
+// findNodes fails if somebody has edited which labels Slipway gave a node.
+func (r *remover) findNodes(ctx context.Context) error {
+	_, err := r.labelledNodes(ctx)
+	return err
 }
 
 // labelledNodes are the nodes that Slipway gave labels for the deployment.
 func (r *remover) labelledNodes(ctx context.Context) ([]unstructured.Unstructured, error) {
 	nodes, err := r.Client.List(ctx, core("nodes"), "", "")
-	return slices.DeleteFunc(nodes, func(n unstructured.Unstructured) bool {
-		return n.GetAnnotations()[kube.NodeLabels(r.Deployment)] == ""
-	}), err
+	if err != nil {
+		return nil, err
+	}
+	var out []unstructured.Unstructured
+	var errs []error
+	for _, n := range nodes {
+		given, err := r.Client.LabelsGiven(ctx, r.Deployment, &n)
+		errs = append(errs, err)
+		if len(given) > 0 {
+			out = append(out, n)
+		}
+	}
+	return out, errors.Join(errs...)
 }

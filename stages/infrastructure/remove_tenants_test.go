@@ -1,6 +1,7 @@
 package infrastructure
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
@@ -118,6 +120,49 @@ func TestWhatSomebodyEditedIsRefusedByName(t *testing.T) {
 			untouched(t, api)
 		})
 	}
+}
+
+// TestANodeWhoseLabelsSomebodyEditedIsRefusedByName before anything is removed: whoever annotates
+// nodes does not decide which labels go. A label that somebody has changed since stays.
+func TestANodeWhoseLabelsSomebodyEditedIsRefusedByName(t *testing.T) {
+	const at, labels, seal = "/api/v1/nodes/", "slipway.sh/labels.demo", "slipway.sh/seal.demo"
+	meta := func(api *kubetest.API, node, field string) map[string]any {
+		m, _ := api.Get(at + node)["metadata"].(map[string]any)
+		out, _ := m[field].(map[string]any)
+		return out
+	}
+	for what, edit := range map[string]func(api *kubetest.API) (node, text string){
+		"added":    func(*kubetest.API) (string, string) { return "one", labels + ": storage=fast zone=a" },
+		"replaced": func(*kubetest.API) (string, string) { return "one", labels + ": zone=a" },
+		"no seal":  func(*kubetest.API) (string, string) { return "one", seal + ": ''" },
+		"unsealed": func(*kubetest.API) (string, string) { return "two", labels + ": storage=fast" },
+		"copied": func(api *kubetest.API) (string, string) {
+			return "two", labels + ": storage=fast, " + seal + ": " + fmt.Sprint(meta(api, "one", "annotations")[seal])
+		},
+		"as earlier": func(*kubetest.API) (string, string) { return "one", labels + ": storage" },
+	} {
+		t.Run(what, func(t *testing.T) {
+			api, env := shared(t)
+			node, text := edit(api)
+			api.Set(t, at+node, "metadata: {annotations: {"+text+"}}")
+			before := api.Writes()
+			_, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+			require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeConflict})
+			require.ErrorContains(t, err, "the annotation "+labels+" of node "+node)
+			_, err = platformInventory(t.Context(), env, contract.InventoryInput{})
+			require.ErrorContains(t, err, "the annotation "+labels+" of node "+node)
+			require.Equal(t, before, api.Writes())
+			require.Equal(t, map[string]any{"storage": "fast", "zone": "a"}, meta(api, "one", "labels"))
+			require.Equal(t, map[string]any{"storage": "fast"}, meta(api, "two", "labels"))
+		})
+	}
+	api, env := shared(t)
+	api.Set(t, at+"one", "metadata: {labels: {storage: slow}}")
+	out, err := removed(t.Context(), env, contract.RemoveInput{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"one"}, out.Nodes)
+	require.Equal(t, map[string]any{"storage": "slow", "zone": "a"}, meta(api, "one", "labels"))
+	require.Empty(t, meta(api, "one", "annotations"))
 }
 
 // TestAVolumeOfATenantsClaimStays though the claim says that it is the deployment's: a tenant may

@@ -47,6 +47,7 @@ func shared(t *testing.T) (*kubetest.API, *step.Env) {
 	require.NoError(t, err)
 	cache := kube.Member{Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, Namespace: "kube-system", Name: "cache"}
 	require.NoError(t, c.KeepMembers(t.Context(), "demo", kube.ObjectsOf("cache"), []kube.Member{cache}))
+	require.NoError(t, c.LabelNode(t.Context(), "demo", "one", "storage", "fast"))
 	return api, env
 }
 
@@ -69,13 +70,8 @@ func ours() map[string]string {
 		"/api/v1/persistentvolumes/cache":                                    volume("cache", "kube-system", "data-cache-0", "cache-1", "2026-01-03T00:00:00Z"),
 		"/apis/rbac.authorization.k8s.io/v1/clusterroles/web":                "metadata: {name: web, " + used + "}",
 		definitions + "gadgets.example.com":                                  definition("gadget"),
-		"/api/v1/nodes/one":                                                  "metadata: {name: one, labels: {storage: fast, zone: a}, annotations: {" + kube.NodeLabels("demo") + ": storage}, " + ownedLabel("storage") + "}",
+		"/api/v1/nodes/one":                                                  "metadata: {name: one, uid: one-1, labels: {zone: a}}",
 	}
-}
-
-// ownedLabel says in an object's metadata that Slipway gave it a label.
-func ownedLabel(key string) string {
-	return "managedFields: [{manager: " + kube.FieldManager + ", fieldsType: FieldsV1, fieldsV1: {\"f:metadata\": {\"f:labels\": {\"f:" + key + "\": {}}}}}]"
 }
 
 // ofOthers is what others have there.

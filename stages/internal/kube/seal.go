@@ -44,17 +44,9 @@ func seal(key []byte, name string, data map[string]string) (string, error) {
 // genuineNote returns a fault unless the note is as Slipway wrote it. A removal deletes what
 // notes list.
 func (c *Client) genuineNote(ctx context.Context, name string, o *corev1.ConfigMap) error {
-	key, err := c.keyOfSeals(ctx)
-	if err != nil {
+	is, err := c.isSealed(ctx, name, o.Data, o.Annotations[sealAnnotation])
+	if err != nil || is {
 		return err
-	}
-	want, err := seal(key, name, o.Data)
-	if err != nil {
-		return err
-	}
-	p, _ := dryrun.Previewing(ctx)
-	if (len(key) > 0 || p != nil) && hmac.Equal([]byte(want), []byte(o.Annotations[sealAnnotation])) {
-		return nil
 	}
 	at := "-n " + SystemNamespace + " " + name
 	return &fault.Fault{
@@ -63,6 +55,17 @@ func (c *Client) genuineNote(ctx context.Context, name string, o *corev1.ConfigM
 		Fix: "see who edited it: kubectl get configmap " + at + " -o yaml --show-managed-fields; then delete it: kubectl delete configmap " + at +
 			"; then write it anew: slipway install",
 	}
+}
+
+// isSealed reports whether a seal is what Slipway gave data of that name.
+func (c *Client) isSealed(ctx context.Context, name string, data map[string]string, sealed string) (bool, error) {
+	key, err := c.keyOfSeals(ctx)
+	if err != nil {
+		return false, err
+	}
+	want, err := seal(key, name, data)
+	p, _ := dryrun.Previewing(ctx)
+	return (len(key) > 0 || p != nil) && hmac.Equal([]byte(want), []byte(sealed)), err
 }
 
 // makeKeyOfSeals makes the key of the seals, unless there is one.
