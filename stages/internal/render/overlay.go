@@ -43,10 +43,17 @@ func mergeOne(o, patch *unstructured.Unstructured) (*unstructured.Unstructured, 
 	if err != nil { // not one of Kubernetes' own kinds
 		return &unstructured.Unstructured{Object: mergeMaps(o.Object, patch.Object)}, nil
 	}
-	m, err := strategicpatch.StrategicMergeMapPatch(o.DeepCopy().Object, patch.DeepCopy().Object, typed)
+	schema, err := strategicpatch.NewPatchMetaFromStruct(typed)
 	if err != nil {
 		return nil, err
 	}
+	into, change := o.DeepCopy().Object, patch.DeepCopy().Object
+	identify(into, change)
+	m, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(into, change, twoKeys{schema})
+	if err != nil {
+		return nil, err
+	}
+	eachItem("", map[string]any(m), func(_ string, item map[string]any) { delete(item, bothKeys) })
 	return &unstructured.Unstructured{Object: m}, nil
 }
 
