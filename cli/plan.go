@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -154,7 +155,7 @@ func refusal(p *contract.Preview) error {
 	for _, r := range p.Refused {
 		errs = append(errs, &fault.Fault{
 			Code: fault.Code(r.Code), Class: fault.Class(r.Exit), Op: "run " + r.What, Err: errors.New(r.Why),
-			Fix: "slipway explain " + r.Code + " says what to do about it",
+			Fix: cmp.Or(r.Fix, "slipway explain "+r.Code+" says what to do about it"),
 		})
 	}
 	return errors.Join(errs...)

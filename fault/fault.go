@@ -98,6 +98,23 @@ func Whole(err error) (*Fault, bool) {
 	return &outer, true
 }
 
+// All returns the first fault of each error that err joins; none where there is none.
+func All(err error) []*Fault {
+	switch e := err.(type) { //nolint:errorlint // the tree is walked here
+	case *Fault:
+		return []*Fault{e}
+	case interface{ Unwrap() error }:
+		return All(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		var out []*Fault
+		for _, err := range e.Unwrap() {
+			out = append(out, All(err)...)
+		}
+		return out
+	}
+	return nil
+}
+
 // Map is Fault.Map of any error, which may have a fault in it; nil for nil.
 func Map(err error, change func(string) string) error {
 	if err == nil {

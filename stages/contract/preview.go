@@ -193,6 +193,7 @@ type PlannedUnknown struct {
 	Why  string `json:"why"`
 	Code string `json:"code,omitempty"` // of the fault
 	Exit int    `json:"exit,omitempty"` // class of the fault
+	Fix  string `json:"fix,omitempty"`  // remedy of the fault
 }
 
 // PreviewBasis is what a plan was made from: digests of each part.

@@ -47,6 +47,9 @@ func (p *Preview) Body(w io.Writer) error {
 	for _, u := range p.Refused {
 		t.section("The run would end with")
 		t.line("  %s: %s (%s)", u.What, u.Why, u.Code)
+		if u.Fix != "" {
+			t.line("    remedy: %s", u.Fix)
+		}
 	}
 	for _, what := range p.Destructive {
 		t.section("Destructive")

@@ -103,13 +103,15 @@ func (p *planner) note(results []pipeline.Result) {
 		switch {
 		case r.Status.OK():
 		case r.Status == pipeline.Failed || r.Status == pipeline.Warned:
-			f, coded := errors.AsType[*fault.Fault](r.Err)
-			switch {
-			case errors.Is(r.Err, errNoCluster): // its objects are rendered
-			case coded:
-				p.out.Refused = append(p.out.Refused, contract.PlannedUnknown{What: r.String(), Why: f.Error(), Code: string(f.Code), Exit: int(f.Class)})
-			default:
+			if errors.Is(r.Err, errNoCluster) { // its objects are rendered
+				continue
+			}
+			all := fault.All(r.Err)
+			if len(all) == 0 {
 				p.out.Unknown = append(p.out.Unknown, contract.PlannedUnknown{What: r.String(), Why: r.Err.Error()})
+			}
+			for _, f := range all {
+				p.out.Refused = append(p.out.Refused, contract.PlannedUnknown{What: r.String(), Why: f.Error(), Code: string(f.Code), Exit: int(f.Class), Fix: f.Fix})
 			}
 		case p.req.Cluster && r.Err != nil:
 			p.out.Unknown = append(p.out.Unknown, contract.PlannedUnknown{What: r.String(), Why: r.Err.Error()})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -282,6 +283,30 @@ func TestAStepWhoseOutputIsPresumed(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(out), "Service shop/web", "what is taken over is not presumed")
 	require.Len(t, seen.Notes(), 1)
+}
+
+// TestAPlanNamesAllThatAStepIsRefused, each with its own remedy and without secrets.
+func TestAPlanNamesAllThatAStepIsRefused(t *testing.T) {
+	p := newPlanned(t)
+	fails := errors.Join(
+		&fault.Fault{Code: "KUB-005", Class: fault.Step, Op: "apply Secret shop/a", Err: errors.New("its type is immutable"), Fix: "delete a"},
+		fmt.Errorf("component db: %w", &fault.Fault{Code: "KUB-004", Class: fault.Step, Op: "apply Service shop/b", Err: errors.New("taken"), Fix: "undo b"}),
+		errors.New("no answer"),
+	)
+	step.RegisterRepeatable(p.Steps, contract.OwnershipStep(), func(context.Context, *step.Env, contract.OwnershipInput) (contract.Ownership, error) {
+		return contract.Ownership{}, fails
+	})
+	s := contract.OwnershipStep().Spec
+	made := &planner{Preview: p.Preview, req: contract.PreviewRequest{Cluster: true}, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, out: &contract.Preview{}}
+	_, err := made.step(t.Context(), t.Context(), s, contract.Request{Run: "r1", Stage: s.Stage, Step: s.Name, Deployment: "demo", Input: json.RawMessage("{}")})
+	made.note([]pipeline.Result{{Key: s.Key, Status: pipeline.Failed, Err: err}})
+	id := s.Key.String()
+	require.Equal(t, []contract.PlannedUnknown{
+		{What: id, Why: "apply Secret shop/a: its type is immutable", Code: "KUB-005", Exit: 4, Fix: "delete a"},
+		{What: id, Why: "component db: apply Service shop/b: taken", Code: "KUB-004", Exit: 4, Fix: "undo b"},
+		{What: id, Why: "run " + id + ": no answer", Code: "STP-001", Exit: 4, Fix: "look at the step's log, then run the same command again"},
+	}, made.out.Refused)
+	require.Empty(t, made.out.Unknown)
 }
 
 // TestAPlanNamesThePhases of its run; those of a removal are of the last run. They do not make

@@ -53,9 +53,26 @@ func Foresee(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs
 		out, err = records.last(ctx, code)
 		return out, later, err
 	case err != nil:
-		return nil, "", classify(ctx, env.ID, env.lastSaid(), previewLimit, err).Map(env.Clean)
+		var all []error
+		for _, err := range joined(err) {
+			all = append(all, classify(ctx, env.ID, env.lastSaid(), previewLimit, err).Map(env.Clean))
+		}
+		return nil, "", errors.Join(all...)
 	}
 	return out, "", nil
+}
+
+// joined are the errors that err joins, each with a remedy of its own; err, if it joins none.
+func joined(err error) []error {
+	several, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // what err itself is
+	if !ok {
+		return []error{err}
+	}
+	var out []error
+	for _, err := range several.Unwrap() {
+		out = append(out, joined(err)...)
+	}
+	return out
 }
 
 // last is the output of the step's last attempt, if it succeeded.

@@ -56,24 +56,30 @@ const parallel = 8
 // others refer to up to what runs. An object that is as it should be is not
 // written, so its generation stays; in a dry run (see package dryrun) one that is
 // not is an error. What somebody has added with kubectl is removed. The result is in
-// the order of objs. It stops at the first rank with an error and reports all errors of that rank.
+// the order of objs. It stops at the first rank with an error and reports all errors of that rank;
+// a preview reports those of what comes after namespaces and definitions, too.
 func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, opts ApplyOptions) ([]Applied, error) {
 	out := make([]Applied, len(objs))
 	ranks := map[int][]int{}
 	for i, o := range objs {
 		ranks[rank(o)] = append(ranks[rank(o)], i)
 	}
+	p, _ := dryrun.Previewing(ctx)
+	var errs []error
 	for r := rankNamespace; r <= rankLast; r++ {
 		if err := c.applyRank(ctx, objs, ranks[r], opts, out); err != nil {
-			return out, err
+			errs = append(errs, err)
+			if p == nil || r <= rankDefinition {
+				break
+			}
 		}
-		if p, _ := dryrun.Previewing(ctx); r == rankDefinition && len(ranks[r]) > 0 && p == nil {
+		if r == rankDefinition && len(ranks[r]) > 0 && p == nil {
 			if err := c.established(ctx, objs, ranks[r]); err != nil {
 				return out, err
 			}
 		}
 	}
-	return out, nil
+	return out, errors.Join(errs...)
 }
 
 func (c *Client) applyRank(ctx context.Context, objs []*unstructured.Unstructured, which []int, opts ApplyOptions, out []Applied) error {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
@@ -162,6 +163,35 @@ func TestAPreviewWithAWebhookThatTakesNoDryRuns(t *testing.T) {
 	require.NoError(t, c.Kubernetes.CoreV1().ConfigMaps("shop").Delete(ctx, "old", metav1.DeleteOptions{}))
 	_, err = c.Kubernetes.CoreV1().ConfigMaps("shop").Get(ctx, "old", metav1.GetOptions{})
 	require.ErrorContains(t, err, "would not be there")
+	require.Empty(t, api.Writes())
+}
+
+// TestAPreviewNamesAllThatIsRefused, not only what a run would come to first.
+func TestAPreviewNamesAllThatIsRefused(t *testing.T) {
+	api := kubetest.Serve(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPatch || strings.HasSuffix(r.URL.Path, "/good") {
+			api.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"spec: field is immutable"}`)
+	}))
+	t.Cleanup(server.Close)
+	c, err := kube.New(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: shop}}\n---\n{apiVersion: v1, kind: Service, metadata: {name: two, namespace: shop}}\n---\n{apiVersion: v1, kind: Service, metadata: {name: good, namespace: shop}}"))
+	require.NoError(t, err)
+	p := &dryrun.Preview{}
+	_, err = c.Apply(p.Watch(t.Context(), "a/b"), objs, kube.ApplyOptions{Force: true})
+	var ops []string
+	for _, f := range fault.All(err) {
+		require.Equal(t, kube.CodeRejected, f.Code)
+		ops = append(ops, f.Op)
+	}
+	require.Equal(t, []string{"apply ConfigMap shop/one", "apply Service shop/two"}, ops)
+	require.Len(t, p.Objects(), 1, "the one that is not refused")
 	require.Empty(t, api.Writes())
 }
 
