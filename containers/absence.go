@@ -3,7 +3,6 @@ package containers
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -117,14 +116,15 @@ func (d *Deployment) tryExports(ctx context.Context) error {
 }
 
 func (d *Deployment) tryExport(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "slipway-export-")
-	if err != nil {
-		return nil // that says nothing of the engine
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, cancel := context.WithTimeoutCause(ctx, exportLimit, fmt.Errorf("exporting an empty file took longer than %s", exportLimit))
 	defer cancel()
-	_, err = d.client.Directory().WithNewFile("tried", "").File("tried").Export(ctx, filepath.Join(dir, "tried"))
+	var err error
+	if folder := inFolder(func(dir string) error {
+		_, err = d.client.Directory().WithNewFile("tried", "").File("tried").Export(ctx, filepath.Join(dir, "tried"))
+		return nil
+	}); folder != nil {
+		return nil //nolint:nilerr // that says nothing of the engine
+	}
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -68,16 +68,7 @@ func (d *Deployment) ExecDirectory(ctx context.Context, e Exec, path string) (Ou
 	return out, done.Directory(path), nil
 }
 
-func (d *Deployment) exec(ctx context.Context, e Exec) (_ Outcome, _ *dagger.Container, err error) {
-	private, err := os.MkdirTemp("", "slipway-result-")
-	if err != nil {
-		return Outcome{}, nil, fmt.Errorf("make a folder for the result of %v: %w", e.Args, err)
-	}
-	defer func() {
-		if left := os.RemoveAll(private); left != nil {
-			err = errors.Join(err, fmt.Errorf("remove the result of %v from this machine: %w", e.Args, left))
-		}
-	}()
+func (d *Deployment) exec(ctx context.Context, e Exec) (Outcome, *dagger.Container, error) {
 	ctr := d.runner(e.Cluster)
 	if e.NodeDir != "" {
 		ctr = ctr.WithMountedCache(nodeDir, d.data).WithEnvVariable(e.NodeDir, nodeDir)
@@ -99,7 +90,7 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (_ Outcome, _ *dagger.Con
 	if e.Result != "" {
 		reading, stop := d.absence.bound(ctx)
 		defer stop()
-		out.Result, err = read(reading, done.File(e.Result), private)
+		out.Result, err = read(reading, done.File(e.Result))
 		if err != nil && ctx.Err() != nil {
 			return out, nil, context.Cause(ctx)
 		}
@@ -149,23 +140,25 @@ func toldBy(ctx context.Context, done *dagger.Container, code int) *fault.Fault 
 // noFile is the engine's error for a file that is not in the container.
 type noFile struct{ error }
 
-// read is the content of a file, which it exports to the folder private of this machine
-// (that of who owns the session, if this process joined it): what the engine returns as a
-// string, such as File.Contents, is in its telemetry (v0.19.10, core/telemetry.go). An error is
-// a noFile if there is none.
-func read(ctx context.Context, file *dagger.File, private string) ([]byte, error) {
-	at := filepath.Join(private, "result")
-	if _, err := file.Export(ctx, at); err != nil {
-		if strings.Contains(err.Error(), "no such file") {
-			err = noFile{err}
+// read is the content of a file, which it exports to a folder of this machine (that of who owns
+// the session, if this process joined it): what the engine returns as a string, such as
+// File.Contents, is in its telemetry (v0.19.10, core/telemetry.go). An error is a noFile if
+// there is none.
+func read(ctx context.Context, file *dagger.File) (text []byte, err error) {
+	err = inFolder(func(dir string) error {
+		at := filepath.Join(dir, "result")
+		if _, err := file.Export(ctx, at); err != nil {
+			if strings.Contains(err.Error(), "no such file") {
+				err = noFile{err}
+			}
+			return err
 		}
-		return nil, err
-	}
-	text, err := os.ReadFile(at)
-	if err != nil {
-		return nil, fmt.Errorf("read what the owner of the session has exported: %w", err)
-	}
-	return text, nil
+		if text, err = os.ReadFile(at); err != nil {
+			return fmt.Errorf("read what the owner of the session has exported: %w", err)
+		}
+		return nil
+	})
+	return text, err
 }
 
 // lost is the fault of an execution whose file system the engine does not give: it discards that of
@@ -220,35 +213,36 @@ const (
 // what they printed to out and errw. It comes as files: what a command prints to the engine is
 // in its telemetry, and this may be a secret that somebody looks up.
 func Command(ctx context.Context, ctr *dagger.Container, args []string, out, errw io.Writer) (code int, err error) {
-	private, err := os.MkdirTemp("", "slipway-printed-")
+	done, err := ctr.WithExec(append([]string{"sh", "-c", aside, "sh"}, args...)).Sync(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("make a folder for what the command prints: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(private)) }()
-	done := ctr.WithExec(append([]string{"sh", "-c", aside, "sh"}, args...))
-	if _, err := done.Directory(printedDir).Export(ctx, private); err != nil {
 		return 0, err
 	}
-	text, err := os.ReadFile(filepath.Join(private, "code"))
-	if err == nil {
-		code, err = strconv.Atoi(strings.TrimSpace(string(text)))
-	}
-	if err != nil {
-		return 0, fmt.Errorf("read how the command ended: %w", err)
-	}
-	for _, to := range []struct {
-		file string
-		w    io.Writer
-	}{{"out", out}, {"err", errw}} {
-		text, err := os.ReadFile(filepath.Join(private, to.file))
+	err = inFolder(func(dir string) error {
+		if _, err := done.Directory(printedDir).Export(ctx, dir); err != nil {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "code"))
+		if err == nil {
+			code, err = strconv.Atoi(strings.TrimSpace(string(text)))
+		}
 		if err != nil {
-			return 0, fmt.Errorf("read what the command printed: %w", err)
+			return fmt.Errorf("read how the command ended: %w", err)
 		}
-		if _, err := to.w.Write(text); err != nil {
-			return code, err
+		for _, to := range []struct {
+			file string
+			w    io.Writer
+		}{{"out", out}, {"err", errw}} {
+			text, err := os.ReadFile(filepath.Join(dir, to.file))
+			if err != nil {
+				return fmt.Errorf("read what the command printed: %w", err)
+			}
+			if _, err := to.w.Write(text); err != nil {
+				return err
+			}
 		}
-	}
-	return code, nil
+		return nil
+	})
+	return code, err
 }
 
 // tail is the end of s, at most n bytes of it.
