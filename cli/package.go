@@ -29,7 +29,7 @@ import (
 )
 
 // codeRunsCommands: the configuration of a package nobody vouched for would have commands run
-// on this machine.
+// on this machine, or send its credentials elsewhere.
 const codeRunsCommands fault.Code = "PKG-012"
 
 // packageFlags name a package that a command begins with.
@@ -82,14 +82,14 @@ func (p *packageFlags) open(ctx context.Context, io console.Streams, f *deployme
 			return nil, usage.Errorf("give either --%s or a package, which has a configuration and a platform release; slipway configure --file %s writes a configuration to change", name, p.file)
 		}
 	}
-	opened, err := packing.Open(ctx, p.file, p.key)
+	opened, err := packing.Open(ctx, p.file, p.key, f.Source.Providers.Sections())
 	if err != nil {
 		return nil, err
 	}
 	if err := p.use(f, opened.Config, opened.Release); err != nil {
 		return nil, err
 	}
-	f.Secrets.Brought = p.key == ""
+	f.Source.Brought, f.Secrets.Brought = true, p.key == ""
 	fmt.Fprintf(io.Err, "slipway: %s is whole: run %s of deployment %s, %s %s\n", p.file, opened.Run, opened.Deployment, opened.Platform.Name, opened.Platform.Version)
 	return opened, nil
 }
@@ -106,6 +106,12 @@ func (p *packageFlags) ask(io console.Streams, from source.Source, file, when st
 	if err != nil {
 		return err
 	}
+	if at := cfg.State.URL; at != "" && from.State == "" {
+		fmt.Fprintf(io.Err, "slipway: its state%s is in %s\n", when, report.Clean(at))
+		if p.key == "" {
+			return p.untrusted("use the state where "+p.file+" says", fmt.Errorf("credentials of this machine would go to %s", report.Clean(at)), "if you know that place, name it: --state "+shell.Quote(at)+"; ")
+		}
+	}
 	refs := cfg.References(from.Providers.Sections())
 	var commands []string
 	for _, setting := range slices.Sorted(maps.Keys(refs)) {
@@ -118,9 +124,14 @@ func (p *packageFlags) ask(io console.Streams, from source.Source, file, when st
 	if len(commands) == 0 || p.key != "" {
 		return nil
 	}
-	return &fault.Fault{Code: codeRunsCommands, Class: fault.Usage, Op: "take secrets from where " + p.file + " says",
-		Err: fmt.Errorf("it would run on this machine: %s", strings.Join(commands, ", ")),
-		Fix: "if you trust it, verify who signed it: --package-key FILE; or write its configuration, change that, and install with it: slipway configure --non-interactive --output slipway.yaml --file " + shell.Quote(p.file)}
+	return p.untrusted("take secrets from where "+p.file+" says", fmt.Errorf("it would run on this machine: %s", strings.Join(commands, ", ")), "")
+}
+
+// untrusted refuses what a package wants for which nobody vouched. fix is a remedy that comes
+// first.
+func (p *packageFlags) untrusted(op string, err error, fix string) error {
+	return &fault.Fault{Code: codeRunsCommands, Class: fault.Usage, Op: op, Err: err,
+		Fix: fix + "if you trust it, verify who signed it: --package-key FILE; or write its configuration, change that, and install with it: slipway configure --non-interactive --output slipway.yaml --file " + shell.Quote(p.file)}
 }
 
 // saveFlags say when a run is packed once it has ended.
@@ -149,6 +160,9 @@ var errSaveTime = fmt.Errorf("it took longer than %s", saveLimit)
 // reproduced. What goes wrong then is told and changes nothing: the run was what it was.
 func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.Flags, d *deployment.Deployment, record *report.Run) {
 	when, to := d.Config.Advanced.Save.When, d.Config.Advanced.Save.To
+	if f.Source.Brought {
+		to = "" // where files are written is not for who made the package
+	}
 	if to != "" {
 		to = f.Source.Path(to)
 	}

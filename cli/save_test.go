@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -49,7 +51,7 @@ func packageWith(t *testing.T, other bool, text string) (file, key string) {
 	digest, err := platform.Digest(release)
 	require.NoError(t, err)
 	config := []byte("apiVersion: slipway.sh/v1\nglobal: {name: shop, scale: 50, domain: shop.test}\n" + text)
-	content := runpackage.Files{runpackage.ConfigFile: {Data: config}, runpackage.AnswersFile: {Data: config}}
+	content := runpackage.Files{runpackage.ConfigFile: {Data: config}}
 	require.NoError(t, content.Add(runpackage.ReleaseDir, release))
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
@@ -207,6 +209,36 @@ func TestWhatAPackageBringsRunsNothing(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "cmd:touch")
 	require.NoFileExists(t, ran)
+}
+
+// TestWhatAPackageBringsSendsNothing of this machine: no variable of its environment, and no
+// credentials to a bucket that the user has not named.
+func TestWhatAPackageBringsSendsNothing(t *testing.T) {
+	kept(t)
+	t.Setenv("SLIPWAY_CACHE", t.TempDir())
+	t.Setenv("MINE", "canary")
+	asked := make(chan string, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked <- r.URL.Path }))
+	t.Cleanup(server.Close)
+	bucket := "s3://bucket?region=us-east-1&endpoint=" + server.URL + "/${MINE}&use_path_style=true"
+	file, key := packageWith(t, false, "state: {url: '"+bucket+"', credentials: {AWS_ACCESS_KEY_ID: 'env:MINE', AWS_SECRET_ACCESS_KEY: 'env:MINE'}}\n")
+	code, _, errs := slipway("install", "--from", file, "--bundle", "/none", "--name", "again")
+	require.Equal(t, 2, code, errs)
+	require.Contains(t, errs, "error PKG-012")
+	require.Contains(t, errs, "credentials of this machine would go to "+bucket)
+	require.Contains(t, errs, "name it: --state '"+bucket+"'")
+	require.NotContains(t, errs, "canary")
+	require.Empty(t, asked)
+	for _, agreed := range [][]string{{"--package-key", key}, {"--state", strings.ReplaceAll(bucket, "${MINE}", "mine")}} {
+		_, _, errs = slipway(append([]string{"install", "--from", file, "--bundle", "/none", "--name", "again"}, agreed...)...)
+		require.NotContains(t, errs, "PKG-012", agreed)
+		require.NotContains(t, errs, "canary", agreed)
+	}
+
+	file, _ = packageWith(t, false, "git: {url: 'https://${MINE}.test/a.git'}\nproxy: {https: 'http://${MINE}.test'}\nadvanced: {save: {when: always, to: '/${MINE}'}}\n")
+	_, _, errs = slipway("install", "--from", file, "--bundle", "/none", "--name", "again")
+	require.Contains(t, errs, "git.url: got something that is not a URL", "for it has no variable")
+	require.NotContains(t, errs, "canary")
 }
 
 func TestConfigureBeginsWithAPackage(t *testing.T) {

@@ -39,13 +39,12 @@ const IndexFile = "index.dsse.json"
 // The names in a package.
 const (
 	ConfigFile  = "config.yaml"   // the configuration as used, with every default
-	AnswersFile = "answers.yaml"  // the configuration as a person would write it
 	JournalFile = "journal.json"  // the attempts at each step
 	ImagesFile  = "images.json"   // the digests of tools and images
 	SBOMFile    = "sbom.cdx.json" // CycloneDX
 	ReleaseDir  = "release"       // the platform release
 	RunDir      = "run"           // the report of the run: see docs/report.md
-	BeforeDir   = "before"        // what an upgrade began from: ReleaseDir and AnswersFile
+	BeforeDir   = "before"        // what an upgrade began from: ReleaseDir and ConfigFile
 )
 
 // Format is the version of packages that this program writes and reads.

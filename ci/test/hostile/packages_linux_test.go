@@ -65,7 +65,7 @@ func harmless(t *testing.T, answers string) contents {
 			Run: "20260102-030405-abcdef", Workflow: "install", Deployment: "shop", Outcome: "failed", Code: "ORC-005", Step: "orchestrator/sync",
 			Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Platform: runpackage.Platform{Name: "shop", Version: "1.0.0", Digest: digest},
 		},
-		files: runpackage.Files{runpackage.ConfigFile: {Data: config}, runpackage.AnswersFile: {Data: config}},
+		files: runpackage.Files{runpackage.ConfigFile: {Data: config}},
 	}
 	require.NoError(t, c.files.Add(runpackage.ReleaseDir, release))
 	record, err := (&report.Run{ID: c.info.Run, Workflow: c.info.Workflow, Deployment: c.info.Deployment, Outcome: report.Failed, Started: c.info.Started}).Encode()
@@ -145,7 +145,7 @@ func packages() []testCase {
 	} {
 		add("variable in "+name, "the configuration takes a variable of the user, who would be shown it", "", opening(), func(t *testing.T, _ sandbox) []byte {
 			c := harmless(t, "")
-			c.files[runpackage.AnswersFile] = runpackage.File{Data: []byte("apiVersion: slipway.sh/v1\n" + text + "\n")}
+			c.files[runpackage.ConfigFile] = runpackage.File{Data: []byte("apiVersion: slipway.sh/v1\n" + text + "\n")}
 			return c.pack(t)
 		})
 	}
@@ -173,26 +173,26 @@ func packages() []testCase {
 		"style of an upgrade": func(c *contents) {
 			c.info.Workflow, c.info.Before = "upgrade", &runpackage.Before{Platform: c.info.Platform, Style: "--force"}
 		},
-		"no configuration": func(c *contents) { delete(c.files, runpackage.AnswersFile) },
-		"directory":        func(c *contents) { c.files[runpackage.AnswersFile] = runpackage.File{Data: []byte("[]")} },
+		"no configuration": func(c *contents) { delete(c.files, runpackage.ConfigFile) },
+		"directory":        func(c *contents) { c.files[runpackage.ConfigFile] = runpackage.File{Data: []byte("[]")} },
 		"torn record":      func(c *contents) { c.files["run/report.json"] = runpackage.File{Data: []byte(`{"steps": [`)} },
 		"program in release": func(c *contents) {
 			c.files["release/web/web.yaml"] = runpackage.File{Data: []byte("#!/bin/sh\n"), Executable: true}
 		},
 		"many files":          func(c *contents) { c.manyFiles(20_000) },
-		"configuration twice": func(c *contents) { c.files["before/answers.yaml"] = c.files[runpackage.AnswersFile] },
+		"configuration twice": func(c *contents) { c.files["before/config.yaml"] = c.files[runpackage.ConfigFile] },
 		"aliases": func(c *contents) {
 			text := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
 			for i := 'b'; i < 'k'; i++ {
 				text += fmt.Sprintf("%c: &%c [*%c, *%[3]c, *%[3]c, *%[3]c, *%[3]c, *%[3]c, *%[3]c, *%[3]c, *%[3]c, *%[3]c]\n", i, i, i-1)
 			}
-			c.files[runpackage.AnswersFile] = runpackage.File{Data: []byte(text)}
+			c.files[runpackage.ConfigFile] = runpackage.File{Data: []byte(text)}
 		},
 		"deep": func(c *contents) {
-			c.files[runpackage.AnswersFile] = runpackage.File{Data: []byte("a: " + strings.Repeat("[", 100_000))}
+			c.files[runpackage.ConfigFile] = runpackage.File{Data: []byte("a: " + strings.Repeat("[", 100_000))}
 		},
 		"escapes in the configuration": func(c *contents) {
-			c.files[runpackage.AnswersFile] = runpackage.File{Data: []byte("apiVersion: slipway.sh/v1\nglobal: {name: \"a\\e[31m\"}\nplatform: {settings: {\"a\\e]0;x\\a\": \"\\u202e\"}}\n")}
+			c.files[runpackage.ConfigFile] = runpackage.File{Data: []byte("apiVersion: slipway.sh/v1\nglobal: {name: \"a\\e[31m\"}\nplatform: {settings: {\"a\\e]0;x\\a\": \"\\u202e\"}}\n")}
 		},
 	} {
 		add(name, "what the index or a file says is not so", "", opening(), func(t *testing.T, _ sandbox) []byte {
@@ -217,7 +217,7 @@ func ownKubeconfig(t *testing.T, s sandbox) contents {
 	require.NoError(t, err)
 	c.info.Platform.Digest = digest
 	at := "~/.config/slipway/releases/release-" + strings.TrimPrefix(digest, "sha256:")[:16] + "/web/access"
-	c.files[runpackage.AnswersFile] = runpackage.File{Data: []byte("apiVersion: slipway.sh/v1\nglobal: {name: shop}\nprovider: existing\nexisting: {kubeconfig: 'file:" + at + "'}\n")}
+	c.files[runpackage.ConfigFile] = runpackage.File{Data: []byte("apiVersion: slipway.sh/v1\nglobal: {name: shop}\nprovider: existing\nexisting: {kubeconfig: 'file:" + at + "'}\n")}
 	return c
 }
 
@@ -243,7 +243,7 @@ func forged() []testCase {
 	}
 	var out []testCase
 	for name, entry := range map[string]func(*testing.T, sandbox, *tar.Writer){
-		"symbolic link":        link(tar.TypeSymlink, "answers.yaml", "@SECRET@"),
+		"symbolic link":        link(tar.TypeSymlink, "config.yaml", "@SECRET@"),
 		"link out of a folder": link(tar.TypeSymlink, "release/out", "../../../.."),
 		"hard link":            link(tar.TypeLink, "config.yaml", "@SECRET@"),
 		"character device":     link(tar.TypeChar, "run/zero", ""),
@@ -254,7 +254,7 @@ func forged() []testCase {
 		"parent in the midst":  file("release/../../ran", "x"),
 		"absolute":             file("@ROOT@/tmp/ran", "x"),
 		"backslashes":          file(`release\..\..\ran`, "x"),
-		"twice":                file("answers.yaml", "apiVersion: slipway.sh/v1\nglobal: {name: other}\n"),
+		"twice":                file("config.yaml", "apiVersion: slipway.sh/v1\nglobal: {name: other}\n"),
 		"not in the index":     file("release/extra.yaml", "x"),
 		"escapes in a name":    file("run/\x1b[31m\x9b.txt", "x"),
 		"the index once more":  file("index.dsse.json", "{}"),

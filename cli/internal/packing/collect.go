@@ -127,7 +127,6 @@ func (p *packer) readConfig(ctx context.Context, id, dir string) ([]byte, error)
 			return nil, fmt.Errorf("read the configuration of run %s: %w", id, err)
 		}
 		if last {
-			p.files[runpackage.AnswersFile] = runpackage.File{Data: readable}
 			p.files[runpackage.ConfigFile] = runpackage.File{Data: text}
 			break
 		}

@@ -17,13 +17,13 @@ func TestWhatAnUpgradeBeganFrom(t *testing.T) {
 	before := func(workflow, style string) func(*runpackage.Info, runpackage.Files) {
 		return func(i *runpackage.Info, f runpackage.Files) {
 			i.Workflow, i.Before = workflow, &runpackage.Before{Platform: i.Platform, Style: style}
-			f["before/answers.yaml"] = runpackage.File{Data: []byte("apiVersion: slipway.sh/v1\nprovider: existing\nexisting: {kubeconfig: \"file:x\"}\nglobal: {domain: then.test}\n")}
+			f["before/config.yaml"] = runpackage.File{Data: []byte("apiVersion: slipway.sh/v1\nprovider: existing\nexisting: {kubeconfig: \"file:x\"}\nglobal: {domain: then.test}\n")}
 			f["before/release/platform.yaml"], f["before/release/run.sh"] = f["release/platform.yaml"], f["release/run.sh"]
 		}
 	}
 	open := func(change func(*runpackage.Info, runpackage.Files)) (*Opened, *Source, error) {
 		file := packed(t, change)
-		o, err := Open(t.Context(), file, "")
+		o, err := Open(t.Context(), file, "", nil)
 		require.NoError(t, err)
 		from, err := o.Origin(file)
 		return o, from, err

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/key"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/fault"
@@ -35,6 +36,7 @@ const codeIncomplete fault.Code = "PKG-009"
 type Opened struct {
 	*runpackage.Package
 	Source
+	sections []config.Section
 }
 
 // Source is what a deployment is made from.
@@ -44,8 +46,9 @@ type Source struct {
 }
 
 // Open verifies a package, with the key in keyFile unless that is empty, and unpacks what a
-// deployment is made from into the user's cache: the same package into the same place.
-func Open(ctx context.Context, file, keyFile string) (*Opened, error) {
+// deployment is made from into the user's cache: the same package into the same place. sections
+// are those of the providers in a configuration.
+func Open(ctx context.Context, file, keyFile string, sections []config.Section) (*Opened, error) {
 	p, err := Verify(ctx, file, keyFile)
 	if err != nil {
 		return nil, err
@@ -57,17 +60,17 @@ func Open(ctx context.Context, file, keyFile string) (*Opened, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find a place for what is in %s: %w", file, err)
 	}
-	return unpack(file, filepath.Join(dir, "packages", strings.TrimPrefix(p.Digest, "sha256:")[:32]), p)
+	return unpack(file, filepath.Join(dir, "packages", strings.TrimPrefix(p.Digest, "sha256:")[:32]), p, sections)
 }
 
-func unpack(file, dir string, p *runpackage.Package) (*Opened, error) {
+func unpack(file, dir string, p *runpackage.Package, sections []config.Section) (*Opened, error) {
 	if len(p.Hidden) > 0 {
 		return nil, incomplete("unpack "+file, "write the configuration, give the values there, and install with it: slipway configure --non-interactive --output slipway.yaml --file "+file,
 			fmt.Errorf("its configuration has no value for what looked like a secret: %s", strings.Join(p.Hidden, ", ")))
 	}
-	o := &Opened{Package: p}
+	o := &Opened{Package: p, sections: sections}
 	var err error
-	o.Source, err = source(file, filepath.Join(dir, "slipway.yaml"), p.Workflow, p.Platform, p.Files)
+	o.Source, err = o.source(file, filepath.Join(dir, "slipway.yaml"), p.Platform, p.Files)
 	return o, err
 }
 
@@ -79,18 +82,22 @@ func (o *Opened) Origin(file string) (*Source, error) {
 	if !slices.Contains([]string{"", contract.Graceful, contract.InPlace}, o.Before.Style) {
 		return nil, incomplete("unpack "+file, fixAgain, fmt.Errorf("%q is no style of an upgrade", o.Before.Style))
 	}
-	out, err := source(file, filepath.Join(filepath.Dir(o.Config), "before.yaml"), o.Workflow, o.Before.Platform, o.Sub(runpackage.BeforeDir))
+	out, err := o.source(file, filepath.Join(filepath.Dir(o.Config), "before.yaml"), o.Before.Platform, o.Sub(runpackage.BeforeDir))
 	return &out, err
 }
 
-// source unpacks a configuration, as the file at, and the platform release of a package, beside
-// it.
-func source(file, at, workflow string, of runpackage.Platform, files runpackage.Files) (Source, error) {
-	text := files[runpackage.AnswersFile].Data
+// source unpacks a configuration, as the file at, and the platform release of the package, beside
+// it. No value in the configuration means a variable of the environment.
+func (o *Opened) source(file, at string, of runpackage.Platform, files runpackage.Files) (Source, error) {
+	text := files[runpackage.ConfigFile].Data
 	if len(text) == 0 {
 		return Source{}, incomplete("unpack "+file, fixAgain, errors.New("there is no configuration in it"))
 	}
-	release, err := keep(file, workflow, of, files.Sub(runpackage.ReleaseDir), filepath.Dir(at), true)
+	text, err := answers.Readable(answers.NewSchema(config.Describe(o.sections), nil), text)
+	if err != nil {
+		return Source{}, incomplete("unpack "+file, fixAgain, fmt.Errorf("read its configuration: %w", err))
+	}
+	release, err := keep(file, o.Workflow, of, files.Sub(runpackage.ReleaseDir), filepath.Dir(at), true)
 	if err != nil {
 		return Source{}, err
 	}

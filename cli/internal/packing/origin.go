@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
@@ -100,10 +99,6 @@ func (p *packer) takeOrigin(o origin) (why string, _ error) {
 	if len(hidden) > 0 {
 		return fmt.Sprintf("what looks like a secret is in its configuration (%s)", hidden[0]), nil
 	}
-	text, err := answers.Readable(p.schema(), clean)
-	if err != nil {
-		return err.Error(), nil
-	}
 	files := runpackage.Files{}
 	err = files.Add(path.Join(runpackage.BeforeDir, runpackage.ReleaseDir), o.files)
 	if err == nil {
@@ -118,7 +113,7 @@ func (p *packer) takeOrigin(o origin) (why string, _ error) {
 		}
 		p.files[name] = f
 	}
-	p.files[path.Join(runpackage.BeforeDir, runpackage.AnswersFile)] = runpackage.File{Data: text}
+	p.files[path.Join(runpackage.BeforeDir, runpackage.ConfigFile)] = runpackage.File{Data: clean}
 	p.info.Before = &o.about
 	return "", nil
 }

@@ -37,13 +37,13 @@ func TestWhatAnUpgradeBeganFromHasNoSecrets(t *testing.T) {
 			if c.lacks != "" {
 				require.Contains(t, why, c.lacks)
 				require.Nil(t, p.info.Before)
-				require.NotContains(t, p.files, "before/answers.yaml")
+				require.NotContains(t, p.files, "before/config.yaml")
 			} else {
 				require.Empty(t, why)
 				require.Equal(t, []string{"smtp.password before the upgrade"}, p.absent, "another one than now")
 				require.NotEmpty(t, p.info.Before.Digest)
 				require.Contains(t, p.files, "before/release/values.yaml")
-				require.Contains(t, string(p.files["before/answers.yaml"].Data), "env:OLD")
+				require.Contains(t, string(p.files["before/config.yaml"].Data), "env:OLD")
 			}
 			log, err := p.clean.file("log.txt", []byte("login with hunter2"))
 			require.NoError(t, err)

@@ -245,7 +245,7 @@ func packed(t *testing.T, change func(*runpackage.Info, runpackage.Files)) strin
 	digest, err := platform.Digest(release)
 	require.NoError(t, err)
 	info := runpackage.Info{Run: "r", Workflow: "install", Platform: runpackage.Platform{Name: "shop", Version: "1.0.0", Digest: digest}}
-	files := runpackage.Files{runpackage.AnswersFile: {Data: []byte("apiVersion: slipway.sh/v1\n")}}
+	files := runpackage.Files{runpackage.ConfigFile: {Data: []byte("apiVersion: slipway.sh/v1\n")}}
 	require.NoError(t, files.Add(runpackage.ReleaseDir, release))
 	change(&info, files)
 	var b bytes.Buffer
@@ -258,21 +258,21 @@ func packed(t *testing.T, change func(*runpackage.Info, runpackage.Files)) strin
 func TestAPackageIsUnpackedOnce(t *testing.T) {
 	t.Setenv("SLIPWAY_CACHE", t.TempDir())
 	file := packed(t, func(*runpackage.Info, runpackage.Files) {})
-	o, err := Open(t.Context(), file, "")
+	o, err := Open(t.Context(), file, "", nil)
 	require.NoError(t, err)
 	text, err := os.ReadFile(o.Config)
 	require.NoError(t, err)
-	require.Equal(t, "apiVersion: slipway.sh/v1\n", string(text))
+	require.Contains(t, string(text), "\napiVersion: slipway.sh/v1\n")
 	before, err := os.Stat(o.Release)
 	require.NoError(t, err)
-	again, err := Open(t.Context(), file, "")
+	again, err := Open(t.Context(), file, "", nil)
 	require.NoError(t, err)
 	require.Equal(t, o.Release, again.Release)
 	after, err := os.Stat(o.Release)
 	require.NoError(t, err)
 	require.True(t, os.SameFile(before, after), "what is right is left alone")
 	require.NoError(t, os.WriteFile(filepath.Join(o.Release, "platform.yaml"), []byte("name: evil\n"), 0o600))
-	_, err = Open(t.Context(), file, "")
+	_, err = Open(t.Context(), file, "", nil)
 	require.NoError(t, err)
 	text, err = os.ReadFile(filepath.Join(o.Release, "platform.yaml"))
 	require.NoError(t, err)
@@ -302,9 +302,9 @@ func TestWhatNoDeploymentCanBeMadeFrom(t *testing.T) {
 		"it is of a run that has no platform release (destroy)":           func(i *runpackage.Info, _ runpackage.Files) { i.Workflow, i.Platform.Digest = "destroy", "" },
 		"its digest is not sha256:":                                       func(_ *runpackage.Info, f runpackage.Files) { f["release/more"] = runpackage.File{} },
 		"is no digest of a release":                                       func(i *runpackage.Info, _ runpackage.Files) { i.Platform.Digest = "sha256:../../x" },
-		"there is no configuration in it":                                 func(_ *runpackage.Info, f runpackage.Files) { delete(f, runpackage.AnswersFile) },
+		"there is no configuration in it":                                 func(_ *runpackage.Info, f runpackage.Files) { delete(f, runpackage.ConfigFile) },
 	} {
-		_, err := Open(t.Context(), packed(t, change), "")
+		_, err := Open(t.Context(), packed(t, change), "", nil)
 		require.ErrorIs(t, err, &fault.Fault{Code: codeIncomplete}, "%v", err)
 		require.ErrorContains(t, err, says)
 	}

@@ -51,8 +51,10 @@ type Source struct {
 	Name       string
 	State      string // URL of the bucket; replaces the configuration's
 
-	Stored bool   // File is the configuration stored under Deployment
-	Stdin  []byte // the configuration that was read from standard input
+	Stored bool // File is the configuration stored under Deployment
+	// Brought says that File came in a package: no variable of the environment is read.
+	Brought bool
+	Stdin   []byte // the configuration that was read from standard input
 
 	flags *pflag.FlagSet
 }
@@ -127,7 +129,7 @@ func (s *Source) Parse(data []byte, migrated func([]migrate.Change)) (*config.Co
 	opts := s.Providers.Options()
 	opts.File, opts.Name, opts.StateURL, opts.Env, opts.Migrated = s.FileName(), name, s.State, os.LookupEnv, migrated
 	opts.Stores = map[string][]string{}
-	if module.Active() {
+	if s.Brought || module.Active() {
 		opts.Env = func(string) (string, bool) { return "", false } // the caller's are not here
 	}
 	buckets := store.Options{Openers: s.Stores}
