@@ -26,7 +26,7 @@ const escapedBytes = 12
 // formsOf returns the forms of a secret. Plain are those that may be escaped: as it is, line
 // by line (a key in PEM), and in base64, as in a Kubernetes Secret and, together with other
 // text, in HTTP's basic authentication. Encoded are the others: twice in base64, as credentials
-// of a registry in a Kubernetes Secret, and in hexadecimal numbers, of bytes and of words.
+// of a registry in a Kubernetes Secret, and in hexadecimal digits.
 func formsOf(secret string) (plain, encoded []string) {
 	plain = []string{secret, base64.StdEncoding.EncodeToString([]byte(secret)), base64.URLEncoding.EncodeToString([]byte(secret))}
 	if strings.Contains(secret, "\n") {
@@ -53,21 +53,8 @@ func formsOf(secret string) (plain, encoded []string) {
 			encoded = append(encoded, encodedCore(base64.RawStdEncoding, before, code), encodedCore(base64.RawURLEncoding, before, code))
 		}
 	}
-	for _, code := range []string{secret, swapped(secret), swapped(secret[1:])} {
-		code = hex.EncodeToString([]byte(code))
-		encoded = append(encoded, code, strings.ToUpper(code))
-	}
-	return plain, encoded
-}
-
-// swapped returns text with the two bytes of each word swapped, as dumps have them on most
-// machines; without the last where it has no other.
-func swapped(text string) string {
-	b := []byte(text[:len(text)/2*2])
-	for i := 0; i < len(b); i += 2 {
-		b[i], b[i+1] = b[i+1], b[i]
-	}
-	return string(b)
+	code := hex.EncodeToString([]byte(secret))
+	return plain, append(encoded, code, strings.ToUpper(code))
 }
 
 // encodedCore returns the part of a longer text's encoding that depends on secret

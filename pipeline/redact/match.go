@@ -2,9 +2,7 @@ package redact
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -21,12 +19,13 @@ func (r *Secrets) find(s string) []part {
 		found = append(found, shown.hidden(r.literal(shown.text))...)
 	}
 	if len(r.wrapped) > 0 {
-		f, dumps := flatten(shown.text)
-		parts := f.origin(r.wrapped.find(f.text))
-		for i, p := range parts {
-			parts[i] = withLine(dumps, p)
+		f := flatten(shown.text)
+		found = append(found, shown.hidden(f.origin(r.wrapped.find(f.text)))...)
+	}
+	if len(r.dumped) > 0 {
+		for _, f := range dumps(shown.text) {
+			found = append(found, shown.hidden(withLines(shown.text, f.origin(r.dumped.find(f.text))))...)
 		}
-		found = append(found, shown.hidden(parts)...)
 	}
 	return union(found)
 }
@@ -100,6 +99,16 @@ func (x index) begun(s string) int {
 // that follow each other by chance make no form of that length.
 const minWrapped = 12
 
+// addWrapped adds text, and what may be left of it: a line that ends with less than keyBytes of
+// it is not held back.
+func (x *index) addWrapped(text string) {
+	for _, t := range []string{text, text[min(keyBytes-1, len(text)):]} {
+		if len(t) >= minWrapped {
+			x.add(t)
+		}
+	}
+}
+
 // flat is a text of which something is left out.
 type flat struct {
 	text string
@@ -133,57 +142,27 @@ func (f flat) hidden(parts []part) []part {
 	return parts
 }
 
-// dump matches a line of a dump of 16 bytes at most in hexadecimal numbers: an offset, the
-// numbers of bytes or words, and mostly the text that they stand for.
-var dump = regexp.MustCompile(`(?m)^[ \t]*(?:0[xX])?[0-9a-fA-F]{4,16}:?[ \t]+(` +
-	`(?:[0-9a-fA-F]{8}(?: {1,2}|$)){1,4}|(?:[0-9a-fA-F]{4}(?: {1,2}|$)){1,8}(?:[0-9a-fA-F]{2}(?: |$))?|(?:[0-9a-fA-F]{2}(?: {1,2}|$)){1,16})(?:[ \t]*\S.*|[ \t]*)$`)
-
-// dumped is a line of a dump.
-type dumped struct{ line, numbers part }
-
 // flatten leaves out what stands between the parts of a text that was wrapped or split: left
-// is what encodings and most passwords consist of, and only the numbers of dumps.
-func flatten(s string) (f flat, dumps []dumped) {
+// is what encodings and most passwords consist of.
+func flatten(s string) flat {
 	var b strings.Builder
 	b.Grow(len(s))
-	f.at = make([]int, 0, len(s))
-	add := func(p part) {
-		for i := p.from; i < p.to; i++ {
-			switch c := s[i]; {
-			case c == '\\':
-				for i+1 < p.to && s[i+1] == '\\' {
-					i++
-				}
-				if i+1 < p.to && strings.IndexByte("nrt", s[i+1]) >= 0 {
-					i++ // a line break in a quoted text
-				}
-			case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("+/=-_", c) >= 0:
-				b.WriteByte(c)
-				f.at = append(f.at, i)
+	at := make([]int, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\\':
+			for i+1 < len(s) && s[i+1] == '\\' {
+				i++
 			}
+			if i+1 < len(s) && strings.IndexByte("nrt", s[i+1]) >= 0 {
+				i++ // a line break in a quoted text
+			}
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("+/=-_", c) >= 0:
+			b.WriteByte(c)
+			at = append(at, i)
 		}
 	}
-	last := 0
-	for _, m := range dump.FindAllStringSubmatchIndex(s, -1) {
-		d := dumped{part{m[0], m[1]}, part{m[2], m[3]}}
-		add(part{last, d.line.from})
-		add(d.numbers)
-		last = d.line.to
-		dumps = append(dumps, d)
-	}
-	add(part{last, len(s)})
-	f.text = b.String()
-	return f, dumps
-}
-
-// withLine returns p and, where it ends in a line of a dump, the rest of that: it has the
-// same in plain text.
-func withLine(dumps []dumped, p part) part {
-	i := sort.Search(len(dumps), func(i int) bool { return dumps[i].line.to >= p.to })
-	if i < len(dumps) && dumps[i].line.from < p.to {
-		p.to = dumps[i].line.to
-	}
-	return p
+	return flat{b.String(), at}
 }
 
 // whole returns the length of the lines in b after which no secret goes on in the next line.
@@ -195,15 +174,19 @@ func (r *Secrets) whole(b []byte) int {
 		return end
 	}
 	shown := strip(string(b[:end]), true)
-	f, _ := flatten(shown.text)
-	if i := r.wrapped.begun(f.text); i < len(f.text) {
-		return bytes.LastIndexByte(b[:shown.at[f.at[i]]], '\n') + 1
+	wait := func(x index, f flat) {
+		if i := x.begun(f.text); i < len(f.text) {
+			end = min(end, bytes.LastIndexByte(b[:shown.at[f.at[i]]], '\n')+1)
+		}
+	}
+	wait(r.wrapped, flatten(shown.text))
+	for _, f := range dumps(shown.text) {
+		wait(r.dumped, f)
 	}
 	return end
 }
 
 // continues reports whether b has something with which a wrapped secret may go on.
 func continues(b []byte) bool {
-	f, _ := flatten(strip(string(b), true).text)
-	return f.text != ""
+	return flatten(strip(string(b), true).text).text != ""
 }

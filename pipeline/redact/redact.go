@@ -3,6 +3,7 @@
 package redact
 
 import (
+	"encoding/hex"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ type Secrets struct {
 	mu      sync.RWMutex
 	exact   index           // the forms as they are
 	wrapped index           // those that are also found where they are wrapped or split
+	dumped  index           // the hexadecimal digits of those that are found in dumps
 	escaped map[string]form // by their texts, those that are written in other ways, too
 	longest int             // the length of the longest form
 }
@@ -45,12 +47,10 @@ func (r *Secrets) Add(secret string) {
 		for _, text := range slices.Concat(plain, encoded) {
 			r.exact.add(text)
 			r.longest = max(r.longest, len(text))
-			if f, _ := flatten(text); len(f.text) >= minWrapped {
-				r.wrapped.add(f.text)
-				if tail := f.text[keyBytes-1:]; len(tail) >= minWrapped {
-					r.wrapped.add(tail) // a line that ends with less than keyBytes of it is not held back
-				}
-			}
+			r.wrapped.addWrapped(flatten(text).text)
+		}
+		if len(encoded) > 0 {
+			r.dumped.addWrapped(hex.EncodeToString([]byte(s)))
 		}
 	}
 }
