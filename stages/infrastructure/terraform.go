@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -221,6 +222,13 @@ func prepare(dir, root string, vars map[string]any) error {
 			return err
 		}
 	}
+	locked, err := os.ReadFile(lockFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".terraformrc"), installable(locked), 0o600); err != nil {
+		return err
+	}
 	if vars == nil {
 		vars = map[string]any{}
 	}
@@ -229,6 +237,21 @@ func prepare(dir, root string, vars map[string]any) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, varFile), b, 0o600)
+}
+
+var lockedRE = regexp.MustCompile(`(?m)^provider ("[^"\s]+")`)
+
+// installable is the CLI configuration with which Terraform installs the providers in a root's lock file
+// and no others: it would also get and run those that the state names, which others may have written.
+func installable(lockFile []byte) []byte {
+	var direct string
+	for _, m := range lockedRE.FindAllSubmatch(lockFile, -1) {
+		direct += string(m[1]) + ", "
+	}
+	if direct != "" { // an empty list would be all
+		direct = "  direct {\n    include = [" + direct + "]\n  }\n"
+	}
+	return []byte("provider_installation {\n" + direct + "}\n")
 }
 
 // environment is the environment for Terraform: the step's, without the credentials for the

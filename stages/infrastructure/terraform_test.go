@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/terraform-exec/tfexec"
@@ -119,7 +121,7 @@ func TestTerraformSaysWhatIsWrong(t *testing.T) {
 	root, vars := localRoot(t, "demo")
 	vars["deployment"] = "Not A Name"
 	_, err := tools.terraform(t.Context(), newEnv(t, root, io.Discard), contract.TerraformInput{Vars: vars})
-	require.EqualError(t, err, "plan the Terraform root: Invalid value for variable")
+	require.EqualError(t, err, "plan the Terraform root: Invalid value for variable: The name is lower-case letters, digits and hyphens, starting with a letter.")
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 }
 
@@ -133,6 +135,59 @@ func TestTerraformRefusesAnotherVersion(t *testing.T) {
 	require.NoError(t, os.WriteFile(pin, raw, 0o600))
 	_, err = tools.terraform(t.Context(), newEnv(t, root, io.Discard), contract.TerraformInput{Vars: vars})
 	require.ErrorContains(t, err, "initialise the Terraform root: Unsupported Terraform Core version")
+}
+
+// TestAStateInstallsNoProvider: whoever writes the state has Terraform get no program and ask no server,
+// whether it plans, applies or destroys.
+func TestAStateInstallsNoProvider(t *testing.T) {
+	tools := realTerraform(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var asked atomic.Int32
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			asked.Add(1)
+			_ = conn.Close()
+		}
+	}()
+	root, vars := localRoot(t, "demo")
+	env := newEnv(t, root, io.Discard)
+	in := contract.TerraformInput{Vars: vars}
+	_, err = tools.terraform(t.Context(), env, in)
+	require.NoError(t, err)
+	var state map[string]any
+	text, err := os.ReadFile(stateFile(env))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &state))
+	state["resources"] = append(state["resources"].([]any), map[string]any{
+		"mode": "managed", "type": "evil_thing", "name": "x", "provider": `provider["` + listener.Addr().String() + `/evil/evil"]`,
+		"instances": []any{map[string]any{"schema_version": 0, "attributes": map[string]any{"id": "1"}}},
+	})
+	text, err = json.Marshal(state)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(stateFile(env), text, 0o600))
+
+	_, planned := tools.terraform(t.Context(), env, in)
+	_, destroyed := tools.terraformDestroy(t.Context(), env, in)
+	for _, err := range []error{planned, destroyed} {
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeInit})
+		require.ErrorContains(t, err, "evil/evil")
+	}
+	require.NoError(t, listener.Close())
+	<-served
+	require.Zero(t, asked.Load(), "connections to the server that the state names")
+}
+
+func TestInstallable(t *testing.T) {
+	require.Equal(t, "provider_installation {\n}\n", string(installable(nil)))
+	require.Equal(t, "provider_installation {\n  direct {\n    include = [\"registry.terraform.io/hashicorp/aws\", \"registry.terraform.io/hashicorp/tls\", ]\n  }\n}\n",
+		string(installable([]byte("# made by terraform init\nprovider \"registry.terraform.io/hashicorp/aws\" {\n  version = \"5.0.0\"\n}\n\nprovider \"registry.terraform.io/hashicorp/tls\" {\n}\n"))))
 }
 
 func TestDestroyWithoutState(t *testing.T) {
@@ -248,7 +303,7 @@ func TestPrepareTakesTerraformFilesOnly(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	require.Equal(t, []string{".terraform.lock.hcl", "main.tf", varFile}, names)
+	require.Equal(t, []string{".terraform.lock.hcl", ".terraformrc", "main.tf", varFile}, names)
 	require.ErrorContains(t, prepare(t.TempDir(), t.TempDir(), nil), "holds no *.tf")
 }
 
