@@ -52,7 +52,7 @@ func TestAPatchOfListsWithTwoKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bundle := files(map[string]string{"product/install.yaml": in(x.object, x.base)})
 			release := files(map[string]string{"p.yaml": in(x.object, x.patch)})
-			objs, err := render.Manifests(release, bundle, platform.Component{Bundle: "product", Path: "p.yaml"})
+			objs, err := render.Manifests(t.Context(), release, bundle, platform.Component{Bundle: "product", Path: "p.yaml"})
 			require.NoError(t, err)
 			require.Len(t, objs, 1)
 			require.YAMLEq(t, in(x.object, x.want), text(t, objs[0].Object))
