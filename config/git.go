@@ -50,8 +50,16 @@ func (g *Git) Host() string {
 	return u.Host
 }
 
+// The names of a user and of a host. git, ssh and the shell take others as options or commands.
+const (
+	gitUser = `[A-Za-z0-9_][A-Za-z0-9._-]*`
+	gitHost = `([\pL\pN_][\pL\pN._-]*|\[[0-9a-fA-F:.]+\])`
+)
+
 var (
-	scpRE       = regexp.MustCompile(`^[A-Za-z0-9._-]+@([A-Za-z0-9.-]+):/?[^/:\x00-\x20][^:\x00-\x1f]*$`)
+	scpRE       = regexp.MustCompile(`^` + gitUser + `@([\pL\pN_][\pL\pN._-]*):(/[^/:\x00-\x20]|[^-/:\x00-\x20])[^:\x00-\x1f]*$`)
+	sshRE       = regexp.MustCompile(`^ssh://(` + gitUser + `@)?` + gitHost + `(:[0-9]+)?/[^\x00-\x1f]+$`)
+	gitHostRE   = regexp.MustCompile(`^` + gitHost + `(:[0-9]+)?$`)
 	knownHostRE = regexp.MustCompile(`^(@(cert-authority|revoked)[ \t]+)?[^@\s]\S*[ \t]+(ssh|ecdsa|sk)-\S+[ \t]+[A-Za-z0-9+/=]+([ \t].*)?$`)
 	// notInRef matches what git check-ref-format forbids in the name of a branch or tag.
 	notInRef = regexp.MustCompile(`[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|(^|/)\.|\.lock(/|$)|^[-/]|[/.]$|^@?$`)
@@ -92,7 +100,7 @@ func (g *Git) problems(l *document.List) {
 		g.httpProblems(l)
 		return
 	}
-	if u, err := url.Parse(g.URL); !scpRE.MatchString(g.URL) && (err != nil || u.Hostname() == "" || len(u.Path) < 2 || !isPort(u.Port())) {
+	if u, err := url.Parse(g.URL); !scpRE.MatchString(g.URL) && (err != nil || !sshRE.MatchString(g.URL) || len(u.Path) < 2 || !isPort(u.Port())) {
 		l.Add("git.url", "another kind of URL", gitWant)
 	}
 	g.SSHKey.problem(l, "git.sshKey", "private key")
@@ -116,7 +124,7 @@ func (g *Git) problems(l *document.List) {
 func (g *Git) keyscan() string {
 	u, err := url.Parse("ssh://" + g.Host())
 	switch {
-	case err != nil || u.Hostname() == "":
+	case err != nil || !gitHostRE.MatchString(u.Host):
 		return "ssh-keyscan HOST"
 	case u.Port() != "":
 		return "ssh-keyscan -p " + u.Port() + " " + u.Hostname()
@@ -132,7 +140,7 @@ func (g *Git) httpProblems(l *document.List) {
 		l.Add("git.url", "something that is not a URL", gitWant)
 	case u.User != nil:
 		l.Add("git.url", "a URL with user or password", gitWant+"; they go into username and password")
-	case u.Scheme != "https", u.Hostname() == "", len(u.Path) < 2, u.RawQuery != "", u.Fragment != "", !isPort(u.Port()):
+	case u.Scheme != "https", !gitHostRE.MatchString(u.Host), len(u.Path) < 2, u.RawQuery != "", u.Fragment != "", !isPort(u.Port()):
 		l.Add("git.url", "another kind of URL", gitWant)
 	}
 	for field, set := range map[string]bool{"sshKey": g.SSHKey != "", "knownHosts": g.KnownHosts != ""} {

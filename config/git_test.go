@@ -69,6 +69,36 @@ func TestARepositoryBySSH(t *testing.T) {
 	require.ErrorContains(t, by("git@git.example.com:p.git", ""), "ssh-keyscan git.example.com")
 }
 
+// TestNoRepositoryIsAnOptionOrACommand: neither for git and ssh, nor for a shell into which a remedy is
+// copied; and no other program fetches it.
+func TestNoRepositoryIsAnOptionOrACommand(t *testing.T) {
+	const hosts = "git.example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHbXz0rVtY7b0S0r7G1rj1F0mC0Yh7QmF5S2r8m1x2y3"
+	for _, url := range []string{
+		"--upload-pack=touch p", "-x@git.example.com:p.git", "git@-x:p.git", "git@git.example.com:-x/p.git", "git@git.example.com:p\n--upload-pack=x", "git@git.example.com:p\r.git",
+		"ext::sh -c touch% p", "ext::ssh://git@git.example.com/p", "git::https://git.example.com/p.git", "file:///srv/p.git", "git@$(id):p.git", "git@git.example.com;id:p.git",
+		"ssh://-oProxyCommand=id/p.git", "ssh://-x/p.git", "ssh://-x@git.example.com/p.git", "ssh://git@-x:22/p.git", "ssh://$(id)/p.git", "ssh://git@a;id/p.git", "ssh://git@a|id/p.git",
+		"ssh://git@a'b/p.git", "ssh://git:word@git.example.com/p.git", "ssh://git@git.example.com/p\n--x", "ssh://git%0a@git.example.com/p.git", "git+ssh://git@git.example.com/p.git",
+		"https://-x/p.git", "https://$(id)/p.git", "https://a;id/p.git", "https://git.example.com/p\n.git", "http://git.example.com/p.git", "HTTPS://git.example.com/p.git?x", "git://git.example.com/p.git",
+		"/srv/p.git", "../p.git", "C:\\p.git",
+	} {
+		fields := map[string]string{"url": url}
+		if !strings.HasPrefix(url, "http") {
+			fields["sshKey"] = "file:key"
+		}
+		for _, known := range []string{"", hosts} {
+			fields["knownHosts"] = known
+			err := repository(t, fields)
+			require.ErrorContains(t, err, "git.url: ", url)
+			for _, part := range []string{"keyscan -x", "keyscan $", "keyscan -o", "keyscan a"} {
+				require.NotContains(t, err.Error(), part, url)
+			}
+		}
+	}
+	for _, url := range []string{"https://git.example.com/p.git", "https://[2001:db8::1]:8443/p.git", "https://git_1.example.com/-x", "https://größe.example.com/p"} {
+		require.NoError(t, repository(t, map[string]string{"url": url}), url)
+	}
+}
+
 // TestTextAroundCertificates is what tools write, and counts for nothing; what is no certificate
 // is told.
 func TestTextAroundCertificates(t *testing.T) {

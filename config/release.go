@@ -69,7 +69,7 @@ func (c *Config) Has(field string) bool { return c.doc != nil && c.doc.Has(field
 const gitReleaseWant = "a release in a Git repository such as https://git.example.com/team/platform.git//releases/one@v1.2.0, with #sha256:<64 hex digits> for one that must have this digest"
 
 var (
-	gitURLRE    = regexp.MustCompile(`^(https|http|ssh)://([A-Za-z0-9._-]+@)?([A-Za-z0-9.-]+|\[[0-9a-fA-F:.]+\])(:([0-9]+))?/[^\s@#?]+$`)
+	gitURLRE    = regexp.MustCompile(`^(https|http|ssh)://(` + gitUser + `@)?` + gitHost + `(:([0-9]+))?/[^\s@#?]+$`)
 	gitDigestRE = regexp.MustCompile(`^(sha256:[0-9a-f]{64})?$`)
 )
 
