@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // hidden replaces secrets.
@@ -26,7 +25,8 @@ const escapedBytes = 12
 // formsOf returns the forms of a secret. Plain are those that may be escaped: as it is, line
 // by line (a key in PEM), and in base64, as in a Kubernetes Secret and, together with other
 // text, in HTTP's basic authentication. Encoded are the others: twice in base64, as credentials
-// of a registry in a Kubernetes Secret, and in hexadecimal digits.
+// of a registry in a Kubernetes Secret, and in hexadecimal digits; of a short one, in base64 with
+// a line break, and without padding.
 func formsOf(secret string) (plain, encoded []string) {
 	plain = []string{secret, base64.StdEncoding.EncodeToString([]byte(secret)), base64.URLEncoding.EncodeToString([]byte(secret))}
 	if strings.Contains(secret, "\n") {
@@ -40,7 +40,12 @@ func formsOf(secret string) (plain, encoded []string) {
 		}
 	}
 	if len(secret) < 8 { // the encoded core of a shorter one also occurs in ordinary words
-		return plain, nil
+		for _, text := range []string{secret, secret + "\n"} { // as echo writes it
+			for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+				encoded = append(encoded, e.EncodeToString([]byte(text)))
+			}
+		}
+		return plain, encoded
 	}
 	inner := []string{plain[1]}
 	for before := range 3 {
@@ -74,7 +79,7 @@ func encodedCore(e *base64.Encoding, before int, secret string) string {
 // JSON, in JSON within JSON, in logs, in URLs, in HTML and in a shell's quotes.
 func newForm(text string) form {
 	f := form{only: `\%&`}
-	for c, marks := range map[string]string{" ": "+", "\n": "\r", "'": "'"} {
+	for c, marks := range map[string]string{" ": "+", "\n": "\r", "'": "'", `"`: `"`} {
 		if strings.Contains(text, c) {
 			f.only += marks
 		}
@@ -107,17 +112,15 @@ func isEscaped(r rune) bool {
 
 // escapes returns a regular expression for all ways in which r is written.
 func escapes(r rune) string {
-	var percent, unicode strings.Builder
+	var percent, unicode, bytes strings.Builder
 	for _, c := range []byte(string(r)) {
 		fmt.Fprintf(&percent, `%%(?:25)*%02x`, c)
+		fmt.Fprintf(&bytes, `\\+(?:x%02x|0?%03o)`, c, c)
 	}
 	for _, c := range utf16.Encode([]rune{r}) {
 		fmt.Fprintf(&unicode, `\\+u%04x`, c)
 	}
-	ways := []string{"(?i:" + percent.String() + ")", "(?i:" + unicode.String() + ")"}
-	if r < utf8.RuneSelf {
-		ways = append(ways, fmt.Sprintf(`(?i:\\+x%02x)`, r))
-	}
+	ways := []string{fmt.Sprintf(`(?i:%s|%s|%s|\\+[xu]\{?0*%x\}?)`, &percent, &unicode, &bytes, r)}
 	ways = append(ways, fmt.Sprintf(`(?i:\\*&(?:amp;)*#(?:0*%d|x0*%x);)`, r, r))
 	// The characters that HTML has names for and that are escaped in it.
 	if name := map[rune]string{'&': "amp", '<': "lt", '>': "gt", '"': "quot", '\'': "apos"}[r]; name != "" {
@@ -129,7 +132,9 @@ func escapes(r rune) string {
 	case ' ':
 		ways = append(ways, `\\* `, `\+`)
 	case '\'':
-		ways = append(ways, `'(?:\\+'|"'")'`, `\\*'`) // a shell's quotes end, and begin again
+		ways = append(ways, `'(?:\\+'|"'")'`, `''`, `\\*'`) // a shell's quotes end, and begin again
+	case '"':
+		ways = append(ways, `""`, `\\*"`) // in a table
 	case '\n':
 		ways = append(ways, `\r?\n`, `(?:\\+r)?\\+n`)
 	case '\r':

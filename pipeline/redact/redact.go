@@ -49,7 +49,7 @@ func (r *Secrets) Add(secret string) {
 			r.longest = max(r.longest, len(text))
 			r.wrapped.addWrapped(flatten(text).text)
 		}
-		if len(encoded) > 0 {
+		if len(s) >= 8 {
 			r.dumped.addWrapped(hex.EncodeToString([]byte(s)))
 		}
 	}
