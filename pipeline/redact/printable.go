@@ -34,12 +34,15 @@ func plain(s string) bool {
 	return true
 }
 
-// strip returns what Printable does, and where it is in s. Quoted leaves out what JSON and
-// other quoted text have escaped, too ("\u001b[1m").
+// strip returns what Printable does. Quoted leaves out what JSON and other quoted text have
+// escaped, too ("\u001b[1m"), and says where the rest is in s.
 func strip(s string, quoted bool) flat {
 	var b strings.Builder
 	b.Grow(len(s))
-	at := make([]int, 0, len(s))
+	var at []int
+	if quoted {
+		at = make([]int, 0, len(s))
+	}
 	for i := 0; i < len(s); {
 		end, shown := unit(s, i, quoted)
 		if shown {
@@ -48,7 +51,7 @@ func strip(s string, quoted bool) flat {
 				text = "\ufffd"
 			}
 			b.WriteString(text)
-			for n := range len(text) {
+			for n := 0; quoted && n < len(text); n++ { // a log may be long
 				at = append(at, min(i+n, end-1))
 			}
 		}

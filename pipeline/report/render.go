@@ -63,6 +63,9 @@ func Render(dir, id string, alive bool) (err error) {
 	if err != nil {
 		return err
 	}
+	if r, err = r.cleaned(); err != nil {
+		return err
+	}
 	views := []struct {
 		name  string
 		write func(*bytes.Buffer) error

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -159,4 +160,29 @@ func TestRender_cancelled(t *testing.T) {
 	require.Contains(t, text, "Install of blue was cancelled")
 	require.Contains(t, text, "run the same command again")
 	require.Contains(t, text, "1 succeeded, 3 cancelled")
+}
+
+// TestRender_doesNothingToATerminal: whatever the state has, and a link leads to the report.
+func TestRender_doesNothingToATerminal(t *testing.T) {
+	const odd = "k\x1b[31m\x1b]0;x\u009b2J\u009d0;y\u009c\u202e"
+	r := one(pipeline.Succeeded)
+	r.Deployment, r.Workflow = odd, odd
+	s := &r.Steps[0]
+	s.Counts, s.Error, s.Note, s.Log = map[string]int64{odd: 1}, odd, odd, "http://evil.example/"+odd
+	r.Apps = []report.App{{Name: odd, Cause: odd}}
+	dir := t.TempDir()
+	record, err := r.Encode()
+	require.NoError(t, err)
+	put(t, dir, report.RecordFile, string(record))
+	text := page(t, dir, r)
+	require.Contains(t, text, "<dt>Counted</dt><dd>k")
+	require.Contains(t, text, `href="./http://evil.example/`)
+	require.NotContains(t, text, `href="http://evil`)
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		require.NoError(t, err)
+		require.False(t, bytes.ContainsFunc(text, func(r rune) bool { return r == '\x1b' || r >= 0x80 && r < 0xa0 || r == '\u202e' }), "%s", text)
+	}
 }

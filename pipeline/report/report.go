@@ -288,7 +288,7 @@ func (r *Run) cleaned() (*Run, error) {
 	return Decode(b)
 }
 
-// cleanAll cleans all strings of a JSON value, in place where possible.
+// cleanAll cleans all strings of a JSON value and the keys of its objects, in place where possible.
 func cleanAll(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -298,9 +298,11 @@ func cleanAll(v any) any {
 			v[i] = cleanAll(v[i])
 		}
 	case map[string]any:
+		clean := make(map[string]any, len(v))
 		for k := range v {
-			v[k] = cleanAll(v[k])
+			clean[Clean(k)] = cleanAll(v[k])
 		}
+		return clean
 	}
 	return v
 }

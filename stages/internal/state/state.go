@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/versions"
 )
@@ -157,6 +158,9 @@ func export(file string, data []byte, err error) error {
 	}
 	if err != nil {
 		return err
+	}
+	if ext := filepath.Ext(file); ext != ".json" && ext != ".yaml" { // people read it, whatever somebody put into the state
+		data = []byte(redact.Plain(string(data)))
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
