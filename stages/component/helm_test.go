@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 )
@@ -324,4 +325,36 @@ func TestAChartThatIsRenderedEndsWithItsStep(t *testing.T) {
 	records, err := config.Releases.ListReleases()
 	require.NoError(t, err)
 	require.Empty(t, records)
+}
+
+// TestAChartAsksNoNameServer: neither in an install, nor in an upgrade, nor in the plan of either.
+func TestAChartAsksNoNameServer(t *testing.T) {
+	api := kubetest.Serve(t)
+	client, err := kube.New(&rest.Config{Host: api.URL})
+	require.NoError(t, err)
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.APIServer = &api.URL
+	manifest := "{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}, data: {address: '%s<{{ getHostByName \"localhost\" }}>'}}"
+	rendered := 0
+	r := &chartRelease{
+		client: client, log: slog.New(slog.DiscardHandler), name: "gitea", namespace: "git",
+		chart: &chart.Chart{Metadata: &chart.Metadata{Name: "gitea", Version: "1.0.0"}},
+		config: &action.Configuration{
+			Releases: storage.Init(driver.NewMemory()), KubeClient: &helmkube.PrintingKubeClient{Out: io.Discard},
+			RESTClientGetter: flags, Capabilities: chartutil.DefaultCapabilities, Log: func(string, ...any) {},
+		},
+		complete: func(_ context.Context, b *bytes.Buffer) (*bytes.Buffer, error) {
+			require.Contains(t, b.String(), "<>")
+			rendered++
+			return b, nil
+		},
+		others: func(context.Context) ([]kube.Member, error) { return nil, nil },
+	}
+	for _, revision := range []string{"first", "second"} {
+		r.chart.Templates = []*chart.File{{Name: "templates/gitea.yaml", Data: fmt.Appendf(nil, manifest, revision)}}
+		require.NoError(t, r.preview(new(dryrun.Preview).Watch(t.Context(), "orchestrator/gitea")))
+		_, err := r.converge(t.Context())
+		require.NoError(t, err)
+	}
+	require.Equal(t, 5, rendered, "two plans, an install, an upgrade and its trial")
 }

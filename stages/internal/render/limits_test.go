@@ -48,7 +48,9 @@ func TestWhatDoesNotEndIsAbandoned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ch := endless(t, c.template)
-			_, err := bound(t.Context(), c.limits, func(func() error) (*release.Release, error) { return Chart(context.WithoutCancel(t.Context()), ch, options()) })
+			_, err := bound(t.Context(), c.limits, func(func() error) (*release.Release, error) {
+				return Chart(context.WithoutCancel(t.Context()), ch, options())
+			})
 			require.ErrorIs(t, err, contract.ErrAbandoned)
 			require.EqualError(t, err, c.wants)
 		})
