@@ -105,7 +105,7 @@ func (i *installer) template(ctx context.Context, ch *chart.Chart, values map[st
 	for _, h := range rel.Hooks {
 		text += "\n---\n" + h.Manifest
 	}
-	objs, err := kube.Decode([]byte(text))
+	objs, err := kube.DecodeRendered([]byte(text))
 	if err != nil {
 		return nil, badChart(i.component.Name, err)
 	}

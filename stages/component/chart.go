@@ -72,7 +72,7 @@ func (i *installer) chart(ctx context.Context) ([]*unstructured.Unstructured, co
 func (i *installer) definitions(ctx context.Context, ch *chart.Chart) (int, error) {
 	var objs []*unstructured.Unstructured
 	for _, file := range ch.CRDObjects() {
-		more, err := kube.Decode(file.File.Data)
+		more, err := kube.DecodeRendered(file.File.Data)
 		if err != nil {
 			return 0, badChart(i.component.Name, fmt.Errorf("decode %s: %w", file.Name, err))
 		}
@@ -91,7 +91,7 @@ func (i *installer) definitions(ctx context.Context, ch *chart.Chart) (int, erro
 
 // complete prepares what a chart renders to. Its context is that of one operation.
 func (i *installer) complete(ctx context.Context, rendered *bytes.Buffer) (*bytes.Buffer, error) {
-	objs, err := kube.Decode(rendered.Bytes())
+	objs, err := kube.DecodeRendered(rendered.Bytes())
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +100,7 @@ func (i *installer) complete(ctx context.Context, rendered *bytes.Buffer) (*byte
 		return nil, err
 	}
 	for _, o := range objs {
+		kube.KeepLast(o)
 		o.SetAnnotations(merged(o.GetAnnotations(), map[string]string{
 			"meta.helm.sh/release-name": i.component.HelmRelease(), "meta.helm.sh/release-namespace": i.component.Namespace,
 		}))

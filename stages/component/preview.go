@@ -138,7 +138,7 @@ func (r *chartRelease) previewHooks(ctx context.Context, hooks []*release.Hook, 
 		if !slices.Contains(h.Events, before) && !slices.Contains(h.Events, after) {
 			continue
 		}
-		objs, err := kube.Decode([]byte(h.Manifest))
+		objs, err := kube.DecodeRendered([]byte(h.Manifest))
 		if err == nil {
 			err = r.client.Place(ctx, objs, r.namespace)
 		}

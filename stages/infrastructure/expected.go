@@ -155,7 +155,7 @@ func (e *expected) chart(ctx context.Context, c platform.Component, in contract.
 	}
 	var out []*unstructured.Unstructured
 	for _, text := range texts {
-		objs, err := kube.Decode([]byte(text))
+		objs, err := kube.DecodeRendered([]byte(text))
 		if err != nil {
 			return nil, err
 		}

@@ -44,6 +44,8 @@ type rendered struct {
 	file string // in the release
 	kept bool   // Helm applies it as it is: a hook
 	objs []*unstructured.Unstructured
+
+	twice error // which keys it has twice in a mapping
 }
 
 // load reads the chart.
@@ -106,6 +108,7 @@ func (v *surveyor) chart(ctx context.Context, c chart) ([]rendered, error) {
 		return nil, v.unrendered(ctx, c, opts, err)
 	}
 	for _, p := range parts {
+		v.duplicates(c, p)
 		if err := v.chartFields(ctx, c, opts, p); err != nil {
 			return nil, err
 		}
@@ -166,11 +169,12 @@ func (c chart) render(ctx context.Context, ch *helmchart.Chart, opts render.Char
 // add decodes a document that is from a file of the chart, whose path starts with the
 // chart's name.
 func (c chart) add(out []rendered, file, text string) ([]rendered, error) {
-	objs, err := kube.Decode([]byte(text))
+	objs, err := kube.DecodeRendered([]byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return append(out, rendered{file: c.inRelease(file), objs: objs}), nil
+	_, twice := kube.Decode([]byte(text)) // which accepts no key twice
+	return append(out, rendered{file: c.inRelease(file), objs: objs, twice: twice}), nil
 }
 
 // inRelease is the path in the release of a file that Helm names, with the chart's name in

@@ -71,6 +71,20 @@ func (v *surveyor) chartFields(ctx context.Context, c chart, opts render.ChartOp
 	return nil
 }
 
+// keyTwice is how the decoder names a key that is in a mapping for the second time.
+var keyTwice = regexp.MustCompile(`key "([^"]+)" already set in map`)
+
+// duplicates notes keys that a chart renders twice into a mapping.
+func (v *surveyor) duplicates(c chart, p rendered) {
+	if p.twice == nil {
+		return
+	}
+	for _, m := range keyTwice.FindAllStringSubmatch(p.twice.Error(), -1) {
+		again := render.Mistake{Problem: render.Problem{Err: fmt.Errorf("the key %s is twice in a mapping", m[1])}}
+		v.doubt(c.component, p.file, again, lastOne)
+	}
+}
+
 // mistake notes a field of an object in a file of the release. unknown is what becomes of one
 // that Kubernetes does not know; empty: it is refused.
 func (v *surveyor) mistake(component, file string, m render.Mistake, unknown string) {

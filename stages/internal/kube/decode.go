@@ -18,6 +18,16 @@ import (
 // lists are taken apart, and an object without apiVersion, kind or name is an
 // error that says which document it is.
 func Decode(manifest []byte) ([]*unstructured.Unstructured, error) {
+	return decode(manifest, func(doc []byte) ([]byte, error) { return yaml.YAMLToJSONStrict(doc) })
+}
+
+// DecodeRendered is Decode for what a chart renders to: of a key that is twice in a mapping, the
+// last one counts, as for Helm.
+func DecodeRendered(manifest []byte) ([]*unstructured.Unstructured, error) {
+	return decode(manifest, yaml.YAMLToJSON)
+}
+
+func decode(manifest []byte, toJSON func([]byte) ([]byte, error)) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
 	for n := 1; ; n++ {
@@ -28,7 +38,7 @@ func Decode(manifest []byte) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, fmt.Errorf("document %d: %w", n, err)
 		}
-		b, err := yaml.YAMLToJSONStrict(doc)
+		b, err := toJSON(doc)
 		if err != nil {
 			return nil, fmt.Errorf("document %d: %w", n, err)
 		}

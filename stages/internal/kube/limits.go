@@ -156,15 +156,9 @@ func (m *mistakes) labels(t reflect.Type, name string, v any, at []any) {
 func (m *mistakes) twice(t reflect.Type, name, key string, list []any, at []any) {
 	seen := map[string]int{}
 	for i, item := range list {
-		is, _ := item.(map[string]any)
-		value, ok := is[key]
-		if !ok {
+		id := itemID(item, key)
+		if id == "" {
 			continue
-		}
-		id := fmt.Sprint(value)
-		if strings.HasSuffix(strings.ToLower(key), "port") {
-			protocol, _ := is["protocol"].(string)
-			id += "/" + cmp.Or(protocol, "TCP")
 		}
 		first, again := seen[id]
 		if !again {
@@ -179,6 +173,21 @@ func (m *mistakes) twice(t reflect.Type, name, key string, list []any, at []any)
 			(*m)[len(*m)-1].Lenient = t != reflect.TypeFor[corev1.ServiceSpec]()
 		}
 	}
+}
+
+// itemID tells an item of a list from the others by its key; empty if it has none.
+func itemID(item any, key string) string {
+	is, _ := item.(map[string]any)
+	value, ok := is[key]
+	if !ok {
+		return ""
+	}
+	id := fmt.Sprint(value)
+	if strings.HasSuffix(strings.ToLower(key), "port") {
+		protocol, _ := is["protocol"].(string)
+		id += "/" + cmp.Or(protocol, "TCP")
+	}
+	return id
 }
 
 // mergeKeys are the keys by which Kubernetes tells the items of a type's lists from one another.

@@ -88,7 +88,7 @@ func (r *Remover) release(ctx context.Context, c Component, keep func(kube.Membe
 
 // parts are the objects of a manifest.
 func (r *Remover) parts(ctx context.Context, manifest, namespace string) ([]*unstructured.Unstructured, error) {
-	objs, err := kube.Decode([]byte(manifest))
+	objs, err := kube.DecodeRendered([]byte(manifest))
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func Missing(ch *chart.Chart) error {
 func Definitions(ch *chart.Chart) []Problem {
 	var out []Problem
 	for _, d := range ch.CRDObjects() {
-		out = append(out, noObjects(d.Filename, d.File.Data)...)
+		out = append(out, noObjects(d.Filename, d.File.Data, kube.DecodeRendered)...)
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/slipway-sh/slipway/config/document"
@@ -38,7 +39,7 @@ func Problems(release fs.FS, name string) []Problem {
 		case file == Kustomization(release, path.Dir(file)):
 			out = append(out, noYAML(file, text, 1)...)
 		default:
-			out = append(out, noObjects(file, text)...)
+			out = append(out, noObjects(file, text, kube.Decode)...)
 		}
 	}
 	return out
@@ -108,11 +109,11 @@ func noYAML(file string, text []byte, line int) []Problem {
 }
 
 // noObjects is what is wrong with the documents of a file.
-func noObjects(file string, text []byte) []Problem {
+func noObjects(file string, text []byte, decode func([]byte) ([]*unstructured.Unstructured, error)) []Problem {
 	var out []Problem
 	line := 1
 	for _, doc := range split(text) {
-		if _, err := kube.Decode(doc); err != nil {
+		if _, err := decode(doc); err != nil {
 			more := noYAML(file, doc, line)
 			if more == nil {
 				more = []Problem{noObject(file, doc, line, err)}
