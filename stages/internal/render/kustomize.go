@@ -41,7 +41,7 @@ func build(release fs.FS, dir string) ([]*unstructured.Unstructured, error) {
 	if err := w.addKustomization(dir, nil); err != nil {
 		return nil, err
 	}
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(w.files, path.Join(workspaceRoot, dir))
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(w.files, path.Join(workspaceRoot, legal(dir)))
 	if err != nil {
 		return nil, fmt.Errorf("build the kustomization %s: %w", dir, err)
 	}

@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -105,7 +106,7 @@ func (k *kustomization) pairs(p *types.KvPairSources) error {
 func (k *kustomization) keyed(source string) (string, error) {
 	key, name, ok := strings.Cut(source, "=")
 	if !ok {
-		return k.content(source)
+		key, name = path.Base(source), source // kustomize would take the name that the workspace has
 	}
 	name, err := k.content(name)
 	return key + "=" + name, err

@@ -82,17 +82,17 @@ func (w *workspace) addKustomization(dir string, parents []string) error {
 // write adds a file to what kustomize sees. A file that is written again is as it was: names
 // that Slipway makes up are of one directory and field.
 func (w *workspace) write(name string, text []byte) error {
-	name = path.Join(workspaceRoot, name)
-	if w.files.Exists(name) {
+	at := path.Join(workspaceRoot, legal(name))
+	if w.files.Exists(at) {
 		return nil
 	}
 	if w.size += len(text); w.size > maxWorkspace {
 		return fmt.Errorf("the files that a kustomization is made of are larger than %d MiB together", maxWorkspace>>20)
 	}
 	if err := checkAliases(text); err != nil {
-		return fmt.Errorf("%s: %w", strings.TrimPrefix(name, workspaceRoot+"/"), err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	return w.files.WriteFile(name, text)
+	return w.files.WriteFile(at, text)
 }
 
 // find is the file or directory that a name in the kustomization leads to.
@@ -128,7 +128,7 @@ func (k *kustomization) source(name string) (string, error) {
 	if slices.Contains(k.parents, at) {
 		return "", fmt.Errorf("%s names %s, which it is part of", k.file, name)
 	}
-	return "./" + path.Clean(name), k.addKustomization(at, k.parents)
+	return "./" + legal(path.Clean(name)), k.addKustomization(at, k.parents)
 }
 
 // content adds the file of that name.
@@ -137,7 +137,7 @@ func (k *kustomization) content(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "./" + path.Clean(name), k.write(at, text)
+	return "./" + legal(path.Clean(name)), k.write(at, text)
 }
 
 func (k *kustomization) read(name string) (text []byte, at string, err error) {
