@@ -137,6 +137,8 @@ func TestConfigureTakesAnswersInTheirOrder(t *testing.T) {
 func TestConfigureRefuses(t *testing.T) {
 	dir := kept(t)
 	newer := configFile(t, "apiVersion: slipway.sh/v9\n")
+	linked := t.TempDir()
+	require.NoError(t, os.Symlink(newer, filepath.Join(linked, "config.yaml")))
 	for _, c := range []struct {
 		args []string
 		code int
@@ -146,6 +148,7 @@ func TestConfigureRefuses(t *testing.T) {
 		{[]string{"--answers", "/nowhere/at/all"}, 2, "CFG-003"},
 		{[]string{"--file", newer}, 2, "CFG-002"},
 		{[]string{"--file", dir}, 2, "config.yaml"},
+		{[]string{"--file", linked}, 2, "config.yaml is not a regular file"},
 		{[]string{"--file", configFile(t, "a: [")}, 2, "CFG-001"},
 		{[]string{"--answers", configFile(t, "a: [")}, 2, "answers"},
 		{[]string{"--deployment", "Blue"}, 2, "--deployment is \"Blue\""},

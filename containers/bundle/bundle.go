@@ -172,7 +172,15 @@ type Bundle struct {
 // Read reads the index of the bundle in dir. It fails with CodeAbsent where
 // there is none and with CodeIndex where it cannot be understood.
 func Read(dir string) (*Bundle, error) {
-	data, err := os.ReadFile(filepath.Join(dir, IndexFile))
+	name := filepath.Join(dir, IndexFile)
+	info, err := os.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() { // as Verify wants of the others
+		err = fmt.Errorf("%s is not a regular file", name)
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(name)
+	}
 	if err != nil {
 		why := err
 		if errors.Is(err, fs.ErrNotExist) {

@@ -120,6 +120,10 @@ func TestReadFaults(t *testing.T) {
 	}
 	_, err := Read(t.TempDir())
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeAbsent})
+	linked := t.TempDir()
+	require.NoError(t, os.Symlink(filepath.Join(write(t, map[string]string{"bin/a": "a"}), IndexFile), filepath.Join(linked, IndexFile)))
+	_, err = Read(linked)
+	require.ErrorContains(t, err, "is not a regular file", "a link may lead to any file")
 }
 
 func TestVerifyStopsWhenCancelled(t *testing.T) {

@@ -29,7 +29,14 @@ func Recorded(file string, io console.Streams) (text []byte, recorded bool, err 
 		case err != nil:
 			return nil, false, err
 		case info.IsDir():
-			text, err = Contents(filepath.Join(file, runConfig), io)
+			name := filepath.Join(file, runConfig)
+			// Whoever made the directory may have put a link to another file there, or a pipe.
+			if info, err = os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+				err = fmt.Errorf("%s is not a regular file", name)
+			}
+			if err == nil {
+				text, err = Contents(name, io)
+			}
 			return text, true, err
 		case strings.HasSuffix(file, ".tar.gz"), strings.HasSuffix(file, ".tgz"):
 			text, err = packed(file)
