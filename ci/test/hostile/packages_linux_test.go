@@ -110,6 +110,29 @@ var references = map[string]string{
 	"command": "cmd:touch @ROOT@/tmp/ran", "file": "file:@SECRET@", "vault": "vault:secret/a.b", "1Password": "op://a/b/c",
 }
 
+// configurations are cases of configurations of somebody else, with which nothing is done that
+// needs a secret.
+func configurations() []testCase {
+	reads := []string{"."}
+	commands := []command{
+		from([]string{"validate", "--config", "slipway.yaml"}, reads, rules{}),
+		from([]string{"platform", "render", "--config", "slipway.yaml"}, reads, rules{}),
+		from([]string{"configure", "--file", "slipway.yaml", "--output", "-", "--non-interactive"}, reads, rules{}),
+		from([]string{"config", "explain", "--config", "slipway.yaml"}, reads, rules{}),
+	}
+	var out []testCase
+	for place, text := range places {
+		for _, kind := range []string{"command", "file"} {
+			if strings.HasSuffix(place, ".kubeconfig") && kind == "file" {
+				continue // validate reads it
+			}
+			text := "apiVersion: slipway.sh/v1\nglobal: {name: shop, scale: 50}\n" + strings.ReplaceAll(text, "REF", references[kind]) + "\n"
+			out = append(out, testCase{name: "configuration/" + place + " is a " + kind, tries: "a secret of the configuration is a " + kind, commands: commands, files: map[string]string{"slipway.yaml": text}})
+		}
+	}
+	return out
+}
+
 // packages are cases of packages that somebody sent.
 func packages() []testCase {
 	var out []testCase
