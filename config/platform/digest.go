@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
+	"unicode"
 )
 
 // Digest returns the sha256 over path, executable bit and content of every file in fsys,
@@ -37,6 +39,8 @@ func eachFile(fsys fs.FS, do func(path string) error) error {
 			return err
 		}
 		switch {
+		case strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }): // which could pass for other text
+			return fmt.Errorf("%q: its name has a character that cannot be printed", path)
 		case d.IsDir():
 			return nil // it is part of the paths of its files; empty ones do not matter
 		case !d.Type().IsRegular():

@@ -258,6 +258,6 @@ func invalid(problems []Problem) error {
 func unreadable(err error) error {
 	return &fault.Fault{
 		Code: CodeUnreadable, Class: fault.Usage, Op: "read the platform release", Err: err,
-		Fix: "make every file of the release a plain file or directory that you can read, then run slipway install again",
+		Fix: "make every file of the release a plain file that you can read, with a name that can be printed, then run slipway install again",
 	}
 }

@@ -268,6 +268,23 @@ func TestDigest(t *testing.T) {
 	require.ErrorContains(t, err, "link: a symbolic link instead of a file")
 }
 
+// TestNamesOfFilesThatCannotBePrinted could pass for lines of their own where they are shown.
+func TestNamesOfFilesThatCannotBePrinted(t *testing.T) {
+	for _, name := range []string{"m/a\n---\nkind: Secret\n#.yaml", "m/\x1b[31m.yaml", "m/\u202e.yaml", "m/\u200b.yaml"} {
+		fsys := fstest.MapFS{platform.File: {Data: []byte("apiVersion: slipway/v2\nname: a\nversion: 1.0.0\n")}, name: {}}
+		for _, read := range []func() error{
+			func() error { _, err := platform.Digest(fsys); return err },
+			func() error { _, err := platform.Open(fsys); return err },
+		} {
+			err := read()
+			require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnreadable}, name)
+			require.ErrorContains(t, err, ": its name has a character that cannot be printed")
+		}
+	}
+	_, err := platform.Digest(fstest.MapFS{"m/über uns (1)+~.yaml": {}, "m/u\u0308.yaml": {}})
+	require.NoError(t, err)
+}
+
 func TestParseService(t *testing.T) {
 	ns, name, port, err := platform.ParseService("gitea/gitea-http:443")
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package all
 
 import (
 	"io"
+	"log"
 
 	"k8s.io/klog/v2"
 
@@ -33,5 +34,7 @@ func All(stores map[string]store.Opener) *step.Registry {
 	// themselves what they wait for.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
+	// Helm and kustomize log names and values of a release as they are: escape sequences, secrets.
+	log.SetOutput(io.Discard)
 	return &reg
 }
