@@ -107,18 +107,18 @@ func (p *packageFlags) ask(io console.Streams, from source.Source, file, when st
 		return err
 	}
 	if at := cfg.State.URL; at != "" && from.State == "" {
-		fmt.Fprintf(io.Err, "slipway: its state%s is in %s\n", when, report.Clean(at))
+		fmt.Fprintf(io.Err, "slipway: its state%s is in %s\n", when, report.OneLine(at))
 		if p.key == "" {
-			return p.untrusted("use the state where "+p.file+" says", fmt.Errorf("credentials of this machine would go to %s", report.Clean(at)), "if you know that place, name it: --state "+shell.Quote(at)+"; ")
+			return p.untrusted("use the state where "+p.file+" says", fmt.Errorf("credentials of this machine would go to %s", report.OneLine(at)), "if you know that place, name it: --state "+shell.Quote(at)+"; ")
 		}
 	}
 	refs := cfg.References(from.Providers.Sections())
 	var commands []string
 	for _, setting := range slices.Sorted(maps.Keys(refs)) {
-		place := report.Clean(string(refs[setting]))
-		fmt.Fprintf(io.Err, "slipway: its %s%s is taken from %s\n", report.Clean(setting), when, place)
+		place := report.OneLine(string(refs[setting]))
+		fmt.Fprintf(io.Err, "slipway: its %s%s is taken from %s\n", report.OneLine(setting), when, place)
 		if refs[setting].Runs() {
-			commands = append(commands, fmt.Sprintf("%s (%s)", place, report.Clean(setting)))
+			commands = append(commands, fmt.Sprintf("%s (%s)", place, report.OneLine(setting)))
 		}
 	}
 	if len(commands) == 0 || p.key != "" {

@@ -204,7 +204,7 @@ func (o *rollbackOptions) goBack(io console.Streams, cfg, was *config.Config, ba
 	}
 	var all []string
 	for _, setting := range slices.Sorted(maps.Keys(lacking)) {
-		all = append(all, fmt.Sprintf("%s (there from %s)", report.Clean(setting), report.Clean(string(lacking[setting]))))
+		all = append(all, fmt.Sprintf("%s (there from %s)", report.OneLine(setting), report.OneLine(string(lacking[setting]))))
 	}
 	return &fault.Fault{
 		Code: secrets.CodeNoPassword, Class: fault.Usage, Op: "find the secrets of the configuration in backup " + backup,

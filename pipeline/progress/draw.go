@@ -73,4 +73,4 @@ func columns(r rune) int {
 
 // printable returns s on one line, without anything that moves the cursor or changes
 // colours.
-func printable(s string) string { return strings.ReplaceAll(report.Clean(s), "\n", " ") }
+func printable(s string) string { return report.OneLine(s) }

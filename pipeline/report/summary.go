@@ -42,7 +42,7 @@ func (r *Run) summary(w io.Writer, why func(string) string) error {
 		if s.Status == pipeline.Failed {
 			fmt.Fprintf(&b, "\n%s/%s: %s\n", s.Stage, s.Step, indented(why(s.Error)))
 			if s.Log != "" {
-				fmt.Fprintf(&b, "  log: %s\n", Clean(s.Log))
+				fmt.Fprintf(&b, "  log: %s\n", OneLine(s.Log))
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func (r *Run) stepRows() [][]string {
 		if s.Attempt > 1 {
 			status += fmt.Sprintf(" (attempt %d)", s.Attempt)
 		}
-		status += Clean(s.Note)
+		status += OneLine(s.Note)
 		took := "-"
 		if !s.Started.IsZero() {
 			took = Took(s.elapsed())
@@ -103,7 +103,7 @@ func (r *Run) counted() []string {
 	var lines []string
 	for i := range r.Steps {
 		if s := &r.Steps[i]; len(s.Counts) > 0 {
-			lines = append(lines, Clean(s.ID()+" counted: "+s.Counted()))
+			lines = append(lines, OneLine(s.ID()+" counted: "+s.Counted()))
 		}
 	}
 	return lines
@@ -141,7 +141,7 @@ func apps(b *bytes.Buffer, apps []App) {
 	table(b, []string{"NAME", "NAMESPACE", "WAVE", "SYNC", "HEALTH", "REVISION"}, rows)
 	for _, a := range apps {
 		if a.Cause != "" {
-			fmt.Fprintf(b, "\n%s: %s\n", Clean(a.Name), indented(a.Cause))
+			fmt.Fprintf(b, "\n%s: %s\n", OneLine(a.Name), indented(a.Cause))
 		}
 	}
 }
@@ -153,7 +153,7 @@ func table(b *bytes.Buffer, head []string, rows [][]string) {
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, c := range row {
-			if cells[i] = strings.ReplaceAll(Clean(c), "\n", " "); cells[i] == "" {
+			if cells[i] = OneLine(c); cells[i] == "" {
 				cells[i] = "-"
 			}
 		}

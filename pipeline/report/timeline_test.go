@@ -3,6 +3,8 @@ package report_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -119,4 +121,18 @@ func TestLanes_any(t *testing.T) {
 		}
 		require.Equal(t, ran, seen)
 	}
+}
+
+// TestTheTimesOfAForgedRecord are more than 292 years apart, which no duration is long enough for.
+func TestTheTimesOfAForgedRecord(t *testing.T) {
+	r := succeeded()
+	r.Started, r.Finished = time.Time{}.Add(time.Second), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	for i := range r.Steps {
+		r.Steps[i].Started, r.Steps[i].Finished = r.Started, r.Finished
+	}
+	dir := directory(t, r)
+	require.NoError(t, report.Render(dir, r.ID, true))
+	page, err := os.Stat(filepath.Join(dir, report.PageFile))
+	require.NoError(t, err)
+	require.Less(t, page.Size(), int64(1<<20))
 }

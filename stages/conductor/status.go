@@ -65,7 +65,7 @@ func (s *DeploymentStatus) Text(w io.Writer) error {
 		if i > 0 {
 			verb = "was joined by"
 		}
-		if _, err := fmt.Fprintf(w, "it %s %s, since %s\n", verb, report.Clean(o.Name), o.Since.UTC().Format(time.RFC3339)); err != nil {
+		if _, err := fmt.Fprintf(w, "it %s %s, since %s\n", verb, report.OneLine(o.Name), o.Since.UTC().Format(time.RFC3339)); err != nil {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ func (s *DeploymentStatus) engine() string {
 	if s.Engine == nil {
 		return ""
 	}
-	return fmt.Sprintf(", that of run %s of %s", report.Clean(s.Engine.Run), report.Clean(s.Engine.By))
+	return fmt.Sprintf(", that of run %s of %s", report.OneLine(s.Engine.Run), report.OneLine(s.Engine.By))
 }
 
 // until says when a wait ends, in UTC as its beginning is.

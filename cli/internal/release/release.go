@@ -71,7 +71,11 @@ func (f *Flags) load(cfg *config.Config, path func(string) string) (*platform.Re
 		return nil, &fault.Fault{Code: directory.CodeMissing, Class: fault.Usage, Op: "open " + dir,
 			Fix: "give the path of a directory that exists", Err: errors.Join(err, errors.New("a platform release is a directory"))}
 	}
-	r, err := platform.Open(os.DirFS(dir))
+	root, err := os.OpenRoot(dir) // no link leads out of it, whenever somebody puts it there
+	if err != nil {
+		return nil, fmt.Errorf("open the platform release: %w", err)
+	}
+	r, err := platform.Open(root.FS())
 	return platform.In(dir, r, err)
 }
 

@@ -6,12 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+)
+
+// What an API server takes; other text would pass for lines of its own where a plan shows it.
+var (
+	isKind    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
+	isVersion = regexp.MustCompile(`^([a-z0-9][a-z0-9.-]*/)?[a-z][a-z0-9-]*$`)
 )
 
 // Decode reads YAML documents, in their order. Empty documents are skipped,
@@ -63,6 +70,9 @@ func decode(manifest []byte, toJSON func([]byte) ([]byte, error)) ([]*unstructur
 		for _, o := range objs {
 			if o.GetAPIVersion() == "" || o.GetKind() == "" || o.GetName() == "" {
 				return nil, fmt.Errorf("document %d: apiVersion, kind or metadata.name is missing", n)
+			}
+			if !isKind.MatchString(o.GetKind()) || !isVersion.MatchString(o.GetAPIVersion()) {
+				return nil, fmt.Errorf("document %d: kind %q of apiVersion %q is none that Kubernetes has", n, o.GetKind(), o.GetAPIVersion())
 			}
 			out = append(out, o)
 		}
