@@ -19,7 +19,7 @@ func Interrupted(op, fix string) error {
 }
 
 // Interruptible returns a context that the second SIGINT or SIGTERM ends and a
-// channel that the first one closes, which says what happens then.
+// channel that the first one closes, which says what happens then. The third one ends the process.
 func Interruptible(ctx context.Context, errw io.Writer, stopping string) (context.Context, <-chan struct{}, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := make(chan struct{})
@@ -36,6 +36,7 @@ func Interruptible(ctx context.Context, errw io.Writer, stopping string) (contex
 		close(stop)
 		select {
 		case <-signals:
+			signal.Stop(signals) // another one ends the process, whatever does not listen to the context
 			cancel(Interrupted("run", "run the same command again: finished steps are kept"))
 		case <-quit:
 		}
