@@ -23,7 +23,7 @@ func TestAChangeInvalidatesTheStepsThatUseIt(t *testing.T) {
 		secrets, tls, configs        = "preorchestrator/secrets", "preorchestrator/tls", "preorchestrator/configmaps"
 		gitea, argocd, git           = "preorchestrator/gitea", "preorchestrator/argocd", "preorchestrator/git"
 		publish, sync, access        = "orchestrator/publish", "orchestrator/sync", "postorchestrator/access"
-		ownership                    = "infrastructure/ownership"
+		ownership, prune             = "infrastructure/ownership", "orchestrator/prune"
 	)
 	off := false
 	for what, c := range map[string]struct {
@@ -50,7 +50,7 @@ func TestAChangeInvalidatesTheStepsThatUseIt(t *testing.T) {
 		"app's time":              {func(c *config.Config, _ *contract.Plan) { c.Advanced.Timeouts.App *= 2 }, []string{sync}},
 		"step's time":             {func(c *config.Config, _ *contract.Plan) { c.Advanced.Timeouts.Step *= 2 }, nil},
 		"hooks":                   {func(c *config.Config, _ *contract.Plan) { c.Hooks = []config.Hook{{Name: "x"}} }, nil},
-		"given secrets":           {func(_ *config.Config, p *contract.Plan) { p.UserSecrets = []string{"smtp"} }, []string{secrets}},
+		"given secrets":           {func(_ *config.Config, p *contract.Plan) { p.UserSecrets = []string{"smtp"} }, []string{secrets, prune}},
 		"tools":                   {func(_ *config.Config, p *contract.Plan) { p.Tools = map[string]string{"helm": "4"} }, []string{preflight}},
 		"the provider's root":     {func(_ *config.Config, p *contract.Plan) { p.Site.Terraform.Root = "y" }, []string{terraform}},
 		"image of checks":         {func(_ *config.Config, p *contract.Plan) { p.Refs["busybox"] = "y" }, []string{addons, balancer, storage, publish}},

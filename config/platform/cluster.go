@@ -33,6 +33,18 @@ type Secret struct {
 	Keys      []SecretKey       `json:"keys"`             // what the Secret holds
 }
 
+// SecretsGiven are the Secrets of the release without the keys that the configuration, which
+// gives these secrets, does not give. A Secret may have no key then.
+func (r *Release) SecretsGiven(names []string) []Secret {
+	out := slices.Clone(r.Secrets)
+	for i := range out {
+		out[i].Keys = slices.DeleteFunc(slices.Clone(out[i].Keys), func(k SecretKey) bool {
+			return k.Generate == Given && !slices.Contains(names, k.From)
+		})
+	}
+	return out
+}
+
 // Generate determines where the value of a secret's key comes from.
 type Generate string
 

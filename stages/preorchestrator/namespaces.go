@@ -104,10 +104,11 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment, identity 
 			delete(all, kube.ManagedBy) // it was there before, and stays: see kube.MadeNamespace
 		}
 		notes := map[string]string{}
-		if p, _ := dryrun.Previewing(ctx); ns.Name == kube.SystemNamespace && identity != "" && (p == nil || have[ns.Name].Annotations[kube.IdentityAnnotation] != "") {
+		p, _ := dryrun.Previewing(ctx)
+		if ns.Name == kube.SystemNamespace && identity != "" && (p == nil || have[ns.Name].Annotations[kube.IdentityAnnotation] != "") {
 			notes[kube.IdentityAnnotation] = identity // a plan does not tell of it: before the first run there is none
 		}
-		if dryrun.On(ctx) && holds(have[ns.Name].Labels, all) && holds(have[ns.Name].Annotations, notes) {
+		if dryrun.On(ctx) && p == nil && holds(have[ns.Name].Labels, all) && holds(have[ns.Name].Annotations, notes) {
 			continue
 		}
 		o := applycorev1.Namespace(ns.Name).WithLabels(all).WithAnnotations(notes)

@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -37,7 +38,7 @@ func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (c
 	if err != nil {
 		return contract.Secrets{}, err
 	}
-	want := append(slices.Clone(r.Secrets), platform.Secret{
+	want := append(r.SecretsGiven(in.UserSecrets), platform.Secret{
 		Name: kube.SaltSecret, Namespace: kube.SystemNamespace,
 		Keys: []platform.SecretKey{{Key: kube.SaltKey, Generate: platform.Token, Length: platform.DefaultLength}},
 	})
@@ -51,7 +52,7 @@ func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (c
 	if s.kept, err = openKept(ctx, env, c, keptSecrets); err != nil {
 		return contract.Secrets{}, err
 	}
-	out, err := s.ensure(ctx, s.wanted(want))
+	out, err := s.ensure(ctx, want)
 	if err == nil {
 		env.Progress("%s", secretsLine(out))
 	}
@@ -100,24 +101,11 @@ type secrets struct {
 	kept       *kept             // what is generated
 }
 
-// wanted are the Secrets without the keys that the configuration does not give, and
-// without those that have no key then.
-func (s *secrets) wanted(all []platform.Secret) []platform.Secret {
-	var out []platform.Secret
-	for _, w := range all {
-		w.Keys = slices.DeleteFunc(slices.Clone(w.Keys), func(k platform.SecretKey) bool {
-			_, ok := s.given[k.From]
-			return k.Generate == platform.Given && !ok
-		})
-		if len(w.Keys) > 0 {
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
+// ensure makes sure of the Secrets. One without a key is not made: see removal.Remover.Keys.
 func (s *secrets) ensure(ctx context.Context, want []platform.Secret) (contract.Secrets, error) {
+	want = slices.DeleteFunc(slices.Clone(want), func(w platform.Secret) bool { return len(w.Keys) == 0 })
 	var out contract.Secrets
+	var fixed []error
 	for _, w := range want {
 		name := w.Namespace + "/" + w.Name
 		out.Names = append(out.Names, name)
@@ -127,8 +115,13 @@ func (s *secrets) ensure(ctx context.Context, want []platform.Secret) (contract.
 		}
 		if found == nil {
 			out.Created = append(out.Created, name)
+		} else {
+			fixed = append(fixed, sameType(found, corev1.SecretType(w.Type)))
 		}
 		s.have[name] = found
+	}
+	if err := errors.Join(fixed...); err != nil {
+		return contract.Secrets{}, err
 	}
 	plan, err := s.plan(want)
 	if err != nil {
@@ -337,17 +330,31 @@ func (s *secrets) addKeys(ctx context.Context, w platform.Secret, values map[str
 		if all := s.labels(w); !holds(o.Labels, all) {
 			o.Labels, missing = labels.Merge(o.Labels, all), true
 		}
-		if !missing {
-			return nil
+		switch {
+		case missing:
+			if err := s.noteRotations(o, w.Keys); err != nil {
+				return err
+			}
+			_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: kube.FieldManager})
+		case !kube.WroteTo(o):
+			err = s.own(ctx, w, o)
 		}
-		if err := s.noteRotations(o, w.Keys); err != nil {
-			return err
-		}
-		_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: kube.FieldManager})
 		if !apierrors.IsConflict(err) || ctx.Err() != nil {
 			return err
 		}
 	}
+}
+
+// own makes Slipway the writer of a Secret that somebody has made again with all that it had, out
+// of a backup for example: see kube.WroteTo.
+func (s *secrets) own(ctx context.Context, w platform.Secret, o *corev1.Secret) error {
+	data := map[string][]byte{}
+	for _, k := range w.Keys {
+		data[k.Key] = o.Data[k.Key]
+	}
+	same := applycorev1.Secret(o.Name, o.Namespace).WithResourceVersion(o.ResourceVersion).WithType(o.Type).WithLabels(s.labels(w)).WithData(data)
+	_, err := s.client.Kubernetes.CoreV1().Secrets(o.Namespace).Apply(ctx, same, metav1.ApplyOptions{FieldManager: kube.FieldManager, Force: true})
+	return err
 }
 
 const (

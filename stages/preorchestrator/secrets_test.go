@@ -3,7 +3,9 @@ package preorchestrator
 import (
 	"context"
 	"errors"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,7 +113,7 @@ func TestGivenSecretsFollowTheConfiguration(t *testing.T) {
 	ensure := func(given map[string][]byte) (contract.Secrets, []string) {
 		var hidden []string
 		s := &secrets{client: c, deployment: "demo", in: secretsInput(), redact: func(v string) { hidden = append(hidden, v) }, have: map[string]*corev1.Secret{}, given: given}
-		out, err := s.ensure(t.Context(), s.wanted(all))
+		out, err := s.ensure(t.Context(), (&platform.Release{Secrets: all}).SecretsGiven(slices.Collect(maps.Keys(given))))
 		require.NoError(t, err)
 		return out, hidden
 	}
@@ -259,5 +261,47 @@ func TestLiteralsFollowTheRelease(t *testing.T) {
 		require.Equal(t, want, string(data(t, c, "web", "reader")["username"]))
 		require.Equal(t, password, data(t, c, "db", "reader")["password"], "it was generated, and stays")
 		require.NotContains(t, hidden, want)
+	}
+}
+
+// TestAPlanOfALabelThatANamespaceLoses tries it out: that the namespace has all labels of the
+// release does not say that it has no more.
+func TestAPlanOfALabelThatANamespaceLoses(t *testing.T) {
+	c := fakeKube()
+	ensure := func(ctx context.Context, labels map[string]string) {
+		t.Helper()
+		_, err := ensureNamespaces(ctx, c, "demo", "", []platform.Namespace{{Name: "apps", Labels: labels}})
+		require.NoError(t, err)
+	}
+	ensure(t.Context(), map[string]string{"a": "x", "b": "x"})
+	ensure((&dryrun.Preview{}).Watch(t.Context(), "a/b"), map[string]string{"a": "x"}) // which the fake carries out
+	o, err := c.Kubernetes.CoreV1().Namespaces().Get(t.Context(), "apps", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "x", kube.ManagedBy: "slipway", kube.DeploymentLabel: "demo"}, o.Labels)
+}
+
+// TestASecretThatSomebodyMadeAgain, with all that it had, is Slipway's once more: a destroy would
+// take it for a copy.
+func TestASecretThatSomebodyMadeAgain(t *testing.T) {
+	c := fakeKube()
+	_, _, err := ensureSecrets(t, c, wanted())
+	require.NoError(t, err)
+	secrets := c.Kubernetes.CoreV1().Secrets("db")
+	o, err := secrets.Get(t.Context(), "reader", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, secrets.Delete(t.Context(), "reader", metav1.DeleteOptions{}))
+	o.ManagedFields, o.ResourceVersion = nil, ""
+	o.Data["theirs"] = []byte("x")
+	_, err = secrets.Create(t.Context(), o, metav1.CreateOptions{FieldManager: "velero"})
+	require.NoError(t, err)
+	for range 2 {
+		out, _, err := ensureSecrets(t, c, wanted())
+		require.NoError(t, err)
+		require.Empty(t, append(out.Added, out.Created...))
+		now, err := secrets.Get(t.Context(), "reader", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.True(t, kube.WroteTo(now))
+		require.Equal(t, []string{"password", "token", "username"}, kube.Written(now, "data"))
+		require.Equal(t, o.Data, now.Data)
 	}
 }

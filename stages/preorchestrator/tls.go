@@ -257,6 +257,9 @@ func writeSecret(ctx context.Context, c *kube.Client, namespace, name string, ki
 			}, metav1.CreateOptions{FieldManager: kube.FieldManager})
 			return err
 		}
+		if err == nil {
+			err = sameType(o, kind)
+		}
 		if err != nil || maps.EqualFunc(o.Data, data, bytes.Equal) && holds(o.Labels, all) {
 			return err
 		}

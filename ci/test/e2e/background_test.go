@@ -124,6 +124,10 @@ curl -fsSk -u "gitea-admin:$password" https://cluster/api/v1/user`)
 		undoesDrift(t, d.Name, kubectl, func(t *testing.T) result { return ok(t, "install") })
 	})
 
+	t.Run("a namespace that is being deleted is made again", func(t *testing.T) {
+		remakesANamespace(t, kubectl, func(t *testing.T) result { return ok(t, "install") })
+	})
+
 	toolchain := func(t *testing.T, script string, env ...string) string {
 		t.Helper()
 		args := append(append([]string{"--", "env"}, env...), "sh", "-ceu", script)

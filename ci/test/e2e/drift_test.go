@@ -224,6 +224,22 @@ func undoesAnyDrift(t *testing.T, deployment string, kubectl onCluster, install 
 	})
 }
 
+// remakesANamespace: an install that begins while a namespace is being deleted waits until it is
+// gone, makes it again with what was in it, and undoes what else has drifted.
+func remakesANamespace(t *testing.T, kubectl onCluster, install func(t *testing.T) result) {
+	const kinds = ownKinds + ",applications.argoproj.io,appprojects.argoproj.io"
+	before := objects(t, kubectl, kinds)
+	uid := func() string {
+		t.Helper()
+		return kubectl(t, "get", "namespace", "guestbook", "-o", "jsonpath={.metadata.uid}")
+	}
+	was := uid()
+	byHand{"Deployment gitea/gitea", "scale", []string{"--replicas=0"}}.do(t, kubectl)
+	byHand{"Namespace " + noNamespace + "/guestbook", "delete", []string{"--wait=false"}}.do(t, kubectl)
+	requireUndone(t, kubectl, install, before, kinds)
+	require.NotEqual(t, was, uid())
+}
+
 // noNamespace is what objects writes where a namespace would be.
 const noNamespace = "<nil>"
 

@@ -37,7 +37,7 @@ func TestStepsOnANode(t *testing.T) {
 	defer d.ok(t, "destroy")
 	d.ok(t, "install", "--to", "infrastructure/cluster")
 	programs := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", programs+"/", "./stages/internal/kube", "./stages/infrastructure", "./stages/component")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", programs+"/", "./stages/internal/kube", "./stages/infrastructure", "./stages/component", "./stages/preorchestrator")
 	build.Dir = d.Root
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
@@ -49,11 +49,11 @@ func TestStepsOnANode(t *testing.T) {
 		"with-env-variable", "--name", "SLIPWAY_TEST_BUNDLE", "--value", "/test/bundle",
 		"with-exec", "--args", list("sh", "-ceu", `export SLIPWAY_TEST_KUBECONFIG="$KUBECONFIG"
 tests() { for program; do "/test/programs/$program.test" -test.run=^TestReal -test.v -test.failfast -test.parallel=12 >"/tmp/$program" 2>&1 || echo "--- FAIL: $program" >>"/tmp/$program"; done; }
-tests kube & tests component infrastructure
+tests kube preorchestrator & tests component infrastructure
 wait
-for program in component infrastructure kube; do echo "tests of $program"; cat "/tmp/$program"; done`),
+for program in component infrastructure kube preorchestrator; do echo "tests of $program"; cat "/tmp/$program"; done`),
 		"stdout")
-	for _, program := range []string{"component", "infrastructure", "kube"} {
+	for _, program := range []string{"component", "infrastructure", "kube", "preorchestrator"} {
 		_, printed, found := strings.Cut(r.out, "tests of "+program+"\n")
 		require.True(t, found, slipway.Tail(r.out))
 		printed, _, _ = strings.Cut(printed, "tests of ")

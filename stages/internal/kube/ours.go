@@ -2,6 +2,7 @@ package kube
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -86,6 +87,28 @@ func writtenBy(o metav1.Object, manager string) bool {
 	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
 		return f.Manager == manager && f.Subresource == ""
 	})
+}
+
+// Written are the keys of a map in an object, such as its data, that nobody else has set since
+// FieldManager did, sorted.
+func Written(o metav1.Object, path ...string) []string {
+	var out []string
+	for _, f := range o.GetManagedFields() {
+		fields := map[string]any{}
+		if f.Manager != FieldManager || f.Subresource != "" || f.FieldsV1 == nil || json.Unmarshal(f.FieldsV1.Raw, &fields) != nil {
+			continue
+		}
+		for _, name := range path {
+			fields, _ = fields["f:"+name].(map[string]any)
+		}
+		for field := range fields {
+			if key, is := strings.CutPrefix(field, "f:"); is {
+				out = append(out, key)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // MadeNamespace reports whether Slipway made a namespace with these labels for a

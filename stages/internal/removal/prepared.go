@@ -147,31 +147,46 @@ func (r *Remover) mine(o *unstructured.Unstructured) bool {
 
 // needed is why a Secret or ConfigMap stays; empty if nobody needs it.
 func (u *unpreparing) needed(ctx context.Context, m kube.Member) (string, error) {
-	in, known := u.uses[m.Namespace]
-	if !known {
-		var err error
-		if in, err = u.used(ctx, m.Namespace); err != nil {
-			return "", err
-		}
-		u.uses[m.Namespace] = in
+	in, err := u.usesIn(ctx, m.Namespace)
+	if err != nil {
+		return "", err
 	}
 	switch reader := in.readers[m.Kind.Kind+"/"+m.Name]; {
 	case reader != "":
 		return reader + " reads it", nil
 	case m.Kind.Kind == "Secret" && len(in.idle) > 0:
-		return fmt.Sprintf("what is in the claim %s, which no pod has, may be worth nothing without it", in.idle[0]), nil
+		return noPodHas(in.idle[0]), nil
 	}
 	return "", nil
+}
+
+// noPodHas is why what is beside a claim that no pod has stays.
+func noPodHas(claim string) string {
+	return fmt.Sprintf("what is in the claim %s, which no pod has, may be worth nothing without it", claim)
+}
+
+// usesIn is what the pods of a namespace need, which is asked once.
+func (u *unpreparing) usesIn(ctx context.Context, namespace string) (use, error) {
+	in, known := u.uses[namespace]
+	if known {
+		return in, nil
+	}
+	in, err := u.used(ctx, namespace)
+	if err == nil {
+		u.uses[namespace] = in
+	}
+	return in, err
 }
 
 // use is what the pods of a namespace need.
 type use struct {
 	readers map[string]string // "Secret/name": "Deployment web"
+	keys    map[string]string // of Secrets, without which a pod does not start, "name/key": "Deployment web"
 	idle    []string          // claims that no pod has
 }
 
 func (r *Remover) used(ctx context.Context, namespace string) (use, error) {
-	out := use{readers: map[string]string{}}
+	out := use{readers: map[string]string{}, keys: map[string]string{}}
 	apps, batch := schema.GroupVersion{Group: "apps", Version: "v1"}, schema.GroupVersion{Group: "batch", Version: "v1"}
 	mounted := map[string]bool{}
 	for _, gvr := range []schema.GroupVersionResource{ // the pods of Jobs are there while they run
@@ -189,6 +204,9 @@ func (r *Remover) used(ctx context.Context, namespace string) (use, error) {
 			}
 			for _, name := range render.Uses(o) {
 				out.readers[name] = o.GetKind() + " " + o.GetName()
+			}
+			for _, key := range render.SecretKeys(o) {
+				out.keys[key] = o.GetKind() + " " + o.GetName()
 			}
 			for _, v := range listed(o, "spec", "imagePullSecrets") { // of a pod, as the next one
 				name, _ := v["name"].(string)

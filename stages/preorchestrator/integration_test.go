@@ -1,0 +1,103 @@
+package preorchestrator
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
+)
+
+// TestRealSecretThatAReleaseChanges: keys and labels that the release has no more go, but for a
+// key that somebody else has set since; a type that the release changes is named, and the
+// remedy keeps all values.
+func TestRealSecretThatAReleaseChanges(t *testing.T) {
+	kubeconfig := os.Getenv("SLIPWAY_TEST_KUBECONFIG")
+	if kubeconfig == "" {
+		t.Skip("set SLIPWAY_TEST_KUBECONFIG to the access file of a local node")
+	}
+	c, err := kube.Connect(kubeconfig, nil)
+	require.NoError(t, err)
+	ns, err := c.Kubernetes.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-secrets-"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		require.NoError(t, c.DeleteNamespace(ctx, ns.Name, ""))
+	})
+	key := func(name string) platform.SecretKey {
+		return platform.SecretKey{Key: name, Generate: platform.Password, Length: 32}
+	}
+	login := func(kind string, labels map[string]string, keys ...platform.SecretKey) []platform.Secret {
+		return []platform.Secret{{Name: "login", Namespace: ns.Name, Type: kind, Labels: labels, Keys: append(keys, platform.SecretKey{Key: "username", Generate: platform.Literal, Value: "ada"})}}
+	}
+	now := func() *corev1.Secret {
+		t.Helper()
+		o, err := c.Kubernetes.CoreV1().Secrets(ns.Name).Get(t.Context(), "login", metav1.GetOptions{})
+		require.NoError(t, err)
+		return o
+	}
+	_, _, err = ensureSecrets(t, c, login("", map[string]string{"a": "x", "b": "x"}, key("password"), key("old"), key("edited")))
+	require.NoError(t, err)
+	_, err = c.Kubernetes.CoreV1().Secrets(ns.Name).Patch(t.Context(), "login", types.MergePatchType, []byte(`{"data":{"edited":"eA==","theirs":"eA=="}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	require.NoError(t, err)
+	was := now()
+
+	newer := login("", map[string]string{"a": "x"}, key("password"), key("new"))
+	_, _, err = ensureSecrets(t, c, newer)
+	require.NoError(t, err)
+	require.Equal(t, was.Data["old"], now().Data["old"], "pods of the former release read it still")
+	r := &removal.Remover{Client: c, Deployment: "demo", Log: slog.New(slog.DiscardHandler), Progress: func(string, ...any) {}}
+	p := &dryrun.Preview{}
+	for _, ctx := range []context.Context{p.Watch(t.Context(), "orchestrator/prune"), t.Context()} {
+		removed, kept, err := r.Keys(ctx, newer, nil)
+		require.NoError(t, err)
+		require.Equal(t, []string{"Secret " + ns.Name + "/login, key old", "Secret " + ns.Name + "/login, label b"}, removed)
+		require.Empty(t, kept)
+	}
+	planned := p.Objects()
+	require.Len(t, planned, 1)
+	require.Contains(t, planned[0].Before["data"], "old")
+	require.NotContains(t, planned[0].After["data"], "old")
+	o := now()
+	require.Equal(t, map[string]string{"a": "x", kube.ManagedBy: "slipway", kube.DeploymentLabel: "demo"}, o.Labels)
+	require.Len(t, o.Data["new"], 32)
+	require.Equal(t, map[string][]byte{"username": []byte("ada"), "password": was.Data["password"], "new": o.Data["new"], "edited": []byte("x"), "theirs": []byte("x")}, o.Data)
+	removed, _, err := r.Keys(dryrun.Context(t.Context()), newer, nil)
+	require.NoError(t, err, "nothing is left to do")
+	require.Empty(t, removed)
+
+	typed := login("kubernetes.io/basic-auth", map[string]string{"a": "x"}, key("password"), key("new"))
+	_, _, err = ensureSecrets(t, c, typed)
+	f, _ := fault.Whole(err)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeSecret})
+	require.Equal(t, o.UID, now().UID)
+	command := regexp.MustCompile(`slipway toolchain -- sh -c '([^']+)'`).FindStringSubmatch(f.Fix)
+	require.NotNil(t, command, f.Fix)
+	cmd := exec.CommandContext(t.Context(), "sh", "-ceu", command[1])
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	var printed bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &printed, &printed
+	require.NoError(t, cmd.Run(), printed.String())
+	_, _, err = ensureSecrets(t, c, typed)
+	require.NoError(t, err)
+	again := now()
+	require.Equal(t, corev1.SecretTypeBasicAuth, again.Type)
+	require.Equal(t, o.Data, again.Data, "no value that is generated has changed")
+	require.True(t, kube.WroteTo(again), "and it is Slipway's")
+	require.Equal(t, kube.Written(o, "data"), kube.Written(again, "data"))
+}
