@@ -217,6 +217,15 @@ func (i *installer) prepare(ctx context.Context, objs []*unstructured.Unstructur
 	for _, o := range objs {
 		o.SetLabels(merged(o.GetLabels(), labels))
 	}
+	if err := i.pods(ctx, objs); err != nil || i.component.Kind == platform.Adopted {
+		return err
+	}
+	return i.annotate(ctx, objs)
+}
+
+// pods has the pods of objects, hooks of a chart among them, run images that the nodes can pull, and
+// resolve what the release says.
+func (i *installer) pods(ctx context.Context, objs []*unstructured.Unstructured) error {
 	if i.component.Kind == platform.Adopted { // Argo CD changes nothing in what the chart renders to
 		return nil
 	}
@@ -230,7 +239,7 @@ func (i *installer) prepare(ctx context.Context, objs []*unstructured.Unstructur
 		return err
 	}
 	render.AddHosts(objs, hosts)
-	return i.annotate(ctx, objs)
+	return nil
 }
 
 func noImage(name string) error {

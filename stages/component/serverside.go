@@ -16,11 +16,15 @@ import (
 type serverSide struct {
 	*helmkube.Client
 	apply func([]*unstructured.Unstructured) error
+	hook  func([]*unstructured.Unstructured) error // completes what hooks make
 }
 
 // Create implements kube.Interface.
 func (s serverSide) Create(resources helmkube.ResourceList) (*helmkube.Result, error) {
 	if slices.ContainsFunc(resources, made) {
+		if err := s.hook(objectsOf(slices.DeleteFunc(slices.Clone(resources), func(i *resource.Info) bool { return !isHook(i) }))); err != nil {
+			return nil, err
+		}
 		return s.Client.Create(resources)
 	}
 	return &helmkube.Result{Created: resources}, s.apply(objectsOf(resources))
@@ -51,7 +55,12 @@ func (s serverSide) UpdateThreeWayMerge(original, target helmkube.ResourceList, 
 // to which the API server gives a name.
 func made(i *resource.Info) bool {
 	o, is := i.Object.(*unstructured.Unstructured)
-	return !is || o.GetAnnotations()[release.HookAnnotation] != "" || o.GetName() == ""
+	return !is || isHook(i) || o.GetName() == ""
+}
+
+func isHook(i *resource.Info) bool {
+	o, is := i.Object.(*unstructured.Unstructured)
+	return is && o.GetAnnotations()[release.HookAnnotation] != ""
 }
 
 func objectsOf(resources helmkube.ResourceList) []*unstructured.Unstructured {

@@ -48,7 +48,7 @@ func (r *chartRelease) spare(ctx context.Context, deployed *release.Release, pla
 				if err != nil {
 					return err
 				}
-				stays = live != nil && !kube.Ours(live, r.deployment)
+				stays = live != nil && (kube.Keeps(live) || !kube.Ours(live, r.deployment))
 				if live != nil && !stays && m.MakesClaims() {
 					if err := r.client.MarkClaims(ctx, live, r.deployment); err != nil {
 						return err

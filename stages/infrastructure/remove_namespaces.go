@@ -128,9 +128,12 @@ func (r *remover) genuine(o unstructured.Unstructured) bool {
 	return false
 }
 
-// stays reports whether an object is a claim that the release keeps, or a Secret beside
-// one, without which its data may be worth nothing.
+// stays reports whether an object says so itself, is a claim that the release keeps, or a Secret
+// beside one, without which its data may be worth nothing.
 func (r *remover) stays(o unstructured.Unstructured, claims map[string]bool) bool {
+	if kube.Keeps(&o) { // it goes with a namespace that goes
+		return !slices.Contains(r.made, o.GetNamespace()) || slices.Contains(r.kept, o.GetNamespace())
+	}
 	if r.Rules.Claims != platform.RemoveKeep && (o.GetLabels()[kube.Kept] == "" || r.recorded) {
 		return false
 	}
@@ -141,6 +144,16 @@ func (r *remover) stays(o unstructured.Unstructured, claims map[string]bool) boo
 		return claims[o.GetNamespace()] && kube.DeploymentOf(o.GetLabels()) == r.Deployment && kind != helmSecret && o.GetName() != kube.PullSecret
 	}
 	return false
+}
+
+// keptAsked is the value of kube.Kept on what says itself that it stays.
+const keptAsked = "resource-policy"
+
+func whyKept(o unstructured.Unstructured) string {
+	if kube.Keeps(&o) {
+		return keptAsked
+	}
+	return keptClaims
 }
 
 // keep notes that an object stays, in the cluster too.
@@ -215,7 +228,7 @@ func (r *remover) empty(ctx context.Context, namespace string) error {
 			switch {
 			case removal.OfEveryNamespace(&o):
 			case r.stays(o, map[string]bool{namespace: true}):
-				if err := r.keep(ctx, gvr, o, keptClaims); err != nil {
+				if err := r.keep(ctx, gvr, o, whyKept(o)); err != nil {
 					return err
 				}
 			default:

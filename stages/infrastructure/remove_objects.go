@@ -56,7 +56,7 @@ func (r *remover) objects(ctx context.Context) error {
 		var going []unstructured.Unstructured
 		for _, o := range objs {
 			if r.stays(o, claims) {
-				if err := r.keep(ctx, gvr, o, keptClaims); err != nil {
+				if err := r.keep(ctx, gvr, o, whyKept(o)); err != nil {
 					return err
 				}
 				continue
@@ -108,7 +108,15 @@ func (r *remover) clusterScope(ctx context.Context) error {
 		if objs[0].GetKind() == definitionKind {
 			return nil
 		}
-		return r.deleteOutside(ctx, gvr, objs)
+		var going []unstructured.Unstructured
+		for _, o := range objs {
+			if !kube.Keeps(&o) {
+				going = append(going, o)
+			} else if err := r.keep(ctx, gvr, o, keptAsked); err != nil {
+				return err
+			}
+		}
+		return r.deleteOutside(ctx, gvr, going)
 	})
 }
 

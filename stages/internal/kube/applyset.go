@@ -132,7 +132,7 @@ func (c *Client) KeepMembers(ctx context.Context, deployment, name string, membe
 }
 
 // DeleteOurs asks for the deletion of an object that is still labelled as the deployment's. One that is
-// not there, or whose kind is not, is no error; one with which data goes stays. Claims that a
+// not there, or whose kind is not, is no error; one with which data goes stays, and so does one that Keeps. Claims that a
 // StatefulSet leaves get the deployment's label.
 func (c *Client) DeleteOurs(ctx context.Context, m Member, deployment string, policy metav1.DeletionPropagation) (asked bool, err error) {
 	if m.HasData() {
@@ -155,7 +155,7 @@ func (c *Client) DeleteOurs(ctx context.Context, m Member, deployment string, po
 	}
 	err = c.Retry(ctx, "delete "+m.String(), func(ctx context.Context) error {
 		live, err := api.Get(ctx, m.Name, metav1.GetOptions{})
-		if err != nil || DeploymentOf(live.GetLabels()) != deployment {
+		if err != nil || DeploymentOf(live.GetLabels()) != deployment || Keeps(live) {
 			return err
 		}
 		uid := live.GetUID()

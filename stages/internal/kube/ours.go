@@ -50,6 +50,10 @@ func DeploymentOf(labels map[string]string) string {
 // definition. Its value says why.
 const Kept = "slipway.sh/kept"
 
+// Keeps reports whether an object says that it outlasts what it is part of, in the annotation that
+// Helm has for that.
+func Keeps(o metav1.Object) bool { return o.GetAnnotations()["helm.sh/resource-policy"] == "keep" }
+
 // Ours reports whether an object belongs to a deployment: it has its label or, where
 // somebody has taken that off, Slipway has written to it.
 func Ours(o metav1.Object, deployment string) bool {

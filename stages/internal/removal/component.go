@@ -86,7 +86,7 @@ func (r *Remover) Left(members []kube.Member) Look {
 			if err != nil {
 				return nil, err
 			}
-			if live != nil && !m.HasData() && kube.DeploymentOf(live.GetLabels()) == r.Deployment {
+			if live != nil && !m.HasData() && !kube.Keeps(live) && kube.DeploymentOf(live.GetLabels()) == r.Deployment {
 				out = append(out, *live)
 			}
 		}

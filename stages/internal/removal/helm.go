@@ -31,7 +31,7 @@ type chart struct {
 }
 
 // release finds the Helm release of a component; nil if there is none, or if it is
-// somebody else's. Of its objects it leaves out those with which data goes, those that are
+// somebody else's. Of its objects it leaves out those with which data goes, those that are kept, those that are
 // not the deployment's, and those that keep says stay.
 func (r *Remover) release(ctx context.Context, c Component, keep func(kube.Member) bool) (*chart, error) {
 	if c.Namespace == "" || c.Apps {
@@ -61,7 +61,7 @@ func (r *Remover) release(ctx context.Context, c Component, keep func(kube.Membe
 		if err != nil {
 			return nil, err
 		}
-		if live == nil || m.HasData() || kube.DeploymentOf(live.GetLabels()) != r.Deployment || keep != nil && keep(m) {
+		if live == nil || m.HasData() || kube.Keeps(live) || kube.Keeps(o) || kube.DeploymentOf(live.GetLabels()) != r.Deployment || keep != nil && keep(m) {
 			continue
 		}
 		out.members = append(out.members, m)
@@ -147,7 +147,7 @@ func (r *Remover) previewUninstall(ctx context.Context, c *chart) error {
 // of the release alone is not enough: Slipway has written to nodes and accounts, too.
 func (r *Remover) deleteHook(ctx context.Context, m kube.Member) error {
 	live, err := r.Client.Live(ctx, m)
-	if err != nil || live == nil || m.HasData() || live.GetAnnotations()[release.HookAnnotation] == "" || !kube.Ours(live, r.Deployment) {
+	if err != nil || live == nil || m.HasData() || kube.Keeps(live) || live.GetAnnotations()[release.HookAnnotation] == "" || !kube.Ours(live, r.Deployment) {
 		return err
 	}
 	api, err := r.Client.Resource(ctx, m.Kind, m.Namespace)

@@ -1,0 +1,31 @@
+package component
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestTheImagesOfHooks are those that the cluster's nodes can pull, as of other objects.
+func TestTheImagesOfHooks(t *testing.T) {
+	s := newSite(t, valuesRelease, valuesFiles())
+	s.api.Set(t, "/api/v1/namespaces/shop/services/git", "spec: {clusterIP: 10.96.0.7}")
+	i := s.installer(t, valuesInput())
+	rel, err := i.open(t.Context(), nil, nil)
+	require.NoError(t, err)
+	resources, err := rel.config.KubeClient.Build(bytes.NewBufferString(`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, namespace: shop, annotations: {helm.sh/hook: pre-install}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: "docker.io/library/nginx:1"}]}}}
+`), false)
+	require.NoError(t, err)
+	_, err = rel.config.KubeClient.Create(resources)
+	require.NoError(t, err)
+	made := s.api.Get("/apis/batch/v1/namespaces/shop/jobs/migrate")
+	containers, _, err := unstructured.NestedSlice(made, "spec", "template", "spec", "containers")
+	require.NoError(t, err)
+	require.Contains(t, containers[0].(map[string]any)["image"], "slipway.local/nginx@sha256:00")
+}
