@@ -118,17 +118,11 @@ func configurations() []testCase {
 		from([]string{"validate", "--config", "slipway.yaml"}, reads, rules{}),
 		from([]string{"platform", "render", "--config", "slipway.yaml"}, reads, rules{}),
 		from([]string{"configure", "--file", "slipway.yaml", "--output", "-", "--non-interactive"}, reads, rules{}),
-		from([]string{"config", "explain", "--config", "slipway.yaml"}, reads, rules{}),
 	}
 	var out []testCase
 	for place, text := range places {
-		for _, kind := range []string{"command", "file"} {
-			if strings.HasSuffix(place, ".kubeconfig") && kind == "file" {
-				continue // validate reads it
-			}
-			text := "apiVersion: slipway.sh/v1\nglobal: {name: shop, scale: 50}\n" + strings.ReplaceAll(text, "REF", references[kind]) + "\n"
-			out = append(out, testCase{name: "configuration/" + place + " is a " + kind, tries: "a secret of the configuration is a " + kind, commands: commands, files: map[string]string{"slipway.yaml": text}})
-		}
+		text := "apiVersion: slipway.sh/v1\nglobal: {name: shop, scale: 50}\n" + strings.ReplaceAll(text, "REF", references["command"]) + "\n"
+		out = append(out, testCase{name: "configuration/" + place + " is a command", tries: "a secret of the configuration is a command", commands: commands, files: map[string]string{"slipway.yaml": text}})
 	}
 	return out
 }
@@ -202,7 +196,7 @@ func packages() []testCase {
 		"program in release": func(c *contents) {
 			c.files["release/web/web.yaml"] = runpackage.File{Data: []byte("#!/bin/sh\n"), Executable: true}
 		},
-		"many files":          func(c *contents) { c.manyFiles(20_000) },
+		"many files":          func(c *contents) { c.manyFiles(5_000) },
 		"configuration twice": func(c *contents) { c.files["before/config.yaml"] = c.files[runpackage.ConfigFile] },
 		"aliases": func(c *contents) {
 			text := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
