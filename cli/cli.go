@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -24,6 +25,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -72,10 +74,11 @@ func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errw io.Writer) (code int) {
 	defer func() {
 		if v := recover(); v != nil { // Go's own exit code would be that of a wrong command line
-			fmt.Fprintf(errw, "\nerror %s: panic: %v\n%s", codeUncoded, v, debug.Stack())
+			fmt.Fprintf(errw, "\nerror %s: panic: %s\n%s", codeUncoded, redact.External(fmt.Sprint(v)), debug.Stack())
 			code = int(fault.Bug)
 		}
 	}()
+	log.SetOutput(library{errw})
 	p.Version = p.version()
 	root := newRoot(ctx, &p)
 	root.SetArgs(args)
@@ -84,6 +87,15 @@ func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errw 
 	root.SetErr(errw)
 	cmd, err := root.ExecuteC()
 	return complain(errw, cmd.CommandPath(), hint.For(cmd, p.Stores), err)
+}
+
+// library writes what kustomize and Helm log with Go's own logger: they quote what a release
+// has, and values.
+type library struct{ io.Writer }
+
+func (l library) Write(b []byte) (int, error) {
+	_, err := io.WriteString(l.Writer, redact.External(string(b)))
+	return len(b), err
 }
 
 // newRoot is `slipway`, with all its commands.

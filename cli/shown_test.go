@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -47,4 +49,37 @@ func TestWhatOthersWroteDoesNothingToTheTerminal(t *testing.T) {
 		require.Contains(t, out.String(), "xy", name)
 		require.Equal(t, redact.Printable(out.String()), out.String(), name)
 	}
+}
+
+// TestWhatLibrariesLogDoesNothingToTheTerminal: kustomize and Helm quote names and values.
+func TestWhatLibrariesLogDoesNothingToTheTerminal(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"platform.yaml": `apiVersion: slipway/v2
+name: evil
+version: 1.0.0
+description: x
+namespaces: [{name: evil}]
+components:
+  - {name: m, kind: manifests, path: m, namespace: evil}
+  - {name: c, kind: chart, path: c, namespace: evil, valuesFiles: [v.yaml]}
+`,
+		"m/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+		"m/kustomization.yaml": "resources: [a.yaml]\n" +
+			`vars: [{name: "V\e]0;pwned\a\e[2J\e[31mRED", objref: {apiVersion: v1, kind: ConfigMap, name: a}, fieldref: {fieldpath: metadata.name}}]` + "\n",
+		"c/Chart.yaml":       "apiVersion: v2\nname: c\nversion: 1.0.0\n",
+		"c/values.yaml":      `z: {t: {password: "\e[31mhunter2"}}` + "\n",
+		"c/templates/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n",
+		"v.yaml":             "z: {t: text}\n",
+	} {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	code, _, errs := slipway("validate", "--platform", dir)
+	require.Zero(t, code, errs)
+	require.Contains(t, errs, "vars that were never replaced: VRED")
+	require.Contains(t, errs, "cannot overwrite table with non table for c.z.t")
+	require.NotContains(t, errs, "hunter2")
+	require.Equal(t, redact.Printable(errs), errs)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -123,6 +124,7 @@ func perform(ctx context.Context, reg *Registry, req contract.Request, o options
 	defer func() { _ = logFile.Close() }()
 
 	env := NewEnv(req.Run, id, o.dirs, logFile, stderr)
+	log.SetOutput(env.tools) // Helm logs values, for example
 	env.Deployment, env.LeftOut = req.Deployment, req.LeftOut
 	defer func() {
 		if err := env.close(); err != nil {
