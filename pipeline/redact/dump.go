@@ -2,28 +2,43 @@ package redact
 
 import "strings"
 
+// digits leaves out of s all but hexadecimal digits, and the sign of such numbers ("0x2a"): what
+// separates the numbers of bytes is different everywhere.
+func digits(s string) flat {
+	b, at := make([]byte, 0, len(s)), make([]int, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '0' && i+1 < len(s) && s[i+1] == 'x':
+			i++
+		case isHex(s[i : i+1]):
+			b, at = append(b, s[i]|' '), append(at, i) // in lower case
+		}
+	}
+	return flat{string(b), at}
+}
+
 // dumps returns the hexadecimal digits of the dumps in s in the order in which they stand there,
 // and with the bytes of each group reversed, as most machines have those of words. Other lines
 // are a line break.
 func dumps(s string) [2]flat {
-	var digits, reversed []byte
+	var bytes, reversed []byte
 	var at []int
 	for from := 0; from < len(s); {
 		end := lineEnd(s, from)
 		groups := numbers(s[from:end])
-		if n := len(at); len(groups) == 0 && n > 0 && digits[n-1] != '\n' {
-			digits, reversed, at = append(digits, '\n'), append(reversed, '\n'), append(at, from)
+		if n := len(at); len(groups) == 0 && n > 0 && bytes[n-1] != '\n' {
+			bytes, reversed, at = append(bytes, '\n'), append(reversed, '\n'), append(at, from)
 		}
 		for _, g := range groups {
 			for i := range g.len() {
-				digits = append(digits, s[from+g.from+i]|' ') // in lower case
+				bytes = append(bytes, s[from+g.from+i]|' ')
 				reversed = append(reversed, s[from+g.to-1-(i^1)]|' ')
 				at = append(at, from+groups[0].from)
 			}
 		}
 		from = end + 1
 	}
-	return [2]flat{{string(digits), at}, {string(reversed), at}}
+	return [2]flat{{string(bytes), at}, {string(reversed), at}}
 }
 
 // withLines returns parts with the rest of the lines in which they end: of a dump, that is more
@@ -90,15 +105,8 @@ func field(line string, from int) part {
 	return part{from, to}
 }
 
-// group returns where the digits of a group are in a field, without what a list of numbers in C
-// has ("0x2a,"); empty if it is none.
+// group returns f if it is a group; empty if it is none.
 func group(line string, f part) part {
-	if strings.HasPrefix(line[f.from:f.to], "0x") {
-		f.from += len("0x")
-	}
-	if f.to > f.from && line[f.to-1] == ',' {
-		f.to--
-	}
 	if f.len()%2 > 0 || !isHex(line[f.from:f.to]) {
 		return part{}
 	}

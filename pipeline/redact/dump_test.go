@@ -38,7 +38,6 @@ var dumpers = map[string]dumper{
 	"od -An -t x1z":       {width: 16, size: 1, offset: " ", between: " ", text: "  >%s<"},
 	"od -An -t x4":        {width: 16, size: 4, offset: " ", between: " ", reversed: true, zeros: true},
 	"xxd -p -c 8":         {width: 8, size: 8, between: " "},
-	"xxd -i":              {width: 12, size: 1, offset: "  0x", between: ", 0x"},
 	"xxd -e":              {width: 16, size: 4, offset: "%08x: ", between: " ", reversed: true, right: true, text: "  %s"},
 	"xxd -e -g8":          {width: 16, size: 8, offset: "%08x: ", between: " ", reversed: true, right: true, text: "  %s"},
 	"xxd, after a name":   {width: 16, size: 2, offset: "[pod/web/main] %08x: ", between: " ", text: "  %s"},
@@ -118,6 +117,24 @@ func TestDumpsAreMasked(t *testing.T) {
 					require.Equal(t, redact.Plain(left), written(t, secret, text, n), "%s after %d:\n%s", name, before, text)
 				}
 			}
+		}
+	}
+}
+
+// TestSeparatedNumbersAreMasked: whatever stands between the numbers of bytes.
+func TestSeparatedNumbersAreMasked(t *testing.T) {
+	const secret = "canary-7f3a91-XyZw_q"
+	for _, as := range []string{"%02x", "%02X", "%02x ", "%02X-", "%02x:", "0x%02x, ", "0x%02x,\n  ", `\x%02x`, "%%%02x", "&#x%02x;", "%02x\n"} {
+		var text string
+		for _, c := range []byte(secret) {
+			text += fmt.Sprintf(as, c)
+		}
+		for _, n := range []int{1, 10_000} {
+			if strings.Contains(as, "\n") && n == 1 {
+				continue // a line waits from two bytes on
+			}
+			got := written(t, secret, "it is ("+text+") so\n", n)
+			require.Regexp(t, `^it is \(\W*(0?x)?\*\*\*(\W*\) so)?\n$`, got, as)
 		}
 	}
 }

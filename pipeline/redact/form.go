@@ -2,7 +2,6 @@ package redact
 
 import (
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strings"
@@ -25,8 +24,8 @@ const escapedBytes = 12
 // formsOf returns the forms of a secret. Plain are those that may be escaped: as it is, line
 // by line (a key in PEM), and in base64, as in a Kubernetes Secret and, together with other
 // text, in HTTP's basic authentication. Encoded are the others: twice in base64, as credentials
-// of a registry in a Kubernetes Secret, and in hexadecimal digits; of a short one, in base64 with
-// a line break, and without padding.
+// of a registry in a Kubernetes Secret; of a short one, in base64 with a line break, and without
+// padding.
 func formsOf(secret string) (plain, encoded []string) {
 	plain = []string{secret, base64.StdEncoding.EncodeToString([]byte(secret)), base64.URLEncoding.EncodeToString([]byte(secret))}
 	if strings.Contains(secret, "\n") {
@@ -58,8 +57,7 @@ func formsOf(secret string) (plain, encoded []string) {
 			encoded = append(encoded, encodedCore(base64.RawStdEncoding, before, code), encodedCore(base64.RawURLEncoding, before, code))
 		}
 	}
-	code := hex.EncodeToString([]byte(secret))
-	return plain, append(encoded, code, strings.ToUpper(code))
+	return plain, encoded
 }
 
 // encodedCore returns the part of a longer text's encoding that depends on secret

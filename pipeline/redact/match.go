@@ -23,6 +23,8 @@ func (r *Secrets) find(s string) []part {
 		found = append(found, shown.hidden(f.origin(r.wrapped.find(f.text)))...)
 	}
 	if len(r.dumped) > 0 {
+		f := digits(shown.text)
+		found = append(found, shown.hidden(f.origin(r.dumped.find(f.text)))...)
 		for _, f := range dumps(shown.text) {
 			found = append(found, shown.hidden(withLines(shown.text, f.origin(r.dumped.find(f.text))))...)
 		}
@@ -58,13 +60,16 @@ const keyBytes = 4
 
 // index finds texts of at least keyBytes in others, in a time that hardly depends on how many
 // they are.
-type index map[string][]string
+type index map[[keyBytes]byte][]string
+
+// key returns the first bytes of s.
+func key(s string) [keyBytes]byte { return [keyBytes]byte([]byte(s[:keyBytes])) }
 
 func (x *index) add(text string) {
 	if *x == nil {
 		*x = index{}
 	}
-	key := text[:keyBytes]
+	key := key(text)
 	if !slices.Contains((*x)[key], text) {
 		(*x)[key] = append((*x)[key], text)
 	}
@@ -73,7 +78,7 @@ func (x *index) add(text string) {
 func (x index) find(s string) []part {
 	var found []part
 	for i := 0; len(x) > 0 && i+keyBytes <= len(s); i++ {
-		for _, text := range x[s[i:i+keyBytes]] {
+		for _, text := range x[key(s[i:])] {
 			if strings.HasPrefix(s[i:], text) {
 				found = append(found, part{i, i + len(text)})
 			}
@@ -86,7 +91,7 @@ func (x index) find(s string) []part {
 // len(s) if it is of none.
 func (x index) begun(s string) int {
 	for i := 0; len(x) > 0 && i+keyBytes <= len(s); i++ {
-		for _, text := range x[s[i:i+keyBytes]] {
+		for _, text := range x[key(s[i:])] {
 			if len(text) > len(s)-i && strings.HasPrefix(text, s[i:]) {
 				return i
 			}
@@ -180,6 +185,7 @@ func (r *Secrets) whole(b []byte) int {
 		}
 	}
 	wait(r.wrapped, flatten(shown.text))
+	wait(r.dumped, digits(shown.text))
 	for _, f := range dumps(shown.text) {
 		wait(r.dumped, f)
 	}

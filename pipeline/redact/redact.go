@@ -16,7 +16,7 @@ type Secrets struct {
 	mu      sync.RWMutex
 	exact   index           // the forms as they are
 	wrapped index           // those that are also found where they are wrapped or split
-	dumped  index           // the hexadecimal digits of those that are found in dumps
+	dumped  index           // those in hexadecimal digits
 	escaped map[string]form // by their texts, those that are written in other ways, too
 	longest int             // the length of the longest form
 }
