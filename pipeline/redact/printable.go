@@ -1,6 +1,8 @@
 package redact
 
 import (
+	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -11,13 +13,27 @@ import (
 // reads it: escape sequences, which move the cursor, change colours, write to the clipboard
 // or link elsewhere; control characters but for line breaks and tabs; a character that is
 // struck over; and characters that reverse the reading direction or are not seen. What is no
-// UTF-8 is U+FFFD.
+// UTF-8 is U+FFFD. On Azure Pipelines and GitHub Actions, a blank breaks what would be a command
+// to them.
 func Printable(s string) string {
-	if plain(s) {
-		return s // the common case
+	if !plain(s) {
+		s = strip(s, false).text
 	}
-	return strip(s, false).text
+	if logsCommand() {
+		s = command.ReplaceAllString(s, "$1$3 $2$4")
+	}
+	return s
 }
+
+// command matches what is a command where it is in a log: "##vso[…]", "##[…]" and, at the
+// beginning of a line, "::name::". begunCommand matches the beginning of one.
+var (
+	command      = regexp.MustCompile(`(?mi)(#)(#(?:vso)?\[)|(^[ \t]*:)(:)`)
+	begunCommand = regexp.MustCompile(`(?i)#(?:#(?:v(?:so?)?)?)?$|(?:^|\n)[ \t]*:$`)
+)
+
+// logsCommand reports whether what is printed goes to a log in which commands are obeyed.
+func logsCommand() bool { return os.Getenv("TF_BUILD") != "" || os.Getenv("GITHUB_ACTIONS") != "" }
 
 // Plain is Printable for logs: a carriage return is a line break.
 func Plain(s string) string {

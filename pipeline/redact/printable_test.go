@@ -1,6 +1,8 @@
 package redact_test
 
 import (
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,5 +25,32 @@ func TestPrintable(t *testing.T) {
 	} {
 		require.Equal(t, want, redact.Printable(in), "%q", in)
 		require.Equal(t, want, redact.Printable(want), "%q", in)
+	}
+}
+
+func TestCommandsOfCI(t *testing.T) {
+	for in, want := range map[string]string{
+		"names ##vso[task.setvariable variable=PATH]/tmp, which":  "names # #vso[task.setvariable variable=PATH]/tmp, which",
+		"a ##[error]b ###[c] ##VSO[x]\n##\x1b[1m[group]\n":        "a # #[error]b ## #[c] # #VSO[x]\n# #[group]\n",
+		"a\n::set-env name=A::b\n  ::warning::c\n:\u200b:d\n:::e": "a\n: :set-env name=A::b\n  : :warning::c\n: :d\n: ::e",
+		"## title, #[x], std::string a::b\n":                      "## title, #[x], std::string a::b\n",
+	} {
+		require.Equal(t, redact.Plain(strings.NewReplacer("# #", "##", ": :", "::").Replace(want)), redact.Printable(in), "elsewhere it stays: %q", in)
+		for _, system := range []string{"TF_BUILD", "GITHUB_ACTIONS"} {
+			t.Setenv(system, "true")
+			require.Equal(t, want, redact.Printable(in), "%q", in)
+			require.Equal(t, want, redact.Printable(want), "%q", in)
+			for at := range in {
+				var out strings.Builder
+				w := redact.NewPrinter(&out)
+				for _, part := range []string{in[:at], in[at:] + "\n"} {
+					_, err := io.WriteString(w, part)
+					require.NoError(t, err)
+				}
+				require.Equal(t, redact.Printable(out.String()), out.String(), "%q at %d", in, at)
+				require.Equal(t, strings.ReplaceAll(want, " ", "")+"\n", strings.ReplaceAll(out.String(), " ", ""), "%q at %d", in, at)
+			}
+			t.Setenv(system, "")
+		}
 	}
 }

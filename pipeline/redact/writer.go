@@ -116,8 +116,14 @@ func (p *Printer) Write(b []byte) (int, error) {
 	defer p.mu.Unlock()
 	text := string(append(p.rest, b...))
 	cut := begun(text)
-	p.rest = append(p.rest[:0], text[cut:]...)
-	if shown := Printable(text[:cut]); shown != "" {
+	shown, held := Printable(text[:cut]), ""
+	if logsCommand() {
+		if at := begunCommand.FindStringIndex(shown); at != nil {
+			shown, held = shown[:at[0]], shown[at[0]:]
+		}
+	}
+	p.rest = append(append(p.rest[:0], held...), text[cut:]...)
+	if shown != "" {
 		if _, err := io.WriteString(p.dst, shown); err != nil {
 			return 0, err
 		}
