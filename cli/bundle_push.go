@@ -5,12 +5,12 @@ import (
 	"crypto"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/key"
@@ -116,7 +116,7 @@ func (o *bundlePushOptions) others(ctx context.Context, pins *lock.Lock, private
 		return nil, err
 	}
 	if private != nil {
-		_, err := trust.Anchor{Key: private.Public()}.CheckFile(ctx, text, func(suffix string) ([]byte, error) { return os.ReadFile(o.lock + suffix) })
+		_, err := trust.Anchor{Key: private.Public()}.CheckFile(ctx, text, func(suffix string) ([]byte, error) { return bounded.File(o.lock+suffix, bounded.Generated) })
 		if err != nil {
 			return nil, err
 		}

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/diff"
 	"github.com/slipway-sh/slipway/cli/internal/release"
@@ -158,7 +158,7 @@ func keepOriginal(file string, text []byte) (string, error) {
 		f.Err = err
 		return "", f
 	}
-	switch there, err := os.ReadFile(backup); {
+	switch there, err := bounded.File(backup, bounded.Written); {
 	case err == nil && !bytes.Equal(there, text):
 		f.Err = errors.New("there is another file")
 		return "", f

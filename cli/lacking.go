@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers"
@@ -282,7 +283,7 @@ func lineOf(r *platform.Release, u contract.ImageUse) int {
 			}
 		}
 	}
-	text, err := fs.ReadFile(r.Files(), u.File)
+	text, err := bounded.FS(r.Files(), u.File, bounded.Generated)
 	if err != nil {
 		return 0
 	}

@@ -3,10 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/containers/lock"
@@ -33,7 +33,7 @@ const codeNoLock fault.Code = "LCK-002"
 // run enters what two public sources agree on, and says what it could not
 // find out. The file changes only when something was found.
 func (o *lockUpdateOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	text, err := os.ReadFile(o.file)
+	text, err := bounded.File(o.file, bounded.Written)
 	if err != nil {
 		return &fault.Fault{Code: codeNoLock, Class: fault.Usage, Op: "read the lock", Err: err,
 			Fix: "give the path of a lock.yaml: slipway lock update --file containers/lock/lock.yaml"}

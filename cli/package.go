@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/module"
@@ -98,7 +98,7 @@ func (p *packageFlags) open(ctx context.Context, io console.Streams, f *deployme
 // and refuses commands unless somebody vouched for it: they would run on this machine, outside
 // any container. when is which configuration it is, where there are several.
 func (p *packageFlags) ask(io console.Streams, from source.Source, file, when string) error {
-	text, err := os.ReadFile(file)
+	text, err := bounded.File(file, bounded.Written)
 	if err != nil {
 		return err
 	}

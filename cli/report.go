@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
@@ -73,7 +74,7 @@ func forReport(dir string) error {
 	}
 	if err == nil {
 		var record []byte
-		if record, err = os.ReadFile(filepath.Join(dir, report.RecordFile)); err == nil {
+		if record, err = bounded.File(filepath.Join(dir, report.RecordFile), bounded.Generated); err == nil {
 			_, err = report.Decode(record)
 		}
 	}

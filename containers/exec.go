@@ -15,6 +15,7 @@ import (
 
 	"dagger.io/dagger"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -153,7 +154,7 @@ func read(ctx context.Context, file *dagger.File) (text []byte, err error) {
 			}
 			return err
 		}
-		if text, err = os.ReadFile(at); err != nil {
+		if text, err = bounded.File(at, bounded.Generated); err != nil {
 			return fmt.Errorf("read what the owner of the session has exported: %w", err)
 		}
 		return nil
@@ -221,7 +222,7 @@ func Command(ctx context.Context, ctr *dagger.Container, args []string, out, err
 		if _, err := done.Directory(printedDir).Export(ctx, dir); err != nil {
 			return err
 		}
-		text, err := os.ReadFile(filepath.Join(dir, "code"))
+		text, err := bounded.File(filepath.Join(dir, "code"), bounded.Written)
 		if err == nil {
 			code, err = strconv.Atoi(strings.TrimSpace(string(text)))
 		}
@@ -232,11 +233,12 @@ func Command(ctx context.Context, ctr *dagger.Container, args []string, out, err
 			file string
 			w    io.Writer
 		}{{"out", out}, {"err", errw}} {
-			text, err := os.ReadFile(filepath.Join(dir, to.file))
+			f, err := os.Open(filepath.Join(dir, to.file))
 			if err != nil {
 				return fmt.Errorf("read what the command printed: %w", err)
 			}
-			if _, err := to.w.Write(text); err != nil {
+			_, err = io.Copy(to.w, f)
+			if err := errors.Join(err, f.Close()); err != nil {
 				return err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/diff"
 	"github.com/slipway-sh/slipway/cli/internal/shell"
@@ -143,7 +144,7 @@ func readIfThere(file string) ([]byte, error) {
 	if file == "" || atomicfile.IsStream(file) {
 		return nil, nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := bounded.File(file, bounded.Written)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
@@ -101,7 +102,7 @@ func (c *Command) edit(ctx context.Context, io console.Streams, text []byte) ([]
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w; nothing of it was taken", editor(), err)
 	}
-	return os.ReadFile(file)
+	return bounded.File(file, bounded.Written)
 }
 
 // editor is the command of the user's editor, or of one that is there; empty when none

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
@@ -33,7 +34,7 @@ func Release(name string) (map[string][]byte, error) {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		text, err := fs.ReadFile(embedded, file)
+		text, err := bounded.FS(embedded, file, bounded.Generated)
 		out[strings.TrimPrefix(file, root+"/")] = []byte(strings.ReplaceAll(string(text), placeholder, name))
 		return err
 	})

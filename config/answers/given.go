@@ -2,14 +2,12 @@ package answers
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/document"
 )
 
 // Given is an answer from a flag or the environment.
@@ -57,10 +55,7 @@ func (f Field) content(answer string) (string, *config.Problem) {
 
 // read returns the content of a file.
 func (f Field) read(file string) (string, *config.Problem) {
-	text, err := os.ReadFile(file)
-	if err == nil && len(text) > document.MaxSize {
-		err = errors.New("it is larger than 1 MiB")
-	}
+	text, err := bounded.File(file, bounded.Written)
 	if err != nil {
 		return "", f.wrong(err.Error(), "the path of a file that can be read")
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/config/folder"
@@ -167,7 +168,7 @@ func (f Folder) Current() (string, error) {
 	if f == "" {
 		return "", nil
 	}
-	text, err := os.ReadFile(f.current())
+	text, err := bounded.File(f.current(), bounded.Written)
 	if err != nil && !absent(err) {
 		return "", unusable("read which deployment is the current one", err)
 	}

@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	// MaxSize is the largest document that is read, in bytes.
-	MaxSize = 1 << 20
 	// MaxDepth is how deep mappings and lists may nest.
 	MaxDepth = 32
 )

@@ -11,11 +11,13 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/slipway-sh/slipway/bounded"
 )
 
 // notText rejects data that should not be passed to a YAML parser.
 func notText(data []byte) (Problem, bool) {
-	if len(data) > MaxSize {
+	if len(data) > bounded.Written {
 		return Problem{Got: fmt.Sprintf("%d bytes", len(data)), Want: "at most 1 MiB"}, false
 	}
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	kubernetes "sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/imageref"
 )
@@ -238,7 +239,7 @@ type podContainer struct {
 
 // readPod reads a file with one Pod.
 func readPod(fsys fs.FS, name string) (p pod, text json.RawMessage, err error) {
-	data, err := fs.ReadFile(fsys, name)
+	data, err := bounded.FS(fsys, name, bounded.Written)
 	if err != nil {
 		return p, nil, errors.New("it cannot be read")
 	}

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"strings"
 	"text/template"
+
+	"github.com/slipway-sh/slipway/bounded"
 )
 
 // GuidanceData is what the template of a release's guidance is filled in with. It holds
@@ -50,7 +52,7 @@ func valueOf(settings json.RawMessage, path string) any {
 
 // parseTemplate reads a template and tries it with data.
 func parseTemplate(fsys fs.FS, name string, data any) (*template.Template, error) {
-	text, err := fs.ReadFile(fsys, name)
+	text, err := bounded.FS(fsys, name, bounded.Written)
 	if err != nil {
 		return nil, err
 	}

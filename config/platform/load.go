@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/fault"
@@ -56,7 +57,7 @@ type Invalid = document.Invalid
 // once, by a fault PLT-001 that wraps an *Invalid; a directory without
 // platform.yaml is PLT-002.
 func Load(fsys fs.FS) (*Release, error) {
-	data, err := fs.ReadFile(fsys, File)
+	data, err := bounded.FS(fsys, File, bounded.Written)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &fault.Fault{

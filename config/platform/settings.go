@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -26,7 +27,7 @@ const (
 // compile reads the JSON schema of the release's settings. External references are an
 // error.
 func compile(fsys fs.FS, file string) (*jsonschema.Schema, []byte, error) {
-	text, err := fs.ReadFile(fsys, file)
+	text, err := bounded.FS(fsys, file, bounded.Written)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/document"
 )
 
@@ -116,7 +117,7 @@ func v1Project(gitops, root *yaml.Node, fsys fs.FS) {
 
 // clusterKinds are those that the AppProject in a file allows.
 func clusterKinds(fsys fs.FS, name string) []string {
-	data, err := fs.ReadFile(fsys, name)
+	data, err := bounded.FS(fsys, name, bounded.Generated)
 	if err != nil {
 		return nil // it is reported as the content of its component
 	}

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/docker/cli/cli/config"
@@ -20,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 )
@@ -109,7 +109,7 @@ func unreadable(op, fix string, err error) error {
 type file struct{ *configfile.ConfigFile }
 
 func read(path string) (authn.Keychain, error) {
-	text, err := os.ReadFile(path)
+	text, err := bounded.File(path, bounded.Written)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 )
 
@@ -27,7 +28,7 @@ type layout struct {
 
 // openLayout opens an OCI layout in a directory.
 func openLayout(dir fs.FS) (origin, error) {
-	text, err := fs.ReadFile(dir, ociarchive.IndexFile)
+	text, err := bounded.FS(dir, ociarchive.IndexFile, bounded.Generated)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: the directory is no OCI layout: it has no %s", errUnknown, ociarchive.IndexFile)
 	}

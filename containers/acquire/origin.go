@@ -13,6 +13,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 	"github.com/slipway-sh/slipway/imageref"
 )
@@ -190,7 +191,7 @@ func read(ctx context.Context, from origin, d v1.Descriptor) (document, error) {
 	if err != nil {
 		return document{}, err
 	}
-	text, err := io.ReadAll(io.LimitReader(r, ociarchive.MaxDocument+1))
+	text, err := bounded.Read(r, ociarchive.MaxDocument)
 	if err := errors.Join(err, r.Close()); err != nil {
 		return document{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/folder"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
@@ -57,7 +58,7 @@ func (a Additions) Made(before, after string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		text, err := os.ReadFile(name)
+		text, err := bounded.File(name, bounded.Written)
 		if errors.Is(err, fs.ErrNotExist) {
 			return false, nil
 		}

@@ -12,11 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref"
 )
@@ -179,7 +179,7 @@ func Read(dir string) (*Bundle, error) {
 	}
 	var data []byte
 	if err == nil {
-		data, err = os.ReadFile(name)
+		data, err = bounded.File(name, bounded.Generated)
 	}
 	if err != nil {
 		why := err

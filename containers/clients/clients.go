@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
@@ -148,7 +149,7 @@ func (o Options) put(ctx context.Context, s source, have *record) error {
 	var err error
 	if s.fetch != nil {
 		data, err = s.fetch(ctx)
-	} else if data, err = os.ReadFile(s.file); err == nil && hexSum(data) != s.origin {
+	} else if data, err = bounded.File(s.file, most); err == nil && hexSum(data) != s.origin {
 		return &fault.Fault{Code: bundle.CodeContent, Class: fault.Preflight, Op: "read " + s.file, Fix: bundle.FixDamaged,
 			Err: fmt.Errorf("its sha256 is %s, the index says %s", hexSum(data), s.origin)}
 	}
@@ -174,7 +175,7 @@ func (o Options) put(ctx context.Context, s source, have *record) error {
 // record reads what was put into the folder before.
 func (o Options) record() (record, error) {
 	none := record{Version: 1, Files: map[string][]written{}}
-	text, err := os.ReadFile(filepath.Join(o.Dir, RecordFile))
+	text, err := bounded.File(filepath.Join(o.Dir, RecordFile), bounded.Generated)
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, nil
 	}

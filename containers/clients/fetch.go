@@ -15,6 +15,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -62,7 +63,7 @@ func (o Options) get(ctx context.Context, url string) ([]byte, error) {
 	if answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the site answers %s", answer.Status)
 	}
-	return limited(answer.Body)
+	return bounded.Read(answer.Body, most)
 }
 
 // unpack is the file of that name in an archive, a .zip or a .tar.gz by its URL.
@@ -78,7 +79,7 @@ func unpack(archive []byte, url, file string) ([]byte, error) {
 				if err != nil {
 					return nil, err
 				}
-				return limited(r)
+				return bounded.Read(r, most)
 			}
 		}
 		return nil, fmt.Errorf("it holds no %s", file)
@@ -96,17 +97,9 @@ func unpack(archive []byte, url, file string) ([]byte, error) {
 			return nil, err
 		}
 		if path.Base(h.Name) == file && h.Typeflag == tar.TypeReg {
-			return limited(files)
+			return bounded.Read(files, most)
 		}
 	}
-}
-
-func limited(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && len(data) > most {
-		err = fmt.Errorf("it has more than %d MB", most>>20)
-	}
-	return data, err
 }
 
 func hexSum(data []byte) string {

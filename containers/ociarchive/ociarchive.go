@@ -16,6 +16,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/slipway-sh/slipway/bounded"
 )
 
 // AnnotationName is the annotation of a manifest in an archive's index that holds the
@@ -121,10 +123,11 @@ func (a *Archive) Read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Size() > MaxDocument {
-		return nil, fmt.Errorf("%s has %d bytes, too many for a document", name, r.Size())
+	text, err := bounded.Read(r, MaxDocument)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	return io.ReadAll(r)
+	return text, nil
 }
 
 // BlobPath is where an OCI layout has a blob.

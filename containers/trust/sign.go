@@ -8,9 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/provenance"
 	"github.com/slipway-sh/slipway/fault"
@@ -81,7 +81,7 @@ func sign(ctx context.Context, b *bundle.Bundle, subject dsse.Subject, key crypt
 	if err := b.Verify(ctx); err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(b.Path(bundle.ProvenanceFile))
+	text, err := bounded.File(b.Path(bundle.ProvenanceFile), bounded.Generated)
 	if err != nil {
 		return nil, NotSigned(fmt.Errorf("it does not say what it was built from: %w", err))
 	}

@@ -8,8 +8,8 @@ import (
 	"crypto"
 	"errors"
 	"fmt"
-	"os"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -87,7 +87,7 @@ func (a Anchor) Check(ctx context.Context, b *bundle.Bundle, read func(file stri
 	switch {
 	case a.signs():
 		if read == nil {
-			read = func(file string) ([]byte, error) { return os.ReadFile(b.Path(file)) }
+			read = func(file string) ([]byte, error) { return bounded.File(b.Path(file), bounded.Generated) }
 		}
 		file := bundle.SignatureFile
 		if a.Keyless != nil {

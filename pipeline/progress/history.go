@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
@@ -45,7 +46,7 @@ type historyFile struct {
 // the returned history is empty but usable: Write replaces the file.
 func ReadHistory(file string) (*History, error) {
 	h := &History{file: file, steps: map[pipeline.Key]took{}}
-	data, err := os.ReadFile(file)
+	data, err := bounded.File(file, bounded.Generated)
 	if errors.Is(err, fs.ErrNotExist) {
 		return h, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 )
@@ -95,7 +96,7 @@ func Render(dir, id string, alive bool) (err error) {
 // load reads the record and completes it from the files of the steps.
 func load(root *os.Root, id string, alive bool) (*Run, error) {
 	r := &Run{ID: id, Outcome: Running}
-	b, err := root.ReadFile(RecordFile)
+	b, err := bounded.FS(root.FS(), RecordFile, bounded.Generated)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // killed before it was written
 		if r.Started, err = IDTime(id); err != nil {
@@ -207,7 +208,7 @@ func (r *Run) add(root *os.Root, stage, name string, planned bool) error {
 }
 
 func decode(root *os.Root, name string, v any) error {
-	b, err := root.ReadFile(name)
+	b, err := bounded.FS(root.FS(), name, bounded.Generated)
 	if err != nil {
 		return fmt.Errorf("read the run's %s: %w", name, err)
 	}

@@ -29,9 +29,7 @@ func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
 	require.NoError(f, Write(f.Context(), &b, info, files, nil))
 	f.Add(uint8(rawFile), b.Bytes())
-	plain, err := decompress(b.Bytes()[:b.Len()-sumSize])
-	require.NoError(f, err)
-	f.Add(uint8(rawArchive), plain)
+	f.Add(uint8(rawArchive), unpacked(f, b.Bytes()))
 	for _, text := range []string{
 		`{"names":["a","b/c"]}`, `{"names":["../a"]}`, `{"names":["a","a/b"]}`, `{"names":["/etc/passwd"]}`, `{"names":["a\\..\\b","c:","\u001b[2J"]}`,
 		`{"names":["index.dsse.json","./a","a//b","a/../../b",""]}`, `{"names":["CON","a\u0000b"],"info":{"workflow":"\u202e","secrets":{"a":"\u009b"}}}`,

@@ -17,6 +17,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/dsse"
 )
@@ -78,11 +79,7 @@ func load(file string) (data []byte, err error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	data, err = io.ReadAll(io.LimitReader(f, maxArchive+sumSize+1))
-	if err == nil && len(data) > maxArchive+sumSize {
-		err = fmt.Errorf("it is larger than %d MiB", maxArchive>>20)
-	}
-	return data, err
+	return bounded.Read(f, maxArchive+sumSize)
 }
 
 // Is reports whether a file begins as a package does.
@@ -124,8 +121,13 @@ func parse(data []byte) (*Package, *dsse.Envelope, error) {
 		broken = errors.New("the archive: bytes of it were changed, added or lost, for it has another checksum than at its end")
 		compressed = data
 	}
-	plain, err := decompress(compressed)
-	found := extract(plain, err)
+	d, err := zstd.NewReader(bytes.NewReader(compressed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(2*window), zstd.WithDecoderMaxMemory(maxTotal))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer d.Close()
+	plain := sha256.New() // of the archive as it is
+	found := extract(io.TeeReader(&capped{d, maxTotal}, plain))
 	p, e, err := found.compare()
 	if _, unknown := errors.AsType[newer](err); unknown {
 		return nil, nil, err
@@ -134,29 +136,29 @@ func parse(data []byte) (*Package, *dsse.Envelope, error) {
 		return nil, nil, err
 	}
 	// Nothing is left for what is between the files: headers, order, padding.
-	var again bytes.Buffer
-	if err := archive(&again, p.Started, found.index, p.Files, p.names()); err != nil {
+	again := sha256.New()
+	if err := archive(again, p.Started, found.index, p.Files, p.names()); err != nil {
 		return nil, nil, err
 	}
-	if !bytes.Equal(again.Bytes(), plain) {
+	if !bytes.Equal(again.Sum(nil), plain.Sum(nil)) {
 		return nil, nil, errors.New("the archive: its directories, the order, the attributes or the padding of its entries are not as slipway save writes them")
 	}
 	p.Digest = "sha256:" + sum(data)
 	return p, e, nil
 }
 
-// decompress is the tar archive, or its beginning as far as it can be read.
-func decompress(data []byte) ([]byte, error) {
-	d, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(2*window), zstd.WithDecoderMaxMemory(maxTotal))
-	if err != nil {
-		return nil, err
+// capped reads a tar archive no larger than a package may have.
+type capped struct {
+	r    io.Reader
+	left int64
+}
+
+func (c *capped) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if c.left -= int64(n); c.left < 0 {
+		return 0, fmt.Errorf("it is larger than %d MiB", maxTotal>>20)
 	}
-	defer d.Close()
-	plain, err := io.ReadAll(io.LimitReader(d, maxTotal+1))
-	if err == nil && len(plain) > maxTotal {
-		err = fmt.Errorf("it is larger than %d MiB", maxTotal>>20)
-	}
-	return plain, err
+	return n, err
 }
 
 // extracted is what is in an archive.
@@ -167,17 +169,19 @@ type extracted struct {
 	whole    bool // it was read to its end
 }
 
-// extract reads the entries of an archive, of which err says whether it is whole. Its entries
-// are kept in memory: nothing of an archive that may be forged is written.
-func extract(plain []byte, err error) *extracted {
+// extract reads the entries of an archive, to its end. They are kept in memory: nothing of an
+// archive that may be forged is written.
+func extract(plain io.Reader) *extracted {
 	x := &extracted{files: Files{}}
 	add := func(format string, args ...any) { x.problems = append(x.problems, fmt.Errorf(format, args...)) }
 	last, left := "its beginning", int64(maxTotal)
-	for t := tar.NewReader(bytes.NewReader(plain)); ; {
+	for t := tar.NewReader(plain); ; {
 		h, end := t.Next()
-		if errors.Is(end, io.EOF) && err == nil {
-			x.whole = true
-			return x
+		if errors.Is(end, io.EOF) {
+			if _, end = io.Copy(io.Discard, plain); end == nil {
+				x.whole = true
+				return x
+			}
 		}
 		if end == nil && len(x.files) > maxFiles {
 			add("the archive: it has more than %d files", maxFiles)
@@ -190,12 +194,10 @@ func extract(plain []byte, err error) *extracted {
 				add("%s: it is larger than a package may be", last)
 				return x
 			}
-			data, end = io.ReadAll(t)
+			data = make([]byte, h.Size) // takes memory as it is filled
+			_, end = io.ReadFull(t, data)
 		}
 		if end != nil {
-			if errors.Is(end, io.EOF) || err != nil {
-				end = err
-			}
 			add("the archive: it cannot be read after %s: %w", last, end)
 			return x
 		}

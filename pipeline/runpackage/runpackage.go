@@ -17,6 +17,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -52,8 +53,8 @@ const Format = 1
 
 // What a package may be made of, so that a forged one fills no memory or disk.
 const (
-	maxArchive = 256 << 20 // compressed
-	maxTotal   = 512 << 20 // the tar archive
+	maxArchive = bounded.Packed / 2 // compressed
+	maxTotal   = bounded.Packed     // the tar archive
 	maxFiles   = 50_000
 	maxName    = 1024
 )
@@ -159,7 +160,7 @@ func (f Files) Add(dir string, fsys fs.FS) error {
 		if err != nil {
 			return err
 		}
-		data, err := fs.ReadFile(fsys, name)
+		data, err := bounded.FS(fsys, name, bounded.Generated)
 		if err == nil {
 			f[dir+"/"+name] = File{Data: data, Executable: info.Mode()&0o111 != 0}
 		}

@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -107,9 +108,12 @@ func TestAPackageIsReadAsItWasWritten(t *testing.T) {
 }
 
 // unpacked is the archive of a package.
-func unpacked(t *testing.T, data []byte) []byte {
+func unpacked(t testing.TB, data []byte) []byte {
 	t.Helper()
-	plain, err := decompress(data)
+	d, err := zstd.NewReader(nil)
+	require.NoError(t, err)
+	defer d.Close()
+	plain, err := d.DecodeAll(data, nil) // which skips the frame at the end
 	require.NoError(t, err)
 	return plain
 }
@@ -293,10 +297,26 @@ func TestABombIsRefused(t *testing.T) {
 	frame := e.EncodeAll(zeros, nil)
 	bomb := bytes.Repeat(frame, maxTotal>>20+1)
 	require.Less(t, len(bomb), 1<<20)
-	require.Contains(t, refused(t, CodeAltered, append(bomb, sumFrame(bomb)...), nil), "larger than 512 MiB")
+	require.Contains(t, refused(t, CodeAltered, append(bomb, sumFrame(bomb)...), nil), "larger than 256 MiB")
 
-	x := extract(sizeOf(t, 1<<40), nil)
+	x := extract(bytes.NewReader(sizeOf(t, 1<<40)))
 	require.Contains(t, fmt.Sprint(x.problems), "it is larger than a package may be")
+}
+
+// A package of zeros takes no more memory than what is in it.
+func TestAPackageOfZeros(t *testing.T) {
+	const size = 200 << 20
+	info, _ := sample()
+	data := written(t, info, Files{"run/zeros": {Data: make([]byte, size)}}, nil)
+	require.Less(t, len(data), 1<<20)
+	file := file(t, data)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	p, err := Read(t.Context(), file, nil)
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	require.Len(t, p.Files["run/zeros"].Data, size)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(size+size/4), "bytes allocated")
 }
 
 // sizeOf is an archive whose entry says that it is that large.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/providers"
 )
 
@@ -149,7 +150,7 @@ func checkRoot(t *testing.T, root providers.Root) {
 	require.NotEmpty(t, names, "*.tf are at the top")
 	var text []byte
 	for _, name := range names {
-		b, err := fs.ReadFile(root.Files, name)
+		b, err := bounded.FS(root.Files, name, bounded.Generated)
 		require.NoError(t, err)
 		text = append(append(text, b...), '\n')
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"dagger.io/dagger"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
@@ -107,7 +107,7 @@ func (c *copier) take(ctx context.Context) {
 
 // lacksBackups reports whether the copy in a folder names a file of backups that is not there.
 func lacksBackups(dir string) (bool, error) {
-	text, err := os.ReadFile(filepath.Join(dir, contract.CopyFile))
+	text, err := bounded.File(filepath.Join(dir, contract.CopyFile), bounded.Generated)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil // of a deployment that has no identity yet there is no copy
 	}

@@ -6,6 +6,7 @@ import (
 
 	"dagger.io/dagger"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/providers"
@@ -81,7 +82,7 @@ func directory(client *dagger.Client, root fs.FS) (*dagger.Directory, error) {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		text, err := fs.ReadFile(root, name)
+		text, err := bounded.FS(root, name, bounded.Generated)
 		if err == nil {
 			dir = dir.WithNewFile(name, string(text))
 		}

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"unicode/utf8"
+
+	"github.com/slipway-sh/slipway/bounded"
 )
 
 // partSize is how long a secret of the engine may be, in bytes (Client.SetSecret of
@@ -37,10 +38,10 @@ func part(file string, n int) string {
 
 // ReadParts returns the text that Parts split.
 func ReadParts(file string) ([]byte, error) {
-	text, err := os.ReadFile(file)
+	text, err := bounded.File(file, bounded.Generated)
 	for n := 1; err == nil; n++ {
 		var more []byte
-		more, err = os.ReadFile(part(file, n))
+		more, err = bounded.File(part(file, n), bounded.Generated)
 		text = append(text, more...)
 		if errors.Is(err, fs.ErrNotExist) {
 			return text, nil

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/kubeconfig"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 )
@@ -39,7 +40,7 @@ func (m Mask) Run(command []string, out, errw io.Writer) (int, error) {
 		known.Add(os.Getenv(name))
 	}
 	if m.Kubeconfig != "" {
-		text, err := os.ReadFile(m.Kubeconfig)
+		text, err := bounded.File(m.Kubeconfig, bounded.Written)
 		if err != nil {
 			return 0, fmt.Errorf("read what is secret in the kubeconfig: %w", err)
 		}

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
@@ -315,7 +316,7 @@ func (s *State) waits(record *report.Run) ([]contract.Wait, error) {
 		if r.Status != pipeline.Running {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(s.place.Volume, "runs", record.ID, "steps", r.Stage+"."+r.Step, contract.WaitsFile))
+		text, err := bounded.File(filepath.Join(s.place.Volume, "runs", record.ID, "steps", r.Stage+"."+r.Step, contract.WaitsFile), bounded.Generated)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

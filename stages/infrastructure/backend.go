@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/versions"
@@ -69,7 +70,7 @@ func importState(ctx context.Context, env *step.Env) error {
 	if _, _, err := value.Newest(ctx, s); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	data, err := os.ReadFile(file)
+	data, err := bounded.File(file, store.MaxBytes)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
 		return nil
 	}
@@ -187,7 +188,7 @@ const errored = "errored.tfstate"
 // keepErrored keeps a state in dir that could not be stored: somebody has to know what
 // Terraform has made.
 func keepErrored(ctx context.Context, env *step.Env, dir string) error {
-	data, err := os.ReadFile(filepath.Join(dir, errored))
+	data, err := bounded.File(filepath.Join(dir, errored), store.MaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

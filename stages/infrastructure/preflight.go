@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -87,7 +88,7 @@ func judgeTLS(env *step.Env, given *contract.UserTLS, now time.Time) []problem {
 	if given == nil {
 		return nil
 	}
-	key, err := os.ReadFile(env.TLSKeyFile)
+	key, err := bounded.File(env.TLSKeyFile, bounded.Written)
 	if err != nil {
 		return []problem{{fmt.Sprintf("read the certificate's private key: %v", err), certificate.FixInvalid}}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/providers"
@@ -214,7 +215,7 @@ func prepare(dir, root string, vars map[string]any) error {
 		return err
 	}
 	for _, name := range names {
-		b, err := os.ReadFile(name)
+		b, err := bounded.File(name, bounded.Generated)
 		if err != nil {
 			return err
 		}

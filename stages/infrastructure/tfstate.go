@@ -3,7 +3,8 @@ package infrastructure
 import (
 	"encoding/json"
 	"fmt"
-	"os"
+
+	"github.com/slipway-sh/slipway/bounded"
 )
 
 // tfstate is what this package reads of a Terraform state file, version 4.
@@ -23,7 +24,7 @@ type tfresource struct {
 
 // readState reads a state file.
 func readState(path string) (tfstate, error) {
-	b, err := os.ReadFile(path)
+	b, err := bounded.File(path, bounded.Generated)
 	if err != nil {
 		return tfstate{}, err
 	}

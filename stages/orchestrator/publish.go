@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -87,7 +88,7 @@ func buildTree(fsys fs.FS, r *platform.Release, deployment string, in contract.P
 		if err != nil || d.IsDir() {
 			return err
 		}
-		b, err := fs.ReadFile(fsys, p)
+		b, err := bounded.FS(fsys, p, bounded.Generated)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -76,7 +76,7 @@ func secretsLine(out contract.Secrets) string {
 // userSecret reads a secret of the configuration. One of a single line, such as a password
 // that an editor has saved, is without the end of the line.
 func userSecret(env *step.Env, name string) ([]byte, error) {
-	value, err := os.ReadFile(filepath.Join(env.UserSecretsDir, name))
+	value, err := bounded.File(filepath.Join(env.UserSecretsDir, name), bounded.Written)
 	if err != nil {
 		return nil, fmt.Errorf("read the secret %s of the configuration: %w", name, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/config/platform"
@@ -89,7 +89,7 @@ type tlsStep struct {
 
 // given reads and judges the user's certificate.
 func (t *tlsStep) given(keyFile string, in contract.TLSInput, hosts []string) (pair certificate.Pair, roots []byte, err error) {
-	key, err := os.ReadFile(keyFile)
+	key, err := bounded.File(keyFile, bounded.Written)
 	if err != nil {
 		return pair, nil, certificate.Invalid(fmt.Errorf("read its private key: %w", err))
 	}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/dockerconfig"
 	"github.com/slipway-sh/slipway/config/kubeconfig"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
@@ -101,7 +102,7 @@ func NewEnv(run, id string, dirs Dirs, log, screen io.Writer) *Env {
 // useAccess makes file the access to the cluster where it is there: Slipway does not run
 // the cluster then.
 func (e *Env) useAccess(file string) error {
-	text, err := os.ReadFile(file)
+	text, err := bounded.File(file, bounded.Written)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -116,7 +117,7 @@ func (e *Env) useAccess(file string) error {
 // RegistryAccount is a docker config.json with the account with which the nodes of a cluster
 // that is there pull from the registry; nil where there is none, or the step does not get it.
 func (e *Env) RegistryAccount() ([]byte, error) {
-	text, err := os.ReadFile(e.RegistryAuthFile)
+	text, err := bounded.File(e.RegistryAuthFile, bounded.Written)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
@@ -261,7 +262,7 @@ func (s source) values(files fs.FS) (map[string]any, error) {
 		return err
 	}
 	for n, file := range s.valueFiles() {
-		text, err := fs.ReadFile(files, file) // which leads nowhere else
+		text, err := bounded.FS(files, file, bounded.Generated) // which leads nowhere else
 		if err == nil {
 			err = add(text)
 		}

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
 	"path"
 	"regexp"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/render"
@@ -48,7 +48,7 @@ func (v *surveyor) fields(c platform.Component, s render.Source, patches bool) {
 func (v *surveyor) chartFields(ctx context.Context, c chart, opts render.ChartOptions, p rendered) error {
 	for _, m := range render.Mistakes(nil, "", p.objs) {
 		if m.Unknown {
-			text, _ := fs.ReadFile(c.files, path.Join(c.dir, strings.TrimPrefix(p.file, c.path+"/"))) // which a packed chart has not
+			text, _ := bounded.FS(c.files, path.Join(c.dir, strings.TrimPrefix(p.file, c.path+"/")), bounded.Generated) // which a packed chart has not
 			m.Line = keyLine(text, m.Parent, m.Name)
 		}
 		switch {

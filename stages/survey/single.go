@@ -3,7 +3,6 @@ package survey
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -121,7 +121,7 @@ func claimAsks(claim corev1.PersistentVolumeClaimSpec) []ask {
 
 // lineWith is the line of a file of the release that has a word; 0 if none or several have.
 func (v *surveyor) lineWith(file, word string) int {
-	text, err := fs.ReadFile(v.release.Files(), file)
+	text, err := bounded.FS(v.release.Files(), file, bounded.Generated)
 	if err != nil || bytes.Count(text, []byte(word)) != 1 {
 		return 0
 	}

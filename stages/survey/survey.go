@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -282,7 +283,7 @@ func naming(files fs.FS, root, image string) string {
 		if err != nil || entry.IsDir() || !platform.IsManifest(name) {
 			return err
 		}
-		text, err := fs.ReadFile(files, name)
+		text, err := bounded.FS(files, name, bounded.Generated)
 		if err == nil && strings.Contains(string(text), image) {
 			found = name
 			return fs.SkipAll

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"dagger.io/dagger"
 	"github.com/spf13/pflag"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
@@ -51,7 +51,7 @@ func (f *Flags) ReadCredentials(cfg *config.Config, stores map[string]store.Open
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(f.Credentials)
+	text, err := bounded.File(f.Credentials, bounded.Written)
 	if err != nil {
 		return nil, bad(err)
 	}
@@ -128,7 +128,7 @@ func oneLine(ref config.SecretRef) (text string, ok bool, err error) {
 	if name == "" || err != nil {
 		return "", false, err
 	}
-	data, err := os.ReadFile(name)
+	data, err := bounded.File(name, bounded.Written)
 	text = strings.TrimSpace(string(data))
 	return text, err == nil && !strings.Contains(text, "\n"), err
 }

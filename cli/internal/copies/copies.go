@@ -19,6 +19,7 @@ import (
 
 	"github.com/adrg/xdg"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/engine"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -177,7 +178,7 @@ func folders(dir string) ([]string, error) {
 
 // read is the record in a folder; nil if there is none.
 func read(dir string) (*record, error) {
-	text, err := os.ReadFile(filepath.Join(dir, contract.CopyFile))
+	text, err := bounded.File(filepath.Join(dir, contract.CopyFile), bounded.Generated)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

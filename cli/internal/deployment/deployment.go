@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/bucket"
 	"github.com/slipway-sh/slipway/cli/internal/caller"
 	"github.com/slipway-sh/slipway/cli/internal/console"
@@ -230,7 +231,7 @@ func keep(opts *conductor.Options, from secrets.Source) error {
 	if opts.State.Key != nil || kept.Files[contract.CopyIdentity].Name == "" {
 		return nil
 	}
-	key, err := os.ReadFile(filepath.Join(kept.Dir, kept.Files[contract.CopyIdentity].Name))
+	key, err := bounded.File(filepath.Join(kept.Dir, kept.Files[contract.CopyIdentity].Name), bounded.Written)
 	if err != nil {
 		return fmt.Errorf("read the key of the deployment's secrets: %w", err)
 	}

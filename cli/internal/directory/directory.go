@@ -9,6 +9,7 @@ import (
 
 	"dagger.io/dagger"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -20,7 +21,7 @@ const CodeMissing fault.Code = "CFG-004"
 // the engine reads it again although the session may have read it before.
 func Open(client *dagger.Client, path, idFile string, fresh bool) (*dagger.Directory, error) {
 	if idFile != "" {
-		id, err := os.ReadFile(idFile)
+		id, err := bounded.File(idFile, bounded.Written)
 		if err != nil {
 			return nil, fmt.Errorf("read the directory's id: %w", err)
 		}

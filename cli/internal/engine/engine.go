@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/daggercli"
 )
 
@@ -57,7 +58,7 @@ func atHand(machineFile string) Location {
 	if inNetwork(at) {
 		return l
 	}
-	if text, err := os.ReadFile(machineFile); err == nil && len(text) > 0 {
+	if text, err := bounded.File(machineFile, bounded.Written); err == nil && len(text) > 0 {
 		sum := sha256.Sum256(append([]byte("slipway "), text...)) // the file is not for others to see
 		l.Machine = hex.EncodeToString(sum[:8])
 		l.Host, _ = os.Hostname() // for people only
@@ -110,7 +111,7 @@ func docker() string {
 
 // decode leaves v as it is where there is no such file.
 func decode(file string, v any) {
-	if text, err := os.ReadFile(file); err == nil {
+	if text, err := bounded.File(file, bounded.Written); err == nil {
 		_ = json.Unmarshal(text, v)
 	}
 }

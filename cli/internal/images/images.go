@@ -16,6 +16,7 @@ import (
 	"dagger.io/dagger"
 	"github.com/spf13/pflag"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/directory"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
@@ -149,7 +150,9 @@ func (f *Flags) signed(ctx context.Context, text []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.CheckFile(ctx, text, func(suffix string) ([]byte, error) { return os.ReadFile(cmp.Or(f.Signature, f.Lock+suffix)) })
+	_, err = a.CheckFile(ctx, text, func(suffix string) ([]byte, error) {
+		return bounded.File(cmp.Or(f.Signature, f.Lock+suffix), bounded.Generated)
+	})
 	return err
 }
 
@@ -174,7 +177,7 @@ func (f *Flags) Digest() (string, error) {
 	case f.BundleID != "":
 		return "", nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := bounded.File(file, bounded.Generated)
 	if err != nil {
 		return "", err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/key"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/bundle"
@@ -149,7 +150,7 @@ func (t *Trust) keyless() (trust.Keyless, error) {
 			return nil, usage.Wrap(err)
 		}
 	}
-	text, err := os.ReadFile(t.root)
+	text, err := bounded.File(t.root, bounded.Generated)
 	if err != nil {
 		return nil, keyless.Unusable(err)
 	}

@@ -5,8 +5,8 @@ package key
 import (
 	"crypto"
 	"errors"
-	"os"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
@@ -42,7 +42,7 @@ func read(place string) ([]byte, error) {
 		}
 		return text, nil
 	}
-	text, err := os.ReadFile(place)
+	text, err := bounded.File(place, bounded.Written)
 	if err != nil {
 		return nil, Missing(place, err)
 	}

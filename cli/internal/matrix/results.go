@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
@@ -70,7 +71,7 @@ func Open(dir string, head Head) (*Results, error) {
 		return nil, err
 	}
 	file := filepath.Join(dir, headFile)
-	text, err := os.ReadFile(file)
+	text, err := bounded.File(file, bounded.Generated)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -140,7 +141,7 @@ func (r *Results) Missing(matrix string, cells []Cell) (missing []Cell, kept map
 
 // kept is the result of a cell that an earlier run has brought to an end.
 func (r *Results) kept(deployment string, c Cell) (Result, bool) {
-	text, err := os.ReadFile(filepath.Join(r.dir, deployment, resultFile))
+	text, err := bounded.File(filepath.Join(r.dir, deployment, resultFile), bounded.Generated)
 	var out Result
 	if err != nil || json.Unmarshal(text, &out) != nil { // it is run again
 		return Result{}, false
@@ -172,7 +173,7 @@ type begun struct {
 // begun is what was noted of a cell; the zero value if nothing was, or it cannot be read:
 // then the cell begins anew.
 func (r *Results) begun(deployment string) begun {
-	text, err := os.ReadFile(filepath.Join(r.dir, deployment, begunFile))
+	text, err := bounded.File(filepath.Join(r.dir, deployment, begunFile), bounded.Generated)
 	var b begun
 	if err != nil || json.Unmarshal(text, &b) != nil {
 		return begun{}

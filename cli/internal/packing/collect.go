@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/config"
@@ -111,7 +112,7 @@ func (p *packer) knowAccount(ctx context.Context) error {
 // readConfig reads the configuration of the run, learns the secrets that it refers to, and
 // puts it into the package. It returns the text without secrets.
 func (p *packer) readConfig(ctx context.Context, id, dir string) ([]byte, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "config.yaml"))
+	text, err := bounded.File(filepath.Join(dir, "config.yaml"), bounded.Generated)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, notEnded(id, "it ended before it wrote anything down")
 	}
@@ -196,7 +197,7 @@ func (p *packer) runDir(id, dir string, cleanConfig []byte) error {
 		if err != nil || slices.Contains(made, name) {
 			return errors.Join(err, os.Remove(file))
 		}
-		data, err := os.ReadFile(file)
+		data, err := bounded.File(file, bounded.Generated)
 		if err != nil {
 			return err
 		}

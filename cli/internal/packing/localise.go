@@ -2,9 +2,9 @@ package packing
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
@@ -14,7 +14,7 @@ import (
 // Localise makes the configuration of a source of the package one with which the same is
 // installed on a fresh local deployment, and returns what was substituted by what, a line each.
 func (s *Source) Localise(sections []config.Section) (substituted []string, err error) {
-	text, err := os.ReadFile(s.Config)
+	text, err := bounded.File(s.Config, bounded.Written)
 	if err == nil {
 		if text, substituted, err = localised(text, sections); err != nil {
 			return nil, incomplete("make the configuration of the package one of a local deployment", fixAgain, err)

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -30,7 +30,7 @@ type origin struct {
 // run is packed all the same. It comes before the run is cleaned, for the secrets of that
 // configuration may be in it, too.
 func (p *packer) before(ctx context.Context, id, dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, report.RecordFile))
+	text, err := bounded.File(filepath.Join(dir, report.RecordFile), bounded.Generated)
 	if err != nil {
 		return fmt.Errorf("read the record of run %s: %w", id, err)
 	}
@@ -52,7 +52,7 @@ func (p *packer) findOrigin(ctx context.Context, record *report.Run, dir string)
 	var result contract.Result
 	var rests contract.BackupSummary
 	step := contract.BackupStep()
-	text, err := os.ReadFile(filepath.Join(dir, "steps", step.Stage+"."+step.Name, "result.json"))
+	text, err := bounded.File(filepath.Join(dir, "steps", step.Stage+"."+step.Name, "result.json"), bounded.Generated)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return origin{}, "", err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"dagger.io/dagger"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/kubeconfig"
@@ -80,6 +81,6 @@ func (f *Flags) beside(ref config.SecretRef) func(string) ([]byte, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(own), name)
 		}
-		return os.ReadFile(name)
+		return bounded.File(name, bounded.Written)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
@@ -57,6 +58,8 @@ func readable(ref config.SecretRef) error {
 		return fmt.Errorf("%s is not a plain file", name)
 	case info.Size() == 0:
 		return fmt.Errorf("%s is empty", name)
+	case info.Size() > bounded.Written: // which Dagger would read whole
+		return bounded.TooLarge(name, bounded.Written)
 	}
 	f, err := os.Open(name)
 	if err != nil {

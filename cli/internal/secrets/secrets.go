@@ -13,6 +13,7 @@ import (
 	"dagger.io/dagger"
 	"github.com/spf13/pflag"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -121,7 +122,7 @@ func (f *Finder) handed(name string) (value string, ok bool, err error) {
 // variables are those in a file of --secrets.
 func variables(file string) (map[string]string, error) {
 	var values map[string]string
-	text, err := os.ReadFile(file)
+	text, err := bounded.File(file, bounded.Written)
 	if err == nil {
 		values, err = Lines(string(text), isVariable)
 	}
@@ -176,13 +177,16 @@ func (f *Finder) File(file string) (*dagger.Secret, error) {
 	if err == nil && info.Mode().IsRegular() && info.Size() == 0 {
 		err = fmt.Errorf("%s is empty", abs)
 	}
+	if err == nil && info.Size() > bounded.Written { // which Dagger would read whole
+		err = bounded.TooLarge(abs, bounded.Written)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if !f.Joined {
 		return f.Client.Secret("file://" + abs), nil
 	}
-	value, err := os.ReadFile(abs)
+	value, err := bounded.File(abs, bounded.Written)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +211,7 @@ func AtHand(ref config.SecretRef) []byte {
 	if err != nil || name == "" {
 		return nil
 	}
-	value, err := os.ReadFile(name)
+	value, err := bounded.File(name, bounded.Written)
 	if err != nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/cache"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/engine"
@@ -98,7 +99,7 @@ func (s *Session) background(ctx context.Context, io console.Streams) (*backgrou
 		case <-time.After(50 * time.Millisecond):
 			continue
 		case <-ended:
-			text, err := os.ReadFile(log)
+			text, err := bounded.File(log, bounded.Generated)
 			if f := containers.ToldFault(string(text)); f != nil {
 				return nil, fmt.Errorf("start the background cluster: %w", f)
 			}

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 )
@@ -50,12 +50,7 @@ func Recorded(file string, io console.Streams) (text []byte, recorded bool, err 
 // Contents is what a file holds, or standard input (-), which an interruption leaves.
 func Contents(file string, streams console.Streams) ([]byte, error) {
 	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = f.Close() }()
-		return limited(f)
+		return bounded.File(file, bounded.Written)
 	}
 	type read struct {
 		text []byte
@@ -63,7 +58,7 @@ func Contents(file string, streams console.Streams) ([]byte, error) {
 	}
 	done := make(chan read, 1)
 	go func() {
-		text, err := limited(streams.In)
+		text, err := bounded.Read(streams.In, bounded.Written)
 		done <- read{text, err}
 	}()
 	select {
@@ -72,15 +67,6 @@ func Contents(file string, streams console.Streams) ([]byte, error) {
 	case <-streams.Stop:
 		return nil, &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "read standard input", Err: errors.New("interrupted"), Fix: "run the same command again"}
 	}
-}
-
-// limited reads a configuration: no more than one may be.
-func limited(in io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(in, document.MaxSize+1))
-	if err == nil && len(text) > document.MaxSize {
-		err = errors.New("it is larger than 1 MiB")
-	}
-	return text, err
 }
 
 // packed is the configuration in an archive, at its top or in a directory there.
@@ -104,7 +90,7 @@ func packed(file string) ([]byte, error) {
 		}
 		dir, name := path.Split(path.Clean(h.Name))
 		if name == runConfig && strings.Count(dir, "/") <= 1 && h.Typeflag == tar.TypeReg {
-			text, err := limited(archive)
+			text, err := bounded.Read(archive, bounded.Written)
 			if err != nil {
 				err = fmt.Errorf("unpack %s: %w", file, err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/shell"
@@ -108,7 +109,7 @@ func (s *Source) Read(streams console.Streams) (data []byte, err error) {
 		}
 		data = s.Stdin
 	default:
-		data, err = os.ReadFile(s.File)
+		data, err = bounded.File(s.File, bounded.Written)
 	}
 	if err != nil {
 		fix := "give the path of a file that exists: --config slipway.yaml"

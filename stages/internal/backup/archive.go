@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -59,7 +60,7 @@ func pack(archive *zip.Writer, files fs.FS, name string) error {
 
 // Archive is an archive that Pack has stored.
 func (r *Repository) Archive(ctx context.Context, key string, b contract.Blob) ([]byte, error) {
-	return io.ReadAll(r.Reader(ctx, key, b))
+	return bounded.Read(r.Reader(ctx, key, b), bounded.Packed)
 }
 
 // Unpack is the directory in an archive.

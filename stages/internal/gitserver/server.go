@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
@@ -228,7 +229,7 @@ func (s *Server) api(ctx context.Context, method, path string, in, out any) (err
 	if out == nil {
 		return nil
 	}
-	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+	if err := json.NewDecoder(io.LimitReader(resp.Body, bounded.Generated)).Decode(out); err != nil {
 		return fmt.Errorf("read the git server's response to %s %s: %w", method, path, err)
 	}
 	return nil

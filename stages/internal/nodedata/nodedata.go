@@ -21,6 +21,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
@@ -148,7 +149,7 @@ func Check(ctx context.Context, file string) (h Header, err error) {
 			if e.Name != headerFile {
 				return h, fmt.Errorf("it begins with %s", e.Name)
 			}
-			if err := json.NewDecoder(r).Decode(&h); err != nil {
+			if err := json.NewDecoder(io.LimitReader(r, bounded.Generated)).Decode(&h); err != nil {
 				return h, fmt.Errorf("decode %s: %w", headerFile, err)
 			}
 			if h.Version != Version {

@@ -1,0 +1,66 @@
+// Package bounded reads files and streams that others made whole, up to a limit, so that none
+// of them fills the memory.
+package bounded
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// The limits, in bytes.
+const (
+	Written   = 1 << 20   // what a person writes: a configuration, secrets, a key, a kubeconfig
+	Generated = 64 << 20  // what a program writes: a record, a plan, a manifest, an index
+	Packed    = 256 << 20 // what a program packs of many files: a release
+)
+
+// ErrTooLarge is the error of what is larger than its limit.
+var ErrTooLarge = errors.New("larger than what is read of such a file")
+
+// Read is io.ReadAll that reads at most limit bytes; with more, the error is ErrTooLarge.
+func Read(r io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return nil, TooLarge("", limit)
+	}
+	return data, err
+}
+
+// TooLarge is ErrTooLarge that names the file, if it has a name, and the limit.
+func TooLarge(name string, limit int64) error {
+	err := fmt.Errorf("%w, %d MiB", ErrTooLarge, limit>>20)
+	if name != "" {
+		err = &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	return err
+}
+
+// File is os.ReadFile with a limit. It reads pipes, too.
+func File(name string, limit int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return read(f, name, limit)
+}
+
+// FS is fs.ReadFile with a limit.
+func FS(fsys fs.FS, name string, limit int64) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return read(f, name, limit)
+}
+
+func read(f fs.File, name string, limit int64) ([]byte, error) {
+	data, err := Read(f, limit)
+	if errors.Is(err, ErrTooLarge) {
+		err = TooLarge(name, limit)
+	}
+	_ = f.Close() // it was only read
+	return data, err
+}
