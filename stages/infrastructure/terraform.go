@@ -223,7 +223,7 @@ func prepare(dir, root string, vars map[string]any) error {
 			return err
 		}
 	}
-	locked, err := os.ReadFile(lockFile)
+	locked, err := bounded.File(lockFile, bounded.Generated)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
