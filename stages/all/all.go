@@ -3,7 +3,6 @@ package all
 
 import (
 	"io"
-	"log"
 
 	"k8s.io/klog/v2"
 
@@ -34,7 +33,5 @@ func All(stores map[string]store.Opener) *step.Registry {
 	// themselves what they wait for.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
-	// Helm and kustomize log names and values of a release as they are: escape sequences, secrets.
-	log.SetOutput(io.Discard)
 	return &reg
 }
