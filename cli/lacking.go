@@ -205,7 +205,7 @@ const (
 // everything is run and gates. A release whose rendering did not end is not rendered again.
 func (c releaseCheck) everything(ctx context.Context, w, unknown io.Writer) error {
 	err := c.run(ctx, w)
-	if ctx.Err() != nil || errors.Is(err, contract.ErrAbandoned) {
+	if ctx.Err() != nil || errors.Is(err, bounded.ErrAbandoned) {
 		return err
 	}
 	return together(err, c.gates(ctx, unknown))

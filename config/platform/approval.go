@@ -1,7 +1,6 @@
 package platform
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -36,9 +35,9 @@ func (r *Release) Approve(data ApprovalData) (string, error) {
 	if r.approval == nil {
 		return "", nil
 	}
-	var out bytes.Buffer
-	if err := r.approval.Execute(&out, data); err != nil {
+	text, err := fill(r.approval, data)
+	if err != nil {
 		return "", fmt.Errorf("fill in the platform's approval: %w", err)
 	}
-	return strings.TrimSpace(out.String()), nil
+	return strings.TrimSpace(text), nil
 }

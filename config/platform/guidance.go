@@ -1,13 +1,13 @@
 package platform
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 	"text/template"
+	"time"
 
 	"github.com/slipway-sh/slipway/bounded"
 )
@@ -60,7 +60,37 @@ func parseTemplate(fsys fs.FS, name string, data any) (*template.Template, error
 	if err != nil {
 		return nil, err
 	}
-	return t, t.Execute(io.Discard, data)
+	_, err = fill(t, data)
+	return t, err
+}
+
+// maxText is how long a text of a release may be, in bytes.
+const maxText = 64 << 10
+
+// fill fills a template in, which may have loops without end.
+func fill(t *template.Template, data any) (string, error) {
+	return bounded.Work(context.Background(), moments(), func() (string, error) {
+		out := short{}
+		err := t.Execute(&out, data)
+		return out.b.String(), err
+	})
+}
+
+// moments are the limits of work that is done in no time, unless somebody wants it to take long.
+func moments() bounded.Limits {
+	most := bounded.Usual()
+	most.Time = 5 * time.Second
+	return most
+}
+
+// short is text of at most maxText.
+type short struct{ b strings.Builder }
+
+func (s *short) Write(b []byte) (int, error) {
+	if s.b.Len()+len(b) > maxText {
+		return 0, fmt.Errorf("the text is longer than %d bytes", maxText)
+	}
+	return s.b.Write(b)
 }
 
 // Guide is the release's guidance: plain text, empty if it has none.
@@ -68,9 +98,9 @@ func (r *Release) Guide(data GuidanceData) (string, error) {
 	if r.guidance == nil {
 		return "", nil
 	}
-	var out bytes.Buffer
-	if err := r.guidance.Execute(&out, data); err != nil {
+	text, err := fill(r.guidance, data)
+	if err != nil {
 		return "", fmt.Errorf("fill in the platform's guidance: %w", err)
 	}
-	return strings.TrimSpace(out.String()), nil
+	return strings.TrimSpace(text), nil
 }

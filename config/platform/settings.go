@@ -2,6 +2,7 @@ package platform
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func compile(fsys fs.FS, file string) (*jsonschema.Schema, []byte, error) {
 	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, nil, err
 	}
-	compiled, err := c.Compile(schemaURL)
+	compiled, err := bounded.Work(context.Background(), moments(), func() (*jsonschema.Schema, error) { return c.Compile(schemaURL) })
 	return compiled, text, schemaFault(err)
 }
 
@@ -96,7 +97,7 @@ func (r *Release) SettingsProblems(settings json.RawMessage) ([]Problem, error) 
 	if err != nil {
 		return nil, err
 	}
-	err = r.schema.Validate(doc)
+	_, err = bounded.Work(context.Background(), moments(), func() (any, error) { return nil, r.schema.Validate(doc) })
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
 		return nil, err

@@ -20,11 +20,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
 // maxHistory is how many revisions of a Helm release are kept.
@@ -78,7 +78,7 @@ func (f rendered) Run(in *bytes.Buffer) (*bytes.Buffer, error) { return f(in) }
 // bound does an operation of Helm's, whose chart is rendered within limits; the post-renderer
 // that it gets is complete.
 func (r *chartRelease) bound(ctx context.Context, do func(changed rendered) (*release.Release, error)) (*release.Release, error) {
-	return render.Bound(ctx, func(past func() error) (*release.Release, error) {
+	return bounded.Begin(ctx, bounded.Usual(), func(past func() error) (*release.Release, error) {
 		return do(func(in *bytes.Buffer) (*bytes.Buffer, error) {
 			if err := past(); err != nil {
 				return nil, err

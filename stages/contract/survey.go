@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 
@@ -11,10 +10,6 @@ import (
 // CodeUnusable: what components of a platform release are made of cannot be used; each
 // problem is named, with the component and the file.
 const CodeUnusable fault.Code = "PLT-017"
-
-// ErrAbandoned: the rendering of a chart or kustomization went on beyond what any of them needs.
-// Nothing ends a template that runs, so it still does: the program has to end.
-var ErrAbandoned = errors.New("rendering was stopped")
 
 // NotKnown stands for what only a run finds out in what is shown before one.
 const NotKnown = "known-when-installed"

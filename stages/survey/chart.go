@@ -15,6 +15,7 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -59,7 +60,7 @@ func ended(ctx context.Context, component, file string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if !errors.Is(err, contract.ErrAbandoned) {
+	if !errors.Is(err, bounded.ErrAbandoned) {
 		return nil
 	}
 	return &fault.Fault{

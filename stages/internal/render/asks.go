@@ -9,6 +9,8 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/slipway-sh/slipway/bounded"
 )
 
 // Everywhere reports whether err is so in every cluster: why Chart failed to render a chart, or
@@ -16,7 +18,7 @@ import (
 // asking for what only a cluster knows: objects that it looks up; the cluster's APIs, but for those
 // that every cluster has; and the version of Kubernetes, where that of opts is a guess.
 func Everywhere(ctx context.Context, ch *chart.Chart, opts ChartOptions, guess bool, err error) (bool, error) {
-	return alone(ctx, func() (bool, error) { return everywhere(ch, opts, guess, err), nil })
+	return bounded.Work(ctx, bounded.Usual(), func() (bool, error) { return everywhere(ch, opts, guess, err), nil })
 }
 
 func everywhere(ch *chart.Chart, opts ChartOptions, guess bool, err error) bool {

@@ -9,6 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -44,7 +45,7 @@ const maxRendered = 64 << 20
 // Chart renders a chart as helm template does. What a chart looks up in the cluster is not
 // there.
 func Chart(ctx context.Context, ch *chart.Chart, opts ChartOptions) (*release.Release, error) {
-	return alone(ctx, func() (*release.Release, error) {
+	return bounded.Work(ctx, bounded.Usual(), func() (*release.Release, error) {
 		install := action.NewInstall(&action.Configuration{})
 		install.ClientOnly, install.DryRun, install.Replace, install.IncludeCRDs = true, true, true, opts.Definitions
 		install.ReleaseName, install.Namespace = opts.Release, opts.Namespace

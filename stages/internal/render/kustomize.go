@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -33,7 +34,7 @@ func isFile(release fs.FS, name string) bool {
 // has no way to be told not to run git or ask an address, so it reads nothing that a release
 // wrote where it looks for names.
 func kustomize(ctx context.Context, release fs.FS, dir string) ([]*unstructured.Unstructured, error) {
-	return alone(ctx, func() ([]*unstructured.Unstructured, error) { return build(release, dir) })
+	return bounded.Work(ctx, bounded.Usual(), func() ([]*unstructured.Unstructured, error) { return build(release, dir) })
 }
 
 func build(release fs.FS, dir string) ([]*unstructured.Unstructured, error) {

@@ -16,7 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
 
-	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/bounded"
 )
 
 // turning takes seconds, and no memory.
@@ -40,18 +40,18 @@ func options() ChartOptions {
 func TestWhatDoesNotEndIsAbandoned(t *testing.T) {
 	for name, c := range map[string]struct {
 		template string
-		limits   limits
+		limits   bounded.Limits
 		wants    string
 	}{
-		"time":   {turning, limits{time: 200 * time.Millisecond, memory: 1 << 40}, "rendering was stopped: it takes longer than 200ms"},
-		"memory": {`{{ $x := repeat 200000000 "a" }}` + turning + `{{ len $x }}`, limits{time: time.Hour, memory: 64 << 20}, "rendering was stopped: it takes more than 64 MiB of memory"},
+		"time":   {turning, bounded.Limits{Time: 200 * time.Millisecond, Memory: 1 << 40}, "rendering was stopped: it takes longer than 200ms"},
+		"memory": {`{{ $x := repeat 200000000 "a" }}` + turning + `{{ len $x }}`, bounded.Limits{Time: time.Hour, Memory: 64 << 20}, "rendering was stopped: it takes more than 64 MiB of memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ch := endless(t, c.template)
-			_, err := bound(t.Context(), c.limits, func(func() error) (*release.Release, error) {
+			_, err := bounded.Begin(t.Context(), c.limits, func(func() error) (*release.Release, error) {
 				return Chart(context.WithoutCancel(t.Context()), ch, options())
 			})
-			require.ErrorIs(t, err, contract.ErrAbandoned)
+			require.ErrorIs(t, err, bounded.ErrAbandoned)
 			require.EqualError(t, err, c.wants)
 		})
 	}
@@ -86,31 +86,6 @@ func TestRenderingEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, interrupt)
 	_, err = kustomize(ended, fstest.MapFS{}, ".")
 	require.ErrorIs(t, err, interrupt)
-}
-
-// Work that renders and goes on is bounded until it has rendered, and learns that nobody waits for
-// what it rendered too late.
-func TestWorkAfterRendering(t *testing.T) {
-	short := limits{time: 50 * time.Millisecond, memory: 1 << 40}
-	value, err := bound(t.Context(), short, func(rendered func() error) (int, error) {
-		err := errors.Join(rendered(), rendered())
-		time.Sleep(200 * time.Millisecond)
-		return 1, err
-	})
-	require.NoError(t, err)
-	require.Equal(t, 1, value)
-
-	late := make(chan error)
-	_, err = bound(t.Context(), short, func(rendered func() error) (int, error) {
-		time.Sleep(200 * time.Millisecond)
-		late <- rendered()
-		return 1, nil
-	})
-	require.ErrorIs(t, err, contract.ErrAbandoned)
-	require.ErrorIs(t, <-late, errDone)
-
-	_, err = bound(t.Context(), short, func(func() error) (int, error) { panic("a template's function") })
-	require.EqualError(t, err, "panic: a template's function")
 }
 
 // Helm itself ends templates that include themselves.

@@ -9,6 +9,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/ignore"
+
+	"github.com/slipway-sh/slipway/bounded"
 )
 
 // maxChart is how large the files of a chart may be together, in bytes. How large one may be is
@@ -19,7 +21,7 @@ const maxChart = 64 << 20
 // read files and ask addresses that the chart's JSON schema of its values refers to; here such a
 // reference accepts every value.
 func LoadChart(ctx context.Context, fsys fs.FS, dir string) (*chart.Chart, error) {
-	return alone(ctx, func() (*chart.Chart, error) {
+	return bounded.Work(ctx, bounded.Usual(), func() (*chart.Chart, error) {
 		root, err := fs.Sub(fsys, dir)
 		if err != nil {
 			return nil, err

@@ -11,6 +11,8 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/releaseutil"
+
+	"github.com/slipway-sh/slipway/bounded"
 )
 
 // Volatile is an object of a chart that an install and an upgrade with the same input render
@@ -29,7 +31,7 @@ var clock = regexp.MustCompile(`{{[^}]*\bnow\b`)
 // objects that differ; hooks run each time in any case. Rendering changes a chart: first and
 // second are the same one, each as it was read.
 func VolatileObjects(ctx context.Context, first, second *chart.Chart, opts ChartOptions) ([]Volatile, error) {
-	return alone(ctx, func() ([]Volatile, error) { return volatileObjects(first, second, opts) })
+	return bounded.Work(ctx, bounded.Usual(), func() ([]Volatile, error) { return volatileObjects(first, second, opts) })
 }
 
 func volatileObjects(first, second *chart.Chart, opts ChartOptions) ([]Volatile, error) {

@@ -1,0 +1,107 @@
+package bounded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/metrics"
+	"sync/atomic"
+	"time"
+)
+
+// ErrAbandoned: work on what others wrote took more than anyone's needs. Nothing ends a template
+// that runs, so it still does: the program has to end.
+var ErrAbandoned = errors.New("rendering was stopped")
+
+// ErrDone is the answer to work that was abandoned while it rendered.
+var ErrDone = errors.New("nobody waits for what is rendered any more")
+
+// Limits are what work may take.
+type Limits struct {
+	Time   time.Duration
+	Memory uint64 // bytes that the program may have more of than at the start
+}
+
+// Usual are the limits of rendering. The largest public charts take seconds and some 200 MiB.
+func Usual() Limits { return Limits{Time: time.Minute, Memory: 1 << 30} }
+
+// sampleEvery is how often memory is looked at while something renders.
+const sampleEvery = 20 * time.Millisecond
+
+// Work does work on what others wrote, such as templates, which may never end or take all memory.
+// A panic is an error.
+func Work[T any](ctx context.Context, most Limits, work func() (T, error)) (T, error) {
+	return Begin(ctx, most, func(func() error) (T, error) { return work() })
+}
+
+// What a piece of work is in.
+const (
+	rendering int32 = iota
+	pastRendering
+	abandoned
+)
+
+// Begin is Work for work that goes on after what is bounded. It returns when ctx ends or the first
+// part goes beyond its limits, and then work goes on by itself. Work calls rendered between the
+// two: it fails if work was abandoned, and from then on only work's own context ends it.
+func Begin[T any](ctx context.Context, most Limits, work func(rendered func() error) (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	var none T
+	if ctx.Err() != nil {
+		return none, context.Cause(ctx)
+	}
+	var state atomic.Int32
+	rendered := func() error {
+		if !state.CompareAndSwap(rendering, pastRendering) && state.Load() == abandoned {
+			return ErrDone
+		}
+		return nil
+	}
+	before := memoryInUse()
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			if p := recover(); p != nil {
+				r = result{err: fmt.Errorf("panic: %v", p)}
+			}
+			done <- r
+		}()
+		r.value, r.err = work(rendered)
+	}()
+	end := time.NewTimer(most.Time)
+	defer end.Stop()
+	sample := time.NewTicker(sampleEvery)
+	defer sample.Stop()
+	for {
+		var why error
+		select {
+		case r := <-done:
+			return r.value, r.err
+		case <-ctx.Done():
+			why = context.Cause(ctx)
+		case <-end.C:
+			why = fmt.Errorf("%w: it takes longer than %s", ErrAbandoned, most.Time)
+		case <-sample.C:
+			if now := memoryInUse(); now < before || now-before <= most.Memory {
+				continue
+			}
+			why = fmt.Errorf("%w: it takes more than %d MiB of memory", ErrAbandoned, most.Memory>>20)
+		}
+		if !state.CompareAndSwap(rendering, abandoned) {
+			r := <-done
+			return r.value, r.err
+		}
+		return none, why
+	}
+}
+
+// memoryInUse is what the program has of the system's memory, in bytes.
+func memoryInUse() uint64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
+}
