@@ -1,5 +1,5 @@
-// Package bounded reads files and streams that others made whole, up to a limit, so that none
-// of them fills the memory.
+// Package bounded works within limits on what others made: it reads files and streams whole, so
+// that none fills the memory, and gives up work that does not end.
 package bounded
 
 import (
