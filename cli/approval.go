@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -119,7 +120,7 @@ func briefly(io console.Streams, plan *contract.Preview) error {
 		return err
 	}
 	if left := len(plan.Objects) + len(plan.Applications) - len(brief.Objects) - len(brief.Applications); left > 0 {
-		fmt.Fprintf(io.Text(), "\n%d more objects: slipway plan --workflow %s shows all\n", left, plan.Workflow)
+		fmt.Fprintf(io.Text(), "\n%d more objects: slipway plan --workflow %s shows all\n", left, fault.Quote(plan.Workflow))
 	}
 	_, err := fmt.Fprintf(io.Text(), "\n%s\ndigest %s\n\n", plan.Summary(), plan.Digest)
 	return err

@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/acquire"
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref"
 )
 
@@ -78,7 +79,7 @@ func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []s
 	add := acquire.Options{
 		Dir: args[0], Replace: o.replace, PlainHTTP: o.plain, Observe: addPrinter(io.Err),
 		Keep:    o.keep(io.Err),
-		Waiting: func() { fmt.Fprintln(io.Err, "waiting for another slipway bundle add on "+args[0]) },
+		Waiting: func() { fmt.Fprintln(io.Err, "waiting for another slipway bundle add on "+fault.Quote(args[0])) },
 	}
 	b, err := bundle.Read(args[0])
 	if err == nil && o.trust.Given() {
@@ -110,7 +111,7 @@ func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []s
 	if b, err = bundle.Read(args[0]); err != nil {
 		return err
 	}
-	fmt.Fprintf(io.Text(), "the images are in %s; to list them: slipway bundle list %s\nits digest is %s\n", args[0], args[0], b.ReadDigest())
+	fmt.Fprintf(io.Text(), "the images are in %s; to list them: slipway bundle list %s\nits digest is %s\n", args[0], fault.Quote(args[0]), b.ReadDigest())
 	return nil
 }
 
@@ -122,7 +123,7 @@ func (o *bundleAddOptions) keep(w io.Writer) func(before, after string) {
 			err = all.Keep(before, after)
 		}
 		if err != nil {
-			fmt.Fprintf(w, "warning: %v; what uses the bundle needs --bundle-digest %s\n", err, after)
+			fmt.Fprintf(w, "warning: %v; what uses the bundle needs --bundle-digest %s\n", err, fault.Quote(after))
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/publish"
 	"github.com/slipway-sh/slipway/containers/trust"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
@@ -104,7 +105,7 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 			return err
 		}
 	}
-	fmt.Fprintf(io.Text(), "%s holds the digests; install with: slipway install --lock %s\n", o.lock, o.lock)
+	fmt.Fprintf(io.Text(), "%s holds the digests; install with: slipway install --lock %s\n", o.lock, fault.Quote(o.lock))
 	return nil
 }
 

@@ -11,11 +11,11 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/images"
-	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/clients"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 type clientsOptions struct {
@@ -80,7 +80,7 @@ func (o *clientsOptions) run(ctx context.Context, io console.Streams, _ []string
 	}
 	dir, err := filepath.Abs(o.to)
 	if err == nil && runtime.GOOS != "windows" {
-		_, err = fmt.Fprintf(io.Out, "\nNext:\n  export PATH=%s:\"$PATH\"\n", shell.Quote(dir))
+		_, err = fmt.Fprintf(io.Out, "\nNext:\n  export PATH=%s:\"$PATH\"\n", fault.Quote(dir))
 	}
 	return err
 }

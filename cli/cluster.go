@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 )
 
@@ -124,7 +125,7 @@ func (o *clusterOptions) move(ctx context.Context, io console.Streams, d *deploy
 func (o *clusterOptions) files() error {
 	if o.save != "" {
 		if info, err := os.Stat(filepath.Dir(o.save)); err != nil || !info.IsDir() {
-			return usage.Errorf("--save %s: there is no folder %s", o.save, filepath.Dir(o.save))
+			return usage.Errorf("--save %s: there is no folder %s", fault.Quote(o.save), filepath.Dir(o.save))
 		}
 		return nil
 	}
@@ -133,7 +134,7 @@ func (o *clusterOptions) files() error {
 		err = errors.New("that is no file")
 	}
 	if err != nil {
-		return usage.Errorf("--restore %s: %w", o.restore, err)
+		return usage.Errorf("--restore %s: %w", fault.Quote(o.restore), err)
 	}
 	return nil
 }
@@ -158,7 +159,7 @@ func clusterReady(io console.Streams, d *deployment.Deployment, bind string, por
 		}
 		fmt.Fprintf(w, "  %s\n", whoReaches(bind))
 		fmt.Fprintf(w, "  for kubectl%s: %s\n", where,
-			d.Hint("slipway kubeconfig --server "+api+" --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig"))
+			d.Hint("slipway kubeconfig --server "+fault.Quote(api)+" --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig"))
 	}
 	switch {
 	case joined == nil:

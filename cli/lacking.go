@@ -321,7 +321,7 @@ func counted(lacking []contract.ImageUse) string {
 // remedy says how a bundle or a registry gets the images that are lacking; short: images of
 // short names are among them, which only a new bundle has.
 func (c releaseCheck) remedy(short bool) string {
-	push := "slipway bundle push %s --to " + strings.TrimSuffix(c.config.Advanced.Registry, "/")
+	push := "slipway bundle push %s --to " + fault.Quote(strings.TrimSuffix(c.config.Advanced.Registry, "/"))
 	switch {
 	case short:
 		fix := "build a bundle with the images of short names: make bundle PLATFORM=DIR; then add the others to it: slipway bundle add BUNDLE --missing"
@@ -333,5 +333,5 @@ func (c releaseCheck) remedy(short bool) string {
 		return "add them to the bundle: slipway bundle add DIR --missing (where there is no network, each from a file: --image REF=FILE); then push it, and use the lock that this writes: " + fmt.Sprintf(push, "DIR")
 	}
 	dir := cmp.Or(c.bundle, "DIR")
-	return "add them to the bundle: slipway bundle add " + dir + " --missing; where there is no network, each from a file, an archive of docker save or an OCI layout: slipway bundle add " + dir + " --image REF=FILE; or let the cluster pull them: advanced.missingImages: pull"
+	return "add them to the bundle: slipway bundle add " + fault.Quote(dir) + " --missing; where there is no network, each from a file, an archive of docker save or an OCI layout: slipway bundle add " + fault.Quote(dir) + " --image REF=FILE; or let the cluster pull them: advanced.missingImages: pull"
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
-	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
@@ -79,7 +78,7 @@ func (p *packageFlags) open(ctx context.Context, io console.Streams, f *deployme
 	}
 	for _, name := range []string{"config", "deployment", "platform", "platform-id"} {
 		if other := p.set.Lookup(name); other != nil && other.Changed {
-			return nil, usage.Errorf("give either --%s or a package, which has a configuration and a platform release; slipway configure --file %s writes a configuration to change", name, p.file)
+			return nil, usage.Errorf("give either --%s or a package, which has a configuration and a platform release; slipway configure --file %s writes a configuration to change", name, fault.Quote(p.file))
 		}
 	}
 	opened, err := packing.Open(ctx, p.file, p.key, f.Source.Providers.Sections())
@@ -109,7 +108,7 @@ func (p *packageFlags) ask(io console.Streams, from source.Source, file, when st
 	if at := cfg.State.URL; at != "" && from.State == "" {
 		fmt.Fprintf(io.Err, "slipway: its state%s is in %s\n", when, report.OneLine(at))
 		if p.key == "" {
-			return p.untrusted("use the state where "+p.file+" says", fmt.Errorf("credentials of this machine would go to %s", report.OneLine(at)), "if you know that place, name it: --state "+shell.Quote(at)+"; ")
+			return p.untrusted("use the state where "+p.file+" says", fmt.Errorf("credentials of this machine would go to %s", report.OneLine(at)), "if you know that place, name it: --state "+fault.Quote(at)+"; ")
 		}
 	}
 	refs := cfg.References(from.Providers.Sections())
@@ -131,7 +130,7 @@ func (p *packageFlags) ask(io console.Streams, from source.Source, file, when st
 // first.
 func (p *packageFlags) untrusted(op string, err error, fix string) error {
 	return &fault.Fault{Code: codeRunsCommands, Class: fault.Usage, Op: op, Err: err,
-		Fix: fix + "if you trust it, verify who signed it: --package-key FILE; or write its configuration, change that, and install with it: slipway configure --non-interactive --output slipway.yaml --file " + shell.Quote(p.file)}
+		Fix: fix + "if you trust it, verify who signed it: --package-key FILE; or write its configuration, change that, and install with it: slipway configure --non-interactive --output slipway.yaml --file " + fault.Quote(p.file)}
 }
 
 // saveFlags say when a run is packed once it has ended.
@@ -194,7 +193,7 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 	}
 	made, err := packing.Make(ctx, f, d, what)
 	if err != nil {
-		fmt.Fprintf(io.Err, "slipway: run %s could not be packed: %v\n  %s\n", record.ID, err, d.Hint("slipway save --run "+record.ID+" does it later"))
+		fmt.Fprintf(io.Err, "slipway: run %s could not be packed: %v\n  %s\n", record.ID, err, d.Hint("slipway save --run "+fault.Quote(record.ID)+" does it later"))
 		return
 	}
 	tellPacked(io.Err, io, made)
@@ -254,10 +253,10 @@ func needsOf(file string, cfg *config.Config) needs {
 func toReproduce(record *report.Run, steps []string, file string, secrets needs, hint func(string) string) string {
 	_, step := packing.Failure(record)
 	there := step == "" || strings.HasPrefix(step, report.HooksStage+"/") || slices.Contains(steps, step)
-	pack, run := hint("slipway save --run "+record.ID+" --out run.tar.zst"), "slipway reproduce"
+	pack, run := hint("slipway save --run "+fault.Quote(record.ID)+" --out run.tar.zst"), "slipway reproduce"
 	give := "--secrets FILE"
 	if secrets.file != "" && len(secrets.names) > 0 {
-		give = "--secrets " + shell.Quote(secrets.file)
+		give = "--secrets " + fault.Quote(secrets.file)
 		run += " " + give
 	}
 	run += " --package "
@@ -275,7 +274,7 @@ func toReproduce(record *report.Run, steps []string, file string, secrets needs,
 	}
 	switch {
 	case there:
-		text := "\nTo reproduce it, also elsewhere:\n" + pack + "  " + run + shell.Quote(cmp.Or(file, "run.tar.zst")) + "\n"
+		text := "\nTo reproduce it, also elsewhere:\n" + pack + "  " + run + fault.Quote(cmp.Or(file, "run.tar.zst")) + "\n"
 		if secrets.file == "" && len(secrets.names) > 0 {
 			text += "  with these in the environment, or in the file of " + give + ": " + strings.Join(secrets.names, ", ") + "\n"
 		}

@@ -155,7 +155,7 @@ func refusal(p *contract.Preview) error {
 	for _, r := range p.Refused {
 		errs = append(errs, &fault.Fault{
 			Code: fault.Code(r.Code), Class: fault.Class(r.Exit), Op: "run " + r.What, Err: errors.New(r.Why),
-			Fix: cmp.Or(r.Fix, "slipway explain "+r.Code+" says what to do about it"),
+			Fix: cmp.Or(r.Fix, "slipway explain "+fault.Quote(r.Code)+" says what to do about it"),
 		})
 	}
 	return errors.Join(errs...)

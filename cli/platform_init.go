@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/cli/skeleton"
 	"github.com/slipway-sh/slipway/config"
@@ -57,7 +56,7 @@ func (o *platformInitOptions) run(_ context.Context, io console.Streams, args []
 			Fix: "choose another directory, or make that one writable for you, then run again: slipway platform init DIR"}
 	}
 	fmt.Fprintf(io.Text(), "%s is the platform release %s; %s says what it installs\n\nNext:\n  slipway validate --platform %[4]s\n  slipway install --platform %[4]s --name %[5]s\n",
-		dir, name, filepath.Join(dir, platform.File), shell.Quote(dir), deploymentName(name))
+		dir, name, filepath.Join(dir, platform.File), fault.Quote(dir), fault.Quote(deploymentName(name)))
 	return nil
 }
 

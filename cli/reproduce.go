@@ -117,7 +117,7 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 		return err
 	}
 	if o.keep || o.shell {
-		fmt.Fprintf(io.Err, "slipway: deployment %s stays: slipway status --name %s; slipway destroy --name %s removes it\n", f.Source.Name, f.Source.Name, f.Source.Name)
+		fmt.Fprintf(io.Err, "slipway: deployment %s stays: slipway status --name %s; slipway destroy --name %s removes it\n", f.Source.Name, fault.Quote(f.Source.Name), fault.Quote(f.Source.Name))
 		if o.id != "" { // whoever takes the container over has read how the run ended
 			same = nil
 		}
@@ -139,7 +139,7 @@ func beginAnew(err error, name string, named, began bool) {
 	}
 	again += ", which begins anew"
 	if began {
-		again += "; if deployment " + name + " is still there: slipway destroy --name " + name
+		again += "; if deployment " + name + " is still there: slipway destroy --name " + fault.Quote(name)
 	}
 	f.Fix = strings.ReplaceAll(f.Fix, "run the same command again: finished steps are kept", again)
 }
@@ -327,7 +327,7 @@ func (o *reproduceOptions) remove(ctx context.Context, io console.Streams) error
 	d := destroyOptions{deployment: o.install.deployment, lockTimeout: o.install.lockTimeout, ignore: true, approval: approval{yes: true}}
 	name := o.install.deployment.Source.Name
 	if err := d.remove(ctx, io); err != nil {
-		fmt.Fprintf(io.Err, "slipway: deployment %s is still there: slipway destroy --name %s\n", name, name)
+		fmt.Fprintf(io.Err, "slipway: deployment %s is still there: slipway destroy --name %s\n", name, fault.Quote(name))
 		return fmt.Errorf("remove deployment %s: %w", name, err)
 	}
 	fmt.Fprintln(io.Err, "slipway: "+removed(name, o.ran))
@@ -339,7 +339,7 @@ func (o *reproduceOptions) remove(ctx context.Context, io console.Streams) error
 func removed(name, run string) string {
 	text := "deployment " + name + " is removed"
 	if run != "" {
-		text += "; the report of run " + run + " stays: slipway report --name " + name + " --run " + run
+		text += "; the report of run " + run + " stays: slipway report --name " + fault.Quote(name) + " --run " + fault.Quote(run)
 	}
 	return text
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/session"
-	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/migrate"
@@ -99,10 +98,10 @@ func (o *upgradeOptions) declined(route []string, n int) string {
 	}
 	now, last, style := route[n-1], route[len(route)-1], ""
 	if o.style != "" {
-		style = " --style " + o.style
+		style = " --style " + fault.Quote(o.style)
 	}
 	return fmt.Sprintf("The platform is at release %s, and nothing was changed since.\n%s%s\n", now, o.behind(now),
-		o.install.deployment.Hint("to go on to "+last+": slipway upgrade --to "+last+style+"; to go back: slipway rollback"))
+		o.install.deployment.Hint("to go on to "+last+": slipway upgrade --to "+fault.Quote(last)+style+"; to go back: slipway rollback"))
 }
 
 // behind is a line that says that an install would take an older release than the one that
@@ -226,10 +225,10 @@ func (o *upgradeOptions) prepare(ctx context.Context, io console.Streams, c *con
 func (o *upgradeOptions) planFlags() string {
 	var flags []string
 	if o.to != "" {
-		flags = append(flags, "--to "+shell.Quote(o.to))
+		flags = append(flags, "--to "+fault.Quote(o.to))
 	}
 	if o.style != "" {
-		flags = append(flags, "--style "+o.style)
+		flags = append(flags, "--style "+fault.Quote(o.style))
 	}
 	return strings.Join(flags, " ")
 }

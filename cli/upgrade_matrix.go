@@ -27,7 +27,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/session"
-	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
@@ -309,7 +308,7 @@ func (o *matrixOptions) finish(ctx context.Context, io console.Streams, results 
 			if module.Active() && r.Package != "" { // as it is named when the results are exported
 				r.Package = path.Join(takenTo, r.Deployment, filepath.Base(r.Package))
 				if r.Reproduce != "" {
-					r.Reproduce = "dagger call reproduce --package-file " + r.Package
+					r.Reproduce = "dagger call reproduce --package-file " + fault.Quote(r.Package)
 				}
 			}
 			failed = append(failed, c.String())
@@ -330,7 +329,7 @@ func (o *matrixOptions) finish(ctx context.Context, io console.Streams, results 
 			Fix: "see " + filepath.Join(o.results, "matrix.html") + " and the logs of each cell beside it; to run failed ones again, remove their directories there, then run the same command again",
 		}
 		if module.Active() {
-			f.Fix = "take the results: dagger call upgrade-matrix-results --name " + cmp.Or(o.source.Name, defaultMatrix) + " export --path " + takenTo +
+			f.Fix = "take the results: dagger call upgrade-matrix-results --name " + fault.Quote(cmp.Or(o.source.Name, defaultMatrix)) + " export --path " + takenTo +
 				"; then see " + takenTo + "/matrix.html and the logs of each cell beside it; the line again of a cell, above, runs that one again"
 		}
 		return f
@@ -357,7 +356,7 @@ func (o *matrixOptions) again(c matrix.Cell) string {
 	})
 	args = append(args, "--results="+o.results+"-again")
 	for i, a := range args {
-		args[i] = shell.Quote(a)
+		args[i] = fault.Quote(a)
 	}
 	return strings.Join(args, " ")
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 type useOptions struct {
@@ -73,7 +73,7 @@ func (o *useOptions) run(_ context.Context, io console.Streams, args []string) e
 		fmt.Fprintf(io.Text(), "deployment %s is the current one: %s\n", args[0], folder.File(args[0]))
 	}
 	if other := os.Getenv(source.EnvDeployment); other != "" && (o.none || other != args[0]) {
-		fmt.Fprintf(io.Err, "slipway: in this shell commands go on working on %s: %s is set, and comes first\n", shell.Quote(other), source.EnvDeployment)
+		fmt.Fprintf(io.Err, "slipway: in this shell commands go on working on %s: %s is set, and comes first\n", fault.Quote(other), source.EnvDeployment)
 	}
 	return nil
 }

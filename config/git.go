@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // Git is a repository of the user's from which the platform's apps are installed, in
@@ -127,9 +128,9 @@ func (g *Git) keyscan() string {
 	case err != nil || !gitHostRE.MatchString(u.Host):
 		return "ssh-keyscan HOST"
 	case u.Port() != "":
-		return "ssh-keyscan -p " + u.Port() + " " + u.Hostname()
+		return "ssh-keyscan -p " + fault.Quote(u.Port()) + " " + fault.Quote(u.Hostname())
 	}
-	return "ssh-keyscan " + u.Hostname()
+	return "ssh-keyscan " + fault.Quote(u.Hostname())
 }
 
 // httpProblems validates a repository that is read by HTTPS.

@@ -14,6 +14,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // The workflows that a hook can be bound to.
@@ -266,7 +267,7 @@ func (h *Hook) commandProblems(l *document.List, field string) {
 	case h.Image == "" || imageRE.MatchString(h.Image):
 	case noDigest.MatchString(h.Image):
 		l.Add(field+".image", "an image without its digest",
-			fmt.Sprintf("%s@sha256:<64 hex digits>; docker buildx imagetools inspect %s shows them", h.Image, h.Image))
+			fmt.Sprintf("%s@sha256:<64 hex digits>; docker buildx imagetools inspect %s shows them", h.Image, fault.Quote(h.Image)))
 	default:
 		l.Add(field+".image", document.Quote(h.Image), "an image by digest such as registry.example.com/tools/backup@sha256:<64 hex digits>")
 	}

@@ -181,11 +181,11 @@ func (s Suite) conclude(err error) error {
 	if err == nil || !only(err) {
 		return err
 	}
-	what, of := "tests", "--suite "+s.Name
+	what, of := "tests", "--suite "+fault.Quote(s.Name)
 	if slices.Contains(platform.ReservedSuites(), s.Name) {
 		what = "workloads"
 	} else if s.Component != "" {
-		of = "--component " + s.Component
+		of = "--component " + fault.Quote(s.Component)
 	}
 	return &fault.Fault{
 		Code: CodeTests, Class: fault.Step, Op: "run the tests",

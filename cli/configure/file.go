@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/diff"
-	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
@@ -66,11 +65,11 @@ func (c *Command) write(io console.Streams, cfg *config.Config, text []byte) (me
 	if before, err := readIfThere(file); err == nil && before != nil && !bytes.Equal(before, text) && !c.asks {
 		c.changes(io.Err, file, before, text)
 	}
-	flag, current := "--deployment "+name, ""
+	flag, current := "--deployment "+fault.Quote(name), ""
 	if c.output == "" {
 		current, err = c.store(io, name, text)
 	} else {
-		flag = "--config " + shell.Quote(c.output)
+		flag = "--config " + fault.Quote(c.output)
 		err = atomicfile.Overwrite(file, text, 0o600)
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // Given is an answer from a flag or the environment.
@@ -135,7 +136,7 @@ func Missing(d *Draft, must []Field) []config.Problem {
 			want = strings.Join(f.Options, ", ")
 		}
 		out = append(out, config.Problem{Field: f.Path, Got: "no answer",
-			Want: fmt.Sprintf("%s: --set %s=…, %s=… or a line in --answers", want, f.Path, f.EnvName())})
+			Want: fmt.Sprintf("%s: --set %s=…, %s=… or a line in --answers", want, fault.Quote(f.Path), f.EnvName())})
 	}
 	return out
 }

@@ -231,7 +231,7 @@ func isLoopback(host string) bool {
 // the context, which need not be the current one.
 func checkPlugins(user entry, context, cluster string) error {
 	var errs []error
-	in := " --context=" + word(context)
+	in := " --context=" + fault.Quote(context)
 	for _, field := range []string{"exec", "auth-provider"} {
 		plugin, ok := user[field].(map[string]any)
 		if !ok {
@@ -241,23 +241,12 @@ func checkPlugins(user entry, context, cluster string) error {
 		errs = append(errs, &fault.Fault{
 			Code: CodePlugin, Class: fault.Usage, Op: "read the kubeconfig",
 			Fix: "use the token of a service account: kubectl create serviceaccount slipway -n kube-system" + in + " && kubectl create clusterrolebinding slipway --clusterrole=cluster-admin --serviceaccount=kube-system:slipway" + in + "; " +
-				`then kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h` + in + `)" && kubectl config set-context slipway --user=slipway --cluster=` + word(cluster) +
+				`then kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h` + in + `)" && kubectl config set-context slipway --user=slipway --cluster=` + fault.Quote(cluster) +
 				"; and set existing.context: slipway",
 			Err: fmt.Errorf("its user gets credentials from a program (%s: %s), which steps in containers do not have", field, program),
 		})
 	}
 	return errors.Join(errs...)
-}
-
-// wordRE matches what is one word of a shell as it stands.
-var wordRE = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
-
-// word is a text as one word of a shell.
-func word(s string) string {
-	if wordRE.MatchString(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // lineRE finds the line in the message of a YAML parser, which may quote the text.

@@ -140,9 +140,9 @@ func outdated(r *Release, step migrate.Step, path string) error {
 func MigrateCommand(from, to string) string {
 	command := "slipway config migrate"
 	if from != "" {
-		command += " --from " + from
+		command += " --from " + fault.Quote(from)
 	}
-	return command + " --to " + to
+	return command + " --to " + fault.Quote(to)
 }
 
 // NamingFile is the configuration that NamingCommand writes.

@@ -65,7 +65,7 @@ func Find(ctx context.Context, file string, hosts ...string) (*Account, error) {
 			return nil, err
 		}
 		if err != nil {
-			return nil, unreadable("read the account of "+host, "log in again (docker login "+host+"), or give a file as docker's config.json with the account, or with {} for none: --registry-auth FILE",
+			return nil, unreadable("read the account of "+host, "log in again (docker login "+fault.Quote(host)+"), or give a file as docker's config.json with the account, or with {} for none: --registry-auth FILE",
 				errors.New(redact.External(err.Error()))) // it quotes a program that knows passwords
 		}
 		if *auth != (authn.AuthConfig{}) {
@@ -153,7 +153,7 @@ func (a *Account) ForKubelet() error {
 	if a.auth.Password != "" {
 		return nil
 	}
-	return unreadable("let the cluster's nodes pull from "+a.host, "log in with a password, or a token in its place (docker login --username USER "+a.host+"); where the nodes have an account of their own, give a file with {} for none: --registry-auth FILE",
+	return unreadable("let the cluster's nodes pull from "+a.host, "log in with a password, or a token in its place (docker login --username USER "+fault.Quote(a.host)+"); where the nodes have an account of their own, give a file with {} for none: --registry-auth FILE",
 		errors.New("the account is a token of docker login that is renewed, which a kubelet cannot do"))
 }
 

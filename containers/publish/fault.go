@@ -40,7 +40,7 @@ func (p *pusher) fault(image string, err error) error {
 	case errors.Is(err, errPlace):
 		f.Code, f.Class, f.Fix = CodePlace, fault.Usage, "give host[:port]/path without scheme and tag: --to registry.example.com/slipway"
 	case reason == refused.Login:
-		f.Code, f.Fix = refused.CodeLogin, "log in with an account that may push to it: docker login "+host
+		f.Code, f.Fix = refused.CodeLogin, "log in with an account that may push to it: docker login "+fault.Quote(host)
 	case reason == refused.Certificate, reason == refused.Proxy, reason == refused.Limit:
 		f.Code, f.Fix = fault.Code(reason.Code()), reason.Remedy(refused.Machine, host)
 	case !answered && plainhttp.Wanted(err, host):

@@ -50,7 +50,7 @@ func (i *installer) node(ctx context.Context) error {
 		return nil
 	case len(with) > 1:
 		return i.noNode(fmt.Sprintf("%d nodes have the label %s: %s", len(with), label, strings.Join(with, ", ")),
-			"take the label from all but one: slipway toolchain -- kubectl label node NAME "+key+"-")
+			"take the label from all but one: slipway toolchain -- kubectl label node NAME "+fault.Quote(key)+"-")
 	case len(free) == 0:
 		return i.noNode("no node is ready that could get the label "+label, "look at the nodes: slipway toolchain -- kubectl get nodes")
 	}

@@ -48,7 +48,7 @@ func (c *Conductor) inStep(ctx context.Context, run, step string) (*dagger.Conta
 	ctr, err = ctr.WithExec([]string{"cp", request, contract.RequestFile}).Sync(ctx)
 	if err != nil && ctx.Err() == nil {
 		return nil, &fault.Fault{Code: CodeNotThere, Class: fault.Usage, Op: "open the container of " + step, Err: fmt.Errorf("the step left no request: %w", err),
-			Fix: "name a step that ran: slipway runs show " + run + " lists them"}
+			Fix: "name a step that ran: slipway runs show " + fault.Quote(run) + " lists them"}
 	}
 	return ctr, err
 }

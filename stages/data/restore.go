@@ -20,7 +20,7 @@ import (
 )
 
 // againRollback is the command that runs a rollback again, or goes back to the same backup.
-func againRollback(b contract.Backup) string { return "slipway rollback --backup " + b.ID }
+func againRollback(b contract.Backup) string { return "slipway rollback --backup " + fault.Quote(b.ID) }
 
 // restore brings the data back to what the release of a backup works with: migrations that
 // were begun are taken back where each can be, otherwise the backup takes the place of the

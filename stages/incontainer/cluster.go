@@ -67,7 +67,7 @@ func (s *State) RestoreCluster(ctx context.Context, who lock.Holder, deployment,
 			return noSave(fmt.Errorf("it is no file of slipway cluster --save, or not whole: %w", err), "take the file as it was saved")
 		}
 		if h.Deployment != deployment {
-			return noSave(fmt.Errorf("it is of deployment %s", h.Deployment), "restore it there: slipway cluster --restore FILE --name "+h.Deployment)
+			return noSave(fmt.Errorf("it is of deployment %s", h.Deployment), "restore it there: slipway cluster --restore FILE --name "+fault.Quote(h.Deployment))
 		}
 		const forced = "slipway cluster --restore FILE --force"
 		identity, err := state.Identity(ctx, w.Store)

@@ -142,7 +142,7 @@ func isForeign(objs []unstructured.Unstructured, in contract.OwnershipInput) err
 	again := "slipway install"
 	switch {
 	case in.Backup != "":
-		again = "slipway rollback --backup " + in.Backup
+		again = "slipway rollback --backup " + fault.Quote(in.Backup)
 	case in.Upgrade:
 		again = "slipway upgrade"
 	}
@@ -169,7 +169,7 @@ func othersSystem(objs []unstructured.Unstructured) error {
 			return &fault.Fault{
 				Code: CodeForeign, Class: fault.Preflight, Op: "see that nothing is in the platform's way",
 				Err: fmt.Errorf("the cluster has the deployment %s, whose namespace %s cannot be taken over; nothing was created", owner, kube.SystemNamespace),
-				Fix: "install that deployment: --name " + owner + "; or remove it first: slipway destroy --name " + owner,
+				Fix: "install that deployment: --name " + fault.Quote(owner) + "; or remove it first: slipway destroy --name " + fault.Quote(owner),
 			}
 		}
 	}

@@ -297,11 +297,11 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Applicatio
 	a := *v.Late
 	defer w.keep()
 	op := fmt.Sprintf("bring the app %s to %s within %s", a.Name, argo.Short(w.tracker.Revision), w.tracker.Deadline)
-	inspect := "slipway toolchain -- kubectl get application -n " + w.tracker.Namespace + " " + a.Name + " -o yaml"
+	inspect := "slipway toolchain -- kubectl get application -n " + fault.Quote(w.tracker.Namespace) + " " + fault.Quote(a.Name) + " -o yaml"
 	if v.Stale {
 		return &fault.Fault{
 			Code: CodeStale, Class: fault.Timeout, Op: op,
-			Fix: "look at Argo CD's log: slipway toolchain -- kubectl logs -n " + w.tracker.Namespace + " -l " + argo.Controller,
+			Fix: "look at Argo CD's log: slipway toolchain -- kubectl logs -n " + fault.Quote(w.tracker.Namespace) + " -l " + argo.Controller,
 			Err: fmt.Errorf("app %s: Argo CD has not looked at it since it was asked to%s (last seen: sync %s, health %s)", a.Name, w.controller(ctx), a.Sync, a.Health),
 		}
 	}

@@ -264,18 +264,18 @@ func describe(targets []target, deployment string, r *platform.Release, in contr
 		}
 	}
 	slices.Sort(names)
-	kubeconfig := "slipway kubeconfig --name " + deployment + " --output kubeconfig"
+	kubeconfig := "slipway kubeconfig --name " + fault.Quote(deployment) + " --output kubeconfig"
 	look := inCluster(r, in)
 	if node {
 		out.Commands = append(out.Commands,
-			"slipway cluster --name "+deployment+"   # publishes the cluster's ports until Ctrl-C, run the other commands in another terminal; not needed while it runs in the background (--keep-cluster)")
+			"slipway cluster --name "+fault.Quote(deployment)+"   # publishes the cluster's ports until Ctrl-C, run the other commands in another terminal; not needed while it runs in the background (--keep-cluster)")
 		kubeconfig += " --server https://" + net.JoinHostPort(in.Host, strconv.Itoa(in.APIPort))
 		for _, command := range append([]string{"kubectl get pods -A   # the cluster is on no port of this machine, and is reached so"}, look...) {
-			out.Inside = append(out.Inside, "slipway toolchain --name "+deployment+" -- "+command)
+			out.Inside = append(out.Inside, "slipway toolchain --name "+fault.Quote(deployment)+" -- "+command)
 		}
 		out.Inside = append(out.Inside,
-			"slipway cluster --name "+deployment+" --stop",
-			"slipway cluster --name "+deployment+" --background   # then its ports are published")
+			"slipway cluster --name "+fault.Quote(deployment)+" --stop",
+			"slipway cluster --name "+fault.Quote(deployment)+" --background   # then its ports are published")
 	}
 	out.Commands = append(out.Commands, kubeconfig+" && export KUBECONFIG=$PWD/kubeconfig")
 	out.Commands = slices.Concat(out.Commands, look, slices.Compact(names))
@@ -286,11 +286,11 @@ func describe(targets []target, deployment string, r *platform.Release, in contr
 func inCluster(r *platform.Release, in contract.AccessInput) []string {
 	var out []string
 	if engine := r.Engine(); engine != nil {
-		out = append(out, "kubectl get applications -n "+engine.Namespace)
+		out = append(out, "kubectl get applications -n "+fault.Quote(engine.Namespace))
 	}
 	if server := r.GitServer(); server != nil && !slices.Contains(in.Disabled, server.Component) {
 		namespace, name, _ := strings.Cut(server.Accounts.Administrator, "/")
-		password := "kubectl get secret -n " + namespace + " " + name
+		password := "kubectl get secret -n " + fault.Quote(namespace) + " " + fault.Quote(name)
 		out = append(out,
 			password+" -o jsonpath='{.data.username}' | base64 -d   # the user name for the git server",
 			password+" -o jsonpath='{.data.password}' | base64 -d   # the password")

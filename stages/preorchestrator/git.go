@@ -192,7 +192,7 @@ func (g *git) bad(code fault.Code, op string, err error) error {
 	namespace, name, _, _ := platform.ParseService(g.server.Service)
 	return &fault.Fault{
 		Code: code, Class: step.ClassOf(err), Op: op + " on the git server", Err: err,
-		Fix: "look at its log: slipway toolchain -- kubectl logs -n " + namespace + " service/" + name,
+		Fix: "look at its log: slipway toolchain -- kubectl logs -n " + fault.Quote(namespace) + " service/" + name,
 	}
 }
 

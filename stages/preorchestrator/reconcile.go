@@ -112,7 +112,7 @@ func reconcile(ctx context.Context, c *kube.Client, deployment string, in contra
 }
 
 func badReconcile(engine string, err error) error {
-	fix := "look at its log: slipway toolchain -- kubectl logs -n " + engine + " -l " + argo.Controller
+	fix := "look at its log: slipway toolchain -- kubectl logs -n " + fault.Quote(engine) + " -l " + argo.Controller
 	return &fault.Fault{Code: CodeReconcile, Class: step.ClassOf(err), Op: "let Argo CD reconcile an Application outside its namespace", Fix: fix, Err: err}
 }
 

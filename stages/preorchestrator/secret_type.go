@@ -28,7 +28,7 @@ func sameType(o *corev1.Secret, want corev1.SecretType) error {
 	}
 	if plainType.MatchString(string(want)) {
 		f.Fix += fmt.Sprintf("; or make it again with its values: slipway toolchain -- sh -c 'kubectl get secret -n %s %s -o yaml --show-managed-fields | sed \"s|^type: .*|type: %s|\" | kubectl replace --force -f -'",
-			o.Namespace, o.Name, want)
+			fault.Quote(o.Namespace), fault.Quote(o.Name), want)
 	}
 	f.Fix += "; then run again: slipway install"
 	return f

@@ -90,7 +90,7 @@ func classify(ctx context.Context, id, said string, timeout time.Duration, err e
 	f := faultOf(ctx, id, said, timeout, err)
 	if m := imageCode.FindStringSubmatch(f.Error()); m != nil {
 		own := *f
-		own.Fix = "get the image as slipway explain " + m[1] + " says; " + f.Fix
+		own.Fix = "get the image as slipway explain " + fault.Quote(m[1]) + " says; " + f.Fix
 		return &own
 	}
 	return f

@@ -72,7 +72,7 @@ func sameRelease(ctx context.Context, env *step.Env, client *kube.Client, in con
 		f.Err = fmt.Errorf("the cluster does not have deployment %s", env.Deployment)
 	case has.Rollback != "":
 		f.Err = fmt.Errorf("the rollback from %s has begun and is not finished", cmp.Or(has.Toward, has.Version))
-		f.Fix = "bring it to its end: slipway rollback --backup " + has.Rollback
+		f.Fix = "bring it to its end: slipway rollback --backup " + fault.Quote(has.Rollback)
 	case has.Toward != "" && has.Version != "":
 		f.Err = fmt.Errorf("the upgrade from %s to %s has begun and is not finished", has.Version, has.Toward)
 	case has.Platform != in.Platform || has.Version != in.Version:

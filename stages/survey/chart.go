@@ -86,7 +86,7 @@ func (v *surveyor) chart(ctx context.Context, c chart) ([]rendered, error) {
 		v.skip(c.component, fmt.Errorf("what its chart depends on is fetched by Argo CD: %w", err))
 		return nil, nil
 	case err != nil:
-		v.wrong(c.component, path.Join(c.path, metadataFile(ch)), 0, fmt.Errorf("%w; it comes with the release: helm dependency build %s", err, v.release.Path(c.path)))
+		v.wrong(c.component, path.Join(c.path, metadataFile(ch)), 0, fmt.Errorf("%w; it comes with the release: helm dependency build %s", err, fault.Quote(v.release.Path(c.path))))
 		return nil, nil
 	case ch.Metadata.Type == "library":
 		v.wrong(c.component, path.Join(c.path, metadataFile(ch)), 0, errors.New("type: got library, want application: Helm installs no library chart; make a chart that depends on it"))

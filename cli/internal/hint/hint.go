@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/cli/internal/module"
-	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
@@ -48,7 +48,7 @@ func For(cmd *cobra.Command, stores map[string]store.Opener) func(string) string
 			}
 			var before, after string // the function that dagger calls
 			for _, f := range given(set, stores, program) {
-				value := shell.Quote(f.value)
+				value := fault.Quote(f.value)
 				switch {
 				case other.Flag(f.name) == nil || has(found, f.name):
 				case f.name == "deployment" && has(found, "config"):
@@ -57,7 +57,7 @@ func For(cmd *cobra.Command, stores map[string]store.Opener) func(string) string
 					after += " --" + f.name + " " + value
 				default:
 					if slices.Contains([]string{"registry-auth", "state-key", "state-credentials", "secrets"}, f.name) {
-						value = shell.Quote("file:" + f.value) // dagger's secrets are named by where they are
+						value = fault.Quote("file:" + f.value) // dagger's secrets are named by where they are
 					}
 					before += " --" + f.name + " " + value
 				}

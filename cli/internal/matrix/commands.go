@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/cli/internal/process"
-	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
@@ -180,7 +179,7 @@ func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) boo
 func (c *cell) typed(args []string) string {
 	words := []string{filepath.Base(c.Program)}
 	for _, a := range args {
-		words = append(words, shell.Quote(a))
+		words = append(words, fault.Quote(a))
 	}
 	return strings.Join(words, " ")
 }

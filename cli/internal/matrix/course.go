@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	"github.com/slipway-sh/slipway/stages"
 )
@@ -141,7 +141,7 @@ func (c *cell) pack(ctx context.Context) {
 	}
 	c.result.Package = file
 	if c.reproduced { // else only the whole cell is
-		c.result.Reproduce = "slipway reproduce --package " + shell.Quote(file)
+		c.result.Reproduce = "slipway reproduce --package " + fault.Quote(file)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/config/dockerconfig"
@@ -301,7 +300,7 @@ func (p *packer) otherRelease(op string, found report.Platform) error {
 	o.Run = p.record.ID
 	again := o.again()
 	if o.Out != "" {
-		again += " --out " + shell.Quote(o.Out)
+		again += " --out " + fault.Quote(o.Out)
 	}
 	return &fault.Fault{Code: codeOtherRelease, Class: fault.Usage, Op: op, Fix: "name the directory of the release that was installed: " + again + " --platform DIR",
 		Err: fmt.Errorf("the run was of %s %s with the digest %s; found was %s %s with %s",

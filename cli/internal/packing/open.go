@@ -65,7 +65,7 @@ func Open(ctx context.Context, file, keyFile string, sections []config.Section) 
 
 func unpack(file, dir string, p *runpackage.Package, sections []config.Section) (*Opened, error) {
 	if len(p.Hidden) > 0 {
-		return nil, incomplete("unpack "+file, "write the configuration, give the values there, and install with it: slipway configure --non-interactive --output slipway.yaml --file "+file,
+		return nil, incomplete("unpack "+file, "write the configuration, give the values there, and install with it: slipway configure --non-interactive --output slipway.yaml --file "+fault.Quote(file),
 			fmt.Errorf("its configuration has no value for what looked like a secret: %s", strings.Join(p.Hidden, ", ")))
 	}
 	o := &Opened{Package: p, sections: sections}

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
@@ -86,10 +85,10 @@ func Make(ctx context.Context, f *deployment.Flags, d *deployment.Deployment, o 
 func (o Options) again() string {
 	command := "slipway save"
 	if o.Run != "" {
-		command += " --run " + shell.Quote(o.Run)
+		command += " --run " + fault.Quote(o.Run)
 	}
 	if o.KeyFrom != "" {
-		command += " --key " + shell.Quote(o.KeyFrom)
+		command += " --key " + fault.Quote(o.KeyFrom)
 	}
 	return command
 }

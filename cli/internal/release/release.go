@@ -15,7 +15,6 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/directory"
 	"github.com/slipway-sh/slipway/cli/internal/module"
-	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers"
@@ -131,7 +130,7 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 		return err
 	}
 	if f.Dir != "" {
-		opts.ReleaseFrom = shell.Quote(f.Dir)
+		opts.ReleaseFrom = fault.Quote(f.Dir)
 	}
 	opts.Release, err = platform.In(dir, opts.Release, err)
 	return err

@@ -13,7 +13,6 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/module"
-	"github.com/slipway-sh/slipway/cli/internal/shell"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/config/platform"
@@ -182,9 +181,9 @@ func (s *Source) printMigration(w io.Writer) func([]migrate.Change) {
 		for _, c := range changes {
 			fmt.Fprintf(w, "  %s\n", c)
 		}
-		which := "--config " + shell.Quote(s.File)
+		which := "--config " + fault.Quote(s.File)
 		if s.Stored {
-			which = "--deployment " + s.Deployment
+			which = "--deployment " + fault.Quote(s.Deployment)
 		}
 		fmt.Fprintf(w, "  slipway config migrate %s writes it so\n", which)
 	}

@@ -180,7 +180,7 @@ func (rec Record) Check(r *platform.Release, how How) error {
 		return rec.checkRollback(r, how.Backup, how.Named)
 	case rec.Rollback != "":
 		return unfinished(r, fmt.Errorf("the rollback from %s has begun and is not finished", cmp.Or(rec.Toward, rec.Version)),
-			"bring it to its end first: slipway rollback --backup "+rec.Rollback)
+			"bring it to its end first: slipway rollback --backup "+fault.Quote(rec.Rollback))
 	case how.Resume && (rec.Toward == "" || rec.Backup == ""):
 		return Nothing()
 	case how.Style != "" && rec.Toward == r.Version && rec.Backup != "" && how.Style != rec.Style:
@@ -207,7 +207,7 @@ func Nothing() error {
 func (rec Record) goOn() string {
 	resume := "slipway upgrade --resume"
 	if rec.From != "" {
-		resume += " --platform " + rec.From
+		resume += " --platform " + fault.Quote(rec.From)
 	}
 	fix := "go on with it: " + resume
 	if rec.From == "" {
@@ -226,7 +226,7 @@ func (rec Record) follows(r *platform.Release, upgrade bool) error {
 	case rec.Platform == "":
 		return nil
 	case rec.Toward != "" && rec.Version != "" && rec.Toward != r.Version && (rec.Backup != "" || !r.Follows(rec.Toward)):
-		fix := "bring it to its end first, by what began it: slipway upgrade --to " + rec.Toward
+		fix := "bring it to its end first, by what began it: slipway upgrade --to " + fault.Quote(rec.Toward)
 		if rec.Backup != "" {
 			fix = rec.goOn()
 		}
@@ -237,7 +237,7 @@ func (rec Record) follows(r *platform.Release, upgrade bool) error {
 		return &fault.Fault{
 			Code: CodeNeedsUpgrade, Class: fault.Usage, Op: "install release " + r.Version + " of " + r.Name,
 			Err: fmt.Errorf("release %s is installed, and its data is to be backed up and migrated first", rec.Version),
-			Fix: "upgrade to it: slipway upgrade --to " + r.Version,
+			Fix: "upgrade to it: slipway upgrade --to " + fault.Quote(r.Version),
 		}
 	case rec.Version == "" || rec.Version == r.Version || rec.Toward == r.Version || r.Follows(rec.Version):
 		return nil
@@ -264,7 +264,7 @@ func (rec Record) checkRollback(r *platform.Release, backup string, named bool) 
 	switch {
 	case rec.Rollback != "" && rec.Rollback != backup:
 		return unfinished(r, fmt.Errorf("the rollback to backup %s has begun and is not finished", rec.Rollback),
-			"bring it to its end first: slipway rollback --backup "+rec.Rollback)
+			"bring it to its end first: slipway rollback --backup "+fault.Quote(rec.Rollback))
 	case rec.Rollback == "" && rec.Toward == "" && rec.Version == r.Version:
 		return same(r)
 	case rec.Rollback == "" && rec.Platform != "" && rec.Backup != backup && !named:

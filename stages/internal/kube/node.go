@@ -97,8 +97,8 @@ func (c *Client) LabelsGiven(ctx context.Context, deployment string, n metav1.Ob
 		return nil, &fault.Fault{
 			Code: CodeConflict, Class: fault.Step, Op: "read the annotation " + at + " of node " + n.GetName(),
 			Err: fmt.Errorf("its value %q is not what Slipway wrote: somebody has edited it, or has replaced the Secret %s", Short(note, maxText), SealSecret),
-			Fix: "see who edited it: kubectl get node " + n.GetName() + " -o yaml --show-managed-fields; take off the labels that Slipway gave the node: kubectl label node " + n.GetName() +
-				" KEY-; then delete the annotation: kubectl annotate node " + n.GetName() + " " + at + "-; then run the same command again",
+			Fix: "see who edited it: kubectl get node " + fault.Quote(n.GetName()) + " -o yaml --show-managed-fields; take off the labels that Slipway gave the node: kubectl label node " + fault.Quote(n.GetName()) +
+				" KEY-; then delete the annotation: kubectl annotate node " + fault.Quote(n.GetName()) + " " + fault.Quote(at) + "-; then run the same command again",
 		}
 	}
 	out := map[string]string{}

@@ -66,5 +66,5 @@ func remedy(live *unstructured.Unstructured, err error) string {
 		namespace = " -n " + live.GetNamespace()
 	}
 	return fmt.Sprintf("give the field in the manifest the value that the object has, or have the object made again (slipway toolchain -- kubectl delete%s %s %s%s%s)",
-		namespace, resource, live.GetName(), how, why)
+		namespace, fault.Quote(resource), fault.Quote(live.GetName()), how, why)
 }

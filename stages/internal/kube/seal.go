@@ -52,7 +52,7 @@ func (c *Client) genuineNote(ctx context.Context, name string, o *corev1.ConfigM
 	return &fault.Fault{
 		Code: CodeConflict, Class: fault.Step, Op: "read the ConfigMap " + SystemNamespace + "/" + name,
 		Err: errors.New("its content is not what Slipway wrote: somebody has edited it, or has replaced it or the Secret " + SealSecret),
-		Fix: "see who edited it: kubectl get configmap " + at + " -o yaml --show-managed-fields; then delete it: kubectl delete configmap " + at +
+		Fix: "see who edited it: kubectl get configmap " + fault.Quote(at) + " -o yaml --show-managed-fields; then delete it: kubectl delete configmap " + fault.Quote(at) +
 			"; then write it anew: slipway install",
 	}
 }
