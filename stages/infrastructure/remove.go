@@ -32,7 +32,7 @@ type remover struct {
 	made    []string             // namespaces that Slipway made for the deployment, but its own
 	used    []string             // namespaces of others that it uses
 	system  bool                 // whether its own is the deployment's
-	kept    []string             // of made: with claims that stay
+	kept    []string             // of made: with claims or objects that stay
 	engines []string             // namespaces of the deployment's Argo CD
 	born    map[string]time.Time // when those of made were created
 	uids    map[string]types.UID // of made and its own: another UID is somebody else's namespace

@@ -51,6 +51,30 @@ func (r *remover) findNamespaces(ctx context.Context) error {
 		}
 	}
 	slices.Sort(r.made)
+	return r.findAsked(ctx)
+}
+
+// findAsked notes the namespaces with objects of the deployment that say themselves that they
+// stay.
+func (r *remover) findAsked(ctx context.Context) error {
+	if len(r.made) == 0 {
+		return nil
+	}
+	resources, err := r.Client.Listable(ctx, true)
+	if err != nil {
+		return err
+	}
+	for _, gvr := range resources {
+		objs, err := r.Client.List(ctx, gvr, "", r.Selector())
+		if err != nil {
+			return err
+		}
+		for _, o := range objs {
+			if n := o.GetNamespace(); kube.Keeps(&o) && kube.WroteTo(&o) && slices.Contains(r.made, n) && !slices.Contains(r.kept, n) {
+				r.kept = append(r.kept, n)
+			}
+		}
+	}
 	return nil
 }
 
@@ -131,7 +155,7 @@ func (r *remover) genuine(o unstructured.Unstructured) bool {
 // stays reports whether an object says so itself, is a claim that the release keeps, or a Secret
 // beside one, without which its data may be worth nothing.
 func (r *remover) stays(o unstructured.Unstructured, claims map[string]bool) bool {
-	if kube.Keeps(&o) { // it goes with a namespace that goes
+	if kube.Keeps(&o) { // which somebody else's does with a namespace that goes
 		return !slices.Contains(r.made, o.GetNamespace()) || slices.Contains(r.kept, o.GetNamespace())
 	}
 	if r.Rules.Claims != platform.RemoveKeep && (o.GetLabels()[kube.Kept] == "" || r.recorded) {
@@ -165,8 +189,8 @@ func (r *remover) keep(ctx context.Context, gvr schema.GroupVersionResource, o u
 	return r.Label(ctx, gvr, o, map[string]any{kube.Kept: why, kube.DeploymentLabel: r.Deployment})
 }
 
-// namespaces deletes the namespaces that Slipway made, all at a time. Of one whose claims
-// stay it deletes everything else.
+// namespaces deletes the namespaces that Slipway made, all at a time. Of one with claims or other
+// objects that stay it deletes everything else.
 func (r *remover) namespaces(ctx context.Context) error {
 	names := slices.DeleteFunc(slices.Clone(r.made), func(n string) bool { return slices.Contains(r.kept, n) })
 	if err := r.deleteNamespaces(ctx, names); err != nil {
@@ -199,7 +223,7 @@ func (r *remover) deleteNamespaces(ctx context.Context, names []string) error {
 	return r.Namespaces(ctx, uids)
 }
 
-// empty deletes what a namespace with claims that stay has besides them.
+// empty deletes what a namespace has besides what stays.
 func (r *remover) empty(ctx context.Context, namespace string) error {
 	ns, err := r.Namespace(ctx, namespace, r.uids[namespace])
 	if err != nil {
@@ -216,7 +240,7 @@ func (r *remover) empty(ctx context.Context, namespace string) error {
 	if err != nil {
 		return err
 	}
-	r.env.Progress("emptying namespace %s, but for its claims and Secrets", namespace)
+	r.env.Progress("emptying namespace %s, but for what stays", namespace)
 	var deleted []unstructured.Unstructured
 	for _, gvr := range resources {
 		objs, err := r.Client.List(ctx, gvr, namespace, "")
