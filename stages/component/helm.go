@@ -56,7 +56,8 @@ func (i *installer) open(ctx context.Context, ch *chart.Chart, values map[string
 		config.KubeClient = serverSide{own, func(objs []*unstructured.Unstructured) error {
 			_, err := i.client.Apply(ctx, objs, kube.ApplyOptions{Force: true, Namespace: namespace, Migrate: helmManager()})
 			return err
-		}, func(objs []*unstructured.Unstructured) error { return i.pods(ctx, objs) }}
+		}, func(objs []*unstructured.Unstructured) error { return i.pods(ctx, objs) },
+			func(namespace, name string) error { return i.completed(ctx, namespace, name) }}
 	}
 	return &chartRelease{
 		client: i.client, log: i.env.Logger, config: config, complete: i.complete, others: i.others, deployment: i.env.Deployment,

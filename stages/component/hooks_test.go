@@ -2,7 +2,9 @@ package component
 
 import (
 	"bytes"
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,4 +30,32 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: "do
 	containers, _, err := unstructured.NestedSlice(made, "spec", "template", "spec", "containers")
 	require.NoError(t, err)
 	require.Contains(t, containers[0].(map[string]any)["image"], "slipway.local/nginx@sha256:00")
+}
+
+// TestAHookWhosePodDoesNotStart is told with its reason while it is waited for.
+func TestAHookWhosePodDoesNotStart(t *testing.T) {
+	s := newSite(t, valuesRelease, valuesFiles())
+	const job = "/apis/batch/v1/namespaces/shop/jobs/migrate"
+	s.api.Set(t, "/api/v1/namespaces/shop/pods/migrate-1", "{metadata: {name: migrate-1, namespace: shop, labels: {job-name: migrate}}, spec: {containers: [{name: a, image: 'example.com/none:1'}]}, "+
+		"status: {phase: Pending, containerStatuses: [{name: a, state: {waiting: {reason: ImagePullBackOff, message: 'Back-off pulling image \"example.com/none:1\"'}}}]}}")
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	rel, err := s.installer(t, valuesInput()).open(ctx, nil, nil)
+	require.NoError(t, err)
+	resources, err := rel.config.KubeClient.Build(bytes.NewBufferString(`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, namespace: shop, annotations: {helm.sh/hook: pre-install}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: "docker.io/library/nginx:1"}]}}}
+`), false)
+	require.NoError(t, err)
+	s.api.Set(t, job, "{metadata: {name: migrate, namespace: shop}, status: {active: 1}}")
+	err = rel.config.KubeClient.WatchUntilReady(resources, time.Hour)
+	require.ErrorContains(t, err, "image cannot be pulled")
+	require.ErrorContains(t, err, "pod migrate-1")
+
+	s.api.Set(t, job, "{metadata: {name: migrate, namespace: shop}, status: {succeeded: 1, conditions: [{type: Complete, status: 'True'}]}}")
+	rel, err = s.installer(t, valuesInput()).open(t.Context(), nil, nil)
+	require.NoError(t, err)
+	require.NoError(t, rel.config.KubeClient.WatchUntilReady(resources, time.Hour))
 }

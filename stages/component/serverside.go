@@ -2,10 +2,12 @@ package component
 
 import (
 	"slices"
+	"time"
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 )
 
@@ -17,7 +19,27 @@ type serverSide struct {
 	*helmkube.Client
 	apply func([]*unstructured.Unstructured) error
 	hook  func([]*unstructured.Unstructured) error // completes what hooks make
+	job   func(namespace, name string) error       // waits for a Job, and says what is wrong with its pods
 }
+
+// WatchUntilReady implements kube.Interface: it waits for what a hook has made. Helm itself would
+// not say why a pod does not start.
+func (s serverSide) WatchUntilReady(resources helmkube.ResourceList, timeout time.Duration) error {
+	var others helmkube.ResourceList
+	for _, i := range resources {
+		if i.Mapping == nil || i.Mapping.GroupVersionKind.GroupKind() != batchJob {
+			others = append(others, i)
+			continue
+		}
+		if err := s.job(i.Namespace, i.Name); err != nil {
+			return err
+		}
+	}
+	return s.Client.WatchUntilReady(others, timeout)
+}
+
+//nolint:gochecknoglobals // a constant
+var batchJob = schema.GroupKind{Group: "batch", Kind: "Job"}
 
 // Create implements kube.Interface.
 func (s serverSide) Create(resources helmkube.ResourceList) (*helmkube.Result, error) {
