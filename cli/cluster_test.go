@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers/background"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 )
 
@@ -31,7 +32,7 @@ func TestTheClusterSaysHowToReachItAndHowToEndIt(t *testing.T) {
 		require.Equal(t, `the cluster of deployment dev is ready: https://`+says.host+`:7443
   port 443 of this machine is the load balancer's
   `+says.who+`
-  for kubectl, in another terminal: slipway kubeconfig --name dev --server https://`+says.host+`:7443 --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig
+  for kubectl, in another terminal: slipway kubeconfig --name dev --server `+fault.Quote("https://"+says.host+":7443")+` --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig
 Ctrl-C stops it.
 `, out.String())
 	}

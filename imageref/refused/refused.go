@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-
-	"github.com/slipway-sh/slipway/fault"
 )
 
 // The codes of what a registry, or what is between, refuses.
@@ -124,21 +122,21 @@ func (r Reason) Remedy(by Asker, registry string) string {
 	host, _, _ := strings.Cut(registry, "/")
 	switch r {
 	case Login:
-		return "log in with an account that may pull from it: docker login " + fault.Quote(host)
+		return "log in with an account that may pull from it: docker login " + host
 	case Certificate:
 		if by == Machine {
 			return "see who signed it (curl -v https://" + host + "/v2/), and let this machine trust them: on Debian, their certificate as /usr/local/share/ca-certificates/NAME.crt, then update-ca-certificates; SSL_CERT_FILE=FILE before the command, on Linux, is for this once"
 		}
 		return "see who signed it (curl -v https://" + host + "/v2/), and let the engine trust them: their certificate as /usr/local/share/ca-certificates/NAME.crt, then make engine-stop engine; where Docker runs the engine: as ~/.config/dagger/ca-certificates/NAME.crt (on macOS in ~/Library/Application Support), then make engine-stop engine"
 	case Limit:
-		return "run the same command again later, or log in with an account that may pull more: docker login " + fault.Quote(host)
+		return "run the same command again later, or log in with an account that may pull more: docker login " + host
 	case Proxy:
 		if by == Machine {
 			return "give the proxy's user and password in HTTPS_PROXY (http://USER:PASSWORD@PROXY:PORT), let it pass requests for " + host + ", or ask " + host + " without it: NO_PROXY=" + host
 		}
 		return "let the proxy pass requests for " + host + ", or start the engine with another HTTPS_PROXY or NO_PROXY=" + host + " in its environment; make engine starts one without a proxy"
 	case Absent, Other:
-		return "push the bundle again and use the lock that this writes: slipway bundle push DIR --to " + fault.Quote(registry)
+		return "push the bundle again and use the lock that this writes: slipway bundle push DIR --to " + registry
 	case Unreachable:
 		where := "where the engine runs"
 		if by == Machine {

@@ -35,6 +35,9 @@ func (s serverSide) WatchUntilReady(resources helmkube.ResourceList, timeout tim
 			return err
 		}
 	}
+	if len(others) == 0 {
+		return nil
+	}
 	return s.Client.WatchUntilReady(others, timeout)
 }
 
