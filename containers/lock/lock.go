@@ -17,6 +17,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -246,6 +247,9 @@ func (l *Lock) Validate() error {
 		}
 		p.registry(at, a.Registry)
 		p.standsFor(at, a.StandsFor, standIns)
+	}
+	if l.Location != "" && !config.IsRegistry(l.Location) {
+		p.add("location", "%q is no registry, host[:port][/path]", l.Location)
 	}
 	p.packages(l.Packages)
 	for platform, line := range l.Lines {

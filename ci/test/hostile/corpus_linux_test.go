@@ -155,7 +155,7 @@ func from(args, reads []string, with rules) command {
 
 // TestNothingThatIsOnlyLookedAtExecutes tries each case.
 func TestNothingThatIsOnlyLookedAtExecutes(t *testing.T) {
-	cases := slices.Concat(archives(t), configurations(), packages(), links(), states(), bundles(), reports())
+	cases := slices.Concat(archives(t), configurations(), packages(), links(), states(), bundles(), locks(), reports())
 	names := map[string]bool{}
 	for _, c := range cases {
 		require.False(t, names[c.name], "two cases are called %s", c.name)
