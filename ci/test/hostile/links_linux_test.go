@@ -75,7 +75,7 @@ func links() []testCase {
 	}
 	for dir, to := range map[string]string{
 		"web": "../beside", "kustomized": "../beside", "kustomized/base": "../../beside", "charts/chart": "../../beside", "charts/chart/templates": "../../../beside",
-		"charts/chart/crds": "@ROOT@", "charts/chart/charts": "@ROOT@", "tests": "../beside", "charts": "/", ".": "@ROOT@",
+		"charts/chart/crds": "@ROOT@", "charts/chart/charts": "@ROOT@", "tests": "../beside", "charts": "/",
 	} {
 		add("folder "+dir, "a link to a folder of the user", func(t *testing.T, s sandbox, release string) {
 			s.write(t, "beside/a.yaml", []byte("a: "+secretInFile+"\n"))

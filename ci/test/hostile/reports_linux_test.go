@@ -48,7 +48,7 @@ func reports() []testCase {
 		"device":          {tar.Header{Typeflag: tar.TypeChar, Name: "config.yaml", Devmajor: 1, Devminor: 5}, "", "there is no config.yaml"},
 		"parent":          {tar.Header{Name: "../../config.yaml"}, config, ""},
 		"absolute":        {tar.Header{Name: "/etc/config.yaml"}, config, ""},
-		"large":           {tar.Header{Name: "config.yaml"}, strings.Repeat("#\n", 1<<20), "it is larger than 1 MiB"},
+		"large":           {tar.Header{Name: "config.yaml"}, strings.Repeat("#\n", 1<<20), "larger than what is read of such a file, 1 MiB"},
 		"name of escapes": {tar.Header{Name: "\x1b[31m/other.yaml"}, config, "there is no config.yaml"},
 	} {
 		add("archive: "+name, "an entry of the archive is no file of a report", h.says, "report.tar.gz", func(t *testing.T, s sandbox, at string) {
