@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/imageref"
 )
 
 const (
@@ -26,7 +27,6 @@ var (
 	refRE       = regexp.MustCompile(refPattern)
 	versionRE   = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
 	hostRE      = regexp.MustCompile(`^` + labelPattern + `$|^[0-9a-f:]*:[0-9a-f:]*$`)
-	registryRE  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
 )
 
 // IsName reports whether name is a valid name for a deployment.
@@ -47,9 +47,6 @@ func OwnerWant(name string) string {
 	}
 	return ""
 }
-
-// IsRegistry reports whether place is host[:port][/path], without scheme and tag.
-func IsRegistry(place string) bool { return registryRE.MatchString(place) }
 
 // maxDomain leaves room for an app's name before the domain.
 const maxDomain = 200
@@ -82,8 +79,8 @@ func (c *Config) problems(providers []string, opts Options) []Problem {
 	if email := c.Global.Admin.Email; email != "admin@"+c.Global.Domain && !isMail(email) {
 		l.Add("global.admin.email", document.Quote(email), "a mail address such as admin@example.com")
 	}
-	if c.Advanced.Registry != "" {
-		l.Match("advanced.registry", c.Advanced.Registry, registryRE, "host[:port][/path] such as registry.example.com/slipway, without scheme and tag")
+	if r := c.Advanced.Registry; r != "" && !imageref.IsRegistry(r) {
+		l.Add("advanced.registry", document.Shown(r), "host[:port][/path] such as registry.example.com/slipway, without scheme and tag")
 	}
 	c.TLS.problems(l)
 	c.Proxy.problems(l)

@@ -23,8 +23,12 @@ var (
 	pathRE   = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 	tagRE    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 	digestRE = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`)
+	placeRE  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
 	hexRE    = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
+
+// IsRegistry reports whether place is host[:port][/path], without scheme and tag.
+func IsRegistry(place string) bool { return placeRE.MatchString(place) }
 
 // Reference is a reference in its parts. A parsed one has a tag or a digest, or both.
 type Reference struct {

@@ -17,9 +17,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref"
 )
 
 // Format is the version of lock.yaml that this package reads.
@@ -248,7 +248,7 @@ func (l *Lock) Validate() error {
 		p.registry(at, a.Registry)
 		p.standsFor(at, a.StandsFor, standIns)
 	}
-	if l.Location != "" && !config.IsRegistry(l.Location) {
+	if l.Location != "" && !imageref.IsRegistry(l.Location) {
 		p.add("location", "%q is no registry, host[:port][/path]", l.Location)
 	}
 	p.packages(l.Packages)

@@ -19,12 +19,12 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 	"github.com/slipway-sh/slipway/containers/plainhttp"
 	"github.com/slipway-sh/slipway/containers/trust"
+	"github.com/slipway-sh/slipway/imageref"
 )
 
 // Options say what to push and where. Dir, Anchor, To and Lock are required.
@@ -157,7 +157,7 @@ func newPusher(o Options) (*pusher, error) {
 	}
 	p.guard = &plainhttp.Guard{Next: p.Transport, Allow: o.PlainHTTP}
 	host, _, _ := strings.Cut(o.To, "/")
-	if !config.IsRegistry(o.To) || (!strings.ContainsAny(host, ".:") && host != "localhost") {
+	if !imageref.IsRegistry(o.To) || (!strings.ContainsAny(host, ".:") && host != "localhost") {
 		return nil, p.fault("", fmt.Errorf("%w: %q", errPlace, o.To))
 	}
 	return p, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/imageref"
 	"github.com/slipway-sh/slipway/providers"
 )
 
@@ -55,7 +56,7 @@ func settings(section json.RawMessage) (Settings, []config.Problem) {
 	var s Settings
 	l := document.List(config.Decode(section, &s))
 	providers.CheckAccess(&l, s.Kubeconfig, s.Context)
-	if s.Registry != "" && !config.IsRegistry(s.Registry) {
+	if s.Registry != "" && !imageref.IsRegistry(s.Registry) {
 		l.Add("registry", document.Shown(s.Registry), "host[:port][/path] such as registry.internal:5000/slipway, without scheme and tag")
 	}
 	return s, l
