@@ -8,11 +8,15 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// maxAliases is how many values the aliases of a file may stand for in all.
-const maxAliases = 100_000
+// maxAliases is how much the aliases of a file may stand for in all, in bytes, and valueSize what
+// a value takes beside its text.
+const (
+	maxAliases = 16 << 20
+	valueSize  = 100
+)
 
-// checkAliases refuses YAML whose aliases have no end, or stand for very many values:
-// kustomize writes out each. What its reader does not read has none.
+// checkAliases refuses YAML whose aliases have no end, or stand for very much: each is
+// written out. What its reader does not read has none.
 func checkAliases(text []byte) error {
 	if !bytes.ContainsRune(text, '*') {
 		return nil
@@ -35,7 +39,7 @@ type aliases struct {
 	total int
 }
 
-// size counts the values in a node, those that its aliases stand for among them.
+// size is that of a node, with what its aliases stand for.
 func (a *aliases) size(n *yaml.Node) (int, error) {
 	if n.Kind == yaml.AliasNode {
 		size := a.sizes[n.Alias]
@@ -43,11 +47,11 @@ func (a *aliases) size(n *yaml.Node) (int, error) {
 			return 0, fmt.Errorf("line %d: the alias *%s stands for a value that it is part of", n.Line, n.Value)
 		}
 		if a.total > maxAliases {
-			return 0, fmt.Errorf("line %d: the aliases down to *%s stand for more than %d values", n.Line, n.Value, maxAliases)
+			return 0, fmt.Errorf("line %d: the aliases down to *%s stand for more than %d MiB", n.Line, n.Value, maxAliases>>20)
 		}
 		return size, nil
 	}
-	size := 1
+	size := valueSize + len(n.Value)
 	if n.Anchor != "" {
 		a.sizes[n] = 0
 	}

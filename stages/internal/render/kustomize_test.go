@@ -201,7 +201,8 @@ func TestAliasesInAKustomization(t *testing.T) {
 	for text, says := range map[string]string{
 		object + "x: &x [*x]\n": "the alias *x stands for a value that it is part of",
 		configMap("b") + "ignored: a\n---\n" + object + "x: &x {y: *x}\n": "the alias *x stands for a value that it is part of",
-		many: "*x3 stand for more than 100000 values",
+		many: "stand for more than 16 MiB",
+		object + "s: &x " + strings.Repeat("a", 1<<20) + "\nl: [" + strings.Repeat("*x,", 100) + "]\n": "stand for more than 16 MiB",
 	} {
 		for field, kustomization := range map[string]string{
 			"resources":  "resources: [a.yaml]",
@@ -218,6 +219,8 @@ func TestAliasesInAKustomization(t *testing.T) {
 			require.ErrorContains(t, err, says, field)
 		}
 	}
+	_, err := render.Manifests(t.Context(), files(map[string]string{"web/web.yaml": many}), nil, platform.Component{Path: "web"})
+	require.ErrorContains(t, err, "stand for more than 16 MiB", "without a kustomization")
 	objs, err := render.Manifests(t.Context(), files(map[string]string{
 		"web/web.yaml":           "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: &n a, labels: {a: *n, b: *n}}\n",
 		"web/kustomization.yaml": "resources: [web.yaml]",

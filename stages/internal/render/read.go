@@ -24,5 +24,8 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	if len(text) > maxFile {
 		return nil, fmt.Errorf("%s is larger than %d MiB", name, maxFile>>20)
 	}
+	if err := checkAliases(text); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	return text, nil
 }
