@@ -41,6 +41,7 @@ var composed = map[string][]string{
 	"cli/version.go":                      {"c.Version"},
 	"containers/account/account.go":       {"a.host"},
 	"containers/node/pki.go":              {"file"},
+	"stages/internal/kube/seal.go":        {"SystemNamespace"},
 	"imageref/refused/refused.go":         {"host", "registry"}, // of references that were checked; a copy of it has no other package
 	"pipeline/select.go":                  {"with.flags()"},
 	"stages/conductor/lost.go":            {"string()"},
