@@ -41,7 +41,7 @@ func newCluster(p *Program) *cobra.Command {
 	set.BoolVarP(&o.background, "background", "b", false, "run it as a background cluster, and return")
 	set.BoolVar(&o.stop, "stop", false, "stop the background cluster, or the one in another terminal")
 	set.BoolVar(&o.unpublished, "unpublished", false, "publish no port of this machine, so that clusters run beside each other; the commands reach it all the same")
-	output.Regular(set, &o.save, "save", "", "write what the cluster has, which must not run, to this file, in the place of one that is there: its objects, keys, and the data of its volumes")
+	output.Regular(set, &o.save, "save", "", "write the objects, the keys and the data of the volumes of the cluster to this file, and replace the file if it exists; the cluster must not run")
 	set.StringVar(&o.restore, "restore", "", "put the cluster that is in this file onto the engine")
 	set.BoolVar(&o.force, "force", false, "with --restore: in the place of a cluster that is there, or of an earlier deployment of the name")
 	o.deployment.Caller.AddJoin(set)

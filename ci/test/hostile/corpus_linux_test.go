@@ -13,7 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// What TestMain builds: the program under test, and the one that does harm.
+// The programs that TestMain builds: the one under test, and one that does harm.
 var slipway, harm string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }

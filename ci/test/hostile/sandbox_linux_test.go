@@ -64,7 +64,8 @@ func newSandbox(t *testing.T) sandbox {
 
 func (s sandbox) path(name string) string { return filepath.Join(s.root, name) }
 
-// fill replaces @SECRET@ in a text by the path of the user's file, @ROOT@ by that of the sandbox.
+// fill replaces @SECRET@ in a text with the path of the user's file, and @ROOT@ with the path of the
+// sandbox.
 func (s sandbox) fill(text string) string {
 	return strings.NewReplacer("@SECRET@", s.path("secret"), "@ROOT@", s.root).Replace(text)
 }

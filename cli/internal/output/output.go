@@ -44,7 +44,7 @@ func (p *Path) Set(path string) error {
 	return nil
 }
 
-// Type is that of a string, also in help.
+// Type makes help show the flag as one for text.
 func (*Path) Type() string { return "string" }
 
 func (p *Path) String() string {

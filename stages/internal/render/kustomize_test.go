@@ -180,9 +180,9 @@ func TestAKustomizationReadsWhatItNames(t *testing.T) {
 	require.Len(t, objs, 1)
 	release["web/kustomization.yaml"] = "configMapGenerator: [{name: a, files: [large.bin]}]"
 	_, err = render.Manifests(t.Context(), files(release), nil, platform.Component{Path: "web"})
-	require.ErrorContains(t, err, "web/large.bin is larger than 16 MiB")
+	require.ErrorContains(t, err, "web/large.bin: larger than what is read of such a file, 16 MiB")
 	_, err = render.Manifests(t.Context(), files(release), nil, platform.Component{Path: "web/large.bin"})
-	require.ErrorContains(t, err, "web/large.bin is larger than 16 MiB", "nor as a manifest")
+	require.ErrorContains(t, err, "web/large.bin: larger than what is read of such a file, 16 MiB", "nor as a manifest")
 	part := strings.Repeat("#", 12<<20)
 	release = map[string]string{"web/a": part, "web/b": part, "web/c": part, "web/kustomization.yaml": "configMapGenerator: [{name: a, files: [a, b, c]}]"}
 	_, err = render.Manifests(t.Context(), files(release), nil, platform.Component{Path: "web"})
