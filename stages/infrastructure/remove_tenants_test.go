@@ -1,6 +1,7 @@
 package infrastructure
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -114,6 +115,8 @@ func TestWhatSomebodyEditedIsRefusedByName(t *testing.T) {
 			_, err := platformRemove(t.Context(), env, contract.RemoveInput{})
 			require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeConflict})
 			require.ErrorContains(t, err, "slipway-system/"+name)
+			f, _ := errors.AsType[*fault.Fault](err)
+			require.Contains(t, f.Fix, "kubectl delete configmap -n slipway-system "+name+";", "it can be copied")
 			_, err = platformInventory(t.Context(), env, contract.InventoryInput{})
 			require.ErrorContains(t, err, "slipway-system/"+name)
 			require.Equal(t, before, api.Writes())

@@ -51,7 +51,7 @@ func (c *Client) genuineNote(ctx context.Context, name string, o *corev1.ConfigM
 	return &fault.Fault{
 		Code: CodeConflict, Class: fault.Step, Op: "read the ConfigMap " + SystemNamespace + "/" + name,
 		Err: errors.New("its content is not what Slipway wrote: somebody has edited it, or has replaced it or the Secret " + SealSecret),
-		Fix: "see who edited it: kubectl get configmap -n " + SystemNamespace + " " + fault.Quote(name) + " -o yaml --show-managed-fields; then delete it: kubectl delete configmap -n " + SystemNamespace + " " + fault.Quote(name) +
+		Fix: "keep a copy, which also says who edited it: kubectl get configmap -n " + SystemNamespace + " " + fault.Quote(name) + " -o yaml --show-managed-fields > edited.yaml; then delete it: kubectl delete configmap -n " + SystemNamespace + " " + fault.Quote(name) +
 			"; then write it anew: slipway install",
 	}
 }
