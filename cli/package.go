@@ -88,7 +88,7 @@ func (p *packageFlags) open(ctx context.Context, io console.Streams, f *deployme
 	if err := p.use(f, opened.Config, opened.Release); err != nil {
 		return nil, err
 	}
-	f.Source.Brought, f.Secrets.Brought = true, p.key == ""
+	f.Source.Brought, f.Secrets.Brought, f.Images.Brought = true, p.key == "", p.key == ""
 	fmt.Fprintf(io.Err, "slipway: %s is whole: run %s of deployment %s, %s %s\n", p.file, opened.Run, opened.Deployment, opened.Platform.Name, opened.Platform.Version)
 	return opened, nil
 }

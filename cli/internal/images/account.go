@@ -1,7 +1,9 @@
 package images
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"strings"
 
 	"dagger.io/dagger"
@@ -9,6 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/account"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -16,8 +19,9 @@ import (
 const accountFlag = "registry-auth"
 
 // account finds the account with which a cluster's nodes pull from the registry, if there is
-// one, and hands it to the engine. The nodes may know the registry by another name.
-func (f *Flags) account(ctx context.Context, client *dagger.Client, cfg *config.Config, images *containers.Images, provider providers.Provider, registry string) error {
+// one, and hands it to the engine. The nodes may know the registry by another name. named is the
+// registry in the lock.
+func (f *Flags) account(ctx context.Context, client *dagger.Client, cfg *config.Config, images *containers.Images, provider providers.Provider, registry, named string) error {
 	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
 	if err != nil {
 		return err
@@ -32,6 +36,13 @@ func (f *Flags) account(ctx context.Context, client *dagger.Client, cfg *config.
 		nodes = site.Access.Registry
 	}
 	a, err := account.Find(ctx, f.Account, hostOf(nodes), hostOf(registry))
+	if err == nil && a != nil && f.Brought && hostOf(nodes) != hostOf(cmp.Or(f.Registry, named)) {
+		return &fault.Fault{
+			Code: account.Code, Class: fault.Preflight, Op: "let the cluster's nodes pull from " + hostOf(nodes),
+			Err: fmt.Errorf("the package alone names that registry, and your account of %s would go there", hostOf(registry)),
+			Fix: "verify who signed the package: --package-key FILE; or name the registry: --registry HOST/PATH; or pull without an account, with a file with {} in it: --" + accountFlag + " FILE",
+		}
+	}
 	if err == nil && a != nil && site.Access != nil {
 		err = a.ForKubelet()
 	}

@@ -62,9 +62,49 @@ func TestTheAccountOfTheNodes(t *testing.T) {
 			cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\n"+c.more), config.Options{DefaultProvider: "local", Providers: []string{"local", "existing"}})
 			require.NoError(t, err)
 			images := &containers.Images{Mirror: c.mirror}
-			require.NoError(t, (&Flags{Account: file}).account(t.Context(), client, cfg, images, c.provider, c.registry))
+			require.NoError(t, (&Flags{Account: file}).account(t.Context(), client, cfg, images, c.provider, c.registry, ""))
 			require.Equal(t, c.want, images.Account != nil)
 			require.Equal(t, c.want, images.AccountDigest != "")
+		})
+	}
+}
+
+// TestAPackageChoosesNoRegistryForAnAccount: whoever sent it could send the nodes, with the user's
+// account, to a registry of theirs.
+func TestAPackageChoosesNoRegistryForAnAccount(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"auths":{"registry.example.com:5000":{"auth":"cHVsbGVyOnIxZ2h0"}}}`), 0o600))
+	client := unasked(t)
+	const own, evil = "registry.example.com:5000/slipway", "evil.example/slipway"
+	there := "provider: existing\nexisting: {kubeconfig: env:K, registry: " + evil + "}\n"
+	for what, c := range map[string]struct {
+		provider         providers.Provider
+		more             string
+		mirror, registry string // of the images; the package's unless the user names it
+		flag, lock       string
+		brought, account bool
+		refused          bool
+	}{
+		"the mirror of a node":                  {provider: local.Provider{}, mirror: "https://" + evil, registry: own, flag: own, brought: true, refused: true},
+		"the registry as nodes know it":         {provider: existing.Provider{}, more: there, registry: own, lock: own, brought: true, refused: true},
+		"a registry with an account":            {provider: local.Provider{}, mirror: "https://" + own, registry: own, lock: "other.example/x", brought: true, refused: true},
+		"a registry that nobody else names":     {provider: local.Provider{}, mirror: "https://" + own, registry: own, brought: true, refused: true},
+		"a registry without an account":         {provider: local.Provider{}, mirror: "https://" + evil, registry: evil, lock: own, brought: true},
+		"the user's registry":                   {provider: local.Provider{}, mirror: "https://" + own, registry: own, flag: own, brought: true, account: true},
+		"the lock's registry":                   {provider: local.Provider{}, mirror: "https://" + own, registry: own, lock: own, brought: true, account: true},
+		"the mirror, of a package with its key": {provider: local.Provider{}, mirror: "https://" + evil, registry: own, lock: own, account: true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\n"+c.more), config.Options{DefaultProvider: "local", Providers: []string{"local", "existing"}})
+			require.NoError(t, err)
+			images := &containers.Images{Mirror: c.mirror}
+			err = (&Flags{Account: file, Registry: c.flag, Brought: c.brought}).account(t.Context(), client, cfg, images, c.provider, c.registry, c.lock)
+			if c.refused {
+				require.ErrorIs(t, err, &fault.Fault{Code: account.Code})
+			} else {
+				require.NoError(t, err)
+			}
+			require.Equal(t, c.account, images.Account != nil)
 		})
 	}
 }
@@ -78,7 +118,7 @@ func TestAKubeletKnowsPasswordsOnly(t *testing.T) {
 		cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nexisting: {kubeconfig: env:K}\n"), config.Options{DefaultProvider: "local", Providers: []string{"local", "existing"}})
 		require.NoError(t, err)
 		images := &containers.Images{Mirror: "https://registry.example.com/slipway"}
-		err = (&Flags{Account: file}).account(t.Context(), client, cfg, images, provider, "registry.example.com/slipway")
+		err = (&Flags{Account: file}).account(t.Context(), client, cfg, images, provider, "registry.example.com/slipway", "")
 		if code == "" {
 			require.NoError(t, err)
 			require.NotNil(t, images.Account)

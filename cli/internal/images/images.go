@@ -36,6 +36,9 @@ type Flags struct {
 	Signature              string // file with that of the lock; empty: beside it
 	BundleID               string // file with the Dagger id of the bundle's directory: how the module hands it on
 	Trust                  Trust
+	// Brought says that the configuration is that of a package nobody vouched for: no account goes
+	// to a registry that only this configuration names.
+	Brought bool
 
 	flags *pflag.FlagSet
 }
@@ -246,7 +249,7 @@ func (f *Flags) Open(ctx context.Context, client *dagger.Client, cfg *config.Con
 	if err := reachable(cfg, images, provider, registry); err != nil {
 		return nil, err
 	}
-	return images, f.account(ctx, client, cfg, images, provider, registry)
+	return images, f.account(ctx, client, cfg, images, provider, registry, pins.Location)
 }
 
 // reachable makes sure that the cluster's nodes have an address at which they reach the
