@@ -1,14 +1,13 @@
 package conductor
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
 	"io/fs"
 
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/backup"
 )
 
 const backupsFile = "/slipway/backups.json"
@@ -48,7 +47,7 @@ func (r *Records) Backup(ctx context.Context, id string) (*contract.Backup, fs.F
 	if err != nil {
 		return nil, nil, fmt.Errorf("decode the release of backup %s: %w", id, err)
 	}
-	files, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	files, err := backup.Unpack(archive)
 	if err != nil {
 		return nil, nil, fmt.Errorf("unpack the release of backup %s: %w", id, err)
 	}
@@ -63,7 +62,7 @@ func (r *Records) InstalledRelease(ctx context.Context) (*contract.Installed, fs
 	if err := r.query(ctx, []string{"slipway", "state", "installed", at}, at, &out); err != nil || out == nil {
 		return nil, nil, err
 	}
-	files, err := zip.NewReader(bytes.NewReader(out.Archive), int64(len(out.Archive)))
+	files, err := backup.Unpack(out.Archive)
 	if err != nil {
 		return nil, nil, fmt.Errorf("unpack release %s, which was installed: %w", out.Version, err)
 	}

@@ -80,7 +80,7 @@ func packed(file string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpack %s: %w", file, err)
 	}
-	for archive := tar.NewReader(plain); ; {
+	for archive := tar.NewReader(io.LimitReader(plain, bounded.Packed)); ; {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("there is no %s in %s", runConfig, file)

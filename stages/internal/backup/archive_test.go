@@ -1,12 +1,15 @@
 package backup_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"io/fs"
 	"testing"
 	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/backup"
 	"github.com/slipway-sh/slipway/stages/internal/state"
@@ -65,4 +68,19 @@ func TestAReleaseThatIsKeptIsNotWrittenAgain(t *testing.T) {
 	require.Equal(t, before.Release, after.Release)
 	_, err = r.Archive(t.Context(), backup.InstalledKey(in.Digest), after.Release)
 	require.NoError(t, err)
+}
+
+// TestAnArchiveThatUnpacksToMore than it is: whoever may write the state could fill the disk on
+// which a rollback unpacks it.
+func TestAnArchiveThatUnpacksToMore(t *testing.T) {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	to, err := w.Create("platform.yaml") // compressed
+	require.NoError(t, err)
+	_, err = to.Write(make([]byte, 1<<20))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	_, err = backup.Unpack(b.Bytes())
+	require.ErrorIs(t, err, bounded.ErrTooLarge)
+	require.ErrorContains(t, err, "platform.yaml")
 }
