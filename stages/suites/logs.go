@@ -115,6 +115,10 @@ func (l *logs) start(job string, p corev1.Pod, container string, run int32, prev
 // copy writes the lines of the log of one run of a container, but for those that it wrote
 // before.
 func (l *logs) copy(job string, p corev1.Pod, container string, previous bool, r *reading) error {
+	secrets, err := l.client.SecretsOf(l.ctx(), &p)
+	if err != nil {
+		return err
+	}
 	o := &corev1.PodLogOptions{Container: container, Previous: previous, Follow: !previous}
 	stream, err := l.client.Kubernetes.CoreV1().Pods(p.Namespace).GetLogs(p.Name, o).Stream(l.ctx())
 	if err != nil {
@@ -141,7 +145,7 @@ func (l *logs) copy(job string, p corev1.Pod, container string, previous bool, r
 		before := r.size
 		r.size += len(text) + 1
 		if _, _, counts := count(text); r.size <= mostOfALog || counts {
-			l.line(job, p.Name, container, text)
+			l.line(job, p.Name, container, secrets.Redact(text))
 		} else if before <= mostOfALog {
 			l.line(job, p.Name, container, "the rest of its log is left out")
 		}

@@ -246,6 +246,17 @@ func TestPodCause(t *testing.T) {
 	const date = ", since 2026-01-02 14:02 UTC"
 	crash := webPod(t, unready+`containerStatuses: [{name: web, state: {terminated: {exitCode: 3}}}]`)
 	require.Equal(t, `container web ended with exit code 3, it wrote "fake logs", pod web-0`+date, cause(crash))
+	for _, gets := range []string{
+		"env: [{name: P, valueFrom: {secretKeyRef: {name: own, key: password}}}]}]", "envFrom: [{secretRef: {name: own}}]}]",
+		"image: x}], volumes: [{name: v, secret: {secretName: own}}]", "image: x}], volumes: [{name: v, projected: {sources: [{secret: {name: own}}]}}]",
+	} {
+		leaks := crash.DeepCopy()
+		require.NoError(t, yaml.Unmarshal([]byte("{containers: [{name: web, "+gets+"}"), &leaks.Spec))
+		own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "own", Namespace: "apps"}, Data: map[string][]byte{"password": []byte("fake logs")}}
+		require.Equal(t, `container web ended with exit code 3, it wrote "***", pod web-0`+date, cause(leaks, own), gets)
+		own.Data = map[string][]byte{"username": []byte("fake logs")}
+		require.Equal(t, `container web ended with exit code 3, it wrote "fake logs", pod web-0`+date, cause(leaks, own), "a word")
+	}
 	image := webPod(t, unready+`containerStatuses: [{name: web, image: x, state: {waiting: {reason: InvalidImageName}}}]`)
 	image.Name = "web-1"
 	require.Equal(t, "image x has no valid name, pod web-1"+date, cause(crash, image), "which tells more")

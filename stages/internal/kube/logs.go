@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -42,11 +44,15 @@ func (c *Client) Logs(ctx context.Context, namespace, pod string, opts LogOption
 }
 
 // LastLines are the last lines, n at most, that the container of a pod's trouble
-// wrote before it failed, without what looks like a secret. The error is that of
+// wrote before it failed, without the pod's secrets and what looks like one. The error is that of
 // the run that was wanted; the lines may then be of another one.
 func (c *Client) LastLines(ctx context.Context, p *corev1.Pod, t Trouble, n int64) ([]string, error) {
 	if t.Container == "" {
 		return nil, nil
+	}
+	secrets, err := c.SecretsOf(ctx, p)
+	if err != nil {
+		return nil, err
 	}
 	var first error
 	for _, previous := range []bool{t.Previous, !t.Previous} {
@@ -55,7 +61,7 @@ func (c *Client) LastLines(ctx context.Context, p *corev1.Pod, t Trouble, n int6
 			first = cmp.Or(first, err)
 			continue
 		}
-		if lines := split(text); len(lines) > 0 {
+		if lines := split(secrets.Redact(text)); len(lines) > 0 {
 			return lines, first
 		}
 	}
@@ -74,4 +80,55 @@ func split(text string) []string {
 		}
 	}
 	return lines
+}
+
+// leastSecret is the length of the shortest value of a Secret that is taken for a secret whatever
+// its key is called: a shorter one may be a word, such as a user name.
+const leastSecret = 12
+
+// SecretsOf are the values of the Secrets that a pod has in its variables and files, which its
+// programs may write to their logs.
+func (c *Client) SecretsOf(ctx context.Context, p *corev1.Pod) (*redact.Secrets, error) {
+	names := map[string]bool{}
+	for _, one := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		for _, from := range one.EnvFrom {
+			if from.SecretRef != nil {
+				names[from.SecretRef.Name] = true
+			}
+		}
+		for _, v := range one.Env {
+			if v.ValueFrom != nil && v.ValueFrom.SecretKeyRef != nil {
+				names[v.ValueFrom.SecretKeyRef.Name] = true
+			}
+		}
+	}
+	for _, v := range p.Spec.Volumes {
+		if v.Secret != nil {
+			names[v.Secret.SecretName] = true
+		}
+		if v.Projected == nil {
+			continue
+		}
+		for _, from := range v.Projected.Sources {
+			if from.Secret != nil {
+				names[from.Secret.Name] = true
+			}
+		}
+	}
+	out := &redact.Secrets{}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		s, err := c.Secret(ctx, p.Namespace, name)
+		if err != nil {
+			return nil, err
+		}
+		if s == nil {
+			continue
+		}
+		for key, value := range s.Data {
+			if text := string(value); len(text) >= leastSecret || redact.LooksSecret(key, text) {
+				out.Add(text)
+			}
+		}
+	}
+	return out, nil
 }
