@@ -3,6 +3,7 @@ package suites
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -24,12 +25,18 @@ func TestLogsAreReadWhileTheyAreWritten(t *testing.T) {
 	var mu sync.Mutex // logs are read beside each other
 	var asked []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/secrets/own") {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "Secret", "data": {"key": "%s"}}`, base64.StdEncoding.EncodeToString([]byte("blue-otter-4711")))
+			return
+		}
 		q := r.URL.Query()
 		mu.Lock()
 		asked = append(asked, strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/shop/pods/")+" "+q.Get("container")+" "+q.Get("previous"))
 		mu.Unlock()
 		if q.Get("previous") == "true" {
 			fmt.Fprintln(w, "the first try")
+			fmt.Fprintln(w, "it is blue-otter-4711")
 			return
 		}
 		for n := range lastLines {
@@ -43,7 +50,8 @@ func TestLogsAreReadWhileTheyAreWritten(t *testing.T) {
 	var out bytes.Buffer
 	l := newLogs(t.Context(), client, &out, nil)
 	defer l.close()
-	pod := corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
+	env := corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "own"}}}
+	pod := corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "ask", EnvFrom: []corev1.EnvFromSource{env}}}}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
 		{Name: "ask", RestartCount: 1, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}},
 		{Name: "waits"},
 	}}}
@@ -62,6 +70,7 @@ func TestLogsAreReadWhileTheyAreWritten(t *testing.T) {
 	require.Equal(t, 1, strings.Count(text, "ask-1/ask: the first try\n"))
 	require.Equal(t, 1, strings.Count(text, "ask-1/ask: line 0\n"))
 	require.NotContains(t, text, "hunter2hunter2")
+	require.Equal(t, 1, strings.Count(text, "ask-1/ask: it is ***\n"))
 	for line := range strings.Lines(text) {
 		require.Less(t, len(line), longestLine+100)
 	}
