@@ -61,7 +61,7 @@ func (a *adder) fault(r Request, err error) error {
 	case errors.Is(err, errReference):
 		f.Code, f.Class, f.Fix = CodeReference, fault.Usage, "give a reference as in a manifest: --image quay.io/team/app:1.0"
 	case errors.Is(err, errAbsent):
-		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a source that has it; to take another image of this one nevertheless, give its name there: --image "+fault.Quote(r.key())+"="+r.Path+":NAME"
+		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a source that has it; to take another image of this one nevertheless, give its name there: --image "+fault.Quote(r.key())+"="+fault.Quote(r.Path)+":NAME"
 	case errors.Is(err, errPlatform):
 		f.Code, f.Class, f.Fix = CodePlatform, fault.Usage, "give a source that has it for "+a.bundle.Platform+": --image "+fault.Quote(r.Image.String())+"=SOURCE"
 	case errors.Is(err, errOther):
