@@ -9,6 +9,7 @@ const OriginVariable = "SLIPWAY_ORIGIN"
 // Line is the line of standard error in which a container says what goes on: who says
 // it, "stage/name", and the text. origin is the value of OriginVariable.
 func Line(origin, id, text string) string {
+	text = oneLine(text)
 	if origin != "" {
 		origin = "[" + origin + "]"
 	}
@@ -34,3 +35,7 @@ func ParseLine(line string) (origin, said string, ok bool) {
 	}
 	return "", "", false
 }
+
+// oneLine joins the lines of a text: names of objects in a cluster may contain line breaks, after
+// which they could pass for lines of Slipway's own.
+func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }

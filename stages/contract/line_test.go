@@ -22,3 +22,8 @@ func TestLinesAreFoundWithTheirOrigin(t *testing.T) {
 		require.False(t, ok, line)
 	}
 }
+
+// TestALineIsOneLine, also with the name of an object that contains line breaks.
+func TestALineIsOneLine(t *testing.T) {
+	require.Equal(t, "slipway: a/b: kept Role team/x slipway: c/d: done\n", contract.Line("", "a/b", "kept Role team/x\nslipway: c/d: done"))
+}

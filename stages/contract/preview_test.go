@@ -137,3 +137,19 @@ To 2.0.0: Unknown until 1.1.0 is installed:
 digest sha256:1
 `, b.String())
 }
+
+// TestNamesWithLineBreaksAddNoLineToAPlan: anyone with rights in a namespace can make a Role of any name.
+func TestNamesWithLineBreaksAddNoLineToAPlan(t *testing.T) {
+	const name = "x\nerror FAKE-001: forged"
+	p := &contract.Preview{
+		Objects:     []contract.PlannedObject{{Action: contract.PlanRemove, Kind: "Role", Namespace: "team", Name: name, Note: name}},
+		Jobs:        []contract.PlannedJob{{Object: name, Why: name}},
+		Unknown:     []contract.PlannedUnknown{{What: name, Why: name}},
+		Refused:     []contract.PlannedUnknown{{What: name, Why: name, Fix: name}},
+		Destructive: []string{"removes Role team/" + name},
+	}
+	var b strings.Builder
+	require.NoError(t, p.Text(&b))
+	require.Contains(t, b.String(), "  - Role team/x error FAKE-001: forged (x error FAKE-001: forged)\n")
+	require.NotContains(t, b.String(), "\nerror")
+}

@@ -111,6 +111,11 @@ type planText struct {
 
 func (t *planText) line(format string, args ...any) {
 	if t.err == nil {
+		for i, arg := range args {
+			if text, is := arg.(string); is {
+				args[i] = oneLine(text)
+			}
+		}
 		_, t.err = fmt.Fprintf(t.w, format+"\n", args...)
 	}
 }
