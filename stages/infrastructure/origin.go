@@ -171,7 +171,7 @@ func (r *remover) broughtBy(ctx context.Context, a unstructured.Unstructured, wh
 		}
 		switch {
 		case live == nil:
-		case r.origin().brought(a, live):
+		case o.Health != argo.Missing && r.origin().brought(a, live):
 			out = append(out, *live)
 		default:
 			r.env.Logger.Warn("an Application names what Argo CD has not brought by it: it stays", "application", nameOf(a), "object", m.String())

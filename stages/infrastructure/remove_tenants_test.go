@@ -72,6 +72,30 @@ func TestATenantAddsNothingToWhatIsRemoved(t *testing.T) {
 	empty(t, env)
 }
 
+// TestWhatAPushOnlyNamesStays: Argo CD's project keeps an Application of the tree from bringing a
+// ClusterRole and a definition, which another Argo CD in the cluster has brought without a mark.
+func TestWhatAPushOnlyNamesStays(t *testing.T) {
+	api, env := withSets(t, "a")
+	cascade(t, api, "a")
+	api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {creationTimestamp: '2026-01-02T00:00:00Z'}")
+	api.Set(t, definitions+"gizmos.example.com", strings.Replace(definition("gizmo"), byUs, byArgo+", creationTimestamp: '2026-01-03T00:00:00Z'", 1))
+	api.Set(t, rolesAPI+"of-another", "metadata: {name: of-another, uid: of-another, "+byArgo+"}")
+	api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: of-another, status: Unknown, health: {status: Missing}}, "+
+		"{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: gizmos.example.com, status: Unknown, health: {status: Missing}}]}")
+
+	left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
+	require.NoError(t, err)
+	require.NotContains(t, left.Objects, "ClusterRole of-another")
+	require.NotContains(t, left.Objects, "CustomResourceDefinition gizmos.example.com")
+	_, err = removed(t.Context(), env, contract.RemoveInput{})
+	require.NoError(t, err)
+	for _, path := range []string{definitions + "gizmos.example.com", rolesAPI + "of-another"} {
+		require.NotNil(t, api.Get(path), path)
+		require.NotContains(t, api.Get(path)["metadata"], "labels", path)
+	}
+	untouched(t, api)
+}
+
 // TestAnApplicationInATenantsNamespace that the deployment wrote down takes along what Argo CD
 // has marked as brought by it, and nothing else that a tenant has it name.
 func TestAnApplicationInATenantsNamespace(t *testing.T) {

@@ -105,6 +105,10 @@ type Result struct {
 	Hook                  bool
 }
 
+// Missing is the health of a Resource that an Application declares and Argo CD does not find
+// among what it may bring: what has its name is somebody else's.
+const Missing = "Missing"
+
 // Resource is an object that an Application owns.
 type Resource struct {
 	Group, Kind, Namespace, Name string
