@@ -39,7 +39,7 @@ const (
 // record of it goes, so that it has one owner. Then and in every later run it waits until
 // the Application is Synced and Healthy, and the component's gates are open.
 func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contract.Component, error) {
-	i, err := open(env, in.ComponentInput)
+	i, err := open(ctx, env, in.ComponentInput)
 	if err != nil {
 		return contract.Component{}, err
 	}

@@ -52,7 +52,7 @@ type installer struct {
 }
 
 // open prepares the installation of a component.
-func open(env *step.Env, in contract.ComponentInput) (*installer, error) {
+func open(ctx context.Context, env *step.Env, in contract.ComponentInput) (*installer, error) {
 	r, err := platform.Load(os.DirFS(env.PlatformDir))
 	if err != nil {
 		return nil, err
@@ -70,12 +70,15 @@ func open(env *step.Env, in contract.ComponentInput) (*installer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := client.HideSecrets(ctx, env.Deployment, env.Redact); err != nil {
+		return nil, err
+	}
 	client.OnWait = env.Waits
 	return &installer{env: env, client: client, release: r, component: c, in: in}, nil
 }
 
 func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contract.Component, error) {
-	i, err := open(env, in)
+	i, err := open(ctx, env, in)
 	if err != nil {
 		return contract.Component{}, err
 	}

@@ -77,6 +77,9 @@ func open(ctx context.Context, env *step.Env, in contract.PodInput) (*work, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := c.HideSecrets(ctx, env.Deployment, env.Redact); err != nil {
+		return nil, err
+	}
 	c.OnWait = env.Waits
 	repo, err := openRepository(ctx, env)
 	if err != nil {

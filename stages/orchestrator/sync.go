@@ -39,6 +39,9 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 	if err != nil {
 		return contract.Apps{}, err
 	}
+	if err := c.HideSecrets(ctx, env.Deployment, env.Redact); err != nil {
+		return contract.Apps{}, err
+	}
 	r, err := platform.Load(os.DirFS(env.PlatformDir))
 	if err != nil {
 		return contract.Apps{}, err

@@ -65,7 +65,7 @@ type trial struct {
 }
 
 // open prepares the step of a test or workload of a release.
-func open(env *step.Env, in contract.SuiteInput) (*trial, error) {
+func open(ctx context.Context, env *step.Env, in contract.SuiteInput) (*trial, error) {
 	r, err := platform.Load(os.DirFS(env.PlatformDir))
 	if err != nil {
 		return nil, err
@@ -74,12 +74,15 @@ func open(env *step.Env, in contract.SuiteInput) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := client.HideSecrets(ctx, env.Deployment, env.Redact); err != nil {
+		return nil, err
+	}
 	client.OnWait = env.Waits
 	return &trial{env: env, client: client, release: r, in: in}, nil
 }
 
 func test(ctx context.Context, env *step.Env, in contract.SuiteInput) (contract.Tested, error) {
-	t, err := open(env, in)
+	t, err := open(ctx, env, in)
 	if err != nil {
 		return contract.Tested{}, err
 	}

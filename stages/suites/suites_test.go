@@ -133,7 +133,7 @@ func TestATestThatFails(t *testing.T) {
 func TestATestWhoseLogIsLost(t *testing.T) {
 	c := asks(t)
 	c.api.Set(t, "/api/v1/namespaces/shop/pods/ask-1", "{metadata: {name: ask-1, namespace: shop, uid: u, labels: {job-name: ask}}, status: {phase: Succeeded, containerStatuses: [{name: ask, state: {terminated: {exitCode: 0}}}]}}")
-	tested, err := open(c.env, contract.SuiteInput{})
+	tested, err := open(t.Context(), c.env, contract.SuiteInput{})
 	require.NoError(t, err)
 	tested.files.Name = "test answers"
 	logs := newLogs(t.Context(), tested.client, io.Discard, nil)

@@ -20,8 +20,8 @@ import (
 )
 
 // openWorkload prepares a step of a workload.
-func openWorkload(env *step.Env, in contract.SuiteInput) (*trial, platform.Workload, error) {
-	t, err := open(env, in)
+func openWorkload(ctx context.Context, env *step.Env, in contract.SuiteInput) (*trial, platform.Workload, error) {
+	t, err := open(ctx, env, in)
 	if err != nil {
 		return nil, platform.Workload{}, err
 	}
@@ -37,7 +37,7 @@ func openWorkload(env *step.Env, in contract.SuiteInput) (*trial, platform.Workl
 // deploy applies a workload, and waits until its pods are ready and its Jobs have
 // completed. A Job that is there is not made again, unless it has failed.
 func deploy(ctx context.Context, env *step.Env, in contract.SuiteInput) (contract.Workload, error) {
-	t, _, err := openWorkload(env, in)
+	t, _, err := openWorkload(ctx, env, in)
 	if err != nil {
 		return contract.Workload{}, err
 	}
@@ -126,7 +126,7 @@ func failed(o *unstructured.Unstructured) bool {
 
 // check carries out the Jobs that look at a workload.
 func check(ctx context.Context, env *step.Env, in contract.SuiteInput) (contract.Tested, error) {
-	t, of, err := openWorkload(env, in)
+	t, of, err := openWorkload(ctx, env, in)
 	if err != nil {
 		return contract.Tested{}, err
 	}
@@ -146,7 +146,7 @@ func check(ctx context.Context, env *step.Env, in contract.SuiteInput) (contract
 
 // destroy removes a workload, with its data.
 func destroy(ctx context.Context, env *step.Env, in contract.SuiteInput) (contract.Workload, error) {
-	t, _, err := openWorkload(env, in)
+	t, _, err := openWorkload(ctx, env, in)
 	if err != nil {
 		return contract.Workload{}, err
 	}

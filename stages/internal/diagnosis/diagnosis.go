@@ -99,7 +99,7 @@ func collect(ctx context.Context, env *step.Env, in contract.DiagnosisInput) *co
 			Findings: []contract.Finding{}, Apps: []contract.App{}, Events: []contract.Event{}, Gaps: []string{"the cluster"},
 		}
 	}
-	return Collect(ctx, client, Scope{Failed: in.Failed, Namespaces: in.Namespaces, Health: in.Health, Clean: env.Clean})
+	return Collect(ctx, client, Scope{Failed: in.Failed, Namespaces: in.Namespaces, Health: in.Health, Clean: env.Clean, Deployment: env.Deployment, Hide: env.Redact})
 }
 
 // textFile holds the diagnosis for people, beside the step's log.
@@ -122,6 +122,10 @@ type Scope struct {
 	// Clean removes known secrets from a text, in addition to what looks like one.
 	// Nil: nothing.
 	Clean func(string) string
+	// Hide gets what is secret in the Secrets of Deployment, for Clean to remove. Nil: these are
+	// not read.
+	Hide       func(string)
+	Deployment string
 }
 
 // Collect reads the cluster and returns a diagnosis. It does not fail: what cannot be

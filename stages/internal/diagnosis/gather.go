@@ -70,6 +70,13 @@ func Gather(ctx context.Context, client *kube.Client, scope Scope) *Facts {
 		}
 		return f
 	}
+	if scope.Hide != nil {
+		if err := client.HideSecrets(ctx, scope.Deployment, scope.Hide); err != nil {
+			f.gap("the Secrets, without which no text of the cluster is shown", err)
+			f.Apps, f.Pods, f.Jobs, f.Events = nil, nil, nil, nil
+			return f
+		}
+	}
 	f.details(ctx, client)
 	return f
 }

@@ -318,6 +318,31 @@ func TestTheClusterIsToldOfAFailure(t *testing.T) {
 	require.Equal(t, "infrastructure/ownership: it is older", api.Get(at)["data"].(map[string]any)["message"])
 }
 
+// TestASecretOfThePlatformIsInNoDiagnosis, though a program prints it; words that somebody puts into
+// a Secret of their own stay, whatever its label.
+func TestASecretOfThePlatformIsInNoDiagnosis(t *testing.T) {
+	const secret = "c2hpcHdyZWNrLWNhbmFyeQ==" // shipwreck-canary
+	api := kubetest.Serve(t)
+	label := "labels: {" + kube.DeploymentLabel + ": blue}"
+	api.Set(t, "/api/v1/nodes/n", "{metadata: {name: n}, status: {conditions: [{type: Ready, status: 'True'}]}}")
+	api.Set(t, "/api/v1/namespaces/shop", "metadata: {name: shop, "+label+"}")
+	api.Set(t, "/api/v1/namespaces/shop/secrets/db", "{metadata: {name: db, namespace: shop, "+label+"}, data: {password: "+secret+", username: Y29udGFpbmVy}}")
+	api.Set(t, "/api/v1/namespaces/team", "metadata: {name: team}")
+	api.Set(t, "/api/v1/namespaces/team/secrets/words", "{metadata: {name: words, namespace: team, "+label+"}, data: {word: ZXhpdCBjb2RlIDM=}}")
+	api.Set(t, "/api/v1/namespaces/shop/pods/web", "{metadata: {name: web, namespace: shop}, status: {phase: Running, containerStatuses: [{name: c, restartCount: 9, "+
+		"state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 3, reason: Error, message: login with shipwreck-canary}}}]}}")
+	env := step.NewEnv("r", "diagnosis/collect", step.Dirs{State: t.TempDir()}, io.Discard, io.Discard)
+	env.Deployment = "blue"
+	require.NoError(t, os.MkdirAll(filepath.Dir(env.Kubeconfig), 0o700))
+	require.NoError(t, os.WriteFile(env.Kubeconfig, fmt.Appendf(nil, `{"clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`, api.URL), 0o600))
+	d := collect(t.Context(), env, contract.DiagnosisInput{})
+	require.Contains(t, d.Cause, "exit code 3: login with ***")
+	text, err := json.Marshal(d)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "shipwreck")
+	require.Contains(t, string(text), "container c")
+}
+
 func TestRegister(t *testing.T) {
 	var reg step.Registry
 	Register(&reg)

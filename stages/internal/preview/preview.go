@@ -205,10 +205,7 @@ func (m *Maker) learn(o map[string]any) {
 	for _, part := range []string{"data", "stringData"} {
 		values, _ := o[part].(map[string]any)
 		for key, v := range values {
-			if slices.Contains([]string{"username", "email", "type", "url", "name", "server"}, key) { // which are no secrets
-				continue
-			}
-			if text := plain(part, v); len(text) >= shortest {
+			if text := plain(part, v); kube.IsSecret(key, text) {
 				m.secrets.Add(text)
 			}
 		}
