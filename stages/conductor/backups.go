@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/backup"
 )
 
 const backupsFile = "/slipway/backups.json"
@@ -47,7 +47,7 @@ func (r *Records) Backup(ctx context.Context, id string) (*contract.Backup, fs.F
 	if err != nil {
 		return nil, nil, fmt.Errorf("decode the release of backup %s: %w", id, err)
 	}
-	files, err := backup.Unpack(archive)
+	files, err := bounded.Unpack(archive)
 	if err != nil {
 		return nil, nil, fmt.Errorf("unpack the release of backup %s: %w", id, err)
 	}
@@ -62,7 +62,7 @@ func (r *Records) InstalledRelease(ctx context.Context) (*contract.Installed, fs
 	if err := r.query(ctx, []string{"slipway", "state", "installed", at}, at, &out); err != nil || out == nil {
 		return nil, nil, err
 	}
-	files, err := backup.Unpack(out.Archive)
+	files, err := bounded.Unpack(out.Archive)
 	if err != nil {
 		return nil, nil, fmt.Errorf("unpack release %s, which was installed: %w", out.Version, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/incontainer"
@@ -54,7 +55,7 @@ func TestABackupLeavesTheContainer(t *testing.T) {
 	require.NoError(t, do(func(s *incontainer.State) error { return s.Archive(t.Context(), out, "b1") }))
 	archive, err := base64.StdEncoding.DecodeString(string(read()))
 	require.NoError(t, err, "the engine hands on nothing but text")
-	files, err := backup.Unpack(archive)
+	files, err := bounded.Unpack(archive)
 	require.NoError(t, err)
 	text, err := fs.ReadFile(files, "platform.yaml")
 	require.NoError(t, err)
@@ -69,7 +70,7 @@ func TestABackupLeavesTheContainer(t *testing.T) {
 	require.NoError(t, json.Unmarshal(read(), &kept))
 	require.Equal(t, "1.0.0", kept.Version)
 	require.JSONEq(t, `{"a":2}`, string(kept.Config))
-	files, err = backup.Unpack(kept.Archive)
+	files, err = bounded.Unpack(kept.Archive)
 	require.NoError(t, err)
 	_, err = fs.Stat(files, "platform.yaml")
 	require.NoError(t, err)

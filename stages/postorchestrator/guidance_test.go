@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/backup"
@@ -62,7 +63,7 @@ func TestAnInstallEndsWithWhatTheReleaseTells(t *testing.T) {
 	require.Equal(t, []string{"sample", "1.0.0", `{"scale":100}`}, []string{kept.Platform, kept.Version, string(kept.Config)})
 	archive, err := repo.Archive(t.Context(), backup.InstalledKey(kept.Digest), kept.Release)
 	require.NoError(t, err)
-	files, err := backup.Unpack(archive)
+	files, err := bounded.Unpack(archive)
 	require.NoError(t, err)
 	digest, err := platform.Digest(files)
 	require.NoError(t, err)

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"archive/zip"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -63,25 +62,9 @@ func (r *Repository) Archive(ctx context.Context, key string, b contract.Blob) (
 	return bounded.Read(r.Reader(ctx, key, b), bounded.Packed)
 }
 
-// Unpack is the directory in an archive. Pack compresses nothing: files that are larger than the
-// archive were put there by somebody else.
-func Unpack(archive []byte) (fs.FS, error) {
-	files, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
-	if err != nil {
-		return nil, err
-	}
-	size := uint64(0)
-	for _, f := range files.File { // more than a file says of itself cannot be read of it
-		if size += f.UncompressedSize64; f.UncompressedSize64 > uint64(len(archive)) || size > uint64(len(archive)) {
-			return nil, bounded.TooLarge(f.Name, int64(len(archive)))
-		}
-	}
-	return files, nil
-}
-
 // Release is the platform release in an archive.
 func Release(archive []byte) (*platform.Release, error) {
-	files, err := Unpack(archive)
+	files, err := bounded.Unpack(archive)
 	if err != nil {
 		return nil, fmt.Errorf("unpack the platform release: %w", err)
 	}
