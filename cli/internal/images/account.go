@@ -40,7 +40,7 @@ func (f *Flags) account(ctx context.Context, client *dagger.Client, cfg *config.
 		return &fault.Fault{
 			Code: account.Code, Class: fault.Preflight, Op: "let the cluster's nodes pull from " + hostOf(nodes),
 			Err: fmt.Errorf("the package alone names that registry, and your account of %s would go there", hostOf(registry)),
-			Fix: "verify who signed the package: --package-key FILE; or name the registry: --registry HOST/PATH; or pull without an account, with a file with {} in it: --" + accountFlag + " FILE",
+			Fix: "verify who signed the package: --package-key FILE; or name the registry: --registry HOST/PATH; or pull without an account: --" + accountFlag + " FILE, where FILE contains {}",
 		}
 	}
 	if err == nil && a != nil && site.Access != nil {

@@ -36,8 +36,8 @@ type Flags struct {
 	Signature              string // file with that of the lock; empty: beside it
 	BundleID               string // file with the Dagger id of the bundle's directory: how the module hands it on
 	Trust                  Trust
-	// Brought says that the configuration is that of a package nobody vouched for: no account goes
-	// to a registry that only this configuration names.
+	// Brought: the configuration comes from a package whose signature was not verified. No account
+	// is sent to a registry that only this configuration names.
 	Brought bool
 
 	flags *pflag.FlagSet

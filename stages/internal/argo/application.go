@@ -105,8 +105,9 @@ type Result struct {
 	Hook                  bool
 }
 
-// Missing is the health of a Resource that an Application declares and Argo CD does not find
-// among what it may bring: what has its name is somebody else's.
+// Missing is the health of a Resource that an Application declares but Argo CD did not create, such
+// as one that the project forbids. An object of that name belongs to somebody else. Argo CD writes
+// it only with controller.resource.health.persist: "true".
 const Missing = "Missing"
 
 // Resource is an object that an Application owns.
