@@ -25,18 +25,16 @@ const over = lock.DefaultTTL + lock.DefaultBeat + lock.DefaultGrace
 // there already, are killed by TestLifecycle and TestExistingCluster. This one kills the engine,
 // before the tests that share it, which are parallel.
 func TestChaosOfTheEngine(t *testing.T) {
+	takesLong(t)
 	chaos(t, open(t, "e2e-chaos"), "engine")
 }
 
-// TestChaosOfTheHolder has what holds the lock stand still for longer than another run waits for
-// it; and, where there is time, it is killed while another install begins, and so is a step.
+// TestChaosOfTheHolder pauses the lock holder for longer than another run waits for the lock; then
+// it kills the holder while another install begins, and last a step.
 func TestChaosOfTheHolder(t *testing.T) {
+	takesLong(t)
 	beside(t)
-	kinds := "pause-hold"
-	if all() {
-		kinds += ",hold,step"
-	}
-	chaos(t, open(t, "e2e-holder"), kinds, "--config", write(t, configured+"local: {apiPort: 9943}\n"), "--pause", (over + 10*time.Second).String())
+	chaos(t, open(t, "e2e-holder"), "pause-hold,hold,step", "--config", write(t, configured+"local: {apiPort: 9943}\n"), "--pause", (over + 10*time.Second).String())
 }
 
 // TestChaosOfTwoEngines: each is on a machine of its own, and what they have in common is a bucket

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +100,9 @@ func TestForm(t *testing.T) {
 		},
 	} {
 		t.Run(provider, func(t *testing.T) {
+			if !slices.Contains([]string{"local", "existing"}, provider) { // the others install nothing yet
+				takesLong(t)
+			}
 			t.Parallel()
 			dir := t.TempDir()
 			if provider == "onprem" {

@@ -165,7 +165,7 @@ func (k *kept) everything(t *testing.T) map[string]string {
 	t.Helper()
 	var kinds []string
 	for _, kind := range strings.Fields(k.kubectl(t, "api-resources", "--verbs=list", "-o", "name")) {
-		if !slices.Contains([]string{"events", "events.events.k8s.io", "leases.coordination.k8s.io", "componentstatuses"}, kind) {
+		if !slices.Contains([]string{"events", "events.events.k8s.io", "leases.coordination.k8s.io", "componentstatuses", "endpoints", "endpointslices.discovery.k8s.io"}, kind) {
 			kinds = append(kinds, kind)
 		}
 	}

@@ -128,7 +128,7 @@ func TestExistingCluster(t *testing.T) {
 		require.Regexp(t, `(?m)^\s*preorchestrator/gitea\s+reused`, k.must(t, "install", "--adopt").out)
 	}))
 
-	stage("with new credentials everything is reused", func(t *testing.T) {
+	stage("with new credentials everything is reused", long(func(t *testing.T) {
 		again := k.with(as("installer")).must(t, "install")
 		for _, step := range []string{
 			"infrastructure/cluster-preflight", "infrastructure/terraform", "infrastructure/cluster", "infrastructure/storage", "infrastructure/loadbalancer",
@@ -137,7 +137,7 @@ func TestExistingCluster(t *testing.T) {
 			require.Regexp(t, `(?m)^\s*`+step+`\s+reused`, again.out)
 		}
 		require.Regexp(t, `(?m)^\s*postorchestrator/access\s+succeeded`, again.out, "it keeps the configuration, which names the credentials")
-	})
+	}))
 
 	stage("no credential is in the record", func(t *testing.T) {
 		secret := map[string]string{}
@@ -195,8 +195,8 @@ func TestExistingCluster(t *testing.T) {
 	})
 
 	stage("images of any chart come from the registry", long(func(t *testing.T) { k.imagesThere(t, r, base(own)) }))
-	stage("a platform of manifests, too, by whoever has no more rights than it needs", k.with(as("lesser")).manifestsThere)
-	stage("a platform of addons as well", func(t *testing.T) { k.addonsThere(t, base(own)) })
+	stage("a platform of manifests, too, by whoever has no more rights than it needs", long(k.with(as("lesser")).manifestsThere))
+	stage("a platform of addons as well", long(func(t *testing.T) { k.addonsThere(t, base(own)) }))
 
 	now, err := os.ReadFile(kubeconfig)
 	require.NoError(t, err)

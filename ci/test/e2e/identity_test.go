@@ -142,7 +142,7 @@ func TestIdentityPlatform(t *testing.T) {
 		require.Regexp(t, `<td>admin</td><td>admin@`+identityDomain+`</td>`, page, "the row is in the database")
 	})
 
-	stage("a job that has completed is done", func(t *testing.T) {
+	stage("a job that has completed is done", long(func(t *testing.T) {
 		require.Equal(t, "create-admin=1 databases=1 migrate=1 ", k.kubectl(t, "get", "jobs", "-n", "identity", "-o", "jsonpath={range .items[*]}{.metadata.name}={.status.succeeded} {end}"))
 		again := k.must(t, "install", "--platform", waiting)
 		for _, step := range []string{"databases", "create-admin", "migrate", "console", "sign-in"} {
@@ -151,7 +151,7 @@ func TestIdentityPlatform(t *testing.T) {
 		k.kubectl(t, "delete", "job", "-n", "identity", "create-admin")
 		k.must(t, "install", "--platform", waiting)
 		require.NotContains(t, k.kubectl(t, "get", "jobs", "-n", "identity", "-o", "name"), "create-admin", "it is not made again")
-	})
+	}))
 
 	stage("a changed secret is seen by a pod that starts again", func(t *testing.T) {
 		k.kubectl(t, "patch", "secret", "-n", "identity", "license", "--patch", `{"stringData": {"holder": "Grace"}}`)

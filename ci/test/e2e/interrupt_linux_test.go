@@ -25,7 +25,7 @@ func interrupts(t *testing.T, d deployment, got *telemetry) {
 		return onTerminal(t, cmd)
 	}
 
-	t.Run("Ctrl-C twice: it ends at once", func(t *testing.T) {
+	t.Run("Ctrl-C twice: it ends at once", long(func(t *testing.T) {
 		p := install(t)
 		p.until(t, `\ds  preorchestrator/argocd`) // it runs, for long
 		p.press(t, ctrlC)
@@ -36,7 +36,7 @@ func interrupts(t *testing.T, d deployment, got *telemetry) {
 		require.Contains(t, text, "error RUN-001")
 		require.Regexp(t, `steps interrupted: [1-9]`, text)
 		d.printed.add(text)
-	})
+	}))
 
 	t.Run("Ctrl-C once: what runs ends, and it says what is left", func(t *testing.T) {
 		p := install(t)

@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
 
-// TestUpgradeMatrix runs two cells beside each other, or, where there is little time, the shard
-// with one of them; `make matrix` runs all that there are.
+// TestUpgradeMatrix runs two cells beside each other; `make matrix` runs all that there are.
 func TestUpgradeMatrix(t *testing.T) {
+	takesLong(t)
 	inTurn(t)
 	d := open(t, "")
 	results := filepath.Join(t.TempDir(), "results")
@@ -34,9 +34,6 @@ func TestUpgradeMatrix(t *testing.T) {
 	require.NoError(t, os.WriteFile(password, []byte(administrators+"\n"), 0o600))
 	config := write(t, configured+fmt.Sprintf("platform: {secrets: {adminPassword: %q}}\n", "file:"+password))
 	styles, args := []string{"graceful", "in-place"}, []string{"--name", "e2e-mx", "--results", results, "--config", config}
-	if !all() {
-		styles, args = styles[1:], append(args, "--shard", "2/2")
-	}
 	r = finish(t, d.readme(t, t.TempDir(), "slipway upgrade-matrix", args...))
 	require.Zero(t, r.code, "%s\n%s", r.out, slipway.Tail(r.err))
 	wrote := contents(t, results)
