@@ -83,7 +83,7 @@ func TestASessionThatHasEnded(t *testing.T) {
 	}))
 	defer unreachable.Close()
 	ending := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"data":null,"errors":[{"message":"solve: database not open","path":["host"]}]}`)
+		_, _ = io.WriteString(w, `{"data":null,"errors":[{"message":"solve: database not open [traceparent:1e100386d38b035a516ed63d4a506c48-6f5702ac557bff3d]","path":["host"]}]}`)
 	}))
 	defer ending.Close()
 	index := &bundle.Bundle{}
@@ -230,4 +230,14 @@ func TestAResultOnAnotherMachine(t *testing.T) {
 	require.ErrorContains(t, err, "what the owner of the session has exported")
 	require.Contains(t, f.Fix, "run slipway on the machine where the session on the engine was opened")
 	require.NoError(t, out.NoResult)
+}
+
+// The engine's errors end with the span that failed, which is for its own tools.
+func TestNoSpansInErrors(t *testing.T) {
+	const span = " [traceparent:1e100386d38b035a516ed63d4a506c48-6f5702ac557bff3d]"
+	answer := `{"data":{"file":"a` + span + `"},"errors":[{"message":"exit code: 1` + span + `","extensions":{"exitCode":1}}]}`
+	require.JSONEq(t, `{"data":{"file":"a`+span+`"},"errors":[{"message":"exit code: 1","extensions":{"exitCode":1}}]}`, string(withoutTraces([]byte(answer))))
+	for _, same := range []string{`{"data":{"file":"a` + span + `"}}`, "no JSON" + span} {
+		require.Equal(t, same, string(withoutTraces([]byte(same))))
+	}
 }
