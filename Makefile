@@ -9,6 +9,9 @@ MAKEFLAGS += --no-print-directory
 GOGC ?= $(shell { awk -v cpus="$$(nproc)" '/^MemTotal/ && $$2 > cpus * 3145728 { print 400 }' /proc/meminfo; } 2>/dev/null)
 export GOGC
 
+# The Go that compiles everything; the machine's own Go fetches it as a module.
+export GOTOOLCHAIN := go1.27.3
+
 # Go as the bundle's programs are compiled: no package is compiled twice, and what
 # another checkout compiled is not compiled again. Symbols for debuggers take time to link.
 GO := CGO_ENABLED=0 GOFLAGS='-trimpath -ldflags=-s' go
@@ -255,18 +258,17 @@ lint: ## Run golangci-lint over every module; it also keeps imports pointing dow
 	done; test -z "$$failed"
 
 .PHONY: scan
-scan: ## Look for known vulnerabilities in slipway and the node's program, secrets in the history, and faults in Terraform's files
+scan: ## Look for known vulnerabilities in all that a bundle and the engine have, secrets in the history, and faults in Terraform's files
 	@$(MAKE) -k -j2 -Otarget scan/vulnerabilities scan/secrets scan/terraform
 
-# With a symbol table, by which govulncheck knows what is in a program.
-SCANNED := GOOS=linux $(GO) build -buildvcs=false -ldflags=-w -o $(CURDIR)/bin/scanned/
+# These platforms together name every image that is on demand.
+SHIPPED := $(foreach dir,examples/platform/manifests/1.0.0 examples/platform/addons/1.0.0,--platform $(abspath $(dir)))
 
 .PHONY: scan/vulnerabilities scan/secrets scan/terraform scanners
 scan/vulnerabilities: scanners
-	@mkdir -p bin/scanned
-	$(SCANNED)slipway .
-	cd containers/node && $(SCANNED)slipway-node .
-	$(GO) run -C ci/dev ./vulnerabilities $(addprefix $(CURDIR)/bin/,govulncheck scanned/slipway scanned/slipway-node)
+	programs="$$($(ENGINE) programs && $(BUNDLE) programs $(SHIPPED))"; $(GO) run -C ci/dev ./vulnerabilities $(CURDIR)/bin/govulncheck $$programs
+	$(ENGINE) outdated
+	$(BUNDLE) outdated
 
 scan/secrets: scanners
 	bin/gitleaks git --verbose --no-banner --redact --platform none --log-opts=HEAD .

@@ -18,8 +18,8 @@ DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends
 
 // build leaves nothing in the volume once the bundle is there: no engine collects that. A build
 // that failed goes on with it, and its log comes last, at a length that leaves its error in what
-// the engine keeps of standard error, 100 KiB (engine/buildkit/ref.go of Dagger v0.19.10). Go is the one that go.mod asks for, which an older one fetches.
-const build = `export SLIPWAY_CACHE=/building/store GOCACHE=/building/go-build GOMODCACHE=/building/modules GOTOOLCHAIN=auto
+// the engine keeps of standard error, 100 KiB (engine/buildkit/ref.go of Dagger v0.20.8).
+const build = `export SLIPWAY_CACHE=/building/store GOCACHE=/building/go-build GOMODCACHE=/building/modules
 rm -rf $SLIPWAY_CACHE/logs && mkdir -p $SLIPWAY_CACHE/logs
 make bundle PLATFORM="$*" || { find $SLIPWAY_CACHE/logs -name 'bundle-*.log' -exec cat {} + | tail -c 60000 >&2; exit 1; }
 cp --archive "$(make -s bundle-path)" /bundle

@@ -16,7 +16,7 @@ const codeUncoded = "RUN-003"
 // of `dagger call`. Of an error, the generated main passes on the message and the
 // extensions of the gqlerror.Error in it, and nothing else; of those, the CLI
 // takes the exit code (cmd/codegen/generator/go/templates/modules.go,
-// cmd/dagger/functions.go of Dagger v0.19.10).
+// cmd/dagger/functions.go of Dagger v0.20.8).
 func refuse(err error) error {
 	refusal, ok := errors.AsType[*origin.Refusal](err)
 	if !ok {

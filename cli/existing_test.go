@@ -32,18 +32,18 @@ func TestImagesForAClusterThatIsThere(t *testing.T) {
 	code, _, errs = slipway("validate", "--lock", lock, "--config", config)
 	require.Zero(t, code, errs)
 
-	release := shop(t, "quay.io/argoproj/argocd:v3.5.3")
+	release := shop(t, "quay.io/argoproj/argocd:v3.6.1")
 	code, _, errs = slipway("validate", "--lock", lock, "--config", config, "--platform", release)
 	require.Zero(t, code, "what Slipway applies is rewritten: %s", errs)
 	hook := strings.Join([]string{
 		"apiVersion: batch/v1", "kind: Job", "metadata: {name: h, annotations: {helm.sh/hook: pre-install}}",
-		"spec: {template: {spec: {containers: [{name: a, image: 'quay.io/argoproj/argocd:v3.5.3'}]}}}",
+		"spec: {template: {spec: {containers: [{name: a, image: 'quay.io/argoproj/argocd:v3.6.1'}]}}}",
 	}, "\n")
 	require.NoError(t, os.WriteFile(filepath.Join(release, "charts/web/templates/hook.yaml"), []byte(hook), 0o644))
 	code, _, errs = slipway("validate", "--lock", lock, "--config", config, "--platform", release)
 	require.Equal(t, 3, code, errs)
 	require.Contains(t, errs, "IMG-009")
-	require.Contains(t, errs, "component web ("+filepath.Join(release, "charts/web/templates/hook.yaml")+", line 4): quay.io/argoproj/argocd:v3.5.3")
+	require.Contains(t, errs, "component web ("+filepath.Join(release, "charts/web/templates/hook.yaml")+", line 4): quay.io/argoproj/argocd:v3.6.1")
 	code, _, errs = slipway("validate", "--lock", lock, "--config", theirs(t, "advanced: {missingImages: pull}\n"), "--platform", release)
 	require.Zero(t, code, errs)
 

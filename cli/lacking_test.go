@@ -37,7 +37,7 @@ func wholeBundle(t *testing.T) string {
 	}
 	for path, text := range map[string]string{
 		bundle.WorkloadArchive: "images",
-		"manifests/argocd/install.yaml": "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {template: {spec: {containers: [{name: a, image: 'quay.io/argoproj/argocd:v3.5.3'}]}}}}\n" +
+		"manifests/argocd/install.yaml": "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {template: {spec: {containers: [{name: a, image: 'quay.io/argoproj/argocd:v3.6.1'}]}}}}\n" +
 			// What the reference platform takes out of them.
 			"---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: argocd-repo-server}, spec: {template: {spec: {initContainers: [{name: copyutil}]}}}}\n" +
 			"---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: argocd-redis}, spec: {template: {spec: {initContainers: [{name: secret-init}]}}}}\n",
@@ -103,7 +103,7 @@ func TestImagesThatAreMissing(t *testing.T) {
 	require.Contains(t, out, "valid: ")
 
 	host := served(t, webLayout(t))
-	release := shop(t, host+"/team/web:1", "quay.io/argoproj/argocd:v3.5.3")
+	release := shop(t, host+"/team/web:1", "quay.io/argoproj/argocd:v3.6.1")
 	missing := "component web (" + filepath.Join(release, "charts/web/templates/a.yaml") + ", line 1): " + host + "/team/web:1"
 	code, _, errs = slipway("validate", "--bundle", dir, "--platform", release)
 	require.Equal(t, 3, code, errs)
@@ -140,7 +140,7 @@ func TestImagesThatAreMissing(t *testing.T) {
 // What only a cluster knows keeps nothing else from being found, and is told.
 func TestImagesThatAreNotKnownBefore(t *testing.T) {
 	dir := wholeBundle(t)
-	release := shop(t, `{{ (lookup "v1" "ConfigMap" "shop" "images").data.web }}`, "quay.io/argoproj/argocd:v3.5.3")
+	release := shop(t, `{{ (lookup "v1" "ConfigMap" "shop" "images").data.web }}`, "quay.io/argoproj/argocd:v3.6.1")
 	code, _, errs := slipway("validate", "--bundle", dir, "--platform", release)
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, "the images of web are not known before the install: ")
@@ -152,7 +152,7 @@ func TestImagesThatAreNotKnownBefore(t *testing.T) {
 
 // TestAnImageWithTheLastNameOfAShortOne is another one.
 func TestAnImageWithTheLastNameOfAShortOne(t *testing.T) {
-	release := shop(t, "redis", "docker.io/bitnami/redis:8.2", "public.ecr.aws/docker/library/redis:8.2.3-alpine")
+	release := shop(t, "redis", "docker.io/bitnami/redis:8.2", "public.ecr.aws/docker/library/redis:8.10.1-alpine")
 	file := filepath.Join(release, "platform.yaml")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)

@@ -31,7 +31,7 @@ func endedIn(outcome report.Outcome, step string, code fault.Code) *original {
 		}
 		r.Steps = append(r.Steps, s)
 	}
-	return originalOf(r, "v0.19.10", "6.1.0", packing.Digests{Images: map[string]string{"gitea": "slipway.local/gitea@sha256:aaaaaaaaaaaaaaaa"}})
+	return originalOf(r, "v0.20.8", "6.1.0", packing.Digests{Images: map[string]string{"gitea": "slipway.local/gitea@sha256:aaaaaaaaaaaaaaaa"}})
 }
 
 func TestWhatIsReproduced(t *testing.T) {
@@ -75,7 +75,7 @@ func TestWhatIsReproduced(t *testing.T) {
 	_, err := failed.compare(&out, is, "orchestrator/sync")
 	require.NoError(t, err)
 	require.Contains(t, out.String(), "reproduced: failed with ORC-005 in orchestrator/sync\n")
-	for _, line := range []string{`kernel +6\.1\.0 +6\.5\.0`, `tool helm +0123456789ab +fedcba987654`, `lock +- +111111111111`, `images +- +222222222222`, `engine +v0\.19\.10 +v0\.19\.10`, `infrastructure/cluster +12s +40s`, `orchestrator/sync +45s +45s`} {
+	for _, line := range []string{`kernel +6\.1\.0 +6\.5\.0`, `tool helm +0123456789ab +fedcba987654`, `lock +- +111111111111`, `images +- +222222222222`, `engine +v0\.20\.8 +v0\.20\.8`, `infrastructure/cluster +12s +40s`, `orchestrator/sync +45s +45s`} {
 		require.Regexp(t, "(?m)^"+line+"$", out.String())
 	}
 	require.NotContains(t, out.String(), "gitea", "what is the same is left out")

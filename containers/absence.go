@@ -13,7 +13,7 @@ import (
 // An engine asks each client every 5 s whether it is there. Once a question had no answer within 30 s,
 // and a second one, before five in a row were answered, had none in time either (45 s if it follows at
 // once), it exports nothing to that client any more, though it goes on to serve its requests: an export
-// ends after some 95 s with "flightcontrol: exceeded retry timeout" (v0.19.10,
+// ends after some 95 s with "flightcontrol: exceeded retry timeout" (v0.20.8,
 // internal/buildkit/session/grpc.go, internal/buildkit/util/flightcontrol).
 const (
 	standstill  = 30 * time.Second // after which that may be so

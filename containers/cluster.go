@@ -35,6 +35,8 @@ const (
 	// CodeHalfRestored: a restore of the cluster's data was interrupted, and no node starts on
 	// what it left.
 	CodeHalfRestored fault.Code = "CTR-010"
+	// codeOtherEtcd: the cluster was made with an etcd whose data the node's cannot read.
+	codeOtherEtcd fault.Code = "CTR-011"
 )
 
 // Ports of the cluster service.
@@ -74,7 +76,7 @@ type lifecycle interface {
 // address: 127.0.0.1 if it is empty, 0.0.0.0 or :: for all.
 func (d *Deployment) Cluster(bind string, api int, ports ...int) *Cluster {
 	if bind = cmp.Or(bind, "127.0.0.1"); runtime.GOOS == "windows" {
-		bind = "0.0.0.0" // Dagger's tunnel listens nowhere else (v0.19.10)
+		bind = "0.0.0.0" // Dagger's tunnel listens nowhere else (v0.20.8)
 	}
 	ctr := d.images.Node.
 		WithMountedCache(nodeDir, d.data).
@@ -186,6 +188,9 @@ func (c *Cluster) Start(ctx context.Context) error {
 		case strings.Contains(err.Error(), heldElsewhere):
 			f.Class = fault.Locked
 			f.Fix = "wait until the other run has ended, or stop the background cluster (slipway cluster --stop), then run the same command again"
+		case strings.Contains(err.Error(), otherEtcd):
+			f.Code, f.Class = codeOtherEtcd, fault.Preflight
+			f.Fix = "run the Slipway that made the cluster; or, if the data in its volumes may be lost, run: slipway destroy, then slipway install"
 		case strings.Contains(err.Error(), halfRestored):
 			return HalfRestored("start the cluster's node", err)
 		}
@@ -285,6 +290,9 @@ func HalfRestored(op string, err error) error {
 		Fix: "restore the data again, from the same file or another one: slipway cluster --restore FILE --force; or give them up: slipway destroy",
 	}
 }
+
+// otherEtcd is what slipway-node says of a volume with data of an etcd that it cannot read.
+const otherEtcd = "made the data of this cluster"
 
 // heldElsewhere is what slipway-node says of a volume that another node has.
 const heldElsewhere = "another node uses this volume"

@@ -27,7 +27,7 @@ type Exec struct {
 	// Args is the command line: "slipway", "step", "infrastructure/terraform".
 	Args []string
 	// Files are mounted as files with mode 0400, by path. Each is a secret to the engine,
-	// as all other arguments are in its telemetry: at most 500 KiB (v0.19.10), UTF-8.
+	// as all other arguments are in its telemetry: at most 500 KiB (v0.20.8), UTF-8.
 	Files map[string]string
 	// Directories are mounted read-only, by path.
 	Directories map[string]*dagger.Directory
@@ -143,7 +143,7 @@ type noFile struct{ error }
 
 // read is the content of a file, which it exports to a folder of this machine (that of who owns
 // the session, if this process joined it): what the engine returns as a string, such as
-// File.Contents, is in its telemetry (v0.19.10, core/telemetry.go). An error is a noFile if
+// File.Contents, is in its telemetry (v0.20.8, core/telemetry.go). An error is a noFile if
 // there is none.
 func read(ctx context.Context, file *dagger.File) (text []byte, err error) {
 	err = inFolder(func(dir string) error {

@@ -122,7 +122,7 @@ func verify(ctx context.Context, client *dagger.Client, dir *dagger.Directory, i
 		return damaged(tool.Path + ": its content is not the one that " + bundle.IndexFile + " names")
 	}
 	// From here on the result depends on content alone, so the engine may reuse it. An engine
-	// of Dagger v0.19.10 crashes when what runs in a container whose root is nothing, or an
+	// of Dagger v0.20.8 crashes when what runs in a container whose root is nothing, or an
 	// empty directory, is cancelled (core/dagop.go, extractContainerBkOutputs).
 	done := client.Container().
 		WithRootfs(client.Directory().WithNewDirectory("bundle")).
@@ -159,7 +159,7 @@ func damaged(what string) error {
 		Err: fmt.Errorf("%s", what)}
 }
 
-// contentDigest is what Dagger v0.19.10 calls the digest of a file without its
+// contentDigest is what Dagger v0.20.8 calls the digest of a file without its
 // metadata: the sha256 of the content's sha256 (core/file.go, File.Digest). It
 // is "" for what is not hex.
 func contentDigest(sha string) string {

@@ -21,7 +21,7 @@ type Volumes struct {
 }
 
 // notMain is what an engine says to a client within a function of a module: only who opened
-// the session is told its policy (v0.19.10, core/query.go).
+// the session is told its policy (v0.20.8, core/query.go).
 const notMain = "only the main client"
 
 // VolumesOf asks an engine what it does with cache volumes. Of its policy it tells the limits

@@ -75,7 +75,7 @@ func Damaged(path string, err error) *Refusal {
 }
 
 // ProgramDigest is the digest that Program has by a bundle's index, as Dagger
-// v0.19.10 calls that of a file without its metadata: the sha256 of the content's
+// v0.20.8 calls that of a file without its metadata: the sha256 of the content's
 // sha256 (core/file.go, File.Digest). It refuses a bundle that is not for platform, the
 // engine's: what is in it would not run there, or in emulation.
 func ProgramDigest(index []byte, platform string) (string, error) {

@@ -159,7 +159,7 @@ func TestWhatImagesStandFor(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, b.Index.Images[0].StandsFor, "an index without the field is read")
 	index, other := "sha256:"+strings.Repeat("1", 64), "sha256:"+strings.Repeat("2", 64)
-	b.Index.Images[1].StandsFor = []string{"public.ecr.aws/docker/library/redis:8.2.3-alpine"}
+	b.Index.Images[1].StandsFor = []string{"public.ecr.aws/docker/library/redis:8.10.1-alpine"}
 	b.Index.Images = append(b.Index.Images, Image{
 		Name: "docker.io/library/nginx:1", Ref: "docker.io/library/nginx:1", Digest: other, Archive: "images/added/one.tar", Index: index,
 		StandsFor: []string{"registry.k8s.io/nginx@" + index, "docker.io/library/nginx:1"},
@@ -174,7 +174,7 @@ func TestWhatImagesStandFor(t *testing.T) {
 	}
 	require.Equal(t, map[string][]string{
 		"slipway.local/gitea@" + digest: nil,
-		"slipway.local/redis@" + digest: {"public.ecr.aws/docker/library/redis:8.2.3-alpine", "public.ecr.aws/docker/library/redis@" + digest},
+		"slipway.local/redis@" + digest: {"public.ecr.aws/docker/library/redis:8.10.1-alpine", "public.ecr.aws/docker/library/redis@" + digest},
 		"docker.io/library/nginx@" + other: {
 			"docker.io/library/nginx:1", "docker.io/library/nginx@" + index, "docker.io/library/nginx@" + other,
 			"registry.k8s.io/nginx@" + index, "registry.k8s.io/nginx@" + other,

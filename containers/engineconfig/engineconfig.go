@@ -1,5 +1,5 @@
 // Package engineconfig is the configuration of a Dagger engine that keeps the cache volumes
-// of deployments. It is about the engine's file engine.json (Dagger v0.19.10); nothing here
+// of deployments. It is about the engine's file engine.json (Dagger v0.20.8); nothing here
 // talks to an engine.
 package engineconfig
 

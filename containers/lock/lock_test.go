@@ -14,7 +14,7 @@ import (
 func TestTheLockIsValid(t *testing.T) {
 	l, err := Load()
 	require.NoError(t, err)
-	for name, version := range map[string]string{"terraform": "1.11.4", "kubectl": "1.35.4"} {
+	for name, version := range map[string]string{"terraform": "1.15.9", "kubectl": "1.37.2"} {
 		require.Equal(t, version, l.Versions()[name])
 	}
 	for _, name := range []string{
@@ -205,7 +205,7 @@ func TestModulesAreListedOnce(t *testing.T) {
 		require.False(t, seen[m.Path+m.Version], m.Path)
 		seen[m.Path+m.Version] = true
 	}
-	require.Len(t, seen, 13)
+	require.Len(t, seen, 16)
 }
 
 func TestALockOfTheProgramItselfThatCannotBeRead(t *testing.T) {
@@ -232,7 +232,7 @@ func TestWhatTheLocksImagesStandFor(t *testing.T) {
 	require.Equal(t, "registry.example.com-5000-team-web", path)
 	added := []Added{{
 		Name: "registry.example.com:5000/team/web:1", Path: path, Registry: map[string]Registry{"linux/amd64": multi},
-		StandsFor: []string{"registry.example.com:5000/team/web:1", "public.ecr.aws/docker/library/redis:8.2.3-alpine"},
+		StandsFor: []string{"registry.example.com:5000/team/web:1", "public.ecr.aws/docker/library/redis:8.10.1-alpine"},
 	}}
 	pushed, err := l.At("registry.example.com/slipway", made(l).Index, all, entry, added)
 	require.NoError(t, err)
@@ -246,8 +246,8 @@ func TestWhatTheLocksImagesStandFor(t *testing.T) {
 			found[name] = s
 		}
 	}
-	require.Equal(t, "argocd", found["quay.io/argoproj/argocd:v3.5.3"].Path)
-	require.Equal(t, path, found["public.ecr.aws/docker/library/redis:8.2.3-alpine"].Path)
+	require.Equal(t, "argocd", found["quay.io/argoproj/argocd:v3.6.1"].Path)
+	require.Equal(t, path, found["public.ecr.aws/docker/library/redis:8.10.1-alpine"].Path)
 	require.Equal(t, path, found["registry.example.com:5000/team/web@"+multi.Index].Path)
 	require.Equal(t, entry.Digest, found["registry.example.com:5000/team/web:1"].Digest)
 	require.Empty(t, pushed.StandIns("linux/arm64"))
@@ -255,12 +255,12 @@ func TestWhatTheLocksImagesStandFor(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, own, l, "the lock itself is as it was")
 
-	added[0].Path, added[0].StandsFor = "../x", []string{"nginx", "Not one", "quay.io/argoproj/argocd:v3.5.3"}
+	added[0].Path, added[0].StandsFor = "../x", []string{"nginx", "Not one", "quay.io/argoproj/argocd:v3.6.1"}
 	pushed.Added, pushed.Images = added, l.Images
 	_, err = pushed.Marshal()
 	for _, says := range []string{
 		`"../x" is no path`, "it stands for nginx, which is written docker.io/library/nginx:latest", `"Not one" is no reference`,
-		"it stands for quay.io/argoproj/argocd:v3.5.3, as another image does",
+		"it stands for quay.io/argoproj/argocd:v3.6.1, as another image does",
 	} {
 		require.ErrorContains(t, err, says)
 	}

@@ -33,7 +33,7 @@ func pushed(t *testing.T, platform, to, digit, added string) *Lock {
 // TestMerge: one lock says where the bundles of two platforms are.
 func TestMerge(t *testing.T) {
 	const to, amd64, arm64 = "registry.example.com/team", "linux/amd64", "linux/arm64"
-	first, second := pushed(t, amd64, to, "a", "quay.io/team/web:1"), pushed(t, arm64, to, "b", "quay.io/argoproj/argocd:v3.5.3")
+	first, second := pushed(t, amd64, to, "a", "quay.io/team/web:1"), pushed(t, arm64, to, "b", "quay.io/argoproj/argocd:v3.6.1")
 	both, err := second.Merge(first)
 	require.NoError(t, err)
 	text, err := both.Marshal()
@@ -52,13 +52,13 @@ func TestMerge(t *testing.T) {
 	require.Len(t, read.Lines, 2)
 	require.Len(t, read.Added, 2)
 	argocd, _ := read.Image("argocd")
-	require.NotContains(t, argocd.StandsFor, "quay.io/argoproj/argocd:v3.5.3", "another stands for it")
-	require.Contains(t, read.StandIns(arm64), StandIn{Path: "x", Digest: "sha256:" + strings.Repeat("b", 64), StandsFor: []string{"quay.io/argoproj/argocd:v3.5.3"}})
+	require.NotContains(t, argocd.StandsFor, "quay.io/argoproj/argocd:v3.6.1", "another stands for it")
+	require.Contains(t, read.StandIns(arm64), StandIn{Path: "x", Digest: "sha256:" + strings.Repeat("b", 64), StandsFor: []string{"quay.io/argoproj/argocd:v3.6.1"}})
 	own, err := Load()
 	require.NoError(t, err)
 	require.NoError(t, own.VerifyFile(read))
 
-	again, err := pushed(t, arm64, to, "c", "quay.io/argoproj/argocd:v3.5.3").Merge(read)
+	again, err := pushed(t, arm64, to, "c", "quay.io/argoproj/argocd:v3.6.1").Merge(read)
 	require.NoError(t, err)
 	toolchain, _ := again.Image("toolchain")
 	require.Equal(t, strings.Repeat("c", 64), strings.TrimPrefix(toolchain.Registry[arm64].Digest, "sha256:"), "what is pushed now counts")

@@ -3,11 +3,10 @@ package main
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"time"
 )
 
-// etcdCommand runs Debian's etcd on loopback, for clients with a certificate of
+// etcdCommand runs etcd on loopback, for clients with a certificate of
 // its own authority. There is one member, so elections need not wait.
 func etcdCommand(s settings) command {
 	const peer = "https://127.0.0.1:2380"
@@ -33,21 +32,10 @@ func etcdCommand(s settings) command {
 			"--election-timeout=250",
 			"--snapshot-count=10000",
 			"--quota-backend-bytes=4294967296",
-			"--logger=zap",
 			"--log-level=warn",
 		},
-		env:  etcdEnvironment(runtime.GOARCH),
 		stop: 2 * time.Second,
 	}
-}
-
-// etcdEnvironment has Debian's etcd 3.4 start on arm64, which it calls unsupported; from 3.5
-// on etcd supports it.
-func etcdEnvironment(arch string) []string {
-	if arch == "arm64" {
-		return []string{"ETCD_UNSUPPORTED_ARCH=arm64"}
-	}
-	return nil
 }
 
 func containerdCommand() command {

@@ -304,9 +304,3 @@ func TestHealthIsForWhoHasACertificate(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, code)
 	require.Contains(t, said, `"parts"`)
 }
-
-// Debian's etcd refuses arm64 unless it is told: without this, no node there starts.
-func TestEtcdStartsOnArm64(t *testing.T) {
-	require.Equal(t, []string{"ETCD_UNSUPPORTED_ARCH=arm64"}, etcdEnvironment("arm64"))
-	require.Empty(t, etcdEnvironment("amd64"), "it would take it for a flag that it does not know")
-}

@@ -24,7 +24,7 @@ var onThisNode = metav1.ListOptions{FieldSelector: "spec.nodeName=" + nodeName} 
 
 // makeNode makes the node's object, which the kubelet takes over. A kubelet that finds
 // none, because it has not registered itself yet, gives its first sign of life ten seconds
-// later (ensureLease of k8s.io/component-helpers v0.35.4, apimachinery/lease/controller.go).
+// later (ensureLease of k8s.io/component-helpers v0.37.2, apimachinery/lease/controller.go).
 func makeNode(ctx context.Context, client kubernetes.Interface) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}
 	if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {

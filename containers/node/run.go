@@ -60,6 +60,9 @@ func runNode(ctx context.Context, s settings) (err error) {
 	if err := restored(s.Data); err != nil {
 		return err
 	}
+	if err := ownEtcd(s.file("etcd")); err != nil {
+		return err
+	}
 
 	n := &node{settings: s, logLine: logLine, started: started, health: newHealth(started), processes: map[string]*process{}}
 	if n.self, err = os.Executable(); err != nil {

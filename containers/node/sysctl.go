@@ -96,7 +96,7 @@ func hideSysctls(root, dir string) error {
 }
 
 // kubeletSysctls is what the kubelet sets unless it is so (setupKernelTunables of
-// k8s.io/kubernetes v1.35.4, pkg/kubelet/cm/container_manager_linux.go).
+// k8s.io/kubernetes v1.37.2, pkg/kubelet/cm/container_manager_linux.go).
 func kubeletSysctls() map[string]int {
 	return map[string]int{
 		sysctl.VMOvercommitMemory: sysctl.VMOvercommitMemoryAlways,

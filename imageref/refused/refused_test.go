@@ -23,8 +23,8 @@ const (
 	url5k  = "https://registry.test:5000/v2/team/web/manifests/" + digest
 )
 
-// TestTheWordsOfContainerd: what the resolvers of containerd v2.1.5, which the engine of
-// Dagger v0.19.10 has, and of v1.6.20, which a local cluster's node has, said of servers and
+// TestTheWordsOfContainerd: what the resolvers of containerd v2.2.2, which the engine of
+// Dagger v0.20.8 has, and of v1.6.20, which a local cluster's node has, said of servers and
 // proxies that refused them so. The node's is compiled by an older Go, which leaves out
 // "tls: failed to verify certificate: ".
 func TestTheWordsOfContainerd(t *testing.T) {

@@ -117,9 +117,9 @@ func TestAnotherTerraformRootIsAnotherInput(t *testing.T) {
 func TestTheRecordNamesWhatTheStepsRanWith(t *testing.T) {
 	c, _ := conducted(t, nil)
 	c.opts.Images.Tools = map[string]string{"terraform": "sha256:1"}
-	c.opts.Images.Digest, c.opts.Engine = "sha256:2", "v0.19.10"
+	c.opts.Images.Digest, c.opts.Engine = "sha256:2", "v0.20.8"
 	record := c.newRecord("r1", config.Install)
-	require.Equal(t, "sha256:2 v0.19.10", record.Images+" "+record.Engine)
+	require.Equal(t, "sha256:2 v0.20.8", record.Images+" "+record.Engine)
 	require.Equal(t, c.opts.Images.Tools, record.Tools)
 	require.Equal(t, config.Install, record.Workflow)
 	require.Empty(t, record.Warnings)

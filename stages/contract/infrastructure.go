@@ -66,7 +66,7 @@ func (in ClusterPreflightInput) Lasting() any { in.Adopt = false; return in }
 // ClusterPreflight is what infrastructure/cluster-preflight saw.
 type ClusterPreflight struct {
 	APIEndpoint  string `json:"apiEndpoint"` // https://host:port as the step reaches it
-	Version      string `json:"version"`     // of the API server, "v1.35.4"
+	Version      string `json:"version"`     // of the API server, "v1.37.2"
 	StorageClass string `json:"storageClass"`
 }
 

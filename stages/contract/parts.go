@@ -10,7 +10,7 @@ import (
 )
 
 // partSize is how long a secret of the engine may be, in bytes (Client.SetSecret of
-// dagger.io/dagger v0.19.10; it mounts none of more than 500 KiB).
+// dagger.io/dagger v0.20.8; it mounts none of more than 500 KiB).
 const partSize = 128000
 
 // Parts splits text, which is UTF-8, into the files that a container gets in place of file:

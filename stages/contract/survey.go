@@ -19,7 +19,7 @@ const NotKnown = "known-when-installed"
 // what only a run finds out. It does not cross to a container.
 type Survey struct {
 	Deployment string
-	Kubernetes string           // version of the cluster: "1.35.4"
+	Kubernetes string           // version of the cluster: "1.37.2"
 	APIs       []string         // that it has; nil: Helm's idea of one
 	Guessed    bool             // that version is a guess: the cluster is not Slipway's own
 	Manifests  fs.FS            // the bundle's, by project; nil where they are not at hand

@@ -46,7 +46,7 @@ type Database struct {
 
 // Cluster is what the cluster step saw once the API responded.
 type Cluster struct {
-	Version string   `json:"version"` // of the API server, "v1.35.4"
+	Version string   `json:"version"` // of the API server, "v1.37.2"
 	Nodes   []string `json:"nodes"`   // names of the Ready nodes
 }
 

@@ -180,7 +180,7 @@ func judgeVersion(server, pinned string) []problem {
 	return nil
 }
 
-// minor is 35 of "v1.35.4-gke.1".
+// minor is 37 of "v1.37.2-gke.1".
 func minor(of string) (int, error) {
 	parts := strings.SplitN(strings.TrimPrefix(of, "v"), ".", 3)
 	if len(parts) < 2 || parts[0] != "1" {

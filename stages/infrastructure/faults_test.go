@@ -26,7 +26,7 @@ import (
 // failing is a terraform that fails at the command in $FAIL, and whose state has
 // one resource whatever it does.
 const failing = `#!/bin/sh
-if test "$1" = version; then echo '{"terraform_version": "1.11.4"}'; exit; fi
+if test "$1" = version; then echo '{"terraform_version": "1.15.9"}'; exit; fi
 if test "$1" = "$FAIL"; then echo 'Error: the moon is full' >&2; exit 1; fi
 case "$1" in
 plan) exit 2;; # there are changes

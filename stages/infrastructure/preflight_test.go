@@ -33,16 +33,16 @@ func fakeTools(t *testing.T, terraform, helm, kubectl string) toolchain {
 }
 
 func pins() map[string]string {
-	return map[string]string{"terraform": "1.11.4", "helm": "v3.20.2", "kubectl": "1.35.4"}
+	return map[string]string{"terraform": "1.15.9", "helm": "v3.22.0", "kubectl": "1.35.4"}
 }
 
 func TestPreflightAcceptsPinnedTools(t *testing.T) {
-	tools := fakeTools(t, "1.11.4", "v3.20.2", "v1.35.4+slipway")
+	tools := fakeTools(t, "1.15.9", "v3.22.0", "v1.35.4+slipway")
 	out, err := tools.preflight(t.Context(), newEnv(t, "/nowhere", os.Stderr), contract.PreflightInput{
 		Requirements: providers.Requirements{MemoryBytes: 1 << 20, DiskBytes: 1 << 20, CPUs: 1}, Tools: pins(),
 	})
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"terraform": "1.11.4", "helm": "3.20.2", "kubectl": "1.35.4"}, out.Tools)
+	require.Equal(t, map[string]string{"terraform": "1.15.9", "helm": "3.22.0", "kubectl": "1.35.4"}, out.Tools)
 	require.Positive(t, out.MemoryBytes)
 	require.Positive(t, out.DiskBytes)
 }
@@ -58,7 +58,7 @@ func TestPreflightSaysWhatTheClusterRaises(t *testing.T) {
 }
 
 func TestPreflightReportsEverythingAtOnce(t *testing.T) {
-	tools := fakeTools(t, "1.12.0", "v3.20.2", "v1.35.4")
+	tools := fakeTools(t, "1.16.0", "v3.22.0", "v1.35.4")
 	require.NoError(t, os.Remove(tools.path("helm")))
 	_, err := tools.preflight(t.Context(), newEnv(t, "/nowhere", os.Stderr), contract.PreflightInput{
 		Requirements: providers.Requirements{MemoryBytes: 1 << 50, DiskBytes: 1 << 60, CPUs: 1 << 20, Filesystems: []string{"nosuchfs"}},
@@ -69,7 +69,7 @@ func TestPreflightReportsEverythingAtOnce(t *testing.T) {
 	require.ErrorContains(t, err, "6 requirements are not met")
 	for _, part := range []string{
 		"memory is ", "free disk of the Dagger engine is ", "1048576 are needed", "no filesystem nosuchfs",
-		"helm does not run", "terraform is version 1.12.0 instead of 1.11.4",
+		"helm does not run", "terraform is version 1.16.0 instead of 1.15.9",
 	} {
 		require.ErrorContains(t, err, part)
 	}
@@ -175,7 +175,7 @@ func TestPreflightJudgesAGivenCertificate(t *testing.T) {
 	env := newEnv(t, "/nowhere", os.Stderr)
 	env.TLSKeyFile = filepath.Join(t.TempDir(), "tls.key")
 	in := contract.PreflightInput{TLS: &contract.UserTLS{Certificate: string(leaf.Certificate), CA: string(ca.Certificate), Hosts: []string{"gitea.example.org"}}}
-	tools := fakeTools(t, "1.11.4", "v3.20.2", "v1.35.4")
+	tools := fakeTools(t, "1.15.9", "v3.22.0", "v1.35.4")
 	look := func() error {
 		_, err := tools.preflight(t.Context(), env, in)
 		verified := verifyPreflight(t.Context(), env, in, contract.Preflight{})

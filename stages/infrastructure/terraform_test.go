@@ -131,7 +131,7 @@ func TestTerraformRefusesAnotherVersion(t *testing.T) {
 	pin := filepath.Join(root, "versions.tf")
 	raw, err := os.ReadFile(pin)
 	require.NoError(t, err)
-	raw = bytes.ReplaceAll(raw, []byte(">= 1.11.4, < 1.12"), []byte(">= 9"))
+	raw = bytes.ReplaceAll(raw, []byte(">= 1.15.9, < 1.16"), []byte(">= 9"))
 	require.NoError(t, os.WriteFile(pin, raw, 0o600))
 	_, err = tools.terraform(t.Context(), newEnv(t, root, io.Discard), contract.TerraformInput{Vars: vars})
 	require.ErrorContains(t, err, "initialise the Terraform root: Unsupported Terraform Core version")

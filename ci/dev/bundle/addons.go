@@ -56,7 +56,7 @@ func addonCommands(tools string, version map[string]string, set func(variables .
 		{
 			Name: traefik, Module: filepath.Join(tools, "traefik"), Package: "github.com/traefik/traefik/v3/cmd/traefik",
 			LDFlags: set("github.com/traefik/traefik/v3/pkg/version.Version=" + version[traefik]),
-			Instead: &gotool.Instead{Module: "github.com/go-acme/lego/v4", Files: "instead"},
+			Instead: &gotool.Instead{Module: "github.com/go-acme/lego/v5", Files: "instead"},
 		},
 		workflows(workflowController),
 		executor,

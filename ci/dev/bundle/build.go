@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/ci/dev/build/runc"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
 	"github.com/slipway-sh/slipway/containers/bundle"
@@ -62,9 +63,15 @@ type builder struct {
 func (b *builder) parts(ctx context.Context, commands []gotool.Command, release debian.Release) error {
 	b.built, b.layers = map[string]string{}, map[string]*rootfs.Layer{}
 	var lanes errgroup.Group
-	lanes.Go(func() error { return b.programs(ctx, commands) })
+	isRunc := func(c gotool.Command) bool { return c.Name == runc.Name }
+	lanes.Go(func() error { return b.programs(ctx, slices.DeleteFunc(slices.Clone(commands), isRunc)) })
 	lanes.Go(func() error { return b.debian(ctx, release) })
-	return b.explain(lanes.Wait(), commands)
+	err := lanes.Wait()
+	if at := slices.IndexFunc(commands, isRunc); err == nil && at >= 0 {
+		commands[at].Env = runc.Command(b.source, b.layers[seccompLayer].File(""), string(targets()[b.arch])).Env
+		err = b.programs(ctx, commands[at:at+1])
+	}
+	return b.explain(err, commands)
 }
 
 // explain adds to the error of the part that failed first what was not built either.

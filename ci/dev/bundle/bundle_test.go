@@ -407,7 +407,7 @@ func TestWhatManifestsNameIsStoodFor(t *testing.T) {
 	l, err := lock.Load()
 	require.NoError(t, err)
 	b := &builder{lock: l}
-	require.NoError(t, b.stoodFor([]byte("      - image: quay.io/argoproj/argocd:v3.5.3\n        image: \"public.ecr.aws/docker/library/redis:8.2.3-alpine\"\n# image of\n")))
+	require.NoError(t, b.stoodFor([]byte("      - image: quay.io/argoproj/argocd:v3.6.1\n        image: \"public.ecr.aws/docker/library/redis:8.10.1-alpine\"\n# image of\n")))
 	err = b.stoodFor([]byte("  image: quay.io/argoproj/argocd:v9\n- image: Nonsense\n"))
 	require.ErrorContains(t, err, "it names quay.io/argoproj/argocd:v9, which is in standsFor of no image")
 	require.ErrorContains(t, err, `"Nonsense" is no reference`)

@@ -23,7 +23,7 @@ const codePlatform = "BUN-014"
 // choice says what of the lock is in a bundle.
 type choice struct {
 	platforms []string // directories of platform releases: what is on demand and they name is in it
-	without   []string // images, or slipway, that are left out
+	without   []string // images, or slipway, that are left out, with the manifests of that name
 	arch      string   // GOARCH that the bundle is for
 }
 
@@ -60,7 +60,9 @@ func (o choice) choose(l *lock.Lock) (left []string, err error) {
 		}
 		return slices.Contains(left, i.Name)
 	})
-	l.Manifests = slices.DeleteFunc(l.Manifests, func(m lock.Manifest) bool { return m.OnDemand && !manifests[m.Name] })
+	l.Manifests = slices.DeleteFunc(l.Manifests, func(m lock.Manifest) bool {
+		return m.OnDemand && !manifests[m.Name] || slices.Contains(left, m.Name)
+	})
 	return left, nil
 }
 

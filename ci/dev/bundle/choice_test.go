@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/ci/dev/build/runc"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
@@ -88,7 +89,7 @@ func TestProgramsOfAnotherArchitecture(t *testing.T) {
 				withC = append(withC, c.Name)
 			}
 		}
-		require.Equal(t, []string{gitea, dex}, withC)
+		require.Equal(t, []string{runc.Name, dex}, withC)
 	}
 }
 

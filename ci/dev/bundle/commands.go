@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
+	"github.com/slipway-sh/slipway/ci/dev/build/runc"
 	"github.com/slipway-sh/slipway/ci/dev/build/sources"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
@@ -28,7 +29,14 @@ const (
 	console     = "console"
 	portal      = "portal"
 	pause       = "pause"
+	etcd        = "etcd"
+	containerd  = "containerd"
+	shim        = "containerd-shim-runc-v2"
 )
+
+// giteaModule is the path of Gitea's packages, which is not that of the module that the lock pins:
+// it is published at its former address.
+const giteaModule = "gitea.dev"
 
 // giteaRoot is where Gitea finds its templates, texts and assets in its image.
 const giteaRoot = "usr/share/gitea"
@@ -46,7 +54,7 @@ func commands(ctx context.Context, source string, l *lock.Lock, arch string, wit
 	for _, i := range l.Images {
 		version[i.Name] = i.Version
 	}
-	strip := []string{"-s", "-w"}
+	strip := []string{"-w"} // the symbol table stays: by it `make scan` knows which functions a program has
 	set := func(variables ...string) []string {
 		flags := strip
 		for _, v := range variables {
@@ -62,20 +70,32 @@ func commands(ctx context.Context, source string, l *lock.Lock, arch string, wit
 		}
 		return set(variables...)
 	}
+	runtimeCommand := func(name string) gotool.Command {
+		return gotool.Command{
+			Name: name, Module: filepath.Join(tools, containerd), Package: "github.com/containerd/containerd/v2/cmd/" + name,
+			// Snapshotters that the node does not use.
+			Tags: []string{"no_btrfs", "no_devmapper", "no_zfs"}, LDFlags: strip,
+		}
+	}
 	all = []gotool.Command{
 		{
 			Name: terraform, Module: filepath.Join(tools, terraform), Package: "github.com/hashicorp/terraform",
 			LDFlags: set("github.com/hashicorp/terraform/version.dev=no"),
+			Instead: &gotool.Instead{Module: "github.com/hashicorp/terraform", Files: "instead"},
 		},
 		{
 			Name: kubectl, Module: node, Package: "k8s.io/kubernetes/cmd/kubectl",
 			LDFlags: kubernetes(version[kubectl]), Sources: pins,
 		},
 		{Name: slipwayNode, Module: node, Package: ".", LDFlags: kubernetes(version["node"])},
+		{Name: etcd, Module: filepath.Join(tools, etcd), Package: "go.etcd.io/etcd/server/v3", LDFlags: strip},
+		runtimeCommand(containerd),
+		runtimeCommand(shim),
+		runc.Command(source, "", string(targets()[arch])), // its library comes when the Debian layers are there
 		{
-			Name: gitea, Module: filepath.Join(tools, gitea), Package: "code.gitea.io/gitea", CGO: true,
-			Tags:    []string{"sqlite", "sqlite_unlock_notify"},
-			LDFlags: set("main.Version="+version[gitea], "code.gitea.io/gitea/modules/setting.StaticRootPath=/"+giteaRoot),
+			Name: gitea, Module: filepath.Join(tools, gitea), Package: giteaModule,
+			LDFlags: set("main.Version="+version[gitea], giteaModule+"/modules/setting.StaticRootPath=/"+giteaRoot),
+			Instead: &gotool.Instead{Module: giteaModule, Files: "instead"},
 		},
 		{
 			Name: argocd, Module: filepath.Join(tools, argocd), Package: "github.com/argoproj/argo-cd/v3/cmd",
@@ -118,6 +138,9 @@ func commands(ctx context.Context, source string, l *lock.Lock, arch string, wit
 	}
 	return all, digest, nil
 }
+
+// seccompLayer is the Debian layer with the library that runc is linked with. No image has it.
+const seccompLayer = "seccomp"
 
 // pins are the files of a module that decide what a command outside it is built
 // from.

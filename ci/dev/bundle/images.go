@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
+	"github.com/slipway-sh/slipway/ci/dev/build/runc"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
 )
@@ -50,11 +51,9 @@ var gitTrim = append([]string{ //nolint:gochecknoglobals // a constant list
 	"usr/lib/git-core/git-daemon", "usr/share/gitweb",
 }, perl...)
 
-// nodeTrim leaves out the runtimes that containerd no longer uses and the network
-// plugins that the node's network has no use for.
+// nodeTrim leaves out the network plugins that the node's network has no use for.
 var nodeTrim = append([]string{ //nolint:gochecknoglobals // a constant list
 	certificateTool,
-	"usr/bin/containerd-shim", "usr/bin/containerd-shim-runc-v1",
 	"usr/lib/cni/dhcp", "usr/lib/cni/macvlan", "usr/lib/cni/ipvlan", "usr/lib/cni/vlan", "usr/lib/cni/vrf",
 	"usr/lib/cni/sbr", "usr/lib/cni/static", "usr/lib/cni/host-device",
 }, perl...)
@@ -74,7 +73,7 @@ func (b *builder) additions() []addition {
 		return fmt.Sprintf("groupadd --gid %d %s\nuseradd --uid %d --gid %d --home-dir %s --shell /usr/sbin/nologin %s\n",
 			id, name, id, id, home, name)
 	}
-	return []addition{
+	layers := []addition{
 		{on: "base", Addition: rootfs.Addition{Name: "git", Packages: shared, Trim: gitTrim}},
 		{on: "base", Addition: rootfs.Addition{Name: "node", Packages: all("node"), Trim: nodeTrim}},
 		{on: "git", Addition: rootfs.Addition{
@@ -96,7 +95,12 @@ func (b *builder) additions() []addition {
 			Name: "redis", Packages: all("redis"), Before: user("redis", redisID, "/var/lib/redis"),
 		}},
 		{on: "base", Addition: rootfs.Addition{Name: "busybox", Packages: all("busybox")}},
+		{on: "base", Addition: rootfs.Addition{Name: seccompLayer, Packages: []string{runc.Library}}},
 	}
+	return slices.DeleteFunc(layers, func(a addition) bool { // those of images that are left out
+		_, there := b.lock.Image(a.Name)
+		return !there && !slices.Contains([]string{"git", seccompLayer}, a.Name)
+	})
 }
 
 type addition struct {
@@ -135,14 +139,6 @@ func (b *builder) definitions(ctx context.Context) (map[string]definition, error
 	if err != nil {
 		return nil, err
 	}
-	argo, err := b.argocd(ctx)
-	if err != nil {
-		return nil, err
-	}
-	git, err := b.gitea(ctx)
-	if err != nil {
-		return nil, err
-	}
 	all := map[string]definition{
 		"toolchain": {debian: "git", config: oci.Config{Env: path, Cmd: []string{"/bin/bash"}}},
 		"node": {
@@ -153,11 +149,14 @@ func (b *builder) definitions(ctx context.Context) (map[string]definition, error
 			},
 			files: []oci.File{
 				b.program(slipwayNode, "usr/local/bin/slipway-node"),
+				b.program(etcd, "usr/local/bin/etcd"),
+				b.program(containerd, "usr/local/bin/containerd"),
+				b.program(shim, "usr/local/bin/containerd-shim-runc-v2"),
+				b.program(runc.Name, "usr/local/bin/runc"),
 				{Path: "opt/cni", Mode: 0o755, Dir: true},
 				{Path: "opt/cni/bin", Link: "/usr/lib/cni"},
 			},
 		},
-		"argocd":  argo,
 		"busybox": {config: oci.Config{Env: path, Cmd: []string{"sh"}}, files: busybox},
 		"coredns": {
 			config: oci.Config{Entrypoint: []string{"/coredns"}, Ports: []string{"53/udp", "53/tcp"}},
@@ -178,7 +177,6 @@ func (b *builder) definitions(ctx context.Context) (map[string]definition, error
 			},
 			files: []oci.File{b.program(dex, "usr/local/bin/dex"), certificates},
 		},
-		"gitea": git,
 		"guestbook": {
 			config: oci.Config{Entrypoint: []string{"/guestbook"}, User: "65534:65534"},
 			files:  []oci.File{b.program(guestbook, "guestbook"), certificates, nobody, tmp},
@@ -219,6 +217,14 @@ func (b *builder) definitions(ctx context.Context) (map[string]definition, error
 		},
 	}
 	maps.Copy(all, b.addons(certificates, nobody, tmp))
+	for name, define := range map[string]func(context.Context) (definition, error){"argocd": b.argocd, "gitea": b.gitea} { // which read their modules
+		if _, ok := b.lock.Image(name); !ok {
+			continue
+		}
+		if all[name], err = define(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return all, nil
 }
 
@@ -264,7 +270,7 @@ func (b *builder) argocd(ctx context.Context) (definition, error) {
 
 // gitea has the program, and what it reads at run time out of its module.
 func (b *builder) gitea(ctx context.Context) (definition, error) {
-	dir, err := gotool.ModuleDir(ctx, filepath.Join(b.source, "ci/dev/bundle/tools/gitea"), "code.gitea.io/gitea")
+	dir, err := gotool.ModuleDir(ctx, filepath.Join(b.source, "ci/dev/bundle/tools/gitea"), giteaModule)
 	if err != nil {
 		return definition{}, err
 	}

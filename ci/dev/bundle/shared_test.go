@@ -21,8 +21,9 @@ func TestSharedLibraries(t *testing.T) {
 	program := required(t, source)
 	const client = "k8s.io/client-go"
 	for _, dir := range []string{
-		"ci/dev/bundle/tools/coredns", "ci/dev/bundle/tools/external-secrets", "ci/dev/bundle/tools/helm",
-		"ci/dev/bundle/tools/local-path-provisioner", "ci/dev/bundle/tools/traefik", "containers/node",
+		"ci/dev/bundle/tools/argocd", "ci/dev/bundle/tools/coredns", "ci/dev/bundle/tools/external-secrets",
+		"ci/dev/bundle/tools/helm", "ci/dev/bundle/tools/local-path-provisioner", "ci/dev/bundle/tools/traefik",
+		"containers/node",
 	} {
 		its := required(t, filepath.Join(source, dir))
 		require.Equal(t, program[client], its[client], dir)

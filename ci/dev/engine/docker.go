@@ -20,7 +20,7 @@ import (
 
 // dockerName is what the engine's container in Docker is called, and its volume. The dagger CLI
 // removes containers whose names begin with dagger-engine-, with their volumes, when it starts
-// one of another version (v0.19.10, engine/client/drivers/container.go): not this one.
+// one of another version (v0.20.8, engine/client/drivers/container.go): not this one.
 const dockerName = "slipway-engine"
 
 // envImage names the image of the engine that Docker runs, in place of Dagger's own.

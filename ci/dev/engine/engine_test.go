@@ -137,8 +137,8 @@ func fakeCheckout(t *testing.T) string {
 }
 
 func TestIsVersion(t *testing.T) {
-	require.True(t, isVersion("dagger v0.19.10 (docker-image://registry.example/engine:v0.19.10) linux/amd64\n"))
-	for _, text := range []string{"", "dagger v0.19.1 () linux/amd64", "dagger v0.19.101", "dagger v0.20.0 compatible with v0.19.10"} {
+	require.True(t, isVersion("dagger v0.20.8 (docker-image://registry.example/engine:v0.20.8) linux/amd64\n"))
+	for _, text := range []string{"", "dagger v0.20.0 () linux/amd64", "dagger v0.20.81", "dagger v0.21.0 compatible with v0.20.8"} {
 		require.False(t, isVersion(text), text)
 	}
 }

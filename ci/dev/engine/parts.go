@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/ci/dev/build/runc"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
 
@@ -20,7 +22,7 @@ const daggerModule = "ci/dev/engine/dagger"
 func rootPackages() []string {
 	return []string{
 		"ca-certificates", "containernetworking-plugins", "dnsmasq-base", "git",
-		"iptables", "openssh-client", "runc",
+		"iptables", "openssh-client", runc.Library,
 	}
 }
 
@@ -29,29 +31,36 @@ func hostTools() []debian.Tool {
 	return []debian.Tool{
 		{Command: "mmdebstrap", Package: "mmdebstrap"},
 		{Command: "tar", Package: "tar"},
+		{Command: "gcc", Package: "build-essential"}, // for runc
 	}
 }
 
 // tasks is how many numbered lines start shows when it builds an engine.
-const tasks = 10
+const tasks = 11
 
 // engineParts is all that an engine is made of, as paths into the store.
 type engineParts struct {
-	cli   string
-	root  string // folder: the engine's root file system
-	sdk   string // folder: OCI layout of the Go SDK's image
-	image string // digest of its manifest
+	cli      string
+	programs []string // all of Dagger's, the CLI among them
+	debian   string   // the tar of the Debian root below engine and SDK
+	root     string   // folder: the engine's root file system
+	sdk      string   // folder: OCI layout of the Go SDK's image
+	image    string   // digest of its manifest
 }
 
 // command is one of Dagger's commands.
 func (c *control) command(name string) gotool.Command {
-	version := "github.com/dagger/dagger/engine."
-	return gotool.Command{
+	const dagger = "github.com/dagger/dagger"
+	command := gotool.Command{
 		Name:    "dagger-" + name,
 		Module:  filepath.Join(c.checkout, daggerModule),
-		Package: "github.com/dagger/dagger/cmd/" + name,
-		LDFlags: []string{"-s", "-w", "-X", version + "Version=" + daggerVersion, "-X", version + "Tag=" + daggerVersion},
+		Package: dagger + "/cmd/" + name,
+		LDFlags: []string{"-w", "-X", dagger + "/engine.Version=" + daggerVersion, "-X", dagger + "/engine.Tag=" + daggerVersion},
 	}
+	if name == "engine" { // the only one with the Dang SDK
+		command.Instead = &gotool.Instead{Module: dagger, Files: "instead"}
+	}
+	return command
 }
 
 // task runs one numbered piece of the build. While another process builds the
@@ -120,6 +129,7 @@ func (c *control) buildEngine(ctx context.Context, p *progress.Reporter) (engine
 		if err := c.compile(ctx, p, b.name, b.path); err != nil {
 			return parts, err
 		}
+		parts.programs = append(parts.programs, *b.path)
 	}
 	base := debian.Root{Name: "engine-debian", Packages: rootPackages(), Release: release}
 	var baseDir string
@@ -130,7 +140,17 @@ func (c *control) buildEngine(ctx context.Context, p *progress.Reporter) (engine
 	if err != nil {
 		return parts, err
 	}
-	root := rootBuild{base: base.Key(), tar: filepath.Join(baseDir, debian.TarFile), engine: engine, initd: initd, dnsname: dnsname}
+	parts.debian = filepath.Join(baseDir, debian.TarFile)
+	var container string
+	err = c.task(ctx, p, runc.Name, "building", func(ctx context.Context) (hit bool, err error) {
+		container, hit, err = c.runc(ctx, base.Key(), parts.debian)
+		return hit, buildFault(err)
+	})
+	if err != nil {
+		return parts, err
+	}
+	parts.programs = append(parts.programs, container)
+	root := rootBuild{base: base.Key(), tar: parts.debian, runc: container, engine: engine, initd: initd, dnsname: dnsname}
 	err = c.task(ctx, p, "engine root", "putting together", func(ctx context.Context) (hit bool, err error) {
 		parts.root, hit, err = root.build(ctx, c.store)
 		return hit, buildFault(err)
@@ -144,6 +164,19 @@ func (c *control) buildEngine(ctx context.Context, p *progress.Reporter) (engine
 		return hit, buildFault(err)
 	})
 	return parts, err
+}
+
+// runc builds runc with the library in the tar of the Debian root.
+func (c *control) runc(ctx context.Context, base store.Key, tar string) (path string, hit bool, err error) {
+	key := store.NewInputs("engine-seccomp").String("debian", base.Digest).Key()
+	root, _, err := c.store.Do(ctx, key, func(ctx context.Context, dir string) error {
+		return unpack(ctx, tar, dir, "--wildcards", "./usr/include/seccomp*", "./usr/lib/*/libseccomp*")
+	})
+	if err != nil {
+		return "", false, err
+	}
+	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+	return runc.Command(c.checkout, root, machine).Build(ctx, c.store)
 }
 
 func aptFault(err error) error {

@@ -16,7 +16,7 @@ import (
 )
 
 // daggerVersion is the version of engine, CLI and SDK alike.
-const daggerVersion = "v0.19.10"
+const daggerVersion = "v0.20.8"
 
 // The variables by which clients of Dagger find engine and CLI.
 const (
@@ -107,7 +107,7 @@ func cliOnPath(ctx context.Context) string {
 	return path
 }
 
-// isVersion reads "dagger v0.19.10 (…) linux/amd64".
+// isVersion reads "dagger v0.20.8 (…) linux/amd64".
 func isVersion(text string) bool {
 	fields := strings.Fields(text)
 	return len(fields) >= 2 && fields[0] == "dagger" && fields[1] == daggerVersion

@@ -61,15 +61,17 @@ type rootBuild struct {
 	base                   store.Key // of the Debian root
 	tar                    string
 	engine, initd, dnsname string // binaries
+	runc                   string
 }
 
 func (b rootBuild) key() store.Key {
 	return store.NewInputs("engine-root").
-		String("recipe", "1").
+		String("recipe", "2").
 		String("debian", b.base.Digest).
 		String("engine", digestOf(b.engine)).
 		String("init", digestOf(b.initd)).
 		String("dnsname", digestOf(b.dnsname)).
+		String("runc", digestOf(b.runc)).
 		String("config", engineConfig).
 		String("dnsmasq", dnsmasqScript).
 		Key()
@@ -86,14 +88,21 @@ func (b rootBuild) make(ctx context.Context, dir string) error {
 	for at, from := range map[string]string{
 		engineBin:           b.engine,
 		initBin:             b.initd,
+		runcBin:             b.runc,
 		cniDir + "/dnsname": b.dnsname,
 	} {
 		if err := store.CopyFile(filepath.Join(dir, at), from, 0o755); err != nil {
 			return err
 		}
 	}
-	if err := os.Symlink("/usr/sbin/runc", filepath.Join(dir, runcBin)); err != nil {
-		return err
+	for at, to := range map[string]string{
+		// The engine looks for iptables where Alpine has it.
+		"/usr/bin/xtables-legacy-multi": "/usr/sbin/xtables-legacy-multi",
+		"/usr/bin/xtables-nft-multi":    "/usr/sbin/xtables-nft-multi",
+	} {
+		if err := os.Symlink(to, filepath.Join(dir, at)); err != nil {
+			return err
+		}
 	}
 	plugins, err := os.ReadDir(filepath.Join(dir, "usr/lib/cni"))
 	if err != nil {
@@ -116,10 +125,10 @@ func (b rootBuild) make(ctx context.Context, dir string) error {
 	return os.WriteFile(filepath.Join(dir, configFile), []byte(engineConfig), 0o644)
 }
 
-// unpack extracts a tar with owners and modes as they are in it.
-func unpack(ctx context.Context, tarFile, dir string) error {
-	cmd := exec.CommandContext(ctx, "tar", "--extract", "--preserve-permissions", "--same-owner",
-		"--numeric-owner", "--xattrs", "--xattrs-include=*", "--exclude=./dev/*", "--file", tarFile, "--directory", dir)
+// unpack extracts a tar, or those of its files that only names, with owners and modes as they are in it.
+func unpack(ctx context.Context, tarFile, dir string, only ...string) error {
+	cmd := exec.CommandContext(ctx, "tar", append([]string{"--extract", "--preserve-permissions", "--same-owner",
+		"--numeric-owner", "--xattrs", "--xattrs-include=*", "--exclude=./dev/*", "--file", tarFile, "--directory", dir}, only...)...)
 	var output bytes.Buffer
 	cmd.Stderr = &output
 	if err := cmd.Run(); err != nil {

@@ -27,6 +27,14 @@ type sdkImage struct {
 	codegen string // binary
 }
 
+// goScript stands before go on the image's PATH. codegen asks for Dagger's SDK by a commit, which
+// not every module proxy has, and raises what that needs (get -u), to versions that do not compile
+// with it: it gets the release, and nothing else is raised.
+const goScript = `#!/bin/sh
+case "$1 $*" in "get "*" dagger.io/dagger@"*) set -- get dagger.io/dagger@` + daggerVersion + ` ;; esac
+exec /usr/local/go/bin/go "$@"
+`
+
 // manifestFile holds the digest of the manifest, beside the layout's files.
 const manifestFile = "manifest-digest"
 
@@ -43,7 +51,8 @@ func (s sdkImage) build(ctx context.Context, st *store.Store) (dir, manifest str
 	}
 	config := imageConfig(host)
 	key := store.NewInputs("engine-go-sdk").
-		String("recipe", "2").
+		String("recipe", "3").
+		String("script", goScript).
 		String("debian", s.base.Digest).
 		String("codegen", digestOf(s.codegen)).
 		String("go", host["GOVERSION"]).
@@ -75,6 +84,7 @@ func (s sdkImage) make(ctx context.Context, dir, goroot string, config oci.Confi
 	tree := oci.Tree{Root: goroot, Into: "usr/local/go", Uniform: true, Skip: skipGoFile}
 	files := []oci.File{
 		{Path: "usr/local/bin/codegen", Mode: 0o755, Source: s.codegen},
+		{Path: "go/bin/go", Mode: 0o755, Data: []byte(goScript)},
 		// The engine adds the machine's certificates to a container before each
 		// command. Without this program it appends them to the bundle, which
 		// takes no time; with it, it runs the program twice.

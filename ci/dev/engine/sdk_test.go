@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -92,7 +93,7 @@ func TestImage(t *testing.T) {
 	}
 	for name, mode := range map[string]int64{
 		"usr/local/go/bin/go": 0o755, "usr/local/go/pkg/tool/compile": 0o755, "usr/local/go/src/fmt/print.go": 0o644,
-		"usr/local/go/src/link": 0o777, "usr/local/bin/codegen": 0o755, "go/pkg/mod/": 0o755,
+		"usr/local/go/src/link": 0o777, "usr/local/bin/codegen": 0o755, "go/bin/go": 0o755, "go/pkg/mod/": 0o755,
 		"root/.cache/go-build/": 0o755, "root/": 0o700, "usr/sbin/.wh.update-ca-certificates": 0o644,
 	} {
 		got, ok := modes[name]
@@ -101,6 +102,26 @@ func TestImage(t *testing.T) {
 	}
 	for name := range modes {
 		require.False(t, strings.HasSuffix(name, "_test.go") || strings.Contains(name, "testdata") || slices.Contains(strings.Split(name, "/"), "test"), name)
+	}
+}
+
+// TestGoScript: what codegen of Dagger runs, and what else a module's author may.
+func TestGoScript(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "real")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\nprintf '%s|' \"$@\"\n"), 0o755))
+	script := filepath.Join(dir, "go")
+	require.NoError(t, os.WriteFile(script, []byte(strings.ReplaceAll(goScript, "/usr/local/go/bin/go", program)), 0o755))
+	for args, want := range map[string]string{
+		"get -u dagger.io/dagger@7058e931":                       "get|dagger.io/dagger@" + daggerVersion + "|",
+		"get dagger.io/dagger@7058e931":                          "get|dagger.io/dagger@" + daggerVersion + "|",
+		"get -u example.com/x@v1":                                "get|-u|example.com/x@v1|",
+		"mod edit -replace dagger.io/dagger=dagger.io/dagger@v1": "mod|edit|-replace|dagger.io/dagger=dagger.io/dagger@v1|",
+		"build -o x .":                                           "build|-o|x|.|",
+	} {
+		out, err := exec.CommandContext(t.Context(), script, strings.Fields(args)...).Output()
+		require.NoError(t, err, args)
+		require.Equal(t, want, string(out))
 	}
 }
 

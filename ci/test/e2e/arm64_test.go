@@ -80,9 +80,9 @@ func TestBundleForArm64(t *testing.T) {
 	t.Run("tools", func(t *testing.T) {
 		for _, v := range []version{
 			{"bin/slipway", "version", "slipway dev-"},
-			{"bin/kubectl", "version --client", "Client Version: v1.35.4"},
-			{"bin/helm", "version --short", "v3.20.2"},
-			{"bin/terraform", "version", "Terraform v1.11.4\non linux_arm64"},
+			{"bin/kubectl", "version --client", "Client Version: v1.37.2"},
+			{"bin/helm", "version --short", "v3.22.0"},
+			{"bin/terraform", "version", "Terraform v1.15.9\non linux_arm64"},
 		} {
 			emulated(t, arm.Bundle, v)
 		}
@@ -92,25 +92,25 @@ func TestBundleForArm64(t *testing.T) {
 	for name, programs := range map[string][]version{
 		"toolchain": {{"usr/bin/git", "--version", "git version 2."}, {"usr/bin/curl", "--version", "curl 7."}},
 		"node": {
-			{"usr/local/bin/slipway-node", "kubelet --version", "Kubernetes v1.35.4"},
-			{"usr/local/bin/slipway-node", "kube-apiserver --version", "Kubernetes v1.35.4"},
-			{"usr/bin/etcd", "--version", "Go OS/Arch: linux/arm64"},
-			{"usr/bin/containerd", "--version", "containerd github.com/containerd/containerd 1."},
-			{"usr/sbin/runc", "--version", "runc version 1."},
+			{"usr/local/bin/slipway-node", "kubelet --version", "Kubernetes v1.37.2"},
+			{"usr/local/bin/slipway-node", "kube-apiserver --version", "Kubernetes v1.37.2"},
+			{"usr/local/bin/etcd", "--version", "Go OS/Arch: linux/arm64"},
+			{"usr/local/bin/containerd", "--version", "containerd github.com/containerd/containerd/v2 2."},
+			{"usr/local/bin/runc", "--version", "runc version 1.5"},
 			// QEMU has no netlink, without which those of nftables and conntrack say nothing.
 			{"usr/sbin/xtables-legacy-multi", "iptables --version", "iptables v1."},
 			{"usr/bin/ip", "-V", "iproute2-6."},
 			{"usr/bin/kmod", "--version", "kmod version "},
 		},
 		"argocd": {
-			{"usr/local/bin/argocd", "version --client", "argocd: v3.5.3"}, {"usr/local/bin/helm", "version --short", "v3.20.2"},
+			{"usr/local/bin/argocd", "version --client", "argocd: v3.6.1"}, {"usr/local/bin/helm", "version --short", "v3.22.0"},
 			{"usr/bin/tini", "--version", "tini version "}, {"usr/bin/gpg", "--version", "gpg (GnuPG) 2."},
 		},
 		"busybox":                {{"bin/busybox", "--help", "BusyBox v1.35"}},
 		"console":                nil, // it serves, and has no version to tell
-		"coredns":                {{"coredns", "-version", "CoreDNS-1.14.7"}},
+		"coredns":                {{"coredns", "-version", "CoreDNS-1.15.0"}},
 		"dex":                    {{"usr/local/bin/dex", "version", "v2.41.1"}},
-		"gitea":                  {{"usr/local/bin/gitea", "--version", "1.26.0"}},
+		"gitea":                  {{"usr/local/bin/gitea", "--version", "1.27.3"}},
 		"guestbook":              nil,
 		"local-path-provisioner": {{"usr/bin/local-path-provisioner", "--version", "v0.0.30"}},
 		"pause":                  nil,

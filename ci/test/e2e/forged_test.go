@@ -25,7 +25,7 @@ import (
 // built, nothing runs; nor of an archive that is not the one of the index. The program and
 // the digest are those of the bundle that was built.
 //
-// It runs alone, as TestWrongBundleFileIsNamed does: Dagger v0.19.10 knows files by what is in
+// It runs alone, as TestWrongBundleFileIsNamed does: Dagger v0.20.8 knows files by what is in
 // them, and one that two sessions upload from two folders it may look for in the folder of the
 // other, where a function of a module finds nothing.
 func TestForgedBundle(t *testing.T) {

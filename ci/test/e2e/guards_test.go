@@ -33,7 +33,7 @@ for branch in main more; do
 done
 git reset -q --hard origin/main
 git remote set-url origin "https://slipway:$WRITER@$ADDRESS/slipway/platform.git"
-mkdir -p evil/cluster evil/namespace evil/harmless evil/others
+mkdir -p evil/cluster evil/namespace evil/harmless evil/others evil/hooks
 cat > evil/cluster/admin.yaml <<'Y'
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -44,6 +44,9 @@ Y
 sed 's/ClusterRoleBinding/RoleBinding/' evil/cluster/admin.yaml > evil/namespace/admin.yaml
 printf '%s\n' '{apiVersion: v1, kind: ConfigMap, metadata: {name: evil}}' > evil/harmless/configmap.yaml
 printf '%s\n' '{apiVersion: v1, kind: ConfigMap, metadata: {name: evil, namespace: kube-system}}' > evil/others/configmap.yaml
+printf '%s\n' '{apiVersion: v1, kind: ConfigMap, metadata: {name: fine}}' > evil/hooks/fine.yaml
+sed 's/{name: evil}/{name: evil, annotations: {argocd.argoproj.io\/hook: PreDelete}}/' evil/cluster/admin.yaml > evil/hooks/admin.yaml
+printf '%s\n' '{apiVersion: v1, kind: ConfigMap, metadata: {name: evil, namespace: kube-system, annotations: {argocd.argoproj.io/hook: PostDelete}}}' > evil/hooks/others.yaml
 printf '%s\n' "$EVIL" > root-app/templates/evil.yaml
 git add -A
 git commit -qm evil
@@ -137,6 +140,20 @@ func refusesEvilPushes(t *testing.T, kubectl onCluster, toolchain func(t *testin
 		return kubectl(t, "get", "appprojects", "-n", "argocd", "-o", "jsonpath={range .items[*]}{.metadata.name} {.spec}{\"\\n\"}{end}")
 	}
 	before := bounds(t)
+	const finalizers = "finalizers: [pre-delete-finalizer.argocd.argoproj.io, post-delete-finalizer.argocd.argoproj.io]"
+	hooks := strings.Replace(evilApp("evil-hooks", "platform", "hooks", "guestbook"), "namespace: argocd}", "namespace: argocd, "+finalizers+"}", 1)
+	says := func(t *testing.T, what map[string]string) {
+		t.Helper()
+		open := maps.Clone(what)
+		var seen map[string]string
+		for end := time.Now().Add(90 * time.Second); len(open) > 0; time.Sleep(time.Second) {
+			require.True(t, time.Now().Before(end), "Argo CD does not say %v, but %v", open, seen)
+			seen = said(t, kubectl)
+			maps.DeleteFunc(open, func(app, says string) bool { return regexp.MustCompile(says).MatchString(seen[app]) })
+		}
+		time.Sleep(5 * time.Second) // what it was refused once must stay so
+		require.Empty(t, evil(t))
+	}
 	for name, c := range map[string]struct {
 		push string
 		says map[string]string // what Argo CD has to say of an Application
@@ -159,6 +176,7 @@ func refusesEvilPushes(t *testing.T, kubectl onCluster, toolchain func(t *testin
 				"evil-default":   `InvalidSpecError: .*default`,
 			},
 		},
+		"hooks of a deletion": {hooks, map[string]string{"evil-hooks": `ConfigMap fine: Synced`}},
 		"projects": {
 			evilProject("evil") + evilProject("platform") + evilApp("evil-own", "evil", "cluster", "guestbook"),
 			map[string]string{"root": `AppProject evil: SyncFailed: .*AppProject is not permitted in project slipway-root(?s:.*)AppProject platform: SyncFailed: `},
@@ -169,15 +187,12 @@ func refusesEvilPushes(t *testing.T, kubectl onCluster, toolchain func(t *testin
 			require.Regexp(t, `^[0-9a-f]{40}$`, revision, "it could be pushed, and not by the account that reads")
 			kubectl(t, "annotate", "application", "-n", "argocd", "root", "--overwrite", "argocd.argoproj.io/refresh=hard")
 			c.says["root"] = "at " + revision + ": (?s:.*)" + c.says["root"]
-			open := maps.Clone(c.says)
-			var seen map[string]string
-			for end := time.Now().Add(90 * time.Second); len(open) > 0; time.Sleep(time.Second) {
-				require.True(t, time.Now().Before(end), "Argo CD does not say %v, but %v", open, seen)
-				seen = said(t, kubectl)
-				maps.DeleteFunc(open, func(app, says string) bool { return regexp.MustCompile(says).MatchString(seen[app]) })
+			says(t, c.says)
+			if c.push == hooks { // which Argo CD runs when the Application is deleted
+				kubectl(t, "delete", "application", "-n", "argocd", "evil-hooks", "--wait=false")
+				says(t, map[string]string{"evil-hooks": `not permitted in project platform`})
+				kubectl(t, "patch", "application", "-n", "argocd", "evil-hooks", "--type=merge", "--patch", `{"metadata": {"finalizers": null}}`)
 			}
-			time.Sleep(5 * time.Second) // what it was refused once must stay so
-			require.Empty(t, evil(t))
 			require.Equal(t, before, bounds(t))
 			install(t) // which pushes the release's tree
 		})

@@ -43,14 +43,14 @@ func TestThisMachine(t *testing.T) {
 		require.NoError(t, err)
 		for name, text := range map[string]string{
 			"manifests/argocd/core-install.yaml": "x",
-			"bundle.json":                        strings.Replace(string(index), `"version": "3.20.2"`, `"version": "3.20.1"`, 1),
+			"bundle.json":                        strings.Replace(string(index), `"version": "3.22.0"`, `"version": "3.22.1"`, 1),
 		} {
 			require.NoError(t, os.Remove(filepath.Join(bad, name)), "what it is a link to stays as it is")
 			require.NoError(t, os.WriteFile(filepath.Join(bad, name), []byte(text), 0o600))
 		}
 		r = run(own, "lock", "verify", "--bundle", bad)
 		require.Equal(t, 3, r.code, r.err)
-		for _, says := range []string{"BUN-007", "BUN-003", "manifests/argocd/core-install.yaml", "BUN-005", "tool helm: the bundle has version 3.20.1, the lock says 3.20.2"} {
+		for _, says := range []string{"BUN-007", "BUN-003", "manifests/argocd/core-install.yaml", "BUN-005", "tool helm: the bundle has version 3.22.1, the lock says 3.22.0"} {
 			require.Contains(t, r.err, says)
 		}
 		require.NotContains(t, r.out, "lock sha256:")
@@ -65,9 +65,9 @@ func TestThisMachine(t *testing.T) {
 		require.Zero(t, r.code, r.err)
 		for name, c := range map[string]struct{ args, says string }{
 			"slipway":   {"version", "slipway "},
-			"kubectl":   {"version --client", "Client Version: v1.35.4"},
-			"helm":      {"version --short", "v3.20.2"},
-			"terraform": {"version", "Terraform v1.11.4"},
+			"kubectl":   {"version --client", "Client Version: v1.37.2"},
+			"helm":      {"version --short", "v3.22.0"},
+			"terraform": {"version", "Terraform v1.15.9"},
 		} {
 			r := run(filepath.Join(dir, name), strings.Fields(c.args)...)
 			require.Zero(t, r.code, r.err)

@@ -29,7 +29,7 @@ func TestModuleOfARelease(t *testing.T) {
 	git(work, "add", "--all")
 	git(work, "commit", "--quiet", "--message", "with the lock of what was pushed")
 	git(work, "tag", "v9.9.9")
-	module := serveGit(t, work, "80") + "@v9.9.9" // Dagger v0.19.10 loses another port
+	module := serveGit(t, work, "80") + "@v9.9.9" // Dagger v0.20.8 loses another port
 	config := write(t, configured+"local: {registryMirror: \"http://"+r.bridge+"/team/slipway\"}\n")
 	call := func(t *testing.T, function string, args ...string) result {
 		t.Helper()

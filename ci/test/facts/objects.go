@@ -29,7 +29,7 @@ kubectl get "${kinds#,}" -A -o json "$@"`
 var derived = []string{ //nolint:gochecknoglobals // a constant
 	"pods", "replicasets.apps", "controllerrevisions.apps", "endpoints", "endpointslices.discovery.k8s.io", "persistentvolumes",
 	"csinodes.storage.k8s.io", "csistoragecapacities.storage.k8s.io", "volumeattachments.storage.k8s.io", "ipaddresses.networking.k8s.io",
-	"certificatesigningrequests.certificates.k8s.io", "leases.coordination.k8s.io", "events", "events.events.k8s.io", "componentstatuses", "*.metrics.k8s.io",
+	"certificatesigningrequests.certificates.k8s.io", "clustertrustbundles.certificates.k8s.io", "leases.coordination.k8s.io", "events", "events.events.k8s.io", "componentstatuses", "*.metrics.k8s.io",
 }
 
 // object is any Kubernetes object.

@@ -185,14 +185,14 @@ func TestAPackageSaysWhatTheRunRanWith(t *testing.T) {
 		"an earlier one, another lock": {report.Run{Tools: tools, Lock: "sha256:k"}, true},
 		"an earlier one, other tools":  {report.Run{Tools: map[string]string{"helm": "sha256:4"}, Lock: "sha256:l"}, true},
 	} {
-		c.run.Slipway, c.run.Engine = "v1", "v0.19.10"
+		c.run.Slipway, c.run.Engine = "v1", "v0.20.8"
 		p := packer{deployment: d, record: &c.run}
 		p.describe()
 		of := p.ranWith()
 		require.Equal(t, c.other, p.info.OtherImages, what)
 		require.Equal(t, c.other, of.Incomplete, what)
 		require.Equal(t, c.other, of.Builds == nil, what)
-		require.Equal(t, "v0.19.10", p.info.Engine, what)
+		require.Equal(t, "v0.20.8", p.info.Engine, what)
 		if !c.other {
 			require.Equal(t, DigestsOf(d.Images), Digests(of.Images), what)
 			continue

@@ -72,7 +72,7 @@ type opened struct {
 	logs  *receiver
 }
 
-// openSession starts the dagger CLI as the SDK does (dagger.io/dagger v0.19.10,
+// openSession starts the dagger CLI as the SDK does (dagger.io/dagger v0.20.8,
 // engineconn/session.go): it serves the session until its input ends, and says in
 // the first line of its output where. What containers print goes to log.
 func openSession(ctx context.Context, log io.Writer) (*opened, error) {

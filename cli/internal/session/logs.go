@@ -104,7 +104,7 @@ func (r *receiver) write(sent *logs.ExportLogsServiceRequest) {
 			for _, record := range scope.GetLogRecords() {
 				from, ended, result := string(record.GetSpanId()), false, false
 				for _, a := range record.GetAttributes() {
-					switch a.GetKey() { // as the dagger CLI names them, dagger.io/dagger v0.19.10, telemetry/attrs.go
+					switch a.GetKey() { // as the dagger CLI names them, github.com/dagger/otel-go, attrs.go
 					case "stdio.stream":
 						from += fmt.Sprint("/", a.GetValue().GetIntValue())
 					case "stdio.eof":

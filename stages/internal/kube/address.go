@@ -16,7 +16,7 @@ import (
 // refused service because its address is taken, and reports whether it did. An API server
 // that is killed between allocating an address and writing the Service leaves the
 // allocation behind, and cleans it up only after some minutes
-// (k8s.io/kubernetes v1.35.4, pkg/registry/core/service/ipallocator/controller).
+// (k8s.io/kubernetes v1.37.2, pkg/registry/core/service/ipallocator/controller).
 func (c *Client) freed(ctx context.Context, service *unstructured.Unstructured, refusal error) (bool, error) {
 	ip, _, _ := unstructured.NestedString(service.Object, "spec", "clusterIP")
 	if service.GetKind() != "Service" || ip == "" || dryrun.On(ctx) ||

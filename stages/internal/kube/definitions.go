@@ -67,7 +67,7 @@ func (d *definition) served(ctx context.Context) (bool, string, error) {
 // nudge changes the definition, and changes it back. An API server that was killed
 // between accepting a definition's names and establishing it does the latter only
 // when it sees the definition change: by itself after five minutes, when its
-// informers look at everything again (k8s.io/apiextensions-apiserver v0.35.4,
+// informers look at everything again (k8s.io/apiextensions-apiserver v0.37.2,
 // pkg/apiserver/customresource_handler.go, updateCustomResourceDefinition).
 func (d *definition) nudge(ctx context.Context) error {
 	for _, value := range []string{`"true"`, "null"} {

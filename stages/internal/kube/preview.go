@@ -145,7 +145,7 @@ func dryRun(r *http.Request, body []byte) (*http.Request, error) {
 }
 
 // dryDeletion is the body of a deletion as that of a dry run: the API server takes the options
-// of a deletion that has a body from there alone, and ignores the query (apiserver v0.35.4,
+// of a deletion that has a body from there alone, and ignores the query (apiserver v0.37.2,
 // DeleteResource in pkg/endpoints/handlers/delete.go).
 func dryDeletion(body []byte) ([]byte, error) {
 	options := &metav1.DeleteOptions{}

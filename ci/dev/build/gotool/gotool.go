@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,7 @@ type Command struct {
 	Tags    []string // build tags
 	LDFlags []string // each one argument of the linker: "-X", "path.Var=value"
 	System  string   // GOOS/GOARCH to build for; empty is what go builds for by itself
+	Env     []string // NAME=VALUE, for the compilers
 
 	// Instead is built in place of a module as it is published; nil builds all as they are.
 	Instead *Instead
@@ -168,7 +170,7 @@ func (c Command) environment() []string {
 	if c.CGO && c.CC != "" {
 		env = append(env, "CC="+c.CC)
 	}
-	return env
+	return append(env, c.Env...)
 }
 
 // quoteFlags joins flags the way that go splits them again.
@@ -196,22 +198,32 @@ func (c Command) toolchain(ctx context.Context) (toolchain, error) {
 // replaced lists the local modules outside Module that its go.mod puts in place
 // of others.
 func (c Command) replaced(ctx context.Context) ([]string, error) {
+	local, err := localModules(ctx, c.Module)
+	if err != nil {
+		return nil, err
+	}
+	dirs := slices.DeleteFunc(slices.Sorted(maps.Values(local)), func(dir string) bool { return !strings.HasPrefix(dir, "..") })
+	return slices.Compact(dirs), nil
+}
+
+// localModules are the folders that a tools module's go.mod puts in place of modules, by module:
+// slash paths, from the tools module.
+func localModules(ctx context.Context, tools string) (map[string]string, error) {
 	var mod struct {
 		Replace []struct {
-			New struct{ Path, Version string }
+			Old, New struct{ Path, Version string }
 		}
 	}
-	if err := Ask(ctx, c.Module, nil, &mod, "mod", "edit", "-json"); err != nil {
-		return nil, fmt.Errorf("read go.mod of %s: %w", c.Module, err)
+	if err := Ask(ctx, tools, nil, &mod, "mod", "edit", "-json"); err != nil {
+		return nil, fmt.Errorf("read go.mod of %s: %w", tools, err)
 	}
-	var dirs []string
+	local := map[string]string{}
 	for _, r := range mod.Replace {
-		if p := filepath.ToSlash(filepath.Clean(r.New.Path)); r.New.Version == "" && strings.HasPrefix(p, "..") {
-			dirs = append(dirs, p)
+		if r.New.Version == "" {
+			local[r.Old.Path] = filepath.ToSlash(filepath.Clean(r.New.Path))
 		}
 	}
-	slices.Sort(dirs)
-	return slices.Compact(dirs), nil
+	return local, nil
 }
 
 // Ask decodes into answer the JSON that go prints, run in the folder dir (this

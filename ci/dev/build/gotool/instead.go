@@ -54,7 +54,16 @@ func (i *Instead) prepare(ctx context.Context, tools, work string) (string, erro
 	if err != nil {
 		return "", fmt.Errorf("put other files into the module %s: %w", i.Module, err)
 	}
-	edit := exec.CommandContext(ctx, "go", "mod", "edit", "-replace="+i.Module+"=../source")
+	local, err := localModules(ctx, tools)
+	if err != nil {
+		return "", err
+	}
+	args := []string{"mod", "edit"}
+	for _, module := range slices.Sorted(maps.Keys(local)) {
+		args = append(args, "-replace="+module+"="+filepath.Join(tools, filepath.FromSlash(local[module])))
+	}
+	args = append(args, "-replace="+i.Module+"=../source") // last, so that it counts
+	edit := exec.CommandContext(ctx, "go", args...)
 	edit.Dir = dir
 	if out, err := edit.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("put the copy of %s in its place: %w: %s", i.Module, err, out)

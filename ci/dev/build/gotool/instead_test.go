@@ -71,7 +71,12 @@ func TestACommandIsBuiltWithOtherFilesThanItsModuleHas(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	replace("word/word.go", "package word\n\nconst Word = \"other\"\n")
+	replace("word/word.go", "package word\n\nimport \"example.com/beside\"\n\nconst Word = beside.Word\n")
+	replace("../beside/go.mod", "module example.com/beside\n\ngo 1.24\n")
+	replace("../beside/beside.go", "package beside\n\nconst Word = \"other\"\n")
+	edit := exec.Command("go", "mod", "edit", "-require=example.com/beside@v0.0.0", "-replace=example.com/beside=./beside")
+	edit.Dir = dir
+	require.NoError(t, edit.Run())
 	before, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	require.NoError(t, err)
 

@@ -33,7 +33,7 @@ const OCIVersionAnnotation = "org.opencontainers.image.version"
 const (
 	AlpineVersion  = "3.22.1"
 	AlpineImage    = "alpine:" + AlpineVersion
-	GolangVersion  = "1.25.5"
+	GolangVersion  = "1.26"
 	GolangImage    = "golang:" + GolangVersion + "-alpine"
 	BusyboxVersion = "1.37.0"
 	BusyboxImage   = "busybox:" + BusyboxVersion

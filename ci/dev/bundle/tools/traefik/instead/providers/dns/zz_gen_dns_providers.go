@@ -1,11 +1,11 @@
-// Package dns has no providers. There are some 190 of them, with half of all packages of Traefik,
+// Package dns has no providers. There are some 200 of them, with half of all packages of Traefik,
 // and in a platform cert-manager is who answers challenges.
 package dns
 
 import (
 	"fmt"
 
-	"github.com/go-acme/lego/v4/challenge"
+	"github.com/go-acme/lego/v5/challenge"
 )
 
 // NewDNSChallengeProviderByName fails for every name.

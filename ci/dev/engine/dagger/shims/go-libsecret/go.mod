@@ -1,3 +1,0 @@
-module github.com/jedevc/go-libsecret
-
-go 1.25.0
