@@ -35,6 +35,12 @@ const usage = `usage: go run -C ci/dev/bundle . <command>
                 build the bundle and write the Debian packages of its images into
                 containers/lock/lock.yaml, with their digests by apt's lists; of
                 another architecture those that it would have now, unbuilt
+  programs [--arch ARCH] [--platform DIR]…
+                build the bundle and print the paths of the Go programs that it has,
+                each in a folder with its name
+  outdated [--arch ARCH]
+                name the Debian packages in containers/lock/lock.yaml for which
+                Debian has a security update
   reproduce [--arch ARCH] [--platform DIR]…
                 build everything once more in an empty store and compare it, file
                 by file and image by image, with what build made
@@ -106,21 +112,30 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 		return fmt.Errorf("%w: there are no bundles for %s, only for %s", errUsage, o.arch, strings.Join(sortedNames(targets()), " and "))
 	}
 	switch name {
-	case "build":
+	case "build", "programs":
 		if flags.NArg() > 0 {
-			return fmt.Errorf("%w: build takes no argument %q", errUsage, flags.Arg(0))
+			return fmt.Errorf("%w: %s takes no argument %q", errUsage, name, flags.Arg(0))
 		}
 		st, err := store.Open("")
 		if err != nil {
 			return err
 		}
-		dir, digest, err := build(ctx, st, o)
-		if err == nil {
-			fmt.Fprintf(stdout, "BUNDLE=%s\nbundleDigest=%s\n", dir, digest)
+		made, err := build(ctx, st, o)
+		if err != nil {
+			return err
 		}
-		return err
+		if name == "build" {
+			fmt.Fprintf(stdout, "BUNDLE=%s\nbundleDigest=%s\n", made.dir, made.digest)
+			return nil
+		}
+		for _, program := range sortedNames(made.programs) {
+			fmt.Fprintln(stdout, made.programs[program])
+		}
+		return nil
 	case "pin":
 		return pin(ctx, o, stdout)
+	case "outdated":
+		return outdated(ctx, o)
 	case "reproduce":
 		return reproduce(ctx, o, stdout)
 	case "help":
@@ -129,47 +144,54 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 	return fmt.Errorf("%w: there is no command %q", errUsage, name)
 }
 
-// build makes the bundle in a store and gives its folder and the digest of its index.
-func build(ctx context.Context, st *store.Store, o choice) (dir, digest string, err error) {
+// built is a bundle in a store: its folder, the digest of its index, and the paths of its Go
+// programs by name.
+type built struct {
+	dir, digest string
+	programs    map[string]string
+}
+
+// build makes the bundle in a store.
+func build(ctx context.Context, st *store.Store, o choice) (built, error) {
 	source, err := gotool.Checkout()
 	if err != nil {
-		return "", "", err
+		return built{}, err
 	}
 	l, err := lock.Load()
 	if err != nil {
-		return "", "", err
+		return built{}, err
 	}
 	without, err := o.choose(l)
 	if err != nil {
-		return "", "", err
+		return built{}, err
 	}
 	if err := checkPins(source, l); err != nil {
-		return "", "", err
+		return built{}, err
 	}
 	release, err := prepare(ctx, l, o.arch, func(text string) { fmt.Fprintln(os.Stderr, text) })
 	if err != nil {
-		return "", "", err
+		return built{}, err
 	}
 	cmds, sources, err := commands(ctx, source, l, o.arch, without)
 	if err != nil {
-		return "", "", err
+		return built{}, err
 	}
 	added, err := bundle.OwnAdditions()
 	if err != nil {
-		return "", "", err
+		return built{}, err
 	}
 	b := &builder{source: source, sources: sources, arch: o.arch, lock: l, store: st, added: added}
 	// One more for the base of all layers, and one for what is made of the parts.
 	b.report = progress.ForStderr(len(cmds) + len(b.additions()) + 2)
 	if err := b.parts(ctx, cmds, release); err != nil {
-		return "", "", err
+		return built{}, err
 	}
-	dir, digest, err = b.finish(ctx, without)
+	dir, digest, err := b.finish(ctx, without)
 	if err != nil {
-		return "", "", err
+		return built{}, err
 	}
 	b.report.Finish("bundle")
-	return dir, digest, nil
+	return built{dir, digest, b.built}, nil
 }
 
 // finish makes the images and puts the bundle together.
@@ -197,7 +219,7 @@ func reproduce(ctx context.Context, o choice, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	first, _, err := build(ctx, st, o)
+	first, err := build(ctx, st, o)
 	if err != nil {
 		return err
 	}
@@ -210,11 +232,11 @@ func reproduce(ctx context.Context, o choice, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	second, _, err := build(ctx, again, o)
+	second, err := build(ctx, again, o)
 	if err != nil {
 		return err
 	}
-	return compare(first, second, stdout)
+	return compare(first.dir, second.dir, stdout)
 }
 
 // compare names the files and images that two bundles do not have alike.

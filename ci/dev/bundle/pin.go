@@ -58,11 +58,11 @@ func installed(ctx context.Context, o choice) ([]lock.Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, _, err := build(ctx, st, o)
+	made, err := build(ctx, st, o)
 	if err != nil {
 		return nil, err
 	}
-	b, err := bundle.Read(dir)
+	b, err := bundle.Read(made.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +123,8 @@ func listed(ctx context.Context, o choice) ([]lock.Package, error) {
 	layers := map[string][]string{}
 	versions := inventory.Packages{}
 	for _, a := range (&builder{lock: l}).additions() {
-		if a.Name == "busybox" {
-			continue // no image stands on it: one has its program
+		if a.Name == "busybox" || a.Name == seccompLayer {
+			continue // no image stands on it
 		}
 		layers[a.Name] = slices.Concat(layers[a.on], a.Packages)
 		if versions[a.Name], err = lists.Resolve(ctx, layers[a.Name]); err != nil {
@@ -212,4 +212,22 @@ func withPackages(text []byte, platform string, packages []lock.Package) ([]byte
 	}
 	_, err = lock.Parse([]byte(out.String()))
 	return []byte(out.String()), err
+}
+
+// outdated fails if Debian has a security update for a package that the lock pins.
+func outdated(ctx context.Context, o choice) error {
+	l, err := lock.Load()
+	if err != nil {
+		return err
+	}
+	lists, remove, err := fetchLists(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	versions := map[string]string{}
+	for _, p := range l.Packages["linux/"+o.arch] {
+		versions[p.Name] = p.Version
+	}
+	return debian.RequireUpdated(ctx, lists, versions, "make bundle, with an empty SLIPWAY_CACHE, then make pins")
 }

@@ -2,7 +2,7 @@
 // or one that it builds from Go modules and Debian packages and runs, as root,
 // in a root file system and a process namespace of its own.
 //
-//	go run -C ci/dev/engine . start|image|stop|status|env
+//	go run -C ci/dev/engine . start|image|stop|programs|outdated|status|env
 package main
 
 import (
@@ -33,6 +33,9 @@ commands:
   image   build the image of the engine for Docker, load it there, and print its reference
           --push HOST/PATH   push it there in place of that
   stop    end the engine that start ran, and nothing else
+  programs  build the engine and print the paths of its Go programs, each in a folder
+          with its name
+  outdated  name the Debian packages of the engine for which Debian has a security update
   status  say which engine answers; exit status 1 when none does
   env     print the shell lines that lead clients to it: eval "$(engine env)"
 `
@@ -79,6 +82,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 		err = c.image(ctx, *push)
 	case "stop":
 		err = c.stop(ctx)
+	case "programs":
+		err = c.programs(ctx)
+	case "outdated":
+		err = c.outdated(ctx)
 	case "status":
 		err = c.status(ctx)
 	case "env":

@@ -7,13 +7,15 @@
 // The programs are those of Linux, linked with a symbol table: of a program without one
 // govulncheck only knows the modules, and takes every vulnerable function of theirs to be in
 // it. The database is the Go module golang.org/x/vulndb in a fixed version, so that what a scan
-// finds depends on the commit and on Go's version alone.
+// finds depends on the commit and on Go's version alone. What was found in a program is kept in
+// the store of builds.
 package main
 
 import (
 	"context"
 	"debug/elf"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,9 +25,10 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"sigs.k8s.io/yaml"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
+	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
 
 // The database, and its checksum as a go.sum would have it. No package of it can be imported,
@@ -58,26 +61,69 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // scanAll scans the programs, and returns what is wrong in all of them.
 func scanAll(ctx context.Context, stdout io.Writer, govulncheck string, programs []string) error {
-	var why reasons
-	if err := yaml.UnmarshalStrict(accepted, &why); err != nil {
+	why, err := readReasons(accepted)
+	if err != nil {
 		return fmt.Errorf("read accepted.yaml: %w", err)
 	}
 	dir, err := download(ctx)
 	if err != nil {
 		return err
 	}
-	var wrong []error
-	for _, file := range programs {
-		found, err := scan(ctx, govulncheck, dir, file)
-		if err != nil {
-			return fmt.Errorf("scan %s: %w", file, err)
-		}
-		program := filepath.Base(file)
-		fmt.Fprintf(stdout, "%s: %d known vulnerabilities in functions of modules, %d in those of Go's standard library\n",
-			program, len(found.modules), len(found.library))
-		wrong = append(wrong, why.judge(program, found))
+	st, err := store.Open("")
+	if err != nil {
+		return err
 	}
-	return errors.Join(wrong...)
+	found := make([]findings, len(programs))
+	var scans errgroup.Group
+	scans.SetLimit(2) // each reads the whole program into memory
+	for n, file := range programs {
+		scans.Go(func() (err error) {
+			if found[n], err = cachedScan(ctx, st, govulncheck, dir, file); err != nil {
+				return fmt.Errorf("scan %s: %w", file, err)
+			}
+			return nil
+		})
+	}
+	if err := scans.Wait(); err != nil {
+		return err
+	}
+	var wrong []error
+	for n, file := range programs {
+		program := filepath.Base(file)
+		fmt.Fprintf(stdout, "%s: %d known vulnerabilities\n", program, len(found[n]))
+		wrong = append(wrong, why.judge(program, found[n]))
+	}
+	return errors.Join(append(wrong, why.unused(programs))...)
+}
+
+// cachedScan returns the findings of a program, from the store if the same program was scanned
+// with the same database.
+func cachedScan(ctx context.Context, st *store.Store, govulncheck, db, program string) (found findings, err error) {
+	in := store.NewInputs("vulnerabilities").String("database", databaseSum)
+	if err := errors.Join(in.File("govulncheck", govulncheck), in.File("program", program)); err != nil {
+		return found, err
+	}
+	const name = "found.json"
+	dir, _, err := st.Do(ctx, in.Key(), func(ctx context.Context, dir string) error {
+		found, err := scan(ctx, govulncheck, db, program)
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(found)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, name), text, 0o644)
+	})
+	if err != nil {
+		return found, err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return found, err
+	}
+	err = json.Unmarshal(text, &found)
+	return found, err
 }
 
 // download makes sure that the database is on this machine, and returns its directory.
@@ -95,16 +141,16 @@ func download(ctx context.Context) (string, error) {
 // scan returns the vulnerabilities of a program.
 func scan(ctx context.Context, govulncheck, db, program string) (findings, error) {
 	if err := withSymbols(program); err != nil {
-		return findings{}, err
+		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, govulncheck, "-db", "file://"+filepath.ToSlash(db), "-mode", "binary", "-scan", "symbol", "-format", "json", program)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return findings{}, err
+		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		return findings{}, err
+		return nil, err
 	}
 	found, err := read(out)
 	if err != nil {

@@ -6,23 +6,23 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
-)
+	"strings"
 
-// library is the module of Go's standard library, as the database has it.
-const library = "stdlib"
+	"sigs.k8s.io/yaml"
+)
 
 // vulnerability is what is known of one in a program.
 type vulnerability struct {
-	summary         string
-	module, version string // where it is
-	fixed           string // the version of the module without it; empty: there is none
-	function        string // one that is vulnerable and in the program
+	Summary         string
+	Module, Version string // where it is
+	Fixed           string // the version of the module without it; empty: there is none
+	Function        string // one that is vulnerable and in the program
 }
 
-// findings are the vulnerabilities of a program, by identifier. Some are in both: in a package
-// of the standard library, and in the module from which that was copied.
-type findings struct{ modules, library map[string]vulnerability }
+// findings are the vulnerabilities of a program, by identifier.
+type findings map[string]vulnerability
 
 // message is one of those that govulncheck prints, of the kinds that are needed; see
 // https://pkg.go.dev/golang.org/x/vuln/internal/govulncheck.
@@ -46,61 +46,90 @@ type message struct {
 // read reads what govulncheck prints, and returns the vulnerabilities in functions of the
 // program, not those of modules and packages of which it has other functions only.
 func read(r io.Reader) (findings, error) {
-	summaries, found := map[string]string{}, findings{map[string]vulnerability{}, map[string]vulnerability{}}
+	summaries, found := map[string]string{}, findings{}
 	for d := json.NewDecoder(r); ; {
 		var m message
 		switch err := d.Decode(&m); {
 		case errors.Is(err, io.EOF):
 			return found, nil
 		case err != nil:
-			return findings{}, fmt.Errorf("read what govulncheck prints: %w", err)
+			return nil, fmt.Errorf("read what govulncheck prints: %w", err)
 		case m.OSV != nil: // before what is found of it
 			summaries[m.OSV.ID] = m.OSV.Summary
 		case m.Finding != nil && len(m.Finding.Trace) > 0 && m.Finding.Trace[0].Function != "":
-			id, at, of := m.Finding.OSV, m.Finding.Trace[0], found.modules
-			if at.Module == library {
-				of = found.library
-			}
+			id, at := m.Finding.OSV, m.Finding.Trace[0]
 			// A package may be taken to be of a module that has it in none of its versions.
-			if of[id].fixed == "" {
-				of[id] = vulnerability{summary: summaries[id], module: at.Module, version: at.Version, fixed: m.Finding.FixedVersion,
-					function: at.Package + "." + at.Function}
+			if found[id].Fixed == "" {
+				found[id] = vulnerability{Summary: summaries[id], Module: at.Module, Version: at.Version, Fixed: m.Finding.FixedVersion,
+					Function: at.Package + "." + at.Function}
 			}
 		}
 	}
 }
 
-// reasons say why vulnerabilities are accepted, by program and identifier; those of Go's
-// standard library are under its name.
+// reasons say why vulnerabilities are accepted, by program and identifier.
 type reasons map[string]map[string]string
 
+// readReasons reads accepted.yaml, in which programs that have something in common are named
+// together ("dagger, engine"). A reason begins with the day on which it was given.
+func readReasons(text []byte) (reasons, error) {
+	var file map[string]map[string]string
+	if err := yaml.UnmarshalStrict(text, &file); err != nil {
+		return nil, err
+	}
+	why := reasons{}
+	for names, its := range file {
+		for name := range strings.SplitSeq(names, ", ") {
+			if why[name] == nil {
+				why[name] = map[string]string{}
+			}
+			for id, reason := range its {
+				if why[name][id] != "" {
+					return nil, fmt.Errorf("there are two reasons for %s in %s", id, name)
+				}
+				why[name][id] = reason
+			}
+		}
+	}
+	return why, nil
+}
+
 // judge fails for each vulnerability of a program without a reason, and each reason for the
-// program without a vulnerability. Those for the standard library may be more than there are:
-// they depend on the Go that compiled the program.
+// program without a vulnerability.
 func (why reasons) judge(program string, found findings) error {
-	wrong := append(why.missing(program, program, found.modules), why.missing(program, library, found.library)...)
+	wrong := why.missing(program, found)
 	for _, id := range slices.Sorted(maps.Keys(why[program])) {
-		if _, there := found.modules[id]; !there {
+		if _, there := found[id]; !there {
 			wrong = append(wrong, fmt.Errorf("%s does not have %s any more: take it out of accepted.yaml", program, id))
 		}
 	}
 	return errors.Join(wrong...)
 }
 
-// missing returns an error for each vulnerability of a program for which there is no reason
-// under a name.
-func (why reasons) missing(program, under string, found map[string]vulnerability) []error {
+// unused are the programs that reasons are given for and that are not scanned.
+func (why reasons) unused(programs []string) error {
+	var wrong []error
+	for _, name := range slices.Sorted(maps.Keys(why)) {
+		if !slices.ContainsFunc(programs, func(file string) bool { return filepath.Base(file) == name }) {
+			wrong = append(wrong, fmt.Errorf("%s was not scanned: take it out of accepted.yaml", name))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// missing returns an error for each vulnerability of a program without a reason.
+func (why reasons) missing(program string, found findings) []error {
 	var wrong []error
 	for _, id := range slices.Sorted(maps.Keys(found)) {
-		if why[under][id] != "" {
+		if why[program][id] != "" {
 			continue
 		}
 		v, remedy := found[id], "no version is without it:"
-		if v.fixed != "" {
-			remedy = "take " + v.fixed + ", or"
+		if v.Fixed != "" {
+			remedy = "take " + v.Fixed + ", or"
 		}
-		wrong = append(wrong, fmt.Errorf("%s has %s (%s): %s of %s %s; %s say in accepted.yaml under %s why it does no harm",
-			program, id, v.summary, v.function, v.module, v.version, remedy, under))
+		wrong = append(wrong, fmt.Errorf("%s has %s (%s): %s of %s %s; %s say in accepted.yaml why it does no harm",
+			program, id, v.Summary, v.Function, v.Module, v.Version, remedy))
 	}
 	return wrong
 }

@@ -216,3 +216,27 @@ func TestRootIsReproducible(t *testing.T) {
 	}
 	require.Equal(t, sums[0], sums[1])
 }
+
+func TestSecurityUpdatesAreTold(t *testing.T) {
+	got := policies([]byte(`libc6:
+  Installed: (none)
+  Candidate: 2.36-9+deb12u14
+  Version table:
+     2.36-9+deb12u14 500
+        500 https://mirror.example.com/debian bookworm/main amd64 Packages
+     2.36-9+deb12u7 500
+        500 https://mirror.example.com/debian bookworm-security/main amd64 Packages
+openssl:
+  Installed: (none)
+  Candidate: 3.0.22-1~deb12u2
+  Version table:
+     3.0.22-1~deb12u2 500
+        500 https://mirror.example.com/debian bookworm-security/main amd64 Packages
+     3.0.20-1~deb12u2 500
+        500 https://mirror.example.com/debian bookworm/main amd64 Packages
+`))
+	require.Equal(t, map[string]policy{
+		"libc6":   {candidate: "2.36-9+deb12u14"},
+		"openssl": {candidate: "3.0.22-1~deb12u2", security: true},
+	}, got)
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,6 +86,78 @@ func (l Lists) Resolve(ctx context.Context, packages []string) (map[string]strin
 // Show is what apt-cache shows of packages, each as name=version.
 func (l Lists) Show(ctx context.Context, packages []string) ([]byte, error) {
 	return l.run(ctx, "apt-cache", append([]string{"show"}, packages...)...)
+}
+
+// Outdated are the security updates of packages: what Debian would install in place of each that
+// is older and has one, by name.
+func (l Lists) Outdated(ctx context.Context, versions map[string]string) (map[string]string, error) {
+	out, err := l.run(ctx, "apt-cache", append([]string{"policy"}, slices.Sorted(maps.Keys(versions))...)...)
+	if err != nil {
+		return nil, err
+	}
+	newer, unknown, problems := map[string]string{}, maps.Clone(versions), []error(nil)
+	for name, p := range policies(out) {
+		switch {
+		case p.candidate == "" || p.candidate == "(none)":
+			problems = append(problems, fmt.Errorf("apt does not say which version of %s there is", name))
+		case p.security && p.candidate != versions[name]:
+			newer[name] = p.candidate
+		}
+		delete(unknown, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(unknown)) {
+		problems = append(problems, fmt.Errorf("apt does not know the package %s", name))
+	}
+	return newer, errors.Join(problems...)
+}
+
+// RequireUpdated fails if Debian has security updates for packages, and names them; fix says how
+// they are installed.
+func RequireUpdated(ctx context.Context, lists Lists, versions map[string]string, fix string) error {
+	newer, err := lists.Outdated(ctx, versions)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(newer)) {
+		problems = append(problems, fmt.Errorf("%s %s: Debian has the security update %s", name, versions[name], newer[name]))
+	}
+	if len(problems) > 0 {
+		problems = append(problems, errors.New("remedy: "+fix))
+	}
+	return errors.Join(problems...)
+}
+
+// policy is what apt-cache policy says of a package.
+type policy struct {
+	candidate string // the version that would be installed
+	security  bool   // whether it is a security update
+}
+
+// policies reads what apt-cache policy prints, by package.
+func policies(text []byte) map[string]policy {
+	all := map[string]policy{}
+	name, version := "", ""
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		p := all[name]
+		switch {
+		case !strings.HasPrefix(line, " "): // libc6:
+			name, p = strings.TrimSuffix(fields[0], ":"), policy{}
+		case fields[0] == "Candidate:":
+			p.candidate = fields[1]
+		case strings.HasPrefix(line, "     ") && !strings.HasPrefix(line, "      "): // "     2.36-9 500", a version
+			version = fields[0]
+		case len(fields) > 2 && version == p.candidate && strings.Contains(fields[2], "-security"): // "        500 URL SUITE/COMPONENT ARCH Packages"
+			p.security = true
+		}
+		all[name] = p
+	}
+	delete(all, "")
+	return all
 }
 
 // run runs apt on the lists.

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/slipway-sh/slipway/ci/dev/build/debian"
+	"github.com/slipway-sh/slipway/ci/dev/build/progress"
+)
+
+// programs prints the paths of the engine's Go programs, which it builds.
+func (c *control) programs(ctx context.Context) error {
+	parts, err := c.buildEngine(ctx, progress.ForStderr(tasks))
+	if err != nil {
+		return err
+	}
+	for _, path := range parts.programs {
+		fmt.Fprintln(c.stdout, path)
+	}
+	return nil
+}
+
+// outdated fails if Debian has a security update for a package of the engine, which it builds.
+func (c *control) outdated(ctx context.Context) error {
+	parts, err := c.buildEngine(ctx, progress.ForStderr(tasks))
+	if err != nil {
+		return err
+	}
+	versions, err := debian.Versions(parts.debian)
+	if err != nil {
+		return err
+	}
+	release, err := debian.HostRelease("/")
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "slipway-lists-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	lists, err := debian.FetchLists(ctx, release, dir)
+	if err != nil {
+		return err
+	}
+	return debian.RequireUpdated(ctx, lists, versions, "make engine, with an empty SLIPWAY_CACHE")
+}
