@@ -112,8 +112,12 @@ func standInInstall(ctx context.Context, dir string, s *store.Store, run string,
 		record.Finish(results, err, time.Now())
 		text, encErr := record.Encode()
 		runDir := filepath.Join(dir, "runs", run)
-		return errors.Join(encErr, os.MkdirAll(runDir, 0o700), os.WriteFile(filepath.Join(runDir, report.RecordFile), text, 0o600),
-			os.WriteFile(filepath.Join(dir, "latest-run"), []byte(run), 0o600))
+		whole := func(file string, text []byte) error { // or it is killed in the middle
+			written := filepath.Join(dir, "new")
+			return errors.Join(os.WriteFile(written, text, 0o600), os.Rename(written, file))
+		}
+		return errors.Join(encErr, os.MkdirAll(runDir, 0o700), whole(filepath.Join(runDir, report.RecordFile), text),
+			whole(filepath.Join(dir, "latest-run"), []byte(run)))
 	}
 	if err := keep(nil); err != nil {
 		return err
