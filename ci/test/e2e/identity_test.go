@@ -39,7 +39,7 @@ const (
 // TestIdentityPlatform follows the platform of static manifests from a cluster in which
 // something is in its way to its removal.
 func TestIdentityPlatform(t *testing.T) {
-	beside(t)
+	inTurn(t)
 	d := open(t, "e2e-identity")
 	images := bundled(t, d.Bundle)
 	require.Contains(t, images, "dex", "the bundle is for another platform: run make e2e, or make bundle PLATFORM=examples/platform/manifests/1.0.0")
