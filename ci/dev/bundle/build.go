@@ -68,7 +68,9 @@ func (b *builder) parts(ctx context.Context, commands []gotool.Command, release 
 	lanes.Go(func() error { return b.debian(ctx, release) })
 	err := lanes.Wait()
 	if at := slices.IndexFunc(commands, isRunc); err == nil && at >= 0 {
-		commands[at].Env = runc.Command(b.source, b.layers[seccompLayer].File(""), string(targets()[b.arch])).Env
+		library := b.layers[seccompLayer]
+		with := runc.Command(b.source, library.File(""), library.Key().Digest, string(targets()[b.arch]))
+		commands[at].Env, commands[at].Linked = with.Env, with.Linked
 		err = b.programs(ctx, commands[at:at+1])
 	}
 	return b.explain(err, commands)

@@ -176,7 +176,7 @@ func (c *control) runc(ctx context.Context, base store.Key, tar string) (path st
 		return "", false, err
 	}
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
-	return runc.Command(c.checkout, root, machine).Build(ctx, c.store)
+	return runc.Command(c.checkout, root, key.Digest, machine).Build(ctx, c.store)
 }
 
 func aptFault(err error) error {

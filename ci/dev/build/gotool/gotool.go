@@ -30,7 +30,8 @@ type Command struct {
 	Tags    []string // build tags
 	LDFlags []string // each one argument of the linker: "-X", "path.Var=value"
 	System  string   // GOOS/GOARCH to build for; empty is what go builds for by itself
-	Env     []string // NAME=VALUE, for the compilers
+	Env     []string // NAME=VALUE, for the compilers: places on this machine, which are not in the key
+	Linked  string   // digest of what Env leads to
 
 	// Instead is built in place of a module as it is published; nil builds all as they are.
 	Instead *Instead
@@ -97,6 +98,9 @@ func (c Command) Key(ctx context.Context) (store.Key, error) {
 		first, _, _ := strings.Cut(string(version), "\n")
 		in.String("cc", first)
 	}
+	if c.Linked != "" {
+		in.String("linked", c.Linked)
+	}
 	if c.Instead != nil {
 		in.Strings("instead", c.Instead.inputs())
 	}
@@ -133,7 +137,7 @@ func (c Command) Compile(ctx context.Context, out string) error {
 			return fmt.Errorf("build %s: %w", c.Name, err)
 		}
 	}
-	cmd.Env = append(os.Environ(), c.environment()...)
+	cmd.Env = slices.Concat(os.Environ(), c.environment(), c.Env)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
@@ -157,7 +161,7 @@ func (c Command) arguments(out string) []string {
 	return append(args, "-o", out, c.Package)
 }
 
-// environment is what is set for go beyond what the caller's environment says.
+// environment is what is set for go beyond what the caller's environment and Env say.
 func (c Command) environment() []string {
 	cgo := "CGO_ENABLED=0"
 	if c.CGO {
@@ -170,7 +174,7 @@ func (c Command) environment() []string {
 	if c.CGO && c.CC != "" {
 		env = append(env, "CC="+c.CC)
 	}
-	return append(env, c.Env...)
+	return env
 }
 
 // quoteFlags joins flags the way that go splits them again.

@@ -100,6 +100,7 @@ func TestKeyFollowsItsInputs(t *testing.T) {
 	base := key(nil)
 	require.Equal(t, base, key(nil))
 	require.Equal(t, base, key(edit("x_test.go", "package other\n")))
+	require.Equal(t, base, key(func(c *Command) { c.Env = []string{"LIBRARY=/another/checkout"} }))
 	require.Equal(t, base, key(edit("../lib/lib_test.go", "package other\n")))
 	for what, change := range map[string]func(c *Command){
 		"a source file":           edit("main.go", "package main\n\nfunc main() {}\n"),
@@ -109,6 +110,7 @@ func TestKeyFollowsItsInputs(t *testing.T) {
 		"ldflags":                 func(c *Command) { c.LDFlags = []string{"-s"} },
 		"tags":                    func(c *Command) { c.Tags = []string{"netgo"} },
 		"package":                 func(c *Command) { c.Package = "./x" },
+		"library":                 func(c *Command) { c.Linked = "sha256" },
 	} {
 		require.NotEqual(t, base, key(change), what)
 	}

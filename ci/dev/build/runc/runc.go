@@ -15,13 +15,14 @@ const Name = "runc"
 // whoever runs it needs.
 const Library = "libseccomp-dev"
 
-// Command builds it in a checkout, with the library in the folder root; machine is the
-// architecture as C compilers call it ("x86_64").
-func Command(checkout, root, machine string) gotool.Command {
+// Command builds it in a checkout, with the library in the folder root, which was made from what
+// has the digest library; machine is the architecture as C compilers call it ("x86_64").
+func Command(checkout, root, library, machine string) gotool.Command {
 	module := filepath.Join(checkout, "ci/dev/bundle/tools/runc")
 	return gotool.Command{
 		Name: Name, Module: module, Package: "github.com/opencontainers/runc",
 		CGO: true, Tags: []string{"seccomp"}, LDFlags: []string{"-w"},
-		Env: []string{"PKG_CONFIG=" + filepath.Join(module, "pkg-config"), "SECCOMP=" + root, "SECCOMP_ARCH=" + machine},
+		Linked: library,
+		Env:    []string{"PKG_CONFIG=" + filepath.Join(module, "pkg-config"), "SECCOMP=" + root, "SECCOMP_ARCH=" + machine},
 	}
 }

@@ -53,6 +53,9 @@ type Layer struct {
 	hit   bool
 }
 
+// Key is the layer's in the store.
+func (l *Layer) Key() store.Key { return l.key }
+
 // Reused reports whether the store had the layer already.
 func (l *Layer) Reused() bool { return l.hit }
 
