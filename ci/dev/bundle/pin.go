@@ -229,5 +229,9 @@ func outdated(ctx context.Context, o choice) error {
 	for _, p := range l.Packages["linux/"+o.arch] {
 		versions[p.Name] = p.Version
 	}
-	return debian.RequireUpdated(ctx, lists, versions, "make bundle, with an empty SLIPWAY_CACHE, then make pins")
+	root, err := store.Root()
+	if err != nil {
+		return err
+	}
+	return lists.RequireUpdated(ctx, versions, "remove bundle-base, bundle-root and bundle-layer-* below "+filepath.Join(root, "objects")+", which are built again; then run: make pins")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
@@ -44,5 +45,6 @@ func (c *control) outdated(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return debian.RequireUpdated(ctx, lists, versions, "make engine, with an empty SLIPWAY_CACHE")
+	return lists.RequireUpdated(ctx, versions, "run: make engine-stop; remove engine-debian, engine-root and engine-go-sdk below "+
+		filepath.Join(c.store.Path(), "objects")+", which are built again; then run: make engine")
 }

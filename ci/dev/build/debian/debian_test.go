@@ -236,7 +236,7 @@ openssl:
         500 https://mirror.example.com/debian bookworm/main amd64 Packages
 `))
 	require.Equal(t, map[string]policy{
-		"libc6":   {candidate: "2.36-9+deb12u14"},
-		"openssl": {candidate: "3.0.22-1~deb12u2", security: true},
+		"libc6":   {candidate: "2.36-9+deb12u14", security: []string{"2.36-9+deb12u7"}},
+		"openssl": {candidate: "3.0.22-1~deb12u2", security: []string{"3.0.22-1~deb12u2"}},
 	}, got)
 }

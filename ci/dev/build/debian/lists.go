@@ -88,39 +88,28 @@ func (l Lists) Show(ctx context.Context, packages []string) ([]byte, error) {
 	return l.run(ctx, "apt-cache", append([]string{"show"}, packages...)...)
 }
 
-// Outdated are the security updates of packages: what Debian would install in place of each that
-// is older and has one, by name.
-func (l Lists) Outdated(ctx context.Context, versions map[string]string) (map[string]string, error) {
+// RequireUpdated fails if Debian has security updates for packages, and names them. versions is
+// by name; fix says how the updates are installed.
+func (l Lists) RequireUpdated(ctx context.Context, versions map[string]string, fix string) error {
 	out, err := l.run(ctx, "apt-cache", append([]string{"policy"}, slices.Sorted(maps.Keys(versions))...)...)
-	if err != nil {
-		return nil, err
-	}
-	newer, unknown, problems := map[string]string{}, maps.Clone(versions), []error(nil)
-	for name, p := range policies(out) {
-		switch {
-		case p.candidate == "" || p.candidate == "(none)":
-			problems = append(problems, fmt.Errorf("apt does not say which version of %s there is", name))
-		case p.security && p.candidate != versions[name]:
-			newer[name] = p.candidate
-		}
-		delete(unknown, name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(unknown)) {
-		problems = append(problems, fmt.Errorf("apt does not know the package %s", name))
-	}
-	return newer, errors.Join(problems...)
-}
-
-// RequireUpdated fails if Debian has security updates for packages, and names them; fix says how
-// they are installed.
-func RequireUpdated(ctx context.Context, lists Lists, versions map[string]string, fix string) error {
-	newer, err := lists.Outdated(ctx, versions)
 	if err != nil {
 		return err
 	}
-	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(newer)) {
-		problems = append(problems, fmt.Errorf("%s %s: Debian has the security update %s", name, versions[name], newer[name]))
+	there, problems := policies(out), []error(nil)
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		p, version := there[name], versions[name]
+		if p.candidate == "" || p.candidate == "(none)" {
+			problems = append(problems, fmt.Errorf("apt does not know the package %s", name))
+			continue
+		}
+		for _, update := range p.security {
+			newer := exec.CommandContext(ctx, "dpkg", "--compare-versions", update, "gt", version)
+			if err := newer.Run(); err == nil {
+				problems = append(problems, fmt.Errorf("%s %s: Debian has the security update %s", name, version, update))
+			} else if newer.ProcessState == nil || newer.ProcessState.ExitCode() != 1 { // 1 says that it is not newer
+				return fmt.Errorf("compare versions of %s: %w", name, err)
+			}
+		}
 	}
 	if len(problems) > 0 {
 		problems = append(problems, errors.New("remedy: "+fix))
@@ -130,8 +119,8 @@ func RequireUpdated(ctx context.Context, lists Lists, versions map[string]string
 
 // policy is what apt-cache policy says of a package.
 type policy struct {
-	candidate string // the version that would be installed
-	security  bool   // whether it is a security update
+	candidate string   // the version that would be installed
+	security  []string // the versions that are security updates
 }
 
 // policies reads what apt-cache policy prints, by package.
@@ -151,8 +140,8 @@ func policies(text []byte) map[string]policy {
 			p.candidate = fields[1]
 		case strings.HasPrefix(line, "     ") && !strings.HasPrefix(line, "      "): // "     2.36-9 500", a version
 			version = fields[0]
-		case len(fields) > 2 && version == p.candidate && strings.Contains(fields[2], "-security"): // "        500 URL SUITE/COMPONENT ARCH Packages"
-			p.security = true
+		case len(fields) > 2 && strings.Contains(fields[2], "-security"): // "        500 URL SUITE/COMPONENT ARCH Packages"
+			p.security = append(p.security, version)
 		}
 		all[name] = p
 	}
