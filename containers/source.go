@@ -159,7 +159,7 @@ func damaged(what string) error {
 		Err: fmt.Errorf("%s", what)}
 }
 
-// contentDigest is what Dagger v0.20.8 calls the digest of a file without its
+// contentDigest is the digest that Dagger v0.20.8 gives a file without its
 // metadata: the sha256 of the content's sha256 (core/file.go, File.Digest). It
 // is "" for what is not hex.
 func contentDigest(sha string) string {

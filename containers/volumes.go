@@ -20,8 +20,8 @@ type Volumes struct {
 	Why string
 }
 
-// notMain is what an engine says to a client within a function of a module: only who opened
-// the session is told its policy (v0.20.8, core/query.go).
+// notMain is what an engine says to a client within a function of a module: only the client that
+// opened the session learns the policy (v0.20.8, core/query.go).
 const notMain = "only the main client"
 
 // VolumesOf asks an engine what it does with cache volumes. Of its policy it tells the limits

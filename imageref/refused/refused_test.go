@@ -23,10 +23,10 @@ const (
 	url5k  = "https://registry.test:5000/v2/team/web/manifests/" + digest
 )
 
-// TestTheWordsOfContainerd: what the resolvers of containerd v2.2.2, which the engine of
-// Dagger v0.20.8 has, and of v1.6.20, which a local cluster's node has, said of servers and
-// proxies that refused them so. The node's is compiled by an older Go, which leaves out
-// "tls: failed to verify certificate: ".
+// TestTheWordsOfContainerd: what the resolvers of containerd v2.1.5, which earlier engines had, and
+// of v1.6.20, which earlier nodes had, said of servers and proxies that refused them so. The latter
+// was compiled by an older Go, which leaves out "tls: failed to verify certificate: ". Those of
+// v2.2.9 and v2.4.2, which they have now, were not heard yet.
 func TestTheWordsOfContainerd(t *testing.T) {
 	for says, want := range map[string]Reason{
 		`failed to do request: Head "` + url5k + `": tls: failed to verify certificate: x509: certificate signed by unknown authority`:                                Certificate,

@@ -34,8 +34,8 @@ const (
 	shim        = "containerd-shim-runc-v2"
 )
 
-// giteaModule is the path of Gitea's packages, which is not that of the module that the lock pins:
-// it is published at its former address.
+// giteaModule is the import path of Gitea's packages. The lock pins another path
+// (code.gitea.io/gitea): the module proxy serves the module there, its former address.
 const giteaModule = "gitea.dev"
 
 // giteaRoot is where Gitea finds its templates, texts and assets in its image.

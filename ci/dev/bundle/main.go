@@ -36,8 +36,7 @@ const usage = `usage: go run -C ci/dev/bundle . <command>
                 containers/lock/lock.yaml, with their digests by apt's lists; of
                 another architecture those that it would have now, unbuilt
   programs [--arch ARCH] [--platform DIR]…
-                build the bundle and print the paths of the Go programs that it has,
-                each in a folder with its name
+                build the bundle and print the paths of its Go programs
   outdated [--arch ARCH]
                 name the Debian packages in containers/lock/lock.yaml for which
                 Debian has a security update

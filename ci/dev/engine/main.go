@@ -33,8 +33,7 @@ commands:
   image   build the image of the engine for Docker, load it there, and print its reference
           --push HOST/PATH   push it there in place of that
   stop    end the engine that start ran, and nothing else
-  programs  build the engine and print the paths of its Go programs, each in a folder
-          with its name
+  programs  build the engine and print the paths of its Go programs
   outdated  name the Debian packages of the engine for which Debian has a security update
   status  say which engine answers; exit status 1 when none does
   env     print the shell lines that lead clients to it: eval "$(engine env)"

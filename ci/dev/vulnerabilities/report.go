@@ -17,8 +17,8 @@ import (
 type vulnerability struct {
 	Summary         string
 	Module, Version string // where it is
-	Fixed           string // the version of the module without it; empty: there is none
-	Function        string // one that is vulnerable and in the program
+	Fixed           string // the version that fixes it; empty: there is none
+	Function        string // a vulnerable function that is in the program
 }
 
 // findings are the vulnerabilities of a program, by identifier.

@@ -195,7 +195,7 @@ func TestExistingCluster(t *testing.T) {
 	})
 
 	stage("images of any chart come from the registry", long(func(t *testing.T) { k.imagesThere(t, r, base(own)) }))
-	stage("a platform of manifests, too, by whoever has no more rights than it needs", long(k.with(as("lesser")).manifestsThere))
+	stage("a platform of manifests, with no more rights than it needs", long(k.with(as("lesser")).manifestsThere))
 	stage("a platform of addons as well", long(func(t *testing.T) { k.addonsThere(t, base(own)) }))
 
 	now, err := os.ReadFile(kubeconfig)

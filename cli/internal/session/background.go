@@ -27,7 +27,7 @@ import (
 const (
 	lendLimit = time.Minute
 	pingEvery = 2 * time.Second
-	pingLimit = time.Minute // an engine that computes for several clusters on two processors was seen to take over ten seconds
+	pingLimit = time.Minute // with several clusters on two processors, an engine took over ten seconds
 )
 
 // files are the socket of the process that runs the deployment's cluster on this engine,

@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 )
 
-// Name is that of the program.
+// Name is the name of the program.
 const Name = "runc"
 
 // Library is the Debian package with which it is linked: headers, and the library itself, which

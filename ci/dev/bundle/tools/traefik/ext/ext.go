@@ -6,5 +6,5 @@ package ext
 // HTTP is embedded in the configuration of HTTP.
 type HTTP struct{}
 
-// Router is embedded in that of an HTTP router.
+// Router is embedded in the configuration of an HTTP router.
 type Router struct{}
