@@ -6,7 +6,6 @@ go 1.26.0
 require (
 	dagger.io/dagger v0.20.8
 	filippo.io/age v1.3.2
-	github.com/anishathalye/porcupine v1.0.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.22.1
 	github.com/google/go-containerregistry v0.22.1

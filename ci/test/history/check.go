@@ -14,7 +14,7 @@ import (
 type Anomaly struct {
 	Kind   Kind
 	Says   string
-	Events []Event // what shows it; none: all of the register's
+	Events []Event // what shows it
 }
 
 // Kind is what an anomaly is about.
@@ -22,12 +22,10 @@ type Kind string
 
 // The kinds.
 const (
-	Twice   Kind = "twice"    // a generation was taken twice, or after a higher one
-	Overlap Kind = "overlap"  // a request was let pass for one holder when the next one worked
-	Unheld  Kind = "unheld"   // a write was accepted from one who had lost the lock before it began
-	Wrong   Kind = "register" // nothing that one value at a time could show was read
-	Missing Kind = "missing"  // what the journal had accepted is not there
-	Reason  Kind = "reason"   // a lock was lost without LOK-002
+	Twice   Kind = "twice"   // a generation was taken twice, or after a higher one
+	Overlap Kind = "overlap" // an attempt began for one holder when the next one had the lock
+	Unheld  Kind = "unheld"  // a write was accepted from a holder that had lost the lock before it began
+	Missing Kind = "missing" // what the journal had accepted is not there
 )
 
 func (a Anomaly) String() string {
@@ -38,10 +36,10 @@ func (a Anomaly) String() string {
 	return s
 }
 
-// Check returns the anomalies of a history, as Load returns it.
+// Check returns the anomalies of a history, as Records returns it.
 func Check(events []Event) []Anomaly {
 	var all []Anomaly
-	for _, scan := range []func([]Event) []Anomaly{twice, overlaps, late, unheld, register, missing, reasons} {
+	for _, scan := range []func([]Event) []Anomaly{twice, overlaps, late, unheld, missing} {
 		all = append(all, scan(events)...)
 	}
 	return all
@@ -99,12 +97,10 @@ func (s successions) of(generation int64) (e Event, ok bool) {
 	return s[i], true
 }
 
-// overlaps: no request is let pass for a holder, and no attempt of its run begins, once the next
-// one has the lock. That is so for the moment before Guard was asked: a process may be stopped
-// after it, and then nobody can prevent what it does.
+// overlaps: no attempt of a holder's run begins once the next holder has the lock.
 func overlaps(events []Event) (all []Anomaly) {
 	next := after(events, Take)
-	for _, e := range of(events, Guard, Begin) {
+	for _, e := range of(events, Begin) {
 		if n, ok := next.of(e.Generation); ok && e.Call > n.Return {
 			all = append(all, Anomaly{Overlap, fmt.Sprintf("generation %d is let work %s after %d was taken",
 				e.Generation, time.Duration(e.Call-n.Return), n.Generation), []Event{e, n}})
@@ -130,7 +126,7 @@ func late(events []Event) (all []Anomaly) {
 // What had begun before may end later: it is below what the next holder writes.
 func unheld(events []Event) (all []Anomaly) {
 	next := after(events, Take, Force)
-	for _, e := range of(events, Write, End, Release, Put) {
+	for _, e := range of(events, End, Release, Put) {
 		if n, ok := next.of(e.Generation); ok && e.Call > n.Return {
 			all = append(all, Anomaly{Unheld, fmt.Sprintf("%s of generation %d began %s after %d was there",
 				e.Op, e.Generation, time.Duration(e.Call-n.Return), n.Generation), []Event{e, n}})
@@ -163,16 +159,6 @@ func missing(events []Event) (all []Anomaly) {
 		}
 		if l := last[e.Step]; generations[l.Run] < e.Generation {
 			all = append(all, Anomaly{Missing, fmt.Sprintf("the last attempt at %s is not by %s, or a later run", e.Step, e.Run), []Event{e, l}})
-		}
-	}
-	return all
-}
-
-// reasons: whoever loses the lock is told so.
-func reasons(events []Event) (all []Anomaly) {
-	for _, e := range events {
-		if e.Op == Lose && e.Error != string(lock.CodeLost) {
-			all = append(all, Anomaly{Reason, fmt.Sprintf("generation %d ended with %q", e.Generation, e.Error), []Event{e}})
 		}
 	}
 	return all
