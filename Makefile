@@ -42,9 +42,11 @@ MODULES := .:... ci:origin/... ci/dev:... ci/test:... ci/test/s3/server:... cont
 	examples/embed:... examples/platform/apps/guestbook:... examples/platform/manifests/apps/console:... \
 	examples/platform/addons/apps/portal:...
 
-# The platform releases whose images and manifests on demand are in the bundle; the reference
-# platform has none. Given on the command line.
+# The platform releases that the bundle is for; none: the reference platform. Given on the command
+# line.
 PLATFORM :=
+# These name all that is on demand.
+EXAMPLES := $(addprefix examples/platform/,1.0.0 manifests/1.0.0 addons/1.0.0)
 
 # The architecture of the bundle, if not this machine's: amd64 or arm64. Given on the command
 # line. One of another architecture is nothing for this checkout's runs.
@@ -62,9 +64,15 @@ help: ## Show this list
 install: engine bundle ## Set everything up and install the reference platform on a local Kubernetes
 	@$(WITH_ENGINE) dagger call --progress=$${PROGRESS:-auto} install
 
+.PHONY: quickstart
+quickstart: PLATFORM := examples/platform/manifests/1.0.0
+quickstart: engine bundle ## Set less up, in less time, and install a platform without Argo CD and Gitea on a local Kubernetes
+	@$(WITH_ENGINE) dagger call --progress=$${PROGRESS:-auto} install --config examples/platform/manifests/slipway.yaml
+
 .PHONY: test
 test: ## Run the scanners, the unit tests and, on a real engine, the install, its second run, faults, upgrades and the destroy
-	@raced="$(or $(WITH_RACE),$(LIGHT))"; test -n "$$raced"; failed=0; $(MAKE) unit/race RACED="$$raced" || failed=1; printf '%s\n' e2e unit/others scan | xargs -P 2 -n 1 $(MAKE) RACED="$$raced" || failed=1; exit $$failed # those that count seconds come alone
+	@raced="$(or $(WITH_RACE),$(LIGHT))"; test -n "$$raced"; failed=0; \
+	for part in unit/race unit/others scan e2e; do $(MAKE) $$part RACED="$$raced" || failed=1; done; exit $$failed # one at a time: each uses all processors
 
 .PHONY: test-all
 test-all: export SLIPWAY_E2E := all
@@ -129,7 +137,7 @@ release: $(if $(PUSHES),bundle) ## Make a release: VERSION=v1.2.3 [OUT=dist] [KE
 		-targets '$(TARGETS)' -url '$(URL)' -registry '$(REGISTRY)' -other '$(if $(OTHER),$(abspath $(OTHER)))' $(if $(DRY),-dry)
 
 .PHONY: e2e
-e2e: PLATFORM := examples/platform/manifests/1.0.0 examples/platform/addons/1.0.0
+e2e: PLATFORM := $(EXAMPLES)
 e2e: engine bundle browser terminal ## Run the end-to-end tests on the real engine, and the report's in a browser
 	@$(WITH_ENGINE) SLIPWAY_E2E="$${SLIPWAY_E2E:-1}" $(WITH_BUNDLE) $(GO) test -C ci/test/e2e -count=1 -timeout 80m -parallel 16 -v .
 
@@ -163,14 +171,14 @@ env: ## Print what a shell needs for dagger, slipway, kubectl, helm and terrafor
 	case "$$PATH" in "$$dir/bin:"*) ;; *) printf 'export PATH=%q:"$$PATH"\n' "$$dir/bin" ;; esac
 
 .PHONY: bundle
-bundle: ## Build the bundle that a run uses in place of registries; PLATFORM=DIR adds what that platform release runs; ARCH=arm64 builds, and names, that for engines of another architecture
+bundle: ## Build the bundle that a run uses in place of registries; PLATFORM=DIR builds it for that platform release; ARCH=arm64 builds, and names, that for engines of another architecture
 	@built="$$($(BUNDLE) build $(if $(ARCH),--arch '$(ARCH)') $(foreach dir,$(PLATFORM),--platform $(abspath $(dir))))"; \
 	$(if $(FOREIGN),echo "$$built"; exit;) touch .env; { grep -vE '^(BUNDLE|bundleDigest)=' .env || test $$? = 1; echo "$$built"; } >.env.new && mv .env.new .env; $(OWN_BUNDLE)
 
 # What the tests look at, under QEMU.
 .PHONY: bundle/arm64 emulator
 bundle/arm64: emulator
-	@$(MAKE) bundle ARCH=arm64 PLATFORM=examples/platform/manifests/1.0.0
+	@$(MAKE) bundle ARCH=arm64 PLATFORM="examples/platform/1.0.0 examples/platform/manifests/1.0.0"
 
 emulator: ## Install QEMU, under which the tests start the programs of the bundle for arm64
 	@command -v qemu-aarch64-static >/dev/null || $(GO) run -C ci/dev ./build/need qemu-aarch64-static=qemu-user-static
@@ -209,7 +217,7 @@ cosign: ## Build cosign into bin/, with which the tests verify run packages, bun
 	@command -v cosign >/dev/null || GOBIN=$(CURDIR)/bin $(GO) install github.com/sigstore/cosign/v2/cmd/cosign@v2.6.5
 
 .PHONY: bench
-bench: PLATFORM := examples/platform/manifests/1.0.0 examples/platform/addons/1.0.0
+bench: PLATFORM := $(EXAMPLES)
 bench bench-graph: export GOGC := # as users run what is measured
 bench: engine bundle ## Compare installs and an upgrade with plain shell scripts and helmfile, and time plans and matrices
 	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./bench
@@ -234,13 +242,6 @@ ROUNDS := 30
 chaos: engine bundle ## Disturb 30 real installs at random moments (killed, stopped for two minutes, contended for) and check what comes out; ROUNDS=200 PLATFORM=DIR, CHAOS=--help lists the rest
 	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./chaos --rounds $(ROUNDS) $(if $(PLATFORM),--platform $(PLATFORM)) $(CHAOS)
 
-DURATION := 1h
-CONTENDERS := 50
-
-.PHONY: history
-history: ## Let 50 contenders contend for the lock in S3 for an hour while network and processes fail, and check what they saw; DURATION=10m CONTENDERS=20 HISTORY='-seed 1'
-	@$(GO) test -C ci/test ./history -count=1 -run '^TestHistory$$' -timeout 0 -v -args -duration $(DURATION) -contenders $(CONTENDERS) $(HISTORY)
-
 FAULTS := none,kill-at-each-step
 
 .PHONY: matrix
@@ -261,12 +262,9 @@ lint: ## Run golangci-lint over every module; it also keeps imports pointing dow
 scan: ## Look for known vulnerabilities in all that a bundle and the engine have, secrets in the history, and faults in Terraform's files
 	@$(MAKE) -k -j2 -Otarget scan/vulnerabilities scan/secrets scan/terraform
 
-# These platforms together name every image that is on demand.
-SHIPPED := $(foreach dir,examples/platform/manifests/1.0.0 examples/platform/addons/1.0.0,--platform $(abspath $(dir)))
-
 .PHONY: scan/vulnerabilities scan/secrets scan/terraform scanners
 scan/vulnerabilities: scanners
-	programs="$$($(ENGINE) programs && $(BUNDLE) programs $(SHIPPED))"; $(GO) run -C ci/dev ./vulnerabilities $(CURDIR)/bin/govulncheck $$programs
+	programs="$$($(ENGINE) programs && $(BUNDLE) programs $(foreach dir,$(EXAMPLES),--platform $(abspath $(dir))))"; $(GO) run -C ci/dev ./vulnerabilities $(CURDIR)/bin/govulncheck $$programs
 	$(ENGINE) outdated
 	$(BUNDLE) outdated
 

@@ -19,12 +19,12 @@ func pushed(t *testing.T, platform, to, digit, added string) *Lock {
 	entry := Registry{Ref: to + "/x:1", Digest: "sha256:" + strings.Repeat(digit, 64), Pushed: "sha256:" + strings.Repeat(digit, 64)}
 	images := map[string]Registry{}
 	for _, i := range l.Images {
-		if !i.OnDemand || digit == "b" && i.Name == "dex" {
+		if i.Name != "dex" || digit == "b" {
 			images[i.Name] = entry
 		}
 	}
 	more := []Added{{Name: added, Path: "x", StandsFor: []string{added}, Registry: map[string]Registry{platform: entry}}}
-	out, err := l.At(to, bundle.Index{Platform: platform}, images, entry, more)
+	out, err := l.At(to, bundle.Index{Platform: platform, Files: []bundle.File{{Name: "argocd", Kind: bundle.Manifest}}}, images, entry, more)
 	require.NoError(t, err)
 	out.Lines = map[string]string{platform: entry.Digest}
 	return out

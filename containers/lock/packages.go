@@ -76,32 +76,28 @@ func (p *problems) packages(by map[string][]Package) {
 }
 
 // LineOf is the digest by which machines are compared: equal where the pins of l, the tools,
-// the manifests and the images of the lock in a bundle are, whatever a platform release added
-// to it. It is that of these lines, each with a newline:
+// the manifests and the images of the lock in a bundle are, whatever images were added to it.
+// It is that of these lines, each with a newline:
 //
 //	slipway lock 1
 //	platform PLATFORM
 //	pins SHA256                          of lock.yaml as JSON, with the Debian packages
 //	tool NAME VERSION ORIGIN SHA256      of each tool, sorted by name; slipway is one
-//	manifest NAME VERSION ORIGIN SHA256  of each file of a manifest that is not on demand
-//	image NAME DIGEST                    of each image of the lock that is not on demand
+//	manifest NAME VERSION ORIGIN SHA256  of each file of a manifest
+//	image NAME DIGEST                    of each image of the lock
 func LineOf(l *Lock, x bundle.Index) (string, error) {
 	pins, err := l.Digest()
 	if err != nil {
 		return "", err
 	}
 	lines := []string{}
-	demanded := map[string]bool{}
-	for _, m := range l.Manifests {
-		demanded[m.Name] = m.OnDemand
-	}
 	for _, f := range x.Files {
-		if f.Kind == bundle.Tool || (f.Kind == bundle.Manifest && !demanded[f.Name]) {
+		if f.Kind == bundle.Tool || f.Kind == bundle.Manifest {
 			lines = append(lines, fmt.Sprintf("%s %s %s %s %s", f.Kind, f.Name, f.Version, f.Origin, f.SHA256))
 		}
 	}
 	for _, i := range x.Images {
-		if pin, ok := l.Image(i.Name); ok && !i.Added() && !pin.OnDemand {
+		if _, ok := l.Image(i.Name); ok && !i.Added() {
 			lines = append(lines, "image "+i.Name+" "+i.Digest)
 		}
 	}

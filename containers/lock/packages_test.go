@@ -77,12 +77,6 @@ func TestLineOf(t *testing.T) {
 	for what, alike := range map[string]func(l *Lock, x *bundle.Index){
 		"order":           func(_ *Lock, x *bundle.Index) { x.Files[0], x.Files[2] = x.Files[2], x.Files[0] },
 		"another archive": func(_ *Lock, x *bundle.Index) { x.Files[1].SHA256 = strings.Repeat("e", 64) },
-		"an image on demand": func(_ *Lock, x *bundle.Index) {
-			x.Images = append(x.Images, bundle.Image{Name: "dex", Digest: "sha256:" + strings.Repeat("e", 64)})
-		},
-		"manifests on demand": func(_ *Lock, x *bundle.Index) {
-			x.Files = append(x.Files, bundle.File{Path: "manifests/external-secrets/bundle.yaml", Name: "external-secrets", Kind: bundle.Manifest, SHA256: strings.Repeat("e", 64)})
-		},
 		"an added image": func(_ *Lock, x *bundle.Index) {
 			x.Images = append(x.Images, bundle.Image{Name: "docker.io/library/redis:8", Archive: "images/added/a.tar", Digest: "sha256:" + strings.Repeat("e", 64)})
 		},
@@ -102,6 +96,12 @@ func TestLineOf(t *testing.T) {
 		"version of a tool": func(_ *Lock, x *bundle.Index) { x.Files[0].Version = "4" },
 		"manifest":          func(_ *Lock, x *bundle.Index) { x.Files[2].SHA256 = strings.Repeat("e", 64) },
 		"image":             func(_ *Lock, x *bundle.Index) { x.Images[0].Digest = "sha256:" + strings.Repeat("e", 64) },
+		"an image on demand": func(_ *Lock, x *bundle.Index) {
+			x.Images = append(x.Images, bundle.Image{Name: "dex", Digest: "sha256:" + strings.Repeat("e", 64)})
+		},
+		"manifests on demand": func(_ *Lock, x *bundle.Index) {
+			x.Files = append(x.Files, bundle.File{Path: "manifests/external-secrets/bundle.yaml", Name: "external-secrets", Kind: bundle.Manifest, SHA256: strings.Repeat("e", 64)})
+		},
 		"pins":              func(l *Lock, _ *bundle.Index) { l.Suite = "trixie" },
 		"packages":          func(l *Lock, _ *bundle.Index) { l.Packages = nil },
 		"packages of the other architecture": func(l *Lock, _ *bundle.Index) {

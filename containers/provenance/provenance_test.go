@@ -15,7 +15,7 @@ import (
 func TestWhatABundleWasBuiltFrom(t *testing.T) {
 	pins, err := lock.Load()
 	require.NoError(t, err)
-	pins.Manifests = slices.DeleteFunc(pins.Manifests, func(m lock.Manifest) bool { return m.OnDemand && m.Name != "traefik" })
+	pins.Manifests = slices.DeleteFunc(pins.Manifests, func(m lock.Manifest) bool { return m.Name != "argocd" && m.Name != "traefik" })
 	const sum = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 	pinned := pins.Packages["linux/amd64"][0]
 	of := Of{
@@ -40,7 +40,7 @@ func TestWhatABundleWasBuiltFrom(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(text), string(same))
 
-	require.Equal(t, Parameters{Platform: "linux/amd64", OnDemand: []string{"console", "dex"}, Manifests: []string{"traefik"}}, p.BuildDefinition.ExternalParameters)
+	require.Equal(t, Parameters{Platform: "linux/amd64", OnDemand: []string{"console", "dex", "redis"}, Manifests: []string{"argocd", "traefik"}}, p.BuildDefinition.ExternalParameters)
 	require.Equal(t, Toolchains{Go: []string{"go1.26.3"}, Debian: "bookworm"}, p.BuildDefinition.InternalParameters)
 	byURI := map[string]Dependency{}
 	for _, d := range p.BuildDefinition.ResolvedDependencies {

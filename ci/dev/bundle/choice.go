@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/imageref"
@@ -22,8 +23,7 @@ const codePlatform = "BUN-014"
 
 // choice says what of the lock is in a bundle.
 type choice struct {
-	platforms []string // directories of platform releases: what is on demand and they name is in it
-	without   []string // images, or slipway, that are left out, with the manifests of that name
+	platforms []string // directories of platform releases: what is on demand and they name is in it; none: the reference platform's
 	arch      string   // GOARCH that the bundle is for
 }
 
@@ -34,8 +34,16 @@ func (o choice) foreign() bool { return o.arch != runtime.GOARCH }
 // is left out: the images' names, and slipway if it is.
 func (o choice) choose(l *lock.Lock) (left []string, err error) {
 	var errs []error
+	platforms := o.platforms
+	if len(platforms) == 0 {
+		source, err := gotool.Checkout()
+		if err != nil {
+			return nil, err
+		}
+		platforms = []string{filepath.Join(source, "examples/platform/1.0.0")}
+	}
 	demanded, manifests := map[string]bool{}, map[string]bool{}
-	for _, dir := range o.platforms {
+	for _, dir := range platforms {
 		images, directories, err := namedBy(dir, l)
 		errs = append(errs, err)
 		for _, name := range images {
@@ -48,21 +56,13 @@ func (o choice) choose(l *lock.Lock) (left []string, err error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	for _, name := range o.without {
-		if i, ok := l.Image(name); name != slipway && (!ok || !i.Workload) {
-			return nil, fmt.Errorf("%w: --without %s: only %s and workload images can be left out", errUsage, name, slipway)
-		}
-	}
-	left = slices.Clone(o.without)
 	l.Images = slices.DeleteFunc(l.Images, func(i lock.Image) bool {
 		if i.OnDemand && !demanded[i.Name] {
 			left = append(left, i.Name)
 		}
 		return slices.Contains(left, i.Name)
 	})
-	l.Manifests = slices.DeleteFunc(l.Manifests, func(m lock.Manifest) bool {
-		return m.OnDemand && !manifests[m.Name] || slices.Contains(left, m.Name)
-	})
+	l.Manifests = slices.DeleteFunc(l.Manifests, func(m lock.Manifest) bool { return m.OnDemand && !manifests[m.Name] })
 	return left, nil
 }
 

@@ -25,12 +25,13 @@ import (
 
 const usage = `usage: go run -C ci/dev/bundle . <command>
 
-  build [--arch ARCH] [--platform DIR]… [--without NAME,…]
+  build [--arch ARCH] [--platform DIR]…
                 build what has changed and print the bundle's folder,
                 <cache>/bundle/<digest>, which <cache>/bundle/current links to,
                 and the digest of its index, as the lines that .env gets; with
-                what is on demand and the platform releases name; no link
-                leads to one of another architecture than this machine's
+                what is on demand and the platform releases name, or the
+                reference platform if none is given; no link leads to one of
+                another architecture than this machine's
   pin [--arch ARCH]
                 build the bundle and write the Debian packages of its images into
                 containers/lock/lock.yaml, with their digests by apt's lists; of
@@ -95,10 +96,6 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 	flags.StringVar(&o.arch, "arch", o.arch, "")
 	flags.Func("platform", "", func(dir string) error {
 		o.platforms = append(o.platforms, dir)
-		return nil
-	})
-	flags.Func("without", "", func(names string) error {
-		o.without = strings.FieldsFunc(names, func(r rune) bool { return r == ',' })
 		return nil
 	})
 	if err := flags.Parse(args); err != nil {

@@ -43,7 +43,7 @@ func TestBundleForArm64(t *testing.T) {
 	require.NoError(t, err)
 
 	arm := d
-	build := exec.CommandContext(t.Context(), "make", "-s", "bundle", "ARCH=arm64", "PLATFORM=examples/platform/manifests/1.0.0")
+	build := exec.CommandContext(t.Context(), "make", "-s", "bundle", "ARCH=arm64", "PLATFORM=examples/platform/1.0.0 examples/platform/manifests/1.0.0")
 	build.Dir = d.Root
 	built := finish(t, build)
 	require.Zero(t, built.code, slipway.Tail(built.err))

@@ -118,14 +118,13 @@ func TestInstallFromRegistry(t *testing.T) {
 	})
 }
 
-// workloads are the digests of the images that the reference platform runs.
+// workloads are the digests of the images that pods run.
 func workloads(t *testing.T, file string) map[string]string {
 	t.Helper()
 	var l struct {
 		Images []struct {
 			Name     string `json:"name"`
 			Workload bool   `json:"workload"`
-			OnDemand bool   `json:"onDemand"`
 			Registry map[string]struct {
 				Digest string `json:"digest"`
 			} `json:"registry"`
@@ -137,7 +136,7 @@ func workloads(t *testing.T, file string) map[string]string {
 	out := map[string]string{}
 	for _, i := range l.Images {
 		for _, r := range i.Registry {
-			if i.Workload && !i.OnDemand {
+			if i.Workload {
 				out[i.Name] = r.Digest
 			}
 		}
