@@ -67,7 +67,7 @@ install: engine bundle ## Set everything up and install the reference platform o
 .PHONY: quickstart
 quickstart: PLATFORM := examples/platform/manifests/1.0.0
 quickstart: engine bundle ## Set less up, in less time, and install a platform without Argo CD and Gitea on a local Kubernetes
-	@$(WITH_ENGINE) dagger call --progress=$${PROGRESS:-auto} install --config examples/platform/manifests/slipway.yaml
+	@$(WITH_ENGINE) dagger call --progress=$${PROGRESS:-auto} install --config examples/platform/manifests/slipway.yaml --platform $(PLATFORM)
 
 .PHONY: test
 test: ## Run the scanners, the unit tests and, on a real engine, the install, its second run, faults, upgrades and the destroy

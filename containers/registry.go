@@ -37,9 +37,12 @@ func FromRegistry(ctx context.Context, client *dagger.Client, pins *lock.Lock, r
 	images := &Images{
 		Toolchain: client.Container().From(refs["toolchain"]),
 		Node:      client.Container().From(refs["node"]),
-		Manifests: client.Container().From(refs[manifests]).Rootfs(),
+		Manifests: client.Directory(),
 		Mirror:    mirror(registry),
 		Line:      pins.Lines[platform],
+	}
+	if ref := refs[manifests]; ref != "" { // else the bundle's platform needs none
+		images.Manifests = client.Container().From(ref).Rootfs()
 	}
 	_, digest, _ := strings.Cut(refs["toolchain"], "@")
 	images.Tools = map[string]string{"toolchain": digest}
@@ -108,8 +111,8 @@ func pulled(pins *lock.Lock, registry, platform string) (refs, added map[string]
 			added[a.Name] = registry + "/" + a.Path + "@" + r.Digest
 		}
 	}
-	for _, name := range []string{"toolchain", "node", manifests} {
-		if refs[name] == "" && !slices.Contains(missing, name) && (name != manifests || len(pins.Manifests) == 0) {
+	for _, name := range []string{"toolchain", "node"} {
+		if refs[name] == "" && !slices.Contains(missing, name) {
 			missing = append(missing, name)
 		}
 	}

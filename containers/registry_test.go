@@ -52,7 +52,7 @@ func TestPulled(t *testing.T) {
 	require.NotContains(t, err.Error(), "dex", "that is on demand")
 
 	_, _, err = pulled(&lock.Lock{}, "registry.example.com", "linux/arm64")
-	require.ErrorContains(t, err, "toolchain, node, manifests")
+	require.ErrorContains(t, err, "of: toolchain, node")
 }
 
 func TestMirror(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"dagger.io/dagger"
@@ -69,12 +70,15 @@ func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Director
 		Toolchain: toolchain,
 		Node:      client.Container().Import(dir.File(bundle.NodeArchive)),
 		Workloads: dir.File(bundle.WorkloadArchive),
-		Manifests: dir.Directory("manifests"),
+		Manifests: client.Directory(),
 		Refs:      index.Images(),
 		Tools:     tools,
 		Digest:    vouched.Digest,
 		Line:      line,
 		Warning:   vouched.Warning(),
+	}
+	if slices.ContainsFunc(index.Files, func(f bundle.File) bool { return f.Kind == bundle.Manifest }) {
+		images.Manifests = dir.Directory("manifests")
 	}
 	images.fromBundle(index)
 	for _, image := range index.Index.Images {
