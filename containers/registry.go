@@ -37,7 +37,7 @@ func FromRegistry(ctx context.Context, client *dagger.Client, pins *lock.Lock, r
 	images := &Images{
 		Toolchain: client.Container().From(refs["toolchain"]),
 		Node:      client.Container().From(refs["node"]),
-		Manifests: client.Directory(),
+		Manifests: client.Directory().WithNewDirectory("/"), // an empty one cannot be exported
 		Mirror:    mirror(registry),
 		Line:      pins.Lines[platform],
 	}

@@ -70,7 +70,7 @@ func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Director
 		Toolchain: toolchain,
 		Node:      client.Container().Import(dir.File(bundle.NodeArchive)),
 		Workloads: dir.File(bundle.WorkloadArchive),
-		Manifests: client.Directory(),
+		Manifests: client.Directory().WithNewDirectory("/"), // an empty one cannot be exported
 		Refs:      index.Images(),
 		Tools:     tools,
 		Digest:    vouched.Digest,

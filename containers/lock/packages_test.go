@@ -21,7 +21,6 @@ func TestPackagesAreCompared(t *testing.T) {
 	for _, says := range []string{
 		"image gitea: it has the package git 1:2.39.6, the lock says 1:2.39.5",
 		"image node: it has the package runc 1.1, which the lock does not have",
-		"package curl: the lock has 7.88, and no image has it",
 	} {
 		require.ErrorContains(t, err, says)
 	}
