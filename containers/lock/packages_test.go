@@ -101,8 +101,8 @@ func TestLineOf(t *testing.T) {
 		"manifests on demand": func(_ *Lock, x *bundle.Index) {
 			x.Files = append(x.Files, bundle.File{Path: "manifests/external-secrets/bundle.yaml", Name: "external-secrets", Kind: bundle.Manifest, SHA256: strings.Repeat("e", 64)})
 		},
-		"pins":              func(l *Lock, _ *bundle.Index) { l.Suite = "trixie" },
-		"packages":          func(l *Lock, _ *bundle.Index) { l.Packages = nil },
+		"pins":     func(l *Lock, _ *bundle.Index) { l.Suite = "trixie" },
+		"packages": func(l *Lock, _ *bundle.Index) { l.Packages = nil },
 		"packages of the other architecture": func(l *Lock, _ *bundle.Index) {
 			l.Packages = map[string][]Package{"linux/amd64": l.Packages["linux/amd64"]}
 		},
