@@ -4,6 +4,7 @@ package render
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 
@@ -50,6 +51,9 @@ func Sources(ctx context.Context, release, bundle fs.FS, c platform.Component) (
 		return own, nil
 	}
 	base, err := read(bundle, c.Bundle)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the bundle: it has no manifests %s; build a bundle for this release: make bundle PLATFORM=DIR", c.Bundle)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the bundle: %w", err)
 	}

@@ -76,7 +76,7 @@ func TestManifestsMustBeThere(t *testing.T) {
 		"the platform release: empty holds no YAML file":                     {Path: "empty"},
 		"the platform release: decode broken/a.yaml: document 1: apiVersion": {Path: "broken"},
 		"the platform release: decode twice/a.yaml: document 1: ":            {Path: "twice"},
-		"the bundle: open gitea: file does not exist":                        {Bundle: "gitea"},
+		"the bundle: it has no manifests gitea; build a bundle for this release":                        {Bundle: "gitea"},
 		"the platform release: open gone: file does not exist":               {Bundle: "argocd", Path: "gone"},
 	} {
 		_, err := render.Manifests(t.Context(), release, bundle, c)
