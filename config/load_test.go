@@ -12,13 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/document/documenttest"
 	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/stretchr/testify/require"
@@ -351,13 +350,8 @@ func FuzzLoad(f *testing.F) {
 	f.Add(v1("tls: {mode: given, key: 'file:/a b'}"))
 	f.Add(v1("hooks: [{name: a, before: '*', run: [a, ''], env: {A: \"\\0\"}, secrets: {B: 'env:C'}}, {name: b, after: x/y, script: |\n a}]"))
 	f.Add([]byte("a: &x [*x]\n? [1]: 2"))
-	broken, err := filepath.Glob("../providers/all/testdata/broken/*.yaml")
-	require.NoError(f, err)
-	require.NotEmpty(f, broken)
-	for _, file := range broken {
-		text, err := os.ReadFile(file)
-		require.NoError(f, err)
-		f.Add(text)
+	for _, c := range documenttest.Cases(f, "../providers/all/testdata/broken") {
+		f.Add(c.Text)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := config.Load(data, config.Options{DefaultProvider: "local"})

@@ -18,7 +18,7 @@ require (
 	golang.org/x/mod v0.42.0
 	golang.org/x/sync v0.25.0
 	golang.org/x/sys v0.50.0
-	golang.org/x/tools v0.51.0
+	golang.org/x/tools v0.52.0
 	sigs.k8s.io/yaml v1.6.0
 )
 

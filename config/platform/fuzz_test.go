@@ -2,14 +2,13 @@ package platform_test
 
 import (
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/config/document/documenttest"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/fault/faulttest"
@@ -35,13 +34,8 @@ func FuzzLoad(f *testing.F) {
 	f.Add(good+"settings: ../../etc/passwd\n", "a/../b", "x")
 	f.Add(strings.ReplaceAll(good, "charts/gitea", "../charts/gitea"), "gitops/apps/web/Chart.yaml", "a: &a [*a]")
 	f.Add(strings.ReplaceAll(good, "slipway/v2", "slipway/v1"), "gitops/apps/web/values.yaml", "\x00")
-	broken, err := filepath.Glob("testdata/broken/*.yaml")
-	require.NoError(f, err)
-	require.NotEmpty(f, broken)
-	for _, file := range broken {
-		text, err := os.ReadFile(file)
-		require.NoError(f, err)
-		f.Add(string(text), "x", "y")
+	for _, c := range documenttest.Cases(f, "testdata/broken") {
+		f.Add(string(c.Text), "x", "y")
 	}
 	f.Fuzz(func(t *testing.T, text, name, content string) {
 		files := tree(text)

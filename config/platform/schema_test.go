@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/config/document/documenttest"
 	"github.com/slipway-sh/slipway/config/platform"
 )
 
@@ -115,15 +116,10 @@ func beyond() map[string][]string {
 // TestSchema_refuses what Load refuses, where a schema can say it.
 func TestSchema_refuses(t *testing.T) {
 	s := schema(t)
-	files, err := filepath.Glob("testdata/broken/*.yaml")
-	require.NoError(t, err)
 	var accepted, want []string
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		if doc, ok := document(t, text); ok && !strings.HasPrefix(name, "v1-") && s.Validate(doc) == nil {
-			accepted = append(accepted, name)
+	for _, c := range documenttest.Cases(t, "testdata/broken") {
+		if doc, ok := document(t, c.Text); ok && !strings.HasPrefix(c.Name, "v1-") && s.Validate(doc) == nil {
+			accepted = append(accepted, c.Name)
 		}
 	}
 	for _, names := range beyond() {

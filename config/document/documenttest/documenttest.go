@@ -1,0 +1,79 @@
+// Package documenttest reads broken documents, and what is wrong with each, from txtar archives.
+package documenttest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/txtar"
+
+	"github.com/slipway-sh/slipway/config/document"
+)
+
+// Case is a broken document.
+type Case struct {
+	Name string // without an extension
+	Text []byte
+	Want string // as Problems tells it
+}
+
+// want is the extension under which an archive has what is wrong with a document.
+const want = ".want"
+
+// Cases are those of all archives in a directory: a document NAME.yaml is followed by NAME.want.
+func Cases(t testing.TB, dir string) (all []Case) {
+	t.Helper()
+	archives, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	require.NoError(t, err)
+	require.NotEmpty(t, archives)
+	seen := map[string]bool{}
+	for _, file := range archives {
+		archive, err := txtar.ParseFile(file)
+		require.NoError(t, err)
+		for i := 0; i+1 < len(archive.Files); i += 2 {
+			text, problems := archive.Files[i], archive.Files[i+1]
+			name := strings.TrimSuffix(text.Name, ".yaml")
+			require.Equal(t, name+want, problems.Name, "in %s", file)
+			require.False(t, seen[name], "%s is there twice", name)
+			seen[name] = true
+			all = append(all, Case{name, text.Data, string(problems.Data)})
+		}
+	}
+	return all
+}
+
+// Problems tells what is wrong with a document, a line each: its line, its field and what is
+// allowed there. Of an error that has no problems it is the text.
+func Problems(err error) string {
+	invalid, ok := errors.AsType[*document.Invalid](err)
+	if !ok {
+		return err.Error() + "\n"
+	}
+	var out strings.Builder
+	for _, p := range invalid.Problems {
+		fmt.Fprintf(&out, "%d %s: %s\n", p.Line, p.Field, p.Want)
+	}
+	return out.String()
+}
+
+// Update writes what is wrong with each document into the archives anew: told has it by name.
+func Update(t testing.TB, dir string, told map[string]string) {
+	t.Helper()
+	archives, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	require.NoError(t, err)
+	for _, file := range archives {
+		archive, err := txtar.ParseFile(file)
+		require.NoError(t, err)
+		for i, f := range archive.Files {
+			if text, ok := told[strings.TrimSuffix(f.Name, want)]; ok && strings.HasSuffix(f.Name, want) {
+				archive.Files[i].Data = []byte(text)
+			}
+		}
+		require.NoError(t, os.WriteFile(file, txtar.Format(archive), 0o600))
+	}
+}
