@@ -16,18 +16,15 @@ import (
 type bucket struct {
 	server      *gateway.Server
 	proxy       *proxy.Proxy
-	credentials string       // file
-	disk        func() error // gives the disk of its own back; nil: it has none
-	noDisk      error        // why it has none, if it was to have one
+	credentials string // file
 }
 
 // prefix is what the deployments are below, in the bucket.
 const prefix = "chaos"
 
 // openBucket starts a bucket that keeps everything in a directory, and is reached at a host of this
-// machine. With disk its objects are in a small file system of their own, where this machine allows
-// that. root is the checkout.
-func openBucket(ctx context.Context, root, dir, host string, disk bool, seed uint64) (b *bucket, err error) {
+// machine. root is the checkout.
+func openBucket(ctx context.Context, root, dir, host string, seed uint64) (b *bucket, err error) {
 	b = &bucket{credentials: filepath.Join(dir, "aws.env")}
 	defer func() {
 		if err != nil {
@@ -40,9 +37,6 @@ func openBucket(ctx context.Context, root, dir, host string, disk bool, seed uin
 	env := []string{"AWS_ACCESS_KEY_ID=chaos-access-key-id", "AWS_SECRET_ACCESS_KEY=c4nary-chaos-secret-access-key"}
 	if err := os.WriteFile(b.credentials, []byte(env[0]+"\n"+env[1]+"\n"), 0o600); err != nil {
 		return b, err
-	}
-	if disk {
-		b.disk, b.noDisk = mountDisk(ctx, filepath.Join(dir, "disk.img"), filepath.Join(dir, "objects"))
 	}
 	address, err := gateway.Free("127.0.0.1")
 	if err != nil {
@@ -63,9 +57,6 @@ func (b *bucket) close() error {
 	}
 	if b.server != nil {
 		errs = append(errs, b.server.Close())
-	}
-	if b.disk != nil {
-		errs = append(errs, b.disk())
 	}
 	return errors.Join(errs...)
 }

@@ -31,7 +31,7 @@ func disturbed(b *bucket) (n int) {
 func TestBucket(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)
-	b, err := openBucket(t.Context(), root, t.TempDir(), "127.0.0.1", true, 1)
+	b, err := openBucket(t.Context(), root, t.TempDir(), "127.0.0.1", 1)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.close()) })
 	credentials, err := os.ReadFile(b.credentials)
@@ -85,28 +85,5 @@ func TestBucket(t *testing.T) {
 		}
 		require.Equal(t, map[string]bool{"cut": true, "delay": true, "duplicate": true}, found)
 		require.NoError(t, put(1))
-	})
-
-	t.Run("full", func(t *testing.T) {
-		if why, ok := isSkipped(d.hasDisk(t.Context())); ok {
-			t.Skip(why)
-		}
-		inst, full := &running{gone: make(chan struct{})}, make(chan error, 1)
-		go func() {
-			defer close(inst.gone)
-			for end := time.Now().Add(time.Minute); time.Now().Before(end); {
-				if err := put(1 << 20); err != nil {
-					full <- err
-					return
-				}
-			}
-			full <- nil
-		}()
-		r := round{deployment: d, pause: time.Minute}
-		did, err := r.fillDisk(t.Context(), inst)
-		require.NoError(t, err)
-		require.Regexp(t, `^the disk was full for \d+s, with \d{3,} MiB$`, did)
-		require.Error(t, <-full)
-		require.NoError(t, put(1<<20))
 	})
 }

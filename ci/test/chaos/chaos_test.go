@@ -74,9 +74,8 @@ func TestParse(t *testing.T) {
 
 	const anywhere = "conductor,step,hold,kill-hold,engine,pause-conductor,pause-step,pause-hold,pause-engine,contend"
 	for want, args := range map[string][]string{
-		"conductor,step,hold,kill-hold,engine,api,pause-conductor,pause-step,pause-hold,pause-engine,contend,disk": {},
-		anywhere + ",partition,disk": {"--config", existing, "--bucket", "--other-engine", "unix:///e"},
-		"clock":                      {"--kinds", "clock"},
+		"conductor,step,hold,kill-hold,engine,api,pause-conductor,pause-step,pause-hold,pause-engine,contend": {},
+		anywhere + ",partition": {"--config", existing, "--bucket", "--other-engine", "unix:///e"},
 	} {
 		s, err := parse(append([]string{"--bundle", "b"}, args...), t.Output())
 		require.NoError(t, err)

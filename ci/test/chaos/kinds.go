@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,25 +11,14 @@ import (
 type kind struct {
 	name string
 	does string // for --help
-	// do does it and returns what it did. An error is why the round has failed, a skipped, or
-	// errGone.
+	// do does it and returns what it did. An error is why the round has failed, or errGone.
 	do func(r *round, ctx context.Context, inst *running) (string, error)
 	// ended tells whether the install has ended as it may; nil: do knows.
 	ended func(inst *running) error
-	// ready is a skipped if it cannot be done here; nil: it can.
-	ready func(d *deployment, ctx context.Context) error
 
 	own    bool // needs a cluster of Slipway's own
 	bucket bool // needs the state in a bucket
-	asked  bool // not unless somebody asks for it
-
-	timeless bool // the times in the records are wrong
 }
-
-// skipped is why a round cannot be played here.
-type skipped string
-
-func (s skipped) Error() string { return "skipped: " + string(s) }
 
 // kinds are all of them, in the order in which they are played.
 var kinds = []kind{ //nolint:gochecknoglobals // a table
@@ -46,8 +34,6 @@ var kinds = []kind{ //nolint:gochecknoglobals // a table
 	{name: "pause-engine", does: "the engine stands still for --pause, with every container", do: (*round).pauseEngine, ended: either},
 	{name: "contend", does: "another install begins, in about every other round while what holds the first one's lock stands still; with --other-engine it is on that engine, and the whole machine of the first one stands still", do: (*round).contend},
 	{name: "partition", does: "for --pause requests to the bucket are not answered, or late, or arrive twice", do: (*round).partition, ended: either, bucket: true},
-	{name: "disk", does: "for --pause the disk of the bucket is full, or without one the engine's; that is a loop device", do: (*round).fillDisk, ended: either, ready: (*deployment).hasDisk},
-	{name: "clock", does: "the clock of this machine is 10 minutes ahead for 30 seconds", do: (*round).jumpClock, ended: either, ready: (*deployment).hasClock, asked: true, timeless: true},
 }
 
 // missing is what a kind needs that the settings do not have; empty for nothing.
@@ -69,12 +55,11 @@ func names(all []kind) string {
 	return strings.Join(out, ",")
 }
 
-// choose sets the kinds in list; empty for all that there can be, but those that nobody gets
-// unasked.
+// choose sets the kinds in list; empty for all that there can be.
 func (s *settings) choose(list string) error {
 	possible := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return k.missing(*s) != "" })
 	if list == "" {
-		s.kinds = slices.DeleteFunc(possible, func(k kind) bool { return k.asked })
+		s.kinds = possible
 		return nil
 	}
 	for name := range strings.SplitSeq(list, ",") {
@@ -89,10 +74,4 @@ func (s *settings) choose(list string) error {
 		s.asked = append(s.asked, name)
 	}
 	return nil
-}
-
-// isSkipped is why a round was not played, if that is what err says.
-func isSkipped(err error) (why string, ok bool) {
-	s, ok := errors.AsType[skipped](err)
-	return string(s), ok
 }

@@ -32,18 +32,11 @@ import (
 	"syscall"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run is the whole program. It returns 0 when every round passed, 1 when one did
 // not, 2 for a wrong command line.
-func run(args []string, in io.Reader, out, errw io.Writer) int {
-	if len(args) == 1 && args[0] == jumpCommand {
-		if err := ahead(in, jumpFor, setClock); err != nil {
-			fmt.Fprintln(errw, "chaos: set the clock:", err)
-			return 1
-		}
-		return 0
-	}
+func run(args []string, out, errw io.Writer) int {
 	s, err := parse(args, errw)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/slipway-sh/slipway/ci/test/slipway"
@@ -98,8 +97,7 @@ func (d *deployment) keepInBucket(ctx context.Context, s settings) (err error) {
 	if err != nil {
 		return err
 	}
-	full := slices.ContainsFunc(s.kinds, func(k kind) bool { return k.name == "disk" })
-	d.bucket, err = openBucket(ctx, s.root, filepath.Join(s.logs, "bucket"), host, full, s.seed)
+	d.bucket, err = openBucket(ctx, s.root, filepath.Join(s.logs, "bucket"), host, s.seed)
 	return err
 }
 
@@ -116,21 +114,10 @@ func (d *deployment) round(ctx context.Context, s settings, ref reference, n int
 		r.moment = time.Duration(random.Float64() * float64(atLimit))
 	}
 	began := time.Now()
-	var seen seen
-	var err error
-	if r.kind.ready != nil {
-		err = r.kind.ready(d, ctx)
-	}
-	if err == nil {
-		seen, err = r.play(ctx)
-	}
+	seen, err := r.play(ctx)
 	out := result{
 		Round: n, Kind: r.kind.name, Seed: s.seed, Began: began.UTC(), Seconds: time.Since(began).Seconds(), Verdict: equal,
 		Moment: r.moment.Seconds(), During: seen.during, Reused: seen.reused, Runs: seen.runs, Attempts: seen.attempts,
-	}
-	if why, ok := isSkipped(err); ok {
-		out.Verdict, out.Why = omitted, why
-		return out, nil
 	}
 	if err != nil {
 		out.Verdict, out.Why = failed, err.Error()

@@ -88,9 +88,6 @@ func (r *round) history(ctx context.Context, s *seen) error {
 	if err != nil {
 		return err
 	}
-	if r.kind.timeless {
-		timeless(events)
-	}
 	for _, e := range events {
 		switch e.Op {
 		case history.Take:
@@ -107,11 +104,4 @@ func (r *round) history(ctx context.Context, s *seen) error {
 		errs = append(errs, fmt.Errorf("the records are not as they must be: %s", a))
 	}
 	return errors.Join(errs...)
-}
-
-// timeless takes the times out of events, for a clock that was wrong.
-func timeless(events []history.Event) {
-	for i := range events {
-		events[i].Call, events[i].Return = 1, 1
-	}
 }

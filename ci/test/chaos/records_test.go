@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/test/history"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -55,17 +54,4 @@ func TestCopyState(t *testing.T) {
 		require.Equal(t, comes, got[name], name)
 	}
 	require.Error(t, unpack(t.Context(), []byte("bm90aGluZw=="), to))
-}
-
-// TestTimeless: a clock that was wrong hides nothing but the order.
-func TestTimeless(t *testing.T) {
-	events := []history.Event{
-		{Op: history.Take, Call: 100, Return: 100, Generation: 1, Run: "r1"}, {Op: history.Take, Call: 50, Return: 50, Generation: 2, Run: "r2"},
-		{Op: history.Begin, Call: 100, Return: 100, Generation: 1, Run: "r1", Step: "s", N: 1}, {Op: history.End, Call: 110, Return: 110, Generation: 1, Run: "r1", Step: "s", N: 1},
-		{Op: history.Found, Call: 110, Return: 110, Run: "r1", Step: "s", N: 1}, {Op: history.Last, Call: 110, Return: 110, Run: "r1", Step: "s", N: 1},
-	}
-	require.NotEmpty(t, history.Check(events))
-	timeless(events)
-	require.Empty(t, history.Check(events))
-	require.NotEmpty(t, history.Check(events[:4]), "an end that is not found")
 }
