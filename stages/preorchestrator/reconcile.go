@@ -21,18 +21,26 @@ import (
 const (
 	probeApp       = "slipway-probe" // the Application, its project and what it brings
 	reconcileSoon  = 3 * time.Minute
+	removeSoon     = 30 * time.Second // after a failure
 	probeRetention = "the check of step preorchestrator/reconcile"
 )
 
-// probeTree is what the probe repository holds: one object that Argo CD can
-// bring about anywhere.
+// probeTree is what the probe repository holds: one object that Argo CD can bring about
+// anywhere. No controller runs a PodTemplate, and Slipway reads none: whoever else uses the
+// probe's project gains nothing.
 func probeTree() gitserver.Tree {
 	return gitserver.Tree{"probe.yaml": []byte(`apiVersion: v1
-kind: ConfigMap
+kind: PodTemplate
 metadata:
   name: ` + probeApp + `
-data:
-  purpose: ` + probeRetention + `
+template:
+  metadata:
+    annotations:
+      purpose: ` + probeRetention + `
+  spec:
+    containers:
+      - name: none
+        image: none
 `)}
 }
 
@@ -46,6 +54,11 @@ func runReconcile(ctx context.Context, env *step.Env, in contract.ReconcileInput
 	}
 	app, err := reconcile(ctx, c, env.Deployment, in)
 	if err != nil {
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeSoon)
+		defer cancel()
+		if left := removeProbe(within, c, in.Namespace); left != nil { // the next run does
+			env.Logger.Warn("remove the probe", "error", left)
+		}
 		return contract.Reconcile{}, err
 	}
 	env.Progress("%s/%s was %s and %s at %s", app.Namespace, app.Name, app.Sync, app.Health, argo.Short(app.Revision))
@@ -116,8 +129,9 @@ func badReconcile(engine string, err error) error {
 	return &fault.Fault{Code: CodeReconcile, Class: step.ClassOf(err), Op: "let Argo CD reconcile an Application outside its namespace", Fix: fix, Err: err}
 }
 
-// probeObjects are a project that only the probe may use and the probe itself. It
-// has no finalizer: see removeProbe.
+// probeObjects are the probe and its project, which allows nothing but what the probe brings:
+// any Application in Argo CD's namespace may use it, whatever its sourceNamespaces are. The
+// probe has no finalizer: see removeProbe.
 func probeObjects(deployment string, in contract.ReconcileInput) []*unstructured.Unstructured {
 	meta := func(namespace string) map[string]any {
 		return map[string]any{
@@ -134,6 +148,9 @@ func probeObjects(deployment string, in contract.ReconcileInput) []*unstructured
 				"sourceRepos":      []any{in.Repository},
 				"sourceNamespaces": []any{kube.SystemNamespace},
 				"destinations":     []any{target},
+
+				"clusterResourceWhitelist":   []any{},
+				"namespaceResourceWhitelist": []any{map[string]any{"group": "", "kind": "PodTemplate"}},
 			},
 		}},
 		{Object: map[string]any{
@@ -173,7 +190,7 @@ func removeProbe(ctx context.Context, c *kube.Client, engine string) error {
 		namespace string
 	}{
 		{argo.Applications(), kube.SystemNamespace},
-		{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, kube.SystemNamespace},
+		{schema.GroupVersionResource{Version: "v1", Resource: "podtemplates"}, kube.SystemNamespace},
 		{argo.AppProjects(), engine},
 	} {
 		if err := c.Delete(ctx, o.resource, o.namespace, probeApp, metav1.DeletePropagationBackground); err != nil {

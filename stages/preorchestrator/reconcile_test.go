@@ -22,7 +22,7 @@ import (
 // probed is a cluster that holds objs, and that keeps what has finalizers.
 func probed(objs ...runtime.Object) (*kube.Client, *fake.FakeDynamicClient) {
 	api := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-		argo.Applications(): "ApplicationList", argo.AppProjects(): "AppProjectList", configMaps(): "ConfigMapList",
+		argo.Applications(): "ApplicationList", argo.AppProjects(): "AppProjectList", podTemplates(): "PodTemplateList",
 	}, objs...)
 	api.PrependReactor("delete", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		d := a.(clienttesting.DeleteAction)
@@ -32,8 +32,8 @@ func probed(objs ...runtime.Object) (*kube.Client, *fake.FakeDynamicClient) {
 	return &kube.Client{Dynamic: api}, api
 }
 
-func configMaps() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+func podTemplates() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "podtemplates"}
 }
 
 // theProbe is the probe with what it brought, beside an object of somebody else.
@@ -45,9 +45,9 @@ func theProbe(finalizers ...string) []runtime.Object {
 		}
 		out = append(out, o)
 	}
-	for _, name := range []string{probeApp, "kube-root-ca.crt"} {
+	for _, name := range []string{probeApp, "of-somebody-else"} {
 		out = append(out, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": kube.SystemNamespace},
+			"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{"name": name, "namespace": kube.SystemNamespace},
 		}})
 	}
 	return out
@@ -68,10 +68,10 @@ func TestTheProbeGoesAtOnceWithWhatItBrought(t *testing.T) {
 				require.NoError(t, err)
 				require.Empty(t, left)
 			}
-			left, err := c.List(t.Context(), configMaps(), "", "")
+			left, err := c.List(t.Context(), podTemplates(), "", "")
 			require.NoError(t, err)
 			require.Len(t, left, 1)
-			require.Equal(t, "kube-root-ca.crt", left[0].GetName())
+			require.Equal(t, "of-somebody-else", left[0].GetName())
 
 			var gone []string
 			for _, a := range api.Actions() {
@@ -79,7 +79,7 @@ func TestTheProbeGoesAtOnceWithWhatItBrought(t *testing.T) {
 					gone = append(gone, a.GetResource().Resource)
 				}
 			}
-			require.Equal(t, []string{"applications", "configmaps", "appprojects"}, gone, "the object after the Application that would bring it again")
+			require.Equal(t, []string{"applications", "podtemplates", "appprojects"}, gone, "the object after the Application that would bring it again")
 		})
 	}
 }
@@ -93,6 +93,18 @@ func TestTheProbeIsOutsideOfArgoCDsNamespace(t *testing.T) {
 		require.Equal(t, kube.Labels("demo"), o.GetLabels())
 	}
 	require.Equal(t, map[string]string{"AppProject": "cd", "Application": kube.SystemNamespace}, got)
+}
+
+// TestTheProjectOfTheProbeAllowsNothingElse: an Application that somebody pushes may use it.
+func TestTheProjectOfTheProbeAllowsNothingElse(t *testing.T) {
+	objs, err := kube.Decode(probeTree()["probe.yaml"])
+	require.NoError(t, err)
+	require.Len(t, objs, 1)
+	require.Equal(t, "PodTemplate", objs[0].GetKind(), "which nothing runs, and Slipway does not trust")
+	spec := probeObjects("demo", contract.ReconcileInput{Namespace: "cd"})[0].Object["spec"].(map[string]any)
+	require.Equal(t, []any{}, spec["clusterResourceWhitelist"])
+	require.Equal(t, []any{map[string]any{"group": "", "kind": "PodTemplate"}}, spec["namespaceResourceWhitelist"])
+	require.Len(t, spec["destinations"], 1)
 }
 
 // A finalizer would have the removal wait for Argo CD.
@@ -156,4 +168,6 @@ func TestAProbeThatIsNotSynced(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeReconcile})
 	require.Equal(t, fault.Timeout, fault.ClassOf(err))
 	require.ErrorContains(t, err, "last seen: at revision older")
+	require.Nil(t, api.Get("/apis/argoproj.io/v1alpha1/namespaces/slipway-system/applications/slipway-probe"))
+	require.Nil(t, api.Get("/apis/argoproj.io/v1alpha1/namespaces/cd/appprojects/slipway-probe"), "somebody else could use it")
 }

@@ -190,7 +190,7 @@ push() {
 
 say "a push over HTTPS"
 mkdir "$tmp/probe"
-echo '{apiVersion: v1, kind: ConfigMap, metadata: {name: slipway-probe}, data: {purpose: a check}}' >"$tmp/probe/probe.yaml"
+echo '{apiVersion: v1, kind: PodTemplate, metadata: {name: slipway-probe}, template: {spec: {containers: [{name: none, image: none}]}}}' >"$tmp/probe/probe.yaml"
 if checked push; then
 	[ -n "$(git ls-remote "https://gitea.$domain/slipway/probe.git" refs/heads/main)" ] || die "the probe repository is empty"
 else
@@ -213,6 +213,8 @@ spec:
   sourceRepos: ["https://$git_host/slipway/probe.git"]
   sourceNamespaces: [slipway-system]
   destinations: [{server: "https://kubernetes.default.svc", namespace: slipway-system}]
+  clusterResourceWhitelist: []
+  namespaceResourceWhitelist: [{group: "", kind: PodTemplate}]
 ---
 apiVersion: argoproj.io/v1alpha1
 kind: Application
@@ -225,7 +227,7 @@ spec:
 END
 	until_ok 180 "the probe to be Synced and Healthy" apps_are slipway-system slipway-probe
 	kubectl delete applications.argoproj.io -n slipway-system slipway-probe >/dev/null
-	kubectl delete configmaps -n slipway-system slipway-probe >/dev/null
+	kubectl delete podtemplates -n slipway-system slipway-probe >/dev/null
 	kubectl delete appprojects.argoproj.io -n argocd slipway-probe >/dev/null
 	remember reconcile
 fi
