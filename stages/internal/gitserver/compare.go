@@ -26,7 +26,7 @@ func (s *Server) Compare(ctx context.Context, repository, branch string, t Tree)
 	if err != nil {
 		return out, err
 	}
-	head, err := s.head(ctx, repository, branch)
+	_, head, err := s.head(ctx, repository, branch)
 	if err != nil {
 		return out, err
 	}
@@ -73,6 +73,7 @@ func filesOf(tree *object.Tree) (map[string]plumbing.Hash, error) {
 	out := map[string]plumbing.Hash{}
 	walker := object.NewTreeWalker(tree, true, nil)
 	defer walker.Close()
+	seen, text := 0, 0 // of folders, too: there may be many and no file in them
 	for {
 		name, entry, err := walker.Next()
 		if errors.Is(err, io.EOF) {
@@ -80,6 +81,10 @@ func filesOf(tree *object.Tree) (map[string]plumbing.Hash, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		seen, text = seen+1, text+len(name)
+		if seen > mostItems || text > mostBytes {
+			return nil, errTooLarge
 		}
 		if entry.Mode.IsFile() {
 			out[name] = entry.Hash

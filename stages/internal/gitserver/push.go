@@ -37,61 +37,67 @@ const gitTimeout = 2 * time.Minute
 // and the tree of that commit, both as 40 hex digits, or empty strings if the
 // repository has no such branch.
 func (s *Server) Head(ctx context.Context, repository, branch string) (commit, tree string, err error) {
-	c, err := s.head(ctx, repository, branch)
+	at, c, err := s.head(ctx, repository, branch)
 	if err != nil || c == nil {
 		return "", "", err
 	}
-	return c.Hash.String(), c.TreeHash.String(), nil
+	return at.String(), c.TreeHash.String(), nil
 }
 
-// head is the commit that branch of repository points at, with its files; nil if the
-// repository has no such branch.
-func (s *Server) head(ctx context.Context, repository, branch string) (commit *object.Commit, err error) {
+// head is the commit that branch of repository points at, with its trees; zero and nil if the
+// repository has no such branch. With errTooLarge, at is the commit nevertheless.
+func (s *Server) head(ctx context.Context, repository, branch string) (at plumbing.Hash, commit *object.Commit, err error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
 	defer s.waited(ctx, time.Now(), &err)
 	ep, err := s.endpoint(repository)
 	if err != nil {
-		return nil, err
+		return at, nil, err
 	}
 	session, err := githttp.NewClient(s.client()).NewUploadPackSession(ep, s.auth())
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", repository, err)
+		return at, nil, fmt.Errorf("read %s: %w", repository, err)
 	}
 	defer func() { _ = session.Close() }()
 	adv, err := session.AdvertisedReferencesContext(ctx)
 	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
-		return nil, nil
+		return at, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the branches of %s: %w", repository, err)
+		return at, nil, fmt.Errorf("list the branches of %s: %w", repository, err)
 	}
-	head, ok := adv.References[plumbing.NewBranchReferenceName(branch).String()]
+	at, ok := adv.References[plumbing.NewBranchReferenceName(branch).String()]
 	if !ok {
-		return nil, nil
+		return at, nil, nil
 	}
 	req := packp.NewUploadPackRequestFromCapabilities(adv.Capabilities)
-	req.Wants = []plumbing.Hash{head}
+	req.Wants = []plumbing.Hash{at}
 	if adv.Capabilities.Supports(capability.Shallow) {
 		req.Depth = packp.DepthCommits(1)
 		if err := req.Capabilities.Set(capability.Shallow); err != nil {
-			return nil, fmt.Errorf("fetch %s: %w", repository, err)
+			return at, nil, fmt.Errorf("fetch %s: %w", repository, err)
+		}
+	}
+	if adv.Capabilities.Supports(capability.Filter) { // of files the hashes are enough
+		req.Filter = packp.FilterBlobNone()
+		if err := req.Capabilities.Set(capability.Filter); err != nil {
+			return at, nil, fmt.Errorf("fetch %s: %w", repository, err)
 		}
 	}
 	resp, err := session.UploadPack(ctx, req)
 	if err != nil {
-		return nil, fmt.Errorf("fetch %s: %w", repository, err)
+		return at, nil, fmt.Errorf("fetch %s: %w", repository, err)
 	}
 	defer func() { _ = resp.Close() }()
 	store := memory.NewStorage()
-	if err := packfile.UpdateObjectStorage(store, unband(req.Capabilities, resp)); err != nil {
-		return nil, fmt.Errorf("read the commit %s of %s: %w", head, repository, err)
+	if err := unpack(store, unband(req.Capabilities, resp)); err != nil {
+		return at, nil, fmt.Errorf("read the commit %s of %s: %w", at, repository, err)
 	}
-	c, err := object.GetCommit(store, head)
+	c, err := object.GetCommit(store, at)
 	if err != nil {
-		return nil, fmt.Errorf("read the commit %s of %s: %w", head, repository, err)
+		return at, nil, fmt.Errorf("read the commit %s of %s: %w", at, repository, err)
 	}
-	return c, nil
+	return at, c, nil
 }
 
 // Push makes branch of repository contain exactly t. If it already does, nothing is
@@ -104,26 +110,26 @@ func (s *Server) Push(ctx context.Context, repository, branch string, t Tree, c 
 	if err != nil {
 		return "", false, err
 	}
-	head, headTree, err := s.Head(ctx, repository, branch)
-	if err != nil {
+	at, was, err := s.head(ctx, repository, branch)
+	if err != nil && !errors.Is(err, errTooLarge) { // such a branch is to have another tree
 		return "", false, err
 	}
-	if headTree == tree.String() {
-		return head, false, nil
+	if was != nil && was.TreeHash == tree {
+		return at.String(), false, nil
 	}
 	if err := dryrun.Check(ctx, "push to %s", repository); err != nil {
 		return "", false, err
 	}
 	who := object.Signature{Name: c.Author, Email: c.Email, When: c.When.UTC().Truncate(time.Second)}
 	commit := &object.Commit{Author: who, Committer: who, Message: strings.TrimSpace(c.Message) + "\n", TreeHash: tree}
-	if head != "" {
-		commit.ParentHashes = []plumbing.Hash{plumbing.NewHash(head)}
+	if !at.IsZero() {
+		commit.ParentHashes = []plumbing.Hash{at}
 	}
 	next, err := b.commit(commit)
 	if err != nil {
 		return "", false, err
 	}
-	cmd := &packp.Command{Name: plumbing.NewBranchReferenceName(branch), Old: plumbing.NewHash(head), New: next}
+	cmd := &packp.Command{Name: plumbing.NewBranchReferenceName(branch), Old: at, New: next}
 	if err := s.send(ctx, repository, cmd, b); err != nil {
 		return "", false, err
 	}
