@@ -135,6 +135,21 @@ func TestArgoCDTakesAComponentOver(t *testing.T) {
 	require.Contains(t, s.shown.String(), "it is left to Argo CD, whose Application eso owns it")
 }
 
+// TestWhatAPushAddedToAnAdoptedApplicationGoes, and a dry run sees it.
+func TestWhatAPushAddedToAnAdoptedApplicationGoes(t *testing.T) {
+	s := eso(t, "argocd", "Healthy")
+	_, err := adopt(t.Context(), s.env, operatorInput())
+	require.NoError(t, err)
+	want := s.at(atESO, "spec")
+	s.api.Set(t, atESO, `spec: {ignoreDifferences: [{kind: Deployment}], source: {helm: {valuesObject: {image: other}}}}`)
+	_, err = adopt(dryrun.Context(t.Context()), s.env, operatorInput())
+	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	require.NotEqual(t, want, s.at(atESO, "spec"))
+	_, err = adopt(t.Context(), s.env, operatorInput())
+	require.NoError(t, err)
+	require.Equal(t, want, s.at(atESO, "spec"))
+}
+
 // TestArgoCDItselfIsNotRemovedByItself: its Application goes without what it owns.
 func TestArgoCDItselfIsNotRemovedByItself(t *testing.T) {
 	s := eso(t, "eso", "Healthy")

@@ -22,12 +22,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-const (
-	// replicasAnnotation is on a workload that is stopped; its value is how many pods it had.
-	replicasAnnotation = "slipway.sh/replicas"
-	// stoppedAnnotation is on an Application that is not reconciled because of that.
-	stoppedAnnotation = "slipway.sh/stopped"
-)
+// replicasAnnotation is on a workload that is stopped; its value is how many pods it had.
+const replicasAnnotation = "slipway.sh/replicas"
 
 // stopped calls do while what uses the data is stopped, and starts it again, whatever happens.
 func (w *work) stopped(ctx context.Context, d platform.Data, do func(context.Context) error) (err error) {
@@ -184,7 +180,7 @@ func (w *work) leaveAlone(ctx context.Context, app kube.Member) error {
 	if needed, err := w.toPause(ctx, app); err != nil || !needed {
 		return err
 	}
-	return w.annotateApp(ctx, app, map[string]any{argo.SkipReconcile: "true", stoppedAnnotation: "true"})
+	return w.annotateApp(ctx, app, map[string]any{argo.SkipReconcile: "true", argo.StoppedAnnotation: "true"})
 }
 
 // toPause reports whether Argo CD has to be told to leave an Application alone; it is an error
@@ -195,7 +191,7 @@ func (w *work) toPause(ctx context.Context, app kube.Member) (bool, error) {
 	if err != nil || live == nil {
 		return false, err
 	}
-	if a := live.GetAnnotations(); a[argo.SkipReconcile] == "true" && a[stoppedAnnotation] == "" {
+	if a := live.GetAnnotations(); a[argo.SkipReconcile] == "true" && a[argo.StoppedAnnotation] == "" {
 		return false, nil
 	}
 	return true, w.staysAlone(ctx, live)
@@ -290,10 +286,10 @@ func (w *work) reconcileAgain(ctx context.Context) error {
 	}
 	for _, a := range apps {
 		at := kube.Member{Namespace: a.GetNamespace(), Name: a.GetName()}
-		if a.GetAnnotations()[stoppedAnnotation] == "" || slices.Contains(held, at) {
+		if a.GetAnnotations()[argo.StoppedAnnotation] == "" || slices.Contains(held, at) {
 			continue
 		}
-		if err := w.annotateApp(ctx, at, map[string]any{argo.SkipReconcile: nil, stoppedAnnotation: nil}); err != nil {
+		if err := w.annotateApp(ctx, at, map[string]any{argo.SkipReconcile: nil, argo.StoppedAnnotation: nil}); err != nil {
 			return w.badUsers("have Argo CD reconcile "+a.GetName()+" again", err)
 		}
 	}

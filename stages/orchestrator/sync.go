@@ -57,7 +57,7 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 	if err := freshIfHeld(ctx, c, root); err != nil {
 		return contract.Apps{}, err
 	}
-	applied, err := c.Apply(ctx, []*unstructured.Unstructured{root}, kube.ApplyOptions{Force: true})
+	applied, err := c.Apply(ctx, []*unstructured.Unstructured{root}, alone())
 	if err != nil {
 		return contract.Apps{}, err
 	}
@@ -75,11 +75,13 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 		}
 		env.Progress("%s is at %s", in.Target, argo.Short(in.Revision))
 	}
-	w := &waiter{
-		client: c, env: env, pause: kube.Poll,
-		tracker: &argo.Tracker{Namespace: in.Namespace, Root: RootApp, Revision: in.Revision, Expected: in.Apps, Deadline: deadline},
-	}
-	out, err := w.wait(ctx)
+	root.SetAnnotations(nil) // a refresh is asked for once
+	out, err := settled(ctx, c, root, func() *waiter {
+		return &waiter{
+			client: c, env: env, pause: kube.Poll,
+			tracker: &argo.Tracker{Namespace: in.Namespace, Root: RootApp, Revision: in.Revision, Expected: in.Apps, Deadline: deadline},
+		}
+	})
 	out.Revision = in.Revision
 	return out, err
 }

@@ -36,6 +36,7 @@ const (
 	SyncOptions       = "argocd.argoproj.io/sync-options"   // of an object
 	SkipReconcile     = "argocd.argoproj.io/skip-reconcile" // of an Application that is left alone
 	CascadeFinalizer  = "resources-finalizer.argocd.argoproj.io"
+	StoppedAnnotation = "slipway.sh/stopped" // of one that is left alone while Slipway changes data
 
 	refreshSetAnnotation = "argocd.argoproj.io/application-set-refresh"
 )

@@ -2,8 +2,11 @@ package argo
 
 import (
 	"fmt"
+	"maps"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
@@ -20,6 +23,35 @@ func Project(namespace, name string, labels map[string]string, spec map[string]a
 	}}
 	o.SetLabels(labels)
 	return o
+}
+
+// Added is what others have added to an Application of Slipway's, for kube.ApplyOptions: fields
+// of its spec, and annotations by which Argo CD treats it in another way, such as for ever
+// leaving it alone. A push to the tree can bring both.
+func Added(live, obj *unstructured.Unstructured) map[string]any {
+	if obj.GroupVersionKind().GroupKind() != (schema.GroupKind{Group: Applications().Group, Kind: "Application"}) {
+		return nil
+	}
+	part := func(o *unstructured.Unstructured, path ...string) map[string]any {
+		m, _, _ := unstructured.NestedMap(o.Object, path...)
+		return m
+	}
+	notes := kube.Extra(part(live, "metadata", "annotations"), part(obj, "metadata", "annotations"))
+	stopped := obj.GetLabels()[kube.AdoptedLabel] != "" && live.GetAnnotations()[StoppedAnnotation] != ""
+	maps.DeleteFunc(notes, func(name string, _ any) bool {
+		return !strings.HasPrefix(name, "argocd.argoproj.io/") || name == RefreshAnnotation || stopped && name == SkipReconcile
+	})
+	out := map[string]any{}
+	if len(notes) > 0 {
+		out["metadata"] = map[string]any{"annotations": notes}
+	}
+	if spec := kube.Extra(part(live, "spec"), part(obj, "spec")); spec != nil {
+		out["spec"] = spec
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
 }
 
 // Member is the Application of that name.

@@ -27,6 +27,17 @@ type ApplyOptions struct {
 	// Migrate is a field manager that wrote the objects before Slipway applied them, such as
 	// Helm's: what it set and objs no longer has is removed. "" means none.
 	Migrate string
+	// Added says what others have added to an object that is theirs no more than its other fields:
+	// a merge patch that removes it from live, which is as applying obj has left it. Nil: nothing.
+	Added func(live, obj *unstructured.Unstructured) (patch map[string]any)
+}
+
+// added is Added of an object that is there.
+func (o ApplyOptions) added(live, obj *unstructured.Unstructured) map[string]any {
+	if o.Added == nil || live == nil {
+		return nil
+	}
+	return o.Added(live, obj)
 }
 
 // Change is what applying did to one object.
@@ -134,7 +145,7 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		}
 		before = nil
 	}
-	if dryrun.On(ctx) && previewed == nil && before != nil && isApplied(before, obj) {
+	if dryrun.On(ctx) && previewed == nil && before != nil && isApplied(before, obj) && opts.added(before, obj) == nil {
 		return Applied{Kind: obj.GetKind(), Namespace: before.GetNamespace(), Name: before.GetName(), Change: Unchanged, Generation: before.GetGeneration()}, nil
 	}
 	how := metav1.ApplyOptions{FieldManager: FieldManager, Force: opts.Force}
@@ -169,6 +180,12 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 			after = without
 		}
 	}
+	added := opts.added(after, obj)
+	if err == nil && !dryrun.On(ctx) && added != nil {
+		after, err = Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
+			return patched(ctx, target, obj.GetName(), added)
+		})
+	}
 	if err != nil {
 		return Applied{}, rejected(what, before, err)
 	}
@@ -184,11 +201,11 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 	switch {
 	case before == nil:
 		a.Change = Created
-	case dryrun.On(ctx) && sameContent(before, after) && len(byHand(after)) == 0, !dryrun.On(ctx) && before.GetResourceVersion() == after.GetResourceVersion():
+	case dryrun.On(ctx) && sameContent(before, after) && len(byHand(after)) == 0 && added == nil, !dryrun.On(ctx) && before.GetResourceVersion() == after.GetResourceVersion():
 		a.Change = Unchanged
 	}
-	if len(byHand(after)) > 0 {
-		previewByHand(ctx, before, after)
+	if len(byHand(after)) > 0 || added != nil {
+		previewTaken(ctx, before, after, added)
 	}
 	if a.Change != Unchanged {
 		return a, dryrun.Pass(ctx, "%s", what)

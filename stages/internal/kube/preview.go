@@ -312,9 +312,9 @@ func unserved(ctx context.Context, obj *unstructured.Unstructured, ns string) bo
 	return true
 }
 
-// previewByHand notes the fields that applying an object takes back, because somebody set
-// them with kubectl.
-func previewByHand(ctx context.Context, before, after *unstructured.Unstructured) {
+// previewTaken notes the fields that applying an object takes back, because somebody set
+// them with kubectl, or has added them.
+func previewTaken(ctx context.Context, before, after *unstructured.Unstructured, added map[string]any) {
 	p, step := dryrun.Previewing(ctx)
 	if p == nil || before == nil {
 		return
@@ -336,7 +336,12 @@ func previewByHand(ctx context.Context, before, after *unstructured.Unstructured
 	for _, fields := range set {
 		drop(without.Object, fields, others)
 	}
-	p.Amend(before.Object, step, without.Object, "what was set with kubectl is taken back")
+	why := "what was set with kubectl is taken back"
+	if added != nil {
+		take(without.Object, added)
+		why = "what others have added is taken back"
+	}
+	p.Amend(before.Object, step, without.Object, why)
 }
 
 // drop removes the fields of a set, as managedFields have it, from an object, but for those
