@@ -3,11 +3,15 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
@@ -99,4 +103,64 @@ func TestTheRootIsAsAppliedOnceThePushIsGone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, times)
 	require.NotContains(t, api.Get(atRoot)["spec"], "ignoreDifferences")
+}
+
+// TestAnApplicationThatAPushLeftBehindIsNamed: what has brought it is gone, and no other
+// Application is mistaken for one.
+func TestAnApplicationThatAPushLeftBehindIsNamed(t *testing.T) {
+	api, c := withArgo(t)
+	env := published(t, api.URL, "")
+	text, err := os.ReadFile(env.PlatformDir + "/" + platform.File)
+	require.NoError(t, err)
+	adopted := strings.Replace(string(text), "components:\n", "components:\n  - {name: eso, kind: adopted, path: gitops/eso, namespace: shop, required: true}\n", 1)
+	require.NoError(t, os.WriteFile(env.PlatformDir+"/"+platform.File, []byte(adopted), 0o600))
+	require.NoError(t, os.MkdirAll(env.PlatformDir+"/gitops/eso", 0o700))
+	require.NoError(t, os.WriteFile(env.PlatformDir+"/gitops/eso/Chart.yaml", []byte("name: eso"), 0o600))
+	r, err := platform.Load(os.DirFS(env.PlatformDir))
+	require.NoError(t, err)
+	_, err = runProjects(t.Context(), env, contract.ProjectsInput{Tree: theirs()})
+	require.NoError(t, err)
+	const apps = "/apis/argoproj.io/v1alpha1/namespaces/cd/applications/"
+	set := func(name, by, more string) {
+		mark := ""
+		if by != "" {
+			mark = `, annotations: {argocd.argoproj.io/tracking-id: "` + by + `:argoproj.io/Application:cd/` + name + `"}, managedFields: [{manager: argocd-controller}]`
+		}
+		api.Set(t, apps+name, `{metadata: {name: "`+name+`", namespace: cd`+mark+`}, spec: {project: platform}}`)
+		if more != "" {
+			api.Set(t, apps+name, more)
+		}
+	}
+	children := func(names ...string) string {
+		return `{status: {resources: [{group: argoproj.io, kind: Application, namespace: cd, name: ` + strings.Join(names, `}, {group: argoproj.io, kind: Application, namespace: cd, name: `) + `}]}}`
+	}
+	set("root", "", `spec: {project: slipway-root}`)
+	set("web", "root", children("nested"))
+	set("nested", "web", "") // an app of apps
+	set("eso", "evil", "")   // written to by what was pushed, and Slipway's nevertheless
+	set("dropped", "", `{metadata: {labels: {slipway.sh/adopted: component}}, spec: {project: slipway-adopted-dropped}}`)
+	set("generated", "evil", `metadata: {ownerReferences: [{apiVersion: argoproj.io/v1alpha1, kind: ApplicationSet, name: addons, uid: u, controller: true}]}`)
+	set("by-hand", "", children("of-by-hand"))
+	set("of-by-hand", "by-hand", "")
+	set("elsewhere", "gone", `spec: {project: team}`)
+	set("going", "gone", `metadata: {deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [x]}`)
+	require.NoError(t, noStrangers(t.Context(), c, "demo", r, appsInput()))
+
+	set("evil-stays", "evil", children("evil-too"))
+	set("evil-too", "evil-stays", `spec: {project: slipway-root}`)
+	set("evil-later", "evil", `spec: {project: slipway-probe}`)
+	set("evil's", "root", "") // the root names it no more
+	before := len(api.Writes())
+	err = noStrangers(t.Context(), c, "demo", r, appsInput())
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeSet})
+	require.ErrorContains(t, err, "no apps of the release: evil's, evil-later, evil-stays, evil-too; a push")
+	f, _ := fault.Whole(err)
+	require.Contains(t, f.Fix, `slipway toolchain -- kubectl delete application -n cd 'evil'\''s' evil-later evil-stays evil-too;`)
+	require.Len(t, api.Writes(), before)
+
+	answers(t, api)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err = runSync(ctx, env, appsInput())
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeSet}, "the install")
 }

@@ -83,6 +83,9 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 		}
 	})
 	out.Revision = in.Revision
+	if err == nil {
+		err = noStrangers(ctx, c, env.Deployment, r, in)
+	}
 	return out, err
 }
 

@@ -22,6 +22,9 @@ func BroughtBy(o metav1.Object, applications map[string]bool) bool {
 	return writtenBy(o, ArgoManager)
 }
 
+// Brought reports whether Argo CD has brought an object, by whichever Application.
+func Brought(o metav1.Object) bool { return marked(o) || writtenBy(o, ArgoManager) }
+
 // TrackedBy is the Application of Argo CD that brought an object; empty if none has.
 func TrackedBy(o metav1.Object) string {
 	app, _, _ := strings.Cut(o.GetAnnotations()[TrackingID], ":")
