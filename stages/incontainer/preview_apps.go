@@ -58,7 +58,7 @@ func (p *planner) apps(ctx context.Context, cfg *config.Config, release *platfor
 	if err != nil {
 		return err
 	}
-	a := &appsPreview{planner: p, client: c, clone: git.CloneURL(git.Repository), revision: p.revision(), wanted: map[string]bool{}, ofSteps: p.stepped()}
+	a := &appsPreview{planner: p, client: c, engine: release.Engine().Namespace, clone: git.CloneURL(git.Repository), revision: p.revision(), wanted: map[string]bool{}, ofSteps: p.stepped()}
 	ctx = p.seen.Watch(ctx, sync)
 	var group errgroup.Group
 	group.SetLimit(atOnce)
@@ -99,6 +99,7 @@ func (p *planner) revision() string {
 type appsPreview struct {
 	*planner
 	client          *kube.Client
+	engine          string // Argo CD's namespace
 	clone, revision string
 	wanted          map[string]bool // objects, "group/Kind namespace/name"
 	ofSteps         map[string]bool // Applications, "namespace/name"
@@ -200,9 +201,10 @@ func (a *appsPreview) locate(o *unstructured.Unstructured) {
 	}
 }
 
-// dropped has removed what Applications have and the tree has no more.
+// dropped has removed what Applications have and the tree has no more. All are in Argo CD's
+// namespace: what others, elsewhere, say of themselves is no part of a plan.
 func (a *appsPreview) dropped(ctx context.Context) error {
-	all, err := a.client.List(ctx, argo.Applications(), metav1.NamespaceAll, "")
+	all, err := a.client.List(ctx, argo.Applications(), a.engine, "")
 	if err != nil {
 		return err
 	}
@@ -222,7 +224,7 @@ func (a *appsPreview) dropped(ctx context.Context) error {
 			}
 			m := kube.Member{Namespace: r.Namespace, Name: r.Name}
 			m.Kind.Group, m.Kind.Kind = r.Group, r.Kind
-			if err := a.remove(ctx, m); err != nil {
+			if err := a.remove(ctx, &all[i], m); err != nil {
 				return err
 			}
 		}
@@ -236,9 +238,10 @@ func (a *appsPreview) fromTree(o *unstructured.Unstructured) bool {
 	return url == a.clone
 }
 
-func (a *appsPreview) remove(ctx context.Context, m kube.Member) error {
+// remove notes that an object goes which an Application names, if Argo CD has brought it by that.
+func (a *appsPreview) remove(ctx context.Context, by *unstructured.Unstructured, m kube.Member) error {
 	live, err := a.client.Live(ctx, m)
-	if err != nil || live == nil {
+	if err != nil || live == nil || !argo.Brought(a.engine, by, live) {
 		return err
 	}
 	p, step := dryrun.Previewing(ctx)

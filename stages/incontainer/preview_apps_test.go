@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,10 +38,14 @@ func TestAPlanOfApps(t *testing.T) {
 	}
 	api.Set(t, apps+"root", application("root", "["+app("web")+", "+app("old")+"]"))
 	api.Set(t, apps+"root", "{apiVersion: argoproj.io/v1alpha1, kind: Application}")
-	api.Set(t, apps+"web", application("web", "[{group: apps, kind: Deployment, namespace: shop, name: web}, {kind: Service, namespace: shop, name: former}]"))
+	api.Set(t, apps+"web", application("web", "[{group: apps, kind: Deployment, namespace: shop, name: web}, {kind: Service, namespace: shop, name: former}, {kind: Service, namespace: shop, name: others}]"))
 	api.Set(t, apps+"old", application("old", "[]"))
+	api.Set(t, apps+"old", "metadata: {annotations: {argocd.argoproj.io/tracking-id: 'root:argoproj.io/Application:argocd/old'}}")
 	api.Set(t, "/apis/apps/v1/namespaces/shop/deployments/web", "{metadata: {name: web, namespace: shop, annotations: {argocd.argoproj.io/tracking-id: mine}}, spec: {replicas: 1}}")
-	api.Set(t, "/api/v1/namespaces/shop/services/former", "{metadata: {name: former, namespace: shop}}")
+	api.Set(t, "/api/v1/namespaces/shop/services/former", "{metadata: {name: former, namespace: shop, annotations: {argocd.argoproj.io/tracking-id: 'web:/Service:shop/former'}}}")
+	api.Set(t, "/api/v1/namespaces/shop/services/others", "{metadata: {name: others, namespace: shop}}")
+	// What others say of themselves, as of the platform's tree.
+	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/tenant/applications/forged", strings.ReplaceAll(application("forged", "[{kind: Service, namespace: shop, name: others}, {kind: Service, namespace: shop, name: former}]"), "argocd", "tenant"))
 
 	files := os.DirFS("../../examples/platform/1.0.0")
 	release, err := platform.Load(files)

@@ -54,7 +54,7 @@ func (p origin) descent(first, all []unstructured.Unstructured) map[types.UID]bo
 		out[by.GetUID()] = true
 		names := owned(by)
 		for _, o := range all {
-			if p.made(by, o) || names[o.GetKind()+" "+nameOf(o)] && p.brought(by, &o) {
+			if p.made(by, o) || names[o.GetKind()+" "+nameOf(o)] && argo.Brought(p.argo, &by, &o) {
 				next = append(next, o)
 			}
 		}
@@ -66,17 +66,6 @@ func (p origin) descent(first, all []unstructured.Unstructured) map[types.UID]bo
 func (p origin) made(by, o unstructured.Unstructured) bool {
 	return by.GetNamespace() == o.GetNamespace() &&
 		slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == by.GetUID() })
-}
-
-// brought reports whether Argo CD has brought an object that an Application names. It marks
-// what it brings with the Application; what it does not mark, such as definitions, it says
-// only in the Application, which counts where nobody else may write to that.
-func (p origin) brought(by unstructured.Unstructured, o *unstructured.Unstructured) bool {
-	name := by.GetName()
-	if by.GetNamespace() != p.argo {
-		name = by.GetNamespace() + "_" + name
-	}
-	return kube.BroughtBy(o, map[string]bool{name: true}) && (by.GetNamespace() == p.argo || kube.TrackedBy(o) == name)
 }
 
 // owned are the Applications and ApplicationSets that an Application declares:
@@ -171,7 +160,7 @@ func (r *remover) broughtBy(ctx context.Context, a unstructured.Unstructured, wh
 		}
 		switch {
 		case live == nil:
-		case o.Health != argo.Missing && r.origin().brought(a, live):
+		case o.Health != argo.Missing && argo.Brought(r.argo, &a, live):
 			out = append(out, *live)
 		default:
 			r.env.Logger.Warn("an Application names what Argo CD has not brought by it: it stays", "application", nameOf(a), "object", m.String())

@@ -59,6 +59,17 @@ func Member(namespace, name string) kube.Member {
 	return kube.Member{Kind: Applications().GroupVersion().WithKind("Application"), Namespace: namespace, Name: name}
 }
 
+// Brought reports whether Argo CD, which is in the namespace engine, has brought an object that an
+// Application names. It marks what it brings with the Application. What it does not mark, such as
+// definitions, it says only in the Application, which counts where nobody else may write to that.
+func Brought(engine string, by, o *unstructured.Unstructured) bool {
+	name := by.GetName()
+	if by.GetNamespace() != engine {
+		name = by.GetNamespace() + "_" + name
+	}
+	return kube.BroughtBy(o, map[string]bool{name: true}) && (by.GetNamespace() == engine || kube.TrackedBy(o) == name)
+}
+
 // Destinations are namespaces of InCluster, as an AppProject has them.
 func Destinations(namespaces []string) []any {
 	out := make([]any, len(namespaces))
