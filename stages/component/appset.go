@@ -133,7 +133,7 @@ func (i *installer) setWaits(ctx context.Context, o *unstructured.Unstructured, 
 	if first || argo.RefreshingSet(live) {
 		return false, []string{o.GetName() + ": its controller has not looked at it since it was asked to"}, nil
 	}
-	all, err := i.client.List(ctx, argo.Applications(), metav1.NamespaceAll, "")
+	all, err := i.client.List(ctx, argo.Applications(), o.GetNamespace(), "") // where it makes them
 	if err != nil {
 		return false, nil, err
 	}

@@ -81,6 +81,9 @@ func diagnosisInput(g *Graph, failed []pipeline.Result) contract.DiagnosisInput 
 		for _, n := range g.Release.Namespaces {
 			in.Namespaces = append(in.Namespaces, n.Name)
 		}
+		if engine := g.Release.Engine(); engine != nil {
+			in.Argo = engine.Namespace
+		}
 	}
 	if g.Site.Node != nil {
 		in.Health = contract.NodeHealth

@@ -23,7 +23,7 @@ func failedAt(stage, name string, err error) pipeline.Result {
 
 func TestADiagnosisIsAboutTheStepsWithACluster(t *testing.T) {
 	g := sample(t, Inputs{
-		Release: &platform.Release{Namespaces: []platform.Namespace{{Name: "gitea"}, {Name: "apps"}}},
+		Release: &platform.Release{Namespaces: []platform.Namespace{{Name: "gitea"}, {Name: "apps"}}, GitOps: &platform.GitOps{Engine: "argocd"}, Components: []platform.Component{{Name: "argocd", Namespace: "cd"}}},
 		Site:    contract.Site{Node: &providers.NodeSpec{}},
 	})
 	in := diagnosisInput(g, []pipeline.Result{
@@ -37,6 +37,7 @@ func TestADiagnosisIsAboutTheStepsWithACluster(t *testing.T) {
 		{Stage: "preorchestrator", Step: "gitea", Error: "no code"},
 	}, in.Failed)
 	require.Equal(t, []string{"gitea", "apps"}, in.Namespaces)
+	require.Equal(t, "cd", in.Argo)
 	require.Equal(t, "https://cluster:6444/readyz", in.Health)
 
 	require.Empty(t, diagnosisInput(sample(t, Inputs{}), nil).Health, "nobody but Slipway's node has that")

@@ -18,6 +18,8 @@ type DiagnosisInput struct {
 	// Namespaces are those that may hold the cause, beside those of Kubernetes
 	// and of the apps; the more likely first. Empty: all.
 	Namespaces []string `json:"namespaces"`
+	// Argo is the namespace of Argo CD; empty: the platform has none.
+	Argo string `json:"argo,omitempty"`
 	// Health is the URL at which the cluster's node says how it is, for when the
 	// API does not respond; empty: there is none.
 	Health string `json:"health,omitempty"`

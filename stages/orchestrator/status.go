@@ -15,11 +15,12 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/diagnosis"
 	"github.com/slipway-sh/slipway/stages/internal/gate"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// runStatus reads all Applications as they are now, with the cause for each unhealthy one,
+// runStatus reads the Applications in Argo CD's namespace as they are now, with the cause for each unhealthy one,
 // and looks at the gates of the components that the steps have installed. It does not wait.
 func runStatus(ctx context.Context, env *step.Env, in contract.LiveInput) (contract.Live, error) {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
@@ -74,11 +75,15 @@ func statusOfGates(ctx context.Context, env *step.Env, c *kube.Client, steps []s
 }
 
 func statusOfApps(ctx context.Context, env *step.Env, c *kube.Client) (contract.Apps, error) {
-	all, err := list(ctx, c)
+	out := contract.Apps{Apps: []contract.App{}}
+	record, _, err := removal.Read(ctx, c)
+	if err != nil || record.Argo == "" { // the platform has no Argo CD
+		return out, err
+	}
+	all, err := list(ctx, c, record.Argo)
 	if err != nil {
 		return contract.Apps{}, err
 	}
-	out := contract.Apps{Apps: []contract.App{}}
 	var facts *diagnosis.Facts // read when they are needed
 	for _, a := range all {
 		if isRoot(a) {

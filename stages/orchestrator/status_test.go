@@ -12,13 +12,16 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
-// TestTheStatusOfAllApplications: those of others, too, but not the root, and the cause for
-// what is not well.
-func TestTheStatusOfAllApplications(t *testing.T) {
-	api, _ := withArgo(t)
+// TestTheStatusOfApplications: those in Argo CD's namespace, but not the root, with the cause for
+// what is not well. Those elsewhere are of others, whatever name they have.
+func TestTheStatusOfApplications(t *testing.T) {
+	api, c := withArgo(t)
 	env := published(t, api.URL, "")
+	require.NoError(t, removal.Record{Argo: "cd"}.Write(t.Context(), c, "demo"))
+	before := api.Writes()
 	none, err := runStatus(t.Context(), env, contract.LiveInput{})
 	require.NoError(t, err)
 	require.NotNil(t, none.Apps.Apps)
@@ -28,14 +31,16 @@ func TestTheStatusOfAllApplications(t *testing.T) {
 	const well = "status: {sync: {status: Synced, revision: abc}, health: {status: Healthy}, reconciledAt: '2026-01-02T03:04:05Z'}"
 	api.Set(t, atRoot, "{metadata: {name: root, namespace: cd, labels: {"+kube.DeploymentLabel+": demo}}, "+well+"}")
 	api.Set(t, atWeb, "{metadata: {name: web, namespace: cd, annotations: {argocd.argoproj.io/sync-wave: '2'}}, "+well+"}")
-	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/team/applications/root", "{metadata: {name: root, namespace: team}, "+well+"}")
+	for _, name := range []string{"root", "api"} {
+		api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/team/applications/"+name, "{metadata: {name: "+name+", namespace: team}, status: {sync: {status: OutOfSync}, health: {status: Degraded}, conditions: [{type: ComparisonError, message: of somebody else}]}}")
+	}
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/cd/applications/api", "{metadata: {name: api, namespace: cd}, status: {sync: {status: Unknown}, health: {status: Healthy}, conditions: [{type: ComparisonError, message: no such chart}]}}")
 	out, err := runStatus(t.Context(), env, contract.LiveInput{})
 	require.NoError(t, err)
-	require.Equal(t, []string{"cd/api", "team/root", "cd/web"}, names(out.Apps), "by wave")
+	require.Equal(t, []string{"cd/api", "cd/web"}, names(out.Apps), "by wave")
 	require.Contains(t, out.Apps.Apps[0].Cause, "no such chart")
 	require.Empty(t, out.Apps.Apps[1].Cause)
-	require.Empty(t, api.Writes())
+	require.Equal(t, before, api.Writes())
 }
 
 // TestTheStatusOfGates: those that the steps of the last run noted, each looked at once.

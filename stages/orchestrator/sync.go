@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -161,7 +160,7 @@ func (w *waiter) wait(ctx context.Context) (contract.Apps, error) {
 	until, _ := ctx.Deadline()
 	defer func() { w.env.Waits("the apps", begun, until, line, true) }()
 	for {
-		all, err := list(ctx, w.client)
+		all, err := list(ctx, w.client, w.tracker.Namespace)
 		if err != nil {
 			return contract.Apps{}, w.outOfTime(ctx, begun, line, err)
 		}
@@ -265,9 +264,10 @@ func (w *waiter) act(ctx context.Context, actions []argo.Action) error {
 	return nil
 }
 
-// list reads every Application of the cluster.
-func list(ctx context.Context, c *kube.Client) ([]argo.Application, error) {
-	objs, err := c.List(ctx, argo.Applications(), metav1.NamespaceAll, "")
+// list reads the Applications in Argo CD's namespace. Those elsewhere are of others, and may have
+// the same names.
+func list(ctx context.Context, c *kube.Client, namespace string) ([]argo.Application, error) {
+	objs, err := c.List(ctx, argo.Applications(), namespace, "")
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func collect(ctx context.Context, env *step.Env, in contract.DiagnosisInput) *co
 			Findings: []contract.Finding{}, Apps: []contract.App{}, Events: []contract.Event{}, Gaps: []string{"the cluster"},
 		}
 	}
-	return Collect(ctx, client, Scope{Failed: in.Failed, Namespaces: in.Namespaces, Health: in.Health, Clean: env.Clean, Deployment: env.Deployment, Hide: env.Redact})
+	return Collect(ctx, client, Scope{Failed: in.Failed, Namespaces: in.Namespaces, Argo: in.Argo, Health: in.Health, Clean: env.Clean, Deployment: env.Deployment, Hide: env.Redact})
 }
 
 // textFile holds the diagnosis for people, beside the step's log.
@@ -116,6 +116,8 @@ type Scope struct {
 	// Namespaces are included besides those of Kubernetes, Slipway and the apps, the
 	// most relevant first. Empty: all.
 	Namespaces []string
+	// Argo is the namespace of Argo CD: Applications elsewhere are not the platform's. Empty: all.
+	Argo string
 	// Health is the URL at which the cluster's node reports its health. It is queried
 	// if the API does not respond. Empty: there is none.
 	Health string

@@ -183,7 +183,7 @@ func pages[L metav1.ListInterface, T any](all *[]T, list func(context.Context, m
 // readApps reads the Applications; a cluster without Argo CD has none.
 func (f *Facts) readApps(ctx context.Context, client *kube.Client) (bool, error) {
 	var list []unstructured.Unstructured
-	more, err := pages(&list, client.Dynamic.Resource(argo.Applications()).List,
+	more, err := pages(&list, client.Dynamic.Resource(argo.Applications()).Namespace(f.Scope.Argo).List,
 		func(l *unstructured.UnstructuredList) []unstructured.Unstructured { return l.Items })(ctx)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return false, err

@@ -99,6 +99,26 @@ func TestCollectReadsTheCluster(t *testing.T) {
 	}
 }
 
+// TestAppsOutsideOfArgoCDsNamespaceAreNotThePlatforms, whatever they say of themselves.
+func TestAppsOutsideOfArgoCDsNamespaceAreNotThePlatforms(t *testing.T) {
+	client, _, dynamic := cluster(t, "crash-loop")
+	forged := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": map[string]any{"name": "web", "namespace": "a-team"},
+		"status": map[string]any{"sync": map[string]any{"status": "OutOfSync"}, "conditions": []any{map[string]any{"type": "ComparisonError", "message": "of somebody else"}}},
+	}}
+	_, err := dynamic.Resource(argo.Applications()).Namespace("a-team").Create(t.Context(), forged, metav1.CreateOptions{})
+	require.NoError(t, err)
+	d := Collect(t.Context(), client, Scope{Argo: "argocd"})
+	require.Contains(t, d.Cause, "app web: container web keeps ending")
+	for _, a := range d.Apps {
+		require.Equal(t, "argocd", a.Namespace)
+		require.NotContains(t, a.Cause, "somebody else")
+	}
+	for _, x := range d.Findings {
+		require.NotContains(t, x.Sentence, "somebody else")
+	}
+}
+
 func TestCollectLooksForWhatIsOnlySlow(t *testing.T) {
 	client, _, _ := cluster(t, "slow")
 	d := Collect(t.Context(), client, Scope{})
