@@ -180,14 +180,17 @@ func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured
 	return contract.Component{Objects: len(objs), Changed: kube.Altered(applied) + len(deleted)}, nil
 }
 
-// others lists what is made besides components, and what the other components and Argo CD's
-// Applications have.
-func (i *installer) others(ctx context.Context) ([]kube.Member, error) {
+// others lists what is made besides components, what the other components have, and what of
+// dropped Argo CD's Applications have brought.
+func (i *installer) others(ctx context.Context, dropped []kube.Member) ([]kube.Member, error) {
 	r := &removal.Remover{
 		Client: i.client, Kubeconfig: i.env.Kubeconfig, Deployment: i.env.Deployment, Log: i.env.Logger, Progress: i.env.Progress,
 	}
+	if engine := i.release.Engine(); engine != nil {
+		r.Argo = engine.Namespace
+	}
 	all := removal.RecordOf(i.release).Components
-	has, err := r.Has(ctx, slices.DeleteFunc(all, func(c removal.Component) bool { return c.Name == i.component.Name }))
+	has, err := r.Has(ctx, slices.DeleteFunc(all, func(c removal.Component) bool { return c.Name == i.component.Name }), dropped)
 	return append(has, removal.Prepared(i.release)...), err
 }
 

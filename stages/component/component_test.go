@@ -257,6 +257,9 @@ func TestWhatAnotherOwnerHasStays(t *testing.T) {
 	s.held(t, webInput())
 
 	s.api.Set(t, atApp, "{metadata: {name: page, namespace: argocd}, status: {resources: [{kind: ConfigMap, namespace: shop, name: page}, {group: rbac.authorization.k8s.io, kind: ClusterRole, name: reader}]}}")
+	for path, id := range map[string]string{atPage: "page:/ConfigMap:shop/page", atRole: "page:rbac.authorization.k8s.io/ClusterRole:shop/reader"} {
+		s.api.Set(t, path, "metadata: {annotations: {"+kube.TrackingID+": '"+id+"'}}")
+	}
 	s.release(t, components, map[string]string{"web/web.yaml": webYAML, "page.yaml": strings.ReplaceAll(pageYAML, "name: page", "name: other")})
 	_, err = s.install(t.Context(), contract.ComponentInput{Component: "page"})
 	require.NoError(t, err)

@@ -42,7 +42,7 @@ type chartRelease struct {
 	values     map[string]any
 	labels     map[string]string                                           // of the records
 	complete   func(context.Context, *bytes.Buffer) (*bytes.Buffer, error) // see installer.complete
-	others     func(context.Context) ([]kube.Member, error)                // see kube.Set
+	others     func(context.Context, []kube.Member) ([]kube.Member, error) // see kube.Set
 }
 
 // open connects Helm to the cluster for the component's chart.

@@ -168,7 +168,7 @@ func TestAnUpgradeDeletesNoData(t *testing.T) {
 			Releases: storage.Init(driver.NewMemory()), KubeClient: &helmkube.PrintingKubeClient{Out: io.Discard},
 			RESTClientGetter: flags, Capabilities: chartutil.DefaultCapabilities, Log: func(string, ...any) {},
 		},
-		others: func(context.Context) ([]kube.Member, error) {
+		others: func(context.Context, []kube.Member) ([]kube.Member, error) {
 			asked++
 			return []kube.Member{{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "shop", Name: "moved"}}, nil
 		},
@@ -348,7 +348,7 @@ func TestAChartAsksNoNameServer(t *testing.T) {
 			rendered++
 			return b, nil
 		},
-		others: func(context.Context) ([]kube.Member, error) { return nil, nil },
+		others: func(context.Context, []kube.Member) ([]kube.Member, error) { return nil, nil },
 	}
 	for _, revision := range []string{"first", "second"} {
 		r.chart.Templates = []*chart.File{{Name: "templates/gitea.yaml", Data: fmt.Appendf(nil, manifest, revision)}}

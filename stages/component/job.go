@@ -85,19 +85,22 @@ func (i *installer) jobs(ctx context.Context) ([]*unstructured.Unstructured, con
 // dropJobs deletes the Jobs that the component made earlier and has no more, but for those
 // that another component has now: these are not to be carried out again.
 func (i *installer) dropJobs(ctx context.Context, objs []*unstructured.Unstructured, done map[string]string) (deleted []string, err error) {
-	var others []kube.Member
-	asked := false
+	var dropped []string
+	var members []kube.Member
 	for _, key := range slices.Sorted(maps.Keys(done)) {
 		m := kube.JobOf(key)
-		if slices.ContainsFunc(objs, func(o *unstructured.Unstructured) bool { return m.Same(kube.MemberOf(o)) }) {
-			continue
+		if !slices.ContainsFunc(objs, func(o *unstructured.Unstructured) bool { return m.Same(kube.MemberOf(o)) }) {
+			dropped, members = append(dropped, key), append(members, m)
 		}
-		if !asked {
-			if others, err = i.othersJobs(ctx); err != nil {
-				return deleted, err
-			}
-			asked = true
-		}
+	}
+	if len(dropped) == 0 {
+		return nil, nil
+	}
+	others, err := i.othersJobs(ctx, members)
+	if err != nil {
+		return nil, err
+	}
+	for n, m := range members {
 		if !slices.ContainsFunc(others, m.Same) {
 			gone, err := i.client.DeleteOurs(ctx, m, i.env.Deployment, metav1.DeletePropagationBackground)
 			if err != nil {
@@ -107,18 +110,15 @@ func (i *installer) dropJobs(ctx context.Context, objs []*unstructured.Unstructu
 				deleted = append(deleted, m.String())
 			}
 		}
-		delete(done, key)
-	}
-	if !asked {
-		return nil, nil
+		delete(done, dropped[n])
 	}
 	return deleted, i.remember(ctx, done)
 }
 
 // othersJobs is others with the Jobs that the other components of the release are to have:
 // they may not have been installed yet.
-func (i *installer) othersJobs(ctx context.Context) ([]kube.Member, error) {
-	out, err := i.others(ctx)
+func (i *installer) othersJobs(ctx context.Context, dropped []kube.Member) ([]kube.Member, error) {
+	out, err := i.others(ctx, dropped)
 	if err != nil {
 		return nil, err
 	}

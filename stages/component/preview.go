@@ -109,17 +109,20 @@ func (r *chartRelease) previewDropped(ctx context.Context, deployed *release.Rel
 	for i, o := range objs {
 		now[i] = kube.MemberOf(o)
 	}
-	var others []kube.Member
+	var dropped []kube.Member
 	for _, o := range before {
-		m := kube.MemberOf(o)
-		if slices.ContainsFunc(now, m.Same) {
-			continue
+		if m := kube.MemberOf(o); !slices.ContainsFunc(now, m.Same) {
+			dropped = append(dropped, m)
 		}
-		if others == nil {
-			if others, err = r.others(ctx); err != nil {
-				return err
-			}
-		}
+	}
+	if len(dropped) == 0 {
+		return nil
+	}
+	others, err := r.others(ctx, dropped)
+	if err != nil {
+		return err
+	}
+	for _, m := range dropped {
 		if slices.ContainsFunc(others, m.Same) {
 			continue
 		}

@@ -34,7 +34,7 @@ func (r *chartRelease) spare(ctx context.Context, deployed *release.Release, pla
 	if !slices.ContainsFunc(before, dropped) {
 		return nil
 	}
-	others, err := r.others(ctx)
+	others, err := r.others(ctx, slices.DeleteFunc(slices.Clone(before), func(m kube.Member) bool { return !dropped(m) }))
 	if err != nil {
 		return err
 	}

@@ -220,7 +220,7 @@ func (r *remover) addCascade(ctx context.Context, a unstructured.Unstructured) e
 func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
 	list, err := r.Client.Workloads(ctx, metav1.NamespaceAll, argo.Controller)
 	list = slices.DeleteFunc(list, func(o unstructured.Unstructured) bool {
-		return !r.ours(o) || r.argo != "" && o.GetNamespace() != r.argo
+		return !r.ours(o) || r.Argo != "" && o.GetNamespace() != r.Argo
 	})
 	if err != nil || len(list) == 0 {
 		return false, err

@@ -94,7 +94,7 @@ func TestWhatArgoCDHasOfTheClustersOwnScopeIsMarked(t *testing.T) {
 		map[string]any{"group": "example.com", "kind": "NotServed", "name": "a"},
 		map[string]any{"kind": "ConfigMap", "namespace": "argocd", "name": "argocd-cm"},
 	}}
-	r := &remover{Remover: &removal.Remover{Client: client, Deployment: "demo"}, env: &step.Env{Logger: slog.New(slog.DiscardHandler)}, argo: "argocd"}
+	r := &remover{Remover: &removal.Remover{Client: client, Deployment: "demo", Argo: "argocd"}, env: &step.Env{Logger: slog.New(slog.DiscardHandler)}}
 	require.NoError(t, r.markOwned(t.Context(), a))
 	require.Equal(t, []string{"PATCH " + at + "argocd"}, api.Writes())
 	require.Equal(t, map[string]any{kube.DeploymentLabel: "demo"}, api.Get(at + "argocd")["metadata"].(map[string]any)["labels"])

@@ -82,7 +82,7 @@ func owned(a unstructured.Unstructured) map[string]bool {
 }
 
 func (r *remover) origin() origin {
-	return origin{deployment: r.Deployment, argo: r.argo, listed: r.listed, orphans: r.orphans}
+	return origin{deployment: r.Deployment, argo: r.Argo, listed: r.listed, orphans: r.orphans}
 }
 
 // findLists finds what the deployment wrote down before it applied it.
@@ -160,7 +160,7 @@ func (r *remover) broughtBy(ctx context.Context, a unstructured.Unstructured, wh
 		}
 		switch {
 		case live == nil:
-		case o.Health != argo.Missing && argo.Brought(r.argo, &a, live):
+		case o.Health != argo.Missing && argo.Brought(r.Argo, &a, live):
 			out = append(out, *live)
 		default:
 			r.env.Logger.Warn("an Application names what Argo CD has not brought by it: it stays", "application", nameOf(a), "object", m.String())

@@ -43,7 +43,6 @@ type remover struct {
 	// the name of the set.
 	orphans map[string]string
 	listed  []kube.Member // what the deployment wrote down before it applied it
-	argo    string        // the namespace of Argo CD
 	// platform are the Applications and ApplicationSets that are the platform's, by UID: see
 	// findApplications.
 	platform map[types.UID]bool
@@ -109,8 +108,8 @@ func newRemover(env *step.Env, c *kube.Client, record removal.Record, recorded, 
 	if definitions {
 		record.Remove.CRDs = platform.RemoveDelete
 	}
-	return &remover{env: env, recorded: recorded, argo: record.Argo, platform: map[types.UID]bool{}, Remover: &removal.Remover{
-		Client: c, Kubeconfig: env.Kubeconfig, Deployment: env.Deployment, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
+	return &remover{env: env, recorded: recorded, platform: map[types.UID]bool{}, Remover: &removal.Remover{
+		Client: c, Kubeconfig: env.Kubeconfig, Deployment: env.Deployment, Argo: record.Argo, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
 	}}
 }
 

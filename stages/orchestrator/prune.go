@@ -32,7 +32,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 		return contract.Pruned{}, err
 	}
 	remover := &removal.Remover{
-		Client: c, Kubeconfig: env.Kubeconfig, Deployment: env.Deployment, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
+		Client: c, Kubeconfig: env.Kubeconfig, Deployment: env.Deployment, Argo: record.Argo, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
 	}
 	// What has moved is not removed from where it was before it is where it is to be.
 	var now, late []removal.Component

@@ -18,9 +18,9 @@ type Set struct {
 	Name       string // of the ConfigMap in SystemNamespace that lists the members
 	Deployment string // whose objects they are
 
-	// Others, which may be nil, lists what has another owner by now, and stays. It is asked
-	// only before something is deleted, and after objs are applied.
-	Others func(context.Context) ([]Member, error)
+	// Others, which may be nil, lists what of dropped has another owner by now, and stays; it may
+	// list more. It is asked only before something is deleted, and after objs are applied.
+	Others func(ctx context.Context, dropped []Member) ([]Member, error)
 }
 
 const membersKey = "objects"
@@ -53,7 +53,7 @@ func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstr
 	dropped = slices.DeleteFunc(dropped, stays)
 	var others []Member
 	if s.Others != nil {
-		if others, err = s.Others(ctx); err != nil {
+		if others, err = s.Others(ctx, dropped); err != nil {
 			return applied, nil, err
 		}
 	}

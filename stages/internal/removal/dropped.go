@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/stages/internal/argo"
@@ -31,7 +32,11 @@ func (r *Remover) Dropped(ctx context.Context, all []Component, installed []stri
 	if len(dropped) == 0 {
 		return nil, nil, nil
 	}
-	stay, err := r.Has(ctx, stays)
+	asked, err := r.Listed(ctx, dropped)
+	if err != nil {
+		return nil, nil, err
+	}
+	stay, err := r.Has(ctx, stays, asked)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,26 +75,68 @@ func (r *Remover) Listed(ctx context.Context, components []Component) ([]kube.Me
 	return out, nil
 }
 
-// Has lists what components and all Applications have.
-func (r *Remover) Has(ctx context.Context, components []Component) ([]kube.Member, error) {
+// Has lists what components have, and those of asked that an Application has brought.
+func (r *Remover) Has(ctx context.Context, components []Component, asked []kube.Member) ([]kube.Member, error) {
 	out, err := r.Listed(ctx, components)
 	if err != nil {
 		return nil, err
 	}
-	apps, err := r.Client.List(ctx, argo.Applications(), "", "")
+	apps, err := r.applications(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for i := range apps {
-		app, err := argo.Read(&apps[i])
+	for _, m := range asked {
+		if len(apps.naming[nameOf(m)]) == 0 {
+			continue
+		}
+		live, err := r.Client.Live(ctx, m)
 		if err != nil {
 			return nil, err
 		}
-		for _, o := range app.Resources {
-			out = append(out, kube.Member{Kind: schema.GroupVersionKind{Group: o.Group, Kind: o.Kind}, Namespace: o.Namespace, Name: o.Name})
+		if live != nil && apps.brought(live) {
+			out = append(out, m)
 		}
 	}
 	return out, nil
+}
+
+// applications are all Applications of a cluster, by what they name.
+type applications struct {
+	argo   string // Argo CD's namespace
+	naming map[string][]*unstructured.Unstructured
+}
+
+func nameOf(m kube.Member) string {
+	return m.Kind.GroupKind().String() + " " + m.Namespace + "/" + m.Name
+}
+
+func (r *Remover) applications(ctx context.Context) (applications, error) {
+	out := applications{argo: r.Argo, naming: map[string][]*unstructured.Unstructured{}}
+	all, err := r.Client.List(ctx, argo.Applications(), "", "")
+	if err != nil {
+		return out, err
+	}
+	for i := range all {
+		app, err := argo.Read(&all[i])
+		if err != nil {
+			return out, err
+		}
+		for _, o := range app.Resources {
+			name := nameOf(kube.Member{Kind: schema.GroupVersionKind{Group: o.Group, Kind: o.Kind}, Namespace: o.Namespace, Name: o.Name})
+			out.naming[name] = append(out.naming[name], &all[i])
+		}
+	}
+	return out, nil
+}
+
+// brought reports whether one of the Applications names an object and Argo CD, or another one in
+// the cluster, has brought it by that one: what an Application says of itself is the word of
+// whoever may write to it.
+func (a applications) brought(o *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(a.naming[nameOf(kube.MemberOf(o))], func(by *unstructured.Unstructured) bool {
+		name := by.GetName()
+		return argo.Brought(a.argo, by, o) || kube.TrackedBy(o) == name && kube.BroughtBy(o, map[string]bool{name: true})
+	})
 }
 
 // has reports whether there is something of a component.

@@ -80,7 +80,10 @@ func (r *Remover) Unprepare(ctx context.Context, release *platform.Release, left
 	stay := Prepared(release)
 	u := &unpreparing{Remover: r, uses: map[string]use{}}
 	if len(gone) > 0 && len(leftOut) == 0 {
-		if u.others, err = r.Has(ctx, RecordOf(release).Components); err != nil {
+		if u.others, err = r.Has(ctx, RecordOf(release).Components, gone); err != nil {
+			return nil, nil, err
+		}
+		if u.apps, err = r.applications(ctx); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -116,7 +119,8 @@ func (r *Remover) Unprepare(ctx context.Context, release *platform.Release, left
 // unpreparing is a removal of what was prepared.
 type unpreparing struct {
 	*Remover
-	others []kube.Member  // what components and Applications have
+	others []kube.Member // what components and Applications have
+	apps   applications
 	uses   map[string]use // by namespace
 }
 
@@ -274,7 +278,7 @@ func (u *unpreparing) occupied(ctx context.Context, name string) (string, error)
 		there[o.GetUID()] = true
 	}
 	objs = slices.DeleteFunc(objs, func(o unstructured.Unstructured) bool {
-		if !withData(o) && (u.mine(&o) || OfEveryNamespace(&o) || derived(o)) {
+		if !withData(o) && (u.mine(&o) && !u.apps.brought(&o) || OfEveryNamespace(&o) || derived(o)) {
 			return true
 		}
 		for _, owner := range o.GetOwnerReferences() {

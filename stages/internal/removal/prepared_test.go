@@ -204,6 +204,18 @@ func TestWhatIsNotToBeLostStays(t *testing.T) {
 			change: func(t *testing.T, _ *kubetest.API, r *removal.Remover) { web(t, r, "tools", "a") },
 			stays:  map[string]string{"Namespace tools": "it has ConfigMap tools/a"},
 		},
+		"what an Application has brought": {
+			change: func(t *testing.T, api *kubetest.API, _ *removal.Remover) {
+				naming(t, api)
+				put(t, api, "ConfigMap tools/brought", byUs+", annotations: {argocd.argoproj.io/tracking-id: 'web:/ConfigMap:tools/brought'}")
+				api.Set(t, path("ConfigMap shop/settings"), "metadata: {annotations: {argocd.argoproj.io/tracking-id: 'web:/ConfigMap:shop/settings'}}")
+			},
+			forever: []string{"ConfigMap shop/settings"},
+			stays:   map[string]string{"Namespace tools": "it has ConfigMap tools/brought"},
+		},
+		"not what an Application only names": {
+			change: func(t *testing.T, api *kubetest.API, _ *removal.Remover) { naming(t, api) },
+		},
 		"a namespace with an Application": {
 			change: func(t *testing.T, api *kubetest.API, _ *removal.Remover) {
 				api.Define("argoproj.io/v1alpha1", "Application", true)
@@ -259,6 +271,14 @@ func TestWhatIsNotToBeLostStays(t *testing.T) {
 			require.Equal(t, writes, api.Writes())
 		})
 	}
+}
+
+// naming is an Application that names much.
+func naming(t *testing.T, api *kubetest.API) {
+	t.Helper()
+	api.Define("argoproj.io/v1alpha1", "Application", true)
+	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/team/applications/web", "{metadata: {name: web, namespace: team}, status: {resources: ["+
+		"{kind: ConfigMap, namespace: shop, name: settings}, {kind: Secret, namespace: shop, name: database}, {kind: Namespace, name: tools}, {kind: ConfigMap, namespace: tools, name: brought}]}}")
 }
 
 // TestANamespaceThatWasThereBefore loses the deployment's labels and stays.

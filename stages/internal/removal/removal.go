@@ -32,6 +32,7 @@ type Remover struct {
 	Client     *kube.Client
 	Kubeconfig string // a path, for Helm
 	Deployment string
+	Argo       string // the namespace of Argo CD; empty: the platform has none
 	Rules      platform.Remove
 	Log        *slog.Logger
 	Progress   func(format string, args ...any)

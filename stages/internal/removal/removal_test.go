@@ -54,8 +54,10 @@ func apply(t *testing.T, r *removal.Remover, component string, names ...string) 
 
 func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	api, r := on(t)
+	r.Argo = "argocd"
 	apply(t, r, "web", "web", "shared")
 	apply(t, r, "search", "search", "shared", "theirs", "tracked", "prepared")
+	api.Set(t, "/api/v1/namespaces/shop/configmaps/tracked", "metadata: {annotations: {argocd.argoproj.io/tracking-id: 'search:/ConfigMap:shop/tracked'}}")
 	prepared := []kube.Member{{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "shop", Name: "prepared"}}
 	api.Define("argoproj.io/v1alpha1", "Application", true)
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/search", "{metadata: {name: search, namespace: argocd}, status: {resources: [{kind: ConfigMap, namespace: shop, name: tracked}]}}")
@@ -65,11 +67,17 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	for _, name := range []string{"reader", "writer"} { // as an earlier version noted them
 		api.Set(t, "/apis/rbac.authorization.k8s.io/v1/clusterroles/"+name, "metadata: {name: "+name+", "+label+"}")
 	}
+	api.Set(t, "/apis/rbac.authorization.k8s.io/v1/clusterroles/reader", "metadata: {managedFields: [{manager: argocd-controller}]}") // with a label as its mark
 	noted, _ := api.Get("/api/v1/namespaces/slipway-system/configmaps/search-objects")["data"].(map[string]any)
 	require.NoError(t, r.Client.KeepNotes(t.Context(), "demo", "search-objects", map[string]string{
 		"objects": fmt.Sprint(noted["objects"]) + "rbac.authorization.k8s.io/v1 ClusterRole shop/reader\nrbac.authorization.k8s.io/v1 ClusterRole shop/writer\n",
 	}))
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/roles", "{metadata: {name: roles, namespace: argocd}, status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: reader}]}}")
+	// What the Application of a tenant names, and nobody has brought by it.
+	naming := "status: {resources: [{kind: ConfigMap, namespace: shop, name: search}, {group: rbac.authorization.k8s.io, kind: ClusterRole, name: writer}]}}"
+	for _, at := range []string{"tenant", "argocd"} {
+		api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/"+at+"/applications/keeps", "{metadata: {name: keeps, namespace: "+at+"}, "+naming)
+	}
 	api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/index", "metadata: {name: index, namespace: shop, "+label+"}")
 	all := []removal.Component{{Name: "never"}, {Name: "search"}, {Name: "web"}, {Apps: true, Name: "app"}}
 
