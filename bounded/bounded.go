@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 )
 
 // The limits, in bytes.
@@ -37,6 +38,24 @@ func TooLarge(name string, limit int64) error {
 	}
 	return err
 }
+
+// maxMessage is how much of an error is told that may quote what others made.
+const maxMessage = 4096
+
+// Error is err with the beginning of its text only, if that is long: errors of decoders quote values
+// of any length.
+func Error(err error) error {
+	if err == nil || len(err.Error()) <= maxMessage {
+		return err
+	}
+	return long{err}
+}
+
+type long struct{ error }
+
+func (l long) Error() string { return strings.ToValidUTF8(l.error.Error()[:maxMessage], "") + "…" }
+
+func (l long) Unwrap() error { return l.error }
 
 // File is os.ReadFile with a limit. It reads pipes, too.
 func File(name string, limit int64) ([]byte, error) {

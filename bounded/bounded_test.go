@@ -2,6 +2,7 @@ package bounded_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -34,6 +36,15 @@ func TestRead(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestLongErrorsAreCut(t *testing.T) {
+	require.NoError(t, bounded.Error(nil))
+	require.Equal(t, io.EOF, bounded.Error(io.EOF))
+	err := bounded.Error(fmt.Errorf("%s: %w", strings.Repeat("ü", 1<<20), io.EOF))
+	require.ErrorIs(t, err, io.EOF)
+	require.Less(t, len(err.Error()), 5000)
+	require.True(t, utf8.ValidString(err.Error()))
+}
 
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()

@@ -60,6 +60,19 @@ func TestAStatementIsThatOfItsKey(t *testing.T) {
 	}
 }
 
+// Verifying takes as long as each signature of the whole payload: nobody makes many.
+func TestAnEnvelopeOfManySignatures(t *testing.T) {
+	for says, signatures := range map[string]string{
+		"it has 17 signatures, and may have 16":           strings.Repeat(`{"sig":"AAAA"},`, 16) + `{"sig":"AAAA"}`,
+		"the id of a key has 257 bytes, and may have 256": `{"keyid":"` + strings.Repeat("x", 257) + `"}`,
+		"cannot unmarshal number":                         strings.Repeat("9", 1<<20),
+	} {
+		_, _, err := Open[any]([]byte(`{"payloadType":"` + payloadType + `","payload":"e30=","signatures":[` + signatures + `]}`))
+		require.ErrorContains(t, err, says)
+		require.Less(t, len(err.Error()), 5000)
+	}
+}
+
 func TestKeys(t *testing.T) {
 	encode := func(kind string, der []byte, err error) []byte {
 		require.NoError(t, err)

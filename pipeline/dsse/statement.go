@@ -9,6 +9,8 @@ import (
 	"fmt"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+
+	"github.com/slipway-sh/slipway/bounded"
 )
 
 const payloadType = "application/vnd.in-toto+json"
@@ -59,21 +61,35 @@ func (e Envelope) Encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
+// What an envelope may have: verifying takes as long as each signature of the whole payload.
+const (
+	maxSignatures = 16
+	maxKeyID      = 256
+)
+
 // Open reads an envelope. What the statement says is not verified.
 func Open[P any](text []byte) (*Envelope, Statement[P], error) {
 	var e Envelope
 	var s Statement[P]
 	if err := json.Unmarshal(text, &e.Envelope); err != nil {
-		return nil, s, err
+		return nil, s, bounded.Error(err)
+	}
+	if len(e.Signatures) > maxSignatures {
+		return nil, s, fmt.Errorf("it has %d signatures, and may have %d", len(e.Signatures), maxSignatures)
+	}
+	for _, id := range e.SignedBy() {
+		if len(id) > maxKeyID {
+			return nil, s, fmt.Errorf("the id of a key has %d bytes, and may have %d", len(id), maxKeyID)
+		}
 	}
 	payload, err := base64.StdEncoding.Strict().DecodeString(e.Payload)
 	if err != nil {
 		return nil, s, err
 	}
 	if e.PayloadType != payloadType {
-		return nil, s, fmt.Errorf("its payload is %q, not %s", e.PayloadType, payloadType)
+		return nil, s, fmt.Errorf("its payload is %.100q, not %s", e.PayloadType, payloadType)
 	}
-	return &e, s, json.Unmarshal(payload, &s)
+	return &e, s, bounded.Error(json.Unmarshal(payload, &s))
 }
 
 // SignedBy are the ids of the keys that the envelope says it is signed with.

@@ -62,11 +62,14 @@ func open(text []byte) (*dsse.Envelope, dsse.Statement[predicate], error) {
 	}
 	switch {
 	case s.Type != dsse.StatementType || s.PredicateType != PredicateType:
-		return nil, s, fmt.Errorf("it states %q, %q", s.Type, s.PredicateType)
+		return nil, s, fmt.Errorf("it states %.100q, %.100q", s.Type, s.PredicateType)
 	case s.Predicate.Format != Format:
 		return nil, s, newer(s.Predicate.Format)
 	case len(s.Subject) != len(s.Predicate.Files):
 		return nil, s, errors.New("its two lists of files differ")
+	}
+	if err := s.Predicate.Info.checkTexts(); err != nil {
+		return nil, s, err
 	}
 	seen := map[string]bool{}
 	for i, subject := range s.Subject {
@@ -74,7 +77,7 @@ func open(text []byte) (*dsse.Envelope, dsse.Statement[predicate], error) {
 			return nil, s, errors.New("its two lists of files differ")
 		}
 		if err := checkName(subject.Name); err != nil || subject.Name == IndexFile {
-			return nil, s, fmt.Errorf("%q: %w", subject.Name, errors.Join(err, errors.New("no name of a file of a package")))
+			return nil, s, fmt.Errorf("%.*q: %w", maxName, subject.Name, errors.Join(err, errors.New("no name of a file of a package")))
 		}
 		seen[subject.Name] = true
 	}

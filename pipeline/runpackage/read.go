@@ -173,9 +173,9 @@ type extracted struct {
 // archive that may be forged is written.
 func extract(plain io.Reader) *extracted {
 	x := &extracted{files: Files{}}
-	add := func(format string, args ...any) { x.problems = append(x.problems, fmt.Errorf(format, args...)) }
 	last, left := "its beginning", int64(maxTotal)
-	for t := tar.NewReader(plain); ; {
+	t := tar.NewReader(plain)
+	for entries := 1; ; entries++ {
 		h, end := t.Next()
 		if errors.Is(end, io.EOF) {
 			if _, end = io.Copy(io.Discard, plain); end == nil {
@@ -183,42 +183,57 @@ func extract(plain io.Reader) *extracted {
 				return x
 			}
 		}
-		if end == nil && len(x.files) > maxFiles {
-			add("the archive: it has more than %d files", maxFiles)
+		if end == nil && entries > maxFiles+1 { // the index is one
+			x.problem("the archive: it has more than %d files", maxFiles)
 			return x
 		}
 		var data []byte
 		if end == nil {
-			last = fmt.Sprintf("%q", h.Name)
+			last = fmt.Sprintf("%.*q", maxName, h.Name)
 			if left -= h.Size; h.Size < 0 || left < 0 { // a sparse file takes no room in the archive
-				add("%s: it is larger than a package may be", last)
+				x.problem("%s: it is larger than a package may be", last)
+				return x
+			}
+			if err := checkSize(h.Name, h.Size); err != nil {
+				x.problem("%s: %w", last, err)
 				return x
 			}
 			data = make([]byte, h.Size) // takes memory as it is filled
 			_, end = io.ReadFull(t, data)
 		}
 		if end != nil {
-			add("the archive: it cannot be read after %s: %w", last, end)
+			x.problem("the archive: it cannot be read after %s: %w", last, end)
 			return x
 		}
-		x.take(h, data, add)
+		x.take(h, data)
+	}
+}
+
+// problem notes what is wrong: the first maxTold of it.
+func (x *extracted) problem(format string, args ...any) {
+	switch len(x.problems) {
+	default:
+		x.problems = append(x.problems, fmt.Errorf(format, args...))
+	case maxTold:
+		x.problems = append(x.problems, fmt.Errorf("and more than these %d problems", maxTold))
+	case maxTold + 1:
 	}
 }
 
 // take takes an entry. That of a directory, as other programs than slipway save write them, is
 // no file of the package: an archive with such entries is found out as a whole.
-func (x *extracted) take(h *tar.Header, data []byte, problem func(string, ...any)) {
+func (x *extracted) take(h *tar.Header, data []byte) {
 	if h.Typeflag == tar.TypeDir && checkName(strings.TrimSuffix(h.Name, "/")) == nil {
 		return
 	}
 	_, twice := x.files[h.Name]
 	switch wrong := checkName(h.Name); {
 	case wrong != nil:
-		problem("%q: %w", h.Name, wrong)
+		x.problem("%.*q: %w", maxName, h.Name, wrong)
 	case h.Typeflag != tar.TypeReg:
-		problem("%q: it is no plain file, but a link, a directory or something special", h.Name)
+		x.problem("%q: it is no plain file, but a link, a directory or something special", h.Name)
 	case twice || h.Name == IndexFile && x.index != nil:
-		problem("%q: it is there twice", h.Name)
+		x.problem("%q: it is there twice", h.Name)
 	case h.Name == IndexFile:
 		x.index = data
 	default:
@@ -229,7 +244,10 @@ func (x *extracted) take(h *tar.Header, data []byte, problem func(string, ...any
 // compare compares the files with the index.
 func (x *extracted) compare() (*Package, *dsse.Envelope, error) {
 	if x.index == nil {
-		return nil, nil, errors.Join(append(x.problems, fmt.Errorf("%s: it is missing", IndexFile))...)
+		if x.whole || len(x.problems) == 0 {
+			x.problem("%s: it is missing", IndexFile)
+		}
+		return nil, nil, errors.Join(x.problems...)
 	}
 	e, s, err := open(x.index)
 	if _, unknown := errors.AsType[newer](err); unknown && len(x.problems) == 0 {
@@ -245,24 +263,22 @@ func (x *extracted) compare() (*Package, *dsse.Envelope, error) {
 		says := s.Predicate.Files[i]
 		switch {
 		case !there && x.whole:
-			x.problems = append(x.problems, fmt.Errorf("%s: it is missing", subject.Name))
+			x.problem("%s: it is missing", subject.Name)
 		case !there: // what is lost with the end of the archive was said
 		case int64(len(f.Data)) != says.Size:
-			x.problems = append(x.problems, fmt.Errorf("%s: it was altered: it has %d bytes, not %d", subject.Name, len(f.Data), says.Size))
+			x.problem("%s: it was altered: it has %d bytes, not %d", subject.Name, len(f.Data), says.Size)
 		case sum(f.Data) != subject.Digest[algorithm]:
-			x.problems = append(x.problems, fmt.Errorf("%s: it was altered: its sha256 is another one", subject.Name))
+			x.problem("%s: it was altered: its sha256 is another one", subject.Name)
 		case f.Executable != says.Executable:
-			x.problems = append(x.problems, fmt.Errorf("%s: it was altered: whether it is executable", subject.Name))
+			x.problem("%s: it was altered: whether it is executable", subject.Name)
 		}
 	}
 	for _, name := range x.files.names() {
 		if !listed[name] {
-			x.problems = append(x.problems, fmt.Errorf("%s: it was added", name))
+			x.problem("%s: it was added", name)
 		}
 	}
-	if err := checkNames(x.files.names()); err != nil {
-		x.problems = append(x.problems, err)
-	}
+	checkNames(x.files.names(), x.problem)
 	if len(x.problems) > 0 {
 		return nil, nil, errors.Join(x.problems...)
 	}

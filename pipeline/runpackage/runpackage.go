@@ -8,14 +8,11 @@
 package runpackage
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
@@ -51,14 +48,6 @@ const (
 // Format is the version of packages that this program writes and reads.
 const Format = 1
 
-// What a package may be made of, so that a forged one fills no memory or disk.
-const (
-	maxArchive = bounded.Packed / 2 // compressed
-	maxTotal   = bounded.Packed     // the tar archive
-	maxFiles   = 50_000
-	maxName    = 1024
-)
-
 // Info is what a package says of its run.
 type Info struct {
 	Format     int       `json:"format"` // see Format
@@ -82,26 +71,6 @@ type Info struct {
 	Secrets map[string]string `json:"secrets,omitempty"`
 	// Hidden are settings whose values look like secrets and are not in the package.
 	Hidden []string `json:"hidden,omitempty"`
-}
-
-// printable returns an error unless everything in it can be shown on a terminal as it is.
-func (i Info) printable() error {
-	all := slices.Concat(i.Hidden, []string{
-		i.Run, i.Workflow, i.Deployment, i.Provider, i.Outcome, i.Code, i.Step, i.Slipway, i.Engine, i.Kernel,
-		i.Platform.Name, i.Platform.Version, i.Platform.Digest,
-	})
-	if b := i.Before; b != nil {
-		all = append(all, b.Name, b.Version, b.Digest, b.Style)
-	}
-	for setting, place := range i.Secrets {
-		all = append(all, setting, place)
-	}
-	for _, s := range all {
-		if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			return fmt.Errorf("%s says %q, which cannot be printed", IndexFile, s)
-		}
-	}
-	return nil
 }
 
 // Platform is the platform release of a run.
@@ -166,33 +135,4 @@ func (f Files) Add(dir string, fsys fs.FS) error {
 		}
 		return err
 	})
-}
-
-// checkName returns what is wrong with the name of a file.
-func checkName(name string) error {
-	switch {
-	case len(name) > maxName:
-		return errors.New("its name is too long")
-	case !fs.ValidPath(name) || name == "." || !filepath.IsLocal(filepath.FromSlash(name)),
-		strings.ContainsFunc(name, func(r rune) bool { return r == '\\' || r == ':' || !unicode.IsPrint(r) }):
-		return errors.New("its name would lead out of the package, or is not one on every system")
-	}
-	return nil
-}
-
-// checkNames returns what is wrong with names as a whole: a file where others need a directory.
-func checkNames(names []string) error {
-	var problems []error
-	known := map[string]bool{}
-	for _, name := range names {
-		known[name] = true
-	}
-	for _, name := range names {
-		for dir := name; strings.Contains(dir, "/"); {
-			if dir = dir[:strings.LastIndexByte(dir, '/')]; known[dir] {
-				problems = append(problems, fmt.Errorf("%q: %q is a file", name, dir))
-			}
-		}
-	}
-	return errors.Join(problems...)
 }

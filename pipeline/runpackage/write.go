@@ -23,14 +23,15 @@ const window = 4 << 20
 // Write writes a package, whose index is signed with key unless that is nil.
 func Write(ctx context.Context, w io.Writer, info Info, files Files, key crypto.Signer) error {
 	names := files.names()
-	problems := []error{checkNames(names)}
+	problems := []error{info.checkTexts()}
+	checkNames(names, func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) })
 	for _, name := range names {
+		if err := checkSize(name, int64(len(files[name].Data))); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", name, err))
+		}
 		if err := checkName(name); err != nil || name == IndexFile {
 			problems = append(problems, fmt.Errorf("%q: %w", name, errors.Join(err, errors.New("no name of a file of a package"))))
 		}
-	}
-	if len(names) > maxFiles {
-		problems = append(problems, fmt.Errorf("there are %d files, more than %d", len(names), maxFiles))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return err
@@ -38,6 +39,9 @@ func Write(ctx context.Context, w io.Writer, info Info, files Files, key crypto.
 	index, err := dsse.Sign(ctx, state(info, files), key)
 	if err != nil {
 		return fmt.Errorf("sign the index: %w", err)
+	}
+	if err := checkSize(IndexFile, int64(len(index))); err != nil {
+		return fmt.Errorf("%s: %w", IndexFile, err)
 	}
 	var plain bytes.Buffer
 	if err := archive(&plain, info.Started, index, files, names); err != nil {

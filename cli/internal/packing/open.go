@@ -1,6 +1,7 @@
 package packing
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/cache"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/key"
@@ -164,14 +166,35 @@ func keep(file, workflow string, release runpackage.Platform, files runpackage.F
 // Ran is the record of the run in the package, and the digests of what it ran with.
 func (o *Opened) Ran() (*report.Run, Digests, error) {
 	var digests Digests
-	record, err := report.Decode(o.Files[runpackage.RunDir+"/"+report.RecordFile].Data)
+	var record *report.Run
+	text, images := o.Files[runpackage.RunDir+"/"+report.RecordFile].Data, o.Files[runpackage.ImagesFile].Data
+	err := errors.Join(checkTokens(text), checkTokens(images))
 	if err == nil {
-		err = json.Unmarshal(o.Files[runpackage.ImagesFile].Data, &digests)
+		record, err = report.Decode(text)
 	}
-	if err != nil {
+	if err == nil {
+		err = json.Unmarshal(images, &digests)
+	}
+	if err = bounded.Error(err); err != nil {
 		return nil, digests, incomplete("read the run in the package", fixAgain, err)
 	}
 	return record, digests, nil
+}
+
+// maxTokens is how many values, keys and brackets the record of a run may have. An empty step takes
+// two bytes of JSON and hundreds of memory.
+const maxTokens = 250_000
+
+// checkTokens returns an error if JSON has more than maxTokens. What else is wrong with it, its
+// decoder says.
+func checkTokens(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	for range maxTokens {
+		if _, err := d.Token(); err != nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("it has more than %d values", maxTokens)
 }
 
 func incomplete(op, fix string, err error) error {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -307,5 +308,20 @@ func TestWhatNoDeploymentCanBeMadeFrom(t *testing.T) {
 		_, err := Open(t.Context(), packed(t, change), "", nil)
 		require.ErrorIs(t, err, &fault.Fault{Code: codeIncomplete}, "%v", err)
 		require.ErrorContains(t, err, says)
+	}
+}
+
+// An empty step takes two bytes of a record, and hundreds of memory.
+func TestARecordOfTooMuch(t *testing.T) {
+	record, steps := runpackage.RunDir+"/"+report.RecordFile, strings.Repeat("{},", 200_000)
+	for says, text := range map[string]string{
+		"it has more than 250000 values": `{"version":1,"steps":[` + steps + `{}]}`,
+		"decode run record":              `{"version":` + strings.Repeat("9", 1<<20) + `}`,
+	} {
+		o := Opened{Package: &runpackage.Package{Files: runpackage.Files{record: {Data: []byte(text)}, runpackage.ImagesFile: {Data: []byte("{}")}}}}
+		_, _, err := o.Ran()
+		require.ErrorIs(t, err, &fault.Fault{Code: codeIncomplete})
+		require.ErrorContains(t, err, says)
+		require.Less(t, len(err.Error()), 5000)
 	}
 }
