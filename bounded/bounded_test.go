@@ -46,6 +46,19 @@ func TestLongErrorsAreCut(t *testing.T) {
 	require.True(t, utf8.ValidString(err.Error()))
 }
 
+func TestProblemsAreLinesOfWhichThereAreNotMany(t *testing.T) {
+	var p bounded.Problems
+	p.Add("%q, %s: %w", "a\nb", "c\r\nerror\x1b[2J\u202e\xff", io.EOF)
+	require.EqualError(t, p[0], `"a\nb", c\r\nerror\x1b[2J\u202e`+"\ufffd: EOF")
+	require.ErrorIs(t, p[0], io.EOF)
+	for range 300 {
+		p.Add("%s", strings.Repeat("x", 1<<16))
+	}
+	require.Len(t, p, 101)
+	require.EqualError(t, p[100], "and more than these 100 problems")
+	require.Less(t, len(p[1].Error()), 5000)
+}
+
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "small"), []byte("text"), 0o600))

@@ -25,6 +25,10 @@ import (
 // IndexFile is the name of the index in a bundle's directory.
 const IndexFile = "bundle.json"
 
+// maxIndex is how much an index may have: a usual one has 20 kB. An empty file takes two bytes of it,
+// and hundreds of memory.
+const maxIndex = 4 << 20
+
 // Format is the version of bundle.json that this package reads and writes.
 const Format = 1
 
@@ -180,7 +184,7 @@ func Read(dir string) (*Bundle, error) {
 	}
 	var data []byte
 	if err == nil {
-		data, err = bounded.File(name, bounded.Generated)
+		data, err = bounded.File(name, maxIndex)
 	}
 	if err != nil {
 		why := err
@@ -205,7 +209,13 @@ func Parse(data []byte) (*Bundle, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	var index Index
-	err := decoder.Decode(&index)
+	var err error
+	if len(data) > maxIndex {
+		err = bounded.TooLarge("", maxIndex)
+	}
+	if err == nil {
+		err = bounded.Error(decoder.Decode(&index))
+	}
 	if err == nil {
 		err = index.validate()
 	}

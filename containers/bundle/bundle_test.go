@@ -118,7 +118,14 @@ func TestReadFaults(t *testing.T) {
 			}
 		})
 	}
-	_, err := Read(t.TempDir())
+	_, err := Parse([]byte(`{"version":1,"files":[` + strings.Repeat("{},", 10_000) + `{}]}`))
+	require.ErrorContains(t, err, "and more than these 100 problems")
+	require.Less(t, len(err.Error()), 20_000)
+	_, err = Parse([]byte(`{"version":1,"` + strings.Repeat("x", 1<<20) + `":1}`))
+	require.Less(t, len(err.Error()), 20_000)
+	_, err = Parse(make([]byte, maxIndex+1))
+	require.ErrorContains(t, err, "larger than what is read of such a file, 4 MiB")
+	_, err = Read(t.TempDir())
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeAbsent})
 	linked := t.TempDir()
 	require.NoError(t, os.Symlink(filepath.Join(write(t, map[string]string{"bin/a": "a"}), IndexFile), filepath.Join(linked, IndexFile)))

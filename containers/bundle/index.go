@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/imageref"
 )
 
@@ -16,8 +17,8 @@ func (x Index) validate() error {
 	if x.Version != Format {
 		return fmt.Errorf("its version is %d, this Slipway reads version %d", x.Version, Format)
 	}
-	var problems []error
-	report := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	var problems bounded.Problems
+	report := problems.Add
 	if x.Platform != "linux/amd64" && x.Platform != "linux/arm64" {
 		report("platform: %q is neither linux/amd64 nor linux/arm64", x.Platform)
 	}

@@ -11,10 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -53,13 +53,18 @@ func (b *Bundle) Verify(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the files of the bundle: %w", err)
 	}
-	problems = slices.DeleteFunc(append(problems, extra...), func(s string) bool { return s == "" })
-	if len(problems) == 0 {
+	var told bounded.Problems
+	for _, problem := range append(problems, extra...) {
+		if problem != "" {
+			told.Add("%s", problem)
+		}
+	}
+	if len(told) == 0 {
 		return nil
 	}
 	return &fault.Fault{
 		Code: CodeContent, Class: fault.Preflight, Op: "verify the bundle " + b.dir, Fix: FixDamaged,
-		Err: errors.New(strings.Join(problems, "; ")),
+		Err: errors.New(strings.ReplaceAll(errors.Join(told...).Error(), "\n", "; ")),
 	}
 }
 

@@ -18,7 +18,7 @@ const CodeFile fault.Code = "LCK-003"
 // Read reads the lock file that `slipway bundle push` wrote, and gives its text, too. It
 // fails with CodeFile where there is none or it cannot be understood.
 func Read(path string) (*Lock, []byte, error) {
-	data, err := bounded.File(path, bounded.Generated)
+	data, err := bounded.File(path, maxText)
 	if err != nil {
 		return nil, nil, unusable(err)
 	}

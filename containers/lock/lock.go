@@ -17,6 +17,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref"
@@ -24,6 +25,10 @@ import (
 
 // Format is the version of lock.yaml that this package reads.
 const Format = 1
+
+// maxText is how much a lock may have: the program's own has 60 kB. An empty image takes two bytes of
+// it, and hundreds of memory.
+const maxText = 4 << 20
 
 // CodeLock: the lock built into the program cannot be read.
 const CodeLock fault.Code = "LCK-001"
@@ -159,9 +164,12 @@ func own(data []byte) (*Lock, error) {
 // Parse reads a lock, YAML or JSON, and reports every problem at once. Its error
 // has no code: that depends on whose lock it is.
 func Parse(data []byte) (*Lock, error) {
+	if len(data) > maxText {
+		return nil, bounded.TooLarge("", maxText)
+	}
 	var l Lock
 	if err := yaml.UnmarshalStrict(data, &l); err != nil {
-		return nil, err
+		return nil, bounded.Error(err)
 	}
 	if err := l.Validate(); err != nil {
 		return nil, err
@@ -277,13 +285,15 @@ func (l *Lock) Validate() error {
 		}
 		p.registry(at, m.Registry)
 	}
-	return errors.Join(p...)
+	return errors.Join(p.Problems...)
 }
 
-type problems []error
+// problems are those of a lock, each with what it is of.
+type problems struct{ bounded.Problems }
 
+// add notes a problem. What it is of is named by others, so that at is no part of a format.
 func (p *problems) add(at, format string, args ...any) {
-	*p = append(*p, fmt.Errorf(at+": "+format, args...))
+	p.Add("%.200s: "+format, append([]any{at}, args...)...)
 }
 
 func (p *problems) header(at, n, v string, seen map[string]bool) {

@@ -76,6 +76,27 @@ manifests:
 	require.ErrorContains(t, err, "colour")
 }
 
+// Names in a lock are those of whoever wrote it.
+func TestALockOfAnybody(t *testing.T) {
+	_, err := Parse([]byte(`{version: 1, suite: trixie, tools: [{name: "%999999[1]v%d", version: '1'}]}`))
+	require.ErrorContains(t, err, `tool %999999[1]v%d: "%999999[1]v%d" is no name`)
+	require.NotContains(t, err.Error(), "%!")
+	_, err = Parse([]byte(`{version: 1, suite: trixie, images: [{name: "x\n\nerror LCK-000: forged\e[2J", version: '1'}]}`))
+	require.ErrorContains(t, err, `image x\n\nerror LCK-000: forged\x1b[2J: "x\n\nerror`)
+	for _, text := range []string{
+		`{version: 1, images: [` + strings.Repeat("{},", 10_000) + `{}]}`,
+		`{version: 1, packages: {linux/amd64: [` + strings.Repeat("{},", 10_000) + `{}]}}`,
+	} {
+		_, err = Parse([]byte(text))
+		require.ErrorContains(t, err, "and more than these 100 problems")
+		require.Less(t, strings.Count(err.Error(), "\n"), 101)
+	}
+	_, err = Parse([]byte(`{version: 1, images: [{name: ` + strings.Repeat("X", 1<<20) + `}], ` + strings.Repeat("x", 1<<20) + `: 1}`))
+	require.Less(t, len(err.Error()), 20_000)
+	_, err = Parse(make([]byte, maxText+1))
+	require.ErrorContains(t, err, "larger than what is read of such a file, 4 MiB")
+}
+
 // made is a bundle that holds what the lock says.
 func made(l *Lock) *bundle.Bundle {
 	sum := strings.Repeat("a", 64)

@@ -47,10 +47,10 @@ func (l *Lock) VerifyPackages(platform string, images map[string]map[string]stri
 			}
 		}
 	}
-	if len(p) == 0 {
+	if len(p.Problems) == 0 {
 		return nil
 	}
-	return &fault.Fault{Code: CodePackages, Class: fault.Preflight, Op: "compare the bundle's Debian packages with the lock", Err: errors.Join(p...),
+	return &fault.Fault{Code: CodePackages, Class: fault.Preflight, Op: "compare the bundle's Debian packages with the lock", Err: errors.Join(p.Problems...),
 		Fix: "use the bundle of the machine to compare with, or push it: slipway bundle push DIR --to host/path; if the newer packages are meant, pin them: make pins"}
 }
 

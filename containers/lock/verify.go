@@ -41,12 +41,12 @@ func (l *Lock) Verify(b *bundle.Bundle) error {
 			p.manifest(m, b)
 		}
 	}
-	if len(p) == 0 {
+	if len(p.Problems) == 0 {
 		return nil
 	}
 	return &fault.Fault{
 		Code: bundle.CodeLock, Class: fault.Preflight, Op: "compare the bundle with the lock",
-		Fix: bundle.Fix, Err: errors.Join(p...),
+		Fix: bundle.Fix, Err: errors.Join(p.Problems...),
 	}
 }
 
@@ -101,11 +101,11 @@ func (l *Lock) VerifyFile(of *Lock) error {
 			p.add(name, "this program knows none")
 		}
 	}
-	if len(p) == 0 {
+	if len(p.Problems) == 0 {
 		return nil
 	}
 	return &fault.Fault{
-		Code: bundle.CodeLock, Class: fault.Preflight, Op: "compare the lock file with that of this program", Err: errors.Join(p...),
+		Code: bundle.CodeLock, Class: fault.Preflight, Op: "compare the lock file with that of this program", Err: errors.Join(p.Problems...),
 		Fix: "use the Slipway whose bundle was pushed; or push the bundle of this one, and use the lock that this writes: slipway bundle push DIR --to host/path",
 	}
 }

@@ -77,7 +77,7 @@ func open(text []byte) (*dsse.Envelope, dsse.Statement[predicate], error) {
 			return nil, s, errors.New("its two lists of files differ")
 		}
 		if err := checkName(subject.Name); err != nil || subject.Name == IndexFile {
-			return nil, s, fmt.Errorf("%.*q: %w", maxName, subject.Name, errors.Join(err, errors.New("no name of a file of a package")))
+			return nil, s, fmt.Errorf("%.200q: %w", subject.Name, errors.Join(err, errors.New("no name of a file of a package")))
 		}
 		seen[subject.Name] = true
 	}

@@ -23,7 +23,6 @@ const (
 	maxDepth   = 32   // folders that a file is in
 	maxTexts   = 1000 // hidden settings, and as many places of secrets
 	maxText    = 4096
-	maxTold    = 100 // problems
 )
 
 // checkSize returns an error if a file is larger than one of its name may be.

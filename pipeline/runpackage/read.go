@@ -165,7 +165,7 @@ func (c *capped) Read(p []byte) (int, error) {
 type extracted struct {
 	index    []byte // nil: there is none
 	files    Files
-	problems []error
+	problems bounded.Problems
 	whole    bool // it was read to its end
 }
 
@@ -184,39 +184,28 @@ func extract(plain io.Reader) *extracted {
 			}
 		}
 		if end == nil && entries > maxFiles+1 { // the index is one
-			x.problem("the archive: it has more than %d files", maxFiles)
+			x.problems.Add("the archive: it has more than %d files", maxFiles)
 			return x
 		}
 		var data []byte
 		if end == nil {
-			last = fmt.Sprintf("%.*q", maxName, h.Name)
+			last = fmt.Sprintf("%.200q", h.Name)
 			if left -= h.Size; h.Size < 0 || left < 0 { // a sparse file takes no room in the archive
-				x.problem("%s: it is larger than a package may be", last)
+				x.problems.Add("%s: it is larger than a package may be", last)
 				return x
 			}
 			if err := checkSize(h.Name, h.Size); err != nil {
-				x.problem("%s: %w", last, err)
+				x.problems.Add("%s: %w", last, err)
 				return x
 			}
 			data = make([]byte, h.Size) // takes memory as it is filled
 			_, end = io.ReadFull(t, data)
 		}
 		if end != nil {
-			x.problem("the archive: it cannot be read after %s: %w", last, end)
+			x.problems.Add("the archive: it cannot be read after %s: %w", last, end)
 			return x
 		}
 		x.take(h, data)
-	}
-}
-
-// problem notes what is wrong: the first maxTold of it.
-func (x *extracted) problem(format string, args ...any) {
-	switch len(x.problems) {
-	default:
-		x.problems = append(x.problems, fmt.Errorf(format, args...))
-	case maxTold:
-		x.problems = append(x.problems, fmt.Errorf("and more than these %d problems", maxTold))
-	case maxTold + 1:
 	}
 }
 
@@ -229,11 +218,11 @@ func (x *extracted) take(h *tar.Header, data []byte) {
 	_, twice := x.files[h.Name]
 	switch wrong := checkName(h.Name); {
 	case wrong != nil:
-		x.problem("%.*q: %w", maxName, h.Name, wrong)
+		x.problems.Add("%.200q: %w", h.Name, wrong)
 	case h.Typeflag != tar.TypeReg:
-		x.problem("%q: it is no plain file, but a link, a directory or something special", h.Name)
+		x.problems.Add("%q: it is no plain file, but a link, a directory or something special", h.Name)
 	case twice || h.Name == IndexFile && x.index != nil:
-		x.problem("%q: it is there twice", h.Name)
+		x.problems.Add("%q: it is there twice", h.Name)
 	case h.Name == IndexFile:
 		x.index = data
 	default:
@@ -245,7 +234,7 @@ func (x *extracted) take(h *tar.Header, data []byte) {
 func (x *extracted) compare() (*Package, *dsse.Envelope, error) {
 	if x.index == nil {
 		if x.whole || len(x.problems) == 0 {
-			x.problem("%s: it is missing", IndexFile)
+			x.problems.Add("%s: it is missing", IndexFile)
 		}
 		return nil, nil, errors.Join(x.problems...)
 	}
@@ -263,22 +252,22 @@ func (x *extracted) compare() (*Package, *dsse.Envelope, error) {
 		says := s.Predicate.Files[i]
 		switch {
 		case !there && x.whole:
-			x.problem("%s: it is missing", subject.Name)
+			x.problems.Add("%s: it is missing", subject.Name)
 		case !there: // what is lost with the end of the archive was said
 		case int64(len(f.Data)) != says.Size:
-			x.problem("%s: it was altered: it has %d bytes, not %d", subject.Name, len(f.Data), says.Size)
+			x.problems.Add("%s: it was altered: it has %d bytes, not %d", subject.Name, len(f.Data), says.Size)
 		case sum(f.Data) != subject.Digest[algorithm]:
-			x.problem("%s: it was altered: its sha256 is another one", subject.Name)
+			x.problems.Add("%s: it was altered: its sha256 is another one", subject.Name)
 		case f.Executable != says.Executable:
-			x.problem("%s: it was altered: whether it is executable", subject.Name)
+			x.problems.Add("%s: it was altered: whether it is executable", subject.Name)
 		}
 	}
 	for _, name := range x.files.names() {
 		if !listed[name] {
-			x.problem("%s: it was added", name)
+			x.problems.Add("%s: it was added", name)
 		}
 	}
-	checkNames(x.files.names(), x.problem)
+	checkNames(x.files.names(), x.problems.Add)
 	if len(x.problems) > 0 {
 		return nil, nil, errors.Join(x.problems...)
 	}

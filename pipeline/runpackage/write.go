@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/pipeline/dsse"
 )
 
@@ -23,14 +24,19 @@ const window = 4 << 20
 // Write writes a package, whose index is signed with key unless that is nil.
 func Write(ctx context.Context, w io.Writer, info Info, files Files, key crypto.Signer) error {
 	names := files.names()
-	problems := []error{info.checkTexts()}
-	checkNames(names, func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) })
+	var problems bounded.Problems
+	if err := info.checkTexts(); err != nil {
+		problems.Add("%w", err)
+	}
+	checkNames(names, problems.Add)
 	for _, name := range names {
 		if err := checkSize(name, int64(len(files[name].Data))); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", name, err))
+			problems.Add("%s: %w", name, err)
 		}
-		if err := checkName(name); err != nil || name == IndexFile {
-			problems = append(problems, fmt.Errorf("%q: %w", name, errors.Join(err, errors.New("no name of a file of a package"))))
+		if err := checkName(name); err != nil {
+			problems.Add("%q: %w", name, err)
+		} else if name == IndexFile {
+			problems.Add("%q: no name of a file of a package", name)
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
