@@ -89,7 +89,7 @@ func (p *packageFlags) open(ctx context.Context, io console.Streams, f *deployme
 		return nil, err
 	}
 	f.Source.Brought, f.Secrets.Brought, f.Images.Brought = true, p.key == "", p.key == ""
-	fmt.Fprintf(io.Err, "slipway: %s is whole: run %s of deployment %s, %s %s\n", p.file, opened.Run, opened.Deployment, opened.Platform.Name, opened.Platform.Version)
+	fmt.Fprintf(io.Err, "slipway: %s is whole: run %s of deployment %s, %s %s\n", report.OneLine(p.file), opened.Run, opened.Deployment, opened.Platform.Name, opened.Platform.Version)
 	return opened, nil
 }
 

@@ -238,7 +238,7 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, r 
 		if err != nil {
 			return err
 		}
-		if same, err = r.was.compare(io.Out, is, r.until); err != nil || !o.shell {
+		if same, err = r.was.compare(io.Text(), is, r.until); err != nil || !o.shell {
 			return err
 		}
 		return o.inStep(ctx, io, d, record.ID, cmp.Or(r.until, is.step), r.command)

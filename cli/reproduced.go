@@ -62,26 +62,30 @@ func here(ctx context.Context, d *deployment.Deployment, record *report.Run) (*o
 	return originalOf(record, record.Engine, kernel, packing.DigestsOf(d.Images)), nil
 }
 
+// originalOf is what is known of a run, of whose names each is part of a line: a package has the
+// record that somebody wrote.
 func originalOf(r *report.Run, engine, kernel string, digests packing.Digests) *original {
-	o := &original{run: r.ID, ended: r.Outcome == report.Succeeded || r.Outcome == report.Failed, facts: map[string]string{
-		"slipway": r.Slipway, "engine": engine, "kernel": kernel, "platform": r.Platform.Digest,
-		"lock": r.Lock, "images": digests.All,
+	one := report.OneLine
+	o := &original{run: one(r.ID), ended: r.Outcome == report.Succeeded || r.Outcome == report.Failed, facts: map[string]string{
+		"slipway": one(r.Slipway), "engine": one(engine), "kernel": one(kernel), "platform": one(r.Platform.Digest),
+		"lock": one(r.Lock), "images": one(digests.All),
 	}, passed: map[string]bool{}, seconds: map[string]float64{}}
-	o.code, o.step = packing.Failure(r)
+	code, step := packing.Failure(r)
+	o.code, o.step = one(code), one(step)
 	if !o.ended {
 		o.code = ""
 	}
 	for name, digest := range r.Tools {
-		o.facts["tool "+name] = digest
+		o.facts["tool "+one(name)] = one(digest)
 	}
 	for name, ref := range digests.Images {
 		_, digest, _ := strings.Cut(ref, "@")
-		o.facts["image "+name] = digest
+		o.facts["image "+one(name)] = one(digest)
 	}
 	for _, s := range r.Steps {
-		o.passed[s.ID()] = s.Status.OK()
+		o.passed[one(s.ID())] = s.Status.OK()
 		if s.Seconds > 0 {
-			o.seconds[s.ID()] = s.Seconds
+			o.seconds[one(s.ID())] = s.Seconds
 		}
 	}
 	return o

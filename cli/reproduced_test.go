@@ -87,6 +87,19 @@ func TestWhatIsReproduced(t *testing.T) {
 	require.Equal(t, "succeeded", succeeded.String())
 }
 
+// The record in a package is what somebody wrote: each name of it stays in its line.
+func TestNamesOfARecordAreNoLines(t *testing.T) {
+	const forged = "X\x1b]0;t\a\n\nreproduced: failed"
+	was := originalOf(&report.Run{ID: forged, Outcome: report.Failed, Slipway: forged, Lock: forged, Tools: map[string]string{"x\n" + forged: "a\n" + forged}, Steps: []report.Step{{
+		Stage: "a\n" + forged, Step: "b", Status: pipeline.Failed, Seconds: 9, Fault: &fault.Fault{Code: forged},
+	}}}, forged, forged, packing.Digests{All: forged, Images: map[string]string{forged: "x@" + forged}})
+	var out bytes.Buffer
+	_, err := was.compare(&out, endedIn(report.Succeeded, "", ""), "")
+	require.NoError(t, err)
+	require.NotRegexp(t, `(?m)^\s*reproduced`, out.String()+was.String())
+	require.NotContains(t, out.String(), "\x1b")
+}
+
 func TestReproduceRefuses(t *testing.T) {
 	t.Setenv("SLIPWAY_CACHE", t.TempDir())
 	file, _ := packageOf(t, false)

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -86,6 +87,19 @@ func TestSaveVerify(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.tar.zst")
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
+	if runtime.GOOS != "windows" { // where no file has such a name
+		lines := filepath.Join(t.TempDir(), "a is whole\nsigned with the key 4b01c0de\nx.tar.zst")
+		code, _, errs = slipway("save", "--verify", lines)
+		require.Equal(t, 2, code)
+		require.NotContains(t, errs, "\nsigned", "there is none")
+		require.NoError(t, os.WriteFile(lines, data, 0o600))
+		code, out, errs = slipway("save", "--verify", lines)
+		require.Zero(t, code, errs)
+		require.NotContains(t, out, "\nsigned")
+		require.NoError(t, os.WriteFile(lines, data[1:], 0o600))
+		_, _, errs = slipway("save", "--verify", lines)
+		require.NotContains(t, errs, "\nsigned")
+	}
 	data[len(data)/2] ^= 1
 	require.NoError(t, os.WriteFile(bad, data, 0o600))
 	for _, c := range []struct {

@@ -5,6 +5,8 @@ package fault
 import (
 	"encoding/json"
 	"errors"
+
+	"github.com/slipway-sh/slipway/bounded"
 )
 
 // Code identifies a kind of failure, such as "CFG-001". Codes are API: a code is
@@ -61,7 +63,7 @@ func (f *Fault) Error() string {
 	if f.Op == "" {
 		return f.Err.Error()
 	}
-	return f.Op + ": " + f.Err.Error()
+	return bounded.Line(f.Op) + ": " + f.Err.Error() // which may name a file of others
 }
 
 // Unwrap returns the cause.

@@ -6,14 +6,20 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+
+	"github.com/slipway-sh/slipway/bounded"
 )
 
-// twice refuses names that are there twice, as kubectl does.
+// twice refuses names that are there twice, as kubectl does, and those that would be several lines of
+// a command.
 func (d document) twice() error {
 	var errs []error
 	once := func(list string, n int, name func(int) string) {
 		seen := map[string]bool{}
 		for i := range n {
+			if name(i) != bounded.Line(name(i)) {
+				errs = append(errs, invalid(fmt.Errorf("it has %q in %s, which cannot be printed", name(i), list)))
+			}
 			if seen[name(i)] {
 				errs = append(errs, invalid(fmt.Errorf("it has %q twice in %s", name(i), list)))
 			}

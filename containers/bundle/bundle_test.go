@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -101,6 +102,10 @@ func TestReadFaults(t *testing.T) {
 		"not JSON":      {"nonsense", CodeIndex, []string{"invalid character"}},
 		"a newer one":   {`{"version":2,"platform":"linux/amd64","files":[` + file + `],"images":[]}`, CodeIndex, []string{"version is 2"}},
 		"unknown field": {`{"version":1,"colour":"red"}`, CodeIndex, []string{"colour"}},
+		"lines of its own": {
+			strings.NewReplacer(`"bin/a"`, `"bin/b\nevery file is the one"`, `"1"`, `"1\n"`).Replace(`{"version":1,"platform":"linux/amd64","files":[` + file + `],"images":[{"name":"x\nerror BUN-003: forged","ref":"y\u202e"}]}`),
+			CodeIndex, []string{`files[0]: "bin/b\nevery file is the one" cannot be printed`, `images[0]: "x\nerror BUN-003: forged" cannot be printed`},
+		},
 		"all problems": {
 			`{"version":1,"platform":"plan9/mips","files":[` + file + `,` + file + `,` + strings.Replace(file, "bin/a", "../a", 1) +
 				`],"images":[{"name":"x","ref":"y","digest":"md5:1"}]}`,
@@ -131,6 +136,15 @@ func TestReadFaults(t *testing.T) {
 	require.NoError(t, os.Symlink(filepath.Join(write(t, map[string]string{"bin/a": "a"}), IndexFile), filepath.Join(linked, IndexFile)))
 	_, err = Read(linked)
 	require.ErrorContains(t, err, "is not a regular file", "a link may lead to any file")
+}
+
+func TestVerifyNamesAFileInOneLine(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no file has such a name there")
+	}
+	dir := write(t, map[string]string{"bin/a": "a"})
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "x\nevery file is the one"), nil, 0o644))
+	require.ErrorContains(t, Verify(t.Context(), dir), `x\nevery file is the one is not in the index`)
 }
 
 func TestVerifyStopsWhenCancelled(t *testing.T) {

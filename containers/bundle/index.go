@@ -27,7 +27,9 @@ func (x Index) validate() error {
 	}
 	paths := map[string]bool{}
 	for i, f := range x.Files {
-		switch {
+		switch odd := unprintable(f.Path, f.Name, string(f.Kind), f.Version, f.Origin); {
+		case odd != "":
+			report("files[%d]: %q cannot be printed", i, odd)
 		case f.Path == "" || path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || strings.HasPrefix(f.Path, "..") || f.Path == IndexFile:
 			report("files[%d]: %q is not a path inside the bundle", i, f.Path)
 		case paths[f.Path]:
@@ -41,7 +43,9 @@ func (x Index) validate() error {
 	}
 	names, standIns := map[string]bool{}, map[string]string{}
 	for i, image := range x.Images {
-		switch {
+		switch odd := unprintable(image.Name, image.Ref); {
+		case odd != "":
+			report("images[%d]: %q cannot be printed", i, odd)
 		case image.Name == "" || image.Ref == "":
 			report("images[%d]: name and ref are required", i)
 		case names[image.Name]:
@@ -65,6 +69,16 @@ func (x Index) validate() error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// unprintable is the first text that is no part of a line, if there is one: lists and errors name it.
+func unprintable(texts ...string) string {
+	for _, s := range texts {
+		if bounded.Line(s) != s {
+			return s
+		}
+	}
+	return ""
 }
 
 // IsDigest reports whether s is "sha256:" and a sha256.

@@ -83,6 +83,9 @@ state: {url: "s3://bucket?region=eu-central-1"}
 	require.NoError(t, err)
 	require.Equal(t, []string{"the address 192.0.2.1, on which the cluster is published, by 127.0.0.1"}, substituted, "it is that of another machine")
 	require.NotContains(t, string(text), "bind")
+	_, substituted, err = localised([]byte("apiVersion: slipway.sh/v1\nprovider: \"x\\nforged\"\nlocal: {bind: \"y\\nforged\"}\n"), providers.All().Sections())
+	require.NoError(t, err)
+	require.Equal(t, []string{"provider x forged by local, a Kubernetes that Slipway runs itself", "the address y forged, on which the cluster is published, by 127.0.0.1"}, substituted)
 	for _, same := range []string{"apiVersion: slipway.sh/v1\nprovider: local\nlocal: {apiPort: 6500}\n", "apiVersion: slipway.sh/v1\nlocal: {apiPort: 6500}\n"} {
 		text, substituted, err = localised([]byte(same), providers.All().Sections())
 		require.NoError(t, err)
