@@ -36,12 +36,8 @@ func (f *Flags) account(ctx context.Context, client *dagger.Client, cfg *config.
 		nodes = site.Access.Registry
 	}
 	a, err := account.Find(ctx, f.Account, hostOf(nodes), hostOf(registry))
-	if err == nil && a != nil && f.Brought && hostOf(nodes) != hostOf(cmp.Or(f.Registry, named)) {
-		return &fault.Fault{
-			Code: account.Code, Class: fault.Preflight, Op: "let the cluster's nodes pull from " + hostOf(nodes),
-			Err: fmt.Errorf("the package alone names that registry, and your account of %s would go there", hostOf(registry)),
-			Fix: "verify who signed the package: --package-key FILE; or name the registry: --registry HOST/PATH; or pull without an account: --" + accountFlag + " FILE, where FILE contains {}",
-		}
+	if err == nil && a != nil && f.Brought {
+		err = f.vouched(nodes, registry, named)
 	}
 	if err == nil && a != nil && site.Access != nil {
 		err = a.ForKubelet()
@@ -60,6 +56,30 @@ func (f *Flags) account(ctx context.Context, client *dagger.Client, cfg *config.
 	// one service. Whether its account is theirs, its ID tells.
 	images.Account = client.SetSecret("slipway-registry-account-"+cfg.Global.Name, string(text.Reveal()))
 	return nil
+}
+
+// vouched refuses an account unless the user, or the lock, named both registries: where the nodes
+// send it, and whose it may be, as the nodes' registry gets the account of the other. Whether it is
+// sent in clear is not for a package either.
+func (f *Flags) vouched(nodes, registry, named string) error {
+	host := hostOf(cmp.Or(f.Registry, named))
+	fix := "or name the registry: --registry HOST/PATH; "
+	why := "the package alone names that registry, and your account of %s would go there"
+	switch {
+	case hostOf(nodes) != host:
+	case hostOf(registry) != host:
+		why = "the package alone names %s, and your account of that would go to this registry"
+	case strings.HasPrefix(nodes, "http://"):
+		why = "the package alone asks for http, and your account of %s would go there in clear"
+		fix = "" // the package says http of whichever it is
+	default:
+		return nil
+	}
+	return &fault.Fault{
+		Code: account.Code, Class: fault.Preflight, Op: "let the cluster's nodes pull from " + hostOf(nodes),
+		Err: fmt.Errorf(why, hostOf(registry)),
+		Fix: "verify who signed the package: --package-key FILE; " + fix + "or pull without an account: --" + accountFlag + " FILE, where FILE contains {}",
+	}
 }
 
 // hostOf is host[:port] of a registry, which may be a URL.

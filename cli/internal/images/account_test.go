@@ -70,13 +70,14 @@ func TestTheAccountOfTheNodes(t *testing.T) {
 }
 
 // TestAPackageChoosesNoRegistryForAnAccount: whoever sent it could send the nodes, with the user's
-// account, to a registry of theirs.
+// account, to a registry of theirs, or have the account of any registry sent to the one of the lock.
 func TestAPackageChoosesNoRegistryForAnAccount(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.json")
 	require.NoError(t, os.WriteFile(file, []byte(`{"auths":{"registry.example.com:5000":{"auth":"cHVsbGVyOnIxZ2h0"}}}`), 0o600))
 	client := unasked(t)
 	const own, evil = "registry.example.com:5000/slipway", "evil.example/slipway"
 	there := "provider: existing\nexisting: {kubeconfig: env:K, registry: " + evil + "}\n"
+	lent := "provider: existing\nexisting: {kubeconfig: env:K, registry: lock.example/x}\n" // which passes for the lock's
 	for what, c := range map[string]struct {
 		provider         providers.Provider
 		more             string
@@ -92,6 +93,11 @@ func TestAPackageChoosesNoRegistryForAnAccount(t *testing.T) {
 		"a registry without an account":         {provider: local.Provider{}, mirror: "https://" + evil, registry: evil, lock: own, brought: true},
 		"the user's registry":                   {provider: local.Provider{}, mirror: "https://" + own, registry: own, flag: own, brought: true, account: true},
 		"the lock's registry":                   {provider: local.Provider{}, mirror: "https://" + own, registry: own, lock: own, brought: true, account: true},
+		"another registry's account, nodes":     {provider: existing.Provider{}, more: lent, registry: own, lock: "lock.example/x", brought: true, refused: true},
+		"another registry's account, a mirror":  {provider: local.Provider{}, mirror: "https://lock.example/x", registry: own, lock: "lock.example/x", brought: true, refused: true},
+		"the lock's registry in clear":          {provider: local.Provider{}, mirror: "http://" + own, registry: own, lock: own, brought: true, refused: true},
+		"the user's registry in clear":          {provider: local.Provider{}, mirror: "http://" + own, registry: own, flag: own, brought: true, refused: true},
+		"in clear, of a package with its key":   {provider: local.Provider{}, mirror: "http://" + own, registry: own, lock: own, account: true},
 		"the mirror, of a package with its key": {provider: local.Provider{}, mirror: "https://" + evil, registry: own, lock: own, account: true},
 	} {
 		t.Run(what, func(t *testing.T) {

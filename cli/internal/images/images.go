@@ -37,7 +37,7 @@ type Flags struct {
 	BundleID               string // file with the Dagger id of the bundle's directory: how the module hands it on
 	Trust                  Trust
 	// Brought: the configuration comes from a package whose signature was not verified. No account
-	// is sent to a registry that only this configuration names.
+	// is sent to a registry that only this configuration names, or is that of one, or goes in clear.
 	Brought bool
 
 	flags *pflag.FlagSet
