@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -85,6 +86,24 @@ func TestCommandsInRemediesWorkOnTheSame(t *testing.T) {
 	require.Equal(t, "dagger call install --config c.yaml --name dev", got, "where the module has its files means nothing to who called it")
 	got = hint.For(line(t, "runs", "--state", "gs://b", "--state-key", "/slipway/in/state-key"), program().Stores)("dagger call runs")
 	require.Equal(t, "dagger call --state gs://b runs", got, "a URL does")
+}
+
+// TestAQuotedWordOfACommandStaysOne: it may be the name of a file that somebody sent.
+func TestAQuotedWordOfACommandStaysOne(t *testing.T) {
+	const own = "o'brien/$(touch pwn)"
+	for _, word := range []string{
+		"x;slipway status;touch pwn;#.tar.zst", "x'; slipway status; touch pwn", "''slipway install, dagger call report''", "a b --config c --name d",
+		"run slipway install again", hint.InstallAgain, "--config FILE", "it's slipway status", "a\nslipway status",
+	} {
+		for _, name := range []string{"install", "upgrade", "validate"} {
+			for _, before := range []string{"the step's log; slipway configure --file ", "dagger call install --platform=", "kubectl --context=", "slipway config explain --secrets "} {
+				text := before + fault.Quote(word) + " and, then slipway status"
+				got := hint.For(line(t, name, "--config", own), nil)(text)
+				require.Contains(t, got, before[max(strings.LastIndex(before, "--"), 0):]+fault.Quote(word)+" and, then slipway status --config "+fault.Quote(own), name)
+			}
+		}
+	}
+	require.Equal(t, "slipway install --config 'my file' --deployment '--config FILE'", hint.For(line(t, "install", "--config", "my file"), nil)("slipway install --deployment '--config FILE'"))
 }
 
 func TestAnErrorIsPrintedWithCommandsForTheSameDeployment(t *testing.T) {
