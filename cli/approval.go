@@ -136,7 +136,7 @@ func onTerminal(io console.Streams) bool {
 // approval.
 func consent(ctx context.Context, io console.Streams, question string) (*report.Approval, error) {
 	said := &report.Approval{How: report.OnTerminal, Asked: time.Now().UTC()}
-	fmt.Fprint(io.Terminal, question)
+	fmt.Fprint(io.Screen(), question)
 	answer := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(io.In).ReadString('\n') // no answer is none
@@ -151,7 +151,7 @@ func consent(ctx context.Context, io console.Streams, question string) (*report.
 		said.Answered = time.Now().UTC()
 		return said, nil
 	case <-ctx.Done():
-		fmt.Fprintln(io.Terminal)
+		fmt.Fprintln(io.Screen())
 		return nil, context.Cause(ctx)
 	}
 }

@@ -284,6 +284,16 @@ func TestTheAccessibleForm(t *testing.T) {
 	require.Contains(t, errs, `want "name"`)
 	require.NotContains(t, errs, "What is installed", "before anything is asked")
 
+	// What the file says of others' does nothing to the terminal.
+	sent := filepath.Join(t.TempDir(), "sent.yaml")
+	require.NoError(t, os.WriteFile(sent, []byte("apiVersion: slipway.sh/v1\n# a\u202eb\nglobal:\n  domain: \"a\\e]0;b\\ab.example\"\n"), 0o600))
+	code, out, errs = onPlainTerminal(t, []string{"local", "", "red", "", "b.example", "", "", "", "", "", "", "", "", "1"}, "configure", "--accessible", "--output", "-", "--file", sent)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "a\u202eb")
+	require.Contains(t, errs, "# ab\n")
+	require.Contains(t, errs, "global.domain [ab.example]: ")
+	require.NotRegexp(t, "[\x1b\a\u202e]", errs)
+
 	t.Setenv("EDITOR", "false")
 	code, _, errs = onPlainTerminal(t, append(answer, "edit", "quit"), "configure", "--accessible")
 	require.Zero(t, code)

@@ -39,7 +39,7 @@ func (c *Command) ask(ctx context.Context, io console.Streams, asker form.Asker)
 		case what == write:
 			return text, nil
 		case what == quit:
-			fmt.Fprintln(io.Terminal, "Nothing was written.")
+			fmt.Fprintln(io.Screen(), "Nothing was written.")
 			return nil, nil
 		}
 		if s.Draft, err = answers.NewDraft(s.Schema, text); err != nil {
@@ -67,7 +67,7 @@ func (c *Command) interview(ctx context.Context, io console.Streams, asker form.
 		if err != nil {
 			return err
 		}
-		full.print(io.Terminal)
+		full.print(io.Screen())
 		if len(full.problems) > 0 {
 			return c.invalid(full.problems)
 		}

@@ -38,10 +38,10 @@ func (c *Command) review(ctx context.Context, io console.Streams, asker form.Ask
 		if err != nil {
 			return nil, "", err
 		}
-		fmt.Fprintf(io.Terminal, "\n%s\n\n", strings.TrimRight(string(text), "\n"))
+		fmt.Fprintf(io.Screen(), "\n%s\n\n", strings.TrimRight(string(text), "\n"))
 		there, err := readIfThere(file)
 		if err != nil { // which the one who writes it says again
-			fmt.Fprintf(io.Terminal, "%s\n", err)
+			fmt.Fprintf(io.Screen(), "%s\n", err)
 		}
 		question := "Write it to standard output?"
 		switch {
@@ -52,7 +52,7 @@ func (c *Command) review(ctx context.Context, io console.Streams, asker form.Ask
 			question = file + " is the same already. Write it again?"
 		default:
 			question = "Replace " + file + " with it?"
-			c.changes(io.Terminal, file, there, text)
+			c.changes(io.Screen(), file, there, text)
 		}
 		options := []answers.Option{{Answer: write, Label: "Yes"}, {Answer: edit, Label: "Edit it first"}, {Answer: change, Label: "No, change answers"}, {Answer: quit, Label: "No, write nothing"}}
 		if editor() == "" {
@@ -60,7 +60,7 @@ func (c *Command) review(ctx context.Context, io console.Streams, asker form.Ask
 		}
 		if len(problems) > 0 {
 			question = "It cannot be written as it is."
-			fmt.Fprintf(io.Terminal, "\n%s\n", (&config.Invalid{Problems: problems}).Error())
+			fmt.Fprintf(io.Screen(), "\n%s\n", (&config.Invalid{Problems: problems}).Error())
 			options = options[1:]
 		}
 		what, err := asker.Choose(ctx, question, options)
@@ -71,7 +71,7 @@ func (c *Command) review(ctx context.Context, io console.Streams, asker form.Ask
 			if _, err := answers.NewDraft(nil, text); err == nil {
 				return text, what, nil
 			}
-			fmt.Fprintln(io.Terminal, "It is not YAML as it is: edit it first.")
+			fmt.Fprintln(io.Screen(), "It is not YAML as it is: edit it first.")
 			continue
 		}
 		edited, err := c.edit(ctx, io, text)
@@ -79,7 +79,7 @@ func (c *Command) review(ctx context.Context, io console.Streams, asker form.Ask
 		case ctx.Err() != nil:
 			return nil, "", context.Cause(ctx)
 		case err != nil:
-			fmt.Fprintf(io.Terminal, "The editor: %s\n", err)
+			fmt.Fprintf(io.Screen(), "The editor: %s\n", err)
 		default:
 			text = edited
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/huh"
 
 	"github.com/slipway-sh/slipway/config/answers"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 // ErrAborted means that the user does not want to continue.
@@ -47,7 +48,7 @@ func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Pag
 	try := func(q answers.Question) func() error {
 		return func() error {
 			if p := v.Try(pages, s.answers(), q); p != nil {
-				return errors.New(p.Reason())
+				return errors.New(oneLine(p.Reason()))
 			}
 			return nil
 		}
@@ -65,7 +66,7 @@ func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Pag
 				return tea.Quit
 			}
 		}
-		groups = append(groups, huh.NewGroup(fields...).Title(p.Title).Description(p.Help).
+		groups = append(groups, huh.NewGroup(fields...).Title(oneLine(p.Title)).Description(below(redact.Printable(p.Help))).
 			WithHideFunc(func() bool { return !p.Asked(s.answers()) }))
 	}
 	if err := f.run(ctx, huh.NewForm(groups...), &left); err != nil {
@@ -80,7 +81,7 @@ func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Pag
 // Choose shows the options in a list.
 func (f Form) Choose(ctx context.Context, title string, options []answers.Option) (string, error) {
 	choice := options[0].Answer
-	field := huh.NewSelect[string]().Title(title).Options(huhOptions(options)...).Value(&choice)
+	field := huh.NewSelect[string]().Title(oneLine(title)).Options(huhOptions(options)...).Value(&choice)
 	err := f.run(ctx, huh.NewForm(huh.NewGroup(field)), new(bool))
 	return choice, err
 }
@@ -124,7 +125,7 @@ func (s sheet) field(q answers.Question, before string, try func() error) huh.Fi
 	case answers.Choice:
 		text := &before
 		s.texts[q.Path] = text
-		return huh.NewSelect[string]().Title(q.Title()).Description(q.Help).Options(huhOptions(q.Choices)...).Value(text).
+		return huh.NewSelect[string]().Title(oneLine(q.Title())).Description(redact.Printable(q.Help)).Options(huhOptions(q.Choices)...).Value(text).
 			Validate(func(string) error { return try() })
 	case answers.Several:
 		list := &[]string{}
@@ -133,15 +134,20 @@ func (s sheet) field(q answers.Question, before string, try func() error) huh.Fi
 		}
 		delete(s.texts, q.Path)
 		s.lists[q.Path] = list
-		return huh.NewMultiSelect[string]().Title(q.Title()).Description(q.Help).Options(huhOptions(q.Choices)...).Value(list).
+		return huh.NewMultiSelect[string]().Title(oneLine(q.Title())).Description(redact.Printable(q.Help)).Options(huhOptions(q.Choices)...).Value(list).
 			Validate(func([]string) error { return try() })
 	}
+	before = redact.Printable(before) // what is accepted is what is seen
 	text := &before
 	s.texts[q.Path] = text
-	input := huh.NewInput().Title(q.Title()).Description(describe(q)).Placeholder(placeholder(q)).Value(text).
+	input := huh.NewInput().Title(oneLine(q.Title())).Description(describe(q)).Placeholder(placeholder(q)).Value(text).
 		Validate(func(string) error { return try() })
 	if q.Kind == answers.Line {
-		input.Suggestions(q.Examples)
+		var examples []string
+		for _, e := range q.Examples {
+			examples = append(examples, oneLine(e))
+		}
+		input.Suggestions(examples)
 	}
 	return &line{Input: input, try: try}
 }
@@ -208,22 +214,27 @@ func (c compact) View(f *huh.Form) string {
 func huhOptions(options []answers.Option) []huh.Option[string] {
 	var out []huh.Option[string]
 	for _, o := range options {
-		out = append(out, huh.NewOption(o.Label, o.Answer))
+		out = append(out, huh.NewOption(oneLine(o.Label), o.Answer))
 	}
 	return out
 }
 
+// oneLine is what is shown of text that a release or a package may have brought: nothing in it does
+// something to the terminal, or looks like another line of the form.
+func oneLine(s string) string { return strings.ReplaceAll(redact.Printable(s), "\n", " ") }
+
 // describe returns the help for a question with a one-line answer.
 func describe(q answers.Question) string {
+	help := redact.Printable(q.Help)
 	switch {
 	case q.Kind == answers.File:
-		return q.Help + " Give the path of a file that holds it; without one, what there is stays."
+		return help + " Give the path of a file that holds it; without one, what there is stays."
 	case q.Type == answers.List:
-		return q.Help + " Separated by commas."
+		return help + " Separated by commas."
 	case q.Type == answers.Mapping:
-		return q.Help + " NAME=value, separated by commas."
+		return help + " NAME=value, separated by commas."
 	}
-	return q.Help
+	return help
 }
 
 // placeholder returns what an empty line shows.
@@ -232,9 +243,9 @@ func placeholder(q answers.Question) string {
 	case q.Kind == answers.File:
 		return "path of a file"
 	case q.Default != "":
-		return "default: " + q.Default
+		return "default: " + oneLine(q.Default)
 	case q.Example != "":
-		return "such as " + q.Example
+		return "such as " + oneLine(q.Example)
 	}
 	return ""
 }

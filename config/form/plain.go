@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/config/answers"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 // Plain is the Asker that only writes and reads lines, one question after another.
@@ -24,9 +25,9 @@ type Plain struct {
 }
 
 // NewPlain reads from in, but only while a question waits for its answer, so that an
-// editor can use it in between.
+// editor can use it in between. Nothing that it shows does something to the terminal.
 func NewPlain(in io.Reader, out io.Writer) *Plain {
-	p := &Plain{out: out, want: make(chan struct{}, 1), lines: make(chan string)}
+	p := &Plain{out: redact.NewPrinter(out), want: make(chan struct{}, 1), lines: make(chan string)}
 	go func() {
 		defer close(p.lines)
 		s := bufio.NewScanner(in)
@@ -53,7 +54,7 @@ func (p *Plain) Ask(ctx context.Context, v *answers.Interview, pages []answers.P
 		if !page.Asked(out) {
 			continue
 		}
-		fmt.Fprintf(p.out, "\n%s. %s\n", page.Title, page.Help)
+		fmt.Fprintf(p.out, "\n%s. %s\n", oneLine(page.Title), below(page.Help))
 		for _, q := range page.Questions {
 			if err := p.question(ctx, v, pages, out, q); err != nil {
 				return nil, err
@@ -66,7 +67,7 @@ func (p *Plain) Ask(ctx context.Context, v *answers.Interview, pages []answers.P
 // question asks until the answer is valid, and stores it in all.
 func (p *Plain) question(ctx context.Context, v *answers.Interview, pages []answers.Page, all map[string]string, q answers.Question) error {
 	before := all[q.Path]
-	p.show(q.Title()+": "+describe(q), q.Choices)
+	p.show(oneLine(q.Title())+": "+below(describe(q)), q.Choices)
 	if q.Kind == answers.Several {
 		fmt.Fprint(p.out, "  Names or numbers, separated by commas.\n")
 	}
@@ -74,7 +75,7 @@ func (p *Plain) question(ctx context.Context, v *answers.Interview, pages []answ
 		fmt.Fprintf(p.out, "  (%s)\n", placeholder(q))
 	}
 	for {
-		fmt.Fprintf(p.out, "%s [%s]: ", q.Title(), before)
+		fmt.Fprintf(p.out, "%s [%s]: ", oneLine(q.Title()), oneLine(before))
 		answer, err := p.read(ctx)
 		switch {
 		case err != nil:
@@ -95,14 +96,14 @@ func (p *Plain) question(ctx context.Context, v *answers.Interview, pages []answ
 		if wrong == nil {
 			return nil
 		}
-		fmt.Fprintf(p.out, "  not accepted: %s\n", wrong.Reason())
+		fmt.Fprintf(p.out, "  not accepted: %s\n", oneLine(wrong.Reason()))
 	}
 }
 
 // Choose asks for one of the options; an empty answer selects the first.
 func (p *Plain) Choose(ctx context.Context, title string, options []answers.Option) (string, error) {
 	q := answers.Question{Kind: answers.Choice, Choices: options}
-	p.show(title, options)
+	p.show(oneLine(title), options)
 	for {
 		fmt.Fprintf(p.out, "Number [1]: ")
 		answer, err := p.read(ctx)
@@ -123,9 +124,12 @@ func (p *Plain) Choose(ctx context.Context, title string, options []answers.Opti
 func (p *Plain) show(title string, options []answers.Option) {
 	fmt.Fprintf(p.out, "\n%s\n", title)
 	for i, o := range options {
-		fmt.Fprintf(p.out, "  %d: %s\n", i+1, o.Label)
+		fmt.Fprintf(p.out, "  %d: %s\n", i+1, oneLine(o.Label))
 	}
 }
+
+// below has the further lines of a text below the first: they are no questions.
+func below(s string) string { return strings.ReplaceAll(s, "\n", "\n  ") }
 
 // chosen converts names or numbers of options to answers.
 func chosen(q answers.Question, text string) (string, error) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -71,6 +72,45 @@ func TestPlainChooses(t *testing.T) {
 	require.Contains(t, out.String(), "not accepted")
 	_, err = p.Choose(t.Context(), "Write it?", options)
 	require.ErrorIs(t, err, form.ErrAborted, "there is nothing more")
+}
+
+// TestAFormShowsNothingButText: the schema of a release's settings, and a package's configuration,
+// are others'.
+func TestAFormShowsNothingButText(t *testing.T) {
+	const evil = "x\x1b[2J\x1b]52;c;cm0=\a\u202e\u200b\nslipway: forged"
+	field := answers.Field{Path: "platform.settings." + evil, Help: evil, Default: evil, Example: evil, Examples: []string{evil}}
+	choices := []answers.Option{{Answer: evil, Label: evil}, {Answer: "b", Label: "b"}}
+	pages := []answers.Page{{Title: evil, Help: evil, Questions: []answers.Question{
+		{Field: field},
+		{Field: answers.Field{Path: "c" + evil, Help: evil}, Kind: answers.Choice, Choices: choices},
+		{Field: answers.Field{Path: "s" + evil, Help: evil}, Kind: answers.Several, Choices: choices},
+	}}}
+	for _, before := range []string{"", evil} {
+		for what, ask := range map[string]func(io.Writer) form.Asker{
+			"lines": func(w io.Writer) form.Asker { return form.NewPlain(strings.NewReader("9\n1\n9\n1\n9\n1\n1\n"), w) },
+			"a form": func(w io.Writer) form.Asker {
+				in, end := io.Pipe()
+				t.Cleanup(func() { _ = end.Close() })
+				return form.Form{In: in, Out: w}
+			},
+		} {
+			t.Run(what, func(t *testing.T) {
+				var out bytes.Buffer
+				asker := ask(&out)
+				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, form.ErrAborted)
+				defer cancel()
+				v := interview(t)
+				_, err := asker.Ask(ctx, v, pages, map[string]string{field.Path: before}, false)
+				_, again := asker.Choose(ctx, evil, choices)
+				t.Log(err, again)
+				shown := out.String()
+				require.Contains(t, shown, "forged")
+				for _, bad := range []string{"\x1b[2Jx", "x\x1b[2J", "]52;", "\a", "\u202e", "\u200b", "\nslipway: forged"} {
+					require.NotContains(t, shown, bad, "%q", shown)
+				}
+			})
+		}
+	}
 }
 
 type broken struct{}

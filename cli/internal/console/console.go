@@ -16,7 +16,8 @@ type Streams struct {
 	In  io.Reader
 	Out io.Writer
 	Err *progress.Screen
-	// Terminal is where a form is drawn: standard error; nil when that is no file.
+	// Terminal is where a form is drawn: standard error; nil when that is no file. Text goes to
+	// Screen.
 	Terminal *os.File
 	// Stop is closed when the run shall end after the steps that run now.
 	Stop <-chan struct{}
@@ -25,6 +26,9 @@ type Streams struct {
 // Text is where text for people goes, in which there is something that others wrote: a name in
 // a release, a bundle or a record. Out is for what programs read.
 func (s Streams) Text() io.Writer { return redact.NewPrinter(s.Out) }
+
+// Screen is Text on the terminal of a form; it is for streams that have one.
+func (s Streams) Screen() io.Writer { return redact.NewPrinter(s.Terminal) }
 
 // EngineLog shows the engine's log when it is wanted, else only the lines in
 // which a step says what goes on: one that this process started, which is origin, or
