@@ -95,7 +95,10 @@ func (o *Opened) source(file, at string, of runpackage.Platform, files runpackag
 	if len(text) == 0 {
 		return Source{}, incomplete("unpack "+file, fixAgain, errors.New("there is no configuration in it"))
 	}
-	text, err := answers.Readable(answers.NewSchema(config.Describe(o.sections), nil), text)
+	text, err := o.current(file, text)
+	if errors.Is(err, &fault.Fault{Code: config.CodeNewer}) { // which says more
+		return Source{}, err
+	}
 	if err != nil {
 		return Source{}, incomplete("unpack "+file, fixAgain, fmt.Errorf("read its configuration: %w", err))
 	}
@@ -107,6 +110,27 @@ func (o *Opened) source(file, at string, of runpackage.Platform, files runpackag
 		return Source{}, fmt.Errorf("unpack %s: %w", file, err)
 	}
 	return Source{Config: at, Release: release}, nil
+}
+
+// current is a configuration as slipway configure would begin with it, for which commands that are
+// given the unpacked file take it: of the current version, as a migration afterwards could move
+// text into a field in which variables are replaced, and without the directory for packages, as
+// where files are written is not for who made this one.
+func (o *Opened) current(file string, text []byte) ([]byte, error) {
+	text, _, err := config.Migrate(text, "the configuration in "+file)
+	if err != nil {
+		return nil, err
+	}
+	schema := answers.NewSchema(config.Describe(o.sections), nil)
+	if text, err = answers.Readable(schema, text); err != nil {
+		return nil, err
+	}
+	d, err := answers.NewDraft(schema, text)
+	if err != nil {
+		return nil, err
+	}
+	d.Remove("advanced.save.to")
+	return d.Bytes()
 }
 
 const fixAgain = "get the package again from where it was made"

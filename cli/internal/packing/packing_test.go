@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/lock"
@@ -324,4 +325,35 @@ func TestARecordOfTooMuch(t *testing.T) {
 		require.ErrorContains(t, err, says)
 		require.Less(t, len(err.Error()), 5000)
 	}
+}
+
+// TestNoVariableGetsIntoAPackagesConfiguration, also where a later command is given the unpacked file
+// and knows nothing of the package, and whatever version the file is of.
+func TestNoVariableGetsIntoAPackagesConfiguration(t *testing.T) {
+	t.Setenv("SLIPWAY_CACHE", t.TempDir())
+	for _, text := range []string{
+		"apiVersion: slipway.sh/v1alpha1\nname: shop\ndomain: \"${CANARY:-good}.test\"\nadminEmail: a@b.test\nscale: small\n",
+		"version: 1\nname: shop\ndomain: \"${CANARY:-good}.test\"\n",
+		"apiVersion: slipway.sh/v1\nglobal: {domain: \"${CANARY:-good}.test\"}\nadvanced: {save: {when: always, to: /elsewhere}}\n",
+	} {
+		o, err := Open(t.Context(), packed(t, func(_ *runpackage.Info, f runpackage.Files) {
+			f[runpackage.ConfigFile] = runpackage.File{Data: []byte(text)}
+		}), "", nil)
+		require.NoError(t, err)
+		got, err := os.ReadFile(o.Config)
+		require.NoError(t, err)
+		require.Contains(t, string(got), "\napiVersion: slipway.sh/v1\n")
+		require.Contains(t, string(got), "$${CANARY:-good}.test")
+		require.NotContains(t, string(got), "elsewhere")
+		_, err = config.Load(got, config.Options{DefaultProvider: "local", Env: func(name string) (string, bool) {
+			t.Errorf("%s is read", name)
+			return "canary", true
+		}})
+		require.ErrorContains(t, err, "global.domain")
+	}
+
+	_, err := Open(t.Context(), packed(t, func(_ *runpackage.Info, f runpackage.Files) {
+		f[runpackage.ConfigFile] = runpackage.File{Data: []byte("apiVersion: slipway.sh/v99\n")}
+	}), "", nil)
+	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNewer})
 }
