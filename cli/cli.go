@@ -221,12 +221,26 @@ func run(stopping string, do action) func(*cobra.Command, []string) error {
 		defer screen.End() // also when this panics
 		ctx, stop, release := console.Interruptible(cmd.Context(), screen, cmp.Or(stopping, "stopping after the steps that run now"))
 		defer release()
+		if err := noEmptyKey(cmd); err != nil {
+			return err
+		}
 		ctx, finish := trace.Command(ctx, cmd.CommandPath(), screen)
 		terminal, _ := errw.(*os.File)
 		err := do(ctx, console.Streams{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: screen, Terminal: terminal, Stop: stop}, args)
 		finish(err)
 		return err
 	}
+}
+
+// noEmptyKey refuses a flag for a key that is given and empty, as "$KEY" is where KEY is not set: no
+// signature would be verified, or none made.
+func noEmptyKey(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if (f.Name == "key" || strings.HasSuffix(f.Name, "-key")) && f.Value.String() == "" {
+			err = usage.Errorf("--%s is empty; name a key, or leave the flag out", f.Name)
+		}
+	})
+	return err
 }
 
 // atOnce is run for an action without a workflow: the first interrupt ends it.

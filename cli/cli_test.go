@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
@@ -248,4 +249,28 @@ func TestAPanicIsABug(t *testing.T) {
 	require.Equal(t, int(fault.Bug), Run(t.Context(), program(), []string{"version"}, nil, broken{}, &errs))
 	require.Contains(t, errs.String(), "error RUN-003: panic: out of paper\n")
 	require.Contains(t, errs.String(), "cli_test.go", "where")
+}
+
+// TestAnEmptyKeyIsNoKey: "$KEY" is empty where KEY is not set, and then nothing would be verified.
+func TestAnEmptyKeyIsNoKey(t *testing.T) {
+	n := 0
+	every(tree(t), func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != "key" && !strings.HasSuffix(f.Name, "-key") {
+				return
+			}
+			n++
+			args := append(strings.Fields(cmd.CommandPath())[1:], "--"+f.Name, "")
+			if cmd.Parent().Name() == "bundle" {
+				args = append(args, t.TempDir())
+			}
+			code, _, errs := slipway(args...)
+			require.Equal(t, 2, code, "%v: %s", args, errs)
+			require.Contains(t, errs, "--"+f.Name+" is empty", args)
+		})
+	})
+	require.Greater(t, n, 10)
+	code, _, errs := slipway("save", "--verify", "x.tar.zst", "--key", "")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "--key is empty")
 }
