@@ -336,3 +336,37 @@ func TestTheModulePacksNothingByItself(t *testing.T) {
 	new(saveFlags).save(t.Context(), io, &deployment.Flags{}, d, &report.Run{ID: "r1", Workflow: config.Install, Outcome: report.Succeeded})
 	require.Equal(t, "\nTo pack the run:\n  dagger call save --run r1 export --path run.tar.zst\n", screen.String())
 }
+
+// TestNoDirectoryThatOnlyAPackageNamesIsOpened: it may be on a server, as of an automount.
+func TestNoDirectoryThatOnlyAPackageNamesIsOpened(t *testing.T) {
+	kept(t)
+	dir := filepath.Join(t.TempDir(), "theirs")
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "examples", "platform", "1.0.0"))))
+	config := []byte("apiVersion: slipway.sh/v1\nglobal: {name: shop, scale: 50}\nplatform: {release: " + dir + "}\n")
+	var b bytes.Buffer
+	require.NoError(t, runpackage.Write(t.Context(), &b, runpackage.Info{Run: "20260102-030405-abcdef", Workflow: "destroy"}, runpackage.Files{runpackage.ConfigFile: {Data: config}}, nil))
+	recorded := filepath.Join(t.TempDir(), "run")
+	require.NoError(t, os.Mkdir(recorded, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(recorded, "config.yaml"), config, 0o600))
+	file := filepath.Join(recorded, "run.tar.zst")
+	require.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
+	for _, from := range []string{file, recorded} {
+		args := []string{"configure", "--non-interactive", "--output", "-", "--file", from}
+		code, _, errs := slipway(args...)
+		require.Equal(t, 2, code, errs)
+		require.Contains(t, errs, from+" names it and does not hold it")
+		for _, more := range [][]string{{"--platform", dir}, {"--set", "platform.release=1.0.0"}} {
+			code, _, errs = slipway(append(args, more...)...)
+			require.Zero(t, code, errs)
+		}
+		require.NoError(t, os.Rename(dir, dir+"-away"))
+		_, _, same := slipway(args...)
+		require.NoError(t, os.Rename(dir+"-away", dir))
+		_, _, errs = slipway(args...)
+		require.Equal(t, errs, same, "whether it is there is not looked for")
+	}
+	require.NoError(t, os.CopyFS(filepath.Join(filepath.Dir(recorded), "theirs", "1"), os.DirFS(dir)))
+	require.NoError(t, os.WriteFile(filepath.Join(recorded, "config.yaml"), bytes.ReplaceAll(config, []byte(dir), []byte("theirs/1")), 0o600))
+	code, _, errs := slipway("configure", "--non-interactive", "--output", "-", "--file", recorded)
+	require.Zero(t, code, errs)
+}

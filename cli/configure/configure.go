@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/invopop/jsonschema"
@@ -80,6 +81,8 @@ type earlier struct {
 	own     bool   // it is the one that is there already where the file is written
 	brought bool   // it is from elsewhere: whoever made it has nothing run here
 	release string // the platform release in it
+	kept    string // the directory of that, if it was in the package
+	sent    string // a directory that only a package or a report names, and which is not opened
 }
 
 // AddFlags declares the flags for cmd, of the program of this version.
@@ -212,8 +215,8 @@ func (c *Command) begin(ctx context.Context, io console.Streams) error {
 	if err != nil {
 		return err
 	}
-	recorded := false
-	switch packed := strings.HasSuffix(c.file, runpackage.Suffix); {
+	recorded, packed := false, strings.HasSuffix(c.file, runpackage.Suffix)
+	switch {
 	case c.packageKey != "" && !packed:
 		return usage.Errorf("--package-key goes with --file and a package, FILE%s", runpackage.Suffix)
 	case packed:
@@ -251,6 +254,9 @@ func (c *Command) begin(ctx context.Context, io console.Streams) error {
 		return unreadable("read the configuration to begin with", "correct the file", err)
 	}
 	c.release = d.Get("platform.release")
+	if recorded && c.release != c.kept && (packed || !filepath.IsLocal(c.release)) {
+		c.sent = c.release
+	}
 	return nil
 }
 

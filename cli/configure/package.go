@@ -35,6 +35,7 @@ func (c *Command) fromPackage(ctx context.Context, io console.Streams) ([]byte, 
 	if err != nil || name == d.Get("platform.release") {
 		return text, err
 	}
+	c.kept = name
 	d.SetText("platform.release", name)
 	return d.Bytes()
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/slipway-sh/slipway/cli/internal/directory"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
@@ -69,10 +70,15 @@ func (c *Command) platform(d *answers.Draft) (*answers.Schema, []answers.Compone
 	return answers.NewSchema(c.describe(), release.SettingsSchema()), components, nil
 }
 
-// releaseOf is the platform release of a configuration in the making.
+// releaseOf is the platform release of a configuration in the making. A directory that only a
+// package or a report names is not opened: it may be on a server of who sent that.
 func (c *Command) releaseOf(cfg *config.Config) (*platform.Release, error) {
 	flags := c.releaseFlags
 	if flags.Dir == "" && cfg.ReleaseIsPath() {
+		if cfg.Platform.Release == c.sent {
+			return nil, &fault.Fault{Code: directory.CodeMissing, Class: fault.Usage, Op: "open " + c.sent,
+				Fix: "name the directory yourself: --platform DIR", Err: fmt.Errorf("%s names it and does not hold it", c.from)}
+		}
 		var err error
 		if flags.Dir, err = c.resolve(cfg.Platform.Release); err != nil {
 			return nil, err
