@@ -39,6 +39,7 @@ type Opened struct {
 	*runpackage.Package
 	Source
 	sections []config.Section
+	vouched  bool // somebody vouched for it: its signature is by the user's key
 }
 
 // Source is what a deployment is made from.
@@ -62,17 +63,16 @@ func Open(ctx context.Context, file, keyFile string, sections []config.Section) 
 	if err != nil {
 		return nil, fmt.Errorf("find a place for what is in %s: %w", file, err)
 	}
-	return unpack(file, filepath.Join(dir, "packages", strings.TrimPrefix(p.Digest, "sha256:")[:32]), p, sections)
+	return unpack(file, filepath.Join(dir, "packages", strings.TrimPrefix(p.Digest, "sha256:")[:32]), &Opened{Package: p, sections: sections, vouched: keyFile != ""})
 }
 
-func unpack(file, dir string, p *runpackage.Package, sections []config.Section) (*Opened, error) {
-	if len(p.Hidden) > 0 {
+func unpack(file, dir string, o *Opened) (*Opened, error) {
+	if len(o.Hidden) > 0 {
 		return nil, incomplete("unpack "+file, "write the configuration, give the values there, and install with it: slipway configure --non-interactive --output slipway.yaml --file "+fault.Quote(file),
-			fmt.Errorf("its configuration has no value for what looked like a secret: %s", strings.Join(p.Hidden, ", ")))
+			fmt.Errorf("its configuration has no value for what looked like a secret: %s", strings.Join(o.Hidden, ", ")))
 	}
-	o := &Opened{Package: p, sections: sections}
 	var err error
-	o.Source, err = o.source(file, filepath.Join(dir, "slipway.yaml"), p.Platform, p.Files)
+	o.Source, err = o.source(file, filepath.Join(dir, "slipway.yaml"), o.Platform, o.Files)
 	return o, err
 }
 
@@ -115,7 +115,8 @@ func (o *Opened) source(file, at string, of runpackage.Platform, files runpackag
 // current is a configuration as slipway configure would begin with it, for which commands that are
 // given the unpacked file take it: of the current version, as a migration afterwards could move
 // text into a field in which variables are replaced, and without the directory for packages, as
-// where files are written is not for who made this one.
+// where files are written is not for who made this one. Nor is who the user is, which is who may
+// change a deployment, unless somebody vouched for the package.
 func (o *Opened) current(file string, text []byte) ([]byte, error) {
 	text, _, err := config.Migrate(text, "the configuration in "+file)
 	if err != nil {
@@ -130,6 +131,9 @@ func (o *Opened) current(file string, text []byte) ([]byte, error) {
 		return nil, err
 	}
 	d.Remove("advanced.save.to")
+	if !o.vouched {
+		d.Remove("advanced.owner")
+	}
 	return d.Bytes()
 }
 
