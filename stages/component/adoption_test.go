@@ -224,11 +224,11 @@ func TestAnAdoptedComponentThatIsRenamed(t *testing.T) {
 gitops: {engine: argocd}
 `, esoFiles())
 	s.api.Set(t, former, `{metadata: {name: external-secrets, namespace: shop, finalizers: [resources-finalizer.argocd.argoproj.io], labels: {slipway.sh/deployment: demo, slipway.sh/adopted: component}},
-  spec: {source: {helm: {releaseName: external-secrets}}, destination: {namespace: shop}, syncPolicy: {automated: {prune: true}}},
+  spec: {project: slipway-adopted-external-secrets, source: {helm: {releaseName: external-secrets}}, destination: {namespace: shop}, syncPolicy: {automated: {prune: true}}},
   status: {resources: [{group: apps, version: v1, kind: Deployment, namespace: shop, name: external-secrets}]}}`)
 	const operator = "/apis/apps/v1/namespaces/shop/deployments/external-secrets"
 	s.api.Set(t, operator, `{metadata: {name: external-secrets, namespace: shop, annotations: {argocd.argoproj.io/tracking-id: "external-secrets:apps/Deployment:shop/external-secrets"}}}`)
-	s.api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/shop/appprojects/slipway-adopted-external-secrets", "metadata: {name: slipway-adopted-external-secrets, namespace: shop}")
+	s.api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/shop/appprojects/slipway-adopted-external-secrets", "{metadata: {name: slipway-adopted-external-secrets, namespace: shop}, spec: {destinations: [{namespace: shop}]}}")
 	out, err := s.install(t.Context(), operatorInput().ComponentInput)
 	require.NoError(t, err)
 	require.Equal(t, contract.Component{}, out)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
@@ -73,8 +74,9 @@ func TestOnlyThePlatformsApplicationsTakeTheirObjectsAlong(t *testing.T) {
 	set.SetNamespace("argocd")
 	set.SetUID("set")
 	track(&set, "grandchild")
+	projects := argo.Projects{"default": *argo.Project("argocd", "default", nil, map[string]any{"destinations": argo.Destinations([]string{"argocd"})})}
 	require.Equal(t, map[types.UID]bool{"root": true, "child": true, "grandchild": true, "set": true, "of-set": true},
-		origin{deployment: "demo", argo: "argocd"}.platforms(append(apps, set)))
+		origin{deployment: "demo", argo: "argocd", projects: projects}.platforms(append(apps, set)))
 }
 
 // TestWhatArgoCDHasOfTheClustersOwnScopeIsMarked: it is removed without a cascade.
@@ -95,6 +97,7 @@ func TestWhatArgoCDHasOfTheClustersOwnScopeIsMarked(t *testing.T) {
 		map[string]any{"kind": "ConfigMap", "namespace": "argocd", "name": "argocd-cm"},
 	}}
 	r := &remover{Remover: &removal.Remover{Client: client, Deployment: "demo", Argo: "argocd"}, env: &step.Env{Logger: slog.New(slog.DiscardHandler)}}
+	r.projects = argo.Projects{"default": *argo.Project("argocd", "default", nil, map[string]any{"clusterResourceWhitelist": []any{map[string]any{"group": "rbac.*", "kind": "ClusterRole"}}})}
 	require.NoError(t, r.markOwned(t.Context(), a))
 	require.Equal(t, []string{"PATCH " + at + "argocd"}, api.Writes())
 	require.Equal(t, map[string]any{kube.DeploymentLabel: "demo"}, api.Get(at + "argocd")["metadata"].(map[string]any)["labels"])

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
@@ -61,7 +62,8 @@ func (e *expected) apps(ctx context.Context, in *contract.TreeValues, build surv
 // may have no more, or under another name. Without any it has brought nothing yet: what is
 // there and marked is of an Argo CD of somebody else's.
 func (e *expected) noteApplications(ctx context.Context) error {
-	apps, err := applications(ctx, e.client)
+	engine := e.release.Engine().Namespace
+	apps, found, err := applications(ctx, e.client, engine)
 	if err != nil {
 		return err
 	}
@@ -70,7 +72,9 @@ func (e *expected) noteApplications(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	own := origin{deployment: e.env.Deployment, argo: e.release.Engine().Namespace, listed: listed}.platforms(apps)
+	projects := argo.Projects{}
+	projects.Add(found)
+	own := origin{deployment: e.env.Deployment, argo: engine, listed: listed, projects: projects}.platforms(apps)
 	if !slices.ContainsFunc(apps, func(a unstructured.Unstructured) bool { return own[a.GetUID()] }) {
 		e.applications = nil
 		return nil

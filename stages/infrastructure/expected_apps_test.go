@@ -59,6 +59,8 @@ func withApps(t *testing.T) (*kubetest.API, *step.Env, contract.OwnershipInput) 
 	api.Define("scheduling.k8s.io/v1", "PriorityClass", false)
 	api.Define("example.com/v1", "Gadget", true)
 	api.Define("argoproj.io/v1alpha1", "Application", true)
+	api.Define("argoproj.io/v1alpha1", "AppProject", true)
+	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/cd/appprojects/default", "{metadata: {name: default, namespace: cd}, "+anything+"}")
 	api.Define("v1", "ServiceAccount", true)
 	api.Set(t, "/api/v1/namespaces/team", "metadata: {name: team, labels: {"+kube.DeploymentLabel+": demo}}") // taken over
 	api.Set(t, "/api/v1/namespaces/shop", "metadata: {name: shop, labels: {"+kube.ManagedBy+": slipway, "+kube.DeploymentLabel+": demo}}")

@@ -23,6 +23,7 @@ type origin struct {
 	argo       string            // Argo CD's namespace: whoever may write there may do anything
 	listed     []kube.Member     // what the deployment wrote down before it applied it
 	orphans    map[string]string // Applications, "namespace/name", that ApplicationSets had made
+	projects   argo.Projects
 }
 
 // platforms are those of all, by UID, that Slipway applied, and those that one of them has
@@ -54,7 +55,7 @@ func (p origin) descent(first, all []unstructured.Unstructured) map[types.UID]bo
 		out[by.GetUID()] = true
 		names := owned(by)
 		for _, o := range all {
-			if p.made(by, o) || names[o.GetKind()+" "+nameOf(o)] && argo.Brought(p.argo, &by, &o) {
+			if p.made(by, o) || names[o.GetKind()+" "+nameOf(o)] && p.brought(&by, &o) {
 				next = append(next, o)
 			}
 		}
@@ -66,6 +67,11 @@ func (p origin) descent(first, all []unstructured.Unstructured) map[types.UID]bo
 func (p origin) made(by, o unstructured.Unstructured) bool {
 	return by.GetNamespace() == o.GetNamespace() &&
 		slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == by.GetUID() })
+}
+
+// brought reports whether Argo CD has brought an object that an Application names.
+func (p origin) brought(by, o *unstructured.Unstructured) bool {
+	return p.projects.Permit(by, o) && argo.Brought(p.argo, by, o)
 }
 
 // owned are the Applications and ApplicationSets that an Application declares:
@@ -82,7 +88,7 @@ func owned(a unstructured.Unstructured) map[string]bool {
 }
 
 func (r *remover) origin() origin {
-	return origin{deployment: r.Deployment, argo: r.Argo, listed: r.listed, orphans: r.orphans}
+	return origin{deployment: r.Deployment, argo: r.Argo, listed: r.listed, orphans: r.orphans, projects: r.projects}
 }
 
 // findLists finds what the deployment wrote down before it applied it.
@@ -92,26 +98,31 @@ func (r *remover) findLists(ctx context.Context, all []removal.Component) (err e
 }
 
 // findApplications finds the platform's Applications and ApplicationSets. One that was found
-// stays the platform's, also when what has brought it is gone.
+// stays the platform's, also when what has brought it is gone, or the project of that.
 func (r *remover) findApplications(ctx context.Context) error {
-	all, err := applications(ctx, r.Client)
+	all, projects, err := applications(ctx, r.Client, r.Argo)
 	if err != nil {
 		return err
 	}
+	r.projects.Add(projects)
 	for uid := range r.origin().platforms(all) {
 		r.platform[uid] = true
 	}
 	return nil
 }
 
-// applications are all Applications and ApplicationSets of a cluster.
-func applications(ctx context.Context, c *kube.Client) ([]unstructured.Unstructured, error) {
+// applications are all Applications and ApplicationSets of a cluster, and the AppProjects of the
+// Argo CD in a namespace: whoever may write to these may do anything.
+func applications(ctx context.Context, c *kube.Client, engine string) (all, projects []unstructured.Unstructured, err error) {
 	apps, err := c.List(ctx, argo.Applications(), metav1.NamespaceAll, "")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	sets, err := c.List(ctx, argo.ApplicationSets(), metav1.NamespaceAll, "")
-	return slices.Concat(apps, sets), err
+	if err == nil && engine != "" {
+		projects, err = c.List(ctx, argo.AppProjects(), engine, "")
+	}
+	return slices.Concat(apps, sets), projects, err
 }
 
 // ofApplications hands on the objects, of those that the platform's Applications name and which
@@ -160,7 +171,7 @@ func (r *remover) broughtBy(ctx context.Context, a unstructured.Unstructured, wh
 		}
 		switch {
 		case live == nil:
-		case o.Health != argo.Missing && argo.Brought(r.Argo, &a, live):
+		case o.Health != argo.Missing && r.origin().brought(&a, live):
 			out = append(out, *live)
 		default:
 			r.env.Logger.Warn("an Application names what Argo CD has not brought by it: it stays", "application", nameOf(a), "object", m.String())

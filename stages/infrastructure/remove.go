@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -43,6 +44,8 @@ type remover struct {
 	// the name of the set.
 	orphans map[string]string
 	listed  []kube.Member // what the deployment wrote down before it applied it
+	// projects are those that were found in Argo CD's namespace, the present ones and earlier ones.
+	projects argo.Projects
 	// platform are the Applications and ApplicationSets that are the platform's, by UID: see
 	// findApplications.
 	platform map[types.UID]bool
@@ -108,7 +111,7 @@ func newRemover(env *step.Env, c *kube.Client, record removal.Record, recorded, 
 	if definitions {
 		record.Remove.CRDs = platform.RemoveDelete
 	}
-	return &remover{env: env, recorded: recorded, platform: map[types.UID]bool{}, Remover: &removal.Remover{
+	return &remover{env: env, recorded: recorded, projects: argo.Projects{}, platform: map[types.UID]bool{}, Remover: &removal.Remover{
 		Client: c, Kubeconfig: env.Kubeconfig, Deployment: env.Deployment, Argo: record.Argo, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
 	}}
 }

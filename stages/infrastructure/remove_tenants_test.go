@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
@@ -94,6 +96,52 @@ func TestWhatAPushOnlyNamesStays(t *testing.T) {
 		require.NotContains(t, api.Get(path)["metadata"], "labels", path)
 	}
 	untouched(t, api)
+}
+
+// TestWhatAPushedApplicationSaysOfItselfCountsForNothing beyond its project: Argo CD leaves one
+// alone that says so, and its status is what the push has written.
+func TestWhatAPushedApplicationSaysOfItselfCountsForNothing(t *testing.T) {
+	api, env := withSets(t)
+	api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {creationTimestamp: '2026-01-02T00:00:00Z'}")
+	api.Set(t, argoAPI+"appprojects/apps", "{metadata: {name: apps, namespace: shop}, spec: {destinations: [{namespace: shop}, {namespace: web-*}], clusterResourceWhitelist: [{group: scheduling.k8s.io, kind: PriorityClass}]}}")
+	api.Define("scheduling.k8s.io/v1", "PriorityClass", false)
+	role := func(name string) string {
+		return "{group: rbac.authorization.k8s.io, kind: ClusterRole, name: " + name + ", health: {status: Healthy}}"
+	}
+	api.Set(t, argoAPI+"applications/pushed", "{metadata: {name: pushed, namespace: shop, uid: pushed, labels: {"+kube.DeploymentLabel+": demo}, annotations: {argocd.argoproj.io/skip-reconcile: 'true', "+
+		kube.TrackingID+": 'root:argoproj.io/Application:shop/pushed'}}, spec: {project: apps}, status: {resources: ["+role("by-label")+", "+role("by-mark")+", "+
+		"{group: scheduling.k8s.io, kind: PriorityClass, name: data}, {group: argoproj.io, kind: Application, namespace: team, name: theirs}, "+
+		"{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: gizmos.example.com}]}}")
+	theirs := map[string]string{ // of another Argo CD, which marks with labels, or has an Application of that name
+		rolesAPI + "by-label":              "metadata: {name: by-label, " + byArgo + "}",
+		rolesAPI + "by-mark":               "metadata: {name: by-mark, " + tracked("pushed", "rbac.authorization.k8s.io/ClusterRole:/by-mark") + "}",
+		teamArgo + "applications/theirs":   "metadata: {name: theirs, namespace: team, uid: theirs, " + byArgo + "}",
+		definitions + "gizmos.example.com": strings.Replace(definition("gizmo"), byUs, byArgo+", creationTimestamp: '2026-01-03T00:00:00Z'", 1),
+	}
+	before := map[string]map[string]any{}
+	for path, text := range theirs {
+		api.Set(t, path, text)
+		before[path] = api.Get(path)
+	}
+	api.Set(t, classes+"data", "{metadata: {name: data, "+tracked("pushed", "scheduling.k8s.io/PriorityClass:/data")+"}, value: 1}")
+	for range 2 { // the second time the project is gone, as after a removal that was interrupted
+		r := found(t, env)
+		require.NoError(t, r.findApplications(t.Context()))
+		require.Equal(t, map[types.UID]bool{"pushed": true}, r.platform)
+		api.Delete(argoAPI + "appprojects/apps")
+		for _, a := range []string{"pushed"} {
+			live, err := r.Client.Live(t.Context(), argo.Member("shop", a))
+			require.NoError(t, err)
+			require.NoError(t, r.markOwned(t.Context(), *live))
+		}
+	}
+	require.Equal(t, map[string]any{kube.DeploymentLabel: "demo"}, api.Get(classes + "data")["metadata"].(map[string]any)["labels"])
+	left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"shop/pushed"}, left.Applications)
+	for path := range theirs {
+		require.Equal(t, before[path], api.Get(path), path)
+	}
 }
 
 // TestAnApplicationInATenantsNamespace that the deployment wrote down takes along what Argo CD

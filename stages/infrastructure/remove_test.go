@@ -24,6 +24,9 @@ const (
 
 	written = ", managedFields: [{manager: " + kube.FieldManager + "}]"
 
+	// anything is what an AppProject allows that bounds nothing.
+	anything = "spec: {destinations: [{server: '*', namespace: '*'}], clusterResourceWhitelist: [{group: '*', kind: '*'}]}"
+
 	definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
 )
 
@@ -34,6 +37,8 @@ func shared(t *testing.T) (*kubetest.API, *step.Env) {
 	api.Define("rbac.authorization.k8s.io/v1", "ClusterRole", false)
 	api.Define("argoproj.io/v1alpha1", "Application", true)
 	api.Define("argoproj.io/v1alpha1", "ApplicationSet", true)
+	api.Define("argoproj.io/v1alpha1", "AppProject", true)
+	api.Set(t, argoAPI+"appprojects/default", "{metadata: {name: default, namespace: shop}, "+anything+"}")
 	api.Define("example.com/v1", "Widget", true)
 	for path, text := range ours() {
 		api.Set(t, path, text)

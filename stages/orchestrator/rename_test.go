@@ -32,9 +32,10 @@ func TestAppsWithAnotherName(t *testing.T) {
 	rename := func() error { return renameApps(t.Context(), env, c, r, on) }
 	require.NoError(t, rename(), "a first install")
 
+	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/cd/appprojects/platform", "{metadata: {name: platform, namespace: cd}, spec: {destinations: [{namespace: shop}]}}")
 	old := func(by string) {
 		api.Set(t, atOld, `{metadata: {name: site, namespace: cd, finalizers: [resources-finalizer.argocd.argoproj.io], annotations: {argocd.argoproj.io/tracking-id: "`+by+`:argoproj.io/Application:cd/site"}},
-  status: {resources: [{version: v1, kind: ConfigMap, namespace: shop, name: page}]}}`)
+  spec: {project: platform}, status: {resources: [{version: v1, kind: ConfigMap, namespace: shop, name: page}]}}`)
 	}
 	old("mine")
 	require.NoError(t, rename())
@@ -78,7 +79,7 @@ func TestAppsWithAnotherName(t *testing.T) {
 	require.NoError(t, os.WriteFile(env.PlatformDir+"/"+platform.File, []byte(strings.Replace(string(text), "name: web,", "name: site,", 1)), 0o600))
 	r, err = platform.Load(os.DirFS(env.PlatformDir))
 	require.NoError(t, err)
-	api.Set(t, strings.Replace(atOld, "/site", "/web", 1), `{metadata: {name: web, namespace: cd, annotations: {argocd.argoproj.io/tracking-id: "root:argoproj.io/Application:cd/web"}}, status: {resources: [{version: v1, kind: ConfigMap, namespace: shop, name: page}]}}`)
+	api.Set(t, strings.Replace(atOld, "/site", "/web", 1), `{metadata: {name: web, namespace: cd, annotations: {argocd.argoproj.io/tracking-id: "root:argoproj.io/Application:cd/web"}}, spec: {project: platform}, status: {resources: [{version: v1, kind: ConfigMap, namespace: shop, name: page}]}}`)
 	require.NoError(t, rename())
 	require.Nil(t, api.Get(strings.Replace(atOld, "/site", "/web", 1)))
 	require.Equal(t, "site:/ConfigMap:shop/page", api.Get(atPage)["metadata"].(map[string]any)["annotations"].(map[string]any)["argocd.argoproj.io/tracking-id"])

@@ -175,9 +175,22 @@ func mark(ctx context.Context, c *kube.Client, namespace, name, by string) error
 	if err != nil || app == nil {
 		return err
 	}
+	found, err := c.List(ctx, argo.AppProjects(), namespace, "")
+	if err != nil {
+		return err
+	}
+	projects := argo.Projects{}
+	projects.Add(found)
 	for _, r := range listed(app, "status", "resources") {
 		text := func(field string) string { s, _ := r[field].(string); return s }
 		m := kube.Member{Kind: schema.GroupVersionKind{Group: text("group"), Version: text("version"), Kind: text("kind")}, Namespace: text("namespace"), Name: text("name")}
+		live, err := c.Live(ctx, m)
+		if err != nil {
+			return err
+		}
+		if live == nil || !projects.Permit(app, live) { // another Argo CD may have an Application of that name
+			continue
+		}
 		if err := c.Track(ctx, m, name, by); err != nil {
 			return err
 		}

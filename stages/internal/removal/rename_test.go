@@ -85,12 +85,18 @@ func TestAChartThatIsRenamed(t *testing.T) {
 func TestAnApplicationThatAnotherSucceeds(t *testing.T) {
 	api, r := on(t)
 	api.Define("argoproj.io/v1alpha1", "Application", true)
+	api.Define("argoproj.io/v1alpha1", "AppProject", true)
+	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/cd/appprojects/default", "{metadata: {name: default, namespace: cd}, spec: {destinations: [{namespace: shop}]}}")
 	app := "{metadata: {name: old, namespace: cd, finalizers: [resources-finalizer.argocd.argoproj.io]}, spec: {syncPolicy: {automated: {prune: true}}}, status: {resources: [" +
-		"{version: v1, kind: ConfigMap, namespace: shop, name: a}, {version: v1, kind: ConfigMap, namespace: shop, name: b}, {version: v1, kind: ConfigMap, namespace: shop, name: gone}]}}"
+		"{version: v1, kind: ConfigMap, namespace: shop, name: a}, {version: v1, kind: ConfigMap, namespace: shop, name: b}, {version: v1, kind: ConfigMap, namespace: shop, name: gone}, " +
+		"{version: v1, kind: ConfigMap, namespace: team, name: a}]}}"
 	api.Set(t, atApps+"old", app)
 	const id = "argocd.argoproj.io/tracking-id"
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/a", `metadata: {name: a, namespace: shop, annotations: {`+id+`: "old:/ConfigMap:shop/a"}}`)
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/b", `metadata: {name: b, namespace: shop, annotations: {`+id+`: "older:/ConfigMap:shop/b"}}`)
+	const theirs = "/api/v1/namespaces/team/configmaps/a"
+	api.Set(t, theirs, `metadata: {name: a, namespace: team, annotations: {`+id+`: "old:/ConfigMap:team/a"}}`)
+	before := api.Get(theirs)
 	require.ErrorIs(t, removal.Succeed(dryrun.Context(t.Context()), r.Client, "cd", "old", "new"), dryrun.ErrWouldChange)
 	require.NoError(t, removal.Succeed(t.Context(), r.Client, "cd", "old", "new"))
 	require.Nil(t, api.Get(atApps+"old"))
@@ -98,6 +104,7 @@ func TestAnApplicationThatAnotherSucceeds(t *testing.T) {
 		return api.Get("/api/v1/namespaces/shop/configmaps/" + name)["metadata"].(map[string]any)["annotations"].(map[string]any)[id]
 	}
 	require.Equal(t, "new:/ConfigMap:shop/a", tracked("a"))
+	require.Equal(t, before, api.Get(theirs), "the project lets the Application have nothing there: it is of another Argo CD")
 	require.Equal(t, "older:/ConfigMap:shop/b", tracked("b"), "it is another one's by now")
 	require.NoError(t, removal.Succeed(t.Context(), r.Client, "cd", "old", "new"), "it is gone")
 
