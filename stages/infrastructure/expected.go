@@ -32,10 +32,42 @@ type expected struct {
 	releases []unstructured.Unstructured
 	// applications are those of the deployment, by name; what they brought is its own.
 	applications map[string]bool
+	// namespaces are those of the deployment; nil: what their labels say counts.
+	namespaces map[string]bool
 }
 
-// owns reports whether an object is the deployment's.
-func (e *expected) owns(o *unstructured.Unstructured) bool { return kube.Ours(o, e.env.Deployment) }
+// owns reports whether an object is the deployment's. Of a namespace in a cluster of others, the
+// label alone does not say that: whoever may make namespaces has made it, and given it the label,
+// before the deployment could.
+func (e *expected) owns(o *unstructured.Unstructured) bool {
+	return kube.Ours(o, e.env.Deployment) && (o.GetKind() != "Namespace" || e.namespaces == nil || e.namespaces[o.GetName()])
+}
+
+// findNamespaces finds the namespaces of the deployment: those in its list. Before the first
+// install there is none but that of the checks, which run before it. One of an earlier version has
+// no list.
+func (e *expected) findNamespaces(ctx context.Context) error {
+	if !e.env.Existing {
+		return nil
+	}
+	system := kube.Member{Kind: core("").GroupVersion().WithKind("Namespace"), Name: kube.SystemNamespace}
+	live, err := e.client.Live(ctx, system)
+	if err != nil {
+		return err
+	}
+	own := map[string]bool{kube.SystemNamespace: true, checker{env: e.env}.namespace(): true}
+	if live != nil && kube.Ours(live, e.env.Deployment) {
+		listed, err := removal.PreparedNamespaces(ctx, e.client)
+		if err != nil || listed == nil {
+			return err
+		}
+		for _, name := range listed {
+			own[name] = true
+		}
+	}
+	e.namespaces = own
+	return nil
+}
 
 // objects are all objects of the platform, by kind and name at least.
 func (e *expected) objects(ctx context.Context, in contract.OwnershipInput) ([]*unstructured.Unstructured, error) {
@@ -123,7 +155,7 @@ func (e *expected) elsewhere(ctx context.Context, objs []*unstructured.Unstructu
 	}
 	return slices.DeleteFunc(objs, func(o *unstructured.Unstructured) bool {
 		return slices.ContainsFunc(namespaces, func(ns unstructured.Unstructured) bool {
-			return ns.GetName() == o.GetNamespace() && kube.MadeNamespace(ns.GetLabels(), e.env.Deployment)
+			return ns.GetName() == o.GetNamespace() && kube.MadeNamespace(ns.GetLabels(), e.env.Deployment) && e.owns(&ns)
 		})
 	}), nil
 }

@@ -55,6 +55,9 @@ func (f finder) ownership(ctx context.Context, env *step.Env, in contract.Owners
 		return contract.Ownership{}, err
 	}
 	e := &expected{client: c, env: env, release: r}
+	if err := e.findNamespaces(ctx); err != nil {
+		return contract.Ownership{}, err
+	}
 	objs, err := e.objects(ctx, in)
 	if err != nil {
 		return contract.Ownership{}, checkFault(CodeForeign, "look for what the platform is made of", "correct the platform release, then run again: slipway install", err)
@@ -84,13 +87,13 @@ func (f finder) ownership(ctx context.Context, env *step.Env, in contract.Owners
 		return out, err
 	}
 	if len(foreign) > 0 && !in.Adopt {
-		return out, isForeign(foreign, in)
+		return out, isForeign(env.Deployment, foreign, in)
 	}
 	for i := range foreign {
 		if err := adopt(ctx, c, env.Deployment, &foreign[i]); err != nil {
 			return out, err
 		}
-		out.Adopted = append(out.Adopted, whose(&foreign[i]))
+		out.Adopted = append(out.Adopted, whose(env.Deployment, &foreign[i]))
 	}
 	if len(out.Adopted) > 0 {
 		env.Progress("took over %s", strings.Join(out.Adopted, ", "))
@@ -138,7 +141,7 @@ func foreignAmong(ctx context.Context, c *kube.Client, objs []*unstructured.Unst
 }
 
 // isForeign names what is somebody else's, to a run with that input.
-func isForeign(objs []unstructured.Unstructured, in contract.OwnershipInput) error {
+func isForeign(deployment string, objs []unstructured.Unstructured, in contract.OwnershipInput) error {
 	again := "slipway install"
 	switch {
 	case in.Backup != "":
@@ -148,7 +151,7 @@ func isForeign(objs []unstructured.Unstructured, in contract.OwnershipInput) err
 	}
 	var names []string
 	for i := range objs {
-		if name := whose(&objs[i]); !slices.Contains(names, name) {
+		if name := whose(deployment, &objs[i]); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -177,15 +180,19 @@ func othersSystem(objs []unstructured.Unstructured) error {
 }
 
 // whose is "ConfigMap shop/settings (without an owner)".
-func whose(o *unstructured.Unstructured) string {
+func whose(deployment string, o *unstructured.Unstructured) string {
 	what := o.GetKind() + " " + nameOf(*o)
 	if isRelease(o) {
 		what = "Helm release " + nameOf(*o)
 	}
-	if owner := kube.DeploymentOf(o.GetLabels()); owner != "" {
+	switch owner := kube.DeploymentOf(o.GetLabels()); owner {
+	case "":
+		return what + " (without an owner)"
+	case deployment:
+		return what + " (with this deployment's label, and in none of its lists)"
+	default:
 		return what + " (of the deployment " + owner + ")"
 	}
-	return what + " (without an owner)"
 }
 
 // adopt gives an object the deployment's label. A namespace gets no more, and loses what
@@ -196,7 +203,7 @@ func adopt(ctx context.Context, c *kube.Client, deployment string, o *unstructur
 		return err
 	}
 	labels := map[string]any{kube.DeploymentLabel: deployment}
-	if o.GetKind() == "Namespace" && o.GetLabels()[kube.ManagedBy] == kube.FieldManager {
+	if o.GetKind() == "Namespace" && o.GetLabels()[kube.ManagedBy] == kube.FieldManager && kube.DeploymentOf(o.GetLabels()) != deployment {
 		labels[kube.ManagedBy] = nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})

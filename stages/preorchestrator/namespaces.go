@@ -36,6 +36,9 @@ func runNamespaces(ctx context.Context, env *step.Env, in contract.NamespacesInp
 	if err != nil {
 		return contract.Namespaces{}, err
 	}
+	if err := noteNamespaces(ctx, c, env.Deployment, r); err != nil {
+		return contract.Namespaces{}, err
+	}
 	out, err := ensureNamespaces(ctx, c, env.Deployment, identity, r.Namespaces)
 	if err == nil {
 		err = pullSecrets(ctx, env, c, out.Names, in.Account != "")
@@ -54,6 +57,20 @@ func runNamespaces(ctx context.Context, env *step.Env, in contract.NamespacesInp
 		env.Progress("%s, %d of them new", counted(theirs(out.Names), "namespace"), theirs(out.Created))
 	}
 	return out, err
+}
+
+// noteNamespaces lists what the release needs before any of it is there: a run that is killed on
+// the way knows the namespaces that it has made, and takes nobody else's for its own. Before the
+// first install there is no place for the list.
+func noteNamespaces(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
+	system, err := readNamespace(ctx, c, kube.SystemNamespace)
+	if apierrors.IsNotFound(err) || err == nil && (kube.DeploymentOf(system.Labels) != deployment || system.DeletionTimestamp != nil) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return removal.NotePrepared(ctx, c, deployment, r)
 }
 
 // ensureNamespaces makes the namespaces of a release and Slipway's own, which gets the identity

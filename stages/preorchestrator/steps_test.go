@@ -98,6 +98,22 @@ func TestWhatIsPreparedIsNoted(t *testing.T) {
 	require.Equal(t, "v1 ConfigMap shop/web\nv1 Namespace shop\nv1 Secret shop/web\n", api.Get(atList)["data"].(map[string]any)["objects"])
 }
 
+// TestANamespaceIsListedBeforeItIsThere: a run that is killed in between takes it for its own.
+func TestANamespaceIsListedBeforeItIsThere(t *testing.T) {
+	api, env := preparing(t, "")
+	_, err := runNamespaces(t.Context(), env, contract.NamespacesInput{})
+	require.NoError(t, err)
+	file := env.PlatformDir + "/" + platform.File
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), "namespaces: [", "namespaces: [{name: added}, {name: theirs}, ", 1)), 0o600))
+	api.Set(t, "/api/v1/namespaces/theirs", "metadata: {name: theirs}")
+	_, err = runNamespaces(t.Context(), env, contract.NamespacesInput{})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+	require.Nil(t, api.Get("/api/v1/namespaces/added"))
+	require.Contains(t, api.Get("/api/v1/namespaces/slipway-system/configmaps/slipway-prepared")["data"].(map[string]any)["objects"], "v1 Namespace added\n")
+}
+
 // TestTheCertificatesOfARelease are made where it says, and once.
 func TestTheCertificatesOfARelease(t *testing.T) {
 	const at = "/api/v1/namespaces/shop/secrets/tls"

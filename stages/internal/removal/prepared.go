@@ -57,6 +57,21 @@ func NotePrepared(ctx context.Context, c *kube.Client, deployment string, r *pla
 	return c.KeepMembers(ctx, deployment, preparedName, append(dropped(all, r), Prepared(r)...))
 }
 
+// PreparedNamespaces are the names of the namespaces in that list; nil: there is no list.
+func PreparedNamespaces(ctx context.Context, c *kube.Client) ([]string, error) {
+	all, err := c.Members(ctx, preparedName)
+	if err != nil || all == nil {
+		return nil, err
+	}
+	out := []string{}
+	for _, m := range all {
+		if m.Kind.Kind == "Namespace" {
+			out = append(out, m.Name)
+		}
+	}
+	return out, nil
+}
+
 // dropped are those of all that are not made for a release.
 func dropped(all []kube.Member, r *platform.Release) []kube.Member {
 	now := Prepared(r)
