@@ -99,7 +99,7 @@ func (c releaseCheck) unsupported(w io.Writer, in conductor.Inputs, has contract
 		return
 	}
 	fmt.Fprintf(w, "warning: the cluster of provider %s enforces no NetworkPolicy, so every Pod reaches what those of %s are to protect\n",
-		c.config.Provider, strings.Join(components, ", "))
+		c.config.Provider, oneLine(strings.Join(components, ", ")))
 }
 
 // survey is what the release is rendered from.
@@ -266,7 +266,7 @@ func (c releaseCheck) all(w io.Writer, lacking []contract.ImageUse) error {
 
 // named says who runs an image, and where the release says so.
 func named(r *platform.Release, u contract.ImageUse) error {
-	return fmt.Errorf("%s (%s): %s", owner(u.Component), placeOf(r, u), u.Image)
+	return errors.New(oneLine(fmt.Sprintf("%s (%s): %s", owner(u.Component), placeOf(r, u), u.Image)))
 }
 
 // placeOf is where a release names an image: "shop/web.yaml, line 3".

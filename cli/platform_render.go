@@ -122,7 +122,7 @@ func printRendered(w io.Writer, parts []contract.Rendered) error {
 			if p.Wrong {
 				why = "cannot be installed"
 			}
-			fmt.Fprintf(w, "---\n# %s: %s: %s\n", what, why, oneLine(p.Err))
+			fmt.Fprintf(w, "---\n# %s: %s: %s\n", what, why, oneLine(p.Err.Error()))
 			continue
 		}
 		for _, o := range p.Objects {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -34,7 +35,7 @@ func unreadOf(r *platform.Release, u contract.Unread) error {
 	if u.Component != "" {
 		at = owner(u.Component) + " (" + at + ")"
 	}
-	return fmt.Errorf("%s: %s", at, oneLine(u.Err))
+	return errors.New(oneLine(at + ": " + u.Err.Error()))
 }
 
 // printDoubts names fields that are probably wrong.
@@ -52,16 +53,21 @@ func owner(name string) string {
 	return "component " + name
 }
 
-// listed are problems, each on a line of its own where there are several.
+// listed are problems, each on a line of its own.
 func listed(problems []error) error {
-	if len(problems) == 1 {
-		return problems[0]
+	lines := make([]error, len(problems))
+	for i, p := range problems {
+		lines[i] = errors.New(oneLine(p.Error()))
 	}
-	return errors.Join(append([]error{fmt.Errorf("%d problems", len(problems))}, problems...)...)
+	if len(lines) == 1 {
+		return lines[0]
+	}
+	return errors.Join(append([]error{fmt.Errorf("%d problems", len(lines))}, lines...)...)
 }
 
-// oneLine is the text of an error without its line breaks.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+// oneLine is a text in one line that does nothing to a terminal: a release's line breaks could
+// pass for lines of Slipway's own.
+func oneLine(s string) string { return strings.Join(strings.Fields(redact.Printable(s)), " ") }
 
 // printUnread names what only a cluster knows: format is of the components of one reason, and
 // the reason.
@@ -79,6 +85,6 @@ func printUnread(w io.Writer, format string, unread []contract.Unread) {
 		of[why] = append(of[why], u.Component)
 	}
 	for _, why := range reasons {
-		fmt.Fprintf(w, format, strings.Join(of[why], ", "), why)
+		fmt.Fprintf(w, format, oneLine(strings.Join(of[why], ", ")), oneLine(why))
 	}
 }

@@ -135,6 +135,7 @@ func Missing(d *Draft, must []Field) []config.Problem {
 		if len(f.Options) > 0 {
 			want = strings.Join(f.Options, ", ")
 		}
+		want = strings.Join(strings.Fields(want), " ") // in one line: a release's schema has this text
 		out = append(out, config.Problem{Field: f.Path, Got: "no answer",
 			Want: fmt.Sprintf("%s: --set %s=…, %s=… or a line in --answers", want, fault.Quote(f.Path), f.EnvName())})
 	}

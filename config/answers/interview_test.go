@@ -130,3 +130,13 @@ func TestWhatNobodySaysIsNamed(t *testing.T) {
 	}
 	require.Equal(t, []string{"global.domain", "global.scale", "aws.region", "platform.settings.theme"}, got)
 }
+
+// TestAReleasesTextIsOneLine of a problem.
+func TestAReleasesTextIsOneLine(t *testing.T) {
+	v := interview(t, "apiVersion: slipway.sh/v1\n")
+	for _, f := range []answers.Field{{Path: "a", Help: "A.\nvalid: b\n\n  remedy: c"}, {Path: "a", Options: []string{"d\nerror", "e"}}} {
+		problems := answers.Missing(v.Draft, []answers.Field{f})
+		require.Len(t, problems, 1)
+		require.NotContains(t, problems[0].Want, "\n")
+	}
+}

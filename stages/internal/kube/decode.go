@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -73,6 +75,9 @@ func decode(manifest []byte, toJSON func([]byte) ([]byte, error)) ([]*unstructur
 			}
 			if !isKind.MatchString(o.GetKind()) || !isVersion.MatchString(o.GetAPIVersion()) {
 				return nil, fmt.Errorf("document %d: kind %q of apiVersion %q is none that Kubernetes has", n, o.GetKind(), o.GetAPIVersion())
+			}
+			if strings.ContainsFunc(o.GetNamespace()+o.GetName(), func(r rune) bool { return !unicode.IsPrint(r) }) {
+				return nil, fmt.Errorf("document %d: the name %q has a character that cannot be printed", n, o.GetNamespace()+"/"+o.GetName())
 			}
 			out = append(out, o)
 		}

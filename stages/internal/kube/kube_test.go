@@ -57,6 +57,7 @@ items:
 		"{apiVersion: v1, kind: X, metadata: {name: a}}\n---\na: 1\na: 2\n": "document 2: ",
 		"a: [\n": "document 1: ",
 		"{apiVersion: v1, kind: \"Foo\\n\\nNothing changes\", metadata: {name: a}}": "kind \"Foo\\n\\nNothing changes\" of",
+		"{apiVersion: v1, kind: Foo, metadata: {name: \"a\\n---\"}}":                `name "/a\n---" has a character that cannot be printed`,
 		"{apiVersion: \"v1\\n\", kind: Foo, metadata: {name: a}}":                   "is none that Kubernetes has",
 		"{apiVersion: \"a/b/v1\", kind: Foo, metadata: {name: a}}":                  "is none that Kubernetes has",
 	} {

@@ -1,6 +1,9 @@
 package render
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -157,4 +160,35 @@ func sparse(t *testing.T, file string, size int64) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	require.NoError(t, os.Truncate(file, size))
+}
+
+// TestNamesInPackedCharts that could pass for other text: Slipway prints where an object is from.
+func TestNamesInPackedCharts(t *testing.T) {
+	packed := func(name string) []byte {
+		var b bytes.Buffer
+		zipped := gzip.NewWriter(&b)
+		w := tar.NewWriter(zipped)
+		for file, text := range map[string]string{"Chart.yaml": "{apiVersion: v2, name: s, version: 1.0.0}", name: ""} {
+			require.NoError(t, w.WriteHeader(&tar.Header{Name: "s/" + file, Mode: 0o644, Size: int64(len(text))}))
+			_, err := w.Write([]byte(text))
+			require.NoError(t, err)
+		}
+		require.NoError(t, errors.Join(w.Close(), zipped.Close()))
+		return b.Bytes()
+	}
+	for name, wants := range map[string]string{
+		"crds/a.yaml":               "",
+		"crds/a\n---\nkind: b.yaml": `chart s: "crds/a\n---\nkind: b.yaml": its name has a character that cannot be printed`,
+		"templates/\x1b[31m.yaml":   `chart s: "templates/\x1b[31m.yaml": its name has a character that cannot be printed`,
+	} {
+		_, err := LoadChart(t.Context(), fstest.MapFS{
+			"web/Chart.yaml":   {Data: []byte("{apiVersion: v2, name: web, version: 1.0.0}")},
+			"web/charts/s.tgz": {Data: packed(name)},
+		}, "web")
+		if wants == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.EqualError(t, err, wants)
+	}
 }

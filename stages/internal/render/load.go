@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"strings"
+	"unicode"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -34,8 +36,27 @@ func LoadChart(ctx context.Context, fsys fs.FS, dir string) (*chart.Chart, error
 		if err != nil {
 			return nil, err
 		}
+		if err := printable(ch); err != nil {
+			return nil, err
+		}
 		return ch, closeSchemas(ch)
 	})
+}
+
+// printable fails if a file in a chart, or in one that is packed in it, has a name that could pass
+// for other text.
+func printable(ch *chart.Chart) error {
+	for _, f := range ch.Raw {
+		if strings.ContainsFunc(f.Name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			return fmt.Errorf("%q: its name has a character that cannot be printed", f.Name)
+		}
+	}
+	for _, d := range ch.Dependencies() {
+		if err := printable(d); err != nil {
+			return fmt.Errorf("chart %s: %w", d.Name(), err)
+		}
+	}
+	return nil
 }
 
 // chartFiles are the files of a chart but for those that its .helmignore names.
