@@ -122,7 +122,7 @@ func printRendered(w io.Writer, parts []contract.Rendered) error {
 			if p.Wrong {
 				why = "cannot be installed"
 			}
-			fmt.Fprintf(w, "---\n# %s: %s: %s\n", what, why, oneLine(p.Err.Error()))
+			fmt.Fprintf(w, "---\n# %s\n", oneLine(what+": "+why+": "+p.Err.Error()))
 			continue
 		}
 		for _, o := range p.Objects {
@@ -130,7 +130,7 @@ func printRendered(w io.Writer, parts []contract.Rendered) error {
 			if err != nil {
 				return fmt.Errorf("encode an object of %s: %w", p.File, err)
 			}
-			fmt.Fprintf(w, "---\n# %s: %s\n%s", what, p.File, text)
+			fmt.Fprintf(w, "---\n# %s\n%s", oneLine(what+": "+p.File), text)
 		}
 	}
 	return nil

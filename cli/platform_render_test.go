@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -150,4 +152,16 @@ components: [{name: web, kind: manifests, path: web.yaml, namespace: shop, hosts
 	require.Contains(t, objects["Pod shop/web"], "ip: "+contract.NotKnown)
 	require.Contains(t, objects, "Thing /web", "only a cluster knows whether it has a namespace")
 	require.Contains(t, objects, "ClusterRole /web")
+}
+
+// TestCommentsOfWhatIsRendered stay comments of one line, whatever a release says in them.
+func TestCommentsOfWhatIsRendered(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, printRendered(&out, []contract.Rendered{
+		{Component: forged, Kind: "app", File: forged, Objects: []map[string]any{{"kind": "Pod"}}},
+		{Component: forged, Kind: "app", Err: errors.New(forged + "\n---\nkind: Secret")},
+	}))
+	require.Regexp(t, `^---\n# [^\n]*\nkind: Pod\n---\n# [^\n]*\n$`, out.String())
+	require.NotContains(t, out.String(), "\x1b")
+	require.NotContains(t, out.String(), "\u2028")
 }
