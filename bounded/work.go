@@ -86,10 +86,14 @@ func Begin[T any](ctx context.Context, most Limits, work func(rendered func() er
 		case <-end.C:
 			why = fmt.Errorf("%w: it takes longer than %s", ErrAbandoned, most.Time)
 		case <-sample.C:
-			if now := memoryInUse(); now < before || now-before <= most.Memory {
+			switch now := memoryInUse(); {
+			case stacks() > maxStacks:
+				why = fmt.Errorf("%w: it calls itself without end", ErrAbandoned)
+			case now > before && now-before > most.Memory:
+				why = fmt.Errorf("%w: it takes more than %d MiB of memory", ErrAbandoned, most.Memory>>20)
+			default:
 				continue
 			}
-			why = fmt.Errorf("%w: it takes more than %d MiB of memory", ErrAbandoned, most.Memory>>20)
 		}
 		if !state.CompareAndSwap(rendering, abandoned) {
 			r := <-done
@@ -97,6 +101,17 @@ func Begin[T any](ctx context.Context, most Limits, work func(rendered func() er
 		}
 		return none, why
 	}
+}
+
+// maxStacks is what all stacks may take together, in bytes. When one alone needs more than 512 MiB,
+// Go ends the program, and nothing recovers from that.
+const maxStacks = 128 << 20
+
+// stacks is what all stacks take, in bytes.
+func stacks() uint64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64()
 }
 
 // memoryInUse is what the program has of the system's memory, in bytes.

@@ -2,6 +2,7 @@ package bounded
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,4 +32,26 @@ func TestWorkAfterRendering(t *testing.T) {
 
 	_, err = Begin(t.Context(), short, func(func() error) (int, error) { panic("a template's function") })
 	require.EqualError(t, err, "panic: a template's function")
+}
+
+// TestWorkThatCallsItself: when its stack is full, Go ends the program.
+func TestWorkThatCallsItself(t *testing.T) {
+	var stop atomic.Bool
+	defer stop.Store(true) // what is abandoned goes on
+	_, err := Work(t.Context(), Limits{Time: time.Minute, Memory: 1 << 40}, func() (int, error) { return deeper(&stop, 1), nil })
+	require.ErrorIs(t, err, ErrAbandoned)
+	require.ErrorContains(t, err, "it calls itself without end")
+}
+
+// deeper takes a MiB of stack in some milliseconds.
+func deeper(stop *atomic.Bool, n int) int {
+	var frame [1024]byte
+	if n%1024 == 0 {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if stop.Load() {
+		return n
+	}
+	frame[n%len(frame)] = 1
+	return deeper(stop, n+1) + int(frame[n%7])
 }
