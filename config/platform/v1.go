@@ -60,7 +60,7 @@ func fromV1(root *yaml.Node, fsys fs.FS) {
 				git = true
 				put(c, "values", v1GiteaText)
 				_, values := document.Find(c, "values")
-				put(values, "images", imageValues(c))
+				values.Content = append(values.Content, scalar("images"), imageValues(c))
 			}
 		default:
 			set(c, "kind", string(Manifests))
@@ -108,7 +108,12 @@ func v1Project(gitops, root *yaml.Node, fsys fs.FS) {
 		names, _ := fs.Glob(fsys, path.Join(text(c, "path"), "*.yaml"))
 		for _, name := range names {
 			if kinds := clusterKinds(fsys, name); len(kinds) > 0 {
-				put(gitops, "project", "{name: platform, clusterKinds: ["+strings.Join(kinds, ", ")+"]}")
+				put(gitops, "project", "{name: platform, clusterKinds: []}")
+				_, project := document.Find(gitops, "project")
+				_, list := document.Find(project, "clusterKinds")
+				for _, kind := range kinds {
+					list.Content = append(list.Content, scalar(kind))
+				}
 				return
 			}
 		}
@@ -138,12 +143,12 @@ func clusterKinds(fsys fs.FS, name string) []string {
 }
 
 // imageValues are the values for the images that a component names.
-func imageValues(c *yaml.Node) string {
-	var out []string
+func imageValues(c *yaml.Node) *yaml.Node {
+	out := parsed("{}")
 	for _, i := range items(c, "images") {
-		out = append(out, i.Value+`: "{images.`+i.Value+`}"`)
+		out.Content = append(out.Content, scalar(i.Value), scalar("{images."+i.Value+"}"))
 	}
-	return "{" + strings.Join(out, ", ") + "}"
+	return out
 }
 
 func isChart(fsys fs.FS, dir string) bool {
@@ -180,7 +185,8 @@ func scalar(value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
 }
 
-// put gives a mapping a field with the YAML value, which is this package's.
+// put gives a mapping a field with the YAML value, which is this package's: none of it is a
+// release's, whose text could be other YAML.
 func put(n *yaml.Node, field, value string) {
 	n.Content = append(n.Content, scalar(field), parsed(value))
 }

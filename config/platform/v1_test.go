@@ -6,6 +6,7 @@ import (
 	"testing/fstest"
 
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/stretchr/testify/require"
 )
 
@@ -108,4 +109,26 @@ func TestProblemsOfTheFirstVersionHaveTheirLines(t *testing.T) {
 func TestAVersionThatIsNotKnownIsRefused(t *testing.T) {
 	_, err := platform.Load(tree(strings.Replace(v1, "slipway/v1", "slipway/v3", 1)))
 	require.ErrorContains(t, err, `line 1: apiVersion: got "slipway/v3", want slipway/v2`)
+}
+
+// TestTextOfTheFirstVersionIsNoYAML of Slipway's own.
+func TestTextOfTheFirstVersionIsNoYAML(t *testing.T) {
+	for name, change := range map[string]func(fstest.MapFS){
+		"images": func(fsys fstest.MapFS) {
+			text := strings.Replace(v1, "images: [gitea]", `images: ["a\"b"]`, 1)
+			require.NotEqual(t, v1, text)
+			fsys[platform.File].Data = []byte(text)
+		},
+		"kinds": func(fsys fstest.MapFS) {
+			fsys[platform.File].Data = []byte(strings.Replace(v1, "bundle: argocd,", "bundle: argocd, path: argocd,", 1))
+			fsys["argocd/project.yaml"] = &fstest.MapFile{Data: []byte("kind: AppProject\nspec: {clusterResourceWhitelist: [{group: '', kind: 'A], namespaces: [\"*\"'}]}\n")}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fsys := tree(v1)
+			change(fsys)
+			_, err := platform.Load(fsys)
+			require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeInvalid})
+		})
+	}
 }
