@@ -41,6 +41,8 @@ func eachFile(fsys fs.FS, do func(path string) error) error {
 		switch {
 		case strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }): // which could pass for other text
 			return fmt.Errorf("%q: its name has a character that cannot be printed", path)
+		case strings.Contains(path, `\`): // which an archive has for a folder
+			return fmt.Errorf("%q: its name has a backslash", path)
 		case d.IsDir():
 			return nil // it is part of the paths of its files; empty ones do not matter
 		case !d.Type().IsRegular():

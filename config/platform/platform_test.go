@@ -281,7 +281,10 @@ func TestNamesOfFilesThatCannotBePrinted(t *testing.T) {
 			require.ErrorContains(t, err, ": its name has a character that cannot be printed")
 		}
 	}
-	_, err := platform.Digest(fstest.MapFS{"m/über uns (1)+~.yaml": {}, "m/u\u0308.yaml": {}})
+	_, err := platform.Digest(fstest.MapFS{`m\kustomization.yaml`: {}})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnreadable}, "a copy in an archive has a folder m")
+	require.ErrorContains(t, err, `"m\\kustomization.yaml": its name has a backslash`)
+	_, err = platform.Digest(fstest.MapFS{"m/über uns (1)+~.yaml": {}, "m/u\u0308.yaml": {}})
 	require.NoError(t, err)
 }
 
