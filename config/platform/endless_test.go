@@ -32,10 +32,7 @@ func TestWhatAReleaseSaysEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, err := platform.Load(fstest.MapFS{
-				platform.File: {Data: []byte("apiVersion: slipway/v2\nname: a\nversion: 1.0.0\nnamespaces: [{name: a}]\ncomponents: [{name: a, kind: manifests, bundle: a, namespace: a}]\n" + c.field + ": file\n")},
-				"file":        {Data: []byte(c.text)},
-			})
+			r, err := loaded("components: [{name: a, kind: manifests, bundle: a, namespace: a}]\n"+c.field+": file\n", c.text)
 			if err == nil {
 				_, err = r.SettingsProblems(json.RawMessage(`{"a": 1}`))
 			}
@@ -45,4 +42,19 @@ func TestWhatAReleaseSaysEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// loaded is a release with what is in platform.yaml, and in a file.
+func loaded(fields, file string) (*platform.Release, error) {
+	return platform.Load(fstest.MapFS{
+		platform.File: {Data: []byte("apiVersion: slipway/v2\nname: a\nversion: 1.0.0\nnamespaces: [{name: a}]\n" + fields)},
+		"file":        {Data: []byte(file)},
+	})
+}
+
+// TestTheCheckOfAReleaseEnds, whatever is in platform.yaml.
+func TestTheCheckOfAReleaseEnds(t *testing.T) {
+	_, err := loaded("components: [{name: a, kind: gate, ready: [{cel: {object: v1/ConfigMap a/a, expression: '1==1"+strings.Repeat("&&1==1", 15000)+"'}}]}]\n", "")
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeInvalid})
+	require.ErrorContains(t, err, "it takes longer than 5s")
 }

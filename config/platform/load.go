@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,23 +73,11 @@ func Load(fsys fs.FS) (*Release, error) {
 		return nil, invalid(problems)
 	}
 	r := &Release{files: fsys, document: doc}
-	old := doc.Text("apiVersion") == V1
-	if old {
-		problems = doc.Edit(func(root *yaml.Node) { fromV1(root, fsys) })
-	}
-	_, more := doc.Decode(r)
-	if old {
-		r.addV1Patches()
-	}
-	for i := range r.Secrets {
-		for j := range r.Secrets[i].Keys {
-			if k := &r.Secrets[i].Keys[j]; k.Length == 0 && k.random() {
-				k.Length = DefaultLength
-			}
-		}
-	}
 	v := validator{r: r, fsys: fsys}
-	v.release()
+	problems, err = bounded.Work(context.Background(), moments(), func() ([]Problem, error) { return r.read(problems, &v), nil })
+	if err != nil {
+		return nil, invalid([]Problem{{Got: "what cannot be read (" + err.Error() + ")", Want: "a release that is checked in moments"}})
+	}
 	if r.Settings != "" {
 		if r.schema, r.settingsText, err = compile(fsys, r.Settings); err != nil {
 			v.file("settings", r.Settings, err, "the path of a JSON schema, inside the release")
@@ -104,11 +93,33 @@ func Load(fsys fs.FS) (*Release, error) {
 			v.file("approval", r.Approval, err, "the path of a text template, inside the release")
 		}
 	}
-	problems = append(append(problems, more...), v.List...)
+	problems = append(problems, v.List...)
 	if len(problems) == 0 {
 		return r, nil
 	}
 	return nil, invalid(doc.Merge(problems...))
+}
+
+// read decodes the release's document and checks it. problems are those of its text; with those of
+// its fields, they are what read returns.
+func (r *Release) read(problems []Problem, v *validator) []Problem {
+	old := r.document.Text("apiVersion") == V1
+	if old {
+		problems = r.document.Edit(func(root *yaml.Node) { fromV1(root, r.files) })
+	}
+	_, more := r.document.Decode(r)
+	if old {
+		r.addV1Patches()
+	}
+	for i := range r.Secrets {
+		for j := range r.Secrets[i].Keys {
+			if k := &r.Secrets[i].Keys[j]; k.Length == 0 && k.random() {
+				k.Length = DefaultLength
+			}
+		}
+	}
+	v.release()
+	return append(problems, more...)
 }
 
 // SetDefaults sets the defaults of GitOps.

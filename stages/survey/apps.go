@@ -76,9 +76,16 @@ func (v *surveyor) apps(ctx context.Context, build BuildTree) error {
 		v.skip(theApps, errors.New("their tree is in a repository of the user's"))
 		return nil
 	}
-	tree, err := build(v.release, v.Deployment, *v.Apps)
-	if err != nil {
-		v.wrong(theApps, v.release.GitOps.Tree, 0, err)
+	var tree Tree
+	var bad error
+	if err := v.look(ctx, theApps, v.release.GitOps.Tree, func() error {
+		tree, bad = build(v.release, v.Deployment, *v.Apps)
+		return nil
+	}); err != nil {
+		return err
+	}
+	if bad != nil {
+		v.wrong(theApps, v.release.GitOps.Tree, 0, bad)
 		return nil
 	}
 	return v.withDirectory(func(dir string) error {
@@ -113,6 +120,9 @@ func (v *surveyor) completeApps() {
 	v.Apps = &in
 }
 
+// maxApps is how many Applications are followed: one may bring itself, under another name each time.
+const maxApps = 1000
+
 // tree follows the Applications that the root's chart makes, and those that these make.
 func (v *surveyor) tree(ctx context.Context, files fs.FS, tree Tree) error {
 	values := map[string]any{}
@@ -123,8 +133,11 @@ func (v *surveyor) tree(ctx context.Context, files fs.FS, tree Tree) error {
 	engine := v.release.Engine().Namespace
 	root := chart{component: theApps, files: files, dir: tree.Chart, path: v.inRelease(tree.Chart), release: "root", namespace: engine, values: values, kept: true, open: true, fetched: true}
 	var waiting []*unstructured.Unstructured
-	parts, err := v.chart(ctx, root)
-	if err != nil {
+	var parts []rendered
+	if err := v.look(ctx, theApps, v.release.GitOps.Tree, func() (err error) {
+		parts, err = v.chart(ctx, root)
+		return err
+	}); err != nil {
 		return err
 	}
 	for _, p := range parts {
@@ -137,13 +150,21 @@ func (v *surveyor) tree(ctx context.Context, files fs.FS, tree Tree) error {
 		if o.GetKind() != "Application" || seen[o.GetName()] {
 			continue
 		}
-		seen[o.GetName()] = true
-		more, err := v.application(ctx, files, o)
-		if end := ended(ctx, o.GetName(), v.release.GitOps.Tree, err); end != nil {
-			return end
+		if len(seen) == maxApps {
+			v.wrong(theApps, v.release.GitOps.Tree, 0, fmt.Errorf("more than %d Applications are in it, or come of them", maxApps))
+			return nil
 		}
-		if err != nil {
-			v.skip(o.GetName(), err)
+		seen[o.GetName()] = true
+		var more []*unstructured.Unstructured
+		var why error
+		if err := v.look(ctx, o.GetName(), v.release.GitOps.Tree, func() error {
+			more, why = v.application(ctx, files, o)
+			return ended(ctx, o.GetName(), v.release.GitOps.Tree, why)
+		}); err != nil {
+			return err
+		}
+		if why != nil {
+			v.skip(o.GetName(), why)
 		}
 		waiting = append(waiting, more...)
 	}

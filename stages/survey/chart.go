@@ -63,9 +63,12 @@ func ended(ctx context.Context, component, file string, err error) error {
 	if !errors.Is(err, bounded.ErrAbandoned) {
 		return nil
 	}
+	if f := (*fault.Fault)(nil); errors.As(err, &f) {
+		return err // it says which it was
+	}
 	return &fault.Fault{
 		Code: contract.CodeUnusable, Class: fault.Usage, Op: fmt.Sprintf("render component %s (%s)", component, file),
-		Err: err, Fix: "take out of its templates what repeats without end; helm template shows which it is",
+		Err: err, Fix: "take out of its files what has no end, or takes very long; helm template shows it in a chart",
 	}
 }
 

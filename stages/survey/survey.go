@@ -71,7 +71,7 @@ func Contents(ctx context.Context, r *platform.Release, s contract.Survey, build
 			return contract.Contents{}, err
 		}
 		v.declared(c)
-		if err := v.manifests(ctx, c, v.complete(c, in)); err != nil {
+		if err := v.look(ctx, c.Name, c.Path, func() error { return v.manifests(ctx, c, v.complete(c, in)) }); err != nil {
 			return contract.Contents{}, err
 		}
 	}
@@ -96,7 +96,7 @@ func (v *surveyor) all(ctx context.Context, build BuildTree) error {
 			return err
 		}
 		v.declared(c)
-		if err := v.component(ctx, c, in); err != nil {
+		if err := v.look(ctx, c.Name, c.Path, func() error { return v.component(ctx, c, in) }); err != nil {
 			return err
 		}
 	}
@@ -104,6 +104,15 @@ func (v *surveyor) all(ctx context.Context, build BuildTree) error {
 		return nil
 	}
 	return v.apps(ctx, build)
+}
+
+// look limits what is done with a component, as its rendering is limited: what is rendered may take
+// without end to be looked at.
+func (v *surveyor) look(ctx context.Context, name, file string, do func() error) error {
+	most := bounded.Usual()
+	most.Time *= 5 // a chart is rendered several times
+	_, err := bounded.Work(ctx, most, func() (struct{}, error) { return struct{}{}, do() })
+	return cmp.Or(ended(ctx, name, file, err), err)
 }
 
 // part is a component, or what a test or workload is made of.
@@ -171,13 +180,15 @@ func (v *surveyor) unused(ctx context.Context, in contract.ComponentInput) error
 		return err
 	}
 	alone := &surveyor{Survey: v.Survey, release: v.release, off: true}
-	err = alone.component(ctx, c, in)
+	if err := alone.look(ctx, c.Name, c.Path, func() error { return alone.component(ctx, c, in) }); err != nil {
+		return err
+	}
 	for _, u := range alone.unread {
 		if u.Wrong() {
 			v.wrong(u.Component, u.File, u.Line, u.Err)
 		}
 	}
-	return err
+	return nil
 }
 
 // component finds the images of a component that Slipway installs.
