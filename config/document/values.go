@@ -18,6 +18,9 @@ func Values(text []byte) (map[string]any, []Problem) {
 	if err := yaml.Unmarshal(text, &n); err != nil {
 		return nil, []Problem{Syntax(text, err)}
 	}
+	if err := checkAliases(&n, 0); err != nil {
+		return nil, []Problem{{Got: err.Error(), Want: "aliases that stand for less"}}
+	}
 	problems := unkept("", &n)
 	for _, root := range n.Content {
 		if root.Kind != yaml.MappingNode && !isNull(root) {

@@ -251,7 +251,10 @@ func readPod(fsys fs.FS, name string) (p pod, text json.RawMessage, err error) {
 	if err := docs.Decode(&second); !errors.Is(err, io.EOF) {
 		return p, nil, errors.New("it holds more than one object")
 	}
-	if text, err = kubernetes.YAMLToJSONStrict(data); err == nil {
+	if err = document.CheckAliases(data); err == nil {
+		text, err = kubernetes.YAMLToJSONStrict(data)
+	}
+	if err == nil {
 		err = json.Unmarshal(text, &p)
 	}
 	switch {

@@ -48,6 +48,7 @@ func dataRelease(edit ...string) fstest.MapFS {
 		"data/other.yaml":   file(strings.Replace(pod, "image: postgresql", "image: mysql", 1)),
 		"data/nowhere.yaml": file(strings.Replace(pod, "namespace: shop", "namespace: bar", 1)),
 		"data/two.yaml":     file(pod + "---\n" + pod),
+		"data/aliases.yaml": file(pod + "s: &x " + strings.Repeat("a", 900<<10) + "\nl: [" + strings.Repeat("*x,", 20) + "]\n"),
 		"data/job.yaml":     file("apiVersion: batch/v1\nkind: Job\n"),
 		"data/bad.yaml":     file("a: [\n"),
 		"data/empty.yaml":   file("apiVersion: v1\nkind: Pod\nmetadata: {namespace: shop}\nspec: {containers: []}\n"),
@@ -90,6 +91,7 @@ func TestData(t *testing.T) {
 func TestDataThatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, says string }{
 		"a component that is none":       {"component: database", "component: databse", `line 11: data[0].component: got "databse"`},
+		"aliases that stand for much":    {"pod: data/pod.yaml\n    scratch", "pod: data/aliases.yaml\n    scratch", "stand for more than 16 MiB"},
 		"a file that is not there":       {"pod: data/pod.yaml\n    scratch", "pod: data/pd.yaml\n    scratch", `line 12: data[0].pod: got "data/pd.yaml", which does not exist`},
 		"a file outside":                 {"scratch: data/scratch.yaml", "scratch: ../scratch.yaml", `line 13: data[0].scratch: got "../scratch.yaml"`},
 		"two objects":                    {"scratch: data/scratch.yaml", "scratch: data/two.yaml", "it holds more than one object"},

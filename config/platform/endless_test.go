@@ -24,8 +24,8 @@ func TestWhatAReleaseSaysEnds(t *testing.T) {
 	doubling, err := json.Marshal(map[string]any{"definitions": definitions, "$ref": "#/definitions/a23"})
 	require.NoError(t, err)
 	for name, c := range map[string]struct{ field, text, says string }{
-		"guidance": {"guidance", "{{range 150000000}}{{end}}", "it takes longer than 5s"},
-		"approval": {"approval", `{{define "a"}}{{range 150000000}}{{end}}{{end}}{{template "a"}}`, "it takes longer than 5s"},
+		"guidance": {"guidance", "{{range 1500000000}}{{end}}", "it takes longer than 5s"},
+		"approval": {"approval", `{{define "a"}}{{range 1500000000}}{{end}}{{end}}{{template "a"}}`, "it takes longer than 5s"},
 		"long":     {"guidance", "{{range 9223372036854775807}}" + strings.Repeat("a", 1000) + "{{end}}", "the text is longer than 65536 bytes"},
 		"schema":   {"settings", string(doubling), "it takes longer than 5s"},
 		"panic":    {"settings", `{"type": "object", "properties": {"a": {"type": "number", "multipleOf": 1e-999999999}}}`, "panic: "},

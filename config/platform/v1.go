@@ -132,6 +132,9 @@ func clusterKinds(fsys fs.FS, name string) []string {
 			ClusterResourceWhitelist []struct{ Group, Kind string } `yaml:"clusterResourceWhitelist"`
 		}
 	}
+	if document.CheckAliases(data) != nil {
+		return nil // as well
+	}
 	if err := yaml.Unmarshal(data, &project); err != nil || project.Kind != "AppProject" {
 		return nil
 	}

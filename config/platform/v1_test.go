@@ -111,6 +111,16 @@ func TestAVersionThatIsNotKnownIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, `line 1: apiVersion: got "slipway/v3", want slipway/v2`)
 }
 
+// TestAliasesInAProjectOfTheFirstVersion are not written out: its component's objects have them.
+func TestAliasesInAProjectOfTheFirstVersion(t *testing.T) {
+	fsys := tree(strings.Replace(v1, "bundle: argocd,", "bundle: argocd, path: argocd,", 1))
+	kinds := "[&x {group: a, kind: " + strings.Repeat("A", 1<<20) + "}" + strings.Repeat(", *x", 20) + "]"
+	fsys["argocd/project.yaml"] = &fstest.MapFile{Data: []byte("kind: AppProject\nspec: {clusterResourceWhitelist: " + kinds + "}\n")}
+	r, err := platform.Load(fsys)
+	require.NoError(t, err)
+	require.Empty(t, r.GitOps.Project.ClusterKinds)
+}
+
 // TestTextOfTheFirstVersionIsNoYAML of Slipway's own.
 func TestTextOfTheFirstVersionIsNoYAML(t *testing.T) {
 	for name, change := range map[string]func(fstest.MapFS){

@@ -84,6 +84,7 @@ func previewPublish(ctx context.Context, user *gitserver.Server, tree gitserver.
 // buildTree reads the release's GitOps folder and adds what Slipway fills in.
 func buildTree(fsys fs.FS, r *platform.Release, deployment string, in contract.PublishInput) (gitserver.Tree, error) {
 	tree := gitserver.Tree{}
+	size := 0
 	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -91,6 +92,9 @@ func buildTree(fsys fs.FS, r *platform.Release, deployment string, in contract.P
 		b, err := bounded.FS(fsys, p, bounded.Generated)
 		if err != nil {
 			return err
+		}
+		if size += len(b); size > bounded.Packed {
+			return fmt.Errorf("the files of folder %s are larger than %d MiB together", r.GitOps.Tree, bounded.Packed>>20)
 		}
 		tree[p] = b
 		return nil

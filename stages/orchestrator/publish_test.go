@@ -187,3 +187,15 @@ func TestTheRootOfARepositoryOfTheUsers(t *testing.T) {
 	_, err = rootApplication("demo", testRelease(), in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeTree})
 }
+
+// TestATreeIsNotTooLarge: all of it is in memory.
+func TestATreeIsNotTooLarge(t *testing.T) {
+	files := folder()
+	large := &fstest.MapFile{Data: make([]byte, 60<<20)}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		files["web/"+name] = large
+	}
+	_, err := buildTree(files, testRelease(), "demo", input())
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeTree})
+	require.ErrorContains(t, err, "are larger than 256 MiB together")
+}

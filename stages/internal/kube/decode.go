@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/config/document"
 )
 
 // What an API server takes; other text would pass for lines of its own where a plan shows it.
@@ -45,6 +47,9 @@ func decode(manifest []byte, toJSON func([]byte) ([]byte, error)) ([]*unstructur
 			return out, nil
 		}
 		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+		if err := document.CheckAliases(doc); err != nil {
 			return nil, fmt.Errorf("document %d: %w", n, err)
 		}
 		b, err := toJSON(doc)

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -56,10 +57,11 @@ items:
 		"apiVersion: v1\nkind: ConfigMap\n":                                 "document 1: apiVersion, kind or metadata.name is missing",
 		"{apiVersion: v1, kind: X, metadata: {name: a}}\n---\na: 1\na: 2\n": "document 2: ",
 		"a: [\n": "document 1: ",
-		"{apiVersion: v1, kind: \"Foo\\n\\nNothing changes\", metadata: {name: a}}": "kind \"Foo\\n\\nNothing changes\" of",
-		"{apiVersion: v1, kind: Foo, metadata: {name: \"a\\n---\"}}":                `name "/a\n---" has a character that cannot be printed`,
-		"{apiVersion: \"v1\\n\", kind: Foo, metadata: {name: a}}":                   "is none that Kubernetes has",
-		"{apiVersion: \"a/b/v1\", kind: Foo, metadata: {name: a}}":                  "is none that Kubernetes has",
+		"---\ns: &x " + strings.Repeat("a", 1<<20) + "\nl: [" + strings.Repeat("*x,", 20) + "]\n": "stand for more than 16 MiB",
+		"{apiVersion: v1, kind: \"Foo\\n\\nNothing changes\", metadata: {name: a}}":               "kind \"Foo\\n\\nNothing changes\" of",
+		"{apiVersion: v1, kind: Foo, metadata: {name: \"a\\n---\"}}":                              `name "/a\n---" has a character that cannot be printed`,
+		"{apiVersion: \"v1\\n\", kind: Foo, metadata: {name: a}}":                                 "is none that Kubernetes has",
+		"{apiVersion: \"a/b/v1\", kind: Foo, metadata: {name: a}}":                                "is none that Kubernetes has",
 	} {
 		_, err := kube.Decode([]byte(text))
 		require.ErrorContains(t, err, want)

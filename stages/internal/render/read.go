@@ -5,6 +5,7 @@ import (
 	"io/fs"
 
 	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/config/document"
 )
 
 // maxFile is the largest file of a release that is read as manifests or values, in bytes: ten
@@ -17,7 +18,7 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkAliases(text); err != nil {
+	if err := document.CheckAliases(text); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return text, nil

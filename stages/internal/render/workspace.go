@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-sh/slipway/config/document"
 )
 
 const (
@@ -89,7 +91,7 @@ func (w *workspace) write(name string, text []byte) error {
 	if w.size += len(text); w.size > maxWorkspace {
 		return fmt.Errorf("the files that a kustomization is made of are larger than %d MiB together", maxWorkspace>>20)
 	}
-	if err := checkAliases(text); err != nil {
+	if err := document.CheckAliases(text); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return w.files.WriteFile(at, text)

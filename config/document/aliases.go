@@ -1,0 +1,97 @@
+package document
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxAliases is how much the aliases of a document may stand for in all, in bytes, and valueSize
+// what a value takes beside its text.
+const (
+	maxAliases = 16 << 20
+	valueSize  = 100
+)
+
+// CheckAliases refuses YAML whose aliases have no end, or stand for very much: a decoder writes each
+// out. What is no YAML has none.
+func CheckAliases(text []byte) error {
+	if !bytes.ContainsRune(text, '*') || !bytes.ContainsRune(text, '&') {
+		return nil
+	}
+	if whole, err := checkDocuments(text, 0); whole || err != nil {
+		return err
+	}
+	above, from := 0, 0 // some readers take each document by itself, whatever is wrong with another one
+	for _, at := range append(separator.FindAllIndex(text, -1), []int{len(text)}) {
+		if _, err := checkDocuments(text[from:at[0]], above); err != nil {
+			return err
+		}
+		above, from = above+bytes.Count(text[from:at[0]], []byte("\n")), at[0]
+	}
+	return nil
+}
+
+// separator begins a document.
+var separator = regexp.MustCompile(`(?m)^---(?:[ \t\r]|$)`)
+
+// checkDocuments is CheckAliases for a text with lines above it, as far as it is YAML, and reports
+// whether all of it is.
+func checkDocuments(text []byte, above int) (whole bool, err error) {
+	docs := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var doc yaml.Node
+		if err := docs.Decode(&doc); err != nil {
+			return errors.Is(err, io.EOF), nil
+		}
+		if err := checkAliases(&doc, above); err != nil {
+			return false, err
+		}
+	}
+}
+
+// checkAliases is CheckAliases for a document.
+func checkAliases(doc *yaml.Node, above int) error {
+	c := aliases{sizes: map[*yaml.Node]int{}, above: above}
+	_, err := c.size(doc)
+	return err
+}
+
+type aliases struct {
+	sizes map[*yaml.Node]int // of what an anchor names; 0 while it is counted
+	total int
+	above int // lines
+}
+
+// size is that of a node, with what its aliases stand for.
+func (a *aliases) size(n *yaml.Node) (int, error) {
+	if n.Kind == yaml.AliasNode {
+		size := a.sizes[n.Alias]
+		if a.total += size; size == 0 {
+			return 0, fmt.Errorf("line %d: the alias *%s stands for a value that it is part of", a.above+n.Line, n.Value)
+		}
+		if a.total > maxAliases {
+			return 0, fmt.Errorf("line %d: the aliases down to *%s stand for more than %d MiB", a.above+n.Line, n.Value, maxAliases>>20)
+		}
+		return size, nil
+	}
+	size := valueSize + len(n.Value)
+	if n.Anchor != "" {
+		a.sizes[n] = 0
+	}
+	for _, c := range n.Content {
+		in, err := a.size(c)
+		if err != nil {
+			return 0, err
+		}
+		size += in
+	}
+	if n.Anchor != "" {
+		a.sizes[n] = size
+	}
+	return size, nil
+}
