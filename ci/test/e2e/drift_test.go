@@ -289,7 +289,8 @@ func objects(t *testing.T, kubectl onCluster, kinds string) map[string]string {
 				for _, field := range []string{"clusterIP", "clusterIPs", "healthCheckNodePort"} {
 					delete(spec, field)
 				}
-				for _, port := range spec["ports"].([]any) {
+				ports, _ := spec["ports"].([]any) // a headless Service may have none
+				for _, port := range ports {
 					delete(port.(map[string]any), "nodePort")
 				}
 			}

@@ -72,12 +72,12 @@ func TestManifestsMustBeThere(t *testing.T) {
 	})
 	bundle := files(map[string]string{"argocd/a.yaml": configMap("a")})
 	for says, c := range map[string]platform.Component{
-		"the platform release: open away: file does not exist":               {Path: "away"},
-		"the platform release: empty holds no YAML file":                     {Path: "empty"},
-		"the platform release: decode broken/a.yaml: document 1: apiVersion": {Path: "broken"},
-		"the platform release: decode twice/a.yaml: document 1: ":            {Path: "twice"},
-		"the bundle: it has no manifests gitea; build a bundle for this release":                        {Bundle: "gitea"},
-		"the platform release: open gone: file does not exist":               {Bundle: "argocd", Path: "gone"},
+		"the platform release: open away: file does not exist":                   {Path: "away"},
+		"the platform release: empty holds no YAML file":                         {Path: "empty"},
+		"the platform release: decode broken/a.yaml: document 1: apiVersion":     {Path: "broken"},
+		"the platform release: decode twice/a.yaml: document 1: ":                {Path: "twice"},
+		"the bundle: it has no manifests gitea; build a bundle for this release": {Bundle: "gitea"},
+		"the platform release: open gone: file does not exist":                   {Bundle: "argocd", Path: "gone"},
 	} {
 		_, err := render.Manifests(t.Context(), release, bundle, c)
 		require.ErrorContains(t, err, says)
