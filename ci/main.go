@@ -265,6 +265,9 @@ func (m *Slipway) Status(
 	// The deployment's configuration, YAML.
 	// +optional
 	config *dagger.File,
+	// The platform release that is installed, whose gates --live checks.
+	// +optional
+	platform *dagger.Directory,
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
@@ -279,7 +282,11 @@ func (m *Slipway) Status(
 	if live {
 		args = append(args, "--live")
 	}
-	return m.command(ctx, config, name, args...)
+	c, err := m.conductor(ctx, config, platform, name)
+	if err != nil {
+		return "", err
+	}
+	return c.stdout(ctx, args...)
 }
 
 // Report is the directory with a run's report: report.html and more.

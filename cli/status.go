@@ -8,6 +8,8 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 type statusOptions struct {
@@ -21,16 +23,34 @@ func newStatus(p *Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "Shows the deployment's steps and applications, as the last run saw them", Args: noArgs, RunE: atOnce(o.run)}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	o.format.addFlag(cmd.Flags())
+	o.deployment.Release.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.live, "live", false, "check the applications and the gates of components now; starts the cluster if it does not run")
 	return cmd
 }
 
 func (o *statusOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	return o.deployment.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
+	var how deployment.Run
+	if o.live {
+		how.Prepare = o.prepare
+	}
+	return o.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
 		status, err := d.Status(ctx, o.live)
 		if status != nil { // also of a deployment that is not there
 			err = errors.Join(err, o.format.print(io.Out, status, status.Text))
 		}
 		return err
 	})
+}
+
+// prepare finds the platform release, whose gates are checked. A release that only the
+// configuration names may be out of reach.
+func (o *statusOptions) prepare(ctx context.Context, opts *conductor.Options, from deployment.Inputs) error {
+	f := &o.deployment
+	err := f.Release.Open(ctx, opts.Config, f.Source.Path, from.Anew, opts)
+	if err == nil || f.Release.Dir != "" || f.Release.ID != "" || ctx.Err() != nil {
+		return err
+	}
+	opts.Release = nil
+	opts.Warn(report.Clean(err.Error()))
+	return nil
 }

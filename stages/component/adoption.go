@@ -43,7 +43,6 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 	if err != nil {
 		return contract.Component{}, err
 	}
-	i.note(ctx)
 	if _, err := i.owner(ctx); err != nil {
 		return contract.Component{}, err
 	}

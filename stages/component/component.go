@@ -4,7 +4,6 @@ package component
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -82,7 +81,6 @@ func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contra
 	if err != nil {
 		return contract.Component{}, err
 	}
-	i.note(ctx)
 	if err := i.node(ctx); err != nil {
 		return contract.Component{}, err
 	}
@@ -112,37 +110,8 @@ func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contra
 // settle waits for the component's gates, and adds them to out.
 func (i *installer) settle(ctx context.Context, out contract.Component) (contract.Component, error) {
 	var err error
-	if out.Gates, err = i.gates(ctx); err != nil || len(out.Gates) == 0 {
-		return out, err
-	}
-	return i.ready(out)
-}
-
-// ready adds to out what is needed to look at the component's gates.
-func (i *installer) ready(out contract.Component) (contract.Component, error) {
-	var err error
-	out.Engine = i.engine()
-	out.Ready, err = json.Marshal(i.component.Ready)
+	out.Gates, err = i.gates(ctx)
 	return out, err
-}
-
-// note keeps what is needed to look at the component's gates, should the step fail. That it
-// cannot does no harm to the step.
-func (i *installer) note(ctx context.Context) {
-	if p, _ := dryrun.Previewing(ctx); p != nil || dryrun.On(ctx) || len(i.component.Ready) == 0 {
-		return
-	}
-	var text []byte
-	out, err := i.ready(contract.Component{})
-	if err == nil {
-		text, err = json.Marshal(out)
-	}
-	if err == nil {
-		err = i.env.Keep(contract.GatesFile, text)
-	}
-	if err != nil {
-		i.env.Logger.Warn("the status will not show the gates if the step fails", "error", err)
-	}
 }
 
 // manifests applies the objects of a component of kind manifests.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
@@ -44,12 +43,6 @@ func TestAGateInstallsNothing(t *testing.T) {
 	out, err := s.install(t.Context(), in)
 	require.NoError(t, err)
 	require.Equal(t, []string{"Ready=True of v1/Namespace shop", "job shop/seed", "has(object.metadata) of v1/Namespace shop"}, out.Gates)
-	r, err := platform.Load(os.DirFS(s.env.PlatformDir))
-	require.NoError(t, err)
-	c, _ := r.Component("ready")
-	var noted []platform.Await
-	require.NoError(t, json.Unmarshal(out.Ready, &noted))
-	require.Equal(t, c.Ready, noted, "for who looks at them later")
 	require.Empty(t, s.writes())
 }
 
@@ -72,25 +65,6 @@ func TestWhoLooksAtTheClusterSeesWhatIsWaitedFor(t *testing.T) {
 	_, err = s.install(t.Context(), contract.ComponentInput{Component: "ready"})
 	require.NoError(t, err)
 	require.Equal(t, "InProgress: component ready is ready", seen[len(seen)-1])
-}
-
-// TestTheGatesOfAStepThatFailsAreNoted for who looks at them later: it has no output.
-func TestTheGatesOfAStepThatFailsAreNoted(t *testing.T) {
-	s := newSite(t, "  - {name: ready, kind: gate, ready: [{job: shop/seed, deadline: 1s}]}\n", nil)
-	file := filepath.Join(s.env.StateDir, "runs", "r1", "steps", "orchestrator.test", contract.GatesFile)
-	_, err := s.install(dryrun.Context(t.Context()), contract.ComponentInput{Component: "ready"})
-	require.Error(t, err)
-	require.NoFileExists(t, file)
-	_, err = s.install(t.Context(), contract.ComponentInput{Component: "ready"})
-	require.Error(t, err)
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	var noted contract.Component
-	require.NoError(t, json.Unmarshal(text, &noted))
-	c, _ := s.installer(t, contract.ComponentInput{Component: "ready"}).release.Component("ready")
-	ready, err := json.Marshal(c.Ready)
-	require.NoError(t, err)
-	require.JSONEq(t, string(ready), string(noted.Ready))
 }
 
 // TestWhatIsWaitedForIsNoted with what was seen last, for as long as it is.

@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -98,4 +100,36 @@ func TestStatusSaysWhoseTheDeploymentIs(t *testing.T) {
 	require.Contains(t, text.String(), "slipway: Success\nit is of alice@laptop, since 2026-01-02T03:04:05Z\nit was joined by bob")
 	require.NotContains(t, text.String(), "\x1b")
 	require.Contains(t, text.String(), "The cluster runs on another engine, that of run r1 of alice@laptop: the applications are as the last run saw them.\n")
+}
+
+// TestOnlyGatesOfTheReleaseAtHandAreLookedAt, and only if it is the last run's: the state chooses
+// neither a gate nor an object.
+func TestOnlyGatesOfTheReleaseAtHandAreLookedAt(t *testing.T) {
+	record := &report.Run{
+		Platform: report.Platform{Name: "shop\x1b", Version: "1.0.0", Digest: "sha256:1"},
+		Steps:    []report.Step{{Stage: "orchestrator", Step: "web"}, {Stage: "orchestrator", Step: "planted"}, {Stage: "postorchestrator", Step: "web"}},
+	}
+	c, _ := conducted(t, nil)
+	var said []string
+	c.opts.Warn = func(text string) { said = append(said, text) }
+	c.opts.ReleaseDigest, c.opts.Release = "sha256:1", &platform.Release{Components: []platform.Component{
+		{Name: "web", Ready: []platform.Await{{Job: "shop/seed"}}}, {Name: "later", Ready: []platform.Await{{Job: "shop/later"}}},
+	}}
+	in, err := c.live(record)
+	require.NoError(t, err)
+	require.Len(t, in.Components, 1)
+	require.Equal(t, "orchestrator/web", in.Components[0].Step)
+	require.Contains(t, string(in.Components[0].Ready), "shop/seed")
+	require.Empty(t, said)
+
+	c.opts.ReleaseDigest = "sha256:2"
+	in, err = c.live(record)
+	require.NoError(t, err)
+	require.Empty(t, in.Components)
+	require.Len(t, said, 1)
+	require.Contains(t, said[0], "platform release shop 1.0.0, sha256:1, which is not the one at hand")
+	c.opts.Release = nil
+	in, err = c.live(record)
+	require.NoError(t, err)
+	require.Empty(t, in.Components)
 }

@@ -2,6 +2,7 @@ package conductor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -144,9 +145,9 @@ func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, e
 	if !live || out.Elsewhere || !s.Cluster {
 		return out, nil
 	}
-	in := contract.LiveInput{Steps: []string{}}
-	for _, r := range out.Steps {
-		in.Steps = append(in.Steps, r.ID())
+	in, err := c.live(s.Record)
+	if err != nil {
+		return out, err
 	}
 	err = c.while(ctx, func(ctx context.Context) error {
 		if c.service != nil { // it may have been started for this
@@ -165,6 +166,35 @@ func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, e
 		err = out.unhealthy()
 	}
 	return out, err
+}
+
+// live is what to look at: gates only of the release that the caller has, and only if that is
+// the last run's.
+func (c *Conductor) live(record *report.Run) (contract.LiveInput, error) {
+	in := contract.LiveInput{Components: []contract.LiveComponent{}}
+	r, want := c.opts.Release, record.Platform
+	if r == nil || want.Digest != c.opts.ReleaseDigest {
+		if want.Digest != "" && c.opts.Warn != nil {
+			c.opts.Warn(fmt.Sprintf("the gates of components are not checked: the last run was of platform release %s %s, %s, which is not the one at hand; name its directory: slipway status --live --platform DIR",
+				report.OneLine(want.Name), report.OneLine(want.Version), report.OneLine(want.Digest)))
+		}
+		return in, nil
+	}
+	if engine := r.Engine(); engine != nil {
+		in.Engine = engine.Namespace
+	}
+	for _, s := range record.Steps {
+		component, _ := r.Component(s.Step)
+		if s.Stage != contract.StagePreOrchestrator && s.Stage != contract.StageOrchestrator || len(component.Ready) == 0 {
+			continue
+		}
+		ready, err := json.Marshal(component.Ready)
+		if err != nil {
+			return in, fmt.Errorf("encode the gates of %s: %w", s.ID(), err)
+		}
+		in.Components = append(in.Components, contract.LiveComponent{Step: s.ID(), Ready: ready})
+	}
+	return in, nil
 }
 
 // unhealthy is the fault of Apps and Gates that are not as they should be; nil if all are.

@@ -91,10 +91,6 @@ type Component struct {
 	Changed   int      `json:"changed"`             // of them made, changed or deleted now
 	Workloads []string `json:"workloads,omitempty"` // "Deployment/web": rolled out
 	Gates     []string `json:"gates,omitempty"`     // that were open
-	// Ready are these gates, for who looks at them again: a list of platform.Await.
-	Ready json.RawMessage `json:"ready,omitempty"`
-	// Engine is the namespace of Argo CD, where gates on apps look; empty if there is none.
-	Engine string `json:"engine,omitempty"`
 }
 
 // AdoptionInput is what hands a component over to Argo CD.
@@ -104,9 +100,19 @@ type AdoptionInput struct {
 	Deadline int  `json:"deadline"` // seconds it may take to become Synced and Healthy
 }
 
-// LiveInput is what orchestrator/status looks at.
+// LiveInput is what orchestrator/status looks at. It comes from the platform release that the
+// caller has, and not from the deployment's state: whoever may write that would choose what is
+// read in the cluster.
 type LiveInput struct {
-	Steps []string `json:"steps"` // "stage/step" of the last run
+	Components []LiveComponent `json:"components"` // of the last run
+	// Engine is the namespace of Argo CD, where gates on apps look; empty if there is none.
+	Engine string `json:"engine,omitempty"`
+}
+
+// LiveComponent is a component with gates.
+type LiveComponent struct {
+	Step  string          `json:"step"`  // "stage/step"
+	Ready json.RawMessage `json:"ready"` // its gates, a list of platform.Await
 }
 
 // Live is how the platform is now.

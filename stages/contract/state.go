@@ -73,10 +73,6 @@ type Wait struct {
 // for; it is not there while that is nothing.
 const WaitsFile = "waits.json"
 
-// GatesFile, in the same directory, holds the Ready and Engine of a Component whose step has
-// begun, for who looks at its gates after it has failed.
-const GatesFile = "gates.json"
-
 // RunSummary is a run in a list.
 type RunSummary struct {
 	ID       string         `json:"id"`

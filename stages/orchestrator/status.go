@@ -16,7 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/gate"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
-	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -31,40 +30,35 @@ func runStatus(ctx context.Context, env *step.Env, in contract.LiveInput) (contr
 	if err != nil {
 		return contract.Live{}, err
 	}
-	gates, err := statusOfGates(ctx, env, c, in.Steps)
+	gates, err := statusOfGates(ctx, env, c, in)
 	return contract.Live{Apps: apps, Gates: gates}, err
 }
 
-// statusOfGates looks once at each gate of the components, as their steps noted them,
-// whether these have succeeded or not.
-func statusOfGates(ctx context.Context, env *step.Env, c *kube.Client, steps []string) ([]contract.Gate, error) {
+// statusOfGates looks once at each gate of the components whose steps have begun, whether
+// these have succeeded or not.
+func statusOfGates(ctx context.Context, env *step.Env, c *kube.Client, in contract.LiveInput) ([]contract.Gate, error) {
 	s, err := env.Store(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ledger := journal.On(s, env.Deployment)
 	out := []contract.Gate{}
-	for _, id := range steps {
+	for _, component := range in.Components {
+		id := component.Step
 		stage, name, _ := strings.Cut(id, "/")
-		last, err := ledger.Last(ctx, stage, name)
-		if err == nil && last.Output == nil { // the attempt has not succeeded
-			last.Output, err = state.File(ctx, s, last.Run, "steps/"+stage+"."+name+"/"+contract.GatesFile)
-		}
+		_, err := ledger.Last(ctx, stage, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		var noted struct {
-			Ready  []platform.Await `json:"ready"`
-			Engine string           `json:"engine"`
-		}
+		var ready []platform.Await
 		if err == nil {
-			err = json.Unmarshal(last.Output, &noted)
+			err = json.Unmarshal(component.Ready, &ready)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the gates of %s: %w", id, err)
 		}
-		for _, a := range noted.Ready {
-			open, seen, err := gate.Look(ctx, c, noted.Engine, a)
+		for _, a := range ready {
+			open, seen, err := gate.Look(ctx, c, in.Engine, a)
 			if err != nil {
 				seen = err.Error()
 			}

@@ -43,32 +43,32 @@ func TestTheStatusOfApplications(t *testing.T) {
 	require.Equal(t, before, api.Writes())
 }
 
-// TestTheStatusOfGates: those that the steps of the last run noted, each looked at once.
+// TestTheStatusOfGates: those that the caller knows, each looked at once, of the steps that have
+// begun. Gates in the state say what anybody who writes it wants to know of the cluster.
 func TestTheStatusOfGates(t *testing.T) {
 	api, _ := withArgo(t)
 	env := published(t, api.URL, "")
 	s, err := env.Store(t.Context())
 	require.NoError(t, err)
 	ledger := journal.On(s, env.Deployment)
-	for name, ready := range map[string]string{
-		"web": `[{"job": "shop/seed"}, {"cel": {"object": "v1/Namespace shop", "expression": "has(object.metadata)"}}, {"synced": "away"}], "engine": "cd"`, "old": `[{"job": "shop/old"}]`, "none": "null",
-	} {
+	for _, name := range []string{"web", "planted"} {
 		attempt, err := ledger.Begin(t.Context(), "r1", "orchestrator", name, journal.Digests{})
 		require.NoError(t, err)
-		require.NoError(t, ledger.End(t.Context(), attempt, json.RawMessage(`{"objects": 1, "ready": `+ready+`}`), nil))
+		require.NoError(t, ledger.End(t.Context(), attempt, json.RawMessage(`{"objects": 1, "ready": [{"cel": {"object": "v1/Secret billing/database", "expression": "has(object.data)"}}], "engine": "cd"}`), nil))
 	}
-	for name, noted := range map[string]string{"failed": `{"objects": 0, "ready": [{"job": "shop/failed"}]}`, "early": ""} {
-		attempt, err := ledger.Begin(t.Context(), "r1", "orchestrator", name, journal.Digests{})
-		require.NoError(t, err)
-		require.NoError(t, ledger.End(t.Context(), attempt, nil, &fault.Fault{Code: "GAT-001", Class: fault.Timeout, Op: "wait", Err: errors.New("it is shut")}))
-		if noted != "" {
-			require.NoError(t, s.Put(t.Context(), "runs/r1/steps/orchestrator."+name+"/"+contract.GatesFile, []byte(noted)))
-		}
-	}
+	attempt, err := ledger.Begin(t.Context(), "r1", "orchestrator", "failed", journal.Digests{})
+	require.NoError(t, err)
+	require.NoError(t, ledger.End(t.Context(), attempt, nil, &fault.Fault{Code: "GAT-001", Class: fault.Timeout, Op: "wait", Err: errors.New("it is shut")}))
+	require.NoError(t, s.Put(t.Context(), "runs/r1/steps/orchestrator.failed/gates.json", []byte(`{"ready": [{"job": "billing/planted"}]}`)))
+	api.Set(t, "/api/v1/namespaces/billing/secrets/database", "{metadata: {name: database, namespace: billing}, data: {a: YQ==}}")
 	api.Set(t, "/api/v1/namespaces/shop", "metadata: {name: shop}")
 	api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/seed", "{metadata: {name: seed}, status: {active: 1}}")
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/shop/applications/away", "{metadata: {name: away, namespace: shop}, status: {sync: {status: Synced}, health: {status: Healthy}}}")
-	in := contract.LiveInput{Steps: []string{"orchestrator/web", "orchestrator/none", "orchestrator/failed", "orchestrator/early", "orchestrator/never"}}
+	in := contract.LiveInput{Engine: "cd", Components: []contract.LiveComponent{
+		{Step: "orchestrator/web", Ready: json.RawMessage(`[{"job": "shop/seed"}, {"cel": {"object": "v1/Namespace shop", "expression": "has(object.metadata)"}}, {"synced": "away"}]`)},
+		{Step: "orchestrator/failed", Ready: json.RawMessage(`[{"job": "shop/failed"}]`)},
+		{Step: "orchestrator/never", Ready: json.RawMessage(`[{"job": "shop/never"}]`)},
+	}}
 	begun := time.Now()
 	out, err := runStatus(t.Context(), env, in)
 	require.NoError(t, err)

@@ -178,7 +178,7 @@ func TestIdentityPlatform(t *testing.T) {
 			}
 			return out
 		}
-		live := state(0, "--live")
+		live := state(0, "--live", "--platform", waiting)
 		require.Equal(t, "Success", live.State)
 		require.NotEmpty(t, live.Gates)
 		require.Empty(t, shut(live))
@@ -188,7 +188,7 @@ func TestIdentityPlatform(t *testing.T) {
 		}
 		maintain("INSERT INTO maintenance (reason) VALUES ('moving house')")
 		require.Contains(t, k.visitor(t).get("/healthz", 503), "in maintenance: moving house")
-		require.Equal(t, []string{"orchestrator/console: answered 503, not 200: in maintenance: moving house"}, shut(state(4, "--live")))
+		require.Equal(t, []string{"orchestrator/console: answered 503, not 200: in maintenance: moving house"}, shut(state(4, "--live", "--platform", waiting)))
 		whole := changedRelease(t, release, "\ncomponents:\n", "\ncomponents:"+behind)
 		require.NoError(t, os.Mkdir(filepath.Join(whole, "behind"), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(whole, "behind", "behind.yaml"), []byte(behindFile), 0o600))
@@ -256,7 +256,7 @@ func TestIdentityPlatform(t *testing.T) {
 	stage("gates are open in a cluster that has to be started", func(t *testing.T) {
 		k.must(t, "cluster", "--stop")
 		var s status
-		require.NoError(t, json.Unmarshal([]byte(k.must(t, "status", "--live", "--output", "json").out), &s))
+		require.NoError(t, json.Unmarshal([]byte(k.must(t, "status", "--live", "--platform", release, "--output", "json").out), &s))
 		require.Equal(t, "Success", s.State)
 		require.NotEmpty(t, s.Gates)
 		for _, g := range s.Gates {

@@ -191,7 +191,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 			return err
 		}
 	}
-	if opts.Release != nil {
+	if opts.Release != nil && run.Workflow != "" {
 		if err := stages.CheckHooks(provider, cfg, opts.Release); err != nil {
 			return err
 		}

@@ -212,13 +212,22 @@ func expression(ctx context.Context, c *kube.Client, g platform.CELGate) (bool, 
 	}
 	value, _, err := program.ContextEval(ctx, map[string]any{"object": o.Object})
 	if err != nil { // a field that is not there yet
-		return false, err.Error(), nil
+		return false, unknown(g.Expression, err), nil
 	}
 	open, ok := value.Value().(bool)
 	if !ok {
-		return false, "", fmt.Errorf("the expression %s is %v, not true or false", g.Expression, value.Value())
+		return false, "", fmt.Errorf("the expression %s is of type %s, not true or false", g.Expression, value.Type().TypeName())
 	}
 	return open, fmt.Sprint(open), nil
+}
+
+// unknown says why an expression has no value. CEL's own error quotes values of the object, such
+// as those of a Secret: only the name of a field that the expression has itself is taken over.
+func unknown(expression string, err error) string {
+	if field, ok := strings.CutPrefix(err.Error(), "no such key: "); ok && strings.Contains(expression, field) {
+		return "no such key: " + field
+	}
+	return "the expression has no value: a field is missing, or has another type"
 }
 
 // object reads the object of a gate; without one, seen says why.

@@ -110,10 +110,16 @@ func TestEachGateOpens(t *testing.T) {
 				{"", "", "it is not there"},
 				{atWidget, "{spec: {size: 2}}", "no such key: status"},
 				{atWidget, "status: {parts: []}", "no such key: size"},
+				{atWidget, "status: {size: large, parts: []}", "the expression has no value: a field is missing, or has another type"},
 				{atWidget, "status: {size: 1}", "false"},
 				{atWidget, "status: {size: 2, parts: [{ready: true}, {ready: false}]}", "false"},
 			},
-			look{atWidget, "status: {parts: [{ready: true}, {ready: true}]}", "true"},
+			look{atWidget, "status: {size: 2, parts: [{ready: true}, {ready: true}]}", "true"},
+		},
+		"cel whose field is a value": {
+			platform.Await{CEL: &platform.CELGate{Object: widget, Expression: "object.data[object.data.password] == 'x'"}},
+			[]look{{atWidget, "data: {password: hunter2}", "the expression has no value: a field is missing, or has another type"}},
+			look{atWidget, "data: {hunter2: x}", "true"},
 		},
 		"cel on an object of the cluster's own": {
 			platform.Await{CEL: &platform.CELGate{Object: "v1/Namespace shop", Expression: "object.status.phase == 'Active'"}},
@@ -144,6 +150,7 @@ func TestEachGateOpens(t *testing.T) {
 					seen = err.Error()
 				}
 				require.Contains(t, seen, l.seen, l.text)
+				require.NotContains(t, seen, "hunter2", "what CEL says quotes values")
 				require.Error(t, gate.Wait(dryrun.Context(t.Context()), client, "cd", c.gate), "in a dry run it is looked at once")
 			}
 			api.Set(t, c.opens.path, c.opens.text)
@@ -200,6 +207,9 @@ func TestAServiceIsAskedThroughTheAPIServer(t *testing.T) {
 		"a directory":       {platform.HTTPGate{Path: "/api/", Status: 200}, proxy + "/api/", "answered 200", true},
 		"a query":           {platform.HTTPGate{Path: "/api?deep=1&x=a%2Fb", Status: 200}, proxy + "/api?deep=1&x=a%2Fb", "answered 200", true},
 		"over HTTPS":        {platform.HTTPGate{Path: "/", Status: 200, TLS: true}, "GET /api/v1/namespaces/shop/services/https:web:8080/proxy/", "answered 200", true},
+		"out of it":         {platform.HTTPGate{Path: "/../../../../secrets/database", Status: 200}, proxy + "/secrets/database", "answered 200", true},
+		"out, escaped":      {platform.HTTPGate{Path: "/a/%2e%2e/%2E./..%2fsecrets/", Status: 200}, proxy + "/secrets/", "answered 200", true},
+		"escaped twice":     {platform.HTTPGate{Path: "/%252e%252e/secrets", Status: 200}, proxy + "/%252e%252e/secrets", "answered 200", true},
 		"its text":          {platform.HTTPGate{Path: "/", Status: 200, Contains: `"pass"`}, proxy + "/", "answered 200", true},
 		"another text":      {platform.HTTPGate{Path: "/", Status: 200, Contains: "warm"}, proxy + "/", `the response does not contain "warm": {"status": "pass"}`, false},
 		"another status":    {platform.HTTPGate{Path: "/down", Status: 200}, proxy + "/down", "answered 503, not 200: no endpoints available", false},
@@ -277,7 +287,7 @@ func TestWhatWillNotRecoverEndsTheWaitAtOnce(t *testing.T) {
 		},
 		"an expression that is not true or false": {
 			platform.Await{CEL: &platform.CELGate{Object: "example.com/v1/Widget shop/w", Expression: "object.spec.size"}},
-			"wait for the gate object.spec.size of example.com/v1/Widget shop/w: the expression object.spec.size is 2, not true or false",
+			"wait for the gate object.spec.size of example.com/v1/Widget shop/w: the expression object.spec.size is of type int, not true or false",
 		},
 		"what may not be read": {
 			platform.Await{Condition: &platform.ConditionGate{Object: "v1/Secret shop/s", Type: "Ready", Status: "True"}},

@@ -8,6 +8,7 @@ import (
 	"io"
 	nethttp "net/http"
 	"net/url"
+	"path"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +39,8 @@ func http(ctx context.Context, c *kube.Client, g platform.HTTPGate) (bool, strin
 	if g.TLS {
 		scheme = "https"
 	}
-	u := base.JoinPath("api/v1/namespaces", namespace, "services", fmt.Sprintf("%s:%s:%d", scheme, name, port), "proxy", asked.Path)
+	inside := url.URL{Path: path.Clean("/" + asked.Path)} // no .. leads out of the Service
+	u := base.JoinPath("api/v1/namespaces", namespace, "services", fmt.Sprintf("%s:%s:%d", scheme, name, port), "proxy", inside.EscapedPath())
 	if strings.HasSuffix(asked.Path, "/") && !strings.HasSuffix(u.Path, "/") {
 		u.Path += "/"
 	}
