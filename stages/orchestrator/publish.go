@@ -39,11 +39,37 @@ func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (c
 	if err := renameApps(ctx, env, c, r, func(app string) bool { return !slices.Contains(in.Values.Disabled, app) }); err != nil { // before Argo CD sees the tree
 		return contract.Publication{}, err
 	}
+	if in.Git, err = releaseGit(ctx, c, r, in); err != nil {
+		return contract.Publication{}, err
+	}
 	user, err := gitserver.Account(ctx, c, in.Git.GitServer, in.Git.Writer, env.Redact)
 	if err != nil {
 		return contract.Publication{}, err
 	}
 	return publish(ctx, env, user, tree, r, in)
+}
+
+// releaseGit is the git server of the release. A plan may have what in says of it from the state:
+// whoever may write that does not choose which Secret is read, or who gets what is in it.
+func releaseGit(ctx context.Context, c *kube.Client, r *platform.Release, in contract.PublishInput) (contract.Git, error) {
+	git, server := in.Git, r.GitServer()
+	if server == nil {
+		return git, r.NoGitServer()
+	}
+	of := func(url string) bool {
+		return slices.ContainsFunc(server.Hosts, func(h string) bool {
+			return url == "https://"+platform.Fill(h, map[string]string{platform.FillDomain: in.Values.Domain})
+		})
+	}
+	if !of(git.URL) || !of(git.ClusterURL) || git.Repository != server.Repository {
+		return git, dryrun.Later("the address of the git server")
+	}
+	git.Writer = server.Accounts.Writer
+	namespace, name, port, err := platform.ParseService(server.Service)
+	if err == nil {
+		git.Address, err = c.WaitAddress(ctx, namespace, name, port)
+	}
+	return git, err
 }
 
 // publish pushes tree unless the branch holds it already.

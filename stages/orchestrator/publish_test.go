@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
@@ -198,4 +199,46 @@ func TestATreeIsNotTooLarge(t *testing.T) {
 	_, err := buildTree(files, testRelease(), "demo", input())
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeTree})
 	require.ErrorContains(t, err, "are larger than 256 MiB together")
+}
+
+// TestTheGitServerIsTheReleases: a record, from which a plan may have it, chooses neither an
+// account nor an address.
+func TestTheGitServerIsTheReleases(t *testing.T) {
+	api, c := withArgo(t)
+	r := testRelease()
+	in := input()
+	_, err := releaseGit(t.Context(), c, r, in)
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeNoGit})
+	r.GitOps.Server = &platform.GitServer{
+		Service: "code/git:443", Hosts: []string{"git.code.svc", "git.{domain}"}, Repository: "slipway/platform", Accounts: platform.Accounts{Writer: "code/writer"},
+	}
+	own := contract.Git{
+		GitServer: contract.GitServer{URL: "https://git.example.org", Address: "203.0.113.9:443"}, ClusterURL: "https://git.code.svc", Repository: "slipway/platform", Writer: "billing/database",
+	}
+	ctx := (&dryrun.Preview{}).Watch(t.Context(), "orchestrator/publish")
+	in.Git = own
+	_, err = releaseGit(ctx, c, r, in)
+	require.ErrorIs(t, err, dryrun.ErrLater, "there is no such Service yet")
+	api.Set(t, "/api/v1/namespaces/code/services/git", "{metadata: {name: git, namespace: code}, spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}}")
+	got, err := releaseGit(ctx, c, r, in)
+	require.NoError(t, err)
+	require.Equal(t, "192.0.2.1:443", got.Address)
+	require.Equal(t, "code/writer", got.Writer)
+	for what, change := range map[string]func(*contract.Git){
+		"nothing":              func(g *contract.Git) { *g = contract.Git{} },
+		"HTTP":                 func(g *contract.Git) { g.URL = "http://git.example.org" },
+		"another host":         func(g *contract.Git) { g.URL = "https://evil.example.com" },
+		"another port":         func(g *contract.Git) { g.URL += ":8443" },
+		"another path":         func(g *contract.Git) { g.URL += "/a" },
+		"a user":               func(g *contract.Git) { g.URL = "https://git.example.org@evil.example.com" },
+		"another host for CD":  func(g *contract.Git) { g.ClusterURL = "https://evil.example.com" },
+		"another repository":   func(g *contract.Git) { g.Repository = "a/b" },
+		"a path in the server": func(g *contract.Git) { g.Repository = "slipway/../x" },
+	} {
+		in.Git = own
+		change(&in.Git)
+		_, err = releaseGit(ctx, c, r, in)
+		require.ErrorIs(t, err, dryrun.ErrLater, what)
+	}
+	require.Empty(t, api.Writes())
 }
