@@ -108,6 +108,9 @@ func load(root *os.Root, id string, alive bool) (*Run, error) {
 		if r, err = Decode(b); err != nil {
 			return nil, &FileError{RecordFile, err}
 		}
+		if r.ID != id {
+			return nil, &FileError{RecordFile, fmt.Errorf("it is the record of run %q, not of run %s", r.ID, id)}
+		}
 	}
 	entries, err := fs.ReadDir(root.FS(), stepsDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -73,12 +73,18 @@ func Make(ctx context.Context, f *deployment.Flags, d *deployment.Deployment, o 
 	}
 	file := o.Out
 	if file == "" {
-		file = filepath.Join(o.Dir, "slipway-"+p.info.Deployment+"-"+p.info.Run+runpackage.Suffix)
+		file = o.named(d.Config.Global.Name, p.info.Run)
 	}
 	if err := o.put(ctx, file, out.Bytes()); err != nil {
 		return nil, err
 	}
 	return &Packed{File: file, Info: p.info, Files: len(p.files), Bytes: out.Len(), Absent: p.absent, Lacks: p.lacks, Unread: p.unread}, nil
+}
+
+// named is the file of a package without another name. Its parts are the user's own name of the
+// deployment, and an id: a record in the state may hold a path there.
+func (o Options) named(deployment, run string) string {
+	return filepath.Join(o.Dir, "slipway-"+deployment+"-"+run+runpackage.Suffix)
 }
 
 // again is the command that packs the same run, without the place of the package.

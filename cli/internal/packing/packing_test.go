@@ -144,6 +144,34 @@ func ran(t *testing.T, id string, outcome report.Outcome) string {
 	return dir
 }
 
+// TestARecordNamesNoFile: a package is named for the user's deployment and the run that was asked for.
+func TestARecordNamesNoFile(t *testing.T) {
+	const id = "20260102-030405-abcdef"
+	change := func(change func(*report.Run)) error {
+		dir := ran(t, id, report.Failed)
+		file := filepath.Join(dir, "report.json")
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		r, err := report.Decode(data)
+		require.NoError(t, err)
+		change(r)
+		data, err = r.Encode()
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, data, 0o600))
+		p := packer{files: runpackage.Files{}}
+		if err := p.runDir(id, dir, []byte("a: b\n")); err != nil {
+			return err
+		}
+		p.describe()
+		require.Equal(t, filepath.Join("to", "slipway-shop-"+id+runpackage.Suffix), Options{Dir: "to"}.named("shop", p.info.Run))
+		return nil
+	}
+	require.NoError(t, change(func(r *report.Run) { r.Deployment = "x/../../evil" }))
+	for _, other := range []string{"x/../../evil", "20260102-030405-abcdee", ""} {
+		require.ErrorContains(t, change(func(r *report.Run) { r.ID = other }), "it is the record of run")
+	}
+}
+
 func TestTheReportIsMadeAnewFromWhatIsClean(t *testing.T) {
 	const id = "20260102-030405-abcdef"
 	p := packer{files: runpackage.Files{}}

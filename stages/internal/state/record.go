@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"github.com/slipway-sh/slipway/pipeline/report"
@@ -35,6 +36,9 @@ func newest[T any](ctx context.Context, s *store.Store, v versions.Value, sound 
 // Decode is the record of a run out of what is stored of it.
 func Decode(s *store.Store, run string, data []byte) (*report.Run, error) {
 	r, err := report.Decode(data)
+	if err == nil && r.ID != run {
+		err = fmt.Errorf("it is the record of run %q, not of run %s", r.ID, run)
+	}
 	if err != nil {
 		return nil, s.Damaged(runKey(run, report.RecordFile), err)
 	}
