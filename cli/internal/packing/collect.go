@@ -118,12 +118,14 @@ func (p *packer) readConfig(ctx context.Context, id, dir string) ([]byte, error)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration of run %s: %w", id, err)
 	}
+	source := p.flags.Source
+	source.Release = nil // not even for the names of steps is a directory opened that this names
 	for _, last := range []bool{false, true} {
 		readable, err := answers.Readable(p.schema(), text)
 		if err != nil {
 			return nil, fmt.Errorf("read the configuration of run %s: %w", id, err)
 		}
-		if p.config, err = p.flags.Source.Parse(readable, func([]migrate.Change) {}); err != nil {
+		if p.config, err = source.Parse(readable, func([]migrate.Change) {}); err != nil {
 			return nil, fmt.Errorf("read the configuration of run %s: %w", id, err)
 		}
 		if last {
@@ -270,41 +272,6 @@ func Failure(r *report.Run) (code, step string) {
 		code = string(first.Fault.Code)
 	}
 	return code, first.ID()
-}
-
-// release takes over the platform release, which must be that of the run.
-func (p *packer) release(ctx context.Context, dir string) error {
-	want := p.record.Platform
-	if want.Digest == "" { // a destroy needs none
-		return nil
-	}
-	var from conductor.Options
-	from.Client = p.deployment.Session.Client
-	op := fmt.Sprintf("pack the platform release of run %s", p.record.ID)
-	if err := p.flags.Release.Open(ctx, p.config, p.flags.Source.Path, p.deployment.Inputs.Anew, &from); err != nil {
-		return fmt.Errorf("%s: %w", op, err)
-	}
-	if from.ReleaseDigest != want.Digest {
-		return p.otherRelease(op, report.Platform{Name: from.Release.Name, Version: from.Release.Version, Digest: from.ReleaseDigest})
-	}
-	if _, err := from.ReleaseDir.Export(ctx, dir); err != nil {
-		return fmt.Errorf("%s: %w", op, err)
-	}
-	return p.files.Add(runpackage.ReleaseDir, os.DirFS(dir))
-}
-
-// otherRelease is the fault of a release that is not the run's. Its remedy packs the same run,
-// though others may have followed meanwhile, into the same file.
-func (p *packer) otherRelease(op string, found report.Platform) error {
-	o, want := p.options, p.record.Platform
-	o.Run = p.record.ID
-	again := o.again()
-	if o.Out != "" {
-		again += " --out " + fault.Quote(o.Out)
-	}
-	return &fault.Fault{Code: codeOtherRelease, Class: fault.Usage, Op: op, Fix: "name the directory of the release that was installed: " + again + " --platform DIR",
-		Err: fmt.Errorf("the run was of %s %s with the digest %s; found was %s %s with %s",
-			want.Name, want.Version, want.Digest, found.Name, found.Version, found.Digest)}
 }
 
 // journal takes over the attempts at the steps of the run.

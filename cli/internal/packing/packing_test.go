@@ -245,9 +245,9 @@ func TestARemedyPacksTheSameRun(t *testing.T) {
 	}
 	o := Options{Run: "r1", Out: "my runs/a.tar.zst", KeyFrom: "env:KEY"}
 	p := &packer{options: o, record: &report.Run{ID: "r1"}}
-	require.Contains(t, fix(p.otherRelease("pack", report.Platform{})), ": slipway save --run r1 --key env:KEY --out 'my runs/a.tar.zst' --platform DIR")
+	require.Contains(t, fix(p.otherRelease("pack", errors.New("another"))), ": slipway save --run r1 --key env:KEY --out 'my runs/a.tar.zst' --platform DIR")
 	p.options = Options{}
-	require.Contains(t, fix(p.otherRelease("pack", report.Platform{})), ": slipway save --run r1 --platform DIR", "the last one may be another one by then")
+	require.Contains(t, fix(p.otherRelease("pack", errors.New("another"))), ": slipway save --run r1 --platform DIR", "the last one may be another one by then")
 	require.Contains(t, fix(o.unwritten(o.Out, errors.New("no"))), ": slipway save --run r1 --key env:KEY --out FILE.tar.zst")
 }
 

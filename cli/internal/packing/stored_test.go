@@ -14,7 +14,11 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
+	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	providers "github.com/slipway-sh/slipway/providers/all"
 )
@@ -48,6 +52,45 @@ func TestAStoredConfigurationRunsNothing(t *testing.T) {
 	require.FileExists(t, mine, "the user's own")
 	require.Subset(t, p.absent, []string{"existing.kubeconfig", "platform.secrets.a"})
 	require.Contains(t, p.info.Secrets, "existing.kubeconfig", "the index lists what the same walk finds")
+}
+
+// TestAStoredConfigurationNamesNoRelease that the user's does not: directories would be uploaded,
+// and servers asked.
+func TestAStoredConfigurationNamesNoRelease(t *testing.T) {
+	const repository = "https://git.example.org/team/platform.git//shop@"
+	for stored, may := range map[string]map[string]bool{
+		"/home/operator/":               {"1.0.0": false, "./mine": false, repository + "v1": false, "/home/operator/": true},
+		"./mine":                        {"./mine": true, "./mine2": false},
+		"1.0.0":                         {"1.1.0": true, "./mine": true, repository + "v1": true},
+		repository + "v2":               {repository + "v1": true, repository + "v2": true, "1.0.0": false, "./mine": false, "https://git.example.org/team/platform.git@v2": false},
+		"https://evil.example/x.git@v1": {repository + "v1": false},
+		"ssh://git@git.example.org/team/platform.git@v1": {"https://git.example.org/team/platform.git@v1": false},
+	} {
+		for users, want := range may {
+			p := packer{flags: &deployment.Flags{}, config: config.Default(), record: &report.Run{ID: "r1", Platform: report.Platform{Digest: "sha256:1"}}}
+			p.deployment = &deployment.Deployment{Config: config.Default(), Session: &session.Session{}}
+			p.config.Platform.Release, p.deployment.Config.Platform.Release = stored, users
+			require.Equal(t, want, p.mayOpen(), "%s, and the user's %s", stored, users)
+			if !want {
+				err := p.release(t.Context(), t.TempDir())
+				require.ErrorIs(t, err, &fault.Fault{Code: codeOtherRelease})
+				require.ErrorContains(t, err, "neither read nor fetched")
+				p.flags.Release.Dir = "named"
+				require.True(t, p.mayOpen())
+			}
+		}
+	}
+}
+
+// TestAStoredConfigurationOpensNoRelease for the names of steps, around which its hooks are.
+func TestAStoredConfigurationOpensNoRelease(t *testing.T) {
+	dir := t.TempDir()
+	stored := `{"apiVersion":"slipway.sh/v1","platform":{"release":"/home/operator/"},"hooks":[{"name":"a","before":"orchestrator/web","run":["true"]}]}`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(stored), 0o600))
+	p := packer{files: runpackage.Files{}, flags: &deployment.Flags{}, deployment: &deployment.Deployment{Config: config.Default()}}
+	p.flags.Source.Providers = providers.All()
+	p.flags.Source.Release = func(*config.Config) *platform.Release { t.Error("the release is opened"); return nil }
+	_, _ = p.readConfig(t.Context(), "r1", dir) // what is wrong with it is not this test's
 }
 
 // TestOfAKubeconfigOnlySecretsAreHidden: its lines are in other files, too.

@@ -1,0 +1,66 @@
+package packing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/runpackage"
+	"github.com/slipway-sh/slipway/stages/conductor"
+)
+
+// release takes over the platform release, which must be that of the run.
+func (p *packer) release(ctx context.Context, dir string) error {
+	want := p.record.Platform
+	if want.Digest == "" { // a destroy needs none
+		return nil
+	}
+	var from conductor.Options
+	from.Client = p.deployment.Session.Client
+	op := fmt.Sprintf("pack the platform release of run %s", p.record.ID)
+	if !p.mayOpen() {
+		return p.otherRelease(op, errors.New("the configuration of the run names a release, and yours another one: what only a stored configuration names is neither read nor fetched"))
+	}
+	if err := p.flags.Release.Open(ctx, p.config, p.flags.Source.Path, p.deployment.Inputs.Anew, &from); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	if from.ReleaseDigest != want.Digest {
+		return p.otherRelease(op, fmt.Errorf("the run was of %s %s with the digest %s; found was %s %s with %s",
+			want.Name, want.Version, want.Digest, from.Release.Name, from.Release.Version, from.ReleaseDigest))
+	}
+	if _, err := from.ReleaseDir.Export(ctx, dir); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	return p.files.Add(runpackage.ReleaseDir, os.DirFS(dir))
+}
+
+// mayOpen reports whether the release is where the user says: whoever may write the state would
+// have directories of this machine uploaded, and servers asked. Of a repository of the user's it
+// may be another version, as after an upgrade.
+func (p *packer) mayOpen() bool {
+	f, stored, users := p.flags.Release, p.config, p.deployment.Config
+	if f.Dir != "" || f.ID != "" || stored.Platform.Release == users.Platform.Release {
+		return true
+	}
+	git, inGit := stored.ReleaseInGit()
+	if inGit {
+		own, ok := users.ReleaseInGit()
+		return ok && git.URL == own.URL && git.Folder == own.Folder
+	}
+	return !stored.ReleaseIsPath()
+}
+
+// otherRelease is the fault of a release that is not the run's, or may not be. Its remedy packs
+// the same run, though others may have followed meanwhile, into the same file.
+func (p *packer) otherRelease(op string, why error) error {
+	o := p.options
+	o.Run = p.record.ID
+	again := o.again()
+	if o.Out != "" {
+		again += " --out " + fault.Quote(o.Out)
+	}
+	return &fault.Fault{Code: codeOtherRelease, Class: fault.Usage, Op: op, Err: why,
+		Fix: "name the directory of the release that was installed: " + again + " --platform DIR"}
+}
