@@ -61,6 +61,9 @@ func (p *packer) collect(ctx context.Context, run, dir string) error {
 	if err != nil {
 		return err
 	}
+	if err := p.vouch(id); err != nil {
+		return err
+	}
 	if err := p.before(ctx, id, left); err != nil {
 		return err
 	}
@@ -119,7 +122,8 @@ func (p *packer) readConfig(ctx context.Context, id, dir string) ([]byte, error)
 		return nil, fmt.Errorf("read the configuration of run %s: %w", id, err)
 	}
 	source := p.flags.Source
-	source.Release = nil // not even for the names of steps is a directory opened that this names
+	source.Release = nil                    // not even for the names of steps is a directory opened that this names
+	source.State, source.Brought = "", true // as it is stored: nothing replaces what will be in the package
 	for _, last := range []bool{false, true} {
 		readable, err := answers.Readable(p.schema(), text)
 		if err != nil {

@@ -22,7 +22,8 @@ import (
 const (
 	// codeNotEnded: the run still goes on, or left nothing that could be packed.
 	codeNotEnded fault.Code = "PKG-005"
-	// codeOtherRelease: the platform release that was found is not the one of the run.
+	// codeOtherRelease: the platform release that was found, or a configuration that is to be
+	// signed, is not the one of the run.
 	codeOtherRelease fault.Code = "PKG-006"
 	// codeHeld: a file that must go into the package as it is holds a secret.
 	codeHeld fault.Code = "PKG-007"

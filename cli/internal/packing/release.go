@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
+	"slices"
+	"strings"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -63,4 +67,41 @@ func (p *packer) otherRelease(op string, why error) error {
 	}
 	return &fault.Fault{Code: codeOtherRelease, Class: fault.Usage, Op: op, Err: why,
 		Fix: "name the directory of the release that was installed: " + again + " --platform DIR"}
+}
+
+// vouch refuses to sign a stored configuration with what runs or reads something where the package
+// is installed, or leads elsewhere, and is not in the user's own: whoever installs a signed package
+// takes all of it as vouched for.
+func (p *packer) vouch(id string) error {
+	if p.options.Key == nil {
+		return nil
+	}
+	stored, users := p.config, p.deployment.Config
+	var others []string
+	own := users.References(p.sections())
+	for setting, ref := range stored.References(p.sections()) {
+		if own[setting] != ref {
+			others = append(others, setting)
+		}
+	}
+	for _, h := range stored.Hooks {
+		if !slices.ContainsFunc(users.Hooks, func(o config.Hook) bool { return reflect.DeepEqual(o, h) }) {
+			others = append(others, "hook "+h.Name)
+		}
+	}
+	if stored.State.URL != "" && stored.State.URL != users.State.URL {
+		others = append(others, "state.url")
+	}
+	if !p.mayOpen() {
+		others = append(others, "platform.release")
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	slices.Sort(others)
+	o := p.options
+	o.Run, o.KeyFrom = id, ""
+	return &fault.Fault{Code: codeOtherRelease, Class: fault.Usage, Op: "sign the package of run " + id,
+		Err: fmt.Errorf("the configuration stored with the run has what yours has not: %s", strings.Join(others, ", ")),
+		Fix: "give the configuration with which the run was made: --config FILE; or pack it without a key: " + o.again()}
 }

@@ -1,6 +1,7 @@
 package packing
 
 import (
+	"crypto/ed25519"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +21,8 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/s3"
 	providers "github.com/slipway-sh/slipway/providers/all"
 )
 
@@ -81,6 +84,42 @@ func TestAStoredConfigurationNamesNoRelease(t *testing.T) {
 		}
 	}
 }
+
+// TestAKeySignsOnlyWhatIsTheUsers: a signature vouches for commands, too.
+func TestAKeySignsOnlyWhatIsTheUsers(t *testing.T) {
+	_, key, err := ed25519.GenerateKey(nil)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	p := packer{files: runpackage.Files{}, flags: &deployment.Flags{}, options: Options{Key: key, KeyFrom: "env:KEY"}}
+	p.flags.Source.Providers, p.flags.Source.State = providers.All(), "s3://mine?region=eu-central-1"
+	p.flags.Source.Stores = map[string]store.Opener{"s3": s3.Opener{}}
+	users, err := p.flags.Source.Parse([]byte("apiVersion: slipway.sh/v1\nhooks: [{name: a, before: workflow, run: ['true']}]\n"), nil)
+	require.NoError(t, err)
+	p.deployment = &deployment.Deployment{Config: users, Inputs: deployment.Inputs{Secrets: noSecrets{}}}
+	sign := func(stored string) error {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(`{"apiVersion":"slipway.sh/v1",`+stored+`}`), 0o600))
+		_, err := p.readConfig(t.Context(), "r1", dir)
+		require.NoError(t, err)
+		return p.vouch("r1")
+	}
+	const same = `"hooks":[{"name":"a","before":"workflow","run":["true"]}],"state":{"url":"s3://mine?region=eu-central-1"}`
+	require.NoError(t, sign(same))
+	require.NoError(t, sign(same+`,"global":{"domain":"a.test"}`))
+	for stored, says := range map[string]string{
+		same + `,"smtp":{"host":"a","from":"a@a.test","username":"a","password":"cmd:evil"}`: "smtp.password",
+		same + `,"platform":{"release":"/home/operator/"}`:                                   "platform.release",
+		`"hooks":[{"name":"a","before":"workflow","run":["evil"]}]`:                          "hook a",
+		`"state":{"url":"s3://evil?region=eu-central-1"}`:                                    "state.url",
+	} {
+		err := sign(stored)
+		require.ErrorIs(t, err, &fault.Fault{Code: codeOtherRelease}, stored)
+		require.ErrorContains(t, err, "has what yours has not: "+says)
+	}
+	p.options.Key = nil
+	require.NoError(t, sign(`"state":{"url":"s3://evil?region=eu-central-1"}`))
+}
+
+type noSecrets struct{ secrets.Source }
 
 // TestAStoredConfigurationOpensNoRelease for the names of steps, around which its hooks are.
 func TestAStoredConfigurationOpensNoRelease(t *testing.T) {
