@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
@@ -158,6 +159,9 @@ func (r *Records) kubeconfig(ctx context.Context) ([]byte, error) {
 // one is for the name cluster, whatever address it is published on.
 func withServer(kubeconfig, server string, own bool) (string, error) {
 	var doc map[string]any
+	if err := document.CheckPlain([]byte(kubeconfig)); err != nil {
+		return "", fmt.Errorf("decode the kubeconfig: %w", err)
+	}
 	if err := yaml.Unmarshal([]byte(kubeconfig), &doc); err != nil {
 		return "", fmt.Errorf("decode the kubeconfig: %w", err)
 	}

@@ -141,6 +141,8 @@ func TestAnotherServerInAKubeconfig(t *testing.T) {
 	got, err = withServer(text, "https://127.0.0.1:6443", false)
 	require.NoError(t, err)
 	require.NotContains(t, got, "tls-server-name", "it is not ours")
+	_, err = withServer("a: &x b\nclusters: [*x]\n", "x", true)
+	require.ErrorContains(t, err, "decode the kubeconfig: line 1: an anchor or alias")
 	_, err = withServer("\t", "x", true)
 	require.ErrorContains(t, err, "decode the kubeconfig")
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
@@ -215,6 +216,10 @@ func (s *State) before(ctx context.Context, cfg *config.Config, out *contract.Pr
 	text, err := s.lastConfiguration(ctx)
 	if err != nil || text == nil {
 		return said, err
+	}
+	if err := document.CheckPlain(text); err != nil { // others may have written it
+		out.Unknown = append(out.Unknown, contract.PlannedUnknown{What: "configuration", Why: "that of the last run cannot be read: " + err.Error()})
+		return said, nil
 	}
 	out.Configuration, err = differences(text, cfg.Canonical())
 	return said, err

@@ -152,6 +152,11 @@ func TestAPlanComparesTheConfiguration(t *testing.T) {
 		{Path: "global.admin.email", Old: `"admin@old.example.org"`, New: `"admin@slipway.test"`},
 		{Path: "global.domain", Old: `"old.example.org"`, New: `"slipway.test"`},
 	}, got.Configuration)
+	keep("20260101-000002-cccccc", report.Succeeded, "a: &x b\nl: [*x, *x]\n")
+	got, err = p.make(t, "", "sha256:r", "")
+	require.NoError(t, err)
+	require.Empty(t, got.Configuration)
+	require.Contains(t, got.Unknown, contract.PlannedUnknown{What: "configuration", Why: "that of the last run cannot be read: line 1: an anchor or alias"})
 }
 
 // TestFewPlansAreKept: a deployment that is planned again and again has the newest ones.

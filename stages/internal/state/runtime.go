@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/versions"
@@ -45,6 +46,9 @@ func Runtime(ctx context.Context, s *store.Store) (*contract.RuntimeState, error
 		return nil, err
 	}
 	doc := map[string]any{}
+	if err := document.CheckPlain(data); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}

@@ -33,7 +33,7 @@ func TestTheRuntimeStateHasAVersion(t *testing.T) {
 	data, err := s.Get(t.Context(), "state.yaml")
 	require.NoError(t, err)
 	require.Contains(t, string(data), "fromTheFuture", "it is left as it is")
-	for _, bad := range []string{"version: many\n", "version: 1.5\n", "version: -1\n", "version: 1\nother: x\n", "\t"} {
+	for _, bad := range []string{"version: many\n", "version: 1.5\n", "version: -1\n", "version: 1\nother: x\n", "\t", "version: 1\ndeployment: &x d\nprovider: *x\n"} {
 		require.NoError(t, s.Put(t.Context(), "state.yaml", []byte(bad)))
 		_, err := state.Runtime(t.Context(), s)
 		require.ErrorContains(t, err, "decode state.yaml", bad)
