@@ -306,15 +306,3 @@ func cleanAll(v any) any {
 	}
 	return v
 }
-
-// Decode reads a record. Newer versions are rejected.
-func Decode(b []byte) (*Run, error) {
-	var r Run
-	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, fmt.Errorf("decode run record: %w", err)
-	}
-	if r.Version < 1 || r.Version > Version {
-		return nil, fmt.Errorf("decode run record: it has version %d, this program knows %d", r.Version, Version)
-	}
-	return &r, nil
-}

@@ -64,12 +64,18 @@ func (s *State) list(ctx context.Context, live string) ([]contract.RunSummary, e
 	if err != nil {
 		return nil, fmt.Errorf("list the runs: %w", err)
 	}
-	records, problems := make([]*report.Run, len(ids)), make([]string, len(ids))
+	found := make([]*contract.RunSummary, len(ids)) // and not the records, which may be large
 	var group errgroup.Group
 	group.SetLimit(recordsAtOnce)
 	for i, id := range ids {
-		group.Go(func() (err error) {
-			records[i], problems[i], err = s.record(ctx, id, live)
+		group.Go(func() error {
+			record, problem, err := s.record(ctx, id, live)
+			if record != nil {
+				summary := contract.Summarise(id, record)
+				found[i] = &summary
+			} else if problem != "" {
+				found[i] = &contract.RunSummary{ID: id, Problem: problem}
+			}
 			return err
 		})
 	}
@@ -77,11 +83,9 @@ func (s *State) list(ctx context.Context, live string) ([]contract.RunSummary, e
 		return nil, err
 	}
 	runs := []contract.RunSummary{}
-	for i, record := range records {
-		if record != nil {
-			runs = append(runs, contract.Summarise(ids[i], record))
-		} else if problems[i] != "" {
-			runs = append(runs, contract.RunSummary{ID: ids[i], Problem: problems[i]})
+	for _, summary := range found {
+		if summary != nil {
+			runs = append(runs, *summary)
 		}
 	}
 	return runs, nil
