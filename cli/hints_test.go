@@ -42,7 +42,7 @@ func TestCommandsInRemediesWorkOnTheSame(t *testing.T) {
 		{[]string{"--lock", "l.json", "--registry", "r.example.com"}, "slipway install, or dagger call install", "slipway install --lock l.json --registry r.example.com, or dagger call --lock l.json --registry r.example.com install"},
 		{[]string{"--name", "dev"}, "slipway runs show ID, or slipway config explain", "slipway runs show --name dev ID, or slipway config explain --name dev"},
 		{[]string{"--config", "c.yaml"}, "slipway config migrate; slipway lock update --file PATH", "slipway config migrate --config c.yaml; slipway lock update --file PATH"},
-		{[]string{"--platform", "./mine"}, "slipway install, then slipway status", "slipway install --platform ./mine, then slipway status"},
+		{[]string{"--platform", "./mine"}, "slipway install, then slipway status --live, slipway runs", "slipway install --platform ./mine, then slipway status --platform ./mine --live, slipway runs"},
 		{[]string{"--name", "dev"}, "slipway upgrade-matrix --from 1.0.0, dagger call upgrade-matrix-results", "slipway upgrade-matrix --name dev --from 1.0.0, dagger call upgrade-matrix-results"},
 		{[]string{"--name", "dev"}, "slipway bundle push DIR, slipway explain X, a slipway that floats", "slipway bundle push DIR, slipway explain X, a slipway that floats"},
 		{[]string{"--state", "s3://b?region=x", "--state-key", "key.txt", "--state-credentials", "aws.env"},
