@@ -48,6 +48,10 @@ const (
 	CodeNeeds fault.Code = "PLT-010"
 )
 
+// checkTime is how long the check of a release may take. An ordinary one takes milliseconds, also
+// on a busy machine.
+const checkTime = 20 * time.Second
+
 // Problem is one thing that is wrong with a release.
 type Problem = document.Problem
 
@@ -74,9 +78,11 @@ func Load(fsys fs.FS) (*Release, error) {
 	}
 	r := &Release{files: fsys, document: doc}
 	v := validator{r: r, fsys: fsys}
-	problems, err = bounded.Work(context.Background(), moments(), func() ([]Problem, error) { return r.read(problems, &v), nil })
+	most := bounded.Usual()
+	most.Time = checkTime
+	problems, err = bounded.Work(context.Background(), most, func() ([]Problem, error) { return r.read(problems, &v), nil })
 	if err != nil {
-		return nil, invalid([]Problem{{Got: "what cannot be read (" + err.Error() + ")", Want: "a release that is checked in moments"}})
+		return nil, invalid([]Problem{{Got: "what cannot be read (" + err.Error() + ")", Want: "a release whose check ends"}})
 	}
 	if r.Settings != "" {
 		if r.schema, r.settingsText, err = compile(fsys, r.Settings); err != nil {

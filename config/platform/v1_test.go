@@ -114,7 +114,7 @@ func TestAVersionThatIsNotKnownIsRefused(t *testing.T) {
 // TestAliasesInAProjectOfTheFirstVersion are not written out: its component's objects have them.
 func TestAliasesInAProjectOfTheFirstVersion(t *testing.T) {
 	fsys := tree(strings.Replace(v1, "bundle: argocd,", "bundle: argocd, path: argocd,", 1))
-	kinds := "[&x {group: a, kind: " + strings.Repeat("A", 1<<20) + "}" + strings.Repeat(", *x", 20) + "]"
+	kinds := "[&x {group: a, kind: " + strings.Repeat("A", 1<<18) + "}" + strings.Repeat(", *x", 80) + "]"
 	fsys["argocd/project.yaml"] = &fstest.MapFile{Data: []byte("kind: AppProject\nspec: {clusterResourceWhitelist: " + kinds + "}\n")}
 	r, err := platform.Load(fsys)
 	require.NoError(t, err)

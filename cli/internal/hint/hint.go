@@ -77,7 +77,7 @@ func complete(cmd *cobra.Command, stores map[string]store.Opener, program, name,
 }
 
 // masked is text of the same length in which nothing can be found in quoted words, as fault.Quote
-// makes them. One begins behind a blank, a "=" or a quote in the same word ('\”): all else are
+// makes them. One begins behind a blank, a "=" or an escaped quote of the same word: all else are
 // apostrophes.
 func masked(text string) string {
 	out := []byte(text)
