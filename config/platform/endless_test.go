@@ -54,7 +54,8 @@ func loaded(fields, file string) (*platform.Release, error) {
 
 // TestTheCheckOfAReleaseEnds, whatever is in platform.yaml.
 func TestTheCheckOfAReleaseEnds(t *testing.T) {
-	_, err := loaded("components: [{name: a, kind: gate, ready: [{cel: {object: v1/ConfigMap a/a, expression: '1==1"+strings.Repeat("&&1==1", 20000)+"'}}]}]\n", "")
+	gate := "{cel: {object: v1/ConfigMap a/a, expression: '1==1" + strings.Repeat("&&1==1", 15000) + "'}}"
+	_, err := loaded("components: [{name: a, kind: gate, ready: ["+strings.Repeat(gate+", ", 5)+gate+"]}]\n", "")
 	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeInvalid})
 	require.ErrorContains(t, err, "it takes longer than 20s")
 }
