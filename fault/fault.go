@@ -5,8 +5,7 @@ package fault
 import (
 	"encoding/json"
 	"errors"
-
-	"github.com/slipway-sh/slipway/bounded"
+	"strings"
 )
 
 // Code identifies a kind of failure, such as "CFG-001". Codes are API: a code is
@@ -63,7 +62,8 @@ func (f *Fault) Error() string {
 	if f.Op == "" {
 		return f.Err.Error()
 	}
-	return bounded.Line(f.Op) + ": " + f.Err.Error() // which may name a file of others
+	op := strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(f.Op) // it may name a file of others
+	return op + ": " + f.Err.Error()
 }
 
 // Unwrap returns the cause.
