@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto"
 	"errors"
@@ -122,7 +123,7 @@ func (o *options) checkout(ctx context.Context, root string, refuse func(string,
 	}
 	s.notes = section(string(text), o.version)
 	if s.notes == "" && o.dry {
-		s.notes = section(string(text), unreleased)
+		s.notes = section(string(text), "")
 	}
 	if s.notes == "" && !o.dry {
 		refuse("%s has no section \"## %s\" with text in it", changelog, strings.TrimPrefix(o.version, "v"))
@@ -130,16 +131,16 @@ func (o *options) checkout(ctx context.Context, root string, refuse func(string,
 	return s, nil
 }
 
-const unreleased = "Unreleased"
-
-// section is the text below the heading of a version, with or without its v and whatever
-// follows it: "## 1.2.3 - 2026-01-31". It is empty where there is none.
+// section returns the text below the heading of a version. The heading may have a v before the
+// version and text after it: "## 1.2.3 - 2026-01-31", "## 1.2.3 (unreleased)". Without a
+// version it returns the newest section; without such a section, nothing.
 func section(changelog, version string) string {
 	var text strings.Builder
 	inside := false
 	for line := range strings.Lines(changelog) {
 		if heading, ok := strings.CutPrefix(line, "## "); ok {
 			name, _, _ := strings.Cut(strings.TrimSpace(heading), " ")
+			version = cmp.Or(version, name)
 			inside = strings.TrimPrefix(name, "v") == strings.TrimPrefix(version, "v")
 		} else if inside {
 			text.WriteString(line)

@@ -9,9 +9,9 @@ import (
 )
 
 func TestSection(t *testing.T) {
-	const changelog = "# Changelog\n\n## Unreleased\n- Next.\n\n## 1.3.0 - 2026-05-01\n- Three.\n  More.\n### Details\n- A.\n\n## v1.2.0\n\n## 1.1.0\n- One.\n"
+	const changelog = "# Changelog\n\n## 1.4.0 (unreleased)\nIt does more.\n\n### Look\n- Next.\n\n## 1.3.0 - 2026-05-01\n- Three.\n  More.\n### Details\n- A.\n\n## v1.2.0\n\n## 1.1.0\n- One.\n"
 	for version, want := range map[string]string{
-		unreleased: "- Next.", "v1.3.0": "- Three.\n  More.\n### Details\n- A.", "v1.2.0": "", "v1.1.0": "- One.", "v1.3": "", "v1.0.0": "",
+		"": "It does more.\n\n### Look\n- Next.", "v1.4.0": "It does more.\n\n### Look\n- Next.", "v1.3.0": "- Three.\n  More.\n### Details\n- A.", "v1.2.0": "", "v1.1.0": "- One.", "v1.3": "", "v1.0.0": "",
 	} {
 		require.Equal(t, want, section(changelog, version), version)
 	}
@@ -24,7 +24,7 @@ func TestRefusals(t *testing.T) {
 	put := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	put("CHANGELOG.md", "# Changelog\n\n## Unreleased\n- Next.\n\n## 1.2.3\n- Works.\n")
+	put("CHANGELOG.md", "# Changelog\n\n## 1.3.0 (unreleased)\n- Next.\n\n## 1.2.3\n- Works.\n")
 	const who = "user.name=Somebody"
 	for _, args := range [][]string{
 		{"init", "-q"}, {"add", "."}, {"-c", who, "-c", "user.email=a@example.com", "commit", "-q", "-m", "all"}, {"tag", "v1.2.3"},

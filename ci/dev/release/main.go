@@ -30,7 +30,7 @@ const usage = `usage: make release VERSION=v1.2.3 [OUT=DIR] [KEY=FILE] [TARGETS=
   OTHER     with REGISTRY: the bundle for the other architecture, DIR@sha256:…, which goes
             there, too
   DRY       1: push nothing, and also take a checkout with changes, or without the tag or
-            the section; notes.md is then the section "Unreleased"
+            the section; notes.md is then the newest section
 `
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }

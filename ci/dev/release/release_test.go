@@ -78,6 +78,9 @@ func TestDryRun(t *testing.T) {
 	require.True(t, strings.HasPrefix(string(text), "slipway "+rehearsed+"\n"), "%s", text)
 	root, err := gotool.Checkout()
 	require.NoError(t, err)
+	changelog := read(t, root, "CHANGELOG.md")
+	require.NotEmpty(t, section(changelog, "v0.1.0"))
+	require.Equal(t, section(changelog, "")+"\n", read(t, out, "notes.md"))
 	require.Contains(t, read(t, root, "dagger.json"), `"engineVersion": "`+regexp.MustCompile(`(?m)^dagger +(v.*)$`).FindStringSubmatch(string(text))[1]+`"`)
 
 	page := read(t, dir, "man/slipway-install.1")
