@@ -7,7 +7,7 @@
 // 3 preflight, 4 step failed, 5 timed out, 6 locked, 7 cancelled.
 //
 // A bundle (made by `make bundle`) replaces every registry and download site.
-// Put its path into .env to leave the flag out: see README.md. Without a bundle,
+// Put its path into .env to leave the flag out: see docs/using.md. Without a bundle,
 // a lock (made by `slipway bundle push`) names images in a registry by digest.
 package main
 

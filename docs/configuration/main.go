@@ -48,7 +48,7 @@ const intro = `# The configuration
 
 <!-- Written by go run ./docs/configuration; a change made here is undone by it. -->
 
-A deployment is described by one YAML file, and nothing asks again. ` + "`slipway validate --config FILE`" + ` reports every problem at once and starts nothing. Everything but ` + "`apiVersion`" + ` has a default or is optional; [examples/config](../examples/config) has files to begin with.
+A deployment is described by one YAML file, and nothing asks again. ` + "`slipway validate --config FILE`" + ` reports every problem at once and starts nothing. Everything but ` + "`apiVersion`" + ` has a default or is optional; [examples/config](../examples/config) has files to begin with. [configure.md](configure.md) says how to make the file and where each value comes from.
 
 Editors with a YAML language server complete and check the file when it begins with this line; [config.schema.json](config.schema.json) is the schema, which ` + "`slipway schema`" + ` prints as well:
 

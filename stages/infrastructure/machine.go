@@ -98,7 +98,7 @@ func judge(m machine, r providers.Requirements) []problem {
 	if m.disk < r.DiskBytes {
 		out = append(out, problem{
 			fmt.Sprintf("free disk of the Dagger engine is %s, %s is needed", size(m.disk), size(r.DiskBytes)),
-			"make room, in this order: run the same command again, as an engine may have removed layers at the end of this session; remove old builds in ~/.cache/slipway/objects while the engine is stopped, which are built again; remove deployments that nobody needs: slipway destroy --name NAME (README.md, Disk space)",
+			"make room, in this order: run the same command again, as an engine may have removed layers at the end of this session; remove old builds in ~/.cache/slipway/objects while the engine is stopped, which are built again; remove deployments that nobody needs: slipway destroy --name NAME (docs/local-cluster.md, Disk space)",
 		})
 	}
 	if m.cpus < r.CPUs {

@@ -63,7 +63,7 @@ func startDocker(t *testing.T, authority string) *dockerd {
 		require.NoError(t, os.WriteFile(runtime, []byte(withoutResource), 0o755))
 		args = append(args, "--add-runtime", "without-resource="+runtime, "--default-runtime", "without-resource")
 	}
-	// Authorities: for the daemon in one file, for the engine in a folder, as README says.
+	// Authorities: for the daemon in one file, for the engine in a folder, as docs/docker.md says.
 	trusted, err := os.ReadFile("/etc/ssl/certs/ca-certificates.crt")
 	require.NoError(t, err)
 	own, err := os.ReadFile(authority)

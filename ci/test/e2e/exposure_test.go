@@ -87,7 +87,7 @@ func engineNetwork(t *testing.T, address string) string {
 	return part[0] + "." + part[1] + ".0.0/16"
 }
 
-// unenforced is what README.md, docs/platforms.md and validate say of NetworkPolicies: a Pod that
+// unenforced is what docs/local-cluster.md, docs/platforms.md and validate say of NetworkPolicies: a Pod that
 // the database's does not let in reaches it.
 func (k *kept) unenforced(t *testing.T) {
 	k.shell(t, fmt.Sprintf(`kubectl get networkpolicy -n database database

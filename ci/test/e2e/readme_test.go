@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,18 +12,16 @@ import (
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
 
-// readme is a command of README.md's first screen as it stands there, in a shell with what
-// `make env` prints, and with the arguments of a test after it.
+// readme is a command in the table of README.md's first screen as it stands there, in a shell
+// with what `make env` prints, and with the arguments of a test after it.
 func (d deployment) readme(t *testing.T, dir, command string, args ...string) *exec.Cmd {
 	t.Helper()
 	screen, _, _ := strings.Cut(read(t, d.Root, "README.md"), "\n## ")
-	_, line, found := strings.Cut(screen, "\n$ "+command+" ")
-	require.True(t, found, "%s in %s", command, screen)
-	line, _, _ = strings.Cut(line, "\n")
-	line, _, _ = strings.Cut(line, "  #")
+	found := regexp.MustCompile("\\| `(" + regexp.QuoteMeta(command) + "(?: [^`]*)?)` \\|").FindStringSubmatch(screen)
+	require.NotNil(t, found, "%s in %s", command, screen)
 	d.Name = ""
 	of := d.CLI(t.Context(), "") // whose environment it has
-	script := `eval "$(make -s -C "$0" env)"; exec ` + command + " " + line + ` "$@"`
+	script := `eval "$(make -s -C "$0" env)"; exec ` + found[1] + ` "$@"`
 	cmd := exec.CommandContext(t.Context(), "bash", append([]string{"-euc", script, d.Root}, args...)...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, of.Env, of.WaitDelay
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -17,12 +17,12 @@ import (
 	"github.com/slipway-sh/slipway/providers/local"
 )
 
-// TestReadmesWayToABrowser: with the configuration and the hosts in README.md,
+// TestWayToABrowser: with the configuration and the hosts in docs/local-cluster.md,
 // every link of the reference platform opens.
-func TestReadmesWayToABrowser(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+func TestWayToABrowser(t *testing.T) {
+	page, err := os.ReadFile("../docs/local-cluster.md")
 	require.NoError(t, err)
-	found := regexp.MustCompile(`printf '(apiVersion: slipway\.sh/v1\\nlocal: .*)\\n' > web\.yaml`).FindSubmatch(readme)
+	found := regexp.MustCompile(`printf '(apiVersion: slipway\.sh/v1\\nlocal: .*)\\n' > web\.yaml`).FindSubmatch(page)
 	require.NotNil(t, found)
 	registry := program().Providers
 	cfg, err := config.Load([]byte(strings.ReplaceAll(string(found[1]), `\n`, "\n")), registry.Options())
@@ -40,7 +40,7 @@ func TestReadmesWayToABrowser(t *testing.T) {
 		port, err := strconv.Atoi(l.Service[strings.LastIndexByte(l.Service, ':')+1:])
 		require.NoError(t, err)
 		require.Contains(t, ports, port, l.Name)
-		require.Regexp(t, `echo '127\.0\.0\.1 .*`+regexp.QuoteMeta(u.Host)+`.*' >> /etc/hosts`, string(readme))
-		require.Contains(t, string(readme), u.String())
+		require.Regexp(t, `echo '127\.0\.0\.1 .*`+regexp.QuoteMeta(u.Host)+`.*' >> /etc/hosts`, string(page))
+		require.Contains(t, string(page), u.String())
 	}
 }
