@@ -3,7 +3,7 @@ package argo
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 // CompleteGenerators gives the generators of an ApplicationSet the empty fields with which its
-// controller writes them back (Argo CD 3.5, applicationset_types.go: structs that are not
+// controller writes them back (Argo CD 3.6.1, applicationset_types.go: structs that are not
 // pointers, which omitempty does not omit). Without these, each would undo the other's list.
 func CompleteGenerators(o *unstructured.Unstructured) {
 	spec, _ := o.Object["spec"].(map[string]any)

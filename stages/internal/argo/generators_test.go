@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 )
 
-// TestGeneratorsAreAsTheirControllerWritesThem, as read from a cluster with Argo CD 3.5.
+// TestGeneratorsAreAsTheirControllerWritesThem, as read from a cluster with Argo CD 3.5; its types are the same in 3.6.1.
 func TestGeneratorsAreAsTheirControllerWritesThem(t *testing.T) {
 	const empty = "template: {metadata: {}, spec: {destination: {}, project: ''}}"
 	for given, want := range map[string]string{
