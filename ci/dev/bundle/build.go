@@ -221,7 +221,7 @@ func (b *builder) images(ctx context.Context) (map[string]v1.Image, error) {
 
 func outcome(hit bool) string {
 	if hit {
-		return "unchanged"
+		return progress.Unchanged
 	}
 	return "built"
 }

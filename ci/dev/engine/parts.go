@@ -74,7 +74,7 @@ func (c *control) task(ctx context.Context, p *progress.Reporter, name, doing st
 		t.Fail()
 		return err
 	case hit:
-		t.Done("unchanged")
+		t.Done(progress.Unchanged)
 	default:
 		t.Done("built")
 	}

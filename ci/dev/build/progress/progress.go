@@ -6,6 +6,7 @@ package progress
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -25,7 +26,37 @@ type Reporter struct {
 	open    bool // a line on the terminal waits to be rewritten
 	results map[string]int
 	order   []string
+	sizes   map[string]int // of the tasks that have not ended, by name
+	done    int            // the size of those that were worked on
 }
+
+// Expect gives the sizes of tasks by name, in any unit: as long as the time that a task takes grows
+// with its size, those that have ended tell how long the others may still take. A task without a
+// size takes no time. Call it before the first Start.
+func (r *Reporter) Expect(sizes map[string]int) { r.sizes = maps.Clone(sizes) }
+
+// left is how long the tasks that have not ended may still take; zero: unknown, or less than a
+// minute.
+func (r *Reporter) left(ended, outcome string) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if outcome != Unchanged {
+		r.done += r.sizes[ended]
+	}
+	delete(r.sizes, ended)
+	open := 0
+	for _, size := range r.sizes {
+		open += size
+	}
+	elapsed := time.Since(r.began)
+	if r.done == 0 || elapsed < time.Minute {
+		return 0
+	}
+	return (elapsed * time.Duration(open) / time.Duration(r.done)).Round(time.Minute)
+}
+
+// Unchanged is the outcome of a task in which there was nothing to do.
+const Unchanged = "unchanged"
 
 // New reports on a job of total tasks to w; inPlace rewrites the current line, as
 // fits a terminal.
@@ -105,6 +136,9 @@ func (t *Task) Done(outcome string) {
 		text := outcome
 		if took := time.Since(t.began); took >= 100*time.Millisecond {
 			text += " in " + Round(took)
+		}
+		if left := t.r.left(t.name, outcome); left > 0 {
+			text += fmt.Sprintf("; about %d min left", int(left.Minutes()))
 		}
 		t.r.print(t.line(text), false)
 		t.r.mu.Lock()
