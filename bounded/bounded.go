@@ -39,11 +39,10 @@ func TooLarge(name string, limit int64) error {
 	return err
 }
 
-// maxMessage is how much of an error is told that may quote what others made.
+// maxMessage limits the text of an error that may quote what others made, in bytes.
 const maxMessage = 4096
 
-// Error is err with the beginning of its text only, if that is long: errors of decoders quote values
-// of any length.
+// Error shortens the text of err to its beginning if it is long: decoders quote values of any length.
 func Error(err error) error {
 	if err == nil || len(err.Error()) <= maxMessage {
 		return err

@@ -67,7 +67,7 @@ type aliases struct {
 	above int // lines
 }
 
-// size is that of a node, with what its aliases stand for.
+// size returns the size of a node with all its aliases expanded.
 func (a *aliases) size(n *yaml.Node) (int, error) {
 	if n.Kind == yaml.AliasNode {
 		size := a.sizes[n.Alias]

@@ -9,9 +9,9 @@ import (
 // maxPlain bounds what CheckPlain lets pass, in bytes: a reader takes many times as much memory.
 const maxPlain = 4 << 20
 
-// CheckPlain returns an error unless text is YAML as Slipway itself writes it: without anchors and
-// aliases, with which a short text stands for one that no memory holds. It is for what others may
-// have written, before a reader resolves them.
+// CheckPlain returns an error unless text is YAML as Slipway itself writes it, without anchors and
+// aliases: expanded, a few of them can fill all memory. Call it before decoding a document that
+// others may have written.
 func CheckPlain(text []byte) error {
 	if len(text) > maxPlain {
 		return fmt.Errorf("it has %d bytes; at most %d are read", len(text), maxPlain)

@@ -38,8 +38,8 @@ func settled(ctx context.Context, c *kube.Client, root *unstructured.Unstructure
 	return begin().wait(ctx)
 }
 
-// noStrangers returns a fault if a push has brought Applications besides the apps. What brought
-// them may be gone with the push; they go on with the rights of the deployment's projects.
+// noStrangers returns a fault if a push has brought Applications besides the release's apps. They
+// keep the rights of the deployment's projects, even when the push is gone.
 func noStrangers(ctx context.Context, c *kube.Client, deployment string, r *platform.Release, in contract.AppsInput) error {
 	all, err := c.List(ctx, argo.Applications(), in.Namespace, "")
 	if err != nil {
@@ -74,7 +74,7 @@ func noStrangers(ctx context.Context, c *kube.Client, deployment string, r *plat
 	return &fault.Fault{
 		Code: CodeSet, Class: fault.Step, Op: "compare the apps with the platform release",
 		Err: fmt.Errorf("in namespace %s are Applications in the deployment's projects that are no apps of the release: %s; a push to the GitOps repository has brought them", in.Namespace, strings.Join(names, ", ")),
-		Fix: "delete them: " + command + "; then what they have brought, unless they had a finalizer that does, and run again: slipway install",
+		Fix: "delete those that nobody needs: " + command + "; then delete what they have brought, unless their finalizer has done so, and run again: slipway install",
 	}
 }
 

@@ -2,9 +2,9 @@ package main
 
 import "github.com/slipway-sh/slipway/ci/dev/build/gotool"
 
-// sizes says how much each command has to compile, by name, in MB of Go source that no command
-// before it has compiled: a processor takes three to five seconds for each. As counted for the
-// versions of 2026-11; others differ little from them.
+// sizes returns how much each command has to compile, by name: MB of Go source that it shares with
+// no command before it. A processor takes three to five seconds for each MB. The figures were
+// counted for the versions of November 2026.
 func sizes(of []gotool.Command) map[string]int {
 	large := map[string]int{
 		argocd: 95, gitea: 82, terraform: 69, slipwayNode: 43, kubectl: 40, slipway: 36, traefik: 35, coredns: 20,

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
-// release takes over the platform release, which must be that of the run.
+// release adds the platform release to the package. It must be the release of the run.
 func (p *packer) release(ctx context.Context, dir string) error {
 	want := p.record.Platform
 	if want.Digest == "" { // a destroy needs none
@@ -40,9 +40,9 @@ func (p *packer) release(ctx context.Context, dir string) error {
 	return p.files.Add(runpackage.ReleaseDir, os.DirFS(dir))
 }
 
-// mayOpen reports whether the release is where the user says: whoever may write the state would
-// have directories of this machine uploaded, and servers asked. Of a repository of the user's it
-// may be another version, as after an upgrade.
+// mayOpen reports whether the user names the place of the release. Otherwise, anyone who may write
+// the state could have Slipway upload directories of this machine, and ask servers. In the user's
+// own repository another version is allowed, as after an upgrade.
 func (p *packer) mayOpen() bool {
 	f, stored, users := p.flags.Release, p.config, p.deployment.Config
 	if f.Dir != "" || f.ID != "" || stored.Platform.Release == users.Platform.Release {

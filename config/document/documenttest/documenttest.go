@@ -25,7 +25,7 @@ type Case struct {
 // want is the extension under which an archive has what is wrong with a document.
 const want = ".want"
 
-// Cases are those of all archives in a directory: a document NAME.yaml is followed by NAME.want.
+// Cases reads all archives in a directory: NAME.want with the problems follows each NAME.yaml.
 func Cases(t testing.TB, dir string) (all []Case) {
 	t.Helper()
 	archives, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
@@ -47,8 +47,8 @@ func Cases(t testing.TB, dir string) (all []Case) {
 	return all
 }
 
-// Problems tells what is wrong with a document, a line each: its line, its field and what is
-// allowed there. Of an error that has no problems it is the text.
+// Problems lists the problems of a document, one per line: line, field and what is allowed there.
+// For an error without problems it returns the error's text.
 func Problems(err error) string {
 	invalid, ok := errors.AsType[*document.Invalid](err)
 	if !ok {
@@ -61,7 +61,7 @@ func Problems(err error) string {
 	return out.String()
 }
 
-// Update writes what is wrong with each document into the archives anew: told has it by name.
+// Update rewrites the expected problems in all archives; told has them by the document's name.
 func Update(t testing.TB, dir string, told map[string]string) {
 	t.Helper()
 	archives, err := filepath.Glob(filepath.Join(dir, "*.txtar"))

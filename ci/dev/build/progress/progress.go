@@ -30,13 +30,12 @@ type Reporter struct {
 	done    int            // the size of those that were worked on
 }
 
-// Expect gives the sizes of tasks by name, in any unit: as long as the time that a task takes grows
-// with its size, those that have ended tell how long the others may still take. A task without a
-// size takes no time. Call it before the first Start.
+// Expect sets the sizes of tasks by name, in any unit that grows with the time that a task takes.
+// From the tasks that have ended, the reporter estimates the remaining time. A task without a size
+// does not count. Call Expect before the first Start.
 func (r *Reporter) Expect(sizes map[string]int) { r.sizes = maps.Clone(sizes) }
 
-// left is how long the tasks that have not ended may still take; zero: unknown, or less than a
-// minute.
+// left estimates how long the remaining tasks take; zero: unknown, or less than a minute.
 func (r *Reporter) left(ended, outcome string) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

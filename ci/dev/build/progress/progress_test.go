@@ -63,7 +63,7 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// TestTheTimeThatIsLeft is told once a minute has passed, as those tasks went that had to be done.
+// TestTheTimeThatIsLeft: after a minute, finished tasks tell how long the remaining ones take.
 func TestTheTimeThatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
