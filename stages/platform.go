@@ -69,13 +69,11 @@ func (w *platformWiring) wire() error {
 		return contract.PruneInput{Components: w.installed(), Apps: w.sync != nil, LeftOut: w.leftOut(), UserSecrets: w.Graph.UserSecrets}
 	}, last...)
 	conductor.Collect(w.Graph, access, func(out contract.Access, f *conductor.Findings) {
-		kept := out
-		kept.Inside = nil // a program that does not know a field of the state takes that for damaged
-		f.State.Access, f.State.Platform = &kept, w.Release.Version
+		f.State.Access, f.State.Platform = &out, w.Release.Version
 		for _, l := range out.URLs {
 			f.Record.Links = append(f.Record.Links, report.Link(l))
 		}
-		f.Record.Commands, f.Record.Guidance = out.Next(w.Unpublished), out.Guidance
+		f.Record.Commands, f.Record.Guidance = out.Commands, out.Guidance
 	})
 	return nil
 }

@@ -120,8 +120,6 @@ type Options struct {
 	// Background is the ID of the cluster that another process runs in this session;
 	// empty: none does. Workflows leave it running.
 	Background string
-	// Unpublished: that cluster is on no port of this machine.
-	Unpublished bool
 	// Select limits an install to some of its steps; the zero value: all.
 	Select pipeline.Select
 	// Parallel limits the steps that run at the same time; 0 is no limit.
@@ -188,7 +186,7 @@ func New(opts Options) (*Conductor, error) {
 		Cluster: cluster, Records: records, opts: opts, access: access,
 		inputs: Inputs{
 			Config: cfg, Release: opts.Release, Site: site, Images: refs, Rewrite: rewrite, Tools: opts.Tools,
-			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)), Adopt: opts.Adopt, Definitions: opts.Definitions, Change: opts.Change, Unpublished: opts.Unpublished,
+			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)), Adopt: opts.Adopt, Definitions: opts.Definitions, Change: opts.Change,
 		},
 		account: account, notice: deployment.Notice,
 		hooks: hookExecutor{client: opts.Client, deployment: deployment, cluster: cluster.service, records: records, find: opts.Secret},

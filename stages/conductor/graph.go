@@ -42,7 +42,6 @@ type Inputs struct {
 	Adopt       bool              // see Options
 	Definitions bool              // see Options
 	Change      contract.Change   // see Options
-	Unpublished bool              // see Options
 }
 
 // Findings are what steps found out, of which a run's record and the deployment's

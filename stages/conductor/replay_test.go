@@ -24,7 +24,7 @@ import (
 type elsewhere struct{ providers.Provider }
 
 func TestASelectionWithoutAStepLeavesNoRecord(t *testing.T) {
-	err := conductor.Refused(t, stages.Destroy(), func(o *conductor.Options) { o.Select.From = []string{"nosuch"} })
+	err := conductor.Refused(t, stages.Destroy(), func(o *conductor.Options) { o.Select.Until = []string{"nosuch"} })
 	require.ErrorIs(t, err, &fault.Fault{Code: pipeline.CodeUnknownTarget})
 }
 

@@ -145,20 +145,8 @@ func (a Apps) Record() []report.App {
 type Access struct {
 	URLs     []Link   `json:"urls"`
 	Commands []string `json:"commands"` // how to log in and look around
-	// Inside are those in their place while the cluster is on no port of this machine; none
-	// unless it publishes ports at all.
-	Inside []string `json:"inside,omitempty"`
 	// Guidance is what the platform release tells people at the end, plain text.
 	Guidance string `json:"guidance,omitempty"`
-}
-
-// Next are the commands that people are told, of a cluster that is on no port of this machine
-// or not.
-func (a Access) Next(unpublished bool) []string {
-	if unpublished && len(a.Inside) > 0 {
-		return a.Inside
-	}
-	return a.Commands
 }
 
 // Link is one address of the platform.

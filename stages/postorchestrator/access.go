@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -240,11 +241,7 @@ func describe(targets []target, deployment string, r *platform.Release, in contr
 	// through the ports that it publishes on this machine.
 	node := in.LoadBalancer.Kind == nodeBalancer
 	var out contract.Access
-	var names []string
-	why := "when " + in.Domain + " is not in your DNS"
-	if node {
-		why = "works for the ports that the configuration publishes"
-	}
+	hosts := map[string][]string{} // address of the load balancer → names that lead to it
 	for _, t := range targets {
 		if !t.link {
 			continue
@@ -255,30 +252,32 @@ func describe(targets []target, deployment string, r *platform.Release, in contr
 			if node {
 				host = in.Host
 			}
-			switch {
-			case net.ParseIP(host) != nil:
-				names = append(names, "echo '"+host+" "+u.Hostname()+"' >> /etc/hosts   # "+why)
-			case host != "": // the addresses behind a name change
-				names = append(names, "# "+why+", make "+u.Hostname()+" an alias (CNAME) of "+host+" there")
+			if host != "" {
+				hosts[host] = append(hosts[host], u.Hostname())
 			}
 		}
 	}
-	slices.Sort(names)
 	kubeconfig := "slipway kubeconfig --name " + fault.Quote(deployment) + " --output kubeconfig"
-	look := inCluster(r, in)
 	if node {
-		out.Commands = append(out.Commands,
-			"slipway cluster --name "+fault.Quote(deployment)+"   # publishes the cluster's ports until Ctrl-C, run the other commands in another terminal; not needed while it runs in the background (--keep-cluster)")
+		out.Commands = append(out.Commands, "slipway cluster --name "+fault.Quote(deployment)+" --background   # publishes the cluster's ports")
 		kubeconfig += " --server https://" + net.JoinHostPort(in.Host, strconv.Itoa(in.APIPort))
-		for _, command := range append([]string{"kubectl get pods -A   # the cluster is on no port of this machine, and is reached so"}, look...) {
-			out.Inside = append(out.Inside, "slipway toolchain --name "+fault.Quote(deployment)+" -- "+command)
-		}
-		out.Inside = append(out.Inside,
-			"slipway cluster --name "+fault.Quote(deployment)+" --stop",
-			"slipway cluster --name "+fault.Quote(deployment)+" --background   # then its ports are published")
 	}
 	out.Commands = append(out.Commands, kubeconfig+" && export KUBECONFIG=$PWD/kubeconfig")
-	out.Commands = slices.Concat(out.Commands, look, slices.Compact(names))
+	out.Commands = append(out.Commands, inCluster(r, in)...)
+	if len(hosts) > 0 {
+		why := "when " + in.Domain + " is not in your DNS"
+		if node {
+			why = "for a browser; the configuration names the ports that are published"
+		}
+		for _, host := range slices.Sorted(maps.Keys(hosts)) {
+			names := slices.Compact(slices.Sorted(slices.Values(hosts[host])))
+			if net.ParseIP(host) != nil {
+				out.Commands = append(out.Commands, "echo '"+host+" "+strings.Join(names, " ")+"' >> /etc/hosts   # "+why)
+			} else { // the addresses behind a name change
+				out.Commands = append(out.Commands, "# "+why+", make "+strings.Join(names, ", ")+" an alias (CNAME) of "+host+" there")
+			}
+		}
+	}
 	return out
 }
 

@@ -154,7 +154,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 
 	opts.Client, opts.Provider, opts.Origin = s.Client, provider, s.Origin
 	if s.Joined != nil {
-		opts.Background, opts.Unpublished = s.Joined.Node, s.Joined.Unpublished
+		opts.Background = s.Joined.Node
 	}
 	if run.Workflow != "" {
 		if opts.Engine, err = s.Client.Version(ctx); err != nil {
