@@ -131,15 +131,10 @@ func (m *Slipway) Install(
 	// How many steps may run at the same time; 0 is no limit.
 	// +optional
 	parallel int,
-	// Run these steps and everything that does not come before them.
-	//
-	// "stage" or "stage/step". Skipped steps must still have valid results.
+	// Run these steps, "stage" or "stage/step", and all that they need.
 	// +optional
-	from []string,
-	// Run these steps and all that they need.
-	// +optional
-	to []string,
-	// Run only these steps.
+	until []string,
+	// Run only these steps; the results of those that they need must still hold.
 	// +optional
 	only []string,
 	// Take over what is in the cluster and somebody else's.
@@ -180,7 +175,7 @@ func (m *Slipway) Install(
 	if here {
 		args = append(args, "--here")
 	}
-	for flag, targets := range map[string][]string{"--from": from, "--to": to, "--only": only} {
+	for flag, targets := range map[string][]string{"--until": until, "--only": only} {
 		for _, target := range targets {
 			args = append(args, flag, target)
 		}
@@ -353,7 +348,7 @@ func (m *Slipway) Destroy(
 	// +optional
 	here bool,
 ) (string, error) {
-	args := joined([]string{"destroy", "--ignore-not-found", "--lock-timeout", lockTimeout}, join)
+	args := joined([]string{"destroy", "--yes", "--ignore-not-found", "--lock-timeout", lockTimeout}, join)
 	if here {
 		args = append(args, "--here")
 	}

@@ -50,10 +50,19 @@ func (a *approval) addDigest(set *pflag.FlagSet) {
 // addFlags declares the flags of a workflow that asks on a terminal.
 func (a *approval) addFlags(set *pflag.FlagSet) {
 	a.addDigest(set)
-	set.BoolVarP(&a.yes, "yes", "y", false, "do not ask; without a terminal nobody is asked")
+	set.BoolVarP(&a.yes, "yes", "y", false, "do not ask for confirmation; destroy requires it where there is no terminal")
 }
 
 var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// checkYes rejects a command that asks before it removes something, where nobody can be asked and
+// no flag has answered.
+func (a *approval) checkYes(io console.Streams, command string) error {
+	if a.yes || a.digest != "" || onTerminal(io) {
+		return nil
+	}
+	return usage.Errorf("there is no terminal to ask on: give --yes to %s without a question, or --approve with the digest of a plan", command)
+}
 
 // check finds what is wrong with the flags.
 func (a *approval) check() error {

@@ -20,7 +20,7 @@ type backupsOptions struct {
 
 func newBackups(p *Program) *cobra.Command {
 	var o backupsOptions
-	cmd := &cobra.Command{Use: "backups", Short: "Lists the backups that upgrades and rollbacks have made", Args: noArgs, RunE: atOnce(o.run)}
+	cmd := &cobra.Command{Use: "backups", Short: "List the backups of a deployment", Example: `  slipway backups --name shop`, Args: noArgs, RunE: atOnce(o.run)}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	o.format.addFlag(cmd.Flags())
 	return cmd

@@ -17,7 +17,7 @@ type bundleListOptions struct{ format format }
 func newBundleList() *cobra.Command {
 	var o bundleListOptions
 	cmd := &cobra.Command{
-		Use: "list DIR", Short: "Lists the tools, manifests and images of a bundle, and which references the images stand for",
+		Use: "list DIR", Short: "List the tools, manifests and images of a bundle", Example: `  slipway bundle list "$SLIPWAY_BUNDLE"`,
 		Args: takes(1, 1, "give the directory of one bundle"), RunE: atOnce(o.run),
 	}
 	o.format.addFlag(cmd.Flags())

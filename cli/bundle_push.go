@@ -33,7 +33,7 @@ type bundlePushOptions struct {
 func newBundlePush() *cobra.Command {
 	var o bundlePushOptions
 	cmd := &cobra.Command{
-		Use: "push DIR --to host[:port]/path", Short: "Pushes a bundle to a registry, and writes the lock with its digests",
+		Use: "push DIR --to host[:port]/path", Short: "Push a bundle to a registry and write its lock file", Example: `  slipway bundle push "$SLIPWAY_BUNDLE" --to registry.example.com/team/slipway`,
 		Args: takes(1, 1, "give the directory of one bundle"), RunE: run("stopping", o.run),
 	}
 	cmd.Flags().StringVar(&o.to, "to", "", "where, host[:port]/path; an image gets its short name below it")

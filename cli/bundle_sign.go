@@ -24,7 +24,7 @@ type bundleSignOptions struct {
 func newBundleSign() *cobra.Command {
 	var o bundleSignOptions
 	cmd := &cobra.Command{
-		Use: "sign DIR --key KEY", Short: "Signs a bundle, for those who have the public key",
+		Use: "sign DIR --key KEY", Short: "Sign a bundle",
 		Args: takes(1, 1, "give the directory of one bundle: slipway bundle sign DIR --key KEY"), RunE: atOnce(o.run),
 		Long: `Signs a bundle, for those who have the public key: they give it as --bundle-key in place of
 a digest.

@@ -16,7 +16,7 @@ type bundleVerifyOptions struct{ trust images.Trust }
 func newBundleVerify() *cobra.Command {
 	var o bundleVerifyOptions
 	cmd := &cobra.Command{
-		Use: "verify DIR", Short: "Compares a bundle with its digest, and every file of it with its index",
+		Use: "verify DIR", Short: "Check a bundle against its digest, and each file against the bundle's index", Example: `  slipway bundle verify "$SLIPWAY_BUNDLE"`,
 		Args: takes(1, 1, "give the directory of one bundle"), RunE: atOnce(o.run),
 		Long: `Compares a bundle with its digest, and every file of it with its index.
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/hint"
+	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/trace"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
@@ -101,7 +102,7 @@ func (l library) Write(b []byte) (int, error) {
 // newRoot is `slipway`, with all its commands.
 func newRoot(ctx context.Context, p *Program) *cobra.Command {
 	root := &cobra.Command{
-		Use: "slipway", Short: "Slipway installs, upgrades and removes a Kubernetes-hosted platform.",
+		Use: "slipway", Short: "Slipway installs, upgrades, tests and removes a platform on Kubernetes.",
 		Version: p.Version, SilenceErrors: true, SilenceUsage: true, SuggestionsMinimumDistance: 2,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -120,6 +121,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 		}
 		return usage.Wrap(meantFlag(cmd, err))
 	})
+	root.SetUsageFunc(imagesLast(root.UsageFunc()))
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		help(cmd, args)
@@ -127,20 +129,56 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 			fmt.Fprint(cmd.OutOrStdout(), exitCodes)
 		}
 	})
-	root.AddCommand(
-		newInstall(p), newPlan(p), newUpgrade(p), newUpgradeMatrix(p), newRollback(p), newTest(p), newDestroy(p), newStatus(p), newReport(p), newSave(p), newReproduce(p), newRuns(p), newBackups(p), newUnlock(p),
-		newKubeconfig(p), newCluster(p), newToolchain(p),
-		newConfigure(p), newValidate(p),
-		group("config", "Brings a configuration to the current version, or shows every value and where it comes from", newConfigMigrate(p), newConfigExplain(p)),
-		newUse(p), newEnv(p), newSchema(p),
-		newClients(),
-		group("bundle", "Lists, checks or signs a bundle, adds images to it, or pushes it to a registry", newBundleList(), newBundleVerify(), newBundleAdd(p), newBundleSign(), newBundlePush()),
-		group("platform", "Begins a platform release, shows what it installs, or prints the schema of its file", newPlatformInit(), newPlatformRender(p), newPlatformSchema()),
-		group("lock", "Checks or completes the list of pinned tools and images", newLockVerify(p), newLockUpdate()),
-		newExplain(), newVersion(p),
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Install and change", []*cobra.Command{newConfigure(p), newValidate(p), newPlan(p), newInstall(p), newUpgrade(p), newRollback(p), newDestroy(p), newUse(p)}},
+		{"Look", []*cobra.Command{newStatus(p), newRuns(p), newReport(p), newBackups(p), newExplain()}},
+		{"Debug", []*cobra.Command{newSave(p), newReproduce(p), newCluster(p), newKubeconfig(p), newToolchain(p), newUnlock(p)}},
+		{"Release", []*cobra.Command{
+			group("platform", "Create a platform release, render it, or print its schema", newPlatformInit(), newPlatformRender(p), newPlatformSchema()),
+			newTest(p), newUpgradeMatrix(p),
+		}},
+		{"Build and supply", []*cobra.Command{
+			group("bundle", "List, check, extend, sign or push a bundle", newBundleList(), newBundleVerify(), newBundleAdd(p), newBundleSign(), newBundlePush()),
+			group("lock", "Check or complete the lock file of tools and images", newLockVerify(p), newLockUpdate()),
+			group("config", "Migrate a configuration, or show where each value comes from", newConfigMigrate(p), newConfigExplain(p)),
+			newEnv(p), newSchema(p), newClients(), newVersion(p),
+		}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+	}
+	root.SetHelpCommandGroupID("Look")
+	root.SetCompletionCommandGroupID("Build and supply")
+	root.AddCommand( // hidden: for processes of Slipway, not for people
 		newStep(p), newState(p), newVerify(p), newPreview(p), newAwaitPods(), newAskRegistry(), newMask(), newForward(), newSession(), newCommands(),
 	)
 	return root
+}
+
+// imagesLast prints the flags about images, and about whom to trust with them, after all others.
+func imagesLast(usage func(*cobra.Command) error) func(*cobra.Command) error {
+	return func(cmd *cobra.Command) error {
+		last := pflag.NewFlagSet("", pflag.ContinueOnError)
+		last.SortFlags = false
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden && f.Annotations[images.Group] != nil {
+				last.AddFlag(f)
+				f.Hidden = true
+			}
+		})
+		err := usage(cmd)
+		last.VisitAll(func(f *pflag.Flag) { f.Hidden = false })
+		if err == nil && last.HasFlags() {
+			_, err = fmt.Fprintf(cmd.OutOrStderr(), "\nImages and trust:\n%s", last.FlagUsages())
+		}
+		return err
+	}
 }
 
 const exitCodes = `

@@ -82,7 +82,7 @@ func TestHelpNamesEveryCommandAndFlag(t *testing.T) {
 	require.Zero(t, code)
 	require.Empty(t, errs)
 	require.Contains(t, out, "Exit codes: 0 ok, 1 bug")
-	require.Contains(t, out, "installs, upgrades and removes")
+	require.Contains(t, out, "installs, upgrades, tests and removes")
 	for _, c := range tree(t).Commands() {
 		if c.Hidden {
 			require.NotContains(t, out, "\n  "+c.Name()+" ")

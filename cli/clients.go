@@ -26,7 +26,7 @@ type clientsOptions struct {
 func newClients() *cobra.Command {
 	var o clientsOptions
 	cmd := &cobra.Command{
-		Use: "clients --to DIR", Short: "Puts the pinned kubectl, helm, terraform and slipway for this machine into a folder", Args: noArgs, RunE: atOnce(o.run),
+		Use: "clients --to DIR", Short: "Copy the pinned kubectl, helm, terraform and slipway for this machine to a folder", Example: `  slipway clients --to bin`, Args: noArgs, RunE: atOnce(o.run),
 		Long: `Puts the pinned kubectl, helm, terraform and slipway for this machine into a folder, for
 its PATH.
 

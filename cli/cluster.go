@@ -33,7 +33,7 @@ type clusterOptions struct {
 func newCluster(p *Program) *cobra.Command {
 	var o clusterOptions
 	cmd := &cobra.Command{
-		Use: "cluster", Short: "Runs the deployment's local cluster and publishes its ports, until interrupted or as a background cluster",
+		Use: "cluster", Short: "Run the local cluster and publish its ports, until interrupted or in the background", Example: `  slipway cluster --background   # publish the ports until slipway cluster --stop`,
 		Args: noArgs, RunE: run("stopping the cluster", o.run),
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)

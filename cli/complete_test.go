@@ -25,7 +25,7 @@ func TestAShellCompletes(t *testing.T) {
 	}
 	require.Empty(t, completed(t, "use", "prod", ""), "one is enough")
 
-	for _, flag := range []string{"--from", "--to", "--only"} {
+	for _, flag := range []string{"--until", "--only"} {
 		require.Equal(t, []string{"infrastructure", "infrastructure/cluster"}, completed(t, "install", flag, "infrastructure")[:2])
 	}
 	require.Contains(t, completed(t, "install", "--only", "orchestrator/"), "orchestrator/sync")

@@ -20,7 +20,7 @@ type configExplainOptions struct {
 
 func newConfigExplain(p *Program) *cobra.Command {
 	var o configExplainOptions
-	cmd := &cobra.Command{Use: "explain", Short: "Shows every value in effect and where it comes from", Args: noArgs, RunE: atOnce(o.run)}
+	cmd := &cobra.Command{Use: "explain", Short: "Show each value and where it comes from", Example: `  slipway config explain --config slipway.yaml`, Args: noArgs, RunE: atOnce(o.run)}
 	addSource(cmd, p, &o.source, true)
 	o.release.AddFlags(cmd.Flags())
 	o.format.addFlag(cmd.Flags())

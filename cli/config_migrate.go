@@ -33,7 +33,7 @@ type migrateOptions struct {
 
 func newConfigMigrate(p *Program) *cobra.Command {
 	var o migrateOptions
-	cmd := &cobra.Command{Use: "migrate", Short: "Writes a configuration as the current version of the schema has it, or a newer release of the platform", Args: noArgs, RunE: atOnce(o.run)}
+	cmd := &cobra.Command{Use: "migrate", Short: "Update a configuration to the current version, or to another platform release", Example: `  slipway config migrate --config slipway.yaml --dry-run`, Args: noArgs, RunE: atOnce(o.run)}
 	addSource(cmd, p, &o.source, false)
 	o.release.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.to, "to", "", "version of the release whose names for settings the configuration gets; that of --platform if left out; without both, only the schema's version is looked at")

@@ -30,7 +30,8 @@ type destroyOptions struct {
 func newDestroy(p *Program) *cobra.Command {
 	var o destroyOptions
 	cmd := &cobra.Command{
-		Use: "destroy", Short: "Removes the platform and its cluster and checks that nothing is left; the records of its runs stay",
+		Use: "destroy", Short: "Remove the platform and its cluster, and check that nothing is left", Example: `  slipway destroy --name shop
+  slipway destroy --name shop --yes   # in CI`,
 		Args: noArgs, RunE: run("", o.run),
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
@@ -45,7 +46,7 @@ func newDestroy(p *Program) *cobra.Command {
 }
 
 func (o *destroyOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	if err := errors.Join(o.save.check(), o.approval.check()); err != nil {
+	if err := errors.Join(o.save.check(), o.approval.check(), o.approval.checkYes(io, "destroy")); err != nil {
 		return err
 	}
 	return o.remove(ctx, io)

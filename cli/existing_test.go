@@ -57,7 +57,7 @@ func TestImagesForAClusterThatIsThere(t *testing.T) {
 func TestAccessThatIsRefused(t *testing.T) {
 	config := theirs(t, "")
 	t.Setenv("SLIPWAY_TEST_KUBECONFIG", `{"clusters":[{"name":"c","cluster":{"server":"https://a"}}],"users":[{"name":"u","user":{"exec":{"command":"aws","args":["hunter22"]}}}],"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}],"current-context":"x"}`)
-	for _, command := range [][]string{{"validate"}, {"install", "--lock", lockFile(t, "registry.example.com/team")}, {"destroy", "--lock", lockFile(t, "registry.example.com/team")}} {
+	for _, command := range [][]string{{"validate"}, {"install", "--lock", lockFile(t, "registry.example.com/team")}, {"destroy", "--yes", "--lock", lockFile(t, "registry.example.com/team")}} {
 		code, _, errs := slipway(append(command, "--config", config)...)
 		require.Equal(t, 2, code, errs)
 		require.Contains(t, errs, "ACC-003")

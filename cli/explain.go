@@ -18,7 +18,7 @@ const errorsPage = "https://github.com/slipway-sh/slipway/blob/main/docs/errors.
 
 func newExplain() *cobra.Command {
 	return &cobra.Command{
-		Use: "explain CODE", Short: "Shows what an error code means and what to do", Args: takes(1, 1, "give one code, as an error shows it"), RunE: atOnce(explain),
+		Use: "explain CODE", Short: "Explain an error code and its remedy", Args: takes(1, 1, "give one code, as an error shows it"), RunE: atOnce(explain),
 		ValidArgsFunction: once(errorCodes()),
 	}
 }

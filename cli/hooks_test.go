@@ -33,8 +33,8 @@ hooks:
   - {name: c, after: infrastructure/node-remove, run: [x]}
 global: {scale: 7}
 `), 0o644))
-	for _, command := range []string{"validate", "install", "destroy"} {
-		code, _, errs := slipway(command, "--config", file)
+	for _, command := range [][]string{{"validate"}, {"install"}, {"destroy", "--yes"}} {
+		code, _, errs := slipway(append(command, "--config", file)...)
 		require.Equal(t, 2, code, errs)
 		require.Contains(t, errs, "CFG-001")
 		require.Contains(t, errs, "3 problems")

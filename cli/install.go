@@ -48,7 +48,8 @@ type installOptions struct {
 func newInstall(p *Program) *cobra.Command {
 	o := installOptions{program: p}
 	cmd := &cobra.Command{
-		Use: "install", Short: "Installs the platform; running it again changes only what differs",
+		Use: "install", Short: "Install the platform; run again, it changes only what differs", Example: `  slipway install --config slipway.yaml
+  slipway install --name shop --platform ./shop --keep-cluster`,
 		Args: noArgs, RunE: run("", o.run),
 	}
 	o.addFlags(cmd, p)
@@ -61,9 +62,8 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 	o.deployment.Release.AddFlags(set)
 	set.StringVar(&o.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
 	addLockTimeout(set, &o.lockTimeout)
-	set.StringSliceVar(&o.selected.From, "from", nil, "skip only the steps that precede these (stage or stage/step); those must still verify; or a package, as --package")
-	set.StringSliceVar(&o.selected.To, "to", nil, "run these steps and all that they need")
-	set.StringSliceVar(&o.selected.Only, "only", nil, "run only these steps")
+	set.StringSliceVar(&o.selected.Until, "until", nil, "run these steps (stage or stage/step) and all that they need")
+	set.StringSliceVar(&o.selected.Only, "only", nil, "run only these steps; the results of those that they need must still hold")
 	set.IntVar(&o.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
 	o.addKeep(set)
 	o.addAdopt(set)
@@ -74,7 +74,7 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 	o.save.addFlags(set)
 	o.approval.addFlags(set)
 	set.Lookup("yes").Usage = "do not ask what a release asks before it is installed"
-	for _, name := range []string{"from", "to", "only"} {
+	for _, name := range []string{"until", "only"} {
 		complete(cmd, name, stepNames(&o.deployment.Source, &o.deployment.Release))
 	}
 }
@@ -91,9 +91,7 @@ func (o *installOptions) addKeep(set *pflag.FlagSet) {
 }
 
 func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	var err error
-	o.selected.From, err = o.from.fromSteps(o.selected.From)
-	if err := errors.Join(err, o.check()); err != nil {
+	if err := errors.Join(o.from.check(), o.check()); err != nil {
 		return err
 	}
 	opened, err := o.from.open(ctx, io, &o.deployment)
@@ -139,8 +137,8 @@ func (o *installOptions) check() error {
 	if o.unpublished && !o.background {
 		return usage.Errorf("--unpublished is about the cluster that --keep-cluster leaves: give both")
 	}
-	if s := o.selected; o.approval.digest != "" && len(s.From)+len(s.To)+len(s.Only) > 0 {
-		return usage.Errorf("--approve is for a whole run: leave out --from, --to and --only")
+	if s := o.selected; o.approval.digest != "" && !s.Empty() {
+		return usage.Errorf("--approve is for a whole run: leave out --until and --only")
 	}
 	return errors.Join(o.save.check(), o.approval.check())
 }

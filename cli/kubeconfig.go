@@ -21,7 +21,7 @@ type kubeconfigOptions struct {
 
 func newKubeconfig(p *Program) *cobra.Command {
 	var o kubeconfigOptions
-	cmd := &cobra.Command{Use: "kubeconfig", Short: "Prints the administrator's access to the cluster", Args: noArgs, RunE: atOnce(o.run)}
+	cmd := &cobra.Command{Use: "kubeconfig", Short: "Print an administrator's kubeconfig", Example: `  slipway kubeconfig --server https://127.0.0.1:6443 --output kubeconfig`, Args: noArgs, RunE: atOnce(o.run)}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	output.VarP(cmd.Flags(), &o.output, "output", "o", "-", "file to write with mode 0600; - is standard output")
 	cmd.Flags().StringVar(&o.server, "server", "", "server URL to write into it, such as https://127.0.0.1:6443")

@@ -20,7 +20,7 @@ type lockUpdateOptions struct{ file, platform string }
 func newLockUpdate() *cobra.Command {
 	var o lockUpdateOptions
 	cmd := &cobra.Command{
-		Use: "update", Short: "Looks for public origins that a lock.yaml does not have", Args: noArgs, RunE: atOnce(o.run),
+		Use: "update", Short: "Find public sources of images that a lock.yaml lacks", Args: noArgs, RunE: atOnce(o.run),
 	}
 	output.Regular(cmd.Flags(), &o.file, "file", "containers/lock/lock.yaml", "the lock.yaml to complete")
 	cmd.Flags().StringVar(&o.platform, "platform", "linux/amd64", "linux/amd64 or linux/arm64")

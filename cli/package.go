@@ -43,22 +43,12 @@ func (p *packageFlags) addFlags(set *pflag.FlagSet, help string) {
 	set.StringVar(&p.key, "package-key", "", "public key that the package must be signed with, PEM: a file, or env:NAME")
 }
 
-// fromSteps takes the package out of the values of --from, which otherwise name steps, and
-// returns the rest.
-func (p *packageFlags) fromSteps(from []string) ([]string, error) {
-	for _, value := range from {
-		switch {
-		case !strings.HasSuffix(value, runpackage.Suffix) && !runpackage.Is(value):
-		case p.file != "":
-			return nil, usage.Errorf("give one package, not %s and %s", p.file, value)
-		default:
-			p.file = value
-		}
-	}
+// check finds what is wrong with the flags.
+func (p *packageFlags) check() error {
 	if p.key != "" && p.file == "" {
-		return nil, usage.Errorf("--package-key goes with a package: --package FILE%s", runpackage.Suffix)
+		return usage.Errorf("--package-key goes with a package: --package FILE%s", runpackage.Suffix)
 	}
-	return slices.DeleteFunc(slices.Clone(from), func(value string) bool { return value == p.file }), nil
+	return nil
 }
 
 // use has f work on a configuration and a release. The flags say so from then on, so that

@@ -38,7 +38,8 @@ func newPlan(p *Program) *cobra.Command {
 	o := planOptions{upgrade: upgradeOptions{install: installOptions{program: p}}}
 	install := &o.upgrade.install
 	cmd := &cobra.Command{
-		Use: "plan", Short: "Shows what an install, upgrade or destroy would do; changes nothing",
+		Use: "plan", Short: "Show what an install, upgrade or destroy would change", Example: `  slipway plan --config slipway.yaml
+  slipway plan --workflow upgrade --to 2.0.0`,
 		Args: noArgs, RunE: atOnce(o.run),
 		Long: `Shows what an install, upgrade or destroy would do; changes nothing, and takes no lock.
 
@@ -118,10 +119,31 @@ func (o *planOptions) run(ctx context.Context, io console.Streams, _ []string) e
 	if err := refusal(made); err != nil {
 		return err
 	}
+	if made.Changes() && o.format == "text" {
+		fmt.Fprintf(io.Text(), "to carry it out: %s\n", o.approve(made))
+	}
 	if o.detailed && made.Changes() {
 		return exit(changesExit)
 	}
 	return nil
+}
+
+// approve is the command that carries out a plan.
+func (o *planOptions) approve(p *contract.Preview) string {
+	command := "slipway " + p.Workflow + " --approve " + p.Digest
+	if o.upgrade.to != "" {
+		command += " --to " + fault.Quote(o.upgrade.to)
+	}
+	if o.upgrade.style != "" {
+		command += " --style " + fault.Quote(o.upgrade.style)
+	}
+	if o.upgrade.install.adopt {
+		command += " --adopt"
+	}
+	if o.crds {
+		command += " --crds"
+	}
+	return o.upgrade.install.deployment.Hint(command)
 }
 
 // make opens the deployment for a workflow and calls do.

@@ -34,7 +34,7 @@ type platformRenderOptions struct {
 func newPlatformRender(p *Program) *cobra.Command {
 	o := platformRenderOptions{program: p}
 	cmd := &cobra.Command{
-		Use: "render", Short: "Prints the objects that an install would apply; starts nothing", Args: noArgs, RunE: atOnce(o.run),
+		Use: "render", Short: "Print the objects that an install would apply", Example: `  slipway platform render --platform ./shop`, Args: noArgs, RunE: atOnce(o.run),
 		Long: `Prints the objects that an install would apply, as YAML, in its order; starts nothing.
 
 A comment before each says which component it is of, its kind, and the file of the release.

@@ -26,7 +26,7 @@ type reportOptions struct {
 func newReport(p *Program) *cobra.Command {
 	var o reportOptions
 	cmd := &cobra.Command{
-		Use: "report", Short: "Writes the report of a run: report.html, report.json, junit.xml, summary.md, logs",
+		Use: "report", Short: "Write a run's report: HTML, JSON, JUnit, Markdown, logs", Example: `  slipway report   # then open report/report.html`,
 		Args: noArgs, RunE: atOnce(o.write),
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)

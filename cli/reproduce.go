@@ -48,7 +48,8 @@ type reproduceOptions struct {
 func newReproduce(p *Program) *cobra.Command {
 	o := reproduceOptions{install: installOptions{program: p, known: true, ephemeral: true}}
 	cmd := &cobra.Command{
-		Use: "reproduce [flags] [-- COMMAND…]", Short: "Runs what is in a package of slipway save on a fresh local deployment, up to the step that failed, and compares",
+		Use: "reproduce [flags] [-- COMMAND…]", Short: "Repeat a packed run on a fresh local cluster, up to the failed step, and compare", Example: `  slipway reproduce --package run.tar.zst
+  slipway reproduce --package run.tar.zst --shell -- kubectl get pods -A`,
 		DisableFlagsInUseLine: true, RunE: run("", o.run),
 	}
 	set := cmd.Flags()
@@ -214,7 +215,7 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, r 
 		}
 	}
 	if r.until != "" {
-		o.install.selected.To = []string{r.until}
+		o.install.selected.Until = []string{r.until}
 	}
 	err = o.install.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
 		if !o.began {
@@ -302,7 +303,7 @@ func notFresh(name string) error {
 func notAgain(run, step, workflow string) error {
 	return &fault.Fault{Code: codeNotAgain, Class: fault.Usage, Op: "reproduce run " + run,
 		Err: fmt.Errorf("%s is no step of an %s, which is what is run again", step, workflow),
-		Fix: "name one that it has, with --until STAGE/STEP; tests are tried again with slipway install --from PACKAGE, then slipway test"}
+		Fix: "name one that it has, with --until STAGE/STEP; tests are tried again with slipway install --package PACKAGE, then slipway test"}
 }
 
 // inStep runs a command in the container of a step of the run, or hands the container over.

@@ -40,7 +40,7 @@ type rollbackOptions struct {
 func newRollback(p *Program) *cobra.Command {
 	o := rollbackOptions{install: installOptions{program: p, known: true}}
 	cmd := &cobra.Command{
-		Use: "rollback", Short: "Brings the platform back to the release, the configuration and the data of a backup",
+		Use: "rollback", Short: "Restore the release, the configuration and the data of a backup", Example: `  slipway rollback --name shop`,
 		Args: noArgs, RunE: run("", o.run),
 	}
 	set := cmd.Flags()

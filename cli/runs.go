@@ -23,11 +23,11 @@ type runsOptions struct {
 func newRuns(p *Program) *cobra.Command {
 	var o runsOptions
 	cmd := &cobra.Command{
-		Use: "runs", Short: "Lists the runs of a deployment, or shows one with every attempt at its steps",
+		Use: "runs", Short: "List the runs of a deployment", Example: `  slipway runs --name shop`,
 		Args: takes(0, 0, "give no argument, or: show ID"), RunE: atOnce(o.list),
 	}
 	show := &cobra.Command{
-		Use: "show ID", Short: "Shows a run with every attempt at its steps",
+		Use: "show ID", Short: "Show a run with each attempt at its steps", Example: `  slipway runs show 20260102-030405-abcdef`,
 		Args: takes(1, 1, "give the id of one run; slipway runs lists them"), RunE: atOnce(o.show), ValidArgsFunction: once(runIDs(&o.deployment)),
 	}
 	addDeployment(cmd, cmd.PersistentFlags(), p, &o.deployment)

@@ -29,7 +29,7 @@ type saveOptions struct {
 func newSave(p *Program) *cobra.Command {
 	var o saveOptions
 	cmd := &cobra.Command{
-		Use: "save", Short: "Packs a run into one archive, signed if a key is given, for others to install or to look at; or verifies one",
+		Use: "save", Short: "Pack a run into one file, or verify such a file", Example: `  slipway save --out run.tar.zst   # the last run`,
 		Args: noArgs, RunE: atOnce(o.do),
 	}
 	set := cmd.Flags()

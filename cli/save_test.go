@@ -132,14 +132,13 @@ func TestInstallFromAPackage(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"--from", file, "--package", file + ".tar.zst"}, 2, "give one package"},
 		{[]string{"--package", file, "--config", "x.yaml"}, 2, "give either --config or a package"},
-		{[]string{"--from", file, "--platform", "x"}, 2, "give either --platform or a package"},
+		{[]string{"--package", file, "--platform", "x"}, 2, "give either --platform or a package"},
 		{[]string{"--package-key", key}, 2, "--package-key goes with a package"},
 		{[]string{"--package", file, "--package-key", otherKey}, 3, "error PKG-003"},
-		{[]string{"--from", key + ".tar.zst"}, 2, "error PKG-001"},
+		{[]string{"--package", key + ".tar.zst"}, 2, "error PKG-001"},
 		{[]string{"--save=sometimes"}, 2, `--save is "sometimes"`},
-		{[]string{"--from", file, "--package-key", key, "--bundle", "/none", "--name", "again"}, 3, "of deployment shop, reference 1.0.0"},
+		{[]string{"--package", file, "--package-key", key, "--bundle", "/none", "--name", "again"}, 3, "of deployment shop, reference 1.0.0"},
 	} {
 		code, _, errs := slipway(append([]string{"install"}, c.args...)...)
 		require.Equal(t, c.code, code, errs)
@@ -149,12 +148,12 @@ func TestInstallFromAPackage(t *testing.T) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(short, text, 0o600))
-	_, _, errs := slipway("install", "--from", short, "--bundle", "/none", "--name", "again")
+	_, _, errs := slipway("install", "--package", short, "--bundle", "/none", "--name", "again")
 	require.Contains(t, errs, "error BUN-001", "a package is known by what is in it")
 	_, _, errs = slipway("install", "--package", file, "--package-key", otherKey, "--name", "again")
 	require.Contains(t, errs, "who packs deployment shop signs it")
 	require.NotContains(t, errs, "--name again", "the package is of another deployment")
-	_, _, errs = slipway("install", "--from", file, "--bundle", "/none", "--name", "again")
+	_, _, errs = slipway("install", "--package", file, "--bundle", "/none", "--name", "again")
 	require.Contains(t, errs, "error BUN-001", "the package was opened, and nothing started")
 	ran := filepath.Join(t.TempDir(), "ran")
 	runs, itsKey := packageOf(t, false, `adminPassword: "cmd:touch `+ran+`"`)
@@ -168,7 +167,7 @@ func TestInstallFromAPackage(t *testing.T) {
 	require.Contains(t, errs, "its platform.secrets.adminPassword is taken from cmd:touch "+ran)
 	require.Contains(t, errs, "error BUN-001", "somebody vouched for it")
 	require.NoFileExists(t, ran)
-	code, _, errs := slipway("install", "--from", file, "--approve", "sha256:"+strings.Repeat("ab", 32), "--bundle", "/none", "--name", "again")
+	code, _, errs := slipway("install", "--package", file, "--approve", "sha256:"+strings.Repeat("ab", 32), "--bundle", "/none", "--name", "again")
 	require.Equal(t, 3, code, "a package is no step: %s", errs)
 	for _, command := range []string{"upgrade", "destroy"} {
 		code, _, errs := slipway(command, "--save=sometimes")
@@ -184,7 +183,7 @@ func TestWhatAPackageBringsRunsNothing(t *testing.T) {
 	t.Setenv("SLIPWAY_CACHE", t.TempDir())
 	ran := filepath.Join(t.TempDir(), "ran")
 	access, _ := packageWith(t, false, "provider: existing\nexisting: {kubeconfig: 'cmd:touch "+ran+"'}\n")
-	code, _, errs := slipway("install", "--from", access, "--bundle", "/none", "--name", "again")
+	code, _, errs := slipway("install", "--package", access, "--bundle", "/none", "--name", "again")
 	require.Equal(t, 2, code, errs)
 	require.Contains(t, errs, "error PKG-012")
 	require.Contains(t, errs, "(existing.kubeconfig)", "a secret of a provider's section")
@@ -236,7 +235,7 @@ func TestWhatAPackageBringsSendsNothing(t *testing.T) {
 	t.Cleanup(server.Close)
 	bucket := "s3://bucket?region=us-east-1&endpoint=" + server.URL + "/${MINE}&use_path_style=true"
 	file, key := packageWith(t, false, "state: {url: '"+bucket+"', credentials: {AWS_ACCESS_KEY_ID: 'env:MINE', AWS_SECRET_ACCESS_KEY: 'env:MINE'}}\n")
-	code, _, errs := slipway("install", "--from", file, "--bundle", "/none", "--name", "again")
+	code, _, errs := slipway("install", "--package", file, "--bundle", "/none", "--name", "again")
 	require.Equal(t, 2, code, errs)
 	require.Contains(t, errs, "error PKG-012")
 	require.Contains(t, errs, "credentials of this machine would go to "+bucket)
@@ -244,13 +243,13 @@ func TestWhatAPackageBringsSendsNothing(t *testing.T) {
 	require.NotContains(t, errs, "canary")
 	require.Empty(t, asked)
 	for _, agreed := range [][]string{{"--package-key", key}, {"--state", strings.ReplaceAll(bucket, "${MINE}", "mine")}} {
-		_, _, errs = slipway(append([]string{"install", "--from", file, "--bundle", "/none", "--name", "again"}, agreed...)...)
+		_, _, errs = slipway(append([]string{"install", "--package", file, "--bundle", "/none", "--name", "again"}, agreed...)...)
 		require.NotContains(t, errs, "PKG-012", agreed)
 		require.NotContains(t, errs, "canary", agreed)
 	}
 
 	file, _ = packageWith(t, false, "git: {url: 'https://${MINE}.test/a.git'}\nproxy: {https: 'http://${MINE}.test'}\nadvanced: {save: {when: always, to: '/${MINE}'}}\n")
-	_, _, errs = slipway("install", "--from", file, "--bundle", "/none", "--name", "again")
+	_, _, errs = slipway("install", "--package", file, "--bundle", "/none", "--name", "again")
 	require.Contains(t, errs, "git.url: got something that is not a URL", "for it has no variable")
 	require.NotContains(t, errs, "canary")
 }

@@ -20,7 +20,7 @@ type statusOptions struct {
 
 func newStatus(p *Program) *cobra.Command {
 	var o statusOptions
-	cmd := &cobra.Command{Use: "status", Short: "Shows the deployment's steps and applications, as the last run saw them", Args: noArgs, RunE: atOnce(o.run)}
+	cmd := &cobra.Command{Use: "status", Short: "Show steps and applications as the last run saw them", Example: `  slipway status --name shop --live`, Args: noArgs, RunE: atOnce(o.run)}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	o.format.addFlag(cmd.Flags())
 	o.deployment.Release.AddFlags(cmd.Flags())

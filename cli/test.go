@@ -32,7 +32,7 @@ type testOptions struct {
 
 func newTest(p *Program) *cobra.Command {
 	o := testOptions{program: p}
-	cmd := &cobra.Command{Use: "test", Short: "Runs the platform's tests, or deploys, checks or removes the workloads of its users", Long: testLong, Args: noArgs}
+	cmd := &cobra.Command{Use: "test", Short: "Run the platform's tests, or deploy, check or remove its test workloads", Example: `  slipway test --suite full`, Long: testLong, Args: noArgs}
 	set := cmd.Flags()
 	addDeployment(cmd, set, p, &o.deployment)
 	o.deployment.Release.AddFlags(set)

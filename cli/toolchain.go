@@ -20,7 +20,7 @@ type toolchainOptions struct {
 func newToolchain(p *Program) *cobra.Command {
 	var o toolchainOptions
 	cmd := &cobra.Command{
-		Use: "toolchain [flags] -- COMMAND…", Short: "Runs a command in the container in which every step runs; its exit code is the command's",
+		Use: "toolchain [flags] -- COMMAND…", Short: "Run a command in the container in which steps run", Example: `  slipway toolchain -- kubectl get pods -A`,
 		DisableFlagsInUseLine: true, RunE: atOnce(o.run),
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)

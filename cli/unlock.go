@@ -19,7 +19,7 @@ type unlockOptions struct {
 
 func newUnlock(p *Program) *cobra.Command {
 	var o unlockOptions
-	cmd := &cobra.Command{Use: "unlock", Short: "Takes the deployment's lock away from a run that is gone", Args: noArgs, RunE: atOnce(o.run)}
+	cmd := &cobra.Command{Use: "unlock", Short: "Release the lock of a run that is gone", Example: `  slipway unlock --name shop --reason 'the runner is gone'`, Args: noArgs, RunE: atOnce(o.run)}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	cmd.Flags().BoolVar(&o.force, "force", false, "take the lock away also from a run that gives signs of life")
 	cmd.Flags().StringVar(&o.reason, "reason", "", "why; it is recorded")

@@ -41,7 +41,7 @@ type upgradeOptions struct {
 func newUpgrade(p *Program) *cobra.Command {
 	o := upgradeOptions{install: installOptions{program: p}}
 	cmd := &cobra.Command{
-		Use: "upgrade", Short: "Brings an installed platform to another release, through those between if it must",
+		Use: "upgrade", Short: "Upgrade the platform to another release", Example: `  slipway upgrade --to 2.0.0`,
 		Args: noArgs, RunE: run("", o.run),
 	}
 	set := cmd.Flags()

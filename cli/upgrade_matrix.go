@@ -64,7 +64,7 @@ type matrixOptions struct {
 func newUpgradeMatrix(p *Program) *cobra.Command {
 	o := matrixOptions{program: p}
 	cmd := &cobra.Command{
-		Use: "upgrade-matrix", Short: "Tries upgrades between many releases, each on a deployment of its own, and shows what came of each",
+		Use: "upgrade-matrix", Short: "Test upgrades between many releases, each in its own deployment", Example: `  slipway upgrade-matrix --from 1.0.0,1.1.0 --to 2.0.0 --style graceful,in-place --parallel 2`,
 		Args: noArgs, RunE: run("stopping the cells that run now", o.run),
 	}
 	o.set, o.hint = cmd.Flags(), hint.For(cmd, p.Stores)

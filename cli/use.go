@@ -25,7 +25,7 @@ type useOptions struct {
 func newUse(p *Program) *cobra.Command {
 	o := useOptions{registries: p.registries()}
 	cmd := &cobra.Command{
-		Use: "use [NAME]", Short: "Chooses the deployment that commands work on when none is named, or lists the stored ones",
+		Use: "use [NAME]", Short: "Choose the deployment that commands use by default, or list the stored ones", Example: `  slipway use shop`,
 		RunE: atOnce(o.run), ValidArgsFunction: once(deploymentNames()),
 	}
 	cmd.Flags().BoolVar(&o.none, "none", false, "choose none: commands that name no deployment take the defaults")

@@ -34,7 +34,7 @@ type validateOptions struct {
 
 func newValidate(p *Program) *cobra.Command {
 	o := validateOptions{program: p}
-	cmd := &cobra.Command{Use: "validate", Short: "Checks a configuration and the platform release that it installs; starts nothing", Args: noArgs, RunE: atOnce(o.run), Long: "Checks a configuration and the platform release that it installs; starts nothing.\n\n" +
+	cmd := &cobra.Command{Use: "validate", Short: "Check a configuration and its platform release; start nothing", Example: `  slipway validate --config slipway.yaml --platform ./shop`, Args: noArgs, RunE: atOnce(o.run), Long: "Check a configuration and the platform release that it installs; start nothing.\n\n" +
 		"Charts, manifests and kustomizations are rendered; the fields of Kubernetes' own kinds are checked; what only the cluster can tell, such as the fields of other kinds, is left to the install. " +
 		"The Services that links, checks and gates ask, and what gates wait for, are looked for in what the components render to. " +
 		"With a bundle or a lock, it also makes sure that every image that the platform release runs is in the bundle or the registry. " +

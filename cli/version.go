@@ -23,7 +23,7 @@ type versionOptions struct {
 
 func newVersion(p *Program) *cobra.Command {
 	o := versionOptions{program: p}
-	cmd := &cobra.Command{Use: "version", Short: "Prints the version, and what the program is made of and pins", Args: noArgs, RunE: atOnce(o.run)}
+	cmd := &cobra.Command{Use: "version", Short: "Print the version and what the program is made of", Example: `  slipway version --output json`, Args: noArgs, RunE: atOnce(o.run)}
 	o.format.addFlag(cmd.Flags())
 	return cmd
 }

@@ -28,7 +28,7 @@ func (s *scheduler) execute(ctx context.Context, n *node) {
 	case !n.cleanup && ctx.Err() != nil:
 		r.Status, r.Err = Cancelled, err
 	case n.part == verify && errors.Is(err, ErrNotVerified):
-		r.Status, r.Err = n.failed(), notVerified(n.key, s.opts.Select, err)
+		r.Status, r.Err = n.failed(), notVerified(s.opts.Select, err)
 	default:
 		r.Status, r.Err = n.failed(), err
 	}

@@ -89,7 +89,7 @@ func (p plan) randomSelect(r *rand.Rand) Select {
 		}
 		return targets
 	}
-	return Select{From: some(), To: some(), Only: some()}
+	return Select{Until: some(), Only: some()}
 }
 
 func (p plan) key(i int) Key { return Key{Stage: p.stages[i], Name: strconv.Itoa(i)} }
@@ -157,7 +157,7 @@ const (
 func (p plan) parts(sel Select) ([]string, bool) {
 	n, after := len(p.needs), p.reach()
 	parts := make([]string, n)
-	if sel.From == nil && sel.To == nil && sel.Only == nil {
+	if sel.Until == nil && sel.Only == nil {
 		for i := range parts {
 			parts[i] = runs
 		}
@@ -168,16 +168,13 @@ func (p plan) parts(sel Select) ([]string, bool) {
 	}
 	some := false
 	for i := range n {
-		isBefore, isAfter, needed := false, false, false
+		needed := false
 		for t := range n {
-			isBefore = isBefore || target(t, sel.From) && after[t][i]
-			isAfter = isAfter || target(t, sel.From) && after[i][t]
-			needed = needed || target(t, sel.To) && after[t][i]
+			needed = needed || target(t, sel.Until) && after[t][i]
 		}
 		parts[i] = none
 		if !p.cleanup(i) &&
-			(sel.From == nil || target(i, sel.From) || isAfter || !isBefore) &&
-			(sel.To == nil || target(i, sel.To) || needed) &&
+			(sel.Until == nil || target(i, sel.Until) || needed) &&
 			(sel.Only == nil || target(i, sel.Only)) {
 			parts[i], some = runs, true
 		}

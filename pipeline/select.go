@@ -26,17 +26,14 @@ import (
 // that they settle on takes part, so a clean-up step should settle on every step
 // whose effects it undoes, not only on the last one.
 type Select struct {
-	// From selects the targets and everything that is not before them: the steps
-	// after them, and those unrelated to them.
-	From []string
-	// To selects the targets and everything before them.
-	To []string
+	// Until selects the targets and everything before them.
+	Until []string
 	// Only selects the targets.
 	Only []string
 }
 
 // Empty reports whether every step is selected.
-func (s Select) Empty() bool { return len(s.From)+len(s.To)+len(s.Only) == 0 }
+func (s Select) Empty() bool { return len(s.Until)+len(s.Only) == 0 }
 
 // ErrNotVerified is returned by a step when VerifyOnly is true and it has no earlier
 // result that can be reused.
@@ -52,15 +49,11 @@ func VerifyOnly(ctx context.Context) bool {
 }
 
 // notVerified returns the fault of a step that sel leaves out.
-func notVerified(key Key, sel Select, err error) error {
-	with := Select{From: []string{key.String()}, To: sel.To}
-	if len(sel.Only) > 0 {
-		with.To = sel.Only
-	}
+func notVerified(sel Select, err error) error {
 	return &fault.Fault{
 		Code: CodeNotVerified, Class: fault.Step, Err: err,
 		Op:  fmt.Sprintf("leave it out (%s), though what is selected needs it", sel.flags()),
-		Fix: fmt.Sprintf("select it, too: slipway install %s; or run all steps, of which those that hold are not repeated: slipway install", with.flags()),
+		Fix: "run all steps, of which those that hold are not repeated: slipway install",
 	}
 }
 
@@ -81,7 +74,7 @@ type field struct {
 	targets []string
 }
 
-func (s Select) fields() []field { return []field{{"from", s.From}, {"to", s.To}, {"only", s.Only}} }
+func (s Select) fields() []field { return []field{{"until", s.Until}, {"only", s.Only}} }
 
 // part is the role of a step in a run.
 type part int
@@ -103,17 +96,15 @@ func (p *Pipeline) assignParts(sel Select) error {
 	if sel.Empty() {
 		return nil
 	}
-	if err := p.checkTargets(slices.Concat(sel.From, sel.To, sel.Only)); err != nil {
+	if err := p.checkTargets(slices.Concat(sel.Until, sel.Only)); err != nil {
 		return err
 	}
-	from, to, only := p.targets(sel.From), p.targets(sel.To), p.targets(sel.Only)
-	before, after := p.before(from), p.after(from)
-	needed := p.before(to)
+	until, only := p.targets(sel.Until), p.targets(sel.Only)
+	needed := p.before(until)
 	var parts []*node
 	for i, n := range p.nodes {
 		in := !n.cleanup &&
-			(len(sel.From) == 0 || from[i] || after[i] || !before[i]) &&
-			(len(sel.To) == 0 || to[i] || needed[i]) &&
+			(len(sel.Until) == 0 || until[i] || needed[i]) &&
 			(len(sel.Only) == 0 || only[i])
 		n.part = out
 		if in {
@@ -212,16 +203,7 @@ func (p *Pipeline) before(marked []bool) []bool {
 	return marks
 }
 
-// after marks the nodes that come after a marked one.
-func (p *Pipeline) after(marked []bool) []bool {
-	marks := make([]bool, len(p.nodes))
-	for i, n := range p.nodes {
-		marks[i] = slices.ContainsFunc(n.needs, func(e edge) bool { return marked[e.to.index] || marks[e.to.index] })
-	}
-	return marks
-}
-
-// String describes the selection: "from a, b and to c".
+// String describes the selection: "until a, b and only c".
 func (s Select) String() string {
 	var parts []string
 	for _, f := range s.fields() {

@@ -57,19 +57,14 @@ func TestSelect(t *testing.T) {
 		want []string // in the order of the graph
 	}{
 		"everything":                      {Select{}, all},
-		"empty lists":                     {Select{From: []string{}, To: []string{}, Only: []string{}}, all},
+		"empty lists":                     {Select{Until: []string{}, Only: []string{}}, all},
 		"only a step":                     {Select{Only: []string{"apps/sync"}}, []string{"preflight?", "cluster?", "storage?", "namespaces?", "git?", "sync", "node", "tunnel", "log"}},
 		"only the first":                  {Select{Only: []string{"infra/preflight"}}, []string{"preflight"}},
 		"only a stage":                    {Select{Only: []string{"infra"}}, []string{"preflight", "cluster", "storage", "node", "log"}},
 		"only two":                        {Select{Only: []string{"infra", "pre/tls"}}, []string{"preflight", "cluster", "storage", "namespaces?", "tls", "node", "log"}},
-		"from: what is in no order too":   {Select{From: []string{"pre/git"}}, []string{"preflight?", "cluster?", "storage", "namespaces?", "git", "tls", "sync", "node", "tunnel", "log"}},
-		"from a stage":                    {Select{From: []string{"pre"}}, []string{"preflight?", "cluster?", "storage", "namespaces", "git", "tls", "sync", "node", "tunnel", "log"}},
-		"from two, one before the other":  {Select{From: []string{"infra/cluster", "pre/git"}}, []string{"preflight?", "cluster", "storage", "namespaces", "git", "tls", "sync", "node", "tunnel", "log"}},
-		"from the first":                  {Select{From: []string{"infra"}}, all},
-		"to":                              {Select{To: []string{"pre/git"}}, []string{"preflight", "cluster", "namespaces", "git", "node", "log"}},
-		"to the end":                      {Select{To: []string{"apps"}}, []string{"preflight", "cluster", "storage", "namespaces", "git", "sync", "node", "tunnel", "log"}},
-		"from and to":                     {Select{From: []string{"pre/namespaces"}, To: []string{"pre"}}, []string{"preflight?", "cluster?", "namespaces", "git", "tls", "node", "log"}},
-		"all three":                       {Select{From: []string{"infra/cluster"}, To: []string{"pre/git"}, Only: []string{"pre", "infra/preflight"}}, []string{"preflight?", "cluster?", "namespaces", "git", "node", "log"}},
+		"until":                           {Select{Until: []string{"pre/git"}}, []string{"preflight", "cluster", "namespaces", "git", "node", "log"}},
+		"until the end":                   {Select{Until: []string{"apps"}}, []string{"preflight", "cluster", "storage", "namespaces", "git", "sync", "node", "tunnel", "log"}},
+		"until and only":                  {Select{Until: []string{"pre/git"}, Only: []string{"pre", "infra/preflight"}}, []string{"preflight", "cluster?", "namespaces", "git", "node", "log"}},
 		"a gap: it needs what runs again": {Select{Only: []string{"infra/cluster", "pre/tls"}}, []string{"preflight?", "cluster", "namespaces?", "tls", "node", "log"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,13 +95,13 @@ func TestSelect_errors(t *testing.T) {
 		code fault.Code
 		err  string
 	}{
-		"unknown": {Select{From: []string{"pre/gti", "infra"}, Only: []string{"aps", "pre/gti"}}, CodeUnknownTarget,
+		"unknown": {Select{Until: []string{"pre/gti", "infra"}, Only: []string{"aps", "pre/gti"}}, CodeUnknownTarget,
 			`select steps: no stage or step is named "pre/gti", "aps"; the stages are infra, pre, apps; the steps are ` +
 				`infra/preflight, infra/cluster, infra/storage, pre/namespaces, pre/git, pre/tls, apps/sync`},
 		"a clean-up step": {Select{Only: []string{"stop/node"}}, CodeUnknownTarget, `no stage or step is named "stop/node"`},
 		"a name alone":    {Select{Only: []string{"git"}}, CodeUnknownTarget, `"git"`},
 		"empty":           {Select{Only: []string{""}}, CodeUnknownTarget, `""`},
-		"nothing":         {Select{From: []string{"apps"}, To: []string{"infra/cluster", "pre/git"}}, CodeSelectsNothing, "select steps: no step is from apps and to infra/cluster, pre/git at once"},
+		"nothing":         {Select{Until: []string{"infra/cluster", "pre/git"}, Only: []string{"apps"}}, CodeSelectsNothing, "select steps: no step is until infra/cluster, pre/git and only apps at once"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var rec recorder
@@ -136,33 +131,9 @@ func TestSelect_whatCannotBeVerified(t *testing.T) {
 	require.Equal(t, CodeNotVerified, f.Code)
 	require.Equal(t, fault.Step, f.Class)
 	require.EqualError(t, f, "leave it out (--only pre/git --only infra/preflight), though what is selected needs it: the journal: no earlier result of it can be reused")
-	require.Equal(t, "select it, too: slipway install --from infra/cluster --to pre/git --to infra/preflight; or run all steps, of which those that hold are not repeated: slipway install", f.Fix)
+	require.Equal(t, "run all steps, of which those that hold are not repeated: slipway install", f.Fix)
 	_, cancelled := errors.AsType[*CancelError](err)
 	require.False(t, cancelled, "unselected steps are not reported as left")
-}
-
-// TestSelect_theRemedy selects what the step needs that was left out, and what was selected.
-func TestSelect_theRemedy(t *testing.T) {
-	for selected, c := range map[string]struct {
-		sel, with Select
-		remedy    string
-	}{
-		"only":        {Select{Only: []string{"apps/sync"}}, Select{From: []string{"pre/namespaces"}, To: []string{"apps/sync"}}, "slipway install --from pre/namespaces --to apps/sync;"},
-		"from":        {Select{From: []string{"pre/git"}}, Select{From: []string{"pre/namespaces"}}, "slipway install --from pre/namespaces;"},
-		"from and to": {Select{From: []string{"pre/git"}, To: []string{"apps"}}, Select{From: []string{"pre/namespaces"}, To: []string{"apps"}}, "slipway install --from pre/namespaces --to apps;"},
-	} {
-		t.Run(selected, func(t *testing.T) {
-			var rec recorder
-			_, err := platform(&rec, "namespaces").Run(t.Context(), Options{Select: c.sel})
-			f, ok := errors.AsType[*fault.Fault](err)
-			require.True(t, ok)
-			require.Contains(t, f.Fix, c.remedy)
-			_, err = platform(&rec, "namespaces").Run(t.Context(), Options{Select: c.with})
-			require.NoError(t, err)
-			require.Contains(t, rec.got, "namespaces")
-			require.Contains(t, rec.got, "sync")
-		})
-	}
 }
 
 // TestSelect_otherErrors: ErrNotVerified means nothing for a step that runs, and
@@ -209,10 +180,9 @@ func TestSelect_cleanupThatIsNeeded(t *testing.T) {
 		want []string
 	}{
 		{Select{Only: []string{"test/b"}}, []string{"key true", "cleanup true", "b false"}},
-		{Select{From: []string{"test/b"}}, []string{"key true", "cleanup true", "b false"}},
 		{Select{Only: []string{"test/a"}}, []string{"key true", "a false", "cleanup false", "other false"}},
 		{Select{Only: []string{"test/key"}}, []string{"key false"}},
-		{Select{To: []string{"test/b"}}, []string{"key false", "a false", "cleanup false", "b false", "other false"}},
+		{Select{Until: []string{"test/b"}}, []string{"key false", "a false", "cleanup false", "b false", "other false"}},
 	} {
 		var rec recorder
 		_, err := build(&rec).Run(t.Context(), Options{Parallel: 1, Select: c.sel})

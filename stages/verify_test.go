@@ -86,7 +86,7 @@ func TestWhatNeedsAStepWithHooksIsNotLookedAt(t *testing.T) {
 }
 
 func TestASelectionLimitsWhatIsLookedAt(t *testing.T) {
-	got := verifyAll(t, &earlier{}, func(p *contract.Plan) { p.Selection = pipeline.Select{To: []string{"infrastructure/cluster"}} })
+	got := verifyAll(t, &earlier{}, func(p *contract.Plan) { p.Selection = pipeline.Select{Until: []string{"infrastructure/cluster"}} })
 	require.Equal(t, []string{"infrastructure/cluster", "infrastructure/preflight", "infrastructure/terraform"}, slices.Sorted(maps.Keys(got.Steps)))
 }
 

@@ -76,7 +76,7 @@ func (s settings) contestants(root string, pins *pins, gate string, repo *reposi
 	addonsSh := sh
 	addonsSh.release, addonsSh.repository = addons(), repo
 
-	ignore := []string{"--ignore-not-found"} // the module's destroy does so by itself
+	ignore := []string{"--yes", "--ignore-not-found"} // the module's destroy does so by itself
 	other := []string{"--platform", filepath.Join(root, static().dir)}
 	broken, kept := []string{"--config", gate}, []string{"--config", gate, "--keep-cluster"}
 	private := []string{"--platform", filepath.Join(root, addons().dir), "--config", repo.config(), "--yes"}

@@ -99,12 +99,12 @@ func TestCommandsOfTheDeployment(t *testing.T) {
 	d := &deployment{Deployment: slipway.Deployment{Name: "n", Bundle: "/b", Root: "/r"}}
 	require.Equal(t, []string{"install", "--name", "n", "--bundle", "/b", "--yes"}, d.install(t.Context()).Args[1:])
 	d.config, d.platform, d.to, d.Lock = "/c.yaml", "/p", "a/b", "/l.json"
-	require.Equal(t, []string{"install", "--name", "n", "--lock", "/l.json", "--config", "/c.yaml", "--yes", "--platform", "/p", "--to", "a/b"}, d.install(t.Context()).Args[1:])
-	require.Equal(t, []string{"destroy", "--name", "n", "--lock", "/l.json", "--config", "/c.yaml", "--ignore-not-found"}, d.destroy(t.Context()).Args[1:])
+	require.Equal(t, []string{"install", "--name", "n", "--lock", "/l.json", "--config", "/c.yaml", "--yes", "--platform", "/p", "--until", "a/b"}, d.install(t.Context()).Args[1:])
+	require.Equal(t, []string{"destroy", "--name", "n", "--lock", "/l.json", "--config", "/c.yaml", "--yes", "--ignore-not-found"}, d.destroy(t.Context()).Args[1:])
 
 	d.other, d.own = "unix:///other", true
 	cmd := d.elsewhere().complete(t.Context(), "--lock-timeout", "1m")
-	require.Equal(t, []string{"--lock-timeout", "1m", "--keep-cluster", "--yes", "--platform", "/p", "--to", "a/b"}, cmd.Args[len(cmd.Args)-8:])
+	require.Equal(t, []string{"--lock-timeout", "1m", "--keep-cluster", "--yes", "--platform", "/p", "--until", "a/b"}, cmd.Args[len(cmd.Args)-8:])
 	require.Contains(t, cmd.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST=unix:///other")
 	require.NotContains(t, d.install(t.Context()).Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST=unix:///other")
 }

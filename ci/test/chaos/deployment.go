@@ -59,7 +59,7 @@ func (d *deployment) install(ctx context.Context, args ...string) *exec.Cmd {
 		args = append(args, "--platform", d.platform)
 	}
 	if d.to != "" {
-		args = append(args, "--to", d.to)
+		args = append(args, "--until", d.to)
 	}
 	return d.command(ctx, "install", args...)
 }
@@ -75,7 +75,7 @@ func (d *deployment) complete(ctx context.Context, args ...string) *exec.Cmd {
 
 // destroy is `slipway destroy`, ready to start.
 func (d *deployment) destroy(ctx context.Context) *exec.Cmd {
-	return d.command(ctx, "destroy", "--ignore-not-found")
+	return d.command(ctx, "destroy", "--yes", "--ignore-not-found")
 }
 
 // run runs a command to its end and appends what it prints to the file log, and to others.

@@ -191,7 +191,7 @@ func TestRegistryWithAccounts(t *testing.T) {
 		t.Helper()
 		with := k.deployment
 		with.Flags = flags
-		return with.call(t, "install", "--config", k.config, "--to", until)
+		return with.call(t, "install", "--config", k.config, "--until", until)
 	}
 	t.Run("a login that is wrong or missing", func(t *testing.T) {
 		refused(t, as(d, wrong, on), "REG-001", "docker login "+g.address)
@@ -211,7 +211,7 @@ func TestRegistryWithAccounts(t *testing.T) {
 
 	t.Run("install", func(t *testing.T) {
 		g.pulls()
-		k.must(t, "install", "--to", until, "--keep-cluster", "--unpublished")
+		k.must(t, "install", "--until", until, "--keep-cluster", "--unpublished")
 		pulled, digests := g.pulls(), workloads(t, lockFile)
 		for _, name := range []string{"pause", "coredns", "local-path-provisioner", "busybox"} {
 			require.Contains(t, pulled, "/v2/team/slipway/"+name+"/manifests/"+digests[name], "the node pulled %s", name)
@@ -236,7 +236,7 @@ func TestRegistryWithAccounts(t *testing.T) {
 		other.must(t, "cluster", "--stop")
 		g.accepts(second)
 		k = other
-		k.must(t, "install", "--to", until)
+		k.must(t, "install", "--until", until)
 	})
 	t.Run("the module with the account", func(t *testing.T) {
 		r := module(t, "--registry-auth", "file:"+filepath.Join(later, "config.json"))
@@ -259,7 +259,7 @@ func TestRegistryWithAccounts(t *testing.T) {
 			return err
 		}))
 	})
-	t.Run("destroy", func(t *testing.T) { k.must(t, "destroy") })
+	t.Run("destroy", func(t *testing.T) { k.must(t, "destroy", "--yes") })
 
 	t.Run("a cluster that is there", func(t *testing.T) { onTheirCluster(t, g, k, on) })
 	t.Run("no password is in what a collector of telemetry gets", func(t *testing.T) {
@@ -278,10 +278,10 @@ func onTheirCluster(t *testing.T, g *guarded, k *kept, engine string) {
 	own := open(t, "e2e-acc-host")
 	own.Env = []string{engine}
 	host := &kept{deployment: own, config: write(t, configured+"local: {apiPort: 8444, bind: 0.0.0.0}\n")}
-	host.must(t, "install", "--keep-cluster", "--to", "infrastructure/local-addons")
+	host.must(t, "install", "--keep-cluster", "--until", "infrastructure/local-addons")
 	t.Cleanup(func() {
 		_ = finish(t, own.CLI(context.Background(), "cluster", "--stop"))
-		_ = finish(t, own.CLI(context.Background(), "destroy", "--ignore-not-found"))
+		_ = finish(t, own.CLI(context.Background(), "destroy", "--yes", "--ignore-not-found"))
 	})
 	host.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	host.must(t, "kubeconfig", "--server", "https://127.0.0.1:8444", "--output", host.kubeconfig)
@@ -309,23 +309,23 @@ func onTheirCluster(t *testing.T, g *guarded, k *kept, engine string) {
 		}
 		return out
 	}
-	k.must(t, "install", "--to", until) // pods of the check of storage have images of the registry
+	k.must(t, "install", "--until", until) // pods of the check of storage have images of the registry
 	before := secrets(t)
 	require.Greater(t, len(before), 2)
 	require.NotContains(t, before, "slipway-checks-"+d.Name, "the check is over")
 	for namespace := range before {
 		require.Equal(t, "slipway-registry", host.kubectl(t, "get", "serviceaccount", "default", "-n", namespace, "-o", "jsonpath={.imagePullSecrets[*].name}"), namespace)
 	}
-	require.Regexp(t, `(?m)^\s*preorchestrator/namespaces\s+reused`, k.must(t, "install", "--to", until).out)
+	require.Regexp(t, `(?m)^\s*preorchestrator/namespaces\s+reused`, k.must(t, "install", "--until", until).out)
 
 	last := password()
 	g.accepts(last)
 	k.Env = append(k.Env, "DOCKER_CONFIG="+g.loggedIn(t, last))
-	require.NotRegexp(t, `(?m)^\s*preorchestrator/namespaces\s+reused`, k.must(t, "install", "--to", until).out, "with another password")
+	require.NotRegexp(t, `(?m)^\s*preorchestrator/namespaces\s+reused`, k.must(t, "install", "--until", until).out, "with another password")
 	for namespace, text := range secrets(t) {
 		require.NotEqual(t, before[namespace], text, namespace)
 	}
-	k.must(t, "destroy")
+	k.must(t, "destroy", "--yes")
 	require.Empty(t, secrets(t))
 	require.NotContains(t, k.printed.String(), last)
 }

@@ -71,13 +71,13 @@ func (k *kept) addonsThere(t *testing.T, base string) {
 		require.Contains(t, plan.out, "Issuer foreign/theirs")
 		require.Contains(t, plan.out, "CustomResourceDefinition issuers.cert-manager.io")
 		require.Subset(t, a.names(t, "customresourcedefinitions"), brought, "a plan changes nothing")
-		r := a.must(t, "destroy", "--crds")
+		r := a.must(t, "destroy", "--yes", "--crds")
 		if all() {
 			require.Contains(t, r.err, "removing the finalizers of Issuer foreign/theirs: example.com/nobody")
 		}
 		require.Equal(t, definitions, a.names(t, "customresourcedefinitions"))
 		k.requireAgain(t, before)
-		a.must(t, "destroy", "--crds")
+		a.must(t, "destroy", "--yes", "--crds")
 	})
 }
 

@@ -130,7 +130,7 @@ func TestAddonsPlatform(t *testing.T) {
 	a.early = []string{"--keep-cluster"}
 	a.gateway = func(*testing.T) string { return "127.0.0.1" }
 	finish(t, d.CLI(t.Context(), "cluster", "--stop")) // whatever an earlier run of the tests left
-	a.must(t, "destroy", "--ignore-not-found")
+	a.must(t, "destroy", "--yes", "--ignore-not-found")
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 
 	stage := func(name string, do func(t *testing.T)) { require.True(t, t.Run(name, do)) }

@@ -43,7 +43,7 @@ func TestBackgroundCluster(t *testing.T) {
 		return r
 	}
 	ok(t, "cluster", "--stop") // whatever an earlier run of the tests left
-	ok(t, "destroy", "--ignore-not-found")
+	ok(t, "destroy", "--yes", "--ignore-not-found")
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 
 	const administrators = "the administrator's own password" // as long as one that is generated
@@ -275,22 +275,22 @@ platform: {components: {guestbook: {values: {profiles: {"50": {replicas: 2}}}}}}
 	t.Run("a name under which nothing was installed", func(t *testing.T) {
 		never := d
 		never.Name = "e2e-never"
-		r := finish(t, never.CLI(t.Context(), "destroy"))
+		r := finish(t, never.CLI(t.Context(), "destroy", "--yes"))
 		require.Equal(t, 2, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "error DEP-001: remove deployment e2e-never: nothing was ever installed under that name")
-		r = finish(t, never.CLI(t.Context(), "destroy", "--ignore-not-found"))
+		r = finish(t, never.CLI(t.Context(), "destroy", "--yes", "--ignore-not-found"))
 		require.Zero(t, r.code, slipway.Tail(r.err))
 		require.Equal(t, "there is no deployment e2e-never, and never was: nothing was removed\n", r.out)
-		require.Equal(t, 2, finish(t, never.CLI(t.Context(), "destroy")).code, "that was no run")
+		require.Equal(t, 2, finish(t, never.CLI(t.Context(), "destroy", "--yes")).code, "that was no run")
 		r = finish(t, never.CLI(t.Context(), "status"))
 		require.Equal(t, 2, r.code, slipway.Tail(r.err))
 		require.Equal(t, "e2e-never: NotStarted\n", r.out)
 	})
 
 	t.Run("destroy ends it", func(t *testing.T) {
-		r := ok(t, "destroy")
+		r := ok(t, "destroy", "--yes")
 		require.Contains(t, r.err, "nothing is left")
-		ok(t, "destroy") // again: it is known
+		ok(t, "destroy", "--yes") // again: it is known
 		require.Contains(t, ok(t, "cluster", "--stop").out, "does not run")
 		require.Equal(t, 2, run(t, "cluster", "--background").code, "there is none any more")
 		require.Contains(t, ok(t, "cluster", "--stop").out, "does not run", "the process in the background ended")

@@ -35,10 +35,10 @@ func TestABrokenUpgrade(t *testing.T) {
 	inTurn(t)
 	d := open(t, "e2e-broken")
 	finish(t, d.CLI(t.Context(), "cluster", "--stop"))
-	finish(t, d.CLI(t.Context(), "destroy", "--ignore-not-found"))
+	finish(t, d.CLI(t.Context(), "destroy", "--yes", "--ignore-not-found"))
 	t.Cleanup(func() {
 		_ = finish(t, d.CLI(context.Background(), "cluster", "--stop"))
-		_ = finish(t, d.CLI(context.Background(), "destroy", "--ignore-not-found"))
+		_ = finish(t, d.CLI(context.Background(), "destroy", "--yes", "--ignore-not-found"))
 	})
 	k := &kept{deployment: d, config: write(t, configured+"platform: {release: 1.1.0}\n")}
 	k.must(t, "install", "--keep-cluster", "--unpublished")

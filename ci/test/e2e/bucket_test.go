@@ -55,17 +55,17 @@ func TestStateInABucket(t *testing.T) {
 		require.Zero(t, r.code, slipway.Tail(r.err))
 		return r
 	}
-	ok(t, "destroy") // whatever an earlier run of the tests left on the engine
+	ok(t, "destroy", "--yes") // whatever an earlier run of the tests left on the engine
 
 	t.Run("one that refuses stops a run before anything starts", func(t *testing.T) {
-		r := cli(t, "an0ther-secret-access-key", "install", "--to", last)
+		r := cli(t, "an0ther-secret-access-key", "install", "--until", last)
 		require.Equal(t, 3, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "STO-002")
 		require.NotContains(t, r.err, "infrastructure/terraform: running")
 	})
 
 	t.Run("install", func(t *testing.T) {
-		ok(t, "install", "--to", last)
+		ok(t, "install", "--until", last)
 		below := "team/" + d.Name + "/"
 		keys := server.keys(t)
 		for _, want := range []string{`lock/\d+\.json`, `secrets/kubeconfig/\d+\.age`, `journal/infrastructure\.terraform/\d+\.json`, `state/\d+\.yaml`, `terraform/\d+\.tfstate`, `latest/\d+`, `runs/[^/]+/report\.json`, `runs/[^/]+/steps/preorchestrator\.secrets/log\.txt`} {
@@ -81,7 +81,7 @@ func TestStateInABucket(t *testing.T) {
 	})
 
 	t.Run("again, nothing is done again", func(t *testing.T) {
-		r := ok(t, "install", "--to", last)
+		r := ok(t, "install", "--until", last)
 		require.Regexp(t, `(?m)^\s*infrastructure/terraform\s+reused`, r.out)
 		require.Regexp(t, `(?m)^\s*preorchestrator/secrets\s+reused`, r.out)
 	})
@@ -103,13 +103,13 @@ func TestStateInABucket(t *testing.T) {
 	})
 
 	t.Run("another key opens nothing", func(t *testing.T) {
-		r := cli(t, s3Secret, "install", "--to", last, "--state-key", ageKey(t))
+		r := cli(t, s3Secret, "install", "--until", last, "--state-key", ageKey(t))
 		require.Equal(t, 3, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "SEC-001")
 	})
 
 	t.Run("destroy", func(t *testing.T) {
-		r := ok(t, "destroy")
+		r := ok(t, "destroy", "--yes")
 		require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
 		for _, k := range server.keys(t) {
 			require.Regexp(t, `^team/`+d.Name+`/(latest|lock|runs)/`, k)
@@ -118,9 +118,9 @@ func TestStateInABucket(t *testing.T) {
 
 	t.Run("with a key that Slipway has made, whose copy each run replaces", func(t *testing.T) {
 		config = server.configuration(t, "")
-		ok(t, "install", "--to", last)
-		require.Regexp(t, `(?m)^\s*preorchestrator/secrets\s+reused`, ok(t, "install", "--to", last).out)
-		require.Regexp(t, `infrastructure/inventory\s+succeeded`, ok(t, "destroy").out)
+		ok(t, "install", "--until", last)
+		require.Regexp(t, `(?m)^\s*preorchestrator/secrets\s+reused`, ok(t, "install", "--until", last).out)
+		require.Regexp(t, `infrastructure/inventory\s+succeeded`, ok(t, "destroy", "--yes").out)
 	})
 
 	t.Run("no secret is in what a collector of telemetry gets", func(t *testing.T) {

@@ -227,13 +227,13 @@ func TestDocker(t *testing.T) {
 		require.Equal(t, "slipway-engine", docker.must(t, "docker", "volume", "ls", "--quiet"))
 		docker.must(t, "make", "engine")
 		k.must(t, "status", "--live")
-		k.must(t, "destroy")
+		k.must(t, "destroy", "--yes")
 	})
 	t.Run("from a bundle", func(t *testing.T) {
 		b := with(d)
 		b.Name = "e2e-docker-b"
 		b.must(t, "install")
-		b.must(t, "destroy")
+		b.must(t, "destroy", "--yes")
 	})
 	t.Run("the module", func(t *testing.T) {
 		m := k.deployment

@@ -206,12 +206,12 @@ func another(t *testing.T, r *testRegistry, d deployment) (host *kept, kubeconfi
 	t.Helper()
 	host = &kept{deployment: d, config: write(t, configured+"local: {apiPort: 8443, bind: 0.0.0.0}\n")}
 	finish(t, d.CLI(t.Context(), "cluster", "--stop")) // whatever an earlier run of the tests left
-	host.must(t, "destroy", "--ignore-not-found")
+	host.must(t, "destroy", "--yes", "--ignore-not-found")
 	t.Cleanup(func() {
 		_ = finish(t, d.CLI(context.Background(), "cluster", "--stop"))
-		_ = finish(t, d.CLI(context.Background(), "destroy", "--ignore-not-found"))
+		_ = finish(t, d.CLI(context.Background(), "destroy", "--yes", "--ignore-not-found"))
 	})
-	host.must(t, "install", "--keep-cluster", "--to", "infrastructure/local-addons")
+	host.must(t, "install", "--keep-cluster", "--until", "infrastructure/local-addons")
 	host.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	host.must(t, "kubeconfig", "--server", "https://127.0.0.1:8443", "--output", host.kubeconfig)
 	host.apply(t, theirObjects)

@@ -51,7 +51,7 @@ func (k *kept) manifestsThere(t *testing.T) {
 	inTheWay()
 	undisturbed := k.must(t, "install", "--adopt", "--platform", release)
 	clean := k.facts(t)
-	k.must(t, "destroy")
+	k.must(t, "destroy", "--yes")
 	k.requireAgain(t, before)
 
 	inTheWay()
@@ -75,7 +75,7 @@ func (k *kept) manifestsThere(t *testing.T) {
 	require.Equal(t, made, k.generated(t))
 
 	watched := k.watchPods(t, "identity")
-	r = k.must(t, "destroy")
+	r = k.must(t, "destroy", "--yes")
 	require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
 	gone := watched()
 	require.Less(t, gone["dex"], gone["console"], "%v", gone)
@@ -116,10 +116,10 @@ func (k *kept) watchPods(t *testing.T, namespace string) func() map[string]int {
 // that is gone.
 func (k *kept) forget(t *testing.T) {
 	t.Helper()
-	r := k.cli(t, "destroy", "--ignore-not-found")
+	r := k.cli(t, "destroy", "--yes", "--ignore-not-found")
 	if strings.Contains(r.err, "INF-013") {
 		k.must(t, "toolchain", "--", "rm", "-rf", "/slipway/state/cluster", "/slipway/state/cluster.json")
-		r = k.cli(t, "destroy", "--ignore-not-found")
+		r = k.cli(t, "destroy", "--yes", "--ignore-not-found")
 	}
 	require.Zero(t, r.code, r.err)
 }

@@ -78,7 +78,7 @@ func TestExistingCluster(t *testing.T) {
 		}
 		host.kubectl(t, "delete", "service", "-n", "foreign", "taken")
 		require.NotContains(t, host.kubectl(t, "get", "namespaces", "-o", "name"), "gitea")
-		bad.must(t, "destroy")
+		bad.must(t, "destroy", "--yes")
 		host.requireAgain(t, before)
 	}))
 
@@ -119,7 +119,7 @@ func TestExistingCluster(t *testing.T) {
 		installed := host.everything(t)
 		k.must(t, "toolchain", "--", "rm", "-r", "/slipway/state/cluster", "/slipway/state/deployment")
 		for _, command := range []string{"install", "destroy"} {
-			r := k.cli(t, command)
+			r := k.cli(t, command, "--yes")
 			require.Equal(t, 3, r.code, "%s: %s", command, slipway.Tail(r.err))
 			require.Contains(t, r.err, "INF-013")
 			require.Contains(t, r.err, "the cluster has a deployment e2e-existing since")
@@ -172,7 +172,7 @@ func TestExistingCluster(t *testing.T) {
 		record := []string{"configmap", "-n", "slipway-system", "slipway-removal"}
 		is := host.kubectl(t, append([]string{"get", "-o", "jsonpath={.data}"}, record...)...)
 		host.kubectl(t, append([]string{"patch", "--type=merge", "-p", `{"data":{"removal.json":"{}"}}`}, record...)...)
-		r := k.cli(t, "destroy")
+		r := k.cli(t, "destroy", "--yes")
 		require.NotZero(t, r.code)
 		require.Contains(t, r.err, "KUB-004")
 		require.Contains(t, r.err, "slipway-system/slipway-removal")
@@ -180,12 +180,12 @@ func TestExistingCluster(t *testing.T) {
 	})
 
 	stage("destroy takes out what is ours and nothing else", func(t *testing.T) {
-		r := k.must(t, "destroy")
+		r := k.must(t, "destroy", "--yes")
 		require.Contains(t, r.err, "kept "+forged)
 		host.kubectl(t, "get", "clusterrole", "tenants-target")
 		host.kubectl(t, "get", "application", "-n", "tenant", "forged")
 		host.kubectl(t, "delete", "clusterrole/tenants-target", "namespace/tenant")
-		k.must(t, "destroy") // which takes the definition, now that nobody has an object of it
+		k.must(t, "destroy", "--yes") // which takes the definition, now that nobody has an object of it
 		require.Regexp(t, `infrastructure/platform-remove\s+succeeded`, r.out)
 		require.Regexp(t, `infrastructure/definitions-remove\s+succeeded`, r.out)
 		require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)

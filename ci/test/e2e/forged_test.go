@@ -37,7 +37,7 @@ func TestForgedBundle(t *testing.T) {
 	refused := func(t *testing.T, r result, code string, says ...string) {
 		t.Helper()
 		if r.code == 0 {
-			t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "destroy", "--ignore-not-found")) })
+			t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "destroy", "--yes", "--ignore-not-found")) })
 		}
 		require.Equal(t, 3, r.code, slipway.Tail(r.out+r.err))
 		for _, s := range append(says, code) {

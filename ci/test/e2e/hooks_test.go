@@ -59,7 +59,7 @@ func TestHooks(t *testing.T) {
 	d := open(t, "e2e-hooks")
 	with := func(hooks string) *kept { return &kept{deployment: d, config: write(t, configured+hooks)} }
 	plain := with("")
-	plain.must(t, "destroy", "--ignore-not-found") // whatever an earlier run of the tests left
+	plain.must(t, "destroy", "--yes", "--ignore-not-found") // whatever an earlier run of the tests left
 
 	t.Run("one that fails fails its step", func(t *testing.T) {
 		r := d.call(t, "install", "--config", write(t, configured+`
@@ -161,7 +161,7 @@ hooks:
 
 	t.Run("they run in order", func(t *testing.T) {
 		k := with(hooked)
-		r := k.must(t, "install", "--to", "preorchestrator/namespaces")
+		r := k.must(t, "install", "--until", "preorchestrator/namespaces")
 		dir := k.report(t)
 		var when []int
 		for _, c := range []struct{ hook, says string }{
@@ -185,7 +185,7 @@ hooks:
 		require.Contains(t, read(t, dir, "hooks/after-one.txt"), "InProgress installing reference 1.0.0")
 	})
 
-	plain.must(t, "destroy")
+	plain.must(t, "destroy", "--yes")
 }
 
 // read is the text of a file below dir.

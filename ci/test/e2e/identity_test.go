@@ -47,10 +47,10 @@ func TestIdentityPlatform(t *testing.T) {
 	const plain = configured + "global: {domain: " + identityDomain + "}\nlocal: {apiPort: 7443, ports: [443, 5556]}\n"
 	k := &kept{deployment: d, config: write(t, plain)}
 	finish(t, d.CLI(t.Context(), "cluster", "--stop")) // whatever an earlier run of the tests left
-	k.must(t, "destroy", "--ignore-not-found")
+	k.must(t, "destroy", "--yes", "--ignore-not-found")
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 
-	k.must(t, "install", "--keep-cluster", "--to", "infrastructure/cluster", "--platform", release)
+	k.must(t, "install", "--keep-cluster", "--until", "infrastructure/cluster", "--platform", release)
 	k.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	k.must(t, "kubeconfig", "--server", "https://127.0.0.1:7443", "--output", k.kubeconfig)
 
@@ -265,9 +265,9 @@ func TestIdentityPlatform(t *testing.T) {
 	})
 
 	stage("destroy leaves nothing", func(t *testing.T) {
-		r := k.must(t, "destroy")
+		r := k.must(t, "destroy", "--yes")
 		require.Contains(t, r.err, "nothing is left")
-		k.must(t, "destroy") // again: it is known
+		k.must(t, "destroy", "--yes") // again: it is known
 		r = k.cli(t, "status")
 		require.Equal(t, 2, r.code)
 		require.Equal(t, "e2e-identity: NotStarted\n", r.out)

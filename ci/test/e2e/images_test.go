@@ -66,7 +66,7 @@ func TestImagesOfAnyChart(t *testing.T) {
 	const port = "apiPort: 6643"
 	k := &kept{deployment: d, config: write(t, configured+"local: {"+port+"}\n")}
 	k.must(t, "cluster", "--stop") // whatever an earlier run of the tests left
-	k.must(t, "destroy", "--ignore-not-found")
+	k.must(t, "destroy", "--yes", "--ignore-not-found")
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 
 	t.Run("what is missing is named before anything starts", func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestImagesOfAnyChart(t *testing.T) {
 		r = stranger.cli(t, "status")
 		require.Equal(t, 3, r.code, r.out)
 		require.Contains(t, r.err, "BUN-007", "nobody else has added it")
-		k.must(t, "destroy")
+		k.must(t, "destroy", "--yes")
 	})
 
 	t.Run("from a registry", func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestImagesOfAnyChart(t *testing.T) {
 		for _, path := range []string{"docker.io-library-e2e-web/manifests/", "quay.io-e2e-hook/manifests/", "registry.k8s.io-e2e-tool/blobs/" + digest.String()} {
 			require.Contains(t, pulled, "/v2/team/slipway/"+path)
 		}
-		k.must(t, "destroy")
+		k.must(t, "destroy", "--yes")
 	})
 }
 
@@ -191,7 +191,7 @@ func (k *kept) imagesThere(t *testing.T, r *testRegistry, base string) {
 	require.Contains(t, got, "web "+in["docker.io-library-e2e-web"]+" Running\n")
 	require.Contains(t, got, "tool "+in["registry.k8s.io-e2e-tool"]+" Running\n")
 	require.Regexp(t, `(?m)^\s*orchestrator/shop\s+reused`, named.must(t, "install", "--platform", shop.release).out)
-	named.must(t, "destroy")
+	named.must(t, "destroy", "--yes")
 	k.requireAgain(t, before)
 }
 

@@ -62,7 +62,7 @@ func TestLifecycle(t *testing.T) {
 	inTurn(t)
 	d := open(t, "e2e")
 	finish(t, d.CLI(t.Context(), "cluster", "--stop")) // whatever an earlier run of the tests left
-	finish(t, d.CLI(t.Context(), "destroy", "--ignore-not-found"))
+	finish(t, d.CLI(t.Context(), "destroy", "--yes", "--ignore-not-found"))
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 
 	sysctls := sysctlsOnlyRaised(t)
@@ -249,9 +249,9 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 
 	t.Run("destroy leaves nothing and is a no-op when repeated", func(t *testing.T) {
 		k.must(t, "cluster", "--stop")
-		r := d.ok(t, "destroy")
+		r := d.ok(t, "destroy", "--yes")
 		require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
-		k.must(t, "destroy")
+		k.must(t, "destroy", "--yes")
 		s := d.call(t, "status")
 		require.Equal(t, 2, s.code)
 		require.Contains(t, s.err, "not installed")

@@ -39,8 +39,8 @@ func TestModuleOfARelease(t *testing.T) {
 		cmd.Dir = t.TempDir()
 		return finish(t, cmd)
 	}
-	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "destroy", "--ignore-not-found")) })
-	for _, step := range [][]string{{"install", "--to", "infrastructure/storage"}, {"status"}, {"destroy"}} {
+	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "destroy", "--yes", "--ignore-not-found")) })
+	for _, step := range [][]string{{"install", "--until", "infrastructure/storage"}, {"status"}, {"destroy"}} {
 		r := call(t, step[0], step[1:]...)
 		require.Zero(t, r.code, "%s\n%s", r.out, slipway.Tail(r.err))
 	}

@@ -63,12 +63,12 @@ func TestTwoPeopleOnOneEngine(t *testing.T) {
 	alice, bob := as("alice@laptop", home), as("bob@desk", t.TempDir())
 	const last = "infrastructure/cluster"
 	ci := on("SLIPWAY_OWNER=", "CI=true", "SLIPWAY_DATA_DIR="+t.TempDir())
-	ci.cli(t, 0, "destroy") // whatever an earlier run of the tests left
-	alice.cli(t, 0, "install", "--to", last)
+	ci.cli(t, 0, "destroy", "--yes") // whatever an earlier run of the tests left
+	alice.cli(t, 0, "install", "--until", last)
 	runs := alice.cli(t, 0, "runs").out
 
 	t.Run("the other one is refused, and changes nothing", func(t *testing.T) {
-		for _, command := range [][]string{{"install", "--to", last}, {"install"}, {"destroy", "--yes"}, {"plan", "--workflow", "destroy"}} {
+		for _, command := range [][]string{{"install", "--until", last}, {"install"}, {"destroy", "--yes"}, {"plan", "--workflow", "destroy"}} {
 			r := bob.cli(t, 2, command[0], command[1:]...)
 			require.Contains(t, r.err, "DEP-014")
 			require.Contains(t, r.err, "deployment e2e-owners on this engine is alice@laptop's, since ")
@@ -90,16 +90,16 @@ func TestTwoPeopleOnOneEngine(t *testing.T) {
 	})
 
 	t.Run("a machine is known by its copy, whatever it is called", func(t *testing.T) {
-		as("alice@dhcp-17", home).cli(t, 0, "install", "--to", last)
-		require.Contains(t, as("alice@dhcp-17", t.TempDir()).cli(t, 2, "install", "--to", last).err, "DEP-014")
-		ci.cli(t, 0, "install", "--to", last)
+		as("alice@dhcp-17", home).cli(t, 0, "install", "--until", last)
+		require.Contains(t, as("alice@dhcp-17", t.TempDir()).cli(t, 2, "install", "--until", last).err, "DEP-014")
+		ci.cli(t, 0, "install", "--until", last)
 		require.Len(t, alice.status(t).Owners, 1)
 	})
 
 	t.Run("together, once they say so", func(t *testing.T) {
-		bob.cli(t, 0, "install", "--to", last, "--join")
+		bob.cli(t, 0, "install", "--until", last, "--join")
 		require.Len(t, bob.status(t).Owners, 2)
-		alice.cli(t, 0, "install", "--to", last)
+		alice.cli(t, 0, "install", "--until", last)
 		bob.cli(t, 0, "destroy", "--yes")
 		as("carol", t.TempDir()).cli(t, 0, "destroy", "--yes") // the name is free
 	})
@@ -130,7 +130,7 @@ func TestTwoEnginesOnOneBucket(t *testing.T) {
 			return all
 		}
 		before, runs := state(), m.cli(t, 0, "runs").out
-		for _, command := range [][]string{{"install", "--to", last}, {"destroy", "--yes"}, {"plan"}, {"toolchain", "--", "true"}} {
+		for _, command := range [][]string{{"install", "--until", last}, {"destroy", "--yes"}, {"plan"}, {"toolchain", "--", "true"}} {
 			r := m.cli(t, 2, command[0], command[1:]...)
 			require.Contains(t, r.err, "DEP-015")
 			require.Contains(t, r.err, "the cluster of deployment e2e-engines is on another engine, that of run "+run+" of ")
@@ -139,24 +139,24 @@ func TestTwoEnginesOnOneBucket(t *testing.T) {
 		require.Equal(t, runs, m.cli(t, 0, "runs").out)
 		require.True(t, m.status(t).Elsewhere)
 	}
-	a.cli(t, 0, "destroy") // whatever an earlier run of the tests left on the engine
-	a.cli(t, 0, "install", "--to", last)
+	a.cli(t, 0, "destroy", "--yes") // whatever an earlier run of the tests left on the engine
+	a.cli(t, 0, "install", "--until", last)
 	first, cluster := a.status(t), uid(t, a)
 	require.False(t, first.Elsewhere)
 
 	t.Run("the other engine is refused", func(t *testing.T) {
 		refused(t, b, first.Run)
 		require.Equal(t, cluster, uid(t, a))
-		require.Regexp(t, `(?m)^\s*infrastructure/terraform\s+reused`, a.cli(t, 0, "install", "--to", last).out)
+		require.Regexp(t, `(?m)^\s*infrastructure/terraform\s+reused`, a.cli(t, 0, "install", "--until", last).out)
 	})
 
 	t.Run("until it is made the deployment's", func(t *testing.T) {
-		r := b.cli(t, 0, "install", "--to", last, "--here")
+		r := b.cli(t, 0, "install", "--until", last, "--here")
 		require.Contains(t, r.out, "warning: deployment e2e-engines is this engine's from now on; the cluster that run "+first.Run+" of ")
 		require.NotContains(t, r.out, "thrown away")
 		require.NotEqual(t, cluster, uid(t, b))
 		refused(t, a, b.status(t).Engine.Run)
-		require.NotContains(t, b.cli(t, 0, "install", "--to", last).out, "warning: deployment", "once is enough")
+		require.NotContains(t, b.cli(t, 0, "install", "--until", last).out, "warning: deployment", "once is enough")
 	})
 
 	t.Run("a destroy frees the name for both", func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestTwoEnginesOnOneBucket(t *testing.T) {
 		for _, key := range server.keys(t) {
 			require.Regexp(t, `^team/`+d.Name+`/(latest|lock|runs)/`, key)
 		}
-		a.cli(t, 0, "install", "--to", last)
+		a.cli(t, 0, "install", "--until", last)
 		require.Equal(t, cluster, uid(t, a), "what was left here was not touched")
 		a.cli(t, 0, "destroy", "--yes")
 	})
@@ -173,20 +173,20 @@ func TestTwoEnginesOnOneBucket(t *testing.T) {
 		a, b := a, b
 		a.config = server.configuration(t, "")
 		b.config = a.config
-		a.cli(t, 0, "install", "--to", last)
-		require.Contains(t, b.cli(t, 2, "install", "--to", last).err, "DEP-015")
-		r := b.cli(t, 2, "install", "--to", last, "--here")
+		a.cli(t, 0, "install", "--until", last)
+		require.Contains(t, b.cli(t, 2, "install", "--until", last).err, "DEP-015")
+		r := b.cli(t, 2, "install", "--until", last, "--here")
 		require.Contains(t, r.err, "SEC-002")
 		require.Contains(t, r.err, " --here removes the deployment, all its data included")
 		require.Contains(t, b.cli(t, 2, "destroy", "--yes").err, "DEP-015", "it was not taken from the one that can")
-		require.Regexp(t, `(?m)^\s*infrastructure/terraform\s+reused`, a.cli(t, 0, "install", "--to", last).out)
+		require.Regexp(t, `(?m)^\s*infrastructure/terraform\s+reused`, a.cli(t, 0, "install", "--until", last).out)
 		require.Contains(t, b.cli(t, 0, "destroy", "--yes", "--here").out, "warning: deployment e2e-engines is this engine's from now on")
 		for _, key := range server.keys(t) {
 			require.Regexp(t, `^team/`+d.Name+`/(latest|lock|runs)/`, key)
 		}
-		b.cli(t, 0, "install", "--to", last)
+		b.cli(t, 0, "install", "--until", last)
 		b.cli(t, 0, "destroy", "--yes")
-		a.cli(t, 0, "install", "--to", last)
+		a.cli(t, 0, "install", "--until", last)
 		a.cli(t, 0, "destroy", "--yes")
 	})
 }

@@ -178,7 +178,7 @@ func (d deployment) reproduces(t *testing.T, file string) {
 	name := regexp.MustCompile(` as (repro-[0-9a-f]{8}), up to orchestrator/sync`).FindStringSubmatch(r.err)
 	require.NotNil(t, name, slipway.Tail(r.err))
 	d.Name = name[1]
-	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "destroy", "--ignore-not-found")) })
+	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "destroy", "--yes", "--ignore-not-found")) })
 	require.Zero(t, r.code, slipway.Tail(r.err))
 	require.Regexp(t, `(?m)^reproduced: failed with ORC-\d+ in orchestrator/sync$`, r.out)
 	require.Regexp(t, `"stage":"orchestrator","step":"sync".*"deployment":"`+d.Name+`"`, r.out, "what the command printed in the step's container")

@@ -60,7 +60,7 @@ func TestEngineThatPrunes(t *testing.T) {
 	// A background cluster uses the volumes, so that they stay until it is stopped.
 	install := func(t *testing.T) result {
 		t.Helper()
-		return cli(t, 0, "install", "--to", steps, "--ephemeral", "--keep-cluster", "--unpublished")
+		return cli(t, 0, "install", "--until", steps, "--ephemeral", "--keep-cluster", "--unpublished")
 	}
 	secrets := func(t *testing.T) string {
 		t.Helper()
@@ -80,7 +80,7 @@ func TestEngineThatPrunes(t *testing.T) {
 	}
 
 	t.Run("an install is refused", func(t *testing.T) {
-		r := cli(t, 3, "install", "--to", steps)
+		r := cli(t, 3, "install", "--until", steps)
 		require.Contains(t, r.err, "ENG-011")
 		require.Contains(t, r.err, "1 bytes used at most")
 		require.Contains(t, r.err, "--ephemeral")
@@ -128,7 +128,7 @@ func TestEngineThatPrunes(t *testing.T) {
 		cmd := never.CLI(t.Context(), "status", "--config", config)
 		cmd.Env = append(cmd.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST="+engine.address, "SLIPWAY_DATA_DIR="+data)
 		require.Contains(t, finish(t, cmd).err, "DEP-001")
-		require.Contains(t, cli(t, 3, "install", "--to", steps).err, "ENG-011", "it is a first install")
+		require.Contains(t, cli(t, 3, "install", "--until", steps).err, "ENG-011", "it is a first install")
 	})
 
 	t.Run("it is installed again, with the same secrets", func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestEngineThatPrunes(t *testing.T) {
 		cli(t, 0, "status", "--live")
 		cli(t, 0, "toolchain", "--", "sh", "-c", fmt.Sprintf(marker, "get"))
 		require.Equal(t, first, secrets(t))
-		require.NotContains(t, cli(t, 0, "install", "--to", steps, "--ephemeral").out, "thrown away")
+		require.NotContains(t, cli(t, 0, "install", "--until", steps, "--ephemeral").out, "thrown away")
 	})
 
 	t.Run("a destroy that fails after the cluster is gone is no loss", func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestEngineThatPrunes(t *testing.T) {
 		r := cli(t, 2, "status")
 		require.Contains(t, r.err, "DEP-001")
 		require.Contains(t, r.out, "e2e-pruned: Failed")
-		require.NotContains(t, cli(t, 0, "install", "--to", steps, "--ephemeral").out, "thrown away")
+		require.NotContains(t, cli(t, 0, "install", "--until", steps, "--ephemeral").out, "thrown away")
 		require.Equal(t, first, secrets(t), "it was not destroyed to the end")
 	})
 

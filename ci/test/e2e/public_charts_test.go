@@ -70,7 +70,7 @@ func TestPublicCharts(t *testing.T) {
 	d.Bundle, d.Config = linked(t, d.Bundle), t.TempDir() // which remembers what was added
 	k := &kept{deployment: d, config: write(t, configured)}
 	k.must(t, "cluster", "--stop") // whatever an earlier run of the tests left
-	k.must(t, "destroy", "--ignore-not-found")
+	k.must(t, "destroy", "--yes", "--ignore-not-found")
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 
 	b, err := bundle.Read(d.Bundle)
@@ -157,7 +157,7 @@ kubectl get pv "$(kubectl get pvc -n storage notes -o 'jsonpath={.spec.volumeNam
 	})
 
 	stage("destroy leaves nothing", func(t *testing.T) {
-		r := k.must(t, "destroy")
+		r := k.must(t, "destroy", "--yes")
 		require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
 		require.Contains(t, r.err, "nothing is left")
 		r = k.cli(t, "status")

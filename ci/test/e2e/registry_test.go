@@ -47,7 +47,7 @@ func TestInstallFromRegistry(t *testing.T) {
 	require.Regexp(t, `toolchain .*there already`, push())
 	require.Equal(t, puts, r.count(http.MethodPut, ""), "a second push uploads nothing")
 
-	finish(t, d.CLI(t.Context(), "destroy", "--ignore-not-found")) // whatever an earlier run of the tests left
+	finish(t, d.CLI(t.Context(), "destroy", "--yes", "--ignore-not-found")) // whatever an earlier run of the tests left
 
 	// No call gets the bundle: it runs where no .env names it.
 	d.Bundle, d.Dir, d.Lock = "", t.TempDir(), lockFile
@@ -105,7 +105,7 @@ func TestInstallFromRegistry(t *testing.T) {
 	// A whole platform comes from a registry in TestExistingCluster.
 	t.Run("install", func(t *testing.T) {
 		before := time.Now()
-		d.ok(t, "install", "--to", "infrastructure/storage", "--config", config)
+		d.ok(t, "install", "--until", "infrastructure/storage", "--config", config)
 		pulled, digests := r.pulled(before), workloads(t, lockFile)
 		for _, name := range []string{"pause", "coredns", "local-path-provisioner", "busybox"} {
 			require.Contains(t, pulled, "/v2/team/slipway/"+name+"/manifests/"+digests[name], "the node pulled %s", name)
@@ -113,7 +113,7 @@ func TestInstallFromRegistry(t *testing.T) {
 	})
 
 	t.Run("destroy", func(t *testing.T) {
-		out := d.ok(t, "destroy", "--config", config).out
+		out := d.ok(t, "destroy", "--yes", "--config", config).out
 		require.Regexp(t, `infrastructure/inventory\s+succeeded`, out)
 	})
 }

@@ -49,7 +49,7 @@ func TestReleaseFromGit(t *testing.T) {
 	inTurn(t)
 	d := open(t, "e2e-release")
 	finish(t, d.CLI(t.Context(), "cluster", "--stop")) // whatever an earlier run of the tests left
-	finish(t, d.CLI(t.Context(), "destroy", "--ignore-not-found"))
+	finish(t, d.CLI(t.Context(), "destroy", "--yes", "--ignore-not-found"))
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "cluster", "--stop")) })
 	work := t.TempDir()
 	git := func(args ...string) string {
@@ -156,7 +156,7 @@ curl -sS -o /dev/null -w '%{http_code}\n' -u admin:another http://cluster/privat
 		require.Contains(t, r.err, "PLT-014")
 		require.Contains(t, r.err, "v9.9.9")
 	})
-	k.must(t, "destroy")
+	k.must(t, "destroy", "--yes")
 
 	t.Run("a version without a digest", func(t *testing.T) { followsAVersion(t, work, release, "v1.2.0", at("v1.2.0"), move) })
 }
@@ -200,11 +200,11 @@ func followsAVersion(t *testing.T, work, release, version string, plain *kept, m
 	})
 	d := open(t, "e2e-unpinned")
 	d.Env = []string{"_EXPERIMENTAL_DAGGER_RUNNER_HOST=" + trusting(t, issued.authority).address}
-	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "destroy", "--ignore-not-found")) })
+	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "destroy", "--yes", "--ignore-not-found")) })
 	k := &kept{deployment: d, config: write(t, configured+fmt.Sprintf("platform: {release: %q}\n", url+"//releases/shop@"+version))}
 	for range 2 {
 		commit := move(t)
-		k.must(t, "install", "--to", "infrastructure/preflight")
+		k.must(t, "install", "--until", "infrastructure/preflight")
 		of := k.record(t).Platform
 		require.Equal(t, commit, of.Commit)
 		require.Equal(t, digest(t, release), of.Digest)

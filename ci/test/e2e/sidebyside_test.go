@@ -61,18 +61,18 @@ kubectl get secret -n gitea gitea-admin -o 'jsonpath={.data.password}' | sha256s
 		}))
 	}
 	both("destroy", // whatever an earlier run of the tests left
-		func(t *testing.T) { left.ok(t, "destroy") },
-		func(t *testing.T) { cli(t, right, "destroy", "--ignore-not-found") })
+		func(t *testing.T) { left.ok(t, "destroy", "--yes") },
+		func(t *testing.T) { cli(t, right, "destroy", "--yes", "--ignore-not-found") })
 	both("install",
 		func(t *testing.T) {
 			current := left // the first that was saved
 			current.Name = ""
-			r := cli(t, current, "install", "--to", last)
+			r := cli(t, current, "install", "--until", last)
 			require.Zero(t, r.code, slipway.Tail(r.err))
 			require.Contains(t, r.err, "deployment e2e-left (chosen with slipway use;")
 		},
 		func(t *testing.T) {
-			r := cli(t, right, "install", "--to", last)
+			r := cli(t, right, "install", "--until", last)
 			require.Equal(t, 4, r.code, slipway.Tail(r.err))
 			require.Contains(t, r.err, "run the hook gate after "+last, "it is in the saved configuration")
 		})
@@ -90,10 +90,10 @@ kubectl get secret -n gitea gitea-admin -o 'jsonpath={.data.password}' | sha256s
 	require.NotEqual(t, cluster, otherCluster)
 	require.NotEqual(t, password, otherPassword)
 
-	r = cli(t, right, "destroy")
+	r = cli(t, right, "destroy", "--yes")
 	require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out, "nothing is left of the failed install")
 	require.Equal(t, 2, right.call(t, "status").code, "the removed one is gone")
-	right.ok(t, "destroy") // again: there is nothing to do
+	right.ok(t, "destroy", "--yes") // again: there is nothing to do
 	require.Equal(t, cluster+" "+password+"  -\n", cli(t, left, "toolchain", "--", "sh", "-ceu", identity).out, "the other one is as it was")
-	require.Zero(t, cli(t, left, "destroy").code)
+	require.Zero(t, cli(t, left, "destroy", "--yes").code)
 }

@@ -34,10 +34,10 @@ func TestAReleaseOfTheFirstVersion(t *testing.T) {
 	d := open(t, "e2e-v1")
 	k := &kept{deployment: d, config: write(t, configured+"local: {apiPort: 9643}\n")}
 	finish(t, d.CLI(t.Context(), "cluster", "--stop")) // whatever an earlier run of the tests left
-	k.must(t, "destroy", "--ignore-not-found")
+	k.must(t, "destroy", "--yes", "--ignore-not-found")
 	t.Cleanup(func() {
 		_ = finish(t, d.CLI(context.Background(), "cluster", "--stop"))
-		_ = finish(t, d.CLI(context.Background(), "destroy", "--ignore-not-found"))
+		_ = finish(t, d.CLI(context.Background(), "destroy", "--yes", "--ignore-not-found"))
 	})
 
 	requireInstalled(t, k.must(t, "install", "--keep-cluster", "--platform", written))
@@ -51,5 +51,5 @@ func TestAReleaseOfTheFirstVersion(t *testing.T) {
 			require.Equal(t, values, now[name], name)
 		}
 	}
-	k.must(t, "destroy")
+	k.must(t, "destroy", "--yes")
 }

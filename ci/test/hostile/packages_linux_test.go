@@ -31,7 +31,7 @@ var toInstall = []string{"--bundle", "bundle", "--bundle-digest", "none"}
 func verifying() []command {
 	return []command{
 		from([]string{"save", "--verify", packageFile}, nil, rules{}),
-		from(append([]string{"install", "--from", packageFile, "--name", "again"}, toInstall...), nil, rules{engine: true}),
+		from(append([]string{"install", "--package", packageFile, "--name", "again"}, toInstall...), nil, rules{engine: true}),
 	}
 }
 
@@ -39,7 +39,7 @@ func verifying() []command {
 func opening() []command {
 	return []command{
 		from([]string{"configure", "--file", packageFile, "--output", "-", "--non-interactive"}, nil, rules{}),
-		from(append([]string{"install", "--from", packageFile, "--name", "again"}, toInstall...), nil, rules{engine: true}),
+		from(append([]string{"install", "--package", packageFile, "--name", "again"}, toInstall...), nil, rules{engine: true}),
 		from(append([]string{"reproduce", "--package", packageFile, "--name", "again"}, toInstall...), nil, rules{engine: true}),
 	}
 }

@@ -46,15 +46,22 @@ type Flags struct {
 // AddFlags declares them.
 func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	f.flags = set
-	set.StringVar(&f.Bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "directory with tools, images and manifests by digest, made by make bundle (env SLIPWAY_BUNDLE)")
-	f.Trust.AddFlags(set)
-	set.StringVar(&f.Lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
-	set.StringVar(&f.Signature, signatureFlag, "", "file with the signature of the lock, written by slipway bundle push --key, or by cosign; with --bundle-key, LOCK"+trust.FileSuffix+" if not given, with --"+identityFlag+", LOCK"+trust.KeylessSuffix)
-	set.StringVar(&f.Registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
-	set.StringVar(&f.Account, accountFlag, "", "file as docker's config.json with the account with which the cluster's nodes pull from it, in place of that of docker login")
-	set.StringVar(&f.BundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
-	_ = set.MarkHidden("bundle-id")
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	own.SortFlags = false
+	own.StringVar(&f.Bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "directory with tools, images and manifests by digest, made by make bundle (env SLIPWAY_BUNDLE)")
+	f.Trust.AddFlags(own)
+	own.StringVar(&f.Lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
+	own.StringVar(&f.Signature, signatureFlag, "", "file with the signature of the lock, written by slipway bundle push --key, or by cosign; with --bundle-key, LOCK"+trust.FileSuffix+" if not given, with --"+identityFlag+", LOCK"+trust.KeylessSuffix)
+	own.StringVar(&f.Registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
+	own.StringVar(&f.Account, accountFlag, "", "file as docker's config.json with the account with which the cluster's nodes pull from it, in place of that of docker login")
+	own.StringVar(&f.BundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
+	_ = own.MarkHidden("bundle-id")
+	own.VisitAll(func(flag *pflag.Flag) { _ = own.SetAnnotation(flag.Name, Group, []string{"true"}) })
+	set.AddFlagSet(own)
 }
+
+// Group annotates these flags: a first reader of a command's help needs all others before them.
+const Group = "images"
 
 const signatureFlag = "lock-signature"
 

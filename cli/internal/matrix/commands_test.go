@@ -47,9 +47,9 @@ func TestTheCommandsOfACell(t *testing.T) {
 	r := m.Do(t.Context(), cellOfTest, "")
 	require.Equal(t, Upgraded, r.Outcome, r.Reason)
 	require.Equal(t, []string{
-		"destroy --ignore-not-found", "install --yes --keep-cluster", "test --suite apps-deploy",
+		"destroy --yes --ignore-not-found", "install --yes --keep-cluster", "test --suite apps-deploy",
 		"upgrade --to 1.1.0 --style graceful --lock-timeout 1m --keep-cluster", "report --output DIR/report",
-		"test --suite apps-check", "test --suite full", "destroy",
+		"test --suite apps-check", "test --suite full", "destroy --yes",
 	}, calls(t, dir, r.Deployment))
 	text, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "slipway.yaml"))
 	require.NoError(t, err)
@@ -174,7 +174,7 @@ done
 	require.Equal(t, []Phase{{Name: phaseUpgrade, Killed: 2}}, []Phase{{Name: r.Phases[0].Name, Killed: r.Phases[0].Killed}})
 	after := calls(t, dir, r.Deployment)[len(before):]
 	require.Equal(t, "upgrade --to 1.1.0 --style graceful --lock-timeout 1m --keep-cluster", after[0])
-	require.Equal(t, "destroy", after[len(after)-1])
+	require.Equal(t, "destroy --yes", after[len(after)-1])
 
 	require.NoError(t, m.Results.note(r.Deployment, begun{Cell: c, Engine: "a"}))
 	r = m.Do(t.Context(), c, "b")
@@ -249,7 +249,7 @@ func TestACellThatIsInterruptedIsRunAgain(t *testing.T) {
 	log, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "install.log"))
 	require.NoError(t, err)
 	require.Equal(t, "interrupted\n", string(log), "it ended in good order")
-	require.Equal(t, []string{"destroy --ignore-not-found", "install --yes --keep-cluster", "cluster --stop"}, calls(t, dir, r.Deployment))
+	require.Equal(t, []string{"destroy --yes --ignore-not-found", "install --yes --keep-cluster", "cluster --stop"}, calls(t, dir, r.Deployment))
 }
 
 // TestACellThatBeginsAnewHasNothing of what it left before; one that goes on has its logs, and
@@ -310,5 +310,5 @@ func TestTheSecondInterruptKills(t *testing.T) {
 	case <-time.After(time.Minute):
 		require.Fail(t, "it is waited for still")
 	}
-	require.Equal(t, []string{"destroy --ignore-not-found", "install --yes --keep-cluster"}, calls(t, dir, cellOfTest.Deployment("m")))
+	require.Equal(t, []string{"destroy --yes --ignore-not-found", "install --yes --keep-cluster"}, calls(t, dir, cellOfTest.Deployment("m")))
 }

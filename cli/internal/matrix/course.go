@@ -30,7 +30,7 @@ func (c *cell) all(ctx context.Context) {
 		c.leave(ctx)
 		return
 	}
-	if !c.upgrade(ctx) || !c.command(ctx, "report", "report", "--output", filepath.Join(c.dir, reportDir)) || !c.judge(ctx) || !c.command(ctx, "destroy", "destroy") {
+	if !c.upgrade(ctx) || !c.command(ctx, "report", "report", "--output", filepath.Join(c.dir, reportDir)) || !c.judge(ctx) || !c.command(ctx, "destroy", "destroy", "--yes") {
 		c.leave(ctx)
 	}
 }
@@ -44,7 +44,7 @@ func (c *cell) goesOn() bool {
 // prepare installs the first release, and what its users run on it.
 func (c *cell) prepare(ctx context.Context) bool {
 	c.begun = begun{Cell: c.what, Engine: c.engine}
-	if !c.command(ctx, "clear", "destroy", "--ignore-not-found") ||
+	if !c.command(ctx, "clear", "destroy", "--yes", "--ignore-not-found") ||
 		!c.command(ctx, phaseInstall, "install", slices.Concat([]string{"--yes"}, releaseIn(c.what.From), c.Keep)...) ||
 		!c.test(ctx, platform.DeployApps, c.what.From) {
 		return false
