@@ -41,9 +41,9 @@ func TestPagesNameCommandsThatExist(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, c.seen["slipway"], 200)
-	require.Greater(t, c.seen["dagger call"], 50)
-	require.Greater(t, c.seen["make"], 30)
+	for _, name := range []string{"slipway", "dagger call", "make"} {
+		require.NotZero(t, c.seen[name], "no page has a command of %s", name)
+	}
 }
 
 var (
