@@ -42,7 +42,7 @@ func TestBucket(t *testing.T) {
 	}
 	d := &deployment{Deployment: slipway.Deployment{Name: "n", Bundle: "/b", Root: "/r"}, bucket: b, config: "/c.yaml"}
 	args := d.destroy(t.Context()).Args
-	require.Equal(t, []string{"--config", "/c.yaml", "--state", b.flags()[1], "--state-credentials", b.credentials, "--ignore-not-found"}, args[len(args)-7:])
+	require.Equal(t, []string{"--config", "/c.yaml", "--state", b.flags()[1], "--state-credentials", b.credentials, "--yes", "--ignore-not-found"}, args[len(args)-8:])
 	url, err := store.Below(b.flags()[1], d.Name) // as Slipway does
 	require.NoError(t, err)
 	s, err := gatewaytest.Open(t.Context(), url)
