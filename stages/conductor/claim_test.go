@@ -29,7 +29,7 @@ func TestADeploymentOfOthersIsLeftAlone(t *testing.T) {
 	for _, code := range []fault.Code{contract.CodeTheirs, contract.CodeElsewhere} {
 		for _, workflow := range []string{config.Install, config.Upgrade, config.Rollback, config.Test, config.Destroy} {
 			c, e := conducted(t, map[string]any{`"state","show"`: `{}`})
-			c.opts.Ephemeral, c.opts.Caller = true, contract.Caller{Owner: "bob@desk", Known: []string{"d1"}}
+			c.opts.Ephemeral, c.opts.Caller = true, contract.Caller{Owner: "bob@desk"}
 			c, err := New(c.opts)
 			require.NoError(t, err)
 			e.problems = map[string]string{`"state","hold"`: `slipway-fault: {"code":"` + string(code) + `","class":2,"op":"recognise the deployment","message":"it is alice's"}`}
@@ -39,7 +39,7 @@ func TestADeploymentOfOthersIsLeftAlone(t *testing.T) {
 			require.ErrorContains(t, err, "it is alice's")
 			require.Equal(t, fault.Usage, fault.ClassOf(err))
 			asked := e.all()
-			require.Contains(t, asked, `value:`+strconv.Quote(`{"deployment":"slipway","owner":"bob@desk","known":["d1"],"node":true}`))
+			require.Contains(t, asked, `value:`+strconv.Quote(`{"deployment":"slipway","owner":"bob@desk","node":true}`))
 			for _, not := range []string{`"state","open"`, `"purge"`, `"wipe"`, `"slipway","step"`, `"keep"`} {
 				require.NotContains(t, asked, not, workflow)
 			}
@@ -50,7 +50,7 @@ func TestADeploymentOfOthersIsLeftAlone(t *testing.T) {
 // TestADeploymentIsMadeThisEngines: the report says what is left on the other one.
 func TestADeploymentIsMadeThisEngines(t *testing.T) {
 	c, e := conducted(t, map[string]any{
-		`"slipway","state","open"`: `{"identity":{"id":"d1"},"from":{"id":"e1","by":"alice@laptop","run":"r1"}}`, `"slipway","state","keep"`: "{}",
+		`"slipway","state","open"`: `{"from":{"id":"e1","by":"alice@laptop","run":"r1"}}`, `"slipway","state","keep"`: "{}",
 		`"step","preorchestrator/requires"`: `{"status":"succeeded","output":{}}`,
 	})
 	c.opts.Ephemeral, c.opts.User, c.opts.Host, c.opts.Caller.Owner = true, "bob", "desk", "bob@desk"

@@ -45,10 +45,10 @@ func (c *Cluster) installed(ctx context.Context, what string) error {
 	switch {
 	case err != nil:
 		return err
-	case s.gone():
+	case s.Lost:
 		return c.records.lost(what, s)
 	case !s.Cluster:
-		return c.records.notThere(what, s)
+		return c.records.notThere(what)
 	case c.service != nil && !s.Here:
 		return c.elsewhere(what, s)
 	}
@@ -56,7 +56,7 @@ func (c *Cluster) installed(ctx context.Context, what string) error {
 }
 
 // elsewhere is the fault of what has to be done on the engine with the cluster.
-func (c *Cluster) elsewhere(what string, s *found) error {
+func (c *Cluster) elsewhere(what string, s *contract.Stored) error {
 	return contract.Elsewhere(what, c.records.name, s.Claim.Engine, "slipway status shows what the last run saw")
 }
 

@@ -90,14 +90,9 @@ type Options struct {
 	// Config.Advanced.Ephemeral does. Otherwise a first install is refused on an engine that
 	// is not known to keep them.
 	Ephemeral bool
-	// Copies keeps copies of the state out of the engine's reach, from which one that the
-	// engine has thrown away is restored; nil: there are none.
-	Copies Copies
-	// Warn tells whoever runs this of something that fails nothing and is not in the record, as
-	// that was written before; it may be nil.
+	// Warn tells whoever runs this of something that fails nothing and is not in a record; it
+	// may be nil.
 	Warn func(string)
-	// Say tells whoever runs this what goes on after the last step; it may be nil.
-	Say func(string)
 	// Change says how an upgrade or a rollback is done.
 	Change contract.Change
 	// Approve is the digest of the plan that a workflow may carry out; empty: it does what
@@ -177,7 +172,7 @@ func New(opts Options) (*Conductor, error) {
 	}
 	records := &Records{
 		commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host, access: access,
-		copies: opts.Copies, node: site.Node != nil, inBucket: opts.State.URL != "",
+		node: site.Node != nil,
 	}
 	cluster := &Cluster{deployment: deployment, records: records, provider: cfg.Provider, access: access}
 	if site.Node != nil {

@@ -25,9 +25,6 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	}
 	r := &run{Conductor: c, workflow: w, executor: c.hooks, steps: c.runner(report.NewID(time.Now()), nil)}
 	var err error
-	if c.opts.Copies != nil {
-		r.copier = &copier{records: c.Records, run: r.steps.requests.run, say: c.opts.Say}
-	}
 	if r.graph, err = newGraph(w, c.inputs, r.steps, r.actions()); err != nil {
 		return nil, err
 	}
@@ -51,23 +48,12 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	}
 	if w.Removes && err == nil {
 		// Nothing may be reused after this: journal, credentials, Terraform state.
-		if err = c.purge(ctx, r.record.ID); err != nil {
+		if err = c.commands.run(ctx, "slipway", "state", "purge", "--run", r.record.ID); err != nil {
 			_ = r.steps.lock.heard(err) // it is the purge's own, too
 			r.record.Finish(nil, err, time.Now())
-		} else {
-			r.copier = nil
 		}
 	}
 	return r.record, r.recorder().finish(ctx, r.record, found.State, r.steps.lock, err)
-}
-
-// purge removes the deployment's state, and the copies of it.
-func (c *Conductor) purge(ctx context.Context, run string) error {
-	err := c.commands.run(ctx, "slipway", "state", "purge", "--run", run)
-	if err != nil || c.opts.Copies == nil {
-		return err
-	}
-	return c.removeCopies()
 }
 
 // run is one run of a workflow.
@@ -82,7 +68,6 @@ type run struct {
 	warnings []report.Warning  // for the record
 	opened   []report.Warning  // the same, known once the lock is taken
 	past     []report.Phase    // of the last run; known once the lock is taken
-	copier   *copier           // of the state; nil: nothing is copied
 	record   *report.Run       // nil: nothing was started
 }
 
@@ -125,7 +110,7 @@ func (r *run) plan() contract.Plan {
 }
 
 func (r *run) recorder() recorder {
-	return recorder{commands: r.commands, cluster: r.service, config: r.opts.Config, hint: r.opts.Hint, logs: r.logs, copier: r.copier, warn: r.warn}
+	return recorder{commands: r.commands, cluster: r.service, config: r.opts.Config, hint: r.opts.Hint, logs: r.logs}
 }
 
 // carryOut runs the graph with its hooks under the lock.
@@ -152,7 +137,7 @@ func (r *run) carryOut(ctx context.Context) error {
 		return errors.Join(err, lock.release(ctx))
 	}
 	begun := r.begin(ctx, *record)
-	observe := unlessRefused(lock, oneAtATime(r.copier.after(ctx, nodes, r.opts.Observe)))
+	observe := unlessRefused(lock, oneAtATime(r.opts.Observe))
 	hooks := &hookRunner{run: id, deployment: r.name, workflow: r.workflow.Name, exec: r.executor.exec, observe: observe, lock: lock}
 	if r.opts.Begin != nil {
 		r.opts.Begin(nodes)
@@ -254,11 +239,7 @@ func (r *run) begin(ctx context.Context, record report.Run) <-chan error {
 			return
 		}
 		r.complete(&record)
-		err := recorder.write(ctx, &record, nil)
-		if err == nil {
-			r.copier.take(ctx)
-		}
-		begun <- err
+		begun <- recorder.write(ctx, &record, nil)
 	}()
 	return begun
 }

@@ -221,11 +221,11 @@ func (s *DeploymentStatus) unhealthy() error {
 
 // status is the status as far as the deployment's state knows it. That of a deployment
 // that is not there comes with a fault.
-func (r *Records) status(s *found) (*DeploymentStatus, error) {
+func (r *Records) status(s *contract.Stored) (*DeploymentStatus, error) {
 	out := &DeploymentStatus{Deployment: r.name, State: contract.NotStarted, Refused: s.Refused, Owners: s.Claim.Owners, Engine: s.Claim.Engine, Steps: []report.Step{}, Apps: []report.App{}}
 	const what = "show the status"
 	if s.Record == nil {
-		return out, r.notThere(what, s)
+		return out, r.notThere(what)
 	}
 	// Of a cluster that is not there yet, or not any more.
 	begun := installs(s.Record.Workflow) || s.Record.Workflow == config.Destroy && s.Record.Outcome != report.Succeeded
@@ -240,12 +240,12 @@ func (r *Records) status(s *found) (*DeploymentStatus, error) {
 			out.State = contract.Waiting
 		}
 	}
-	if again := s.Record.Outcome == report.Running; s.gone() && !again {
+	if again := s.Record.Outcome == report.Running; s.Lost && !again {
 		out.State = contract.Lost
 		return out, r.lost(what, s)
 	}
 	if !s.Cluster && (!begun || s.Record.Outcome != report.Running) {
-		return out, r.notThere(what, s)
+		return out, r.notThere(what)
 	}
 	return out, nil
 }

@@ -31,7 +31,7 @@ func (c *Conductor) volumesMayGo(ctx context.Context) ([]report.Warning, error) 
 	case c.service == nil:
 	case inBucket:
 		what, bucket = "its cluster and all data in it", ""
-		if c.opts.State.Key == nil && c.copies == nil { // whoever runs it on their machine has a copy
+		if c.opts.State.Key == nil {
 			what += ", and the key of its secrets, which is nowhere else: without it nothing reads what the bucket has of them"
 			bucket = "; or give a key that you keep (state.key in the configuration, or --state-key), and the secrets stay readable"
 		}

@@ -49,12 +49,8 @@ type Caller struct {
 	Owner string `json:"owner,omitempty"`
 	// Join makes the deployment theirs, too.
 	Join bool `json:"join,omitempty"`
-	// Known are the identities of deployments that they have copies of: these are theirs.
-	Known []string `json:"known,omitempty"`
 	// Node says that the cluster is a service of this engine.
 	Node bool `json:"node,omitempty"`
-	// Engine is the ID of this engine as a copy of the state has it.
-	Engine string `json:"engine,omitempty"`
 	// Here makes this engine the deployment's in place of the one that has the cluster.
 	Here bool `json:"here,omitempty"`
 }

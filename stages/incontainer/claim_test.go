@@ -51,7 +51,7 @@ func (s *State) begin(t *testing.T, run string) (contract.Opened, error) {
 		}
 	}
 	out := opened(t, func(file string) error {
-		return s.Open(t.Context(), file, lock.Holder{User: "u", Host: "h", Run: run}, "demo", "", false, true)
+		return s.Open(t.Context(), file, lock.Holder{User: "u", Host: "h", Run: run}, "demo", "")
 	})
 	close(stop)
 	return out, <-ended
@@ -114,7 +114,7 @@ func TestWhoCannotReadTheSecrets(t *testing.T) {
 	_, lease, err := lock.New(b.store, lock.Options{}).Acquire(t.Context(), lock.Holder{Run: "r2"})
 	require.NoError(t, err)
 	open := func(workflow string) error {
-		return b.Open(t.Context(), filepath.Join(t.TempDir(), "opened"), lock.Holder{Run: "r2", Workflow: workflow}, "demo", "", false, true)
+		return b.Open(t.Context(), filepath.Join(t.TempDir(), "opened"), lock.Holder{Run: "r2", Workflow: workflow}, "demo", "")
 	}
 	engine := func() string {
 		claim, err := state.ClaimOf(t.Context(), b.store)
@@ -143,7 +143,7 @@ func TestADeploymentThatOthersTakeOnMeanwhile(t *testing.T) {
 		_, err := os.Stat(filepath.Join(b.place.Volume, "runs/r2/.holder"))
 		return err == nil
 	}, time.Minute, 10*time.Millisecond)
-	require.NoError(t, a.Open(t.Context(), filepath.Join(t.TempDir(), "opened"), lock.Holder{Run: "r1"}, "demo", "", false, true))
+	require.NoError(t, a.Open(t.Context(), filepath.Join(t.TempDir(), "opened"), lock.Holder{Run: "r1"}, "demo", ""))
 	require.NoError(t, lease.Release(t.Context()))
 	select {
 	case err = <-ended:

@@ -75,13 +75,6 @@ func (p Place) checkOwner(ctx context.Context, s *store.Store, caller contract.C
 	if caller.Owner == "" || caller.Join || len(claim.Owners) == 0 || owns(claim, caller.Owner) {
 		return nil
 	}
-	identity, err := Identity(ctx, s)
-	if err != nil || identity != nil && slices.Contains(caller.Known, identity.ID) {
-		return err
-	}
-	if half, err := Restoring(ctx, s); err != nil || half && identity == nil {
-		return err // it is restored again, from a copy that the caller has
-	}
 	last, err := lastRun(ctx, s)
 	if err != nil {
 		return err
@@ -114,10 +107,10 @@ func owns(c contract.Claim, name string) bool {
 }
 
 // engine identifies the engine of the volume; empty while it has not had the cluster.
-func (p Place) engine(caller contract.Caller) (string, error) {
+func (p Place) engine() (string, error) {
 	text, err := os.ReadFile(filepath.Join(p.Volume, engineFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return caller.Engine, nil
+		return "", nil
 	}
 	return strings.TrimSpace(string(text)), err
 }
@@ -134,7 +127,7 @@ func (p Place) Away(ctx context.Context, s *store.Store, claim contract.Claim) (
 		here, known, err := p.HasKubeconfig(ctx, s)
 		return known && !here, err
 	}
-	this, err := p.engine(caller)
+	this, err := p.engine()
 	if err != nil {
 		return false, fmt.Errorf("find out which engine this is: %w", err)
 	}
@@ -153,7 +146,7 @@ func (p Place) Claim(ctx context.Context, w *Work, was contract.Claim, who lock.
 		now.Owners = append(slices.Clone(was.Owners), contract.Owner{Name: caller.Owner, Since: at})
 	}
 	if caller.Node && p.Remote() {
-		id, err := p.makeEngine(caller)
+		id, err := p.makeEngine()
 		if err != nil {
 			return fmt.Errorf("note which engine this is: %w", err)
 		}
@@ -175,8 +168,8 @@ func (p Place) Claim(ctx context.Context, w *Work, was contract.Claim, who lock.
 }
 
 // makeEngine is engine; it makes an id where there is none, and keeps it in the volume.
-func (p Place) makeEngine(caller contract.Caller) (string, error) {
-	id, err := p.engine(caller)
+func (p Place) makeEngine() (string, error) {
+	id, err := p.engine()
 	if err != nil {
 		return "", err
 	}

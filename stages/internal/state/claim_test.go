@@ -84,13 +84,6 @@ func TestADeploymentIsItsOwners(t *testing.T) {
 	require.NoError(t, state.PutLatest(t.Context(), s, 4, "r3"))
 	require.ErrorContains(t, bob.CheckClaim(t.Context(), s), "; its last run was install r3 of 1970-01-01T00:00:00Z, of alice@laptop; you are")
 
-	// A copy of the deployment is proof, on whatever host: nothing is noted of it.
-	identity, err := state.Identity(t.Context(), s)
-	require.NoError(t, err)
-	moved := called(t, p, contract.Caller{Owner: "alice@dhcp-17", Known: []string{"other", identity.ID}})
-	require.Equal(t, first, run(t, moved, s, "r4"))
-	require.Error(t, called(t, p, contract.Caller{Owner: "alice@dhcp-17", Known: []string{"other"}}).CheckClaim(t.Context(), s))
-
 	joins := called(t, p, contract.Caller{Owner: "bob@desk", Join: true})
 	require.Equal(t, []string{"alice@laptop", "bob@desk"}, names(run(t, joins, s, "r5")))
 	require.Equal(t, []string{"alice@laptop", "bob@desk"}, names(run(t, bob, s, "r6")), "once is enough")
@@ -100,37 +93,6 @@ func TestADeploymentIsItsOwners(t *testing.T) {
 
 	p.Caller = "{"
 	require.ErrorContains(t, p.CheckClaim(t.Context(), s), "decode SLIPWAY_CALLER")
-}
-
-// TestARestoredDeploymentHasItsOwners: the copy of the state has them. Until all of it is
-// restored, whoever has the copy begins again.
-func TestARestoredDeploymentHasItsOwners(t *testing.T) {
-	p, s, w := volume(t, "r9", map[string]string{"secrets/generated.age": "g"})
-	p = called(t, p, contract.Caller{Owner: "alice"})
-	_, err := state.MakeIdentity(t.Context(), s, 1, "demo")
-	require.NoError(t, err)
-	require.NoError(t, p.Claim(t.Context(), w, contract.Claim{}, lock.Holder{Run: "r9"}))
-	dir, _ := copied(t, p, w, "")
-	fresh, restored, v := volume(t, "r10", nil)
-	fresh = called(t, fresh, contract.Caller{Owner: "alice@dhcp-17"})
-	inTheWay := filepath.Join(fresh.Volume, "secrets")
-	require.NoError(t, os.WriteFile(inTheWay, nil, 0o600))
-	_, err = fresh.Restore(t.Context(), v, dir)
-	require.Error(t, err)
-	owners := func() []string {
-		t.Helper()
-		claim, err := state.ClaimOf(t.Context(), restored)
-		require.NoError(t, err)
-		return names(claim)
-	}
-	require.Equal(t, []string{"alice"}, owners())
-	require.NoError(t, fresh.CheckClaim(t.Context(), restored))
-
-	require.NoError(t, os.Remove(inTheWay))
-	_, err = fresh.Restore(t.Context(), v, dir)
-	require.NoError(t, err)
-	require.Equal(t, []string{"alice"}, owners())
-	require.ErrorIs(t, fresh.CheckClaim(t.Context(), restored), &fault.Fault{Code: contract.CodeTheirs})
 }
 
 // TestAClusterIsOnOneEngine: another one that has the bucket leaves it alone, until it is made
@@ -162,14 +124,6 @@ func TestAClusterIsOnOneEngine(t *testing.T) {
 	other.Caller = called(t, b, contract.Caller{}).Caller
 	require.NoError(t, other.CheckClaim(t.Context(), s), "a cluster that no engine has is reached from each")
 
-	// The volume is gone, and a copy of this machine knows which engine it was.
-	require.NoError(t, os.Remove(filepath.Join(a.Volume, "engine")))
-	refused(a, "r1")
-	a = called(t, a, contract.Caller{Node: true, Engine: on.ID})
-	require.Equal(t, on, run(t, a, s, "r3").Engine)
-	require.FileExists(t, filepath.Join(a.Volume, "engine"), "it is in the new volume again")
-	refused(b, "r1")
-
 	here := called(t, b, contract.Caller{Node: true, Here: true})
 	now := run(t, here, s, "r4").Engine
 	require.Equal(t, "r4", now.Run)
@@ -198,7 +152,7 @@ func TestAClusterInABucketsStateIsLost(t *testing.T) {
 	a, s := machine(t, t.TempDir())
 	a = called(t, a, contract.Caller{Node: true})
 	a.Node = t.TempDir()
-	on := run(t, a, s, "r1").Engine
+	run(t, a, s, "r1")
 	writeKubeconfig(t, a, canary)
 	_, err := a.SealKubeconfig(t.Context(), s, 1, false)
 	require.NoError(t, err)
@@ -210,7 +164,6 @@ func TestAClusterInABucketsStateIsLost(t *testing.T) {
 	}
 	require.True(t, lost(a))
 	fresh := state.Place{Volume: t.TempDir(), URL: a.URL, Node: a.Node}
-	require.True(t, lost(called(t, fresh, contract.Caller{Node: true, Engine: on.ID})), "as a copy knows")
 	require.False(t, lost(called(t, fresh, contract.Caller{Node: true})), "it is on another engine")
 	require.NoError(t, os.MkdirAll(filepath.Join(a.Node, "pki"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(a.Node, "pki/ca.crt"), nil, 0o600))
