@@ -154,7 +154,7 @@ func newState(p *Program) *cobra.Command {
 		}),
 		sub("kubeconfig FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error { return s.Kubeconfig(ctx, args[0]) }),
 		sub("open FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
-			return s.Open(ctx, args[0], o.who, o.deployment, o.over)
+			return s.Open(ctx, args[0], o.who.Run, o.deployment, o.over)
 		}),
 		sub("save-cluster DIR", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
 			return s.SaveCluster(ctx, o.who.Run, o.deployment, args[0])
@@ -187,10 +187,10 @@ func newState(p *Program) *cobra.Command {
 	cmd.Hidden = true
 	set := cmd.PersistentFlags()
 	set.StringVar(&o.root, "root", contract.StateDir, "the state volume")
-	set.StringVar(&o.who.User, "user", "", "hold, open, restore-cluster, unlock: who does it")
-	set.StringVar(&o.who.Host, "host", "", "hold, open, restore-cluster, unlock: on which machine")
+	set.StringVar(&o.who.User, "user", "", "hold, restore-cluster, unlock: who does it")
+	set.StringVar(&o.who.Host, "host", "", "hold, restore-cluster, unlock: on which machine")
 	set.StringVar(&o.who.Run, "run", "", "all but keep, show, report, kubeconfig, unlock, backups, archive, installed, runs: id of the run")
-	set.StringVar(&o.who.Workflow, "workflow", "", "hold, open: of the run")
+	set.StringVar(&o.who.Workflow, "workflow", "", "hold: of the run")
 	set.StringVar(&o.deployment, "deployment", "", "runs, open, save-cluster, restore-cluster: name of the deployment")
 	set.StringVar(&o.over, "over", "", "open: what the run is to bring over what is installed, as JSON")
 	set.DurationVar(&o.timeout, "patience", incontainer.DefaultLockTimeout, "hold: how long to wait for a holder that is alive")

@@ -67,8 +67,6 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 	set.IntVar(&o.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
 	o.addKeep(set)
 	o.addAdopt(set)
-	o.deployment.Caller.AddJoin(set)
-	o.deployment.Caller.AddHere(set)
 	set.BoolVar(&o.ephemeral, "ephemeral", false, "the deployment may be lost with the engine's volumes: install also where the engine is not known to keep them")
 	o.from.addFlags(set, "install what is in this package of slipway save: its configuration and its platform release")
 	o.save.addFlags(set)

@@ -127,8 +127,6 @@ var unlike = map[string]string{
 	"cluster --save":                             "works on files of this machine, of some gigabytes",
 	"cluster --restore":                          "see cluster --save",
 	"cluster --force":                            "see cluster --save",
-	"cluster --join":                             "see cluster --save",
-	"cluster --here":                             "see cluster --save",
 	"cluster --background":                       "the module returns a service, and dagger runs it: cluster up",
 	"cluster --stop":                             "see cluster --background",
 

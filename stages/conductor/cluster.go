@@ -38,8 +38,8 @@ func (c *Cluster) get() (*dagger.Service, error) {
 	return c.service.Service(), nil
 }
 
-// installed returns a fault if no cluster was installed, or if it is a service whose volume
-// is on another engine.
+// installed returns a fault if no cluster was installed, or if it is a service whose volume is
+// not on this engine.
 func (c *Cluster) installed(ctx context.Context, what string) error {
 	s, err := c.records.stored(ctx)
 	switch {
@@ -49,15 +49,8 @@ func (c *Cluster) installed(ctx context.Context, what string) error {
 		return c.records.lost(what, s)
 	case !s.Cluster:
 		return c.records.notThere(what)
-	case c.service != nil && !s.Here:
-		return c.elsewhere(what, s)
 	}
 	return nil
-}
-
-// elsewhere is the fault of what has to be done on the engine with the cluster.
-func (c *Cluster) elsewhere(what string, s *contract.Stored) error {
-	return contract.Elsewhere(what, c.records.name, s.Claim.Engine, "slipway status shows what the last run saw")
 }
 
 // up starts the cluster's service, which then lives as long as the Dagger session, and

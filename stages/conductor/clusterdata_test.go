@@ -15,7 +15,7 @@ import (
 
 // TestAClusterIsSavedUnderTheLock, and the file appears when it is whole.
 func TestAClusterIsSavedUnderTheLock(t *testing.T) {
-	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":true}`, `"save-cluster"`: ""})
+	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true}`, `"save-cluster"`: ""})
 	file := filepath.Join(t.TempDir(), "saved")
 	e.exports = func(dir string) {
 		if filepath.Dir(dir) == filepath.Dir(file) {

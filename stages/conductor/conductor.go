@@ -6,8 +6,6 @@ package conductor
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -66,9 +64,6 @@ type Options struct {
 	Origin string
 	// User and Host say who holds the deployment's lock, for others to read.
 	User, Host string
-	// Caller is who works on the deployment, which others may not do by accident. Its
-	// Deployment and Node are filled in.
-	Caller contract.Caller
 	// LockTimeout is how long a run waits for another one that has the lock and is
 	// alive.
 	LockTimeout time.Duration
@@ -157,12 +152,6 @@ func New(opts Options) (*Conductor, error) {
 	refs, rewrite := opts.Images.In(site.Node != nil)
 	reach := opts.State.access(site, opts.Origin)
 	reach.Env[contract.ProviderVariable] = cfg.Provider
-	opts.Caller.Deployment, opts.Caller.Node = cfg.Global.Name, site.Node != nil
-	caller, err := json.Marshal(opts.Caller)
-	if err != nil {
-		return nil, fmt.Errorf("encode who works on the deployment: %w", err)
-	}
-	reach.Env[contract.CallerVariable] = string(caller)
 	deployment := containers.Open(opts.Client, cfg.Global.Name, opts.Images, reach)
 	var access *clusterAccess
 	var account *dagger.Secret
@@ -172,7 +161,7 @@ func New(opts Options) (*Conductor, error) {
 	}
 	records := &Records{
 		commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host, access: access,
-		node: site.Node != nil,
+		node: site.Node != nil, inBucket: opts.State.URL != "",
 	}
 	cluster := &Cluster{deployment: deployment, records: records, provider: cfg.Provider, access: access}
 	if site.Node != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// codeLost: the engine has thrown away the volumes that the deployment was on.
+// codeLost: the deployment is known, and its cluster is not on this engine.
 const codeLost fault.Code = "DEP-010"
 
 // looking is e with a look at the node's volume, where the cluster has one.
@@ -23,20 +23,22 @@ func (r *Records) looking(e containers.Exec) containers.Exec {
 	return e
 }
 
-// lost is the fault of a question about a deployment whose cluster is gone.
+// lost is the fault of a question about a deployment whose cluster is not on this engine.
 func (r *Records) lost(what string, s *contract.Stored) error {
-	return &fault.Fault{
-		Code: codeLost, Class: fault.Usage, Op: what, Err: errors.New(r.goneText(s)),
-		Fix: "install it again, with the same secrets and without its data: slipway install; or, if it was saved, with them: slipway cluster --restore FILE; or forget it: slipway destroy; " + keeps,
+	fix := "install it again, with the same secrets and without its data: slipway install; or, if it was saved, with them: slipway cluster --restore FILE; or forget it: slipway destroy"
+	if r.inBucket {
+		fix = "use the engine that has the cluster; or, if none has it any more: " + fix
 	}
+	return &fault.Fault{Code: codeLost, Class: fault.Usage, Op: what, Err: errors.New(r.lostText() + lastRun(s.Record)), Fix: fix}
 }
 
-// keeps is the part of a remedy that is for the next time.
-const keeps = "how an engine is made to keep deployments: slipway explain " + string(codeMayGo)
-
-// goneText says what the engine has thrown away, and what is known of it.
-func (r *Records) goneText(s *contract.Stored) string {
-	return "the engine has thrown away the cluster of deployment " + r.name + " with all data in it" + lastRun(s.Record)
+// lostText says why the cluster is not on this engine. Where the state is in a bucket, nothing
+// tells an engine that has removed its volume from one that never had it.
+func (r *Records) lostText() string {
+	if r.inBucket {
+		return "the cluster of deployment " + r.name + " is not on this engine: another engine has it, or this one has removed its volume"
+	}
+	return "the engine has removed the cluster of deployment " + r.name + " with all data in it"
 }
 
 // lastRun names a run.
@@ -50,20 +52,16 @@ func lastRun(record *report.Run) string {
 // judge says what is warned of after the state was opened, or returns the fault of a run that
 // cannot go on.
 func (r *run) judge(now contract.Opened) error {
-	if from := now.From; from != nil {
-		r.opened = append(r.opened, report.Warning{
-			Summary: fmt.Sprintf("deployment %s is this engine's from now on; the cluster that run %s of %s made on another engine is left there", r.name, from.Run, from.By),
-			Fix:     "if that engine is another one than this, and nothing else is on it: remove it, or its volumes",
-		})
-	}
-	if !now.Lost || r.workflow.Removes {
+	if !now.Lost {
 		return nil
 	}
-	s := &contract.Stored{Lost: true}
-	if r.workflow.Name != config.Install {
-		return r.lost(r.workflow.Name+" the platform", s)
+	switch {
+	case r.workflow.Name == config.Install:
+		r.opened = append(r.opened, report.Warning{Summary: r.lostText() + "; it is made anew here, with the same secrets and without its data", Fix: "how an engine is made to keep deployments: slipway explain " + string(codeMayGo)})
+	case !r.workflow.Removes:
+		return r.lost(r.workflow.Name+" the platform", &contract.Stored{})
+	case r.inBucket:
+		r.opened = append(r.opened, report.Warning{Summary: r.lostText() + "; only the deployment's state is removed", Fix: "if another engine has the cluster, remove that engine, or its volumes"})
 	}
-	summary := r.goneText(s) + "; the cluster is made anew, with the same secrets and without its data"
-	r.opened = append(r.opened, report.Warning{Summary: summary, Fix: keeps})
 	return nil
 }

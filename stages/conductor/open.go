@@ -12,31 +12,21 @@ import (
 // open has the run, which has the lock, find out what the state knows, and gives a deployment
 // that has no identity one. Without the cluster only an install and a destroy go on.
 func (r *run) open(ctx context.Context) error {
-	if r.workflow.Tries && r.opts.Caller.Join {
-		_, err := r.readState(ctx)
-		return err
-	}
 	if !installs(r.workflow.Name) && !r.workflow.Removes {
 		return nil
 	}
-	now, err := r.readState(ctx)
+	const at = "/slipway/opened.json"
+	over, err := r.over()
 	if err != nil {
+		return err
+	}
+	var now contract.Opened
+	args := []string{"slipway", "state", "open", at, "--deployment", r.name, "--run", r.steps.requests.run}
+	if err := r.commands.result(ctx, r.looking(containers.Exec{Args: append(args, over...), Result: at}), &now); err != nil {
 		return err
 	}
 	r.past = now.Phases
 	return r.judge(now)
-}
-
-// readState is what the state knows.
-func (r *run) readState(ctx context.Context) (now contract.Opened, err error) {
-	const at = "/slipway/opened.json"
-	over, err := r.over()
-	if err != nil {
-		return now, err
-	}
-	args := append([]string{"slipway", "state", "open", at, "--deployment", r.name, "--workflow", r.workflow.Name}, r.who()...)
-	err = r.commands.result(ctx, r.looking(containers.Exec{Args: append(args, over...), Result: at}), &now)
-	return now, err
 }
 
 // over are the flags that say what the run is to bring over what is installed; none where the

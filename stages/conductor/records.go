@@ -22,6 +22,7 @@ type Records struct {
 	user, host string         // who reads
 	access     *clusterAccess // nil unless the cluster is there already
 	node       bool           // the cluster is a service of Slipway
+	inBucket   bool           // the state is
 }
 
 // stored reads the deployment's state.
@@ -112,7 +113,7 @@ func (r *Records) Kubeconfig(ctx context.Context, server string) (string, error)
 		return "", err
 	}
 	switch {
-	case s.Lost:
+	case s.Lost && !r.inBucket: // that of a bucket may be on another engine
 		return "", r.lost("read the kubeconfig", s)
 	case !s.Cluster:
 		return "", r.notThere("read the kubeconfig")

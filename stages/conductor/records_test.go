@@ -154,13 +154,13 @@ func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 		require.NotContains(t, e.all(), "asService", what)
 	}
 
-	other, asked := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":false}`})
+	other, asked := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"lost":true}`})
 	err := other.Up(t.Context(), true, nil)
-	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeElsewhere})
-	require.ErrorContains(t, err, "run the cluster: the cluster of deployment slipway is on another engine")
+	require.ErrorIs(t, err, &fault.Fault{Code: codeLost})
+	require.ErrorContains(t, err, "run the cluster: the engine has removed the cluster of deployment slipway")
 	require.NotContains(t, asked.all(), "asService", "a second one is not made")
 
-	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":true}`, `"await-pods"`: ""})
+	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true}`, `"await-pods"`: ""})
 	_, err = c.ToolchainID(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, e.all(), "asService", "one that is there runs")
@@ -201,11 +201,11 @@ func TestStatusSaysThatTheClusterIsElsewhere(t *testing.T) {
 	var out strings.Builder
 	s := &DeploymentStatus{Deployment: "blue", Run: "r1", Apps: []report.App{{Name: "web", Sync: "Synced", Health: "Healthy"}}}
 	require.NoError(t, s.Text(&out))
-	require.NotContains(t, out.String(), "another engine")
+	require.NotContains(t, out.String(), "on this engine")
 	require.Contains(t, out.String(), "as the last run saw them; use --live to check them now.\n")
 	s.Elsewhere = true
 	require.NoError(t, s.Text(&out))
-	require.Contains(t, out.String(), "The cluster runs on another engine: the applications are as the last run saw them.\n")
+	require.Contains(t, out.String(), "The cluster is not on this engine: the applications are as the last run saw them.\n")
 }
 
 // TestStatusSaysWhichReleaseIsInstalled, where the last run was for another one: a downgrade
@@ -230,7 +230,7 @@ func TestStatusSaysWhichReleaseIsInstalled(t *testing.T) {
 
 // TestStatusIsAnsweredFromTheRecord: without --live no cluster is started for it.
 func TestStatusIsAnsweredFromTheRecord(t *testing.T) {
-	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":true,"record":{"version":1,"id":"r1","apps":[{"name":"web","sync":"Synced","health":"Healthy"}]}}`})
+	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"record":{"version":1,"id":"r1","apps":[{"name":"web","sync":"Synced","health":"Healthy"}]}}`})
 	s, err := c.Status(t.Context(), false)
 	require.NoError(t, err)
 	require.False(t, s.Live)

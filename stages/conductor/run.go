@@ -17,8 +17,8 @@ import (
 // Conduct carries w out and returns the record of the run, whatever the outcome. There
 // is no record if nothing was started: the selection names no step, a hook lacks what it
 // needs, the access to a cluster that is there already cannot be used, the engine may throw
-// away what a first install would make, the deployment is somebody else's or its cluster on
-// another engine, or the lock cannot be taken.
+// away what a first install would make, the deployment's cluster is not on this engine, or the
+// lock cannot be taken.
 func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error) {
 	if _, err := c.access.secret(ctx); err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func refusedRun(why error, results []pipeline.Result) error {
 // newRecord is the record of a run that begins now.
 func (c *Conductor) newRecord(id, workflow string) *report.Run {
 	record := &report.Run{
-		ID: id, Workflow: workflow, Deployment: c.name, Provider: c.opts.Config.Provider, Owner: c.opts.Caller.Owner,
+		ID: id, Workflow: workflow, Deployment: c.name, Provider: c.opts.Config.Provider,
 		Config: c.opts.Config.Digest(), Slipway: c.opts.Version, Started: time.Now().UTC(), Outcome: report.Running,
 		Tools: c.opts.Images.Tools, Lock: c.opts.Images.Line, Images: c.opts.Images.Digest, Engine: c.opts.Engine,
 	}

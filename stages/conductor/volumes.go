@@ -46,7 +46,7 @@ func (c *Conductor) volumesMayGo(ctx context.Context) ([]report.Warning, error) 
 		if err != nil {
 			return nil, err
 		}
-		there = s.Cluster && !s.Lost && (s.Here || c.service == nil)
+		there = s.Cluster && !s.Lost
 	}
 	if !there {
 		return nil, &fault.Fault{Code: codeMayGo, Class: fault.Preflight, Op: "make sure that the engine keeps the deployment", Err: may,

@@ -15,11 +15,7 @@ type Identity struct {
 
 // Opened is what a run finds when it has taken the lock.
 type Opened struct {
-	// Lost says that the volume of the cluster on which the deployment was is empty. It is
-	// known of a cluster that Slipway runs.
-	Lost bool `json:"lost"`
-	// From is the engine that has had the cluster until now; nil unless it is another one.
-	From *Engine `json:"from,omitempty"`
+	Lost bool `json:"lost"` // as that of Stored
 	// Phases are those of the last run: a removal has no release that says what they are.
 	Phases []report.Phase `json:"phases,omitempty"`
 }

@@ -55,9 +55,9 @@ func TestTheStateIsOpened(t *testing.T) {
 	s := locked(t, "r1")
 	open := func() contract.Opened {
 		t.Helper()
-		return opened(t, func(file string) error { return s.Open(t.Context(), file, lock.Holder{Run: "r1"}, "demo", "") })
+		return opened(t, func(file string) error { return s.Open(t.Context(), file, "r1", "demo", "") })
 	}
-	require.ErrorIs(t, s.Open(t.Context(), "", lock.Holder{Run: "r2"}, "demo", ""), &fault.Fault{Code: lock.CodeLost})
+	require.ErrorIs(t, s.Open(t.Context(), "", "r2", "demo", ""), &fault.Fault{Code: lock.CodeLost})
 	require.Empty(t, identity(t, s))
 	require.Equal(t, contract.Opened{}, open())
 	first := identity(t, s)
@@ -81,7 +81,7 @@ func TestALostClusterIsNoticed(t *testing.T) {
 	s := locked(t, "r1")
 	lost := func() bool {
 		t.Helper()
-		now := opened(t, func(file string) error { return s.Open(t.Context(), file, lock.Holder{Run: "r1"}, "demo", "") })
+		now := opened(t, func(file string) error { return s.Open(t.Context(), file, "r1", "demo", "") })
 		stored, err := s.stored(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, now.Lost, stored.Lost)

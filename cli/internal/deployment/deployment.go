@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/cli/internal/bucket"
-	"github.com/slipway-sh/slipway/cli/internal/caller"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/images"
@@ -37,7 +36,6 @@ type Flags struct {
 	Bucket  bucket.Flags
 	Secrets secrets.Flags
 	Release release.Flags
-	Caller  caller.Flags
 	verbose bool
 
 	version string
@@ -56,7 +54,6 @@ func (f *Flags) add(set *pflag.FlagSet) {
 	f.Secrets.AddFlags(set)
 	f.Source.AddOverrides(set)
 	f.Bucket.AddFlags(set)
-	f.Caller.AddFlags(set)
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "show everything the engine reports")
 	f.Release.AddID(set)
 }
@@ -110,10 +107,6 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	}
 	opts := conductor.Options{Config: cfg, Version: f.version, Stop: io.Stop, Hint: f.Hint}
 	opts.User, opts.Host = whoAmI()
-	if opts.Caller.Owner, err = f.Caller.Of(cfg, opts.User, opts.Host); err != nil {
-		return err
-	}
-	opts.Caller.Join, opts.Caller.Here = f.Caller.Join, f.Caller.Here
 	credentials, err := f.Bucket.ReadCredentials(cfg, f.Source.Stores)
 	if err != nil {
 		return err

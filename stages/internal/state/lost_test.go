@@ -99,12 +99,29 @@ func TestTheAccessToAClusterIsForgotten(t *testing.T) {
 	_, w := work(t, p, s, "r1")
 	require.NoError(t, s.Put(t.Context(), "secrets/kubeconfig.age", []byte("of an earlier version")))
 	require.NoError(t, p.ForgetCluster(t.Context(), w))
-	here, known, err := p.HasKubeconfig(t.Context(), s)
+	known, err := p.HasKubeconfig(t.Context(), s)
 	require.NoError(t, err)
-	require.False(t, here || known)
+	require.False(t, known)
 
 	writeKubeconfig(t, p, "of the next run")
 	takeAway(t, s, "r2")
 	require.ErrorIs(t, p.ForgetCluster(t.Context(), w), lost)
 	require.FileExists(t, filepath.Join(p.Volume, "secrets/kubeconfig"))
+}
+
+// TestAClusterIsOnAnotherEngine as far as one knows that shares the bucket, and whose volume is
+// empty.
+func TestAClusterIsOnAnotherEngine(t *testing.T) {
+	a, s := machine(t, t.TempDir())
+	a.Node = t.TempDir()
+	writeKubeconfig(t, a, canary)
+	_, err := a.SealKubeconfig(t.Context(), s, 1, false)
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(a.Node, "pki"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(a.Node, "pki/ca.crt"), nil, 0o600))
+	for _, p := range []state.Place{a, {Volume: t.TempDir(), URL: a.URL, Node: t.TempDir()}} {
+		lost, err := p.ClusterLost(t.Context(), s)
+		require.NoError(t, err)
+		require.Equal(t, p.Node != a.Node, lost)
+	}
 }

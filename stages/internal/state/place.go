@@ -30,8 +30,6 @@ type Place struct {
 	MakeKey bool
 	// Node is the directory of the node's volume; empty where it is not mounted.
 	Node string
-	// Caller is who works on the deployment, a contract.Caller as JSON; empty: nobody says.
-	Caller string
 	// Openers open buckets, by the scheme of their URLs.
 	Openers map[string]store.Opener
 }
@@ -43,7 +41,6 @@ func At(volume string, getenv func(string) string, openers map[string]store.Open
 		Volume: volume, URL: getenv(contract.StateURLVariable), Openers: openers,
 		KeyFile: contract.StateKeyFile, MakeKey: getenv(contract.StateMakeKeyVariable) != "",
 		Node:            getenv(contract.NodeDirVariable),
-		Caller:          getenv(contract.CallerVariable),
 		CredentialsFile: getenv("GOOGLE_APPLICATION_CREDENTIALS"),
 	}
 }
@@ -158,18 +155,18 @@ func (p Place) SealKubeconfig(ctx context.Context, s *store.Store, generation in
 	return true, vault.Put(ctx, generation, kubeconfig, redact.New(text))
 }
 
-// HasKubeconfig tells whether there is a kubeconfig: in the volume, and in s if
-// that is remote.
-func (p Place) HasKubeconfig(ctx context.Context, s *store.Store) (here, known bool, err error) {
-	_, err = os.Stat(p.kubeconfigFile())
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return err == nil, err == nil, err
+// HasKubeconfig tells whether the state has a kubeconfig. Where it is in a bucket, a file in the
+// volume does not count: another engine may have removed the deployment since.
+func (p Place) HasKubeconfig(ctx context.Context, s *store.Store) (bool, error) {
+	if p.Remote() {
+		names, err := secret.Open(s, nil).Names(ctx)
+		return slices.Contains(names, kubeconfig), err
 	}
-	if !p.Remote() {
-		return false, false, nil
+	_, err := os.Stat(p.kubeconfigFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	names, err := secret.Open(s, nil).Names(ctx)
-	return false, slices.Contains(names, kubeconfig), err
+	return err == nil, err
 }
 
 // Kubeconfig is the administrator's access to the cluster: the file in the volume
@@ -180,7 +177,7 @@ func (p Place) Kubeconfig(ctx context.Context, s *store.Store) ([]byte, error) {
 	if err == nil || !errors.Is(err, fs.ErrNotExist) || !p.Remote() {
 		return text, err
 	}
-	if _, known, err := p.HasKubeconfig(ctx, s); err != nil {
+	if known, err := p.HasKubeconfig(ctx, s); err != nil {
 		return nil, err
 	} else if !known {
 		return nil, fs.ErrNotExist
