@@ -138,7 +138,6 @@ var unlike = map[string]string{
 	"--trusted-root":                   "see --certificate-identity",
 
 	// What a session of dagger call has no use for.
-	"--ephemeral":                "a function cannot ask the engine for its policy, and only warns; advanced.ephemeral has it say nothing",
 	"--verbose":                  "dagger's own: --progress, --verbose",
 	"--keep-cluster":             "the cluster ends with the session of dagger call",
 	"--unpublished":              "see --keep-cluster",

@@ -46,7 +46,7 @@ type reproduceOptions struct {
 }
 
 func newReproduce(p *Program) *cobra.Command {
-	o := reproduceOptions{install: installOptions{program: p, known: true, ephemeral: true}}
+	o := reproduceOptions{install: installOptions{program: p, known: true}}
 	cmd := &cobra.Command{
 		Use: "reproduce [flags] [-- COMMAND…]", Short: "Runs what is in a package of slipway save on a fresh local deployment, up to the step that failed, and compares",
 		DisableFlagsInUseLine: true, RunE: run("", o.run),

@@ -266,7 +266,6 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	commands := &matrix.Commands{Program: program, Given: o.given(), Name: name, Keep: keep, Stops: stops, Results: results, Say: say, AtOnce: ctx.Done(), Configuration: func(c matrix.Cell) []byte {
 		cell := *cfg
 		cell.Global.Scale = c.Scale
-		cell.Advanced.Ephemeral = true // it is removed in the end
 		if !matrix.IsDir(c.From) {
 			cell.Platform.Release = c.From
 		}

@@ -81,10 +81,6 @@ type Options struct {
 	// Definitions has a destroy take CustomResourceDefinitions along that the release keeps, or
 	// that others use, with all objects of theirs.
 	Definitions bool
-	// Ephemeral says that the deployment may be lost with the engine's volumes, as
-	// Config.Advanced.Ephemeral does. Otherwise a first install is refused on an engine that
-	// is not known to keep them.
-	Ephemeral bool
 	// Warn tells whoever runs this of something that fails nothing and is not in a record; it
 	// may be nil.
 	Warn func(string)

@@ -348,7 +348,7 @@ func TestHooksOfARunThatLosesTheLock(t *testing.T) {
 func TestALockThatOthersHold(t *testing.T) {
 	c, e := conducted(t, nil)
 	e.problems = map[string]string{`"state","hold"`: `slipway-fault: {"code":"LOK-001","class":6,"op":"take the deployment's lock","message":"alice@desk (install, run r0) has had the lock"}`}
-	c.opts.Ephemeral, c.opts.ReleaseDir = true, c.opts.Client.Directory()
+	c.opts.ReleaseDir = c.opts.Client.Directory()
 	var seen []pipeline.Event
 	c.opts.Observe = func(e pipeline.Event) { seen = append(seen, e) }
 	hooked := false

@@ -52,16 +52,19 @@ func lastRun(record *report.Run) string {
 // judge says what is warned of after the state was opened, or returns the fault of a run that
 // cannot go on.
 func (r *run) judge(now contract.Opened) error {
-	if !now.Lost {
-		return nil
-	}
+	warn := func(text, fix string) { r.opened = append(r.opened, report.Warning{Summary: text, Fix: fix}) }
+	install := r.workflow.Name == config.Install
 	switch {
-	case r.workflow.Name == config.Install:
-		r.opened = append(r.opened, report.Warning{Summary: r.lostText() + "; it is made anew here, with the same secrets and without its data", Fix: "how an engine is made to keep deployments: slipway explain " + string(codeMayGo)})
-	case !r.workflow.Removes:
+	case now.Lost && install:
+		warn(r.lostText()+"; it is made anew here, with the same secrets and without its data", "docs/state.md says how an engine keeps its volumes")
+	case now.Lost && !r.workflow.Removes:
 		return r.lost(r.workflow.Name+" the platform", &contract.Stored{})
-	case r.inBucket:
-		r.opened = append(r.opened, report.Warning{Summary: r.lostText() + "; only the deployment's state is removed", Fix: "if another engine has the cluster, remove that engine, or its volumes"})
+	case now.Lost && r.inBucket:
+		warn(r.lostText()+"; only the deployment's state is removed", "if another engine has the cluster, remove that engine, or its volumes")
+	case now.First && install:
+		if only := r.onlyOnVolumes(); only != nil {
+			r.opened = append(r.opened, *only)
+		}
 	}
 	return nil
 }

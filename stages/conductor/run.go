@@ -16,9 +16,8 @@ import (
 
 // Conduct carries w out and returns the record of the run, whatever the outcome. There
 // is no record if nothing was started: the selection names no step, a hook lacks what it
-// needs, the access to a cluster that is there already cannot be used, the engine may throw
-// away what a first install would make, the deployment's cluster is not on this engine, or the
-// lock cannot be taken.
+// needs, the access to a cluster that is there already cannot be used, the deployment's
+// cluster is not on this engine, or the lock cannot be taken.
 func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error) {
 	if _, err := c.access.secret(ctx); err != nil {
 		return nil, err
@@ -29,11 +28,6 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 		return nil, err
 	}
 	r.executor.online = r.graph.online
-	if installs(w.Name) {
-		if r.warnings, err = c.volumesMayGo(ctx); err != nil {
-			return nil, err
-		}
-	}
 	defer func() { r.steps.lock.close() }()
 	err = r.carryOut(ctx)
 	if r.record == nil {
@@ -65,8 +59,7 @@ type run struct {
 	executor hookExecutor      // of hooks
 	hooked   []string          // steps and stages with hooks around them
 	logs     map[string]string // what hooks printed, by name in the run's directory
-	warnings []report.Warning  // for the record
-	opened   []report.Warning  // the same, known once the lock is taken
+	opened   []report.Warning  // for the record, known once the lock is taken
 	past     []report.Phase    // of the last run; known once the lock is taken
 	record   *report.Run       // nil: nothing was started
 }
@@ -125,7 +118,6 @@ func (r *run) carryOut(ctx context.Context) error {
 	}
 	id := r.steps.requests.run
 	record := r.newRecord(id, r.workflow.Name)
-	record.Warnings = append(record.Warnings, r.warnings...)
 	record.Plan(nodes)
 	if r.opts.Release != nil {
 		record.Divide(PhasesOf(r.opts.Release, nodes))

@@ -15,7 +15,8 @@ type Identity struct {
 
 // Opened is what a run finds when it has taken the lock.
 type Opened struct {
-	Lost bool `json:"lost"` // as that of Stored
+	Lost  bool `json:"lost,omitempty"`  // as that of Stored
+	First bool `json:"first,omitempty"` // no install has succeeded yet
 	// Phases are those of the last run: a removal has no release that says what they are.
 	Phases []report.Phase `json:"phases,omitempty"`
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
@@ -43,6 +44,15 @@ func (s *State) open(ctx context.Context, w *state.Work) (out contract.Opened, e
 		if record != nil && problem == "" {
 			out.Phases = record.Phases
 		}
+	}
+	runtime, err := state.Runtime(ctx, w.Store)
+	switch {
+	case err == nil:
+		out.First = runtime.Platform == ""
+	case errors.Is(err, fs.ErrNotExist):
+		out.First = true
+	case !errors.Is(err, state.ErrDamaged): // a run mends that
+		return out, fmt.Errorf("read the runtime state: %w", err)
 	}
 	out.Lost, err = s.place.ClusterLost(ctx, w.Store)
 	return out, err

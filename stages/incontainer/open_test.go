@@ -59,10 +59,13 @@ func TestTheStateIsOpened(t *testing.T) {
 	}
 	require.ErrorIs(t, s.Open(t.Context(), "", "r2", "demo", ""), &fault.Fault{Code: lock.CodeLost})
 	require.Empty(t, identity(t, s))
-	require.Equal(t, contract.Opened{}, open())
+	require.Equal(t, contract.Opened{First: true}, open())
 	first := identity(t, s)
 	require.NotEmpty(t, first)
-	open()
+	require.NoError(t, state.PutRuntime(t.Context(), s.store, 1, contract.RuntimeState{Deployment: "demo"}))
+	require.True(t, open().First, "no install has come to its end")
+	require.NoError(t, state.PutRuntime(t.Context(), s.store, 1, contract.RuntimeState{Deployment: "demo", Platform: "1.0.0"}))
+	require.False(t, open().First)
 	require.Equal(t, first, identity(t, s))
 
 	const destroy = "20260102-030405-a1b2c3"
