@@ -246,7 +246,7 @@ FAULTS := none,kill-at-each-step
 
 .PHONY: matrix
 matrix: engine bundle ## Upgrade every release of the reference platform to every later one, in each style, undisturbed and killed at each step (FAULTS=none: not killed); MATRIX='--shard 1/2'
-	@$(WITH_ENGINE) export $(WITH_BUNDLE) SLIPWAY_OWNER="$${SLIPWAY_OWNER:-the tests of Slipway}"; "$$SLIPWAY_BUNDLE/bin/slipway" upgrade-matrix --bundle "$$SLIPWAY_BUNDLE" --from 1.0.0,1.1.0 --to 1.1.0,2.0.0 \
+	@$(WITH_ENGINE) export $(WITH_BUNDLE); "$$SLIPWAY_BUNDLE/bin/slipway" upgrade-matrix --bundle "$$SLIPWAY_BUNDLE" --from 1.0.0,1.1.0 --to 1.1.0,2.0.0 \
 		--style graceful,in-place --faults $(FAULTS) --parallel 2 $(MATRIX)
 
 .PHONY: lint

@@ -61,15 +61,12 @@ func (m *Slipway) Rollback(
 	// Take over what is in the cluster and somebody else's, as with install.
 	// +optional
 	adopt bool,
-	// Work on a deployment of somebody else's: it becomes the owner's, too.
-	// +optional
-	join bool,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, nil, name)
 	if err != nil {
 		return "", err
 	}
-	args := joined([]string{"rollback"}, join)
+	args := []string{"rollback"}
 	if adopt {
 		args = append(args, "--adopt")
 	}

@@ -55,9 +55,6 @@ func (m *Slipway) prepare(ctx context.Context, config *dagger.File, platform *da
 	if m.State != "" {
 		c.args = append(c.args, "--state", m.State)
 	}
-	if m.Owner != "" {
-		c.args = append(c.args, "--owner", m.Owner)
-	}
 	c.secret("state-key", m.StateKey)
 	c.secret("state-credentials", m.StateCredentials)
 	c.secret("secrets", m.Secrets)
@@ -195,14 +192,6 @@ func (c *conductor) run(ctx context.Context, args []string, tlsKey *dagger.Secre
 func (c *conductor) withKey(tlsKey *dagger.Secret) []string {
 	c.ctr = c.ctr.WithMountedSecret("/slipway/in/tls.key", tlsKey)
 	return []string{"--tls-key", "/slipway/in/tls.key"}
-}
-
-// joined is a command that is to work on a deployment of somebody else's, or not.
-func joined(args []string, join bool) []string {
-	if join {
-		return append(args, "--join")
-	}
-	return args
 }
 
 // command runs one command about a deployment and returns what it prints, as stdout

@@ -41,8 +41,6 @@ type Slipway struct {
 	StateCredentials *dagger.Secret
 	// +private
 	Secrets *dagger.Secret
-	// +private
-	Owner string
 }
 
 // New sets what all functions share.
@@ -97,14 +95,10 @@ func New(
 	// NAME=value in each line; a value with several lines, $ or # in single quotes.
 	// +optional
 	secrets *dagger.Secret,
-	// Who works on the deployment; others do not change it by accident.
-	// Such as you@machine or a team. owner=… in .env; nobody asks if not given.
-	// +optional
-	owner string,
 ) *Slipway {
 	return &Slipway{
 		BundleFiles: bundle, BundleDigest: bundleDigest, BundleKey: bundleKey, Lock: lock, LockSignature: lockSignature, Registry: registry, RegistryAuth: registryAuth,
-		State: state, StateKey: stateKey, StateCredentials: stateCredentials, Secrets: secrets, Owner: owner,
+		State: state, StateKey: stateKey, StateCredentials: stateCredentials, Secrets: secrets,
 	}
 }
 
@@ -155,25 +149,14 @@ func (m *Slipway) Install(
 	// Digest of a plan: do what it says, or nothing if anything has changed since.
 	// +optional
 	approve string,
-	// Work on a deployment of somebody else's: it becomes the owner's, too.
-	// +optional
-	join bool,
-	// Make this engine the deployment's; the cluster on another one is left there.
-	//
-	// For a state in a bucket, such as on runners that are thrown away.
-	// +optional
-	here bool,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
 		return "", err
 	}
-	args := joined([]string{"install"}, join)
+	args := []string{"install"}
 	if adopt {
 		args = append(args, "--adopt")
-	}
-	if here {
-		args = append(args, "--here")
 	}
 	for flag, targets := range map[string][]string{"--until": until, "--only": only} {
 		for _, target := range targets {
@@ -228,15 +211,12 @@ func (m *Slipway) Upgrade(
 	// Take over what is in the cluster and somebody else's, as with install.
 	// +optional
 	adopt bool,
-	// Work on a deployment of somebody else's: it becomes the owner's, too.
-	// +optional
-	join bool,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
 		return "", err
 	}
-	args := joined([]string{"upgrade"}, join)
+	args := []string{"upgrade"}
 	if adopt {
 		args = append(args, "--adopt")
 	}
@@ -338,20 +318,11 @@ func (m *Slipway) Destroy(
 	// How long to wait for another run, such as 1m; then the exit code is 6.
 	// +default="15s"
 	lockTimeout string,
-	// Remove a deployment of somebody else's: it becomes the owner's, too.
-	// +optional
-	join bool,
 	// Remove CustomResourceDefinitions that the release keeps, and all their objects.
 	// +optional
 	crds bool,
-	// Remove the state although the cluster is on another engine; that is left there.
-	// +optional
-	here bool,
 ) (string, error) {
-	args := joined([]string{"destroy", "--yes", "--ignore-not-found", "--lock-timeout", lockTimeout}, join)
-	if here {
-		args = append(args, "--here")
-	}
+	args := []string{"destroy", "--yes", "--ignore-not-found", "--lock-timeout", lockTimeout}
 	if crds {
 		args = append(args, "--crds")
 	}

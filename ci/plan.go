@@ -46,12 +46,6 @@ func (m *Slipway) Plan(
 	// Exit with 2 if there are changes; the plan is then in the call's log only.
 	// +optional
 	detailedExitcode bool,
-	// Of a run on a deployment of somebody else's.
-	// +optional
-	join bool,
-	// Of an install that makes this engine the deployment's.
-	// +optional
-	here bool,
 	// Of a destroy that removes CustomResourceDefinitions that the release keeps, too.
 	// +optional
 	crds bool,
@@ -60,7 +54,7 @@ func (m *Slipway) Plan(
 	if err != nil {
 		return "", err
 	}
-	args := joined([]string{"plan", "--workflow", workflow, "--format", format}, join)
+	args := []string{"plan", "--workflow", workflow, "--format", format}
 	if to != "" {
 		args = append(args, "--to", to)
 	}
@@ -69,9 +63,6 @@ func (m *Slipway) Plan(
 	}
 	if adopt {
 		args = append(args, "--adopt")
-	}
-	if here {
-		args = append(args, "--here")
 	}
 	if crds {
 		args = append(args, "--crds")

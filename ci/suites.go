@@ -38,15 +38,12 @@ func (m *Slipway) Test(
 	// How long to wait for another run, such as 1m; then the exit code is 6.
 	// +default="15s"
 	lockTimeout string,
-	// Work on a deployment of somebody else's: it becomes the owner's, too.
-	// +optional
-	join bool,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
 		return "", err
 	}
-	args := joined([]string{"test"}, join)
+	args := []string{"test"}
 	if suite != "" {
 		args = append(args, "--suite", suite)
 	}

@@ -44,12 +44,6 @@ func newCluster(p *Program) *cobra.Command {
 	output.Regular(set, &o.save, "save", "", "write the objects, the keys and the data of the volumes of the cluster to this file, and replace the file if it exists; the cluster must not run")
 	set.StringVar(&o.restore, "restore", "", "put the cluster that is in this file onto the engine")
 	set.BoolVar(&o.force, "force", false, "with --restore: in the place of a cluster that is there, or of an earlier deployment of the name")
-	o.deployment.Caller.AddJoin(set)
-	o.deployment.Caller.AddHere(set)
-	for _, name := range []string{"join", "here"} {
-		f := set.Lookup(name)
-		f.Usage = "with --restore: " + f.Usage
-	}
 	set.BoolVar(&o.lend, "lend", false, "open a session for others, and run the cluster in it when one of them asks")
 	_ = set.MarkHidden("lend")
 	output.Var(set, &o.id, "id", "", "write the service's Dagger id to this file instead of running it")
@@ -59,15 +53,12 @@ func newCluster(p *Program) *cobra.Command {
 
 func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string) error {
 	how := deployment.Run{Unpublished: o.unpublished}
-	o.deployment.Caller.Compares = o.restore != ""
 	data := o.save != "" || o.restore != ""
 	switch {
 	case o.save != "" && o.restore != "" || data && (o.stop || o.background || o.unpublished):
 		return usage.Errorf("give --save or --restore, and no other flag about running the cluster")
 	case o.force && o.restore == "":
 		return usage.Errorf("--force goes with --restore")
-	case (o.deployment.Caller.Join || o.deployment.Caller.Here) && o.restore == "":
-		return usage.Errorf("--join and --here go with --restore")
 	case data:
 		if err := o.files(); err != nil {
 			return err

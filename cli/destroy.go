@@ -36,8 +36,6 @@ func newDestroy(p *Program) *cobra.Command {
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	addLockTimeout(cmd.Flags(), &o.lockTimeout)
-	o.deployment.Caller.AddJoin(cmd.Flags())
-	o.deployment.Caller.AddHere(cmd.Flags())
 	o.save.addFlags(cmd.Flags())
 	o.approval.addFlags(cmd.Flags())
 	addDefinitions(cmd.Flags(), &o.definitions)

@@ -129,8 +129,7 @@ type stateOptions struct {
 	timeout          time.Duration
 	port             int
 	reason, over     string
-	force, unnamed   bool
-	unclaimed        bool
+	force            bool
 }
 
 func newState(p *Program) *cobra.Command {
@@ -155,13 +154,7 @@ func newState(p *Program) *cobra.Command {
 		}),
 		sub("kubeconfig FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error { return s.Kubeconfig(ctx, args[0]) }),
 		sub("open FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
-			return s.Open(ctx, args[0], o.who, o.deployment, o.over, o.unnamed, !o.unclaimed)
-		}),
-		sub("copy DIR [BACKUPS]", 1, 2, func(ctx context.Context, _ streams, s state, args []string) error {
-			return s.Copy(ctx, o.who.Run, args[0], args[1])
-		}),
-		sub("restore FILE DIR", 2, 2, func(ctx context.Context, _ streams, s state, args []string) error {
-			return s.Restore(ctx, args[0], o.who, args[1], !o.unclaimed)
+			return s.Open(ctx, args[0], o.who.Run, o.deployment, o.over)
 		}),
 		sub("save-cluster DIR", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
 			return s.SaveCluster(ctx, o.who.Run, o.deployment, args[0])
@@ -194,14 +187,12 @@ func newState(p *Program) *cobra.Command {
 	cmd.Hidden = true
 	set := cmd.PersistentFlags()
 	set.StringVar(&o.root, "root", contract.StateDir, "the state volume")
-	set.StringVar(&o.who.User, "user", "", "hold, open, restore, restore-cluster, unlock: who does it")
-	set.StringVar(&o.who.Host, "host", "", "hold, open, restore, restore-cluster, unlock: on which machine")
+	set.StringVar(&o.who.User, "user", "", "hold, restore-cluster, unlock: who does it")
+	set.StringVar(&o.who.Host, "host", "", "hold, restore-cluster, unlock: on which machine")
 	set.StringVar(&o.who.Run, "run", "", "all but keep, show, report, kubeconfig, unlock, backups, archive, installed, runs: id of the run")
-	set.StringVar(&o.who.Workflow, "workflow", "", "hold, open, restore: of the run")
+	set.StringVar(&o.who.Workflow, "workflow", "", "hold: of the run")
 	set.StringVar(&o.deployment, "deployment", "", "runs, open, save-cluster, restore-cluster: name of the deployment")
-	set.BoolVar(&o.unnamed, "no-identity", false, "open: make no identity for a deployment of which nothing is known")
 	set.StringVar(&o.over, "over", "", "open: what the run is to bring over what is installed, as JSON")
-	set.BoolVar(&o.unclaimed, "unclaimed", false, "open, restore: it is not noted yet whose the deployment is")
 	set.DurationVar(&o.timeout, "patience", incontainer.DefaultLockTimeout, "hold: how long to wait for a holder that is alive")
 	set.IntVar(&o.port, "port", containers.HoldPort, "hold: where to listen once the lock is held")
 	set.StringVar(&o.reason, "reason", "", "unlock: why")

@@ -38,7 +38,6 @@ type installOptions struct {
 	unpublished bool
 	adopt       bool
 	known       bool // the release is one that a run had before: what its gates wait for is not looked for
-	ephemeral   bool
 	from        packageFlags
 	save        saveFlags
 	approval    approval
@@ -67,9 +66,6 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 	set.IntVar(&o.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
 	o.addKeep(set)
 	o.addAdopt(set)
-	o.deployment.Caller.AddJoin(set)
-	o.deployment.Caller.AddHere(set)
-	set.BoolVar(&o.ephemeral, "ephemeral", false, "the deployment may be lost with the engine's volumes: install also where the engine is not known to keep them")
 	o.from.addFlags(set, "install what is in this package of slipway save: its configuration and its platform release")
 	o.save.addFlags(set)
 	o.approval.addFlags(set)
@@ -155,7 +151,7 @@ func (o *installOptions) prepare(ctx context.Context, io console.Streams, c *con
 // complete is prepare once there is a release.
 func (o *installOptions) complete(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 	c.Parallel, c.Select, c.LockTimeout, c.Adopt, c.Approve = o.parallel, o.selected, o.lockTimeout, o.adopt, o.approval.digest
-	c.Ephemeral, c.Approval = o.ephemeral, o.approval.given()
+	c.Approval = o.approval.given()
 	release := c.Release
 	if c.Config.Git.URL != "" {
 		release = release.ForRepository()

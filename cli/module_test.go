@@ -127,8 +127,6 @@ var unlike = map[string]string{
 	"cluster --save":                             "works on files of this machine, of some gigabytes",
 	"cluster --restore":                          "see cluster --save",
 	"cluster --force":                            "see cluster --save",
-	"cluster --join":                             "see cluster --save",
-	"cluster --here":                             "see cluster --save",
 	"cluster --background":                       "the module returns a service, and dagger runs it: cluster up",
 	"cluster --stop":                             "see cluster --background",
 
@@ -140,7 +138,6 @@ var unlike = map[string]string{
 	"--trusted-root":                   "see --certificate-identity",
 
 	// What a session of dagger call has no use for.
-	"--ephemeral":                "a function cannot ask the engine for its policy, and only warns; advanced.ephemeral has it say nothing",
 	"--verbose":                  "dagger's own: --progress, --verbose",
 	"--keep-cluster":             "the cluster ends with the session of dagger call",
 	"--unpublished":              "see --keep-cluster",

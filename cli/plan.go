@@ -66,11 +66,6 @@ a wrong command line or configuration, which prints an error.`,
 	set.BoolVar(&install.adopt, "adopt", false, "install, upgrade: as with that flag of these")
 	addDefinitions(set, &o.crds)
 	set.Lookup("crds").Usage = "destroy: as with that flag of destroy"
-	install.deployment.Caller.AddJoin(set)
-	install.deployment.Caller.AddHere(set)
-	for _, name := range []string{"join", "here"} {
-		set.Lookup(name).Usage = "as with that flag of the workflow; the plan itself makes nothing yours"
-	}
 	o.format = "text"
 	set.Var(&o.format, "format", `"text" or "json"`)
 	output.Var(set, &o.out, "out", "", "write the plan as JSON to this file, too")

@@ -46,7 +46,7 @@ type reproduceOptions struct {
 }
 
 func newReproduce(p *Program) *cobra.Command {
-	o := reproduceOptions{install: installOptions{program: p, known: true, ephemeral: true}}
+	o := reproduceOptions{install: installOptions{program: p, known: true}}
 	cmd := &cobra.Command{
 		Use: "reproduce [flags] [-- COMMAND…]", Short: "Repeat a packed run on a fresh local cluster, up to the failed step, and compare", Example: `  slipway reproduce --package run.tar.zst
   slipway reproduce --package run.tar.zst --shell -- kubectl get pods -A`,

@@ -51,7 +51,6 @@ func newRollback(p *Program) *cobra.Command {
 	addLockTimeout(set, &o.install.lockTimeout)
 	set.IntVar(&o.install.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
 	o.install.addAdopt(set)
-	o.install.deployment.Caller.AddJoin(set)
 	o.install.addKeep(set)
 	return cmd
 }

@@ -39,7 +39,6 @@ func newTest(p *Program) *cobra.Command {
 	set.StringVar(&o.suite.Name, "suite", platform.DefaultSuite, "which tests: smoke, full or another suite of the release; or apps-deploy, apps-check, apps-destroy")
 	set.StringVar(&o.suite.Component, "component", "", "the tests of this component, in place of a suite")
 	addLockTimeout(set, &o.lockTimeout)
-	o.deployment.Caller.AddJoin(set)
 	set.IntVar(&o.parallel, "parallel", 0, "how many tests may run at the same time; 0 is no limit")
 	complete(cmd, "suite", suiteNames(&o.deployment.Source, &o.deployment.Release))
 	cmd.RunE = run("stopping after the tests that run now", func(ctx context.Context, io console.Streams, _ []string) error {

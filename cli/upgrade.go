@@ -55,7 +55,6 @@ func newUpgrade(p *Program) *cobra.Command {
 	set.IntVar(&o.install.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
 	o.install.approval.addFlags(set)
 	o.install.addAdopt(set)
-	o.install.deployment.Caller.AddJoin(set)
 	o.install.addKeep(set)
 	o.install.save.addFlags(set)
 	return cmd

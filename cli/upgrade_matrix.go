@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/cli/internal/bucket"
-	"github.com/slipway-sh/slipway/cli/internal/caller"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/images"
@@ -52,7 +51,6 @@ type matrixOptions struct {
 	images  images.Flags
 	secrets secrets.Flags
 	bucket  bucket.Flags
-	caller  caller.Flags
 	axes    matrix.Axes
 	shard   string
 	results string
@@ -88,7 +86,6 @@ func (o *matrixOptions) add(set *pflag.FlagSet) {
 	o.images.AddFlags(set)
 	o.secrets.AddFlags(set)
 	o.bucket.AddFlags(set)
-	o.caller.AddFlags(set)
 }
 
 // given are these flags as they were set.
@@ -269,7 +266,6 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	commands := &matrix.Commands{Program: program, Given: o.given(), Name: name, Keep: keep, Stops: stops, Results: results, Say: say, AtOnce: ctx.Done(), Configuration: func(c matrix.Cell) []byte {
 		cell := *cfg
 		cell.Global.Scale = c.Scale
-		cell.Advanced.Ephemeral = true // it is removed in the end
 		if !matrix.IsDir(c.From) {
 			cell.Platform.Release = c.From
 		}

@@ -111,8 +111,6 @@ type Advanced struct {
 	MissingImages string `json:"missingImages" jsonschema:"enum=refuse,enum=pull,example=pull" jsonschema_description:"What happens if the release runs an image that neither the bundle nor the registry has. refuse: nothing is started. pull: they are listed, and the cluster pulls them from their own registries."`
 	Save          Save   `json:"save,omitzero" jsonschema_description:"When a run is packed into one file at its end, for others to look at or to reproduce; never when left out."`
 	Registry      string `json:"registry,omitempty" interpolate:"true" jsonschema:"example=registry.example.com/slipway" jsonschema_description:"Registry, host[:port][/path], that images come from by digest when no bundle is given."`
-	Owner         string `json:"owner,omitempty" jsonschema:"pattern=^\\S([^\\x00-\\x1f\\x7f]{0\\,98}\\S)?$,example=platform-team" want:"1 to 100 characters on one line, without space at the ends" jsonschema_description:"Who works on the deployment, a person or a team: others are refused what changes it. When left out, user@machine of who calls slipway, and nobody in CI or with dagger call."`
-	Ephemeral     bool   `json:"ephemeral,omitempty" example:"true" jsonschema_description:"Whether the deployment may be lost with the volumes of the Dagger engine. If not, a first install is refused on an engine that is not known to keep them."`
 }
 
 // Timeouts are deadlines.
@@ -248,9 +246,9 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// GoBack makes c what it was when was was written, except for the deployment's name and owner,
-// where its cluster and its state are, how they are reached and whether they may be lost, how
-// long things may take, and where packages go.
+// GoBack makes c what it was when was was written, except for the deployment's name, where
+// its cluster and its state are and how they are reached, how long things may take, and where
+// packages go.
 //
 // Secrets come from where c says, and of the hooks those stay that c has, too: was may be from
 // a place to which others write, and neither may their commands run nor their scripts see
@@ -260,8 +258,7 @@ func (c *Config) GoBack(was *Config) (dropped []string, lacking map[string]Secre
 	name, mine, hooks, secrets := c.Global.Name, c.Advanced, c.Hooks, c.References(nil)
 	c.Global, c.Platform, c.TLS, c.Proxy, c.SMTP = was.Global, was.Platform, was.TLS, was.Proxy, was.SMTP
 	c.Observability, c.Git, c.Hooks, c.Advanced = was.Observability, was.Git, nil, was.Advanced
-	c.Global.Name, c.Advanced.Owner, c.Advanced.Timeouts, c.Advanced.Ephemeral = name, mine.Owner, mine.Timeouts, mine.Ephemeral
-	c.Advanced.Save = mine.Save
+	c.Global.Name, c.Advanced.Timeouts, c.Advanced.Save = name, mine.Timeouts, mine.Save
 	for _, h := range was.Hooks {
 		if slices.ContainsFunc(hooks, h.equal) {
 			c.Hooks = append(c.Hooks, h)

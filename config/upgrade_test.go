@@ -58,10 +58,10 @@ func TestGoBack(t *testing.T) {
 		require.NoError(t, err)
 		return c
 	}
-	c := at("global: {name: blue}\nadvanced: {owner: team, timeouts: {step: 2h}, ephemeral: true}\n")
-	was := at("global: {name: green, domain: green.example.org}\nadvanced: {owner: somebody, timeouts: {step: 1h}, missingImages: pull}\n")
+	c := at("global: {name: blue}\nadvanced: {timeouts: {step: 2h}}\n")
+	was := at("global: {name: green, domain: green.example.org}\nadvanced: {timeouts: {step: 1h}, missingImages: pull}\n")
 	c.GoBack(was)
-	require.Equal(t, []any{"blue", "team", "green.example.org", "2h", "pull", true}, []any{c.Global.Name, c.Advanced.Owner, c.Global.Domain, c.Advanced.Timeouts.Step.String(), c.Advanced.MissingImages, c.Advanced.Ephemeral})
+	require.Equal(t, []any{"blue", "green.example.org", "2h", "pull"}, []any{c.Global.Name, c.Global.Domain, c.Advanced.Timeouts.Step.String(), c.Advanced.MissingImages})
 }
 
 // TestGoBackRunsNothingOfOthers: a backup is where others may write, and so decides neither which

@@ -36,18 +36,6 @@ func IsName(name string) bool {
 	return !slices.ContainsFunc(*l, func(p Problem) bool { return p.Field == "name" })
 }
 
-// OwnerWant is what the name of an owner has to be; empty: it is that.
-func OwnerWant(name string) string {
-	l := new(document.List)
-	l.Check("", Advanced{Owner: name})
-	for _, p := range *l {
-		if p.Field == "owner" {
-			return p.Want
-		}
-	}
-	return ""
-}
-
 // maxDomain leaves room for an app's name before the domain.
 const maxDomain = 200
 

@@ -12,17 +12,8 @@ import (
 	"github.com/adrg/xdg"
 )
 
-// Own is the name of an engine of make engine with the policy that this gives it, which
-// collects no cache volume either.
-const Own = "slipway"
-
-// Reserved is the reserved space, in bytes, of the policy in Text: 5 GiB and one byte. An
-// engine tells the limits of its last policy and not its filters; that odd byte is what the
-// policy is recognised by.
-const Reserved = 5<<30 + 1
-
-// Text is an engine.json with one policy, which collects everything but cache volumes. Limits
-// other than reservedSpace may be changed.
+// Text is an engine.json with one policy, which collects everything but cache volumes. Its limits
+// may be changed.
 //
 // Preflight wants 10 GiB free for a first deployment of the default scale (config.ProfileOf). At
 // the end of a session the engine makes room until 20 GB are free, of layers and never of volumes,
@@ -32,30 +23,27 @@ const Reserved = 5<<30 + 1
 const Text = `{"gc": {"policies": [` + Policy + `]}}`
 
 // Policy is that policy.
-const Policy = `{"filters": ["type!=exec.cachemount"], "reservedSpace": 5368709121, "maxUsedSpace": "40GB", "minFreeSpace": "20GB"}`
+const Policy = `{"filters": ["type!=exec.cachemount"], "reservedSpace": "5GB", "maxUsedSpace": "40GB", "minFreeSpace": "20GB"}`
 
-// Keeps reports whether an engine with an engine.json is known to keep cache volumes: each of its
-// policies leaves them out, and the last one is recognised.
+// Keeps reports whether an engine with an engine.json keeps cache volumes: each of its policies
+// leaves them out.
 func Keeps(text []byte) bool {
 	var config struct {
 		GC struct {
 			Policies []struct {
-				Filters       []string `json:"filters"`
-				ReservedSpace any      `json:"reservedSpace"`
+				Filters []string `json:"filters"`
 			} `json:"policies"`
 		} `json:"gc"`
 	}
 	if err := json.Unmarshal(text, &config); err != nil {
 		return false
 	}
-	recognised := false
 	for _, p := range config.GC.Policies {
 		if len(p.Filters) == 0 || slices.ContainsFunc(p.Filters, selects) { // without one it is for everything
 			return false
 		}
-		recognised = p.ReservedSpace == float64(Reserved)
 	}
-	return recognised
+	return len(config.GC.Policies) > 0
 }
 
 // selects reports whether a filter may select cache volumes. It is one of containerd's: what is

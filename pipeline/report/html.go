@@ -185,7 +185,7 @@ func (r *Run) facts() []fact {
 	}
 	var out []fact
 	for _, f := range []fact{
-		{"Run", r.ID}, {"Workflow", r.Workflow}, {"Deployment", r.Deployment}, {"Provider", r.Provider}, {"Owner", r.Owner},
+		{"Run", r.ID}, {"Workflow", r.Workflow}, {"Deployment", r.Deployment}, {"Provider", r.Provider},
 		{"Platform", platform}, {"Platform’s digest", r.Platform.Digest}, {"Platform’s commit", r.Platform.Commit}, {"Configuration’s digest", r.Config},
 		{"Slipway", r.Slipway}, {"Lock", r.Lock}, {"Started", utc(r.Started)}, {"Ended", ended},
 		{"Exit code", exit},

@@ -49,7 +49,6 @@ type Run struct {
 	Workflow   string   `json:"workflow"`           // "install", "destroy", …
 	Deployment string   `json:"deployment"`         // name of the deployment
 	Provider   string   `json:"provider,omitempty"` // where it is installed
-	Owner      string   `json:"owner,omitempty"`    // who the run was for, as they call themselves; missing if nobody said
 	Platform   Platform `json:"platform"`           // what is installed
 	Config     string   `json:"config,omitempty"`   // digest of the configuration
 	Slipway    string   `json:"slipway,omitempty"`  // version of the program

@@ -24,10 +24,8 @@ func (r *Records) Backups(ctx context.Context) ([]contract.BackupSummary, error)
 	s, err := r.stored(ctx)
 	switch {
 	case err != nil:
-	case s.Copied:
-		err = r.lost(what, s)
 	case s.Record == nil && !s.Cluster:
-		err = r.notThere(what, s)
+		err = r.notThere(what)
 	}
 	return out, err
 }

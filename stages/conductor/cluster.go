@@ -38,26 +38,19 @@ func (c *Cluster) get() (*dagger.Service, error) {
 	return c.service.Service(), nil
 }
 
-// installed returns a fault if no cluster was installed, or if it is a service whose volume
-// is on another engine.
+// installed returns a fault if no cluster was installed, or if it is a service whose volume is
+// not on this engine.
 func (c *Cluster) installed(ctx context.Context, what string) error {
 	s, err := c.records.stored(ctx)
 	switch {
 	case err != nil:
 		return err
-	case s.gone():
+	case s.Lost:
 		return c.records.lost(what, s)
 	case !s.Cluster:
-		return c.records.notThere(what, s)
-	case c.service != nil && !s.Here:
-		return c.elsewhere(what, s)
+		return c.records.notThere(what)
 	}
 	return nil
-}
-
-// elsewhere is the fault of what has to be done on the engine with the cluster.
-func (c *Cluster) elsewhere(what string, s *found) error {
-	return contract.Elsewhere(what, c.records.name, s.Claim.Engine, "slipway status shows what the last run saw")
 }
 
 // up starts the cluster's service, which then lives as long as the Dagger session, and

@@ -62,8 +62,7 @@ func (c *Conductor) SaveCluster(ctx context.Context, file string) error {
 }
 
 // RestoreCluster puts what SaveCluster wrote onto the volume of the deployment's own cluster,
-// which must not run. A state that the engine has thrown away is restored as well, if there is a
-// copy. A cluster that is there is replaced only with force.
+// which must not run. A cluster that is there is replaced only with force.
 func (c *Conductor) RestoreCluster(ctx context.Context, file string, force bool) error {
 	const what = "restore the cluster"
 	if _, err := c.get(); err != nil {
@@ -77,9 +76,6 @@ func (c *Conductor) RestoreCluster(ctx context.Context, file string, force bool)
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return c.underLock(ctx, what, func(ctx context.Context, r *run) error {
-		if _, _, err := r.recover(ctx, false); err != nil {
-			return err
-		}
 		args := append([]string{"slipway", "state", "restore-cluster", contract.ClusterIn + "/" + filepath.Base(file), "--deployment", c.name}, r.who()...)
 		if force {
 			args = append(args, "--force")

@@ -15,7 +15,7 @@ import (
 
 // TestAClusterIsSavedUnderTheLock, and the file appears when it is whole.
 func TestAClusterIsSavedUnderTheLock(t *testing.T) {
-	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":true}`, `"save-cluster"`: ""})
+	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true}`, `"save-cluster"`: ""})
 	file := filepath.Join(t.TempDir(), "saved")
 	e.exports = func(dir string) {
 		if filepath.Dir(dir) == filepath.Dir(file) {
@@ -45,21 +45,12 @@ func TestAClusterIsSavedUnderTheLock(t *testing.T) {
 	require.ErrorIs(t, c.RestoreCluster(t.Context(), file, false), &fault.Fault{Code: codeNoCluster})
 }
 
-// TestAClusterIsRestored, and so is a state that was thrown away with it.
 func TestAClusterIsRestored(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "saved")
 	require.NoError(t, os.WriteFile(file, []byte("data"), 0o600))
-	answers := map[string]any{
-		`"slipway","state","open"`: `{}`, `"slipway","state","restore"`: `{"identity":{"id":"d1"},"lost":true}`, `"restore-cluster"`: "slipway-fault: " + lockLost,
-	}
-	c, e := conducted(t, answers)
-	c.Records.copies = &shelf{kept: lastInstall(t, "")}
+	c, e := conducted(t, map[string]any{`"restore-cluster"`: "slipway-fault: " + lockLost})
 	require.NoError(t, c.RestoreCluster(t.Context(), file, true))
 	require.Regexp(t, `"slipway","state","restore-cluster","/slipway/in/cluster/saved","--deployment","slipway","--user","","--host","","--run","[^"]+","--force"`, e.all())
-	require.Contains(t, e.all(), `"slipway","state","restore","/slipway/opened.json"`)
-	for _, command := range []string{"open", "restore"} {
-		require.Regexp(t, `"state","`+command+`",[^\]]*"--unclaimed"`, e.all(), "it is nobody's before the cluster is restored")
-	}
 	require.Regexp(t, `"state","hold".*\{stop`, e.all())
 
 	c, e = conducted(t, map[string]any{`"restore-cluster"`: "slipway-fault: " + lockLost})

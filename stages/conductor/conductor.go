@@ -6,8 +6,6 @@ package conductor
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -66,9 +64,6 @@ type Options struct {
 	Origin string
 	// User and Host say who holds the deployment's lock, for others to read.
 	User, Host string
-	// Caller is who works on the deployment, which others may not do by accident. Its
-	// Deployment and Node are filled in.
-	Caller contract.Caller
 	// LockTimeout is how long a run waits for another one that has the lock and is
 	// alive.
 	LockTimeout time.Duration
@@ -86,18 +81,9 @@ type Options struct {
 	// Definitions has a destroy take CustomResourceDefinitions along that the release keeps, or
 	// that others use, with all objects of theirs.
 	Definitions bool
-	// Ephemeral says that the deployment may be lost with the engine's volumes, as
-	// Config.Advanced.Ephemeral does. Otherwise a first install is refused on an engine that
-	// is not known to keep them.
-	Ephemeral bool
-	// Copies keeps copies of the state out of the engine's reach, from which one that the
-	// engine has thrown away is restored; nil: there are none.
-	Copies Copies
-	// Warn tells whoever runs this of something that fails nothing and is not in the record, as
-	// that was written before; it may be nil.
+	// Warn tells whoever runs this of something that fails nothing and is not in a record; it
+	// may be nil.
 	Warn func(string)
-	// Say tells whoever runs this what goes on after the last step; it may be nil.
-	Say func(string)
 	// Change says how an upgrade or a rollback is done.
 	Change contract.Change
 	// Approve is the digest of the plan that a workflow may carry out; empty: it does what
@@ -160,12 +146,6 @@ func New(opts Options) (*Conductor, error) {
 	refs, rewrite := opts.Images.In(site.Node != nil)
 	reach := opts.State.access(site, opts.Origin)
 	reach.Env[contract.ProviderVariable] = cfg.Provider
-	opts.Caller.Deployment, opts.Caller.Node = cfg.Global.Name, site.Node != nil
-	caller, err := json.Marshal(opts.Caller)
-	if err != nil {
-		return nil, fmt.Errorf("encode who works on the deployment: %w", err)
-	}
-	reach.Env[contract.CallerVariable] = string(caller)
 	deployment := containers.Open(opts.Client, cfg.Global.Name, opts.Images, reach)
 	var access *clusterAccess
 	var account *dagger.Secret
@@ -175,7 +155,7 @@ func New(opts Options) (*Conductor, error) {
 	}
 	records := &Records{
 		commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host, access: access,
-		copies: opts.Copies, node: site.Node != nil, inBucket: opts.State.URL != "",
+		node: site.Node != nil, inBucket: opts.State.URL != "",
 	}
 	cluster := &Cluster{deployment: deployment, records: records, provider: cfg.Provider, access: access}
 	if site.Node != nil {

@@ -21,7 +21,6 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
-	"github.com/slipway-sh/slipway/containers/engineconfig"
 	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -51,7 +50,7 @@ var (
 // conducted is a conductor on an engine that has these answers.
 func conducted(t *testing.T, answers map[string]any) (*Conductor, *engine) {
 	t.Helper()
-	all := map[string]any{`"slipway","state","open"`: `{"identity":{"id":"d1"}}`, "engine{name}": engineconfig.Own, "{plaintext}": "what a secret holds"}
+	all := map[string]any{`"slipway","state","open"`: `{}`, "{plaintext}": "what a secret holds"}
 	maps.Copy(all, answers)
 	e := &engine{answers: all, lasts: map[string]chan struct{}{watching: nil}}
 	client, err := dagger.Connect(t.Context(), dagger.WithConn(e))

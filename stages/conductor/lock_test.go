@@ -240,33 +240,29 @@ func TestALockLostWhileTheRecordOfAFailureIsWritten(t *testing.T) {
 	})
 }
 
-// TestALockLostAtTheEnd of a run, while its record is written, the state copied or removed: what
-// holds it may stand still, and is not waited for. With its record written, a run is done.
+// TestALockLostAtTheEnd of a run, while its record is written or the state removed: what holds it
+// may stand still, and is not waited for.
 func TestALockLostAtTheEnd(t *testing.T) {
 	for what, c := range map[string]struct {
 		command string // which hears of it
 		removes bool
 		outcome report.Outcome
-		done    bool
 	}{
-		"the record is written": {`"slipway","state","keep"`, false, report.Succeeded, false},
-		"the state is copied":   {`"slipway","state","copy"`, false, report.Succeeded, true},
-		"the state is removed":  {`"slipway","state","purge"`, true, report.Failed, false},
+		"the record is written": {`"slipway","state","keep"`, false, report.Succeeded},
+		"the state is removed":  {`"slipway","state","purge"`, true, report.Failed},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				answers := map[string]any{
 					firstStep: `{"status":"succeeded","output":{}}`, secondStep: `{"status":"succeeded","output":{}}`,
-					`"slipway","state","keep"`: "{}", `"slipway","state","copy"`: "{}", `"state","show"`: "{}",
+					`"slipway","state","keep"`: "{}", `"state","show"`: "{}",
 				}
 				answers[c.command] = "slipway-fault: " + lockLost
 				conductor, e := conducted(t, answers)
 				conductor.opts.ReleaseDir = conductor.opts.Client.Directory()
-				s := &shelf{}
-				conductor.opts.Copies, conductor.Records.copies = s, s
 				ended := make(chan struct{})
 				e.fails, e.lasts[firstStep] = c.command, ended
-				time.AfterFunc(time.Minute, func() { // the run's beginning is written and copied
+				time.AfterFunc(time.Minute, func() { // the run's beginning is written
 					e.mu.Lock()
 					defer e.mu.Unlock()
 					e.exit = 6
@@ -279,17 +275,9 @@ func TestALockLostAtTheEnd(t *testing.T) {
 				var warned []string
 				conductor.opts.Warn = func(text string) { warned = append(warned, text) }
 				record, err := conductor.Conduct(t.Context(), w)
-				if c.done {
-					require.NoError(t, err)
-					require.Len(t, warned, 1)
-					require.Contains(t, warned[0], "could not be taken: ")
-					require.Contains(t, warned[0], "bob took it over")
-				} else {
-					require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
-					require.Equal(t, fault.Locked, fault.ClassOf(err))
-					require.Empty(t, warned)
-				}
-				require.False(t, s.removed)
+				require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
+				require.Equal(t, fault.Locked, fault.ClassOf(err))
+				require.Empty(t, warned)
 				require.Equal(t, c.outcome, record.Outcome)
 				require.Contains(t, e.all(), "stop(kill:true)")
 				require.NotContains(t, e.all(), "{stop}")
@@ -360,7 +348,7 @@ func TestHooksOfARunThatLosesTheLock(t *testing.T) {
 func TestALockThatOthersHold(t *testing.T) {
 	c, e := conducted(t, nil)
 	e.problems = map[string]string{`"state","hold"`: `slipway-fault: {"code":"LOK-001","class":6,"op":"take the deployment's lock","message":"alice@desk (install, run r0) has had the lock"}`}
-	c.opts.Ephemeral, c.opts.ReleaseDir = true, c.opts.Client.Directory()
+	c.opts.ReleaseDir = c.opts.Client.Directory()
 	var seen []pipeline.Event
 	c.opts.Observe = func(e pipeline.Event) { seen = append(seen, e) }
 	hooked := false

@@ -73,14 +73,14 @@ func TestARunRecordsItsPhases(t *testing.T) {
 
 // TestARemovalHasThePhasesOfTheLastRun: it has no release.
 func TestARemovalHasThePhasesOfTheLastRun(t *testing.T) {
-	last, err := json.Marshal(contract.Opened{Identity: &contract.Identity{ID: "d1"}, Phases: PhasesOf(inPhases(t), nil)})
+	last, err := json.Marshal(contract.Opened{Phases: PhasesOf(inPhases(t), nil)})
 	require.NoError(t, err)
 	for _, c := range []struct {
 		opened string
 		status map[string]pipeline.Status
 	}{
 		{string(last), map[string]pipeline.Status{"User Approval": pipeline.Skipped, "Setup": "", "Removal": pipeline.Succeeded}},
-		{`{"identity":{"id":"d1"}}`, map[string]pipeline.Status{}},
+		{`{}`, map[string]pipeline.Status{}},
 	} {
 		conductor, e := conducted(t, map[string]any{`"slipway","state","open"`: c.opened, `"slipway","state","keep"`: "{}"})
 		record, err := conductor.Conduct(t.Context(), Workflow{Name: config.Destroy, Removes: true, Wire: func(g *Graph) error {

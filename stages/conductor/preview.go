@@ -120,10 +120,6 @@ func (c *Conductor) running(ctx context.Context, w Workflow) (bool, error) {
 		return false, err
 	case s.Lost:
 		return false, nil
-	case s.Cluster && !s.Here && c.opts.Caller.Here:
-		return false, nil
-	case s.Cluster && !s.Here:
-		return false, c.elsewhere("plan", s)
 	}
 	return s.Cluster, nil
 }

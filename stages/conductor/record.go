@@ -32,19 +32,15 @@ type recorder struct {
 	config  *config.Config
 	hint    func(string) string // may be nil; see Options.Hint
 	logs    map[string]string   // what hooks printed, by name in the run's directory
-	copier  *copier             // of the state
-	warn    func(string)        // as Options.Warn
 }
 
 // recordFile is where the container that writes a record finds it.
 const recordFile = "/slipway/keep.json"
 
-// finish writes the record of a run that has ended, takes a copy of the state and, at the same
-// time, stops the cluster's service; then it gives the lock up, and copies what takes longer. It
-// returns err, joined by what went wrong here.
+// finish writes the record of a run that has ended and, at the same time, stops the cluster's
+// service; then it gives the lock up. It returns err, joined by what went wrong here.
 func (r recorder) finish(ctx context.Context, record *report.Run, state *contract.RuntimeState, l *deploymentLock, err error) error {
-	uncancelled := context.WithoutCancel(ctx)
-	writing, cancel := context.WithTimeoutCause(uncancelled, writeLimit, errWriteTime)
+	writing, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), writeLimit, errWriteTime)
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() {
@@ -58,19 +54,10 @@ func (r recorder) finish(ctx context.Context, record *report.Run, state *contrac
 		record.MapCommands(r.hint)
 	}
 	writeErr := l.heard(r.write(writing, record, state))
-	if lost := l.loss(); lost == nil {
-		if fails := r.copier.last(uncancelled); fails != nil {
-			_ = l.heard(fails)
-			r.warn(fails.Error())
-		}
-	} else if fault.ClassOf(err) != fault.Locked { // what else is wrong must not hide it
+	if lost := l.loss(); lost != nil && fault.ClassOf(err) != fault.Locked { // what else is wrong must not hide it
 		err = errors.Join(lost, err)
 	}
-	err = errors.Join(err, writeErr, <-stopped, l.release(ctx))
-	if fails := r.copier.rest(ctx); fails != nil { // an interrupt ends it
-		r.warn(fails.Error())
-	}
-	return err
+	return errors.Join(err, writeErr, <-stopped, l.release(ctx))
 }
 
 // write puts the record, and the runtime state unless that is nil, into the

@@ -1,7 +1,6 @@
 package conductor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,19 +21,18 @@ type Records struct {
 	name       string         // the deployment's
 	user, host string         // who reads
 	access     *clusterAccess // nil unless the cluster is there already
-	copies     Copies         // of the state; nil: there are none
 	node       bool           // the cluster is a service of Slipway
 	inBucket   bool           // the state is
 }
 
 // stored reads the deployment's state.
-func (r *Records) stored(ctx context.Context) (*found, error) {
+func (r *Records) stored(ctx context.Context) (*contract.Stored, error) {
 	const at = "/slipway/stored.json"
 	var s contract.Stored
 	if err := r.result(ctx, r.looking(containers.Exec{Args: []string{"slipway", "state", "show", at}, Result: at}), &s); err != nil {
 		return nil, fmt.Errorf("read the deployment's state: %w", err)
 	}
-	return r.recall(&s)
+	return &s, nil
 }
 
 // Known reports whether a run of the deployment has ever begun, also of one that was
@@ -58,10 +56,10 @@ func (r *Records) Installed(ctx context.Context) (string, error) {
 }
 
 // installed is Installed of what is stored.
-func (r *Records) installed(s *found) (string, error) {
+func (r *Records) installed(s *contract.Stored) (string, error) {
 	const what = "find out which release is installed"
 	switch {
-	case s.gone():
+	case s.Lost:
 		return "", r.lost(what, s)
 	case s.Platform != "":
 		return s.Platform, nil
@@ -71,18 +69,11 @@ func (r *Records) installed(s *found) (string, error) {
 			Err: fmt.Errorf("no install of deployment %s has succeeded yet", r.name),
 		}
 	}
-	return "", r.notThere(what, s)
+	return "", r.notThere(what)
 }
 
-// notThere is the fault of a question about a deployment that does not exist on this engine.
-func (r *Records) notThere(what string, s *found) error {
-	if s.Engine != "" {
-		return &fault.Fault{
-			Code: CodeNotThere, Class: fault.Usage, Op: what,
-			Fix: "use the engine on which it was installed; or install another one of that name on this engine: slipway install",
-			Err: fmt.Errorf("deployment %s is not installed on this engine; it is on %s", r.name, s.Engine),
-		}
-	}
+// notThere is the fault of a question about a deployment that the state does not know.
+func (r *Records) notThere(what string) error {
 	return &fault.Fault{
 		Code: CodeNotThere, Class: fault.Usage, Op: what,
 		Fix: "install it first: slipway install, or dagger call install; or name another one with --name",
@@ -102,9 +93,6 @@ func (r *Records) Report(ctx context.Context, run, out string) (string, error) {
 	}
 	err = ended(e.Args, done)
 	if errors.Is(err, &fault.Fault{Code: CodeNotThere}) {
-		if err := r.there(ctx, "read the run's record"); err != nil {
-			return "", err
-		}
 		return "", &fault.Fault{Code: CodeNotThere, Class: fault.Usage, Op: "read the run's record",
 			Fix: "slipway runs lists the runs of the deployment; name another one with --name",
 			Err: errors.New(containers.Complaint(done.Stderr))}
@@ -125,17 +113,17 @@ func (r *Records) Kubeconfig(ctx context.Context, server string) (string, error)
 		return "", err
 	}
 	switch {
-	case s.gone():
+	case s.Lost && !r.inBucket: // that of a bucket may be on another engine
 		return "", r.lost("read the kubeconfig", s)
 	case !s.Cluster:
-		return "", r.notThere("read the kubeconfig", s)
+		return "", r.notThere("read the kubeconfig")
 	}
 	text, err := r.kubeconfig(ctx)
 	switch {
 	case err != nil:
 		return "", err
 	case len(text) == 0:
-		return "", r.notThere("read the kubeconfig", s)
+		return "", r.notThere("read the kubeconfig")
 	case server == "":
 		return string(text), nil
 	}
@@ -186,9 +174,6 @@ const runsFile = "/slipway/runs.json"
 func (r *Records) Runs(ctx context.Context) ([]contract.RunSummary, error) {
 	var out []contract.RunSummary
 	err := r.query(ctx, []string{"slipway", "state", "runs", runsFile}, runsFile, &out)
-	if err == nil && len(out) == 0 {
-		err = r.there(ctx, "list the runs")
-	}
 	return out, err
 }
 
@@ -196,9 +181,6 @@ func (r *Records) Runs(ctx context.Context) ([]contract.RunSummary, error) {
 func (r *Records) Run(ctx context.Context, id string) (*contract.RunDetail, error) {
 	out := &contract.RunDetail{}
 	err := r.query(ctx, []string{"slipway", "state", "runs", runsFile, id, "--deployment", r.name}, runsFile, out)
-	if errors.Is(err, &fault.Fault{Code: CodeNotThere}) {
-		err = cmp.Or(r.there(ctx, "read the run"), err)
-	}
 	return out, err
 }
 

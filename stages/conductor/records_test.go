@@ -24,7 +24,7 @@ func TestTheStatusOfWhatIsNotInstalled(t *testing.T) {
 		"no cluster": {Record: &report.Run{ID: "r1"}},
 		"no run":     {Cluster: true},
 	} {
-		status, err := c.status(&found{Stored: s})
+		status, err := c.status(s)
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere}, what)
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
 		require.ErrorContains(t, err, "show the status: deployment demo is not installed")
@@ -33,7 +33,7 @@ func TestTheStatusOfWhatIsNotInstalled(t *testing.T) {
 		require.NoError(t, status.Text(&text))
 		require.Equal(t, "demo: NotStarted\n", text.String())
 	}
-	status, err := c.status(&found{Stored: &contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install"}, Cluster: true}})
+	status, err := c.status(&contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install"}, Cluster: true})
 	require.NoError(t, err)
 	require.Equal(t, "r1", status.Run)
 	require.Equal(t, "install", status.Workflow)
@@ -45,11 +45,11 @@ func TestTheReleaseThatIsInstalled(t *testing.T) {
 		"deployment demo is not installed":                {Record: &report.Run{ID: "r1"}},
 		"no install of deployment demo has succeeded yet": {Record: &report.Run{ID: "r1"}, Cluster: true},
 	} {
-		_, err := c.installed(&found{Stored: s})
+		_, err := c.installed(s)
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere})
 		require.ErrorContains(t, err, says)
 	}
-	version, err := c.installed(&found{Stored: &contract.Stored{Cluster: true, Platform: "1.0.0"}})
+	version, err := c.installed(&contract.Stored{Cluster: true, Platform: "1.0.0"})
 	require.NoError(t, err)
 	require.Equal(t, "1.0.0", version)
 }
@@ -78,7 +78,7 @@ func TestTheStatesOfADeployment(t *testing.T) {
 		{"Failed", false, "destroy", report.Failed, false, nil},
 		{"InProgress", true, "destroy", report.Running, false, nil},
 	} {
-		status, err := c.status(&found{Stored: &contract.Stored{Record: &report.Run{ID: "r1", Workflow: x.workflow, Outcome: x.outcome}, Cluster: x.cluster, Waits: x.waits}})
+		status, err := c.status(&contract.Stored{Record: &report.Run{ID: "r1", Workflow: x.workflow, Outcome: x.outcome}, Cluster: x.cluster, Waits: x.waits})
 		require.Equal(t, x.there, err == nil, x)
 		require.Equal(t, x.want, status.State, x)
 		var text strings.Builder
@@ -154,13 +154,13 @@ func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 		require.NotContains(t, e.all(), "asService", what)
 	}
 
-	other, asked := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":false}`})
+	other, asked := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"lost":true}`})
 	err := other.Up(t.Context(), true, nil)
-	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeElsewhere})
-	require.ErrorContains(t, err, "run the cluster: the cluster of deployment slipway is on another engine")
+	require.ErrorIs(t, err, &fault.Fault{Code: codeLost})
+	require.ErrorContains(t, err, "run the cluster: the engine has removed the cluster of deployment slipway")
 	require.NotContains(t, asked.all(), "asService", "a second one is not made")
 
-	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":true}`, `"await-pods"`: ""})
+	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true}`, `"await-pods"`: ""})
 	_, err = c.ToolchainID(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, e.all(), "asService", "one that is there runs")
@@ -201,11 +201,11 @@ func TestStatusSaysThatTheClusterIsElsewhere(t *testing.T) {
 	var out strings.Builder
 	s := &DeploymentStatus{Deployment: "blue", Run: "r1", Apps: []report.App{{Name: "web", Sync: "Synced", Health: "Healthy"}}}
 	require.NoError(t, s.Text(&out))
-	require.NotContains(t, out.String(), "another engine")
+	require.NotContains(t, out.String(), "on this engine")
 	require.Contains(t, out.String(), "as the last run saw them; use --live to check them now.\n")
 	s.Elsewhere = true
 	require.NoError(t, s.Text(&out))
-	require.Contains(t, out.String(), "The cluster runs on another engine: the applications are as the last run saw them.\n")
+	require.Contains(t, out.String(), "The cluster is not on this engine: the applications are as the last run saw them.\n")
 }
 
 // TestStatusSaysWhichReleaseIsInstalled, where the last run was for another one: a downgrade
@@ -215,7 +215,7 @@ func TestStatusSaysWhichReleaseIsInstalled(t *testing.T) {
 		"1.1.0": "the last run was for release 1.0.0; release 1.1.0 is what was installed to the end\n", "1.0.0": "", "": "",
 	} {
 		stored := &contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install", Outcome: report.Failed, Platform: report.Platform{Version: "1.0.0"}}, Cluster: true, Platform: installed}
-		s, err := (&Records{}).status(&found{Stored: stored})
+		s, err := (&Records{}).status(stored)
 		require.NoError(t, err)
 		require.Equal(t, installed, s.Installed)
 		var w strings.Builder
@@ -230,7 +230,7 @@ func TestStatusSaysWhichReleaseIsInstalled(t *testing.T) {
 
 // TestStatusIsAnsweredFromTheRecord: without --live no cluster is started for it.
 func TestStatusIsAnsweredFromTheRecord(t *testing.T) {
-	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"here":true,"record":{"version":1,"id":"r1","apps":[{"name":"web","sync":"Synced","health":"Healthy"}]}}`})
+	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"record":{"version":1,"id":"r1","apps":[{"name":"web","sync":"Synced","health":"Healthy"}]}}`})
 	s, err := c.Status(t.Context(), false)
 	require.NoError(t, err)
 	require.False(t, s.Live)

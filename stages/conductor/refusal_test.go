@@ -44,10 +44,10 @@ func TestWhatARefusalIs(t *testing.T) {
 // TestStatusAfterARefusedRun: it shows the deployment as it is, and says what was refused.
 func TestStatusAfterARefusedRun(t *testing.T) {
 	refused := &contract.Refusal{Run: "r2", Workflow: "upgrade", Code: "UPG-001", Error: "install 1.0.0:\n1.1.0 is installed"}
-	s, err := (&Records{name: "blue"}).status(&found{Stored: &contract.Stored{
+	s, err := (&Records{name: "blue"}).status(&contract.Stored{
 		Record:  &report.Run{ID: "r1", Workflow: "install", Outcome: report.Succeeded, Platform: report.Platform{Name: "shop", Version: "1.1.0"}},
 		Refused: refused, Cluster: true, Platform: "1.1.0",
-	}})
+	})
 	require.NoError(t, err)
 	require.Equal(t, contract.Success, s.State)
 	require.Equal(t, refused, s.Refused)
@@ -56,7 +56,7 @@ func TestStatusAfterARefusedRun(t *testing.T) {
 	require.True(t, strings.HasPrefix(w.String(), "blue: Success\nthe last run, upgrade r2, was refused, and changed nothing: UPG-001: install 1.0.0: 1.1.0 is installed\n"), w.String())
 	require.Contains(t, w.String(), "install blue (shop 1.1.0): succeeded, run r1\n")
 
-	s, err = (&Records{name: "blue"}).status(&found{Stored: &contract.Stored{Record: &report.Run{ID: "r2", Workflow: "install", Outcome: report.Failed}, Refused: refused}})
+	s, err = (&Records{name: "blue"}).status(&contract.Stored{Record: &report.Run{ID: "r2", Workflow: "install", Outcome: report.Failed}, Refused: refused})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere}, "the first install was refused")
 	require.Equal(t, contract.NotStarted, s.State)
 	w.Reset()
@@ -70,7 +70,7 @@ func TestTheStatusSaysHowTheRunEnded(t *testing.T) {
 		report.Running: contract.InProgress, report.Succeeded: contract.Success, report.Failed: contract.Failure,
 		report.Cancelled: contract.Cancelled, report.Interrupted: contract.Interrupted,
 	} {
-		s, err := (&Records{name: "blue"}).status(&found{Stored: &contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install", Outcome: outcome}, Cluster: true}})
+		s, err := (&Records{name: "blue"}).status(&contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install", Outcome: outcome}, Cluster: true})
 		require.NoError(t, err)
 		require.Equal(t, want, s.State)
 	}

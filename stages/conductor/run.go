@@ -16,27 +16,18 @@ import (
 
 // Conduct carries w out and returns the record of the run, whatever the outcome. There
 // is no record if nothing was started: the selection names no step, a hook lacks what it
-// needs, the access to a cluster that is there already cannot be used, the engine may throw
-// away what a first install would make, the deployment is somebody else's or its cluster on
-// another engine, or the lock cannot be taken.
+// needs, the access to a cluster that is there already cannot be used, the deployment's
+// cluster is not on this engine, or the lock cannot be taken.
 func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error) {
 	if _, err := c.access.secret(ctx); err != nil {
 		return nil, err
 	}
 	r := &run{Conductor: c, workflow: w, executor: c.hooks, steps: c.runner(report.NewID(time.Now()), nil)}
 	var err error
-	if c.opts.Copies != nil {
-		r.copier = &copier{records: c.Records, run: r.steps.requests.run, say: c.opts.Say}
-	}
 	if r.graph, err = newGraph(w, c.inputs, r.steps, r.actions()); err != nil {
 		return nil, err
 	}
 	r.executor.online = r.graph.online
-	if installs(w.Name) {
-		if r.warnings, err = c.volumesMayGo(ctx); err != nil {
-			return nil, err
-		}
-	}
 	defer func() { r.steps.lock.close() }()
 	err = r.carryOut(ctx)
 	if r.record == nil {
@@ -51,23 +42,12 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	}
 	if w.Removes && err == nil {
 		// Nothing may be reused after this: journal, credentials, Terraform state.
-		if err = c.purge(ctx, r.record.ID); err != nil {
+		if err = c.commands.run(ctx, "slipway", "state", "purge", "--run", r.record.ID); err != nil {
 			_ = r.steps.lock.heard(err) // it is the purge's own, too
 			r.record.Finish(nil, err, time.Now())
-		} else {
-			r.copier = nil
 		}
 	}
 	return r.record, r.recorder().finish(ctx, r.record, found.State, r.steps.lock, err)
-}
-
-// purge removes the deployment's state, and the copies of it.
-func (c *Conductor) purge(ctx context.Context, run string) error {
-	err := c.commands.run(ctx, "slipway", "state", "purge", "--run", run)
-	if err != nil || c.opts.Copies == nil {
-		return err
-	}
-	return c.removeCopies()
 }
 
 // run is one run of a workflow.
@@ -79,10 +59,8 @@ type run struct {
 	executor hookExecutor      // of hooks
 	hooked   []string          // steps and stages with hooks around them
 	logs     map[string]string // what hooks printed, by name in the run's directory
-	warnings []report.Warning  // for the record
-	opened   []report.Warning  // the same, known once the lock is taken
+	opened   []report.Warning  // for the record, known once the lock is taken
 	past     []report.Phase    // of the last run; known once the lock is taken
-	copier   *copier           // of the state; nil: nothing is copied
 	record   *report.Run       // nil: nothing was started
 }
 
@@ -125,7 +103,7 @@ func (r *run) plan() contract.Plan {
 }
 
 func (r *run) recorder() recorder {
-	return recorder{commands: r.commands, cluster: r.service, config: r.opts.Config, hint: r.opts.Hint, logs: r.logs, copier: r.copier, warn: r.warn}
+	return recorder{commands: r.commands, cluster: r.service, config: r.opts.Config, hint: r.opts.Hint, logs: r.logs}
 }
 
 // carryOut runs the graph with its hooks under the lock.
@@ -140,7 +118,6 @@ func (r *run) carryOut(ctx context.Context) error {
 	}
 	id := r.steps.requests.run
 	record := r.newRecord(id, r.workflow.Name)
-	record.Warnings = append(record.Warnings, r.warnings...)
 	record.Plan(nodes)
 	if r.opts.Release != nil {
 		record.Divide(PhasesOf(r.opts.Release, nodes))
@@ -152,7 +129,7 @@ func (r *run) carryOut(ctx context.Context) error {
 		return errors.Join(err, lock.release(ctx))
 	}
 	begun := r.begin(ctx, *record)
-	observe := unlessRefused(lock, oneAtATime(r.copier.after(ctx, nodes, r.opts.Observe)))
+	observe := unlessRefused(lock, oneAtATime(r.opts.Observe))
 	hooks := &hookRunner{run: id, deployment: r.name, workflow: r.workflow.Name, exec: r.executor.exec, observe: observe, lock: lock}
 	if r.opts.Begin != nil {
 		r.opts.Begin(nodes)
@@ -226,7 +203,7 @@ func refusedRun(why error, results []pipeline.Result) error {
 // newRecord is the record of a run that begins now.
 func (c *Conductor) newRecord(id, workflow string) *report.Run {
 	record := &report.Run{
-		ID: id, Workflow: workflow, Deployment: c.name, Provider: c.opts.Config.Provider, Owner: c.opts.Caller.Owner,
+		ID: id, Workflow: workflow, Deployment: c.name, Provider: c.opts.Config.Provider,
 		Config: c.opts.Config.Digest(), Slipway: c.opts.Version, Started: time.Now().UTC(), Outcome: report.Running,
 		Tools: c.opts.Images.Tools, Lock: c.opts.Images.Line, Images: c.opts.Images.Digest, Engine: c.opts.Engine,
 	}
@@ -254,11 +231,7 @@ func (r *run) begin(ctx context.Context, record report.Run) <-chan error {
 			return
 		}
 		r.complete(&record)
-		err := recorder.write(ctx, &record, nil)
-		if err == nil {
-			r.copier.take(ctx)
-		}
-		begun <- err
+		begun <- recorder.write(ctx, &record, nil)
 	}()
 	return begun
 }

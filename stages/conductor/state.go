@@ -18,9 +18,6 @@ type State struct {
 	// Key encrypts the deployment's secrets in the bucket. Nil: where the cluster is
 	// a service of Slipway one is generated, and stored in the state volume.
 	Key *dagger.Secret
-	// Made is the key that was generated earlier, for a volume that has lost it; nil: it is not
-	// known here.
-	Made *dagger.Secret
 }
 
 // credentialsFile is where a container finds credentials that are a file.
@@ -51,9 +48,6 @@ func (s State) access(site contract.Site, origin string) containers.Access {
 		a.Files[contract.StateKeyFile] = s.Key
 	} else if site.Node != nil || site.Access != nil { // of which the state holds no secret
 		a.Env[contract.StateMakeKeyVariable] = "1"
-		if s.Made != nil {
-			a.Files[contract.StateMadeKeyFile] = s.Made
-		}
 	}
 	return a
 }

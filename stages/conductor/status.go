@@ -29,8 +29,6 @@ type DeploymentStatus struct {
 	Workflow   string            `json:"workflow"`          // of that run, as are Release, Platform, Steps and Links
 	Outcome    report.Outcome    `json:"outcome"`
 	State      contract.Progress `json:"state"`
-	// Owners are those who work on the deployment, who made it first.
-	Owners []contract.Owner `json:"owners,omitempty"`
 	// Installed is the version of the release that was installed to the end, if any: not
 	// Platform after a run that came to no end.
 	Installed string `json:"installed,omitempty"`
@@ -44,11 +42,9 @@ type DeploymentStatus struct {
 	Live    bool            `json:"live"` // Apps and Gates are as they are now
 	// Gates are those of the components, looked at once; only if Live.
 	Gates []contract.Gate `json:"gates,omitempty"`
-	// Elsewhere says that the cluster runs on another engine, where the state
-	// is in a bucket: Apps are then as the last run saw them.
+	// Elsewhere says that the cluster is not on this engine, where the state is in a bucket:
+	// Apps are then as the last run saw them.
 	Elsewhere bool `json:"elsewhere,omitempty"`
-	// Engine has the cluster, where the state is in a bucket.
-	Engine *contract.Engine `json:"engine,omitempty"`
 }
 
 // Text writes the status for a terminal.
@@ -58,15 +54,6 @@ func (s *DeploymentStatus) Text(w io.Writer) error {
 	}
 	if r := s.Refused; r != nil {
 		if _, err := fmt.Fprintf(w, "the last run, %s %s, was refused, and changed nothing: %s: %s\n", r.Workflow, r.Run, r.Code, strings.Join(strings.Fields(report.Clean(r.Error)), " ")); err != nil {
-			return err
-		}
-	}
-	for i, o := range s.Owners {
-		verb := "is of"
-		if i > 0 {
-			verb = "was joined by"
-		}
-		if _, err := fmt.Fprintf(w, "it %s %s, since %s\n", verb, report.OneLine(o.Name), o.Since.UTC().Format(time.RFC3339)); err != nil {
 			return err
 		}
 	}
@@ -93,19 +80,11 @@ func (s *DeploymentStatus) Text(w io.Writer) error {
 	case s.State == contract.Lost:
 		_, err = fmt.Fprintln(w, "\nThe cluster is gone: the applications are as the last run saw them.")
 	case s.Elsewhere:
-		_, err = fmt.Fprintf(w, "\nThe cluster runs on another engine%s: the applications are as the last run saw them.\n", s.engine())
+		_, err = fmt.Fprintln(w, "\nThe cluster is not on this engine: the applications are as the last run saw them.")
 	default:
 		_, err = fmt.Fprintln(w, "\nThe applications are as the last run saw them; use --live to check them now.")
 	}
 	return err
-}
-
-// engine says which engine has the cluster; nothing where that is not known.
-func (s *DeploymentStatus) engine() string {
-	if s.Engine == nil {
-		return ""
-	}
-	return fmt.Sprintf(", that of run %s of %s", report.OneLine(s.Engine.Run), report.OneLine(s.Engine.By))
 }
 
 // until says when a wait ends, in UTC as its beginning is.
@@ -141,7 +120,7 @@ func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, e
 	if err != nil {
 		return out, err
 	}
-	out.Elsewhere = c.service != nil && s.Cluster && !s.Here
+	out.Elsewhere = s.Lost
 	if !live || out.Elsewhere || !s.Cluster {
 		return out, nil
 	}
@@ -221,11 +200,11 @@ func (s *DeploymentStatus) unhealthy() error {
 
 // status is the status as far as the deployment's state knows it. That of a deployment
 // that is not there comes with a fault.
-func (r *Records) status(s *found) (*DeploymentStatus, error) {
-	out := &DeploymentStatus{Deployment: r.name, State: contract.NotStarted, Refused: s.Refused, Owners: s.Claim.Owners, Engine: s.Claim.Engine, Steps: []report.Step{}, Apps: []report.App{}}
+func (r *Records) status(s *contract.Stored) (*DeploymentStatus, error) {
+	out := &DeploymentStatus{Deployment: r.name, State: contract.NotStarted, Refused: s.Refused, Steps: []report.Step{}, Apps: []report.App{}}
 	const what = "show the status"
 	if s.Record == nil {
-		return out, r.notThere(what, s)
+		return out, r.notThere(what)
 	}
 	// Of a cluster that is not there yet, or not any more.
 	begun := installs(s.Record.Workflow) || s.Record.Workflow == config.Destroy && s.Record.Outcome != report.Succeeded
@@ -240,12 +219,12 @@ func (r *Records) status(s *found) (*DeploymentStatus, error) {
 			out.State = contract.Waiting
 		}
 	}
-	if again := s.Record.Outcome == report.Running; s.gone() && !again {
+	if again := s.Record.Outcome == report.Running; s.Lost && !r.inBucket && !again {
 		out.State = contract.Lost
 		return out, r.lost(what, s)
 	}
 	if !s.Cluster && (!begun || s.Record.Outcome != report.Running) {
-		return out, r.notThere(what, s)
+		return out, r.notThere(what)
 	}
 	return out, nil
 }

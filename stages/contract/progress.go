@@ -14,5 +14,5 @@ const (
 	Cancelled  Progress = "Cancelled" // on request; no step is left that could tell the cluster
 	// Interrupted: the run was killed; no step is left that could tell the cluster.
 	Interrupted Progress = "Interrupted"
-	Lost        Progress = "Lost" // with the volumes that the engine has thrown away; never in a cluster
+	Lost        Progress = "Lost" // with the volume that the engine has removed; never in a cluster
 )

@@ -22,7 +22,6 @@ const (
 	TLSKeyFile       = "/slipway/tls.key"               // private key of a given certificate
 	UserSecretsDir   = "/slipway/given"                 // secrets of the configuration, by name
 	StateKeyFile     = "/slipway/state.key"             // key of the deployment's secrets, where one is given
-	StateMadeKeyFile = "/slipway/made.key"              // the one that was made before, where none is given
 	KubeconfigFile   = StateDir + "/secrets/kubeconfig" // mode 0600; of a cluster that Slipway runs
 	AccessFile       = "/slipway/access.yaml"           // kubeconfig of a cluster that is there already
 	RegistryAuthFile = "/slipway/registry.json"         // docker config.json with the account with which its nodes pull

@@ -37,17 +37,15 @@ type Stored struct {
 	Record  *report.Run `json:"record,omitempty"`  // of the last run that was not refused, if there is one
 	Refused *Refusal    `json:"refused,omitempty"` // of the last run; nil: it was not
 	Cluster bool        `json:"cluster"`           // something was installed on a cluster
-	Here    bool        `json:"here"`              // the state has its credentials, and if it is Slipway's, it is on this engine
 	Begun   bool        `json:"begun"`             // a run has reached for the lock, in this volume or this bucket
 	// Platform is the version of the release that was installed to the end; empty: none was.
 	Platform string `json:"platform,omitempty"`
 	// ID tells the deployment from others of its name; empty where nothing was installed, or
 	// by an earlier version only.
 	ID string `json:"id,omitempty"`
-	// Claim is whose it is.
-	Claim Claim `json:"claim,omitzero"`
-	// Lost says that the volume of the cluster is empty: the engine has thrown it away. It is
-	// known of a cluster that Slipway runs, on this engine.
+	// Lost says that the volume of the cluster is empty on this engine, which has removed it or,
+	// where the state is in a bucket, may never have had it. It is known of a cluster that
+	// Slipway runs.
 	Lost  bool   `json:"lost,omitempty"`
 	Waits []Wait `json:"waits,omitempty"` // what the steps that run wait for, if they run on this engine
 }

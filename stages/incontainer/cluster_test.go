@@ -13,7 +13,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
 // TestAClusterIsSavedAndRestored: onto an empty volume, and with force in the place of another.
@@ -30,9 +29,8 @@ func TestAClusterIsSavedAndRestored(t *testing.T) {
 	}
 	put(s, "etcd/db", "first")
 	put(s, "pki/ca.crt", "ca")
-	first := opened(t, func(file string) error {
-		return s.Open(t.Context(), file, lock.Holder{Run: "r1"}, "demo", "", false, true)
-	})
+	opened(t, func(file string) error { return s.Open(t.Context(), file, "r1", "demo", "") })
+	first := identity(t, s)
 	out := filepath.Join(t.TempDir(), "out")
 	require.ErrorIs(t, s.SaveCluster(t.Context(), "r2", "demo", out), &fault.Fault{Code: lock.CodeLost})
 	require.NoError(t, s.SaveCluster(t.Context(), "r1", "demo", out))
@@ -73,27 +71,13 @@ func TestAClusterIsSavedAndRestored(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(s.place.Node, ".restoring"))
 
 	fresh := locked(t, "r2")
-	open := func(file string) error {
-		return fresh.Open(t.Context(), file, lock.Holder{Run: "r2"}, "demo", "", true, true)
-	}
-	require.Equal(t, contract.Opened{}, opened(t, open))
-	fresh.place.Caller = `{"owner":"alice"}`
-	owners := func() []contract.Owner {
-		claim, err := state.ClaimOf(t.Context(), fresh.store)
-		require.NoError(t, err)
-		return claim.Owners
-	}
 	refused(fresh.RestoreCluster(t.Context(), lock.Holder{Run: "r2"}, "demo", torn, true), "not whole", "as it was saved")
-	require.Empty(t, owners())
 	require.NoError(t, fresh.RestoreCluster(t.Context(), lock.Holder{Run: "r2"}, "demo", file, false), "nothing is known there")
 	require.Equal(t, "first", db(fresh))
-	require.Equal(t, "alice", owners()[0].Name, "whoever has restored it has it")
-	require.Equal(t, first.Identity.ID, opened(t, open).Identity.ID)
+	require.Equal(t, first, identity(t, fresh))
 	another := locked(t, "r3")
-	second := opened(t, func(file string) error {
-		return another.Open(t.Context(), file, lock.Holder{Run: "r3"}, "demo", "", false, true)
-	})
-	require.NotEqual(t, first.Identity.ID, second.Identity.ID)
+	opened(t, func(file string) error { return another.Open(t.Context(), file, "r3", "demo", "") })
+	require.NotEqual(t, first, identity(t, another))
 	refused(another.RestoreCluster(t.Context(), lock.Holder{Run: "r3"}, "demo", file, false), "of an earlier deployment", "--force")
 	require.NoError(t, another.RestoreCluster(t.Context(), lock.Holder{Run: "r3"}, "demo", file, true))
 }

@@ -47,16 +47,12 @@ func say(w io.Writer, step, format string, args ...any) {
 // Hold takes the deployment's lock, waiting up to timeout for a live holder, listens on
 // port, and releases the lock when stop is closed; if something still works
 // for the run then, it leaves it to expire. A store that cannot be used is a fault of class
-// preflight: the run has changed nothing yet. A deployment that is not the caller's is left
-// alone, the lock as well unless it was taken on just now.
+// preflight: the run has changed nothing yet.
 func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder, timeout time.Duration, port int) error {
 	if err := state.CheckRuntime(ctx, s.store); err != nil {
 		return store.Preflight(err)
 	}
 	if err := state.CheckProvider(ctx, s.place, s.store, os.Getenv(contract.ProviderVariable)); err != nil {
-		return store.Preflight(err)
-	}
-	if err := s.place.CheckClaim(ctx, s.store); err != nil {
 		return store.Preflight(err)
 	}
 	end, err := s.place.Holds(ctx, who.Run)
@@ -70,11 +66,7 @@ func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder,
 	case err != nil:
 		return errors.Join(store.Preflight(err), end())
 	}
-	err = s.place.CheckClaim(held, s.store) // who had the lock until now may have taken it on
-	if err == nil {
-		err = listenWhile(held, stop, port)
-	}
-	if err != nil && !errors.Is(err, errStopped) {
+	if err := listenWhile(held, stop, port); err != nil && !errors.Is(err, errStopped) {
 		return errors.Join(err, lease.Release(ctx), end())
 	}
 	return errors.Join(s.release(ctx, who.Run, lease), end())

@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
@@ -64,7 +63,7 @@ func TestNothingToResume(t *testing.T) {
 			require.NoError(t, state.PutRuntime(t.Context(), s.store, 1, contract.RuntimeState{Deployment: "demo", Platform: "1.0.0", Run: id}))
 			text, err := json.Marshal(contract.Over{Platform: "shop", Version: "2.0.0", Upgrade: true, UpgradableFrom: []string{"1.0.0"}, Change: contract.Change{Resume: true}})
 			require.NoError(t, err)
-			err = s.Open(t.Context(), filepath.Join(t.TempDir(), "opened.json"), lock.Holder{Run: "r1"}, "demo", string(text), false, true)
+			err = s.Open(t.Context(), filepath.Join(t.TempDir(), "opened.json"), "r1", "demo", string(text))
 			if c.nothing {
 				require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeNothing})
 				return
@@ -127,7 +126,7 @@ func TestWhatTheRecordsRefuse(t *testing.T) {
 			}
 			text, err := json.Marshal(c.over)
 			require.NoError(t, err)
-			err = s.Open(t.Context(), filepath.Join(t.TempDir(), "opened.json"), lock.Holder{Run: "r1"}, "demo", string(text), false, true)
+			err = s.Open(t.Context(), filepath.Join(t.TempDir(), "opened.json"), "r1", "demo", string(text))
 			if c.code == "" {
 				require.NoError(t, err)
 				return

@@ -69,9 +69,6 @@ func (v *Preview) Run(ctx context.Context, requestFile, resultFile string, scree
 
 // perform makes the plan and keeps it, or compares it with the one that is approved.
 func (v *Preview) perform(ctx context.Context, s *State, req contract.PreviewRequest) (*contract.Preview, error) {
-	if err := s.place.CheckClaim(ctx, s.store); err != nil { // a run would end with that
-		return nil, err
-	}
 	deployment, err := state.Identity(ctx, s.store) // before planning, after which another one may have its name
 	if err != nil {
 		return nil, err

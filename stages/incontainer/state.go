@@ -272,17 +272,9 @@ func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, state.ErrDamaged): // what is wrong with it is mended by a run
 		return nil, fmt.Errorf("read the runtime state: %w", err)
 	}
-	if _, out.Cluster, err = s.place.HasKubeconfig(ctx, s.store); err != nil {
+	if out.Cluster, err = s.place.HasKubeconfig(ctx, s.store); err != nil {
 		return nil, fmt.Errorf("look for the cluster's credentials: %w", err)
 	}
-	if out.Claim, err = state.ClaimOf(ctx, s.store); err != nil {
-		return nil, err
-	}
-	away, err := s.place.Away(ctx, s.store, out.Claim)
-	if err != nil {
-		return nil, err
-	}
-	out.Here = out.Cluster && !away
 	if out.Begun, err = s.place.Begun(ctx, s.store); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
-	"github.com/slipway-sh/slipway/containers/engineconfig"
 )
 
 // stopTimeout is how long an engine may take to end.
@@ -127,10 +126,6 @@ func (c *control) setup(ctx context.Context, parts engineParts) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	name := engineconfig.Own
-	if c.config != nil { // it says nothing of cache volumes then
-		name = "configured"
-	}
 	s := setup{
 		Root:    parts.root,
 		Config:  string(c.config),
@@ -156,7 +151,7 @@ func (c *control) setup(ctx context.Context, parts engineParts) ([]byte, error) 
 			"DO_NOT_TRACK=1",
 			"DAGGER_GO_SDK_MANIFEST_DIGEST=" + parts.image,
 			"GOPROXY=" + host["GOPROXY"],
-			"_EXPERIMENTAL_DAGGER_ENGINE_NAME=" + name,
+			"_EXPERIMENTAL_DAGGER_ENGINE_NAME=slipway",
 		},
 	}
 	text, err := json.Marshal(s)

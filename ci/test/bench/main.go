@@ -16,8 +16,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -100,12 +98,6 @@ func measure(ctx context.Context, s settings, out, errw io.Writer) (err error) {
 		return err
 	}
 	fmt.Fprint(out, host)
-	end, err := slipway.OwnData()
-	if err != nil {
-		return err
-	}
-	defer end()
-
 	log := io.Discard
 	if s.verbose {
 		log = errw

@@ -22,11 +22,6 @@ const atLimit = 5 * time.Second
 
 // play runs the reference and the rounds.
 func play(ctx context.Context, s settings, out io.Writer) (err error) {
-	end, err := slipway.OwnData()
-	if err != nil {
-		return err
-	}
-	defer end()
 	if s.logs == "" {
 		s.logs, err = os.MkdirTemp("", "slipway-chaos-")
 	} else {

@@ -116,7 +116,7 @@ func TestStateInABucket(t *testing.T) {
 		}
 	})
 
-	t.Run("with a key that Slipway has made, whose copy each run replaces", func(t *testing.T) {
+	t.Run("with a key that Slipway has made", func(t *testing.T) {
 		config = server.configuration(t, "")
 		ok(t, "install", "--until", last)
 		require.Regexp(t, `(?m)^\s*preorchestrator/secrets\s+reused`, ok(t, "install", "--until", last).out)

@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"maps"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -124,14 +123,14 @@ func (k *kept) requireNoLeak(t *testing.T, more map[string]string) {
 		require.NotEmpty(t, places[name], name)
 	}
 	names := slices.Collect(maps.Keys(places))
-	for _, begins := range []string{"the state volume's state/", "the state volume's journal/preorchestrator.gitea/", "the copy's state/", "the copy's copy.json"} {
+	for _, begins := range []string{"the state volume's state/", "the state volume's journal/preorchestrator.gitea/"} {
 		require.True(t, slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, begins) && places[name] != "" }), begins)
 	}
 	requireNone(t, k.secrets(t, k.shell(t, listSecrets)), places)
 }
 
-// records are the files of the report of the last run and the package of it, of the deployment's
-// state volume, which has the records of all runs, and of its copies, by what they are.
+// records are the files of the report of the last run and the package of it, and of the
+// deployment's state volume, which has the records of all runs, by what they are.
 func (k *kept) records(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -151,39 +150,6 @@ func (k *kept) records(t *testing.T) map[string]string {
 	for name, text := range volume(t, k.shell(t, packVolume)) {
 		files["the state volume's "+name] = text
 	}
-	for name, text := range k.copied(t) {
-		files["the copy's "+name] = text
-	}
-	return files
-}
-
-// copied are the files of the deployment's copies in the user's data folder, and what is in
-// their archives, without the secrets and Terraform's state, as packVolume has it. Nobody else
-// may read them.
-func (k *kept) copied(t *testing.T) map[string]string {
-	t.Helper()
-	files := map[string]string{}
-	dir := filepath.Join(os.Getenv("SLIPWAY_DATA_DIR"), "state", k.Name)
-	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := entry.Info()
-		require.NoError(t, err)
-		require.Zero(t, info.Mode().Perm()&0o077, path)
-		switch {
-		case entry.IsDir():
-		case strings.HasSuffix(path, ".tar.zst"):
-			for name, text := range unpacked(t, path) {
-				if !strings.HasPrefix(name, "secrets/") && !strings.HasPrefix(name, "terraform/") {
-					files[name] = text
-				}
-			}
-		default:
-			files[entry.Name()] = read(t, filepath.Dir(path), entry.Name())
-		}
-		return nil
-	}))
 	return files
 }
 

@@ -44,7 +44,7 @@ func record(t *testing.T, text string) []byte {
 	t.Helper()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	r := &report.Run{
-		ID: recorded, Workflow: config.Install, Deployment: "shop" + text, Provider: "local" + text, Owner: "me" + text, Slipway: "1" + text, Engine: "2" + text,
+		ID: recorded, Workflow: config.Install, Deployment: "shop" + text, Provider: "local" + text, Slipway: "1" + text, Engine: "2" + text,
 		Platform: report.Platform{Name: "shop" + text, Version: "1.0.0" + text, From: "x" + text}, Started: at, Finished: at, Outcome: report.Failed, Exit: fault.Preflight,
 		Fault: &fault.Fault{Code: "INF-001", Op: "look" + text, Fix: "slipway x" + text, Err: errors.New("why" + text)}, Error: "it failed" + text, Commands: []string{"slipway status" + text}, Guidance: "Look." + text,
 		Diagnosis: []report.Diagnosis{{Summary: "it is so" + text, App: "web" + text, Details: []string{"x" + text}}}, Warnings: []report.Warning{{Summary: "beware" + text, Fix: "do" + text}},
@@ -109,8 +109,6 @@ func states() []testCase {
 	put("runtime state: aliases", "what is known of the deployment is an alias of itself", "state/"+newest+".yaml", aliases())
 	put("runtime state: newer", "what is known of the deployment is of a newer version, with an escape", "state/"+newest+".yaml", "version: 99\nprovider: \"\\e[31m\"\n")
 	put("runtime state: number", "its version is no number", "state/"+newest+".yaml", "version: \"\\e[31m\"\n")
-	put("claim: torn", "whose the deployment is is torn", "claims/"+newest+".json", "{")
-	put("claim: escapes", "whose the deployment is writes to the terminal", "claims/"+newest+".json", `{"owners": ["\u001b[31m"], "engine": {"id": "\u001b[31m", "user": "\u202e"}}`)
 	put("lock: torn", "the lock is torn", "lock/"+newest+".json", "{")
 	put("lock: highest", "the lock has the highest number", "lock/999999999999.json", `{"state": "held", "holder": {"user": "\u001b[31m", "host": "x", "run": "../../secret"}}`)
 	put("journal: torn", "an attempt at a step is torn", of+"steps/a.b/attempt-1.json", `{"stage": `)

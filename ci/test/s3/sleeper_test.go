@@ -121,7 +121,7 @@ func (m machine) keep(t *testing.T, run string) ended {
 // opens has a run that holds the lock open the deployment's state, which gives it an identity.
 func (m machine) opens(t *testing.T, run string) {
 	t.Helper()
-	e := m.state(t, "open", filepath.Join(t.TempDir(), "opened.json"), "--deployment", "demo", "--unclaimed", "--user", "u", "--host", "h", "--run", run, "--workflow", "install")
+	e := m.state(t, "open", filepath.Join(t.TempDir(), "opened.json"), "--deployment", "demo", "--run", run)
 	require.Zero(t, e.code, e.errs)
 }
 

@@ -27,24 +27,6 @@ func TestCommands(t *testing.T) {
 	require.Equal(t, "/d", cmd.Dir)
 }
 
-func TestCopiesAreKeptApart(t *testing.T) {
-	t.Setenv("SLIPWAY_DATA_DIR", "/d")
-	t.Setenv("SLIPWAY_OWNER", "me")
-	end, err := slipway.OwnData()
-	require.NoError(t, err)
-	end()
-	require.Equal(t, "me", os.Getenv("SLIPWAY_OWNER"))
-	t.Setenv("SLIPWAY_OWNER", "")
-	require.Equal(t, "/d", os.Getenv("SLIPWAY_DATA_DIR"))
-	t.Setenv("SLIPWAY_DATA_DIR", "")
-	end, err = slipway.OwnData()
-	require.NoError(t, err)
-	require.DirExists(t, os.Getenv("SLIPWAY_DATA_DIR"))
-	require.Equal(t, "the tests of Slipway", os.Getenv("SLIPWAY_OWNER"), "on whatever machine")
-	end()
-	require.NoDirExists(t, os.Getenv("SLIPWAY_DATA_DIR"))
-}
-
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	tool := filepath.Join(dir, "bin/slipway")

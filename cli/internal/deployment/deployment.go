@@ -7,18 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/user"
-	"path/filepath"
 
 	"dagger.io/dagger"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/bucket"
-	"github.com/slipway-sh/slipway/cli/internal/caller"
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/copies"
-	"github.com/slipway-sh/slipway/cli/internal/engine"
 	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/module"
@@ -32,7 +27,6 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
-	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // Flags are those of every command that works on a deployment, by what they are about.
@@ -42,7 +36,6 @@ type Flags struct {
 	Bucket  bucket.Flags
 	Secrets secrets.Flags
 	Release release.Flags
-	Caller  caller.Flags
 	verbose bool
 
 	version string
@@ -61,7 +54,6 @@ func (f *Flags) add(set *pflag.FlagSet) {
 	f.Secrets.AddFlags(set)
 	f.Source.AddOverrides(set)
 	f.Bucket.AddFlags(set)
-	f.Caller.AddFlags(set)
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "show everything the engine reports")
 	f.Release.AddID(set)
 }
@@ -115,10 +107,6 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	}
 	opts := conductor.Options{Config: cfg, Version: f.version, Stop: io.Stop, Hint: f.Hint}
 	opts.User, opts.Host = whoAmI()
-	if opts.Caller.Owner, err = f.Caller.Of(cfg, opts.User, opts.Host); err != nil {
-		return err
-	}
-	opts.Caller.Join, opts.Caller.Here = f.Caller.Join, f.Caller.Here
 	credentials, err := f.Bucket.ReadCredentials(cfg, f.Source.Stores)
 	if err != nil {
 		return err
@@ -175,11 +163,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	if opts.State, err = f.Bucket.Open(ctx, cfg, from.Secrets, credentials); err != nil {
 		return err
 	}
-	if err := keep(&opts, from.Secrets); err != nil {
-		return err
-	}
-	opts.Say = func(text string) { fmt.Fprintln(io.Err, "slipway: "+text) }
-	opts.Warn = func(text string) { opts.Say("warning: " + text) }
+	opts.Warn = func(text string) { fmt.Fprintln(io.Err, "slipway: warning: "+text) }
 	if opts.Images, err = f.Images.Open(ctx, s.Client, cfg, from.Anew != nil, pins, provider); err != nil {
 		return err
 	}
@@ -201,42 +185,6 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 		return err
 	}
 	return do(ctx, &Deployment{Conductor: c, Config: cfg, Session: s, Images: opts.Images, Pins: pins, Version: f.version, Inputs: from, Hint: f.Hint})
-}
-
-// keep has copies of the state kept in the user's data folder, and finds there which deployments
-// are the user's and, where the state is in a bucket, the key that was made for its secrets and
-// which engine this is. A function of the module has no such folder.
-func keep(opts *conductor.Options, from secrets.Source) error {
-	if module.Active() {
-		return nil
-	}
-	folder, err := copies.Open(opts.Config.Global.Name, engine.AtHand(), opts.State.URL, opts.User)
-	if err != nil || folder == nil {
-		return err
-	}
-	opts.Copies = folder
-	if known, err := folder.IDs(); err == nil { // who cannot read the folder knows none
-		opts.Caller.Known = known
-	}
-	if opts.State.URL == "" {
-		return nil
-	}
-	kept, err := folder.Newest()
-	if err != nil || kept == nil || kept.Engine != "" {
-		return nil // whoever needs the copy says what is wrong with it
-	}
-	if had := kept.Stored.Claim.Engine; had != nil {
-		opts.Caller.Engine = had.ID
-	}
-	if opts.State.Key != nil || kept.Files[contract.CopyIdentity].Name == "" {
-		return nil
-	}
-	key, err := bounded.File(filepath.Join(kept.Dir, kept.Files[contract.CopyIdentity].Name), bounded.Written)
-	if err != nil {
-		return fmt.Errorf("read the key of the deployment's secrets: %w", err)
-	}
-	opts.State.Made = from.Set("identity", string(key)) // not its file: the next copy, this run's own, removes that
-	return nil
 }
 
 // args are the flags of this command line that say what it works on, for a process in

@@ -39,7 +39,6 @@ type Opened struct {
 	*runpackage.Package
 	Source
 	sections []config.Section
-	vouched  bool // somebody vouched for it: its signature is by the user's key
 }
 
 // Source is what a deployment is made from.
@@ -63,7 +62,7 @@ func Open(ctx context.Context, file, keyFile string, sections []config.Section) 
 	if err != nil {
 		return nil, fmt.Errorf("find a place for what is in %s: %w", file, err)
 	}
-	return unpack(file, filepath.Join(dir, "packages", strings.TrimPrefix(p.Digest, "sha256:")[:32]), &Opened{Package: p, sections: sections, vouched: keyFile != ""})
+	return unpack(file, filepath.Join(dir, "packages", strings.TrimPrefix(p.Digest, "sha256:")[:32]), &Opened{Package: p, sections: sections})
 }
 
 func unpack(file, dir string, o *Opened) (*Opened, error) {
@@ -115,8 +114,7 @@ func (o *Opened) source(file, at string, of runpackage.Platform, files runpackag
 // current is a configuration as slipway configure would begin with it, for which commands that are
 // given the unpacked file take it: of the current version, as a migration afterwards could move
 // text into a field in which variables are replaced, and without the directory for packages, as
-// where files are written is not for who made this one. Nor is who the user is, which is who may
-// change a deployment, unless somebody vouched for the package.
+// where files are written is not for who made this one.
 func (o *Opened) current(file string, text []byte) ([]byte, error) {
 	text, _, err := config.Migrate(text, "the configuration in "+file)
 	if err != nil {
@@ -131,9 +129,6 @@ func (o *Opened) current(file string, text []byte) ([]byte, error) {
 		return nil, err
 	}
 	d.Remove("advanced.save.to")
-	if !o.vouched {
-		d.Remove("advanced.owner")
-	}
 	return d.Bytes()
 }
 

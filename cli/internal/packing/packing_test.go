@@ -385,24 +385,3 @@ func TestNoVariableGetsIntoAPackagesConfiguration(t *testing.T) {
 	}), "", nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNewer})
 }
-
-// TestAnUnsignedPackageDoesNotSayWhoTheReaderIs: whoever is the owner changes a deployment.
-func TestAnUnsignedPackageDoesNotSayWhoTheReaderIs(t *testing.T) {
-	t.Setenv("SLIPWAY_CACHE", t.TempDir())
-	file := packed(t, func(_ *runpackage.Info, f runpackage.Files) {
-		f[runpackage.ConfigFile] = runpackage.File{Data: []byte("apiVersion: slipway.sh/v1\nadvanced: {owner: ann@host, namespace: x}\n")}
-	})
-	p, err := Verify(t.Context(), file, "")
-	require.NoError(t, err)
-	for _, vouched := range []bool{true, false} {
-		o, err := unpack(file, t.TempDir(), &Opened{Package: p, vouched: vouched})
-		if !vouched {
-			o, err = Open(t.Context(), file, "", nil)
-		}
-		require.NoError(t, err)
-		text, err := os.ReadFile(o.Config)
-		require.NoError(t, err)
-		require.Equal(t, vouched, strings.Contains(string(text), "owner: ann@host"), "%s", text)
-		require.Contains(t, string(text), "namespace: x")
-	}
-}

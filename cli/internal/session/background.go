@@ -15,7 +15,6 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/cache"
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/engine"
 	"github.com/slipway-sh/slipway/cli/internal/process"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/background"
@@ -37,8 +36,8 @@ func files(deployment string) (socket, log string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("find the user's cache: %w", err)
 	}
-	at := engine.AtHand()
-	sum := sha256.Sum256([]byte(deployment + "\n" + at.Address + "\n" + at.Machine))
+	machine, _ := bounded.File("/etc/machine-id", bounded.Written) // several may share the folder
+	sum := sha256.Sum256([]byte(deployment + "\n" + engineAddress() + "\n" + string(machine)))
 	dir = filepath.Join(dir, "background")
 	return filepath.Join(dir, hex.EncodeToString(sum[:8])), filepath.Join(dir, deployment+".log"), nil
 }

@@ -235,7 +235,7 @@ func (v *Vault) Check(ctx context.Context) error {
 // used whether there are secrets that it encrypted.
 func Missing(err error, used bool) error {
 	if used {
-		return badKey(err, "give the key that the deployment was installed with: "+giveKey+"; docs/state.md says how to copy it from the engine; if it is lost for good, nothing reads these secrets any more, and slipway destroy --here removes the deployment, all its data included, so that it can be installed anew")
+		return badKey(err, "give the key that the deployment was installed with: "+giveKey+"; docs/state.md says how to copy it from the engine; if it is lost for good, nothing reads these secrets any more, and slipway destroy removes the deployment, all its data included, so that it can be installed anew")
 	}
 	return badKey(err, "make one with age-keygen, keep it, and "+giveKey)
 }

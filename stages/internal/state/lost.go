@@ -7,15 +7,14 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/secret"
 	"github.com/slipway-sh/slipway/stages/internal/nodedata"
 )
 
-// ClusterLost reports whether the volume of the cluster, which this engine has had, is empty
-// though the state has the access to it, which goes with what a destroy removes (ForgetCluster).
-// It is not, where the volume is not mounted.
+// ClusterLost reports whether the volume of the cluster is empty though the state has the access
+// to it, which goes with what a destroy removes (ForgetCluster). It is not, where the volume is
+// not mounted.
 func (p Place) ClusterLost(ctx context.Context, s *store.Store) (bool, error) {
 	if p.Node == "" {
 		return false, nil
@@ -26,15 +25,7 @@ func (p Place) ClusterLost(ctx context.Context, s *store.Store) (bool, error) {
 		}
 		return false, err
 	}
-	if _, known, err := p.HasKubeconfig(ctx, s); err != nil || !known {
-		return false, err
-	}
-	claim, err := ClaimOf(ctx, s)
-	if err != nil {
-		return false, err
-	}
-	away, err := p.Away(ctx, s, claim)
-	return err == nil && !away, err
+	return p.HasKubeconfig(ctx, s)
 }
 
 // ForgetCluster removes the access to a cluster that was removed, whose volume would be missed
@@ -51,26 +42,4 @@ func (p Place) ForgetCluster(ctx context.Context, w *Work) error {
 		return fmt.Errorf("remove the access to the cluster: %w", err)
 	}
 	return nil
-}
-
-// lastRun is the record of the last run; nil if there is none, or none that can be read.
-func lastRun(ctx context.Context, s *store.Store) (*report.Run, error) {
-	run, err := Latest(ctx, s)
-	if errors.Is(err, ErrNoRun) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	text, err := File(ctx, s, run, report.RecordFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if record, err := report.Decode(text); err == nil {
-		return record, nil
-	}
-	return nil, nil // whoever asks for the run is told what is wrong with it
 }

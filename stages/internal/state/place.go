@@ -28,13 +28,8 @@ type Place struct {
 	CredentialsFile string
 	// MakeKey tells that a key is made, and kept in Volume, where none is given.
 	MakeKey bool
-	// MadeKeyFile holds the key that was made before, for a Volume that has lost it; there
-	// need not be one.
-	MadeKeyFile string
 	// Node is the directory of the node's volume; empty where it is not mounted.
 	Node string
-	// Caller is who works on the deployment, a contract.Caller as JSON; empty: nobody says.
-	Caller string
 	// Openers open buckets, by the scheme of their URLs.
 	Openers map[string]store.Opener
 }
@@ -44,9 +39,8 @@ type Place struct {
 func At(volume string, getenv func(string) string, openers map[string]store.Opener) Place {
 	return Place{
 		Volume: volume, URL: getenv(contract.StateURLVariable), Openers: openers,
-		KeyFile: contract.StateKeyFile, MakeKey: getenv(contract.StateMakeKeyVariable) != "", MadeKeyFile: contract.StateMadeKeyFile,
+		KeyFile: contract.StateKeyFile, MakeKey: getenv(contract.StateMakeKeyVariable) != "",
 		Node:            getenv(contract.NodeDirVariable),
-		Caller:          getenv(contract.CallerVariable),
 		CredentialsFile: getenv("GOOGLE_APPLICATION_CREDENTIALS"),
 	}
 }
@@ -104,9 +98,6 @@ func (p Place) Vault(ctx context.Context, s *store.Store) (vault *secret.Vault, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, volume.Close()) }()
-	if err := p.restoreKey(ctx, volume); err != nil {
-		return nil, err
-	}
 	if _, err := volume.Get(ctx, secret.KeyFile); errors.Is(err, fs.ErrNotExist) && len(names) > 0 {
 		// A key that is made now opens nothing that is there already.
 		return nil, secret.Missing(fmt.Errorf("%s holds secrets, and their key is on the engine that made it", s.Location()), true)
@@ -116,21 +107,6 @@ func (p Place) Vault(ctx context.Context, s *store.Store) (vault *secret.Vault, 
 		return nil, err
 	}
 	return secret.Open(s, key), nil
-}
-
-// restoreKey puts the key that was made before into a volume that has none.
-func (p Place) restoreKey(ctx context.Context, volume *store.Store) error {
-	text, err := os.ReadFile(p.MadeKeyFile)
-	if errors.Is(err, fs.ErrNotExist) || p.MadeKeyFile == "" {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read the key that was made for the deployment's secrets: %w", err)
-	}
-	if err := volume.Create(ctx, secret.KeyFile, text); !errors.Is(err, store.ErrExists) {
-		return err
-	}
-	return nil
 }
 
 // kubeconfig is the secret that is the administrator's access to the cluster.
@@ -179,18 +155,18 @@ func (p Place) SealKubeconfig(ctx context.Context, s *store.Store, generation in
 	return true, vault.Put(ctx, generation, kubeconfig, redact.New(text))
 }
 
-// HasKubeconfig tells whether there is a kubeconfig: in the volume, and in s if
-// that is remote.
-func (p Place) HasKubeconfig(ctx context.Context, s *store.Store) (here, known bool, err error) {
-	_, err = os.Stat(p.kubeconfigFile())
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return err == nil, err == nil, err
+// HasKubeconfig tells whether the state has a kubeconfig. Where it is in a bucket, a file in the
+// volume does not count: another engine may have removed the deployment since.
+func (p Place) HasKubeconfig(ctx context.Context, s *store.Store) (bool, error) {
+	if p.Remote() {
+		names, err := secret.Open(s, nil).Names(ctx)
+		return slices.Contains(names, kubeconfig), err
 	}
-	if !p.Remote() {
-		return false, false, nil
+	_, err := os.Stat(p.kubeconfigFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	names, err := secret.Open(s, nil).Names(ctx)
-	return false, slices.Contains(names, kubeconfig), err
+	return err == nil, err
 }
 
 // Kubeconfig is the administrator's access to the cluster: the file in the volume
@@ -201,7 +177,7 @@ func (p Place) Kubeconfig(ctx context.Context, s *store.Store) ([]byte, error) {
 	if err == nil || !errors.Is(err, fs.ErrNotExist) || !p.Remote() {
 		return text, err
 	}
-	if _, known, err := p.HasKubeconfig(ctx, s); err != nil {
+	if known, err := p.HasKubeconfig(ctx, s); err != nil {
 		return nil, err
 	} else if !known {
 		return nil, fs.ErrNotExist

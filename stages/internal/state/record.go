@@ -24,7 +24,7 @@ func newest[T any](ctx context.Context, s *store.Store, v versions.Value, sound 
 	}
 	out := new(T)
 	err = json.Unmarshal(data, out)
-	if err == nil && sound != nil {
+	if err == nil {
 		err = sound(out)
 	}
 	if err != nil {

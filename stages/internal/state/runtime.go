@@ -100,7 +100,7 @@ func CheckProvider(ctx context.Context, p Place, s *store.Store, provider string
 	if err != nil || provider == "" || r.Provider == "" || r.Provider == provider {
 		return err
 	}
-	_, known, err := p.HasKubeconfig(ctx, s)
+	known, err := p.HasKubeconfig(ctx, s)
 	if err == nil && !known {
 		var theirs *Cluster
 		theirs, err = ClusterOf(ctx, s)

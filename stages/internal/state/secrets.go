@@ -27,7 +27,6 @@ func (p Place) Secrets(hide func(string)) error {
 		each func(text []byte, hide func(string))
 	}{
 		{p.KeyFile, identities},
-		{p.MadeKeyFile, identities},
 		{filepath.Join(p.Volume, filepath.FromSlash(secret.KeyFile)), identities},
 		{p.CredentialsFile, credentials},
 		{p.kubeconfigFile(), access.Secrets},

@@ -1,0 +1,40 @@
+package contract
+
+import (
+	"time"
+
+	"github.com/slipway-sh/slipway/pipeline/report"
+)
+
+// Identity tells a deployment from others of the same name: deployment/ in its state.
+type Identity struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	Created time.Time `json:"created"`
+}
+
+// Opened is what a run finds when it has taken the lock.
+type Opened struct {
+	Lost  bool `json:"lost,omitempty"`  // as that of Stored
+	First bool `json:"first,omitempty"` // no install has succeeded yet
+	// Phases are those of the last run: a removal has no release that says what they are.
+	Phases []report.Phase `json:"phases,omitempty"`
+}
+
+// Over is what a run is to bring over what is installed, for what the records of earlier runs
+// tell of that.
+type Over struct {
+	Platform       string   `json:"platform"` // name of the release
+	Version        string   `json:"version"`
+	UpgradableFrom []string `json:"upgradableFrom,omitempty"`
+	Data           bool     `json:"data,omitempty"` // the release has data
+	Upgrade        bool     `json:"upgrade,omitempty"`
+	Change         Change   `json:"change,omitzero"`
+}
+
+// Where a container has what a cluster has on its volume, when that is saved and restored.
+const (
+	ClusterFile = "cluster.tar.zst"
+	ClusterOut  = "/slipway/out/cluster"
+	ClusterIn   = "/slipway/in/cluster"
+)
