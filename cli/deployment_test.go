@@ -140,7 +140,7 @@ func TestDeploymentsThatCannotBeTaken(t *testing.T) {
 	require.NoError(t, os.Remove(folder.File("staging")))
 	code, _, errs := slipway("status")
 	require.Equal(t, 2, code)
-	require.Contains(t, errs, "CFG-009")
+	require.Contains(t, errs, "CFG-008")
 	require.Contains(t, errs, "slipway use NAME")
 }
 

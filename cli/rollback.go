@@ -15,7 +15,6 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
@@ -207,7 +206,7 @@ func (o *rollbackOptions) goBack(io console.Streams, cfg, was *config.Config, ba
 		all = append(all, fmt.Sprintf("%s (there from %s)", report.OneLine(setting), report.OneLine(string(lacking[setting]))))
 	}
 	return &fault.Fault{
-		Code: secrets.CodeNoPassword, Class: fault.Usage, Op: "find the secrets of the configuration in backup " + backup,
+		Code: config.CodeNoSecret, Class: fault.Usage, Op: "find the secrets of the configuration in backup " + backup,
 		Err: fmt.Errorf("your configuration does not say where these are: %s; what a backup says is not followed, since others may write there", strings.Join(all, ", ")),
 		Fix: "add these settings to your configuration, with a place for each, and name it: slipway rollback --config FILE",
 	}

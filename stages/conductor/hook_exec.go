@@ -55,7 +55,7 @@ func MissingSecrets(hooks []config.Hook, find func(config.SecretRef) (*dagger.Se
 		for _, name := range slices.Sorted(maps.Keys(h.Secrets)) {
 			if _, err := find(h.Secrets[name]); err != nil {
 				errs = append(errs, &fault.Fault{
-					Code: codeHookSecret, Class: fault.Usage, Op: fmt.Sprintf("find the secret %s of the hook %s", name, h.Name), Err: err,
+					Code: config.CodeNoSecret, Class: fault.Usage, Op: fmt.Sprintf("find the secret %s of the hook %s", name, h.Name), Err: err,
 					Fix: "put it where the configuration says (hooks: secrets), then run the same command again",
 				})
 			}

@@ -27,9 +27,6 @@ const (
 	codeHookFailed fault.Code = "HOK-001"
 	// codeHookTime: a hook did not end in time.
 	codeHookTime fault.Code = "HOK-002"
-	// codeHookSecret: a secret of a hook is not where the configuration says;
-	// nothing was started.
-	codeHookSecret fault.Code = "HOK-003"
 	// codeHookImage: the engine cannot pull the image of a hook; nothing was
 	// started.
 	codeHookImage fault.Code = "HOK-004"

@@ -199,7 +199,7 @@ func TestWhatAHookAroundConfiguringLacksIsFoundBeforeAnythingStarts(t *testing.T
 		config.Hook{Name: "other", After: "workflow", Workflows: []string{config.Install}, Secrets: map[string]config.SecretRef{"TOKEN": "env:U"}},
 	)
 	err := c.BeforeConfigure(t.Context(), Configuring{})
-	require.ErrorIs(t, err, &fault.Fault{Code: codeHookSecret})
+	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNoSecret})
 	require.EqualError(t, err, "find the secret TOKEN of the hook tell: T is not set")
 	require.Empty(t, e.all(), "no hook ran")
 }

@@ -283,7 +283,7 @@ func TestWhatAHookLacksIsFoundBeforeAnythingStarts(t *testing.T) {
 	err := c.check(t.Context(), []config.Hook{
 		{Name: "backup", Secrets: refs}, {Name: "notify", Secrets: map[string]config.SecretRef{"T": "env:THREE"}, Optional: true},
 	})
-	require.ErrorIs(t, err, &fault.Fault{Code: codeHookSecret})
+	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNoSecret})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.EqualError(t, err, "find the secret B of the hook backup: env:ONE is not set\nfind the secret C of the hook backup: env:TWO is not set")
 

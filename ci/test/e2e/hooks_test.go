@@ -138,7 +138,7 @@ hooks:
 `)
 		r := d.call(t, "install", "--config", config)
 		require.Equal(t, 2, r.code, slipway.Tail(r.err))
-		require.Contains(t, r.err, "HOK-003")
+		require.Contains(t, r.err, "CFG-007")
 
 		const token = "correct-horse-battery-staple"
 		handed := d

@@ -23,6 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/sbom"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 )
@@ -261,7 +262,7 @@ func TestAPackageReplacesNothingElse(t *testing.T) {
 	notes := filepath.Join(dir, "notes.tar.zst")
 	require.NoError(t, os.WriteFile(notes, []byte("mine"), 0o600))
 	for _, to := range []string{notes, filepath.Join(notes, "run.tar.zst"), dir} {
-		require.ErrorIs(t, Options{}.put(t.Context(), to, b.Bytes()), &fault.Fault{Code: codeUnwritten}, to)
+		require.ErrorIs(t, Options{}.put(t.Context(), to, b.Bytes()), &fault.Fault{Code: atomicfile.CodeUnwritten}, to)
 	}
 	text, err := os.ReadFile(notes)
 	require.NoError(t, err)

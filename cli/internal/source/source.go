@@ -2,11 +2,11 @@
 package source
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -142,8 +142,8 @@ func (s *Source) Parse(data []byte, migrated func([]migrate.Change)) (*config.Co
 	}
 	opts.Steps = func(cfg *config.Config) (map[string][]string, error) {
 		provider, err := s.Providers.Get(cfg.Provider)
-		if errors.Is(err, &fault.Fault{Code: providers.CodeNoInstall}) {
-			return nil, nil // it has no steps yet
+		if err != nil && slices.Contains(s.Providers.Names(), cfg.Provider) {
+			return nil, nil // it cannot be installed, so it has no steps
 		}
 		if err != nil {
 			return nil, err
