@@ -7,13 +7,13 @@ import (
 )
 
 func TestExplainShowsTheEntryOfACode(t *testing.T) {
-	code, out, errs := slipway("explain", "plt-006")
+	code, out, errs := slipway("explain", "plt-002")
 	require.Zero(t, code, errs)
-	require.Equal(t, `PLT-006
+	require.Equal(t, `PLT-002
 
-The reference platform has no release of that version.
+There is no such release: the directory holds no `+"`platform.yaml`"+`, or the reference platform has no such version.
 
-- Remedy: Choose one of those that the error lists, or give a path with a slash in it.
+- Remedy: Name the directory of a platform release, or a version that the error lists.
 - Class: usage (exit code 2)
 `, out)
 }

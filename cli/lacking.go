@@ -113,7 +113,7 @@ func (c releaseCheck) survey(in conductor.Inputs) (contract.Survey, error) {
 	return survey, err
 }
 
-// gates fails with codeUnreached and codeUnmade unless what the run asks and waits for will
+// gates fails with codeUnreached unless what the run asks and waits for will
 // be there, as far as that is known before one; what is not is told of, on w.
 func (c releaseCheck) gates(ctx context.Context, w io.Writer) error {
 	off, err := c.release.Off(c.config.Choices())

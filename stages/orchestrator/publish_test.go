@@ -208,7 +208,7 @@ func TestTheGitServerIsTheReleases(t *testing.T) {
 	r := testRelease()
 	in := input()
 	_, err := releaseGit(t.Context(), c, r, in)
-	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeNoGit})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnfit})
 	r.GitOps.Server = &platform.GitServer{
 		Service: "code/git:443", Hosts: []string{"git.code.svc", "git.{domain}"}, Repository: "slipway/platform", Accounts: platform.Accounts{Writer: "code/writer"},
 	}

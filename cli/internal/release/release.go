@@ -67,7 +67,7 @@ func (f *Flags) load(cfg *config.Config, path func(string) string) (*platform.Re
 		return platform.Load(fsys)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, &fault.Fault{Code: directory.CodeMissing, Class: fault.Usage, Op: "open " + dir,
+		return nil, &fault.Fault{Code: config.CodeUnreadable, Class: fault.Usage, Op: "open " + dir,
 			Fix: "give the path of a directory that exists", Err: errors.Join(err, errors.New("a platform release is a directory"))}
 	}
 	root, err := os.OpenRoot(dir) // no link leads out of it, whenever somebody puts it there
@@ -106,7 +106,7 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 	dir := f.Dir
 	if dir == "" && f.ID == "" && cfg.ReleaseIsPath() {
 		if module.Active() {
-			return &fault.Fault{Code: directory.CodeMissing, Class: fault.Usage, Op: "open the platform release " + cfg.Platform.Release,
+			return &fault.Fault{Code: config.CodeUnreadable, Class: fault.Usage, Op: "open the platform release " + cfg.Platform.Release,
 				Fix: "name the directory on the command line too: dagger call install --platform DIR",
 				Err: errors.New("it is on the machine that calls, and dagger call hands over only what a flag names")}
 		}

@@ -22,9 +22,6 @@ import (
 	"github.com/slipway-sh/slipway/stages"
 )
 
-// CodeUnreadable: the configuration file cannot be read.
-const CodeUnreadable fault.Code = "CFG-003"
-
 // EnvDeployment names the deployment to work on, where no flag does.
 const EnvDeployment = "SLIPWAY_DEPLOYMENT"
 
@@ -115,7 +112,7 @@ func (s *Source) Read(streams console.Streams) (data []byte, err error) {
 		if s.Stored {
 			fix = "give yourself access to the file, or choose another deployment: slipway use NAME"
 		}
-		return nil, &fault.Fault{Code: CodeUnreadable, Class: fault.Usage, Op: "read the configuration", Fix: fix, Err: err}
+		return nil, &fault.Fault{Code: config.CodeUnreadable, Class: fault.Usage, Op: "read the configuration", Fix: fix, Err: err}
 	}
 	return data, nil
 }
