@@ -56,7 +56,7 @@ func TestOneGoesBackToTheLastUpgrade(t *testing.T) {
 	require.Nil(t, last)
 	_, err = lastOf(someBackups())
 	require.ErrorContains(t, err, "the newest one, b4, cannot be read: it is torn", "one does not go further back than somebody means")
-	require.ErrorIs(t, noBackup(), &fault.Fault{Code: codeNoBackup})
+	require.ErrorIs(t, noBackup(), &fault.Fault{Code: contract.CodeNoBackup})
 	require.ErrorIs(t, nothingToResume(), &fault.Fault{Code: contract.CodeNothing})
 	require.Equal(t, fault.Usage, fault.ClassOf(noBackup()))
 }

@@ -25,9 +25,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// codeNoBackup: there is no backup to go back to.
-const codeNoBackup fault.Code = "BAK-008"
-
 // rollbackOptions are those of an upgrade, but for the release: that of the backup is
 // installed.
 type rollbackOptions struct {
@@ -161,7 +158,7 @@ func atWork(ctx context.Context, d records) (held, err error) {
 // noBackup is the fault of who wants to go back where no upgrade has made a backup.
 func noBackup() error {
 	return &fault.Fault{
-		Code: codeNoBackup, Class: fault.Usage, Op: "find the backup to go back to", Err: errors.New("no upgrade has made one"),
+		Code: contract.CodeNoBackup, Class: fault.Usage, Op: "find the backup to go back to", Err: errors.New("no upgrade has made one"),
 		Fix: "there is nothing to go back to; to bring what differs to the release that is installed: slipway install",
 	}
 }
