@@ -8,7 +8,7 @@ const (
 	codePlatform      = "BUN-004"
 	codeNoImages      = "BUN-006"
 	codeTrust         = "BUN-007"
-	codeSuite         = "BUN-011"
+	codeMachine       = "BUN-010"
 	codeBuild         = "BUN-012"
 	codeRelease       = "BUN-014"
 	codeKey           = "PKG-004"

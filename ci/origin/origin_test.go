@@ -63,7 +63,7 @@ func TestRefusals(t *testing.T) {
 		": build the bundle's helm: exit status 1\ncc: not found\n", "what it printed above")
 	wantRefusal(t, NotBuilt("error BUN-014: read the platform release /platforms/0: no platform.yaml\n  remedy: give the directory of a platform release: make bundle PLATFORM=DIR\n"), "BUN-014", Preflight,
 		"no platform.yaml\n", "dagger call bundle --platform DIR")
-	wantRefusal(t, NotBuilt("error BUN-011: build the bundle: this machine's Debian is trixie\n  remedy: build it on Debian bookworm, then pass it with --bundle\n"), "BUN-011", Preflight,
+	wantRefusal(t, NotBuilt("error BUN-010: build the bundle: this machine's Debian is trixie\n  remedy: build it on Debian bookworm, then pass it with --bundle\n"), "BUN-010", Preflight,
 		"Debian is trixie\n", "--base docker.io/library/golang")
 	wantRefusal(t, NotBuilt(strings.Repeat("noise\n", 50)+"make: *** killed\n"), "BUN-012", Preflight, "make: *** killed", "what it printed above")
 	wantRefusal(t, NotVerified("some noise\nerror BUN-003: verify the bundle /bundle: bin/helm has sha256 00…\n  remedy: x\n"), "BUN-003", Preflight, ": verify the bundle: bin/helm has sha256 00…\n")

@@ -42,7 +42,7 @@ func TestWhatAStepLeftIsRead(t *testing.T) {
 	require.ErrorContains(t, err, "decode the result of orchestrator/publish")
 
 	_, err = decodeResult("orchestrator/publish", containers.Outcome{ExitCode: 137, NoResult: errors.New("open result.json: no such file"), Stderr: "first\nlast\n"})
-	require.ErrorIs(t, err, &fault.Fault{Code: codeNoResult})
+	require.ErrorIs(t, err, &fault.Fault{Code: fault.CodeBug})
 	require.ErrorContains(t, err, "exit status 137 without a result: open result.json: no such file: last")
 }
 
