@@ -100,13 +100,13 @@ func TestSelect_errors(t *testing.T) {
 		code fault.Code
 		err  string
 	}{
-		"unknown": {Select{From: []string{"pre/gti", "infra"}, Only: []string{"aps", "pre/gti"}}, CodeUnknownTarget,
+		"unknown": {Select{From: []string{"pre/gti", "infra"}, Only: []string{"aps", "pre/gti"}}, CodeSelection,
 			`select steps: no stage or step is named "pre/gti", "aps"; the stages are infra, pre, apps; the steps are ` +
 				`infra/preflight, infra/cluster, infra/storage, pre/namespaces, pre/git, pre/tls, apps/sync`},
-		"a clean-up step": {Select{Only: []string{"stop/node"}}, CodeUnknownTarget, `no stage or step is named "stop/node"`},
-		"a name alone":    {Select{Only: []string{"git"}}, CodeUnknownTarget, `"git"`},
-		"empty":           {Select{Only: []string{""}}, CodeUnknownTarget, `""`},
-		"nothing":         {Select{From: []string{"apps"}, To: []string{"infra/cluster", "pre/git"}}, CodeSelectsNothing, "select steps: no step is from apps and to infra/cluster, pre/git at once"},
+		"a clean-up step": {Select{Only: []string{"stop/node"}}, CodeSelection, `no stage or step is named "stop/node"`},
+		"a name alone":    {Select{Only: []string{"git"}}, CodeSelection, `"git"`},
+		"empty":           {Select{Only: []string{""}}, CodeSelection, `""`},
+		"nothing":         {Select{From: []string{"apps"}, To: []string{"infra/cluster", "pre/git"}}, CodeSelection, "select steps: no step is from apps and to infra/cluster, pre/git at once"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var rec recorder
