@@ -49,7 +49,7 @@ func TestImagesForAClusterThatIsThere(t *testing.T) {
 
 	code, _, errs = slipway("validate", "--lock", lockFile(t, "localhost:5000/team"), "--config", config)
 	require.Equal(t, 2, code, errs)
-	require.Contains(t, errs, "REG-011")
+	require.Contains(t, errs, "REG-010")
 	require.Contains(t, errs, "existing: {registry:")
 }
 

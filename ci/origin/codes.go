@@ -15,6 +15,4 @@ const (
 	codeLockSignature = "LCK-007"
 	codeLockFile      = "LCK-003"
 	codeNotPushed     = "REG-006"
-	codeNowhere       = "REG-010"
-	codeAlone         = "REG-012"
 )

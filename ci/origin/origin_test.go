@@ -45,7 +45,7 @@ func wantRefusal(t *testing.T, err error, code string, exit Class, says ...strin
 func TestRefusals(t *testing.T) {
 	why := errors.New("the engine's words")
 	wantRefusal(t, Nowhere(), "BUN-006", Usage, "--bundle DIR", "--lock slipway.lock.json", "make bundle")
-	wantRefusal(t, RegistryAlone(), "REG-012", Usage, "--lock FILE")
+	wantRefusal(t, RegistryAlone(), "REG-010", Usage, "--lock FILE")
 	wantRefusal(t, NoBundle(why), "BUN-001", Preflight, "bundle.json", "the engine's words", "make bundle")
 	wantRefusal(t, Damaged(Program, why), "BUN-003", Preflight, "bin/slipway", "the engine's words", "make bundle")
 	wantRefusal(t, NoLock(why), "LCK-003", Usage, "the engine's words", "slipway bundle push")

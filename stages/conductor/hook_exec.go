@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref/refused"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 )
@@ -77,7 +78,7 @@ func checkImages(ctx context.Context, images map[string]string, check func(ctx c
 				errs[i] = err
 			} else if err != nil {
 				errs[i] = &fault.Fault{
-					Code: codeHookImage, Class: fault.Preflight, Op: fmt.Sprintf("take the image %s of the hook %s", ref, images[ref]), Err: err,
+					Code: refused.CodePull, Class: fault.Preflight, Op: fmt.Sprintf("take the image %s of the hook %s", ref, images[ref]), Err: err,
 					Fix: "name an image that the engine can pull, with the credentials of docker login; without image, the hook runs in the toolchain",
 				}
 			}

@@ -115,7 +115,7 @@ run the hook slow after configuring: it did not end within 5m: b
   its output ends with:
     a
     b`)
-	require.ErrorIs(t, err, &fault.Fault{Code: codeHookTime})
+	require.ErrorIs(t, err, &fault.Fault{Code: codeHookFailed})
 	got, ok := errors.AsType[*fault.Fault](err)
 	require.True(t, ok)
 	require.Contains(t, got.Fix, "run the same command again: the configuration that was written stays")

@@ -22,8 +22,11 @@ const (
 	CodeNoImage = "REG-007"
 	// CodeOtherImage: what the registry gives has another digest than was asked for.
 	CodeOtherImage = "REG-008"
-	// CodePull: an image cannot be taken from the registry for another reason.
+	// CodePull: an image cannot be taken from the registry, or pushed to it, for another reason.
 	CodePull = "REG-009"
+	// CodeNowhere: the address of the registry, or the lock that says what is in it, was not
+	// given, or cannot be used.
+	CodeNowhere = "REG-010"
 	// CodeCertificate: the registry's certificate is not trusted.
 	CodeCertificate = "REG-013"
 	// CodeLimit: the registry limits how often it is asked.
