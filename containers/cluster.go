@@ -20,14 +20,12 @@ import (
 )
 
 const (
-	// codeNoStart: the cluster's node did not start.
+	// codeNoStart: the cluster's node did not start, or did not end in good order, which the
+	// engine then ends with the session.
 	codeNoStart fault.Code = "CTR-002"
 	// codeNotEmptied: the node's volume could not be emptied; the class is
 	// locked when a node of another session uses it.
 	codeNotEmptied fault.Code = "CTR-004"
-	// codeNoStop: the cluster's node did not end in good order. Its volume is kept,
-	// and the engine ends it with the session.
-	codeNoStop fault.Code = "CTR-005"
 	// codeOther: the background cluster was started from other images, pulls with another
 	// account of the registry, or publishes other ports or on another address than this run
 	// wants.
@@ -239,7 +237,7 @@ func (c *Cluster) stop(ctx context.Context) error {
 		return nil
 	}
 	f := &fault.Fault{
-		Code: codeNoStop, Class: fault.Step, Op: "stop the cluster's node",
+		Code: codeNoStart, Class: fault.Step, Op: "stop the cluster's node",
 		Fix: "check that the cluster is healthy: slipway status --live", Err: err,
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

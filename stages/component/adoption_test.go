@@ -180,9 +180,9 @@ func TestAnApplicationOfAnother(t *testing.T) {
 		s := eso(t, "argocd", "Healthy")
 		s.api.Set(t, atESO, "{metadata: {name: eso, namespace: shop, labels: "+labels+"}}")
 		_, err := s.install(t.Context(), operatorInput().ComponentInput)
-		refused(t, err, CodeOwner, "install component eso: the Application shop/eso is not the deployment's own")
+		refused(t, err, kube.CodeForeign, "install component eso: the Application shop/eso is not the deployment's own")
 		_, err = adopt(t.Context(), s.env, operatorInput())
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeOwner})
+		require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 		require.Empty(t, s.writes())
 	}
 }

@@ -228,7 +228,7 @@ func TestTheStateIsCopied(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, s.removed, "what somebody else has destroyed is forgotten")
 	s = &shelf{}
-	_, _, _, err = conductWith(t, s, config.Destroy, map[string]any{`"step","preorchestrator/tls"`: `{"status":"failed","fault":{"code":"INF-001","class":4,"message":"no"}}`})
+	_, _, _, err = conductWith(t, s, config.Destroy, map[string]any{`"step","preorchestrator/tls"`: `{"status":"failed","fault":{"code":"INF-003","class":4,"message":"no"}}`})
 	require.Error(t, err)
 	require.False(t, s.removed)
 }

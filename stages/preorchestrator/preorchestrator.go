@@ -19,11 +19,6 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeForeign: a namespace of the platform is there and is not ours.
-	CodeForeign fault.Code = "PRE-001"
-	// CodeReserved: the platform asks for a namespace that belongs to
-	// Kubernetes.
-	CodeReserved fault.Code = "PRE-002"
 	// CodeSecret: a generated secret cannot be made.
 	CodeSecret fault.Code = "PRE-003"
 	// CodeGitServer: the git server does not do what it must.

@@ -30,9 +30,6 @@ const (
 	CodeFailed fault.Code = "TST-002"
 	// CodeLate: a test did not end within its deadline.
 	CodeLate fault.Code = "TST-003"
-	// CodeTheirs: an object that a test or a workload is made of is there already, and
-	// not its own.
-	CodeTheirs fault.Code = "TST-004"
 	// CodeFiles: what a test or a workload is made of cannot be used.
 	CodeFiles fault.Code = "TST-005"
 	// CodeAbsent: a workload that is to be checked is not deployed.
@@ -115,7 +112,7 @@ var errDeadline = errors.New("the deadline has passed")
 // late is the fault of a test that did not end in time, of which err is what it was waiting
 // for; err itself where that is about something else, and took long.
 func (t *trial) late(err error) error {
-	for _, code := range []fault.Code{CodeFailed, CodeTheirs, CodeFiles, CodeUnread} {
+	for _, code := range []fault.Code{CodeFailed, kube.CodeForeign, CodeFiles, CodeUnread} {
 		if errors.Is(err, &fault.Fault{Code: code}) {
 			return err
 		}

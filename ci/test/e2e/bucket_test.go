@@ -105,7 +105,7 @@ func TestStateInABucket(t *testing.T) {
 	t.Run("another key opens nothing", func(t *testing.T) {
 		r := cli(t, s3Secret, "install", "--to", last, "--state-key", ageKey(t))
 		require.Equal(t, 3, r.code, slipway.Tail(r.err))
-		require.Contains(t, r.err, "SEC-001")
+		require.Contains(t, r.err, "SEC-002")
 	})
 
 	t.Run("destroy", func(t *testing.T) {

@@ -88,7 +88,7 @@ func (r *Repository) decrypt(name string, data []byte) ([]byte, error) {
 		return data, nil
 	}
 	data, err := r.vault.Decrypt(name, data)
-	if errors.Is(err, &fault.Fault{Code: secret.CodeDamaged}) {
+	if errors.Is(err, &fault.Fault{Code: store.CodeDamaged}) {
 		return nil, damaged(name, err)
 	}
 	return data, err
@@ -263,7 +263,7 @@ func (r *Repository) Installed(ctx context.Context) (*contract.Installed, error)
 	if err == nil {
 		data, err = r.decrypt(installedFile, data)
 	}
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, &fault.Fault{Code: secret.CodeWrongKey}) || errors.Is(err, &fault.Fault{Code: CodeDamaged}) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, &fault.Fault{Code: secret.CodeBadKey}) || errors.Is(err, &fault.Fault{Code: CodeDamaged}) {
 		return nil, nil // the next install writes it anew, with the key that it has
 	} else if err != nil {
 		return nil, err

@@ -32,6 +32,9 @@ const (
 	// CodeWait: something did not happen in time; the error says what was seen
 	// last.
 	CodeWait fault.Code = "KUB-003"
+	// CodeForeign: what is to be made is in the cluster already and somebody else's, or is to be
+	// in a namespace of Kubernetes' own.
+	CodeForeign fault.Code = "INF-034"
 	// CodeConflict: a field of an object belongs to somebody else.
 	CodeConflict fault.Code = "KUB-004"
 	// CodeRejected: the API server refuses an object.
