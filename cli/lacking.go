@@ -23,10 +23,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// codeLacking: the platform release runs images that neither the bundle nor the registry
-// has; each is named, with the component and the file.
-const codeLacking fault.Code = "IMG-001"
-
 // codeNotPulled: the nodes of a cluster that is there already cannot take images from a
 // bundle.
 const codeNotPulled fault.Code = "IMG-008"
@@ -212,7 +208,7 @@ func (c releaseCheck) everything(ctx context.Context, w, unknown io.Writer) erro
 }
 
 // run fails with contract.CodeUnusable and names all that is wrong with the release's files, and with
-// codeLacking and names each image that the run does not have. Where the configuration lets
+// contract.CodeNoImage and names each image that the run does not have. Where the configuration lets
 // the cluster pull these, they are only told of, on w, as are NetworkPolicies in vain and
 // fields that are probably wrong.
 func (c releaseCheck) run(ctx context.Context, w io.Writer) error {
@@ -239,7 +235,7 @@ func (c releaseCheck) run(ctx context.Context, w io.Writer) error {
 	return together(wrong, c.all(w, c.without(has.Images)), pulled)
 }
 
-// all fails with codeLacking unless nothing is lacking.
+// all fails with contract.CodeNoImage unless nothing is lacking.
 func (c releaseCheck) all(w io.Writer, lacking []contract.ImageUse) error {
 	if len(lacking) == 0 {
 		return nil
@@ -259,7 +255,7 @@ func (c releaseCheck) all(w io.Writer, lacking []contract.ImageUse) error {
 		from = "registry"
 	}
 	return &fault.Fault{
-		Code: codeLacking, Class: fault.Preflight, Op: fmt.Sprintf("find the images of %s %s in the %s", c.release.Name, c.release.Version, from),
+		Code: contract.CodeNoImage, Class: fault.Preflight, Op: fmt.Sprintf("find the images of %s %s in the %s", c.release.Name, c.release.Version, from),
 		Err: errors.Join(append([]error{fmt.Errorf("%s not there", counted(lacking))}, list...)...), Fix: c.remedy(short),
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
@@ -164,7 +165,7 @@ func TestAnAdoptedComponentThatDoesNotGetHealthy(t *testing.T) {
 	in := operatorInput()
 	in.Deadline = 1
 	_, err := adopt(t.Context(), s.env, in)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeAdoption})
+	require.ErrorIs(t, err, &fault.Fault{Code: argo.CodeLate})
 	require.Equal(t, fault.Timeout, fault.ClassOf(err))
 	require.ErrorContains(t, err, "Degraded")
 	require.NotNil(t, s.api.Get(atRelease), "Helm lets go only of what Argo CD has")

@@ -141,7 +141,7 @@ func TestATestWhoseLogIsLost(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	_, err = tested.watch(logs, "shop", "ask").rest(ctx, true)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeUnread})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeFailed})
 	require.ErrorContains(t, err, "job shop/ask has completed, but its log cannot be read: ")
 	_, err = tested.watch(logs, "shop", "ask").rest(ctx, false)
 	require.NoError(t, err)
@@ -201,7 +201,7 @@ func TestFilesThatAreNoTest(t *testing.T) {
 	} {
 		c := newCluster(t, answers, map[string]string{"tests/ask.yaml": text})
 		_, err := c.test(t.Context())
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeFiles})
+		require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeUnusable})
 		require.ErrorContains(t, err, says)
 		require.Empty(t, c.api.Writes())
 	}

@@ -45,7 +45,7 @@ func TestAKubeconfigIsJudgedWhereItCanBeRead(t *testing.T) {
 	require.NoError(t, err)
 	access := providers.Access{Kubeconfig: config.SecretRef("file:" + file)}
 	var f Flags
-	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeFile})
+	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeInvalid})
 	ca, err := certificate.NewCA("demo", time.Now())
 	require.NoError(t, err)
 	write("ca.crt", string(ca.Certificate))
@@ -54,7 +54,7 @@ func TestAKubeconfigIsJudgedWhereItCanBeRead(t *testing.T) {
 	require.ErrorContains(t, f.CheckKubeconfig(access), "ca.crt: it is read only if --package-key says who made the package", "not because a package says so")
 	f.Brought = false
 	access.Context = "prod"
-	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeContext})
+	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeInvalid})
 	after, err := os.Stat(file)
 	require.NoError(t, err)
 	require.Equal(t, before.ModTime(), after.ModTime())
