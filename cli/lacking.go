@@ -23,13 +23,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// codeNotPulled: the nodes of a cluster that is there already cannot take images from a
-// bundle.
+// codeNotPulled: the nodes of an existing cluster cannot take images from a bundle, or would
+// pull them from public registries, because Slipway does not apply the objects that name them.
 const codeNotPulled fault.Code = "IMG-008"
-
-// codeNotRewritten: nodes that Slipway does not configure would pull from public registries,
-// for Slipway does not apply the objects that name them.
-const codeNotRewritten fault.Code = "IMG-009"
 
 // releaseCheck looks at what a platform release is made of before anything starts, and
 // compares the images that it runs with those of a run.
@@ -163,7 +159,7 @@ func (c releaseCheck) pulled(uses []contract.ImageUse) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return &fault.Fault{Code: codeNotRewritten, Class: fault.Preflight, Op: op,
+	return &fault.Fault{Code: codeNotPulled, Class: fault.Preflight, Op: op,
 		Err: errors.Join(append([]error{fmt.Errorf("%d references stay as they are in the cluster, whose nodes Slipway does not configure", len(list))}, list...)...),
 		Fix: "name the image in the registry in the values of that component; or give the nodes a mirror for these, or access to their registries, and set advanced.missingImages: pull"}
 }

@@ -4,10 +4,8 @@ package main
 const (
 	// codeRoot: the engine must be started or stopped by root on Linux.
 	codeRoot = "ENG-005"
-	// codeStart: the engine did not start, or could not be stopped.
+	// codeStart: the engine did not start, has another version, or could not be stopped.
 	codeStart = "ENG-006"
 	// codeNone: no engine, or no dagger CLI, was found.
 	codeNone = "ENG-008"
-	// codeVersion: an engine of another version runs.
-	codeVersion = "ENG-009"
 )

@@ -97,7 +97,7 @@ func (c *control) startInDocker(ctx context.Context, cli string) error {
 	case err != nil:
 		return &remedy.Error{Code: codeStart, Op: op, Err: err, Fix: "see what docker says, then run make engine again"}
 	case there != "" && there != image:
-		return &remedy.Error{Code: codeVersion, Op: op, Err: fmt.Errorf("the container %s is of %s, not of %s", dockerName, there, image),
+		return &remedy.Error{Code: codeStart, Op: op, Err: fmt.Errorf("the container %s is of %s, not of %s", dockerName, there, image),
 			Fix: "run: make engine-stop engine (the volume " + dockerName + ", with all deployments, stays), or set " + envImage + "=" + there}
 	}
 	if err := os.MkdirAll(c.paths.dir, 0o711); err != nil {

@@ -80,7 +80,7 @@ func TestAnEngineOfAnotherVersion(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	code, _, stderr := engine(t, "start")
 	require.Equal(t, 3, code)
-	require.Contains(t, stderr, "ENG-009")
+	require.Contains(t, stderr, "ENG-006")
 	require.Contains(t, stderr, `version "v0.1.0", not `+daggerVersion)
 	require.Contains(t, stderr, "make engine-stop engine")
 }

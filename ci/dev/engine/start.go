@@ -178,7 +178,7 @@ func (c *control) connect(ctx context.Context, ended func() bool) error {
 // reportRunning describes the engine that is running.
 func (c *control) reportRunning(ctx context.Context, r record) error {
 	if r.Version != daggerVersion {
-		return &remedy.Error{Code: codeVersion, Op: "start an engine", Fix: "run: make engine-stop engine",
+		return &remedy.Error{Code: codeStart, Op: "start an engine", Fix: "run: make engine-stop engine",
 			Err: fmt.Errorf("process %d is an engine of version %q, not %s", r.PID, r.Version, daggerVersion)}
 	}
 	c.logf("engine: process %d answers at %s, since %s", r.PID, c.paths.host(), r.Began.Local().Format(time.DateTime))
