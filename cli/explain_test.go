@@ -7,14 +7,14 @@ import (
 )
 
 func TestExplainShowsTheEntryOfACode(t *testing.T) {
-	code, out, errs := slipway("explain", "plt-002")
+	code, out, errs := slipway("explain", "tst-008")
 	require.Zero(t, code, errs)
-	require.Equal(t, `PLT-002
+	require.Equal(t, `TST-008
 
-There is no such release: the directory holds no `+"`platform.yaml`"+`, or the reference platform has no such version.
+The release has no such suite, or no test in it for what is installed.
 
-- Remedy: Name the directory of a platform release, or a version that the error lists.
-- Class: usage (exit code 2)
+- Remedy: Name a suite that the error lists.
+- Exit code: 2 (usage)
 `, out)
 }
 
