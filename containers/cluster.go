@@ -20,12 +20,9 @@ import (
 )
 
 const (
-	// codeNoStart: the cluster's node did not start, or did not end in good order, which the
-	// engine then ends with the session.
+	// codeNoStart: the cluster's node did not start or end in good order, or its volume could not
+	// be emptied; the class is locked when a node of another session uses that.
 	codeNoStart fault.Code = "CTR-002"
-	// codeNotEmptied: the node's volume could not be emptied; the class is
-	// locked when a node of another session uses it.
-	codeNotEmptied fault.Code = "CTR-004"
 	// codeOther: the background cluster was started from other images, pulls with another
 	// account of the registry, or publishes other ports or on another address than this run
 	// wants.
@@ -298,7 +295,7 @@ const heldElsewhere = "another node uses this volume"
 // notWiped is the fault of a volume that could not be emptied.
 func notWiped(err error) error {
 	f := &fault.Fault{
-		Code: codeNotEmptied, Class: fault.Step, Op: "empty the node's volume",
+		Code: codeNoStart, Class: fault.Step, Op: "empty the node's volume",
 		Fix: "run again: slipway destroy", Err: err,
 	}
 	if x, ok := errors.AsType[*dagger.ExecError](err); ok {

@@ -28,7 +28,7 @@ func TestAVolumeInUseIsLocked(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			err := notWiped(c.err)
-			require.ErrorIs(t, err, &fault.Fault{Code: "CTR-004"})
+			require.ErrorIs(t, err, &fault.Fault{Code: "CTR-002"})
 			require.Equal(t, c.class, fault.ClassOf(err))
 			require.ErrorContains(t, err, c.says)
 		})

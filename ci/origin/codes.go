@@ -14,5 +14,4 @@ const (
 	codeKey           = "PKG-004"
 	codeLockSignature = "LCK-007"
 	codeLockFile      = "LCK-003"
-	codeNotPushed     = "REG-006"
 )

@@ -54,7 +54,7 @@ func Image(lock []byte, registry, platform string) (string, error) {
 			return strings.TrimSuffix(registry, "/") + "/toolchain@" + digest, nil
 		}
 	}
-	return "", &Refusal{Code: codeNotPushed, Class: Usage, Op: "find the images in " + registry,
+	return "", &Refusal{Code: refused.CodeNoImage, Class: Usage, Op: "find the images in " + registry,
 		Err: fmt.Errorf("the lock has no digest for %s of: toolchain", platform),
 		Fix: "push a bundle for that platform and use the lock that this writes: slipway bundle push DIR --to " + registry}
 }

@@ -192,5 +192,5 @@ func TestImage(t *testing.T) {
 	_, err = Image([]byte(`{"images":[]}`), "", "linux/amd64")
 	wantRefusal(t, err, "REG-010", Usage, "--registry host/path")
 	_, err = Image([]byte(lock), "", "linux/arm64")
-	wantRefusal(t, err, "REG-006", Usage, "linux/arm64", "--to pushed.example.com/slipway")
+	wantRefusal(t, err, "REG-007", Usage, "linux/arm64", "--to pushed.example.com/slipway")
 }

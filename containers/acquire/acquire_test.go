@@ -219,7 +219,7 @@ func TestWhatIsNoRequest(t *testing.T) {
 		"redis=./nowhere": "neither a directory nor a file", "redis=nowhere.tar": "neither a directory nor a file", "redis=Nowhere": "there is no file of that name",
 	} {
 		_, err := ParseRequest(text)
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeReference}, text)
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeAbsent}, text)
 		require.ErrorContains(t, err, says)
 	}
 	r, err := ParseRequest("redis:8=harbor.local/hub/redis:8")

@@ -24,9 +24,8 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeNone: there is no such client for this system; each is named.
-	CodeNone fault.Code = "CLI-001"
-	// CodeFetch: a vendor's release cannot be fetched, or is another one than the lock says.
+	// CodeFetch: there is no such client for this system, or a vendor's release cannot be fetched
+	// or is another one than the lock says.
 	CodeFetch fault.Code = "CLI-003"
 )
 
@@ -74,8 +73,8 @@ type record struct {
 }
 
 // Put puts the clients into the folder, each in one step; those that are there are left
-// alone. It fails with atomicfile.CodeUnwritten before it has written anything, and with CodeNone and
-// CodeFetch after it has put those that it could.
+// alone. It fails with atomicfile.CodeUnwritten before it has written anything, and with CodeFetch
+// after it has put those that it could.
 func Put(ctx context.Context, o Options) ([]Client, error) {
 	sources, none := o.sources(ctx)
 	if cause := context.Cause(ctx); cause != nil {
@@ -221,7 +220,7 @@ func (o Options) sources(ctx context.Context) (all []source, none error) {
 	if len(missing) == 0 {
 		return all, nil
 	}
-	return all, &fault.Fault{Code: CodeNone, Class: fault.Preflight, Op: "find clients for " + o.Platform, Err: errors.Join(missing...),
+	return all, &fault.Fault{Code: CodeFetch, Class: fault.Preflight, Op: "find clients for " + o.Platform, Err: errors.Join(missing...),
 		Fix: "install what is named by other means, in that version; for Linux a bundle has all of it: --bundle DIR, or dagger call clients export --path DIR"}
 }
 

@@ -157,7 +157,7 @@ func TestClientsAsTheirVendorsReleasedThem(t *testing.T) {
 	o := Options{Dir: t.TempDir(), Platform: "darwin/arm64", Pins: pins, Bundle: made(t, all()), Program: own, Client: client}
 	for range 2 {
 		put, err := Put(t.Context(), o)
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeNone})
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeFetch})
 		require.Equal(t, fault.Preflight, fault.ClassOf(err))
 		require.ErrorContains(t, err, "kubectl: neither a bundle nor the lock has 1.35.4 for darwin/arm64")
 		require.NotContains(t, err.Error(), "helm")
@@ -196,7 +196,7 @@ func TestAReleaseThatIsNotTheLocks(t *testing.T) {
 	dir := t.TempDir()
 	put, err := Put(t.Context(), Options{Dir: dir, Platform: "darwin/arm64", Pins: pins, Client: client})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeFetch})
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeNone})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeFetch})
 	require.ErrorContains(t, err, "404")
 	require.ErrorContains(t, err, "kubectl: neither")
 	require.Len(t, put, 1)

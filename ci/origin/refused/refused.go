@@ -18,7 +18,7 @@ const (
 	CodeLogin = "REG-001"
 	// CodeUnreachable: the registry does not answer, or not whole, or says that it cannot now.
 	CodeUnreachable = "REG-002"
-	// CodeNoImage: the registry does not have the image.
+	// CodeNoImage: the registry, or the lock, does not have the image.
 	CodeNoImage = "REG-007"
 	// CodeOtherImage: what the registry gives has another digest than was asked for.
 	CodeOtherImage = "REG-008"

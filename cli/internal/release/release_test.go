@@ -39,7 +39,7 @@ func TestAReleaseThatTheEngineFetches(t *testing.T) {
 	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nplatform: {release: \"https://git.example.com/platform.git@v1.2.0\"}\n"), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
 	_, err = new(Flags).Load(cfg, filepath.Clean)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeFetched})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeFetch})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.Nil(t, new(Flags).Known(filepath.Clean)(cfg))
 }

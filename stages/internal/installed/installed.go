@@ -18,12 +18,11 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeNotOver: a release cannot be installed over the one that is installed.
+	// CodeNotOver: a release cannot be installed over the one that is installed, or only by an
+	// upgrade, because it changes data.
 	CodeNotOver fault.Code = "UPG-001"
 	// CodeUnfinished: the last upgrade, or the last rollback, has not come to its end.
 	CodeUnfinished fault.Code = "UPG-002"
-	// CodeNeedsUpgrade: the release changes data, which an install does not.
-	CodeNeedsUpgrade fault.Code = "UPG-011"
 )
 
 // name is that of the ConfigMap in kube.SystemNamespace; its keys are those of Record.
@@ -231,7 +230,7 @@ func (rec Record) follows(r *platform.Release, upgrade bool) error {
 		return same(r)
 	case rec.Version != "" && rec.Version != r.Version && !upgrade && len(r.Data) > 0 && (r.Follows(rec.Version) || rec.Toward == r.Version):
 		return &fault.Fault{
-			Code: CodeNeedsUpgrade, Class: fault.Usage, Op: "install release " + r.Version + " of " + r.Name,
+			Code: CodeNotOver, Class: fault.Usage, Op: "install release " + r.Version + " of " + r.Name,
 			Err: fmt.Errorf("release %s is installed, and its data is to be backed up and migrated first", rec.Version),
 			Fix: "upgrade to it: slipway upgrade --to " + fault.Quote(r.Version),
 		}

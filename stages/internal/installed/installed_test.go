@@ -74,7 +74,7 @@ func TestWhatAnUnfinishedUpgradeLetsBegin(t *testing.T) {
 		code    fault.Code
 		fix     string
 	}{
-		"an install over an older one that has no data": {record: installed.Record{Platform: "shop", Version: "1.0.0"}, release: of("1.1.0", "1.0.0"), code: installed.CodeNeedsUpgrade, fix: "slipway upgrade --to 1.1.0"},
+		"an install over an older one that has no data": {record: installed.Record{Platform: "shop", Version: "1.0.0"}, release: of("1.1.0", "1.0.0"), code: installed.CodeNotOver, fix: "slipway upgrade --to 1.1.0"},
 		"an install in the middle":                      {record: between, release: of("1.1.0", "1.0.0"), code: installed.CodeUnfinished, fix: "go on with it, with the --platform that it was begun with, if any: slipway upgrade --resume; or go back to 1.0.0: slipway rollback"},
 		"an install of the old one in the middle":       {record: between, release: of("1.0.0"), code: installed.CodeUnfinished, fix: "slipway rollback"},
 		"forward from the middle":                       {record: between, release: of("1.1.1", "1.0.0", "1.1.0"), how: upgrade(contract.Change{}), code: installed.CodeUnfinished, fix: "with the --platform that it was begun with, if any: slipway upgrade --resume; or go back to 1.0.0: slipway rollback"},

@@ -20,13 +20,12 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/slipway-sh/slipway/config/kubeconfig"
 	"github.com/slipway-sh/slipway/fault"
 )
 
 // The codes of this package's faults.
 const (
-	// CodeKubeconfig: the kubeconfig cannot be used.
-	CodeKubeconfig fault.Code = "KUB-001"
 	// CodeUnreachable: the API server did not answer in time.
 	CodeUnreachable fault.Code = "KUB-002"
 	// CodeWait: something did not happen in time; the error says what was seen
@@ -113,7 +112,7 @@ func New(config *rest.Config) (*Client, error) {
 
 func badKubeconfig(err error) error {
 	return &fault.Fault{
-		Code: CodeKubeconfig, Class: fault.Step, Op: "read the kubeconfig",
+		Code: kubeconfig.CodeInvalid, Class: fault.Step, Op: "read the kubeconfig",
 		Fix: "if the cluster was there already, give a kubeconfig with which kubectl works; then run the same command again", Err: err,
 	}
 }
