@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
@@ -57,7 +56,7 @@ func TestOneGoesBackToTheLastUpgrade(t *testing.T) {
 	require.Nil(t, last)
 	_, err = lastOf(someBackups())
 	require.ErrorContains(t, err, "the newest one, b4, cannot be read: it is torn", "one does not go further back than somebody means")
-	require.ErrorIs(t, noBackup(), &fault.Fault{Code: codeNoBackup})
+	require.ErrorIs(t, noBackup(), &fault.Fault{Code: contract.CodeNoBackup})
 	require.ErrorIs(t, nothingToResume(), &fault.Fault{Code: contract.CodeNothing})
 	require.Equal(t, fault.Usage, fault.ClassOf(noBackup()))
 }
@@ -141,7 +140,7 @@ func TestARollbackFollowsNoPlaceOfABackup(t *testing.T) {
 	was.Hooks = []config.Hook{{Name: "evil", After: config.WholeWorkflow, Run: []string{"x"}}}
 	cfg := config.Default()
 	err := new(rollbackOptions).goBack(io, cfg, was, "b1")
-	require.ErrorIs(t, err, &fault.Fault{Code: secrets.CodeNoPassword})
+	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNoSecret})
 	require.ErrorContains(t, err, "platform.secrets.admin (there from cmd:touch /x)")
 	require.Contains(t, screen.String(), "the hook evil of the configuration in backup b1 does not run")
 	require.Empty(t, cfg.Hooks)

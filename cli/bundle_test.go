@@ -68,8 +68,8 @@ func TestBundleAdd(t *testing.T) {
 		"no directory": {[]string{"--image", "web.tar"}, 2, "give the directory of one bundle: slipway bundle add DIR --image REF=FILE"},
 		"only a file":  {[]string{dir, "--image", filepath.Join(web, "index.json")}, 2, "is a file, and an image is to be added under a reference"},
 		"no bundle":    {[]string{t.TempDir(), "--image", "web=" + web}, 3, "BUN-001"},
-		"no reference": {[]string{dir, "--image", "Web"}, 2, "IMG-002"},
-		"no source":    {[]string{dir, "--image", "web=./nowhere"}, 2, "IMG-002"},
+		"no reference": {[]string{dir, "--image", "Web"}, 2, "IMG-003"},
+		"no source":    {[]string{dir, "--image", "web=./nowhere"}, 2, "IMG-003"},
 		"two of them":  {[]string{dir, "--image", "redis:8=" + web, "--image", "web:1=" + t.TempDir()}, 2, "IMG-005"},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -75,7 +75,7 @@ func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errw io.Writer) (code int) {
 	defer func() {
 		if v := recover(); v != nil { // Go's own exit code would be that of a wrong command line
-			fmt.Fprintf(errw, "\nerror %s: panic: %s\n%s", codeUncoded, redact.External(fmt.Sprint(v)), debug.Stack())
+			fmt.Fprintf(errw, "\nerror %s: panic: %s\n%s", fault.CodeBug, redact.External(fmt.Sprint(v)), debug.Stack())
 			code = int(fault.Bug)
 		}
 	}()

@@ -194,12 +194,12 @@ func TestVersion(t *testing.T) {
 
 func TestEveryErrorHasCodeAndRemedy(t *testing.T) {
 	plain := func(s string) string { return s }
-	f := &fault.Fault{Code: "INF-006", Class: fault.Step, Op: "destroy", Fix: "run again", Log: "steps/x/log.txt", Err: errors.New("refused")}
+	f := &fault.Fault{Code: "INF-003", Class: fault.Step, Op: "destroy", Fix: "run again", Log: "steps/x/log.txt", Err: errors.New("refused")}
 	var w bytes.Buffer
 	require.Equal(t, 4, complain(&w, "slipway destroy", plain, fmt.Errorf("infrastructure/x: %w", f)))
-	require.Equal(t, "\nerror INF-006: infrastructure/x: destroy: refused\n  remedy: run again\n"+
+	require.Equal(t, "\nerror INF-003: infrastructure/x: destroy: refused\n  remedy: run again\n"+
 		"  log:    steps/x/log.txt in the run's report (slipway report, or dagger call report)\n"+
-		"  more:   https://github.com/slipway-sh/slipway/blob/main/docs/errors.md#inf-006\n", w.String())
+		"  more:   https://github.com/slipway-sh/slipway/blob/main/docs/errors.md#inf-003\n", w.String())
 
 	w.Reset()
 	unknown := &fault.Fault{Code: "NOT-001", Class: fault.Step, Err: errors.New("broken")}

@@ -21,7 +21,7 @@ func TestClients(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "slipway"), []byte("somebody else's"), 0o755))
 	code, out, errs := slipway("clients", "--to", dir)
 	require.Equal(t, 2, code, errs)
-	require.Contains(t, errs, "CLI-002")
+	require.Contains(t, errs, "RUN-008")
 	require.Contains(t, errs, filepath.Join(dir, "slipway"))
 	require.Empty(t, out)
 }

@@ -140,7 +140,7 @@ func TestDeploymentsThatCannotBeTaken(t *testing.T) {
 	require.NoError(t, os.Remove(folder.File("staging")))
 	code, _, errs := slipway("status")
 	require.Equal(t, 2, code)
-	require.Contains(t, errs, "CFG-009")
+	require.Contains(t, errs, "CFG-008")
 	require.Contains(t, errs, "slipway use NAME")
 }
 
@@ -149,7 +149,7 @@ func TestAPlatformReleaseBesideWhatIsKept(t *testing.T) {
 	folder := keptDeployments(t, "platform: {release: ./mine}\n", "staging")
 	code, _, errs := slipway("config", "explain", "--deployment", "staging")
 	require.Equal(t, 2, code)
-	require.Contains(t, errs, "CFG-004")
+	require.Contains(t, errs, "CFG-003")
 	require.Contains(t, errs, filepath.Join(filepath.Dir(folder.File("staging")), "mine"))
 }
 

@@ -12,9 +12,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
-// codeUncoded: something went wrong that has no code of its own.
-const codeUncoded fault.Code = "RUN-003"
-
 // several are errors that have nothing to do with each other: each is told with its own
 // code and remedy.
 type several []error
@@ -79,7 +76,7 @@ func complain(w io.Writer, name string, hint func(string) string, err error) int
 	}
 	f, ok := errors.AsType[*fault.Fault](err)
 	if !ok {
-		f = &fault.Fault{Code: codeUncoded, Class: fault.Bug, Err: err, Fix: "report this together with the output above"}
+		f = &fault.Fault{Code: fault.CodeBug, Class: fault.Bug, Err: err, Fix: "report this together with the output above"}
 	}
 	fmt.Fprintf(w, "\nerror %s: %s\n", f.Code, redact.Printable(err.Error()))
 	if f.Fix != "" {

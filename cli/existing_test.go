@@ -42,14 +42,14 @@ func TestImagesForAClusterThatIsThere(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(release, "charts/web/templates/hook.yaml"), []byte(hook), 0o644))
 	code, _, errs = slipway("validate", "--lock", lock, "--config", config, "--platform", release)
 	require.Equal(t, 3, code, errs)
-	require.Contains(t, errs, "IMG-009")
+	require.Contains(t, errs, "IMG-008")
 	require.Contains(t, errs, "component web ("+filepath.Join(release, "charts/web/templates/hook.yaml")+", line 4): quay.io/argoproj/argocd:v3.6.1")
 	code, _, errs = slipway("validate", "--lock", lock, "--config", theirs(t, "advanced: {missingImages: pull}\n"), "--platform", release)
 	require.Zero(t, code, errs)
 
 	code, _, errs = slipway("validate", "--lock", lockFile(t, "localhost:5000/team"), "--config", config)
 	require.Equal(t, 2, code, errs)
-	require.Contains(t, errs, "REG-011")
+	require.Contains(t, errs, "REG-010")
 	require.Contains(t, errs, "existing: {registry:")
 }
 

@@ -7,14 +7,14 @@ import (
 )
 
 func TestExplainShowsTheEntryOfACode(t *testing.T) {
-	code, out, errs := slipway("explain", "plt-006")
+	code, out, errs := slipway("explain", "tst-008")
 	require.Zero(t, code, errs)
-	require.Equal(t, `PLT-006
+	require.Equal(t, `TST-008
 
-The reference platform has no release of that version.
+The release has no such suite, or no test in it for what is installed.
 
-- Remedy: Choose one of those that the error lists, or give a path with a slash in it.
-- Class: usage (exit code 2)
+- Remedy: Name a suite that the error lists.
+- Exit code: 2 (usage)
 `, out)
 }
 

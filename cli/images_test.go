@@ -48,7 +48,7 @@ func TestWhereImagesComeFrom(t *testing.T) {
 	}{
 		"neither":            {nil, []string{"BUN-006", "--bundle DIR", "--lock FILE"}},
 		"both":               {[]string{"--bundle", "x", "--lock", "y"}, []string{"either --lock or --bundle"}},
-		"registry alone":     {[]string{"--bundle", "x", "--registry", "r.example.com"}, []string{"REG-012", "--registry goes with --lock"}},
+		"registry alone":     {[]string{"--bundle", "x", "--registry", "r.example.com"}, []string{"REG-010", "--registry goes with --lock"}},
 		"no such lock":       {[]string{"--lock", "/does/not/exist"}, []string{"LCK-003", "bundle push"}},
 		"a digest of none":   {[]string{"--lock", lockFile(t, "r.example.com"), "--bundle-digest", "none"}, []string{"--bundle-digest is about a bundle"}},
 		"not a lock":         {[]string{"--lock", broken}, []string{"LCK-003", "colour"}},
@@ -198,9 +198,9 @@ func TestASignedLock(t *testing.T) {
 		"a signature, no key":   {[]string{"--lock-signature", file}, 2, "--lock-signature goes with --bundle-key FILE"},
 		"no such key":           {[]string{"--bundle-key", private + ".none"}, 2, "PKG-004"},
 		"something else":        {[]string{"--bundle-key", public, "--lock-signature", file}, 3, "LCK-007"},
-		"no key, no signature":  {nil, 2, "REG-011"}, // what comes next
+		"no key, no signature":  {nil, 2, "REG-010"}, // what comes next
 		"signed, another's key": {[]string{"--bundle-key", other, "--lock-signature", "SIGNED"}, 3, "it is not signed with the key"},
-		"signed":                {[]string{"--bundle-key", public, "--lock-signature", "SIGNED"}, 2, "REG-011"},
+		"signed":                {[]string{"--bundle-key", public, "--lock-signature", "SIGNED"}, 2, "REG-010"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			file := lockFile(t, "localhost:1/slipway")

@@ -23,17 +23,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// codeLacking: the platform release runs images that neither the bundle nor the registry
-// has; each is named, with the component and the file.
-const codeLacking fault.Code = "IMG-001"
-
-// codeNotPulled: the nodes of a cluster that is there already cannot take images from a
-// bundle.
+// codeNotPulled: the nodes of an existing cluster cannot take images from a bundle, or would
+// pull them from public registries, because Slipway does not apply the objects that name them.
 const codeNotPulled fault.Code = "IMG-008"
-
-// codeNotRewritten: nodes that Slipway does not configure would pull from public registries,
-// for Slipway does not apply the objects that name them.
-const codeNotRewritten fault.Code = "IMG-009"
 
 // releaseCheck looks at what a platform release is made of before anything starts, and
 // compares the images that it runs with those of a run.
@@ -113,7 +105,7 @@ func (c releaseCheck) survey(in conductor.Inputs) (contract.Survey, error) {
 	return survey, err
 }
 
-// gates fails with codeUnreached and codeUnmade unless what the run asks and waits for will
+// gates fails with codeUnreached unless what the run asks and waits for will
 // be there, as far as that is known before one; what is not is told of, on w.
 func (c releaseCheck) gates(ctx context.Context, w io.Writer) error {
 	off, err := c.release.Off(c.config.Choices())
@@ -167,7 +159,7 @@ func (c releaseCheck) pulled(uses []contract.ImageUse) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return &fault.Fault{Code: codeNotRewritten, Class: fault.Preflight, Op: op,
+	return &fault.Fault{Code: codeNotPulled, Class: fault.Preflight, Op: op,
 		Err: errors.Join(append([]error{fmt.Errorf("%d references stay as they are in the cluster, whose nodes Slipway does not configure", len(list))}, list...)...),
 		Fix: "name the image in the registry in the values of that component; or give the nodes a mirror for these, or access to their registries, and set advanced.missingImages: pull"}
 }
@@ -212,7 +204,7 @@ func (c releaseCheck) everything(ctx context.Context, w, unknown io.Writer) erro
 }
 
 // run fails with contract.CodeUnusable and names all that is wrong with the release's files, and with
-// codeLacking and names each image that the run does not have. Where the configuration lets
+// contract.CodeNoImage and names each image that the run does not have. Where the configuration lets
 // the cluster pull these, they are only told of, on w, as are NetworkPolicies in vain and
 // fields that are probably wrong.
 func (c releaseCheck) run(ctx context.Context, w io.Writer) error {
@@ -239,7 +231,7 @@ func (c releaseCheck) run(ctx context.Context, w io.Writer) error {
 	return together(wrong, c.all(w, c.without(has.Images)), pulled)
 }
 
-// all fails with codeLacking unless nothing is lacking.
+// all fails with contract.CodeNoImage unless nothing is lacking.
 func (c releaseCheck) all(w io.Writer, lacking []contract.ImageUse) error {
 	if len(lacking) == 0 {
 		return nil
@@ -259,7 +251,7 @@ func (c releaseCheck) all(w io.Writer, lacking []contract.ImageUse) error {
 		from = "registry"
 	}
 	return &fault.Fault{
-		Code: codeLacking, Class: fault.Preflight, Op: fmt.Sprintf("find the images of %s %s in the %s", c.release.Name, c.release.Version, from),
+		Code: contract.CodeNoImage, Class: fault.Preflight, Op: fmt.Sprintf("find the images of %s %s in the %s", c.release.Name, c.release.Version, from),
 		Err: errors.Join(append([]error{fmt.Errorf("%s not there", counted(lacking))}, list...)...), Fix: c.remedy(short),
 	}
 }

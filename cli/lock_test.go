@@ -37,7 +37,7 @@ func TestLockUpdateOfAWrongFile(t *testing.T) {
 	}
 	code, _, errs := slipway("lock", "update", "--file", filepath.Join(t.TempDir(), "none.yaml"))
 	require.Equal(t, 2, code, errs)
-	require.Contains(t, errs, "LCK-002")
+	require.Contains(t, errs, "LCK-003")
 }
 
 // Everything that is not as the lock says is named at once.

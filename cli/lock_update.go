@@ -27,15 +27,12 @@ func newLockUpdate() *cobra.Command {
 	return cmd
 }
 
-// codeNoLock: there is no `lock.yaml` at that path.
-const codeNoLock fault.Code = "LCK-002"
-
 // run enters what two public sources agree on, and says what it could not
 // find out. The file changes only when something was found.
 func (o *lockUpdateOptions) run(ctx context.Context, io console.Streams, _ []string) error {
 	text, err := bounded.File(o.file, bounded.Written)
 	if err != nil {
-		return &fault.Fault{Code: codeNoLock, Class: fault.Usage, Op: "read the lock", Err: err,
+		return &fault.Fault{Code: lock.CodeFile, Class: fault.Usage, Op: "read the lock", Err: err,
 			Fix: "give the path of a lock.yaml: slipway lock update --file containers/lock/lock.yaml"}
 	}
 	unusable := func(op string, err error) error {

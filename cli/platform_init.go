@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 type platformInitOptions struct{ name string }
@@ -34,9 +35,6 @@ docs/platforms.md, in the repository, says how to go on from there.`,
 	return cmd
 }
 
-// codeInit: the files of a new platform release cannot be written.
-const codeInit fault.Code = "PLT-020"
-
 func (o *platformInitOptions) run(_ context.Context, io console.Streams, args []string) error {
 	dir := args[0]
 	name, err := o.platformName(dir)
@@ -52,7 +50,7 @@ func (o *platformInitOptions) run(_ context.Context, io console.Streams, args []
 		return usage.Errorf("%s holds %s; give a directory that does not exist or is empty", dir, full.Holds)
 	}
 	if err != nil {
-		return &fault.Fault{Code: codeInit, Class: fault.Usage, Op: "write the platform release " + dir, Err: err,
+		return &fault.Fault{Code: atomicfile.CodeUnwritten, Class: fault.Usage, Op: "write the platform release " + dir, Err: err,
 			Fix: "choose another directory, or make that one writable for you, then run again: slipway platform init DIR"}
 	}
 	fmt.Fprintf(io.Text(), "%s is the platform release %s; %s says what it installs\n\nNext:\n  slipway validate --platform %[4]s\n  slipway install --platform %[4]s --name %[5]s\n",

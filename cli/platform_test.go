@@ -59,7 +59,7 @@ func TestPlatformInitThatCannotWrite(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	code, _, errs := slipway("platform", "init", filepath.Join(file, "shop"))
 	require.Equal(t, 2, code)
-	require.Contains(t, errs, "PLT-020")
+	require.Contains(t, errs, "RUN-008")
 }
 
 // TestPlatformSchemaSaysWhatFieldsAreFor: it is the published one, of this program's

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
@@ -57,9 +58,6 @@ func (o *reportOptions) write(ctx context.Context, io console.Streams, _ []strin
 	})
 }
 
-// codeOutput: the directory for the report holds something that is no report.
-const codeOutput fault.Code = "RUN-008"
-
 // forReport refuses a directory that holds anything but an earlier report.
 func forReport(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -81,7 +79,7 @@ func forReport(dir string) error {
 	if err == nil {
 		return nil
 	}
-	return &fault.Fault{Code: codeOutput, Class: fault.Usage, Op: "write the report to " + dir, Err: err,
+	return &fault.Fault{Code: atomicfile.CodeUnwritten, Class: fault.Usage, Op: "write the report to " + dir, Err: err,
 		Fix: "name a directory that does not exist, or that of an earlier report: slipway report --output DIR"}
 }
 

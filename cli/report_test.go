@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
@@ -42,7 +43,7 @@ func TestAReportGoesIntoADirectoryOfItsOwn(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(other, "report.json"), []byte(`{"tests": 3}`), 0o600))
 	file := filepath.Join(mine, "notes.txt")
 	for dir, says := range map[string]string{mine: "it holds notes.txt", mixed: "it holds notes.txt", other: "version 0", file: "not a directory"} {
-		require.ErrorIs(t, forReport(dir), &fault.Fault{Code: codeOutput})
+		require.ErrorIs(t, forReport(dir), &fault.Fault{Code: atomicfile.CodeUnwritten})
 		code, _, errs := slipway("report", "--output", dir)
 		require.Equal(t, 2, code, errs)
 		require.Contains(t, errs, "error RUN-008: write the report to "+dir)
@@ -90,7 +91,7 @@ func TestAnEarlierReportIsReplacedAsAWhole(t *testing.T) {
 	err = replace(dir, func(fresh string) error {
 		return errors.Join(writeReport(t, "r3")(fresh), os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600))
 	})
-	require.ErrorIs(t, err, &fault.Fault{Code: codeOutput}, "somebody put something there meanwhile")
+	require.ErrorIs(t, err, &fault.Fault{Code: atomicfile.CodeUnwritten}, "somebody put something there meanwhile")
 	require.FileExists(t, filepath.Join(dir, "notes.txt"))
 	require.DirExists(t, filepath.Join(dir, "steps", "r2"))
 }

@@ -30,8 +30,6 @@ const (
 	codeNotReproduced fault.Code = "PKG-010"
 	// codeNotFresh: there is a deployment of that name already, or was.
 	codeNotFresh fault.Code = "PKG-011"
-	// codeNotAgain: the step is none of the install or upgrade that is run again.
-	codeNotAgain fault.Code = "PKG-013"
 )
 
 // reproduceOptions are those of an install on a deployment of its own.
@@ -301,7 +299,7 @@ func notFresh(name string) error {
 }
 
 func notAgain(run, step, workflow string) error {
-	return &fault.Fault{Code: codeNotAgain, Class: fault.Usage, Op: "reproduce run " + run,
+	return &fault.Fault{Code: packing.CodeIncomplete, Class: fault.Usage, Op: "reproduce run " + run,
 		Err: fmt.Errorf("%s is no step of an %s, which is what is run again", step, workflow),
 		Fix: "name one that it has, with --until STAGE/STEP; tests are tried again with slipway install --package PACKAGE, then slipway test"}
 }

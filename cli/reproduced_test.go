@@ -53,7 +53,7 @@ func TestWhatIsReproduced(t *testing.T) {
 		"up to a step after it":                  {failed, endedIn(report.Failed, "sync", "ORC-005"), "postorchestrator/access", true},
 		"that succeeds now":                      {failed, succeeded, "postorchestrator/access", false},
 		"a stage is no step":                     {failed, succeeded, "orchestrator", false},
-		"that fails before":                      {failed, endedIn(report.Failed, "projects", "ORC-001"), "infrastructure/cluster", false},
+		"that fails before":                      {failed, endedIn(report.Failed, "projects", "PLT-017"), "infrastructure/cluster", false},
 		"it fails where the original was killed": {killed, failed, "orchestrator/sync", true},
 		"it was killed, and does not fail":       {killed, succeeded, "orchestrator/sync", false},
 	} {
@@ -122,7 +122,7 @@ func TestReproduceRefuses(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: codeNotFresh})
 	require.ErrorContains(t, err, "deployment shop")
 	err = notAgain("r", "preorchestrator/restore", "upgrade")
-	require.ErrorIs(t, err, &fault.Fault{Code: codeNotAgain})
+	require.ErrorIs(t, err, &fault.Fault{Code: packing.CodeIncomplete})
 	require.ErrorContains(t, err, "preorchestrator/restore is no step of an upgrade")
 	require.NotEqual(t, newName(), newName())
 }

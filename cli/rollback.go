@@ -15,7 +15,6 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
@@ -25,9 +24,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
-
-// codeNoBackup: there is no backup to go back to.
-const codeNoBackup fault.Code = "BAK-008"
 
 // rollbackOptions are those of an upgrade, but for the release: that of the backup is
 // installed.
@@ -161,7 +157,7 @@ func atWork(ctx context.Context, d records) (held, err error) {
 // noBackup is the fault of who wants to go back where no upgrade has made a backup.
 func noBackup() error {
 	return &fault.Fault{
-		Code: codeNoBackup, Class: fault.Usage, Op: "find the backup to go back to", Err: errors.New("no upgrade has made one"),
+		Code: contract.CodeNoBackup, Class: fault.Usage, Op: "find the backup to go back to", Err: errors.New("no upgrade has made one"),
 		Fix: "there is nothing to go back to; to bring what differs to the release that is installed: slipway install",
 	}
 }
@@ -206,7 +202,7 @@ func (o *rollbackOptions) goBack(io console.Streams, cfg, was *config.Config, ba
 		all = append(all, fmt.Sprintf("%s (there from %s)", report.OneLine(setting), report.OneLine(string(lacking[setting]))))
 	}
 	return &fault.Fault{
-		Code: secrets.CodeNoPassword, Class: fault.Usage, Op: "find the secrets of the configuration in backup " + backup,
+		Code: config.CodeNoSecret, Class: fault.Usage, Op: "find the secrets of the configuration in backup " + backup,
 		Err: fmt.Errorf("your configuration does not say where these are: %s; what a backup says is not followed, since others may write there", strings.Join(all, ", ")),
 		Fix: "add these settings to your configuration, with a place for each, and name it: slipway rollback --config FILE",
 	}

@@ -9,9 +9,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// codeUnmade: a gate waits for an object that nothing in the release makes.
-const codeUnmade fault.Code = "PLT-018"
-
 // gates calls do with each gate of the components and tests that are not off: whose it is, and
 // the field of platform.yaml that it is in.
 func gates(r *platform.Release, off []string, do func(whose, field string, g platform.Await)) {
@@ -31,7 +28,7 @@ func gates(r *platform.Release, off []string, do func(whose, field string, g pla
 	}
 }
 
-// unmade fails with codeUnmade, and names each gate of what is not off that waits for an object
+// unmade fails with codeUnreached, and names each gate of what is not off that waits for an object
 // which nothing makes. Gates on Services are for unreached.
 func unmade(r *platform.Release, off []string, have *made) error {
 	var list []error
@@ -55,7 +52,7 @@ func unmade(r *platform.Release, off []string, have *made) error {
 		return nil
 	}
 	return &fault.Fault{
-		Code: codeUnmade, Class: fault.Usage, Op: fmt.Sprintf("find what the gates of %s %s wait for", r.Name, r.Version), Err: listed(list),
+		Code: codeUnreached, Class: fault.Usage, Op: fmt.Sprintf("find what the gates of %s %s wait for", r.Name, r.Version), Err: listed(list),
 		Fix: "name an object that a component has: slipway platform render shows them",
 	}
 }

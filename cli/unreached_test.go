@@ -32,7 +32,7 @@ func TestValidateLooksForTheServicesThatAreAsked(t *testing.T) {
 	require.Contains(t, errs, "no component has a Service shop/weg")
 
 	for gate, says := range map[string]string{
-		"rollout: apps/v1/Deployment shop/weg": "error PLT-018",
+		"rollout: apps/v1/Deployment shop/weg": "error PLT-016",
 		`endpoint: "shop/weg:80"`:              "error PLT-016",
 	} {
 		require.NoError(t, os.WriteFile(file, []byte(string(text)+"tests:\n  - name: is-up\n    ready:\n      - "+gate+"\n"), 0o600))
@@ -94,7 +94,7 @@ func TestUnmade(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, &fault.Fault{Code: codeUnmade})
+			require.ErrorIs(t, err, &fault.Fault{Code: codeUnreached})
 			require.ErrorContains(t, err, "component seen, ")
 			require.ErrorContains(t, err, c.says)
 		})

@@ -273,7 +273,7 @@ func (o *upgradeOptions) unfinished(ctx context.Context, io console.Streams, d *
 	switch {
 	case err == nil && last == nil:
 		return nil, nothingToResume()
-	case err != nil && !errors.Is(err, &fault.Fault{Code: codeNoBackup}):
+	case err != nil && !errors.Is(err, &fault.Fault{Code: contract.CodeNoBackup}):
 		return nil, err
 	case o.to != "" || inGit: // also where the newest backup cannot be read
 		return []string{o.to}, nil
@@ -290,7 +290,7 @@ func lastOf(all []contract.BackupSummary) (*contract.BackupSummary, error) {
 		switch {
 		case b.Problem != "":
 			return nil, &fault.Fault{
-				Code: codeNoBackup, Class: fault.Usage, Op: "find the backup of the last upgrade",
+				Code: contract.CodeNoBackup, Class: fault.Usage, Op: "find the backup of the last upgrade",
 				Err: fmt.Errorf("the newest one, %s, cannot be read: %s", b.ID, b.Problem),
 				Fix: "to go back to another one, which takes what came after it along: slipway rollback --backup ID (slipway backups lists them); to go on with an upgrade, name its release: slipway upgrade --resume --to VERSION",
 			}

@@ -29,7 +29,7 @@ func TestTheDeploymentsThatAreKeptAreListed(t *testing.T) {
 	require.Equal(t, 2, code)
 	require.Contains(t, out, "  staging  local ", "one of them is to be chosen")
 	require.NotContains(t, out, "* ")
-	require.Contains(t, errs, "CFG-009")
+	require.Contains(t, errs, "CFG-008")
 	require.Contains(t, errs, "slipway use NAME")
 }
 

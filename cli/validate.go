@@ -54,7 +54,7 @@ func (o *validateOptions) run(ctx context.Context, io console.Streams, _ []strin
 		return err
 	}
 	found, err := o.release.Load(cfg, o.source.Path)
-	if errors.Is(err, &fault.Fault{Code: release.CodeFetched}) {
+	if errors.Is(err, &fault.Fault{Code: release.CodeFetch}) {
 		warn(io.Err, cfg)
 		fmt.Fprintf(io.Text(), "valid: deployment %s on %s   (the platform release is fetched and checked when it is installed)\n", cfg.Global.Name, cfg.Provider)
 		return nil

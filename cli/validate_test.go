@@ -19,8 +19,8 @@ import (
 
 func TestValidateAsksThePlatformToo(t *testing.T) {
 	for text, says := range map[string]string{
-		"platform: {release: 9.9.9}\n": "PLT-006", "platform: {release: ./nowhere}\n": "CFG-004", "platform: {components: {databse: {enabled: false}}}\n": "PLT-003",
-		"platform: {components: {database: {enabled: false}}}\n": "PLT-010", "platform: {settings: {a: 1}}\n": "PLT-009",
+		"platform: {release: 9.9.9}\n": "PLT-002", "platform: {release: ./nowhere}\n": "CFG-003", "platform: {components: {databse: {enabled: false}}}\n": "PLT-003",
+		"platform: {components: {database: {enabled: false}}}\n": "PLT-003", "platform: {settings: {a: 1}}\n": "PLT-003",
 	} {
 		code, _, errs := slipway("validate", "--config", configFile(t, "apiVersion: slipway.sh/v1\n"+text))
 		require.Equal(t, 2, code, text)

@@ -19,6 +19,8 @@ import (
 
 // The codes of this package's faults.
 const (
+	// CodeUnreadable: a file or directory that was named cannot be read.
+	CodeUnreadable fault.Code = "CFG-003"
 	// CodeInvalid: the configuration has problems. All of them are listed, each
 	// with its line.
 	CodeInvalid fault.Code = "CFG-001"

@@ -5,7 +5,11 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/fault"
 )
+
+// CodeNoSecret: a secret is not where the configuration or a flag says.
+const CodeNoSecret fault.Code = "CFG-007"
 
 // SecretRef is a reference to a secret, "kind:rest", never the secret itself. The empty
 // SecretRef refers to none. Its kinds are those of Dagger's secret providers.

@@ -20,14 +20,9 @@ import (
 )
 
 const (
-	// codeNoStart: the cluster's node did not start.
+	// codeNoStart: the cluster's node did not start or end in good order, or its volume could not
+	// be emptied; the class is locked when a node of another session uses that.
 	codeNoStart fault.Code = "CTR-002"
-	// codeNotEmptied: the node's volume could not be emptied; the class is
-	// locked when a node of another session uses it.
-	codeNotEmptied fault.Code = "CTR-004"
-	// codeNoStop: the cluster's node did not end in good order. Its volume is kept,
-	// and the engine ends it with the session.
-	codeNoStop fault.Code = "CTR-005"
 	// codeOther: the background cluster was started from other images, pulls with another
 	// account of the registry, or publishes other ports or on another address than this run
 	// wants.
@@ -239,7 +234,7 @@ func (c *Cluster) stop(ctx context.Context) error {
 		return nil
 	}
 	f := &fault.Fault{
-		Code: codeNoStop, Class: fault.Step, Op: "stop the cluster's node",
+		Code: codeNoStart, Class: fault.Step, Op: "stop the cluster's node",
 		Fix: "check that the cluster is healthy: slipway status --live", Err: err,
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -300,7 +295,7 @@ const heldElsewhere = "another node uses this volume"
 // notWiped is the fault of a volume that could not be emptied.
 func notWiped(err error) error {
 	f := &fault.Fault{
-		Code: codeNotEmptied, Class: fault.Step, Op: "empty the node's volume",
+		Code: codeNoStart, Class: fault.Step, Op: "empty the node's volume",
 		Fix: "run again: slipway destroy", Err: err,
 	}
 	if x, ok := errors.AsType[*dagger.ExecError](err); ok {

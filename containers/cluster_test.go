@@ -28,7 +28,7 @@ func TestAVolumeInUseIsLocked(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			err := notWiped(c.err)
-			require.ErrorIs(t, err, &fault.Fault{Code: "CTR-004"})
+			require.ErrorIs(t, err, &fault.Fault{Code: "CTR-002"})
 			require.Equal(t, c.class, fault.ClassOf(err))
 			require.ErrorContains(t, err, c.says)
 		})
@@ -93,12 +93,12 @@ func TestANodeThatDoesNotStop(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		err := (&Cluster{name: "demo", life: &service{}, running: true}).Stop(ctx)
-		require.ErrorIs(t, err, &fault.Fault{Code: "CTR-005"})
+		require.ErrorIs(t, err, &fault.Fault{Code: "CTR-002"})
 		require.Equal(t, fault.Timeout, fault.ClassOf(err))
 		require.ErrorContains(t, err, "stop the cluster's node: waited 1m0s for the node of deployment demo to end; last seen: input")
 
 		err = (&Cluster{name: "demo", life: &service{errors.New("broken")}, running: true}).Stop(t.Context())
-		require.ErrorIs(t, err, &fault.Fault{Code: "CTR-005"})
+		require.ErrorIs(t, err, &fault.Fault{Code: "CTR-002"})
 		require.Equal(t, fault.Step, fault.ClassOf(err))
 	})
 }

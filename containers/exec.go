@@ -19,7 +19,8 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// codeLost: the engine lost a step: it was killed before it could leave a result.
+// codeLost: the engine lost a step, or the container that holds the lock or publishes the
+// cluster's ports: it could not be run, or ended before it could leave a result.
 const codeLost fault.Code = "CTR-001"
 
 // Exec is one execution of the runner in the toolchain.

@@ -13,10 +13,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// codeHold: the container that takes the deployment's lock could not be run, or
-// it ended without a word.
-const codeHold fault.Code = "CTR-006"
-
 // HoldPort is where a program that Hold runs listens once it holds the lock.
 const HoldPort = 6480
 
@@ -115,7 +111,7 @@ func NotHeld(op string, err error) error {
 		return err
 	}
 	return &fault.Fault{
-		Code: codeHold, Class: fault.Step, Op: op, Err: err,
+		Code: codeLost, Class: fault.Step, Op: op, Err: err,
 		Fix: "look at the engine's log, then run the same command again",
 	}
 }

@@ -21,7 +21,7 @@ func TestTheFaultOfALockThatIsHeld(t *testing.T) {
 
 	for _, silent := range []string{"start service: exit code: 137", FaultLine + "{"} {
 		got = notHeld(errors.New(silent))
-		require.ErrorIs(t, got, &fault.Fault{Code: codeHold})
+		require.ErrorIs(t, got, &fault.Fault{Code: codeLost})
 		require.ErrorContains(t, got, silent)
 	}
 }

@@ -16,10 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// codeNotPublished: the container through which the cluster's ports are published, or
-// Dagger's tunnel, did not come up, or ended.
-const codeNotPublished fault.Code = "CTR-008"
-
 const (
 	// tunnelSocket is where the end of the tunnel in a container meets the one on this
 	// machine.
@@ -67,7 +63,7 @@ func (c *Cluster) Publish(ctx context.Context, ready func()) error {
 }
 
 func notPublished(class fault.Class, err error) error {
-	return &fault.Fault{Code: codeNotPublished, Class: class, Op: "publish the cluster's ports", Err: err,
+	return &fault.Fault{Code: codeLost, Class: class, Op: "publish the cluster's ports", Err: err,
 		Fix: "run the same command again; if it stays so, look at the engine's log"}
 }
 

@@ -38,7 +38,7 @@ func TestPortsArePublishedThroughAContainerOfTheirOwn(t *testing.T) {
 	require.NoError(t, l.Close())
 	cluster.ports = nil
 	err = cluster.Publish(t.Context(), never)
-	require.ErrorIs(t, err, &fault.Fault{Code: codeNotPublished})
+	require.ErrorIs(t, err, &fault.Fault{Code: codeLost})
 	require.ErrorContains(t, err, "publish the cluster's ports: ")
 	require.ErrorContains(t, err, "no such program")
 	require.Subset(t, ran, []string{"withServiceBinding", "withUnixSocket", "withExec"})
@@ -98,7 +98,7 @@ func TestPublishedByDagger(t *testing.T) {
 
 	problem.Store("listen tcp: address already in use")
 	err := cluster.up(t.Context(), func() { t.Error("they are not published") })
-	require.ErrorIs(t, err, &fault.Fault{Code: codeNotPublished})
+	require.ErrorIs(t, err, &fault.Fault{Code: codeLost})
 	require.ErrorContains(t, err, "publish the cluster's ports: ")
 	require.ErrorContains(t, err, "address already in use")
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: api})

@@ -20,9 +20,6 @@ import (
 	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
-// codeNotPushed: the lock does not say where an image is, for the engine's platform.
-const codeNotPushed fault.Code = "REG-006"
-
 // FromRegistry takes everything by digest from a registry, as pins say for
 // platform ("linux/amd64"). registry is host[:port]/path, below which an image
 // has its short name. The toolchain is asked for at once, the rest by Check.
@@ -120,7 +117,7 @@ func pulled(pins *lock.Lock, registry, platform string) (refs, added map[string]
 		return refs, added, nil
 	}
 	return nil, nil, &fault.Fault{
-		Code: codeNotPushed, Class: fault.Usage, Op: "find the images in " + registry,
+		Code: refused.CodeNoImage, Class: fault.Usage, Op: "find the images in " + registry,
 		Fix: refused.Absent.Remedy(refused.Engine, registry),
 		Err: fmt.Errorf("the lock has no digest for %s of: %s", platform, strings.Join(missing, ", ")),
 	}

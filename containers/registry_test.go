@@ -47,7 +47,7 @@ func TestPulled(t *testing.T) {
 	pins.Images[2].Registry = nil
 	pins.Images[1].Registry = map[string]lock.Registry{}
 	_, _, err = pulled(pins, "registry.example.com/team", "linux/amd64")
-	require.ErrorIs(t, err, &fault.Fault{Code: codeNotPushed})
+	require.ErrorIs(t, err, &fault.Fault{Code: refused.CodeNoImage})
 	require.ErrorContains(t, err, "linux/amd64 of: node, gitea")
 	require.NotContains(t, err.Error(), "dex", "that is on demand")
 

@@ -50,9 +50,9 @@ func Errors() []Area {
 func (c Code) Text() string {
 	exits := make([]string, len(c.Classes))
 	for i, name := range c.Classes {
-		exits[i] = fmt.Sprintf("%s (exit code %d)", name, Classes()[name])
+		exits[i] = fmt.Sprintf("%d (%s)", Classes()[name], name)
 	}
-	return fmt.Sprintf("%s\n\n- Remedy: %s\n- Class: %s\n", c.Cause, c.Remedy, list(exits))
+	return fmt.Sprintf("%s\n\n- Remedy: %s\n- Exit code: %s\n", c.Cause, c.Remedy, list(exits))
 }
 
 // list is "a, b or c".

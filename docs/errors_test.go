@@ -18,8 +18,8 @@ import (
 var update = flag.Bool("update", false, "write errors.md")
 
 const intro = "# Errors\n\n<!-- Written from errors.yaml: make generate. -->\n\n" +
-	"Each error that Slipway prints has a code, the operation that went wrong, its cause and a remedy; one that says that something did not happen in time also says what was waited for, where, for how long, and what was seen last. Codes are API: a code keeps its meaning, is never renumbered and never used again. `slipway explain CODE` shows an entry of this page.\n\n" +
-	"The class is the exit code of the process; when several steps fail, that of the first.\n\n" +
+	"Each error has a code, the operation that failed, the cause and a remedy. An error about time also says what was waited for, where, for how long, and what was seen last. Codes are API: a code keeps its meaning and is never used again. `slipway explain CODE` shows an entry of this page.\n\n" +
+	"If several steps fail, the exit code is that of the first.\n\n" +
 	"| exit code | class | what it means |\n|---|---|---|\n"
 
 // classMeanings are the rows of the page's table, by exit code.

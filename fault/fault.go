@@ -15,6 +15,9 @@ import (
 // docs/errors.yaml.
 type Code string
 
+// CodeBug is the code of an error that says that Slipway itself is wrong, or that has no code.
+const CodeBug = "RUN-003"
+
 // Class groups faults by what a caller can do about them. Its value is the exit
 // code of the process.
 type Class int

@@ -41,8 +41,8 @@ func TestMap(t *testing.T) {
 // TestAll: each error of a join has its own fault, whatever is around it; a fault's causes are
 // part of it.
 func TestAll(t *testing.T) {
-	a, c := &fault.Fault{Code: "STP-001", Op: "a", Err: io.EOF}, &fault.Fault{Code: "STP-002", Op: "c", Err: io.EOF}
-	b := &fault.Fault{Code: "STP-003", Op: "b", Err: errors.Join(a, c)}
+	a, c := &fault.Fault{Code: "STP-001", Op: "a", Err: io.EOF}, &fault.Fault{Code: "RUN-002", Op: "c", Err: io.EOF}
+	b := &fault.Fault{Code: "RUN-001", Op: "b", Err: errors.Join(a, c)}
 	err := fmt.Errorf("step: %w", errors.Join(fmt.Errorf("first: %w", a), io.EOF, errors.Join(b, c)))
 	require.Equal(t, []*fault.Fault{a, b, c}, fault.All(err))
 	require.Empty(t, fault.All(io.EOF))

@@ -22,10 +22,9 @@ const (
 	CodeCancelled fault.Code = "RUN-001"
 	// CodeTimeout: the run's deadline passed.
 	CodeTimeout fault.Code = "RUN-002"
-	// CodeUnknownTarget: a selection names a stage or step that does not exist.
-	CodeUnknownTarget fault.Code = "RUN-004"
-	// CodeSelectsNothing: the parts of a selection have no step in common.
-	CodeSelectsNothing fault.Code = "RUN-005"
+	// CodeSelection: a selection names a stage or step that does not exist, or its parts have no
+	// step in common.
+	CodeSelection fault.Code = "RUN-004"
 	// CodeNotVerified: a selected step needs one that is not selected, and that
 	// one has no earlier result that still holds.
 	CodeNotVerified fault.Code = "RUN-006"

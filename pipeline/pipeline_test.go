@@ -237,7 +237,7 @@ func TestRun_causeKeepsItsFault(t *testing.T) {
 	var rec recorder
 	p, _ := graph(&rec)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(&fault.Fault{Code: "LCK-002", Class: fault.Locked, Op: "hold the lock", Err: errors.New("lost")})
+	cancel(&fault.Fault{Code: "LCK-003", Class: fault.Locked, Op: "hold the lock", Err: errors.New("lost")})
 	_, err := p.Run(ctx, Options{})
 	require.Equal(t, fault.Locked, fault.ClassOf(err))
 }

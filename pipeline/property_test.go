@@ -294,7 +294,7 @@ func TestRun_likeTheModel(t *testing.T) {
 			w.diagnose = []string{"", "", "ok", "fail", "panic", "exit"}[r.IntN(6)]
 			results, start, err := w.run(sel)
 			if !some {
-				require.ErrorIs(t, err, &fault.Fault{Code: CodeSelectsNothing})
+				require.ErrorIs(t, err, &fault.Fault{Code: CodeSelection})
 				require.Empty(t, results)
 				require.Empty(t, w.starts)
 				return

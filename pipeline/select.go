@@ -114,7 +114,7 @@ func (p *Pipeline) assignParts(sel Select) error {
 	}
 	if len(parts) == 0 {
 		return &fault.Fault{
-			Code: CodeSelectsNothing, Class: fault.Usage, Op: "select steps",
+			Code: CodeSelection, Class: fault.Usage, Op: "select steps",
 			Err: fmt.Errorf("no step is %s at once", sel),
 			Fix: "name targets that have steps in common",
 		}
@@ -174,7 +174,7 @@ func (p *Pipeline) checkTargets(targets []string) error {
 		steps = append(steps, n.key.String())
 	}
 	return &fault.Fault{
-		Code: CodeUnknownTarget, Class: fault.Usage, Op: "select steps",
+		Code: CodeSelection, Class: fault.Usage, Op: "select steps",
 		Err: fmt.Errorf("no stage or step is named %s; the stages are %s; the steps are %s",
 			strings.Join(unknown, ", "), strings.Join(stages, ", "), strings.Join(steps, ", ")),
 		Fix: "name a stage or a step that the error lists",

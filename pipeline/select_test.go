@@ -95,13 +95,13 @@ func TestSelect_errors(t *testing.T) {
 		code fault.Code
 		err  string
 	}{
-		"unknown": {Select{Until: []string{"pre/gti", "infra"}, Only: []string{"aps", "pre/gti"}}, CodeUnknownTarget,
+		"unknown": {Select{Until: []string{"pre/gti", "infra"}, Only: []string{"aps", "pre/gti"}}, CodeSelection,
 			`select steps: no stage or step is named "pre/gti", "aps"; the stages are infra, pre, apps; the steps are ` +
 				`infra/preflight, infra/cluster, infra/storage, pre/namespaces, pre/git, pre/tls, apps/sync`},
-		"a clean-up step": {Select{Only: []string{"stop/node"}}, CodeUnknownTarget, `no stage or step is named "stop/node"`},
-		"a name alone":    {Select{Only: []string{"git"}}, CodeUnknownTarget, `"git"`},
-		"empty":           {Select{Only: []string{""}}, CodeUnknownTarget, `""`},
-		"nothing":         {Select{Until: []string{"infra/cluster", "pre/git"}, Only: []string{"apps"}}, CodeSelectsNothing, "select steps: no step is until infra/cluster, pre/git and only apps at once"},
+		"a clean-up step": {Select{Only: []string{"stop/node"}}, CodeSelection, `no stage or step is named "stop/node"`},
+		"a name alone":    {Select{Only: []string{"git"}}, CodeSelection, `"git"`},
+		"empty":           {Select{Only: []string{""}}, CodeSelection, `""`},
+		"nothing":         {Select{Until: []string{"infra/cluster", "pre/git"}, Only: []string{"apps"}}, CodeSelection, "select steps: no step is until infra/cluster, pre/git and only apps at once"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var rec recorder

@@ -12,12 +12,9 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// CodeUnknown: the provider does not exist.
+// CodeUnknown: the provider does not exist, or can only be configured and validated, not
+// installed yet.
 const CodeUnknown fault.Code = "PRV-001"
-
-// CodeNoInstall: a deployment on that provider can be configured and validated, but
-// not installed yet.
-const CodeNoInstall fault.Code = "PRV-002"
 
 // Registry holds the providers of a program. It is immutable and safe for concurrent use.
 type Registry struct {
@@ -58,7 +55,7 @@ func (r *Registry) Get(name string) (Provider, error) {
 	}
 	op, fix := fmt.Sprintf("choose provider %q", name), "set provider in the config to one of: "+strings.Join(can, ", ")
 	if known {
-		return nil, &fault.Fault{Code: CodeNoInstall, Class: fault.Usage, Op: op, Fix: fix,
+		return nil, &fault.Fault{Code: CodeUnknown, Class: fault.Usage, Op: op, Fix: fix,
 			Err: errors.New("installing there is not supported yet; supported: " + strings.Join(can, ", "))}
 	}
 	return nil, &fault.Fault{Code: CodeUnknown, Class: fault.Usage, Op: op, Fix: fix,

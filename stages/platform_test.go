@@ -260,7 +260,7 @@ func TestAppsThatComeFromNowhere(t *testing.T) {
 	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: 50})
 	require.NoError(t, err)
 	_, err = conductor.Nodes(stages.Install(), conductor.Inputs{Config: config.Default(), Release: r, Site: site})
-	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeNoGit})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnfit})
 }
 
 // TestAnOptionalComponentThatFailsIsAWarning: what needs it is left out, and the rest goes

@@ -37,7 +37,7 @@ func (e *earlier) run(_ context.Context, req contract.Request) contract.Result {
 	}
 	e.asked[req.ID()] = req
 	if slices.Contains(e.stale, req.ID()) {
-		return contract.Result{Status: contract.Failed, Fault: &fault.Fault{Code: contract.CodeNotVerified, Err: errors.New("changed")}}
+		return contract.Result{Status: contract.Failed, Fault: &fault.Fault{Code: pipeline.CodeNotVerified, Err: errors.New("changed")}}
 	}
 	return contract.Result{Status: contract.Reused, Output: json.RawMessage(cmp.Or(e.outputs[req.ID()], "{}"))}
 }

@@ -45,7 +45,7 @@ func NotBuilt(stderr string) *Refusal {
 		r.Code, r.Err = is[1], errors.New(is[2])
 	}
 	switch r.Code {
-	case codeSuite:
+	case codeMachine:
 		r.Fix = anotherBase
 	case codeRelease:
 		r.Fix = "give the directory of a platform release: dagger call bundle --platform DIR"

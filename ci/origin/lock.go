@@ -22,7 +22,7 @@ func NoLock(err error) *Refusal {
 
 // RegistryAlone refuses a registry, or its account, without a lock.
 func RegistryAlone() *Refusal {
-	return &Refusal{Code: codeAlone, Class: Usage, Op: "choose where images come from", Fix: writeLock,
+	return &Refusal{Code: refused.CodeNowhere, Class: Usage, Op: "choose where images come from", Fix: writeLock,
 		Err: errors.New("--registry and --registry-auth go with --lock FILE, which slipway bundle push writes")}
 }
 
@@ -46,7 +46,7 @@ func Image(lock []byte, registry, platform string) (string, error) {
 		registry = l.Location
 	}
 	if registry == "" {
-		return "", &Refusal{Code: codeNowhere, Class: Usage, Op: "choose the registry of the images",
+		return "", &Refusal{Code: refused.CodeNowhere, Class: Usage, Op: "choose the registry of the images",
 			Err: errors.New("the lock names none"), Fix: "give one before the function: dagger call --registry host/path --lock FILE install"}
 	}
 	for _, i := range l.Images {
@@ -54,7 +54,7 @@ func Image(lock []byte, registry, platform string) (string, error) {
 			return strings.TrimSuffix(registry, "/") + "/toolchain@" + digest, nil
 		}
 	}
-	return "", &Refusal{Code: codeNotPushed, Class: Usage, Op: "find the images in " + registry,
+	return "", &Refusal{Code: refused.CodeNoImage, Class: Usage, Op: "find the images in " + registry,
 		Err: fmt.Errorf("the lock has no digest for %s of: toolchain", platform),
 		Fix: "push a bundle for that platform and use the lock that this writes: slipway bundle push DIR --to " + registry}
 }

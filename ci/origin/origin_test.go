@@ -45,7 +45,7 @@ func wantRefusal(t *testing.T, err error, code string, exit Class, says ...strin
 func TestRefusals(t *testing.T) {
 	why := errors.New("the engine's words")
 	wantRefusal(t, Nowhere(), "BUN-006", Usage, "--bundle DIR", "--lock slipway.lock.json", "make bundle")
-	wantRefusal(t, RegistryAlone(), "REG-012", Usage, "--lock FILE")
+	wantRefusal(t, RegistryAlone(), "REG-010", Usage, "--lock FILE")
 	wantRefusal(t, NoBundle(why), "BUN-001", Preflight, "bundle.json", "the engine's words", "make bundle")
 	wantRefusal(t, Damaged(Program, why), "BUN-003", Preflight, "bin/slipway", "the engine's words", "make bundle")
 	wantRefusal(t, NoLock(why), "LCK-003", Usage, "the engine's words", "slipway bundle push")
@@ -63,7 +63,7 @@ func TestRefusals(t *testing.T) {
 		": build the bundle's helm: exit status 1\ncc: not found\n", "what it printed above")
 	wantRefusal(t, NotBuilt("error BUN-014: read the platform release /platforms/0: no platform.yaml\n  remedy: give the directory of a platform release: make bundle PLATFORM=DIR\n"), "BUN-014", Preflight,
 		"no platform.yaml\n", "dagger call bundle --platform DIR")
-	wantRefusal(t, NotBuilt("error BUN-011: build the bundle: this machine's Debian is trixie\n  remedy: build it on Debian bookworm, then pass it with --bundle\n"), "BUN-011", Preflight,
+	wantRefusal(t, NotBuilt("error BUN-010: build the bundle: this machine's Debian is trixie\n  remedy: build it on Debian bookworm, then pass it with --bundle\n"), "BUN-010", Preflight,
 		"Debian is trixie\n", "--base docker.io/library/golang")
 	wantRefusal(t, NotBuilt(strings.Repeat("noise\n", 50)+"make: *** killed\n"), "BUN-012", Preflight, "make: *** killed", "what it printed above")
 	wantRefusal(t, NotVerified("some noise\nerror BUN-003: verify the bundle /bundle: bin/helm has sha256 00…\n  remedy: x\n"), "BUN-003", Preflight, ": verify the bundle: bin/helm has sha256 00…\n")
@@ -192,5 +192,5 @@ func TestImage(t *testing.T) {
 	_, err = Image([]byte(`{"images":[]}`), "", "linux/amd64")
 	wantRefusal(t, err, "REG-010", Usage, "--registry host/path")
 	_, err = Image([]byte(lock), "", "linux/arm64")
-	wantRefusal(t, err, "REG-006", Usage, "linux/arm64", "--to pushed.example.com/slipway")
+	wantRefusal(t, err, "REG-007", Usage, "linux/arm64", "--to pushed.example.com/slipway")
 }

@@ -265,7 +265,7 @@ func unreadable(op, fix string, err error) error {
 	if _, coded := errors.AsType[*fault.Fault](err); coded {
 		return err
 	}
-	return &fault.Fault{Code: source.CodeUnreadable, Class: fault.Usage, Op: op, Err: err, Fix: fix}
+	return &fault.Fault{Code: config.CodeUnreadable, Class: fault.Usage, Op: op, Err: err, Fix: fix}
 }
 
 func (c *Command) invalid(problems []config.Problem) error {

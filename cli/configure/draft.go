@@ -57,7 +57,7 @@ func (c *Command) start(schema *answers.Schema, components []answers.Component, 
 	if fragment != nil {
 		more, err := answers.NewDraft(schema, fragment)
 		if err != nil {
-			return nil, &fault.Fault{Code: source.CodeUnreadable, Class: fault.Usage, Op: "read the answers", Err: err, Fix: "give --answers a file with YAML as in a configuration"}
+			return nil, &fault.Fault{Code: config.CodeUnreadable, Class: fault.Usage, Op: "read the answers", Err: err, Fix: "give --answers a file with YAML as in a configuration"}
 		}
 		draft.Merge(more)
 		if name := more.Get("global.name"); name != "" && c.deployment != "" && name != c.deployment {

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/slipway-sh/slipway/cli/internal/directory"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
@@ -76,7 +75,7 @@ func (c *Command) releaseOf(cfg *config.Config) (*platform.Release, error) {
 	flags := c.releaseFlags
 	if flags.Dir == "" && cfg.ReleaseIsPath() {
 		if cfg.Platform.Release == c.sent {
-			return nil, &fault.Fault{Code: directory.CodeMissing, Class: fault.Usage, Op: "open " + c.sent,
+			return nil, &fault.Fault{Code: config.CodeUnreadable, Class: fault.Usage, Op: "open " + c.sent,
 				Fix: "name the directory yourself: --platform DIR", Err: fmt.Errorf("%s names it and does not hold it", c.from)}
 		}
 		var err error

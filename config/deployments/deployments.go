@@ -22,12 +22,9 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeNone: no configuration is stored under that name; the error lists those
-	// that are.
+	// CodeNone: no configuration is stored under that name, or that of the current
+	// deployment no longer exists.
 	CodeNone fault.Code = "CFG-008"
-	// CodeGone: the configuration of the current deployment no longer exists, or
-	// the file that names the current deployment holds no valid name.
-	CodeGone fault.Code = "CFG-009"
 	// CodeFolder: the folder with the stored configurations cannot be read or
 	// written.
 	CodeFolder fault.Code = "CFG-010"
@@ -163,7 +160,7 @@ func (f Folder) Write(name string, text []byte) error {
 }
 
 // Current returns the name of the deployment chosen with Use; empty if there is none. If
-// its configuration no longer exists, the error is a fault CodeGone.
+// its configuration no longer exists, the error is a fault CodeNone.
 func (f Folder) Current() (string, error) {
 	if f == "" {
 		return "", nil
@@ -181,7 +178,7 @@ func (f Folder) Current() (string, error) {
 		return "", err
 	}
 	if !there {
-		return "", &fault.Fault{Code: CodeGone, Class: fault.Usage, Op: "find the current deployment",
+		return "", &fault.Fault{Code: CodeNone, Class: fault.Usage, Op: "find the current deployment",
 			Fix: "choose another one: slipway use NAME; or none: slipway use --none",
 			Err: fmt.Errorf("%s names %s, which no longer exists", f.current(), document.Quote(name))}
 	}
@@ -214,7 +211,7 @@ func (f Folder) Remove(name string) error {
 		return err
 	}
 	current, err := f.Current()
-	if err != nil && !errors.Is(err, &fault.Fault{Code: CodeGone}) {
+	if err != nil && !errors.Is(err, &fault.Fault{Code: CodeNone}) {
 		return err
 	}
 	if current == name {

@@ -89,11 +89,11 @@ func TestTheCurrentOneIsSwitched(t *testing.T) {
 
 	require.NoError(t, os.Remove(f.File("a")))
 	_, err = f.Current()
-	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-009"})
+	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-008"})
 	require.ErrorContains(t, err, `names "a", which no longer exists`)
 	require.NoError(t, os.WriteFile(filepath.Join(string(f), "current"), []byte("../b\n"), 0o600))
 	_, err = f.Current()
-	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-009"})
+	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-008"})
 	require.NoError(t, f.Use("b"))
 }
 

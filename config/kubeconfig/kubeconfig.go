@@ -22,15 +22,11 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeInvalid: the text is no kubeconfig, or it lacks something.
+	// CodeInvalid: the text is no kubeconfig, or it lacks something: the context, or a file that
+	// it names.
 	CodeInvalid fault.Code = "ACC-001"
-	// CodeContext: the kubeconfig does not have the context; the error lists those that
-	// it has.
-	CodeContext fault.Code = "ACC-002"
 	// CodePlugin: the user of the context gets credentials from a program.
 	CodePlugin fault.Code = "ACC-003"
-	// CodeFile: the kubeconfig names a file that cannot be read.
-	CodeFile fault.Code = "ACC-004"
 	// CodeLoopback: the server is an address of the user's own machine, which containers
 	// do not reach.
 	CodeLoopback fault.Code = "ACC-005"
@@ -266,6 +262,6 @@ func invalid(err error) error {
 }
 
 func noContext(err error) error {
-	return &fault.Fault{Code: CodeContext, Class: fault.Usage, Op: "read the kubeconfig", Err: bounded.Told(err),
+	return &fault.Fault{Code: CodeInvalid, Class: fault.Usage, Op: "read the kubeconfig", Err: bounded.Told(err),
 		Fix: "name one of these as context in the configuration"}
 }

@@ -110,15 +110,15 @@ func TestAKubeconfigThatCannotBeUsed(t *testing.T) {
 		"no YAML":          {"users: [{name: u, user: {token: " + canary, "", kubeconfig.CodeInvalid, "read the kubeconfig: it is not YAML as kubectl writes it (line 1)", "--raw --minify"},
 		"a token alone":    {canary, "", kubeconfig.CodeInvalid, "it is not YAML as kubectl writes it", ""},
 		"nothing":          {"{}", "", kubeconfig.CodeInvalid, "it has no context", ""},
-		"another context":  {several, "prod", kubeconfig.CodeContext, "it has no context prod, but files, plain", "as context"},
-		"no current one":   {"contexts: [{name: b, context: {}}, {name: a, context: {}}]", "", kubeconfig.CodeContext, "it has no current context, but a, b", "as context"},
+		"another context":  {several, "prod", kubeconfig.CodeInvalid, "it has no context prod, but files, plain", "as context"},
+		"no current one":   {"contexts: [{name: b, context: {}}, {name: a, context: {}}]", "", kubeconfig.CodeInvalid, "it has no current context, but a, b", "as context"},
 		"a missing server": {of("{}", "{}"), "", kubeconfig.CodeInvalid, "the cluster's server is not a URL", ""},
 		"no cluster":       {"contexts: [{name: a, context: {cluster: c, user: u}}]\ncurrent-context: a", "", kubeconfig.CodeInvalid, `context a is for the cluster "c", which it does not have`, ""},
 		"no user":          {"clusters: [{name: c, cluster: " + cluster + "}]\ncontexts: [{name: a, context: {cluster: c, user: u}}]\ncurrent-context: a", "", kubeconfig.CodeInvalid, `context a is for the user "u"`, ""},
 		"exec": {of(cluster, "{exec: {command: aws, args: [eks, get-token], env: [{name: A, value: "+canary+"}]}}"), "", kubeconfig.CodePlugin,
 			"its user gets credentials from a program (exec: aws)", "kubectl create clusterrolebinding slipway --clusterrole=cluster-admin --serviceaccount=kube-system:slipway --context=x; "},
 		"auth-provider":          {of(cluster, "{auth-provider: {name: gcp, config: {access-token: "+canary+"}}}"), "", kubeconfig.CodePlugin, "(auth-provider: gcp)", `kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h --context=x)"`},
-		"a file":                 {of("{server: 'https://a', certificate-authority: /gone/ca.crt}", "{}"), "", kubeconfig.CodeFile, "clusters: certificate-authority names the file /gone/ca.crt: file does not exist", "--context=NAME does so for certificates and keys; put what a tokenFile holds into token"},
+		"a file":                 {of("{server: 'https://a', certificate-authority: /gone/ca.crt}", "{}"), "", kubeconfig.CodeInvalid, "clusters: certificate-authority names the file /gone/ca.crt: file does not exist", "--context=NAME does so for certificates and keys; put what a tokenFile holds into token"},
 		"loopback":               {of("{server: 'https://127.0.0.1:6443'}", "{}"), "", kubeconfig.CodeLoopback, "server is 127.0.0.1:6443, this machine: steps run in containers", "tls-server-name: 127.0.0.1"},
 		"localhost":              {of("{server: 'https://localhost:6443'}", "{}"), "", kubeconfig.CodeLoopback, "server is localhost:6443", ""},
 		"IPv6 loopback":          {of("{server: 'https://[::1]:6443'}", "{}"), "", kubeconfig.CodeLoopback, "server is [::1]:6443", ""},
@@ -133,10 +133,10 @@ func TestAKubeconfigThatCannotBeUsed(t *testing.T) {
 		"half a pair":            {of(cluster, "{client-certificate: /pki/me.crt}"), "", kubeconfig.CodeInvalid, "users: client-certificate is without client-key", ""},
 		"the other half":         {of(cluster, "{client-key: /pki/me.key}"), "", kubeconfig.CodeInvalid, "users: client-key is without client-certificate", ""},
 		"no pair":                {of(cluster, "{client-certificate: ca.crt, client-key: /pki/me.key}"), "", kubeconfig.CodeInvalid, "client-certificate and client-key cannot be used", ""},
-		"a context of two lines": {"contexts: [{name: \"x\\n\\nerror ACC-002: forged\", context: {}}]", "nope", kubeconfig.CodeInvalid, `it has "x\n\nerror ACC-002: forged" in contexts, which cannot be printed`, ""},
-		"no such line":           {"contexts: [{name: a, context: {}}]\ncurrent-context: \"b\\nforged\"", "", kubeconfig.CodeContext, `it has no context b\nforged, but a`, ""},
+		"a context of two lines": {"contexts: [{name: \"x\\n\\nerror ACC-001: forged\", context: {}}]", "nope", kubeconfig.CodeInvalid, `it has "x\n\nerror ACC-001: forged" in contexts, which cannot be printed`, ""},
+		"no such line":           {"contexts: [{name: a, context: {}}]\ncurrent-context: \"b\\nforged\"", "", kubeconfig.CodeInvalid, `it has no context b\nforged, but a`, ""},
 		"a program of two lines": {of(cluster, `{exec: {command: "sh\n  remedy: run this"}}`), "", kubeconfig.CodePlugin, `(exec: sh\n  remedy: run this)`, ""},
-		"a file of two lines":    {of(cluster, `{tokenFile: "/x\n  more: http://evil"}`), "", kubeconfig.CodeFile, `names the file /x\n  more: http://evil: `, ""},
+		"a file of two lines":    {of(cluster, `{tokenFile: "/x\n  more: http://evil"}`), "", kubeconfig.CodeInvalid, `names the file /x\n  more: http://evil: `, ""},
 		"a host of two lines":    {of(`{server: "https://a", proxy-url: "http://\u2028.localhost"}`, "{}"), "", kubeconfig.CodeLoopback, `proxy-url is \u2028.localhost`, ""},
 		"names for a shell": {"contexts: [{name: 'my ctx; rm', context: {cluster: 'c $(x)', user: u}}]\ncurrent-context: 'my ctx; rm'\nclusters: [{name: 'c $(x)', cluster: " + cluster + "}]\nusers: [{name: u, user: {exec: {command: aws}}}]", "", kubeconfig.CodePlugin,
 			"(exec: aws)", `--duration=24h --context='my ctx; rm')" && kubectl config set-context slipway --user=slipway --cluster='c $(x)'; and`},
@@ -176,7 +176,7 @@ func TestFilesOfAKubeconfigThatIsNoFile(t *testing.T) {
 	for _, field := range []string{"clusters: certificate-authority", "users: client-certificate", "users: client-key", "users: tokenFile"} {
 		require.ErrorContains(t, err, field+" names the file")
 	}
-	require.ErrorIs(t, err, &fault.Fault{Code: kubeconfig.CodeFile})
+	require.ErrorIs(t, err, &fault.Fault{Code: kubeconfig.CodeInvalid})
 	require.ErrorContains(t, err, "only where the kubeconfig is one itself")
 }
 

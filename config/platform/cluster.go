@@ -108,7 +108,7 @@ func (r *Release) CheckGiven(names []string) error {
 	}
 	slices.Sort(unknown)
 	return &fault.Fault{
-		Code: CodeGiven, Class: fault.Usage, Op: "take the secrets of platform.secrets",
+		Code: CodeUnfit, Class: fault.Usage, Op: "take the secrets of platform.secrets",
 		Err: fmt.Errorf("platform %s %s takes no secret %s", r.Name, r.Version, strings.Join(unknown, ", ")),
 		Fix: "correct platform.secrets in the configuration (it takes: " + cmp.Or(strings.Join(takes, ", "), "none") + ")",
 	}

@@ -54,7 +54,7 @@ configuration:
 	}
 	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nplatform: {components: {other: {enabled: false}}}\n"), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
-	require.ErrorIs(t, r.Fits(cfg), &fault.Fault{Code: platform.CodeUnknown})
+	require.ErrorIs(t, r.Fits(cfg), &fault.Fault{Code: platform.CodeUnfit})
 	require.Len(t, r.Since("1.0.0"), 2)
 	require.Len(t, r.Since("2.0.0"), 1)
 	require.Empty(t, r.Since("2.1.0"))

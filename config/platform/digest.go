@@ -12,7 +12,7 @@ import (
 
 // Digest returns the sha256 over path, executable bit and content of every file in fsys,
 // "sha256:<hex>", independent of where the tree is. Links and other special files are
-// PLT-005, because a copy of the tree would not contain their targets.
+// PLT-001, because a copy of the tree would not contain their targets.
 func Digest(fsys fs.FS) (string, error) {
 	h := sha256.New()
 	if err := eachFile(fsys, func(path string) error { return addFile(h, fsys, path) }); err != nil {
@@ -21,7 +21,7 @@ func Digest(fsys fs.FS) (string, error) {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Open is Load for a release as its author has it. Links and other special files are PLT-005,
+// Open is Load for a release as its author has it. Links and other special files are PLT-001,
 // as for Digest, and none is opened: what they lead to is no part of the release.
 func Open(fsys fs.FS) (*Release, error) {
 	if _, err := fs.Lstat(fsys, File); err == nil { // else it may be any directory
@@ -32,7 +32,7 @@ func Open(fsys fs.FS) (*Release, error) {
 	return Load(fsys)
 }
 
-// eachFile calls do for every file in fsys, in lexical order. Its errors are PLT-005.
+// eachFile calls do for every file in fsys, in lexical order. Its errors are PLT-001.
 func eachFile(fsys fs.FS, do func(path string) error) error {
 	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

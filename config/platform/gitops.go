@@ -118,7 +118,7 @@ func (r *Release) ForRepository() *Release {
 // deployment without a repository of the user's.
 func (r *Release) NoGitServer() error {
 	return &fault.Fault{
-		Code: CodeNoGit, Class: fault.Usage, Op: fmt.Sprintf("find where the apps of %s %s come from", r.Name, r.Version),
+		Code: CodeUnfit, Class: fault.Usage, Op: fmt.Sprintf("find where the apps of %s %s come from", r.Name, r.Version),
 		Err: errors.New("the platform has no git server of its own"),
 		Fix: "set git.url in the configuration to the repository with its tree",
 	}

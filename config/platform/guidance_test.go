@@ -38,7 +38,7 @@ func TestSecretsThatTheUserMayGive(t *testing.T) {
 	require.Equal(t, []string{"adminPassword"}, r.Gives())
 	require.NoError(t, r.CheckGiven([]string{"adminPassword"}))
 	err = r.CheckGiven([]string{"adminPassword", "rootPassword"})
-	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeGiven})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnfit})
 	require.EqualError(t, err, "take the secrets of platform.secrets: platform a 1.0.0 takes no secret rootPassword")
 	for key, want := range map[string]string{
 		"{key: user, generate: literal, value: x, give: name}":            "secrets[0].keys[0].give: got \"name\", want none unless",

@@ -21,31 +21,15 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeInvalid: `platform.yaml` has problems. All of them are listed, each
-	// with its line.
+	// CodeInvalid: `platform.yaml` has problems, all of which are listed with their lines, or
+	// files of the release cannot be read, or are links or special files.
 	CodeInvalid fault.Code = "PLT-001"
-	// CodeMissing: the directory holds no `platform.yaml`.
+	// CodeMissing: there is no such release: no directory, none with a `platform.yaml`, or no
+	// version of the reference platform.
 	CodeMissing fault.Code = "PLT-002"
-	// CodeUnknown: the configuration switches a component that the release does
-	// not have.
-	CodeUnknown fault.Code = "PLT-003"
-	// CodeRequired: the configuration switches a required component off.
-	CodeRequired fault.Code = "PLT-004"
-	// CodeUnreadable: files of the release cannot be read, or are links or
-	// special files.
-	CodeUnreadable fault.Code = "PLT-005"
-	// CodeNoValues: the configuration gives values to a component that has no chart.
-	CodeNoValues fault.Code = "PLT-008"
-	// CodeSettings: `platform.settings` in the configuration does not match the
-	// release's own schema.
-	CodeSettings fault.Code = "PLT-009"
-	// CodeGiven: the configuration gives a secret that the release does not take.
-	CodeGiven fault.Code = "PLT-011"
-	// CodeNoGit: the release has apps and no git server, and the configuration names no
-	// repository.
-	CodeNoGit fault.Code = "PLT-012"
-	// CodeNeeds: a component is switched off although one that stays on needs it.
-	CodeNeeds fault.Code = "PLT-010"
+	// CodeUnfit: what the configuration says of the platform does not fit the release: its
+	// components, their values, settings, secrets or the repository.
+	CodeUnfit fault.Code = "PLT-003"
 )
 
 // checkTime is how long the check of a release may take. An ordinary one takes milliseconds, also
@@ -154,9 +138,9 @@ func (g *ConditionGate) SetDefaults() { g.Status = "True" }
 
 // Off returns the complete, sorted list of the components that are not installed: those
 // that are off by default unless the user switched them on, and those that the user
-// switched off. choices are the user's, by name. An unknown name is PLT-003, a required
-// component that is off is PLT-004, and one that is off although another one that is on
-// needs it is PLT-010.
+// switched off. choices are the user's, by name. The error is a
+// fault PLT-003 for an unknown name, a required component that is off, and one that another
+// one needs.
 func (r *Release) Off(choices map[string]bool) ([]string, error) {
 	if err := r.checkNames(slices.Sorted(maps.Keys(choices))); err != nil {
 		return nil, err
@@ -181,7 +165,7 @@ func (r *Release) checkNeeds(off []string) error {
 	for _, c := range r.Components {
 		for _, need := range c.Needs {
 			if !slices.Contains(off, c.Name) && slices.Contains(off, need) {
-				errs = append(errs, &fault.Fault{Code: CodeNeeds, Class: fault.Usage, Op: "switch component " + need + " off", Err: fmt.Errorf("%s needs it", c.Name),
+				errs = append(errs, &fault.Fault{Code: CodeUnfit, Class: fault.Usage, Op: "switch component " + need + " off", Err: fmt.Errorf("%s needs it", c.Name),
 					Fix: fmt.Sprintf("leave %s on, or set platform.components.%s.enabled to false too", need, c.Name)})
 			}
 		}
@@ -198,7 +182,7 @@ func (r *Release) Overrides(values map[string]json.RawMessage) error {
 	}
 	for _, c := range r.Components {
 		if _, given := values[c.Name]; given && !c.HasChart() && c.Kind != App {
-			return &fault.Fault{Code: CodeNoValues, Class: fault.Usage, Op: "give values to component " + c.Name,
+			return &fault.Fault{Code: CodeUnfit, Class: fault.Usage, Op: "give values to component " + c.Name,
 				Fix: "remove platform.components." + c.Name + ".values from the configuration",
 				Err: errors.New("it has no chart that takes values")}
 		}
@@ -243,7 +227,7 @@ func (r *Release) checkNames(names []string) error {
 	}
 	slices.Sort(known)
 	return &fault.Fault{
-		Code: CodeUnknown, Class: fault.Usage, Op: "choose components",
+		Code: CodeUnfit, Class: fault.Usage, Op: "choose components",
 		Err: fmt.Errorf("platform %s %s has no component %s", r.Name, r.Version, strings.Join(unknown, ", ")),
 		Fix: "correct platform.components (there are: " + strings.Join(known, ", ") + "), then run slipway install again",
 	}
@@ -260,7 +244,7 @@ func (r *Release) checkRequired(off []string) error {
 		return nil
 	}
 	return &fault.Fault{
-		Code: CodeRequired, Class: fault.Usage, Op: "choose components",
+		Code: CodeUnfit, Class: fault.Usage, Op: "choose components",
 		Err: fmt.Errorf("platform %s %s cannot do without %s", r.Name, r.Version, strings.Join(names, ", ")),
 		Fix: "remove it from platform.components, then run slipway install again",
 	}
@@ -275,7 +259,7 @@ func invalid(problems []Problem) error {
 
 func unreadable(err error) error {
 	return &fault.Fault{
-		Code: CodeUnreadable, Class: fault.Usage, Op: "read the platform release", Err: err,
+		Code: CodeInvalid, Class: fault.Usage, Op: "read the platform release", Err: err,
 		Fix: "make every file of the release a plain file that you can read, with a name that can be printed, then run slipway install again",
 	}
 }

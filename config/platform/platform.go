@@ -98,7 +98,7 @@ func In(dir string, r *Release, err error) (*Release, error) {
 		return r, nil
 	}
 	f, ok := errors.AsType[*fault.Fault](err)
-	if !ok || !slices.Contains([]fault.Code{CodeMissing, CodeInvalid, CodeUnreadable}, f.Code) {
+	if !ok || !slices.Contains([]fault.Code{CodeMissing, CodeInvalid}, f.Code) {
 		return nil, err
 	}
 	named := *f

@@ -116,15 +116,15 @@ func TestRelease_choose(t *testing.T) {
 	require.Equal(t, []string{"gitea", "argocd", "seen", "database", "extras"}, names(on))
 
 	_, err = r.Off(map[string]bool{"gitea": false, "argocd": false})
-	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeRequired})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnfit})
 	require.EqualError(t, err, "choose components: platform sample 1.1.0 cannot do without gitea, argocd")
 	_, err = r.Apps([]string{"gitea"})
-	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeRequired})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnfit})
 	_, err = r.Off(map[string]bool{"wbe": true})
-	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnknown})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnfit})
 	require.ErrorContains(t, err, "no component wbe")
 	_, err = r.Apps([]string{"nope"})
-	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnknown})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnfit})
 }
 
 func TestLoad_allProblemsAtOnce(t *testing.T) {
@@ -264,7 +264,7 @@ func TestDigest(t *testing.T) {
 
 	require.NoError(t, os.Symlink(platform.File, filepath.Join(dir, "link")))
 	_, err = platform.Digest(os.DirFS(dir))
-	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnreadable})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeInvalid})
 	require.ErrorContains(t, err, "link: a symbolic link instead of a file")
 }
 
@@ -277,12 +277,12 @@ func TestNamesOfFilesThatCannotBePrinted(t *testing.T) {
 			func() error { _, err := platform.Open(fsys); return err },
 		} {
 			err := read()
-			require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnreadable}, name)
+			require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeInvalid}, name)
 			require.ErrorContains(t, err, ": its name has a character that cannot be printed")
 		}
 	}
 	_, err := platform.Digest(fstest.MapFS{`m\kustomization.yaml`: {}})
-	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnreadable}, "a copy in an archive has a folder m")
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeInvalid}, "a copy in an archive has a folder m")
 	require.ErrorContains(t, err, `"m\\kustomization.yaml": its name has a backslash`)
 	_, err = platform.Digest(fstest.MapFS{"m/über uns (1)+~.yaml": {}, "m/u\u0308.yaml": {}})
 	require.NoError(t, err)
@@ -304,7 +304,7 @@ func TestRelease_settings(t *testing.T) {
 	require.NoError(t, r.CheckSettings(nil))
 	require.NoError(t, r.CheckSettings([]byte("{}")))
 	err = r.CheckSettings([]byte(`{"a":1}`))
-	require.ErrorIs(t, err, &fault.Fault{Code: "PLT-009"})
+	require.ErrorIs(t, err, &fault.Fault{Code: "PLT-003"})
 	require.ErrorContains(t, err, "this platform release has no settings")
 
 	fsys := tree(good + "settings: settings.schema.json\n")
@@ -333,8 +333,8 @@ func TestRelease_overrides(t *testing.T) {
 	require.NoError(t, err)
 	values := json.RawMessage(`{"a":1}`)
 	require.NoError(t, r.Overrides(map[string]json.RawMessage{"web": values, "gitea": values}))
-	require.ErrorIs(t, r.Overrides(map[string]json.RawMessage{"argocd": values}), &fault.Fault{Code: "PLT-008"})
-	require.ErrorIs(t, r.Overrides(map[string]json.RawMessage{"moon": values}), &fault.Fault{Code: platform.CodeUnknown})
+	require.ErrorIs(t, r.Overrides(map[string]json.RawMessage{"argocd": values}), &fault.Fault{Code: "PLT-003"})
+	require.ErrorIs(t, r.Overrides(map[string]json.RawMessage{"moon": values}), &fault.Fault{Code: platform.CodeUnfit})
 }
 
 func TestLoad_givenSecrets(t *testing.T) {
@@ -353,7 +353,7 @@ func TestLoad_givenSecrets(t *testing.T) {
 func TestWhatAComponentNeedsStaysOn(t *testing.T) {
 	r := &platform.Release{Components: []platform.Component{{Name: "database", Enabled: true}, {Name: "web", Enabled: true, Needs: []string{"database"}}, {Name: "tool", Needs: []string{"database"}}}}
 	_, err := r.Off(map[string]bool{"database": false})
-	require.ErrorIs(t, err, &fault.Fault{Code: "PLT-010"})
+	require.ErrorIs(t, err, &fault.Fault{Code: "PLT-003"})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.EqualError(t, err, "switch component database off: web needs it")
 	off, err := r.Off(map[string]bool{"database": false, "web": false})

@@ -77,7 +77,7 @@ func (r *Release) CheckSettings(settings json.RawMessage) error {
 		}
 		err = errors.New(strings.Join(lines, "\n  "))
 	}
-	return &fault.Fault{Code: CodeSettings, Class: fault.Usage, Op: fmt.Sprintf("check platform.settings for %s %s", r.Name, r.Version), Err: err,
+	return &fault.Fault{Code: CodeUnfit, Class: fault.Usage, Op: fmt.Sprintf("check platform.settings for %s %s", r.Name, r.Version), Err: err,
 		Fix: "correct platform.settings in the configuration"}
 }
 

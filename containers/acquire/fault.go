@@ -20,13 +20,9 @@ import (
 
 // The codes of this package's faults, besides those of package refused and plainhttp.Code.
 const (
-	// CodeReference: what is to be added is no reference of an image, or its source is
-	// not there.
-	CodeReference fault.Code = "IMG-002"
-	// CodeAbsent: the registry, layout or archive does not have the image.
+	// CodeAbsent: what is to be added is no reference, or the registry, layout or archive does not
+	// have the image, or not for the bundle's platform.
 	CodeAbsent fault.Code = "IMG-003"
-	// CodePlatform: the image is not for the bundle's platform.
-	CodePlatform fault.Code = "IMG-004"
 	// CodeOther: the image has another digest than its reference says, or than the
 	// bundle has under this reference.
 	CodeOther fault.Code = "IMG-005"
@@ -59,11 +55,11 @@ func (a *adder) fault(r Request, err error) error {
 	reason := refused.OfRequest(err, host, status)
 	switch {
 	case errors.Is(err, errReference):
-		f.Code, f.Class, f.Fix = CodeReference, fault.Usage, "give a reference as in a manifest: --image quay.io/team/app:1.0"
+		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a reference as in a manifest: --image quay.io/team/app:1.0"
 	case errors.Is(err, errAbsent):
 		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a source that has it; to take another image of this one nevertheless, give its name there: --image "+fault.Quote(r.key())+"="+fault.Quote(r.Path)+":NAME"
 	case errors.Is(err, errPlatform):
-		f.Code, f.Class, f.Fix = CodePlatform, fault.Usage, "give a source that has it for "+a.bundle.Platform+": --image "+fault.Quote(r.Image.String())+"=SOURCE"
+		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a source that has it for "+a.bundle.Platform+": --image "+fault.Quote(r.Image.String())+"=SOURCE"
 	case errors.Is(err, errOther):
 		f.Code, f.Class, f.Fix = CodeOther, fault.Usage, "find out who changed it; to take it nevertheless: slipway bundle add "+fault.Quote(a.Dir)+" --replace --image "+fault.Quote(r.text)
 		if r.Image.Digest != "" && !strings.Contains(err.Error(), "the bundle has") {

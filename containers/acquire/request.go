@@ -23,7 +23,7 @@ type Request struct {
 }
 
 // ParseRequest reads REF or REF=SOURCE, where SOURCE is the path of an OCI layout or of an
-// archive, PATH:NAME where that calls the image otherwise, or another reference. It fails with CodeReference.
+// archive, PATH:NAME where that calls the image otherwise, or another reference. It fails with CodeAbsent.
 func ParseRequest(text string) (Request, error) {
 	ref, source, given := strings.Cut(text, "=")
 	r := Request{text: text}
@@ -75,7 +75,7 @@ func isPath(s string) bool {
 }
 
 func badRequest(err error) error {
-	return &fault.Fault{Code: CodeReference, Class: fault.Usage, Op: "read what is to be added", Err: err,
+	return &fault.Fault{Code: CodeAbsent, Class: fault.Usage, Op: "read what is to be added", Err: err,
 		Fix: "give a reference as in a manifest, and where it is not taken from its own registry, its source: --image redis:8.2=redis.tar"}
 }
 

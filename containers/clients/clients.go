@@ -24,14 +24,9 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeNone: there is no such client for this system; each is named.
-	CodeNone fault.Code = "CLI-001"
-	// CodeOthers: the folder has a file of that name that is somebody else's.
-	CodeOthers fault.Code = "CLI-002"
-	// CodeFetch: a vendor's release cannot be fetched, or is another one than the lock says.
+	// CodeFetch: there is no such client for this system, or a vendor's release cannot be fetched
+	// or is another one than the lock says.
 	CodeFetch fault.Code = "CLI-003"
-	// CodeFolder: the folder cannot be written.
-	CodeFolder fault.Code = "CLI-004"
 )
 
 // RecordFile is where a folder says what was put into it.
@@ -78,8 +73,8 @@ type record struct {
 }
 
 // Put puts the clients into the folder, each in one step; those that are there are left
-// alone. It fails with CodeOthers before it has written anything, and with CodeNone and
-// CodeFetch after it has put those that it could.
+// alone. It fails with atomicfile.CodeUnwritten before it has written anything, and with CodeFetch
+// after it has put those that it could.
 func Put(ctx context.Context, o Options) ([]Client, error) {
 	sources, none := o.sources(ctx)
 	if cause := context.Cause(ctx); cause != nil {
@@ -108,7 +103,7 @@ func Put(ctx context.Context, o Options) ([]Client, error) {
 		}
 	}
 	if len(others) > 0 {
-		return nil, &fault.Fault{Code: CodeOthers, Class: fault.Usage, Op: "put clients into " + o.Dir, Err: errors.Join(others...),
+		return nil, &fault.Fault{Code: atomicfile.CodeUnwritten, Class: fault.Usage, Op: "put clients into " + o.Dir, Err: errors.Join(others...),
 			Fix: "choose another folder, or move what is there away: slipway clients --to DIR"}
 	}
 	var out []Client
@@ -207,7 +202,7 @@ func (o Options) file(name string) string {
 }
 
 func (o Options) folder(err error) error {
-	return &fault.Fault{Code: CodeFolder, Class: fault.Usage, Op: "put clients into " + o.Dir, Err: err,
+	return &fault.Fault{Code: atomicfile.CodeUnwritten, Class: fault.Usage, Op: "put clients into " + o.Dir, Err: err,
 		Fix: "choose a folder that you may write, with 500 MB of free space: slipway clients --to DIR"}
 }
 
@@ -225,7 +220,7 @@ func (o Options) sources(ctx context.Context) (all []source, none error) {
 	if len(missing) == 0 {
 		return all, nil
 	}
-	return all, &fault.Fault{Code: CodeNone, Class: fault.Preflight, Op: "find clients for " + o.Platform, Err: errors.Join(missing...),
+	return all, &fault.Fault{Code: CodeFetch, Class: fault.Preflight, Op: "find clients for " + o.Platform, Err: errors.Join(missing...),
 		Fix: "install what is named by other means, in that version; for Linux a bundle has all of it: --bundle DIR, or dagger call clients export --path DIR"}
 }
 

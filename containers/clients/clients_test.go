@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 // made is a bundle for linux/amd64 with these tools.
@@ -96,7 +97,7 @@ func TestClientsOutOfABundle(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "kubectl"), []byte("mine"), 0o755))
 	require.NoError(t, os.Remove(filepath.Join(dir, "helm")))
 	_, err = Put(t.Context(), o)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeOthers})
+	require.ErrorIs(t, err, &fault.Fault{Code: atomicfile.CodeUnwritten})
 	require.ErrorContains(t, err, filepath.Join(dir, "kubectl")+" is another program")
 	require.NoFileExists(t, filepath.Join(dir, "helm"), "nothing was written")
 }
@@ -156,7 +157,7 @@ func TestClientsAsTheirVendorsReleasedThem(t *testing.T) {
 	o := Options{Dir: t.TempDir(), Platform: "darwin/arm64", Pins: pins, Bundle: made(t, all()), Program: own, Client: client}
 	for range 2 {
 		put, err := Put(t.Context(), o)
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeNone})
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeFetch})
 		require.Equal(t, fault.Preflight, fault.ClassOf(err))
 		require.ErrorContains(t, err, "kubectl: neither a bundle nor the lock has 1.35.4 for darwin/arm64")
 		require.NotContains(t, err.Error(), "helm")
@@ -195,7 +196,7 @@ func TestAReleaseThatIsNotTheLocks(t *testing.T) {
 	dir := t.TempDir()
 	put, err := Put(t.Context(), Options{Dir: dir, Platform: "darwin/arm64", Pins: pins, Client: client})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeFetch})
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeNone})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeFetch})
 	require.ErrorContains(t, err, "404")
 	require.ErrorContains(t, err, "kubectl: neither")
 	require.Len(t, put, 1)
@@ -219,13 +220,13 @@ func TestAFolderThatCannotBeWritten(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
 	o := Options{Dir: file, Platform: "linux/amd64", Pins: &lock.Lock{}, Bundle: made(t, all())}
 	_, err := Put(t.Context(), o)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeFolder})
+	require.ErrorIs(t, err, &fault.Fault{Code: atomicfile.CodeUnwritten})
 
 	o.Dir = t.TempDir()
 	for text, says := range map[string]string{"{": RecordFile, `{"version": 2}`: "its version is 2"} {
 		require.NoError(t, os.WriteFile(filepath.Join(o.Dir, RecordFile), []byte(text), 0o644))
 		_, err = Put(t.Context(), o)
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeFolder})
+		require.ErrorIs(t, err, &fault.Fault{Code: atomicfile.CodeUnwritten})
 		require.ErrorContains(t, err, says)
 	}
 }

@@ -30,9 +30,6 @@ const Format = 1
 // it, and hundreds of memory.
 const maxText = 4 << 20
 
-// CodeLock: the lock built into the program cannot be read.
-const CodeLock fault.Code = "LCK-001"
-
 // platforms are those that a lock may name.
 func platforms() []string { return []string{"linux/amd64", "linux/arm64"} }
 
@@ -147,14 +144,14 @@ type Registry struct {
 	Index string `json:"index,omitempty"`
 }
 
-// Load reads the lock that this program was built with. It fails with CodeLock.
+// Load reads the lock that this program was built with. One that cannot be read is a bug.
 func Load() (*Lock, error) { return own(embedded) }
 
 func own(data []byte) (*Lock, error) {
 	l, err := Parse(data)
 	if err != nil {
 		return nil, &fault.Fault{
-			Code: CodeLock, Class: fault.Bug, Op: "read lock.yaml",
+			Code: fault.CodeBug, Class: fault.Bug, Op: "read lock.yaml",
 			Fix: "restore it: git checkout containers/lock/lock.yaml", Err: err,
 		}
 	}

@@ -56,7 +56,7 @@ manifests:
   - {name: m, version: "1", modules: []}
   - {name: o, version: "1", modules: [], files: {a/x.yaml: zz, b/x.yaml: zz}}
 `))
-	require.NotErrorIs(t, err, &fault.Fault{Code: CodeLock}, "it is not the program's own")
+	require.NotErrorIs(t, err, &fault.Fault{Code: fault.CodeBug}, "it is not the program's own")
 	for _, want := range []string{
 		"suite: is required", `"Terraform" is no name`, `"v1" is no version`, `module "x": path, version and sum are required`,
 		`"linux/riscv64" is none of the platforms`, "the URL does not begin with https://", `"zz" is no sha256`,
@@ -230,7 +230,7 @@ func TestModulesAreListedOnce(t *testing.T) {
 
 func TestALockOfTheProgramItselfThatCannotBeRead(t *testing.T) {
 	_, err := own([]byte("version: 1\ncolour: red\n"))
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeLock})
+	require.ErrorIs(t, err, &fault.Fault{Code: fault.CodeBug})
 	require.Equal(t, fault.Bug, fault.ClassOf(err))
 	require.ErrorContains(t, err, "read lock.yaml: ")
 	require.ErrorContains(t, err, "colour")

@@ -13,18 +13,10 @@ import (
 	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
-// The codes of this package's faults, besides those of package refused and plainhttp.Code.
-const (
-	// CodePush: the registry does not take an image.
-	CodePush fault.Code = "REG-004"
-	// CodePlace: `--to` is no place in a registry.
-	CodePlace fault.Code = "REG-005"
-)
-
 // fault says what went wrong with an image, or with the registry as a whole.
 func (p *pusher) fault(image string, err error) error {
 	host, _, _ := strings.Cut(p.To, "/")
-	f := &fault.Fault{Code: CodePush, Class: fault.Preflight, Op: "push to " + p.To, Err: err,
+	f := &fault.Fault{Code: refused.CodePull, Class: fault.Preflight, Op: "push to " + p.To, Err: err,
 		Fix: "fix what the registry reports, then run the same command again: what it has is not uploaded again"}
 	if image != "" {
 		f.Op = fmt.Sprintf("push the image %s to %s", image, p.To)
@@ -38,7 +30,7 @@ func (p *pusher) fault(image string, err error) error {
 	reason := refused.OfRequest(err, host, status)
 	switch {
 	case errors.Is(err, errPlace):
-		f.Code, f.Class, f.Fix = CodePlace, fault.Usage, "give host[:port]/path without scheme and tag: --to registry.example.com/slipway"
+		f.Code, f.Class, f.Fix = refused.CodeNowhere, fault.Usage, "give host[:port]/path without scheme and tag: --to registry.example.com/slipway"
 	case reason == refused.Login:
 		f.Code, f.Fix = refused.CodeLogin, "log in with an account that may push to it: docker login "+fault.Quote(host)
 	case reason == refused.Certificate, reason == refused.Proxy, reason == refused.Limit:

@@ -170,8 +170,8 @@ func TestFaults(t *testing.T) {
 		"unauthorised": {unauthorised, refused.CodeLogin, []string{unauthorised}},
 		"forbidden":    {forbidden, refused.CodeLogin, []string{forbidden}},
 		"unreachable":  {gone + "/slipway", refused.CodeUnreachable, []string{gone}},
-		"full":         {full, CodePush, []string{"the image redis", full}},
-		"no place":     {"https://example.com/slipway", CodePlace, nil},
+		"full":         {full, refused.CodePull, []string{"the image redis", full}},
+		"no place":     {"https://example.com/slipway", refused.CodeNowhere, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			_, err := Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: c.to, Lock: f.lock})
@@ -233,7 +233,7 @@ func TestWhatWasRefusedBefore(t *testing.T) {
 	_, unsent := (&http.Client{Transport: p.guard}).Get("http://192.168.7.7:5000/v2/")
 	require.ErrorIs(t, p.fault("", unsent), &fault.Fault{Code: plainhttp.Code})
 	require.ErrorIs(t, p.fault("", &transport.Error{StatusCode: http.StatusForbidden}), &fault.Fault{Code: refused.CodeLogin})
-	require.ErrorIs(t, p.fault("", &transport.Error{StatusCode: http.StatusInternalServerError}), &fault.Fault{Code: CodePush})
+	require.ErrorIs(t, p.fault("", &transport.Error{StatusCode: http.StatusInternalServerError}), &fault.Fault{Code: refused.CodePull})
 }
 
 func TestADamagedBundleIsNotPushed(t *testing.T) {
@@ -265,7 +265,7 @@ func TestATamperedBlobIsRefused(t *testing.T) {
 		return false
 	})
 	_, err := Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock})
-	require.ErrorIs(t, err, &fault.Fault{Code: CodePush})
+	require.ErrorIs(t, err, &fault.Fault{Code: refused.CodePull})
 	require.ErrorContains(t, err, "the image gitea")
 }
 

@@ -9,21 +9,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 )
-
-// CodeNoRelease: the reference platform has no release of that version.
-const CodeNoRelease fault.Code = "PLT-006"
 
 //go:embed all:1.0.0 all:1.1.0 all:2.0.0
 var releases embed.FS
 
 // Release returns the directory of a release: platform.yaml with charts, manifests and
-// the GitOps tree. If version is not one of Versions, the error is a fault PLT-006.
+// the GitOps tree. If version is not one of Versions, the error is a fault PLT-002.
 func Release(version string) (fs.FS, error) {
 	if !slices.Contains(Versions(), version) {
 		return nil, &fault.Fault{
-			Code: CodeNoRelease, Class: fault.Usage, Op: "find the reference platform's release",
+			Code: platform.CodeMissing, Class: fault.Usage, Op: "find the reference platform's release",
 			Fix: "set platform.release to one of " + strings.Join(Versions(), ", ") +
 				" or to the path of a platform release, then run slipway validate",
 			Err: fmt.Errorf("there is no release %q", version),

@@ -35,7 +35,7 @@ func TestVersions(t *testing.T) {
 		require.Equal(t, "reference", release.Name)
 	}
 	_, err := releases.Release("9.9.9")
-	require.ErrorIs(t, err, &fault.Fault{Code: releases.CodeNoRelease})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeMissing})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.ErrorContains(t, err, `there is no release "9.9.9"`)
 }

@@ -13,7 +13,12 @@ import (
 	"path"
 	"path/filepath"
 	"syscall"
+
+	"github.com/slipway-sh/slipway/fault"
 )
+
+// CodeUnwritten: what a command makes cannot be written to its place, or something else is there.
+const CodeUnwritten fault.Code = "RUN-008"
 
 // Unfinished is the prefix of the names of files that a writer has not finished.
 const Unfinished = ".tmp-"

@@ -18,9 +18,7 @@ const (
 	// force, or its holder gave no sign of life in time and others may have taken
 	// it over. The run was stopped.
 	CodeLost fault.Code = "LOK-002"
-	// CodeNoReason: the lock is to be broken, but no reason was given.
-	CodeNoReason fault.Code = "LOK-003"
-	// CodeNotLocked: the lock is to be broken, but nobody holds it.
+	// CodeNotLocked: the lock cannot be broken: no reason was given, or nobody holds it.
 	CodeNotLocked fault.Code = "LOK-004"
 	// CodeRelease: the work is done, but the lock could not be released: the
 	// error includes the store's, or says that something still works under it, or

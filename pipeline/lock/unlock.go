@@ -23,7 +23,7 @@ const retained = 16
 // that the lock was broken.
 func (l *Lock) Unlock(ctx context.Context, by Holder, reason string, force bool) (Record, error) {
 	if reason = strings.TrimSpace(reason); reason == "" {
-		return Record{}, &fault.Fault{Code: CodeNoReason, Class: fault.Usage, Op: opUnlock,
+		return Record{}, &fault.Fault{Code: CodeNotLocked, Class: fault.Usage, Op: opUnlock,
 			Err: errors.New("no reason was given; it is recorded"), Fix: "give one: slipway unlock --reason '…'"}
 	}
 	s, err := l.snapshot(ctx)

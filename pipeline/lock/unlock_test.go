@@ -25,7 +25,7 @@ func TestUnlock(t *testing.T) {
 		l := lock.New(s, lock.Options{})
 		for _, reason := range []string{"", " \n"} {
 			_, err := l.Unlock(t.Context(), bob, reason, true)
-			require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeNoReason})
+			require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeNotLocked})
 			require.Equal(t, fault.Usage, fault.ClassOf(err))
 		}
 		_, err := l.Unlock(t.Context(), bob, "why not", true)

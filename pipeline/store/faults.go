@@ -19,9 +19,9 @@ const (
 	// CodeRefused: the store rejects the credentials, there are none, or they do
 	// not permit the operation.
 	CodeRefused fault.Code = "STO-002"
-	// CodeDamaged: the store holds something that no store writes: a link or a
-	// special file, a file in place of a directory, a value of more than 64 MiB,
-	// or a record that cannot be read.
+	// CodeDamaged: the store holds something that no store writes (a link or a special
+	// file, a file in place of a directory, a value of more than 64 MiB), or a record, a
+	// secret or a Terraform state that was altered or cannot be read.
 	CodeDamaged fault.Code = "STO-003"
 	// CodeURL: the URL of the store cannot be understood, or holds a credential.
 	CodeURL fault.Code = "STO-004"

@@ -61,7 +61,7 @@ func TestSections(t *testing.T) {
 func TestAProviderThatCanOnlyBeConfigured(t *testing.T) {
 	require.Subset(t, all.All().Names(), []string{"aws", "azure", "existing", "local", "onprem"})
 	_, err := all.All().Get("aws")
-	require.ErrorIs(t, err, &fault.Fault{Code: providers.CodeNoInstall})
+	require.ErrorIs(t, err, &fault.Fault{Code: providers.CodeUnknown})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.EqualError(t, err, `choose provider "aws": installing there is not supported yet; supported: existing, local`)
 	_, err = all.All().Get("local")

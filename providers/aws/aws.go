@@ -1,6 +1,6 @@
 // Package aws is the provider for an EKS cluster in an AWS account. So far it only has its
 // section of the configuration: Provider has no Terraform method, so Registry.Get refuses
-// an install with CodeNoInstall.
+// an install with CodeUnknown.
 package aws
 
 import (

@@ -1,6 +1,6 @@
 // Package azure is the provider for an AKS cluster in an Azure subscription. So far it only
 // has its section of the configuration: Provider has no Terraform method, so Registry.Get
-// refuses an install with CodeNoInstall.
+// refuses an install with CodeUnknown.
 package azure
 
 import (

@@ -1,6 +1,6 @@
 // Package onprem is the provider for an existing Kubernetes cluster. So far it only has its
 // section of the configuration: Provider has no Terraform method, so Registry.Get refuses
-// an install with CodeNoInstall.
+// an install with CodeUnknown.
 package onprem
 
 import (

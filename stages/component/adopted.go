@@ -16,9 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
-// CodeOwner: an Application with the name of an adopted component is somebody else's.
-const CodeOwner fault.Code = "CMP-004"
-
 // adopted installs the chart of a component that Argo CD takes over afterwards. Once it
 // has, Slipway leaves the component alone: what is new in it comes with the tree, and the
 // step that hands it over waits for that.
@@ -62,7 +59,7 @@ func (i *installer) owner(ctx context.Context) (string, error) {
 	}
 	if kube.DeploymentOf(o.GetLabels()) != i.env.Deployment || o.GetLabels()[kube.AdoptedLabel] == "" {
 		return "", &fault.Fault{
-			Code: CodeOwner, Class: fault.Step, Op: "install component " + name,
+			Code: kube.CodeForeign, Class: fault.Step, Op: "install component " + name,
 			Fix: "remove the Application " + namespace + "/" + name + ", or give the component another name, then run again: slipway install",
 			Err: fmt.Errorf("the Application %s/%s is not the deployment's own", namespace, name),
 		}

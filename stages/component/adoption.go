@@ -26,9 +26,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// CodeAdoption: a component that Argo CD owns was not Synced and Healthy in time.
-const CodeAdoption fault.Code = "CMP-005"
-
 const (
 	adoptionDeadline = 10 * time.Minute // where the input has none
 	refreshEvery     = 10 * time.Second // while Argo CD has not seen the commit
@@ -239,7 +236,7 @@ func (i *installer) synced(ctx context.Context, in contract.AdoptionInput) error
 	})
 	if fault.ClassOf(err) == fault.Timeout {
 		err = &fault.Fault{
-			Code: CodeAdoption, Class: fault.Timeout, Op: "bring the Application of " + name + " to the release", Err: err,
+			Code: argo.CodeLate, Class: fault.Timeout, Op: "bring the Application of " + name + " to the release", Err: err,
 			Fix: "correct what was seen last, then run again: slipway install; to look at it: slipway toolchain -- kubectl get application -n " + fault.Quote(namespace) + " " + fault.Quote(name) + " -o yaml",
 		}
 	}

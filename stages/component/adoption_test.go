@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
@@ -164,7 +165,7 @@ func TestAnAdoptedComponentThatDoesNotGetHealthy(t *testing.T) {
 	in := operatorInput()
 	in.Deadline = 1
 	_, err := adopt(t.Context(), s.env, in)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeAdoption})
+	require.ErrorIs(t, err, &fault.Fault{Code: argo.CodeLate})
 	require.Equal(t, fault.Timeout, fault.ClassOf(err))
 	require.ErrorContains(t, err, "Degraded")
 	require.NotNil(t, s.api.Get(atRelease), "Helm lets go only of what Argo CD has")
@@ -180,9 +181,9 @@ func TestAnApplicationOfAnother(t *testing.T) {
 		s := eso(t, "argocd", "Healthy")
 		s.api.Set(t, atESO, "{metadata: {name: eso, namespace: shop, labels: "+labels+"}}")
 		_, err := s.install(t.Context(), operatorInput().ComponentInput)
-		refused(t, err, CodeOwner, "install component eso: the Application shop/eso is not the deployment's own")
+		refused(t, err, kube.CodeForeign, "install component eso: the Application shop/eso is not the deployment's own")
 		_, err = adopt(t.Context(), s.env, operatorInput())
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeOwner})
+		require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 		require.Empty(t, s.writes())
 	}
 }

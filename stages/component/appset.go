@@ -20,9 +20,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// CodeAppSet: the Applications of an ApplicationSet were not Synced and Healthy in time.
-const CodeAppSet fault.Code = "CMP-002"
-
 // comparedLimit is how long Argo CD may take to compare what it was asked to, in a dry run.
 const comparedLimit = 30 * time.Second
 
@@ -64,7 +61,7 @@ func (i *installer) appSet(ctx context.Context) (contract.Component, error) {
 	})
 	if fault.ClassOf(err) == fault.Timeout {
 		err = &fault.Fault{
-			Code: CodeAppSet, Class: fault.Timeout, Op: "bring about the Applications of " + i.component.Name, Err: err,
+			Code: argo.CodeLate, Class: fault.Timeout, Op: "bring about the Applications of " + i.component.Name, Err: err,
 			Fix: "correct what was seen last, then run again: slipway install; to look at it: slipway toolchain -- kubectl describe applicationset -n " + fault.Quote(sets[0].GetNamespace()),
 		}
 	}

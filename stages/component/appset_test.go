@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
@@ -72,7 +73,7 @@ func TestTheApplicationsOfASetAreWaitedFor(t *testing.T) {
 				break
 			}
 		}
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeAppSet})
+		require.ErrorIs(t, err, &fault.Fault{Code: argo.CodeLate})
 		require.Equal(t, fault.Timeout, fault.ClassOf(err))
 		require.ErrorContains(t, err, "bring about the Applications of addons: waited ")
 		require.ErrorContains(t, err, says)
@@ -162,7 +163,7 @@ func TestASetMayBringNothing(t *testing.T) {
 func TestFilesWithoutASet(t *testing.T) {
 	s := addons(t, "", map[string]string{"sets.yaml": pageYAML})
 	_, err := s.install(t.Context(), contract.ComponentInput{Component: "addons"})
-	refused(t, err, CodeManifests, "read the manifests of component addons: its files hold no ApplicationSet")
+	refused(t, err, contract.CodeUnusable, "read the manifests of component addons: its files hold no ApplicationSet")
 }
 
 // TestAnAppIsLookedForWhereArgoCDIs: its users may have one of that name elsewhere.

@@ -121,7 +121,7 @@ func badChart(name string, err error) error {
 		return f
 	}
 	const fix = "correct the chart in the platform release, then run again: slipway install"
-	return &fault.Fault{Code: CodeChart, Class: fault.Step, Op: "render the chart " + name, Fix: fix, Err: err}
+	return &fault.Fault{Code: contract.CodeUnusable, Class: fault.Step, Op: "render the chart " + name, Fix: fix, Err: err}
 }
 
 func merged(a, b map[string]string) map[string]string {

@@ -104,18 +104,18 @@ func TestValuesThatCannotBeFilledIn(t *testing.T) {
 		in := valuesInput()
 		change(&in)
 		_, err := s.install(t.Context(), in)
-		refused(t, err, CodeChart, "render the chart web: ", says)
+		refused(t, err, contract.CodeUnusable, "render the chart web: ", says)
 	}
 	files := valuesFiles()
 	files["values/100.yaml"] = "a: [\n"
 	s.release(t, valuesRelease, files)
 	_, err := s.install(t.Context(), valuesInput())
-	refused(t, err, CodeChart, "render the chart web: read values/100.yaml: ")
+	refused(t, err, contract.CodeUnusable, "render the chart web: read values/100.yaml: ")
 	delete(files, "chart/Chart.yaml")
 	files["chart/Chart.yaml"] = "nonsense"
 	s.release(t, valuesRelease, files)
 	_, err = s.install(t.Context(), valuesInput())
-	refused(t, err, CodeChart, "render the chart web: ")
+	refused(t, err, contract.CodeUnusable, "render the chart web: ")
 	f := new(fault.Fault)
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, "correct the chart in the platform release, then run again: slipway install", f.Fix)
@@ -187,5 +187,5 @@ func TestTheDefinitionsOfAChart(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, none)
 	_, err = i.definitions(t.Context(), &chart.Chart{Metadata: &chart.Metadata{Name: "web"}, Files: []*chart.File{{Name: "crds/x.yaml", Data: []byte("kind: X")}}})
-	refused(t, err, CodeChart, "render the chart web: decode ")
+	refused(t, err, contract.CodeUnusable, "render the chart web: decode ")
 }

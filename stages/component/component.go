@@ -25,14 +25,8 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeImage: no reference is known for an image.
-	CodeImage fault.Code = "PRE-005"
-	// CodeChart: a component's chart cannot be read or rendered.
-	CodeChart fault.Code = "PRE-006"
 	// CodeRelease: Helm could not install or upgrade.
 	CodeRelease fault.Code = "PRE-007"
-	// CodeManifests: the manifests of a component are missing or cannot be used.
-	CodeManifests fault.Code = "PRE-010"
 )
 
 // Register adds the code of the steps of components to r.
@@ -180,7 +174,7 @@ func (i *installer) badManifests(err error) error {
 	if i.component.Bundle != "" {
 		fix = "correct the platform release, or build the bundle again (make bundle), then run again: slipway install"
 	}
-	return &fault.Fault{Code: CodeManifests, Class: fault.Step, Op: "read the manifests of component " + i.component.Name, Fix: fix, Err: err}
+	return &fault.Fault{Code: contract.CodeUnusable, Class: fault.Step, Op: "read the manifests of component " + i.component.Name, Fix: fix, Err: err}
 }
 
 // prepare completes objects: their namespaces, labels, the references of images, what the
@@ -219,7 +213,7 @@ func (i *installer) pods(ctx context.Context, objs []*unstructured.Unstructured)
 
 func noImage(name string) error {
 	return &fault.Fault{
-		Code: CodeImage, Class: fault.Step, Op: "find the image " + name,
+		Code: contract.CodeNoImage, Class: fault.Step, Op: "find the image " + name,
 		Fix: "build a bundle for the platform release, whose directory is DIR: make bundle PLATFORM=DIR",
 		Err: fmt.Errorf("neither the bundle nor the registry has an image named %s", name),
 	}

@@ -298,12 +298,12 @@ func TestWhatCannotBeInstalled(t *testing.T) {
 		code      fault.Code
 		says, fix string
 	}{
-		"web":     {nil, CodeImage, "find the image nginx: neither the bundle nor the registry has an image named nginx", "build a bundle for the platform release, whose directory is DIR: make bundle PLATFORM=DIR"},
-		"chart":   {nil, CodeImage, "find the image nginx: ", "build a bundle for the platform release, whose directory is DIR: make bundle PLATFORM=DIR"},
-		"broken":  {refs, CodeManifests, "read the manifests of component broken: the platform release: decode broken/a.yaml: ", releaseFix},
-		"empty":   {refs, CodeManifests, "read the manifests of component empty: its files hold no object", releaseFix},
-		"product": {refs, CodeManifests, "read the manifests of component product: the bundle: ", bundleFix},
-		"jobless": {refs, CodeManifests, "read the manifests of component jobless: its files hold no Job", releaseFix},
+		"web":     {nil, contract.CodeNoImage, "find the image nginx: neither the bundle nor the registry has an image named nginx", "build a bundle for the platform release, whose directory is DIR: make bundle PLATFORM=DIR"},
+		"chart":   {nil, contract.CodeNoImage, "find the image nginx: ", "build a bundle for the platform release, whose directory is DIR: make bundle PLATFORM=DIR"},
+		"broken":  {refs, contract.CodeUnusable, "read the manifests of component broken: the platform release: decode broken/a.yaml: ", releaseFix},
+		"empty":   {refs, contract.CodeUnusable, "read the manifests of component empty: its files hold no object", releaseFix},
+		"product": {refs, contract.CodeUnusable, "read the manifests of component product: the bundle: ", bundleFix},
+		"jobless": {refs, contract.CodeUnusable, "read the manifests of component jobless: its files hold no Job", releaseFix},
 		"unknown": {refs, kube.CodeRejected, "apply Widget shop/w: ", "correct the manifest, then run again: slipway install"},
 	} {
 		_, err := s.install(t.Context(), contract.ComponentInput{Component: name, Images: c.images})
@@ -313,7 +313,7 @@ func TestWhatCannotBeInstalled(t *testing.T) {
 		require.Equal(t, c.fix, f.Fix, name)
 	}
 	_, err := s.install(t.Context(), contract.ComponentInput{Component: "chart", Images: refs})
-	refused(t, err, CodeChart, "render the chart chart: ")
+	refused(t, err, contract.CodeUnusable, "render the chart chart: ")
 	_, err = s.install(t.Context(), contract.ComponentInput{Component: "nobody"})
 	require.EqualError(t, err, "platform sample 1.0.0 has no component nobody")
 }

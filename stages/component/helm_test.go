@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
@@ -216,7 +217,7 @@ func TestHelmThatCannotInstall(t *testing.T) {
 
 	r.complete = func(context.Context, *bytes.Buffer) (*bytes.Buffer, error) { return nil, noImage("gitea") }
 	_, err = r.converge(t.Context())
-	refused(t, err, CodeImage, "neither the bundle nor the registry has an image named gitea")
+	refused(t, err, contract.CodeNoImage, "neither the bundle nor the registry has an image named gitea")
 }
 
 // TestAnUpgradeThatCannotBePlanned: only what cannot be rendered is the chart's fault.
@@ -233,7 +234,7 @@ func TestAnUpgradeThatCannotBePlanned(t *testing.T) {
 	}))
 	r.config.KubeClient = &helmkube.PrintingKubeClient{Out: io.Discard}
 	_, err := r.converge(t.Context())
-	refused(t, err, CodeChart, "render the chart gitea: ", "no host")
+	refused(t, err, contract.CodeUnusable, "render the chart gitea: ", "no host")
 
 	r.config.KubeClient = awayCluster{&helmkube.PrintingKubeClient{Out: io.Discard}}
 	_, err = r.converge(t.Context())

@@ -271,7 +271,7 @@ func TestAJobThatNobodyCouldSeeComplete(t *testing.T) {
 	files["jobs/seed.yaml"] = strings.Replace(seedYAML, "spec: {template", "spec: {ttlSecondsAfterFinished: 0, template", 1)
 	s := newSite(t, seedRelease, files)
 	_, err := s.install(t.Context(), seedInput())
-	refused(t, err, CodeManifests, "read the manifests of component seed: jobs/seed.yaml: the Job seed has ttlSecondsAfterFinished: 0, ")
+	refused(t, err, contract.CodeUnusable, "read the manifests of component seed: jobs/seed.yaml: the Job seed has ttlSecondsAfterFinished: 0, ")
 	require.Empty(t, s.api.Writes())
 
 	files["jobs/seed.yaml"] = strings.Replace(seedYAML, "spec: {template", "spec: {ttlSecondsAfterFinished: 60, template", 1)

@@ -235,7 +235,7 @@ func TestRealGates(t *testing.T) {
 	_, err = run(ctx, env, contract.ComponentInput{Component: "never"})
 	require.ErrorIs(t, err, &fault.Fault{Code: gate.CodeShut})
 	require.ErrorContains(t, err, "last seen: Progressing=True, NewReplicaSetAvailable")
-	require.ErrorIs(t, err, &fault.Fault{Code: gate.CodeFailed})
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeFailed})
 	require.ErrorContains(t, err, "job shop/broken failed: BackoffLimitExceeded")
 }
 

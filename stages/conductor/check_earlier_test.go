@@ -45,7 +45,7 @@ func TestWhenEarlierResultsAreVerifiedAtOnce(t *testing.T) {
 
 // A container is told that its step is left out, and what it says of that is in the run's error.
 func TestAStepThatIsLeftOut(t *testing.T) {
-	steps, e := stepRunner(t, map[string]any{"{export": `{"status":"failed","fault":{"code":"STP-008","class":4,"op":"reuse the result of it","fix":"x","message":"the namespace shop is gone"}}`})
+	steps, e := stepRunner(t, map[string]any{"{export": `{"status":"failed","fault":{"code":"RUN-006","class":4,"op":"reuse the result of it","fix":"x","message":"the namespace shop is gone"}}`})
 	g, err := newGraph(Workflow{Wire: func(g *Graph) error {
 		namespaces := Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{} })
 		Add(g, contract.ConfigMapsStep(), func() contract.ConfigMapsInput { return contract.ConfigMapsInput{} }, namespaces)

@@ -24,8 +24,6 @@ import (
 
 // The codes of the conductor's own faults.
 const (
-	// codeNoResult: a step ended without a result.
-	codeNoResult fault.Code = "CTR-003"
 	// codeNotWritten: the record of a run could not be written to the deployment's state.
 	// This does not affect what the run did.
 	codeNotWritten fault.Code = "RUN-007"

@@ -126,7 +126,7 @@ func decodeResult(id string, done containers.Outcome) (contract.Result, error) {
 	var result contract.Result
 	if done.Result == nil {
 		return result, &fault.Fault{
-			Code: codeNoResult, Class: fault.Bug, Op: "run " + id,
+			Code: fault.CodeBug, Class: fault.Bug, Op: "run " + id,
 			Fix: "report this together with the output above",
 			Err: fmt.Errorf("exit status %d without a result: %w: %s", done.ExitCode, done.NoResult, lastWords(done.Stderr)),
 		}

@@ -107,7 +107,7 @@ func Add[In, Out any](g *Graph, d contract.Step[In, Out], input func() In, needs
 		ctx, end := inSpan(ctx, d.Key)
 		result, err := g.runner.run(ctx, d.Spec, input(), &out)
 		end(result.Status, err)
-		if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == contract.CodeNotVerified {
+		if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == pipeline.CodeNotVerified {
 			err = fmt.Errorf("%w: %w", pipeline.ErrNotVerified, f.Err)
 		}
 		pipeline.Describe(ctx, pipeline.Detail{

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref/refused"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 )
@@ -55,7 +56,7 @@ func MissingSecrets(hooks []config.Hook, find func(config.SecretRef) (*dagger.Se
 		for _, name := range slices.Sorted(maps.Keys(h.Secrets)) {
 			if _, err := find(h.Secrets[name]); err != nil {
 				errs = append(errs, &fault.Fault{
-					Code: codeHookSecret, Class: fault.Usage, Op: fmt.Sprintf("find the secret %s of the hook %s", name, h.Name), Err: err,
+					Code: config.CodeNoSecret, Class: fault.Usage, Op: fmt.Sprintf("find the secret %s of the hook %s", name, h.Name), Err: err,
 					Fix: "put it where the configuration says (hooks: secrets), then run the same command again",
 				})
 			}
@@ -77,7 +78,7 @@ func checkImages(ctx context.Context, images map[string]string, check func(ctx c
 				errs[i] = err
 			} else if err != nil {
 				errs[i] = &fault.Fault{
-					Code: codeHookImage, Class: fault.Preflight, Op: fmt.Sprintf("take the image %s of the hook %s", ref, images[ref]), Err: err,
+					Code: refused.CodePull, Class: fault.Preflight, Op: fmt.Sprintf("take the image %s of the hook %s", ref, images[ref]), Err: err,
 					Fix: "name an image that the engine can pull, with the credentials of docker login; without image, the hook runs in the toolchain",
 				}
 			}

@@ -21,18 +21,10 @@ import (
 )
 
 const (
-	// codeHookFailed: a hook of the configuration failed; the error says where
+	// codeHookFailed: a hook of the configuration failed or did not end in time; the error says where
 	// it runs, its exit code and its last line, and around configuring its last
 	// lines.
 	codeHookFailed fault.Code = "HOK-001"
-	// codeHookTime: a hook did not end in time.
-	codeHookTime fault.Code = "HOK-002"
-	// codeHookSecret: a secret of a hook is not where the configuration says;
-	// nothing was started.
-	codeHookSecret fault.Code = "HOK-003"
-	// codeHookImage: the engine cannot pull the image of a hook; nothing was
-	// started.
-	codeHookImage fault.Code = "HOK-004"
 )
 
 // How much of the output of hooks goes into a run's record, in bytes.
@@ -251,7 +243,7 @@ func (r *hookRunner) verdict(h config.Hook, on pipeline.Result, log string, out 
 	switch {
 	case err != nil:
 	case out.TimedOut:
-		f.Code, f.Class = codeHookTime, fault.Timeout
+		f.Class = fault.Timeout
 		f.Err = fmt.Errorf("it did not end within %s%s", h.Timeout, said)
 		f.Fix = "correct what its output says, or give it more time (hooks: timeout), then run the same command again: " + remains
 	case out.ExitCode != 0:

@@ -115,7 +115,7 @@ run the hook slow after configuring: it did not end within 5m: b
   its output ends with:
     a
     b`)
-	require.ErrorIs(t, err, &fault.Fault{Code: codeHookTime})
+	require.ErrorIs(t, err, &fault.Fault{Code: codeHookFailed})
 	got, ok := errors.AsType[*fault.Fault](err)
 	require.True(t, ok)
 	require.Contains(t, got.Fix, "run the same command again: the configuration that was written stays")
@@ -199,7 +199,7 @@ func TestWhatAHookAroundConfiguringLacksIsFoundBeforeAnythingStarts(t *testing.T
 		config.Hook{Name: "other", After: "workflow", Workflows: []string{config.Install}, Secrets: map[string]config.SecretRef{"TOKEN": "env:U"}},
 	)
 	err := c.BeforeConfigure(t.Context(), Configuring{})
-	require.ErrorIs(t, err, &fault.Fault{Code: codeHookSecret})
+	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNoSecret})
 	require.EqualError(t, err, "find the secret TOKEN of the hook tell: T is not set")
 	require.Empty(t, e.all(), "no hook ran")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref/refused"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
@@ -166,7 +167,7 @@ func TestAHookBeforeTheWorkflowKeepsItFromStarting(t *testing.T) {
 func TestAHookThatTakesTooLongIsATimeout(t *testing.T) {
 	f := fakeHooks{outcomes: map[string]containers.HookOutcome{"slow": {TimedOut: true, Output: "waiting for the lock\n"}}}
 	_, _, err := f.conduct(t.Context(), nil, config.Hook{Name: "slow", After: "a/one", Timeout: config.Duration(90 * time.Second)})
-	require.ErrorIs(t, err, &fault.Fault{Code: codeHookTime})
+	require.ErrorIs(t, err, &fault.Fault{Code: codeHookFailed})
 	require.Equal(t, fault.Timeout, fault.ClassOf(err))
 	require.ErrorContains(t, err, "it did not end within 1m30s: waiting for the lock")
 	require.Equal(t, []string{"step a/one", "slow after a/one"}, f.log, "what needs the step does not start")
@@ -283,7 +284,7 @@ func TestWhatAHookLacksIsFoundBeforeAnythingStarts(t *testing.T) {
 	err := c.check(t.Context(), []config.Hook{
 		{Name: "backup", Secrets: refs}, {Name: "notify", Secrets: map[string]config.SecretRef{"T": "env:THREE"}, Optional: true},
 	})
-	require.ErrorIs(t, err, &fault.Fault{Code: codeHookSecret})
+	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNoSecret})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.EqualError(t, err, "find the secret B of the hook backup: env:ONE is not set\nfind the secret C of the hook backup: env:TWO is not set")
 
@@ -328,7 +329,7 @@ func TestEveryImageOfAHookThatCannotBePulledIsReported(t *testing.T) {
 		return errors.New("unauthorized")
 	}
 	err := checkImages(t.Context(), images, ask)
-	require.ErrorIs(t, err, &fault.Fault{Code: codeHookImage})
+	require.ErrorIs(t, err, &fault.Fault{Code: refused.CodePull})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	require.EqualError(t, err, "take the image r.example.com/b@sha256:1 of the hook notify: unauthorized\ntake the image r.example.com/c@sha256:2 of the hook tell: unauthorized")
 }

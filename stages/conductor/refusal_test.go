@@ -14,7 +14,7 @@ import (
 )
 
 func TestWhatARefusalIs(t *testing.T) {
-	unfit := &fault.Fault{Code: "PRE-002", Class: fault.Preflight, Op: "check the disk", Err: errors.New("1 GiB is free")}
+	unfit := &fault.Fault{Code: "INF-034", Class: fault.Preflight, Op: "check the disk", Err: errors.New("1 GiB is free")}
 	broken := &fault.Fault{Code: "TFM-001", Class: fault.Step, Op: "apply", Err: errors.New("it ended")}
 	step := func(stage string, f *fault.Fault) report.Step {
 		return report.Step{Stage: stage, Step: "a", Status: pipeline.Failed, Fault: f}

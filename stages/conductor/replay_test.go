@@ -25,7 +25,7 @@ type elsewhere struct{ providers.Provider }
 
 func TestASelectionWithoutAStepLeavesNoRecord(t *testing.T) {
 	err := conductor.Refused(t, stages.Destroy(), func(o *conductor.Options) { o.Select.Until = []string{"nosuch"} })
-	require.ErrorIs(t, err, &fault.Fault{Code: pipeline.CodeUnknownTarget})
+	require.ErrorIs(t, err, &fault.Fault{Code: pipeline.CodeSelection})
 }
 
 // The conductor makes to each step the request that was verified: otherwise no result

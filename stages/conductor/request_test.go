@@ -33,16 +33,16 @@ func TestWhatAStepLeftIsRead(t *testing.T) {
 	require.Equal(t, contract.Reused, status)
 	require.Equal(t, "abc", out.Revision)
 
-	_, err = read(`{"status":"failed","fault":{"code":"ORC-002","class":4,"op":"push","fix":"look","message":"refused"}}`)
+	_, err = read(`{"status":"failed","fault":{"code":"PRE-011","class":4,"op":"push","fix":"look","message":"refused"}}`)
 	f, ok := errors.AsType[*fault.Fault](err)
 	require.True(t, ok)
-	require.Equal(t, &fault.Fault{Code: "ORC-002", Class: fault.Step, Op: "push", Fix: "look", Err: errors.New("refused")}, f)
+	require.Equal(t, &fault.Fault{Code: "PRE-011", Class: fault.Step, Op: "push", Fix: "look", Err: errors.New("refused")}, f)
 
 	_, err = read(`{"status":`)
 	require.ErrorContains(t, err, "decode the result of orchestrator/publish")
 
 	_, err = decodeResult("orchestrator/publish", containers.Outcome{ExitCode: 137, NoResult: errors.New("open result.json: no such file"), Stderr: "first\nlast\n"})
-	require.ErrorIs(t, err, &fault.Fault{Code: codeNoResult})
+	require.ErrorIs(t, err, &fault.Fault{Code: fault.CodeBug})
 	require.ErrorContains(t, err, "exit status 137 without a result: open result.json: no such file: last")
 }
 

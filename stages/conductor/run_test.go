@@ -63,10 +63,10 @@ func TestARunThatHasNothingToDo(t *testing.T) {
 }
 
 func TestARunThatFailsKeepsItsRecordAndCollectsNothing(t *testing.T) {
-	const failed = `{"status":"failed","fault":{"code":"INF-001","class":3,"op":"look at the machine","message":"too small"}}`
+	const failed = `{"status":"failed","fault":{"code":"INF-003","class":3,"op":"look at the machine","message":"too small"}}`
 	for _, removes := range []bool{false, true} {
 		record, asked, err := conductOne(t, failed, removes)
-		require.ErrorIs(t, err, &fault.Fault{Code: "INF-001"})
+		require.ErrorIs(t, err, &fault.Fault{Code: "INF-003"})
 		require.Equal(t, report.Failed, record.Outcome)
 		require.Empty(t, record.Commands)
 		require.NotContains(t, asked, "collected")
@@ -101,14 +101,14 @@ func TestARemovalThatLeavesTheStateHasFailed(t *testing.T) {
 // TestARunThatOnlyTries leaves the runtime state as it is, and may conclude otherwise.
 func TestARunThatOnlyTries(t *testing.T) {
 	c, e := conducted(t, map[string]any{
-		`"slipway","step","infrastructure/preflight"`: `{"status":"failed","fault":{"code":"INF-001","class":3,"op":"look at the machine","message":"too small"}}`,
+		`"slipway","step","infrastructure/preflight"`: `{"status":"failed","fault":{"code":"INF-003","class":3,"op":"look at the machine","message":"too small"}}`,
 		`"slipway","state","keep"`:                    "{}",
 	})
 	record, err := c.Conduct(t.Context(), Workflow{Name: config.Test, Tries: true, Wire: func(g *Graph) error {
 		Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })
 		return nil
 	}, Conclude: func(err error) error {
-		require.ErrorIs(t, err, &fault.Fault{Code: "INF-001"})
+		require.ErrorIs(t, err, &fault.Fault{Code: "INF-003"})
 		return &fault.Fault{Code: "TST-001", Class: fault.Step, Err: err}
 	}})
 	require.ErrorIs(t, err, &fault.Fault{Code: "TST-001"})

@@ -11,6 +11,8 @@ import (
 const (
 	// CodeNothing: there is no upgrade to go on with.
 	CodeNothing fault.Code = "UPG-010"
+	// CodeNoBackup: there is no such backup, none at all, or nobody named the one to go back to.
+	CodeNoBackup fault.Code = "BAK-003"
 	// CodeConsent: a rollback would put a backup in the place of the present data.
 	CodeConsent fault.Code = "UPG-015"
 )

@@ -59,7 +59,7 @@ type Request struct {
 	// Cluster says that the step works on the cluster.
 	Cluster bool `json:"cluster,omitempty"`
 	// VerifyOnly forbids to run the step: an earlier result is reused, or it fails
-	// with CodeNotVerified.
+	// with pipeline.CodeNotVerified.
 	VerifyOnly bool `json:"verifyOnly,omitempty"`
 	// LeftOut says that the selection leaves the step out: it does not run in this run.
 	LeftOut bool `json:"leftOut,omitempty"`
@@ -69,10 +69,6 @@ type Request struct {
 
 // ID is "stage/step".
 func (r Request) ID() string { return r.Stage + "/" + r.Step }
-
-// CodeNotVerified: a step that the selection leaves out has no earlier result
-// that holds.
-const CodeNotVerified fault.Code = "STP-008"
 
 // ErrNoTime is in the error of a wait or a call that could not begin, because what had
 // come before it had used up the time: it says nothing about what was waited for.

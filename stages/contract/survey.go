@@ -11,6 +11,10 @@ import (
 // problem is named, with the component and the file.
 const CodeUnusable fault.Code = "PLT-017"
 
+// CodeNoImage: the platform release runs images that neither the bundle nor the registry has;
+// each is named.
+const CodeNoImage fault.Code = "IMG-001"
+
 // NotKnown stands for what only a run finds out in what is shown before one.
 const NotKnown = "known-when-installed"
 

@@ -67,11 +67,11 @@ func backUp(ctx context.Context, env *step.Env, in contract.BackupDataInput) (co
 	var live string
 	err = w.within(ctx, d, false, func(ctx context.Context, p runningPod) (err error) {
 		if live, err = p.check(ctx, ""); err != nil {
-			return because(CodeUnproved, "check data "+d.Name+" before it is backed up", "correct the cause, or the check in the platform release; "+w.next, err)
+			return because(CodeBackup, "check data "+d.Name+" before it is backed up", "correct the cause, or the check in the platform release; "+w.next, err)
 		}
 		fix := "correct the cause, or the dump command in the platform release; " + w.next
 		if out.Blob, err = p.dump(ctx, key, fix); err == nil && out.Bytes == 0 {
-			err = because(CodeDump, "dump data "+d.Name, fix, errors.New("the dump is empty"))
+			err = because(CodeBackup, "dump data "+d.Name, fix, errors.New("the dump is empty"))
 		}
 		return err
 	})
@@ -130,7 +130,7 @@ func (p runningPod) dump(ctx context.Context, key, fix string) (contract.Blob, e
 		out, err = to.Close()
 	}
 	if err != nil {
-		return out, errors.Join(because(CodeDump, "dump data "+p.data.Name, fix, err), p.discard(ctx, key))
+		return out, errors.Join(because(CodeBackup, "dump data "+p.data.Name, fix, err), p.discard(ctx, key))
 	}
 	return out, nil
 }
@@ -146,7 +146,7 @@ func (w *work) prove(ctx context.Context, d platform.Data, key string, b contrac
 		return err
 	})
 	if err != nil {
-		return "", because(CodeUnproved, "prove the backup of data "+d.Name+" by restoring it",
+		return "", because(CodeBackup, "prove the backup of data "+d.Name+" by restoring it",
 			"correct the cause, or dump, restore and check in the platform release; "+w.next, err)
 	}
 	return line, nil

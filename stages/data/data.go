@@ -21,24 +21,19 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeDump: data cannot be dumped.
-	CodeDump fault.Code = "BAK-001"
-	// CodeUnproved: a backup does not restore to data that is whole.
-	CodeUnproved fault.Code = "BAK-002"
+	// CodeBackup: data cannot be dumped, or its backup does not restore to data that is whole.
+	CodeBackup fault.Code = "BAK-001"
 	// CodeNotKept: the release that is installed is not in the deployment's state.
 	CodeNotKept fault.Code = "BAK-005"
 	// CodePod: the pod in which the commands of data run does not start.
 	CodePod fault.Code = "BAK-006"
 	// CodeRestore: a backup cannot be put in the place of the present data.
 	CodeRestore fault.Code = "BAK-007"
-	// CodeMigration: a migration failed.
+	// CodeMigration: a migration failed or cannot be taken back, or what uses the data cannot be
+	// stopped for it or started again.
 	CodeMigration fault.Code = "UPG-013"
-	// CodeUndo: a migration cannot be taken back.
-	CodeUndo fault.Code = "UPG-014"
 	// CodeCheck: the data is not whole after an upgrade or a rollback.
 	CodeCheck fault.Code = "UPG-016"
-	// CodeUsers: what uses data cannot be stopped or started.
-	CodeUsers fault.Code = "UPG-017"
 )
 
 // Register adds the code of these steps to r.
@@ -109,7 +104,7 @@ func (w *work) dataNamed(name string) (platform.Data, error) {
 // because is a fault about data, with the class of its cause; one that has a code of a store,
 // of a pod or of a dump keeps it.
 func because(code fault.Code, op, fix string, err error) error {
-	if f, ok := errors.AsType[*fault.Fault](err); ok && (strings.HasPrefix(string(f.Code), "STO-") || slices.Contains([]fault.Code{CodePod, CodeDump, backup.CodeDamaged}, f.Code)) {
+	if f, ok := errors.AsType[*fault.Fault](err); ok && (strings.HasPrefix(string(f.Code), "STO-") || slices.Contains([]fault.Code{CodePod, CodeBackup, backup.CodeDamaged}, f.Code)) {
 		return err
 	}
 	return &fault.Fault{Code: code, Class: step.ClassOf(err), Op: op, Fix: fix, Err: err}

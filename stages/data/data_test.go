@@ -265,13 +265,13 @@ func TestABackupThatIsNone(t *testing.T) {
 		code fault.Code
 		says string
 	}{
-		"the dump fails":        {[2]string{"[cat, rows]", "[cat, none]"}, CodeDump, "none"},
-		"the dump is empty":     {[2]string{"[cat, rows]", "['true']"}, CodeDump, "the dump is empty"},
-		"it does not restore":   {[2]string{"cat >new && mv new rows", "exit 3"}, CodeUnproved, "exit status 3"},
-		"it has lost rows":      {[2]string{"[cat, rows]", "[head, -n1, rows]"}, CodeUnproved, "orders: 1"},
-		"the check fails":       {[2]string{"echo $now']", "exit 4']"}, CodeUnproved, "orders: 3"},
-		"the check says naught": {[2]string{"echo $now']", "true']"}, CodeUnproved, "printed nothing"},
-		"it says too much":      {[2]string{"echo $now']", "cat rows']"}, CodeUnproved, "more than one line"},
+		"the dump fails":        {[2]string{"[cat, rows]", "[cat, none]"}, CodeBackup, "none"},
+		"the dump is empty":     {[2]string{"[cat, rows]", "['true']"}, CodeBackup, "the dump is empty"},
+		"it does not restore":   {[2]string{"cat >new && mv new rows", "exit 3"}, CodeBackup, "exit status 3"},
+		"it has lost rows":      {[2]string{"[cat, rows]", "[head, -n1, rows]"}, CodeBackup, "orders: 1"},
+		"the check fails":       {[2]string{"echo $now']", "exit 4']"}, CodeBackup, "orders: 3"},
+		"the check says naught": {[2]string{"echo $now']", "true']"}, CodeBackup, "printed nothing"},
+		"it says too much":      {[2]string{"echo $now']", "cat rows']"}, CodeBackup, "more than one line"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -319,9 +319,9 @@ func TestBackupsInTheState(t *testing.T) {
 	b := newBench(t)
 	repo := b.repo()
 	_, err := repo.Get(t.Context(), "none")
-	refused(t, err, backup.CodeNone, "there is no backup none")
+	refused(t, err, contract.CodeNoBackup, "there is no backup none")
 	_, err = repo.Get(t.Context(), "../r1")
-	refused(t, err, backup.CodeNone)
+	refused(t, err, contract.CodeNoBackup)
 	for _, id := range []string{"r1", "r2", "r3"} {
 		require.NoError(t, repo.Put(t.Context(), contract.Backup{ID: id, Reason: contract.ForUpgrade}))
 	}

@@ -146,7 +146,7 @@ func (w *work) undo(ctx context.Context, m platform.Migration) error {
 		return nil
 	}
 	return &fault.Fault{
-		Code: CodeUndo, Class: step.ClassOf(err), Op: fmt.Sprintf("take back migration %s of data %s", m.Name, d.Name), Err: err,
+		Code: CodeMigration, Class: step.ClassOf(err), Op: fmt.Sprintf("take back migration %s of data %s", m.Name, d.Name), Err: err,
 		Fix: "correct the cause, " + w.next,
 	}
 }

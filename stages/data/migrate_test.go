@@ -166,7 +166,7 @@ func TestInPlaceStopsWhoUsesTheData(t *testing.T) {
 	b.api.Set(t, webApp, "metadata: {annotations: {argocd.argoproj.io/skip-reconcile: null}, ownerReferences: [{apiVersion: argoproj.io/v1alpha1, kind: ApplicationSet, name: all, uid: u, controller: true}]}")
 	b.api.Set(t, set, "metadata: {name: all, namespace: argocd}")
 	err = w.stopped(t.Context(), d, func(context.Context) error { return nil })
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeUsers})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeMigration})
 	require.ErrorContains(t, err, "ApplicationSet all does not let Application web be left alone", "it would start them again")
 	require.EqualValues(t, 2, replicas(b))
 	b.api.Set(t, set, "spec: {preservedFields: {annotations: [argocd.argoproj.io/skip-reconcile]}}")
@@ -188,7 +188,7 @@ func TestWhoUsesTheDataDoesNotStop(t *testing.T) {
 		t.Error("it runs")
 		return nil
 	})
-	refused(t, err, CodeUsers, "stop Deployment shop/web", "1 pods")
+	refused(t, err, CodeMigration, "stop Deployment shop/web", "1 pods")
 	require.EqualValues(t, 3, replicas(b), "it is started again")
 }
 
@@ -237,7 +237,7 @@ func TestPodsThatEndAreWaitedFor(t *testing.T) {
 		t.Error("it runs")
 		return nil
 	})
-	refused(t, err, CodeUsers, "1 pods that end")
+	refused(t, err, CodeMigration, "1 pods that end")
 	b.api.Delete(at + "web-1")
 	ran := false
 	require.NoError(t, w.stopped(t.Context(), d, func(context.Context) error {

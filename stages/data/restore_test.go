@@ -54,7 +54,7 @@ func TestAMigrationThatIsNotTakenBack(t *testing.T) {
 	_, err := b.migrate(true)
 	require.NoError(t, err)
 	_, err = b.restore("r3", false)
-	refused(t, err, CodeUndo, "take back migration split", "it is held", "slipway rollback")
+	refused(t, err, CodeMigration, "take back migration split", "it is held", "slipway rollback")
 	require.True(t, b.record().Has("split"), "it is still to be taken back")
 }
 
@@ -135,10 +135,10 @@ func TestARemedyOfARollback(t *testing.T) {
 	_, err = b.migrate(false)
 	refused(t, err, CodePod, "; then go on: slipway upgrade --resume; or go back: slipway rollback")
 	_, err = b.restore("r3", false)
-	refused(t, err, CodeUndo, "correct the cause, then run again: slipway rollback --backup r1")
+	refused(t, err, CodeMigration, "correct the cause, then run again: slipway rollback --backup r1")
 	w, _, err := openBackup(t.Context(), b.env("r4", "old"), contract.RestoreInput{PodInput: pods(), Backup: "r1"})
 	require.NoError(t, err)
-	refused(t, w.badUsers("start Deployment shop/web", os.ErrPermission), CodeUsers, "correct the cause, then run again: slipway rollback --backup r1")
+	refused(t, w.badUsers("start Deployment shop/web", os.ErrPermission), CodeMigration, "correct the cause, then run again: slipway rollback --backup r1")
 }
 
 func TestARestoreThatFails(t *testing.T) {
@@ -170,7 +170,7 @@ func TestNobodyWritesAfterARestoreThatFailed(t *testing.T) {
 	b.api.Set(t, webApp, "metadata: {ownerReferences: [{apiVersion: argoproj.io/v1alpha1, kind: ApplicationSet, name: all, uid: u, controller: true}]}")
 	b.api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/all", "metadata: {name: all, namespace: argocd}")
 	_, err = b.restore("r2", true)
-	refused(t, err, CodeUsers, "ApplicationSet all does not let Application web be left alone")
+	refused(t, err, CodeMigration, "ApplicationSet all does not let Application web be left alone")
 	require.Equal(t, before, b.record(), "an upgrade can still go on")
 	b.api.Set(t, webApp, "metadata: {ownerReferences: null}")
 
@@ -198,7 +198,7 @@ func TestDataThatCannotBeSaved(t *testing.T) {
 	started := b.record()
 	require.NoError(t, os.Remove(filepath.Join(b.dir, "slipway-data-orders/rows")))
 	_, err = b.restore("r3", true)
-	refused(t, err, CodeDump, "dump data orders", "then run again: slipway rollback --backup r1", "without a backup of it: slipway rollback --backup r1 --yes")
+	refused(t, err, CodeBackup, "dump data orders", "then run again: slipway rollback --backup r1", "without a backup of it: slipway rollback --backup r1 --yes")
 	_, err = b.restore("r4", false)
 	refused(t, err, contract.CodeConsent, "or in none if it cannot be dumped")
 	out, err := b.restore("r5", true)

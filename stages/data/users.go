@@ -105,7 +105,7 @@ func (w *work) stoppedInPlace(ctx context.Context, style string, d platform.Data
 }
 
 func (w *work) badUsers(op string, err error) error {
-	return &fault.Fault{Code: CodeUsers, Class: step.ClassOf(err), Op: op, Fix: "correct the cause, " + w.next, Err: err}
+	return &fault.Fault{Code: CodeMigration, Class: step.ClassOf(err), Op: op, Fix: "correct the cause, " + w.next, Err: err}
 }
 
 // stop scales a workload to nothing and waits until its pods are gone. Argo CD, if it owns

@@ -76,7 +76,7 @@ func TestABackupLeavesTheContainer(t *testing.T) {
 	require.NoError(t, err)
 
 	err = do(func(s *incontainer.State) error { return s.Archive(t.Context(), out, "b2") })
-	require.ErrorIs(t, err, &fault.Fault{Code: backup.CodeNone})
+	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeNoBackup})
 	require.ErrorContains(t, err, "backup b2 holds data only")
-	require.ErrorIs(t, do(func(s *incontainer.State) error { return s.Backups(t.Context(), out, "b3") }), &fault.Fault{Code: backup.CodeNone})
+	require.ErrorIs(t, do(func(s *incontainer.State) error { return s.Backups(t.Context(), out, "b3") }), &fault.Fault{Code: contract.CodeNoBackup})
 }

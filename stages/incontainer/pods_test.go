@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
 func TestPodsThatDoNotComeBackAreNamed(t *testing.T) {
@@ -34,7 +33,7 @@ func TestPodsThatDoNotComeBackAreNamed(t *testing.T) {
 		return b.String(), err
 	}
 	said, err := wait(server.URL + "/back")
-	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeKubeconfig})
+	require.ErrorIs(t, err, &fault.Fault{Code: "ACC-001"})
 	require.Contains(t, said, "slipway-fault: {")
 	require.NoError(t, os.WriteFile(kubeconfig, []byte("{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: '"+server.URL+"'}}]}"), 0o600))
 	said, err = wait(server.URL + "/back")

@@ -174,7 +174,7 @@ func TestState_afterTests(t *testing.T) {
 func TestState_afterARefusedRun(t *testing.T) {
 	s := volume(t, t.TempDir())
 	on := &State{place: state.Place{Volume: t.TempDir()}, store: s, errw: io.Discard}
-	unfit := &fault.Fault{Code: "PRE-002", Class: fault.Preflight, Op: "check the disk", Err: errors.New("1 GiB is free")}
+	unfit := &fault.Fault{Code: "INF-034", Class: fault.Preflight, Op: "check the disk", Err: errors.New("1 GiB is free")}
 	generation := int64(0)
 	last := func(id, workflow, step string, err error) *contract.Stored {
 		t.Helper()
@@ -205,7 +205,7 @@ func TestState_afterARefusedRun(t *testing.T) {
 	last("20260104", "test", "", nil)
 	stored = last("20260105", "install", "preflight", unfit)
 	require.Equal(t, "20260102-030405-a1b2c3", stored.Record.ID)
-	require.Equal(t, &contract.Refusal{Run: "20260105-030405-a1b2c3", Workflow: "install", Code: "PRE-002", Error: "check the disk: 1 GiB is free"}, stored.Refused)
+	require.Equal(t, &contract.Refusal{Run: "20260105-030405-a1b2c3", Workflow: "install", Code: "INF-034", Error: "check the disk: 1 GiB is free"}, stored.Refused)
 	stored = last("20260106", "test", "", nil)
 	require.Equal(t, "20260105-030405-a1b2c3", stored.Refused.Run)
 

@@ -17,9 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// CodeAddons: the manifests of a cluster's add-ons cannot be rendered.
-const CodeAddons fault.Code = "LOC-001"
-
 // addons applies what a fresh cluster lacks and waits until it runs.
 func addons(ctx context.Context, env *step.Env, in contract.AddonsInput) (contract.Addons, error) {
 	objs, err := renderAddons(in)
@@ -74,7 +71,7 @@ func renderAddons(in contract.AddonsInput) ([]*unstructured.Unstructured, error)
 
 func badAddons(err error) error {
 	return &fault.Fault{
-		Code: CodeAddons, Class: fault.Step, Op: "render the manifests of the cluster's add-ons",
+		Code: contract.CodeUnusable, Class: fault.Step, Op: "render the manifests of the cluster's add-ons",
 		Fix: "build the bundle again: make bundle", Err: err,
 	}
 }

@@ -58,6 +58,6 @@ func TestManifestNamesEveryMissingImage(t *testing.T) {
 	delete(in.Images, "busybox")
 	_, err := renderAddons(in)
 	require.ErrorContains(t, err, "there is no image coredns, busybox")
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeAddons})
+	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeUnusable})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 }

@@ -139,7 +139,7 @@ func TestBackend_refuses(t *testing.T) {
 	require.Equal(t, http.StatusConflict, code)
 	require.Contains(t, text, "terraform/000000000003.tfstate")
 	require.ErrorIs(t, b.because(io.ErrUnexpectedEOF), lost)
-	require.ErrorIs(t, badTerraform(CodeApply, "apply", b.because(io.ErrUnexpectedEOF)), lost)
+	require.ErrorIs(t, badTerraform(CodeTerraform, "apply", b.because(io.ErrUnexpectedEOF)), lost)
 	refuses = &fault.Fault{Code: store.CodeUnreachable, Class: fault.Timeout, Err: io.EOF}
 	code, _ = ask("POST", `{}`)
 	require.Equal(t, http.StatusServiceUnavailable, code, "Terraform may try again")

@@ -59,7 +59,7 @@ func clusterPreflight(ctx context.Context, env *step.Env, in contract.ClusterPre
 		return out, err
 	}
 	if problems = append(problems, wrong...); len(problems) > 0 {
-		return out, unmet(CodeClusterPreflight, "check the cluster", problems)
+		return out, unmet(CodePreflight, "check the cluster", problems)
 	}
 	out.StorageClass = class
 	env.Progress("Kubernetes %s at %s, storage class %s, all rights that are needed", out.Version, out.APIEndpoint, class)

@@ -111,7 +111,7 @@ func TestAClusterThatIsThereAlready(t *testing.T) {
 func TestEverythingThatAClusterLacksIsNamed(t *testing.T) {
 	env := theirs{version: "v1.20.0", classes: fast, may: []string{"list secrets", "get secrets", "watch secrets"}}.serve(t)
 	_, err := clusterPreflight(t.Context(), env, contract.ClusterPreflightInput{Kubernetes: "1.35.4", Admin: true})
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeClusterPreflight})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodePreflight})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	for _, part := range []string{
 		"the cluster is Kubernetes v1.20.0; this Slipway works with 1.32 to 1.36",
@@ -149,7 +149,7 @@ func TestStorageOfAClusterThatIsThereAlready(t *testing.T) {
 	} {
 		env := theirs{version: "v1.35.0", classes: c.classes}.serve(t)
 		_, err := clusterPreflight(t.Context(), env, contract.ClusterPreflightInput{Kubernetes: "1.35.4", StorageClass: c.want})
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeClusterPreflight})
+		require.ErrorIs(t, err, &fault.Fault{Code: CodePreflight})
 		require.ErrorContains(t, err, says)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 )
 
@@ -23,7 +24,7 @@ func TestTheBrokenReleaseWhoseObjectIsSomebodyElses(t *testing.T) {
 
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/pages", "metadata: {name: pages, namespace: shop}")
 	_, err = finder{}.ownership(t.Context(), env, in)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 	require.ErrorContains(t, err, "ConfigMap shop/pages (without an owner)")
 	require.Empty(t, api.Writes())
 }

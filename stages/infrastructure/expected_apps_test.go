@@ -115,7 +115,7 @@ func TestWhatIsInTheWayOfAnAppEndsTheRunOrIsTakenOver(t *testing.T) {
 	api.Set(t, gadget, "metadata: {name: pages, namespace: team, labels: {"+kube.DeploymentLabel+": elsewhere}, annotations: {"+kube.TrackingID+": 'pages:example.com/Gadget:team/pages'}}")
 	api.Set(t, definitions+"widgets.example.com", "metadata: {name: widgets.example.com}")
 	_, err = f.ownership(t.Context(), env, in)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 	for _, name := range foreign {
 		require.ErrorContains(t, err, name)
 	}

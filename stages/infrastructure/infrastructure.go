@@ -12,29 +12,19 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodePreflight: the machine does not meet the requirements.
+	// CodePreflight: the machine, or an existing cluster, does not meet the requirements; all
+	// that is missing is named.
 	CodePreflight fault.Code = "INF-008"
-	// CodeInit: `terraform init` failed.
-	CodeInit fault.Code = "INF-001"
-	// CodePlan: `terraform plan` failed.
-	CodePlan fault.Code = "INF-002"
-	// CodeApply: `terraform apply` failed.
-	CodeApply fault.Code = "INF-003"
+	// CodeTerraform: `terraform init`, `plan`, `apply` or `destroy` failed.
+	CodeTerraform fault.Code = "INF-003"
 	// CodeOutput: the provider's Terraform root does not give the outputs that
 	// every provider gives.
 	CodeOutput fault.Code = "INF-004"
-	// CodeDestroy: `terraform destroy` failed.
-	CodeDestroy fault.Code = "INF-006"
-	// CodeState: the Terraform state cannot be read.
-	CodeState fault.Code = "INF-007"
 	// CodeAPI: the cluster's API or nodes did not come up in time.
 	CodeAPI fault.Code = "INF-010"
 	// CodeNoAnswer: a cluster that is there already does not answer, or does not know the
 	// credentials.
 	CodeNoAnswer fault.Code = "INF-011"
-	// CodeClusterPreflight: a cluster that is there already does not meet the
-	// requirements; all that is missing is named.
-	CodeClusterPreflight fault.Code = "INF-012"
 	// CodeOtherCluster: the kubeconfig is of another cluster than the one that the
 	// deployment is on.
 	CodeOtherCluster fault.Code = "INF-013"
@@ -42,16 +32,11 @@ const (
 	CodeStorage fault.Code = "INF-020"
 	// CodeLoadBalancer: the load balancer does not answer.
 	CodeLoadBalancer fault.Code = "INF-021"
-	// CodeForeign: what the platform is made of is in the cluster already, and somebody
-	// else's.
-	CodeForeign fault.Code = "INF-034"
 	// CodeUnrecorded: there are claims, and the cluster does not say any more whether the
 	// release keeps them.
 	CodeUnrecorded fault.Code = "INF-036"
-	// CodeRemove: something could not be removed.
+	// CodeRemove: something could not be removed, or is left after a destroy.
 	CodeRemove fault.Code = "INF-030"
-	// CodeNotEmpty: something is left after a destroy.
-	CodeNotEmpty fault.Code = "INF-031"
 )
 
 // Register adds the code of the stage's steps to r; build makes the tree of the apps.

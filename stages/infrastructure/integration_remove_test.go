@@ -150,7 +150,7 @@ func TestRealRemovalOfAnInstalledPlatform(t *testing.T) {
 	d.platform("")
 	var left contract.Inventory
 	res := d.run("infrastructure", "platform-inventory", "", contract.InventoryInput{MustBeEmpty: true}, &left)
-	require.Equal(t, infrastructure.CodeNotEmpty, res.Fault.Code)
+	require.Equal(t, infrastructure.CodeRemove, res.Fault.Code)
 	require.ErrorContains(t, res.Fault, "applications argocd/web")
 	require.ErrorContains(t, res.Fault, "volume claims apps/rows")
 

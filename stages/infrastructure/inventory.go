@@ -46,7 +46,7 @@ func count(ctx context.Context, env *step.Env, in contract.InventoryInput, out c
 	}
 	if in.MustBeEmpty && !out.Empty() {
 		return out, &fault.Fault{
-			Code: CodeNotEmpty, Class: fault.Step, Op: "see that nothing is left",
+			Code: CodeRemove, Class: fault.Step, Op: "see that nothing is left",
 			Fix: "run again: slipway destroy", Err: errors.New(left(out)),
 		}
 	}

@@ -60,26 +60,26 @@ func (f finder) ownership(ctx context.Context, env *step.Env, in contract.Owners
 	}
 	objs, err := e.objects(ctx, in)
 	if err != nil {
-		return contract.Ownership{}, checkFault(CodeForeign, "look for what the platform is made of", "correct the platform release, then run again: slipway install", err)
+		return contract.Ownership{}, checkFault(kube.CodeForeign, "look for what the platform is made of", "correct the platform release, then run again: slipway install", err)
 	}
 	lacking, err := judgeKinds(ctx, c, objs)
 	if err == nil && len(lacking) > 0 {
-		err = unmet(CodeClusterPreflight, "check the rights over what the platform is made of", lacking)
+		err = unmet(CodePreflight, "check the rights over what the platform is made of", lacking)
 	}
 	if err != nil {
 		return contract.Ownership{}, err
 	}
 	ofApps, err := e.apps(ctx, in.Apps, f.build)
 	if err != nil {
-		return contract.Ownership{}, checkFault(CodeForeign, "look for what the apps are made of", "correct the platform release, then run again: slipway install", err)
+		return contract.Ownership{}, checkFault(kube.CodeForeign, "look for what the apps are made of", "correct the platform release, then run again: slipway install", err)
 	}
 	foreign, err := foreignAmong(ctx, c, objs, e.owns)
 	if err != nil {
-		return contract.Ownership{}, checkFault(CodeForeign, "look for what the platform is made of", "run again: slipway install", err)
+		return contract.Ownership{}, checkFault(kube.CodeForeign, "look for what the platform is made of", "run again: slipway install", err)
 	}
 	inWay, err := foreignAmong(ctx, c, ofApps, e.brought)
 	if err != nil {
-		return contract.Ownership{}, checkFault(CodeForeign, "look for what the apps are made of", "run again: slipway install", err)
+		return contract.Ownership{}, checkFault(kube.CodeForeign, "look for what the apps are made of", "run again: slipway install", err)
 	}
 	foreign = slices.Concat(foreign, inWay, e.releases)
 	out := contract.Ownership{Objects: len(objs) + len(ofApps)}
@@ -156,7 +156,7 @@ func isForeign(deployment string, objs []unstructured.Unstructured, in contract.
 		}
 	}
 	return &fault.Fault{
-		Code: CodeForeign, Class: fault.Preflight, Op: "see that nothing is in the platform's way",
+		Code: kube.CodeForeign, Class: fault.Preflight, Op: "see that nothing is in the platform's way",
 		Err: fmt.Errorf("these are in the cluster and do not belong to this deployment: %s; nothing was created", strings.Join(names, ", ")),
 		Fix: "name them otherwise in the platform release, or ask those whose they are; to take them over on purpose: " + again + " --adopt",
 	}
@@ -170,7 +170,7 @@ func othersSystem(objs []unstructured.Unstructured) error {
 		owner := kube.DeploymentOf(o.GetLabels())
 		if o.GetKind() == "Namespace" && o.GetName() == kube.SystemNamespace && owner != "" {
 			return &fault.Fault{
-				Code: CodeForeign, Class: fault.Preflight, Op: "see that nothing is in the platform's way",
+				Code: kube.CodeForeign, Class: fault.Preflight, Op: "see that nothing is in the platform's way",
 				Err: fmt.Errorf("the cluster has the deployment %s, whose namespace %s cannot be taken over; nothing was created", owner, kube.SystemNamespace),
 				Fix: "install that deployment: --name " + fault.Quote(owner) + "; or remove it first: slipway destroy --name " + fault.Quote(owner),
 			}

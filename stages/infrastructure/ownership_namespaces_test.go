@@ -27,7 +27,7 @@ func TestALabelMakesNoNamespaceTheDeployments(t *testing.T) {
 	refused := func() {
 		t.Helper()
 		err := own()
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+		require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 		require.ErrorContains(t, err, why)
 		require.NotContains(t, err.Error(), "slipway-checks-demo")
 	}

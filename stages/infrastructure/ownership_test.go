@@ -97,7 +97,7 @@ func TestWhatIsSomebodyElsesEndsTheRunOrIsTakenOver(t *testing.T) {
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/settings", "metadata: {"+elsewhere+"}")
 	api.Set(t, "/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.cache.v1", "{metadata: {labels: {owner: helm, name: cache}}, type: helm.sh/release.v1}")
 	_, err = finder{}.ownership(t.Context(), env, in)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	for _, name := range foreign {
 		require.ErrorContains(t, err, name)
@@ -129,7 +129,7 @@ func TestTheSecretWithTheAccountIsAmongThem(t *testing.T) {
 	require.NoError(t, err)
 	in.PullSecret = true
 	_, err = finder{}.ownership(t.Context(), env, in)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 	require.ErrorContains(t, err, "Secret shop/slipway-registry (without an owner)")
 }
 
@@ -141,7 +141,7 @@ func TestAnObjectThatLostItsLabelIsOurs(t *testing.T) {
 	require.NoError(t, err)
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/web", "metadata: {labels: {"+kube.DeploymentLabel+": elsewhere}}")
 	_, err = finder{}.ownership(t.Context(), env, in)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 }
 
 // TestANamespaceOfAnotherDeploymentIsOnlyUsed: a destroy of the one that takes it over
@@ -160,7 +160,7 @@ func TestANamespaceOfAnotherDeploymentIsOnlyUsed(t *testing.T) {
 	before := api.Writes()
 	api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {name: slipway-system, "+elsewhere+"}")
 	_, err = finder{}.ownership(t.Context(), env, in)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 	require.ErrorContains(t, err, "the deployment elsewhere, whose namespace slipway-system cannot be taken over")
 	require.Equal(t, before, api.Writes())
 }
@@ -187,14 +187,14 @@ gitops: {engine: argocd}
 	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/cache-config", "metadata: {name: cache-config, namespace: kube-system}")
 	api.Set(t, "/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.cache.v1", "{metadata: {namespace: kube-system, labels: {owner: helm, name: cache}}, type: helm.sh/release.v1}")
 	_, err := finder{}.ownership(t.Context(), env, in)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 	require.ErrorContains(t, err, "ConfigMap kube-system/cache-config (without an owner)")
 	require.ErrorContains(t, err, "Helm release kube-system/cache (without an owner)")
 
 	app := "/apis/argoproj.io/v1alpha1/namespaces/shop/applications/cache"
 	api.Set(t, app, "metadata: {name: cache, namespace: shop}")
 	_, err = finder{}.ownership(t.Context(), env, in)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign}, "the Application is somebody's")
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign}, "the Application is somebody's")
 	api.Set(t, app, "metadata: {labels: {"+kube.DeploymentLabel+": demo, "+kube.AdoptedLabel+": component}}")
 	_, err = finder{}.ownership(t.Context(), env, in)
 	require.NoError(t, err, "Argo CD owns it")
@@ -216,7 +216,7 @@ func TestAHookThatANewerChartAddsIsLookedForToo(t *testing.T) {
 	require.NoError(t, err, "Helm made it for the deployment")
 	api.Set(t, hook, "metadata: {managedFields: null}")
 	_, err = finder{}.ownership(t.Context(), env, in)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 	require.ErrorContains(t, err, "ConfigMap kube-system/hook (without an owner)")
 }
 
@@ -257,7 +257,7 @@ func TestRightsOverTheKindsOfARelease(t *testing.T) {
 	api.Define("policy/v1", "PodDisruptionBudget", true)
 	api.Forbidden = []string{"create secrets", "create poddisruptionbudgets", "delete poddisruptionbudgets", "get horizontalpodautoscalers", "watch unknowns"}
 	_, err = finder{}.ownership(t.Context(), env, in)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeClusterPreflight})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodePreflight})
 	require.ErrorContains(t, err, "2 requirements are not met:\n  the credentials may not get horizontalpodautoscalers.autoscaling; allow it in all namespaces\n"+
 		"  the credentials may not create, delete poddisruptionbudgets.policy; allow it in all namespaces")
 	api.Forbidden = []string{"create secrets"}

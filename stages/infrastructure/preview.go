@@ -80,11 +80,11 @@ func (t toolchain) plan(ctx context.Context, env *step.Env, in contract.Terrafor
 	}
 	defer tf.remove()
 	if _, err := tf.Plan(ctx, append([]tfexec.PlanOption{tfexec.Out(planFile)}, opts...)...); err != nil {
-		return nil, told, badTerraform(CodePlan, "plan the Terraform root", err)
+		return nil, told, badTerraform(CodeTerraform, "plan the Terraform root", err)
 	}
 	plan, err := tf.ShowPlanFile(ctx, planFile)
 	if err != nil {
-		return nil, told, badTerraform(CodePlan, "read the plan of the Terraform root", err)
+		return nil, told, badTerraform(CodeTerraform, "read the plan of the Terraform root", err)
 	}
 	for _, r := range plan.ResourceChanges {
 		if action := actionOf(r.Change.Actions); action != "" {

@@ -46,12 +46,12 @@ func (t toolchain) terraform(ctx context.Context, env *step.Env, in contract.Ter
 	env.Progress("terraform plan")
 	changes, err := tf.Plan(ctx, tfexec.Out(planFile))
 	if err != nil {
-		return out, badTerraform(CodePlan, "plan the Terraform root", err)
+		return out, badTerraform(CodeTerraform, "plan the Terraform root", err)
 	}
 	if changes {
 		env.Progress("terraform apply")
 		if err := tf.changed(ctx, env, tf.Apply(ctx, tfexec.DirOrPlan(planFile))); err != nil {
-			return out, badTerraform(CodeApply, "apply the Terraform root", err)
+			return out, badTerraform(CodeTerraform, "apply the Terraform root", err)
 		}
 	}
 	values, err := tf.Output(ctx)
@@ -121,7 +121,7 @@ func (t toolchain) terraformDestroy(ctx context.Context, env *step.Env, in contr
 	defer tf.remove()
 	env.Progress("terraform destroy")
 	if err := tf.changed(ctx, env, tf.Destroy(ctx)); err != nil {
-		return out, badTerraform(CodeDestroy, "destroy what the Terraform root made", err)
+		return out, badTerraform(CodeTerraform, "destroy what the Terraform root made", err)
 	}
 	after, err := currentState(ctx, env)
 	if err != nil {
@@ -129,7 +129,7 @@ func (t toolchain) terraformDestroy(ctx context.Context, env *step.Env, in contr
 	}
 	if n := len(after.Resources); n > 0 {
 		return out, &fault.Fault{
-			Code: CodeDestroy, Class: fault.Step, Op: "destroy what the Terraform root made",
+			Code: CodeTerraform, Class: fault.Step, Op: "destroy what the Terraform root made",
 			Fix: "look at the step's log, then run again: slipway destroy",
 			Err: fmt.Errorf("%d resources are left: %s", n, strings.Join(after.addresses(), ", ")),
 		}
@@ -185,16 +185,16 @@ func (t toolchain) open(ctx context.Context, env *step.Env, in contract.Terrafor
 	}
 	tf.Terraform, err = tfexec.NewTerraform(tf.dir, t.of(env).path("terraform"))
 	if err != nil {
-		return root{}, badTerraform(CodeInit, "start Terraform", err)
+		return root{}, badTerraform(CodeTerraform, "start Terraform", err)
 	}
 	tf.SetStdout(env.Output())
 	tf.SetStderr(env.Output())
 	if err := errors.Join(tf.SetEnv(environment(os.Environ(), tf.dir)), tf.SetWaitDelay(stopDelay)); err != nil {
-		return root{}, badTerraform(CodeInit, "start Terraform", err)
+		return root{}, badTerraform(CodeTerraform, "start Terraform", err)
 	}
 	env.Progress("terraform init")
 	if err := tf.Init(ctx, tfexec.Reconfigure(true)); err != nil {
-		return root{}, badTerraform(CodeInit, "initialise the Terraform root", err)
+		return root{}, badTerraform(CodeTerraform, "initialise the Terraform root", err)
 	}
 	return tf, nil
 }
@@ -373,5 +373,5 @@ func badState(err error) error {
 		return err
 	}
 	const fix = "restore the last one below terraform/ from the one before it, then run the same command again"
-	return &fault.Fault{Code: CodeState, Class: fault.Step, Op: "read the Terraform state", Fix: fix, Err: err}
+	return &fault.Fault{Code: store.CodeDamaged, Class: fault.Step, Op: "read the Terraform state", Fix: fix, Err: err}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -176,7 +177,7 @@ func TestAStateInstallsNoProvider(t *testing.T) {
 	_, planned := tools.terraform(t.Context(), env, in)
 	_, destroyed := tools.terraformDestroy(t.Context(), env, in)
 	for _, err := range []error{planned, destroyed} {
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeInit})
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeTerraform})
 		require.ErrorContains(t, err, "evil/evil")
 	}
 	require.NoError(t, listener.Close())
@@ -201,7 +202,7 @@ func TestStateThatIsNoState(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(statePath(env)), 0o700))
 	require.NoError(t, os.WriteFile(statePath(env), []byte("{"), 0o600))
 	_, err := toolchain{dir: "/nowhere"}.terraformDestroy(t.Context(), env, contract.TerraformInput{})
-	f := &fault.Fault{Code: CodeState}
+	f := &fault.Fault{Code: store.CodeDamaged}
 	require.ErrorIs(t, err, f)
 }
 

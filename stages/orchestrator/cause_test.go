@@ -87,14 +87,14 @@ func TestASlowAppIsATimeout(t *testing.T) {
 	a := webApp()
 	a.Resources[0].Kind, a.Resources[0].Name = "Ingress", "web"
 	f := lateWeb(t, argo.Verdict{Absent: []string{"late"}}, a)
-	require.Equal(t, CodeLate, f.Code)
+	require.Equal(t, argo.CodeLate, f.Code)
 	require.Equal(t, fault.Timeout, f.Class)
 	require.ErrorContains(t, f, "app web: Ingress web is Progressing: 0 of 1")
 	require.ErrorContains(t, f, "never appeared: late")
 	require.Equal(t, "look at it: slipway toolchain -- kubectl get application -n argocd web -o yaml; correct it, then run again: slipway install", f.Fix)
 
 	f = lateWeb(t, argo.Verdict{}, webApp(), broken("r/web", "ContainerCreating", ""))
-	require.Equal(t, CodeLate, f.Code, "nothing failed yet")
+	require.Equal(t, argo.CodeLate, f.Code, "nothing failed yet")
 	require.ErrorContains(t, f, "app web: container web is not started yet, pod web-5f6d-x2x4z")
 }
 
@@ -107,7 +107,7 @@ func TestAnAppThatIsWellSaysWhatItWaitsFor(t *testing.T) {
 
 func TestAnAppThatArgoDoesNotLookAtIsArgosFault(t *testing.T) {
 	f := lateWeb(t, argo.Verdict{Stale: true}, webApp())
-	require.Equal(t, CodeStale, f.Code)
+	require.Equal(t, argo.CodeStale, f.Code)
 	require.ErrorContains(t, f, "there is no pod")
 }
 

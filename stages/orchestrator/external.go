@@ -11,6 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -41,7 +42,7 @@ func resolve(ctx context.Context, c *kube.Client, in contract.AppsInput, deadlin
 	})
 	if fault.ClassOf(err) == fault.Timeout {
 		err = &fault.Fault{
-			Code: CodeRepository, Class: fault.Step, Op: fmt.Sprintf("read %s of %s", in.Target, in.Repository), Err: err,
+			Code: gitserver.CodeRepository, Class: fault.Step, Op: fmt.Sprintf("read %s of %s", in.Target, in.Repository), Err: err,
 			Fix: "correct git in the configuration, or give Argo CD access to the server, then run again: slipway install",
 		}
 	}

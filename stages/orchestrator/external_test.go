@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -107,7 +108,7 @@ func TestTheSecretOfTheCluster(t *testing.T) {
 
 	delete(in.Fill, "scale")
 	_, err = runProjects(t.Context(), env, in)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeTree})
+	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeUnusable})
 	require.ErrorContains(t, err, "size: nothing is known for {scale}")
 }
 
@@ -142,7 +143,7 @@ func TestARepositoryThatArgoCDCannotRead(t *testing.T) {
 	api.Controller = func(_ string, o map[string]any) { delete(o["metadata"].(map[string]any), "annotations") }
 	in := contract.AppsInput{Tree: theirs()}
 	_, err := resolve(t.Context(), c, in, 400*time.Millisecond)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeRepository})
+	require.ErrorIs(t, err, &fault.Fault{Code: gitserver.CodeRepository})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "read stable of https://git.example.org/team/platform.git: waited ")
 	require.ErrorContains(t, err, "authentication required")

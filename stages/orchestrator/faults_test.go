@@ -25,7 +25,7 @@ func TestATreeThatTheGitServerDoesNotTake(t *testing.T) {
 	user := &gitserver.Server{URL: "https://example.com", Address: srv.Listener.Addr().String(), Roots: roots}
 	env := step.NewEnv("r", "orchestrator/publish", step.Dirs{}, io.Discard, io.Discard)
 	_, err := publish(t.Context(), env, user, gitserver.Tree{"a": []byte("a")}, testRelease(), input())
-	require.ErrorIs(t, err, &fault.Fault{Code: CodePublish})
+	require.ErrorIs(t, err, &fault.Fault{Code: gitserver.CodePush})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "push the GitOps tree: list the branches of slipway/platform: ")
 }
@@ -36,6 +36,6 @@ func TestATreeThatTheGitServerDoesNotTakeInTime(t *testing.T) {
 	user := &gitserver.Server{URL: "https://example.com", Address: "127.0.0.1:1"}
 	env := step.NewEnv("r", "orchestrator/publish", step.Dirs{}, io.Discard, io.Discard)
 	_, err := publish(ctx, env, user, gitserver.Tree{"a": []byte("a")}, testRelease(), input())
-	require.ErrorIs(t, err, &fault.Fault{Code: CodePublish})
+	require.ErrorIs(t, err, &fault.Fault{Code: gitserver.CodePush})
 	require.Equal(t, fault.Timeout, fault.ClassOf(err))
 }

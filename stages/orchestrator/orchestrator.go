@@ -11,22 +11,11 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeTree: the GitOps tree cannot be read or completed.
-	CodeTree fault.Code = "ORC-001"
-	// CodePublish: the GitOps tree cannot be pushed.
-	CodePublish fault.Code = "ORC-002"
 	// CodeSet: the Applications are not those of the platform release.
 	CodeSet fault.Code = "ORC-003"
-	// CodeLate: an app was not Synced and Healthy in time, and nothing says
-	// why.
-	CodeLate fault.Code = "ORC-004"
 	// CodeFailed: an app was not Synced and Healthy in time, for the cause that
 	// the error names.
 	CodeFailed fault.Code = "ORC-005"
-	// CodeStale: Argo CD does not look at an Application.
-	CodeStale fault.Code = "ORC-006"
-	// CodeRepository: Argo CD cannot read the repository of the user's.
-	CodeRepository fault.Code = "ORC-007"
 )
 
 const (

@@ -83,7 +83,7 @@ func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gi
 	})
 	if err != nil {
 		return contract.Publication{}, &fault.Fault{
-			Code: CodePublish, Class: step.ClassOf(err), Op: "push the GitOps tree", Err: err,
+			Code: gitserver.CodePush, Class: step.ClassOf(err), Op: "push the GitOps tree", Err: err,
 			Fix: "look at the git server, " + in.Git.URL + ", then run again: slipway install",
 		}
 	}
@@ -152,7 +152,7 @@ func buildTree(fsys fs.FS, r *platform.Release, deployment string, in contract.P
 
 func badTree(err error) error {
 	return &fault.Fault{
-		Code: CodeTree, Class: fault.Step, Op: "build the GitOps tree", Err: err,
+		Code: contract.CodeUnusable, Class: fault.Step, Op: "build the GitOps tree", Err: err,
 		Fix: "correct the platform release, then run again: slipway install",
 	}
 }

@@ -115,7 +115,7 @@ func TestATreeThatCannotBeBuiltSaysWhy(t *testing.T) {
 	in := input()
 	delete(in.Values.Images, "postgresql")
 	_, err := buildTree(folder(), testRelease(), "demo", in)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeTree})
+	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeUnusable})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "component database needs the image postgresql")
 
@@ -186,7 +186,7 @@ func TestTheRootOfARepositoryOfTheUsers(t *testing.T) {
 
 	values.Images = nil
 	_, err = rootApplication("demo", testRelease(), in)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeTree})
+	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeUnusable})
 }
 
 // TestATreeIsNotTooLarge: all of it is in memory.
@@ -197,7 +197,7 @@ func TestATreeIsNotTooLarge(t *testing.T) {
 		files["web/"+name] = large
 	}
 	_, err := buildTree(files, testRelease(), "demo", input())
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeTree})
+	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeUnusable})
 	require.ErrorContains(t, err, "are larger than 256 MiB together")
 }
 
@@ -208,7 +208,7 @@ func TestTheGitServerIsTheReleases(t *testing.T) {
 	r := testRelease()
 	in := input()
 	_, err := releaseGit(t.Context(), c, r, in)
-	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeNoGit})
+	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnfit})
 	r.GitOps.Server = &platform.GitServer{
 		Service: "code/git:443", Hosts: []string{"git.code.svc", "git.{domain}"}, Repository: "slipway/platform", Accounts: platform.Accounts{Writer: "code/writer"},
 	}

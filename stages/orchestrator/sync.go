@@ -308,7 +308,7 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Applicatio
 	inspect := "slipway toolchain -- kubectl get application -n " + fault.Quote(w.tracker.Namespace) + " " + fault.Quote(a.Name) + " -o yaml"
 	if v.Stale {
 		return &fault.Fault{
-			Code: CodeStale, Class: fault.Timeout, Op: op,
+			Code: argo.CodeStale, Class: fault.Timeout, Op: op,
 			Fix: "look at Argo CD's log: slipway toolchain -- kubectl logs -n " + fault.Quote(w.tracker.Namespace) + " -l " + argo.Controller,
 			Err: fmt.Errorf("app %s: Argo CD has not looked at it since it was asked to%s (last seen: sync %s, health %s)", a.Name, w.controller(ctx), a.Sync, a.Health),
 		}
@@ -325,7 +325,7 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Applicatio
 		known = false
 	}
 	f := &fault.Fault{
-		Code: CodeLate, Class: fault.Timeout, Op: op, Fix: "look at it: " + inspect + "; correct it, then run again: slipway install",
+		Code: argo.CodeLate, Class: fault.Timeout, Op: op, Fix: "look at it: " + inspect + "; correct it, then run again: slipway install",
 		Err: fmt.Errorf("app %s: %s (sync %s, health %s)", a.Name, cause, a.Sync, a.Health),
 	}
 	if len(v.Absent) > 0 {

@@ -106,7 +106,7 @@ func TestWaitSaysThatAnotherRunHasReplacedTheRevision(t *testing.T) {
 		application(RootApp, "Healthy", 0, child("db"), child("web")), application("web", "Healthy", 0), application("db", "Healthy", 0))
 	w.tracker.Revision = "bbbbbbbbbbcccccccccc"
 	_, err := w.wait(t.Context())
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeLate})
+	require.ErrorIs(t, err, &fault.Fault{Code: argo.CodeLate})
 	require.ErrorContains(t, err, "app db: branch main is at aaaaaaaaaa now: another run or somebody's push has replaced bbbbbbbbbb")
 }
 
@@ -133,7 +133,7 @@ func TestWaitBlamesArgoWhenNothingIsCompared(t *testing.T) {
 	w := cluster(t, 50*time.Millisecond, io.Discard, false,
 		application(RootApp, "Healthy", 0, child("db"), child("web")), application("web", "Healthy", 0), application("db", "Healthy", 0))
 	_, err := w.wait(t.Context())
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeStale})
+	require.ErrorIs(t, err, &fault.Fault{Code: argo.CodeStale})
 	require.Equal(t, []string{"db Healthy", "web Healthy"}, kept(t, w))
 }
 

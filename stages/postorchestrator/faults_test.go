@@ -74,5 +74,5 @@ func TestWhatEndsAnAttemptDecidesItsClass(t *testing.T) {
 	cancel()
 	err = reach(ctx, &kube.Client{Kubernetes: fake.NewClientset()}, targets, nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeUnanswered})
-	require.Equal(t, fault.Cancelled, fault.ClassOf(err), "which the step makes STP-003")
+	require.Equal(t, fault.Cancelled, fault.ClassOf(err), "which the step makes RUN-001")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -44,7 +45,7 @@ func askRepository(ctx context.Context, env *step.Env, in contract.RepositoryInp
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case answered:
-		return &fault.Fault{Code: CodeRepository, Class: fault.Step, Op: "ask for the branches of " + in.URL, Err: err, Fix: fix}
+		return &fault.Fault{Code: gitserver.CodeRepository, Class: fault.Step, Op: "ask for the branches of " + in.URL, Err: err, Fix: fix}
 	default:
 		env.Progress("%s cannot be asked from here, Argo CD will tell: %v", in.URL, err)
 	}

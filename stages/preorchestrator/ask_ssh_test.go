@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 )
 
 // keyPair is a new key, and its PEM.
@@ -132,7 +133,7 @@ func TestARepositoryIsAskedBySSH(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, &fault.Fault{Code: CodeRepository})
+			require.ErrorIs(t, err, &fault.Fault{Code: gitserver.CodeRepository})
 			require.ErrorContains(t, err, c.want)
 			require.NotContains(t, err.Error(), string(c.key))
 		})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 )
 
 // gitServer answers for /team/platform.git to who has the token, and is trusted by ca.
@@ -58,7 +59,7 @@ func TestARepositoryIsAskedBeforeAnythingWaitsForIt(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, &fault.Fault{Code: CodeRepository})
+			require.ErrorIs(t, err, &fault.Fault{Code: gitserver.CodeRepository})
 			require.ErrorContains(t, err, c.want)
 			require.NotContains(t, err.Error(), "the token")
 		})

@@ -37,7 +37,7 @@ func runGit(ctx context.Context, env *step.Env, in contract.GitInput) (contract.
 	}
 	if in.GitHost == "" {
 		return contract.Git{}, &fault.Fault{
-			Code: CodeGitServer, Class: fault.Step, Op: "choose the host of the git server",
+			Code: gitserver.CodeServer, Class: fault.Step, Op: "choose the host of the git server",
 			Err: fmt.Errorf("no certificate of the platform is for one of its hosts: %s", strings.Join(server.Hosts, ", ")),
 			Fix: "add a host that the certificate is for to gitops.server.hosts in platform.yaml, then run again: slipway install",
 		}
@@ -96,7 +96,7 @@ func (g *git) open(ctx context.Context, at contract.GitServer) (err error) {
 	}
 	owner, _, _ := strings.Cut(g.server.Repository, "/")
 	if owner != g.writer.Username {
-		return g.bad(CodeGitServer, "open the repository "+g.server.Repository,
+		return g.bad(gitserver.CodeServer, "open the repository "+g.server.Repository,
 			fmt.Errorf("it is not of the account that pushes, %s (gitops.server in platform.yaml)", g.writer.Username))
 	}
 	return nil
@@ -145,13 +145,13 @@ func (g *git) repositories(ctx context.Context) error {
 		tree: "The platform, as Argo CD installs it", probe: "What " + probeRetention + " pushes",
 	} {
 		if _, err := g.writer.EnsureRepository(ctx, name, description); err != nil {
-			return g.bad(CodeGitServer, "make the repository "+name, err)
+			return g.bad(gitserver.CodeServer, "make the repository "+name, err)
 		}
 		if g.reader.Username == g.writer.Username {
 			continue
 		}
 		if err := g.writer.EnsureReader(ctx, name, g.reader.Username); err != nil {
-			return g.bad(CodeGitServer, "let "+g.reader.Username+" read the repository "+name, err)
+			return g.bad(gitserver.CodeServer, "let "+g.reader.Username+" read the repository "+name, err)
 		}
 	}
 	return nil
@@ -161,12 +161,12 @@ func (g *git) refusesStrangers(ctx context.Context) error {
 	err := g.administrator.CheckSignUpRefused(ctx)
 	if errors.Is(err, gitserver.ErrSignUpOpen) {
 		return &fault.Fault{
-			Code: CodeSignUp, Class: fault.Step, Op: "try to sign up on the git server as a stranger", Err: err,
+			Code: gitserver.CodeServer, Class: fault.Step, Op: "try to sign up on the git server as a stranger", Err: err,
 			Fix: "switch registration off in the git server's configuration (Gitea: DISABLE_REGISTRATION), then run again: slipway install",
 		}
 	}
 	if err != nil {
-		return g.bad(CodeGitServer, "try to sign up as a stranger", err)
+		return g.bad(gitserver.CodeServer, "try to sign up as a stranger", err)
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func (g *git) push(ctx context.Context) (repository, revision string, err error)
 		Author: "Slipway", Email: "slipway@" + g.in.Domain, Message: "a push over HTTPS", When: time.Now(),
 	})
 	if err != nil {
-		return "", "", g.bad(CodePush, "push over HTTPS", err)
+		return "", "", g.bad(gitserver.CodePush, "push over HTTPS", err)
 	}
 	verb := "found"
 	if changed {

@@ -23,6 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -252,15 +253,15 @@ func TestAGitServerThatDoesNotDoWhatItMust(t *testing.T) {
 		code   fault.Code
 		says   string
 	}{
-		"no repository":  {func(_ *testing.T, f *forge, _ *kubetest.API) { f.broken = "/api/v1/user/repos" }, "git.example.com", CodeGitServer, "on the git server: POST /api/v1/user/repos answered 500"},
-		"no reader":      {func(_ *testing.T, f *forge, _ *kubetest.API) { f.broken = "/collaborators/" }, "git.example.com", CodeGitServer, "let argocd read the repository "},
-		"open to all":    {func(_ *testing.T, f *forge, _ *kubetest.API) { f.openDoor = true }, "git.example.com", CodeSignUp, "try to sign up on the git server as a stranger: anybody can sign up"},
-		"cannot tell":    {func(_ *testing.T, f *forge, _ *kubetest.API) { f.broken = "/api/v1/users/" }, "git.example.com", CodeGitServer, "try to sign up as a stranger on the git server: "},
-		"takes no push":  {func(_ *testing.T, f *forge, _ *kubetest.API) { f.broken = "/slipway/probe.git" }, "git.example.com", CodePush, "push over HTTPS on the git server: "},
-		"no certificate": {func(*testing.T, *forge, *kubetest.API) {}, "", CodeGitServer, "no certificate of the platform is for one of its hosts: git.code.svc, git.{domain}"},
+		"no repository":  {func(_ *testing.T, f *forge, _ *kubetest.API) { f.broken = "/api/v1/user/repos" }, "git.example.com", gitserver.CodeServer, "on the git server: POST /api/v1/user/repos answered 500"},
+		"no reader":      {func(_ *testing.T, f *forge, _ *kubetest.API) { f.broken = "/collaborators/" }, "git.example.com", gitserver.CodeServer, "let argocd read the repository "},
+		"open to all":    {func(_ *testing.T, f *forge, _ *kubetest.API) { f.openDoor = true }, "git.example.com", gitserver.CodeServer, "try to sign up on the git server as a stranger: anybody can sign up"},
+		"cannot tell":    {func(_ *testing.T, f *forge, _ *kubetest.API) { f.broken = "/api/v1/users/" }, "git.example.com", gitserver.CodeServer, "try to sign up as a stranger on the git server: "},
+		"takes no push":  {func(_ *testing.T, f *forge, _ *kubetest.API) { f.broken = "/slipway/probe.git" }, "git.example.com", gitserver.CodePush, "push over HTTPS on the git server: "},
+		"no certificate": {func(*testing.T, *forge, *kubetest.API) {}, "", gitserver.CodeServer, "no certificate of the platform is for one of its hosts: git.code.svc, git.{domain}"},
 		"of somebody else's": {func(t *testing.T, _ *forge, api *kubetest.API) {
 			api.Set(t, "/api/v1/namespaces/code/secrets/writer", "data: {username: cm9vdA==}")
-		}, "git.example.com", CodeGitServer, "open the repository slipway/platform on the git server: it is not of the account that pushes, root (gitops.server in platform.yaml)"},
+		}, "git.example.com", gitserver.CodeServer, "open the repository slipway/platform on the git server: it is not of the account that pushes, root (gitops.server in platform.yaml)"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			f := newForge(t)
@@ -278,6 +279,6 @@ func TestAGitServerThatDoesNotDoWhatItMust(t *testing.T) {
 func TestTheRemedyNamesTheGitServersLog(t *testing.T) {
 	g := &git{server: &platform.GitServer{Service: "code/git:" + strconv.Itoa(443)}}
 	f := new(fault.Fault)
-	require.ErrorAs(t, g.bad(CodePush, "push over HTTPS", errors.New("refused")), &f)
+	require.ErrorAs(t, g.bad(gitserver.CodePush, "push over HTTPS", errors.New("refused")), &f)
 	require.Equal(t, "look at its log: slipway toolchain -- kubectl logs -n code service/git", f.Fix)
 }

@@ -19,24 +19,8 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeForeign: a namespace of the platform is there and is not ours.
-	CodeForeign fault.Code = "PRE-001"
-	// CodeReserved: the platform asks for a namespace that belongs to
-	// Kubernetes.
-	CodeReserved fault.Code = "PRE-002"
 	// CodeSecret: a generated secret cannot be made.
 	CodeSecret fault.Code = "PRE-003"
-	// CodeGitServer: the git server does not do what it must.
-	CodeGitServer fault.Code = "PRE-008"
-	// CodeSignUp: a stranger can make an account on the git server.
-	CodeSignUp fault.Code = "PRE-009"
-	// CodePush: a push to the git server over HTTPS failed.
-	CodePush fault.Code = "PRE-011"
-	// CodeReconcile: Argo CD does not reconcile an Application outside its
-	// namespace.
-	CodeReconcile fault.Code = "PRE-012"
-	// CodeRepository: a repository of the user's cannot be read.
-	CodeRepository fault.Code = "PRE-014"
 	// CodeRequires: what somebody else puts into the cluster did not come in time.
 	CodeRequires fault.Code = "PRE-013"
 )

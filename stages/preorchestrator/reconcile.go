@@ -126,7 +126,7 @@ func reconcile(ctx context.Context, c *kube.Client, deployment string, in contra
 
 func badReconcile(engine string, err error) error {
 	fix := "look at its log: slipway toolchain -- kubectl logs -n " + fault.Quote(engine) + " -l " + argo.Controller
-	return &fault.Fault{Code: CodeReconcile, Class: step.ClassOf(err), Op: "let Argo CD reconcile an Application outside its namespace", Fix: fix, Err: err}
+	return &fault.Fault{Code: argo.CodeStale, Class: step.ClassOf(err), Op: "let Argo CD reconcile an Application outside its namespace", Fix: fix, Err: err}
 }
 
 // probeObjects are the probe and its project, which allows nothing but what the probe brings:

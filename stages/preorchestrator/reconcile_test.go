@@ -165,7 +165,7 @@ func TestAProbeThatIsNotSynced(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	_, err := runReconcile(ctx, env, contract.ReconcileInput{Namespace: "cd", Revision: "abc"})
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeReconcile})
+	require.ErrorIs(t, err, &fault.Fault{Code: argo.CodeStale})
 	require.Equal(t, fault.Timeout, fault.ClassOf(err))
 	require.ErrorContains(t, err, "last seen: at revision older")
 	require.Nil(t, api.Get("/apis/argoproj.io/v1alpha1/namespaces/slipway-system/applications/slipway-probe"))

@@ -188,12 +188,12 @@ func TestNamespacesOfOthersAreLeftAlone(t *testing.T) {
 	_, err := ensureNamespaces(t.Context(), c, "demo", "", []platform.Namespace{{Name: "apps"}, {Name: "gitea"}, {Name: "argocd"}, {Name: "kube-system"}})
 	require.ErrorContains(t, err, "gitea (without an owner), argocd (of the deployment elsewhere); nothing was created")
 	require.ErrorContains(t, err, "belong to Kubernetes: kube-system")
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeReserved})
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 	for _, c := range []*kube.Client{fakeKube(other), fakeKube(theirs)} {
 		_, err := ensureNamespaces(t.Context(), c, "demo", "", []platform.Namespace{{Name: "gitea"}, {Name: "argocd"}})
 		f, _ := errors.AsType[*fault.Fault](err)
-		require.Equal(t, CodeForeign, f.Code)
+		require.Equal(t, kube.CodeForeign, f.Code)
 		require.NotRegexp(t, "destroy|delete", f.Fix, "followed to the letter it would remove what others have there")
 	}
 	list, err := c.Kubernetes.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})

@@ -109,7 +109,7 @@ func TestANamespaceIsListedBeforeItIsThere(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), "namespaces: [", "namespaces: [{name: added}, {name: theirs}, ", 1)), 0o600))
 	api.Set(t, "/api/v1/namespaces/theirs", "metadata: {name: theirs}")
 	_, err = runNamespaces(t.Context(), env, contract.NamespacesInput{})
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign})
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 	require.Nil(t, api.Get("/api/v1/namespaces/added"))
 	require.Contains(t, api.Get("/api/v1/namespaces/slipway-system/configmaps/slipway-prepared")["data"].(map[string]any)["objects"], "v1 Namespace added\n")
 }
@@ -268,7 +268,7 @@ func TestASecretOfTheSameName(t *testing.T) {
 			require.NotEmpty(t, api.Get(secrets + "slipway-registry")["data"])
 			continue
 		}
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeForeign}, text)
+		require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign}, text)
 		require.ErrorContains(t, err, "shop/slipway-registry")
 		require.Equal(t, before, api.Get(secrets+"slipway-registry"))
 		require.Nil(t, api.Get("/api/v1/namespaces/"+kube.SystemNamespace+"/secrets/slipway-registry"))

@@ -36,13 +36,13 @@ func TestAStepWhoseCodeIsNotKnown(t *testing.T) {
 	} {
 		b := newBench(t)
 		_, res := b.run(contract.Request{Stage: "parts", Step: "bow", Code: code, Digests: digests("d")})
-		require.ErrorIs(t, res.Fault, &fault.Fault{Code: "STP-005"})
+		require.ErrorIs(t, res.Fault, &fault.Fault{Code: "RUN-003"})
 		require.ErrorContains(t, res.Fault, says)
 		require.Zero(t, b.calls)
 	}
 	b := newBench(t)
 	_, res := b.run(contract.Request{Stage: "parts", Step: "../bow", Code: "stage/measure", Digests: digests("d")})
-	require.ErrorIs(t, res.Fault, &fault.Fault{Code: "STP-005"})
+	require.ErrorIs(t, res.Fault, &fault.Fault{Code: "RUN-003"})
 	require.ErrorContains(t, res.Fault, `step "parts/../bow" has no name for a file`)
 	require.Zero(t, b.calls)
 }

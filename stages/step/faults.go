@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -16,17 +18,6 @@ import (
 const (
 	// codeFailed: a step failed with an error that has no code of its own.
 	codeFailed fault.Code = "STP-001"
-	// codeTimeout: a step's time is up.
-	codeTimeout fault.Code = "STP-002"
-	// codeCancelled: a step was stopped by a signal.
-	codeCancelled fault.Code = "STP-003"
-	// codePanic: a step panicked.
-	codePanic fault.Code = "STP-004"
-	// codeRequest: a step's request cannot be read, or names no step of this
-	// program.
-	codeRequest fault.Code = "STP-005"
-	// codeState: the state volume cannot be written.
-	codeState fault.Code = "STP-006"
 	// codeSecret: a secret is in a step's output, which was therefore not kept.
 	codeSecret fault.Code = "STP-007"
 )
@@ -42,7 +33,7 @@ var errSecret = errors.New("the output holds a secret")
 // be used.
 func badRequest(part string, err error) *fault.Fault {
 	return &fault.Fault{
-		Code: codeRequest, Class: fault.Bug, Op: "read the step's " + part,
+		Code: fault.CodeBug, Class: fault.Bug, Op: "read the step's " + part,
 		Fix: "build the bundle again from this version of Slipway: make bundle", Err: err,
 	}
 }
@@ -55,7 +46,7 @@ func badState(op string, err error) *fault.Fault {
 		return &own
 	}
 	const fix = "free space on the machine that runs the Dagger engine, then run the same command again"
-	return &fault.Fault{Code: codeState, Class: fault.Step, Op: op, Fix: fix, Err: err}
+	return &fault.Fault{Code: store.CodeFull, Class: fault.Step, Op: op, Fix: fix, Err: err}
 }
 
 // ClassOf returns the class of a fault around err, which made a step fail: that of the
@@ -101,7 +92,7 @@ func faultOf(ctx context.Context, id, said string, timeout time.Duration, err er
 	f, coded := errors.AsType[*fault.Fault](err)
 	if p, ok := errors.AsType[*panicked](err); ok {
 		return &fault.Fault{
-			Code: codePanic, Class: fault.Bug, Op: "run " + id,
+			Code: fault.CodeBug, Class: fault.Bug, Op: "run " + id,
 			Fix: "report this with the step's log: slipway report", Err: p,
 		}
 	}
@@ -121,7 +112,7 @@ func faultOf(ctx context.Context, id, said string, timeout time.Duration, err er
 				fix = f.Fix
 			}
 			return &fault.Fault{
-				Code: codeTimeout, Class: fault.Timeout, Op: "run " + id, Fix: fix,
+				Code: pipeline.CodeTimeout, Class: fault.Timeout, Op: "run " + id, Fix: fix,
 				Err: fmt.Errorf("not finished within %s; its last message was %q: %w", timeout, said, err),
 			}
 		}
@@ -130,7 +121,7 @@ func faultOf(ctx context.Context, id, said string, timeout time.Duration, err er
 			cause = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 		return &fault.Fault{
-			Code: codeCancelled, Class: fault.Cancelled, Op: "run " + id,
+			Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "run " + id,
 			Fix: "run the same command again; finished steps are not repeated",
 			Err: cause,
 		}

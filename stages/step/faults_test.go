@@ -58,7 +58,7 @@ func TestTimeoutSaysWhatWasAwaited(t *testing.T) {
 	}
 	code, res := b.run(contract.Request{Timeout: contract.Duration(2 * time.Second)})
 	require.Equal(t, 5, code)
-	require.Equal(t, fault.Code("STP-002"), res.Fault.Code)
+	require.Equal(t, fault.Code("RUN-002"), res.Fault.Code)
 	require.Equal(t, "look at the step's log, then run the same command again", res.Fault.Fix)
 	require.Contains(t, res.Fault.Error(), "run stage/measure: not finished within 2s; its last message was \"looking at the sky\": waited for the moon")
 }
@@ -76,7 +76,7 @@ func TestTimeThatWasUsedUpBefore(t *testing.T) {
 	}
 	code, res := b.run(contract.Request{Timeout: contract.Duration(time.Second)})
 	require.Equal(t, 5, code)
-	require.Equal(t, fault.Code("STP-002"), res.Fault.Code)
+	require.Equal(t, fault.Code("RUN-002"), res.Fault.Code)
 	require.Contains(t, res.Fault.Error(), "not finished within 1s; its last message was \"nothing\": use the storage: no time is left to wait for pod read: the step's time is up")
 	require.Contains(t, res.Fault.Fix, "raise advanced.timeouts.step")
 	require.NotContains(t, res.Fault.Fix, "storage class")
@@ -97,7 +97,7 @@ func TestWhatAStepSaysTellsWhoStartedIt(t *testing.T) {
 // an earlier result.
 func TestTheLookKnowsWhatTheTimeWentInto(t *testing.T) {
 	waited := &fault.Fault{Code: "KUB-003", Class: fault.Timeout, Fix: "start them", Err: errors.New("waited for pods")}
-	for want, err := range map[fault.Code]error{"KUB-003": waited, "STP-002": errors.New("waited for the moon")} {
+	for want, err := range map[fault.Code]error{"KUB-003": waited, "RUN-002": errors.New("waited for the moon")} {
 		b := newBench(t)
 		_, res := b.run(contract.Request{Digests: digests("d")})
 		require.Nil(t, res.Fault)
@@ -124,7 +124,7 @@ func TestCancellationIsNoFailureOfTheStep(t *testing.T) {
 	require.NoError(t, os.WriteFile(b.path("request.json"), []byte(raw), 0o600))
 	code, res := b.main(ctx, "stage/measure")
 	require.Equal(t, 7, code)
-	require.Equal(t, fault.Code("STP-003"), res.Fault.Code)
+	require.Equal(t, fault.Code("RUN-001"), res.Fault.Code)
 	require.Equal(t, "run the same command again; finished steps are not repeated", res.Fault.Fix)
 }
 
@@ -137,7 +137,7 @@ func TestSignalCancelsTheStep(t *testing.T) {
 	}
 	code, res := b.run(contract.Request{Timeout: contract.Duration(time.Minute)})
 	require.Equal(t, 7, code)
-	require.Equal(t, fault.Code("STP-003"), res.Fault.Code)
+	require.Equal(t, fault.Code("RUN-001"), res.Fault.Code)
 	require.Contains(t, res.Fault.Error(), "terminated")
 }
 
@@ -146,7 +146,7 @@ func TestPanicIsABugWithTheStackInTheLogOnly(t *testing.T) {
 	b.do = func(context.Context, *step.Env) { panic("no way") }
 	code, res := b.run(contract.Request{})
 	require.Equal(t, 1, code)
-	require.Equal(t, fault.Code("STP-004"), res.Fault.Code)
+	require.Equal(t, fault.Code("RUN-003"), res.Fault.Code)
 	require.Contains(t, res.Fault.Error(), "panic: no way")
 	require.Contains(t, b.log(), "step_test.go")
 	require.NotContains(t, b.shown.String(), "step_test.go")

@@ -207,7 +207,7 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 			_, second := b.run(req) // what was done does not hold: the log says why
 			req.Run, req.VerifyOnly = "r3", true
 			_, third := b.run(req)
-			require.ErrorIs(t, third.Fault, &fault.Fault{Code: contract.CodeNotVerified})
+			require.ErrorIs(t, third.Fault, &fault.Fault{Code: pipeline.CodeNotVerified})
 			if code != 0 && name != "answers" {
 				require.Contains(t, first.Fault.Error(), "***")
 				require.Contains(t, second.Fault.Error(), "***")
@@ -291,7 +291,7 @@ func TestNoSecretIsInASpan(t *testing.T) {
 		})
 	run := func(ctx context.Context, req contract.Request) contract.Result {
 		if req.Step != "preflight" {
-			return contract.Result{Status: contract.Failed, Fault: &fault.Fault{Code: contract.CodeNotVerified, Err: errors.New("unknown")}}
+			return contract.Result{Status: contract.Failed, Fault: &fault.Fault{Code: pipeline.CodeNotVerified, Err: errors.New("unknown")}}
 		}
 		dirs := step.Dirs{State: b.path("state")}
 		before := req

@@ -13,6 +13,7 @@ import (
 	"gocloud.dev/gcerrors"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -29,7 +30,7 @@ func TestAStepInThisProcess(t *testing.T) {
 		return step.Perform(t.Context(), &b.reg, req, step.Dirs{State: b.path("state")}, &b.shown)
 	}
 	res := perform()
-	require.ErrorIs(t, res.Fault, &fault.Fault{Code: contract.CodeNotVerified})
+	require.ErrorIs(t, res.Fault, &fault.Fault{Code: pipeline.CodeNotVerified})
 	require.Zero(t, b.calls)
 
 	req.VerifyOnly, req.Count = false, true

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -75,7 +76,7 @@ func TestAStepThatMayOnlyBeVerifiedDoesNotRun(t *testing.T) {
 	only := contract.Request{Digests: digests("d"), VerifyOnly: true}
 	code, res := b.run(only)
 	require.Equal(t, int(fault.Step), code)
-	require.ErrorIs(t, res.Fault, &fault.Fault{Code: contract.CodeNotVerified})
+	require.ErrorIs(t, res.Fault, &fault.Fault{Code: pipeline.CodeNotVerified})
 	require.ErrorContains(t, res.Fault, "the journal has no record of the step")
 	require.Zero(t, b.calls)
 	require.FileExists(t, b.path("state/runs/r1/steps/stage.measure/result.json"))
@@ -100,7 +101,7 @@ func TestAStepThatMayOnlyBeVerifiedDoesNotRun(t *testing.T) {
 	require.Equal(t, contract.Reused, res.Status)
 
 	_, res = b.run(contract.Request{Stage: "stage", Step: "always", Digests: digests("d"), VerifyOnly: true})
-	require.ErrorIs(t, res.Fault, &fault.Fault{Code: contract.CodeNotVerified})
+	require.ErrorIs(t, res.Fault, &fault.Fault{Code: pipeline.CodeNotVerified})
 }
 
 func TestStepWithoutVerifyRunsEveryTime(t *testing.T) {

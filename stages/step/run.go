@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
@@ -241,7 +242,7 @@ func runStep(ctx context.Context, code untypedStep, req contract.Request, env *E
 	env.Logger.Info("earlier result not reused", "reason", why)
 	if req.VerifyOnly {
 		return contract.Failed, nil, &fault.Fault{
-			Code: contract.CodeNotVerified, Class: fault.Step, Op: "reuse the result of " + id, Err: errors.New(env.Clean(why.Error())),
+			Code: pipeline.CodeNotVerified, Class: fault.Step, Op: "reuse the result of " + id, Err: errors.New(env.Clean(why.Error())),
 			Fix: "run it again: slipway install --from " + fault.Quote(id),
 		}
 	}

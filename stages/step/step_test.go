@@ -214,7 +214,7 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 			require.NoError(t, os.WriteFile(b.path("request.json"), []byte(c.raw), 0o600))
 			code, res := b.main(t.Context(), "stage/measure")
 			require.Equal(t, 1, code)
-			require.Equal(t, fault.Code("STP-005"), res.Fault.Code)
+			require.Equal(t, fault.Code("RUN-003"), res.Fault.Code)
 			require.Contains(t, res.Fault.Error(), c.text)
 			require.Zero(t, b.calls)
 		})
@@ -244,7 +244,7 @@ func TestStateThatCannotBeWritten(t *testing.T) {
 	require.NoError(t, os.WriteFile(b.path("state"), nil, 0o600)) // a file where the volume should be
 	code, res := b.run(contract.Request{})
 	require.Equal(t, 4, code)
-	require.Equal(t, fault.Code("STP-006"), res.Fault.Code)
+	require.Equal(t, fault.Code("STO-006"), res.Fault.Code)
 	require.Zero(t, b.calls)
 }
 

@@ -66,7 +66,7 @@ func (m mark) on(o *unstructured.Unstructured, deployment string) bool {
 // theirs is the fault of an object that is there and not the trial's.
 func (t *trial) theirs(o *unstructured.Unstructured) error {
 	return &fault.Fault{
-		Code: CodeTheirs, Class: fault.Step, Op: "make what the " + t.files.Name + " needs",
+		Code: kube.CodeForeign, Class: fault.Step, Op: "make what the " + t.files.Name + " needs",
 		Err: fmt.Errorf("%s is there already, and not one of its own; it was left as it is", kube.MemberOf(o)),
 		Fix: "give the object another name in the platform release, or remove the one that is there; then run it again: slipway test",
 	}

@@ -26,22 +26,14 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeFailed: a Job of a test failed.
+	// CodeFailed: a Job of a test or a workload failed, or its log could not be read.
 	CodeFailed fault.Code = "TST-002"
 	// CodeLate: a test did not end within its deadline.
 	CodeLate fault.Code = "TST-003"
-	// CodeTheirs: an object that a test or a workload is made of is there already, and
-	// not its own.
-	CodeTheirs fault.Code = "TST-004"
-	// CodeFiles: what a test or a workload is made of cannot be used.
-	CodeFiles fault.Code = "TST-005"
 	// CodeAbsent: a workload that is to be checked is not deployed.
 	CodeAbsent fault.Code = "TST-006"
 	// CodeOther: the cluster does not have the release whose tests are to be run.
 	CodeOther fault.Code = "TST-007"
-	// CodeUnread: a Job of a test or a check completed, but its log, with what it has
-	// counted, could not be read to its end.
-	CodeUnread fault.Code = "TST-009"
 )
 
 // Register adds the code of the steps to r.
@@ -115,7 +107,7 @@ var errDeadline = errors.New("the deadline has passed")
 // late is the fault of a test that did not end in time, of which err is what it was waiting
 // for; err itself where that is about something else, and took long.
 func (t *trial) late(err error) error {
-	for _, code := range []fault.Code{CodeFailed, CodeTheirs, CodeFiles, CodeUnread} {
+	for _, code := range []fault.Code{CodeFailed, kube.CodeForeign, contract.CodeUnusable} {
 		if errors.Is(err, &fault.Fault{Code: code}) {
 			return err
 		}
@@ -172,7 +164,7 @@ func (t *trial) read(ctx context.Context) ([]*unstructured.Unstructured, error) 
 // unusable is the fault of files that cannot be used.
 func (t *trial) unusable(err error) error {
 	return &fault.Fault{
-		Code: CodeFiles, Class: fault.Step, Op: "use what the " + t.files.Name + " is made of", Err: err,
+		Code: contract.CodeUnusable, Class: fault.Step, Op: "use what the " + t.files.Name + " is made of", Err: err,
 		Fix: "correct the files of the platform release, then run it again: slipway test",
 	}
 }

@@ -141,7 +141,7 @@ func TestATestWhoseLogIsLost(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	_, err = tested.watch(logs, "shop", "ask").rest(ctx, true)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeUnread})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeFailed})
 	require.ErrorContains(t, err, "job shop/ask has completed, but its log cannot be read: ")
 	_, err = tested.watch(logs, "shop", "ask").rest(ctx, false)
 	require.NoError(t, err)
@@ -184,7 +184,7 @@ func TestWhatIsThereIsLeftAlone(t *testing.T) {
 			c := asks(t)
 			c.api.Set(t, atWords, "{metadata: {name: words, namespace: shop, uid: u, labels: "+labels+", managedFields: [{manager: slipway}]}, data: {theirs: yes}}")
 			_, err := c.test(t.Context())
-			require.ErrorIs(t, err, &fault.Fault{Code: CodeTheirs})
+			require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 			require.ErrorContains(t, err, "ConfigMap shop/words is there already")
 			require.NotNil(t, c.api.Get(atWords))
 			require.Equal(t, map[string]any{"theirs": true}, c.api.Get(atWords)["data"])
@@ -201,7 +201,7 @@ func TestFilesThatAreNoTest(t *testing.T) {
 	} {
 		c := newCluster(t, answers, map[string]string{"tests/ask.yaml": text})
 		_, err := c.test(t.Context())
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeFiles})
+		require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeUnusable})
 		require.ErrorContains(t, err, says)
 		require.Empty(t, c.api.Writes())
 	}
@@ -237,7 +237,7 @@ func TestWhatAKilledRunLeft(t *testing.T) {
 			require.NoError(t, client.KeepNotes(t.Context(), "demo", "answers-test", map[string]string{"objects": "batch/v1 Job shop/ask\nv1 ConfigMap shop/words\n"}))
 			c.api.Controller = func(string, map[string]any) {}
 			if err := next(c); err != nil {
-				require.ErrorIs(t, err, &fault.Fault{Code: CodeTheirs}, "the ConfigMap is the platform's")
+				require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign}, "the ConfigMap is the platform's")
 			}
 			require.Nil(t, c.api.Get(atJob))
 			require.Nil(t, c.api.Get(atList))
@@ -294,7 +294,7 @@ func TestAWorkload(t *testing.T) {
 
 	c.api.Set(t, atClaim, "metadata: {name: data, namespace: shop, labels: {slipway.sh/deployment: demo}, managedFields: [{manager: slipway}]}")
 	_, err = deploy(t.Context(), c.env, in)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeTheirs})
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 	require.ErrorContains(t, err, "PersistentVolumeClaim shop/data is there already")
 	require.Empty(t, c.api.Writes())
 	c.api.Delete(atClaim)
@@ -355,5 +355,5 @@ func TestAnObjectWhoseAnswerWasLost(t *testing.T) {
 
 	c.api.Set(t, atWords, fmt.Sprintf(ours, "r0"))
 	_, err = c.test(t.Context())
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeTheirs}, "of another run, and on no list")
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign}, "of another run, and on no list")
 }

@@ -28,16 +28,12 @@ import (
 
 // The codes of the build's errors, beside those of package debian.
 const (
-	// codeRoot: a bundle can be built only as root on Linux.
-	codeRoot = "BUN-010"
-	// codeSuite: this machine's Debian is not that of the lock.
-	codeSuite = "BUN-011"
-	// codeBuild: a part of the bundle could not be built.
+	// codeMachine: a bundle cannot be built on this machine: not as root on Linux, on another
+	// Debian than that of the lock, or for an architecture whose programs it does not run.
+	codeMachine = "BUN-010"
+	// codeBuild: a part of the bundle could not be built, or the modules do not pin what the
+	// lock says.
 	codeBuild = "BUN-012"
-	// codePins: the modules do not pin what the lock says.
-	codePins = "BUN-013"
-	// codeEmulation: this machine does not run programs of the bundle's architecture.
-	codeEmulation = "BUN-015"
 )
 
 // builder builds the parts of one bundle.
@@ -295,7 +291,7 @@ func mayBuild(system string, user int) error {
 		return nil
 	}
 	return &remedy.Error{
-		Code: codeRoot, Op: "build the bundle", Fix: "run as root on Linux: sudo make bundle",
+		Code: codeMachine, Op: "build the bundle", Fix: "run as root on Linux: sudo make bundle",
 		Err: errors.New("image layers hold files of several users, and an overlay mount catches what packages change: both need root"),
 	}
 }
@@ -306,7 +302,7 @@ func sameSuite(release debian.Release, l *lock.Lock) error {
 		return nil
 	}
 	return &remedy.Error{
-		Code: codeSuite, Op: "build the bundle", Fix: "build it on Debian " + l.Suite + ", then pass it with --bundle",
+		Code: codeMachine, Op: "build the bundle", Fix: "build it on Debian " + l.Suite + ", then pass it with --bundle",
 		Err: fmt.Errorf("this machine's packages are for %s, the lock says %s", release.Codename, l.Suite),
 	}
 }
@@ -338,7 +334,7 @@ func checkPins(source string, l *lock.Lock) error {
 		return nil
 	}
 	return &remedy.Error{
-		Code: codePins, Op: "compare the lock with the modules",
+		Code: codeBuild, Op: "compare the lock with the modules",
 		Fix: "make containers/lock/lock.yaml and the module's go.mod say the same", Err: errors.Join(problems...),
 	}
 }

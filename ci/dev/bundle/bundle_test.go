@@ -277,7 +277,7 @@ func TestTheLockAndTheModulesAgree(t *testing.T) {
 	err = checkPins(source, l)
 	e, ok := errors.AsType[*remedy.Error](err)
 	require.True(t, ok)
-	require.Equal(t, codePins, e.Code)
+	require.Equal(t, codeBuild, e.Code)
 	require.ErrorContains(t, err, l.Tools[0].Modules[0].Path+" v0.0.1")
 }
 
@@ -368,7 +368,7 @@ func TestWhoMayBuildABundle(t *testing.T) {
 	for _, err := range []error{mayBuild("darwin", 0), mayBuild("linux", 1000)} {
 		e, ok := errors.AsType[*remedy.Error](err)
 		require.True(t, ok)
-		require.Equal(t, codeRoot, e.Code)
+		require.Equal(t, codeMachine, e.Code)
 		require.Contains(t, e.Fix, "sudo make bundle")
 	}
 }
@@ -379,7 +379,7 @@ func TestAnotherDebianCannotBuildTheBundle(t *testing.T) {
 	err := sameSuite(debian.Release{Codename: "trixie"}, l)
 	e, ok := errors.AsType[*remedy.Error](err)
 	require.True(t, ok)
-	require.Equal(t, codeSuite, e.Code)
+	require.Equal(t, codeMachine, e.Code)
 	require.ErrorContains(t, err, "this machine's packages are for trixie, the lock says bookworm")
 }
 

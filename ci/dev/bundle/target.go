@@ -29,14 +29,14 @@ func (t target) emulator() string { return "qemu-" + string(t) + "-static" }
 // emulate has the kernel run its programs under QEMU, as Debian's package does where systemd
 // starts the machine: packages run scripts of their own when they are installed. The kernel
 // opens the emulator now, so that no root needs to have it. It lasts until the machine is
-// started again. root is "/". It fails with codeEmulation.
+// started again. root is "/". It fails with codeMachine.
 func (t target) emulate(ctx context.Context, root string, say func(string)) error {
 	err := t.register(ctx, root, say)
 	if err == nil {
 		return nil
 	}
 	return &remedy.Error{
-		Code: codeEmulation, Op: "run programs of " + string(t) + " on this machine", Err: err,
+		Code: codeMachine, Op: "run programs of " + string(t) + " on this machine", Err: err,
 		Fix: "build the bundle on a machine of that architecture, or on one whose root may mount binfmt_misc",
 	}
 }

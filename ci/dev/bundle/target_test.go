@@ -40,7 +40,7 @@ func TestAKernelThatDoesNotEmulate(t *testing.T) {
 		err := targets()["arm64"].emulate(t.Context(), root, func(string) {})
 		e, ok := errors.AsType[*remedy.Error](err)
 		require.True(t, ok, "%v", err)
-		require.Equal(t, codeEmulation, e.Code)
+		require.Equal(t, codeMachine, e.Code)
 		require.ErrorContains(t, err, says)
 	}
 	refused(t.TempDir(), "mount binfmt_misc: ") // nowhere to mount it

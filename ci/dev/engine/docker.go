@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/containers/engineconfig"
@@ -89,14 +90,14 @@ func (c *control) startInDocker(ctx context.Context, cli string) error {
 	}
 	image := cmp.Or(os.Getenv(envImage), vendorImage)
 	if !strings.Contains(image, "/") { // the address of an engine is a URL, with the image in it
-		return &remedy.Error{Code: codeImage, Op: op, Err: fmt.Errorf("%s=%s names no registry", envImage, image), Fix: "write it out: " + envImage + "=docker.io/library/" + image}
+		return &remedy.Error{Code: debian.CodeBuild, Op: op, Err: fmt.Errorf("%s=%s names no registry", envImage, image), Fix: "write it out: " + envImage + "=docker.io/library/" + image}
 	}
 	there, err := dockerImage(ctx)
 	switch {
 	case err != nil:
 		return &remedy.Error{Code: codeStart, Op: op, Err: err, Fix: "see what docker says, then run make engine again"}
 	case there != "" && there != image:
-		return &remedy.Error{Code: codeVersion, Op: op, Err: fmt.Errorf("the container %s is of %s, not of %s", dockerName, there, image),
+		return &remedy.Error{Code: codeStart, Op: op, Err: fmt.Errorf("the container %s is of %s, not of %s", dockerName, there, image),
 			Fix: "run: make engine-stop engine (the volume " + dockerName + ", with all deployments, stays), or set " + envImage + "=" + there}
 	}
 	if err := os.MkdirAll(c.paths.dir, 0o711); err != nil {
@@ -112,7 +113,7 @@ func (c *control) startInDocker(ctx context.Context, cli string) error {
 			t.Say("pulling " + image)
 			if _, err := docker(ctx, "pull", "--quiet", image); err != nil {
 				t.Fail()
-				return &remedy.Error{Code: codeImage, Op: op, Err: err,
+				return &remedy.Error{Code: debian.CodeBuild, Op: op, Err: err,
 					Fix: "make its registry reachable (docker login, where it wants an account), or set " + envImage + " to an engine's image that Docker has or can pull (make engine-image makes one)"}
 			}
 			t.Say("starting")
@@ -171,7 +172,7 @@ func (c *control) stopInDocker(ctx context.Context) error {
 		_, err = docker(ctx, "rm", dockerName)
 	}
 	if err != nil {
-		return &remedy.Error{Code: codeStop, Op: "stop the engine", Err: err, Fix: "see what docker says, then run make engine-stop again"}
+		return &remedy.Error{Code: codeStart, Op: "stop the engine", Err: err, Fix: "see what docker says, then run make engine-stop again"}
 	}
 	c.logf("engine: the container %s has ended; the volume %s stays", dockerName, dockerName)
 	return removeIfThere(c.paths.inDocker)

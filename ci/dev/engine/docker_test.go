@@ -49,9 +49,9 @@ func TestStartInDockerFails(t *testing.T) {
 		"Docker cannot list": {`"container ls") echo permission denied >&2; exit 1 ;; `, answers,
 			[]string{"ENG-006", "docker container: exit status 1", "permission denied"}},
 		"the image cannot be pulled": {noContainer + `"image inspect") exit 1 ;; "pull --quiet") echo unauthorized >&2; exit 1 ;; `, answers,
-			[]string{"ENG-012", "unauthorized", "docker login", envImage}},
+			[]string{"ENG-003", "unauthorized", "docker login", envImage}},
 		"the container is of another image": {`"container ls") echo 0123abcd ;; "container inspect") echo registry.example/engine@sha256:0 ;; `, answers,
-			[]string{"ENG-009", "of registry.example/engine@sha256:0, not of registry.example/engine@sha256:1", "make engine-stop engine", "stays"}},
+			[]string{"ENG-006", "of registry.example/engine@sha256:0, not of registry.example/engine@sha256:1", "make engine-stop engine", "stays"}},
 		"the engine does not answer": {noContainer + `"image inspect") ;; "logs --tail") echo the engine has ended ;; `, fails,
 			[]string{"ENG-006", "no connection", "the end of its log:\nthe engine has ended", "docker logs slipway-engine"}},
 	} {
@@ -104,7 +104,7 @@ func TestTheContainerOfTheShell(t *testing.T) {
 	t.Setenv(envImage, "registry.example/engine@sha256:2")
 	code, _, stderr := engine(t, "start")
 	require.Equal(t, 3, code)
-	require.Contains(t, stderr, "ENG-009")
+	require.Contains(t, stderr, "ENG-006")
 }
 
 func TestImageWithoutARegistry(t *testing.T) {
@@ -121,7 +121,7 @@ func TestStopInDockerFails(t *testing.T) {
 	require.Zero(t, code, stderr)
 	code, _, stderr = engine(t, "stop")
 	require.Equal(t, 3, code)
-	require.Contains(t, stderr, "ENG-007")
+	require.Contains(t, stderr, "ENG-006")
 	require.Contains(t, stderr, "device busy")
 }
 

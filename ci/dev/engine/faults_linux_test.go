@@ -37,7 +37,7 @@ func TestAStoreThatCannotBeUsed(t *testing.T) {
 	t.Setenv("SLIPWAY_CACHE", filepath.Join(file, "cache"))
 	code, _, stderr := engine(t, "status")
 	require.Equal(t, 3, code)
-	require.Contains(t, stderr, "ENG-002")
+	require.Contains(t, stderr, "ENG-003")
 	require.Contains(t, stderr, "SLIPWAY_CACHE")
 }
 
@@ -47,12 +47,12 @@ func TestWhoMayRunAnEngine(t *testing.T) {
 	coded(t, c.mayRun("darwin", 0), "ENG-005", "this is darwin")
 	coded(t, c.mayRun("linux", 1000), "ENG-005", "only root can run an engine")
 	c.paths.socket = "/" + strings.Repeat("x", maxSocket)
-	coded(t, c.mayRun("linux", 0), "ENG-002", "the path of the socket is longer")
+	coded(t, c.mayRun("linux", 0), "ENG-003", "the path of the socket is longer")
 }
 
 func TestAMirrorThatCannotBeUsed(t *testing.T) {
 	require.NoError(t, aptFault(nil))
-	coded(t, aptFault(errors.New("Failed to fetch http://deb.example")), "ENG-004", "build a Debian root: Failed to fetch")
+	coded(t, aptFault(errors.New("Failed to fetch http://deb.example")), "ENG-003", "build a Debian root: Failed to fetch")
 }
 
 func TestStopOfARecordThatCannotBeRead(t *testing.T) {
@@ -62,7 +62,7 @@ func TestStopOfARecordThatCannotBeRead(t *testing.T) {
 	require.NoError(t, os.WriteFile(p.pid, []byte("{"), 0o600))
 	code, _, stderr := engine(t, "stop")
 	require.Equal(t, 3, code)
-	require.Contains(t, stderr, "ENG-007")
+	require.Contains(t, stderr, "ENG-006")
 	require.Contains(t, stderr, p.pid)
 }
 
@@ -80,7 +80,7 @@ func TestAnEngineOfAnotherVersion(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	code, _, stderr := engine(t, "start")
 	require.Equal(t, 3, code)
-	require.Contains(t, stderr, "ENG-009")
+	require.Contains(t, stderr, "ENG-006")
 	require.Contains(t, stderr, `version "v0.1.0", not `+daggerVersion)
 	require.Contains(t, stderr, "make engine-stop engine")
 }

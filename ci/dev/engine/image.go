@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
@@ -38,7 +39,7 @@ func (c *control) image(ctx context.Context, push string) error {
 			Fix: "sudo -E make engine-image there, or use Dagger's own: unset " + envImage}
 	}
 	if push == "" && !dockerResponds(ctx) {
-		return &remedy.Error{Code: codeImage, Op: op, Err: errors.New("no Docker daemon answers that could load it"),
+		return &remedy.Error{Code: debian.CodeBuild, Op: op, Err: errors.New("no Docker daemon answers that could load it"),
 			Fix: "start Docker, or push it: make engine-image REGISTRY=HOST/PATH"}
 	}
 	host, err := readGo(ctx)
@@ -46,7 +47,7 @@ func (c *control) image(ctx context.Context, push string) error {
 		return err
 	}
 	if strings.Contains(host["GOPROXY"], "@") {
-		return &remedy.Error{Code: codeImage, Op: op, Err: errors.New("GOPROXY has a password, which whoever can pull the image could read"),
+		return &remedy.Error{Code: debian.CodeBuild, Op: op, Err: errors.New("GOPROXY has a password, which whoever can pull the image could read"),
 			Fix: "give one without for this command: GOPROXY=https://PROXY make engine-image"}
 	}
 	parts, err := c.buildEngine(ctx, progress.ForStderr(tasks+1))
@@ -77,7 +78,7 @@ func (c *control) image(ctx context.Context, push string) error {
 		ref, err = pushImage(ctx, push, image)
 	}
 	if err != nil {
-		return &remedy.Error{Code: codeImage, Op: op, Err: err, Fix: "see what " + cmp.Or(push, "docker") + " says, then run make engine-image again"}
+		return &remedy.Error{Code: debian.CodeBuild, Op: op, Err: err, Fix: "see what " + cmp.Or(push, "docker") + " says, then run make engine-image again"}
 	}
 	c.logf("engine: for Docker, run: %s=%s make engine", envImage, ref)
 	fmt.Fprintln(c.stdout, ref)

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
@@ -135,7 +136,7 @@ func newControl(stdout, stderr io.Writer) (*control, error) {
 	}
 	st, err := store.Open("")
 	if err != nil {
-		return nil, &remedy.Error{Code: codeStore, Op: "find a place for builds", Err: err,
+		return nil, &remedy.Error{Code: debian.CodeBuild, Op: "find a place for builds", Err: err,
 			Fix: "set SLIPWAY_CACHE to a folder that you may write to"}
 	}
 	return &control{stdout: stdout, stderr: stderr, checkout: checkout, store: st, paths: pathsOf(st.Path()), timeout: startTimeout}, nil

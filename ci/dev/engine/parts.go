@@ -104,7 +104,7 @@ func buildFault(err error) error {
 	if strings.Contains(err.Error(), "no space left on device") {
 		fix = "free disk space, or set SLIPWAY_CACHE to a folder on another disk; then run make engine again"
 	}
-	return &remedy.Error{Code: codeBuild, Op: "build the Dagger engine", Fix: fix, Err: err}
+	return &remedy.Error{Code: debian.CodeBuild, Op: "build the Dagger engine", Fix: fix, Err: err}
 }
 
 // buildEngine builds what is missing of an engine.
@@ -118,7 +118,7 @@ func (c *control) buildEngine(ctx context.Context, p *progress.Reporter) (engine
 	}
 	release, err := debian.HostRelease("/")
 	if err != nil {
-		return parts, &remedy.Error{Code: codeMirror, Op: "find the Debian mirror", Err: err,
+		return parts, &remedy.Error{Code: debian.CodeBuild, Op: "find the Debian mirror", Err: err,
 			Fix: "run on a Debian machine whose apt sources name a mirror of its own release, or start a Docker daemon and run make engine again"}
 	}
 	var engine, initd, dnsname, codegen string
@@ -183,7 +183,7 @@ func aptFault(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &remedy.Error{Code: codeMirror, Op: "build a Debian root", Err: err,
+	return &remedy.Error{Code: debian.CodeBuild, Op: "build a Debian root", Err: err,
 		Fix: "make the Debian mirror of this machine's apt sources reachable (apt-get update); then run make engine again"}
 }
 

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
@@ -134,7 +135,7 @@ func (c *control) mayRun(system string, user int) error {
 			Fix: "run make engine as root (sudo -E make engine), or start Docker, or set " + envRunner + " to an engine that answers"}
 	}
 	if len(c.paths.socket) > maxSocket {
-		return &remedy.Error{Code: codeStore, Op: op, Err: fmt.Errorf("the path of the socket is longer than %d bytes: %s", maxSocket, c.paths.socket),
+		return &remedy.Error{Code: debian.CodeBuild, Op: op, Err: fmt.Errorf("the path of the socket is longer than %d bytes: %s", maxSocket, c.paths.socket),
 			Fix: "set SLIPWAY_CACHE to a folder with a shorter path"}
 	}
 	return nil
@@ -177,7 +178,7 @@ func (c *control) connect(ctx context.Context, ended func() bool) error {
 // reportRunning describes the engine that is running.
 func (c *control) reportRunning(ctx context.Context, r record) error {
 	if r.Version != daggerVersion {
-		return &remedy.Error{Code: codeVersion, Op: "start an engine", Fix: "run: make engine-stop engine",
+		return &remedy.Error{Code: codeStart, Op: "start an engine", Fix: "run: make engine-stop engine",
 			Err: fmt.Errorf("process %d is an engine of version %q, not %s", r.PID, r.Version, daggerVersion)}
 	}
 	c.logf("engine: process %d answers at %s, since %s", r.PID, c.paths.host(), r.Began.Local().Format(time.DateTime))

@@ -27,7 +27,7 @@ func (c *control) stop(ctx context.Context) error {
 		r, lives, err = c.recorded() // as whoever had the lock left it
 	}
 	if err != nil {
-		return &remedy.Error{Code: codeStop, Op: "stop the engine", Err: err,
+		return &remedy.Error{Code: codeStart, Op: "stop the engine", Err: err,
 			Fix: "look whether a dagger-engine process runs, end it, and remove " + c.paths.pid}
 	}
 	if !lives {
@@ -37,7 +37,7 @@ func (c *control) stop(ctx context.Context) error {
 		return c.stopInDocker(ctx)
 	}
 	if err := c.end(ctx, r); err != nil {
-		return &remedy.Error{Code: codeStop, Op: "stop the engine", Err: err,
+		return &remedy.Error{Code: codeStart, Op: "stop the engine", Err: err,
 			Fix: fmt.Sprintf("see what holds process %d up in %s, then run make engine-stop again", r.PID, c.paths.log)}
 	}
 	if err := removeIfThere(c.paths.pid); err != nil {

@@ -18,12 +18,15 @@ const (
 	CodeLogin = "REG-001"
 	// CodeUnreachable: the registry does not answer, or not whole, or says that it cannot now.
 	CodeUnreachable = "REG-002"
-	// CodeNoImage: the registry does not have the image.
+	// CodeNoImage: the registry, or the lock, does not have the image.
 	CodeNoImage = "REG-007"
 	// CodeOtherImage: what the registry gives has another digest than was asked for.
 	CodeOtherImage = "REG-008"
-	// CodePull: an image cannot be taken from the registry for another reason.
+	// CodePull: an image cannot be taken from the registry, or pushed to it, for another reason.
 	CodePull = "REG-009"
+	// CodeNowhere: the address of the registry, or the lock that says what is in it, was not
+	// given, or cannot be used.
+	CodeNowhere = "REG-010"
 	// CodeCertificate: the registry's certificate is not trusted.
 	CodeCertificate = "REG-013"
 	// CodeLimit: the registry limits how often it is asked.

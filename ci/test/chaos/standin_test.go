@@ -56,7 +56,7 @@ func standIn(ctx context.Context, command string, args []string) (code int, err 
 		})
 	case "install":
 		if err := underLock(ctx, s, command, func(run string, generation int64) error { return standInInstall(ctx, dir, s, run, generation) }); err != nil {
-			fmt.Printf("\nerror STP-003: %v\n", err)
+			fmt.Printf("\nerror RUN-001: %v\n", err)
 			return 4, nil
 		}
 		return 0, nil

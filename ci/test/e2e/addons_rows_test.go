@@ -71,7 +71,7 @@ func (a addons) requireMissing(t *testing.T) {
 	cmd.Env = append(cmd.Environ(), "KUBECONFIG="+own)
 	r := finish(t, cmd)
 	require.Equal(t, 2, r.code, slipway.Tail(r.err))
-	require.Contains(t, r.err, "PLT-009")
+	require.Contains(t, r.err, "PLT-003")
 	require.Contains(t, r.err, "managedCluster")
 	require.Contains(t, r.err, "automaticCertificates")
 	require.Equal(t, theirs, read(t, filepath.Dir(own), filepath.Base(own)))

@@ -99,13 +99,13 @@ func TestStateInABucket(t *testing.T) {
 		require.FileExists(t, filepath.Join(dir, "steps/preorchestrator.secrets/log.txt"))
 		r := d.call(t, "status", "--config", config)
 		require.Equal(t, 2, r.code, slipway.Tail(r.err))
-		require.Contains(t, r.err, "STO-007", "the configuration's references are not for the module")
+		require.Contains(t, r.err, "CFG-007", "the configuration's references are not for the module")
 	})
 
 	t.Run("another key opens nothing", func(t *testing.T) {
 		r := cli(t, s3Secret, "install", "--until", last, "--state-key", ageKey(t))
 		require.Equal(t, 3, r.code, slipway.Tail(r.err))
-		require.Contains(t, r.err, "SEC-001")
+		require.Contains(t, r.err, "SEC-002")
 	})
 
 	t.Run("destroy", func(t *testing.T) {

@@ -187,7 +187,7 @@ func TestDocker(t *testing.T) {
 		cmd.Env = append(cmd.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST=", "SLIPWAY_ENGINE_IMAGE="+address+"/team/engine:none")
 		r := finish(t, cmd)
 		require.NotZero(t, r.code)
-		require.Contains(t, r.err, "ENG-012")
+		require.Contains(t, r.err, "ENG-003")
 	})
 	docker.env = append(docker.env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST=", "SLIPWAY_ENGINE_IMAGE="+image)
 	began := time.Now()

@@ -46,8 +46,8 @@ func TestExistingCluster(t *testing.T) {
 			says []string
 		}{
 			"credentials of a program": {k.with(as("plugin")), 2, []string{"ACC-003", "(exec: aws)", "kubectl create clusterrolebinding slipway"}},
-			"another context":          {k.with(as("prod")), 2, []string{"ACC-002", "it has no context prod, but ", "installer, lesser, plugin"}},
-			"few rights": {k.with(as("weak")), 3, []string{"INF-012", "may not do everything", "may not create, update, patch, delete namespaces",
+			"another context":          {k.with(as("prod")), 2, []string{"ACC-001", "it has no context prod, but ", "installer, lesser, plugin"}},
+			"few rights": {k.with(as("weak")), 3, []string{"INF-008", "may not do everything", "may not create, update, patch, delete namespaces",
 				"may not get, list, watch, create, update, patch, delete clusterroles.rbac.authorization.k8s.io"}},
 			"a bundle": {bundle, 2, []string{"IMG-008", "slipway bundle push"}},
 		} {

@@ -85,7 +85,7 @@ hooks:
 `)
 		r := k.cli(t, "install")
 		require.Equal(t, 5, r.code, slipway.Tail(r.err))
-		require.Contains(t, r.err, "HOK-002")
+		require.Contains(t, r.err, "HOK-001")
 		require.Contains(t, r.err, "it did not end within 2s: waiting for Godot")
 		require.NotContains(t, r.err, "infrastructure/preflight: running", "no step started")
 		require.Contains(t, read(t, k.report(t), "hooks/slow.txt"), "\nwaiting for Godot\n")
@@ -138,7 +138,7 @@ hooks:
 `)
 		r := d.call(t, "install", "--config", config)
 		require.Equal(t, 2, r.code, slipway.Tail(r.err))
-		require.Contains(t, r.err, "HOK-003")
+		require.Contains(t, r.err, "CFG-007")
 
 		const token = "correct-horse-battery-staple"
 		handed := d

@@ -171,7 +171,7 @@ func (k *kept) imagesThere(t *testing.T, r *testRegistry, base string) {
 	there.tool(t, "bundle", "push", there.Bundle, "--to", r.loopback+"/team/slipway", "--lock-out", there.Lock)
 	refused := there.cli(t, "install", "--platform", shop.release)
 	require.Equal(t, 3, refused.code, slipway.Tail(refused.err))
-	require.Contains(t, refused.err, "IMG-009")
+	require.Contains(t, refused.err, "IMG-008")
 	require.Contains(t, refused.err, "quay.io/e2e/hook:1")
 	require.NotContains(t, refused.err, "e2e-web", "it is rewritten")
 

@@ -67,7 +67,7 @@ func TestRefusals(t *testing.T) {
 		calls []string // install if none
 	}{
 		"neither bundle nor lock":                 {nil, 2, "BUN-006", nil},
-		"a registry alone":                        {[]string{"--registry", "registry.example.com"}, 2, "REG-012", nil},
+		"a registry alone":                        {[]string{"--registry", "registry.example.com"}, 2, "REG-010", nil},
 		"a bundle out of any image":               {nil, 2, "BUN-001", []string{"bundle", "--base", "docker.io/library/debian:12"}},
 		"a bundle out of no image":                {nil, 3, "REG-002", []string{"bundle", "--base", "registry.invalid/golang@sha256:" + emptySHA256}},
 		"a bundle out of an image without Debian": {nil, 3, "BUN-012: install what a build needs in the image " + bare.Repository.Digest(digest.String()).String(), []string{"bundle", "--base", bare.Repository.Digest(digest.String()).String()}},

@@ -46,7 +46,7 @@ func record(t *testing.T, text string) []byte {
 	r := &report.Run{
 		ID: recorded, Workflow: config.Install, Deployment: "shop" + text, Provider: "local" + text, Slipway: "1" + text, Engine: "2" + text,
 		Platform: report.Platform{Name: "shop" + text, Version: "1.0.0" + text, From: "x" + text}, Started: at, Finished: at, Outcome: report.Failed, Exit: fault.Preflight,
-		Fault: &fault.Fault{Code: "INF-001", Op: "look" + text, Fix: "slipway x" + text, Err: errors.New("why" + text)}, Error: "it failed" + text, Commands: []string{"slipway status" + text}, Guidance: "Look." + text,
+		Fault: &fault.Fault{Code: "INF-003", Op: "look" + text, Fix: "slipway x" + text, Err: errors.New("why" + text)}, Error: "it failed" + text, Commands: []string{"slipway status" + text}, Guidance: "Look." + text,
 		Diagnosis: []report.Diagnosis{{Summary: "it is so" + text, App: "web" + text, Details: []string{"x" + text}}}, Warnings: []report.Warning{{Summary: "beware" + text, Fix: "do" + text}},
 		Apps:  []report.App{{Name: "web" + text, Namespace: "shop" + text, Sync: "Synced" + text, Health: "Degraded" + text, Cause: "why" + text}},
 		Links: []report.Link{{Name: "web" + text, URL: "javascript:alert(1)" + text}}, Lock: "lock" + text,

@@ -21,10 +21,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
-// codeNoStateSecret: a credential for the bucket with the deployment's state,
-// or the key of its secrets, is not where the configuration or a flag says.
-const codeNoStateSecret fault.Code = "STO-007"
-
 // Flags say what opens the bucket with the deployment's state.
 type Flags struct{ Key, Credentials string }
 
@@ -41,7 +37,7 @@ func (f *Flags) ReadCredentials(cfg *config.Config, stores map[string]store.Open
 		return nil, nil
 	}
 	bad := func(err error) error {
-		return &fault.Fault{Code: codeNoStateSecret, Class: fault.Usage, Op: "read the credentials for the deployment's state", Err: err,
+		return &fault.Fault{Code: config.CodeNoSecret, Class: fault.Usage, Op: "read the credentials for the deployment's state", Err: err,
 			Fix: "give a file with lines such as AWS_ACCESS_KEY_ID=… to --state-credentials"}
 	}
 	if cfg.State.URL == "" {
@@ -88,7 +84,7 @@ func (f *Flags) Open(ctx context.Context, all *config.Config, from secrets.Sourc
 	find := func(what string, ref config.SecretRef) *dagger.Secret {
 		s, err := from.Find(ctx, ref)
 		if err != nil {
-			errs = append(errs, &fault.Fault{Code: codeNoStateSecret, Class: fault.Usage, Op: "find " + what, Err: err,
+			errs = append(errs, &fault.Fault{Code: config.CodeNoSecret, Class: fault.Usage, Op: "find " + what, Err: err,
 				Fix: "put it where the configuration says, or give --state-key and --state-credentials, or --secrets (dagger call: before the function)"})
 		}
 		return s
@@ -111,7 +107,7 @@ func (f *Flags) Open(ctx context.Context, all *config.Config, from secrets.Sourc
 	switch {
 	case f.Key != "":
 		if out.Key, err = from.File(f.Key); err != nil {
-			errs = append(errs, &fault.Fault{Code: codeNoStateSecret, Class: fault.Usage, Op: "find the key of --state-key", Err: err,
+			errs = append(errs, &fault.Fault{Code: config.CodeNoSecret, Class: fault.Usage, Op: "find the key of --state-key", Err: err,
 				Fix: "give the path of a file that age-keygen wrote"})
 		}
 	case cfg.Key != "":

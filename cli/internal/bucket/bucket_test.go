@@ -53,7 +53,7 @@ func TestGivenCredentials(t *testing.T) {
 
 	x.Credentials = file
 	_, err = x.ReadCredentials(cfg, stores())
-	require.ErrorIs(t, err, &fault.Fault{Code: codeNoStateSecret})
+	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNoSecret})
 	write("# of the tests\n\nAWS_ACCESS_KEY_ID=id\nAWS_SECRET_ACCESS_KEY=se=cret \n")
 	got, err = x.ReadCredentials(cfg, stores())
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestGivenCredentials(t *testing.T) {
 	for _, bad := range []string{"hunter2", "PATH=hunter2", "hunter2=x"} {
 		write("AWS_ACCESS_KEY_ID=id\n" + bad)
 		_, err = x.ReadCredentials(cfg, stores())
-		require.ErrorIs(t, err, &fault.Fault{Code: codeNoStateSecret})
+		require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNoSecret})
 		require.ErrorContains(t, err, "line 2 is not NAME=value")
 		require.NotContains(t, err.Error(), "hunter2")
 	}
@@ -83,7 +83,7 @@ func TestStateOf_missing(t *testing.T) {
 		return nil, errors.New(string(ref) + " is not there")
 	}}
 	_, err := x.Open(t.Context(), cfg, from, nil)
-	require.ErrorIs(t, err, &fault.Fault{Code: codeNoStateSecret})
+	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNoSecret})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.ErrorContains(t, err, "find state.credentials.AWS_SECRET_ACCESS_KEY: file:/nowhere is not there")
 	require.ErrorContains(t, err, "find state.key: env:KEY is not there")
@@ -99,7 +99,7 @@ func TestStateOf_missing(t *testing.T) {
 
 	cfg.State.Key, cfg.State.Credentials, x.Key = "", nil, filepath.Join(t.TempDir(), "none")
 	_, err = x.Open(t.Context(), cfg, from, nil)
-	require.ErrorIs(t, err, &fault.Fault{Code: codeNoStateSecret})
+	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNoSecret})
 	x.Key = ""
 	got, err := x.Open(t.Context(), cfg, from, nil)
 	require.NoError(t, err)

@@ -10,12 +10,9 @@ import (
 	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 )
-
-// CodeMissing: a directory that was named does not exist, or `dagger call`
-// cannot see it: the path of a platform release in the configuration.
-const CodeMissing fault.Code = "CFG-004"
 
 // Open is a directory of this machine, or the one whose id is in idFile. With fresh
 // the engine reads it again although the session may have read it before.
@@ -36,7 +33,7 @@ func Open(client *dagger.Client, path, idFile string, fresh bool) (*dagger.Direc
 		err = errors.New("it is not a directory")
 	}
 	if err != nil {
-		return nil, &fault.Fault{Code: CodeMissing, Class: fault.Usage, Op: "open " + path,
+		return nil, &fault.Fault{Code: config.CodeUnreadable, Class: fault.Usage, Op: "open " + path,
 			Fix: "give the path of a directory that exists", Err: err}
 	}
 	return client.Host().Directory(abs, dagger.HostDirectoryOpts{NoCache: fresh}), nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -15,7 +16,7 @@ func TestADirectoryThatIsNone(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for path, says := range map[string]string{"/does/not/exist": "no such file or directory", file: "it is not a directory"} {
 		_, err := Open(nil, path, "", false)
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeMissing})
+		require.ErrorIs(t, err, &fault.Fault{Code: config.CodeUnreadable})
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
 		require.ErrorContains(t, err, "open "+path+": ")
 		require.ErrorContains(t, err, says)

@@ -25,6 +25,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref/refused"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -64,17 +65,6 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 const Group = "images"
 
 const signatureFlag = "lock-signature"
-
-// codeNoLockFile: a registry was given, and no lock that says what is in it.
-const codeNoLockFile fault.Code = "REG-012"
-
-// codeNoMirror: the registry is on the engine's own machine, which the
-// cluster's node reaches at another address only.
-const codeNoMirror fault.Code = "REG-011"
-
-// codeNoRegistry: neither the configuration nor the lock names the
-// registry.
-const codeNoRegistry fault.Code = "REG-010"
 
 // codeNoImages: neither a bundle nor a lock was given.
 const codeNoImages fault.Code = "BUN-006"
@@ -119,14 +109,14 @@ func (f *Flags) Pins(ctx context.Context, cfg *config.Config) (*lock.Lock, error
 			cfg.Advanced.Registry = pins.Location
 		}
 		if cfg.Advanced.Registry == "" {
-			return nil, &fault.Fault{Code: codeNoRegistry, Class: fault.Usage, Op: "choose the registry of the images",
+			return nil, &fault.Fault{Code: refused.CodeNowhere, Class: fault.Usage, Op: "choose the registry of the images",
 				Fix: "give --registry host/path, or set advanced.registry in the configuration",
 				Err: errors.New("neither the lock nor the configuration names one")}
 		}
 		return pins, nil
 	}
 	if f.Registry != "" {
-		return nil, &fault.Fault{Code: codeNoLockFile, Class: fault.Usage, Op: "choose where images come from",
+		return nil, &fault.Fault{Code: refused.CodeNowhere, Class: fault.Usage, Op: "choose where images come from",
 			Fix: "give --lock FILE too: slipway bundle push DIR --to host/path --lock-out slipway.lock.json",
 			Err: errors.New("--registry goes with --lock FILE, which slipway bundle push writes")}
 	}
@@ -283,7 +273,7 @@ func reachable(cfg *config.Config, images *containers.Images, provider providers
 	if setting == "" || images.Mirror != "" {
 		return nil
 	}
-	return &fault.Fault{Code: codeNoMirror, Class: fault.Usage, Op: "choose where the cluster's node pulls images",
+	return &fault.Fault{Code: refused.CodeNowhere, Class: fault.Usage, Op: "choose where the cluster's node pulls images",
 		Fix: "set the address of the registry's machine: " + cfg.Provider + ": {" + setting + "}",
 		Err: fmt.Errorf("%s is the engine's own machine, which the node cannot reach under this address", registry)}
 }

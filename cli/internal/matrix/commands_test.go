@@ -72,7 +72,7 @@ func TestReleasesInDirectories(t *testing.T) {
 }
 
 func TestACellThatFailsIsLeftAsItIs(t *testing.T) {
-	m, dir := commandsOf(t, `test "$1" != upgrade || { printf '\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x\n\nerror CMP-001: carry out job x/y:\n  it failed\n  remedy: mend it\n' >&2; echo "error UPG-012: second" >&2; exit 4; }`)
+	m, dir := commandsOf(t, `test "$1" != upgrade || { printf '\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x\n\nerror CMP-001: carry out job x/y:\n  it failed\n  remedy: mend it\n' >&2; echo "error UPG-002: second" >&2; exit 4; }`)
 	r := m.Do(t.Context(), cellOfTest, "")
 	require.Equal(t, []any{Failed, "CMP-001", "carry out job x/y: it failed"}, []any{r.Outcome, r.Code, r.Reason})
 	require.Equal(t, "upgrade failed: CMP-001 carry out job x/y: it failed", r.Why())
@@ -81,7 +81,7 @@ func TestACellThatFailsIsLeftAsItIs(t *testing.T) {
 	require.Equal(t, []string{filepath.Join(own, "run.tar.zst"), "slipway reproduce --package " + filepath.Join(own, "run.tar.zst")}, []string{r.Package, r.Reproduce})
 	log, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "upgrade.log"))
 	require.NoError(t, err)
-	require.Contains(t, string(log), "error UPG-012: second\n")
+	require.Contains(t, string(log), "error UPG-002: second\n")
 }
 
 // TestAFailedUpgradeIsReproduced only where its own command says that it can be: an install

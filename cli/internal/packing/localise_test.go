@@ -37,7 +37,7 @@ func TestWhatAnUpgradeBeganFrom(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(o.Config, []byte("- a\n"), 0o600))
 	_, err = o.Localise(providers.All().Sections())
-	require.ErrorIs(t, err, &fault.Fault{Code: codeIncomplete}, "it is the sender's fault")
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeIncomplete}, "it is the sender's fault")
 	text, err := os.ReadFile(from.Config)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "provider: local\n")
@@ -57,7 +57,7 @@ func TestWhatAnUpgradeBeganFrom(t *testing.T) {
 		},
 	} {
 		_, _, err = open(change)
-		require.ErrorIs(t, err, &fault.Fault{Code: codeIncomplete})
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeIncomplete})
 		require.ErrorContains(t, err, says)
 	}
 }

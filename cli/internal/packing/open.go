@@ -30,8 +30,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// codeIncomplete: the package lacks what a deployment would need to be made from it.
-const codeIncomplete fault.Code = "PKG-009"
+// CodeIncomplete: the package lacks what a deployment would need to be made from it, or a run
+// to be reproduced.
+const CodeIncomplete fault.Code = "PKG-009"
 
 // Opened is a package that was verified, with its configuration and its platform release
 // as files.
@@ -221,7 +222,7 @@ func checkTokens(text []byte) error {
 }
 
 func incomplete(op, fix string, err error) error {
-	return &fault.Fault{Code: codeIncomplete, Class: fault.Usage, Op: op, Err: err, Fix: fix}
+	return &fault.Fault{Code: CodeIncomplete, Class: fault.Usage, Op: op, Err: err, Fix: fix}
 }
 
 // Verify reads a package and verifies it, with the key that keyFile names unless that is

@@ -27,8 +27,6 @@ const (
 	codeOtherRelease fault.Code = "PKG-006"
 	// codeHeld: a file that must go into the package as it is holds a secret.
 	codeHeld fault.Code = "PKG-007"
-	// codeUnwritten: the package cannot be written to its place.
-	codeUnwritten fault.Code = "PKG-008"
 )
 
 // Options say what is packed.
@@ -118,7 +116,7 @@ func (o Options) put(ctx context.Context, file string, data []byte) error {
 }
 
 func (o Options) unwritten(file string, err error) error {
-	return &fault.Fault{Code: codeUnwritten, Class: fault.Usage, Op: strings.TrimSpace("write the package " + file), Err: err,
+	return &fault.Fault{Code: atomicfile.CodeUnwritten, Class: fault.Usage, Op: strings.TrimSpace("write the package " + file), Err: err,
 		Fix: "name another place, with room for it: " + o.again() + " --out FILE" + runpackage.Suffix}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/sbom"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 )
@@ -132,8 +133,8 @@ func ran(t *testing.T, id string, outcome report.Outcome) string {
 	r := report.Run{ID: id, Workflow: "install", Deployment: "shop", Outcome: outcome, Started: at, Steps: []report.Step{
 		{Stage: "orchestrator", Step: "sync", Status: pipeline.Failed, Started: at, Finished: at.Add(time.Minute), Error: "login with " + canary,
 			Fault: &fault.Fault{Code: "ORC-005", Class: fault.Step, Op: "sync", Err: os.ErrDeadlineExceeded}},
-		{Stage: "orchestrator", Step: "projects", Status: pipeline.Failed, Started: at, Finished: at.Add(2 * time.Minute), Fault: &fault.Fault{Code: "ORC-001", Err: os.ErrClosed}},
-	}, Fault: &fault.Fault{Code: "ORC-001", Err: os.ErrClosed}}
+		{Stage: "orchestrator", Step: "projects", Status: pipeline.Failed, Started: at, Finished: at.Add(2 * time.Minute), Fault: &fault.Fault{Code: "PLT-017", Err: os.ErrClosed}},
+	}, Fault: &fault.Fault{Code: "PLT-017", Err: os.ErrClosed}}
 	text, err := r.Encode()
 	require.NoError(t, err)
 	dir := t.TempDir()
@@ -261,7 +262,7 @@ func TestAPackageReplacesNothingElse(t *testing.T) {
 	notes := filepath.Join(dir, "notes.tar.zst")
 	require.NoError(t, os.WriteFile(notes, []byte("mine"), 0o600))
 	for _, to := range []string{notes, filepath.Join(notes, "run.tar.zst"), dir} {
-		require.ErrorIs(t, Options{}.put(t.Context(), to, b.Bytes()), &fault.Fault{Code: codeUnwritten}, to)
+		require.ErrorIs(t, Options{}.put(t.Context(), to, b.Bytes()), &fault.Fault{Code: atomicfile.CodeUnwritten}, to)
 	}
 	text, err := os.ReadFile(notes)
 	require.NoError(t, err)
@@ -335,7 +336,7 @@ func TestWhatNoDeploymentCanBeMadeFrom(t *testing.T) {
 		"there is no configuration in it":                                 func(_ *runpackage.Info, f runpackage.Files) { delete(f, runpackage.ConfigFile) },
 	} {
 		_, err := Open(t.Context(), packed(t, change), "", nil)
-		require.ErrorIs(t, err, &fault.Fault{Code: codeIncomplete}, "%v", err)
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeIncomplete}, "%v", err)
 		require.ErrorContains(t, err, says)
 	}
 }
@@ -349,7 +350,7 @@ func TestARecordOfTooMuch(t *testing.T) {
 	} {
 		o := Opened{Package: &runpackage.Package{Files: runpackage.Files{record: {Data: []byte(text)}, runpackage.ImagesFile: {Data: []byte("{}")}}}}
 		_, _, err := o.Ran()
-		require.ErrorIs(t, err, &fault.Fault{Code: codeIncomplete})
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeIncomplete})
 		require.ErrorContains(t, err, says)
 		require.Less(t, len(err.Error()), 5000)
 	}

@@ -56,7 +56,7 @@ func (f *Flags) load(cfg *config.Config, path func(string) string) (*platform.Re
 		dir = path(cfg.Platform.Release)
 	}
 	if _, inGit := cfg.ReleaseInGit(); dir == "" && inGit {
-		return nil, &fault.Fault{Code: CodeFetched, Class: fault.Usage, Op: "open the platform release " + cfg.Platform.Release,
+		return nil, &fault.Fault{Code: CodeFetch, Class: fault.Usage, Op: "open the platform release " + cfg.Platform.Release,
 			Fix: "check the repository out, and name the directory: --platform DIR", Err: errors.New("it is in a Git repository, and the engine fetches it when it is installed")}
 	}
 	if dir == "" {
@@ -67,7 +67,7 @@ func (f *Flags) load(cfg *config.Config, path func(string) string) (*platform.Re
 		return platform.Load(fsys)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, &fault.Fault{Code: directory.CodeMissing, Class: fault.Usage, Op: "open " + dir,
+		return nil, &fault.Fault{Code: config.CodeUnreadable, Class: fault.Usage, Op: "open " + dir,
 			Fix: "give the path of a directory that exists", Err: errors.Join(err, errors.New("a platform release is a directory"))}
 	}
 	root, err := os.OpenRoot(dir) // no link leads out of it, whenever somebody puts it there
@@ -106,7 +106,7 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 	dir := f.Dir
 	if dir == "" && f.ID == "" && cfg.ReleaseIsPath() {
 		if module.Active() {
-			return &fault.Fault{Code: directory.CodeMissing, Class: fault.Usage, Op: "open the platform release " + cfg.Platform.Release,
+			return &fault.Fault{Code: config.CodeUnreadable, Class: fault.Usage, Op: "open the platform release " + cfg.Platform.Release,
 				Fix: "name the directory on the command line too: dagger call install --platform DIR",
 				Err: errors.New("it is on the machine that calls, and dagger call hands over only what a flag names")}
 		}
@@ -138,10 +138,9 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 
 // The codes of releases in Git repositories.
 const (
-	// CodeFetched: the release is in a Git repository, and what was asked needs it here.
-	CodeFetched fault.Code = "PLT-013"
-	// codeFetch: the engine cannot fetch the release.
-	codeFetch fault.Code = "PLT-014"
+	// CodeFetch: the release is in a Git repository, and the command needs it here, or the
+	// engine cannot fetch it.
+	CodeFetch fault.Code = "PLT-014"
 	// codeDigest: the release is another one than the configuration says.
 	codeDigest fault.Code = "PLT-015"
 )
@@ -169,7 +168,7 @@ func fetch(ctx context.Context, git config.GitRelease, anew Anew, opts *conducto
 		dir, err = dir.Sync(ctx)
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, &fault.Fault{Code: containers.CodeSessionEnded}) {
-		return &fault.Fault{Code: codeFetch, Class: fault.Preflight, Op: what, Err: err,
+		return &fault.Fault{Code: CodeFetch, Class: fault.Preflight, Op: what, Err: err,
 			Fix: "correct platform.release, or give the engine access to the server; a private repository is checked out, and its directory named: --platform DIR"}
 	}
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/cli/internal/directory"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
@@ -23,7 +22,7 @@ func TestAReleaseThatTheModuleCannotSee(t *testing.T) {
 	require.NoError(t, err)
 	release := func() *fault.Fault {
 		err := new(Flags).Open(t.Context(), cfg, filepath.Clean, nil, &conductor.Options{})
-		require.ErrorIs(t, err, &fault.Fault{Code: directory.CodeMissing})
+		require.ErrorIs(t, err, &fault.Fault{Code: config.CodeUnreadable})
 		f, _ := errors.AsType[*fault.Fault](err)
 		return f
 	}
@@ -40,7 +39,7 @@ func TestAReleaseThatTheEngineFetches(t *testing.T) {
 	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nplatform: {release: \"https://git.example.com/platform.git@v1.2.0\"}\n"), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
 	_, err = new(Flags).Load(cfg, filepath.Clean)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeFetched})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeFetch})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.Nil(t, new(Flags).Known(filepath.Clean)(cfg))
 }
@@ -64,7 +63,7 @@ func TestALinkIsNotFollowed(t *testing.T) {
 			t.Skip("no links here: ", err)
 		}
 		_, err := (&Flags{Dir: dir}).Load(cfg, filepath.Clean)
-		require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnreadable})
+		require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeInvalid})
 		require.ErrorContains(t, err, link+": a symbolic link instead of a file")
 		require.NotContains(t, err.Error(), "hunter2")
 	}

@@ -14,14 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// codeNoKey: the private key of a given certificate is not where the
-// configuration says.
-const codeNoKey fault.Code = "CFG-005"
-
-// CodeNoPassword: a password that the configuration refers to is not where it
-// says.
-const CodeNoPassword fault.Code = "CFG-007"
-
 // Source finds secrets for a run.
 type Source interface {
 	// Find is what ref refers to.
@@ -65,7 +57,7 @@ func Passwords(ctx context.Context, cfg *config.Config, from Source) (map[string
 
 // noPassword is the fault of a password that is not where the configuration says.
 func noPassword(name string, err error) error {
-	return &fault.Fault{Code: CodeNoPassword, Class: fault.Usage, Op: "find " + name, Err: err,
+	return &fault.Fault{Code: config.CodeNoSecret, Class: fault.Usage, Op: "find " + name, Err: err,
 		Fix: "put it where the configuration says, or give --secrets FILE (dagger call: before the function)"}
 }
 
@@ -84,7 +76,7 @@ func TLSKey(ctx context.Context, cfg *config.Config, from Source, file string) (
 		key, err = from.Find(ctx, cfg.TLS.Key)
 	}
 	if err != nil {
-		return nil, &fault.Fault{Code: codeNoKey, Class: fault.Usage, Op: "find the private key of the given certificate", Err: err,
+		return nil, &fault.Fault{Code: config.CodeNoSecret, Class: fault.Usage, Op: "find the private key of the given certificate", Err: err,
 			Fix: "put it where tls.key of the configuration says, or give --tls-key FILE"}
 	}
 	return key, nil

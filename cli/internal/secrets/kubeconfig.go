@@ -18,10 +18,6 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 )
 
-// codeNoKubeconfig: the access to a cluster that is there already is not where the
-// configuration says.
-const codeNoKubeconfig fault.Code = "ACC-006"
-
 // Kubeconfig is what containers get of the access to a cluster that is there already. It
 // is read from where the configuration says each time, and written nowhere.
 func (f *Flags) Kubeconfig(ctx context.Context, access providers.Access, from Source) (*dagger.Secret, error) {
@@ -61,7 +57,7 @@ func (f *Flags) CheckKubeconfig(access providers.Access) error {
 }
 
 func noKubeconfig(err error) error {
-	return &fault.Fault{Code: codeNoKubeconfig, Class: fault.Usage, Op: "find the kubeconfig of the cluster", Err: err,
+	return &fault.Fault{Code: config.CodeNoSecret, Class: fault.Usage, Op: "find the kubeconfig of the cluster", Err: err,
 		Fix: "put it where the configuration says, or give --secrets FILE (dagger call: before the function)"}
 }
 

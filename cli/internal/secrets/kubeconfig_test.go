@@ -28,7 +28,7 @@ func (nowhere) Find(context.Context, config.SecretRef) (*dagger.Secret, error) {
 
 func TestAKubeconfigThatIsNotThere(t *testing.T) {
 	_, err := new(Flags).Kubeconfig(t.Context(), providers.Access{Kubeconfig: "env:K"}, nowhere{})
-	require.ErrorIs(t, err, &fault.Fault{Code: codeNoKubeconfig})
+	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNoSecret})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.EqualError(t, err, "find the kubeconfig of the cluster: the environment variable K is not set or is empty")
 }
@@ -45,7 +45,7 @@ func TestAKubeconfigIsJudgedWhereItCanBeRead(t *testing.T) {
 	require.NoError(t, err)
 	access := providers.Access{Kubeconfig: config.SecretRef("file:" + file)}
 	var f Flags
-	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeFile})
+	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeInvalid})
 	ca, err := certificate.NewCA("demo", time.Now())
 	require.NoError(t, err)
 	write("ca.crt", string(ca.Certificate))
@@ -54,7 +54,7 @@ func TestAKubeconfigIsJudgedWhereItCanBeRead(t *testing.T) {
 	require.ErrorContains(t, f.CheckKubeconfig(access), "ca.crt: it is read only if --package-key says who made the package", "not because a package says so")
 	f.Brought = false
 	access.Context = "prod"
-	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeContext})
+	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeInvalid})
 	after, err := os.Stat(file)
 	require.NoError(t, err)
 	require.Equal(t, before.ModTime(), after.ModTime())
@@ -67,7 +67,7 @@ func TestAKubeconfigIsJudgedWhereItCanBeRead(t *testing.T) {
 	require.NoError(t, f.CheckKubeconfig(access), "the file of --secrets comes first")
 	write("secrets.env", "SLIPWAY_TEST_KUBECONFIG='{}'\n")
 	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeInvalid})
-	require.ErrorIs(t, f.CheckKubeconfig(providers.Access{Kubeconfig: config.SecretRef("file:" + dir)}), &fault.Fault{Code: codeNoKubeconfig}, "a directory")
+	require.ErrorIs(t, f.CheckKubeconfig(providers.Access{Kubeconfig: config.SecretRef("file:" + dir)}), &fault.Fault{Code: config.CodeNoSecret}, "a directory")
 	for _, none := range []string{"file:$HOME/.kube/config", "file:a/x.yaml:a/y.yaml"} {
 		require.ErrorContains(t, f.CheckKubeconfig(providers.Access{Kubeconfig: config.SecretRef(none)}), "it is one path, in which no variables are replaced")
 	}

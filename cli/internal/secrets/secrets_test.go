@@ -72,7 +72,7 @@ func TestASecretThatACommandPrints(t *testing.T) {
 
 	cfg := &config.Config{TLS: config.TLS{Mode: config.UserCertificate, Key: "env:SLIPWAY_TEST_NO_KEY"}}
 	_, err = TLSKey(t.Context(), cfg, &Finder{}, "")
-	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-005"})
+	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-007"})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.ErrorContains(t, err, "the environment variable SLIPWAY_TEST_NO_KEY is not set")
 }

@@ -2,11 +2,11 @@
 package source
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -21,9 +21,6 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 )
-
-// CodeUnreadable: the configuration file cannot be read.
-const CodeUnreadable fault.Code = "CFG-003"
 
 // EnvDeployment names the deployment to work on, where no flag does.
 const EnvDeployment = "SLIPWAY_DEPLOYMENT"
@@ -115,7 +112,7 @@ func (s *Source) Read(streams console.Streams) (data []byte, err error) {
 		if s.Stored {
 			fix = "give yourself access to the file, or choose another deployment: slipway use NAME"
 		}
-		return nil, &fault.Fault{Code: CodeUnreadable, Class: fault.Usage, Op: "read the configuration", Fix: fix, Err: err}
+		return nil, &fault.Fault{Code: config.CodeUnreadable, Class: fault.Usage, Op: "read the configuration", Fix: fix, Err: err}
 	}
 	return data, nil
 }
@@ -142,8 +139,8 @@ func (s *Source) Parse(data []byte, migrated func([]migrate.Change)) (*config.Co
 	}
 	opts.Steps = func(cfg *config.Config) (map[string][]string, error) {
 		provider, err := s.Providers.Get(cfg.Provider)
-		if errors.Is(err, &fault.Fault{Code: providers.CodeNoInstall}) {
-			return nil, nil // it has no steps yet
+		if err != nil && slices.Contains(s.Providers.Names(), cfg.Provider) {
+			return nil, nil // it cannot be installed, so it has no steps
 		}
 		if err != nil {
 			return nil, err

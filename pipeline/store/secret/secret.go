@@ -25,14 +25,9 @@ import (
 
 // The codes of faults of secrets.
 const (
-	// CodeWrongKey: a secret in the store was encrypted with a different key.
-	CodeWrongKey fault.Code = "SEC-001"
-	// CodeBadKey: the key of the deployment's secrets is not valid, or none was
-	// given for a store in a bucket.
+	// CodeBadKey: the key of the deployment's secrets is not valid, another one encrypted them,
+	// or none was given for a store in a bucket.
 	CodeBadKey fault.Code = "SEC-002"
-	// CodeDamaged: a stored secret was altered, is incomplete, or is a different
-	// secret.
-	CodeDamaged fault.Code = "SEC-003"
 )
 
 // Keys, and the kind and version with which the encrypted records are sealed.
@@ -177,7 +172,7 @@ func (v *Vault) Get(ctx context.Context, name string) (redact.Value, error) {
 func (v *Vault) Decrypt(name string, data []byte) ([]byte, error) {
 	r, err := age.Decrypt(bytes.NewReader(data), v.key.identity)
 	if _, other := errors.AsType[*age.NoIdentityMatchError](err); other {
-		return nil, &fault.Fault{Code: CodeWrongKey, Class: fault.Preflight, Op: "decrypt secret " + name,
+		return nil, &fault.Fault{Code: CodeBadKey, Class: fault.Preflight, Op: "decrypt secret " + name,
 			Err: errors.New("it was encrypted with another key"),
 			Fix: "take the key that the deployment was installed with: " + giveKey}
 	} else if err != nil {
@@ -252,6 +247,6 @@ func badKey(err error, fix string) error {
 const giveKey = "name it in the configuration (state: {key: \"env:NAME\"} or \"file:PATH\"), or give --state-key"
 
 func damaged(name string, err error) error {
-	return &fault.Fault{Code: CodeDamaged, Class: fault.Step, Op: "decrypt secret " + name, Err: err,
+	return &fault.Fault{Code: store.CodeDamaged, Class: fault.Step, Op: "decrypt secret " + name, Err: err,
 		Fix: "remove all below " + prefix + name + "/, and " + prefix + name + suffix + ", from the store; the step that made it makes it again: slipway install"}
 }

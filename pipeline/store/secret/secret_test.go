@@ -131,7 +131,7 @@ func TestVault_wrongKey(t *testing.T) {
 	other, text := key(t)
 	require.NoError(t, secret.Open(s, mine).Put(t.Context(), 3, "ca", redact.New([]byte(canary))))
 	_, err := secret.Open(s, other).Get(t.Context(), "ca")
-	require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeWrongKey})
+	require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeBadKey})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	f, _ := errors.AsType[*fault.Fault](err)
 	require.Contains(t, f.Fix, "the key that the deployment was installed with")
@@ -154,7 +154,7 @@ func TestVault_damaged(t *testing.T) {
 		require.Error(t, err, msg...)
 		f, ok := errors.AsType[*fault.Fault](err)
 		require.True(t, ok, msg...)
-		require.Contains(t, []fault.Code{secret.CodeDamaged, secret.CodeWrongKey}, f.Code)
+		require.Contains(t, []fault.Code{store.CodeDamaged, secret.CodeBadKey}, f.Code)
 		require.NotContains(t, err.Error(), canary)
 	}
 	for n := range whole {
@@ -167,7 +167,7 @@ func TestVault_damaged(t *testing.T) {
 	require.NoError(t, err)
 	isDamaged(other)
 	_, err = v.Get(t.Context(), "ca")
-	require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeDamaged})
+	require.ErrorIs(t, err, &fault.Fault{Code: store.CodeDamaged})
 	require.ErrorContains(t, err, "it is secret other")
 }
 

@@ -6,6 +6,16 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/slipway-sh/slipway/fault"
+)
+
+// The codes of faults of Applications.
+const (
+	// CodeStale: Argo CD does not look at an Application, or not outside of its namespace.
+	CodeStale fault.Code = "PRE-012"
+	// CodeLate: an Application was not Synced and Healthy in time, and nothing says why.
+	CodeLate fault.Code = "ORC-004"
 )
 
 // Tracker follows the Applications of a platform until all of them are Synced and

@@ -23,8 +23,6 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeNone: there is no such backup, or none at all.
-	CodeNone fault.Code = "BAK-003"
 	// CodeDamaged: a backup in the deployment's state is incomplete or was altered.
 	CodeDamaged fault.Code = "BAK-004"
 )
@@ -90,7 +88,7 @@ func (r *Repository) decrypt(name string, data []byte) ([]byte, error) {
 		return data, nil
 	}
 	data, err := r.vault.Decrypt(name, data)
-	if errors.Is(err, &fault.Fault{Code: secret.CodeDamaged}) {
+	if errors.Is(err, &fault.Fault{Code: store.CodeDamaged}) {
 		return nil, damaged(name, err)
 	}
 	return data, err
@@ -121,7 +119,7 @@ func (r *Repository) Put(ctx context.Context, b contract.Backup) error {
 	return r.put(ctx, dir+b.ID+manifest, data)
 }
 
-// Get returns a backup. One that is not there is CodeNone.
+// Get returns a backup. One that is not there is contract.CodeNoBackup.
 func (r *Repository) Get(ctx context.Context, id string) (contract.Backup, error) {
 	var b contract.Backup
 	if !validID(id) {
@@ -148,7 +146,7 @@ func validID(id string) bool {
 }
 
 func none(what string) error {
-	return &fault.Fault{Code: CodeNone, Class: fault.Usage, Op: "find the backup", Err: errors.New(what), Fix: "name one of those that slipway backups lists"}
+	return &fault.Fault{Code: contract.CodeNoBackup, Class: fault.Usage, Op: "find the backup", Err: errors.New(what), Fix: "name one of those that slipway backups lists"}
 }
 
 // DataOnly is the fault of who wants to go back to a backup that a rollback has made.
@@ -186,7 +184,7 @@ func (r *Repository) List(ctx context.Context) ([]contract.BackupSummary, error)
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case errors.Is(err, &fault.Fault{Code: CodeNone}): // it was removed meanwhile
+		case errors.Is(err, &fault.Fault{Code: contract.CodeNoBackup}): // it was removed meanwhile
 		case err != nil:
 			out = append(out, contract.BackupSummary{ID: id, Data: []contract.DataSummary{}, Problem: err.Error()})
 		default:
@@ -265,7 +263,7 @@ func (r *Repository) Installed(ctx context.Context) (*contract.Installed, error)
 	if err == nil {
 		data, err = r.decrypt(installedFile, data)
 	}
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, &fault.Fault{Code: secret.CodeWrongKey}) || errors.Is(err, &fault.Fault{Code: CodeDamaged}) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, &fault.Fault{Code: secret.CodeBadKey}) || errors.Is(err, &fault.Fault{Code: CodeDamaged}) {
 		return nil, nil // the next install writes it anew, with the key that it has
 	} else if err != nil {
 		return nil, err

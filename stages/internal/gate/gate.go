@@ -27,9 +27,6 @@ import (
 const (
 	// CodeShut: a gate did not open in time.
 	CodeShut fault.Code = "GAT-001"
-	// CodeFailed: what a gate waits for has failed and will not recover, or cannot be
-	// looked at.
-	CodeFailed fault.Code = "GAT-002"
 )
 
 // lookLimit bounds one look at a gate.
@@ -67,7 +64,7 @@ func shut(ctx context.Context, c *kube.Client, engine string, a platform.Await, 
 		f.Op, f.Code, f.Class, f.Err = "wait for a gate", CodeShut, fault.Timeout, late.Err // which names it: a summary has room for one of them
 		f.Fix = "correct what was seen last, or give the gate more time (deadline in platform.yaml), then run again: slipway install"
 	} else {
-		f.Code, f.Class = CodeFailed, fault.Step
+		f.Code, f.Class = kube.CodeFailed, fault.Step
 		f.Fix = "correct what failed, then run again: slipway install"
 		if cause := errors.Unwrap(err); cause != nil { // the fault says what was waited for
 			f.Err = cause

@@ -314,7 +314,7 @@ func TestWhatWillNotRecoverEndsTheWaitAtOnce(t *testing.T) {
 			begun := time.Now()
 			err := gate.Wait(t.Context(), connect(t, s.URL), "cd", c.gate)
 			require.Less(t, time.Since(begun), 20*time.Second)
-			require.ErrorIs(t, err, &fault.Fault{Code: gate.CodeFailed})
+			require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeFailed})
 			require.Equal(t, fault.Step, fault.ClassOf(err))
 			require.ErrorContains(t, err, c.says)
 		})

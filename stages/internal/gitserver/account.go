@@ -12,9 +12,15 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/trust"
 )
 
-// CodeAccount: the cluster holds no credentials of the account that Slipway uses on the
-// git server.
-const CodeAccount fault.Code = "GIT-001"
+// The codes of faults of the git server, and of a repository of the user's.
+const (
+	// CodeServer: the git server does not do what it must, or strangers may sign up on it.
+	CodeServer fault.Code = "PRE-008"
+	// CodePush: a push to the git server failed.
+	CodePush fault.Code = "PRE-011"
+	// CodeRepository: a repository of the user's cannot be read.
+	CodeRepository fault.Code = "PRE-014"
+)
 
 // Account returns a client of the git server g that logs in with the account in a
 // Secret, "namespace/name". Its password is told to hide, which keeps it out of the logs.
@@ -30,7 +36,7 @@ func Account(ctx context.Context, c *kube.Client, g contract.GitServer, secret s
 	}
 	if o == nil || len(o.Data["username"]) == 0 || len(o.Data["password"]) == 0 {
 		return nil, &fault.Fault{
-			Code: CodeAccount, Class: fault.Step, Op: "read the account " + secret,
+			Code: CodeServer, Class: fault.Step, Op: "read the account " + secret,
 			Fix: "declare the secret with the keys username and password in platform.yaml, then run again: slipway install",
 			Err: fmt.Errorf("secret %s is missing or has no username and password", secret),
 		}

@@ -33,7 +33,7 @@ func TestAnAccountThatIsNotInTheCluster(t *testing.T) {
 	)}
 	for _, name := range []string{"git/none", "git/half"} {
 		_, err := gitserver.Account(t.Context(), c, contract.GitServer{}, name, func(string) {})
-		require.ErrorIs(t, err, &fault.Fault{Code: gitserver.CodeAccount})
+		require.ErrorIs(t, err, &fault.Fault{Code: gitserver.CodeServer})
 		require.Equal(t, fault.Step, fault.ClassOf(err))
 		require.EqualError(t, err, "read the account "+name+": secret "+name+" is missing or has no username and password")
 	}

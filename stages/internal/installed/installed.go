@@ -18,16 +18,11 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeNotOver: a release cannot be installed over the one that is installed.
+	// CodeNotOver: a release cannot be installed over the one that is installed, or only by an
+	// upgrade, because it changes data.
 	CodeNotOver fault.Code = "UPG-001"
 	// CodeUnfinished: the last upgrade, or the last rollback, has not come to its end.
 	CodeUnfinished fault.Code = "UPG-002"
-	// CodeNeedsUpgrade: the release changes data, which an install does not.
-	CodeNeedsUpgrade fault.Code = "UPG-011"
-	// CodeOtherStyle: the upgrade was begun in another style.
-	CodeOtherStyle fault.Code = "UPG-012"
-	// CodeNotBack: nobody named the backup, and it is not that of the last upgrade.
-	CodeNotBack fault.Code = "UPG-018"
 )
 
 // name is that of the ConfigMap in kube.SystemNamespace; its keys are those of Record.
@@ -185,7 +180,7 @@ func (rec Record) Check(r *platform.Release, how How) error {
 		return Nothing()
 	case how.Style != "" && rec.Toward == r.Version && rec.Backup != "" && how.Style != rec.Style:
 		return &fault.Fault{
-			Code: CodeOtherStyle, Class: fault.Usage, Op: "upgrade to release " + r.Version,
+			Code: CodeUnfinished, Class: fault.Usage, Op: "upgrade to release " + r.Version,
 			Err: fmt.Errorf("this upgrade was begun in style %s", rec.Style), Fix: "go on with it in that style: slipway upgrade --resume",
 		}
 	case rec.Version != "" && rec.Toward == r.Version && rec.Backup != "" && !how.Upgrade:
@@ -235,7 +230,7 @@ func (rec Record) follows(r *platform.Release, upgrade bool) error {
 		return same(r)
 	case rec.Version != "" && rec.Version != r.Version && !upgrade && len(r.Data) > 0 && (r.Follows(rec.Version) || rec.Toward == r.Version):
 		return &fault.Fault{
-			Code: CodeNeedsUpgrade, Class: fault.Usage, Op: "install release " + r.Version + " of " + r.Name,
+			Code: CodeNotOver, Class: fault.Usage, Op: "install release " + r.Version + " of " + r.Name,
 			Err: fmt.Errorf("release %s is installed, and its data is to be backed up and migrated first", rec.Version),
 			Fix: "upgrade to it: slipway upgrade --to " + fault.Quote(r.Version),
 		}
@@ -269,7 +264,7 @@ func (rec Record) checkRollback(r *platform.Release, backup string, named bool) 
 		return same(r)
 	case rec.Rollback == "" && rec.Platform != "" && rec.Backup != backup && !named:
 		return &fault.Fault{
-			Code: CodeNotBack, Class: fault.Usage, Op: "go back to release " + r.Version,
+			Code: contract.CodeNoBackup, Class: fault.Usage, Op: "go back to release " + r.Version,
 			Err: fmt.Errorf("backup %s was not made by the upgrade to %s, which is installed", backup, cmp.Or(rec.Toward, rec.Version)),
 			Fix: "name the backup to go back to: slipway rollback --backup ID (slipway backups lists them)",
 		}

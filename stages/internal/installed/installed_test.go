@@ -74,20 +74,20 @@ func TestWhatAnUnfinishedUpgradeLetsBegin(t *testing.T) {
 		code    fault.Code
 		fix     string
 	}{
-		"an install over an older one that has no data": {record: installed.Record{Platform: "shop", Version: "1.0.0"}, release: of("1.1.0", "1.0.0"), code: installed.CodeNeedsUpgrade, fix: "slipway upgrade --to 1.1.0"},
+		"an install over an older one that has no data": {record: installed.Record{Platform: "shop", Version: "1.0.0"}, release: of("1.1.0", "1.0.0"), code: installed.CodeNotOver, fix: "slipway upgrade --to 1.1.0"},
 		"an install in the middle":                      {record: between, release: of("1.1.0", "1.0.0"), code: installed.CodeUnfinished, fix: "go on with it, with the --platform that it was begun with, if any: slipway upgrade --resume; or go back to 1.0.0: slipway rollback"},
 		"an install of the old one in the middle":       {record: between, release: of("1.0.0"), code: installed.CodeUnfinished, fix: "slipway rollback"},
 		"forward from the middle":                       {record: between, release: of("1.1.1", "1.0.0", "1.1.0"), how: upgrade(contract.Change{}), code: installed.CodeUnfinished, fix: "with the --platform that it was begun with, if any: slipway upgrade --resume; or go back to 1.0.0: slipway rollback"},
 		"the upgrade again":                             {record: between, release: of("1.1.0", "1.0.0"), how: upgrade(contract.Change{})},
 		"the upgrade goes on":                           {record: between, release: of("1.1.0", "1.0.0"), how: upgrade(contract.Change{Resume: true})},
-		"in another style":                              {record: between, release: of("1.1.0", "1.0.0"), how: upgrade(contract.Change{Style: contract.Graceful}), code: installed.CodeOtherStyle, fix: "--resume"},
+		"in another style":                              {record: between, release: of("1.1.0", "1.0.0"), how: upgrade(contract.Change{Style: contract.Graceful}), code: installed.CodeUnfinished, fix: "--resume"},
 		"in its style":                                  {record: between, release: of("1.1.0", "1.0.0"), how: upgrade(contract.Change{Style: contract.InPlace})},
 		"nothing goes on":                               {record: ended, release: of("1.2.0", "1.1.0"), how: upgrade(contract.Change{Resume: true}), code: contract.CodeNothing, fix: "slipway upgrade --to VERSION"},
 		"back":                                          {record: between, release: of("1.0.0"), how: to("b1")},
 		"back once more":                                {record: back, release: of("1.0.0"), how: to("b1")},
 		"back to another while one goes on":             {record: back, release: of("0.9.0"), how: to("b0"), code: installed.CodeUnfinished, fix: "slipway rollback --backup b1"},
 		"back from one that ended well":                 {record: ended, release: of("1.0.0"), how: to("b1")},
-		"back by another way that nobody named":         {record: ended, release: of("0.9.0"), how: to("b0"), code: installed.CodeNotBack, fix: "slipway rollback --backup ID"},
+		"back by another way that nobody named":         {record: ended, release: of("0.9.0"), how: to("b0"), code: contract.CodeNoBackup, fix: "slipway rollback --backup ID"},
 		"back by another way":                           {record: ended, release: of("0.9.0"), how: installed.How{Change: contract.Change{Backup: "b0", Named: true}}},
 		"back, on a cluster that has nothing":           {release: of("1.0.0"), how: to("b1")},
 		"back to what is installed":                     {record: ended, release: of("1.1.0"), how: to("b2"), code: platform.CodeSame, fix: "slipway install, with a configuration that names it"},

@@ -20,18 +20,20 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/slipway-sh/slipway/config/kubeconfig"
 	"github.com/slipway-sh/slipway/fault"
 )
 
 // The codes of this package's faults.
 const (
-	// CodeKubeconfig: the kubeconfig cannot be used.
-	CodeKubeconfig fault.Code = "KUB-001"
 	// CodeUnreachable: the API server did not answer in time.
 	CodeUnreachable fault.Code = "KUB-002"
 	// CodeWait: something did not happen in time; the error says what was seen
 	// last.
 	CodeWait fault.Code = "KUB-003"
+	// CodeForeign: what is to be made is in the cluster already and somebody else's, or is to be
+	// in a namespace of Kubernetes' own.
+	CodeForeign fault.Code = "INF-034"
 	// CodeConflict: a field of an object belongs to somebody else.
 	CodeConflict fault.Code = "KUB-004"
 	// CodeRejected: the API server refuses an object.
@@ -110,7 +112,7 @@ func New(config *rest.Config) (*Client, error) {
 
 func badKubeconfig(err error) error {
 	return &fault.Fault{
-		Code: CodeKubeconfig, Class: fault.Step, Op: "read the kubeconfig",
+		Code: kubeconfig.CodeInvalid, Class: fault.Step, Op: "read the kubeconfig",
 		Fix: "if the cluster was there already, give a kubeconfig with which kubectl works; then run the same command again", Err: err,
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-sh/slipway/config/kubeconfig"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
@@ -272,7 +273,7 @@ func TestRetryGivesUpAfterALongOutage(t *testing.T) {
 func TestConnectNamesTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	_, err := kube.Connect(file, nil)
-	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeKubeconfig})
+	require.ErrorIs(t, err, &fault.Fault{Code: kubeconfig.CodeInvalid})
 	require.ErrorContains(t, err, file)
 	f, _ := errors.AsType[*fault.Fault](err)
 	require.Equal(t, "if the cluster was there already, give a kubeconfig with which kubectl works; then run the same command again", f.Fix)

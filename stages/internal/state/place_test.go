@@ -88,7 +88,7 @@ func TestKubeconfigIsSealed(t *testing.T) {
 		second.KeyFile = filepath.Join(t.TempDir(), "key")
 		require.NoError(t, os.WriteFile(second.KeyFile, text.Reveal(), 0o400))
 		err = second.CheckSecrets(t.Context(), s)
-		require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeWrongKey})
+		require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeBadKey})
 		require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	})
 	t.Run("with the key", func(t *testing.T) {

@@ -151,7 +151,7 @@ func TestNeed(t *testing.T) {
 	err := Need(t.Context(), nil, Tool{"there", "there"}, Tool{"mmdebstrap", "mmdebstrap"}, Tool{"mkfs", "e2fsprogs"})
 	var fault *remedy.Error
 	require.ErrorAs(t, err, &fault)
-	require.Equal(t, "ENG-001", fault.Code)
+	require.Equal(t, "ENG-003", fault.Code)
 	require.Contains(t, fault.Fix, "mmdebstrap, e2fsprogs")
 	require.NotContains(t, fault.Fix, "there,")
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 )
 
-// CodePackages: Debian packages are missing on this machine.
-const CodePackages = "ENG-001"
+// CodeBuild: what `make engine` or `make bundle` needs is missing, or the engine or its image
+// could not be built.
+const CodeBuild = "ENG-003"
 
 // Tool is a command that building needs, and the package that has it.
 type Tool struct{ Command, Package string }
@@ -30,12 +31,12 @@ func Need(ctx context.Context, notify func(text string), tools ...Tool) error {
 	command := "apt-get " + strings.Join(install, " ")
 	op := "prepare this machine for building"
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return &remedy.Error{Code: CodePackages, Op: op,
+		return &remedy.Error{Code: CodeBuild, Op: op,
 			Fix: "use a Debian machine, or install these by other means: " + strings.Join(missing, ", "),
 			Err: fmt.Errorf("missing packages: %s; there is no apt-get", strings.Join(missing, ", "))}
 	}
 	if os.Geteuid() != 0 {
-		return &remedy.Error{Code: CodePackages, Op: op,
+		return &remedy.Error{Code: CodeBuild, Op: op,
 			Fix: "run: sudo " + command,
 			Err: fmt.Errorf("missing packages: %s; only root can install them", strings.Join(missing, ", "))}
 	}
@@ -50,7 +51,7 @@ func Need(ctx context.Context, notify func(text string), tools ...Tool) error {
 	// not answer: the second install decides.
 	updateErr := apt(ctx, "update")
 	if err := apt(ctx, install...); err != nil {
-		return &remedy.Error{Code: CodePackages, Op: op, Fix: "run: apt-get update && " + command,
+		return &remedy.Error{Code: CodeBuild, Op: op, Fix: "run: apt-get update && " + command,
 			Err: errors.Join(err, updateErr)}
 	}
 	return nil

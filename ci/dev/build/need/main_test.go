@@ -24,7 +24,7 @@ func TestRun(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // without apt-get
 	var errs strings.Builder
 	require.Equal(t, 3, run([]string{"no-such-command=some-package"}, &errs))
-	require.Contains(t, errs.String(), "ENG-001")
+	require.Contains(t, errs.String(), "ENG-003")
 	require.Contains(t, errs.String(), "\n  remedy: ", "as the program prints it")
 	require.Contains(t, errs.String(), "some-package")
 }

@@ -11,7 +11,7 @@ import (
 
 // Error is a failure that the user can do something about.
 type Error struct {
-	Code string // stable, such as "ENG-001"; listed in docs/errors.md
+	Code string // stable, such as "ENG-003"; listed in docs/errors.md
 	Op   string // what was attempted: "install host packages"
 	Fix  string // imperative; names a command where one exists
 	Err  error  // the cause; never nil
