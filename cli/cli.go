@@ -136,7 +136,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 		newClients(),
 		group("bundle", "Lists, checks or signs a bundle, adds images to it, or pushes it to a registry", newBundleList(), newBundleVerify(), newBundleAdd(p), newBundleSign(), newBundlePush()),
 		group("platform", "Begins a platform release, shows what it installs, or prints the schema of its file", newPlatformInit(), newPlatformRender(p), newPlatformSchema()),
-		group("lock", "Checks or completes the list of pinned tools and images", newLockVerify(p), newLockUpdate()),
+		group("lock", "Checks the list of pinned tools and images", newLockVerify(p)),
 		newExplain(), newVersion(p),
 		newStep(p), newState(p), newVerify(p), newPreview(p), newAwaitPods(), newAskRegistry(), newMask(), newForward(), newSession(), newCommands(),
 	)
