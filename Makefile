@@ -122,16 +122,15 @@ VERSION :=
 OUT := dist
 KEY :=
 TARGETS := linux/amd64 $(PLATFORMS)
-URL :=
 REGISTRY :=
 OTHER :=
 DRY :=
 PUSHES = $(and $(REGISTRY),$(if $(DRY),,yes))
 
 .PHONY: release
-release: $(if $(PUSHES),bundle) ## Make a release: VERSION=v1.2.3 [OUT=dist] [KEY=FILE] [TARGETS='OS/ARCH …'] [URL=BASE] [REGISTRY=HOST/PATH [OTHER=DIR@DIGEST]]; DRY=1 only tries
+release: $(if $(PUSHES),bundle) ## Make a release: VERSION=v1.2.3 [OUT=dist] [KEY=FILE] [TARGETS='OS/ARCH …'] [REGISTRY=HOST/PATH [OTHER=DIR@DIGEST]]; DRY=1 only tries
 	@$(if $(PUSHES),$(WITH_BUNDLE)) $(GO) run -C ci/dev ./release -version '$(VERSION)' -out '$(abspath $(OUT))' -key '$(if $(KEY),$(abspath $(KEY)))' \
-		-targets '$(TARGETS)' -url '$(URL)' -registry '$(REGISTRY)' -other '$(if $(OTHER),$(abspath $(OTHER)))' $(if $(DRY),-dry)
+		-targets '$(TARGETS)' -registry '$(REGISTRY)' -other '$(if $(OTHER),$(abspath $(OTHER)))' $(if $(DRY),-dry)
 
 .PHONY: e2e
 e2e: PLATFORM := $(EXAMPLES)

@@ -138,7 +138,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 		group("platform", "Begins a platform release, shows what it installs, or prints the schema of its file", newPlatformInit(), newPlatformRender(p), newPlatformSchema()),
 		group("lock", "Checks the list of pinned tools and images", newLockVerify(p)),
 		newExplain(), newVersion(p),
-		newStep(p), newState(p), newVerify(p), newPreview(p), newAwaitPods(), newAskRegistry(), newMask(), newForward(), newSession(), newCommands(),
+		newStep(p), newState(p), newVerify(p), newPreview(p), newAwaitPods(), newAskRegistry(), newMask(), newForward(), newSession(),
 	)
 	return root
 }
