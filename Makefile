@@ -17,6 +17,8 @@ export GOTOOLCHAIN := go1.27.3
 GO := CGO_ENABLED=0 GOFLAGS='-trimpath -ldflags=-s' go
 ENGINE := $(GO) run -C ci/dev/engine .
 BUNDLE := $(GO) run -C ci/dev/bundle .
+# Installs the Debian packages of missing commands: COMMAND=PACKAGE …
+NEED := $(GO) run -C ci/dev ./build/need
 # The digest of what slipway is compiled from, which `lock verify` compares.
 SOURCES := $(GO) run -C ci/dev ./sources
 # The bundle that this checkout built last, for other checkouts share the store; and the
@@ -39,8 +41,7 @@ LIGHT = $(shell go list ./config/... ./containers/... ./fault ./imageref/... ./p
 # The Go modules of this repository, as folder:packages. The Dagger module itself
 # compiles only with the code that Dagger generates.
 MODULES := .:... ci:origin/... ci/dev:... ci/test:... ci/test/s3/server:... containers/node:... \
-	examples/embed:... examples/platform/apps/guestbook:... examples/platform/manifests/apps/console:... \
-	examples/platform/addons/apps/portal:...
+	examples/embed:... examples/platform/apps:...
 
 # The platform releases that the bundle is for; none: the reference platform. Given on the command
 # line.
@@ -100,13 +101,12 @@ unit/race:
 unit/rest:
 	@rest="$$(comm -13 <(go list $(RACED) | sort) <(go list ./... | sort))"; test -z "$$rest" || { set -x; $(GO) test $(SHUFFLE) -p 4 $$rest; }
 
-unit/modules: jq strace
+unit/modules:
+	@$(NEED) jq=jq strace=strace
 	$(GO) test -C containers/node ./...
 	$(GO) test -C ci/dev ./engine ./bundle/... ./release ./typecheck ./vulnerabilities
 	$(GO) test -C examples/embed ./...
-	$(GO) test -C examples/platform/apps/guestbook ./...
-	$(GO) test -C examples/platform/manifests/apps/console ./...
-	$(GO) test -C examples/platform/addons/apps/portal ./...
+	$(GO) test -C examples/platform/apps ./...
 	$(GO) test -C ci/test ./bench ./chaos ./cisystems ./facts ./history ./slipway ./s3 ./s3/proxy ./tree
 	$(GO) test -C ci/test -count=1 ./hostile # of the program, which Go does not see in the test
 
@@ -125,20 +125,20 @@ VERSION :=
 OUT := dist
 KEY :=
 TARGETS := linux/amd64 $(PLATFORMS)
-URL :=
 REGISTRY :=
 OTHER :=
 DRY :=
 PUSHES = $(and $(REGISTRY),$(if $(DRY),,yes))
 
 .PHONY: release
-release: $(if $(PUSHES),bundle) ## Make a release: VERSION=v1.2.3 [OUT=dist] [KEY=FILE] [TARGETS='OS/ARCH …'] [URL=BASE] [REGISTRY=HOST/PATH [OTHER=DIR@DIGEST]]; DRY=1 only tries
+release: $(if $(PUSHES),bundle) ## Make a release: VERSION=v1.2.3 [OUT=dist] [KEY=FILE] [TARGETS='OS/ARCH …'] [REGISTRY=HOST/PATH [OTHER=DIR@DIGEST]]; DRY=1 only tries
 	@$(if $(PUSHES),$(WITH_BUNDLE)) $(GO) run -C ci/dev ./release -version '$(VERSION)' -out '$(abspath $(OUT))' -key '$(if $(KEY),$(abspath $(KEY)))' \
-		-targets '$(TARGETS)' -url '$(URL)' -registry '$(REGISTRY)' -other '$(if $(OTHER),$(abspath $(OTHER)))' $(if $(DRY),-dry)
+		-targets '$(TARGETS)' -registry '$(REGISTRY)' -other '$(if $(OTHER),$(abspath $(OTHER)))' $(if $(DRY),-dry)
 
 .PHONY: e2e
 e2e: PLATFORM := $(EXAMPLES)
-e2e: engine bundle browser terminal ## Run the end-to-end tests on the real engine, and the report's in a browser
+e2e: engine bundle ## Run the end-to-end tests on the real engine, and the report's in a browser
+	@$(NEED) chromium=chromium tmux=tmux
 	@$(WITH_ENGINE) SLIPWAY_E2E="$${SLIPWAY_E2E:-1}" $(WITH_BUNDLE) $(GO) test -C ci/test/e2e -count=1 -timeout 80m -parallel 16 -v .
 
 .PHONY: build
@@ -175,13 +175,11 @@ bundle: ## Build the bundle that a run uses in place of registries; PLATFORM=DIR
 	@built="$$($(BUNDLE) build $(if $(ARCH),--arch '$(ARCH)') $(foreach dir,$(PLATFORM),--platform $(abspath $(dir))))"; \
 	$(if $(FOREIGN),echo "$$built"; exit;) touch .env; { grep -vE '^(BUNDLE|bundleDigest)=' .env || test $$? = 1; echo "$$built"; } >.env.new && mv .env.new .env; $(OWN_BUNDLE)
 
-# What the tests look at, under QEMU.
-.PHONY: bundle/arm64 emulator
-bundle/arm64: emulator
+# Its programs are started by the tests, under QEMU.
+.PHONY: bundle/arm64
+bundle/arm64:
+	@$(NEED) qemu-aarch64-static=qemu-user-static
 	@$(MAKE) bundle ARCH=arm64 PLATFORM="examples/platform/1.0.0 examples/platform/manifests/1.0.0"
-
-emulator: ## Install QEMU, under which the tests start the programs of the bundle for arm64
-	@command -v qemu-aarch64-static >/dev/null || $(GO) run -C ci/dev ./build/need qemu-aarch64-static=qemu-user-static
 
 .PHONY: pins
 pins: ## Pin the Debian packages of the bundle in containers/lock/lock.yaml; ARCH=arm64: those of another architecture, which it does not build
@@ -192,28 +190,13 @@ bundle-path: ## Print the path of the bundle that this checkout built last
 	@dir="$$($(OWN_BUNDLE) 2>/dev/null || true)"; \
 	if [ -z "$$dir" ] || [ ! -f "$$dir/bundle.json" ]; then echo "this checkout has no bundle$${dir:+ at $$dir}: run make bundle" >&2; exit 1; fi; echo "$$dir"
 
-.PHONY: browser
-browser: ## Install Chromium, which opens the report in the tests
-	@command -v chromium google-chrome >/dev/null || $(GO) run -C ci/dev ./build/need chromium=chromium
+# With Docker and a registry the tests run the engine's image; with cosign they verify run packages,
+# bundles and releases as others do.
+.PHONY: docker cosign
+docker:
+	@$(NEED) dockerd=docker.io docker-registry=docker-registry
 
-.PHONY: terminal
-terminal: ## Install tmux, in which the form is filled in by the tests
-	@command -v tmux >/dev/null || $(GO) run -C ci/dev ./build/need tmux=tmux
-
-.PHONY: jq
-jq: ## Install jq, with which the examples for CI systems read what slipway prints
-	@command -v jq >/dev/null || $(GO) run -C ci/dev ./build/need jq=jq
-
-.PHONY: strace
-strace: ## Install strace, by which the tests see what slipway does with what is hostile
-	@command -v strace >/dev/null || $(GO) run -C ci/dev ./build/need strace=strace
-
-.PHONY: docker
-docker: ## Install Docker and a registry, in which the tests run the engine and from which it pulls
-	@command -v dockerd >/dev/null && command -v docker-registry >/dev/null || $(GO) run -C ci/dev ./build/need dockerd=docker.io docker-registry=docker-registry
-
-.PHONY: cosign
-cosign: ## Build cosign into bin/, with which the tests verify run packages, bundles and releases as others do
+cosign:
 	@command -v cosign >/dev/null || GOBIN=$(CURDIR)/bin $(GO) install github.com/sigstore/cosign/v2/cmd/cosign@v2.6.5
 
 .PHONY: bench

@@ -93,7 +93,7 @@ func (m *Slipway) ConfigMigrate(
 	if from != "" {
 		args = append(args, "--from", from)
 	}
-	return m.change(ctx, config, "--config", args...)
+	return m.change(ctx, config, args...)
 }
 
 // Schema is the configuration's JSON schema.
@@ -131,22 +131,6 @@ func (m *Slipway) BundleVerify(ctx context.Context) (string, error) {
 // +cache="never"
 func (m *Slipway) LockVerify(ctx context.Context) (string, error) {
 	return m.onBundle(ctx, true, "lock", "verify", "--bundle", bundleDir)
-}
-
-// LockUpdate is a lock.yaml with the public origins that it did not have.
-//
-// It asks public sites, and enters what two of them agree on.
-//
-// +cache="never"
-func (m *Slipway) LockUpdate(
-	ctx context.Context,
-	// The lock.yaml to complete.
-	file *dagger.File,
-	// "linux/amd64" or "linux/arm64".
-	// +default="linux/amd64"
-	platform string,
-) (*dagger.File, error) {
-	return m.change(ctx, file, "--file", "lock", "update", "--platform", platform)
 }
 
 // PlatformInit is a platform release to begin with, which installs as it is.
@@ -292,18 +276,18 @@ func (m *Slipway) onBundle(ctx context.Context, compare bool, args ...string) (s
 	return c.stdout(ctx, args...)
 }
 
-// change runs a command that rewrites a file, which flag names, and returns the file.
-func (m *Slipway) change(ctx context.Context, file *dagger.File, flag string, args ...string) (*dagger.File, error) {
+// change runs a command that rewrites a configuration, and returns it.
+func (m *Slipway) change(ctx context.Context, config *dagger.File, args ...string) (*dagger.File, error) {
 	c, err := m.starting(ctx, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	name, err := file.Name(ctx) // errors and remedies name it as the caller knows it
+	name, err := config.Name(ctx) // errors and remedies name it as the caller knows it
 	if err != nil {
 		return nil, refuse(err)
 	}
-	c.ctr = c.ctr.WithFile(changed+"/"+name, file).WithWorkdir(changed)
-	done, err := c.exec(append(args, flag, name)...).Sync(ctx)
+	c.ctr = c.ctr.WithFile(changed+"/"+name, config).WithWorkdir(changed)
+	done, err := c.exec(append(args, "--config", name)...).Sync(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 		}},
 		{"Build and supply", []*cobra.Command{
 			group("bundle", "List, check, extend, sign or push a bundle", newBundleList(), newBundleVerify(), newBundleAdd(p), newBundleSign(), newBundlePush()),
-			group("lock", "Check or complete the lock file of tools and images", newLockVerify(p), newLockUpdate()),
+			group("lock", "Check the lock file of tools and images", newLockVerify(p)),
 			group("config", "Migrate a configuration, or show where each value comes from", newConfigMigrate(p), newConfigExplain(p)),
 			newEnv(p), newSchema(p), newClients(), newVersion(p),
 		}},
@@ -156,7 +156,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 	root.SetHelpCommandGroupID("Look")
 	root.SetCompletionCommandGroupID("Build and supply")
 	root.AddCommand( // hidden: for processes of Slipway, not for people
-		newStep(p), newState(p), newVerify(p), newPreview(p), newAwaitPods(), newAskRegistry(), newMask(), newForward(), newSession(), newCommands(),
+		newStep(p), newState(p), newVerify(p), newPreview(p), newAwaitPods(), newAskRegistry(), newMask(), newForward(), newSession(),
 	)
 	return root
 }

@@ -31,7 +31,7 @@ func TestAShellCompletes(t *testing.T) {
 	require.Contains(t, completed(t, "install", "--only", "orchestrator/"), "orchestrator/sync")
 
 	require.Contains(t, completed(t, "explain", "CFG-"), "CFG-001")
-	require.Subset(t, completed(t, "lock", ""), []string{"update", "verify"})
+	require.Subset(t, completed(t, "lock", ""), []string{"verify"})
 	require.NotContains(t, completed(t, ""), "step", "what is hidden")
 }
 

@@ -49,7 +49,6 @@ func TestHugeFilesAreNotReadWhole(t *testing.T) {
 		"secrets":          {"validate", "--config", config("secret", "provider: existing\nexisting: {kubeconfig: \"env:KUBECONFIG_TEXT\"}\n"), "--secrets", huge},
 		"kubeconfig":       {"validate", "--config", config("existing", "provider: existing\nexisting: {kubeconfig: \"file:"+huge+"\"}\n")},
 		"lock of images":   {"validate", "--config", plain, "--lock", huge},
-		"lock.yaml":        {"lock", "update", "--file", huge},
 		"key of a package": {"save", "--verify", packed, "--key", huge},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -61,7 +61,7 @@ func TestACommandPutsNoFileInThePlaceOfAnythingElse(t *testing.T) {
 	walk(tree(t))
 	require.ElementsMatch(t, []string{
 		"bundle push --lock-out", "cluster --id", "cluster --save", "configure --output", "kubeconfig --output",
-		"lock update --file", "plan --out", "reproduce --id", "save --out", "toolchain --id",
+		"plan --out", "reproduce --id", "save --out", "toolchain --id",
 	}, found)
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
@@ -77,7 +77,6 @@ func TestAPipeThatACommandCannotWriteIsRefused(t *testing.T) {
 	require.NoError(t, os.Symlink(pipe, packed))
 	for _, args := range [][]string{
 		{"config", "migrate", "--config", pipe},
-		{"lock", "update", "--file", pipe},
 		{"bundle", "push", "DIR", "--to", "127.0.0.1:1/x", "--merge", "--lock-out", pipe},
 		{"bundle", "push", "DIR", "--to", "127.0.0.1:1/x", "--key", "none", "--lock-out", pipe},
 		{"cluster", "--save", pipe},

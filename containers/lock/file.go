@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// CodeFile: the lock file that was given cannot be read, understood or written;
+// CodeFile: the lock file that was given cannot be read or understood;
 // all of its problems are listed.
 const CodeFile fault.Code = "LCK-003"
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
@@ -213,42 +211,23 @@ func (b *builder) intact(ctx context.Context, dir, built string) (string, error)
 	return digest, err
 }
 
-// keepAdded fails if images were added to the damaged bundle in dir, or if nobody can say:
-// building it anew would take them away.
+// keepAdded fails if images were added to the damaged bundle in dir: building it anew would take
+// them away.
 func keepAdded(dir string, damage error) error {
-	ref, archive := "REF", bundle.AddedDir+"/DIGEST.tar"
-	var added []string
-	if b, err := bundle.Read(dir); err == nil {
-		for _, i := range b.Index.Images {
-			if i.Added() {
-				added = append(added, i.StandsFor...)
-				ref, archive = i.Name, i.Archive
-			}
-		}
-	} else {
-		entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(bundle.AddedDir)))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		for _, e := range entries {
-			if strings.HasSuffix(e.Name(), ".tar") {
-				added = append(added, e.Name())
-				archive = bundle.AddedDir + "/" + e.Name()
-			}
-		}
+	entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(bundle.AddedDir)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	if len(added) == 0 {
+	if len(entries) == 0 {
 		return nil
 	}
 	if f, ok := errors.AsType[*fault.Fault](damage); ok {
 		damage = f.Err
 	}
-	digest := "sha256:" + strings.TrimSuffix(path.Base(archive), ".tar")
-	return &remedy.Error{
-		Code: string(bundle.CodeContent), Op: "build the bundle " + dir + " anew",
-		Fix: "move it elsewhere: mv " + dir + " TO; run make bundle; then add its images to the new one, from their registries or as it has them: " +
-			"slipway bundle add \"$(make -s bundle-path)\" --image " + ref + "=TO/" + archive + ":" + digest,
-		Err: fmt.Errorf("images were added to it, which would be lost: %s; it is damaged: %w", strings.Join(added, ", "), damage),
+	return &fault.Fault{
+		Class: fault.Preflight, Code: bundle.CodeContent, Op: "build the bundle " + dir + " anew",
+		Fix: "move it elsewhere: mv " + dir + " TO; run make bundle; then add its images to the new one: slipway bundle add \"$(make -s bundle-path)\" --image REF",
+		Err: fmt.Errorf("images were added to it, which would be lost; it is damaged: %w", damage),
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // The codes of the build's errors, beside those of package debian.
@@ -55,7 +56,7 @@ type builder struct {
 
 // parts builds commands and Debian layers side by side. Once a part has failed, no other is begun,
 // and those that are being built come to their end: their results are in the store next time.
-// The error is that of the part which failed first, and names all that was not built.
+// The error is that of the part which failed first.
 func (b *builder) parts(ctx context.Context, commands []gotool.Command, release debian.Release) error {
 	b.built, b.layers = map[string]string{}, map[string]*rootfs.Layer{}
 	var lanes errgroup.Group
@@ -69,36 +70,7 @@ func (b *builder) parts(ctx context.Context, commands []gotool.Command, release 
 		commands[at].Env, commands[at].Linked = with.Env, with.Linked
 		err = b.programs(ctx, commands[at:at+1])
 	}
-	return b.explain(err, commands)
-}
-
-// explain adds to the error of the part that failed first what was not built either.
-func (b *builder) explain(err error, commands []gotool.Command) error {
-	failed, ok := errors.AsType[*remedy.Error](err)
-	if !ok {
-		return err
-	}
-	var missing []string
-	for _, c := range commands {
-		if _, ok := b.built[c.Name]; !ok && failed.Op != operation(c.Name) {
-			missing = append(missing, c.Name)
-		}
-	}
-	layers := []string{"base"}
-	for _, a := range b.additions() {
-		layers = append(layers, a.Name)
-	}
-	for _, name := range layers {
-		if part := "debian-" + name; b.layers[name] == nil && failed.Op != operation(part) {
-			missing = append(missing, part)
-		}
-	}
-	if len(missing) == 0 {
-		return err
-	}
-	whole := *failed
-	whole.Err = fmt.Errorf("%w\nThis part failed first and stopped the rest. Parts that were being built are kept. Not built: %s", failed.Err, strings.Join(missing, ", "))
-	return &whole
+	return err
 }
 
 // programs builds the Go commands. Those of a module are built one after the other, for they have
@@ -222,12 +194,9 @@ func outcome(hit bool) string {
 	return "built"
 }
 
-// operation is what the error of a part that could not be built says was attempted.
-func operation(part string) string { return "build the bundle's " + part }
-
 // failure writes the output of a failed build into a log and names it.
 func (b *builder) failure(ctx context.Context, part string, err error) error {
-	if _, ok := errors.AsType[*remedy.Error](err); ok {
+	if _, ok := errors.AsType[*fault.Fault](err); ok {
 		return err
 	}
 	if cause := context.Cause(ctx); cause != nil {
@@ -237,18 +206,10 @@ func (b *builder) failure(ctx context.Context, part string, err error) error {
 	if logErr := errors.Join(os.MkdirAll(filepath.Dir(log), 0o755), os.WriteFile(log, []byte(err.Error()+"\n"), 0o644)); logErr != nil {
 		return errors.Join(err, logErr)
 	}
-	return &remedy.Error{
-		Code: codeBuild, Op: operation(part), Fix: "read " + log + ", then run: make bundle",
-		Err: errors.New(tail(err.Error(), 15)),
+	return &fault.Fault{
+		Class: fault.Preflight, Code: codeBuild, Op: "build the bundle's " + part, Fix: "read " + log + ", then run: make bundle",
+		Err: errors.New(remedy.LastLines(err.Error(), 15)),
 	}
-}
-
-func tail(text string, n int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	if len(lines) <= n+1 {
-		return strings.Join(lines, "\n")
-	}
-	return lines[0] + "\n…\n" + strings.Join(lines[len(lines)-n:], "\n")
 }
 
 // prepare checks that this machine can build for arch, asks for the packages that building
@@ -290,8 +251,8 @@ func mayBuild(system string, user int) error {
 	if system == "linux" && user == 0 {
 		return nil
 	}
-	return &remedy.Error{
-		Code: codeMachine, Op: "build the bundle", Fix: "run as root on Linux: sudo make bundle",
+	return &fault.Fault{
+		Class: fault.Preflight, Code: codeMachine, Op: "build the bundle", Fix: "run as root on Linux: sudo make bundle",
 		Err: errors.New("image layers hold files of several users, and an overlay mount catches what packages change: both need root"),
 	}
 }
@@ -301,8 +262,8 @@ func sameSuite(release debian.Release, l *lock.Lock) error {
 	if release.Codename == l.Suite {
 		return nil
 	}
-	return &remedy.Error{
-		Code: codeMachine, Op: "build the bundle", Fix: "build it on Debian " + l.Suite + ", then pass it with --bundle",
+	return &fault.Fault{
+		Class: fault.Preflight, Code: codeMachine, Op: "build the bundle", Fix: "build it on Debian " + l.Suite + ", then pass it with --bundle",
 		Err: fmt.Errorf("this machine's packages are for %s, the lock says %s", release.Codename, l.Suite),
 	}
 }
@@ -333,8 +294,8 @@ func checkPins(source string, l *lock.Lock) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return &remedy.Error{
-		Code: codeBuild, Op: "compare the lock with the modules",
+	return &fault.Fault{
+		Class: fault.Preflight, Code: codeBuild, Op: "compare the lock with the modules",
 		Fix: "make containers/lock/lock.yaml and the module's go.mod say the same", Err: errors.Join(problems...),
 	}
 }

@@ -19,11 +19,11 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // sample has a builder on an empty store, and the parts of a small bundle.
@@ -33,7 +33,7 @@ func sample(t *testing.T) (*builder, []part, []bundle.Image) {
 	require.NoError(t, err)
 	pins, err := lock.Load()
 	require.NoError(t, err)
-	b := &builder{arch: runtime.GOARCH, lock: pins, sources: "sha256:" + strings.Repeat("5", 64), store: st, report: progress.New(io.Discard, 0, false), added: bundle.Additions(t.TempDir())}
+	b := &builder{arch: runtime.GOARCH, lock: pins, sources: "sha256:" + strings.Repeat("5", 64), store: st, report: progress.New(io.Discard, 0), added: bundle.Additions(t.TempDir())}
 	tool := filepath.Join(st.Path(), "objects", "helm")
 	require.NoError(t, os.WriteFile(tool, []byte("helm"), 0o755))
 	layer, err := oci.WriteLayer(t.Context(), t.TempDir(), nil, []oci.File{{Path: "pause", Mode: 0o755, Data: []byte("pause")}})
@@ -130,9 +130,9 @@ func TestABundleWithAddedImagesIsNotBuiltAnew(t *testing.T) {
 		t.Helper()
 		_, _, _, err := b.place(t.Context(), parts, images)
 		require.Error(t, err)
-		e, ok := errors.AsType[*remedy.Error](b.failure(t.Context(), "archives", err))
+		e, ok := errors.AsType[*fault.Fault](b.failure(t.Context(), "archives", err))
 		require.True(t, ok, "%v", err)
-		require.Equal(t, string(bundle.CodeContent), e.Code)
+		require.EqualValues(t, bundle.CodeContent, e.Code)
 		for _, s := range says {
 			require.Contains(t, e.Error()+e.Fix, s)
 		}
@@ -141,16 +141,16 @@ func TestABundleWithAddedImagesIsNotBuiltAnew(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, left)
 	}
-	refused("no slipway bundle add of yours made that of "+built, "quay.io/web:1, quay.io/web:2")
+	refused("no slipway bundle add of yours made that of " + built)
 	require.NoError(t, b.added.Keep(built, digest))
 	_, has, hit, err := b.place(t.Context(), parts, images)
 	require.NoError(t, err)
 	require.True(t, hit, "it is intact")
 	require.Equal(t, digest, has)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin/helm"), []byte("evil"), 0o755))
-	refused("quay.io/web:1, quay.io/web:2", "bin/helm has sha256", "mv "+dir+" TO", "--image quay.io/web:1=TO/"+archive+":sha256:"+strings.Repeat("1", 64))
+	refused("bin/helm has sha256", "mv "+dir+" TO")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, bundle.IndexFile), []byte("{"), 0o644))
-	refused(filepath.Base(archive), "unexpected EOF", "--image REF=TO/"+archive+":sha256:")
+	refused("unexpected EOF")
 
 	// As the remedy says.
 	to := filepath.Join(t.TempDir(), "moved")
@@ -159,14 +159,6 @@ func TestABundleWithAddedImagesIsNotBuiltAnew(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, dir, again)
 	require.FileExists(t, filepath.Join(to, archive))
-
-	// What an interrupted call left was never added.
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, bundle.AddedDir), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, archive), []byte("half"), 0o644))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin/helm"), []byte("evil"), 0o755))
-	_, _, _, err = b.place(t.Context(), parts, images)
-	require.NoError(t, err)
-	require.NoFileExists(t, filepath.Join(dir, archive))
 }
 
 func TestOnlyTheNewestBundlesStay(t *testing.T) {
@@ -275,9 +267,9 @@ func TestTheLockAndTheModulesAgree(t *testing.T) {
 
 	l.Tools[0].Modules[0].Version = "v0.0.1"
 	err = checkPins(source, l)
-	e, ok := errors.AsType[*remedy.Error](err)
+	e, ok := errors.AsType[*fault.Fault](err)
 	require.True(t, ok)
-	require.Equal(t, codeBuild, e.Code)
+	require.EqualValues(t, codeBuild, e.Code)
 	require.ErrorContains(t, err, l.Tools[0].Modules[0].Path+" v0.0.1")
 }
 
@@ -306,9 +298,9 @@ func TestEveryImageOfTheLockHasALayerOfItsPackages(t *testing.T) {
 func TestAFailedBuildNamesItsLog(t *testing.T) {
 	b, _, _ := sample(t)
 	err := b.failure(t.Context(), "gitea", errors.New("build gitea: exit status 1\n"+strings.Repeat("noise\n", 50)+"cc: not found"))
-	e, ok := errors.AsType[*remedy.Error](err)
+	e, ok := errors.AsType[*fault.Fault](err)
 	require.True(t, ok)
-	require.Equal(t, codeBuild, e.Code)
+	require.EqualValues(t, codeBuild, e.Code)
 	log := filepath.Join(b.store.Path(), "logs", "bundle-gitea.log")
 	require.Contains(t, e.Fix, log)
 	require.ErrorContains(t, err, "cc: not found")
@@ -324,7 +316,7 @@ func TestTheFirstFailureKeepsTheOthers(t *testing.T) {
 	b, _, _ := sample(t)
 	b.built, b.layers = map[string]string{}, map[string]*rootfs.Layer{}
 	var out strings.Builder
-	b.report = progress.New(&out, 0, false)
+	b.report = progress.New(&out, 0)
 	module := func(text string) string {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/tool\n\ngo 1.24\n"), 0o644))
@@ -343,13 +335,12 @@ func TestTheFirstFailureKeepsTheOthers(t *testing.T) {
 		{Name: "next", Module: broken, Package: "./next"},
 		{Name: "after", Module: large, Package: "."},
 	}
-	err := b.explain(b.programs(t.Context(), commands), commands)
-	e, ok := errors.AsType[*remedy.Error](err)
+	err := b.programs(t.Context(), commands)
+	e, ok := errors.AsType[*fault.Fault](err)
 	require.True(t, ok, err)
-	require.Equal(t, codeBuild, e.Code)
+	require.EqualValues(t, codeBuild, e.Code)
 	require.ErrorContains(t, err, "build the bundle's broken: ")
 	require.ErrorContains(t, err, "undefined: missing")
-	require.ErrorContains(t, err, "This part failed first and stopped the rest. Parts that were being built are kept. Not built: next, after, debian-base, debian-git")
 	require.Contains(t, e.Fix, "bundle-broken.log")
 	require.NotContains(t, out.String(), "after")
 	require.Contains(t, out.String(), "large: built")
@@ -360,15 +351,15 @@ func TestTheFirstFailureKeepsTheOthers(t *testing.T) {
 	b.failed = nil
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	require.Equal(t, context.Canceled, b.explain(b.programs(stopped, commands), commands), "no part failed")
+	require.Equal(t, context.Canceled, b.programs(stopped, commands), "no part failed")
 }
 
 func TestWhoMayBuildABundle(t *testing.T) {
 	require.NoError(t, mayBuild("linux", 0))
 	for _, err := range []error{mayBuild("darwin", 0), mayBuild("linux", 1000)} {
-		e, ok := errors.AsType[*remedy.Error](err)
+		e, ok := errors.AsType[*fault.Fault](err)
 		require.True(t, ok)
-		require.Equal(t, codeMachine, e.Code)
+		require.EqualValues(t, codeMachine, e.Code)
 		require.Contains(t, e.Fix, "sudo make bundle")
 	}
 }
@@ -377,9 +368,9 @@ func TestAnotherDebianCannotBuildTheBundle(t *testing.T) {
 	l := &lock.Lock{Suite: "bookworm"}
 	require.NoError(t, sameSuite(debian.Release{Codename: "bookworm"}, l))
 	err := sameSuite(debian.Release{Codename: "trixie"}, l)
-	e, ok := errors.AsType[*remedy.Error](err)
+	e, ok := errors.AsType[*fault.Fault](err)
 	require.True(t, ok)
-	require.Equal(t, codeMachine, e.Code)
+	require.EqualValues(t, codeMachine, e.Code)
 	require.ErrorContains(t, err, "this machine's packages are for trixie, the lock says bookworm")
 }
 

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref"
 )
 
@@ -85,8 +85,8 @@ func namedBy(dir string, l *lock.Lock) (names, manifests []string, err error) {
 		err = yaml.Unmarshal(data, &release)
 	}
 	if err != nil {
-		return nil, nil, &remedy.Error{
-			Code: codePlatform, Op: "read the platform release " + dir, Err: err,
+		return nil, nil, &fault.Fault{
+			Class: fault.Preflight, Code: codePlatform, Op: "read the platform release " + dir, Err: err,
 			Fix: "give the directory of a platform release: make bundle PLATFORM=DIR",
 		}
 	}
@@ -110,8 +110,8 @@ func namedBy(dir string, l *lock.Lock) (names, manifests []string, err error) {
 		}
 	}
 	if len(unknown) > 0 {
-		return nil, nil, &remedy.Error{
-			Code: codePlatform, Op: "find the images of the platform release " + dir,
+		return nil, nil, &fault.Fault{
+			Class: fault.Preflight, Code: codePlatform, Op: "find the images of the platform release " + dir,
 			Fix: "enter them into containers/lock/lock.yaml, or name others in platform.yaml",
 			Err: fmt.Errorf("the lock does not have: %s", strings.Join(unknown, ", ")),
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/runc"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // chosen are the images and the Go commands of a bundle.
@@ -136,16 +136,16 @@ func TestPlatformsThatNoBundleCanBeFor(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	_, err = choice{platforms: []string{dir}}.choose(l)
-	e, ok := errors.AsType[*remedy.Error](err)
+	e, ok := errors.AsType[*fault.Fault](err)
 	require.True(t, ok)
-	require.Equal(t, codePlatform, e.Code)
+	require.EqualValues(t, codePlatform, e.Code)
 	require.ErrorIs(t, err, os.ErrNotExist)
 
 	text := "components: [{name: a, images: [dex, left-pad]}, {name: b, images: [left-pad, yodeler]}]\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "platform.yaml"), []byte(text), 0o600))
 	_, err = choice{platforms: []string{dir}}.choose(l)
-	e, ok = errors.AsType[*remedy.Error](err)
+	e, ok = errors.AsType[*fault.Fault](err)
 	require.True(t, ok)
-	require.Equal(t, codePlatform, e.Code)
+	require.EqualValues(t, codePlatform, e.Code)
 	require.ErrorContains(t, err, "the lock does not have: left-pad, yodeler")
 }

@@ -47,6 +47,7 @@ const giteaRoot = "usr/share/gitea"
 func commands(ctx context.Context, source string, l *lock.Lock, arch string, without []string) (all []gotool.Command, digest string, err error) {
 	tools := filepath.Join(source, "ci/dev/bundle/tools")
 	node := filepath.Join(source, "containers/node")
+	apps := filepath.Join(source, "examples/platform/apps")
 	version := map[string]string{}
 	for _, t := range l.Tools {
 		version[t.Name] = t.Version
@@ -110,13 +111,13 @@ func commands(ctx context.Context, source string, l *lock.Lock, arch string, wit
 			Name: localPath, Module: filepath.Join(tools, localPath), Package: "github.com/rancher/local-path-provisioner",
 			LDFlags: set("main.VERSION=v" + version[localPath]),
 		},
-		{Name: guestbook, Module: filepath.Join(source, "examples/platform/apps/guestbook"), Package: ".", LDFlags: strip},
+		{Name: guestbook, Module: apps, Package: "./guestbook", LDFlags: strip},
 		{ // its SQLite, without which it does not compile, is C
 			Name: dex, Module: filepath.Join(tools, dex), Package: "github.com/dexidp/dex/cmd/dex", CGO: true,
 			LDFlags: set("main.version=v" + version[dex]),
 		},
-		{Name: portal, Module: filepath.Join(source, "examples/platform/addons/apps/portal"), Package: ".", LDFlags: strip},
-		{Name: console, Module: filepath.Join(source, "examples/platform/manifests/apps/console"), Package: ".", LDFlags: strip},
+		{Name: portal, Module: apps, Package: "./portal", LDFlags: strip},
+		{Name: console, Module: apps, Package: "./console", LDFlags: strip},
 		{
 			Name: pause, Module: node, Package: "./pause", LDFlags: strip,
 			Sources: func(path string) bool { return strings.HasPrefix(path, "pause/") },

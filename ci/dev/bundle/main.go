@@ -74,12 +74,10 @@ func report(ctx context.Context, err error, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "stopped:", err)
 		return int(fault.Cancelled)
 	}
+	remedy.Print(stderr, err)
 	if f, ok := errors.AsType[*fault.Fault](err); ok {
-		err = &remedy.Error{Code: string(f.Code), Op: f.Op, Fix: f.Fix, Err: f.Err}
-		remedy.Print(stderr, err)
 		return int(f.Class)
 	}
-	remedy.Print(stderr, err)
 	return int(fault.Preflight)
 }
 
@@ -178,7 +176,7 @@ func build(ctx context.Context, st *store.Store, o choice) (built, error) {
 	}
 	b := &builder{source: source, sources: sources, arch: o.arch, lock: l, store: st, added: added}
 	// One more for the base of all layers, and one for what is made of the parts.
-	b.report = progress.ForStderr(len(cmds) + len(b.additions()) + 2)
+	b.report = progress.New(os.Stderr, len(cmds)+len(b.additions())+2)
 	b.report.Expect(sizes(cmds))
 	if err := b.parts(ctx, cmds, release); err != nil {
 		return built{}, err

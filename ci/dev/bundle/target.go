@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // target is an architecture that bundles are built for, by what GNU and QEMU call it.
@@ -35,8 +35,8 @@ func (t target) emulate(ctx context.Context, root string, say func(string)) erro
 	if err == nil {
 		return nil
 	}
-	return &remedy.Error{
-		Code: codeMachine, Op: "run programs of " + string(t) + " on this machine", Err: err,
+	return &fault.Fault{
+		Class: fault.Preflight, Code: codeMachine, Op: "run programs of " + string(t) + " on this machine", Err: err,
 		Fix: "build the bundle on a machine of that architecture, or on one whose root may mount binfmt_misc",
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 const registered = "enabled\ninterpreter /usr/libexec/qemu-binfmt/aarch64-binfmt-P\nflags: POF\noffset 0\n"
@@ -38,9 +38,9 @@ func TestAKernelThatDoesNotEmulate(t *testing.T) {
 	refused := func(root, says string) {
 		t.Helper()
 		err := targets()["arm64"].emulate(t.Context(), root, func(string) {})
-		e, ok := errors.AsType[*remedy.Error](err)
+		e, ok := errors.AsType[*fault.Fault](err)
 		require.True(t, ok, "%v", err)
-		require.Equal(t, codeMachine, e.Code)
+		require.EqualValues(t, codeMachine, e.Code)
 		require.ErrorContains(t, err, says)
 	}
 	refused(t.TempDir(), "mount binfmt_misc: ") // nowhere to mount it

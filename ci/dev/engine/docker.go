@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/containers/engineconfig"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // dockerName is what the engine's container in Docker is called, and its volume. The dagger CLI
@@ -90,14 +91,14 @@ func (c *control) startInDocker(ctx context.Context, cli string) error {
 	}
 	image := cmp.Or(os.Getenv(envImage), vendorImage)
 	if !strings.Contains(image, "/") { // the address of an engine is a URL, with the image in it
-		return &remedy.Error{Code: debian.CodeBuild, Op: op, Err: fmt.Errorf("%s=%s names no registry", envImage, image), Fix: "write it out: " + envImage + "=docker.io/library/" + image}
+		return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: op, Err: fmt.Errorf("%s=%s names no registry", envImage, image), Fix: "write it out: " + envImage + "=docker.io/library/" + image}
 	}
 	there, err := dockerImage(ctx)
 	switch {
 	case err != nil:
-		return &remedy.Error{Code: codeStart, Op: op, Err: err, Fix: "see what docker says, then run make engine again"}
+		return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: op, Err: err, Fix: "see what docker says, then run make engine again"}
 	case there != "" && there != image:
-		return &remedy.Error{Code: codeStart, Op: op, Err: fmt.Errorf("the container %s is of %s, not of %s", dockerName, there, image),
+		return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: op, Err: fmt.Errorf("the container %s is of %s, not of %s", dockerName, there, image),
 			Fix: "run: make engine-stop engine (the volume " + dockerName + ", with all deployments, stays), or set " + envImage + "=" + there}
 	}
 	if err := os.MkdirAll(c.paths.dir, 0o711); err != nil {
@@ -106,14 +107,14 @@ func (c *control) startInDocker(ctx context.Context, cli string) error {
 	if err := os.WriteFile(c.paths.inDocker, nil, 0o644); err != nil {
 		return err
 	}
-	p := progress.ForStderr(1)
+	p := progress.New(os.Stderr, 1)
 	t := p.Start("engine "+daggerVersion, "starting")
 	if there == "" {
 		if _, err := docker(ctx, "image", "inspect", image, "--format", "{{.Id}}"); err != nil {
 			t.Say("pulling " + image)
 			if _, err := docker(ctx, "pull", "--quiet", image); err != nil {
 				t.Fail()
-				return &remedy.Error{Code: debian.CodeBuild, Op: op, Err: err,
+				return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: op, Err: err,
 					Fix: "make its registry reachable (docker login, where it wants an account), or set " + envImage + " to an engine's image that Docker has or can pull (make engine-image makes one)"}
 			}
 			t.Say("starting")
@@ -124,7 +125,7 @@ func (c *control) startInDocker(ctx context.Context, cli string) error {
 		if logs, logErr := dockerLogs(ctx); logErr == nil && logs != "" {
 			err = fmt.Errorf("%w\nthe end of its log:\n%s", err, logs)
 		}
-		return &remedy.Error{Code: codeStart, Op: op, Err: err, Fix: "read the log (docker logs " + dockerName + "), then run: make engine-stop engine"}
+		return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: op, Err: err, Fix: "read the log (docker logs " + dockerName + "), then run: make engine-stop engine"}
 	}
 	t.Done("answers")
 	p.Finish("engine " + daggerVersion + " is the container " + dockerName + " of " + image + "; deployments are in the volume " + dockerName)
@@ -172,7 +173,7 @@ func (c *control) stopInDocker(ctx context.Context) error {
 		_, err = docker(ctx, "rm", dockerName)
 	}
 	if err != nil {
-		return &remedy.Error{Code: codeStart, Op: "stop the engine", Err: err, Fix: "see what docker says, then run make engine-stop again"}
+		return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: "stop the engine", Err: err, Fix: "see what docker says, then run make engine-stop again"}
 	}
 	c.logf("engine: the container %s has ended; the volume %s stays", dockerName, dockerName)
 	return removeIfThere(c.paths.inDocker)

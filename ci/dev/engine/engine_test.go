@@ -19,7 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // engine runs the program in an empty store, with no engine and no Docker
@@ -203,26 +203,22 @@ func certificate(t *testing.T, name string) []byte {
 }
 
 func TestHostCerts(t *testing.T) {
-	debian, old, company, bundled := certificate(t, "debian"), certificate(t, "old"), certificate(t, "company"), certificate(t, "bundled")
-	put := func(root, name string, parts ...[]byte) {
-		path := filepath.Join(root, name)
+	debian, company, added := certificate(t, "debian"), certificate(t, "company"), certificate(t, "added")
+	put := func(root, file string, parts ...[]byte) {
+		path := filepath.Join(root, file)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, bytes.Join(parts, nil), 0o644))
 	}
 	host, engineRoot := t.TempDir(), t.TempDir()
 	put(engineRoot, bundleFile, debian)
-	put(host, bundleFile, debian, old, company, bundled)
-	put(host, packagedCerts+"/mozilla/old.crt", old)
-	put(host, certsDir+"/sub/company.crt", company)
-	put(host, certsDir+"/README", []byte("text"))
-
+	put(host, bundleFile, debian, company)
+	put(host, certsDir+"/added.crt", added)
+	put(host, certsDir+"/company.crt", company)
 	certs, err := hostCerts(host, engineRoot)
 	require.NoError(t, err)
 	require.Len(t, certs, 2)
-	require.Equal(t, bundled, certs[0].PEM)
-	require.Regexp(t, `^bundle-[0-9a-f]{12}\.crt$`, certs[0].Name)
-	require.Equal(t, company, certs[1].PEM)
-	require.Regexp(t, `^local-[0-9a-f]{12}\.crt$`, certs[1].Name)
+	require.ElementsMatch(t, [][]byte{company, added}, [][]byte{certs[0].PEM, certs[1].PEM})
+	require.Regexp(t, `^machine-[0-9a-f]{12}\.crt$`, certs[0].Name)
 
 	certs, err = hostCerts(t.TempDir(), engineRoot)
 	require.NoError(t, err)
@@ -236,10 +232,10 @@ func TestBuildFaultNamesTheRemedy(t *testing.T) {
 		"main.go:1:1: syntax error":                                      "compiler's message",
 	} {
 		err := buildFault(&net.AddrError{Err: text})
-		var fault *remedy.Error
-		require.ErrorAs(t, err, &fault)
-		require.Equal(t, "ENG-003", fault.Code)
-		require.Contains(t, fault.Fix, fix)
+		var f *fault.Fault
+		require.ErrorAs(t, err, &f)
+		require.EqualValues(t, "ENG-003", f.Code)
+		require.Contains(t, f.Fix, fix)
 	}
 	require.NoError(t, buildFault(nil))
 }

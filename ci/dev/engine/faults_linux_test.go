@@ -14,17 +14,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // coded fails the test unless err has the code, a remedy, and says all of it.
 func coded(t *testing.T, err error, code string, says ...string) {
 	t.Helper()
-	var fault *remedy.Error
-	require.ErrorAs(t, err, &fault)
-	require.Equal(t, code, fault.Code)
-	require.NotEmpty(t, fault.Fix)
+	var f *fault.Fault
+	require.ErrorAs(t, err, &f)
+	require.EqualValues(t, code, f.Code)
+	require.NotEmpty(t, f.Fix)
 	for _, s := range says {
 		require.ErrorContains(t, err, s)
 	}
@@ -152,9 +152,9 @@ func TestAnEngineThatLivesAndDoesNotAnswer(t *testing.T) {
 	require.NoError(t, err)
 	err = c.start(t.Context(), true)
 	coded(t, err, "ENG-006", "runs and does not answer at "+c.paths.host()+": wait for ", "no answer within 300ms", "no such file")
-	var fault *remedy.Error
-	require.ErrorAs(t, err, &fault)
-	require.Contains(t, fault.Fix, "make engine-stop engine")
+	var f *fault.Fault
+	require.ErrorAs(t, err, &f)
+	require.Contains(t, f.Fix, "make engine-stop engine")
 	after, err := os.ReadFile(c.paths.pid)
 	require.NoError(t, err)
 	require.Equal(t, record, after)

@@ -24,6 +24,7 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/containers/engineconfig"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // localImage is the repository of the image where it is in no registry: its tag is the
@@ -35,11 +36,11 @@ const localImage = "slipway.local/engine"
 func (c *control) image(ctx context.Context, push string) error {
 	op := "make the engine's image"
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
-		return &remedy.Error{Code: codeRoot, Op: op, Err: errors.New("root puts it together, on Debian"),
+		return &fault.Fault{Class: fault.Preflight, Code: codeRoot, Op: op, Err: errors.New("root puts it together, on Debian"),
 			Fix: "sudo -E make engine-image there, or use Dagger's own: unset " + envImage}
 	}
 	if push == "" && !dockerResponds(ctx) {
-		return &remedy.Error{Code: debian.CodeBuild, Op: op, Err: errors.New("no Docker daemon answers that could load it"),
+		return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: op, Err: errors.New("no Docker daemon answers that could load it"),
 			Fix: "start Docker, or push it: make engine-image REGISTRY=HOST/PATH"}
 	}
 	host, err := readGo(ctx)
@@ -47,10 +48,10 @@ func (c *control) image(ctx context.Context, push string) error {
 		return err
 	}
 	if strings.Contains(host["GOPROXY"], "@") {
-		return &remedy.Error{Code: debian.CodeBuild, Op: op, Err: errors.New("GOPROXY has a password, which whoever can pull the image could read"),
+		return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: op, Err: errors.New("GOPROXY has a password, which whoever can pull the image could read"),
 			Fix: "give one without for this command: GOPROXY=https://PROXY make engine-image"}
 	}
-	parts, err := c.buildEngine(ctx, progress.ForStderr(tasks+1))
+	parts, err := c.buildEngine(ctx, progress.New(os.Stderr, tasks+1))
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (c *control) image(ctx context.Context, push string) error {
 		ref, err = pushImage(ctx, push, image)
 	}
 	if err != nil {
-		return &remedy.Error{Code: debian.CodeBuild, Op: op, Err: err, Fix: "see what " + cmp.Or(push, "docker") + " says, then run make engine-image again"}
+		return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: op, Err: err, Fix: "see what " + cmp.Or(push, "docker") + " says, then run make engine-image again"}
 	}
 	c.logf("engine: for Docker, run: %s=%s make engine", envImage, ref)
 	fmt.Fprintln(c.stdout, ref)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // stopTimeout is how long an engine may take to end.
@@ -63,7 +64,7 @@ func (c *control) launch(ctx context.Context, parts engineParts) error {
 	})
 	if err != nil {
 		// A record that was written is of a process that has ended: alive sees it.
-		return &remedy.Error{Code: codeStart, Op: "start the engine", Err: err,
+		return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: "start the engine", Err: err,
 			Fix: "run as root with all capabilities (in a container: privileged) and with space left in " + p.dir + ", or start Docker; then run make engine again"}
 	}
 	if err := c.await(ctx, parts.cli, engine); err != nil {
@@ -96,7 +97,7 @@ func (c *control) await(ctx context.Context, cli string, engine *process) error 
 	if err == nil {
 		return nil
 	}
-	return &remedy.Error{Code: codeStart, Op: "start the engine", Fix: "read " + c.paths.log + ", then run make engine again",
+	return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: "start the engine", Fix: "read " + c.paths.log + ", then run make engine again",
 		Err: fmt.Errorf("%w; the end of its log:\n%s", err, c.logTail())}
 }
 
@@ -120,7 +121,7 @@ func (c *control) setup(ctx context.Context, parts engineParts) ([]byte, error) 
 	}
 	cidr, err := freeCIDR(addrs)
 	if err != nil {
-		return nil, &remedy.Error{Code: codeStart, Op: "start the engine", Err: err, Fix: "free one of these networks, then run make engine again"}
+		return nil, &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: "start the engine", Err: err, Fix: "free one of these networks, then run make engine again"}
 	}
 	host, err := readGo(ctx)
 	if err != nil {

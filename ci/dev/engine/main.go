@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 const usage = `usage: engine <command>
@@ -109,14 +110,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return complain(stderr, err)
 }
 
-// complain prints err and returns the exit status: that of class preflight for
-// whatever docs/errors.md lists, else 1.
+// complain prints err and returns the exit status.
 func complain(stderr io.Writer, err error) int {
 	remedy.Print(stderr, err)
-	if _, ok := errors.AsType[*remedy.Error](err); ok {
-		return 3
-	}
-	return 1
+	return int(fault.ClassOf(err))
 }
 
 // control carries what the commands share.
@@ -136,7 +133,7 @@ func newControl(stdout, stderr io.Writer) (*control, error) {
 	}
 	st, err := store.Open("")
 	if err != nil {
-		return nil, &remedy.Error{Code: debian.CodeBuild, Op: "find a place for builds", Err: err,
+		return nil, &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: "find a place for builds", Err: err,
 			Fix: "set SLIPWAY_CACHE to a folder that you may write to"}
 	}
 	return &control{stdout: stdout, stderr: stderr, checkout: checkout, store: st, paths: pathsOf(st.Path()), timeout: startTimeout}, nil

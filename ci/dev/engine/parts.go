@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -9,9 +10,9 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/runc"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // daggerModule is the tools module that pins Dagger, below the checkout.
@@ -104,7 +105,7 @@ func buildFault(err error) error {
 	if strings.Contains(err.Error(), "no space left on device") {
 		fix = "free disk space, or set SLIPWAY_CACHE to a folder on another disk; then run make engine again"
 	}
-	return &remedy.Error{Code: debian.CodeBuild, Op: "build the Dagger engine", Fix: fix, Err: err}
+	return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: "build the Dagger engine", Fix: fix, Err: err}
 }
 
 // buildEngine builds what is missing of an engine.
@@ -118,7 +119,7 @@ func (c *control) buildEngine(ctx context.Context, p *progress.Reporter) (engine
 	}
 	release, err := debian.HostRelease("/")
 	if err != nil {
-		return parts, &remedy.Error{Code: debian.CodeBuild, Op: "find the Debian mirror", Err: err,
+		return parts, &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: "find the Debian mirror", Err: err,
 			Fix: "run on a Debian machine whose apt sources name a mirror of its own release, or start a Docker daemon and run make engine again"}
 	}
 	var engine, initd, dnsname, codegen string
@@ -183,7 +184,7 @@ func aptFault(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &remedy.Error{Code: debian.CodeBuild, Op: "build a Debian root", Err: err,
+	return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: "build a Debian root", Err: err,
 		Fix: "make the Debian mirror of this machine's apt sources reachable (apt-get update); then run make engine again"}
 }
 
@@ -193,7 +194,7 @@ func (c *control) buildCLI(ctx context.Context) (string, error) {
 	if path := cliOnPath(ctx); path != "" {
 		return path, nil
 	}
-	p := progress.ForStderr(1)
+	p := progress.New(os.Stderr, 1)
 	var path string
 	if err := c.compile(ctx, p, "dagger", &path); err != nil {
 		return "", err

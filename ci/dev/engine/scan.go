@@ -12,7 +12,7 @@ import (
 
 // programs prints the paths of the engine's Go programs, which it builds.
 func (c *control) programs(ctx context.Context) error {
-	parts, err := c.buildEngine(ctx, progress.ForStderr(tasks))
+	parts, err := c.buildEngine(ctx, progress.New(os.Stderr, tasks))
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (c *control) programs(ctx context.Context) error {
 
 // outdated fails if Debian has a security update for a package of the engine, which it builds.
 func (c *control) outdated(ctx context.Context) error {
-	parts, err := c.buildEngine(ctx, progress.ForStderr(tasks))
+	parts, err := c.buildEngine(ctx, progress.New(os.Stderr, tasks))
 	if err != nil {
 		return err
 	}

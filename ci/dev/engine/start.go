@@ -13,9 +13,9 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/engineconfig"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
@@ -32,7 +32,7 @@ const startTimeout = 90 * time.Second
 func (c *control) start(ctx context.Context, own bool) error {
 	if r, ok := c.running(ctx); ok {
 		if c.config != nil {
-			return &remedy.Error{Code: codeStart, Op: "start an engine with another engine.json", Fix: "run engine stop, then the same command again",
+			return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: "start an engine with another engine.json", Fix: "run engine stop, then the same command again",
 				Err: fmt.Errorf("process %d is one already", r.PID)}
 		}
 		return c.reportRunning(ctx, r)
@@ -75,11 +75,11 @@ func (c *control) start(ctx context.Context, own bool) error {
 		case ctx.Err() != nil:
 			return err
 		case r.alive(proc):
-			return &remedy.Error{Code: codeStart, Op: "start an engine", Fix: "run: make engine-stop engine",
+			return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: "start an engine", Fix: "run: make engine-stop engine",
 				Err: fmt.Errorf("process %d runs and does not answer at %s: %w", r.PID, c.paths.host(), err)}
 		}
 	}
-	p := progress.ForStderr(tasks)
+	p := progress.New(os.Stderr, tasks)
 	parts, err := c.buildEngine(ctx, p)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (c *control) configureDocker(file string) error {
 	case engineconfig.Keeps(text):
 		return nil
 	default:
-		c.logf("engine: warning: %s is there already, and an engine with it may remove cache volumes, where deployments are. Have each policy in gc.policies leave them out, as this one does, then run make engine-stop engine: %s", file, engineconfig.Policy)
+		c.logf("engine: warning: %s is there already, and an engine with it is not known to keep cache volumes, where deployments are: slipway install refuses a first one there. Have each policy in gc.policies leave cache volumes out, with this one as the last, or the only one, then run make engine-stop engine: %s", file, engineconfig.Policy)
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -126,16 +126,16 @@ func (c *control) configureDocker(file string) error {
 func (c *control) mayRun(system string, user int) error {
 	op := "start an engine"
 	if system != "linux" {
-		return &remedy.Error{Code: codeRoot, Op: op, Err: errors.New("an engine of our own runs on Linux only; this is " + system),
+		return &fault.Fault{Class: fault.Preflight, Code: codeRoot, Op: op, Err: errors.New("an engine of our own runs on Linux only; this is " + system),
 			Fix: "start Docker, then run make engine again"}
 	}
 	if user != 0 {
-		return &remedy.Error{Code: codeRoot, Op: op,
+		return &fault.Fault{Class: fault.Preflight, Code: codeRoot, Op: op,
 			Err: errors.New("no engine and no Docker daemon answers, and only root can run an engine"),
 			Fix: "run make engine as root (sudo -E make engine), or start Docker, or set " + envRunner + " to an engine that answers"}
 	}
 	if len(c.paths.socket) > maxSocket {
-		return &remedy.Error{Code: debian.CodeBuild, Op: op, Err: fmt.Errorf("the path of the socket is longer than %d bytes: %s", maxSocket, c.paths.socket),
+		return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: op, Err: fmt.Errorf("the path of the socket is longer than %d bytes: %s", maxSocket, c.paths.socket),
 			Fix: "set SLIPWAY_CACHE to a folder with a shorter path"}
 	}
 	return nil
@@ -178,7 +178,7 @@ func (c *control) connect(ctx context.Context, ended func() bool) error {
 // reportRunning describes the engine that is running.
 func (c *control) reportRunning(ctx context.Context, r record) error {
 	if r.Version != daggerVersion {
-		return &remedy.Error{Code: codeStart, Op: "start an engine", Fix: "run: make engine-stop engine",
+		return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: "start an engine", Fix: "run: make engine-stop engine",
 			Err: fmt.Errorf("process %d is an engine of version %q, not %s", r.PID, r.Version, daggerVersion)}
 	}
 	c.logf("engine: process %d answers at %s, since %s", r.PID, c.paths.host(), r.Began.Local().Format(time.DateTime))

@@ -6,15 +6,15 @@ import (
 	"os"
 	"strings"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 // stop ends our own engine, and nothing else.
 func (c *control) stop(ctx context.Context) error {
 	r, lives, err := c.recorded()
 	if lives && os.Geteuid() != 0 {
-		return &remedy.Error{Code: codeRoot, Op: "stop the engine", Err: fmt.Errorf("process %d belongs to root", r.PID),
+		return &fault.Fault{Class: fault.Preflight, Code: codeRoot, Op: "stop the engine", Err: fmt.Errorf("process %d belongs to root", r.PID),
 			Fix: "run make engine-stop as root (sudo -E make engine-stop)"}
 	}
 	if r.PID != 0 {
@@ -27,7 +27,7 @@ func (c *control) stop(ctx context.Context) error {
 		r, lives, err = c.recorded() // as whoever had the lock left it
 	}
 	if err != nil {
-		return &remedy.Error{Code: codeStart, Op: "stop the engine", Err: err,
+		return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: "stop the engine", Err: err,
 			Fix: "look whether a dagger-engine process runs, end it, and remove " + c.paths.pid}
 	}
 	if !lives {
@@ -37,7 +37,7 @@ func (c *control) stop(ctx context.Context) error {
 		return c.stopInDocker(ctx)
 	}
 	if err := c.end(ctx, r); err != nil {
-		return &remedy.Error{Code: codeStart, Op: "stop the engine", Err: err,
+		return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: "stop the engine", Err: err,
 			Fix: fmt.Sprintf("see what holds process %d up in %s, then run make engine-stop again", r.PID, c.paths.log)}
 	}
 	if err := removeIfThere(c.paths.pid); err != nil {
@@ -83,7 +83,7 @@ func (c *control) env(ctx context.Context) error {
 	host := os.Getenv(envRunner)
 	if c.foreign(host) {
 		if err := probe(ctx, host, c.knownCLI(ctx)); err != nil {
-			return &remedy.Error{Code: codeNone, Op: "find an engine", Err: fmt.Errorf("%s=%s does not answer: %w", envRunner, host, err),
+			return &fault.Fault{Class: fault.Preflight, Code: codeNone, Op: "find an engine", Err: fmt.Errorf("%s=%s does not answer: %w", envRunner, host, err),
 				Fix: "run: unset " + envRunner + " && make engine"}
 		}
 	} else if _, ok := c.running(ctx); ok {
@@ -91,12 +91,12 @@ func (c *control) env(ctx context.Context) error {
 	} else {
 		image, err := imageInDocker(ctx)
 		if err != nil {
-			return &remedy.Error{Code: codeNone, Op: "find an engine", Err: fmt.Errorf("none answers: %w", err), Fix: "run make engine"}
+			return &fault.Fault{Class: fault.Preflight, Code: codeNone, Op: "find an engine", Err: fmt.Errorf("none answers: %w", err), Fix: "run make engine"}
 		}
 		host = dockerHost(image)
 	}
 	if !c.linked() {
-		return &remedy.Error{Code: codeNone, Op: "find the dagger CLI", Err: fmt.Errorf("%s is not there", c.cliLink()), Fix: "run make engine"}
+		return &fault.Fault{Class: fault.Preflight, Code: codeNone, Op: "find the dagger CLI", Err: fmt.Errorf("%s is not there", c.cliLink()), Fix: "run make engine"}
 	}
 	bin := strings.TrimSuffix(c.cliLink(), "/dagger")
 	for _, line := range envLines(host, c.cliLink(), bin, os.Getenv("PATH")) {

@@ -1,20 +1,13 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
-	"crypto/ed25519"
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -32,17 +25,16 @@ import (
 
 const rehearsed = "v9.8.7-rc.1"
 
-// TestDryRun makes a release of this checkout for this machine, and reads each of its files as
-// those do who get them.
+// TestDryRun makes a release of this checkout for this machine, and reads each of its files as a
+// user does.
 func TestDryRun(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "new", "dist")
 	private, public := dssetest.Files(t)
 	dry := func() (code int, says string) {
-		var stdout, stderr bytes.Buffer
-		code = run([]string{
-			"-version", rehearsed, "-dry", "-targets", host, "-out", out, "-key", private,
-			"-registry", "127.0.0.1:1/slipway", "-url", "https://example.com/files/",
-		}, &stdout, &stderr)
+		var stderr bytes.Buffer
+		code = run(t.Context(), []string{
+			"-version", rehearsed, "-dry", "-targets", host, "-out", out, "-key", private, "-registry", "127.0.0.1:1/slipway",
+		}, &stderr)
 		return code, stderr.String()
 	}
 	code, says := dry()
@@ -53,47 +45,34 @@ func TestDryRun(t *testing.T) {
 	require.Contains(t, says, "OUT: "+out+" is not empty")
 
 	name := "slipway_9.8.7-rc.1_" + strings.ReplaceAll(host, "/", "_")
-	wants := []string{checksumsFile, "notes.md", "slipway.rb", name + ".cdx.json", name + ".tar.gz", "slipway_9.8.7-rc.1.provenance.dsse.json"}
+	wants := []string{"checksums.txt", "notes.md", name + ".cdx.json", name + ".tar.gz", "slipway_9.8.7-rc.1.provenance.dsse.json"}
 	if arch, ok := strings.CutPrefix(host, "linux/"); ok {
 		wants = append(wants, "slipway_9.8.7-rc.1_"+arch+".deb")
 	}
 	slices.Sort(wants)
 	require.Equal(t, wants, names(t, out))
 	sums := map[string]string{}
-	for line := range strings.Lines(read(t, out, checksumsFile)) {
+	for line := range strings.Lines(read(t, out, "checksums.txt")) {
 		sum, file, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		sums[file] = sum
 	}
 	require.Len(t, sums, len(wants)-2, "all but itself, and the provenance, which names them")
-	tool(t, out, "sha256sum", "-c", checksumsFile)
+	tool(t, out, "sha256sum", "-c", "checksums.txt")
 
-	unpacked := unpack(t, filepath.Join(out, name+".tar.gz"))
+	unpacked := t.TempDir()
+	tool(t, unpacked, "tar", "-xzf", filepath.Join(out, name+".tar.gz"))
 	dir := filepath.Join(unpacked, name)
-	require.Subset(t, names(t, dir), []string{"LICENSE", "README.md", "completions", "man", "slipway"})
+	require.Equal(t, []string{"LICENSE", "README.md", "completions", "slipway"}, names(t, dir))
 	require.Equal(t, []string{"_slipway", "slipway.bash", "slipway.fish", "slipway.ps1"}, names(t, filepath.Join(dir, "completions")))
 	require.Contains(t, read(t, dir, "completions/slipway.bash"), "__slipway_debug()")
-	p := program{system: host, path: filepath.Join(dir, "slipway")}
-	text, err := p.says(t.Context(), "version")
-	require.NoError(t, err)
-	require.True(t, strings.HasPrefix(string(text), "slipway "+rehearsed+"\n"), "%s", text)
+	text := tool(t, dir, "./slipway", "version")
+	require.True(t, strings.HasPrefix(text, "slipway "+rehearsed+"\n"), text)
 	root, err := gotool.Checkout()
 	require.NoError(t, err)
 	changelog := read(t, root, "CHANGELOG.md")
 	require.NotEmpty(t, section(changelog, "v0.1.0"))
 	require.Equal(t, section(changelog, "")+"\n", read(t, out, "notes.md"))
-	require.Contains(t, read(t, root, "dagger.json"), `"engineVersion": "`+regexp.MustCompile(`(?m)^dagger +(v.*)$`).FindStringSubmatch(string(text))[1]+`"`)
-
-	page := read(t, dir, "man/slipway-install.1")
-	require.Contains(t, page, "\n.TH \"SLIPWAY-INSTALL\" \"1\" ")
-	help, err := p.says(t.Context(), "install", "--help")
-	require.NoError(t, err)
-	flags := regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z-]+)`).FindAllStringSubmatch(string(help), -1)
-	require.Greater(t, len(flags), 10)
-	for _, flag := range flags {
-		require.Contains(t, page, "--"+flag[1]+"\\fP")
-	}
-	require.Contains(t, read(t, dir, "man/slipway.1"), "Exit codes: 0 ok")
-	require.NotContains(t, names(t, filepath.Join(dir, "man")), "slipway-commands.1", "it is hidden")
+	require.Contains(t, read(t, root, "dagger.json"), `"engineVersion": "`+regexp.MustCompile(`(?m)^dagger +(v.*)$`).FindStringSubmatch(text)[1]+`"`)
 
 	t.Run("package", func(t *testing.T) {
 		_, arch, _ := strings.Cut(host, "/")
@@ -105,25 +84,23 @@ func TestDryRun(t *testing.T) {
 		for _, field := range []string{"Package: slipway", "Version: 9.8.7~rc.1", "Architecture: " + arch} {
 			require.Contains(t, control, " "+field+"\n")
 		}
-		root := t.TempDir()
-		tool(t, out, "dpkg-deb", "-x", file, root)
-		require.Equal(t, read(t, dir, "slipway"), read(t, root, "usr/bin/slipway"))
-		for from, to := range map[string]string{
-			"slipway.bash": "bash-completion/completions/slipway", "_slipway": "zsh/vendor-completions/_slipway", "slipway.fish": "fish/vendor_completions.d/slipway.fish",
+		to := t.TempDir()
+		tool(t, out, "dpkg-deb", "-x", file, to)
+		for installed, from := range map[string]string{
+			"bin/slipway": "slipway", "share/doc/slipway/copyright": "LICENSE", "share/bash-completion/completions/slipway": "completions/slipway.bash",
+			"share/zsh/vendor-completions/_slipway": "completions/_slipway", "share/fish/vendor_completions.d/slipway.fish": "completions/slipway.fish",
 		} {
-			require.Equal(t, read(t, dir, "completions/"+from), read(t, root, "usr/share/"+to))
+			require.True(t, read(t, dir, from) == read(t, filepath.Join(to, "usr"), installed), installed)
 		}
-		require.Len(t, names(t, filepath.Join(root, "usr/share/man/man1")), len(names(t, filepath.Join(dir, "man"))))
-		require.Equal(t, page, unzipped(t, filepath.Join(root, "usr/share/man/man1/slipway-install.1.gz")))
-		require.Contains(t, read(t, root, "usr/share/doc/slipway/copyright"), "License: Apache-2.0")
-		require.Equal(t, read(t, out, "notes.md"), unzipped(t, filepath.Join(root, "usr/share/doc/slipway/changelog.gz")))
 	})
 
 	t.Run("SBOM", func(t *testing.T) {
 		var bom cyclonedx.BOM
 		require.NoError(t, cyclonedx.NewBOMDecoder(strings.NewReader(read(t, out, name+".cdx.json")), cyclonedx.BOMFileFormatJSON).Decode(&bom))
 		require.Equal(t, "slipway "+rehearsed, bom.Metadata.Component.Name+" "+bom.Metadata.Component.Version)
-		require.Equal(t, sum(t, p.path), (*bom.Metadata.Component.Hashes)[0].Value)
+		sum, err := bundle.Sum(t.Context(), filepath.Join(dir, "slipway"))
+		require.NoError(t, err)
+		require.Equal(t, sum, (*bom.Metadata.Component.Hashes)[0].Value)
 		versions := map[string]string{}
 		for _, c := range *bom.Components {
 			versions[c.Name] = c.Version
@@ -135,7 +112,7 @@ func TestDryRun(t *testing.T) {
 	})
 
 	t.Run("provenance", func(t *testing.T) {
-		envelope, says, err := dsse.Open[predicate]([]byte(read(t, out, "slipway_9.8.7-rc.1.provenance.dsse.json")))
+		envelope, says, err := dsse.Open[provenance.Provenance]([]byte(read(t, out, "slipway_9.8.7-rc.1.provenance.dsse.json")))
 		require.NoError(t, err)
 		key, err := dsse.PublicKey([]byte(read(t, "", public)))
 		require.NoError(t, err)
@@ -147,110 +124,119 @@ func TestDryRun(t *testing.T) {
 			subjects[s.Name] = s.Digest["sha256"]
 		}
 		require.Equal(t, sums, subjects)
-		require.Equal(t, parameters{Version: rehearsed, Targets: []string{host}, Dry: true}, says.Predicate.BuildDefinition.ExternalParameters)
 		uris := map[string]string{}
 		for _, d := range says.Predicate.BuildDefinition.ResolvedDependencies {
-			uris[d.URI+d.Name] = d.Digest["sha256"] + d.Digest["gitCommit"]
+			uris[d.URI+d.Name] = d.Digest["sha256"]
 		}
-		require.Contains(t, string(text), "sha256:"+uris["sources of slipway"])
+		require.Contains(t, text, "sha256:"+uris["sources of slipway"])
 		require.Len(t, uris["sources of slipway"], 64)
 	})
-
-	require.Contains(t, read(t, out, "slipway.rb"), `      url "https://example.com/files/`+name+".tar.gz\"\n      sha256 \""+sums[name+".tar.gz"]+"\"\n")
 }
 
-// TestTwoRunsAreAlike: a release is the same, byte for byte, whatever the times of the files
-// that it is made of, for every system.
+func TestSection(t *testing.T) {
+	const changelog = "# Changelog\n\n## 1.4.0 (unreleased)\nIt does more.\n\n### Look\n- Next.\n\n## 1.3.0 - 2026-05-01\n- Three.\n  More.\n### Details\n- A.\n\n## v1.2.0\n\n## 1.1.0\n- One.\n"
+	for version, want := range map[string]string{
+		"": "It does more.\n\n### Look\n- Next.", "v1.4.0": "It does more.\n\n### Look\n- Next.", "v1.3.0": "- Three.\n  More.\n### Details\n- A.", "v1.2.0": "", "v1.1.0": "- One.", "v1.3": "", "v1.0.0": "",
+	} {
+		require.Equal(t, want, section(changelog, version), version)
+	}
+}
+
+// TestRefusals: what is in the way of a release is named, all of it at once; a dry run does
+// without a clean checkout, tag and section.
+func TestRefusals(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	put("CHANGELOG.md", "# Changelog\n\n## 1.3.0 (unreleased)\n- Next.\n\n## 1.2.3\n- Works.\n")
+	const who = "user.name=Somebody"
+	for _, args := range [][]string{
+		{"init", "-q"}, {"add", "."}, {"-c", who, "-c", "user.email=a@example.com", "commit", "-q", "-m", "all"}, {"tag", "v1.2.3"},
+	} {
+		tool(t, dir, "git", args...)
+	}
+	r := release{root: dir, version: "v1.2.3", out: filepath.Join(t.TempDir(), "dist"), targets: []string{host}}
+	require.NoError(t, r.check(t.Context()))
+	require.Nil(t, r.key)
+	require.Equal(t, "- Works.", r.notes)
+	require.Len(t, r.commit, 40)
+	require.False(t, r.at.IsZero())
+
+	put("new", "")
+	full := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(full, "file"), nil, 0o600))
+	wrong := release{root: dir, version: "v1.2.4", out: full, keyFile: filepath.Join(dir, "new"), targets: []string{"linux"}, registry: "example.com/slipway", other: "dist"}
+	err := wrong.check(t.Context())
+	for _, problem := range []string{
+		`TARGETS: "linux" is not of the form OS/ARCH`, "OUT: " + full + " is not empty", "REGISTRY: there is no bundle to push", `OTHER: "dist" is not of the form DIR@sha256:DIGEST`, "KEY: ", "it is not PEM",
+		"the checkout has changes that are in no commit:\n?? new", "has no tag v1.2.4", `CHANGELOG.md has no section "## 1.2.4"`,
+	} {
+		require.ErrorContains(t, err, problem)
+	}
+	for _, version := range []string{"", "1.2.3", "v1.2", "v1.2.3+build", "latest"} {
+		r := release{root: dir, version: version, dry: true, out: r.out}
+		require.ErrorContains(t, r.check(t.Context()), "VERSION="+version+" is no semantic version")
+	}
+	dry := release{root: dir, version: "v1.2.4", dry: true, out: r.out}
+	require.NoError(t, dry.check(t.Context()))
+	require.Equal(t, "- Next.", dry.notes)
+	require.Empty(t, dry.commit, "the checkout has changes")
+}
+
+// TestTwoRunsAreAlike: an archive has the same bytes whatever the times of its files.
 func TestTwoRunsAreAlike(t *testing.T) {
-	key := dssetest.Keys(t)["Ed25519"].(ed25519.PrivateKey)
-	assembled := func(at time.Time) string {
-		dir := t.TempDir()
-		of, s := &programs{host: fake(t, dir, host), sources: "sha256:" + strings.Repeat("ab", 32)}, &source{root: dir, commit: "c0ffee", at: time.Unix(1_800_000_000, 0).UTC(), notes: "- It works."}
-		o := options{version: "v1.2.3", out: filepath.Join(dir, "dist"), targets: []string{"darwin/amd64", "darwin/arm64", "linux/amd64", "linux/arm64", "windows/amd64"}}
-		for _, system := range o.targets {
-			of.targets = append(of.targets, fake(t, filepath.Join(dir, system), system))
+	dir := t.TempDir()
+	program := filepath.Join(dir, "program")
+	require.NoError(t, os.WriteFile(program, []byte("program"), 0o600))
+	r := release{at: time.Unix(1_800_000_000, 0)}
+	for _, suffix := range []string{".tar.gz", ".zip"} {
+		var made []string
+		for _, at := range []int64{1_700_000_000, 1_750_000_000} {
+			require.NoError(t, os.Chtimes(program, time.Unix(at, 0), time.Unix(at, 0)))
+			name := filepath.Join(dir, "archive"+suffix)
+			require.NoError(t, r.archive(name, "slipway", map[string]string{"slipway": program, "README.md": program}))
+			made = append(made, read(t, "", name))
 		}
-		for _, name := range []string{"LICENSE", "README.md"} {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600))
-		}
-		require.NoError(t, filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
-			return errors.Join(err, os.Chtimes(name, at, at))
-		}))
-		require.NoError(t, o.assemble(t.Context(), s, of, key, io.Discard))
-		return o.out
+		require.True(t, made[0] == made[1], suffix)
 	}
-	first, second := assembled(time.Unix(1_700_000_000, 0)), assembled(time.Unix(1_750_000_000, 0))
-	require.Equal(t, names(t, first), names(t, second))
-	for _, name := range names(t, first) {
-		require.True(t, read(t, first, name) == read(t, second, name), name)
-	}
-	require.Subset(t, names(t, first), []string{"slipway_1.2.3_amd64.deb", "slipway_1.2.3_arm64.deb", "slipway_1.2.3_darwin_arm64.tar.gz", "slipway_1.2.3_windows_amd64.zip"})
-	formula := read(t, first, "slipway.rb")
-	require.Regexp(t, `(?s)on_macos do\n    on_arm do\n      url "https://github.com/slipway-sh/slipway/releases/download/v1.2.3/slipway_1.2.3_darwin_arm64.tar.gz".*on_intel.*on_linux.*on_arm.*on_intel`, formula)
-	require.NotContains(t, formula, "windows")
-	_, says, err := dsse.Open[predicate]([]byte(read(t, first, "slipway_1.2.3.provenance.dsse.json")))
-	require.NoError(t, err)
-	require.Equal(t, provenance.Dependency{URI: "git+" + homepage, Digest: map[string]string{"gitCommit": "c0ffee"}}, says.Predicate.BuildDefinition.ResolvedDependencies[0])
 }
 
 // TestPush: nothing is pushed unless the program is that of the bundle.
 func TestPush(t *testing.T) {
-	dir, dist, from := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "bundle")
-	p := fake(t, dir, host)
-	o := options{version: "v1.2.3", registry: "example.com/slipway", bundle: from, key: "/key.pem"}
-	require.ErrorContains(t, o.push(t.Context(), t.TempDir(), p, dist, io.Discard), "read what the bundle says of itself: ")
-	require.NoError(t, os.Mkdir(from, 0o700))
+	dir, dist, from := t.TempDir(), t.TempDir(), t.TempDir()
+	program := filepath.Join(dir, "slipway")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\n"+`echo "$*" >>"${0%/*}/calls"; case "$*" in *another) exit 3 ;; esac`+"\n"), 0o700))
 	for _, name := range []string{"sbom.cdx.json", "provenance.json"} {
 		require.NoError(t, os.WriteFile(filepath.Join(from, name), []byte(name), 0o600))
 	}
-	require.NoError(t, os.Remove(filepath.Join(dir, "calls")))
-	require.NoError(t, o.push(t.Context(), t.TempDir(), p, dist, io.Discard))
-	require.Equal(t, "lock verify --bundle "+from+"\nbundle push "+from+" --to example.com/slipway --lock-out "+dist+"/slipway.lock.json --key /key.pem\n", read(t, dir, "calls"))
-	require.Equal(t, "sbom.cdx.json", read(t, dist, "slipway_1.2.3_bundle_"+runtime.GOARCH+".cdx.json"))
-	require.Equal(t, "provenance.json", read(t, dist, "slipway_1.2.3_bundle_"+runtime.GOARCH+".provenance.json"))
-	require.NoError(t, os.Remove(filepath.Join(dir, "calls")))
-
-	o.other = from + "@sha256:aa"
-	require.NoError(t, o.push(t.Context(), t.TempDir(), p, dist, io.Discard))
+	r := release{root: t.TempDir(), version: "v1.2.3", registry: "example.com/slipway", bundle: from, keyFile: "/key.pem", other: from + "@sha256:aa"}
+	require.NoError(t, r.push(t.Context(), program, dist, io.Discard))
 	push := " --to example.com/slipway --lock-out " + dist + "/slipway.lock.json --key /key.pem"
 	require.Equal(t, "lock verify --bundle "+from+"\nbundle push "+from+push+"\nbundle push "+from+push+" --merge --bundle-digest sha256:aa\n", read(t, dir, "calls"))
-	require.Equal(t, "sbom.cdx.json", read(t, dist, "slipway_1.2.3_bundle_"+otherArch()+".cdx.json"))
+	for _, arch := range []string{runtime.GOARCH, otherArch()} {
+		require.Equal(t, "sbom.cdx.json", read(t, dist, "slipway_1.2.3_bundle_"+arch+".cdx.json"))
+		require.Equal(t, "provenance.json", read(t, dist, "slipway_1.2.3_bundle_"+arch+".provenance.json"))
+	}
 	require.NoError(t, os.Remove(filepath.Join(dir, "calls")))
-
-	o.key, o.bundle, o.other = "", "/another", ""
-	require.EqualError(t, o.push(t.Context(), t.TempDir(), p, "/dist", io.Discard), "slipway lock verify: exit status 3")
+	r.bundle = "/another"
+	require.EqualError(t, r.push(t.Context(), program, dist, io.Discard), "slipway lock verify: exit status 3")
 	require.Equal(t, "lock verify --bundle /another\n", read(t, dir, "calls"))
 }
 
 // TestTheModulesLock: the module of a tag has the lock of the release, or none.
 func TestTheModulesLock(t *testing.T) {
-	dir := t.TempDir()
-	module, release := filepath.Join(dir, "module.json"), filepath.Join(dir, "release.json")
-	require.NoError(t, os.WriteFile(release, []byte("{1}"), 0o600))
+	r := release{root: t.TempDir(), version: "v1.2.3"}
+	lock, module := filepath.Join(r.root, "release.json"), filepath.Join(r.root, "ci/slipway.lock.json")
+	require.NoError(t, os.WriteFile(lock, []byte("{1}"), 0o600))
 	var stderr strings.Builder
-	require.NoError(t, sameLock(module, release, "v1.2.3", &stderr))
+	require.NoError(t, r.sameLock(lock, &stderr))
 	require.Equal(t, "warning: the commit has no ci/slipway.lock.json: dagger call -m URL@v1.2.3 needs --lock\n", stderr.String())
+	require.NoError(t, os.Mkdir(filepath.Dir(module), 0o755))
 	require.NoError(t, os.WriteFile(module, []byte("{1}"), 0o600))
-	require.NoError(t, sameLock(module, release, "v1.2.3", &stderr))
+	require.NoError(t, r.sameLock(lock, &stderr))
 	require.NoError(t, os.WriteFile(module, []byte("{2}"), 0o600))
-	require.ErrorContains(t, sameLock(module, release, "v1.2.3", &stderr), "ci/slipway.lock.json is not that of the bundle that was pushed")
-}
-
-// fake is a program that does nothing but answer what a release asks, and lists its other
-// calls in a file beside it. It is that of no other bundle than one in a folder bundle.
-func fake(t *testing.T, dir, system string) program {
-	t.Helper()
-	p := program{system: system, digest: "sha256:" + strings.Repeat("cd", 32), build: &debug.BuildInfo{GoVersion: "go1.26.3"}}
-	p.path = filepath.Join(dir, p.file())
-	require.NoError(t, os.MkdirAll(dir, 0o755))
-	require.NoError(t, os.WriteFile(p.path, []byte(`#!/bin/sh
-case "$1" in
-completion) echo "# $2" ;;
-commands) echo '{"use": "slipway", "short": "Does it.", "commands": [{"use": "install", "short": "Installs.", "flags": [{"name": "name", "type": "string"}]}]}' ;;
-*) echo "$*" >>"${0%/*}/calls"; case "$*" in *another) exit 3 ;; esac ;;
-esac
-`), 0o755))
-	return p
+	require.ErrorContains(t, r.sameLock(lock, &stderr), "ci/slipway.lock.json differs")
 }
 
 func names(t *testing.T, dir string) (all []string) {
@@ -277,43 +263,4 @@ func tool(t *testing.T, dir, name string, args ...string) string {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return string(out)
-}
-
-func sum(t *testing.T, name string) string {
-	t.Helper()
-	digest, err := bundle.Sum(t.Context(), name)
-	require.NoError(t, err)
-	return digest
-}
-
-func unzipped(t *testing.T, name string) string {
-	t.Helper()
-	r, err := gzip.NewReader(strings.NewReader(read(t, "", name)))
-	require.NoError(t, err)
-	text, err := io.ReadAll(r)
-	require.NoError(t, err)
-	return string(text)
-}
-
-// unpack unpacks an archive, whose files must be sorted and all of one time.
-func unpack(t *testing.T, name string) string {
-	t.Helper()
-	dir := t.TempDir()
-	in := tar.NewReader(strings.NewReader(unzipped(t, name)))
-	last, at := "", time.Time{}
-	for {
-		header, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return dir
-		}
-		require.NoError(t, err)
-		require.Less(t, last, header.Name)
-		require.True(t, last == "" || header.ModTime.Equal(at), header.Name)
-		last, at = header.Name, header.ModTime
-		to := filepath.Join(dir, filepath.FromSlash(path.Clean(header.Name)))
-		require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
-		text, err := io.ReadAll(in)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(to, text, fs.FileMode(header.Mode)))
-	}
 }

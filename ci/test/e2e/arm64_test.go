@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 )
 
-// emulator runs programs for arm64: `make emulator` installs it.
+// emulator runs programs for arm64: `make bundle/arm64` installs it.
 const emulator = "qemu-aarch64-static"
 
 // version is a program, how it is asked for its version, and what it says.

@@ -54,7 +54,7 @@ func openPage(t *testing.T, file string) *opened {
 	return p
 }
 
-// browser finds Chromium, which `make browser` installs.
+// browser finds Chromium, which `make e2e` installs.
 func browser(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "google-chrome"} {
@@ -63,9 +63,9 @@ func browser(t *testing.T) string {
 		}
 	}
 	if os.Getenv("SLIPWAY_E2E") != "" {
-		t.Fatal("there is no chromium: run make browser")
+		t.Fatal("there is no chromium: apt-get install chromium")
 	}
-	t.Skip("needs chromium: run make browser")
+	t.Skip("needs chromium: apt-get install chromium")
 	return ""
 }
 

@@ -32,7 +32,7 @@ type screen struct {
 func inTmux(t *testing.T, dir string, env []string, program string, args ...string) *screen {
 	t.Helper()
 	_, err := exec.LookPath("tmux")
-	require.NoError(t, err, "run make terminal")
+	require.NoError(t, err, "apt-get install tmux")
 	s := &screen{t: t, socket: filepath.Join(t.TempDir(), "tmux")}
 	line := []string{"env"}
 	for _, word := range append(append(env, program), args...) {

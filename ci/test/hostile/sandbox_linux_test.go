@@ -103,7 +103,7 @@ var gaveUp = regexp.MustCompile(`(?m)^\S*strace: ptrace\(`)
 func (s sandbox) once(t *testing.T, program string, args ...string) result {
 	t.Helper()
 	strace, err := exec.LookPath("strace")
-	require.NoError(t, err, "the test needs strace: apt-get install strace, or make strace")
+	require.NoError(t, err, "the test needs strace: apt-get install strace")
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
 	trace := filepath.Join(t.TempDir(), "trace")

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/fault"
 )
 
 func TestParseList(t *testing.T) {
@@ -149,11 +149,11 @@ func TestNeed(t *testing.T) {
 	t.Setenv("PATH", bin)
 	require.NoError(t, Need(t.Context(), nil, Tool{"there", "there"}))
 	err := Need(t.Context(), nil, Tool{"there", "there"}, Tool{"mmdebstrap", "mmdebstrap"}, Tool{"mkfs", "e2fsprogs"})
-	var fault *remedy.Error
-	require.ErrorAs(t, err, &fault)
-	require.Equal(t, "ENG-003", fault.Code)
-	require.Contains(t, fault.Fix, "mmdebstrap, e2fsprogs")
-	require.NotContains(t, fault.Fix, "there,")
+	var f *fault.Fault
+	require.ErrorAs(t, err, &f)
+	require.EqualValues(t, "ENG-003", f.Code)
+	require.Contains(t, f.Fix, "mmdebstrap, e2fsprogs")
+	require.NotContains(t, f.Fix, "there,")
 }
 
 // mirror writes a mirror without a signature into a folder, with the packages of an architecture.

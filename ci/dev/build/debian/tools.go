@@ -10,10 +10,11 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/fault"
 )
 
-// CodeBuild: what `make engine` or `make bundle` needs is missing, or the engine or its image
-// could not be built.
+// CodeBuild: what `make engine` or `make bundle` needs is missing, or the engine or its image could
+// not be built.
 const CodeBuild = "ENG-003"
 
 // Tool is a command that building needs, and the package that has it.
@@ -21,7 +22,7 @@ type Tool struct{ Command, Package string }
 
 // Need makes sure that the tools are on PATH. Those that are not, it installs
 // with apt-get, reporting which through notify. Without root or apt-get it returns a
-// remedy.Error that names the command to run.
+// fault that names the command to run.
 func Need(ctx context.Context, notify func(text string), tools ...Tool) error {
 	missing := Missing(tools...)
 	if len(missing) == 0 {
@@ -31,12 +32,12 @@ func Need(ctx context.Context, notify func(text string), tools ...Tool) error {
 	command := "apt-get " + strings.Join(install, " ")
 	op := "prepare this machine for building"
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return &remedy.Error{Code: CodeBuild, Op: op,
+		return &fault.Fault{Class: fault.Preflight, Code: CodeBuild, Op: op,
 			Fix: "use a Debian machine, or install these by other means: " + strings.Join(missing, ", "),
 			Err: fmt.Errorf("missing packages: %s; there is no apt-get", strings.Join(missing, ", "))}
 	}
 	if os.Geteuid() != 0 {
-		return &remedy.Error{Code: CodeBuild, Op: op,
+		return &fault.Fault{Class: fault.Preflight, Code: CodeBuild, Op: op,
 			Fix: "run: sudo " + command,
 			Err: fmt.Errorf("missing packages: %s; only root can install them", strings.Join(missing, ", "))}
 	}
@@ -51,7 +52,7 @@ func Need(ctx context.Context, notify func(text string), tools ...Tool) error {
 	// not answer: the second install decides.
 	updateErr := apt(ctx, "update")
 	if err := apt(ctx, install...); err != nil {
-		return &remedy.Error{Code: CodeBuild, Op: op, Fix: "run: apt-get update && " + command,
+		return &fault.Fault{Class: fault.Preflight, Code: CodeBuild, Op: op, Fix: "run: apt-get update && " + command,
 			Err: errors.Join(err, updateErr)}
 	}
 	return nil

@@ -1,106 +1,53 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"io"
-	"net"
-	"net/http"
+	"errors"
+	"log/slog"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestServeFinishesRunningRequests(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	started, release := make(chan struct{}), make(chan struct{})
-	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		close(started)
-		<-release
-		_, _ = io.WriteString(w, "done")
-	})
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := "http://" + listener.Addr().String()
-	served := make(chan error, 1)
-	go func() { served <- serve(ctx, listener, handler, 0) }()
+// rows is a database that holds entries, or answers with err.
+type rows struct {
+	all []Entry
+	err error
+}
 
-	body := make(chan string, 1)
-	go func() {
-		request, _ := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, address, nil)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			body <- err.Error()
-			return
+func (r rows) list(context.Context) ([]Entry, error) { return r.all, r.err }
+func (r rows) ping(context.Context) error            { return r.err }
+
+func TestAnswers(t *testing.T) {
+	full := rows{all: []Entry{{ID: 7, Author: "Ada", Message: "<b>hello</b>", Created: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)}}}
+	empty, broken := rows{all: []Entry{}}, rows{err: errors.New("dial tcp 10.0.0.7:5432: refused")}
+	for _, tc := range []struct {
+		method, path   string
+		from           source
+		status         int
+		kind, contains string
+	}{
+		{"GET", "/", full, 200, "text/html; charset=utf-8", "&lt;b&gt;hello&lt;/b&gt;<br><small>Ada, 2026-01-05 09:00 UTC</small>"},
+		{"GET", "/", full, 200, "text/html; charset=utf-8", "<h1>Rows &amp; more</h1>"},
+		{"GET", "/", empty, 200, "text/html; charset=utf-8", "Nothing has been written yet."},
+		{"GET", "/api/entries", full, 200, "application/json; charset=utf-8", `[{"id":7,"author":"Ada","message":"\u003cb\u003ehello\u003c/b\u003e","created":"2026-01-05T09:00:00Z"}]`},
+		{"GET", "/api/entries", empty, 200, "application/json; charset=utf-8", "[]\n"},
+		{"GET", "/healthz", broken, 200, "", "ok"},
+		{"GET", "/readyz", full, 200, "", "ok"},
+		{"GET", "/readyz", broken, 503, "text/plain; charset=utf-8", "Service Unavailable"},
+		{"GET", "/", broken, 503, "text/plain; charset=utf-8", "Service Unavailable"},
+		{"GET", "/api/entries", broken, 503, "text/plain; charset=utf-8", "Service Unavailable"},
+		{"GET", "/admin", full, 404, "text/plain; charset=utf-8", "404"},
+		{"POST", "/api/entries", full, 405, "text/plain; charset=utf-8", "Method Not Allowed"},
+	} {
+		w := httptest.NewRecorder()
+		handler(tc.from, "Rows & more", slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), tc.method, tc.path, nil))
+		require.Equal(t, tc.status, w.Code, tc.path)
+		require.Contains(t, w.Body.String(), tc.contains)
+		if tc.kind != "" {
+			require.Equal(t, tc.kind, w.Result().Header.Get("Content-Type"))
 		}
-		defer func() { _ = response.Body.Close() }()
-		content, _ := io.ReadAll(response.Body)
-		body <- string(content)
-	}()
-	<-started
-	stop()
-	require.Eventually(t, func() bool { // new connections are refused before the old one ends
-		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", listener.Addr().String())
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err != nil
-	}, 5*time.Second, 10*time.Millisecond)
-	close(release)
-	require.Equal(t, "done", <-body)
-	require.NoError(t, <-served)
-}
-
-// TestServeGoesOnForAWhile: who has not heard yet that it stops is answered.
-func TestServeGoesOnForAWhile(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	served := make(chan error, 1)
-	const linger = time.Second
-	go func() { served <- serve(ctx, listener, http.NotFoundHandler(), linger) }()
-	stopped := time.Now()
-	stop()
-	answers := 0
-	for time.Since(stopped) < linger/2 {
-		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String(), nil)
-		response, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
-		require.True(t, response.Close || answers == 0, "it keeps no connection")
-		require.NoError(t, response.Body.Close())
-		answers++
-		time.Sleep(10 * time.Millisecond)
 	}
-	require.Greater(t, answers, 5)
-	require.NoError(t, <-served)
-	require.GreaterOrEqual(t, time.Since(stopped), linger)
-}
-
-func TestServeReportsItsListener(t *testing.T) {
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	require.ErrorContains(t, serve(t.Context(), listener, http.NotFoundHandler(), 0), "serve on 127.0.0.1")
-}
-
-func TestRunExitCodes(t *testing.T) {
-	var log bytes.Buffer
-	require.Equal(t, 2, run(t.Context(), env(nil), &log))
-	require.Contains(t, log.String(), "DATABASE_HOST is not set")
-
-	log.Reset()
-	values := map[string]string{
-		"LISTEN": "127.0.0.1:0", "DATABASE_HOST": "127.0.0.1", "DATABASE_PORT": "70000",
-		"DATABASE_NAME": "d", "DATABASE_USER": "u", "DATABASE_PASSWORD": "s3cret",
-	}
-	require.Equal(t, 1, run(t.Context(), env(values), &log))
-	require.Contains(t, log.String(), "DATABASE_PORT")
-
-	log.Reset()
-	values["DATABASE_PORT"] = "1"
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	require.Equal(t, 0, run(stopped, env(values), &log), "it serves without its database, and stops when told")
-	require.NotContains(t, log.String(), "s3cret")
 }
