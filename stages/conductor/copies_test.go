@@ -129,7 +129,7 @@ func TestTheStatusOfADeploymentThatWasThrownAway(t *testing.T) {
 	c.Records.copies = &shelf{kept: lastInstall(t, "")}
 	s, err := c.Status(t.Context(), false)
 	f, _ := errors.AsType[*fault.Fault](err)
-	require.Contains(t, f.Fix, "install it again, with the same secrets and without its data: slipway install; or, if it was saved, with them: slipway cluster --restore FILE; or forget it: slipway destroy; ")
+	require.Contains(t, f.Fix, "install it again, with the same secrets and without its data: slipway install; or forget it: slipway destroy; ")
 	require.Equal(t, contract.Lost, s.State)
 	require.Equal(t, "1.0.0", s.Installed)
 	require.Equal(t, report.Interrupted, s.Outcome, "it ran when it was copied")

@@ -11,7 +11,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/lock"
-	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
 // deploymentLock is the deployment's lock, which a run holds or is trying to take. It is
@@ -124,24 +123,6 @@ func (l *deploymentLock) close() {
 		l.rest()
 		l.aside.Wait()
 	}
-}
-
-// underLock calls do with the deployment's lock, as a run that leaves no record.
-func (c *Conductor) underLock(ctx context.Context, what string, do func(context.Context, *run) error) error {
-	r := &run{Conductor: c, workflow: Workflow{Name: what}, steps: c.runner(report.NewID(time.Now()), nil)}
-	locked, lock, end := r.takeLock(ctx)
-	defer lock.close()
-	defer end(nil)
-	r.steps.lock = lock
-	if err := lock.wait(locked); err != nil {
-		return err
-	}
-	err := do(locked, r)
-	_ = lock.heard(err)
-	if lost := lock.loss(); lost != nil {
-		err = lost
-	}
-	return errors.Join(err, lock.release(ctx))
 }
 
 // watch has a container watch the lock until ctx ends: nothing else tells that the one that

@@ -87,7 +87,7 @@ func (r *Records) there(ctx context.Context, what string) error {
 
 // lost is the fault of a question about a deployment whose cluster is gone.
 func (r *Records) lost(what string, s *found) error {
-	fix := "install it again, with the same secrets and without its data: slipway install; or, if it was saved, with them: slipway cluster --restore FILE; or forget it: slipway destroy; "
+	fix := "install it again, with the same secrets and without its data: slipway install; or forget it: slipway destroy; "
 	if !r.node || !s.Lost {
 		fix = "restore it from the copy on this machine: slipway install; or remove the deployment: slipway destroy; "
 	}

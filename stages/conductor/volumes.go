@@ -52,10 +52,7 @@ func (c *Conductor) volumesMayGo(ctx context.Context) ([]report.Warning, error) 
 		return nil, &fault.Fault{Code: codeMayGo, Class: fault.Preflight, Op: "make sure that the engine keeps the deployment", Err: may,
 			Fix: keepVolumes("which loses every deployment that it has") + bucket + accept}
 	}
-	anew := "which loses every deployment that it has, the state of this one, too, and install again"
-	if c.service != nil {
-		anew = "which loses every deployment that it has: save the cluster of each one before (slipway cluster --save FILE) and restore it then (slipway cluster --restore FILE)"
-	}
+	const anew = "which loses every deployment that it has, this one too, and install again"
 	return []report.Warning{{Summary: may.Error(), Fix: keepVolumes(anew) + bucket + accept}}, nil
 }
 

@@ -70,7 +70,7 @@ func TestAFirstInstallNeedsAnEngineThatKeepsVolumes(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, record.Warnings, 1)
 	require.Contains(t, record.Warnings[0].Summary, "may throw away what deployment "+record.Deployment+" has on its volumes")
-	require.Contains(t, record.Warnings[0].Fix, "save the cluster of each one before (slipway cluster --save FILE)")
+	require.Contains(t, record.Warnings[0].Fix, "which loses every deployment that it has")
 }
 
 // TestAKeyThatIsNowhereElseMayGo: with the state in a bucket, the volumes have the key of its

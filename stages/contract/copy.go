@@ -58,13 +58,6 @@ const (
 	CopyOut         = "/slipway/out/copy" // in one that makes one
 )
 
-// Where a container has what a cluster has on its volume, when that is saved and restored.
-const (
-	ClusterFile = "cluster.tar.zst"
-	ClusterOut  = "/slipway/out/cluster"
-	ClusterIn   = "/slipway/in/cluster"
-)
-
 // Copy is what a copy of a deployment's state says of itself.
 type Copy struct {
 	Identity

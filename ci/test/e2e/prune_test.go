@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +26,7 @@ const (
 
 // TestEngineThatPrunes installs on an engine that throws each deployment away as soon as
 // nothing uses it: that is refused unless it is wanted, and what is thrown away is known, made
-// again with the same secrets, and restored with its data if those were saved.
+// again with the same secrets.
 func TestEngineThatPrunes(t *testing.T) {
 	takesLong(t)
 	inTurn(t)
@@ -141,27 +140,8 @@ func TestEngineThatPrunes(t *testing.T) {
 		require.Len(t, copies(), 1)
 	})
 
-	const marker = "kubectl %s configmap -n default marker"
-	saved, link := filepath.Join(t.TempDir(), "cluster [1].tar.zst"), filepath.Join(t.TempDir(), "link")
-	require.NoError(t, os.Symlink(saved, link))
-	t.Run("its data can be saved, and restored", func(t *testing.T) {
-		cli(t, 0, "toolchain", "--", "sh", "-c", fmt.Sprintf(marker, "create"))
-		require.Contains(t, cli(t, 6, "cluster", "--save", saved).err, "DEP-012", "it runs")
-		require.NoFileExists(t, saved)
-		restart(t, keeps)
-		cli(t, 0, "cluster", "--save", saved)
-		require.Contains(t, cli(t, 2, "cluster", "--restore", saved).err, "DEP-013", "it would be lost")
-		prune(t)
-		require.Contains(t, cli(t, 2, "status").err, "--restore FILE")
-		restart(t, keeps)
-		cli(t, 0, "cluster", "--restore", link)
-		cli(t, 0, "status", "--live")
-		cli(t, 0, "toolchain", "--", "sh", "-c", fmt.Sprintf(marker, "get"))
-		require.Equal(t, first, secrets(t))
-		require.NotContains(t, cli(t, 0, "install", "--until", steps, "--ephemeral").out, "thrown away")
-	})
-
 	t.Run("a destroy that fails after the cluster is gone is no loss", func(t *testing.T) {
+		restart(t, keeps)
 		fails := write(t, configured+"hooks: [{name: fail, after: infrastructure/node-remove, workflows: [destroy], script: 'exit 1'}]\n")
 		require.Contains(t, cli(t, 4, "destroy", "--yes", "--config", fails).err, "HOK-001")
 		r := cli(t, 2, "status")
