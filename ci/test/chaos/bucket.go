@@ -49,7 +49,7 @@ func openBucket(ctx context.Context, root, dir, host string, seed uint64) (b *bu
 	return b, err
 }
 
-// close ends it; what is in it stays, for the rounds that are left.
+// close ends it; what is in it stays.
 func (b *bucket) close() error {
 	var errs []error
 	if b.proxy != nil {
