@@ -200,7 +200,7 @@ cosign:
 	@command -v cosign >/dev/null || GOBIN=$(CURDIR)/bin $(GO) install github.com/sigstore/cosign/v2/cmd/cosign@v2.6.5
 
 .PHONY: bench
-bench: PLATFORM := $(EXAMPLES)
+bench: PLATFORM := examples/platform/1.0.0 examples/platform/manifests/1.0.0
 bench bench-graph: export GOGC := # as users run what is measured
 bench: engine bundle ## Compare installs and an upgrade with plain shell scripts and helmfile, and time plans and matrices
 	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./bench

@@ -91,12 +91,11 @@ var comment = regexp.MustCompile(`//.*`)
 // own are folders and files that read without a limit what no other party writes.
 func own() []string {
 	return []string{
-		"stages/infrastructure/machine.go",  // the kernel's own files
-		"stages/internal/nodedata/alone.go", // the kernel's own files
-		"stages/internal/state/",            // the volume of the engine; values of the store have a limit there
-		"stages/internal/kube/",             // answers of the API server
-		"pipeline/store/secret/secret.go",   // what is in a value of the store, which has a limit
-		"containers/session.go",             // answers of the engine, as its client reads them
+		"stages/infrastructure/machine.go", // the kernel's own files
+		"stages/internal/state/",           // the volume of the engine; values of the store have a limit there
+		"stages/internal/kube/",            // answers of the API server
+		"pipeline/store/secret/secret.go",  // what is in a value of the store, which has a limit
+		"containers/session.go",            // answers of the engine, as its client reads them
 		"bounded/bounded.go",
 	}
 }

@@ -2,12 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -25,8 +22,6 @@ type clusterOptions struct {
 	deployment             deployment.Flags
 	background, stop, lend bool
 	unpublished            bool
-	save, restore          string
-	force                  bool
 	id                     string
 }
 
@@ -41,9 +36,6 @@ func newCluster(p *Program) *cobra.Command {
 	set.BoolVarP(&o.background, "background", "b", false, "run it as a background cluster, and return")
 	set.BoolVar(&o.stop, "stop", false, "stop the background cluster, or the one in another terminal")
 	set.BoolVar(&o.unpublished, "unpublished", false, "publish no port of this machine, so that clusters run beside each other; the commands reach it all the same")
-	output.Regular(set, &o.save, "save", "", "write the objects, the keys and the data of the volumes of the cluster to this file, and replace the file if it exists; the cluster must not run")
-	set.StringVar(&o.restore, "restore", "", "put the cluster that is in this file onto the engine")
-	set.BoolVar(&o.force, "force", false, "with --restore: in the place of a cluster that is there, or of an earlier deployment of the name")
 	set.BoolVar(&o.lend, "lend", false, "open a session for others, and run the cluster in it when one of them asks")
 	_ = set.MarkHidden("lend")
 	output.Var(set, &o.id, "id", "", "write the service's Dagger id to this file instead of running it")
@@ -53,16 +45,7 @@ func newCluster(p *Program) *cobra.Command {
 
 func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string) error {
 	how := deployment.Run{Unpublished: o.unpublished}
-	data := o.save != "" || o.restore != ""
 	switch {
-	case o.save != "" && o.restore != "" || data && (o.stop || o.background || o.unpublished):
-		return usage.Errorf("give --save or --restore, and no other flag about running the cluster")
-	case o.force && o.restore == "":
-		return usage.Errorf("--force goes with --restore")
-	case data:
-		if err := o.files(); err != nil {
-			return err
-		}
 	case o.stop && o.background:
 		return usage.Errorf("give --background or --stop, not both")
 	case o.stop:
@@ -73,14 +56,12 @@ func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string
 		return session.Stop(ctx, io.Out, cfg.Global.Name)
 	case o.background:
 		how.Lifetime = session.Background
-	case o.id == "" && !data:
+	case o.id == "":
 		how.Lifetime = session.Foreground
 	}
 	return o.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
 		ready := func(ports []int) { clusterReady(io, d, d.Conductor.ClusterBind(), ports) }
 		switch {
-		case data:
-			return o.move(ctx, io, d)
 		case o.id != "":
 			text, err := d.ClusterID(ctx)
 			return writeID(o.id, text, err)
@@ -89,45 +70,6 @@ func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string
 		}
 		return d.Session.Lend(ctx, io, d.Conductor, o.lend, ready)
 	})
-}
-
-// move saves the cluster to a file, or restores it from one.
-func (o *clusterOptions) move(ctx context.Context, io console.Streams, d *deployment.Deployment) error {
-	ctx, end := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("save or restore the cluster", "run the same command again"))
-	defer end()
-	name := d.Config.Global.Name
-	if o.save != "" {
-		err := d.SaveCluster(ctx, o.save)
-		if err == nil {
-			fmt.Fprintf(io.Text(), "the cluster of deployment %s is saved: %s holds its keys and data, for its owner only\n", name, o.save)
-		}
-		return err
-	}
-	err := d.RestoreCluster(ctx, o.restore, o.force)
-	if err == nil {
-		fmt.Fprintf(io.Text(), "the cluster of deployment %s is restored; check it: %s; if that says that it is not installed, as after a destroy: %s\n",
-			name, d.Hint("slipway status --live"), d.Hint("slipway install"))
-	}
-	return err
-}
-
-// files returns an error of usage if the file to save to cannot be there, or that to restore
-// from is not.
-func (o *clusterOptions) files() error {
-	if o.save != "" {
-		if info, err := os.Stat(filepath.Dir(o.save)); err != nil || !info.IsDir() {
-			return usage.Errorf("--save %s: there is no folder %s", fault.Quote(o.save), filepath.Dir(o.save))
-		}
-		return nil
-	}
-	info, err := os.Stat(o.restore)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("that is no file")
-	}
-	if err != nil {
-		return usage.Errorf("--restore %s: %w", fault.Quote(o.restore), err)
-	}
-	return nil
 }
 
 // clusterReady says how to reach the cluster, whose API and ports are published on the address

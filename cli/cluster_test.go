@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"io"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,18 +63,4 @@ func TestAClusterThatNobodyKeeps(t *testing.T) {
 	code, out, errs := slipway("cluster", "--stop", "--name", "dev")
 	require.Zero(t, code, errs)
 	require.Equal(t, "the cluster of deployment dev does not run\n", out)
-}
-
-// TestFilesOfAClusterAreLookedForFirst: before there is an engine.
-func TestFilesOfAClusterAreLookedForFirst(t *testing.T) {
-	dir := t.TempDir()
-	for says, args := range map[string][]string{
-		"there is no folder " + filepath.Join(dir, "none"): {"--save", filepath.Join(dir, "none", "c.tar.zst")},
-		"--restore " + dir + ": that is no file":           {"--restore", dir},
-		"none.tar.zst: no such file or directory":          {"--restore", filepath.Join(dir, "none.tar.zst")},
-	} {
-		code, _, errs := slipway(append([]string{"cluster"}, args...)...)
-		require.Equal(t, 2, code, errs)
-		require.Contains(t, errs, says)
-	}
 }

@@ -156,12 +156,6 @@ func newState(p *Program) *cobra.Command {
 		sub("open FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
 			return s.Open(ctx, args[0], o.who.Run, o.deployment, o.over)
 		}),
-		sub("save-cluster DIR", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
-			return s.SaveCluster(ctx, o.who.Run, o.deployment, args[0])
-		}),
-		sub("restore-cluster FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
-			return s.RestoreCluster(ctx, o.who, o.deployment, args[0], o.force)
-		}),
 		sub("purge", 0, 0, func(ctx context.Context, _ streams, s state, _ []string) error { return s.Purge(ctx, o.who.Run) }),
 		sub("hold", 0, 0, func(ctx context.Context, io streams, s state, _ []string) error {
 			return s.Hold(ctx, io.Stop, o.who, o.timeout, o.port)
@@ -187,15 +181,15 @@ func newState(p *Program) *cobra.Command {
 	cmd.Hidden = true
 	set := cmd.PersistentFlags()
 	set.StringVar(&o.root, "root", contract.StateDir, "the state volume")
-	set.StringVar(&o.who.User, "user", "", "hold, restore-cluster, unlock: who does it")
-	set.StringVar(&o.who.Host, "host", "", "hold, restore-cluster, unlock: on which machine")
+	set.StringVar(&o.who.User, "user", "", "hold, unlock: who does it")
+	set.StringVar(&o.who.Host, "host", "", "hold, unlock: on which machine")
 	set.StringVar(&o.who.Run, "run", "", "all but keep, show, report, kubeconfig, unlock, backups, archive, installed, runs: id of the run")
 	set.StringVar(&o.who.Workflow, "workflow", "", "hold: of the run")
-	set.StringVar(&o.deployment, "deployment", "", "runs, open, save-cluster, restore-cluster: name of the deployment")
+	set.StringVar(&o.deployment, "deployment", "", "runs, open: name of the deployment")
 	set.StringVar(&o.over, "over", "", "open: what the run is to bring over what is installed, as JSON")
 	set.DurationVar(&o.timeout, "patience", incontainer.DefaultLockTimeout, "hold: how long to wait for a holder that is alive")
 	set.IntVar(&o.port, "port", containers.HoldPort, "hold: where to listen once the lock is held")
 	set.StringVar(&o.reason, "reason", "", "unlock: why")
-	set.BoolVar(&o.force, "force", false, "unlock: also when the holder is alive; restore-cluster: also in the place of another one")
+	set.BoolVar(&o.force, "force", false, "unlock: also when the holder is alive")
 	return cmd
 }

@@ -124,9 +124,6 @@ var unlike = map[string]string{
 	"dagger call --package-file":                 "see --package",
 	"runs show":                                  "a function has no functions below it: runs --show ID",
 	"dagger call runs --show":                    "see runs show",
-	"cluster --save":                             "works on files of this machine, of some gigabytes",
-	"cluster --restore":                          "see cluster --save",
-	"cluster --force":                            "see cluster --save",
 	"cluster --background":                       "the module returns a service, and dagger runs it: cluster up",
 	"cluster --stop":                             "see cluster --background",
 

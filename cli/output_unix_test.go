@@ -60,7 +60,7 @@ func TestACommandPutsNoFileInThePlaceOfAnythingElse(t *testing.T) {
 	}
 	walk(tree(t))
 	require.ElementsMatch(t, []string{
-		"bundle push --lock-out", "cluster --id", "cluster --save", "configure --output", "kubeconfig --output",
+		"bundle push --lock-out", "cluster --id", "configure --output", "kubeconfig --output",
 		"plan --out", "reproduce --id", "save --out", "toolchain --id",
 	}, found)
 	entries, err := os.ReadDir(folder)
@@ -79,7 +79,6 @@ func TestAPipeThatACommandCannotWriteIsRefused(t *testing.T) {
 		{"config", "migrate", "--config", pipe},
 		{"bundle", "push", "DIR", "--to", "127.0.0.1:1/x", "--merge", "--lock-out", pipe},
 		{"bundle", "push", "DIR", "--to", "127.0.0.1:1/x", "--key", "none", "--lock-out", pipe},
-		{"cluster", "--save", pipe},
 		{"report", "--output", pipe},
 		{"platform", "init", pipe},
 		{"save", "--out", packed},

@@ -27,9 +27,6 @@ const (
 	// account of the registry, or publishes other ports or on another address than this run
 	// wants.
 	codeOther fault.Code = "CTR-007"
-	// CodeHalfRestored: a restore of the cluster's data was interrupted, and no node starts on
-	// what it left.
-	CodeHalfRestored fault.Code = "CTR-010"
 	// codeOtherEtcd: the cluster was made with an etcd whose data the node's cannot read.
 	codeOtherEtcd fault.Code = "CTR-011"
 )
@@ -186,8 +183,6 @@ func (c *Cluster) Start(ctx context.Context) error {
 		case strings.Contains(err.Error(), otherEtcd):
 			f.Code, f.Class = codeOtherEtcd, fault.Preflight
 			f.Fix = "run the Slipway that made the cluster; or, if the data in its volumes may be lost, run: slipway destroy, then slipway install"
-		case strings.Contains(err.Error(), halfRestored):
-			return HalfRestored("start the cluster's node", err)
 		}
 		return f
 	}
@@ -269,21 +264,6 @@ func (d *Deployment) Wipe(ctx context.Context, by ...string) error {
 		err = fmt.Errorf("waited %s for the node's volume of deployment %s; last seen: %w: %w", wipeLimit, d.name, limited.Err(), err)
 	}
 	return notWiped(err)
-}
-
-// halfRestored is what slipway-node says of a volume on which a restore was interrupted.
-const halfRestored = "a restore of the cluster's data has not ended"
-
-// HalfRestored is the fault of what needs the cluster's data while a restore of them was
-// interrupted; err says more, and may be nil.
-func HalfRestored(op string, err error) error {
-	if err == nil {
-		err = errors.New(halfRestored)
-	}
-	return &fault.Fault{
-		Code: CodeHalfRestored, Class: fault.Preflight, Op: op, Err: err,
-		Fix: "restore the data again, from the same file or another one: slipway cluster --restore FILE --force; or give them up: slipway destroy",
-	}
 }
 
 // otherEtcd is what slipway-node says of a volume with data of an etcd that it cannot read.

@@ -84,8 +84,6 @@ type Deployment struct {
 	state  *dagger.CacheVolume
 	data   *dagger.CacheVolume
 	access Access
-
-	absence *absence
 }
 
 // Access is variables and files that a container gets, such as those with which it
@@ -123,8 +121,6 @@ func Open(client *dagger.Client, name string, images *Images, access Access) *De
 		state:  client.CacheVolume("slipway-state-" + name),
 		data:   client.CacheVolume("slipway-node-" + name),
 		access: access,
-
-		absence: newAbsence(),
 	}
 }
 

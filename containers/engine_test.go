@@ -23,11 +23,11 @@ import (
 // arguments are what stands between brackets in a query of Dagger's SDK.
 var arguments = regexp.MustCompile(`\((?:[^()"]|"(?:[^"\\]|\\.)*")*\)`)
 
-// answering is an engine's HTTP handler. It answers each question by its fields, whose arguments are left
+// engine is a client of an engine that answers each query by its fields, whose arguments are left
 // out, with a value, or with a problem if that is not empty.
-func answering(t *testing.T, answer func(fields []string) (value any, problem string)) http.HandlerFunc {
+func engine(t *testing.T, answer func(fields []string) (value any, problem string)) *dagger.Client {
 	t.Helper()
-	return func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct{ Query string }
 		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
 			t.Error(err)
@@ -46,14 +46,7 @@ func answering(t *testing.T, answer func(fields []string) (value any, problem st
 		if err := json.NewEncoder(w).Encode(said); err != nil {
 			t.Error(err)
 		}
-	}
-}
-
-// engine is a client of an engine that answers each query with a value for its last field,
-// or with an error.
-func engine(t *testing.T, answer func(fields []string) (value any, problem string)) *dagger.Client {
-	t.Helper()
-	server := httptest.NewServer(answering(t, answer))
+	}))
 	t.Cleanup(server.Close)
 	at, err := url.Parse(server.URL)
 	require.NoError(t, err)
@@ -186,7 +179,7 @@ func TestAResultThatCannotBeReadSaysWhy(t *testing.T) {
 	require.Equal(t, Outcome{ExitCode: 4, Stderr: "complaint"}, out, "none was asked for")
 }
 
-// TestAResultThatTheEngineDoesNotGive, as to a client that stood still.
+// TestAResultThatTheEngineDoesNotGive, as to a client whose machine slept.
 func TestAResultThatTheEngineDoesNotGive(t *testing.T) {
 	code, said := 0, ""
 	stuck := engine(t, func(fields []string) (any, string) {
@@ -198,7 +191,7 @@ func TestAResultThatTheEngineDoesNotGive(t *testing.T) {
 		case "id":
 			return "x", ""
 		}
-		return nil, givenUp
+		return nil, "flightcontrol: exceeded retry timeout"
 	})
 	run := func() error {
 		_, err := Open(stuck, "dev", &Images{Toolchain: stuck.Container()}, Access{}).Exec(t.Context(), Exec{Args: []string{"slipway"}, Result: "/result.json"})

@@ -90,9 +90,7 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (Outcome, *dagger.Contain
 	}
 	out := Outcome{ExitCode: code}
 	if e.Result != "" {
-		reading, stop := d.absence.bound(ctx)
-		defer stop()
-		out.Result, err = read(reading, done.File(e.Result))
+		out.Result, err = read(ctx, done.File(e.Result))
 		if err != nil && ctx.Err() != nil {
 			return out, nil, context.Cause(ctx)
 		}
@@ -102,9 +100,6 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (Outcome, *dagger.Contain
 		if err != nil {
 			if told := toldBy(ctx, done, code); told != nil {
 				return out, nil, told
-			}
-			if reading.Err() != nil {
-				return out, nil, context.Cause(reading)
 			}
 			return out, nil, lost(e, fmt.Errorf("exit status %d, and the result cannot be read: %w", code, err))
 		}
@@ -141,6 +136,16 @@ func toldBy(ctx context.Context, done *dagger.Container, code int) *fault.Fault 
 
 // noFile is the engine's error for a file that is not in the container.
 type noFile struct{ error }
+
+// Export exports a directory to a folder of this machine, and leaves what else is there. If ctx
+// has ended before, the error is why.
+func (d *Deployment) Export(ctx context.Context, from *dagger.Directory, to string) error {
+	_, err := from.Export(ctx, to, dagger.DirectoryExportOpts{Wipe: false})
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
 
 // read is the content of a file, which it exports to a folder of this machine (that of who owns
 // the session, if this process joined it): what the engine returns as a string, such as

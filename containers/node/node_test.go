@@ -143,23 +143,12 @@ func TestWipeLeavesAnEmptyDirectory(t *testing.T) {
 // TestAWipeThatIsInterruptedLeavesTheKeys: a node would make new ones for what is left.
 func TestAWipeThatIsInterruptedLeavesTheKeys(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"volumes", restoringFile, lockFile, pkiDir, "etcd"} {
+	for _, name := range []string{"volumes", lockFile, pkiDir, "etcd"} {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	require.Equal(t, []string{"etcd", "volumes", pkiDir, restoringFile, lockFile}, wipeOrder(entries))
-}
-
-// TestNoNodeStartsOnHalfARestore: it would make new keys for the data of another cluster.
-func TestNoNodeStartsOnHalfARestore(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, restored(dir))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, restoringFile), nil, 0o600))
-	require.ErrorIs(t, runNode(t.Context(), settings{Data: dir}), errRestoring)
-	require.NoDirExists(t, filepath.Join(dir, pkiDir))
-	require.NoError(t, wipe(t.Context(), settings{Data: dir}))
-	require.NoError(t, restored(dir))
+	require.Equal(t, []string{"etcd", "volumes", pkiDir, lockFile}, wipeOrder(entries))
 }
 
 func TestHealth(t *testing.T) {

@@ -57,9 +57,6 @@ func runNode(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	defer release(lock)
-	if err := restored(s.Data); err != nil {
-		return err
-	}
 	if err := ownEtcd(s.file("etcd")); err != nil {
 		return err
 	}

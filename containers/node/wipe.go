@@ -2,31 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 )
-
-// restoringFile is there while the renames of a restore are under way (stages/internal/nodedata).
-const restoringFile = ".restoring"
-
-// errRestoring: the data are those of two clusters, or without their keys.
-var errRestoring = errors.New("a restore of the cluster's data has not ended")
-
-// restored returns an error if a restore of the data has begun and not ended.
-func restored(data string) error {
-	_, err := os.Lstat(filepath.Join(data, restoringFile))
-	switch {
-	case err == nil:
-		return errRestoring
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	}
-	return fmt.Errorf("look for a restore: %w", err)
-}
 
 // wipe removes everything in the data directory, but not the directory, which is
 // a mount. It fails when a node uses it. What tells that there are data goes last, so that a
@@ -55,7 +36,7 @@ func wipe(ctx context.Context, s settings) error {
 // wipeOrder are the names of entries in the order in which they are removed: the last ones tell
 // that there are data, and keep others out.
 func wipeOrder(entries []fs.DirEntry) []string {
-	last := []string{pkiDir, restoringFile, lockFile}
+	last := []string{pkiDir, lockFile}
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())

@@ -130,8 +130,6 @@ type Conductor struct {
 	access *clusterAccess // nil unless the cluster is there already
 	// account is that with which the nodes of such a cluster pull; nil: they have none.
 	account *dagger.Secret
-	// notice returns why the engine exports nothing to this process any more, once that is so.
-	notice func(context.Context) error
 }
 
 // New is a conductor for a deployment. It touches nothing.
@@ -166,8 +164,8 @@ func New(opts Options) (*Conductor, error) {
 			Config: cfg, Release: opts.Release, Site: site, Images: refs, Rewrite: rewrite, Tools: opts.Tools,
 			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)), Adopt: opts.Adopt, Definitions: opts.Definitions, Change: opts.Change,
 		},
-		account: account, notice: deployment.Notice,
-		hooks: hookExecutor{client: opts.Client, deployment: deployment, cluster: cluster.service, records: records, find: opts.Secret},
+		account: account,
+		hooks:   hookExecutor{client: opts.Client, deployment: deployment, cluster: cluster.service, records: records, find: opts.Secret},
 	}, nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/lock"
-	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
 // deploymentLock is the deployment's lock, which a run holds or is trying to take. It is
@@ -21,9 +20,7 @@ type deploymentLock struct {
 	taken chan struct{} // closed once the lock is held
 	tried chan struct{} // closed once the attempt to take it has ended
 
-	deciding sync.Mutex            // guards the decision between taken and refused
-	refused  atomic.Pointer[error] // why it cannot be taken; first set before the run's context ends for that
-	ended    <-chan struct{}       // closed once the run's context has ended
+	refused atomic.Pointer[error] // why it cannot be taken; set before the run's context ends for that
 
 	once sync.Once
 	lost chan struct{}     // closed once it is known to be lost
@@ -31,8 +28,7 @@ type deploymentLock struct {
 	halt chan error        // yields why no other step may start, once
 	end  func(cause error) // ends the run's context
 
-	aside sync.WaitGroup // what takes it, and what watches it and this machine
-	rest  func()         // ends what outlasts the run's context
+	aside sync.WaitGroup // what takes it, and what watches it
 }
 
 // takeLock begins to take the lock for a run, and to open the state under it. That starts
@@ -41,24 +37,19 @@ type deploymentLock struct {
 // then have had their time to end. The lock must be closed after the function that is returned has
 // ended that context.
 func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, context.CancelCauseFunc) {
-	awake, rest := context.WithCancel(context.WithoutCancel(ctx)) // after an interrupt, a run still cleans up and writes its record
 	ctx, end := context.WithCancelCause(ctx)
-	l := &deploymentLock{taken: make(chan struct{}), tried: make(chan struct{}), lost: make(chan struct{}), halt: make(chan error, 1), end: end, ended: ctx.Done(), rest: rest}
+	l := &deploymentLock{taken: make(chan struct{}), tried: make(chan struct{}), lost: make(chan struct{}), halt: make(chan error, 1), end: end}
 	l.hold = r.Cluster.deployment.Hold(append([]string{"slipway", "state", "hold", "--workflow", r.workflow.Name,
 		"--patience", r.opts.LockTimeout.String()}, r.who()...)...)
 	l.aside.Go(func() {
-		if err := r.notice(awake); err != nil {
-			l.absent(err)
-		}
-	})
-	l.aside.Go(func() {
 		defer close(l.tried)
 		if err := l.hold.Start(ctx); err != nil {
-			l.refuse(err)
+			l.refuse(ctx, err)
 			return
 		}
 		err := r.open(ctx)
-		if err == nil && l.take() {
+		if err == nil && ctx.Err() == nil {
+			close(l.taken)
 			l.aside.Go(func() { l.watch(ctx, r.commands, r.steps.requests.run) })
 			return
 		}
@@ -72,76 +63,24 @@ func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, c
 		if left := l.hold.Stop(stopping); left != nil {
 			err = errors.Join(err, left)
 		}
-		l.refuse(err)
+		l.refuse(ctx, err)
 	})
 	return ctx, l, end
 }
 
-// take notes that the run has the lock; false if it has ended by then.
-func (l *deploymentLock) take() bool {
-	l.deciding.Lock()
-	defer l.deciding.Unlock()
-	select {
-	case <-l.ended:
-		return false
-	default:
-		close(l.taken)
-		return true
-	}
-}
-
-// refuse ends the run, which does not get the lock; false if it has it.
-func (l *deploymentLock) refuse(why error) bool {
-	l.deciding.Lock()
-	defer l.deciding.Unlock()
-	if l.has() {
-		return false
-	}
-	select {
-	case <-l.ended:
-		if l.refused.Load() != nil { // else somebody else has ended it
-			l.refused.Store(&why)
-		}
-	default:
+// refuse ends the run, which does not get the lock.
+func (l *deploymentLock) refuse(ctx context.Context, why error) {
+	if ctx.Err() == nil { // else somebody else has ended it
 		l.refused.Store(&why)
 	}
 	l.end(why)
-	return true
-}
-
-// absent ends a run on a machine, or of a process, that stood still for so long that the engine hands
-// it no results any more: steps that run finish, and record what they have done, and none but those
-// that clean up starts. One that has not got the lock by then ends without it.
-func (l *deploymentLock) absent(why error) {
-	if !l.refuse(why) {
-		l.stop(why)
-	}
 }
 
 // close returns once nothing that was begun for the lock runs any more.
 func (l *deploymentLock) close() {
 	if l != nil {
-		l.rest()
 		l.aside.Wait()
 	}
-}
-
-// underLock calls do with the deployment's lock, as a run that leaves no record.
-func (c *Conductor) underLock(ctx context.Context, what string, do func(context.Context, *run) error) error {
-	r := &run{Conductor: c, workflow: Workflow{Name: what}, steps: c.runner(report.NewID(time.Now()), nil)}
-	locked, lock, end := r.takeLock(ctx)
-	defer lock.close()
-	defer end(nil)
-	r.steps.lock = lock
-	if err := lock.wait(locked); err != nil {
-		return err
-	}
-	err := do(locked, r)
-	_ = lock.heard(err)
-	if lost := lock.loss(); lost != nil {
-		err = lost
-	}
-	return errors.Join(err, lock.release(ctx))
 }
 
 // watch has a container watch the lock until ctx ends: nothing else tells that the one that
@@ -162,22 +101,14 @@ func (l *deploymentLock) watch(ctx context.Context, c commands, run string) {
 	}
 }
 
-// stop has no other step start, but those that clean up; the first reason counts.
-func (l *deploymentLock) stop(why error) {
-	select {
-	case l.halt <- why:
-	default:
-	}
-}
-
-// lose notes that the lock was lost, unless that is known. Steps watch it themselves and end
-// in good order; what has not ended when others may take the lock over is ended by the end of
-// the run's context.
+// lose notes that the lock was lost, unless that is known. No other step starts, but those that
+// clean up. Steps watch the lock themselves and end in good order; what has not ended when others
+// may take the lock over is ended by the end of the run's context.
 func (l *deploymentLock) lose(err error) {
 	l.once.Do(func() {
 		l.why = err
 		close(l.lost)
-		l.stop(err)
+		l.halt <- err
 		time.AfterFunc(lock.DefaultBeat+lock.DefaultGrace, func() { l.end(err) })
 	})
 }
@@ -245,11 +176,6 @@ func (l *deploymentLock) wait(ctx context.Context) error {
 // held waits until it is known whether the lock was taken, and reports it.
 func (l *deploymentLock) held() bool {
 	<-l.tried
-	return l.has()
-}
-
-// has reports whether the lock has been taken.
-func (l *deploymentLock) has() bool {
 	select {
 	case <-l.taken:
 		return true

@@ -25,7 +25,7 @@ func (r *Records) looking(e containers.Exec) containers.Exec {
 
 // lost is the fault of a question about a deployment whose cluster is not on this engine.
 func (r *Records) lost(what string, s *contract.Stored) error {
-	fix := "install it again, with the same secrets and without its data: slipway install; or, if it was saved, with them: slipway cluster --restore FILE; or forget it: slipway destroy"
+	fix := "install it again, with the same secrets and without its data: slipway install; or forget it: slipway destroy"
 	if r.inBucket {
 		fix = "use the engine that has the cluster; or, if none has it any more: " + fix
 	}

@@ -145,7 +145,7 @@ func (r *run) carryOut(ctx context.Context) error {
 		Select: r.opts.Select, Parallel: r.opts.Parallel, Stop: r.opts.Stop, Halt: lock.halt, Observe: observe,
 		Hooks: around, CleanupTimeout: hooksTimeout(own),
 		Diagnose: func(ctx context.Context, failed []pipeline.Result) error {
-			if !lock.held() || lock.loss() != nil || r.Cluster.deployment.Absent() != nil {
+			if !lock.held() || lock.loss() != nil {
 				return nil
 			}
 			d, err := diagnose(ctx, r.steps, r.graph, r.workflow.Name, failed)

@@ -30,9 +30,6 @@ type contestant struct {
 	// prepare makes what the installer needs on this machine, before anything is measured;
 	// nil for nothing.
 	prepare func(context.Context) error
-	// serve begins to serve what containers read from this machine, once the engine is warm; nil
-	// for nothing.
-	serve func(context.Context) error
 }
 
 // choose gives those of all that the flags want measured, and of each the kinds.
@@ -50,13 +47,16 @@ func (s settings) choose(all []contestant) []contestant {
 }
 
 // names are those of all contestants, without what their deployments' names begin with.
-func names() []string {
-	return []string{"module", "cli", "resumed", "kept", "script", "static", "static-script", "helmfile", "addons", "addons-script", "plan", "upgrade", "upgrade-script", "matrix", "matrix-beside"}
+func names() (out []string) {
+	for _, c := range (settings{}).contestants("", &pins{}, "", nil) {
+		out = append(out, strings.TrimPrefix(c.name, "bench-"))
+	}
+	return out
 }
 
 // contestants are all of them, in the order of the table. gate is a configuration with which
-// an install fails before its last stage, repo has the tree of the platform of addons.
-func (s settings) contestants(root string, pins *pins, gate string, repo *repository, log io.Writer) []contestant {
+// an install fails before its last stage.
+func (s settings) contestants(root string, pins *pins, gate string, log io.Writer) []contestant {
 	on := func(name string) slipway.Deployment {
 		return slipway.Deployment{Name: name, Bundle: s.bundle, Root: root}
 	}
@@ -73,15 +73,11 @@ func (s settings) contestants(root string, pins *pins, gate string, repo *reposi
 	staticSh.release = static()
 	helmfile := staticSh
 	helmfile.helmfile = true
-	addonsSh := sh
-	addonsSh.release, addonsSh.repository = addons(), repo
 
 	ignore := []string{"--yes", "--ignore-not-found"} // the module's destroy does so by itself
 	other := []string{"--platform", filepath.Join(root, static().dir)}
 	broken, kept := []string{"--config", gate}, []string{"--config", gate, "--keep-cluster"}
-	private := []string{"--platform", filepath.Join(root, addons().dir), "--config", repo.config(), "--yes"}
 	complete := func(context.Context) error { return pins.have(static(), "dex", "console") }
-	addonsToo := func(context.Context) error { return pins.have(addons(), "portal") }
 	return []contestant{
 		{title: titleModule, name: "bench-module", kinds: []kind{cold, second}, installer: &program{command: module, log: log}},
 		{title: titleCLI, name: "bench-cli", kinds: []kind{cold, second}, installer: &program{command: cli, log: log, remove: ignore}},
@@ -96,8 +92,6 @@ func (s settings) contestants(root string, pins *pins, gate string, repo *reposi
 			}
 			return buildHelmfile(ctx, root, pins.target)
 		}},
-		{title: titleAddons, name: "bench-addons", kinds: []kind{cold, second}, prepare: addonsToo, serve: repo.serve, installer: &program{command: cli, log: log, install: private, remove: ignore}},
-		{title: titleAddonsScript, name: "bench-addons-script", kinds: []kind{cold, second}, prepare: addonsToo, serve: repo.serve, installer: &addonsSh},
 		{title: titlePlan, name: "bench-plan", kinds: []kind{cold, planned}, installer: &program{
 			command: cli, log: log, install: []string{"--keep-cluster"}, remove: ignore,
 			other: map[kind][]string{planned: {"plan", "--detailed-exitcode"}}, // a plan with changes is an error

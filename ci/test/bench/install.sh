@@ -12,13 +12,12 @@
 #   /slipway/platform     the platform release
 #   /slipway/manifests    third-party manifests by project
 #   /slipway/state        the deployment's volume
-#   /bench/git            the token and the CA of the repository GIT_URL, where a GitOps tree is
 # REPEAT_CHECKS=1 makes it verify again by use what it has verified before.
 set -eu
 umask 077
 
 : "${DEPLOYMENT:?the name of the deployment}"
-: "${PLATFORM:?reference, identity or addons}"
+: "${PLATFORM:?reference or identity}"
 : "${REPEAT_CHECKS:=}"
 . /bench/pins.env
 
@@ -27,7 +26,6 @@ state=/slipway/state
 platform=/slipway/platform
 manifests=/slipway/manifests
 bench=/bench
-git_files=/bench/git
 checks=slipway-checks-$DEPLOYMENT
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT

@@ -111,9 +111,7 @@ func measure(ctx context.Context, s settings, out, errw io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	repo := &repository{dir: dir, release: filepath.Join(root, addons().dir)}
-	defer func() { err = errors.Join(err, repo.Close()) }()
-	contestants := s.choose(s.contestants(root, pins, gate, repo, log))
+	contestants := s.choose(s.contestants(root, pins, gate, log))
 	if len(contestants) == 0 {
 		return fmt.Errorf("%s has no cold install", strings.Join(s.only, ", "))
 	}
@@ -148,14 +146,6 @@ func ready(ctx context.Context, contestants []contestant, errw io.Writer) error 
 	for _, c := range contestants {
 		if err := c.Remove(ctx, c.name); err != nil {
 			return fmt.Errorf("warm the engine: %w", err)
-		}
-	}
-	for _, c := range contestants {
-		if c.serve == nil {
-			continue
-		}
-		if err := c.serve(ctx); err != nil {
-			return fmt.Errorf("prepare %s: %w", c.title, err)
 		}
 	}
 	return nil

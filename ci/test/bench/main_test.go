@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -152,16 +151,13 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// Each name of --only is a contestant's, and the other way round.
-func TestNames(t *testing.T) {
-	var all []string
+// The table tells contestants apart, and each target is about two of them.
+func TestTargets(t *testing.T) {
 	titles := map[string]bool{}
-	for _, c := range (settings{}).contestants("/r", &pins{}, "gate", &repository{}, io.Discard) {
-		all = append(all, strings.TrimPrefix(c.name, "bench-"))
+	for _, c := range (settings{}).contestants("/r", &pins{}, "gate", io.Discard) {
 		titles[c.title] = true
 	}
-	require.Equal(t, names(), all)
-	require.Len(t, titles, len(all), "the table tells them apart")
+	require.Len(t, titles, len(names()))
 	for _, target := range targets {
 		require.True(t, titles[target.title] && titles[target.other], target.what)
 	}
@@ -170,54 +166,44 @@ func TestNames(t *testing.T) {
 // A bundle without a platform's images is refused before anything is installed, and only by
 // those that install it.
 func TestABundleWithoutAPlatform(t *testing.T) {
-	lacks := func(images ...string) map[string]string {
+	lacks := func(images ...string) (out []string) {
 		p := &pins{images: map[string]string{}}
 		for _, name := range images {
 			p.images[name] = "x"
 		}
-		out := map[string]string{}
-		for _, c := range (settings{}).contestants("/r", p, "gate", &repository{}, io.Discard) {
-			if c.prepare != nil && c.name != "bench-helmfile" {
-				if err := c.prepare(t.Context()); err != nil {
-					out[strings.TrimPrefix(c.name, "bench-")] = err.Error()
-				}
+		for _, c := range (settings{}).contestants("/r", p, "gate", io.Discard) {
+			if c.prepare == nil || c.name == "bench-helmfile" {
+				continue
+			}
+			if err := c.prepare(t.Context()); err != nil {
+				require.EqualError(t, err, "the bundle lacks the image console: make bench builds one with it, or make bundle PLATFORM="+static().dir)
+				out = append(out, c.name)
 			}
 		}
 		return out
 	}
-	without := func(image, platform string, names ...string) map[string]string {
-		out := map[string]string{}
-		for _, name := range names {
-			out[name] = "the bundle lacks the image " + image + ": make bench builds one with it, or make bundle PLATFORM=" + platform
-		}
-		return out
-	}
-	require.Equal(t, without("console", static().dir, "static", "static-script"), lacks("dex", "portal"))
-	require.Equal(t, without("portal", addons().dir, "addons", "addons-script"), lacks("dex", "console"))
-	require.Empty(t, lacks("dex", "console", "portal"))
-	for _, c := range (settings{only: []string{"helmfile"}}).choose((settings{}).contestants("/r", &pins{}, "gate", &repository{}, io.Discard)) {
+	require.Equal(t, []string{"bench-static", "bench-static-script"}, lacks("dex"))
+	require.Empty(t, lacks("dex", "console"))
+	for _, c := range (settings{only: []string{"helmfile"}}).choose((settings{}).contestants("/r", &pins{}, "gate", io.Discard)) {
 		require.ErrorContains(t, c.prepare(t.Context()), "lacks the image dex", "before it is built")
 	}
 }
 
-// What is served comes after the engine is warm, for its network is there then.
+// The engine is warmed once everything else is prepared.
 func TestReady(t *testing.T) {
 	var log []string
 	all := two(&log, 0)
-	says := func(what string, err error) func(context.Context) error {
+	says := func(err error) func(context.Context) error {
 		return func(context.Context) error {
-			log = append(log, what)
+			log = append(log, "b prepares")
 			return err
 		}
 	}
-	all[0].serve = says("a serves", nil)
-	all[1].prepare = says("b prepares", nil)
+	all[1].prepare = says(nil)
 	require.NoError(t, ready(t.Context(), all, io.Discard))
-	require.Equal(t, []string{"b prepares", "a remove x", "b remove y", "a serves"}, log)
+	require.Equal(t, []string{"b prepares", "a remove x", "b remove y"}, log)
 
-	all[0].serve = says("a serves", errBroken)
-	require.EqualError(t, ready(t.Context(), all, io.Discard), "prepare a: broken")
-	log, all[1].prepare = nil, says("b prepares", errBroken)
+	log, all[1].prepare = nil, says(errBroken)
 	require.EqualError(t, ready(t.Context(), all, io.Discard), "prepare b: broken")
 	require.Equal(t, []string{"b prepares"}, log, "nothing else is touched")
 }

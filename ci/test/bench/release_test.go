@@ -22,7 +22,6 @@ import (
 // do. It ends before the part that is called END.
 const firstHalf = `set -eu
 domain=slipway.test DEPLOYMENT=bench class=local-path
-GIT_URL=https://192.0.2.2:4443/tree/.git git_files=$seen
 . "$seen/pins.env"
 say() { [ "$*" != "$END" ] || exit 0; }
 die() { echo "error: $*" >&2; exit 1; }
@@ -40,13 +39,10 @@ until_ok() { shift 2; did "$*"; }
 rolled_out() { did "rollout $2"; }
 address() { echo 192.0.2.1; }
 helmfile() { did "helmfile $*"; }
-helm() { did "helm $*"; }
-git() { echo "cafe refs/heads/main"; }
 kubectl() {
 	case "$*" in
 	kustomize*) cat "$2/kustomization.yaml" ;;
 	*clusterIP*) echo "address of $5" ;;
-	"get applications.argoproj.io"*) [ -n "${THERE:-}" ] ;;
 	*) did "$*" ;;
 	esac
 }
@@ -66,11 +62,9 @@ type object struct {
 	Metadata struct {
 		Namespace, Name string
 		Labels          map[string]string
-		Finalizers      []string
 	}
 	Data       map[string]any
 	StringData map[string]any `yaml:"stringData"`
-	Spec       map[string]any
 }
 
 // dry runs a script's second half up to the part that is called end.
@@ -79,23 +73,14 @@ func dry(t *testing.T, r release, end string, env ...string) said {
 	seen := t.TempDir()
 	s := said{dir: t.TempDir()}
 	p := pins{images: map[string]string{}}
-	manifests := t.TempDir()
 	for _, c := range load(t, r).Components {
 		for _, name := range c.ImageNames() {
 			p.images[name] = referenceOf(name)
 		}
-		if c.Bundle != "" { // one file, of either name
-			dir := filepath.Join(manifests, c.Bundle)
-			require.NoError(t, os.Mkdir(dir, 0o755))
-			require.NoError(t, os.WriteFile(filepath.Join(dir, c.Bundle+[]string{".yaml", ".yml"}[len(c.Bundle)%2]), []byte("# "+c.Bundle), 0o600))
-		}
-	}
-	for file, text := range map[string]string{"token": "the token", "ca.crt": "the CA of the repository"} {
-		require.NoError(t, os.WriteFile(filepath.Join(seen, file), []byte(text+"\n"), 0o600))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(seen, "pins.env"), []byte(p.env()), 0o600))
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", firstHalf)
-	cmd.Env = append(os.Environ(), "seen="+seen, "tmp="+s.dir, "bench=.", "PLATFORM="+r.name, "platform="+directory(r), "manifests="+manifests, "END="+end)
+	cmd.Env = append(os.Environ(), "seen="+seen, "tmp="+s.dir, "bench=.", "PLATFORM="+r.name, "platform="+directory(r), "END="+end)
 	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
@@ -139,7 +124,7 @@ func TestTheScriptsMakeWhatTheReleasesDeclare(t *testing.T) {
 	fill := map[string]any{"domain": "slipway.test", "adminEmail": "admin@slipway.test",
 		"proxy.http": "", "proxy.https": "", "proxy.none": "", "git.knownHosts": ""}
 	texts := map[string]string{"domain": "slipway.test", "adminEmail": "admin@slipway.test"}
-	for r, end := range map[release]string{reference(): "gitea", minor(): "gitea", major(): "gitea", static(): "postgres", addons(): "repository"} {
+	for r, end := range map[release]string{reference(): "gitea", minor(): "gitea", major(): "gitea", static(): "postgres"} {
 		t.Run(r.dir, func(t *testing.T) {
 			want, s := load(t, r), dry(t, r, end)
 			var namespaces []string

@@ -33,8 +33,6 @@ type script struct {
 	release  release
 	next     release // to which an upgrade brings it
 	helmfile bool    // it applies the platform in place of kubectl
-	// repository is where the GitOps tree of the release is; nil if it is nowhere else.
-	repository *repository
 }
 
 // release is a platform release that a script installs.
@@ -52,9 +50,6 @@ func major() release { return release{"reference", "examples/platform/2.0.0"} }
 
 // static has neither a git server nor a GitOps engine.
 func static() release { return release{"identity", "examples/platform/manifests/1.0.0"} }
-
-// addons has its GitOps tree in a repository of the user's.
-func addons() release { return release{"addons", "examples/platform/addons/1.0.0"} }
 
 // session is one connection to the engine with what the script works on.
 type session struct {
@@ -90,9 +85,6 @@ func (s *script) open(ctx context.Context, name string, r release) (*session, er
 		WithEnvVariable("PLATFORM", r.name)
 	if s.helmfile {
 		toolchain = toolchain.WithMountedFile(binDir+"/helmfile", host.File(helmfilePath(s.root))).WithEnvVariable("HELMFILE", "1")
-	}
-	if s.repository != nil {
-		toolchain = s.repository.within(client, toolchain)
 	}
 	node := client.Container().Import(bundle.File("images/node.tar")).
 		WithMountedCache(nodeDir, client.CacheVolume("slipway-bench-node-"+name)).

@@ -19,9 +19,6 @@ const (
 	titleStaticScript = "install.sh, static platform"
 	titleHelmfile     = "helmfile, static platform"
 
-	titleAddons       = "slipway install, addons platform"
-	titleAddonsScript = "install.sh, addons platform"
-
 	titlePlan          = "slipway plan, background cluster"
 	titleUpgrade       = "slipway upgrade, 1.1.0 to 2.0.0"
 	titleUpgradeScript = "install.sh, 1.1.0 to 2.0.0"
@@ -123,8 +120,6 @@ var targets = []target{ //nolint:gochecknoglobals // a constant list
 	{"static platform: cold install / helmfile's cold install", titleStatic, titleHelmfile, cold, cold, 1.2},
 	{"static platform: second install / script's second run", titleStatic, titleStaticScript, second, second, 1.2},
 	{"static platform: second install / helmfile's second run", titleStatic, titleHelmfile, second, second, 1.2},
-	{"addons platform: cold install / script's cold install", titleAddons, titleAddonsScript, cold, cold, 1.2},
-	{"addons platform: second install / script's second run", titleAddons, titleAddonsScript, second, second, 1.2},
 	{"upgrade with backup / script's upgrade with backup", titleUpgrade, titleUpgradeScript, upgraded, upgraded, 0},
 	{"matrix: cells side by side / in a row", titleBeside, titleMatrix, cells, cells, 0.6},
 	{"matrix: second cell / first cell", titleMatrix, titleMatrix, cell2, cell1, 0},

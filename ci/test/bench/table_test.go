@@ -35,7 +35,6 @@ func TestVerdictNamesMissedTargets(t *testing.T) {
 	require.Regexp(t, `second install / cold install +\| 0\.38 +\| at most 0\.25 +\| missed`, text)
 	require.NotContains(t, text, "CLI", "what was not measured has no ratio")
 	require.NotContains(t, text, "static")
-	require.NotContains(t, text, "addons")
 	require.Contains(t, s.table(), "60.0 s")
 
 	s.add(titlePlan, planned, 5100*time.Millisecond)
@@ -52,14 +51,6 @@ func TestVerdictNamesMissedTargets(t *testing.T) {
 	text = s.verdict()
 	require.Regexp(t, `static platform: cold install / script's cold install +\| 1\.20 +\| at most 1\.20 +\| met`, text)
 	require.Regexp(t, `static platform: second install / helmfile's second run +\| 1\.30 +\| at most 1\.20 +\| missed`, text)
-
-	s.add(titleAddons, cold, 130*time.Second)
-	s.add(titleAddons, second, 24*time.Second)
-	s.add(titleAddonsScript, cold, 100*time.Second)
-	s.add(titleAddonsScript, second, 20*time.Second)
-	text = s.verdict()
-	require.Regexp(t, `addons platform: cold install / script's cold install +\| 1\.30 +\| at most 1\.20 +\| missed`, text)
-	require.Regexp(t, `addons platform: second install / script's second run +\| 1\.20 +\| at most 1\.20 +\| met`, text)
 }
 
 func TestPinsBecomeShellVariables(t *testing.T) {

@@ -45,11 +45,11 @@ func openBucket(ctx context.Context, root, dir, host string, seed uint64) (b *bu
 	if b.server, err = gateway.Serve(ctx, filepath.Join(root, "ci/test/s3/server"), dir, address, append(os.Environ(), env...)); err != nil {
 		return b, err
 	}
-	b.proxy, err = proxy.Listen(host, address, seed, nil)
+	b.proxy, err = proxy.Listen(host, address, seed)
 	return b, err
 }
 
-// close ends it; what is in it stays, for the rounds that are left.
+// close ends it; what is in it stays.
 func (b *bucket) close() error {
 	var errs []error
 	if b.proxy != nil {
@@ -78,7 +78,7 @@ func (r *round) partition(ctx context.Context, inst *running) (string, error) {
 	modes := []proxy.Mode{proxy.Cut, proxy.Delay, proxy.Duplicate}
 	mode := modes[r.random.IntN(len(modes))]
 	began, before := time.Now(), r.bucket.proxy.Counts()[mode]
-	r.bucket.proxy.Set(proxy.Fault{Mode: mode, Share: 1, Delay: late})
+	r.bucket.proxy.Set(proxy.Fault{Mode: mode, Delay: late})
 	r.wait(ctx, inst)
 	r.bucket.proxy.Set(proxy.Fault{})
 	n := r.bucket.proxy.Counts()[mode] - before

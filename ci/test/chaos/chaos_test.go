@@ -48,10 +48,8 @@ func TestParse(t *testing.T) {
 		"no bundle":                   {"--bundle", ""},
 		"read the configuration":      {"--bundle", "b", "--config", filepath.Join(dir, "none.yaml")},
 		"colour":                      {"--bundle", "b", "--config", write("wrong.yaml", "colour: red\n")},
-		`--kinds holds "api": it needs the node that Slipway runs, and that of provider existing is not Slipway's; give --kinds conductor,step,hold,`: {"--bundle", "b", "--config", existing, "--kinds", "step,api"},
 		`--kinds holds "partition": it needs --bucket`: {"--bundle", "b", "--kinds", "partition"},
-		"--from-round 4 is none of 3 rounds":           {"--bundle", "b", "--rounds", "3", "--from-round", "4", "--seed", "1"},
-		"--from-round goes on with the --seed":         {"--bundle", "b", "--from-round", "4"},
+		"give --rounds 2 or more":                      {"--bundle", "b", "--kinds", "contend,contend", "--rounds", "1"},
 		"--pause 0s is too short":                      {"--bundle", "b", "--pause", "0s"},
 		"--other-engine needs --bucket":                {"--bundle", "b", "--config", existing, "--other-engine", "unix:///e"},
 		"and provider existing":                        {"--bundle", "b", "--bucket", "--other-engine", "unix:///e"},
@@ -60,10 +58,9 @@ func TestParse(t *testing.T) {
 		require.ErrorContains(t, err, text)
 	}
 
-	s, err := parse([]string{"--bundle", "b", "--kinds", "step,api", "--seed", "7", "--platform", "examples/platform/manifests/1.0.0", "--config", local}, t.Output())
+	s, err := parse([]string{"--bundle", "b", "--kinds", "kill-step,contend", "--seed", "7", "--platform", "examples/platform/manifests/1.0.0", "--config", local}, t.Output())
 	require.NoError(t, err)
-	require.Equal(t, "step,api", names(s.kinds))
-	require.Equal(t, 1, s.from)
+	require.Equal(t, "kill-step,contend", names(s.kinds))
 	require.Equal(t, 2*time.Minute, s.pause)
 	require.Equal(t, uint64(7), s.seed)
 	require.True(t, s.own)
@@ -72,20 +69,14 @@ func TestParse(t *testing.T) {
 	require.Equal(t, local, s.config)
 	require.Empty(t, s.lock)
 
-	const anywhere = "conductor,step,hold,kill-hold,engine,pause-conductor,pause-step,pause-hold,pause-engine,contend"
-	for want, args := range map[string][]string{
-		"conductor,step,hold,kill-hold,engine,api,pause-conductor,pause-step,pause-hold,pause-engine,contend": {},
-		anywhere + ",partition": {"--config", existing, "--bucket", "--other-engine", "unix:///e"},
-	} {
-		s, err := parse(append([]string{"--bundle", "b"}, args...), t.Output())
-		require.NoError(t, err)
-		require.Equal(t, want, names(s.kinds))
-	}
-	s, err = parse([]string{"--bundle", "b", "--config", existing, "--kinds", anywhere, "--seed", "7", "--rounds", "200", "--from-round", "101"}, t.Output())
+	const anywhere = "kill-conductor,kill-step,kill-engine,kill-holder,stop-conductor,stop-holder,contend,contend-killed,contend-stopped"
+	s, err = parse([]string{"--bundle", "b"}, t.Output())
 	require.NoError(t, err)
-	require.False(t, s.own)
 	require.Equal(t, anywhere, names(s.kinds))
-	require.Equal(t, 101, s.from)
+	s, err = parse([]string{"--bundle", "b", "--config", existing, "--bucket", "--other-engine", "unix:///e"}, t.Output())
+	require.NoError(t, err)
+	require.Equal(t, anywhere+",partition", names(s.kinds))
+	require.False(t, s.own)
 
 	var help strings.Builder
 	_, err = parse([]string{"--help"}, &help)
@@ -98,13 +89,13 @@ func TestParse(t *testing.T) {
 func TestCommandsOfTheDeployment(t *testing.T) {
 	d := &deployment{Deployment: slipway.Deployment{Name: "n", Bundle: "/b", Root: "/r"}}
 	require.Equal(t, []string{"install", "--name", "n", "--bundle", "/b", "--yes"}, d.install(t.Context()).Args[1:])
-	d.config, d.platform, d.to, d.Lock = "/c.yaml", "/p", "a/b", "/l.json"
-	require.Equal(t, []string{"install", "--name", "n", "--lock", "/l.json", "--config", "/c.yaml", "--yes", "--platform", "/p", "--until", "a/b"}, d.install(t.Context()).Args[1:])
+	d.config, d.platform, d.Lock = "/c.yaml", "/p", "/l.json"
+	require.Equal(t, []string{"install", "--name", "n", "--lock", "/l.json", "--config", "/c.yaml", "--yes", "--platform", "/p"}, d.install(t.Context()).Args[1:])
 	require.Equal(t, []string{"destroy", "--name", "n", "--lock", "/l.json", "--config", "/c.yaml", "--yes", "--ignore-not-found"}, d.destroy(t.Context()).Args[1:])
 
 	d.other, d.own = "unix:///other", true
 	cmd := d.elsewhere().complete(t.Context(), "--lock-timeout", "1m")
-	require.Equal(t, []string{"--lock-timeout", "1m", "--keep-cluster", "--yes", "--platform", "/p", "--until", "a/b"}, cmd.Args[len(cmd.Args)-8:])
+	require.Equal(t, []string{"--lock-timeout", "1m", "--keep-cluster", "--yes", "--platform", "/p"}, cmd.Args[len(cmd.Args)-6:])
 	require.Contains(t, cmd.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST=unix:///other")
 	require.NotContains(t, d.install(t.Context()).Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST=unix:///other")
 }
@@ -118,5 +109,4 @@ func TestWhoIsAStep(t *testing.T) {
 	require.False(t, hold.holds("r2"))
 	require.False(t, process{args: []string{"/.init", "slipway", "state", "hold", "--run", "r1"}}.holds("r1"))
 	require.False(t, process{args: []string{"slipway", "state", "hold", "--run"}}.holds(""))
-	require.True(t, process{args: []string{"/usr/local/bin/slipway-node", "kube-apiserver", "--x"}}.isAPIServer())
 }

@@ -24,7 +24,6 @@ type deployment struct {
 	config   string // the configuration's file; empty for none
 	own      bool   // the cluster is one that Slipway runs on the engine
 	platform string // directory of the platform release; empty for the configuration's
-	to       string // the last step of an install; empty for all
 	bucket   *bucket
 	host     string // address of the engine; empty for that of the environment
 	other    string // address of another engine; empty for none
@@ -57,9 +56,6 @@ func (d *deployment) install(ctx context.Context, args ...string) *exec.Cmd {
 	args = append(args, "--yes")
 	if d.platform != "" {
 		args = append(args, "--platform", d.platform)
-	}
-	if d.to != "" {
-		args = append(args, "--until", d.to)
 	}
 	return d.command(ctx, "install", args...)
 }

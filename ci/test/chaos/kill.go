@@ -48,25 +48,14 @@ func (r *round) killEngine(ctx context.Context, inst *running) (string, error) {
 	return "", errors.Join(late, r.startEngine(ctx, log))
 }
 
-// standstill is for how long the API server is cut off.
-const standstill = 30 * time.Second
-
-// stopAPI lets the API server stand still, with its connections open.
-func (r *round) stopAPI(ctx context.Context, inst *running) (string, error) {
-	p, err := r.find(ctx, inst, process.isAPIServer)
+// killHolder ends what holds the lock of the install, which must stop by itself.
+func (r *round) killHolder(ctx context.Context, inst *running) (string, error) {
+	_, holder, _, err := r.holder(ctx, inst)
+	if err == nil {
+		err = holder.signal(syscall.SIGKILL)
+	}
 	if err != nil {
 		return "", err
 	}
-	if err := p.signal(syscall.SIGSTOP); err != nil {
-		return "", err
-	}
-	select {
-	case <-time.After(standstill):
-	case <-inst.gone:
-	case <-ctx.Done():
-	}
-	if err := p.signal(syscall.SIGCONT); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return "", err
-	}
-	return "", nil
+	return "killed its holder", stops(inst, time.Now(), noticed)
 }

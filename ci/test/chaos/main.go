@@ -1,9 +1,9 @@
 // The chaos program disturbs real installs at random moments, lets each continue, and compares
 // what comes out with an install that nobody disturbed. `make chaos` runs it.
 //
-// A round installs a deployment that is not there, does one thing to it, such as killing a
-// process or letting it stand still, and installs again. The things, or kinds, are listed in
-// kinds.go and by --help. A round passes when
+// A round installs a deployment that is not there, does one thing to it, such as killing or
+// stopping a process, and installs again. The things, or kinds, are listed in kinds.go and by
+// --help. A round passes when
 //   - the install has ended as it may,
 //   - the next one has made the cluster and the recorded state those of the undisturbed install,
 //   - no step ran again that had succeeded before and whose result still held,
@@ -11,14 +11,12 @@
 //     or was stored once another one had its lock, generations rise, and what a run has said to
 //     have succeeded is there. Package history checks that.
 //
-// All that is random follows from the seed and the number of the round. The result of each
-// round is a line of a file, so that rounds can be played over several days: see --from-round.
+// All that is random follows from the seed and the number of the round.
 //
 // What is installed is the reference platform on a local cluster, or what --platform and
-// --config say. With provider existing the cluster is not Slipway's: its API server
-// is left alone, only what the deployment has there is compared, and the engine that is
-// killed must not be what that cluster runs on. Whoever installs must be allowed to read
-// every kind of object.
+// --config say. With provider existing the cluster is not Slipway's: only what the
+// deployment has there is compared, and the engine that is killed must not be what that cluster
+// runs on. Whoever installs must be allowed to read every kind of object.
 package main
 
 import (

@@ -30,14 +30,11 @@ func play(ctx context.Context, s settings, out io.Writer) (err error) {
 	if err != nil {
 		return fmt.Errorf("make a directory for the logs: %w", err)
 	}
-	if s.results == "" {
-		s.results = filepath.Join(s.logs, "results.jsonl")
-	}
 	d := &deployment{
 		Deployment: slipway.Deployment{Name: s.name, Bundle: s.bundle, Lock: s.lock, Root: s.root},
-		config:     s.config, own: s.own, platform: s.platform, to: s.to, other: s.other,
+		config:     s.config, own: s.own, platform: s.platform, other: s.other,
 	}
-	fmt.Fprintf(out, "chaos: %d rounds of %s, seed %d, logs in %s, results in %s\n", s.rounds, names(s.kinds), s.seed, s.logs, s.results)
+	fmt.Fprintf(out, "chaos: %d rounds of %s, seed %d, logs in %s\n", s.rounds, names(s.kinds), s.seed, s.logs)
 	if s.bucket {
 		if err := d.keepInBucket(ctx, s); err != nil {
 			return err
@@ -63,22 +60,19 @@ func play(ctx context.Context, s settings, out io.Writer) (err error) {
 	}
 
 	var wrong []error
-	for n := s.from; n <= s.rounds; n++ {
-		r, err := d.round(ctx, s, ref, n)
+	var all []result
+	for n := 1; n <= s.rounds; n++ {
+		r := d.round(ctx, s, ref, n)
 		if ctx.Err() != nil {
-			fmt.Fprintf(out, "go on with --seed %d --from-round %d --results %s\n", s.seed, n, s.results)
 			return context.Cause(ctx)
 		}
 		fmt.Fprintln(out, r)
-		if err := errors.Join(err, r.append(s.results)); err != nil {
-			wrong = append(wrong, fmt.Errorf("round %d: %w", n, err))
+		all = append(all, r)
+		if r.err != nil {
+			wrong = append(wrong, fmt.Errorf("round %d: %w", n, r.err))
 		}
 	}
-	all, err := results(s.results, s.seed)
-	if err == nil {
-		err = summarise(out, all)
-	}
-	return errors.Join(append(wrong, err, judge(all, s.from, s.asked))...)
+	return errors.Join(append(wrong, summarise(out, all))...)
 }
 
 // keepInBucket opens the bucket that has the deployment's state from now on.
@@ -96,8 +90,8 @@ func (d *deployment) keepInBucket(ctx context.Context, s settings) (err error) {
 	return err
 }
 
-// round plays the round with a number. The error is why it has failed.
-func (d *deployment) round(ctx context.Context, s settings, ref reference, n int) (result, error) {
+// round plays the round with a number.
+func (d *deployment) round(ctx context.Context, s settings, ref reference, n int) result {
 	random := rand.New(rand.NewPCG(s.seed, uint64(n))) // moments, not secrets
 	r := round{
 		deployment: d, kind: s.kinds[(n-1)%len(s.kinds)], reference: ref, random: random, pause: s.pause,
@@ -110,12 +104,5 @@ func (d *deployment) round(ctx context.Context, s settings, ref reference, n int
 	}
 	began := time.Now()
 	seen, err := r.play(ctx)
-	out := result{
-		Round: n, Kind: r.kind.name, Seed: s.seed, Began: began.UTC(), Seconds: time.Since(began).Seconds(), Verdict: equal,
-		Moment: r.moment.Seconds(), During: seen.during, Reused: seen.reused, Runs: seen.runs, Attempts: seen.attempts,
-	}
-	if err != nil {
-		out.Verdict, out.Why = failed, err.Error()
-	}
-	return out, err
+	return result{seen, n, r.kind.name, r.moment, time.Since(began), err}
 }

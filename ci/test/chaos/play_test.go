@@ -38,17 +38,11 @@ func inMemory(t *testing.T) string {
 	return t.TempDir()
 }
 
-// TestPlay: rounds in which an install is killed and stands still, and those after them.
+// TestPlay: rounds in which an install is killed and stopped.
 func TestPlay(t *testing.T) {
-	results := filepath.Join(t.TempDir(), "results.jsonl")
-	args := []string{"--kinds", "conductor,pause-conductor", "--pause", "500ms", "--results", results}
-	out := played(t, "", 0, append(args, "--rounds", "2")...)
-	require.Contains(t, out, "KIND             EQUAL  FAILED\nconductor        1      0\npause-conductor  1      0\n2 of 2 equal\n")
-	require.Regexp(t, `2 pause-conductor at +\d\.\ds .* the conductor stood still for \d+s, \d+ processes, it succeeded; 4 steps reused, 4 attempts of 2 runs; \d+s: equal\n`, out)
-
-	out = played(t, "", 0, append(args, "--rounds", "3", "--from-round", "3")...)
-	require.Contains(t, out, "\nconductor        2      0\n")
-	require.Contains(t, out, "3 of 3 equal\n")
+	out := played(t, "", 0, "--kinds", "kill-conductor,stop-conductor", "--pause", "500ms", "--rounds", "3")
+	require.Contains(t, out, "KIND            EQUAL  FAILED\nkill-conductor  2      0\nstop-conductor  1      0\n3 of 3 equal\n")
+	require.Regexp(t, `2 stop-conductor +at +\d\.\ds .* the conductor was stopped for \d+s, \d+ processes, it succeeded; 4 steps reused, 4 attempts of 2 runs; \d+s: equal\n`, out)
 }
 
 // TestPlay_findsFlaws: of an install that does something wrong no round passes.
@@ -58,7 +52,7 @@ func TestPlay_findsFlaws(t *testing.T) {
 		"repeats": "infrastructure/terraform had succeeded and is succeeded the second time",
 	} {
 		t.Run(flaw, func(t *testing.T) {
-			out := played(t, flaw, 1, "--kinds", "pause-conductor", "--pause", "100ms", "--rounds", "1")
+			out := played(t, flaw, 1, "--kinds", "stop-conductor", "--pause", "100ms", "--rounds", "1")
 			require.Contains(t, out, ": failed: ")
 			require.Contains(t, out, says)
 			require.Contains(t, out, "0 of 1 equal\n")

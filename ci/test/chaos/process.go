@@ -129,9 +129,6 @@ func (p process) holds(run string) bool {
 		at > 0 && at+1 < len(p.args) && p.args[at+1] == run
 }
 
-// isAPIServer reports whether it is the node's API server.
-func (p process) isAPIServer() bool { return len(p.args) > 1 && p.args[1] == "kube-apiserver" }
-
 // errGone says that the install ended before anything could be done to it.
 var errGone = errors.New("the install was over")
 

@@ -207,14 +207,6 @@ func fails(inst *running) error {
 	return coded(inst)
 }
 
-// survives is the end of an install that must go on.
-func survives(inst *running) error {
-	if inst.err != nil {
-		return fmt.Errorf("the install did not survive it: %w", inst.err)
-	}
-	return nil
-}
-
 // either is the end of an install that may go on, or fail.
 func either(inst *running) error {
 	if inst.err == nil {

@@ -21,21 +21,16 @@ type settings struct {
 	lock     string
 	platform string
 	config   string
-	provider string // the configuration's
-	own      bool   // its cluster is one that Slipway runs on the engine
+	own      bool // its cluster is one that Slipway runs on the engine
 	rounds   int
-	from     int // the first one that is played
 	seed     uint64
 	kinds    []kind
-	asked    []string // names of those that were asked for
 	pause    time.Duration
 	bucket   bool
 	other    string
 	name     string
-	to       string
 	at       string
 	logs     string
-	results  string // file
 }
 
 // parse reads the command line of a program that runs in ci/test. What paths in it are
@@ -50,17 +45,14 @@ func parse(args []string, errw io.Writer) (settings, error) {
 	set.StringVar(&s.platform, "platform", "", "directory of the platform release; that of the configuration if not given, else the reference platform")
 	set.StringVar(&s.config, "config", "", "the deployment's configuration; its name is replaced by --name")
 	set.IntVar(&s.rounds, "rounds", 30, "how many installs are disturbed")
-	set.IntVar(&s.from, "from-round", 1, "go on with this round, where an earlier call with the same --seed, --kinds, --rounds and --results has ended")
 	set.Uint64Var(&s.seed, "seed", 0, "seed of all that is random; 0 takes one from the clock and prints it")
-	set.StringVar(&list, "kinds", "", "what is done, in turn, see below; all that the provider's cluster and --bucket allow if not given")
-	set.DurationVar(&s.pause, "pause", 2*time.Minute, "how long something stands still or is cut off")
+	set.StringVar(&list, "kinds", "", "what is done, in turn, see below; all that --bucket allows if not given")
+	set.DurationVar(&s.pause, "pause", 2*time.Minute, "how long something is stopped or cut off")
 	set.BoolVar(&s.bucket, "bucket", false, "keep the deployment's state in a bucket, of an S3 server on this machine")
-	set.StringVar(&s.other, "other-engine", "", "address of a second engine, unix://…, for the other install of kind contend; needs --bucket and provider existing")
+	set.StringVar(&s.other, "other-engine", "", "address of a second engine, unix://…, for the other install of the kinds contend…; needs --bucket and provider existing")
 	set.StringVar(&s.name, "name", "chaos", "name of the deployment, which is removed first and last")
-	set.StringVar(&s.to, "to", "", "install only to this step, STAGE/STEP; everything if not given")
 	set.StringVar(&s.at, "at", "", "disturb within five seconds of this step's beginning, STAGE/STEP; at any moment of the install if not given")
 	set.StringVar(&s.logs, "logs", "", "directory for what the installs print; a temporary one if not given")
-	set.StringVar(&s.results, "results", "", "file that gets a line of JSON for each round; results.jsonl in --logs if not given")
 	set.Usage = func() {
 		fmt.Fprintln(errw, "Disturbs real installs, lets each continue, and checks what comes out.")
 		set.PrintDefaults()
@@ -77,10 +69,6 @@ func parse(args []string, errw io.Writer) (settings, error) {
 		return s, fmt.Errorf("unexpected argument %q", set.Arg(0))
 	case s.rounds < 1:
 		return s, fmt.Errorf("%d rounds are too few: give 1 or more", s.rounds)
-	case s.from < 1 || s.from > s.rounds:
-		return s, fmt.Errorf("--from-round %d is none of %d rounds", s.from, s.rounds)
-	case s.from > 1 && s.seed == 0:
-		return s, errors.New("--from-round goes on with the --seed of the rounds before")
 	case s.pause <= 0:
 		return s, fmt.Errorf("--pause %s is too short", s.pause)
 	case s.bundle == "":
@@ -91,7 +79,7 @@ func parse(args []string, errw io.Writer) (settings, error) {
 	}
 	err := s.resolve()
 	if err == nil {
-		s.provider, s.own, err = clusterOf(s.config)
+		s.own, err = clusterOf(s.config)
 	}
 	if err == nil {
 		err = s.choose(list)
@@ -107,7 +95,7 @@ func (s *settings) resolve() (err error) {
 	if s.root, err = filepath.Abs(filepath.Join("..", "..")); err != nil { // go run -C ci/test
 		return fmt.Errorf("find the checkout: %w", err)
 	}
-	for _, path := range []*string{&s.bundle, &s.lock, &s.platform, &s.config, &s.logs, &s.results} {
+	for _, path := range []*string{&s.bundle, &s.lock, &s.platform, &s.config, &s.logs} {
 		if *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(s.root, *path)
 		}
@@ -115,13 +103,13 @@ func (s *settings) resolve() (err error) {
 	return nil
 }
 
-// clusterOf is the provider of a configuration, and whether Slipway runs its cluster itself.
-// file may be empty, for the defaults.
-func clusterOf(file string) (provider string, own bool, err error) {
+// clusterOf reports whether Slipway itself runs the cluster of a configuration. file may be empty,
+// for the defaults.
+func clusterOf(file string) (own bool, err error) {
 	var text []byte
 	if file != "" {
 		if text, err = os.ReadFile(file); err != nil {
-			return "", false, fmt.Errorf("read the configuration: %w", err)
+			return false, fmt.Errorf("read the configuration: %w", err)
 		}
 	}
 	known := all.All()
@@ -129,14 +117,14 @@ func clusterOf(file string) (provider string, own bool, err error) {
 	opts.File, opts.Env = file, os.LookupEnv
 	cfg, err := config.Load(text, opts)
 	if err != nil {
-		return "", false, err
+		return false, err
 	}
 	p, err := known.Get(cfg.Provider)
 	if err != nil {
-		return "", false, err
+		return false, err
 	}
 	_, own = p.(interface {
 		Node(providers.Deployment) providers.NodeSpec
 	})
-	return cfg.Provider, own, nil
+	return own, nil
 }

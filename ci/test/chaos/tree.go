@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// frozen are processes that stand still, by pid.
+// frozen are processes that were stopped, by pid.
 type frozen map[int]process
 
 // freezeLimit is how long it may take until all processes of a tree stand still.

@@ -102,7 +102,7 @@ func strict(text []byte, into any) error {
 	return d.Decode(into)
 }
 
-// gitlab reads the jobs of a pipeline; GitLab's schema is a test's.
+// gitlab reads the jobs of a pipeline.
 func gitlab(_ string, text []byte) ([]Job, error) {
 	type scripts struct {
 		Extends      string   `yaml:"extends"`

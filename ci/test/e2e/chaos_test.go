@@ -26,36 +26,35 @@ const over = lock.DefaultTTL + lock.DefaultBeat + lock.DefaultGrace
 // before the tests that share it, which are parallel.
 func TestChaosOfTheEngine(t *testing.T) {
 	takesLong(t)
-	chaos(t, open(t, "e2e-chaos"), "engine")
+	chaos(t, open(t, "e2e-chaos"), "kill-engine")
 }
 
-// TestChaosOfTheHolder pauses the lock holder for longer than another run waits for the lock; then
+// TestChaosOfTheHolder stops the lock holder for longer than another run waits for the lock; then
 // it kills the holder while another install begins, and last a step.
 func TestChaosOfTheHolder(t *testing.T) {
 	takesLong(t)
 	beside(t)
-	chaos(t, open(t, "e2e-holder"), "pause-hold,hold,step", "--config", write(t, configured+"local: {apiPort: 9943}\n"), "--pause", (over + 10*time.Second).String())
+	chaos(t, open(t, "e2e-holder"), "stop-holder,contend-killed,kill-step", "--config", write(t, configured+"local: {apiPort: 9943}\n"), "--pause", (over + 10*time.Second).String())
 }
 
 // TestChaosOfTwoEngines: each is on a machine of its own, and what they have in common is a bucket
 // with the state and a cluster. One installs; the other one begins to, in one round while the first
-// one's machine works, in the other one while it stands still, and with it the engine that the
-// tests share, so that this is not parallel.
+// one's machine works, in the other one while it is stopped, and with it the engine that the tests
+// share, so that this is not parallel.
 func TestChaosOfTwoEngines(t *testing.T) {
 	takesLong(t)
 	r := startRegistry(t)
 	second := secondEngine(t)
-	host := open(t, "e2e-host") // on the second engine, for the first one stands still
+	host := open(t, "e2e-host") // on the second engine, for the first one is stopped
 	host.Env = append(host.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST="+second.address)
 	there, kubeconfig := another(t, r, host)
 	admit(t, engineNetwork(t, r.bridge), engineNetwork(t, strings.Fields(there.shell(t, "getent hosts cluster"))[0])) // its load balancer's address
 	d := open(t, "e2e-rivals")
 	config := write(t, configured+fmt.Sprintf("provider: existing\nexisting: {kubeconfig: %q, registry: %q}\n", "file:"+kubeconfig, r.bridge+"/team/slipway"))
 	lock := r.push(t, d.Bundle, filepath.Join(t.TempDir(), "slipway.lock.json"))
-	out := chaos(t, d, "contend,contend", "--config", config, "--lock", lock, "--bucket", "--other-engine", second.address,
-		"--seed", "1") // with which it is one round of each
-	require.Contains(t, out, "another one while the first works: ")
-	require.Contains(t, out, "another one while its machine stands still: it took over, it ended with 6 LOK-002")
+	out := chaos(t, d, "contend,contend-stopped", "--config", config, "--lock", lock, "--bucket", "--other-engine", second.address)
+	require.Contains(t, out, "another one while it works: ")
+	require.Contains(t, out, "another one while its machine is stopped: it took over, it ended with 6 LOK-002")
 }
 
 // chaos plays a round of each kind, and returns what is printed of them.

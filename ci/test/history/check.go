@@ -45,18 +45,18 @@ func Check(events []Event) []Anomaly {
 	return all
 }
 
-// of are the events of some operations that are acknowledged.
+// of are the events of some operations.
 func of(events []Event, ops ...Op) []Event {
 	var out []Event
 	for _, e := range events {
-		if e.acknowledged() && slices.Contains(ops, e.Op) {
+		if slices.Contains(ops, e.Op) {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-// twice: each generation is taken once, by one token, and after each lower one.
+// twice: each generation is taken once, and after each lower one.
 func twice(events []Event) (all []Anomaly) {
 	takes := of(events, Take, Force)
 	slices.SortStableFunc(takes, func(a, b Event) int { return cmp.Compare(a.Generation, b.Generation) })
@@ -65,7 +65,7 @@ func twice(events []Event) (all []Anomaly) {
 		switch {
 		case lower.Generation == higher.Generation:
 			all = append(all, Anomaly{Twice, fmt.Sprintf("generation %d has two holders", lower.Generation), []Event{lower, higher}})
-		case higher.Return < lower.Call:
+		case higher.At < lower.At:
 			all = append(all, Anomaly{Twice, fmt.Sprintf("generation %d was taken before %d", higher.Generation, lower.Generation), []Event{lower, higher}})
 		}
 	}
@@ -81,7 +81,7 @@ func after(events []Event, ops ...Op) successions {
 	takes := successions(of(events, ops...))
 	slices.SortStableFunc(takes, func(a, b Event) int { return cmp.Compare(a.Generation, b.Generation) })
 	for i := len(takes) - 2; i >= 0; i-- { // of those that are as high or higher, the first one
-		if takes[i+1].Return < takes[i].Return {
+		if takes[i+1].At < takes[i].At {
 			takes[i] = takes[i+1]
 		}
 	}
@@ -101,9 +101,9 @@ func (s successions) of(generation int64) (e Event, ok bool) {
 func overlaps(events []Event) (all []Anomaly) {
 	next := after(events, Take)
 	for _, e := range of(events, Begin) {
-		if n, ok := next.of(e.Generation); ok && e.Call > n.Return {
+		if n, ok := next.of(e.Generation); ok && e.At > n.At {
 			all = append(all, Anomaly{Overlap, fmt.Sprintf("generation %d is let work %s after %d was taken",
-				e.Generation, time.Duration(e.Call-n.Return), n.Generation), []Event{e, n}})
+				e.Generation, time.Duration(e.At-n.At), n.Generation), []Event{e, n}})
 		}
 	}
 	return all
@@ -114,9 +114,9 @@ func overlaps(events []Event) (all []Anomaly) {
 func late(events []Event) (all []Anomaly) {
 	next := after(events, Take)
 	for _, e := range events {
-		if n, ok := next.of(e.Generation); ok && e.Op == Fail && e.Error != string(lock.CodeLost) && e.Call > n.Return {
+		if n, ok := next.of(e.Generation); ok && e.Op == Fail && e.Error != string(lock.CodeLost) && e.At > n.At {
 			all = append(all, Anomaly{Overlap, fmt.Sprintf("%s of generation %d went on for %s after %d was taken, and failed with %q",
-				e.Step, e.Generation, time.Duration(e.Call-n.Return), n.Generation, e.Error), []Event{e, n}})
+				e.Step, e.Generation, time.Duration(e.At-n.At), n.Generation, e.Error), []Event{e, n}})
 		}
 	}
 	return all
@@ -127,9 +127,9 @@ func late(events []Event) (all []Anomaly) {
 func unheld(events []Event) (all []Anomaly) {
 	next := after(events, Take, Force)
 	for _, e := range of(events, End, Release, Put) {
-		if n, ok := next.of(e.Generation); ok && e.Call > n.Return {
+		if n, ok := next.of(e.Generation); ok && e.At > n.At {
 			all = append(all, Anomaly{Unheld, fmt.Sprintf("%s of generation %d began %s after %d was there",
-				e.Op, e.Generation, time.Duration(e.Call-n.Return), n.Generation), []Event{e, n}})
+				e.Op, e.Generation, time.Duration(e.At-n.At), n.Generation), []Event{e, n}})
 		}
 	}
 	return all

@@ -10,7 +10,7 @@ type Op string
 
 // The operations.
 const (
-	Take    Op = "take"    // the lock was taken: Generation, Token
+	Take    Op = "take"    // the lock was taken: Generation
 	Force   Op = "force"   // the lock was broken by force: Generation is that of the record of it
 	End     Op = "end"     // of an attempt at Step, by Run, whose lock is of Generation: N is the output
 	Release Op = "release" // of the lock of Generation
@@ -21,22 +21,16 @@ const (
 	Put     Op = "put"     // the value under the key Step, which has the Generation in it, was stored last
 )
 
-// Event is one operation. Its times are nanoseconds of one clock.
+// Event is one operation.
 type Event struct {
 	Op         Op     `json:"op"`
-	Who        string `json:"who"`
-	Call       int64  `json:"call"`             // before it began
-	Return     int64  `json:"return,omitempty"` // after it had ended; 0: nobody knows whether it has
-	Error      string `json:"error,omitempty"`  // it may have been done all the same
+	At         int64  `json:"at"` // nanoseconds since 1970
+	Error      string `json:"error,omitempty"`
 	Generation int64  `json:"generation,omitempty"`
-	Token      string `json:"token,omitempty"`
 	N          int    `json:"n,omitempty"`
 	Run        string `json:"run,omitempty"`
 	Step       string `json:"step,omitempty"`
 }
-
-// acknowledged reports whether the holder knows that it is done.
-func (e Event) acknowledged() bool { return e.Return > 0 && e.Error == "" }
 
 func (e Event) String() string {
 	text, _ := json.Marshal(e) // it has no other types

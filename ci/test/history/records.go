@@ -27,9 +27,9 @@ type Said struct {
 }
 
 // Records returns what the directory of a deployment's state tells of the runs since its last
-// removal, as events: their times are those of the machine's clock, in nanoseconds. Steps have
-// the name "stage/step". An attempt that is the last one in the journal, or that a run has said
-// to have succeeded, was acknowledged. What needs no lock is left out.
+// removal, as events, whose times are those of the machine's clock. Steps have the name
+// "stage/step". An attempt that is the last one in the journal, or that a run has said to have
+// succeeded, has an End. What needs no lock is left out.
 func Records(ctx context.Context, dir, deployment string, said ...Said) (events []Event, err error) {
 	s, err := store.Open(ctx, "file://"+filepath.ToSlash(dir), store.Options{})
 	if err != nil {
@@ -63,7 +63,7 @@ type records struct {
 type made struct{ run, step string }
 
 func (r *records) add(e Event, at time.Time) {
-	e.Call, e.Return = at.UnixNano(), at.UnixNano()
+	e.At = at.UnixNano()
 	r.events = append(r.events, e)
 }
 
@@ -101,7 +101,7 @@ func (r *records) locks(ctx context.Context) error {
 		}
 	}
 	for _, l := range all {
-		e := Event{Op: Take, Who: l.Holder.String(), Generation: l.Generation, Token: l.Token, Run: l.Holder.Run}
+		e := Event{Op: Take, Generation: l.Generation, Run: l.Holder.Run}
 		if l.State == lock.Forced {
 			e.Op = Force
 		} else {
@@ -144,7 +144,7 @@ func (r *records) attempts(ctx context.Context) error {
 
 // event is one about an attempt.
 func (r *records) event(op Op, a journal.Attempt) Event {
-	return Event{Op: op, Who: a.Run, Generation: r.generations[a.Run], Run: a.Run, Step: a.Stage + "/" + a.Step, N: a.Number}
+	return Event{Op: op, Generation: r.generations[a.Run], Run: a.Run, Step: a.Stage + "/" + a.Step, N: a.Number}
 }
 
 // counts reports whether an attempt is one under the lock, by a run after the last removal. A
@@ -214,7 +214,7 @@ func (r *records) said(s Said, all []Said) {
 			continue
 		}
 		// Nobody knows when. It was the first one, most likely.
-		r.events = append(r.events, Event{Op: End, Who: s.Run, Call: 1, Return: 1, Generation: r.generations[s.Run], Run: s.Run, Step: step, N: 1})
+		r.events = append(r.events, Event{Op: End, At: 1, Generation: r.generations[s.Run], Run: s.Run, Step: step, N: 1})
 	}
 }
 

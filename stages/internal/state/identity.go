@@ -36,13 +36,6 @@ func MakeIdentity(ctx context.Context, s *store.Store, generation int64, name st
 	return putIdentity(ctx, s, generation, contract.Identity{ID: strings.ToLower(rand.Text()), Name: name, Created: time.Now().UTC().Truncate(time.Second)})
 }
 
-// TakeIdentity has the deployment be the one with an identity, if it has none; created is when
-// that is known to have been there.
-func TakeIdentity(ctx context.Context, s *store.Store, generation int64, id, name string, created time.Time) error {
-	_, err := putIdentity(ctx, s, generation, contract.Identity{ID: id, Name: name, Created: created})
-	return err
-}
-
 // putIdentity creates i, unless there is one.
 func putIdentity(ctx context.Context, s *store.Store, generation int64, i contract.Identity) (*contract.Identity, error) {
 	there, err := Identity(ctx, s)

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/secret"
-	"github.com/slipway-sh/slipway/stages/internal/nodedata"
 )
 
 // ClusterLost reports whether the volume of the cluster is empty though the state has the access
@@ -19,11 +19,11 @@ func (p Place) ClusterLost(ctx context.Context, s *store.Store) (bool, error) {
 	if p.Node == "" {
 		return false, nil
 	}
-	if empty, err := nodedata.Empty(p.Node); err != nil || !empty {
-		if err != nil {
-			err = fmt.Errorf("look for the cluster: %w", err)
-		}
-		return false, err
+	// The node makes this file at its first start (containers/node, pki.go), and a wipe removes it last.
+	if _, err := os.Lstat(filepath.Join(p.Node, "pki", "ca.crt")); err == nil {
+		return false, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("look for the cluster: %w", err)
 	}
 	return p.HasKubeconfig(ctx, s)
 }

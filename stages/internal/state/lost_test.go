@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,7 +45,6 @@ func TestTheFirstIdentityStays(t *testing.T) {
 	_, s, _ := volume(t, "r9", nil)
 	own, err := state.MakeIdentity(t.Context(), s, 5, "demo")
 	require.NoError(t, err)
-	require.NoError(t, state.TakeIdentity(t.Context(), s, 7, "other", "demo", time.Now()))
 	require.NoError(t, s.Put(t.Context(), "deployment/000000000004.json", []byte(`{"id":"late"}`)))
 	now, err := state.Identity(t.Context(), s)
 	require.NoError(t, err)

@@ -23,33 +23,19 @@ type Mode string
 const (
 	Pass      Mode = ""          // it is delivered, and answered
 	Cut       Mode = "cut"       // it is taken, and neither delivered nor answered
-	Reset     Mode = "reset"     // the connection is reset, and nothing is delivered
-	Lost      Mode = "lost"      // it is delivered, and the connection is reset in place of the answer
 	Delay     Mode = "delay"     // it is delivered after a while, and answered if its client still waits
 	Duplicate Mode = "duplicate" // a write is delivered twice, and the second answer counts
-	Late      Mode = "late"      // it is answered with an error at once, and a write delivered after a while
 )
-
-// Modes are all that do harm.
-func Modes() []Mode { return []Mode{Cut, Reset, Lost, Delay, Duplicate, Late} }
 
 // Fault is what is done to requests. The zero value is nothing.
 type Fault struct {
 	Mode  Mode
-	Share float64       // of the requests that it happens to, from 0 to 1; the others pass
-	Delay time.Duration // of modes Delay and Late: from half of it to all of it
-}
-
-// Write is a request that changes something.
-type Write struct {
-	Path string // with the bucket
-	Body []byte
+	Delay time.Duration // of mode Delay: from half of it to all of it
 }
 
 // Proxy is a proxy that listens. It is safe for concurrent use.
 type Proxy struct {
 	server   string
-	late     func(Write)
 	client   *http.Transport
 	listener net.Listener
 	serving  *http.Server
@@ -62,18 +48,13 @@ type Proxy struct {
 }
 
 // Listen starts a proxy for the server at an address, on some port of a host of this machine.
-// late, which may be nil, is called after each write that has arrived when its client had gone
-// or was told that it failed.
-func Listen(host, server string, seed uint64, late func(Write)) (*Proxy, error) {
+func Listen(host, server string, seed uint64) (*Proxy, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("listen for clients of %s: %w", server, err)
 	}
-	if late == nil {
-		late = func(Write) {}
-	}
 	p := &Proxy{
-		server: server, late: late, listener: listener, rand: rand.New(rand.NewPCG(seed, 0)), counts: map[Mode]int{},
+		server: server, listener: listener, rand: rand.New(rand.NewPCG(seed, 0)), counts: map[Mode]int{},
 		// A header that the client has signed is left alone.
 		client: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16},
 	}
@@ -112,11 +93,7 @@ func (p *Proxy) Close() error {
 func (p *Proxy) draw() (Mode, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	mode := p.fault.Mode
-	if p.rand.Float64() >= p.fault.Share {
-		mode = Pass
-	}
-	return mode, time.Duration((0.5 + p.rand.Float64()/2) * float64(p.fault.Delay))
+	return p.fault.Mode, time.Duration((0.5 + p.rand.Float64()/2) * float64(p.fault.Delay))
 }
 
 // ServeHTTP takes a request.
@@ -132,55 +109,26 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	p.counts[mode]++
 	p.mu.Unlock()
-	switch mode {
-	case Cut:
+	if mode == Cut {
 		<-r.Context().Done()
-	case Reset:
-		reset(w)
-	case Late:
-		if changes(r) {
-			p.requests.Go(func() {
-				time.Sleep(delay)
-				_, _ = p.deliver(r, body)
-				p.late(Write{r.URL.Path, body})
-			})
-		}
-		w.WriteHeader(http.StatusInternalServerError)
-		_, _ = io.WriteString(w, "<Error><Code>InternalError</Code><Message>it may arrive yet</Message></Error>")
-	default:
-		p.requests.Add(1)
-		defer p.requests.Done()
-		if mode == Delay {
-			time.Sleep(delay)
-		}
-		a, err := p.deliver(r, body)
-		if mode == Duplicate {
-			a, err = p.deliver(r, body)
-		}
-		if changes(r) && r.Context().Err() != nil {
-			p.late(Write{r.URL.Path, body})
-		}
-		if mode == Lost || err != nil {
-			reset(w)
-			return
-		}
-		a.send(w)
+		return
 	}
+	p.requests.Add(1)
+	defer p.requests.Done()
+	if mode == Delay {
+		time.Sleep(delay)
+	}
+	a, err := p.deliver(r, body)
+	if mode == Duplicate {
+		a, err = p.deliver(r, body)
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler) // the connection ends without an answer
+	}
+	a.send(w)
 }
 
 func changes(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
-
-// reset resets the connection.
-func reset(w http.ResponseWriter) {
-	conn, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return // the client has gone
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	_ = conn.Close()
-}
 
 // answer is what the server answers.
 type answer struct {

@@ -3,9 +3,6 @@ package proxy_test
 import (
 	"context"
 	"io/fs"
-	"net/http"
-	"net/http/httptest"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,26 +13,6 @@ import (
 	"github.com/slipway-sh/slipway/ci/test/s3/proxy"
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
-
-// writes are those that arrived late.
-type writes struct {
-	mu  sync.Mutex
-	all []proxy.Write
-}
-
-func (w *writes) add(one proxy.Write) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.all = append(w.all, one)
-}
-
-func (w *writes) take() []proxy.Write {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	all := w.all
-	w.all = nil
-	return all
-}
 
 func open(t *testing.T, address string) *store.Store {
 	t.Helper()
@@ -48,9 +25,9 @@ func open(t *testing.T, address string) *store.Store {
 // TestModes: each does to a real client and a real server what it says.
 func TestModes(t *testing.T) {
 	server := gatewaytest.Start(t, "../server")
-	var late writes
-	p, err := proxy.Listen("127.0.0.1", server, 1, late.add)
+	p, err := proxy.Listen("127.0.0.1", server, 1)
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	direct, s := open(t, server), open(t, p.Address())
 	short := func() context.Context {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -90,67 +67,23 @@ func TestModes(t *testing.T) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			absent(t, "cut")
 		}},
-		{proxy.Reset, func(t *testing.T) {
-			require.ErrorContains(t, s.Put(t.Context(), "reset", []byte("x")), "connection reset by peer")
-			absent(t, "reset")
-		}},
-		{proxy.Lost, func(t *testing.T) {
-			require.ErrorContains(t, s.Put(t.Context(), "lost", []byte("x")), "connection reset by peer")
-			there(t, "lost", "x")
-		}},
 		{proxy.Delay, func(t *testing.T) {
 			require.ErrorIs(t, s.Put(short(), "delay", []byte("x")), context.DeadlineExceeded)
 			absent(t, "delay")
 			require.Eventually(t, func() bool { _, err := direct.Get(t.Context(), "delay"); return err == nil }, 10*time.Second, 10*time.Millisecond)
 			require.NoError(t, s.Put(t.Context(), "delay", []byte("y")))
 			there(t, "delay", "y")
-			require.Equal(t, []proxy.Write{{Path: "/slipway/test/delay", Body: []byte("x")}}, late.take())
 		}},
 		{proxy.Duplicate, func(t *testing.T) {
 			require.NoError(t, s.Put(t.Context(), "duplicate", []byte("x")))
 			require.ErrorIs(t, s.Create(t.Context(), "twice", []byte("x")), store.ErrExists, "the first one created it")
 			there(t, "twice", "x")
 		}},
-		{proxy.Late, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond) // it is tried again until then
-			defer cancel()
-			require.Error(t, s.Put(ctx, "late", []byte("x")))
-			absent(t, "late")
-			require.NoError(t, direct.Put(t.Context(), "late", []byte("y")))
-			require.NoError(t, p.Close())
-			there(t, "late", "x")
-			require.NotEmpty(t, late.take())
-			require.ErrorContains(t, s.Put(t.Context(), "late", []byte("y")), "connection refused")
-		}},
 	} {
 		t.Run("mode "+string(c.mode), func(t *testing.T) {
-			p.Set(proxy.Fault{Mode: c.mode, Share: 1, Delay: 2 * time.Second})
+			p.Set(proxy.Fault{Mode: c.mode, Delay: 2 * time.Second})
 			c.test(t)
 			require.NotZero(t, p.Counts()[c.mode])
-			require.Empty(t, late.take())
 		})
 	}
-}
-
-// TestFault_share: the requests that nothing is done to pass.
-func TestFault_share(t *testing.T) {
-	server := httptest.NewServer(http.NotFoundHandler())
-	defer server.Close()
-	p, err := proxy.Listen("127.0.0.1", server.Listener.Addr().String(), 1, nil)
-	require.NoError(t, err)
-	p.Set(proxy.Fault{Mode: proxy.Reset, Share: 0.5})
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // what a connection was used for before is tried again
-	failed := 0
-	for range 200 {
-		r, err := client.Get("http://" + p.Address())
-		if err != nil {
-			failed++
-			continue
-		}
-		require.NoError(t, r.Body.Close())
-		require.Equal(t, http.StatusNotFound, r.StatusCode)
-	}
-	require.Equal(t, map[proxy.Mode]int{proxy.Reset: failed, proxy.Pass: 200 - failed}, p.Counts())
-	require.InDelta(t, 100, failed, 50)
-	require.NoError(t, p.Close())
 }

@@ -14,14 +14,17 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// noticed is how long an install may take to end once what holds its lock is gone or stands
-// still: the time to live, a beat, what steps have to end, and half a minute to stop the cluster
-// and write the record on a machine that does other things, too.
+// noticed is how long an install may take to end once what holds its lock is gone or stopped: the
+// time to live, a beat, what steps have to end, and half a minute to stop the cluster and write the
+// record on a machine that does other things, too.
 const noticed = lock.DefaultTTL + lock.DefaultBeat + lock.DefaultGrace + 30*time.Second
 
-// holder waits until the install works under the lock, and returns its run and what holds the
-// lock for it.
-func (r *round) holder(ctx context.Context, inst *running) (run string, p process, err error) {
+// holder waits until the install works under the lock, and returns its run, what holds the lock for
+// it, and the pid of its engine.
+func (r *round) holder(ctx context.Context, inst *running) (run string, p process, engine int, err error) {
+	if engine, err = r.engine(ctx); err != nil {
+		return "", p, 0, err
+	}
 	_, err = r.find(ctx, inst, func(p process) bool {
 		run = r.runOf(p)
 		return run != ""
@@ -29,18 +32,24 @@ func (r *round) holder(ctx context.Context, inst *running) (run string, p proces
 	if err == nil {
 		p, err = r.find(ctx, inst, func(p process) bool { return p.holds(run) })
 	}
-	return run, p, err
+	return run, p, engine, err
 }
 
-// killHolder ends what holds the lock of the install and begins another install. It fails
-// unless the first one stops because it has lost the lock, the other one succeeds, and no step of
-// it runs beside one of the first.
-func (r *round) killHolder(ctx context.Context, inst *running) (string, error) {
-	run, holder, err := r.holder(ctx, inst)
+// contend begins another install while the first one works.
+func (r *round) contend(ctx context.Context, inst *running) (string, error) {
+	run, _, engine, err := r.holder(ctx, inst)
 	if err != nil {
 		return "", err
 	}
-	engine, err := r.engine(ctx)
+	other, err := r.rival(ctx, inst, run, engine)
+	how, wrong := oneWorked(inst, other)
+	return "another one while it works: " + how, errors.Join(err, wrong)
+}
+
+// contendKilled ends what holds the lock of the install, and begins another one, which has to
+// succeed.
+func (r *round) contendKilled(ctx context.Context, inst *running) (string, error) {
+	run, holder, engine, err := r.holder(ctx, inst)
 	if err == nil {
 		err = holder.signal(syscall.SIGKILL)
 	}
@@ -48,30 +57,58 @@ func (r *round) killHolder(ctx context.Context, inst *running) (string, error) {
 		return "", err
 	}
 	killed := time.Now()
+	ended := make(chan error, 1)
+	go func() { ended <- stops(inst, killed, noticed) }()
 	other, err := r.rival(ctx, inst, run, engine)
-	lost := lostLock(inst.err, other.firstEnded.Sub(killed), noticed)
-	if other.ended.Before(other.firstEnded) {
-		err = errors.Join(err, errors.New("the second install ended before the first"))
+	if other != nil {
+		err = errors.Join(err, fmt.Errorf("the second install: %w", other))
 	}
-	if other.err != nil {
-		err = errors.Join(err, fmt.Errorf("the second install: %w", other.err))
-	}
-	if err == nil || !errors.Is(lost, errGone) { // else the round is not to be played again
+	if lost := <-ended; err == nil || !errors.Is(lost, errGone) { // else the round is not to be played again
 		err = errors.Join(err, lost)
 	}
-	return "killed its holder", err
+	return "another one after its holder was killed", err
 }
 
-// killHolderOnly ends what holds the lock of the install, which must stop by itself.
-func (r *round) killHolderOnly(ctx context.Context, inst *running) (string, error) {
-	_, holder, err := r.holder(ctx, inst)
-	if err == nil {
-		err = holder.signal(syscall.SIGKILL)
-	}
+// contendStopped begins another install while what holds the lock of the first is stopped; with
+// two engines, its whole machine.
+func (r *round) contendStopped(ctx context.Context, inst *running) (string, error) {
+	run, holder, engine, err := r.holder(ctx, inst)
 	if err != nil {
 		return "", err
 	}
-	return "killed its holder", stops(inst, time.Now(), noticed)
+	what, roots := "its holder", []int{holder.pid}
+	if r.other != "" {
+		what, roots = "its machine", []int{inst.process.Pid, engine}
+	}
+	f, err := freeze(roots...)
+	if err != nil {
+		return "", err
+	}
+	thawed := make(chan error, 1)
+	go func() {
+		r.wait(ctx, inst)
+		thawed <- f.thaw()
+	}()
+	other, err := r.rival(ctx, inst, run, engine)
+	how, wrong := oneWorked(inst, other)
+	return fmt.Sprintf("another one while %s is stopped: %s", what, how), errors.Join(err, <-thawed, wrong)
+}
+
+// oneWorked tells how two installs ended, of which at most one at a time may have worked.
+func oneWorked(inst *running, other error) (string, error) {
+	first := inst.err
+	if inst.unreleased() {
+		first = nil // the lock expires
+	}
+	switch a, b := status(first), status(other); {
+	case a == 0 && b == 0:
+		return "it worked after the first", nil
+	case a == 0 && b == int(fault.Locked):
+		return "it did not get the lock", nil
+	case a == int(fault.Locked) && b == 0:
+		return "it took over", nil
+	}
+	return "", fmt.Errorf("neither of two installs gave way to the other: %w", errors.Join(first, other))
 }
 
 // stops waits until an install has stopped because it had lost the lock at a moment.
@@ -88,29 +125,21 @@ func stops(inst *running, lost time.Time, limit time.Duration) error {
 	return lostLock(inst.err, took, limit)
 }
 
-// rival is another install of the same deployment.
-type rival struct {
-	err        error
-	firstEnded time.Time // the one that it contends with
-	ended      time.Time
-}
-
-// rival begins another install while inst works for a run on the engine with a pid, and returns
-// once both have ended. It fails if a step of the one runs beside one of the other on that engine,
-// and if one of them goes on for longer than endLimit.
-func (r *round) rival(ctx context.Context, inst *running, run string, engine int) (other rival, err error) {
+// rival begins another install while inst works for a run on the engine with a pid, and returns how
+// it ended once both have. problem says that a step of the one ran beside one of the other on that
+// engine, or that one of them went on for longer than endLimit.
+func (r *round) rival(ctx context.Context, inst *running, run string, engine int) (other, problem error) {
 	second := make(chan error, 1)
 	limited, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
 	go func() { second <- r.installs(r.log+"-second.log", r.elsewhere().complete(limited)) }()
-	var problem error
 	late := limited.Done()
 	for first, done := inst.gone, false; first != nil || !done; {
 		select {
 		case <-first:
-			first, other.firstEnded = nil, time.Now()
-		case other.err = <-second:
-			done, other.ended = true, time.Now()
+			first = nil
+		case other = <-second:
+			done = true
 		case <-late:
 			late, problem = nil, errors.Join(problem, fmt.Errorf("two installs contend for longer than %s", endLimit))
 			_ = inst.process.Kill()
