@@ -42,7 +42,7 @@ func (m *Slipway) fromRegistry(ctx context.Context) (*conductor, error) {
 	if m.BundleKey != nil {
 		const signature = "/slipway/in/lock.json.dsse.json"
 		c.ctr = c.ctr.WithMountedFile(signature, m.LockSignature)
-		c.args = append(append(c.args, "--lock-signature", signature), m.wanted(c)...)
+		c.args = append(c.args, m.wanted(c)...)
 	}
 	return c, nil
 }

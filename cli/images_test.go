@@ -188,37 +188,34 @@ func TestASignedLock(t *testing.T) {
 	withoutImages(t)
 	private, public := dssetest.Files(t)
 	_, other := dssetest.Files(t)
-	file := lockFile(t, "r.example.com")
+	lock := lockFile(t, "localhost:1/slipway")
+	text, err := os.ReadFile(lock)
+	require.NoError(t, err)
+	dir := smallBundle(t)
+	provenanceOf(t, dir)
+	b, err := bundle.Read(dir)
+	require.NoError(t, err)
+	signer, _, err := key.Private(private)
+	require.NoError(t, err)
+	signature, err := trust.SignFile(t.Context(), b, "slipway.lock.json", text, signer)
+	require.NoError(t, err)
 	for what, c := range map[string]struct {
-		args []string
-		code int
-		says string
+		signature []byte
+		args      []string
+		code      int
+		says      string
 	}{
-		"no signature":          {[]string{"--bundle-key", public}, 3, "LCK-007"},
-		"a signature, no key":   {[]string{"--lock-signature", file}, 2, "--lock-signature goes with --bundle-key FILE"},
-		"no such key":           {[]string{"--bundle-key", private + ".none"}, 2, "PKG-004"},
-		"something else":        {[]string{"--bundle-key", public, "--lock-signature", file}, 3, "LCK-007"},
-		"no key, no signature":  {nil, 2, "REG-011"}, // what comes next
-		"signed, another's key": {[]string{"--bundle-key", other, "--lock-signature", "SIGNED"}, 3, "it is not signed with the key"},
-		"signed":                {[]string{"--bundle-key", public, "--lock-signature", "SIGNED"}, 2, "REG-011"},
+		"no signature":          {nil, []string{"--bundle-key", public}, 3, "LCK-007"},
+		"no such key":           {nil, []string{"--bundle-key", private + ".none"}, 2, "PKG-004"},
+		"something else":        {text, []string{"--bundle-key", public}, 3, "LCK-007"},
+		"no key, no signature":  {nil, nil, 2, "REG-011"}, // what comes next
+		"signed, another's key": {signature, []string{"--bundle-key", other}, 3, "it is not signed with the key"},
+		"signed":                {signature, []string{"--bundle-key", public}, 2, "REG-011"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			file := lockFile(t, "localhost:1/slipway")
-			for i, a := range c.args {
-				if a == "SIGNED" {
-					dir := smallBundle(t)
-					provenanceOf(t, dir)
-					b, err := bundle.Read(dir)
-					require.NoError(t, err)
-					key, _, err := key.Private(private)
-					require.NoError(t, err)
-					text, err := os.ReadFile(file)
-					require.NoError(t, err)
-					signature, err := trust.SignFile(t.Context(), b, "slipway.lock.json", text, key)
-					require.NoError(t, err)
-					c.args[i] = file + ".elsewhere"
-					require.NoError(t, os.WriteFile(c.args[i], signature, 0o644))
-				}
+			if c.signature != nil {
+				require.NoError(t, os.WriteFile(file+trust.FileSuffix, c.signature, 0o644))
 			}
 			code, _, errs := slipway(append([]string{"validate", "--lock", file}, c.args...)...)
 			require.Equal(t, c.code, code, errs)

@@ -133,11 +133,10 @@ var unlike = map[string]string{
 	"cluster --stop":                             "see cluster --background",
 
 	// What the module cannot do.
-	"--certificate-identity":           "sigstore's libraries would have to be compiled before the first call can tell whether to trust a bundle (decision 41); slipway bundle verify says the digest",
-	"--certificate-identity-regexp":    "see --certificate-identity",
-	"--certificate-oidc-issuer":        "see --certificate-identity",
-	"--certificate-oidc-issuer-regexp": "see --certificate-identity",
-	"--trusted-root":                   "see --certificate-identity",
+	"--certificate-identity":        "sigstore's libraries would have to be compiled before the first call can tell whether to trust a bundle (decision 41); slipway bundle verify says the digest",
+	"--certificate-identity-regexp": "see --certificate-identity",
+	"--certificate-oidc-issuer":     "see --certificate-identity",
+	"--trusted-root":                "see --certificate-identity",
 
 	// What a session of dagger call has no use for.
 	"--ephemeral":                "a function cannot ask the engine for its policy, and only warns; advanced.ephemeral has it say nothing",

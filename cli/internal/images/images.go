@@ -2,7 +2,6 @@
 package images
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -23,7 +22,6 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
-	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -33,7 +31,6 @@ import (
 type Flags struct {
 	Bundle, Lock, Registry string
 	Account                string // file with the registry's account; empty: that of docker login
-	Signature              string // file with that of the lock; empty: beside it
 	BundleID               string // file with the Dagger id of the bundle's directory: how the module hands it on
 	Trust                  Trust
 	// Brought: the configuration comes from a package whose signature was not verified. No account
@@ -49,14 +46,11 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.Bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "directory with tools, images and manifests by digest, made by make bundle (env SLIPWAY_BUNDLE)")
 	f.Trust.AddFlags(set)
 	set.StringVar(&f.Lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
-	set.StringVar(&f.Signature, signatureFlag, "", "file with the signature of the lock, written by slipway bundle push --key, or by cosign; with --bundle-key, LOCK"+trust.FileSuffix+" if not given, with --"+identityFlag+", LOCK"+trust.KeylessSuffix)
 	set.StringVar(&f.Registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
 	set.StringVar(&f.Account, accountFlag, "", "file as docker's config.json with the account with which the cluster's nodes pull from it, in place of that of docker login")
 	set.StringVar(&f.BundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
 	_ = set.MarkHidden("bundle-id")
 }
-
-const signatureFlag = "lock-signature"
 
 // codeNoLockFile: a registry was given, and no lock that says what is in it.
 const codeNoLockFile fault.Code = "REG-012"
@@ -144,9 +138,6 @@ func (f *Flags) signed(ctx context.Context, text []byte) error {
 		return err
 	}
 	if way == byDigest {
-		if f.Signature != "" {
-			return usage.Errorf("--%s goes with --%s FILE, which verifies it, or with --%s", signatureFlag, keyFlag, identityFlag)
-		}
 		return nil
 	}
 	a, err := f.Trust.Anchor()
@@ -154,7 +145,7 @@ func (f *Flags) signed(ctx context.Context, text []byte) error {
 		return err
 	}
 	_, err = a.CheckFile(ctx, text, func(suffix string) ([]byte, error) {
-		return bounded.File(cmp.Or(f.Signature, f.Lock+suffix), bounded.Generated)
+		return bounded.File(f.Lock+suffix, bounded.Generated)
 	})
 	return err
 }

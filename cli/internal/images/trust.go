@@ -53,7 +53,6 @@ func (t *Trust) AddFlags(set *pflag.FlagSet) {
 	add(&t.signer.Subject, identityFlag, "who must have signed the bundle, or the lock, without a key, as "+bundle.KeylessFile+" beside the index or LOCK"+trust.KeylessSuffix+" says; in place of a digest, with an issuer and --"+rootFlag)
 	add(&t.signer.SubjectRegexp, identityFlag+regexpSuffix, "regular expression in place of that")
 	add(&t.signer.Issuer, issuerFlag, "URL of the OpenID Connect issuer that must have vouched for who signed")
-	add(&t.signer.IssuerRegexp, issuerFlag+regexpSuffix, "regular expression in place of that")
 	add(&t.root, rootFlag, "file with the trusted root of the sigstore instance that signed, as its trusted_root.json; nothing is asked of the network")
 }
 
@@ -70,7 +69,7 @@ const (
 func flags() map[by][]string {
 	return map[by][]string{
 		byKey:      {keyFlag},
-		byIdentity: {identityFlag, identityFlag + regexpSuffix, issuerFlag, issuerFlag + regexpSuffix, rootFlag},
+		byIdentity: {identityFlag, identityFlag + regexpSuffix, issuerFlag, rootFlag},
 		byDigest:   {digestFlag},
 	}
 }
@@ -140,15 +139,13 @@ func (t *Trust) keyless() (trust.Keyless, error) {
 	switch {
 	case t.signer.Subject == "" && t.signer.SubjectRegexp == "":
 		return nil, usage.Errorf("say who signs: --%s NAME", identityFlag)
-	case t.signer.Issuer == "" && t.signer.IssuerRegexp == "":
+	case t.signer.Issuer == "":
 		return nil, usage.Errorf("say who vouches for who signs: --%s URL", issuerFlag)
 	case t.root == "":
 		return nil, usage.Errorf("a signature without a key is verified with --%s FILE", rootFlag)
 	}
-	for _, text := range []string{t.signer.SubjectRegexp, t.signer.IssuerRegexp} {
-		if _, err := regexp.Compile(text); err != nil {
-			return nil, usage.Wrap(err)
-		}
+	if _, err := regexp.Compile(t.signer.SubjectRegexp); err != nil {
+		return nil, usage.Wrap(err)
 	}
 	text, err := bounded.File(t.root, bounded.Generated)
 	if err != nil {

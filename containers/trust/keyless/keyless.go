@@ -25,13 +25,11 @@ import (
 // CodeRoot: the trusted root cannot be used.
 const CodeRoot fault.Code = "BUN-016"
 
-// Identity says who may have signed. Of each pair at least one is needed; where both are
-// given, both have to match.
+// Identity says who may have signed. Subject, SubjectRegexp or both are required, and must match.
 type Identity struct {
 	Subject       string // the certificate's subject alternative name: an address, a workflow
 	SubjectRegexp string // finds a match anywhere in it, unless it is anchored
 	Issuer        string // URL of the OpenID Connect issuer that vouched for the subject
-	IssuerRegexp  string
 }
 
 // Verifier verifies signatures by an identity. It is a trust.Keyless.
@@ -50,7 +48,7 @@ var _ trust.Keyless = (*Verifier)(nil)
 // certificate an entry in a certificate transparency log, if the root has any. It fails with
 // CodeRoot, and for an identity that matches anybody or nobody.
 func New(trusted []byte, of Identity) (*Verifier, error) {
-	identity, err := verify.NewShortCertificateIdentity(of.Issuer, of.IssuerRegexp, of.Subject, of.SubjectRegexp)
+	identity, err := verify.NewShortCertificateIdentity(of.Issuer, "", of.Subject, of.SubjectRegexp)
 	if err != nil {
 		return nil, fmt.Errorf("say who may have signed: %w", err)
 	}

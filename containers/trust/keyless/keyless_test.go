@@ -50,9 +50,9 @@ func TestAnIdentityVouches(t *testing.T) {
 		"attest-blob": s.Attest(t, statement), "a log of tiles": s.AttestTiles(t, statement), "sign-blob": s.Sign(t, file),
 	} {
 		for of, identity := range map[string]Identity{
-			"exact":   own,
-			"regexps": {SubjectRegexp: `^builder@`, IssuerRegexp: `\.example\.com$`},
-			"both":    {Subject: keylesstest.Subject, SubjectRegexp: "builder", Issuer: keylesstest.Issuer, IssuerRegexp: "^https:"},
+			"exact":  own,
+			"regexp": {SubjectRegexp: `^builder@`, Issuer: keylesstest.Issuer},
+			"both":   {Subject: keylesstest.Subject, SubjectRegexp: "builder", Issuer: keylesstest.Issuer},
 		} {
 			t.Run(what+", "+of, func(t *testing.T) {
 				digest, by, err := verifies(t, trusted, keylesstest.Text(t, b), identity)
@@ -71,14 +71,13 @@ func TestAnotherIdentity(t *testing.T) {
 		`expected SAN value "other@example.com"`:      {Subject: "other@example.com", Issuer: keylesstest.Issuer},
 		`expected SAN value to match regex "^other"`:  {SubjectRegexp: "^other", Issuer: keylesstest.Issuer},
 		`expected issuer value "https://example.com"`: {Subject: keylesstest.Subject, Issuer: "https://example.com"},
-		`expected issuer value to match regex "org$"`: {Subject: keylesstest.Subject, IssuerRegexp: "org$"},
 		`expected SAN value "builder"`:                {Subject: "builder", SubjectRegexp: "builder", Issuer: keylesstest.Issuer},
 	} {
 		_, _, err := verifies(t, trusted, text, identity)
 		wantUnproven(t, err, says, "--certificate-identity NAME --certificate-oidc-issuer URL")
 		require.ErrorContains(t, err, "it is signed by builder@example.com (https://oidc.example.com)")
 	}
-	for _, nobody := range []Identity{{}, {Subject: "x"}, {IssuerRegexp: "x"}, {SubjectRegexp: "(", Issuer: "x"}} {
+	for _, nobody := range []Identity{{}, {Subject: "x"}, {Issuer: "x"}, {SubjectRegexp: "(", Issuer: "x"}} {
 		_, err := New(trusted, nobody)
 		require.Error(t, err, "%+v", nobody)
 	}
