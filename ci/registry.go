@@ -40,7 +40,7 @@ func (m *Slipway) fromRegistry(ctx context.Context) (*conductor, error) {
 	}
 	c.secret("registry-auth", m.RegistryAuth)
 	if m.BundleKey != nil {
-		const signature = "/slipway/in/lock.json.dsse.json"
+		const signature = "/slipway/in/lock.json.sigstore.json" // where a command looks for it
 		c.ctr = c.ctr.WithMountedFile(signature, m.LockSignature)
 		c.args = append(c.args, m.wanted(c)...)
 	}

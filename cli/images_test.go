@@ -215,7 +215,7 @@ func TestASignedLock(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			file := lockFile(t, "localhost:1/slipway")
 			if c.signature != nil {
-				require.NoError(t, os.WriteFile(file+trust.FileSuffix, c.signature, 0o644))
+				require.NoError(t, os.WriteFile(file+trust.Suffix, c.signature, 0o644))
 			}
 			code, _, errs := slipway(append([]string{"validate", "--lock", file}, c.args...)...)
 			require.Equal(t, c.code, code, errs)

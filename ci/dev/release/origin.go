@@ -11,27 +11,27 @@ import (
 
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/provenance"
-	"github.com/slipway-sh/slipway/pipeline/dsse"
+	"github.com/slipway-sh/slipway/containers/trust"
 )
 
 const checksumsFile = "checksums.txt"
 
 // checksums writes checksums.txt, which sha256sum -c reads, and returns the files that it
 // names: all that are in the folder dir.
-func checksums(ctx context.Context, dir string) ([]dsse.Subject, error) {
+func checksums(ctx context.Context, dir string) ([]trust.Subject, error) {
 	entries, err := os.ReadDir(dir) // sorted
 	if err != nil {
 		return nil, err
 	}
 	var text strings.Builder
-	var all []dsse.Subject
+	var all []trust.Subject
 	for _, e := range entries {
 		sum, err := bundle.Sum(ctx, filepath.Join(dir, e.Name()))
 		if err != nil {
 			return nil, err
 		}
 		fmt.Fprintf(&text, "%s  %s\n", sum, e.Name())
-		all = append(all, dsse.Subject{Name: e.Name(), Digest: map[string]string{"sha256": sum}})
+		all = append(all, trust.Subject{Name: e.Name(), Digest: map[string]string{"sha256": sum}})
 	}
 	return all, os.WriteFile(filepath.Join(dir, checksumsFile), []byte(text.String()), 0o644)
 }
@@ -68,14 +68,14 @@ const (
 
 // statement says of the files of a release what they were built from. It names the commit
 // only if that is all that they were built from.
-func (o *options) statement(s *source, of *programs, subjects []dsse.Subject) (dsse.Statement[predicate], error) {
+func (o *options) statement(s *source, of *programs, subjects []trust.Subject) (trust.Statement[predicate], error) {
 	builds := map[string]*debug.BuildInfo{}
 	for _, p := range of.targets {
 		builds[p.system] = p.build
 	}
 	from, err := provenance.Built(of.sources, builds)
 	if err != nil {
-		return dsse.Statement[predicate]{}, err
+		return trust.Statement[predicate]{}, err
 	}
 	if s.commit != "" {
 		from = append([]provenance.Dependency{{URI: "git+" + homepage, Digest: map[string]string{"gitCommit": s.commit}}}, from...)
@@ -85,16 +85,16 @@ func (o *options) statement(s *source, of *programs, subjects []dsse.Subject) (d
 		InternalParameters: toolchain{of.host.build.GoVersion, s.at.Unix()}, ResolvedDependencies: from,
 	}}
 	p.RunDetails.Builder.ID = builder
-	return dsse.Statement[predicate]{Type: dsse.StatementType, Subject: subjects, PredicateType: provenance.PredicateType, Predicate: p}, nil
+	return trust.Statement[predicate]{Type: trust.StatementType, Subject: subjects, PredicateType: provenance.PredicateType, Predicate: p}, nil
 }
 
-// writeProvenance writes the statement to the file name, signed unless key is nil.
-func (o *options) writeProvenance(ctx context.Context, name string, s *source, of *programs, subjects []dsse.Subject, key crypto.Signer) error {
+// writeProvenance writes the statement, signed with key, to the file name.
+func (o *options) writeProvenance(name string, s *source, of *programs, subjects []trust.Subject, key crypto.Signer) error {
 	says, err := o.statement(s, of, subjects)
 	if err != nil {
 		return fmt.Errorf("say what the release was built from: %w", err)
 	}
-	text, err := dsse.Sign(ctx, says, key)
+	text, err := says.Sign(key)
 	if err != nil {
 		return fmt.Errorf("sign what the release was built from: %w", err)
 	}

@@ -89,9 +89,8 @@ func (o *options) assemble(ctx context.Context, s *source, of *programs, key cry
 		return err
 	}
 	if key == nil {
-		fmt.Fprintln(stderr, "warning: nothing is signed: there is no KEY")
-	}
-	if err := o.writeProvenance(ctx, filepath.Join(dir, "slipway_"+o.number()+".provenance.dsse.json"), s, of, subjects, key); err != nil {
+		fmt.Fprintln(stderr, "warning: nothing is signed, and there is no provenance: there is no KEY")
+	} else if err := o.writeProvenance(filepath.Join(dir, "slipway_"+o.number()+".provenance.sigstore.json"), s, of, subjects, key); err != nil {
 		return err
 	}
 	if err := os.Remove(o.out); err != nil && !errors.Is(err, os.ErrNotExist) { // it is empty

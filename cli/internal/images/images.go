@@ -91,7 +91,7 @@ func (f *Flags) Pins(ctx context.Context, cfg *config.Config) (*lock.Lock, error
 		}
 		pins, text, err := lock.Read(f.Lock)
 		if err == nil {
-			err = f.signed(ctx, text)
+			err = f.signed(text)
 		}
 		if err == nil {
 			err = own.VerifyFile(pins)
@@ -132,7 +132,7 @@ func (f *Flags) Pins(ctx context.Context, cfg *config.Config) (*lock.Lock, error
 
 // signed fails if a key or an identity was given, and the lock file with this text is not
 // signed by that.
-func (f *Flags) signed(ctx context.Context, text []byte) error {
+func (f *Flags) signed(text []byte) error {
 	way, err := f.Trust.way()
 	if err != nil {
 		return err
@@ -144,9 +144,7 @@ func (f *Flags) signed(ctx context.Context, text []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.CheckFile(ctx, text, func(suffix string) ([]byte, error) {
-		return bounded.File(f.Lock+suffix, bounded.Generated)
-	})
+	_, err = a.CheckFile(f.Lock, text)
 	return err
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers/trust"
+	"github.com/slipway-sh/slipway/containers/trust/sigstore"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/dsse"
 )
@@ -31,6 +33,15 @@ func Public(place string) (crypto.PublicKey, error) {
 		return nil, err
 	}
 	return dsse.PublicKey(text)
+}
+
+// Verifier verifies signatures with the public key at a place. It fails with dsse.CodeKey.
+func Verifier(place string) (trust.Verifier, error) {
+	public, err := Public(place)
+	if err != nil {
+		return nil, err
+	}
+	return sigstore.ByKey(public)
 }
 
 func read(place string) ([]byte, error) {
