@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/trust"
+	"github.com/slipway-sh/slipway/containers/trust/trusttest"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/dsse/dssetest"
 )
 
 // lockFile writes a lock as bundle push does.
@@ -139,8 +139,8 @@ func TestABundleThatIsNotWanted(t *testing.T) {
 // A bundle that is signed is the one that who has the key wants, and no other.
 func TestBundleSign(t *testing.T) {
 	withoutImages(t)
-	private, public := dssetest.Files(t)
-	_, other := dssetest.Files(t)
+	private, public := trusttest.Files(t)
+	_, other := trusttest.Files(t)
 	dir := smallBundle(t)
 	for what, args := range map[string][]string{"no key": {dir}, "no directory": {"--key", private}, "the public key": {dir, "--key", public}, "no such key": {dir, "--key", "/none"}} {
 		exit, _, errs := slipway(append([]string{"bundle", "sign"}, args...)...)
@@ -186,8 +186,8 @@ func TestBundleSign(t *testing.T) {
 // With a key, a lock file is the one that was signed with it.
 func TestASignedLock(t *testing.T) {
 	withoutImages(t)
-	private, public := dssetest.Files(t)
-	_, other := dssetest.Files(t)
+	private, public := trusttest.Files(t)
+	_, other := trusttest.Files(t)
 	lock := lockFile(t, "localhost:1/slipway")
 	text, err := os.ReadFile(lock)
 	require.NoError(t, err)
@@ -255,7 +255,7 @@ func TestBundlePushUsage(t *testing.T) {
 	}
 	require.Contains(t, merge(filepath.Join(t.TempDir(), "none.json")), "no such file")
 	require.Contains(t, merge(lockFile(t, "localhost:5000/team")), `it is of what is in "localhost:5000/team", and this is pushed to "127.0.0.1:1/x"`)
-	private, _ := dssetest.Files(t)
+	private, _ := trusttest.Files(t)
 	there := lockFile(t, "127.0.0.1:1/x")
 	code, _, errs = slipway("bundle", "push", t.TempDir(), "--to", "127.0.0.1:1/x", "--merge", "--lock-out", there)
 	require.Equal(t, 3, code)

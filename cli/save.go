@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
-	"github.com/slipway-sh/slipway/pipeline/dsse"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 )
@@ -45,7 +44,7 @@ func newSave(p *Program) *cobra.Command {
 
 func (o *saveOptions) do(ctx context.Context, streams console.Streams, _ []string) error {
 	if o.verify != "" {
-		return o.check(ctx, streams)
+		return o.check(streams)
 	}
 	if o.out != "" && !strings.HasSuffix(o.out, runpackage.Suffix) {
 		return usage.Errorf("--out is %s; give a file that ends with %s", o.out, runpackage.Suffix)
@@ -95,11 +94,11 @@ func tellPacked(w io.Writer, streams console.Streams, made *packing.Packed) {
 }
 
 // check verifies a package.
-func (o *saveOptions) check(ctx context.Context, io console.Streams) error {
+func (o *saveOptions) check(io console.Streams) error {
 	if o.run != "" || o.out != "" {
 		return usage.Errorf("--run and --out make a package; --verify looks at one")
 	}
-	p, err := packing.Verify(ctx, o.verify, o.key)
+	p, err := packing.Verify(o.verify, o.key)
 	if err != nil {
 		return err
 	}
@@ -109,12 +108,12 @@ func (o *saveOptions) check(ctx context.Context, io console.Streams) error {
 		fmt.Fprintln(io.Text(), "its images are not known: it was made with another bundle or lock than the run")
 	}
 	switch {
-	case len(p.SignedBy) == 0:
+	case !p.Signed:
 		fmt.Fprintln(io.Text(), "nobody has signed it")
 	case o.key == "":
-		fmt.Fprintf(io.Text(), "it says that it is signed with the key %s; --key FILE verifies that\n", dsse.Named(p.SignedBy))
+		fmt.Fprintln(io.Text(), "it has a signature; --key FILE verifies whose")
 	default:
-		fmt.Fprintf(io.Text(), "signed with the key %s\n", p.SignedBy[0])
+		fmt.Fprintln(io.Text(), p.SignedBy)
 	}
 	return nil
 }

@@ -26,7 +26,12 @@ func Sign(ctx context.Context, b *bundle.Bundle, key crypto.Signer) ([]byte, err
 // SignFile is Sign for the lock file of that name and text, which says where a push has put
 // the bundle.
 func SignFile(ctx context.Context, b *bundle.Bundle, name string, text []byte, key crypto.Signer) ([]byte, error) {
-	return signBundle(ctx, b, Subject{Name: name, Digest: digestSet(digestOf(text))}, key)
+	return signBundle(ctx, b, SubjectOf(name, text), key)
+}
+
+// SubjectOf is the file of that name and text.
+func SubjectOf(name string, text []byte) Subject {
+	return Subject{Name: name, Digest: digestSet(digestOf(text))}
 }
 
 func digestSet(digest string) map[string]string {

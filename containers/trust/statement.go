@@ -6,12 +6,9 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
-
-	keys "github.com/slipway-sh/slipway/pipeline/dsse"
 )
 
 // StatementType is the type of in-toto statements of version 1.
@@ -45,11 +42,7 @@ func (s Statement[P]) Sign(key crypto.Signer) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := keys.KeyID(key.Public())
-	if err != nil {
-		return nil, err
-	}
-	sum, err := hex.DecodeString(id)
+	sum, err := fingerprint(key.Public())
 	if err != nil {
 		return nil, err
 	}

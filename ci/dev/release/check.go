@@ -19,7 +19,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/pipeline/dsse"
+	"github.com/slipway-sh/slipway/containers/trust"
 )
 
 // errRefused: there can be no release of this checkout with these options; nothing was made.
@@ -68,7 +68,7 @@ func (o *options) check(ctx context.Context, root string) (*source, crypto.Signe
 	if o.key != "" {
 		text, err := os.ReadFile(o.key)
 		if err == nil {
-			key, err = dsse.PrivateKey(text)
+			key, err = trust.PrivateKey(text)
 		}
 		if err != nil {
 			refuse("KEY: %w", err)

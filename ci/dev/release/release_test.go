@@ -26,9 +26,8 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/provenance"
+	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/containers/trust/trusttest"
-	"github.com/slipway-sh/slipway/pipeline/dsse"
-	"github.com/slipway-sh/slipway/pipeline/dsse/dssetest"
 )
 
 const rehearsed = "v9.8.7-rc.1"
@@ -37,7 +36,7 @@ const rehearsed = "v9.8.7-rc.1"
 // those do who get them.
 func TestDryRun(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "new", "dist")
-	private, public := dssetest.Files(t)
+	private, public := trusttest.Files(t)
 	dry := func() (code int, says string) {
 		var stdout, stderr bytes.Buffer
 		code = run([]string{
@@ -136,7 +135,7 @@ func TestDryRun(t *testing.T) {
 	})
 
 	t.Run("provenance", func(t *testing.T) {
-		key, err := dsse.PublicKey([]byte(read(t, "", public)))
+		key, err := trust.PublicKey([]byte(read(t, "", public)))
 		require.NoError(t, err)
 		says := trusttest.Open[predicate](t, []byte(read(t, out, "slipway_9.8.7-rc.1.provenance.sigstore.json")), key)
 		require.Equal(t, provenance.PredicateType, says.PredicateType)
@@ -160,7 +159,7 @@ func TestDryRun(t *testing.T) {
 // TestTwoRunsAreAlike: a release is the same, byte for byte, whatever the times of the files
 // that it is made of, for every system.
 func TestTwoRunsAreAlike(t *testing.T) {
-	key := dssetest.Keys(t)["Ed25519"].(ed25519.PrivateKey)
+	key := trusttest.Keys(t)["Ed25519"].(ed25519.PrivateKey)
 	assembled := func(at time.Time) string {
 		dir := t.TempDir()
 		of, s := &programs{host: fake(t, dir, host), sources: "sha256:" + strings.Repeat("ab", 32)}, &source{root: dir, commit: "c0ffee", at: time.Unix(1_800_000_000, 0).UTC(), notes: "- It works."}

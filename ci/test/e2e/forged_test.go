@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/trust/sigstore/sigstoretest"
-	"github.com/slipway-sh/slipway/pipeline/dsse/dssetest"
+	"github.com/slipway-sh/slipway/containers/trust/trusttest"
 )
 
 // TestForgedBundle: of a bundle that agrees with its own index, and is not the one that was
@@ -93,8 +93,8 @@ func TestForgedBundle(t *testing.T) {
 	t.Run("a key", long(func(t *testing.T) {
 		signed := module
 		signed.Bundle, signed.Name = linked(t, d.Bundle), "" // no deployment has part in it
-		private, public := dssetest.Files(t)
-		_, other := dssetest.Files(t)
+		private, public := trusttest.Files(t)
+		_, other := trusttest.Files(t)
 		r := program(t, "bundle", "sign", signed.Bundle, "--key", private)
 		require.Zero(t, r.code, slipway.Tail(r.err))
 		signed.Flags = []string{"--bundle-key", public}

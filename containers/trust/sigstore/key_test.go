@@ -22,8 +22,6 @@ import (
 	"github.com/slipway-sh/slipway/containers/trust/sigstore/sigstoretest"
 	"github.com/slipway-sh/slipway/containers/trust/trusttest"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/dsse"
-	"github.com/slipway-sh/slipway/pipeline/dsse/dssetest"
 )
 
 // write makes a bundle of these files.
@@ -56,7 +54,7 @@ func byKey(t *testing.T, key crypto.PublicKey) *Verifier {
 }
 
 func TestAKeyVouches(t *testing.T) {
-	for kind, key := range dssetest.Keys(t) {
+	for kind, key := range trusttest.Keys(t) {
 		t.Run(kind, func(t *testing.T) {
 			b := write(t, map[string]string{bundle.ProvenanceFile: built, "a": "b"})
 			a := trust.Anchor{Signer: byKey(t, key.Public()), Digest: "sha256:" + strings.Repeat("0", 64), Additions: bundle.Additions(t.TempDir())}
@@ -76,7 +74,7 @@ func TestAKeyVouches(t *testing.T) {
 			put(text)
 			v, err := a.Check(t.Context(), b, nil)
 			require.NoError(t, err)
-			id, err := dsse.KeyID(key.Public())
+			id, err := trust.KeyID(key.Public())
 			require.NoError(t, err)
 			require.Equal(t, trust.Vouched{Digest: b.ReadDigest(), By: "signed with the key " + id}, v, "whatever the digest")
 			_, err = a.Check(t.Context(), b, func(file string) ([]byte, error) {
@@ -95,7 +93,7 @@ func TestAKeyVouches(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "signed with the key "+id+", with what you have added to it", v.By)
 
-			for _, stranger := range dssetest.Keys(t) {
+			for _, stranger := range trusttest.Keys(t) {
 				text, err := trust.Sign(t.Context(), b, stranger)
 				require.NoError(t, err)
 				put(text)
@@ -134,7 +132,7 @@ func TestAKeyVouches(t *testing.T) {
 
 // What somebody made is refused, and the error is short.
 func TestForgedSignatures(t *testing.T) {
-	key := dssetest.Keys(t)["Ed25519"]
+	key := trusttest.Keys(t)["Ed25519"]
 	text, err := trust.Sign(t.Context(), write(t, map[string]string{bundle.ProvenanceFile: built}), key)
 	require.NoError(t, err)
 	changed := func(change func(envelope map[string]any)) []byte {
@@ -172,13 +170,13 @@ func TestForgedSignatures(t *testing.T) {
 
 func TestALockFileIsSigned(t *testing.T) {
 	b := write(t, map[string]string{bundle.ProvenanceFile: built})
-	key, lock := dssetest.Keys(t)["Ed25519"], filepath.Join(t.TempDir(), "slipway.lock.json")
+	key, lock := trusttest.Keys(t)["Ed25519"], filepath.Join(t.TempDir(), "slipway.lock.json")
 	text, err := trust.SignFile(t.Context(), b, "slipway.lock.json", file, key)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(lock+trust.Suffix, text, 0o600))
 	by, err := trust.Anchor{Signer: byKey(t, key.Public())}.CheckFile(lock, file)
 	require.NoError(t, err)
-	want, err := dsse.KeyID(key.Public())
+	want, err := trust.KeyID(key.Public())
 	require.NoError(t, err)
 	require.Equal(t, "signed with the key "+want, by)
 	for says, check := range map[string]func() (string, error){
@@ -186,7 +184,7 @@ func TestALockFileIsSigned(t *testing.T) {
 			return trust.Anchor{Signer: byKey(t, key.Public())}.CheckFile(lock, []byte("{ }"))
 		},
 		"it is not signed with the key": func() (string, error) {
-			return trust.Anchor{Signer: byKey(t, dssetest.Keys(t)["ECDSA"].Public())}.CheckFile(lock, file)
+			return trust.Anchor{Signer: byKey(t, trusttest.Keys(t)["ECDSA"].Public())}.CheckFile(lock, file)
 		},
 		"no such file": func() (string, error) {
 			return trust.Anchor{Signer: byKey(t, key.Public())}.CheckFile(lock+".none", file)
@@ -199,7 +197,7 @@ func TestALockFileIsSigned(t *testing.T) {
 }
 
 func TestWhatIsSigned(t *testing.T) {
-	key := dssetest.Keys(t)["ECDSA"]
+	key := trusttest.Keys(t)["ECDSA"]
 	b := write(t, map[string]string{bundle.ProvenanceFile: built})
 	text, err := trust.Sign(t.Context(), b, key)
 	require.NoError(t, err)
@@ -207,7 +205,7 @@ func TestWhatIsSigned(t *testing.T) {
 	require.Equal(t, "https://slsa.dev/provenance/v1", s.PredicateType)
 	require.Equal(t, []trust.Subject{{Name: "bundle.json", Digest: map[string]string{"sha256": b.ReadDigest()[len("sha256:"):]}}}, s.Subject)
 	require.Equal(t, "pkg:golang/a@v1", s.Predicate.BuildDefinition.ResolvedDependencies[0].URI)
-	ed := dssetest.Keys(t)["Ed25519"]
+	ed := trusttest.Keys(t)["Ed25519"]
 	first, err := trust.Sign(t.Context(), b, ed)
 	require.NoError(t, err)
 	second, err := trust.Sign(t.Context(), b, ed)
@@ -235,7 +233,7 @@ func TestTheModuleReadsTheSame(t *testing.T) {
 	dir := "../../../ci/origin/testdata"
 	text, err := os.ReadFile(filepath.Join(dir, "key.pub.pem"))
 	require.NoError(t, err)
-	key, err := dsse.PublicKey(text)
+	key, err := trust.PublicKey(text)
 	require.NoError(t, err)
 	b, err := bundle.Read(dir)
 	require.NoError(t, err)
@@ -260,7 +258,7 @@ func TestOpenSSLVerifies(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no openssl")
 	}
-	for kind, key := range dssetest.Keys(t) {
+	for kind, key := range trusttest.Keys(t) {
 		t.Run(kind, func(t *testing.T) {
 			text, err := sigstoretest.Statement(digestOf(file)).Sign(key)
 			require.NoError(t, err)
@@ -304,7 +302,7 @@ func TestCosignWithAKey(t *testing.T) {
 		t.Skip("there is no cosign; make test-all builds it")
 	}
 	b := write(t, map[string]string{bundle.ProvenanceFile: built})
-	key := dssetest.Keys(t)["ECDSA"]
+	key := trusttest.Keys(t)["ECDSA"]
 	text, err := trust.Sign(t.Context(), b, key)
 	require.NoError(t, err)
 	put := func(name string, text []byte) {
@@ -328,12 +326,12 @@ func TestCosignWithAKey(t *testing.T) {
 	}
 	public := pemFile(t, key.Public())
 	require.NoError(t, verify(public, "slsaprovenance1"))
-	require.Error(t, verify(pemFile(t, dssetest.Keys(t)["ECDSA"].Public()), "slsaprovenance1"))
+	require.Error(t, verify(pemFile(t, trusttest.Keys(t)["ECDSA"].Public()), "slsaprovenance1"))
 
 	require.NoError(t, run("generate-key-pair", "--output-key-prefix", filepath.Join(home, "cosign")))
 	its, err := os.ReadFile(filepath.Join(home, "cosign.pub"))
 	require.NoError(t, err)
-	read, err := dsse.PublicKey(its)
+	read, err := trust.PublicKey(its)
 	require.NoError(t, err)
 	for what, args := range map[string][]string{
 		"attest-blob": {"--type", "slsaprovenance1", "--predicate", bundle.ProvenanceFile},

@@ -22,7 +22,6 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/dsse"
 )
 
 // CodeRoot: the trusted root cannot be used.
@@ -54,7 +53,7 @@ func ByKey(key crypto.PublicKey) (*Verifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("use the key to verify with: %w", err)
 	}
-	if v.key, err = dsse.KeyID(key); err != nil {
+	if v.key, err = trust.KeyID(key); err != nil {
 		return nil, err
 	}
 	v.root = root.NewTrustedPublicKeyMaterial(func(string) (root.TimeConstrainedVerifier, error) {
