@@ -50,7 +50,7 @@ func TestHugeFilesAreNotReadWhole(t *testing.T) {
 		"kubeconfig":       {"validate", "--config", config("existing", "provider: existing\nexisting: {kubeconfig: \"file:"+huge+"\"}\n")},
 		"lock of images":   {"validate", "--config", plain, "--lock", huge},
 		"lock.yaml":        {"lock", "update", "--file", huge},
-		"key of a package": {"save", "--verify", packed, "--key", huge},
+		"key of a package": {"save", "--verify", packed, "--package-key", huge},
 	} {
 		t.Run(what, func(t *testing.T) {
 			var code int
