@@ -62,7 +62,7 @@ func (o *bundleSignOptions) run(ctx context.Context, io console.Streams, args []
 		return err
 	}
 	if err := atomicfile.Write(b.Path(bundle.SignatureFile), text, 0o644); err != nil {
-		return trust.NotSigned(err)
+		return usage.Wrap(fmt.Errorf("write the bundle's signature: %w", err))
 	}
 	signer, err := sigstore.ByKey(private.Public())
 	if err != nil {

@@ -148,7 +148,7 @@ func TestBundleSign(t *testing.T) {
 	}
 	exit, _, errs := slipway("bundle", "sign", dir, "--key", private)
 	require.Equal(t, 3, exit, errs)
-	require.Contains(t, errs, "BUN-008: ", "it does not say what it was built from")
+	require.Contains(t, errs, "BUN-003: sign the bundle: it does not say what it was built from")
 	provenanceOf(t, dir)
 	exit, _, errs = slipway("bundle", "verify", dir, "--bundle-key", public)
 	require.Equal(t, 3, exit, errs)

@@ -13,12 +13,9 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// CodeSign: the bundle cannot be signed.
-const CodeSign fault.Code = "BUN-008"
-
 // Sign is the content of bundle.SignatureFile: a statement about the bundle's index with its
 // provenance, signed with key. It compares every file with the index before. It fails with
-// the codes of bundle.Verify, and with CodeSign.
+// the codes of bundle.Verify.
 func Sign(ctx context.Context, b *bundle.Bundle, key crypto.Signer) ([]byte, error) {
 	return signBundle(ctx, b, Subject{Name: bundle.IndexFile, Digest: digestSet(b.ReadDigest())}, key)
 }
@@ -45,11 +42,11 @@ func signBundle(ctx context.Context, b *bundle.Bundle, subject Subject, key cryp
 	}
 	text, err := bounded.File(b.Path(bundle.ProvenanceFile), bounded.Generated)
 	if err != nil {
-		return nil, NotSigned(fmt.Errorf("it does not say what it was built from: %w", err))
+		return nil, unknown(err)
 	}
 	var of provenance.Provenance
 	if err := json.Unmarshal(text, &of); err != nil {
-		return nil, NotSigned(fmt.Errorf("read %s: %w", bundle.ProvenanceFile, err))
+		return nil, unknown(fmt.Errorf("read %s: %w", bundle.ProvenanceFile, err))
 	}
 	for _, i := range b.Index.Images {
 		if i.Added() {
@@ -63,8 +60,8 @@ func signBundle(ctx context.Context, b *bundle.Bundle, subject Subject, key cryp
 	}.Sign(key)
 }
 
-// NotSigned is the fault of a bundle that cannot be signed.
-func NotSigned(err error) error {
-	return &fault.Fault{Code: CodeSign, Class: fault.Preflight, Op: "sign the bundle", Err: err,
-		Fix: "sign one that make bundle of this Slipway has built, in a directory that you may write to: slipway bundle sign DIR --key KEY"}
+// unknown is the fault of a bundle that does not say what it was built from.
+func unknown(err error) error {
+	return &fault.Fault{Code: bundle.CodeContent, Class: fault.Preflight, Op: "sign the bundle", Fix: bundle.Fix,
+		Err: fmt.Errorf("it does not say what it was built from: %w", err)}
 }

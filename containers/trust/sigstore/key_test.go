@@ -219,9 +219,9 @@ func TestWhatIsSigned(t *testing.T) {
 	require.Equal(t, provenance.Dependency{Name: "quay.io/web:1", Digest: map[string]string{"sha256": strings.Repeat("a", 64)}}, s.Predicate.BuildDefinition.ResolvedDependencies[1])
 
 	_, err = trust.Sign(t.Context(), write(t, map[string]string{"a": "b"}), key)
-	require.ErrorIs(t, err, &fault.Fault{Code: trust.CodeSign})
+	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeContent})
 	_, err = trust.Sign(t.Context(), write(t, map[string]string{bundle.ProvenanceFile: "{"}), key)
-	require.ErrorIs(t, err, &fault.Fault{Code: trust.CodeSign})
+	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeContent})
 	require.NoError(t, os.WriteFile(b.Path(bundle.ProvenanceFile), []byte("{}"), 0o644))
 	_, err = trust.Sign(t.Context(), b, key)
 	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeContent}, "nobody signs what is damaged")
