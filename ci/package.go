@@ -61,7 +61,7 @@ func (m *Slipway) VerifyPackage(
 	packageFile *dagger.File,
 	// Public key that it must be signed with, PEM.
 	// +optional
-	key *dagger.File,
+	packageKey *dagger.File,
 ) (string, error) {
 	c, err := m.container(ctx)
 	if err != nil {
@@ -74,9 +74,9 @@ func (m *Slipway) VerifyPackage(
 	c.ctr = c.ctr.WithMountedFile("/slipway/in/package/"+name, packageFile).WithWorkdir("/slipway/in/package")
 	c.args = nil // it needs neither bundle nor lock
 	args := []string{"save", "--verify", name}
-	if key != nil {
-		c.ctr = c.ctr.WithMountedFile("/slipway/in/key.pub.pem", key)
-		args = append(args, "--key", "/slipway/in/key.pub.pem")
+	if packageKey != nil {
+		c.ctr = c.ctr.WithMountedFile("/slipway/in/key.pub.pem", packageKey)
+		args = append(args, "--package-key", "/slipway/in/key.pub.pem")
 	}
 	return c.stdout(ctx, args...)
 }

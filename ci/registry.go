@@ -40,9 +40,9 @@ func (m *Slipway) fromRegistry(ctx context.Context) (*conductor, error) {
 	}
 	c.secret("registry-auth", m.RegistryAuth)
 	if m.BundleKey != nil {
-		const signature = "/slipway/in/lock.json.dsse.json"
+		const signature = "/slipway/in/lock.json.sigstore.json" // where a command looks for it
 		c.ctr = c.ctr.WithMountedFile(signature, m.LockSignature)
-		c.args = append(append(c.args, "--lock-signature", signature), m.wanted(c)...)
+		c.args = append(c.args, m.wanted(c)...)
 	}
 	return c, nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/key"
@@ -20,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/publish"
 	"github.com/slipway-sh/slipway/containers/trust"
+	"github.com/slipway-sh/slipway/containers/trust/sigstore"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
@@ -39,7 +39,7 @@ func newBundlePush() *cobra.Command {
 	cmd.Flags().StringVar(&o.to, "to", "", "where, host[:port]/path; an image gets its short name below it")
 	output.Var(cmd.Flags(), &o.lock, "lock-out", "slipway.lock.json", "the file to write with every digest, for --lock")
 	cmd.Flags().BoolVar(&o.merge, "merge", false, "keep what that file, which is there, has of other platforms: of a bundle for another architecture that was pushed to the same place; with --key, that file must be signed with it")
-	cmd.Flags().StringVar(&o.key, "key", "", "private key to sign that file with, as slipway bundle sign does the bundle; the signature is beside it, with "+trust.FileSuffix+" behind its name")
+	cmd.Flags().StringVar(&o.key, "key", "", "private key to sign that file with, as slipway bundle sign does the bundle; the signature is beside it, with "+trust.Suffix+" after its name")
 	cmd.Flags().BoolVar(&o.plain, "plain-http", false, "allow HTTP without TLS to other hosts than this one")
 	o.trust.AddFlags(cmd.Flags())
 	return cmd
@@ -49,7 +49,7 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 	if o.to == "" {
 		return usage.Errorf("push needs --to host[:port]/path")
 	}
-	for name, needs := range map[string]bool{o.lock: o.merge || o.key != "", o.lock + trust.FileSuffix: o.key != ""} {
+	for name, needs := range map[string]bool{o.lock: o.merge || o.key != "", o.lock + trust.Suffix: o.key != ""} {
 		if !needs {
 			continue
 		}
@@ -76,7 +76,7 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 	}
 	var there *lock.Lock
 	if o.merge {
-		if there, err = o.others(ctx, pins, private); err != nil {
+		if there, err = o.others(pins, private); err != nil {
 			return err
 		}
 	}
@@ -111,14 +111,17 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 
 // others is the lock file that is there, which must be one of this program, and of what is in the
 // same place. With a key, which will sign what is taken from it, it must be signed with that one.
-func (o *bundlePushOptions) others(ctx context.Context, pins *lock.Lock, private crypto.Signer) (*lock.Lock, error) {
+func (o *bundlePushOptions) others(pins *lock.Lock, private crypto.Signer) (*lock.Lock, error) {
 	there, text, err := lock.Read(o.lock)
 	if err != nil {
 		return nil, err
 	}
 	if private != nil {
-		_, err := trust.Anchor{Key: private.Public()}.CheckFile(ctx, text, func(suffix string) ([]byte, error) { return bounded.File(o.lock+suffix, bounded.Generated) })
+		signer, err := sigstore.ByKey(private.Public())
 		if err != nil {
+			return nil, err
+		}
+		if _, err := (trust.Anchor{Signer: signer}).CheckFile(o.lock, text); err != nil {
 			return nil, err
 		}
 	}
@@ -139,7 +142,7 @@ func (o *bundlePushOptions) sign(ctx context.Context, dir string, text []byte, p
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(o.lock+trust.FileSuffix, signature, 0o644); err != nil {
+	if err := atomicfile.Write(o.lock+trust.Suffix, signature, 0o644); err != nil {
 		return usage.Wrap(fmt.Errorf("write the lock's signature: %w", err))
 	}
 	return nil

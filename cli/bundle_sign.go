@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/trust"
+	"github.com/slipway-sh/slipway/containers/trust/sigstore"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
@@ -29,9 +30,9 @@ func newBundleSign() *cobra.Command {
 		Long: `Signs a bundle, for those who have the public key: they give it as --bundle-key in place of
 a digest.
 
-What is signed is a statement about the bundle's index, with the bundle's provenance (SLSA),
-as in-toto and cosign have it; it is written into the bundle, as ` + bundle.SignatureFile + `. Every
-file is compared with the index before. After slipway bundle add, sign again for others.`,
+It signs a statement about the bundle's index, with the bundle's provenance (SLSA), and writes
+it into the bundle as a sigstore bundle, ` + bundle.SignatureFile + `, which cosign verifies too.
+It compares every file with the index first. After slipway bundle add, sign again for others.`,
 		Example: `  openssl genpkey -algorithm ed25519 -out key.pem && openssl pkey -in key.pem -pubout -out key.pub.pem
   slipway bundle sign DIR --key key.pem
   slipway install --bundle DIR --bundle-key key.pub.pem`,
@@ -61,9 +62,13 @@ func (o *bundleSignOptions) run(ctx context.Context, io console.Streams, args []
 		return err
 	}
 	if err := atomicfile.Write(b.Path(bundle.SignatureFile), text, 0o644); err != nil {
-		return trust.NotSigned(err)
+		return usage.Wrap(fmt.Errorf("write the bundle's signature: %w", err))
 	}
-	v, err := trust.Anchor{Key: private.Public()}.Check(ctx, b, nil)
+	signer, err := sigstore.ByKey(private.Public())
+	if err != nil {
+		return err
+	}
+	v, err := trust.Anchor{Signer: signer}.Check(ctx, b, nil)
 	if err != nil {
 		return err
 	}

@@ -270,7 +270,7 @@ func TestAnEmptyKeyIsNoKey(t *testing.T) {
 		})
 	})
 	require.Greater(t, n, 10)
-	code, _, errs := slipway("save", "--verify", "x.tar.zst", "--key", "")
+	code, _, errs := slipway("save", "--verify", "x.tar.zst", "--package-key", "")
 	require.Equal(t, 2, code)
-	require.Contains(t, errs, "--key is empty")
+	require.Contains(t, errs, "--package-key is empty")
 }

@@ -49,7 +49,7 @@ func TestHugeFilesAreNotReadWhole(t *testing.T) {
 		"secrets":          {"validate", "--config", config("secret", "provider: existing\nexisting: {kubeconfig: \"env:KUBECONFIG_TEXT\"}\n"), "--secrets", huge},
 		"kubeconfig":       {"validate", "--config", config("existing", "provider: existing\nexisting: {kubeconfig: \"file:"+huge+"\"}\n")},
 		"lock of images":   {"validate", "--config", plain, "--lock", huge},
-		"key of a package": {"save", "--verify", packed, "--key", huge},
+		"key of a package": {"save", "--verify", packed, "--package-key", huge},
 	} {
 		t.Run(what, func(t *testing.T) {
 			var code int

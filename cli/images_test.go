@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/trust"
+	"github.com/slipway-sh/slipway/containers/trust/trusttest"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/dsse/dssetest"
 )
 
 // lockFile writes a lock as bundle push does.
@@ -139,8 +139,8 @@ func TestABundleThatIsNotWanted(t *testing.T) {
 // A bundle that is signed is the one that who has the key wants, and no other.
 func TestBundleSign(t *testing.T) {
 	withoutImages(t)
-	private, public := dssetest.Files(t)
-	_, other := dssetest.Files(t)
+	private, public := trusttest.Files(t)
+	_, other := trusttest.Files(t)
 	dir := smallBundle(t)
 	for what, args := range map[string][]string{"no key": {dir}, "no directory": {"--key", private}, "the public key": {dir, "--key", public}, "no such key": {dir, "--key", "/none"}} {
 		exit, _, errs := slipway(append([]string{"bundle", "sign"}, args...)...)
@@ -148,7 +148,7 @@ func TestBundleSign(t *testing.T) {
 	}
 	exit, _, errs := slipway("bundle", "sign", dir, "--key", private)
 	require.Equal(t, 3, exit, errs)
-	require.Contains(t, errs, "BUN-008: ", "it does not say what it was built from")
+	require.Contains(t, errs, "BUN-003: sign the bundle: it does not say what it was built from")
 	provenanceOf(t, dir)
 	exit, _, errs = slipway("bundle", "verify", dir, "--bundle-key", public)
 	require.Equal(t, 3, exit, errs)
@@ -186,39 +186,36 @@ func TestBundleSign(t *testing.T) {
 // With a key, a lock file is the one that was signed with it.
 func TestASignedLock(t *testing.T) {
 	withoutImages(t)
-	private, public := dssetest.Files(t)
-	_, other := dssetest.Files(t)
-	file := lockFile(t, "r.example.com")
+	private, public := trusttest.Files(t)
+	_, other := trusttest.Files(t)
+	lock := lockFile(t, "localhost:1/slipway")
+	text, err := os.ReadFile(lock)
+	require.NoError(t, err)
+	dir := smallBundle(t)
+	provenanceOf(t, dir)
+	b, err := bundle.Read(dir)
+	require.NoError(t, err)
+	signer, _, err := key.Private(private)
+	require.NoError(t, err)
+	signature, err := trust.SignFile(t.Context(), b, "slipway.lock.json", text, signer)
+	require.NoError(t, err)
 	for what, c := range map[string]struct {
-		args []string
-		code int
-		says string
+		signature []byte
+		args      []string
+		code      int
+		says      string
 	}{
-		"no signature":          {[]string{"--bundle-key", public}, 3, "LCK-007"},
-		"a signature, no key":   {[]string{"--lock-signature", file}, 2, "--lock-signature goes with --bundle-key FILE"},
-		"no such key":           {[]string{"--bundle-key", private + ".none"}, 2, "PKG-004"},
-		"something else":        {[]string{"--bundle-key", public, "--lock-signature", file}, 3, "LCK-007"},
-		"no key, no signature":  {nil, 2, "REG-010"}, // what comes next
-		"signed, another's key": {[]string{"--bundle-key", other, "--lock-signature", "SIGNED"}, 3, "it is not signed with the key"},
-		"signed":                {[]string{"--bundle-key", public, "--lock-signature", "SIGNED"}, 2, "REG-010"},
+		"no signature":          {nil, []string{"--bundle-key", public}, 3, "LCK-007"},
+		"no such key":           {nil, []string{"--bundle-key", private + ".none"}, 2, "PKG-004"},
+		"something else":        {text, []string{"--bundle-key", public}, 3, "LCK-007"},
+		"no key, no signature":  {nil, nil, 2, "REG-010"}, // what comes next
+		"signed, another's key": {signature, []string{"--bundle-key", other}, 3, "it is not signed with the key"},
+		"signed":                {signature, []string{"--bundle-key", public}, 2, "REG-010"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			file := lockFile(t, "localhost:1/slipway")
-			for i, a := range c.args {
-				if a == "SIGNED" {
-					dir := smallBundle(t)
-					provenanceOf(t, dir)
-					b, err := bundle.Read(dir)
-					require.NoError(t, err)
-					key, _, err := key.Private(private)
-					require.NoError(t, err)
-					text, err := os.ReadFile(file)
-					require.NoError(t, err)
-					signature, err := trust.SignFile(t.Context(), b, "slipway.lock.json", text, key)
-					require.NoError(t, err)
-					c.args[i] = file + ".elsewhere"
-					require.NoError(t, os.WriteFile(c.args[i], signature, 0o644))
-				}
+			if c.signature != nil {
+				require.NoError(t, os.WriteFile(file+trust.Suffix, c.signature, 0o644))
 			}
 			code, _, errs := slipway(append([]string{"validate", "--lock", file}, c.args...)...)
 			require.Equal(t, c.code, code, errs)
@@ -258,7 +255,7 @@ func TestBundlePushUsage(t *testing.T) {
 	}
 	require.Contains(t, merge(filepath.Join(t.TempDir(), "none.json")), "no such file")
 	require.Contains(t, merge(lockFile(t, "localhost:5000/team")), `it is of what is in "localhost:5000/team", and this is pushed to "127.0.0.1:1/x"`)
-	private, _ := dssetest.Files(t)
+	private, _ := trusttest.Files(t)
 	there := lockFile(t, "127.0.0.1:1/x")
 	code, _, errs = slipway("bundle", "push", t.TempDir(), "--to", "127.0.0.1:1/x", "--merge", "--lock-out", there)
 	require.Equal(t, 3, code)

@@ -90,7 +90,7 @@ func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string
 	if err := errors.Join(o.from.check(), o.check()); err != nil {
 		return err
 	}
-	opened, err := o.from.open(ctx, io, &o.deployment)
+	opened, err := o.from.open(io, &o.deployment)
 	if err == nil && opened != nil {
 		err = o.from.ask(io, o.deployment.Source, opened.Config, "")
 	}

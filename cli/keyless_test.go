@@ -9,18 +9,18 @@ import (
 
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/trust"
-	"github.com/slipway-sh/slipway/containers/trust/keyless/keylesstest"
+	"github.com/slipway-sh/slipway/containers/trust/sigstore/sigstoretest"
 )
 
 // A bundle that somebody signed without a key is the one that is wanted of them, and no other.
 func TestABundleThatIsSignedWithoutAKey(t *testing.T) {
 	withoutImages(t)
-	s, dir := keylesstest.New(t), smallBundle(t)
+	s, dir := sigstoretest.New(t), smallBundle(t)
 	trusted := s.RootFile(t)
 	by := func(subject, issuer, root string) []string {
 		return []string{"--certificate-identity", subject, "--certificate-oidc-issuer", issuer, "--trusted-root", root}
 	}
-	signer := by(keylesstest.Subject, keylesstest.Issuer, trusted)
+	signer := by(sigstoretest.Subject, sigstoretest.Issuer, trusted)
 	verify := func(flags ...string) (int, string, string) {
 		return slipway(append([]string{"bundle", "verify", dir}, flags...)...)
 	}
@@ -40,26 +40,26 @@ func TestABundleThatIsSignedWithoutAKey(t *testing.T) {
 	require.NoError(t, err)
 	put := func(text []byte) {
 		t.Helper()
-		require.NoError(t, os.WriteFile(b.Path(bundle.KeylessFile), text, 0o600))
+		require.NoError(t, os.WriteFile(b.Path(bundle.SignatureFile), text, 0o600))
 	}
-	attested := keylesstest.Text(t, s.Attest(t, keylesstest.Statement(b.ReadDigest())))
-	for _, signature := range [][]byte{attested, keylesstest.Text(t, s.Sign(t, index))} {
+	attested := sigstoretest.Text(t, s.Attest(t, sigstoretest.Statement(b.ReadDigest())))
+	for _, signature := range [][]byte{attested, sigstoretest.Text(t, s.Sign(t, index))} {
 		put(signature)
 		exit, out, errs := verify(signer...)
 		require.Zero(t, exit, errs)
-		require.Contains(t, out, "bundle.json is "+b.ReadDigest()+", signed by "+keylesstest.Subject+" ("+keylesstest.Issuer+")")
-		exit, _, errs = verify("--certificate-identity-regexp", "@example.com$", "--certificate-oidc-issuer-regexp", "^https://oidc", "--trusted-root", trusted)
+		require.Contains(t, out, "bundle.json is "+b.ReadDigest()+", signed by "+sigstoretest.Subject+" ("+sigstoretest.Issuer+")")
+		exit, _, errs = verify("--certificate-identity-regexp", "@example.com$", "--certificate-oidc-issuer", sigstoretest.Issuer, "--trusted-root", trusted)
 		require.Zero(t, exit, errs)
 	}
 	other := filepath.Join(t.TempDir(), "trusted_root.json")
-	require.NoError(t, os.WriteFile(other, keylesstest.New(t).Root(t, nil), 0o600))
+	require.NoError(t, os.WriteFile(other, sigstoretest.New(t).Root(t, nil), 0o600))
 	empty := filepath.Join(t.TempDir(), "trusted_root.json")
 	require.NoError(t, os.WriteFile(empty, []byte("{}"), 0o600))
-	refused(3, by("other@example.com", keylesstest.Issuer, trusted), "BUN-007", `expected SAN value "other@example.com"`, "ask who publishes it")
-	refused(3, by(keylesstest.Subject, "https://example.com", trusted), "BUN-007", `expected issuer value "https://example.com"`)
-	refused(3, by(keylesstest.Subject, keylesstest.Issuer, other), "BUN-007", "that the trusted root does not have", "--trusted-root FILE")
-	refused(2, by(keylesstest.Subject, keylesstest.Issuer, empty), "BUN-016", "cosign trusted-root create")
-	refused(2, by(keylesstest.Subject, keylesstest.Issuer, empty+".none"), "BUN-016")
+	refused(3, by("other@example.com", sigstoretest.Issuer, trusted), "BUN-007", `expected SAN value "other@example.com"`, "ask who publishes it")
+	refused(3, by(sigstoretest.Subject, "https://example.com", trusted), "BUN-007", `expected issuer value "https://example.com"`)
+	refused(3, by(sigstoretest.Subject, sigstoretest.Issuer, other), "BUN-007", "that the trusted root does not have", "--trusted-root FILE")
+	refused(2, by(sigstoretest.Subject, sigstoretest.Issuer, empty), "BUN-016", "cosign trusted-root create")
+	refused(2, by(sigstoretest.Subject, sigstoretest.Issuer, empty+".none"), "BUN-016")
 	refused(2, signer[:4], "--trusted-root FILE")
 	refused(2, signer[2:], "--certificate-identity NAME")
 	refused(2, append(signer[:2:2], signer[4:]...), "--certificate-oidc-issuer URL")
@@ -67,19 +67,19 @@ func TestABundleThatIsSignedWithoutAKey(t *testing.T) {
 	refused(2, append(signer, "--bundle-digest", "none"), "give either --bundle-digest, --bundle-key or --certificate-identity")
 
 	// In the environment it wins over a digest, and a flag wins over it.
-	t.Setenv("SLIPWAY_CERTIFICATE_IDENTITY", keylesstest.Subject)
-	t.Setenv("SLIPWAY_CERTIFICATE_OIDC_ISSUER", keylesstest.Issuer)
+	t.Setenv("SLIPWAY_CERTIFICATE_IDENTITY", sigstoretest.Subject)
+	t.Setenv("SLIPWAY_CERTIFICATE_OIDC_ISSUER", sigstoretest.Issuer)
 	t.Setenv("SLIPWAY_TRUSTED_ROOT", trusted)
 	t.Setenv("SLIPWAY_BUNDLE_DIGEST", "none")
 	exit, out, errs := verify()
 	require.Zero(t, exit, errs)
-	require.Contains(t, out, ", signed by "+keylesstest.Subject)
+	require.Contains(t, out, ", signed by "+sigstoretest.Subject)
 	exit, out, errs = verify("--bundle-digest", b.ReadDigest())
 	require.Zero(t, exit, errs)
 	require.Contains(t, out, ", as --bundle-digest says")
 
 	// Of another bundle; then of one that this user has made of the signed one.
-	put(keylesstest.Text(t, s.Sign(t, append(index, '\n'))))
+	put(sigstoretest.Text(t, s.Sign(t, append(index, '\n'))))
 	refused(3, nil, "BUN-007", "its signature is for sha256:", "who has changed the bundle signs it again")
 	refused(3, []string{"--bundle-digest", ""}, "BUN-007") // whoever says nothing gets nothing
 	put(attested)
@@ -89,7 +89,7 @@ func TestABundleThatIsSignedWithoutAKey(t *testing.T) {
 	require.Zero(t, exit, errs)
 	require.Contains(t, out, ", with what you have added to it")
 	for _, command := range [][]string{{"status", "--bundle", dir}, {"bundle", "push", dir, "--to", "127.0.0.1:1/x"}, {"lock", "verify", "--bundle", dir}} {
-		put(keylesstest.Text(t, s.Sign(t, index[1:])))
+		put(sigstoretest.Text(t, s.Sign(t, index[1:])))
 		exit, _, errs = slipway(command...)
 		require.Equal(t, 3, exit, errs)
 		require.Contains(t, errs, "BUN-007", command)
@@ -99,37 +99,29 @@ func TestABundleThatIsSignedWithoutAKey(t *testing.T) {
 
 func TestALockThatIsSignedWithoutAKey(t *testing.T) {
 	withoutImages(t)
-	s := keylesstest.New(t)
+	s := sigstoretest.New(t)
 	file := lockFile(t, "localhost:1/slipway")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	validate := func(more ...string) (int, string) {
-		exit, _, errs := slipway(append([]string{"validate", "--lock", file, "--certificate-identity", keylesstest.Subject, "--certificate-oidc-issuer", keylesstest.Issuer, "--trusted-root", s.RootFile(t)}, more...)...)
+		exit, _, errs := slipway(append([]string{"validate", "--lock", file, "--certificate-identity", sigstoretest.Subject, "--certificate-oidc-issuer", sigstoretest.Issuer, "--trusted-root", s.RootFile(t)}, more...)...)
 		return exit, errs
 	}
 	exit, errs := validate()
 	require.Equal(t, 3, exit, errs)
 	require.Contains(t, errs, "LCK-007")
 	require.Contains(t, errs, "slipway.lock.json.sigstore.json")
-	signature := keylesstest.Text(t, s.Sign(t, text))
-	elsewhere := filepath.Join(t.TempDir(), "signature")
-	require.NoError(t, os.WriteFile(elsewhere, signature, 0o600))
-	exit, errs = validate("--lock-signature", elsewhere)
-	require.Equal(t, 2, exit, errs)
-	require.Contains(t, errs, "REG-010", "what comes next")
-	require.NoError(t, os.WriteFile(file+trust.KeylessSuffix, signature, 0o600))
+	signature := sigstoretest.Text(t, s.Sign(t, text))
+	require.NoError(t, os.WriteFile(file+trust.Suffix, signature, 0o600))
 	exit, errs = validate()
 	require.Equal(t, 2, exit, errs)
-	require.Contains(t, errs, "REG-010")
+	require.Contains(t, errs, "REG-010", "what comes next")
 	exit, errs = validate("--certificate-identity", "other@example.com")
 	require.Equal(t, 3, exit, errs)
 	require.Contains(t, errs, "LCK-007")
-	require.Contains(t, errs, "it is signed by "+keylesstest.Subject)
-	require.NoError(t, os.WriteFile(file+trust.KeylessSuffix, keylesstest.Text(t, s.Sign(t, text[1:])), 0o600))
+	require.Contains(t, errs, "it is signed by "+sigstoretest.Subject)
+	require.NoError(t, os.WriteFile(file+trust.Suffix, sigstoretest.Text(t, s.Sign(t, text[1:])), 0o600))
 	exit, errs = validate()
 	require.Equal(t, 3, exit, errs)
 	require.Contains(t, errs, "the file is sha256:")
-	exit, _, errs = slipway("validate", "--lock", file, "--lock-signature", file)
-	require.Equal(t, 2, exit, errs)
-	require.Contains(t, errs, "or with --certificate-identity")
 }

@@ -105,6 +105,7 @@ var unlike = map[string]string{
 	"dagger call configure --name":               "of the volume that the form writes to",
 	"clients --to":                               "the module returns the folder: clients export --path DIR",
 	"save --out":                                 "the module returns the file: save export --path FILE",
+	"save --package-key":                         "see save --verify",
 	"save --verify":                              "a function of its own, verify-package",
 	"dagger call verify-package":                 "see save --verify",
 	"plan --out":                                 "the module returns the text",
@@ -119,7 +120,7 @@ var unlike = map[string]string{
 	"dagger call upgrade-matrix-results":         "see upgrade-matrix --results",
 	"dagger call upgrade-matrix-results --name":  "that of upgrade-matrix",
 	"dagger call verify-package --package-file":  "see save --verify",
-	"dagger call verify-package --key":           "that of save",
+	"dagger call verify-package --package-key":   "see save --verify",
 	"--package":                                  "a word of Go, and so no argument: --package-file",
 	"dagger call --package-file":                 "see --package",
 	"runs show":                                  "a function has no functions below it: runs --show ID",
@@ -128,11 +129,10 @@ var unlike = map[string]string{
 	"cluster --stop":                             "see cluster --background",
 
 	// What the module cannot do.
-	"--certificate-identity":           "sigstore's libraries would have to be compiled before the first call can tell whether to trust a bundle (decision 41); slipway bundle verify says the digest",
-	"--certificate-identity-regexp":    "see --certificate-identity",
-	"--certificate-oidc-issuer":        "see --certificate-identity",
-	"--certificate-oidc-issuer-regexp": "see --certificate-identity",
-	"--trusted-root":                   "see --certificate-identity",
+	"--certificate-identity":        "sigstore's libraries would have to be compiled before the first call can tell whether to trust a bundle (decision 41); slipway bundle verify says the digest",
+	"--certificate-identity-regexp": "see --certificate-identity",
+	"--certificate-oidc-issuer":     "see --certificate-identity",
+	"--trusted-root":                "see --certificate-identity",
 
 	// What a session of dagger call has no use for.
 	"--verbose":                  "dagger's own: --progress, --verbose",

@@ -62,7 +62,7 @@ func (p *packageFlags) use(f *deployment.Flags, file, release string) error {
 }
 
 // open verifies the package, if there is one, and has f work on what is in it.
-func (p *packageFlags) open(ctx context.Context, io console.Streams, f *deployment.Flags) (*packing.Opened, error) {
+func (p *packageFlags) open(io console.Streams, f *deployment.Flags) (*packing.Opened, error) {
 	if p.file == "" {
 		return nil, nil
 	}
@@ -71,7 +71,7 @@ func (p *packageFlags) open(ctx context.Context, io console.Streams, f *deployme
 			return nil, usage.Errorf("give either --%s or a package, which has a configuration and a platform release; slipway configure --file %s writes a configuration to change", name, fault.Quote(p.file))
 		}
 	}
-	opened, err := packing.Open(ctx, p.file, p.key, f.Source.Providers.Sections())
+	opened, err := packing.Open(p.file, p.key, f.Source.Providers.Sections())
 	if err != nil {
 		return nil, err
 	}

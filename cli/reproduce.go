@@ -82,7 +82,7 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 		return err
 	}
 	f := &o.install.deployment
-	original, err := o.install.from.open(ctx, io, f)
+	original, err := o.install.from.open(io, f)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
-	"github.com/slipway-sh/slipway/pipeline/dsse"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 )
@@ -24,6 +23,7 @@ type saveOptions struct {
 	run, out   string
 	key        string
 	verify     string
+	signer     string // public key
 }
 
 func newSave(p *Program) *cobra.Command {
@@ -37,15 +37,19 @@ func newSave(p *Program) *cobra.Command {
 	o.deployment.Release.AddFlags(set)
 	set.StringVar(&o.run, "run", "", "id of the run; the last one if not given")
 	output.Regular(set, &o.out, "out", "", "file to write; slipway-NAME-RUN"+runpackage.Suffix+" if not given")
-	set.StringVar(&o.key, "key", "", "private key to sign with, PEM, ECDSA P-256 or Ed25519: a file, or env:NAME; that of the configuration if not given; with --verify the public key that the package must be signed with")
+	set.StringVar(&o.key, "key", "", "private key to sign with, PEM, ECDSA P-256 or Ed25519: a file, or env:NAME; that of the configuration if not given")
 	set.StringVar(&o.verify, "verify", "", "verify this package in place of making one; needs no engine")
+	set.StringVar(&o.signer, "package-key", "", "public key that the package given with --verify must be signed with, PEM: a file, or env:NAME")
 	complete(cmd, "run", runIDs(&o.deployment))
 	return cmd
 }
 
 func (o *saveOptions) do(ctx context.Context, streams console.Streams, _ []string) error {
 	if o.verify != "" {
-		return o.check(ctx, streams)
+		return o.check(streams)
+	}
+	if o.signer != "" {
+		return usage.Errorf("--package-key goes with --verify FILE")
 	}
 	if o.out != "" && !strings.HasSuffix(o.out, runpackage.Suffix) {
 		return usage.Errorf("--out is %s; give a file that ends with %s", o.out, runpackage.Suffix)
@@ -95,11 +99,11 @@ func tellPacked(w io.Writer, streams console.Streams, made *packing.Packed) {
 }
 
 // check verifies a package.
-func (o *saveOptions) check(ctx context.Context, io console.Streams) error {
-	if o.run != "" || o.out != "" {
-		return usage.Errorf("--run and --out make a package; --verify looks at one")
+func (o *saveOptions) check(io console.Streams) error {
+	if o.run != "" || o.out != "" || o.key != "" {
+		return usage.Errorf("--run, --out and --key make a package; --verify looks at one, with --package-key FILE")
 	}
-	p, err := packing.Verify(ctx, o.verify, o.key)
+	p, err := packing.Verify(o.verify, o.signer)
 	if err != nil {
 		return err
 	}
@@ -109,12 +113,12 @@ func (o *saveOptions) check(ctx context.Context, io console.Streams) error {
 		fmt.Fprintln(io.Text(), "its images are not known: it was made with another bundle or lock than the run")
 	}
 	switch {
-	case len(p.SignedBy) == 0:
+	case !p.Signed:
 		fmt.Fprintln(io.Text(), "nobody has signed it")
-	case o.key == "":
-		fmt.Fprintf(io.Text(), "it says that it is signed with the key %s; --key FILE verifies that\n", dsse.Named(p.SignedBy))
+	case o.signer == "":
+		fmt.Fprintln(io.Text(), "it has a signature; --package-key FILE verifies whose")
 	default:
-		fmt.Fprintf(io.Text(), "signed with the key %s\n", p.SignedBy[0])
+		fmt.Fprintln(io.Text(), p.SignedBy)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func packageWith(t *testing.T, other bool, text string) (file, key string) {
 	var b bytes.Buffer
 	info := runpackage.Info{Run: "20260102-030405-abcdef", Workflow: "install", Deployment: "shop", Outcome: "failed", Code: "ORC-005", Step: "orchestrator/sync",
 		Platform: runpackage.Platform{Name: "reference", Version: "1.0.0", Digest: digest}}
-	require.NoError(t, runpackage.Write(t.Context(), &b, info, content, private))
+	require.NoError(t, runpackage.Write(&b, info, content, packing.Signer(private)))
 	der, err := x509.MarshalPKIXPublicKey(public)
 	require.NoError(t, err)
 	file, key = filepath.Join(dir, "run.tar.zst"), filepath.Join(dir, "key.pub.pem")
@@ -75,12 +75,12 @@ func TestSaveVerify(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "is whole: ")
 	require.Contains(t, out, "run 20260102-030405-abcdef, install of shop: failed ORC-005 orchestrator/sync\n")
-	require.Regexp(t, `it says that it is signed with the key [0-9a-f]{64}; --key FILE verifies that`, out)
+	require.Contains(t, out, "it has a signature; --package-key FILE verifies whose\n")
 	text, err := os.ReadFile(key)
 	require.NoError(t, err)
 	t.Setenv("PACKAGE_KEY", string(text))
 	for _, place := range []string{key, "env:PACKAGE_KEY", "file:" + key} {
-		code, out, errs = slipway("save", "--verify", file, "--key", place)
+		code, out, errs = slipway("save", "--verify", file, "--package-key", place)
 		require.Zero(t, code, errs)
 		require.Contains(t, out, "\nsigned with the key ")
 	}
@@ -108,13 +108,15 @@ func TestSaveVerify(t *testing.T) {
 		says string
 	}{
 		{[]string{"--verify", bad}, 3, "error PKG-002: verify " + bad},
-		{[]string{"--verify", file, "--key", otherKey}, 3, "error PKG-003: verify " + file},
+		{[]string{"--verify", file, "--package-key", otherKey}, 3, "error PKG-003: verify " + file},
 		{[]string{"--verify", key}, 2, "error PKG-001: verify " + key},
-		{[]string{"--verify", file, "--key", "env:NOT_THERE"}, 2, "error PKG-004: read the key env:NOT_THERE"},
-		{[]string{"--verify", file, "--key", file}, 2, "error PKG-004: read the key to verify with: it is not PEM"},
+		{[]string{"--verify", file, "--package-key", "env:NOT_THERE"}, 2, "error PKG-004: read the key env:NOT_THERE"},
+		{[]string{"--verify", file, "--package-key", file}, 2, "error PKG-004: read the key to verify with: it is not PEM"},
 		{[]string{"--key", key}, 2, "error PKG-004: read the key to sign with: it is a public key"},
 		{[]string{"--key", file + "x"}, 2, "error PKG-004: read the key " + file + "x"},
-		{[]string{"--verify", file, "--run", "x"}, 2, "--run and --out make a package"},
+		{[]string{"--verify", file, "--run", "x"}, 2, "--run, --out and --key make a package"},
+		{[]string{"--verify", file, "--key", key}, 2, "with --package-key FILE"},
+		{[]string{"--package-key", key}, 2, "--package-key goes with --verify FILE"},
 		{[]string{"--out", "x.zip"}, 2, "give a file that ends with .tar.zst"},
 	} {
 		code, _, errs := slipway(append([]string{"save"}, c.args...)...)
@@ -343,7 +345,7 @@ func TestNoDirectoryThatOnlyAPackageNamesIsOpened(t *testing.T) {
 	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "examples", "platform", "1.0.0"))))
 	config := []byte("apiVersion: slipway.sh/v1\nglobal: {name: shop, scale: 50}\nplatform: {release: " + dir + "}\n")
 	var b bytes.Buffer
-	require.NoError(t, runpackage.Write(t.Context(), &b, runpackage.Info{Run: "20260102-030405-abcdef", Workflow: "destroy"}, runpackage.Files{runpackage.ConfigFile: {Data: config}}, nil))
+	require.NoError(t, runpackage.Write(&b, runpackage.Info{Run: "20260102-030405-abcdef", Workflow: "destroy"}, runpackage.Files{runpackage.ConfigFile: {Data: config}}, nil))
 	recorded := filepath.Join(t.TempDir(), "run")
 	require.NoError(t, os.Mkdir(recorded, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(recorded, "config.yaml"), config, 0o600))

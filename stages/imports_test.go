@@ -25,7 +25,7 @@ func TestWhatIsLinked(t *testing.T) {
 		switch {
 		case name == "stages/incontainer": // `slipway verify` wires the graph and runs step code
 			continue
-		case strings.HasPrefix(name, "containers/trust/keyless"): // sigstore's libraries log with Kubernetes'; who links them says so
+		case strings.HasPrefix(name, "containers/trust/sigstore"): // sigstore's libraries log with Kubernetes'; who links them says so
 			continue
 		case slices.Contains(drivers, name), strings.HasPrefix(name, "containers"):
 			not = []string{"k8s.io/", "helm.sh/", "github.com/hashicorp/terraform-exec/"}

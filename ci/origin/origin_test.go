@@ -93,7 +93,7 @@ func TestSigned(t *testing.T) {
 		}
 		return text
 	}
-	index, signature, key := file("bundle.json"), file("bundle.dsse.json"), file("key.pub.pem")
+	index, signature, key := file("bundle.json"), file("bundle.sigstore.json"), file("key.pub.pem")
 	if err := Signed(index, signature, key); err != nil {
 		t.Error(err)
 	}
@@ -128,7 +128,7 @@ func TestSigned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Appendf(nil, `{"payloadType":%q,"payload":%q,"signatures":[{"sig":"AA=="},{"keyid":"","sig":%q}]}`,
+		return fmt.Appendf(nil, `{"dsseEnvelope":{"payloadType":%q,"payload":%q,"signatures":[{"sig":"AA=="},{"keyid":"","sig":%q}]}}`,
 			kind, base64.StdEncoding.EncodeToString([]byte(payload)), base64.StdEncoding.EncodeToString(sig))
 	}
 	const kind, statement, predicate = "application/vnd.in-toto+json", "https://in-toto.io/Statement/v0.1", "https://slsa.dev/provenance/v1"

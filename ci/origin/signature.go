@@ -13,9 +13,9 @@ import (
 	"fmt"
 )
 
-// Signature is the path in a bundle of the signature of its index: a DSSE envelope with an
-// in-toto statement.
-const Signature = "bundle.dsse.json"
+// Signature is the path in a bundle of the signature of its index: a sigstore bundle with an
+// in-toto statement in a DSSE envelope.
+const Signature = "bundle.sigstore.json"
 
 const (
 	payloadType    = "application/vnd.in-toto+json"
@@ -24,27 +24,27 @@ const (
 	olderStatement = "https://in-toto.io/Statement/v0.1" // cosign's
 )
 
-// Signed fails unless envelope is a signature of a bundle's index by the pair of a public key,
+// Signed fails unless signature is one of a bundle's index by the pair of a public key,
 // PEM, ECDSA P-256 or Ed25519. It comes before anything of the bundle runs.
-func Signed(index, envelope, key []byte) error {
+func Signed(index, signature, key []byte) error {
 	verify, err := verifier(key)
 	if err != nil {
 		return err
 	}
 	is := sumOf(index)
-	if err := signs(envelope, is, verify); err != nil {
+	if err := signs(signature, is, verify); err != nil {
 		return untrusted(fmt.Errorf("it is sha256:%s, and %s: %w", is, Signature, err))
 	}
 	return nil
 }
 
 // SignedLock is Signed for a lock file.
-func SignedLock(lock, envelope, key []byte) error {
+func SignedLock(lock, signature, key []byte) error {
 	verify, err := verifier(key)
 	if err != nil {
 		return err
 	}
-	if err := signs(envelope, sumOf(lock), verify); err != nil {
+	if err := signs(signature, sumOf(lock), verify); err != nil {
 		return UnsignedLock(err)
 	}
 	return nil
@@ -54,7 +54,7 @@ func SignedLock(lock, envelope, key []byte) error {
 func UnsignedLock(err error) error {
 	return &Refusal{Code: codeLockSignature, Class: Preflight, Op: "verify the lock file", Err: err,
 		Fix: "give the signature that slipway bundle push --key KEY wrote beside it, and the public half of that key, before the function: " +
-			"dagger call --lock slipway.lock.json --lock-signature slipway.lock.json.dsse.json --bundle-key key.pub.pem install"}
+			"dagger call --lock slipway.lock.json --lock-signature slipway.lock.json.sigstore.json --bundle-key key.pub.pem install"}
 }
 
 func sumOf(text []byte) string {
@@ -100,18 +100,22 @@ func parseKey(text []byte) (func(data, sig []byte) bool, error) {
 	return nil, errors.New("it is neither ECDSA P-256 nor Ed25519")
 }
 
-// signs fails unless text is an envelope that verify takes, about the file with this sha256.
+// signs fails unless text is a signature that verify takes, for the file with this sha256. It reads
+// no more of a sigstore bundle than that: the key is given, and vouches for itself.
 func signs(text []byte, sha string, verify func(data, sig []byte) bool) error {
-	var e struct {
-		PayloadType string `json:"payloadType"`
-		Payload     []byte `json:"payload"`
-		Signatures  []struct {
-			Sig string `json:"sig"`
-		} `json:"signatures"`
+	var b struct {
+		Envelope struct {
+			PayloadType string `json:"payloadType"`
+			Payload     []byte `json:"payload"`
+			Signatures  []struct {
+				Sig string `json:"sig"`
+			} `json:"signatures"`
+		} `json:"dsseEnvelope"`
 	}
-	if err := json.Unmarshal(text, &e); err != nil {
+	if err := json.Unmarshal(text, &b); err != nil {
 		return err
 	}
+	e := b.Envelope
 	if e.PayloadType != payloadType {
 		return fmt.Errorf("its payload is %q, not %s", e.PayloadType, payloadType)
 	}

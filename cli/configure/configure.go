@@ -222,7 +222,7 @@ func (c *Command) begin(ctx context.Context, io console.Streams) error {
 	case packed:
 		c.from = c.file
 		recorded = true
-		c.base, err = c.fromPackage(ctx, io)
+		c.base, err = c.fromPackage(io)
 	case c.file != "":
 		c.from = c.file
 		c.base, recorded, err = source.Recorded(c.file, io)

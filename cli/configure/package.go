@@ -1,7 +1,6 @@
 package configure
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,8 +17,8 @@ import (
 )
 
 // fromPackage is the configuration in a package, which names the platform release in it.
-func (c *Command) fromPackage(ctx context.Context, io console.Streams) ([]byte, error) {
-	p, err := packing.Verify(ctx, c.file, c.packageKey)
+func (c *Command) fromPackage(io console.Streams) ([]byte, error) {
+	p, err := packing.Verify(c.file, c.packageKey)
 	if err != nil {
 		return nil, err
 	}

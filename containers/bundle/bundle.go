@@ -80,11 +80,8 @@ const (
 	ProvenanceFile = "provenance.json"
 )
 
-// SignatureFile is the signature of the index, beside it: see package trust.
-const SignatureFile = "bundle.dsse.json"
-
-// KeylessFile is a signature of the index without a key, beside it: see package keyless.
-const KeylessFile = "bundle.sigstore.json"
+// SignatureFile is the signature of the index, beside it: a sigstore bundle.
+const SignatureFile = "bundle.sigstore.json"
 
 // Kind says what a file of a bundle is.
 type Kind string

@@ -95,7 +95,7 @@ func compare(ctx context.Context, name string, want File) string {
 
 // unlisted names the files that the index does not list, except in AddedDir and its signature.
 func (b *Bundle) unlisted() ([]string, error) {
-	listed := map[string]bool{IndexFile: true, SignatureFile: true, KeylessFile: true}
+	listed := map[string]bool{IndexFile: true, SignatureFile: true}
 	for _, f := range b.Files {
 		listed[f.Path] = true
 	}

@@ -5,17 +5,26 @@ package trust
 
 import (
 	"context"
-	"crypto"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/provenance"
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// CodeBundle: nothing vouches for the bundle: it is another one than was said, or nothing was.
-const CodeBundle fault.Code = "BUN-007"
+const (
+	// CodeBundle: nothing vouches for the bundle: it is another one than was said, or nothing was.
+	CodeBundle fault.Code = "BUN-007"
+	// CodeFile: a lock file has no signature by the key or identity that was given.
+	CodeFile fault.Code = "LCK-007"
+)
+
+// Suffix comes after the name of a file in the name of its signature, a sigstore bundle.
+const Suffix = ".sigstore.json"
 
 // Unverified, in place of a digest, takes any bundle.
 const Unverified = "none"
@@ -24,23 +33,21 @@ const Unverified = "none"
 type Anchor struct {
 	// Digest is that of the bundle's index, "sha256:<hex>", or Unverified.
 	Digest string
-	// Key signed the bundle, or the one that it was made of; it takes the place of Digest.
-	Key crypto.PublicKey
-	// Keyless is who signed the bundle, or the one that it was made of, without a key; it takes
-	// the place of Digest and Key.
-	Keyless Keyless
-	// Name says where Digest or Key comes from, for people: "--bundle-digest".
+	// Signer is who signed the bundle, or the one that it was made of; it takes the place of Digest.
+	Signer Verifier
+	// Name says where Digest or Signer comes from, for people: "--bundle-digest".
 	Name string
 	// Additions are the user's: a bundle that slipway bundle add made of one that is vouched
 	// for is vouched for as well.
 	Additions bundle.Additions
 }
 
-// Keyless verifies signatures that have no key of their own; keyless.Verifier does.
-type Keyless interface {
-	// Verify returns the digest, "sha256:<hex>", of the file that text is a signature of, and
-	// how that is vouched for: "signed by …". It may fail with an *Unproven.
-	Verify(text []byte) (digest, by string, err error)
+// Verifier verifies the signatures of a key or an identity; sigstore.Verifier does.
+type Verifier interface {
+	// Verify returns the digest, "sha256:<hex>", of the file that the signature is for, and who
+	// signed it: "signed by …". If a statement is signed, its predicate must have this type. It may
+	// fail with an *Unproven.
+	Verify(signature []byte, predicateType string) (digest, by string, err error)
 }
 
 // Unproven is why a signature proves nothing, and what to do about it.
@@ -75,8 +82,8 @@ const Fix = "give the digest that who built the bundle names: --bundle-digest sh
 	"or the key with which they signed it: --bundle-key FILE (env SLIPWAY_BUNDLE_KEY); " +
 	"or who signed it without a key: --certificate-identity NAME --certificate-oidc-issuer URL --trusted-root FILE; --bundle-digest none takes any bundle"
 
-// fixKeyless is the remedy where a signature without a key is not there, or of another bundle.
-const fixKeyless = "take the bundle and its signature from who built it, and put that beside the index, as " + bundle.KeylessFile + "; who has changed the bundle signs it again"
+// fixSignature is the remedy where the signature is not there, or of another bundle.
+const fixSignature = "take the bundle and its signature from who built it, and put that beside the index, as " + bundle.SignatureFile + "; who has changed the bundle signs it again"
 
 // Check fails with CodeBundle unless the anchor vouches for the bundle. read reads a file of
 // it by its path, and is asked for a signature only if that has to vouch; nil reads it out of
@@ -85,22 +92,18 @@ func (a Anchor) Check(ctx context.Context, b *bundle.Bundle, read func(file stri
 	v := Vouched{Digest: b.ReadDigest(), By: "as " + a.Name + " says"}
 	wanted := a.Digest
 	switch {
-	case a.signs():
+	case a.Signer != nil:
 		if read == nil {
 			read = func(file string) ([]byte, error) { return bounded.File(b.Path(file), bounded.Generated) }
 		}
-		file := bundle.SignatureFile
-		if a.Keyless != nil {
-			file = bundle.KeylessFile
-		}
-		text, err := read(file)
+		text, err := read(bundle.SignatureFile)
 		if ctx.Err() != nil {
 			return v, context.Cause(ctx)
 		}
 		if err != nil {
 			return v, a.refused(fmt.Errorf("it is %s, and has no signature that can be read: %w", v.Digest, err))
 		}
-		if wanted, v.By, err = a.signed(ctx, text); err != nil {
+		if wanted, v.By, err = verify(a.Signer, text, provenance.PredicateType); err != nil {
 			return v, a.refused(fmt.Errorf("it is %s, and %w", v.Digest, err))
 		}
 	case wanted == Unverified:
@@ -120,20 +123,55 @@ func (a Anchor) Check(ctx context.Context, b *bundle.Bundle, read func(file stri
 	case made:
 		v.By += ", with what you have added to it"
 		return v, nil
-	case a.signs():
+	case a.Signer != nil:
 		return v, a.refused(fmt.Errorf("it is %s, and its signature is for %s", v.Digest, wanted))
 	}
 	return v, a.refused(fmt.Errorf("it is %s, and %s says %s", v.Digest, a.Name, wanted))
 }
 
-// signs says whether a signature vouches, and not a digest.
-func (a Anchor) signs() bool { return a.Key != nil || a.Keyless != nil }
+// CheckFile fails with CodeFile unless the signature beside a lock file with this text, in the
+// file with the name and Suffix, is one by the anchor's Signer. It returns how the lock is vouched for.
+func (a Anchor) CheckFile(name string, text []byte) (by string, err error) {
+	signature, err := bounded.File(name+Suffix, bounded.Generated)
+	if err == nil {
+		by, err = Vouch(a.Signer, text, signature, provenance.PredicateType)
+	}
+	if err != nil {
+		return "", &fault.Fault{Code: CodeFile, Class: fault.Preflight, Op: "verify the lock file", Err: err, Fix: fixOf(err,
+			"take the lock file and its signature, slipway.lock.json"+Suffix+", from who pushed the bundle, as slipway bundle push DIR --to host/path --key KEY or cosign wrote it; who has changed the file signs it again")}
+	}
+	return by, nil
+}
+
+// Vouch fails unless a signature by the signer is for the file with this text. It returns who
+// signed it.
+func Vouch(signer Verifier, text, signature []byte, predicateType string) (by string, err error) {
+	digest, by, err := verify(signer, signature, predicateType)
+	if err == nil && digest != digestOf(text) {
+		err = fmt.Errorf("the file is %s, and the signature is for %s", digestOf(text), digest)
+	}
+	return by, err
+}
+
+func verify(signer Verifier, signature []byte, predicateType string) (digest, by string, err error) {
+	if digest, by, err = signer.Verify(signature, predicateType); err != nil {
+		return "", "", fmt.Errorf("its signature proves nothing: %w", err)
+	}
+	return digest, by, nil
+}
+
+const algorithm = "sha256"
+
+func digestOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return algorithm + ":" + hex.EncodeToString(sum[:])
+}
 
 // refused is the fault of a bundle that is not vouched for, for err.
 func (a Anchor) refused(err error) error {
 	fix := Fix
-	if a.Keyless != nil {
-		fix = fixKeyless
+	if a.Signer != nil {
+		fix = fixSignature
 	}
 	return &fault.Fault{Code: CodeBundle, Class: fault.Preflight, Op: "trust the bundle", Fix: fixOf(err, fix), Err: err}
 }

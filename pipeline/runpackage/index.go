@@ -4,44 +4,46 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 
-	"github.com/slipway-sh/slipway/pipeline/dsse"
+	"github.com/slipway-sh/slipway/bounded"
 )
 
-// PredicateType is the type of what a package's statement says of its files.
-const PredicateType = "https://slipway.sh/run-package/v1"
-
-// predicate is what a package says of its run, and of its files besides their digests.
-type predicate struct {
+// index is what a package says of its run, and of its files.
+type index struct {
 	Info
-	Files []size `json:"files"` // in the order of the subjects
+	Files []entry `json:"files"` // sorted by name
 }
 
-type size struct {
+// entry is a file of a package.
+type entry struct {
 	Name       string `json:"name"`
-	Size       int64  `json:"size"` // bytes
+	SHA256     string `json:"sha256"` // in hex
+	Size       int64  `json:"size"`   // bytes
 	Executable bool   `json:"executable,omitempty"`
 }
-
-const algorithm = "sha256"
 
 func sum(data []byte) string {
 	s := sha256.Sum256(data)
 	return hex.EncodeToString(s[:])
 }
 
-// state is the statement of a package, whose subjects are sorted by name.
-func state(info Info, files Files) dsse.Statement[predicate] {
+// state is the index of a package.
+func state(info Info, files Files) index {
 	info.Format = Format
-	s := dsse.Statement[predicate]{Type: dsse.StatementType, PredicateType: PredicateType, Subject: []dsse.Subject{}, Predicate: predicate{Info: info, Files: []size{}}}
+	x := index{Info: info, Files: []entry{}}
 	for _, name := range files.names() {
 		f := files[name]
-		s.Subject = append(s.Subject, dsse.Subject{Name: name, Digest: map[string]string{algorithm: sum(f.Data)}})
-		s.Predicate.Files = append(s.Predicate.Files, size{Name: name, Size: int64(len(f.Data)), Executable: f.Executable})
+		x.Files = append(x.Files, entry{Name: name, SHA256: sum(f.Data), Size: int64(len(f.Data)), Executable: f.Executable})
 	}
-	return s
+	return x
+}
+
+func (x index) encode() ([]byte, error) {
+	text, err := json.MarshalIndent(x, "", "  ")
+	return append(text, '\n'), err
 }
 
 // newer says that a package is of a format that this program does not know.
@@ -52,34 +54,26 @@ func (n newer) Error() string {
 }
 
 // open reads an index.
-func open(text []byte) (*dsse.Envelope, dsse.Statement[predicate], error) {
-	e, s, err := dsse.Open[predicate](text)
-	if err != nil {
-		return nil, s, err
+func open(text []byte) (index, error) {
+	var x index
+	if err := json.Unmarshal(text, &x); err != nil {
+		return x, bounded.Error(err)
 	}
-	if again, err := e.Encode(); err != nil || !bytes.Equal(again, text) {
-		return nil, s, errors.New("it is not as slipway save writes it")
+	if x.Format != Format {
+		return x, newer(x.Format)
 	}
-	switch {
-	case s.Type != dsse.StatementType || s.PredicateType != PredicateType:
-		return nil, s, fmt.Errorf("it states %.100q, %.100q", s.Type, s.PredicateType)
-	case s.Predicate.Format != Format:
-		return nil, s, newer(s.Predicate.Format)
-	case len(s.Subject) != len(s.Predicate.Files):
-		return nil, s, errors.New("its two lists of files differ")
+	if again, err := x.encode(); err != nil || !bytes.Equal(again, text) {
+		return x, errors.New("it is not as slipway save writes it")
 	}
-	if err := s.Predicate.Info.checkTexts(); err != nil {
-		return nil, s, err
+	if err := x.checkTexts(); err != nil {
+		return x, err
 	}
 	seen := map[string]bool{}
-	for i, subject := range s.Subject {
-		if subject.Name != s.Predicate.Files[i].Name || seen[subject.Name] {
-			return nil, s, errors.New("its two lists of files differ")
+	for _, f := range x.Files {
+		if err := checkName(f.Name); err != nil || reserved(f.Name) || seen[f.Name] {
+			return x, fmt.Errorf("%.200q: %w", f.Name, errors.Join(err, errors.New("no name of a file of a package")))
 		}
-		if err := checkName(subject.Name); err != nil || subject.Name == IndexFile {
-			return nil, s, fmt.Errorf("%.200q: %w", subject.Name, errors.Join(err, errors.New("no name of a file of a package")))
-		}
-		seen[subject.Name] = true
+		seen[f.Name] = true
 	}
-	return e, s, nil
+	return x, nil
 }

@@ -17,7 +17,7 @@ import (
 const (
 	maxArchive = bounded.Packed / 2 // compressed
 	maxTotal   = bounded.Packed     // the tar archive
-	maxIndex   = 32 << 20           // that of 50 000 files has about 20 MiB
+	maxIndex   = 32 << 20           // that of 50 000 files has about 12 MiB
 	maxFiles   = 50_000             // also with the folders that they are in
 	maxName    = 1024
 	maxDepth   = 32   // folders that a file is in
@@ -31,6 +31,8 @@ func checkSize(name string, size int64) error {
 	switch name {
 	case IndexFile:
 		limit = maxIndex
+	case SignatureFile:
+		limit = bounded.Written
 	case ConfigFile, BeforeDir + "/" + ConfigFile:
 		limit = bounded.Written
 	case RunDir + "/report.json", ImagesFile, JournalFile:
@@ -41,6 +43,9 @@ func checkSize(name string, size int64) error {
 	}
 	return fmt.Errorf("it has %d bytes, and may have %d MiB", size, limit>>20)
 }
+
+// reserved reports whether a name is that of what a package has besides its files.
+func reserved(name string) bool { return name == IndexFile || name == SignatureFile }
 
 // checkName returns what is wrong with the name of a file.
 func checkName(name string) error {

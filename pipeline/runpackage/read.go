@@ -3,8 +3,6 @@ package runpackage
 import (
 	"archive/tar"
 	"bytes"
-	"context"
-	"crypto"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -12,36 +10,34 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/dsse"
 )
 
 // Package is a package that was read whole, and is as it was written.
 type Package struct {
 	Info
 	Files
-	// SignedBy are the ids of the keys that it claims to be signed with; of the key that it was
-	// verified with, if it was.
-	SignedBy []string
+	Signed   bool   // it has a signature, which may be anybody's
+	SignedBy string // what verify says of that, if it was verified
 	Digest   string // "sha256:…" of the archive
 }
 
-// Read reads a package from a file and verifies it: its signature too, unless key is nil.
-// Its faults have the codes CodeUnreadable, CodeAltered, which names everything that differs,
-// and CodeSignature.
-func Read(ctx context.Context, file string, key crypto.PublicKey) (*Package, error) {
+// Read reads a package from a file and verifies it. Unless verify is nil, the package must have a
+// signature, and verify is given it with the index that it is for, and returns who signed. The
+// faults have the codes CodeUnreadable, CodeAltered, which names everything that differs, and
+// CodeSignature.
+func Read(file string, verify func(index, signature []byte) (by string, err error)) (*Package, error) {
 	op := "verify " + file
 	data, err := load(file)
 	if err != nil {
 		return nil, unreadable(op, err)
 	}
-	p, e, err := parse(data)
+	p, x, err := parse(data)
 	if _, unknown := errors.AsType[newer](err); unknown || errors.Is(err, errNone) {
 		return nil, unreadable(op, err)
 	}
@@ -49,15 +45,17 @@ func Read(ctx context.Context, file string, key crypto.PublicKey) (*Package, err
 		return nil, &fault.Fault{Code: CodeAltered, Class: fault.Preflight, Op: op, Err: err,
 			Fix: "get the package again from where it was made, and use nothing of this one"}
 	}
-	if key == nil {
+	if verify == nil {
 		return p, nil
 	}
-	id, err := e.Verify(ctx, key)
+	err = errors.New("it is not signed")
+	if p.Signed {
+		p.SignedBy, err = verify(x.index, x.signature)
+	}
 	if err != nil {
 		return nil, &fault.Fault{Code: CodeSignature, Class: fault.Preflight, Op: op, Err: err,
 			Fix: "get the package from whom you trust, or the public key of who made it; who packs deployment " + p.Deployment + " signs it with --key FILE of save"}
 	}
-	p.SignedBy = []string{id}
 	return p, nil
 }
 
@@ -105,7 +103,7 @@ var errNone = errors.New("it is no run package: it does not begin as zstd does")
 
 // parse reads the file of a package. Its error names everything that is not as it was
 // written.
-func parse(data []byte) (*Package, *dsse.Envelope, error) {
+func parse(data []byte) (*Package, *extracted, error) {
 	if !bytes.HasPrefix(data, []byte(magic)) {
 		if len(data) > sumSize && bytes.HasPrefix(data[len(data)-sumSize:], sumFrame(nil)[:sumSize-sha256.Size]) {
 			return nil, nil, errors.New("the archive: it ends as a package does, and does not begin as one")
@@ -128,7 +126,7 @@ func parse(data []byte) (*Package, *dsse.Envelope, error) {
 	defer d.Close()
 	plain := sha256.New() // of the archive as it is
 	found := extract(io.TeeReader(&capped{d, maxTotal}, plain))
-	p, e, err := found.compare()
+	p, err := found.compare()
 	if _, unknown := errors.AsType[newer](err); unknown {
 		return nil, nil, err
 	}
@@ -137,14 +135,14 @@ func parse(data []byte) (*Package, *dsse.Envelope, error) {
 	}
 	// Nothing is left for what is between the files: headers, order, padding.
 	again := sha256.New()
-	if err := archive(again, p.Started, found.index, p.Files, p.names()); err != nil {
+	if err := archive(again, p.Started, found.index, found.signature, p.Files); err != nil {
 		return nil, nil, err
 	}
 	if !bytes.Equal(again.Sum(nil), plain.Sum(nil)) {
 		return nil, nil, errors.New("the archive: its directories, the order, the attributes or the padding of its entries are not as slipway save writes them")
 	}
 	p.Digest = "sha256:" + sum(data)
-	return p, e, nil
+	return p, found, nil
 }
 
 // capped reads a tar archive no larger than a package may have.
@@ -163,10 +161,11 @@ func (c *capped) Read(p []byte) (int, error) {
 
 // extracted is what is in an archive.
 type extracted struct {
-	index    []byte // nil: there is none
-	files    Files
-	problems bounded.Problems
-	whole    bool // it was read to its end
+	index     []byte // nil: there is none
+	signature []byte // nil: there is none
+	files     Files
+	problems  bounded.Problems
+	whole     bool // it was read to its end
 }
 
 // extract reads the entries of an archive, to its end. They are kept in memory: nothing of an
@@ -183,7 +182,7 @@ func extract(plain io.Reader) *extracted {
 				return x
 			}
 		}
-		if end == nil && entries > maxFiles+1 { // the index is one
+		if end == nil && entries > maxFiles+2 { // the index is one, its signature another
 			x.problems.Add("the archive: it has more than %d files", maxFiles)
 			return x
 		}
@@ -221,45 +220,46 @@ func (x *extracted) take(h *tar.Header, data []byte) {
 		x.problems.Add("%.200q: %w", h.Name, wrong)
 	case h.Typeflag != tar.TypeReg:
 		x.problems.Add("%q: it is no plain file, but a link, a directory or something special", h.Name)
-	case twice || h.Name == IndexFile && x.index != nil:
+	case twice || h.Name == IndexFile && x.index != nil || h.Name == SignatureFile && x.signature != nil:
 		x.problems.Add("%q: it is there twice", h.Name)
 	case h.Name == IndexFile:
 		x.index = data
+	case h.Name == SignatureFile:
+		x.signature = data
 	default:
 		x.files[h.Name] = File{Data: data, Executable: h.Mode&0o111 != 0}
 	}
 }
 
 // compare compares the files with the index.
-func (x *extracted) compare() (*Package, *dsse.Envelope, error) {
+func (x *extracted) compare() (*Package, error) {
 	if x.index == nil {
 		if x.whole || len(x.problems) == 0 {
 			x.problems.Add("%s: it is missing", IndexFile)
 		}
-		return nil, nil, errors.Join(x.problems...)
+		return nil, errors.Join(x.problems...)
 	}
-	e, s, err := open(x.index)
+	s, err := open(x.index)
 	if _, unknown := errors.AsType[newer](err); unknown && len(x.problems) == 0 {
-		return nil, nil, err
+		return nil, err
 	}
 	if err != nil {
-		return nil, nil, errors.Join(append(x.problems, fmt.Errorf("%s: it was altered: %w", IndexFile, err))...)
+		return nil, errors.Join(append(x.problems, fmt.Errorf("%s: it was altered: %w", IndexFile, err))...)
 	}
 	listed := map[string]bool{}
-	for i, subject := range s.Subject {
-		listed[subject.Name] = true
-		f, there := x.files[subject.Name]
-		says := s.Predicate.Files[i]
+	for _, says := range s.Files {
+		listed[says.Name] = true
+		f, there := x.files[says.Name]
 		switch {
 		case !there && x.whole:
-			x.problems.Add("%s: it is missing", subject.Name)
+			x.problems.Add("%s: it is missing", says.Name)
 		case !there: // what is lost with the end of the archive was said
 		case int64(len(f.Data)) != says.Size:
-			x.problems.Add("%s: it was altered: it has %d bytes, not %d", subject.Name, len(f.Data), says.Size)
-		case sum(f.Data) != subject.Digest[algorithm]:
-			x.problems.Add("%s: it was altered: its sha256 is another one", subject.Name)
+			x.problems.Add("%s: it was altered: it has %d bytes, not %d", says.Name, len(f.Data), says.Size)
+		case sum(f.Data) != says.SHA256:
+			x.problems.Add("%s: it was altered: its sha256 is another one", says.Name)
 		case f.Executable != says.Executable:
-			x.problems.Add("%s: it was altered: whether it is executable", subject.Name)
+			x.problems.Add("%s: it was altered: whether it is executable", says.Name)
 		}
 	}
 	for _, name := range x.files.names() {
@@ -269,12 +269,12 @@ func (x *extracted) compare() (*Package, *dsse.Envelope, error) {
 	}
 	checkNames(x.files.names(), x.problems.Add)
 	if len(x.problems) > 0 {
-		return nil, nil, errors.Join(x.problems...)
+		return nil, errors.Join(x.problems...)
 	}
-	if err := s.Predicate.Info.printable(); err != nil {
-		return nil, nil, err
+	if err := s.Info.printable(); err != nil {
+		return nil, err
 	}
-	return &Package{Info: s.Predicate.Info, Files: x.files, SignedBy: slices.Compact(e.SignedBy())}, e, nil
+	return &Package{Info: s.Info, Files: x.files, Signed: x.signature != nil}, nil
 }
 
 // WriteTo writes files into a directory, which must not hold any of them.

@@ -1,10 +1,10 @@
 // Package runpackage reads and writes run packages: one archive with everything that a run
 // was made of and left, an index of its files, and a signature of that.
 //
-// A package is a tar archive compressed with zstd. Its first entry is an in-toto statement
-// in a DSSE envelope, whose subjects are the other files. After the compressed data comes
-// the sha256 of it, in a frame that decompressors skip. The same files make the same bytes,
-// apart from the signature of an ECDSA key.
+// A package is a tar archive compressed with zstd. Its first entry is the index, which has the
+// sha256 of the other files; the second is the signature of the index, if it has one. After the
+// compressed data comes the sha256 of it, in a frame that decompressors skip. The same files make
+// the same bytes, apart from the signature of an ECDSA key.
 package runpackage
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// The codes of this package's faults, besides dsse.CodeKey.
+// The codes of this package's faults.
 const (
 	// CodeUnreadable: the file cannot be read, or is no run package that this program knows.
 	CodeUnreadable fault.Code = "PKG-001"
@@ -31,8 +31,14 @@ const (
 // Suffix is how the names of packages end.
 const Suffix = ".tar.zst"
 
-// IndexFile is the first entry of a package: the DSSE envelope.
-const IndexFile = "index.dsse.json"
+// The first entries of a package.
+const (
+	IndexFile     = "index.json"          // what the package says of its run and of its files
+	SignatureFile = "index.sigstore.json" // a sigstore bundle with a statement about the index
+)
+
+// PredicateType is the type of what a signature states about an index.
+const PredicateType = "https://slipway.sh/run-package/v1"
 
 // The names in a package.
 const (
@@ -92,7 +98,7 @@ type File struct {
 	Executable bool
 }
 
-// Files are the files of a package by name, with slashes, without the index.
+// Files are the files of a package by name, with slashes, without the index and its signature.
 type Files map[string]File
 
 // names are sorted.

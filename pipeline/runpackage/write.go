@@ -3,8 +3,6 @@ package runpackage
 import (
 	"archive/tar"
 	"bytes"
-	"context"
-	"crypto"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -15,14 +13,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/slipway-sh/slipway/bounded"
-	"github.com/slipway-sh/slipway/pipeline/dsse"
 )
 
 // window is how far back the compressor looks: a reader needs as much memory.
 const window = 4 << 20
 
-// Write writes a package, whose index is signed with key unless that is nil.
-func Write(ctx context.Context, w io.Writer, info Info, files Files, key crypto.Signer) error {
+// Write writes a package. sign makes the signature of its index; nil: it has none.
+func Write(w io.Writer, info Info, files Files, sign func(index []byte) ([]byte, error)) error {
 	names := files.names()
 	var problems bounded.Problems
 	if err := info.checkTexts(); err != nil {
@@ -35,22 +32,30 @@ func Write(ctx context.Context, w io.Writer, info Info, files Files, key crypto.
 		}
 		if err := checkName(name); err != nil {
 			problems.Add("%q: %w", name, err)
-		} else if name == IndexFile {
+		} else if reserved(name) {
 			problems.Add("%q: no name of a file of a package", name)
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	index, err := dsse.Sign(ctx, state(info, files), key)
+	index, err := state(info, files).encode()
 	if err != nil {
-		return fmt.Errorf("sign the index: %w", err)
+		return err
 	}
-	if err := checkSize(IndexFile, int64(len(index))); err != nil {
-		return fmt.Errorf("%s: %w", IndexFile, err)
+	var signature []byte
+	if sign != nil {
+		if signature, err = sign(index); err != nil {
+			return fmt.Errorf("sign the index: %w", err)
+		}
+	}
+	for name, text := range map[string][]byte{IndexFile: index, SignatureFile: signature} {
+		if err := checkSize(name, int64(len(text))); err != nil {
+			return fmt.Errorf("%q: %w", name, err)
+		}
 	}
 	var plain bytes.Buffer
-	if err := archive(&plain, info.Started, index, files, names); err != nil {
+	if err := archive(&plain, info.Started, index, signature, files); err != nil {
 		return err
 	}
 	if plain.Len() > maxTotal {
@@ -59,8 +64,8 @@ func Write(ctx context.Context, w io.Writer, info Info, files Files, key crypto.
 	return compress(w, plain.Bytes())
 }
 
-// archive writes the tar archive: the index, then the files in this order.
-func archive(w io.Writer, at time.Time, index []byte, files Files, names []string) error {
+// archive writes the tar archive: the index, its signature unless that is nil, then the files by name.
+func archive(w io.Writer, at time.Time, index, signature []byte, files Files) error {
 	t := tar.NewWriter(w)
 	put := func(name string, f File) error {
 		mode := int64(0o644)
@@ -77,7 +82,12 @@ func archive(w io.Writer, at time.Time, index []byte, files Files, names []strin
 	if err := put(IndexFile, File{Data: index}); err != nil {
 		return err
 	}
-	for _, name := range names {
+	if signature != nil {
+		if err := put(SignatureFile, File{Data: signature}); err != nil {
+			return err
+		}
+	}
+	for _, name := range files.names() {
 		if err := put(name, files[name]); err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/provenance"
 	"github.com/slipway-sh/slipway/containers/sbom"
-	"github.com/slipway-sh/slipway/pipeline/dsse"
+	"github.com/slipway-sh/slipway/containers/trust"
 )
 
 // create makes the release in a new folder, which takes the place of OUT when it is complete.
@@ -73,7 +73,7 @@ func (r *release) create(ctx context.Context, stderr io.Writer) (err error) {
 		return err
 	}
 	if r.key == nil {
-		fmt.Fprintln(stderr, "warning: nothing is signed: there is no KEY")
+		fmt.Fprintln(stderr, "warning: nothing is signed, and there is no provenance: there is no KEY")
 	}
 	if err := os.Remove(r.out); err != nil && !errors.Is(err, fs.ErrNotExist) { // it is empty
 		return err
@@ -188,14 +188,14 @@ func (r *release) attest(ctx context.Context, dir, digest string, programs map[s
 		return err
 	}
 	var sums strings.Builder
-	var subjects []dsse.Subject
+	var subjects []trust.Subject
 	for _, e := range entries {
 		sum, err := bundle.Sum(ctx, filepath.Join(dir, e.Name()))
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(&sums, "%s  %s\n", sum, e.Name())
-		subjects = append(subjects, dsse.Subject{Name: e.Name(), Digest: map[string]string{"sha256": sum}})
+		subjects = append(subjects, trust.Subject{Name: e.Name(), Digest: map[string]string{"sha256": sum}})
 	}
 	builds, goVersion := map[string]*debug.BuildInfo{}, ""
 	for system, program := range programs {
@@ -211,8 +211,11 @@ func (r *release) attest(ctx context.Context, dir, digest string, programs map[s
 	if r.commit != "" {
 		from = append([]provenance.Dependency{{URI: "git+https://github.com/slipway-sh/slipway", Digest: map[string]string{"gitCommit": r.commit}}}, from...)
 	}
-	text, err := dsse.Sign(ctx, dsse.Statement[map[string]any]{
-		Type: dsse.StatementType, Subject: subjects, PredicateType: provenance.PredicateType,
+	if err := os.WriteFile(filepath.Join(dir, "checksums.txt"), []byte(sums.String()), 0o644); err != nil || r.key == nil {
+		return err
+	}
+	text, err := trust.Statement[map[string]any]{
+		Type: trust.StatementType, Subject: subjects, PredicateType: provenance.PredicateType,
 		Predicate: map[string]any{
 			"buildDefinition": map[string]any{
 				"buildType":            "https://slipway.sh/release/v1",
@@ -222,11 +225,9 @@ func (r *release) attest(ctx context.Context, dir, digest string, programs map[s
 			},
 			"runDetails": map[string]any{"builder": map[string]any{"id": "https://slipway.sh/make-release"}},
 		},
-	}, r.key)
+	}.Sign(r.key)
 	if err != nil {
 		return err
 	}
-	return errors.Join(
-		os.WriteFile(filepath.Join(dir, "checksums.txt"), []byte(sums.String()), 0o644),
-		os.WriteFile(filepath.Join(dir, "slipway_"+r.number()+".provenance.dsse.json"), text, 0o644))
+	return os.WriteFile(filepath.Join(dir, "slipway_"+r.number()+".provenance.sigstore.json"), text, 0o644)
 }

@@ -26,8 +26,8 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/dsse"
 )
 
 func main() {
@@ -115,7 +115,7 @@ func (r *release) check(ctx context.Context) (err error) {
 	if r.keyFile != "" {
 		text, err := os.ReadFile(r.keyFile)
 		if err == nil {
-			r.key, err = dsse.PrivateKey(text)
+			r.key, err = trust.PrivateKey(text)
 		}
 		if err != nil {
 			problem("KEY: %w", err)

@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/provenance"
-	"github.com/slipway-sh/slipway/pipeline/dsse"
-	"github.com/slipway-sh/slipway/pipeline/dsse/dssetest"
+	"github.com/slipway-sh/slipway/containers/trust"
+	"github.com/slipway-sh/slipway/containers/trust/trusttest"
 )
 
 const rehearsed = "v9.8.7-rc.1"
@@ -29,7 +29,7 @@ const rehearsed = "v9.8.7-rc.1"
 // user does.
 func TestDryRun(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "new", "dist")
-	private, public := dssetest.Files(t)
+	private, public := trusttest.Files(t)
 	dry := func() (code int, says string) {
 		var stderr bytes.Buffer
 		code = run(t.Context(), []string{
@@ -45,7 +45,7 @@ func TestDryRun(t *testing.T) {
 	require.Contains(t, says, "OUT: "+out+" is not empty")
 
 	name := "slipway_9.8.7-rc.1_" + strings.ReplaceAll(host, "/", "_")
-	wants := []string{"checksums.txt", "notes.md", name + ".cdx.json", name + ".tar.gz", "slipway_9.8.7-rc.1.provenance.dsse.json"}
+	wants := []string{"checksums.txt", "notes.md", name + ".cdx.json", name + ".tar.gz", "slipway_9.8.7-rc.1.provenance.sigstore.json"}
 	if arch, ok := strings.CutPrefix(host, "linux/"); ok {
 		wants = append(wants, "slipway_9.8.7-rc.1_"+arch+".deb")
 	}
@@ -112,12 +112,9 @@ func TestDryRun(t *testing.T) {
 	})
 
 	t.Run("provenance", func(t *testing.T) {
-		envelope, says, err := dsse.Open[provenance.Provenance]([]byte(read(t, out, "slipway_9.8.7-rc.1.provenance.dsse.json")))
+		key, err := trust.PublicKey([]byte(read(t, "", public)))
 		require.NoError(t, err)
-		key, err := dsse.PublicKey([]byte(read(t, "", public)))
-		require.NoError(t, err)
-		_, err = envelope.Verify(t.Context(), key)
-		require.NoError(t, err)
+		says := trusttest.Open[provenance.Provenance](t, []byte(read(t, out, "slipway_9.8.7-rc.1.provenance.sigstore.json")), key)
 		require.Equal(t, provenance.PredicateType, says.PredicateType)
 		subjects := map[string]string{}
 		for _, s := range says.Subject {

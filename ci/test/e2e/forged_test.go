@@ -17,8 +17,8 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/trust/keyless/keylesstest"
-	"github.com/slipway-sh/slipway/pipeline/dsse/dssetest"
+	"github.com/slipway-sh/slipway/containers/trust/sigstore/sigstoretest"
+	"github.com/slipway-sh/slipway/containers/trust/trusttest"
 )
 
 // TestForgedBundle: of a bundle that agrees with its own index, and is not the one that was
@@ -93,8 +93,8 @@ func TestForgedBundle(t *testing.T) {
 	t.Run("a key", long(func(t *testing.T) {
 		signed := module
 		signed.Bundle, signed.Name = linked(t, d.Bundle), "" // no deployment has part in it
-		private, public := dssetest.Files(t)
-		_, other := dssetest.Files(t)
+		private, public := trusttest.Files(t)
+		_, other := trusttest.Files(t)
 		r := program(t, "bundle", "sign", signed.Bundle, "--key", private)
 		require.Zero(t, r.code, slipway.Tail(r.err))
 		signed.Flags = []string{"--bundle-key", public}
@@ -109,23 +109,23 @@ func TestForgedBundle(t *testing.T) {
 	}))
 
 	t.Run("an identity", long(func(t *testing.T) {
-		signed, s := linked(t, d.Bundle), keylesstest.New(t)
-		require.NoError(t, os.WriteFile(filepath.Join(signed, bundle.KeylessFile), keylesstest.Text(t, s.Attest(t, keylesstest.Statement(wanted))), 0o644))
+		signed, s := linked(t, d.Bundle), sigstoretest.New(t)
+		require.NoError(t, os.WriteFile(filepath.Join(signed, bundle.SignatureFile), sigstoretest.Text(t, s.Attest(t, sigstoretest.Statement(wanted))), 0o644))
 		by := func(subject string) []string {
-			return []string{"--bundle", signed, "--certificate-identity", subject, "--certificate-oidc-issuer", keylesstest.Issuer, "--trusted-root", s.RootFile(t)}
+			return []string{"--bundle", signed, "--certificate-identity", subject, "--certificate-oidc-issuer", sigstoretest.Issuer, "--trusted-root", s.RootFile(t)}
 		}
-		refused(t, finish(t, d.CLI(t.Context(), "status", by("other@example.com")...)), "BUN-007", "it is signed by "+keylesstest.Subject)
-		r := finish(t, d.CLI(t.Context(), "status", by(keylesstest.Subject)...))
+		refused(t, finish(t, d.CLI(t.Context(), "status", by("other@example.com")...)), "BUN-007", "it is signed by "+sigstoretest.Subject)
+		r := finish(t, d.CLI(t.Context(), "status", by(sigstoretest.Subject)...))
 		require.Equal(t, 2, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "DEP-001", "it has looked")
 		require.NotContains(t, r.err, "unverified")
 
 		// What dagger call is given then.
-		r = program(t, append([]string{"bundle", "verify", signed}, by(keylesstest.Subject)[2:]...)...)
+		r = program(t, append([]string{"bundle", "verify", signed}, by(sigstoretest.Subject)[2:]...)...)
 		require.Zero(t, r.code, slipway.Tail(r.err))
-		require.Contains(t, r.out, "bundle.json is "+wanted+", signed by "+keylesstest.Subject)
-		require.NoError(t, os.Remove(filepath.Join(signed, bundle.KeylessFile)))
-		refused(t, finish(t, d.CLI(t.Context(), "status", by(keylesstest.Subject)...)), "BUN-007", "has no signature that can be read")
+		require.Contains(t, r.out, "bundle.json is "+wanted+", signed by "+sigstoretest.Subject)
+		require.NoError(t, os.Remove(filepath.Join(signed, bundle.SignatureFile)))
+		refused(t, finish(t, d.CLI(t.Context(), "status", by(sigstoretest.Subject)...)), "BUN-007", "has no signature that can be read")
 	}))
 
 	t.Run("none takes any", func(t *testing.T) {

@@ -72,7 +72,7 @@ func (k *kept) saved(t *testing.T, dir, release, ownKey string) (file string, fi
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	own := unpacked(t, found[0])
-	require.Contains(t, k.must(t, "save", "--verify", found[0], "--key", ownKey).out, "\nsigned with the key ")
+	require.Contains(t, k.must(t, "save", "--verify", found[0], "--package-key", ownKey).out, "\nsigned with the key ")
 
 	r := k.cli(t, "save", "--out", filepath.Join(dir, "other.tar.zst"))
 	require.Equal(t, 2, r.code, r.err)
@@ -83,7 +83,7 @@ func (k *kept) saved(t *testing.T, dir, release, ownKey string) (file string, fi
 	k.must(t, "save", "--out", file, "--platform", release, "--key", private)
 	files = unpacked(t, file)
 	for name, text := range own {
-		if name != "index.dsse.json" {
+		if name != "index.json" && name != "index.sigstore.json" {
 			require.Equal(t, text, files[name], "%s: the same run makes the same files", name)
 		}
 	}
@@ -107,7 +107,7 @@ func (k *kept) saved(t *testing.T, dir, release, ownKey string) (file string, fi
 	d := k.deployment
 	d.ok(t, "save", "--config", k.config, "--platform", release, "--key", "file:"+private, "export", "--path", called)
 	d.Name = "" // no deployment has part in it
-	require.Contains(t, d.ok(t, "verify-package", "--package-file", called, "--key", public).out, "signed with the key ")
+	require.Contains(t, d.ok(t, "verify-package", "--package-file", called, "--package-key", public).out, "signed with the key ")
 
 	out := map[string]string{}
 	for name, text := range files {
@@ -136,11 +136,11 @@ func (k *kept) requireVerified(t *testing.T, file, public string) {
 		cmd.Env = []string{"HOME=/nonexistent", "PATH=/nonexistent"} // there is no engine to be found
 		return finish(t, cmd)
 	}
-	r := verify(file, "--key", public)
+	r := verify(file, "--package-key", public)
 	require.Zero(t, r.code, r.err)
 	require.Contains(t, r.out, "\nsigned with the key ")
 	_, other := signingKeys(t)
-	r = verify(file, "--key", other)
+	r = verify(file, "--package-key", other)
 	require.Equal(t, 3, r.code, r.err)
 	require.Contains(t, r.err, "PKG-003")
 	data, err := os.ReadFile(file)

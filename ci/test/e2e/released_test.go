@@ -56,7 +56,7 @@ func TestRelease(t *testing.T) {
 	sums.Dir = out
 	checked := finish(t, sums)
 	require.Zero(t, checked.code, checked.err)
-	require.Contains(t, checked.out, "slipway.lock.json: OK\nslipway.lock.json.dsse.json: OK\n")
+	require.Contains(t, checked.out, "slipway.lock.json: OK\nslipway.lock.json.sigstore.json: OK\n")
 	archive := "slipway_9.9.9_" + runtime.GOOS + "_" + runtime.GOARCH
 	untar := exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(out, archive+".tar.gz"))
 	untar.Dir = t.TempDir()
@@ -76,19 +76,21 @@ func TestRelease(t *testing.T) {
 		if err != nil {
 			t.Skip("there is no cosign; make test-all builds it")
 		}
+		root := filepath.Join(t.TempDir(), "trusted_root.json")
 		verify := func(key, signature, file string) int {
 			cmd := exec.CommandContext(t.Context(), cosign, "verify-blob-attestation", "--key", key, "--insecure-ignore-tlog",
-				"--signature", signature, "--type", "slsaprovenance1", file)
+				"--trusted-root", root, "--bundle", signature, "--type", "slsaprovenance1", file)
 			cmd.Dir, cmd.Env = out, append(os.Environ(), "HOME="+t.TempDir())
 			r := finish(t, cmd)
 			t.Log(r.err)
 			return r.code
 		}
 		_, other := signingKeys(t)
-		require.Zero(t, verify(public, "slipway.lock.json.dsse.json", "slipway.lock.json"))
-		require.Zero(t, verify(public, "slipway_9.9.9.provenance.dsse.json", archive+".tar.gz"))
-		require.NotZero(t, verify(other, "slipway_9.9.9.provenance.dsse.json", archive+".tar.gz"))
-		require.NotZero(t, verify(public, "slipway_9.9.9.provenance.dsse.json", "checksums.txt"), "it names no file but those in it")
+		require.NoError(t, os.WriteFile(root, []byte(`{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}`), 0o600)) // which version 2 wants
+		require.Zero(t, verify(public, "slipway.lock.json.sigstore.json", "slipway.lock.json"))
+		require.Zero(t, verify(public, "slipway_9.9.9.provenance.sigstore.json", archive+".tar.gz"))
+		require.NotZero(t, verify(other, "slipway_9.9.9.provenance.sigstore.json", archive+".tar.gz"))
+		require.NotZero(t, verify(public, "slipway_9.9.9.provenance.sigstore.json", "checksums.txt"), "it names no file but those in it")
 	})
 }
 

@@ -92,7 +92,7 @@ func bundles() []testCase {
 	for name, text := range map[string]string{"torn": `{"version": 1,`, "empty": "", "deep": strings.Repeat("[", 200_000), "list": "[]", "two": "{}{}"} {
 		add("index: "+name, "the index is none", "BUN-002", func(t *testing.T, s sandbox) { s.write(t, "bundle/"+bundle.IndexFile, []byte(text)) })
 	}
-	for name, to := range map[string]string{bundle.IndexFile: "@SECRET@", bundle.WorkloadArchive: "@SECRET@", "images": "@ROOT@", bundle.SignatureFile: "@SECRET@", bundle.KeylessFile: "@SECRET@"} {
+	for name, to := range map[string]string{bundle.IndexFile: "@SECRET@", bundle.WorkloadArchive: "@SECRET@", "images": "@ROOT@", bundle.SignatureFile: "@SECRET@"} {
 		add("link: "+name, "a file of the bundle is a link to one of the user", "", func(t *testing.T, s sandbox) {
 			require.NoError(t, os.RemoveAll(s.path("work/bundle/"+name)))
 			require.NoError(t, os.Symlink(s.fill(to), s.path("work/bundle/"+name)))

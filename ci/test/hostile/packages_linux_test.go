@@ -78,7 +78,7 @@ func harmless(t *testing.T, answers string) contents {
 func (c contents) pack(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	require.NoError(t, runpackage.Write(t.Context(), &b, c.info, c.files, nil))
+	require.NoError(t, runpackage.Write(&b, c.info, c.files, nil))
 	return b.Bytes()
 }
 
@@ -274,7 +274,7 @@ func forged() []testCase {
 		"twice":                file("config.yaml", "apiVersion: slipway.sh/v1\nglobal: {name: other}\n"),
 		"not in the index":     file("release/extra.yaml", "x"),
 		"escapes in a name":    file("run/\x1b[31m\x9b.txt", "x"),
-		"the index once more":  file("index.dsse.json", "{}"),
+		"the index once more":  file("index.json", "{}"),
 		"folder as a file":     file("release", "x"),
 		"long name":            file("run/"+strings.Repeat("a/", 2000)+"x", "x"),
 		"bidirectional name":   file("run/\u202etxt.exe", "x"),

@@ -123,7 +123,7 @@ func has(command, flag string) bool {
 // shared are the flags that all functions of the Dagger module have in common;
 // dagger has them before the function.
 func shared() []string {
-	return []string{"bundle", "bundle-digest", "bundle-key", "lock", "lock-signature", "registry", "registry-auth", "state", "state-key", "state-credentials", "secrets"}
+	return []string{"bundle", "bundle-digest", "bundle-key", "lock", "registry", "registry-auth", "state", "state-key", "state-credentials", "secrets"}
 }
 
 // option is a flag with a value.

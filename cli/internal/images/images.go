@@ -2,7 +2,6 @@
 package images
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -23,7 +22,6 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
-	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref/refused"
 	"github.com/slipway-sh/slipway/providers"
@@ -34,7 +32,6 @@ import (
 type Flags struct {
 	Bundle, Lock, Registry string
 	Account                string // file with the registry's account; empty: that of docker login
-	Signature              string // file with that of the lock; empty: beside it
 	BundleID               string // file with the Dagger id of the bundle's directory: how the module hands it on
 	Trust                  Trust
 	// Brought: the configuration comes from a package whose signature was not verified. No account
@@ -52,7 +49,6 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	own.StringVar(&f.Bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "directory with tools, images and manifests by digest, made by make bundle (env SLIPWAY_BUNDLE)")
 	f.Trust.AddFlags(own)
 	own.StringVar(&f.Lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
-	own.StringVar(&f.Signature, signatureFlag, "", "file with the signature of the lock, written by slipway bundle push --key, or by cosign; with --bundle-key, LOCK"+trust.FileSuffix+" if not given, with --"+identityFlag+", LOCK"+trust.KeylessSuffix)
 	own.StringVar(&f.Registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
 	own.StringVar(&f.Account, accountFlag, "", "file as docker's config.json with the account with which the cluster's nodes pull from it, in place of that of docker login")
 	own.StringVar(&f.BundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
@@ -63,8 +59,6 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 
 // Group annotates these flags: a first reader of a command's help needs all others before them.
 const Group = "images"
-
-const signatureFlag = "lock-signature"
 
 // codeNoImages: neither a bundle nor a lock was given.
 const codeNoImages fault.Code = "BUN-006"
@@ -94,7 +88,7 @@ func (f *Flags) Pins(ctx context.Context, cfg *config.Config) (*lock.Lock, error
 		}
 		pins, text, err := lock.Read(f.Lock)
 		if err == nil {
-			err = f.signed(ctx, text)
+			err = f.signed(text)
 		}
 		if err == nil {
 			err = own.VerifyFile(pins)
@@ -135,24 +129,19 @@ func (f *Flags) Pins(ctx context.Context, cfg *config.Config) (*lock.Lock, error
 
 // signed fails if a key or an identity was given, and the lock file with this text is not
 // signed by that.
-func (f *Flags) signed(ctx context.Context, text []byte) error {
+func (f *Flags) signed(text []byte) error {
 	way, err := f.Trust.way()
 	if err != nil {
 		return err
 	}
 	if way == byDigest {
-		if f.Signature != "" {
-			return usage.Errorf("--%s goes with --%s FILE, which verifies it, or with --%s", signatureFlag, keyFlag, identityFlag)
-		}
 		return nil
 	}
 	a, err := f.Trust.Anchor()
 	if err != nil {
 		return err
 	}
-	_, err = a.CheckFile(ctx, text, func(suffix string) ([]byte, error) {
-		return bounded.File(cmp.Or(f.Signature, f.Lock+suffix), bounded.Generated)
-	})
+	_, err = a.CheckFile(f.Lock, text)
 	return err
 }
 

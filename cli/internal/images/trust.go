@@ -14,14 +14,14 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/trust"
-	"github.com/slipway-sh/slipway/containers/trust/keyless"
+	"github.com/slipway-sh/slipway/containers/trust/sigstore"
 )
 
 // Trust is the flags that say which bundle is wanted.
 type Trust struct {
 	digest, key string
 	root        string // file with a trusted root
-	signer      keyless.Identity
+	signer      sigstore.Identity
 
 	set *pflag.FlagSet
 }
@@ -50,10 +50,9 @@ func (t *Trust) AddFlags(set *pflag.FlagSet) {
 	add := func(to *string, flag, what string) {
 		set.StringVar(to, flag, os.Getenv(variable(flag)), what+" (env "+variable(flag)+")")
 	}
-	add(&t.signer.Subject, identityFlag, "who must have signed the bundle, or the lock, without a key, as "+bundle.KeylessFile+" beside the index or LOCK"+trust.KeylessSuffix+" says; in place of a digest, with an issuer and --"+rootFlag)
+	add(&t.signer.Subject, identityFlag, "who must have signed the bundle, or the lock, without a key; in place of a digest, with an issuer and --"+rootFlag)
 	add(&t.signer.SubjectRegexp, identityFlag+regexpSuffix, "regular expression in place of that")
 	add(&t.signer.Issuer, issuerFlag, "URL of the OpenID Connect issuer that must have vouched for who signed")
-	add(&t.signer.IssuerRegexp, issuerFlag+regexpSuffix, "regular expression in place of that")
 	add(&t.root, rootFlag, "file with the trusted root of the sigstore instance that signed, as its trusted_root.json; nothing is asked of the network")
 }
 
@@ -70,7 +69,7 @@ const (
 func flags() map[by][]string {
 	return map[by][]string{
 		byKey:      {keyFlag},
-		byIdentity: {identityFlag, identityFlag + regexpSuffix, issuerFlag, issuerFlag + regexpSuffix, rootFlag},
+		byIdentity: {identityFlag, identityFlag + regexpSuffix, issuerFlag, rootFlag},
 		byDigest:   {digestFlag},
 	}
 }
@@ -91,7 +90,7 @@ func (t *Trust) way() (by, error) {
 		return given[0], nil
 	case t.key != "":
 		return byKey, nil
-	case t.signer != keyless.Identity{} || t.root != "":
+	case t.signer != sigstore.Identity{} || t.root != "":
 		return byIdentity, nil
 	}
 	return byDigest, nil
@@ -99,7 +98,7 @@ func (t *Trust) way() (by, error) {
 
 // Given reports whether it was said which bundle is wanted.
 func (t *Trust) Given() bool {
-	return t.key != "" || t.digest != "" || t.root != "" || t.signer != keyless.Identity{}
+	return t.key != "" || t.digest != "" || t.root != "" || t.signer != sigstore.Identity{}
 }
 
 // Anchor is what vouches for a bundle.
@@ -118,10 +117,10 @@ func (t *Trust) Anchor() (trust.Anchor, error) {
 	switch way {
 	case byKey:
 		a.Name = name(keyFlag, envKey)
-		a.Key, err = key.Public(t.key)
+		a.Signer, err = key.Verifier(t.key)
 	case byIdentity:
 		a.Name = name(identityFlag, variable(identityFlag))
-		a.Keyless, err = t.keyless()
+		a.Signer, err = t.identity()
 	default:
 		a.Name, a.Digest = name(digestFlag, envDigest), t.digest
 		if a.Digest != "" && a.Digest != trust.Unverified && !bundle.IsDigest(a.Digest) {
@@ -135,26 +134,24 @@ func (t *Trust) Anchor() (trust.Anchor, error) {
 	return a, err
 }
 
-// keyless verifies signatures by the identity that was given.
-func (t *Trust) keyless() (trust.Keyless, error) {
+// identity verifies signatures by the identity that was given.
+func (t *Trust) identity() (trust.Verifier, error) {
 	switch {
 	case t.signer.Subject == "" && t.signer.SubjectRegexp == "":
 		return nil, usage.Errorf("say who signs: --%s NAME", identityFlag)
-	case t.signer.Issuer == "" && t.signer.IssuerRegexp == "":
+	case t.signer.Issuer == "":
 		return nil, usage.Errorf("say who vouches for who signs: --%s URL", issuerFlag)
 	case t.root == "":
 		return nil, usage.Errorf("a signature without a key is verified with --%s FILE", rootFlag)
 	}
-	for _, text := range []string{t.signer.SubjectRegexp, t.signer.IssuerRegexp} {
-		if _, err := regexp.Compile(text); err != nil {
-			return nil, usage.Wrap(err)
-		}
+	if _, err := regexp.Compile(t.signer.SubjectRegexp); err != nil {
+		return nil, usage.Wrap(err)
 	}
 	text, err := bounded.File(t.root, bounded.Generated)
 	if err != nil {
-		return nil, keyless.Unusable(err)
+		return nil, sigstore.Unusable(err)
 	}
-	return keyless.New(text, t.signer)
+	return sigstore.ByIdentity(text, t.signer)
 }
 
 // Check fails unless the bundle is the one that is wanted.

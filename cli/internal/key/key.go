@@ -9,28 +9,33 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/containers/trust"
+	"github.com/slipway-sh/slipway/containers/trust/sigstore"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/dsse"
 )
 
 // Private is the private key at a place, and its text, which must be written nowhere. It
-// fails with dsse.CodeKey.
+// fails with trust.CodeKey.
 func Private(place string) (crypto.Signer, string, error) {
 	text, err := read(place)
 	if err != nil {
 		return nil, "", err
 	}
-	key, err := dsse.PrivateKey(text)
+	key, err := trust.PrivateKey(text)
 	return key, string(text), err
 }
 
-// Public is the public key at a place. It fails with dsse.CodeKey.
-func Public(place string) (crypto.PublicKey, error) {
+// Verifier verifies signatures with the public key at a place. It fails with trust.CodeKey.
+func Verifier(place string) (trust.Verifier, error) {
 	text, err := read(place)
 	if err != nil {
 		return nil, err
 	}
-	return dsse.PublicKey(text)
+	public, err := trust.PublicKey(text)
+	if err != nil {
+		return nil, err
+	}
+	return sigstore.ByKey(public)
 }
 
 func read(place string) ([]byte, error) {
@@ -51,6 +56,6 @@ func read(place string) ([]byte, error) {
 
 // Missing is the fault of a key that cannot be read.
 func Missing(place string, err error) error {
-	return &fault.Fault{Code: dsse.CodeKey, Class: fault.Usage, Op: "read the key " + place, Err: err,
+	return &fault.Fault{Code: trust.CodeKey, Class: fault.Usage, Op: "read the key " + place, Err: err,
 		Fix: "give the place of a PEM file, or env:NAME for a variable that holds one: --key; of packages also advanced.save.key in the configuration"}
 }

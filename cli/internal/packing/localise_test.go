@@ -23,7 +23,7 @@ func TestWhatAnUpgradeBeganFrom(t *testing.T) {
 	}
 	open := func(change func(*runpackage.Info, runpackage.Files)) (*Opened, *Source, error) {
 		file := packed(t, change)
-		o, err := Open(t.Context(), file, "", nil)
+		o, err := Open(file, "", nil)
 		require.NoError(t, err)
 		from, err := o.Origin(file)
 		return o, from, err

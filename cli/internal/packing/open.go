@@ -3,7 +3,6 @@ package packing
 import (
 	"bytes"
 	"context"
-	"crypto"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,9 +21,9 @@ import (
 	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
-	"github.com/slipway-sh/slipway/pipeline/dsse"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -51,8 +50,8 @@ type Source struct {
 // Open verifies a package, with the key in keyFile unless that is empty, and unpacks what a
 // deployment is made from into the user's cache: the same package into the same place. sections
 // are those of the providers in a configuration.
-func Open(ctx context.Context, file, keyFile string, sections []config.Section) (*Opened, error) {
-	p, err := Verify(ctx, file, keyFile)
+func Open(file, keyFile string, sections []config.Section) (*Opened, error) {
+	p, err := Verify(file, keyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -227,15 +226,17 @@ func incomplete(op, fix string, err error) error {
 
 // Verify reads a package and verifies it, with the key that keyFile names unless that is
 // empty: a file, or a place as the configuration names them.
-func Verify(ctx context.Context, file, keyFile string) (*runpackage.Package, error) {
-	var public crypto.PublicKey
-	if keyFile != "" {
-		var err error
-		if public, err = key.Public(keyFile); err != nil {
-			return nil, err
-		}
+func Verify(file, keyFile string) (*runpackage.Package, error) {
+	if keyFile == "" {
+		return runpackage.Read(file, nil)
 	}
-	return runpackage.Read(ctx, file, public)
+	signer, err := key.Verifier(keyFile)
+	if err != nil {
+		return nil, err
+	}
+	return runpackage.Read(file, func(index, signature []byte) (by string, err error) {
+		return trust.Vouch(signer, index, signature, runpackage.PredicateType)
+	})
 }
 
 // SignWith has the package signed with the key of the configuration, if it names one.
@@ -252,7 +253,7 @@ func (o *Options) SignWith(ctx context.Context, d *deployment.Deployment) error 
 	if err != nil {
 		return key.Missing(string(ref), err)
 	}
-	o.Key, err = dsse.PrivateKey([]byte(text))
+	o.Key, err = trust.PrivateKey([]byte(text))
 	o.Secrets = append(o.Secrets, text)
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
@@ -67,17 +68,30 @@ func Make(ctx context.Context, f *deployment.Flags, d *deployment.Deployment, o 
 	}
 	var out bytes.Buffer
 	o.Run = p.info.Run
-	if err := runpackage.Write(ctx, &out, p.info, p.files, o.Key); err != nil {
+	if err := runpackage.Write(&out, p.info, p.files, Signer(o.Key)); err != nil {
 		return nil, o.unwritten(o.Out, err)
 	}
 	file := o.Out
 	if file == "" {
 		file = o.named(d.Config.Global.Name, p.info.Run)
 	}
-	if err := o.put(ctx, file, out.Bytes()); err != nil {
+	if err := o.put(file, out.Bytes()); err != nil {
 		return nil, err
 	}
 	return &Packed{File: file, Info: p.info, Files: len(p.files), Bytes: out.Len(), Absent: p.absent, Lacks: p.lacks, Unread: p.unread}, nil
+}
+
+// Signer signs the index of a package with key; nil: a package is not signed.
+func Signer(key crypto.Signer) func(index []byte) ([]byte, error) {
+	if key == nil {
+		return nil
+	}
+	return func(index []byte) ([]byte, error) {
+		return trust.Statement[struct{}]{
+			Type: trust.StatementType, PredicateType: runpackage.PredicateType,
+			Subject: []trust.Subject{trust.SubjectOf(runpackage.IndexFile, index)},
+		}.Sign(key)
+	}
 }
 
 // named is the file of a package without another name. Its parts are the user's own name of the
@@ -99,9 +113,9 @@ func (o Options) again() string {
 }
 
 // put writes a package, in place of an earlier one and of nothing else.
-func (o Options) put(ctx context.Context, file string, data []byte) error {
+func (o Options) put(file string, data []byte) error {
 	if info, err := os.Stat(file); err == nil && info.Size() > 0 {
-		if _, err := runpackage.Read(ctx, file, nil); errors.Is(err, &fault.Fault{Code: runpackage.CodeUnreadable}) {
+		if _, err := runpackage.Read(file, nil); errors.Is(err, &fault.Fault{Code: runpackage.CodeUnreadable}) {
 			return o.unwritten(file, errors.New("there is something else already, which is no package"))
 		}
 	}

@@ -255,14 +255,14 @@ func TestARemedyPacksTheSameRun(t *testing.T) {
 func TestAPackageReplacesNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	var b bytes.Buffer
-	require.NoError(t, runpackage.Write(t.Context(), &b, runpackage.Info{Run: "r"}, runpackage.Files{"a": {}}, nil))
+	require.NoError(t, runpackage.Write(&b, runpackage.Info{Run: "r"}, runpackage.Files{"a": {}}, nil))
 	file := filepath.Join(dir, "new", "run.tar.zst")
-	require.NoError(t, Options{}.put(t.Context(), file, b.Bytes()))
-	require.NoError(t, Options{}.put(t.Context(), file, b.Bytes()), "an earlier one")
+	require.NoError(t, Options{}.put(file, b.Bytes()))
+	require.NoError(t, Options{}.put(file, b.Bytes()), "an earlier one")
 	notes := filepath.Join(dir, "notes.tar.zst")
 	require.NoError(t, os.WriteFile(notes, []byte("mine"), 0o600))
 	for _, to := range []string{notes, filepath.Join(notes, "run.tar.zst"), dir} {
-		require.ErrorIs(t, Options{}.put(t.Context(), to, b.Bytes()), &fault.Fault{Code: atomicfile.CodeUnwritten}, to)
+		require.ErrorIs(t, Options{}.put(to, b.Bytes()), &fault.Fault{Code: atomicfile.CodeUnwritten}, to)
 	}
 	text, err := os.ReadFile(notes)
 	require.NoError(t, err)
@@ -280,7 +280,7 @@ func packed(t *testing.T, change func(*runpackage.Info, runpackage.Files)) strin
 	require.NoError(t, files.Add(runpackage.ReleaseDir, release))
 	change(&info, files)
 	var b bytes.Buffer
-	require.NoError(t, runpackage.Write(t.Context(), &b, info, files, nil))
+	require.NoError(t, runpackage.Write(&b, info, files, nil))
 	file := filepath.Join(t.TempDir(), "run.tar.zst")
 	require.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
 	return file
@@ -289,21 +289,21 @@ func packed(t *testing.T, change func(*runpackage.Info, runpackage.Files)) strin
 func TestAPackageIsUnpackedOnce(t *testing.T) {
 	t.Setenv("SLIPWAY_CACHE", t.TempDir())
 	file := packed(t, func(*runpackage.Info, runpackage.Files) {})
-	o, err := Open(t.Context(), file, "", nil)
+	o, err := Open(file, "", nil)
 	require.NoError(t, err)
 	text, err := os.ReadFile(o.Config)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "\napiVersion: slipway.sh/v1\n")
 	before, err := os.Stat(o.Release)
 	require.NoError(t, err)
-	again, err := Open(t.Context(), file, "", nil)
+	again, err := Open(file, "", nil)
 	require.NoError(t, err)
 	require.Equal(t, o.Release, again.Release)
 	after, err := os.Stat(o.Release)
 	require.NoError(t, err)
 	require.True(t, os.SameFile(before, after), "what is right is left alone")
 	require.NoError(t, os.WriteFile(filepath.Join(o.Release, "platform.yaml"), []byte("name: evil\n"), 0o600))
-	_, err = Open(t.Context(), file, "", nil)
+	_, err = Open(file, "", nil)
 	require.NoError(t, err)
 	text, err = os.ReadFile(filepath.Join(o.Release, "platform.yaml"))
 	require.NoError(t, err)
@@ -335,7 +335,7 @@ func TestWhatNoDeploymentCanBeMadeFrom(t *testing.T) {
 		"is no digest of a release":                                       func(i *runpackage.Info, _ runpackage.Files) { i.Platform.Digest = "sha256:../../x" },
 		"there is no configuration in it":                                 func(_ *runpackage.Info, f runpackage.Files) { delete(f, runpackage.ConfigFile) },
 	} {
-		_, err := Open(t.Context(), packed(t, change), "", nil)
+		_, err := Open(packed(t, change), "", nil)
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeIncomplete}, "%v", err)
 		require.ErrorContains(t, err, says)
 	}
@@ -365,7 +365,7 @@ func TestNoVariableGetsIntoAPackagesConfiguration(t *testing.T) {
 		"version: 1\nname: shop\ndomain: \"${CANARY:-good}.test\"\n",
 		"apiVersion: slipway.sh/v1\nglobal: {domain: \"${CANARY:-good}.test\"}\nadvanced: {save: {when: always, to: /elsewhere}}\n",
 	} {
-		o, err := Open(t.Context(), packed(t, func(_ *runpackage.Info, f runpackage.Files) {
+		o, err := Open(packed(t, func(_ *runpackage.Info, f runpackage.Files) {
 			f[runpackage.ConfigFile] = runpackage.File{Data: []byte(text)}
 		}), "", nil)
 		require.NoError(t, err)
@@ -381,7 +381,7 @@ func TestNoVariableGetsIntoAPackagesConfiguration(t *testing.T) {
 		require.ErrorContains(t, err, "global.domain")
 	}
 
-	_, err := Open(t.Context(), packed(t, func(_ *runpackage.Info, f runpackage.Files) {
+	_, err := Open(packed(t, func(_ *runpackage.Info, f runpackage.Files) {
 		f[runpackage.ConfigFile] = runpackage.File{Data: []byte("apiVersion: slipway.sh/v99\n")}
 	}), "", nil)
 	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNewer})

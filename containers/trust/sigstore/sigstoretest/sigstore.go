@@ -1,6 +1,6 @@
-// Package keylesstest signs without a key in tests: with a certificate authority, a time
+// Package sigstoretest signs without a key in tests: with a certificate authority, a time
 // stamping authority and a transparency log that are made for the test.
-package keylesstest
+package sigstoretest
 
 import (
 	"encoding/base64"
@@ -24,7 +24,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/slipway-sh/slipway/containers/provenance"
-	"github.com/slipway-sh/slipway/pipeline/dsse"
+	"github.com/slipway-sh/slipway/containers/trust"
 )
 
 // Who signs, and who vouched for that.
@@ -96,10 +96,10 @@ func (s *Sigstore) RootFile(t *testing.T) string {
 }
 
 // Statement is about a file with this digest, "sha256:<hex>", and has an empty provenance.
-func Statement(digest string) dsse.Statement[provenance.Provenance] {
-	return dsse.Statement[provenance.Provenance]{
-		Type: dsse.StatementType, PredicateType: provenance.PredicateType,
-		Subject: []dsse.Subject{{Name: "bundle.json", Digest: map[string]string{"sha256": digest[len("sha256:"):]}}},
+func Statement(digest string) trust.Statement[provenance.Provenance] {
+	return trust.Statement[provenance.Provenance]{
+		Type: trust.StatementType, PredicateType: provenance.PredicateType,
+		Subject: []trust.Subject{{Name: "bundle.json", Digest: map[string]string{"sha256": digest[len("sha256:"):]}}},
 	}
 }
 

@@ -1,23 +1,16 @@
-// Package dsse signs and verifies in-toto statements in DSSE envelopes, with ECDSA P-256 and
-// Ed25519 keys, as cosign and openssl do.
-package dsse
+package trust
 
 import (
-	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -28,54 +21,19 @@ const CodeKey fault.Code = "PKG-004"
 const fixKey = "make one: openssl genpkey -algorithm ed25519 -out key.pem (or -algorithm EC -pkeyopt ec_paramgen_curve:P-256); " +
 	"its public half: openssl pkey -in key.pem -pubout -out key.pub.pem"
 
-// signer signs with the private key of an ECDSA P-256 or Ed25519 pair.
-type signer struct{ key crypto.Signer }
-
-// Sign signs data: by ECDSA its sha256, in ASN.1, as cosign and openssl do.
-func (s signer) Sign(_ context.Context, data []byte) ([]byte, error) {
-	if _, ok := s.key.(ed25519.PrivateKey); ok {
-		return s.key.Sign(nil, data, crypto.Hash(0))
-	}
-	sum := sha256.Sum256(data)
-	return s.key.Sign(rand.Reader, sum[:], crypto.SHA256)
-}
-
-// KeyID identifies the public key.
-func (s signer) KeyID() (string, error) { return KeyID(s.key.Public()) }
-
-// verifier checks signatures with a public key.
-type verifier struct{ key crypto.PublicKey }
-
-// Verify returns an error unless sig is the key's for data.
-func (v verifier) Verify(_ context.Context, data, sig []byte) error {
-	ok := false
-	switch key := v.key.(type) {
-	case ed25519.PublicKey:
-		ok = ed25519.Verify(key, data, sig)
-	case *ecdsa.PublicKey:
-		sum := sha256.Sum256(data)
-		ok = ecdsa.VerifyASN1(key, sum[:], sig)
-	}
-	if !ok {
-		return errors.New("the signature is not that of the key")
-	}
-	return nil
-}
-
-// KeyID identifies the public key.
-func (v verifier) KeyID() (string, error) { return KeyID(v.key) }
-
-// Public is the key.
-func (v verifier) Public() crypto.PublicKey { return v.key }
-
 // KeyID is the sha256 of a public key as its PEM file holds it, in hex.
 func KeyID(key crypto.PublicKey) (string, error) {
+	sum, err := fingerprint(key)
+	return hex.EncodeToString(sum), err
+}
+
+func fingerprint(key crypto.PublicKey) ([]byte, error) {
 	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	sum := sha256.Sum256(der)
-	return hex.EncodeToString(sum[:]), nil
+	return sum[:], nil
 }
 
 // PrivateKey reads a key to sign with: PEM, PKCS#8 or as openssl writes
@@ -145,16 +103,4 @@ func PublicKey(text []byte) (crypto.PublicKey, error) {
 
 func unusable(op string, err error) error {
 	return &fault.Fault{Code: CodeKey, Class: fault.Usage, Op: op, Err: err, Fix: fixKey}
-}
-
-// Named lists the ids of keys for people. An envelope may call its keys anything: what cannot be
-// printed, or could be taken for the words around it, is quoted.
-func Named(ids []string) string {
-	named := slices.Clone(ids)
-	for i, id := range named {
-		if _, err := hex.DecodeString(id); err != nil || id == "" {
-			named[i] = strconv.Quote(id)
-		}
-	}
-	return strings.Join(named, ", ")
 }

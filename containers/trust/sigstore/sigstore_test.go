@@ -1,4 +1,4 @@
-package keyless
+package sigstore
 
 import (
 	"crypto/sha256"
@@ -11,14 +11,15 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/testing/data"
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/containers/provenance"
 	"github.com/slipway-sh/slipway/containers/trust"
-	"github.com/slipway-sh/slipway/containers/trust/keyless/keylesstest"
+	"github.com/slipway-sh/slipway/containers/trust/sigstore/sigstoretest"
 	"github.com/slipway-sh/slipway/fault"
 )
 
 var (
 	file = []byte("{}")
-	own  = Identity{Subject: keylesstest.Subject, Issuer: keylesstest.Issuer}
+	own  = Identity{Subject: sigstoretest.Subject, Issuer: sigstoretest.Issuer}
 )
 
 func digestOf(text []byte) string {
@@ -29,9 +30,9 @@ func digestOf(text []byte) string {
 // verifies makes a verifier below the root and lets it verify.
 func verifies(t *testing.T, trusted, text []byte, of Identity) (digest, by string, err error) {
 	t.Helper()
-	v, err := New(trusted, of)
+	v, err := ByIdentity(trusted, of)
 	require.NoError(t, err)
-	return v.Verify(text)
+	return v.Verify(text, provenance.PredicateType)
 }
 
 // wantUnproven fails unless err is a refusal that says so, with a remedy that has fix in it.
@@ -44,18 +45,18 @@ func wantUnproven(t *testing.T, err error, says, fix string) {
 }
 
 func TestAnIdentityVouches(t *testing.T) {
-	s := keylesstest.New(t)
-	trusted, statement := s.Root(t, nil), keylesstest.Statement(digestOf(file))
+	s := sigstoretest.New(t)
+	trusted, statement := s.Root(t, nil), sigstoretest.Statement(digestOf(file))
 	for what, b := range map[string]*protobundle.Bundle{
 		"attest-blob": s.Attest(t, statement), "a log of tiles": s.AttestTiles(t, statement), "sign-blob": s.Sign(t, file),
 	} {
 		for of, identity := range map[string]Identity{
-			"exact":   own,
-			"regexps": {SubjectRegexp: `^builder@`, IssuerRegexp: `\.example\.com$`},
-			"both":    {Subject: keylesstest.Subject, SubjectRegexp: "builder", Issuer: keylesstest.Issuer, IssuerRegexp: "^https:"},
+			"exact":  own,
+			"regexp": {SubjectRegexp: `^builder@`, Issuer: sigstoretest.Issuer},
+			"both":   {Subject: sigstoretest.Subject, SubjectRegexp: "builder", Issuer: sigstoretest.Issuer},
 		} {
 			t.Run(what+", "+of, func(t *testing.T) {
-				digest, by, err := verifies(t, trusted, keylesstest.Text(t, b), identity)
+				digest, by, err := verifies(t, trusted, sigstoretest.Text(t, b), identity)
 				require.NoError(t, err)
 				require.Equal(t, digestOf(file), digest)
 				require.Equal(t, "signed by builder@example.com (https://oidc.example.com)", by)
@@ -65,48 +66,50 @@ func TestAnIdentityVouches(t *testing.T) {
 }
 
 func TestAnotherIdentity(t *testing.T) {
-	s := keylesstest.New(t)
-	trusted, text := s.Root(t, nil), keylesstest.Text(t, s.Sign(t, file))
+	s := sigstoretest.New(t)
+	trusted, text := s.Root(t, nil), sigstoretest.Text(t, s.Sign(t, file))
 	for says, identity := range map[string]Identity{
-		`expected SAN value "other@example.com"`:      {Subject: "other@example.com", Issuer: keylesstest.Issuer},
-		`expected SAN value to match regex "^other"`:  {SubjectRegexp: "^other", Issuer: keylesstest.Issuer},
-		`expected issuer value "https://example.com"`: {Subject: keylesstest.Subject, Issuer: "https://example.com"},
-		`expected issuer value to match regex "org$"`: {Subject: keylesstest.Subject, IssuerRegexp: "org$"},
-		`expected SAN value "builder"`:                {Subject: "builder", SubjectRegexp: "builder", Issuer: keylesstest.Issuer},
+		`expected SAN value "other@example.com"`:      {Subject: "other@example.com", Issuer: sigstoretest.Issuer},
+		`expected SAN value to match regex "^other"`:  {SubjectRegexp: "^other", Issuer: sigstoretest.Issuer},
+		`expected issuer value "https://example.com"`: {Subject: sigstoretest.Subject, Issuer: "https://example.com"},
+		`expected SAN value "builder"`:                {Subject: "builder", SubjectRegexp: "builder", Issuer: sigstoretest.Issuer},
 	} {
 		_, _, err := verifies(t, trusted, text, identity)
 		wantUnproven(t, err, says, "--certificate-identity NAME --certificate-oidc-issuer URL")
 		require.ErrorContains(t, err, "it is signed by builder@example.com (https://oidc.example.com)")
 	}
-	for _, nobody := range []Identity{{}, {Subject: "x"}, {IssuerRegexp: "x"}, {SubjectRegexp: "(", Issuer: "x"}} {
-		_, err := New(trusted, nobody)
+	for _, nobody := range []Identity{{}, {Subject: "x"}, {Issuer: "x"}, {SubjectRegexp: "(", Issuer: "x"}} {
+		_, err := ByIdentity(trusted, nobody)
 		require.Error(t, err, "%+v", nobody)
 	}
 }
 
 func TestWhatProvesNothing(t *testing.T) {
-	s := keylesstest.New(t)
-	trusted, statement := s.Root(t, nil), keylesstest.Statement(digestOf(file))
+	s := sigstoretest.New(t)
+	trusted, statement := s.Root(t, nil), sigstoretest.Statement(digestOf(file))
 	run := statement
 	run.PredicateType = "https://slipway.sh/run-package/v1"
 	nameless := statement
 	nameless.Subject = nil
-	long := keylesstest.Statement(digestOf(file) + "00")
+	typed := statement
+	typed.Type = "x"
+	long := sigstoretest.Statement(digestOf(file) + "00")
 	for what, c := range map[string]struct {
 		change    func(*protobundle.Bundle)
 		of        any // nil: the file itself
 		says, fix string
 	}{
-		"no entry in a log":  {func(b *protobundle.Bundle) { b.VerificationMaterial.TlogEntries = nil }, statement, "it has no entry in a transparency log", "transparency log"},
-		"of another file":    {func(b *protobundle.Bundle) { b.GetMessageSignature().MessageDigest.Digest[0] ^= 1 }, nil, "not that of this signature", "anew"},
-		"another statement":  {func(b *protobundle.Bundle) { b.GetDsseEnvelope().Payload = append(b.GetDsseEnvelope().Payload, ' ') }, statement, "not that of this signature", "anew"},
-		"another signature":  {func(b *protobundle.Bundle) { b.GetMessageSignature().Signature[9] ^= 1 }, nil, "not that of this signature", "anew"},
-		"a later entry":      {func(b *protobundle.Bundle) { b.VerificationMaterial.TlogEntries[0].IntegratedTime++ }, nil, "not that of this signature", "anew"},
-		"another predicate":  {nil, run, `it states "https://slipway.sh/run-package/v1"`, "slsaprovenance1"},
-		"no file":            {nil, nameless, "it names no file", "slsaprovenance1"},
-		"no sha256":          {nil, long, "it names no sha256", "slsaprovenance1"},
-		"an entry of others": {func(b *protobundle.Bundle) { b.VerificationMaterial.TlogEntries[0].LogId.KeyId[0] ^= 1 }, nil, "that the trusted root does not have", "--trusted-root"},
-		"of a later form":    {func(b *protobundle.Bundle) { b.MediaType = "application/vnd.dev.sigstore.bundle.v0.9+json" }, nil, "cannot be read", "--new-bundle-format"},
+		"no entry in a log":   {func(b *protobundle.Bundle) { b.VerificationMaterial.TlogEntries = nil }, statement, "it has no entry in a transparency log", "transparency log"},
+		"of another file":     {func(b *protobundle.Bundle) { b.GetMessageSignature().MessageDigest.Digest[0] ^= 1 }, nil, "not that of this signature", "anew"},
+		"another statement":   {func(b *protobundle.Bundle) { b.GetDsseEnvelope().Payload = append(b.GetDsseEnvelope().Payload, ' ') }, statement, "not that of this signature", "anew"},
+		"another signature":   {func(b *protobundle.Bundle) { b.GetMessageSignature().Signature[9] ^= 1 }, nil, "not that of this signature", "anew"},
+		"a later entry":       {func(b *protobundle.Bundle) { b.VerificationMaterial.TlogEntries[0].IntegratedTime++ }, nil, "not that of this signature", "anew"},
+		"another predicate":   {nil, run, `it states "https://slipway.sh/run-package/v1"`, "slsaprovenance1"},
+		"no file":             {nil, nameless, "it names no file", "slsaprovenance1"},
+		"no sha256":           {nil, long, "it names no sha256", "slsaprovenance1"},
+		"an entry of others":  {func(b *protobundle.Bundle) { b.VerificationMaterial.TlogEntries[0].LogId.KeyId[0] ^= 1 }, nil, "that the trusted root does not have", "--trusted-root"},
+		"another statement's": {nil, typed, `it is a statement of the kind "x"`, "slsaprovenance1"},
+		"of a later form":     {func(b *protobundle.Bundle) { b.MediaType = "application/vnd.dev.sigstore.bundle.v0.9+json" }, nil, "cannot be read", "--new-bundle-format"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			b := s.Sign(t, file)
@@ -116,7 +119,7 @@ func TestWhatProvesNothing(t *testing.T) {
 			if c.change != nil {
 				c.change(b)
 			}
-			_, _, err := verifies(t, trusted, keylesstest.Text(t, b), own)
+			_, _, err := verifies(t, trusted, sigstoretest.Text(t, b), own)
 			wantUnproven(t, err, c.says, c.fix)
 		})
 	}
@@ -131,20 +134,20 @@ func TestWhatProvesNothing(t *testing.T) {
 }
 
 func TestTrustedRoots(t *testing.T) {
-	s, stranger := keylesstest.New(t), keylesstest.New(t)
-	text, timeless := keylesstest.Text(t, s.Sign(t, file)), keylesstest.Text(t, s.AttestTiles(t, keylesstest.Statement(digestOf(file))))
-	ended := func(p *keylesstest.Parts) { p.Authority.ValidityPeriodEnd = time.Now().Add(-time.Hour) }
+	s, stranger := sigstoretest.New(t), sigstoretest.New(t)
+	text, timeless := sigstoretest.Text(t, s.Sign(t, file)), sigstoretest.Text(t, s.AttestTiles(t, sigstoretest.Statement(digestOf(file))))
+	ended := func(p *sigstoretest.Parts) { p.Authority.ValidityPeriodEnd = time.Now().Add(-time.Hour) }
 	for what, c := range map[string]struct {
 		trusted, text []byte
 		says          string
 	}{
 		"of another instance": {stranger.Root(t, nil), text, "in a transparency log, "},
-		"another authority": {stranger.Root(t, func(p *keylesstest.Parts) {
-			s.Root(t, func(own *keylesstest.Parts) { p.Logs, p.Time = own.Logs, own.Time })
+		"another authority": {stranger.Root(t, func(p *sigstoretest.Parts) {
+			s.Root(t, func(own *sigstoretest.Parts) { p.Logs, p.Time = own.Logs, own.Time })
 		}), text, "nobody could give builder@example.com"},
 		"an authority that ended": {s.Root(t, ended), text, "nobody could give builder@example.com"},
-		"no such time":            {s.Root(t, func(p *keylesstest.Parts) { p.Time = stranger.Times() }), timeless, "nobody whom the trusted root knows"},
-		"certificates in a log":   {s.Root(t, func(p *keylesstest.Parts) { p.WithCertificates = true }), text, "SCT"},
+		"no such time":            {s.Root(t, func(p *sigstoretest.Parts) { p.Time = stranger.Times() }), timeless, "nobody whom the trusted root knows"},
+		"certificates in a log":   {s.Root(t, func(p *sigstoretest.Parts) { p.WithCertificates = true }), text, "SCT"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			_, _, err := verifies(t, c.trusted, c.text, own)
@@ -153,9 +156,9 @@ func TestTrustedRoots(t *testing.T) {
 	}
 	for what, trusted := range map[string][]byte{
 		"no JSON": []byte("{"), "no root": []byte("{}"), "no authority": []byte(`{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}`),
-		"no log": s.Root(t, func(p *keylesstest.Parts) { p.Logs = nil }),
+		"no log": s.Root(t, func(p *sigstoretest.Parts) { p.Logs = nil }),
 	} {
-		_, err := New(trusted, own)
+		_, err := ByIdentity(trusted, own)
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeRoot}, what)
 		var f *fault.Fault
 		require.True(t, errors.As(err, &f))

@@ -1,9 +1,10 @@
-// Package keyless verifies signatures that have no key of their own: a sigstore bundle
+// Package sigstore verifies signatures that are sigstore bundles: by a key, or by an identity
 // (Fulcio's certificate of who signed, and the entry in a transparency log) against a trusted
 // root. It asks nobody: what it needs is in the two files.
-package keyless
+package sigstore
 
 import (
+	"crypto"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,8 +17,9 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/root"
 	"github.com/sigstore/sigstore-go/pkg/tlog"
 	"github.com/sigstore/sigstore-go/pkg/verify"
+	"github.com/sigstore/sigstore/pkg/signature"
 
-	"github.com/slipway-sh/slipway/containers/provenance"
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -25,39 +27,57 @@ import (
 // CodeRoot: the trusted root cannot be used.
 const CodeRoot fault.Code = "BUN-016"
 
-// Identity says who may have signed. Of each pair at least one is needed; where both are
-// given, both have to match.
+// Identity says who may have signed. Subject, SubjectRegexp or both are required, and must match.
 type Identity struct {
 	Subject       string // the certificate's subject alternative name: an address, a workflow
 	SubjectRegexp string // finds a match anywhere in it, unless it is anchored
 	Issuer        string // URL of the OpenID Connect issuer that vouched for the subject
-	IssuerRegexp  string
 }
 
-// Verifier verifies signatures by an identity. It is a trust.Keyless.
+// Verifier verifies signatures by a key or by an identity. It is a trust.Verifier.
 type Verifier struct {
-	root   *root.TrustedRoot
+	root   root.TrustedMaterial
 	policy verify.PolicyOption
 	verify *verify.Verifier
-	logged bool // certificates have to be in a log
+	key    string // its id; empty: an identity signs
+	logged bool   // certificates have to be in a log
 }
 
-var _ trust.Keyless = (*Verifier)(nil)
+var _ trust.Verifier = (*Verifier)(nil)
 
-// New is a verifier of signatures by this identity, below the trusted root with this text, as
+// ByKey is a verifier of signatures by the pair of a public key, ECDSA P-256 or Ed25519. They need
+// no entry in a transparency log, and no time.
+func ByKey(key crypto.PublicKey) (*Verifier, error) {
+	v := &Verifier{policy: verify.WithKey()}
+	own, err := signature.LoadVerifier(key, crypto.SHA256)
+	if err != nil {
+		return nil, fmt.Errorf("use the key to verify with: %w", err)
+	}
+	if v.key, err = trust.KeyID(key); err != nil {
+		return nil, err
+	}
+	v.root = root.NewTrustedPublicKeyMaterial(func(string) (root.TimeConstrainedVerifier, error) {
+		return root.NewExpiringKey(own, time.Time{}, time.Time{}), nil
+	})
+	v.verify, err = verify.NewVerifier(v.root, verify.WithNoObserverTimestamps())
+	return v, err
+}
+
+// ByIdentity is a verifier of signatures by this identity, below the trusted root with this text, as
 // sigstore's trusted_root.json. A signature needs an entry in one of the root's transparency
 // logs and a time, by that log or by one of the root's time stamping authorities; and the
 // certificate an entry in a certificate transparency log, if the root has any. It fails with
 // CodeRoot, and for an identity that matches anybody or nobody.
-func New(trusted []byte, of Identity) (*Verifier, error) {
-	identity, err := verify.NewShortCertificateIdentity(of.Issuer, of.IssuerRegexp, of.Subject, of.SubjectRegexp)
+func ByIdentity(trusted []byte, of Identity) (*Verifier, error) {
+	identity, err := verify.NewShortCertificateIdentity(of.Issuer, "", of.Subject, of.SubjectRegexp)
 	if err != nil {
 		return nil, fmt.Errorf("say who may have signed: %w", err)
 	}
-	v := &Verifier{policy: verify.WithCertificateIdentity(identity)}
-	if v.root, err = root.NewTrustedRootFromJSON(trusted); err != nil {
+	text, err := root.NewTrustedRootFromJSON(trusted)
+	if err != nil {
 		return nil, Unusable(err)
 	}
+	v := &Verifier{root: text, policy: verify.WithCertificateIdentity(identity)}
 	switch {
 	case len(v.root.FulcioCertificateAuthorities()) == 0:
 		return nil, Unusable(errors.New("it has no certificate authority"))
@@ -80,8 +100,8 @@ func Unusable(err error) error {
 }
 
 // Verify returns the digest of the file, "sha256:<hex>", that the sigstore bundle with this
-// text is a signature of, and who made that. It fails with a *trust.Unproven.
-func (v *Verifier) Verify(text []byte) (digest, by string, err error) {
+// text is a signature for, and who signed it. It fails with a *trust.Unproven.
+func (v *Verifier) Verify(text []byte, predicateType string) (digest, by string, err error) {
 	var b bundle.Bundle
 	if err := b.UnmarshalJSON(text); err != nil {
 		return "", "", unread(err)
@@ -90,21 +110,45 @@ func (v *Verifier) Verify(text []byte) (digest, by string, err error) {
 	if err != nil {
 		return "", "", unread(err)
 	}
+	signer, err := v.signer(content)
+	if err != nil {
+		return "", "", err
+	}
+	sum, err := signs(&b, predicateType)
+	if err != nil {
+		return "", "", unread(err)
+	}
+	_, err = v.verify.Verify(&b, verify.NewPolicy(verify.WithArtifactDigest(algorithm, sum), v.policy))
+	switch {
+	case err != nil && signer == nil:
+		return "", "", unproven(fixSigner, "it is not signed with the key %s: %w", v.key, err)
+	case err != nil:
+		return "", "", v.explain(&b, content, *signer, err)
+	case signer == nil:
+		by = "signed with the key " + v.key
+	default:
+		by = "signed by " + name(*signer)
+	}
+	return algorithm + ":" + hex.EncodeToString(sum), by, nil
+}
+
+// signer is who the certificate is for; nil: the bundle is signed with a key. It fails if the
+// verifier is for the other kind.
+func (v *Verifier) signer(content verify.VerificationContent) (*certificate.Summary, error) {
 	if content.Certificate() == nil {
-		return "", "", &trust.Unproven{Err: errors.New("it is signed with a key, not by an identity"), Fix: fixKey}
+		if v.key == "" {
+			return nil, unproven(fixKey, "it is signed with a key, not by an identity")
+		}
+		return nil, nil
 	}
 	signer, err := certificate.SummarizeCertificate(content.Certificate())
 	if err != nil {
-		return "", "", unread(err)
+		return nil, unread(err)
 	}
-	sum, err := signs(&b)
-	if err != nil {
-		return "", "", unread(err)
+	if v.key != "" {
+		return nil, unproven(fixIdentity, "it is not signed with the key %s: it is signed by %s", v.key, name(signer))
 	}
-	if _, err := v.verify.Verify(&b, verify.NewPolicy(verify.WithArtifactDigest(algorithm, sum), v.policy)); err != nil {
-		return "", "", v.explain(&b, content, signer, err)
-	}
-	return algorithm + ":" + hex.EncodeToString(sum), "signed by " + name(signer), nil
+	return &signer, nil
 }
 
 // name is who a certificate is for, and who vouched for that.
@@ -115,23 +159,23 @@ func name(of certificate.Summary) string {
 const (
 	algorithm    = "sha256"
 	fixIdentity  = "ask who publishes it which identity signs, and who vouches for that, and give these: --certificate-identity NAME --certificate-oidc-issuer URL"
-	fixKey       = "give the public half of that key, and the signature that slipway bundle sign or push wrote: --bundle-key FILE; or have it signed by an identity: cosign attest-blob without --key"
+	fixKey       = "give the public half of that key: --bundle-key FILE; or have it signed by an identity: cosign attest-blob without --key"
+	fixSigner    = "ask who publishes it for the public half of the key that signs; who has changed the file has to sign it again"
 	fixLog       = "have it signed with an entry in the transparency log, as cosign does unless it is told not to, and take that signature"
 	fixRoot      = "give the trusted root, as it is today, of the sigstore instance that signed: --trusted-root FILE; if it is, take the signature from who publishes the file"
 	fixSignature = "take file and signature anew, both from who publishes them; who has changed the file has to sign it again"
-	fixRead      = "have it written as a sigstore bundle: cosign attest-blob --new-bundle-format --bundle FILE.sigstore.json --type slsaprovenance1 --predicate provenance.json FILE, or cosign sign-blob --new-bundle-format --bundle FILE.sigstore.json FILE"
+	fixRead      = "have it written as a sigstore bundle: slipway bundle sign or push with --key, cosign attest-blob --new-bundle-format --bundle FILE.sigstore.json --type slsaprovenance1 --predicate provenance.json FILE, or cosign sign-blob --new-bundle-format --bundle FILE.sigstore.json FILE"
 )
 
-func unread(err error) error {
-	return &trust.Unproven{Err: fmt.Errorf("it cannot be read: %w", err), Fix: fixRead}
+func unread(err error) error { return unproven(fixRead, "it cannot be read: %w", bounded.Error(err)) }
+
+func unproven(fix, format string, args ...any) error {
+	return &trust.Unproven{Err: fmt.Errorf(format, args...), Fix: fix}
 }
 
 // explain is what the verifier refused with err, in words that have a remedy: it looks at the
 // entry in the log, the time and the certificate in the order of the verifier.
 func (v *Verifier) explain(b *bundle.Bundle, content verify.VerificationContent, signer certificate.Summary, err error) error {
-	unproven := func(fix, format string, args ...any) error {
-		return &trust.Unproven{Err: fmt.Errorf(format, args...), Fix: fix}
-	}
 	var other *verify.ErrNoMatchingCertificateIdentity
 	if errors.As(err, &other) {
 		return unproven(fixIdentity, "it is signed by %s: %w", name(signer), errors.Join(other.Unwrap()...))
@@ -172,8 +216,11 @@ func (v *Verifier) knows(entry *tlog.Entry) bool {
 	return ok
 }
 
+// olderStatement is the type of statements that cosign makes.
+const olderStatement = "https://in-toto.io/Statement/v0.1"
+
 // signs is the sha256 of the file that the bundle says it signs.
-func signs(b *bundle.Bundle) ([]byte, error) {
+func signs(b *bundle.Bundle, predicateType string) ([]byte, error) {
 	content, err := b.SignatureContent()
 	if err != nil {
 		return nil, err
@@ -188,8 +235,11 @@ func signs(b *bundle.Bundle) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if statement.GetPredicateType() != provenance.PredicateType {
-		return nil, fmt.Errorf("it states %q, not %s", statement.GetPredicateType(), provenance.PredicateType)
+	if kind := statement.GetType(); kind != trust.StatementType && kind != olderStatement {
+		return nil, fmt.Errorf("it is a statement of the kind %q", kind)
+	}
+	if statement.GetPredicateType() != predicateType {
+		return nil, fmt.Errorf("it states %q, not %s", statement.GetPredicateType(), predicateType)
 	}
 	if len(statement.GetSubject()) == 0 {
 		return nil, errors.New("it names no file")

@@ -1,4 +1,4 @@
-package keylesstest
+package sigstoretest
 
 import (
 	"crypto"

@@ -1,4 +1,4 @@
-package keyless
+package sigstore
 
 import (
 	"crypto/x509"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/containers/trust/keyless/keylesstest"
+	"github.com/slipway-sh/slipway/containers/trust/sigstore/sigstoretest"
 )
 
 // TestCosign verifies what cosign has written, with a log of the test's, and has cosign verify
@@ -20,7 +20,7 @@ func TestCosign(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no cosign; make test-all builds it")
 	}
-	dir, s := t.TempDir(), keylesstest.New(t)
+	dir, s := t.TempDir(), sigstoretest.New(t)
 	put := func(name string, text []byte) string {
 		t.Helper()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
@@ -37,15 +37,15 @@ func TestCosign(t *testing.T) {
 	root, index := put("trusted_root.json", trusted), put("bundle.json", file)
 	verify := func(command string, more ...string) error {
 		return run(append([]string{command, "--new-bundle-format", "--bundle", "bundle.sigstore.json", "--trusted-root", root, "--insecure-ignore-sct",
-			"--certificate-identity", keylesstest.Subject, "--certificate-oidc-issuer", keylesstest.Issuer, index}, more...)...)
+			"--certificate-identity", sigstoretest.Subject, "--certificate-oidc-issuer", sigstoretest.Issuer, index}, more...)...)
 	}
 	attestation := []string{"verify-blob-attestation", "--type", "slsaprovenance1"}
 
-	put("bundle.sigstore.json", keylesstest.Text(t, s.Sign(t, file)))
+	put("bundle.sigstore.json", sigstoretest.Text(t, s.Sign(t, file)))
 	require.NoError(t, verify("verify-blob"))
-	put("bundle.sigstore.json", keylesstest.Text(t, s.Attest(t, keylesstest.Statement(digestOf(file)))))
+	put("bundle.sigstore.json", sigstoretest.Text(t, s.Attest(t, sigstoretest.Statement(digestOf(file)))))
 	require.NoError(t, verify(attestation[0], attestation[1:]...))
-	put("bundle.sigstore.json", keylesstest.Text(t, s.Sign(t, []byte("another file"))))
+	put("bundle.sigstore.json", sigstoretest.Text(t, s.Sign(t, []byte("another file"))))
 	require.Error(t, verify("verify-blob"))
 
 	certificate, key := s.Certificate(t)
@@ -64,6 +64,6 @@ func TestCosign(t *testing.T) {
 	require.Equal(t, digestOf(file), digest)
 	require.Equal(t, "signed by builder@example.com (https://oidc.example.com)", by)
 	require.NoError(t, verify(attestation[0], attestation[1:]...))
-	_, _, err = verifies(t, trusted, text, Identity{Subject: "other@example.com", Issuer: keylesstest.Issuer})
+	_, _, err = verifies(t, trusted, text, Identity{Subject: "other@example.com", Issuer: sigstoretest.Issuer})
 	wantUnproven(t, err, "other@example.com", "--certificate-identity")
 }

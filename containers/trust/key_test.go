@@ -1,0 +1,56 @@
+package trust_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/containers/trust"
+	"github.com/slipway-sh/slipway/containers/trust/trusttest"
+	"github.com/slipway-sh/slipway/fault"
+)
+
+func TestKeys(t *testing.T) {
+	encode := func(kind string, der []byte, err error) []byte {
+		require.NoError(t, err)
+		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	}
+	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	require.NoError(t, err)
+	for _, key := range trusttest.Keys(t) {
+		der, err := x509.MarshalPKCS8PrivateKey(key)
+		private := encode("PRIVATE KEY", der, err)
+		got, err := trust.PrivateKey(private)
+		require.NoError(t, err)
+		require.Equal(t, key, got)
+		der, err = x509.MarshalPKIXPublicKey(key.Public())
+		public := encode("PUBLIC KEY", der, err)
+		read, err := trust.PublicKey(public)
+		require.NoError(t, err)
+		require.Equal(t, key.Public(), read)
+		_, err = trust.PrivateKey(public)
+		require.ErrorContains(t, err, "it is a public key")
+		_, err = trust.PublicKey(private)
+		require.ErrorContains(t, err, "it is a private key")
+	}
+	ec, err := x509.MarshalECPrivateKey(trusttest.Keys(t)["ECDSA"].(*ecdsa.PrivateKey))
+	withParameters := append([]byte("-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"), encode("EC PRIVATE KEY", ec, err)...)
+	_, err = trust.PrivateKey(withParameters)
+	require.NoError(t, err, "as openssl ecparam -genkey writes it")
+	wrong, err := x509.MarshalPKCS8PrivateKey(p384)
+	other, errOther := x509.MarshalPKIXPublicKey(p384.Public())
+	for _, text := range [][]byte{nil, []byte("secret"), encode("PRIVATE KEY", wrong, err), encode("PRIVATE KEY", []byte("secret"), nil), encode("ENCRYPTED SIGSTORE PRIVATE KEY", nil, nil)} {
+		_, err := trust.PrivateKey(text)
+		require.ErrorIs(t, err, &fault.Fault{Code: trust.CodeKey})
+		require.NotContains(t, err.Error(), "secret")
+	}
+	for _, text := range [][]byte{nil, encode("PUBLIC KEY", other, errOther), encode("PUBLIC KEY", []byte("x"), nil), encode("CERTIFICATE", nil, nil)} {
+		_, err := trust.PublicKey(text)
+		require.ErrorIs(t, err, &fault.Fault{Code: trust.CodeKey})
+	}
+}
