@@ -21,11 +21,8 @@ import (
 // File is the name of the file that makes a directory a platform release.
 const File = "platform.yaml"
 
-// APIVersion is the current version of platform.yaml; files of version V1 are read, too.
-const (
-	APIVersion = "slipway/v2"
-	V1         = "slipway/v1"
-)
+// APIVersion is the version of platform.yaml; files of other versions are rejected.
+const APIVersion = "slipway/v2"
 
 // Release is a platform release as described by platform.yaml. Every path is relative to
 // the release's directory, slash-separated and inside of it.
@@ -162,14 +159,7 @@ type Component struct {
 	Hosts map[string]string `json:"hosts,omitempty"`
 	// The one node that the component's pods select by a label; they need none when left out.
 	Node *Node `json:"node,omitempty"`
-
-	first, last []byte // see Patches
 }
-
-// Patches are objects, YAML, that are patches of or additions to those of the component's
-// Bundle, before and after the files in its Path: what a release of an older version took
-// for granted.
-func (c Component) Patches() (first, last []byte) { return c.first, c.last }
 
 // ImageNames are those of Images that are short names.
 func (c Component) ImageNames() []string {
