@@ -95,7 +95,7 @@ func (p Place) copyState(ctx context.Context, s *store.Store, out, have string, 
 	for _, key := range keys {
 		first, _, _ := strings.Cut(key, "/")
 		switch {
-		case first == lockDir, first == journalDir, first == identityDir, key == identityValue.Earlier, superseded(key, newest):
+		case first == lockDir, first == journalDir, first == identityDir, superseded(key, newest):
 		case first == backupsDir:
 			backups = append(backups, key)
 		case first != runsDir || isRecord(key) || whole[runOf(key)]:

@@ -54,8 +54,7 @@ func all(t *testing.T, s *store.Store) map[string]string {
 	return out
 }
 
-// TestTheFirstIdentityStays, also one of before it had versions, and a late one of an earlier
-// holder of the lock counts for nothing.
+// TestTheFirstIdentityStays: a late one of an earlier holder of the lock counts for nothing.
 func TestTheFirstIdentityStays(t *testing.T) {
 	_, s, _ := volume(t, "r9", nil)
 	own, err := state.MakeIdentity(t.Context(), s, 5, "demo")
@@ -65,18 +64,13 @@ func TestTheFirstIdentityStays(t *testing.T) {
 	now, err := state.Identity(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, own, now)
-
-	_, s, _ = volume(t, "r9", map[string]string{"deployment.json": `{"id":"before"}`})
-	own, err = state.MakeIdentity(t.Context(), s, 5, "demo")
-	require.NoError(t, err)
-	require.Equal(t, "before", own.ID)
 }
 
 // TestAStateIsRestoredFromACopy: of what has versions the newest is lower than that of any run,
 // for in another volume the lock begins with its first generation.
 func TestAStateIsRestoredFromACopy(t *testing.T) {
 	p, s, w := volume(t, "r9", map[string]string{
-		"runs/r1/report.json": "record", "runs/r1/steps/a.b/log.txt": "log", "runs/latest": "old\n", "cluster.json": "{}",
+		"runs/r1/report.json": "record", "runs/r1/steps/a.b/log.txt": "log",
 		"secrets/certificates/000000000008.age": "c", "secrets/certificates/000000000009.age": "d", "cluster/000000000009.json": "{uid}",
 		"state/000000000007.yaml": "platform: 1.0.0", "state/000000000009.yaml": "platform: 2.0.0",
 		"terraform/000000000008.tfstate": "{}", "terraform/000000000009.tfstate": "{serial}", "latest/000000000009": "r1\n",
@@ -121,7 +115,7 @@ func TestAStateIsRestoredFromACopy(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]string{
-		"runs/r1/report.json": "record", "runs/r1/steps/a.b/log.txt": "log", "runs/latest": "old\n", "cluster.json": "{}",
+		"runs/r1/report.json": "record", "runs/r1/steps/a.b/log.txt": "log",
 		"secrets/certificates/000000000000.age": "d", "cluster/000000000000.json": "{uid}",
 		"state/000000000000.yaml": "platform: 2.0.0", "terraform/000000000000.tfstate": "{serial}", "latest/000000000000": "r1\n",
 		"secrets/kubeconfig": "k", "secrets/identity": "i", "secrets/generated.age": "g",
@@ -275,7 +269,6 @@ func TestTheAccessToAClusterIsForgotten(t *testing.T) {
 	require.NoError(t, err)
 	hold(t, s, "r1")
 	_, w := work(t, p, s, "r1")
-	require.NoError(t, s.Put(t.Context(), "secrets/kubeconfig.age", []byte("of an earlier version")))
 	require.NoError(t, p.ForgetCluster(t.Context(), w))
 	here, known, err := p.HasKubeconfig(t.Context(), s)
 	require.NoError(t, err)
