@@ -44,8 +44,8 @@ func (e *expected) owns(o *unstructured.Unstructured) bool {
 }
 
 // findNamespaces finds the namespaces of the deployment: those in its list. Before the first
-// install there is none but that of the checks, which run before it. One of an earlier version has
-// no list.
+// install there is none but that of the checks, which run before it. An install that was killed
+// early has no list.
 func (e *expected) findNamespaces(ctx context.Context) error {
 	if !e.env.Existing {
 		return nil

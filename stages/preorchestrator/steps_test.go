@@ -70,7 +70,7 @@ func TestTheClusterTellsTheIdentity(t *testing.T) {
 	own, err := state.MakeIdentity(t.Context(), s, 1, "demo")
 	require.NoError(t, err)
 	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
-	require.ErrorIs(t, err, dryrun.ErrWouldChange, "of an earlier version")
+	require.ErrorIs(t, err, dryrun.ErrWouldChange, "it is not there yet")
 	plan := &dryrun.Preview{}
 	_, err = runNamespaces(plan.Watch(t.Context(), "namespaces"), env, contract.NamespacesInput{})
 	require.NoError(t, err)
