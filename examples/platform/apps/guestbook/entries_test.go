@@ -26,7 +26,7 @@ const postgresVar = "GUESTBOOK_TEST_POSTGRES"
 // in the table of the entries, and of 2.0.0, where they have one of their own.
 const (
 	seedTogether = "../../1.0.0/gitops/apps/database/files/seed.sql"
-	seedApart    = "../../2.0.0/gitops/apps/postgresql/files/seed.sql"
+	seedApart    = "../../2.0.0/gitops/apps/database/files/seed.sql"
 )
 
 // server is a PostgreSQL that runs on the loopback interface.
