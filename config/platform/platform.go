@@ -143,11 +143,6 @@ type Component struct {
 	Needs     []string `json:"needs,omitempty"`     // components without which this one does not work
 	Images    []string `json:"images,omitempty"`    // images that it runs: short names of the bundle's, "postgresql", or references as in a manifest
 
-	// The name that the component had in the releases before: what that one
-	// has is this one's, and nothing of it is made anew. Of kind chart or adopted, it is the
-	// name of the Helm release, which stays.
-	RenamedFrom string `json:"renamedFrom,omitempty"`
-
 	// Values of a chart, in place of its own. Texts may have names in braces; a text that
 	// is nothing but one is replaced by the value itself, be it text or not.
 	Values json.RawMessage `json:"values,omitempty"`

@@ -37,7 +37,7 @@ func (r *Remover) release(ctx context.Context, c Component, keep func(kube.Membe
 	if c.Namespace == "" || c.Apps {
 		return nil, nil
 	}
-	ours, err := OwnsRelease(ctx, r.Client, r.Deployment, c.Namespace, c.helm())
+	ours, err := OwnsRelease(ctx, r.Client, r.Deployment, c.Namespace, c.Name)
 	if err != nil || !ours {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (r *Remover) release(ctx context.Context, c Component, keep func(kube.Membe
 	if out.config, err = helm.Connect(ctx, r.Kubeconfig, c.Namespace, r.Log); err != nil {
 		return nil, fmt.Errorf("connect Helm to the cluster: %w", err)
 	}
-	history, err := helm.History(ctx, r.Client, out.config, c.helm())
+	history, err := helm.History(ctx, r.Client, out.config, c.Name)
 	if err != nil || len(history) == 0 {
 		return nil, err
 	}
