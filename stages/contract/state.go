@@ -41,8 +41,7 @@ type Stored struct {
 	Begun   bool        `json:"begun"`             // a run has reached for the lock, in this volume or this bucket
 	// Platform is the version of the release that was installed to the end; empty: none was.
 	Platform string `json:"platform,omitempty"`
-	// ID tells the deployment from others of its name; empty where nothing was installed, or
-	// by an earlier version only.
+	// ID tells the deployment from others of its name; empty where nothing was installed.
 	ID string `json:"id,omitempty"`
 	// Claim is whose it is.
 	Claim Claim `json:"claim,omitzero"`
