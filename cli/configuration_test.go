@@ -174,14 +174,14 @@ func TestMigrateToARelease(t *testing.T) {
 platform:
   release: 1.0.0 # the first one
   components:
-    # where the rows are
-    database: {enabled: true}
+    # what visitors see
+    guestbook: {values: {title: Ours}}
     welcome: {enabled: false}
 `
 	file := configFile(t, before)
 	code, _, errs := slipway("config", "migrate", "--config", file, "--to", "2.0.0", "--dry-run")
 	require.Zero(t, code, errs)
-	require.Contains(t, errs, "line 6: platform.components.database is now platform.components.postgresql\n")
+	require.Contains(t, errs, "line 6: platform.components.guestbook.values.title is now platform.components.guestbook.values.heading\n")
 	require.Contains(t, errs, "line 7: platform.components.welcome is gone\n")
 	require.Contains(t, errs, "line 3: platform.release, 1.0.0 is now 2.0.0\n")
 	code, out, errs := slipway("config", "migrate", "--config", file, "--to", "2.0.0")
@@ -193,8 +193,8 @@ platform:
 platform:
   release: 2.0.0 # the first one
   components:
-    # where the rows are
-    postgresql: {enabled: true}
+    # what visitors see
+    guestbook: {values: {heading: Ours}}
 `
 	require.Equal(t, after, string(text))
 	code, _, errs = slipway("config", "migrate", "--config", file, "--to", "2.0.0")
@@ -221,14 +221,14 @@ platform:
 	require.Zero(t, code, errs)
 
 	// A release in a directory, of a configuration that names none.
-	unnamed := configFile(t, "apiVersion: slipway.sh/v1\nplatform: {components: {database: {enabled: true}}}\n")
+	unnamed := configFile(t, "apiVersion: slipway.sh/v1\nplatform: {components: {guestbook: {values: {title: Ours}}}}\n")
 	code, _, errs = slipway("config", "migrate", "--config", unnamed, "--platform", "../examples/platform/2.0.0")
 	require.Zero(t, code, errs)
 	text, err = os.ReadFile(unnamed)
 	require.NoError(t, err)
-	require.Equal(t, "apiVersion: slipway.sh/v1\nplatform: {components: {postgresql: {enabled: true}}}\n", string(text))
+	require.Equal(t, "apiVersion: slipway.sh/v1\nplatform: {components: {guestbook: {values: {heading: Ours}}}}\n", string(text))
 
-	both := configFile(t, "apiVersion: slipway.sh/v1\nplatform: {components: {database: {enabled: true}, postgresql: {enabled: true}}}\n")
+	both := configFile(t, "apiVersion: slipway.sh/v1\nplatform: {components: {guestbook: {values: {title: Ours, heading: Mine}}}}\n")
 	code, _, errs = slipway("config", "migrate", "--config", both, "--to", "2.0.0")
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "error CFG-041")

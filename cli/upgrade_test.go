@@ -23,16 +23,16 @@ import (
 // TestAnUpgradeReadsTheConfigurationAsItsReleaseHasIt, also of a release that it only goes
 // through, and leaves the file alone.
 func TestAnUpgradeReadsTheConfigurationAsItsReleaseHasIt(t *testing.T) {
-	const older, newer = "components: {database: {enabled: false}, guestbook: {enabled: false}, welcome: {enabled: true}}", "components: {postgresql: {enabled: false}, guestbook: {enabled: false}}"
+	const older, newer = "components: {database: {enabled: false}, guestbook: {enabled: false, values: {title: Ours}}, welcome: {enabled: true}}", "components: {database: {enabled: false}, guestbook: {enabled: false, values: {heading: Ours}}}"
+	choices := map[string]bool{"database": false, "guestbook": false}
 	for name, c := range map[string]struct {
 		platform, installed, to string
-		choices                 map[string]bool
 		says, command           string
 	}{
-		"it names a version":  {"release: 1.1.0, " + older, "1.1.0", "2.0.0", map[string]bool{"postgresql": false, "guestbook": false}, "welcome is gone", " --to 2.0.0 writes it so"},
-		"it names none":       {older, "1.1.0", "2.0.0", map[string]bool{"postgresql": false, "guestbook": false}, "welcome is gone", " --from 1.1.0 --to 2.0.0 writes it so"},
-		"it is there already": {"release: 2.0.0, " + newer, "1.1.0", "2.0.0", map[string]bool{"postgresql": false, "guestbook": false}, "", ""},
-		"on the way":          {"release: 2.0.0, " + newer, "1.0.0", "1.1.0", map[string]bool{"database": false, "guestbook": false}, "platform.components.postgresql is now platform.components.database", ""},
+		"it names a version":  {"release: 1.1.0, " + older, "1.1.0", "2.0.0", "welcome is gone", " --to 2.0.0 writes it so"},
+		"it names none":       {older, "1.1.0", "2.0.0", "welcome is gone", " --from 1.1.0 --to 2.0.0 writes it so"},
+		"it is there already": {"release: 2.0.0, " + newer, "1.1.0", "2.0.0", "", ""},
+		"on the way":          {"release: 2.0.0, " + newer, "1.0.0", "1.1.0", "platform.components.guestbook.values.heading is now platform.components.guestbook.values.title", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := configFile(t, "apiVersion: slipway.sh/v1\nplatform: {"+c.platform+"}\n")
@@ -53,7 +53,7 @@ func TestAnUpgradeReadsTheConfigurationAsItsReleaseHasIt(t *testing.T) {
 			require.NoError(t, err)
 			run := &conductor.Options{Config: cfg, Release: r}
 			require.NoError(t, o.migrate(io, run, unsaid))
-			require.Equal(t, c.choices, run.Config.Choices())
+			require.Equal(t, choices, run.Config.Choices())
 			require.NoError(t, r.Fits(run.Config))
 			require.Equal(t, []string{c.to, "blue"}, []string{run.Config.Platform.Release, run.Config.Global.Name})
 			require.Equal(t, config.APIVersion, run.Config.APIVersion)
@@ -89,7 +89,7 @@ func upgradeOf(t *testing.T, file string) *upgradeOptions {
 // upgrade works on then.
 func TestAPathIsPlannedAsItIsCarriedOut(t *testing.T) {
 	for name, says := range map[string]string{
-		"it names a version": "release: 1.0.0, components: {database: {enabled: false}, guestbook: {enabled: false}}",
+		"it names a version": "release: 1.0.0, components: {database: {enabled: false}, guestbook: {enabled: false, values: {title: Ours}}}",
 		"it names none":      "components: {toolbox: {enabled: true}}",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestAPathIsPlannedAsItIsCarriedOut(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, digest, later[0].Digest)
 			if name == "it names a version" {
-				require.Equal(t, []string{"platform.components.database is now platform.components.postgresql"}, later[0].Settings)
+				require.Equal(t, []string{"platform.components.guestbook.values.title is now platform.components.guestbook.values.heading"}, later[0].Settings)
 				require.Empty(t, later[0].Backups, "the database is off")
 			} else {
 				require.Equal(t, []contract.PlannedBackup{{Data: "entries"}}, later[0].Backups)

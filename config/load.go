@@ -35,16 +35,6 @@ type Problem = document.Problem
 // Invalid is every problem of a config, in the order of its lines.
 type Invalid = document.Invalid
 
-// Newer reports that a config was written for a schema that this program does not know.
-type Newer struct {
-	Version string   // of the file
-	Known   []string // versions that are known, oldest first
-}
-
-func (e *Newer) Error() string {
-	return fmt.Sprintf("the file has apiVersion %s, this program knows %s", document.Quote(e.Version), document.OneOf(e.Known...))
-}
-
 // Options configures Load. The zero value is ready to use.
 type Options struct {
 	// File names the file in messages; "the configuration" when empty.
@@ -103,7 +93,7 @@ func (c *Config) complete() {
 // Load reads a config, migrates it if it is of an older version, fills in what it
 // leaves out and validates it. All problems are reported at once, by a fault
 // CFG-001 that wraps an *Invalid, with the lines of the file as it is; a config for
-// a newer program is refused with CFG-002, which wraps a *Newer.
+// a newer program is refused with CFG-002.
 func Load(data []byte, opts Options) (*Config, error) {
 	file := opts.File
 	if file == "" {
@@ -193,7 +183,8 @@ func migrated(doc *document.Document, problems []Problem, file string) ([]migrat
 		return nil, problems, nil
 	case !slices.Contains(migrate.Versions(), version):
 		return nil, nil, &fault.Fault{
-			Code: CodeNewer, Class: fault.Usage, Op: "read " + file, Err: &Newer{version, migrate.Versions()},
+			Code: CodeNewer, Class: fault.Usage, Op: "read " + file,
+			Err: fmt.Errorf("the file has apiVersion %s, this program knows %s", document.Quote(version), document.OneOf(migrate.Versions()...)),
 			Fix: "use the Slipway that wrote the file, or a newer one",
 		}
 	}

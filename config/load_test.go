@@ -256,7 +256,7 @@ hooks: [{name: a, before: workflow, script: 'echo ${PROXY} $$'}]
 
 func TestLoad_newer(t *testing.T) {
 	_, err := config.Load([]byte("apiVersion: slipway.sh/v2\nunheardOf: true"), config.Options{DefaultProvider: "local", File: "new.yaml"})
-	require.EqualError(t, err, `read new.yaml: the file has apiVersion "slipway.sh/v2", this program knows slipway.sh/v1alpha1, slipway.sh/v1beta1 or slipway.sh/v1`)
+	require.EqualError(t, err, `read new.yaml: the file has apiVersion "slipway.sh/v2", this program knows slipway.sh/v1alpha1 or slipway.sh/v1`)
 	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-002"})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 }
@@ -345,7 +345,7 @@ func TestCanonical(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(full))
 	f.Add([]byte("version: 1\nname: a\nscale: small\nadminEmail: a@b.example\ntimeouts: {app: 1m}"))
-	f.Add([]byte("apiVersion: slipway.sh/v1beta1\nglobal: {adminEmail: a@b.example}\nregistry: a/b"))
+	f.Add([]byte("apiVersion: slipway.sh/v1alpha1\nadminEmail: a@b.example\nregistry: a/b"))
 	f.Add([]byte("apiVersion: slipway.sh/v1\nlocal: {a: -0.0, b: 1e21, c: 0x10, d: 2020-01-01, e: \"\\x7f\\U0001F600\\ud83d\", ~: x}"))
 	f.Add(v1("tls: {mode: given, key: 'file:/a b'}"))
 	f.Add(v1("hooks: [{name: a, before: '*', run: [a, ''], env: {A: \"\\0\"}, secrets: {B: 'env:C'}}, {name: b, after: x/y, script: |\n a}]"))

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// The defaults of every older version are those of the current one.
+// The defaults of the older version are those of the current one.
 func TestAMigratedDefaultIsTheDefault(t *testing.T) {
 	want, err := config.Load(nil, config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)

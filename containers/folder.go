@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -13,12 +12,15 @@ import (
 // folderLimit is the age from which nothing uses a folder of inFolder.
 const folderLimit = 24 * time.Hour
 
+// folderPrefix begins the names of folders of inFolder.
+const folderPrefix = "slipway-result-"
+
 // inFolder calls do with a folder of this machine for what the engine exports, which may be secret. Call
 // it once the export has nothing to wait for: a program that is killed leaves its folder behind. Those
 // that killed programs have left are removed.
 func inFolder(do func(dir string) error) (err error) {
 	sweepFolders()
-	dir, err := os.MkdirTemp("", "slipway-result-")
+	dir, err := os.MkdirTemp("", folderPrefix)
 	if err != nil {
 		return fmt.Errorf("make a folder for a result: %w", err)
 	}
@@ -30,11 +32,11 @@ func inFolder(do func(dir string) error) (err error) {
 	return do(dir)
 }
 
-// sweepFolders removes what it may of the folders that are left. Earlier versions had three names.
+// sweepFolders removes what it may of the folders that are left.
 func sweepFolders() {
 	entries, _ := os.ReadDir(os.TempDir()) // none, if that cannot be read
 	for _, e := range entries {
-		ours := slices.ContainsFunc([]string{"slipway-result-", "slipway-printed-", "slipway-export-"}, func(prefix string) bool { return strings.HasPrefix(e.Name(), prefix) })
+		ours := strings.HasPrefix(e.Name(), folderPrefix)
 		if info, err := e.Info(); ours && err == nil && info.IsDir() && time.Since(info.ModTime()) > folderLimit {
 			_ = os.RemoveAll(filepath.Join(os.TempDir(), e.Name())) // another user's stays
 		}

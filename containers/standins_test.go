@@ -65,8 +65,8 @@ func TestStandIns(t *testing.T) {
 	require.NotEqual(t, (&Images{}).identity(nil), other.identity(nil))
 }
 
-// A node of an earlier build gets nothing that it does not know.
-func TestANodeIsToldOfStandInsOnly(t *testing.T) {
+// TestANodeIsToldOfStandIns, and of nothing where there are none.
+func TestANodeIsToldOfStandIns(t *testing.T) {
 	client := engine(t, func([]string) (any, string) { return nil, "not asked" })
 	id := func(i Images) string {
 		i.Node = client.Container()

@@ -32,10 +32,10 @@ func (h Held) on() (on []platform.Component, off []string, err error) {
 }
 
 func named(all []platform.Component, name string) bool {
-	return name != "" && slices.ContainsFunc(all, func(c platform.Component) bool { return c.Name == name })
+	return slices.ContainsFunc(all, func(c platform.Component) bool { return c.Name == name })
 }
 
-// ComponentsBetween are the components that one release adds to another, removes and renames.
+// ComponentsBetween are the components that one release adds to another and removes.
 func ComponentsBetween(was, is Held) ([]contract.PlannedComponent, error) {
 	before, _, err := was.on()
 	if err != nil {
@@ -46,20 +46,13 @@ func ComponentsBetween(was, is Held) ([]contract.PlannedComponent, error) {
 		return nil, err
 	}
 	var out []contract.PlannedComponent
-	var renamed []string
 	for _, c := range after {
-		planned := contract.PlannedComponent{Action: contract.PlanAdd, Name: c.Name, Kind: string(c.Kind)}
-		switch {
-		case named(before, c.Name):
-			continue
-		case named(before, c.RenamedFrom):
-			planned.Action, planned.Before = contract.PlanRename, c.RenamedFrom
-			renamed = append(renamed, c.RenamedFrom)
+		if !named(before, c.Name) {
+			out = append(out, contract.PlannedComponent{Action: contract.PlanAdd, Name: c.Name, Kind: string(c.Kind)})
 		}
-		out = append(out, planned)
 	}
 	for _, c := range before {
-		if !named(after, c.Name) && !slices.Contains(renamed, c.Name) {
+		if !named(after, c.Name) {
 			out = append(out, contract.PlannedComponent{Action: contract.PlanRemove, Name: c.Name, Kind: string(c.Kind)})
 		}
 	}
@@ -88,7 +81,7 @@ func UpgradeBetween(was, is Held, style string) (contract.LaterUpgrade, error) {
 	for _, name := range is.Release.DataOn(off) {
 		d, _ := is.Release.DataNamed(name)
 		c, _ := is.Release.Component(d.Component)
-		if !named(before, c.Name) && !named(before, c.RenamedFrom) {
+		if !named(before, c.Name) {
 			out.Unknown = append(out.Unknown, contract.PlannedUnknown{What: "data " + name, Why: "its component is not one of release " + out.From + ": whether there is any to back up and migrate"})
 			continue
 		}

@@ -31,16 +31,9 @@ func (f *file) version(to string) {
 	if key == nil {
 		key, value = document.Find(f.root, "version")
 	}
-	change := Change{From: key.Value, To: "apiVersion", Old: value.Value, New: to, Line: key.Line}
+	f.changes = append(f.changes, Change{From: key.Value, To: "apiVersion", Old: value.Value, New: to, Line: key.Line})
 	key.Value = "apiVersion"
 	value.SetString(to)
-	for i := range f.changes {
-		if f.changes[i].To == change.To { // by the step before
-			f.changes[i].New = to
-			return
-		}
-	}
-	f.changes = append(f.changes, change)
 }
 
 // move changes the path of a field, unless the field is absent or there is one at the new

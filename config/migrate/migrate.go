@@ -1,12 +1,10 @@
-// Package migrate converts configurations that were written for an older version of the
-// schema to the current one, step by step. A step is a pure function on the file's YAML:
-// it moves and converts existing fields, preserves comments and line numbers, and adds
-// nothing.
+// Package migrate converts configurations that were written for the older version of the
+// schema to the current one. A migration is a pure function on the file's YAML: it moves and
+// converts existing fields, preserves comments and line numbers, and adds nothing.
 package migrate
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -17,13 +15,11 @@ import (
 // The versions of the schema, oldest first.
 const (
 	V1Alpha1 = "slipway.sh/v1alpha1" // flat; its files have version: 1
-	V1Beta1  = "slipway.sh/v1beta1"  // added the section global; scale is a number
-	V1       = "slipway.sh/v1"       // added global.admin and advanced
-	Current  = V1
+	Current  = "slipway.sh/v1"
 )
 
 // Versions returns all versions of the schema, oldest first.
-func Versions() []string { return []string{V1Alpha1, V1Beta1, V1} }
+func Versions() []string { return []string{V1Alpha1, Current} }
 
 // Change is one change of a migration.
 type Change struct {
@@ -66,20 +62,16 @@ func Version(root *yaml.Node) string {
 	return ""
 }
 
-// steps are the migrations by the version that they start from.
-var steps = map[string]func(*file){ //nolint:gochecknoglobals // a constant table
-	V1Alpha1: toV1Beta1,
-	V1Beta1:  toV1,
-}
-
 // Apply migrates the root of a file of version from, one of Versions, and returns the
 // changes.
 func Apply(root *yaml.Node, from string) []Change {
 	f := &file{root: root}
-	for _, version := range Versions()[slices.Index(Versions(), from):] {
-		if step, ok := steps[version]; ok {
-			step(f)
+	if from == V1Alpha1 {
+		f.version(Current)
+		for _, m := range moves() {
+			f.move(m.from, m.to)
 		}
+		f.convert("global.scale", map[string]string{"small": "50", "medium": "100", "large": "1000"}, "!!int")
 	}
 	return f.changes
 }
@@ -87,40 +79,21 @@ func Apply(root *yaml.Node, from string) []Change {
 // move is a field whose path changes.
 type move struct{ from, to string }
 
-func movesToV1Beta1() []move {
-	return []move{{"name", "global.name"}, {"domain", "global.domain"}, {"adminEmail", "global.adminEmail"}, {"scale", "global.scale"}}
+// moves are those from V1Alpha1 to Current.
+func moves() []move {
+	return []move{
+		{"name", "global.name"}, {"domain", "global.domain"}, {"adminEmail", "global.admin.email"}, {"scale", "global.scale"},
+		{"timeouts", "advanced.timeouts"}, {"registry", "advanced.registry"},
+	}
 }
 
-func movesToV1() []move {
-	return []move{{"global.adminEmail", "global.admin.email"}, {"timeouts", "advanced.timeouts"}, {"registry", "advanced.registry"}}
-}
-
-// Now returns the current path of a field that an older version had at another path;
-// empty if it has not moved or never existed.
+// Now returns the current path of a field that the older version had at another path; empty if
+// it has not moved or never existed.
 func Now(field string) string {
-	to := ""
-	for _, m := range append(movesToV1Beta1(), movesToV1()...) {
-		if m.from == field || m.from == to {
-			to = m.to
+	for _, m := range moves() {
+		if m.from == field {
+			return m.to
 		}
 	}
-	return to
-}
-
-// toV1Beta1 moves the fields that describe the deployment into the section global, and
-// converts the scale to a number.
-func toV1Beta1(f *file) {
-	f.version(V1Beta1)
-	for _, m := range movesToV1Beta1() {
-		f.move(m.from, m.to)
-	}
-	f.convert("global.scale", map[string]string{"small": "50", "medium": "100", "large": "1000"}, "!!int")
-}
-
-// toV1 moves the administrator and rarely changed settings to sections of their own.
-func toV1(f *file) {
-	f.version(V1)
-	for _, m := range movesToV1() {
-		f.move(m.from, m.to)
-	}
+	return ""
 }

@@ -14,29 +14,23 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestSteps takes each file of testdata through every version, one step at a time.
-// The result and the reported changes are in the file of the next version.
-func TestSteps(t *testing.T) {
+// TestApply migrates each file of testdata. The result and the reported changes are in the files of
+// the current version.
+func TestApply(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.v1alpha1.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, from := range files {
-		name := strings.TrimSuffix(from, ".v1alpha1.yaml")
+		name := strings.TrimSuffix(from, ".v1alpha1.yaml") + ".v1"
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			text, err := os.ReadFile(from)
 			require.NoError(t, err)
-			all := decode(t, text)
-			for i, version := range Versions()[:len(Versions())-1] {
-				root := decode(t, text)
-				require.Equal(t, version, Version(root.Content[0]))
-				f := &file{root: root.Content[0]}
-				steps[version](f)
-				text = golden(t, name+"."+strings.TrimPrefix(Versions()[i+1], "slipway.sh/")+".yaml", encode(t, root))
-				golden(t, name+"."+strings.TrimPrefix(Versions()[i+1], "slipway.sh/")+".changes", format(f.changes))
-			}
-			Apply(all.Content[0], V1Alpha1)
-			require.Equal(t, string(text), string(encode(t, all)), "all steps at once do the same")
-			require.Empty(t, Apply(all.Content[0], Current), "once is enough")
+			root := decode(t, text)
+			require.Equal(t, V1Alpha1, Version(root.Content[0]))
+			changes := Apply(root.Content[0], V1Alpha1)
+			golden(t, name+".yaml", encode(t, root))
+			golden(t, name+".changes", format(changes))
+			require.Empty(t, Apply(root.Content[0], Current), "once is enough")
 		})
 	}
 }
@@ -49,7 +43,7 @@ func format(changes []Change) []byte {
 	return b.Bytes()
 }
 
-func golden(t *testing.T, file string, got []byte) []byte {
+func golden(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {
 		require.NoError(t, os.WriteFile(file, got, 0o600))
@@ -57,7 +51,6 @@ func golden(t *testing.T, file string, got []byte) []byte {
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got), file)
-	return want
 }
 
 func decode(t *testing.T, text []byte) *yaml.Node {
@@ -91,12 +84,12 @@ func TestVersionOfAFile(t *testing.T) {
 	require.Empty(t, Version(nil))
 }
 
-// A step never adds a field that is not in the file.
-func TestStepsKeepWhatIsThere(t *testing.T) {
+// A migration never adds a field that is not in the file.
+func TestApplyKeepsWhatIsThere(t *testing.T) {
 	for _, text := range []string{
 		"version: 1\nglobal: 7\nname: a", "version: 1\nscale: [small]", "version: 1\nname: {a: b}\nglobal:",
-		"apiVersion: slipway.sh/v1beta1\nglobal: {adminEmail: a, admin: b}", "apiVersion: slipway.sh/v1beta1\nadvanced: []\ntimeouts: {}",
-		"apiVersion: slipway.sh/v1beta1\nglobal: {admin: {email: b}, adminEmail: a}",
+		"version: 1\nadminEmail: a\nglobal: {admin: b}", "apiVersion: slipway.sh/v1alpha1\nadvanced: []\ntimeouts: {}",
+		"version: 1\nglobal: {admin: {email: b}}\nadminEmail: a",
 	} {
 		n := decode(t, []byte(text))
 		before := scalars(n)

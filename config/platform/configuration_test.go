@@ -22,7 +22,7 @@ func TestAConfigurationOfAnOlderRelease(t *testing.T) {
 name: shop
 version: 2.1.0
 namespaces: [{name: demo}]
-components: [{name: search, renamedFrom: finder, kind: manifests, path: a.yaml, namespace: demo}]
+components: [{name: search, kind: manifests, path: a.yaml, namespace: demo}]
 settings: s.json
 configuration:
   - {version: 2.0.0, move: {platform.components.finder: platform.components.search}, remove: [platform.components.old]}

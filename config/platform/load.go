@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/document"
@@ -60,6 +58,9 @@ func Load(fsys fs.FS) (*Release, error) {
 	if doc == nil {
 		return nil, invalid(problems)
 	}
+	if version := doc.Text("apiVersion"); version != APIVersion && apiVersionRE.MatchString(version) { // it may mean other things by what it says
+		return nil, invalid([]Problem{{Field: "apiVersion", Line: doc.Line("apiVersion"), Got: document.Quote(version), Want: APIVersion}})
+	}
 	r := &Release{files: fsys, document: doc}
 	v := validator{r: r, fsys: fsys}
 	most := bounded.Usual()
@@ -93,14 +94,7 @@ func Load(fsys fs.FS) (*Release, error) {
 // read decodes the release's document and checks it. problems are those of its text; with those of
 // its fields, they are what read returns.
 func (r *Release) read(problems []Problem, v *validator) []Problem {
-	old := r.document.Text("apiVersion") == V1
-	if old {
-		problems = r.document.Edit(func(root *yaml.Node) { fromV1(root, r.files) })
-	}
 	_, more := r.document.Decode(r)
-	if old {
-		r.addV1Patches()
-	}
 	for i := range r.Secrets {
 		for j := range r.Secrets[i].Keys {
 			if k := &r.Secrets[i].Keys[j]; k.Length == 0 && k.random() {

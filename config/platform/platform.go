@@ -21,11 +21,8 @@ import (
 // File is the name of the file that makes a directory a platform release.
 const File = "platform.yaml"
 
-// APIVersion is the current version of platform.yaml; files of version V1 are read, too.
-const (
-	APIVersion = "slipway/v2"
-	V1         = "slipway/v1"
-)
+// APIVersion is the version of platform.yaml; files of other versions are rejected.
+const APIVersion = "slipway/v2"
 
 // Release is a platform release as described by platform.yaml. Every path is relative to
 // the release's directory, slash-separated and inside of it.
@@ -146,11 +143,6 @@ type Component struct {
 	Needs     []string `json:"needs,omitempty"`     // components without which this one does not work
 	Images    []string `json:"images,omitempty"`    // images that it runs: short names of the bundle's, "postgresql", or references as in a manifest
 
-	// The name that the component had in the releases before: what that one
-	// has is this one's, and nothing of it is made anew. Of kind chart or adopted, it is the
-	// name of the Helm release, which stays.
-	RenamedFrom string `json:"renamedFrom,omitempty"`
-
 	// Values of a chart, in place of its own. Texts may have names in braces; a text that
 	// is nothing but one is replaced by the value itself, be it text or not.
 	Values json.RawMessage `json:"values,omitempty"`
@@ -162,14 +154,7 @@ type Component struct {
 	Hosts map[string]string `json:"hosts,omitempty"`
 	// The one node that the component's pods select by a label; they need none when left out.
 	Node *Node `json:"node,omitempty"`
-
-	first, last []byte // see Patches
 }
-
-// Patches are objects, YAML, that are patches of or additions to those of the component's
-// Bundle, before and after the files in its Path: what a release of an older version took
-// for granted.
-func (c Component) Patches() (first, last []byte) { return c.first, c.last }
 
 // ImageNames are those of Images that are short names.
 func (c Component) ImageNames() []string {

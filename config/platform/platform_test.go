@@ -128,7 +128,7 @@ func TestRelease_choose(t *testing.T) {
 }
 
 func TestLoad_allProblemsAtOnce(t *testing.T) {
-	const bad = `apiVersion: slipway/v9
+	const bad = `apiVersion: slipway.io/v2
 name: Sample
 version: "1.0"
 upgradableFrom: [latest]
@@ -163,7 +163,7 @@ gitops: {engine: out}
 	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeInvalid})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	for _, want := range []string{
-		`line 1: apiVersion: got "slipway/v9", want slipway/v2`,
+		`line 1: apiVersion: got "slipway.io/v2", want slipway/v2`,
 		`line 2: name: got "Sample", want lower-case`,
 		`line 3: version: got "1.0", want a semantic version`,
 		`line 4: upgradableFrom[0]: got "latest", want a semantic version`,

@@ -135,7 +135,6 @@ func rules() map[string]rule.Rule {
 		"Component.needs":       rule.Each(name),
 		"Component.images":      rule.Each(rule.Match(imagePattern)),
 		"Component.valuesFiles": rule.Each(rule.Path),
-		"Component.renamedFrom": name,
 		"Component.hosts":       rule.All(rule.Keys(host), rule.Values(reference)),
 		"Node.label":            rule.Match(joined(labelRE, "=", valueRE)),
 
@@ -277,8 +276,6 @@ func shapes() map[string]rule.Rule {
 			rule.When("kind", isNot(App), rule.All(rule.Field("wave", rule.OneOf(0)), rule.Field("name", rule.Not(rule.OneOf(ReservedNames()...))))),
 			rule.When("kind", isNot(AppSet), rule.Field("empty", rule.OneOf(false))),
 			rule.When("kind", isNot(Chart, Adopted, Manifests, Job), no("node")),
-			rule.When("kind", is(Gate), no("renamedFrom")),
-			rule.When("kind", is(AppSet), no("renamedFrom")),
 			rule.When("kind", isNot(Manifests), no("bundle")),
 			rule.When("kind", isNot(Chart, Adopted), no("values", "valuesFiles")),
 			rule.When("required", []bool{true}, rule.All(rule.Field("enabled", rule.OneOf(true)), rule.Field("optional", rule.OneOf(false)))),

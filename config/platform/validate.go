@@ -16,6 +16,9 @@ import (
 )
 
 var (
+	// apiVersionRE matches the name of any version of platform.yaml, known or not.
+	apiVersionRE = regexp.MustCompile(`^slipway/v[0-9]+$`)
+
 	nameRE    = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,51}[a-z0-9])?$`)
 	imageRE   = regexp.MustCompile(`^[a-z0-9]+([._-][a-z0-9]+)*$`)
 	labelRE   = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)

@@ -52,7 +52,6 @@ func (v *validator) components() {
 		v.chart(field, c)
 		v.hosts(field, c)
 		v.node(field, c)
-		v.renamed(field, i)
 		for j, a := range c.Ready {
 			v.gate(fmt.Sprintf("%s.ready[%d]", field, j), a)
 		}

@@ -63,7 +63,7 @@ apiVersion: slipway.sh/v1
 
 **` + "`slipway configure`" + `** makes the file: it asks for the fields of the chosen provider and platform in a form, or takes answers: ` + "`--set global.name=staging`" + `, a file of ` + "`--answers`" + `, or variables: a field's path in capitals after SLIPWAY_CONFIG_, so that ` + "`aws.vpcId`" + ` is SLIPWAY_CONFIG_AWS_VPC_ID. For some fields variables of other programs, named below, suggest one.
 
-**Older files** (` + "`version: 1`" + `, ` + "`slipway.sh/v1alpha1`, `slipway.sh/v1beta1`" + `) are read as they are, and told of. ` + "`slipway config migrate --config FILE`" + ` writes them anew, and keeps the original beside them.
+**Older files** (` + "`version: 1`" + `, ` + "`slipway.sh/v1alpha1`" + `) are read as they are, and told of. ` + "`slipway config migrate --config FILE`" + ` writes them anew, and keeps the original beside them.
 `
 
 // page is the reference of all fields.

@@ -75,7 +75,7 @@ func TestApplications(t *testing.T) {
 				}
 				require.Equal(t, c.Namespace, at("spec", "destination", "namespace"))
 				require.Equal(t, "https://kubernetes.default.svc", at("spec", "destination", "server"))
-				require.Equal(t, c.HelmRelease(), at("spec", "source", "helm", "releaseName"), "what selects its Pods stays")
+				require.Equal(t, c.Name, at("spec", "source", "helm", "releaseName"))
 				require.Equal(t, c.Path, release.GitOps.Tree+"/"+at("spec", "source", "path"))
 				require.Equal(t, "0123456789abcdef0123456789abcdef01234567", at("spec", "source", "targetRevision"))
 				for _, field := range []string{"prune", "selfHeal"} {
@@ -219,7 +219,7 @@ func TestGitServer(t *testing.T) {
 func TestJobNameFollowsItsContent(t *testing.T) {
 	dir, _ := open(t)
 	job := func(values map[string]any) string {
-		text, err := manifest(load(t, dir, "gitops/apps/postgresql"), "database", "database", values)
+		text, err := manifest(load(t, dir, "gitops/apps/database"), "database", "database", values)
 		require.NoError(t, err)
 		for _, o := range objects(t, text) {
 			if o.GetKind() == "Job" {
@@ -310,29 +310,6 @@ func TestGoldens(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestWhatIsRenamedStays: its objects have the names and the selectors that they had.
-func TestWhatIsRenamedStays(t *testing.T) {
-	before, _ := openVersion(t, "1.1.0")
-	after, _ := openVersion(t, "2.0.0")
-	identity := func(p part) (out []string) {
-		for _, o := range p.objects {
-			name := o.GetName()
-			if strings.HasPrefix(name, "database-rows-") { // whose name says what it does
-				continue
-			}
-			selector, _, err := unstructured.NestedMap(o.Object, "spec", "selector")
-			require.NoError(t, err)
-			claims, _, err := unstructured.NestedSlice(o.Object, "spec", "volumeClaimTemplates")
-			require.NoError(t, err)
-			out = append(out, fmt.Sprint(o.GetKind(), " ", name, selector, claims))
-		}
-		return out
-	}
-	was := identity(renderAll(t, before, "50", nil)["database"])
-	require.NotEmpty(t, was)
-	require.Equal(t, was, identity(renderAll(t, after, "50", nil)["postgresql"]))
 }
 
 // TestUpgrades: each release but the first can be reached from the first.

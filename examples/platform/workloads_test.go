@@ -231,7 +231,7 @@ func TestProfilesAgree(t *testing.T) {
 	dir, _ := open(t)
 	for _, p := range config.Profiles() {
 		parts := renderAll(t, dir, p.Name(), nil)
-		for _, o := range slices.Concat(parts["gitea"].objects, parts["postgresql"].objects, parts["guestbook"].objects) {
+		for _, o := range slices.Concat(parts["gitea"].objects, parts["database"].objects, parts["guestbook"].objects) {
 			switch o.GetKind() + " " + o.GetName() {
 			case "Deployment guestbook":
 				require.EqualValues(t, p.Replicas, o.Object["spec"].(map[string]any)["replicas"], p.Name())
@@ -272,7 +272,7 @@ func TestChartsRefuseImagesThatAreNotPinned(t *testing.T) {
 	values := rootValues("50", nil)
 	values["images"] = images("guestbook")
 	_, err := manifest(load(t, dir, "gitops/root-app"), "root-app", "argocd", values)
-	require.ErrorContains(t, err, "images.postgresql is needed by postgresql")
+	require.ErrorContains(t, err, "images.postgresql is needed by database")
 }
 
 func TestBrokenImage(t *testing.T) {

@@ -16,8 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store/versions"
 )
 
-// Keys in a store, and the kind and version with which records are sealed. Version 1
-// belongs to an earlier format, which this package does not read.
+// Keys in a store, and the kind and version with which records are sealed.
 const (
 	latestPrefix = "journal/"
 	runsPrefix   = "runs/"
@@ -119,8 +118,7 @@ func check(stage, step string) error {
 
 // latest is the last attempt at a step.
 func latest(stage, step string) versions.Value {
-	name := latestPrefix + stage + "." + step
-	return versions.Value{Prefix: name + "/", Suffix: ".json", Earlier: name + ".json"}
+	return versions.Value{Prefix: latestPrefix + stage + "." + step + "/", Suffix: ".json"}
 }
 
 func attemptPrefix(run, stage, step string) string {

@@ -30,10 +30,7 @@ func (l *Ledger) Last(ctx context.Context, stage, step string) (Attempt, error) 
 // among is Last, where the keys of the step's records are known.
 func (l *Ledger) among(ctx context.Context, stage, step string, keys []string) (Attempt, error) {
 	value := latest(stage, step)
-	generation, ok := value.Among(keys)
-	if !ok {
-		return l.Last(ctx, stage, step)
-	}
+	generation, _ := value.Among(keys)
 	data, err := l.store.Get(ctx, value.Key(generation))
 	if errors.Is(err, fs.ErrNotExist) { // there is a higher one since
 		return l.Last(ctx, stage, step)
@@ -86,7 +83,7 @@ func (l *Ledger) All(ctx context.Context) ([]Attempt, error) {
 	return out, errors.Join(errs...)
 }
 
-var latestRE = regexp.MustCompile(`^` + latestPrefix + `([^/]+?)(?:\.json|/\d{12}\.json)$`)
+var latestRE = regexp.MustCompile(`^` + latestPrefix + `([^/]+)/\d{12}\.json$`)
 
 // Run returns the attempts of a run in the order in which they started. An attempt
 // that is Running may belong to a program that was killed; only the deployment's lock

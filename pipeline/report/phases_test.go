@@ -220,8 +220,8 @@ func TestMarkdown_phases(t *testing.T) {
 	require.Contains(t, b.String(), "| 🚫 | Verification | did not begin: blocked by orchestrator/sync | - |\n")
 }
 
-// TestPhases_later: a record of an earlier program has none, and one of a later program is read.
-func TestPhases_later(t *testing.T) {
+// TestPhases_missing: a record without phases is read.
+func TestPhases_missing(t *testing.T) {
 	b, err := phased().Encode()
 	require.NoError(t, err)
 	var doc map[string]any

@@ -25,7 +25,7 @@ var ErrExists = errors.New("it exists already")
 // errSlow is the cause of an operation's context once operationLimit has passed.
 var errSlow = errors.New("no answer in time")
 
-// Store is a set of values, each under a key such as "journal/a.b.json". It is
+// Store is a set of values, each under a key such as "latest/000000000007". It is
 // safe for concurrent use, and by any number of processes at the same time.
 //
 // Every error is a fault with a code, except for fs.ErrNotExist and ErrExists where a

@@ -13,19 +13,18 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
 // adopted installs the chart of a component that Argo CD takes over afterwards. Once it
 // has, Slipway leaves the component alone: what is new in it comes with the tree, and the
 // step that hands it over waits for that.
 func (i *installer) adopted(ctx context.Context) (contract.Component, error) {
-	owner, err := i.owner(ctx)
+	owned, err := i.owned(ctx)
 	if err != nil {
 		return contract.Component{}, err
 	}
-	if owner != "" {
-		i.env.Progress("it is left to Argo CD, whose Application %s owns it", owner)
+	if owned {
+		i.env.Progress("it is left to Argo CD, whose Application %s owns it", i.component.Name)
 		return contract.Component{}, nil
 	}
 	objs, out, err := i.chart(ctx)
@@ -39,30 +38,25 @@ func (i *installer) adopted(ctx context.Context) (contract.Component, error) {
 	return out, err
 }
 
-// owner is the Application with which Argo CD has taken the component over, which may have a
-// former name of the component's; empty if it has not.
-func (i *installer) owner(ctx context.Context) (string, error) {
+// owned reports whether Argo CD has taken the component over, with an Application of its name.
+func (i *installer) owned(ctx context.Context) (bool, error) {
 	name, namespace := i.component.Name, i.release.Engine().Namespace
 	what := "get the Application " + namespace + "/" + name
 	o, err := kube.Retry(ctx, i.client, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return i.client.Dynamic.Resource(argo.Applications()).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 	if apierrors.IsNotFound(err) { // or Argo CD is not there yet
-		former, err := removal.Former(ctx, i.client, i.env.Deployment, namespace, i.component)
-		if err != nil || former == nil {
-			return "", err
-		}
-		return former.GetName(), nil
+		return false, nil
 	}
 	if err != nil {
-		return "", err
+		return false, err
 	}
 	if kube.DeploymentOf(o.GetLabels()) != i.env.Deployment || o.GetLabels()[kube.AdoptedLabel] == "" {
-		return "", &fault.Fault{
+		return false, &fault.Fault{
 			Code: kube.CodeForeign, Class: fault.Step, Op: "install component " + name,
 			Fix: "remove the Application " + namespace + "/" + name + ", or give the component another name, then run again: slipway install",
 			Err: fmt.Errorf("the Application %s/%s is not the deployment's own", namespace, name),
 		}
 	}
-	return name, nil
+	return true, nil
 }

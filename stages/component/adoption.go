@@ -21,7 +21,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -40,17 +39,8 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 	if err != nil {
 		return contract.Component{}, err
 	}
-	if _, err := i.owner(ctx); err != nil {
+	if _, err := i.owned(ctx); err != nil {
 		return contract.Component{}, err
-	}
-	former, err := removal.Former(ctx, i.client, env.Deployment, i.release.Engine().Namespace, i.component)
-	if err != nil {
-		return contract.Component{}, err
-	}
-	if former != nil { // two that heal would undo each other's marks
-		if err := removal.Hold(ctx, i.client, former.GetNamespace(), former.GetName()); err != nil {
-			return contract.Component{}, err
-		}
 	}
 	ch, values, err := i.loadChart(ctx)
 	if err != nil {
@@ -72,11 +62,6 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 	if p, _ := dryrun.Previewing(ctx); p != nil { // what comes next is Argo CD's
 		return out, nil
 	}
-	if former != nil {
-		if err := i.succeed(ctx, former.GetName()); err != nil {
-			return out, err
-		}
-	}
 	if err := i.synced(ctx, in); err != nil {
 		return out, err
 	}
@@ -89,7 +74,7 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 // template renders the chart as Argo CD does: as helm template, for this cluster. Hooks and
 // definitions are among the objects.
 func (i *installer) template(ctx context.Context, ch *chart.Chart, values map[string]any) ([]*unstructured.Unstructured, error) {
-	opts := render.ChartOptions{Release: i.component.HelmRelease(), Namespace: i.component.Namespace, Values: values, Definitions: true}
+	opts := render.ChartOptions{Release: i.component.Name, Namespace: i.component.Namespace, Values: values, Definitions: true}
 	if err := opts.ForCluster(ctx, i.client); err != nil {
 		return nil, err
 	}
@@ -144,7 +129,7 @@ func (i *installer) project(objs []*unstructured.Unstructured, tree contract.Tre
 // own is all that it adds.
 func (i *installer) application(values map[string]any, tree contract.Tree) (*unstructured.Unstructured, error) {
 	c := i.component
-	helm := map[string]any{"releaseName": c.HelmRelease()}
+	helm := map[string]any{"releaseName": c.Name}
 	if len(values) > 0 {
 		own, err := copied(values)
 		if err != nil {
@@ -185,17 +170,6 @@ func copied(values map[string]any) (out map[string]any, err error) {
 		err = json.Unmarshal(text, &out)
 	}
 	return out, err
-}
-
-// succeed removes the Application that the component had under its former name, with the
-// project of that, and leaves what it brought to the one of its present name.
-func (i *installer) succeed(ctx context.Context, former string) error {
-	namespace := i.release.Engine().Namespace
-	if err := removal.Succeed(ctx, i.client, namespace, former, i.component.Name); err != nil {
-		return err
-	}
-	i.env.Progress("the Application %s is now %s", former, i.component.Name)
-	return i.client.Delete(ctx, argo.AppProjects(), namespace, projectName(former), metav1.DeletePropagationBackground)
 }
 
 // synced waits until the Application is Synced and Healthy at the commit that was pushed;

@@ -212,39 +212,3 @@ spec: {template: {spec: {containers: [{name: a, image: "docker.io/library/nginx:
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{kube.DeploymentLabel: "demo"}, s.at("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/stores.example.com", "metadata", "labels"))
 }
-
-// TestAnAdoptedComponentThatIsRenamed: the new Application takes over what the old one has,
-// under the name of the Helm release, and nothing is removed.
-func TestAnAdoptedComponentThatIsRenamed(t *testing.T) {
-	const former = "/apis/argoproj.io/v1alpha1/namespaces/shop/applications/external-secrets"
-	s := eso(t, "argocd", "Healthy")
-	s.release(t, `
-  - {name: argocd, kind: manifests, path: argocd.yaml, namespace: shop, required: true}
-  - {name: eso, renamedFrom: external-secrets, kind: adopted, path: gitops/eso, namespace: shop, required: true, values: {replicas: "{settings.replicas}", host: "eso.{domain}"}}
-gitops: {engine: argocd}
-`, esoFiles())
-	s.api.Set(t, former, `{metadata: {name: external-secrets, namespace: shop, finalizers: [resources-finalizer.argocd.argoproj.io], labels: {slipway.sh/deployment: demo, slipway.sh/adopted: component}},
-  spec: {project: slipway-adopted-external-secrets, source: {helm: {releaseName: external-secrets}}, destination: {namespace: shop}, syncPolicy: {automated: {prune: true}}},
-  status: {resources: [{group: apps, version: v1, kind: Deployment, namespace: shop, name: external-secrets}]}}`)
-	const operator = "/apis/apps/v1/namespaces/shop/deployments/external-secrets"
-	s.api.Set(t, operator, `{metadata: {name: external-secrets, namespace: shop, annotations: {argocd.argoproj.io/tracking-id: "external-secrets:apps/Deployment:shop/external-secrets"}}}`)
-	s.api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/shop/appprojects/slipway-adopted-external-secrets", "{metadata: {name: slipway-adopted-external-secrets, namespace: shop}, spec: {destinations: [{namespace: shop}]}}")
-	out, err := s.install(t.Context(), operatorInput().ComponentInput)
-	require.NoError(t, err)
-	require.Equal(t, contract.Component{}, out)
-	require.Empty(t, s.writes(), "Helm does not install it again")
-
-	_, err = adopt(dryrun.Context(t.Context()), s.env, operatorInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
-	_, err = adopt(t.Context(), s.env, operatorInput())
-	require.NoError(t, err)
-	require.Nil(t, s.api.Get(former))
-	require.Nil(t, s.api.Get("/apis/argoproj.io/v1alpha1/namespaces/shop/appprojects/slipway-adopted-external-secrets"))
-	require.Equal(t, "external-secrets", s.at(atESO, "spec", "source", "helm", "releaseName"))
-	require.Equal(t, "eso:apps/Deployment:shop/external-secrets", s.at(operator, "metadata", "annotations", "argocd.argoproj.io/tracking-id"))
-	for _, w := range s.writes() {
-		require.NotEqual(t, "DELETE "+operator, w)
-	}
-	_, err = adopt(dryrun.Context(t.Context()), s.env, operatorInput())
-	require.NoError(t, err, "once is enough")
-}

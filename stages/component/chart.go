@@ -102,7 +102,7 @@ func (i *installer) complete(ctx context.Context, rendered *bytes.Buffer) (*byte
 	for _, o := range objs {
 		kube.KeepLast(o)
 		o.SetAnnotations(merged(o.GetAnnotations(), map[string]string{
-			"meta.helm.sh/release-name": i.component.HelmRelease(), "meta.helm.sh/release-namespace": i.component.Namespace,
+			"meta.helm.sh/release-name": i.component.Name, "meta.helm.sh/release-namespace": i.component.Namespace,
 		}))
 	}
 	var out bytes.Buffer

@@ -3,7 +3,6 @@ package component
 import (
 	"bytes"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,16 +81,6 @@ func TestValuesOfAChart(t *testing.T) {
 	require.Equal(t, true, values["more"])
 	require.Equal(t, map[string]any{"a": "all", "b": "user", "c": "scale", "d": "user"}, values["nested"])
 	require.Equal(t, "web.example.org", values["host"])
-}
-
-// TestAChartThatIsRenamed keeps its Helm release, whose name selectors may hold.
-func TestAChartThatIsRenamed(t *testing.T) {
-	s := newSite(t, strings.Replace(valuesRelease, "name: web", "name: page\n    renamedFrom: web", 1), valuesFiles())
-	in := valuesInput()
-	in.Component = "page"
-	rel, err := s.installer(t, in).open(t.Context(), nil, nil)
-	require.NoError(t, err)
-	require.Equal(t, "web", rel.name)
 }
 
 func TestValuesThatCannotBeFilledIn(t *testing.T) {

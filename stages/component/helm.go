@@ -61,7 +61,7 @@ func (i *installer) open(ctx context.Context, ch *chart.Chart, values map[string
 	}
 	return &chartRelease{
 		client: i.client, log: i.env.Logger, config: config, complete: i.complete, others: i.others, deployment: i.env.Deployment,
-		name: i.component.HelmRelease(), namespace: namespace, chart: ch, values: values,
+		name: i.component.Name, namespace: namespace, chart: ch, values: values,
 		labels: map[string]string{kube.DeploymentLabel: i.env.Deployment},
 	}, nil
 }

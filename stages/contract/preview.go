@@ -72,7 +72,7 @@ type PlannedRelease struct {
 type PlannedChange struct {
 	Configuration []Difference       `json:"configuration"`   // from that of the last run that succeeded, or of the release before
 	Settings      []string           `json:"settings"`        // of the user's file, which the release has elsewhere or no more: "a is now b"
-	Components    []PlannedComponent `json:"components"`      // that are added, removed or renamed
+	Components    []PlannedComponent `json:"components"`      // that are added or removed
 	Style         string             `json:"style,omitempty"` // of an upgrade: see Change
 	Backups       []PlannedBackup    `json:"backups"`         // that an upgrade makes
 	Migrations    []PlannedMigration `json:"migrations"`      // that an upgrade carries out, in their order
@@ -92,10 +92,9 @@ type PlannedUpgrade struct {
 
 // PlannedComponent is a component of the release that would be on, or that was.
 type PlannedComponent struct {
-	Action string `json:"action"` // PlanAdd, PlanRemove or PlanRename
+	Action string `json:"action"` // PlanAdd or PlanRemove
 	Name   string `json:"name"`
 	Kind   string `json:"kind"`
-	Before string `json:"before,omitempty"` // its name before
 }
 
 // PlannedBackup is data of which a backup is made and proved.
@@ -128,7 +127,6 @@ const (
 	PlanAdd    = "add"
 	PlanChange = "change"
 	PlanRemove = "remove"
-	PlanRename = "rename" // of a component, which keeps what it has
 )
 
 // PlannedObject is an object of the cluster that would change.

@@ -89,11 +89,9 @@ func TestAPlanOfUpgradesAsText(t *testing.T) {
 			From: "1.1.0", To: "2.0.0", PlannedChange: contract.PlannedChange{
 				Configuration: []contract.Difference{{Path: "a.b", Old: "1"}},
 				Settings:      []string{"a.b is gone"},
-				Components: []contract.PlannedComponent{
-					{Action: contract.PlanRename, Name: "postgresql", Before: "database", Kind: "app"}, {Action: contract.PlanRemove, Name: "page", Kind: "app"},
-				},
-				Backups:    []contract.PlannedBackup{{Data: "orders"}},
-				Migrations: []contract.PlannedMigration{{Name: "split", Data: "orders", When: "before", Stops: []string{"Deployment shop/web"}}, {Name: "trim", Data: "orders", When: "after", Undo: true}},
+				Components:    []contract.PlannedComponent{{Action: contract.PlanRemove, Name: "page", Kind: "app"}},
+				Backups:       []contract.PlannedBackup{{Data: "orders"}},
+				Migrations:    []contract.PlannedMigration{{Name: "split", Data: "orders", When: "before", Stops: []string{"Deployment shop/web"}}, {Name: "trim", Data: "orders", When: "after", Undo: true}},
 			},
 			Unknown: []contract.PlannedUnknown{{What: "objects", Why: "they are compared then"}},
 		}},
@@ -120,7 +118,6 @@ To 2.0.0: Settings of the file that the release has elsewhere or no more:
   a.b is gone
 
 To 2.0.0: Components:
-  ~ database → postgresql (app)
   - page (app)
 
 To 2.0.0: Backups that would be made, and proved by restoring them:

@@ -166,14 +166,11 @@ func (t *planText) change(before string, c PlannedChange) {
 	}
 	for _, c := range c.Components {
 		t.section(before + "Components")
-		switch c.Action {
-		case PlanAdd:
-			t.line("  + %s (%s)", c.Name, c.Kind)
-		case PlanRemove:
-			t.line("  - %s (%s)", c.Name, c.Kind)
-		default:
-			t.line("  ~ %s → %s (%s)", c.Before, c.Name, c.Kind)
+		sign := "+"
+		if c.Action == PlanRemove {
+			sign = "-"
 		}
+		t.line("  %s %s (%s)", sign, c.Name, c.Kind)
 	}
 	for _, b := range c.Backups {
 		t.section(before + "Backups that would be made, and proved by restoring them")

@@ -40,8 +40,7 @@ type Stored struct {
 	Begun   bool        `json:"begun"`             // a run has reached for the lock, in this volume or this bucket
 	// Platform is the version of the release that was installed to the end; empty: none was.
 	Platform string `json:"platform,omitempty"`
-	// ID tells the deployment from others of its name; empty where nothing was installed, or
-	// by an earlier version only.
+	// ID tells the deployment from others of its name; empty where nothing was installed.
 	ID string `json:"id,omitempty"`
 	// Lost says that the volume of the cluster is empty on this engine, which has removed it or,
 	// where the state is in a bucket, may never have had it. It is known of a cluster that

@@ -44,8 +44,8 @@ func (s *State) nameOf(ctx context.Context, version string) (string, error) {
 	return "", nil
 }
 
-// components fills in which components the release would add to those that are installed,
-// remove or rename.
+// components fills in which components the release would add to those that are installed, or
+// remove.
 func (s *State) components(ctx context.Context, is stages.Held, out *contract.Preview) error {
 	if out.Release.From == "" { // all of them
 		return nil

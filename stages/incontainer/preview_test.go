@@ -201,11 +201,11 @@ func TestAPlanOfAPath(t *testing.T) {
 		require.NoError(t, err)
 		return digest
 	}
-	next, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: demo}\nplatform: {components: {postgresql: {enabled: true}}}\n"), config.Options{DefaultProvider: "local"})
+	next, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: demo}\nplatform: {components: {database: {enabled: true}}}\n"), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
 	last := contract.LaterUpgrade{Config: next.Canonical()}
 	last.From, last.To, last.Digest, last.ReadAs, last.Components = "1.1.0", "2.0.0", brings("2.0.0"), next.Digest(), []contract.PlannedComponent{
-		{Action: contract.PlanRename, Name: "postgresql", Before: "database", Kind: "app"}, {Action: contract.PlanRemove, Name: "welcome", Kind: "app"},
+		{Action: contract.PlanRemove, Name: "welcome", Kind: "app"},
 	}
 
 	installs("1.0.0")
@@ -214,7 +214,7 @@ func TestAPlanOfAPath(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []contract.PlannedComponent{{Action: contract.PlanAdd, Name: "welcome", Kind: "app"}}, was.Components)
 	require.Equal(t, []string{"a is now b"}, was.Settings)
-	require.Equal(t, []contract.Difference{{Path: "platform.components", New: `{"postgresql":{"enabled":true}}`}}, was.Later[0].Configuration)
+	require.Equal(t, []contract.Difference{{Path: "platform.components", New: `{"database":{"enabled":true}}`}}, was.Later[0].Configuration)
 	p.path.Later = nil
 	_, err = p.make(t, "", was.Release.Digest, was.Digest)
 	require.ErrorIs(t, err, &fault.Fault{Code: codeStale})
@@ -223,7 +223,7 @@ func TestAPlanOfAPath(t *testing.T) {
 	installs("1.1.0")
 	brings("2.0.0")
 	p.path = contract.PlannedPath{Passed: 1}
-	says := "platform: {components: {postgresql: {enabled: true}}}"
+	says := "platform: {components: {database: {enabled: true}}}"
 	_, err = p.make(t, says, last.Digest, was.Digest)
 	require.NoError(t, err)
 	_, err = p.make(t, "", last.Digest, was.Digest)

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,63 +27,22 @@ import (
 // "local".
 const backendFile = "slipway_backend_override.tf.json"
 
-// tfstates is Terraform's state in the deployment's store. What a version of Slipway before
-// had there is where Terraform's own backends had put it.
-func tfstates(place state.Place) versions.Value {
-	v := versions.Value{Prefix: "terraform/", Suffix: ".tfstate", Earlier: "terraform/terraform.tfstate", Kept: 1}
-	if strings.HasPrefix(place.URL, "gs://") {
-		v.Earlier = "terraform/default.tfstate"
-	}
-	return v
+// tfstates is Terraform's state in the deployment's store.
+func tfstates() versions.Value {
+	return versions.Value{Prefix: "terraform/", Suffix: ".tfstate", Kept: 1}
 }
 
-// currentState reads Terraform's state. Without one the error is fs.ErrNotExist. In the place
-// of one that is in the store there may be one in the volume; see importState.
+// currentState reads Terraform's state. Without one the error is fs.ErrNotExist.
 func currentState(ctx context.Context, env *step.Env) (tfstate, error) {
 	s, err := env.Store(ctx)
 	if err != nil {
 		return tfstate{}, err
 	}
-	value := tfstates(env.Place)
-	data, generation, err := value.Newest(ctx, s)
-	if errors.Is(err, fs.ErrNotExist) && env.Place.Remote() {
-		return readState(statePath(env))
-	}
+	data, generation, err := tfstates().Newest(ctx, s)
 	if err != nil {
 		return tfstate{}, err
 	}
-	return parseState(s.Location()+"/"+value.Key(generation), data)
-}
-
-// importState moves a state to the store that is in the volume, because the deployment was
-// installed there before its configuration named a bucket, unless the store has one.
-func importState(ctx context.Context, env *step.Env) error {
-	if !env.Place.Remote() {
-		return nil
-	}
-	s, err := env.Store(ctx)
-	if err != nil {
-		return err
-	}
-	value, file := tfstates(env.Place), statePath(env)
-	if _, _, err := value.Newest(ctx, s); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	data, err := bounded.File(file, store.MaxBytes)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
-		return nil
-	}
-	if err == nil {
-		_, err = parseState(file, data)
-	}
-	if err == nil {
-		err = value.Put(ctx, s, env.Generation(), data)
-	}
-	if err != nil {
-		return err
-	}
-	env.Progress("the Terraform state was in the volume, and is in %s now", s.Location())
-	return os.Remove(file)
+	return parseState(s.Location()+"/"+tfstates().Key(generation), data)
 }
 
 // backend is Terraform's state for the Terraform that a step runs, on a port of this machine:
@@ -113,7 +71,7 @@ func serveState(ctx context.Context, env *step.Env) (*backend, error) {
 	path := "/" + rand.Text() // nobody else finds it
 	b := &backend{address: "http://" + listener.Addr().String() + path, ended: make(chan error, 1)}
 	b.server = &http.Server{
-		Handler: handler(path, tfstates(env.Place), s, env.Generation(), b), ReadHeaderTimeout: time.Minute,
+		Handler: handler(path, s, env.Generation(), b), ReadHeaderTimeout: time.Minute,
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	go func() { b.ended <- b.server.Serve(listener) }()
@@ -121,12 +79,12 @@ func serveState(ctx context.Context, env *step.Env) (*backend, error) {
 }
 
 // handler serves the state at a path. b gets to know what could not be stored.
-func handler(path string, value versions.Value, s *store.Store, generation int64, b *backend) http.Handler {
+func handler(path string, s *store.Store, generation int64, b *backend) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-		data, _, err := value.Newest(r.Context(), s)
+		data, _, err := tfstates().Newest(r.Context(), s)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0:
+		case errors.Is(err, fs.ErrNotExist):
 			w.WriteHeader(http.StatusNoContent)
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -137,7 +95,7 @@ func handler(path string, value versions.Value, s *store.Store, generation int64
 	mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
 		data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, store.MaxBytes))
 		if err == nil {
-			err = value.Put(context.WithoutCancel(r.Context()), s, generation, data)
+			err = tfstates().Put(context.WithoutCancel(r.Context()), s, generation, data)
 		}
 		b.mu.Lock()
 		b.refused = err

@@ -19,7 +19,6 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -87,24 +86,19 @@ func TestBackend(t *testing.T) {
 			_, err := currentState(t.Context(), env)
 			require.ErrorIs(t, err, fs.ErrNotExist)
 
-			require.NoError(t, s.Put(t.Context(), "terraform/terraform.tfstate", nil))
-			code, _ = ask("GET", "")
-			require.Equal(t, http.StatusNoContent, code, "an empty file is an empty state")
-			seen, err := currentState(t.Context(), env)
-			require.NoError(t, err)
-			require.Equal(t, tfstate{}, seen)
-			require.NoError(t, s.Put(t.Context(), "terraform/terraform.tfstate", []byte(`{"version":4,"serial":1}`)))
+			code, _ = ask("POST", `{"version":4,"serial":1}`)
+			require.Equal(t, http.StatusOK, code)
 			code, text := ask("GET", "")
 			require.Equal(t, http.StatusOK, code)
-			require.JSONEq(t, `{"version":4,"serial":1}`, text, "as an earlier version left it")
+			require.JSONEq(t, `{"version":4,"serial":1}`, text)
 
 			cancel()
 			code, _ = ask("POST", `{"version":4,"serial":2}`)
 			require.Equal(t, http.StatusOK, code, "what is done is stored, also when the step was told to end")
 			keys, err := s.List(t.Context(), "terraform/")
 			require.NoError(t, err)
-			require.Equal(t, []string{"terraform/000000000000.tfstate", "terraform/terraform.tfstate"}, keys, "the one before stays")
-			seen, err = currentState(t.Context(), env)
+			require.Equal(t, []string{"terraform/000000000000.tfstate"}, keys)
+			seen, err := currentState(t.Context(), env)
 			require.NoError(t, err)
 			require.EqualValues(t, 2, seen.Serial)
 
@@ -122,7 +116,6 @@ func TestBackend(t *testing.T) {
 			require.Error(t, err)
 		})
 	}
-	require.Equal(t, "terraform/default.tfstate", tfstates(state.Place{URL: "gs://b"}).Earlier, "where Terraform had it")
 }
 
 // TestBackend_refuses: what cannot be stored is told to Terraform, and to who runs it in
@@ -133,7 +126,7 @@ func TestBackend_refuses(t *testing.T) {
 	refuses := error(lost)
 	b, ask := serve(t, t.Context(), env)
 	defer func() { require.NoError(t, b.close()) }()
-	b.server.Handler = handler("/x", tfstates(env.Place), s.Fenced(func(context.Context) error { return refuses }), 3, b)
+	b.server.Handler = handler("/x", s.Fenced(func(context.Context) error { return refuses }), 3, b)
 	b.address = b.address[:strings.LastIndex(b.address, "/")] + "/x"
 	code, text := ask("POST", `{}`)
 	require.Equal(t, http.StatusConflict, code)
@@ -163,38 +156,6 @@ func TestBackendBlock(t *testing.T) {
 func TestTerraformDoesNotGetTheStatesCredentials(t *testing.T) {
 	got := environment([]string{"AZURE_STORAGE_KEY=k", "AWS_SECRET_ACCESS_KEY=s", "AWS_REGION=r", "TF_LOG=trace", "SLIPWAY_STATE_URL=u"}, "/dir")
 	require.Equal(t, map[string]string{"AWS_REGION": "r", "CHECKPOINT_DISABLE": "1", "HOME": "/dir"}, got)
-}
-
-// TestAStateIsNotLeftBehind: the one in the volume gets to the bucket that the configuration
-// names since; without it, Terraform would make everything a second time.
-func TestAStateIsNotLeftBehind(t *testing.T) {
-	const text = `{"version":4,"serial":7,"resources":[{"mode":"managed","type":"a","name":"b"}]}`
-	env, s := inBucket(t)
-	require.NoError(t, importState(t.Context(), env), "there is none")
-	require.NoError(t, os.MkdirAll(filepath.Dir(statePath(env)), 0o700))
-	require.NoError(t, os.WriteFile(statePath(env), []byte(text), 0o600))
-	seen, err := currentState(t.Context(), env)
-	require.NoError(t, err)
-	require.EqualValues(t, 7, seen.Serial, "who only looks moves nothing")
-	require.FileExists(t, statePath(env))
-
-	require.NoError(t, importState(t.Context(), env))
-	data, err := s.Get(t.Context(), "terraform/000000000000.tfstate")
-	require.NoError(t, err)
-	require.Equal(t, text, string(data))
-	require.NoFileExists(t, statePath(env), "or it would come back after a destroy")
-
-	require.NoError(t, os.WriteFile(statePath(env), []byte(`{"version":4,"serial":1}`), 0o600))
-	require.NoError(t, importState(t.Context(), env))
-	seen, err = currentState(t.Context(), env)
-	require.NoError(t, err)
-	require.EqualValues(t, 7, seen.Serial, "the one in the bucket counts")
-
-	other, _ := inBucket(t)
-	require.NoError(t, os.MkdirAll(filepath.Dir(statePath(other)), 0o700))
-	require.NoError(t, os.WriteFile(statePath(other), []byte("{"), 0o600))
-	require.Error(t, importState(t.Context(), other), "nothing is made from what cannot be read")
-	require.FileExists(t, statePath(other))
 }
 
 // TestAnErroredStateIsKept, and named in each run until somebody has dealt with it.

@@ -114,7 +114,7 @@ func sameCluster(ctx context.Context, env *step.Env, c *kube.Client, adopt bool)
 		if adopt {
 			return nil
 		}
-		return noNamesake(ctx, env, c, known != nil)
+		return noNamesake(ctx, env, c)
 	}
 	return &fault.Fault{Code: CodeOtherCluster, Class: fault.Preflight, Op: "recognise the cluster",
 		Fix: "give the kubeconfig of that cluster; or give this deployment another name: --name",
@@ -122,9 +122,8 @@ func sameCluster(ctx context.Context, env *step.Env, c *kube.Client, adopt bool)
 			env.Deployment, known.Server, known.UID, now.Server, now.UID)}
 }
 
-// noNamesake refuses a cluster that has another deployment of this name. One without an
-// identity, of an earlier version, is the state's if that knows the cluster.
-func noNamesake(ctx context.Context, env *step.Env, c *kube.Client, known bool) error {
+// noNamesake refuses a cluster that has another deployment of this name.
+func noNamesake(ctx context.Context, env *step.Env, c *kube.Client) error {
 	own, err := env.Identity(ctx)
 	if err != nil {
 		return err
@@ -138,7 +137,7 @@ func noNamesake(ctx context.Context, env *step.Env, c *kube.Client, known bool) 
 	if err != nil || !kube.Ours(system, env.Deployment) {
 		return err
 	}
-	if there := system.Annotations[kube.IdentityAnnotation]; there == own && there != "" || there == "" && known {
+	if own != "" && system.Annotations[kube.IdentityAnnotation] == own {
 		return nil
 	}
 	return &fault.Fault{Code: CodeOtherCluster, Class: fault.Preflight, Op: "recognise the cluster",

@@ -44,8 +44,8 @@ func (e *expected) owns(o *unstructured.Unstructured) bool {
 }
 
 // findNamespaces finds the namespaces of the deployment: those in its list. Before the first
-// install there is none but that of the checks, which run before it. One of an earlier version has
-// no list.
+// install there is none but that of the checks, which run before it. An install that was killed
+// early has no list.
 func (e *expected) findNamespaces(ctx context.Context) error {
 	if !e.env.Existing {
 		return nil
@@ -128,9 +128,6 @@ func (e *expected) component(ctx context.Context, c platform.Component, in contr
 // there again after a destroy that was interrupted.
 func (e *expected) adopted(ctx context.Context, c platform.Component, in contract.ComponentInput) ([]*unstructured.Unstructured, error) {
 	app, err := e.client.Live(ctx, argo.Member(e.release.Engine().Namespace, c.Name))
-	if err == nil && app == nil {
-		app, err = removal.Former(ctx, e.client, e.env.Deployment, e.release.Engine().Namespace, c)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +164,7 @@ func (e *expected) chart(ctx context.Context, c platform.Component, in contract.
 	if err != nil {
 		return nil, err
 	}
-	opts := render.ChartOptions{Release: c.HelmRelease(), Namespace: c.Namespace, Definitions: true}
+	opts := render.ChartOptions{Release: c.Name, Namespace: c.Namespace, Definitions: true}
 	if opts.Values, err = render.Values(e.release.Files(), c, in); err != nil {
 		return nil, err
 	}
@@ -198,11 +195,11 @@ func (e *expected) chart(ctx context.Context, c platform.Component, in contract.
 
 // noteRelease notes a Helm release that has a component's name and is somebody else's.
 func (e *expected) noteRelease(ctx context.Context, c platform.Component) error {
-	records, err := e.client.List(ctx, core("secrets"), c.Namespace, "owner=helm,name="+c.HelmRelease())
+	records, err := e.client.List(ctx, core("secrets"), c.Namespace, "owner=helm,name="+c.Name)
 	if err != nil || len(records) == 0 {
 		return err
 	}
-	ours, err := removal.OwnsRelease(ctx, e.client, e.env.Deployment, c.Namespace, c.HelmRelease())
+	ours, err := removal.OwnsRelease(ctx, e.client, e.env.Deployment, c.Namespace, c.Name)
 	if err == nil && !ours {
 		e.releases = append(e.releases, records...)
 	}

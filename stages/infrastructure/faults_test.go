@@ -65,8 +65,8 @@ func TestTerraformThatFails(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Setenv("FAIL", c.fail)
 			env := newEnv(t, root, io.Discard)
-			require.NoError(t, os.MkdirAll(filepath.Dir(statePath(env)), 0o700))
-			require.NoError(t, os.WriteFile(statePath(env), []byte(`{"version":4,"serial":1,"resources":[{"mode":"managed","type":"terraform_data","name":"first"}]}`), 0o600))
+			require.NoError(t, os.MkdirAll(filepath.Dir(stateFile(env)), 0o700))
+			require.NoError(t, os.WriteFile(stateFile(env), []byte(`{"version":4,"serial":1,"resources":[{"mode":"managed","type":"terraform_data","name":"first"}]}`), 0o600))
 			err := c.run(env)
 			require.ErrorIs(t, err, &fault.Fault{Code: c.code})
 			require.Equal(t, c.class, fault.ClassOf(err))

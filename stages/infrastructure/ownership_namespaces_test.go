@@ -37,7 +37,7 @@ func TestALabelMakesNoNamespaceTheDeployments(t *testing.T) {
 	before := api.Get(shop)
 
 	api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {name: slipway-system, "+byUs+"}")
-	require.NoError(t, own(), "of an earlier version, or an install that was killed before it had a list")
+	require.NoError(t, own(), "of an install that was killed before it had a list")
 	c, err := kube.Connect(env.Kubeconfig, nil)
 	require.NoError(t, err)
 	list := func(names ...string) {

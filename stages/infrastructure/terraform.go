@@ -35,7 +35,7 @@ const (
 // changes is not applied, so that the state's serial stays.
 func (t toolchain) terraform(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.Infrastructure, error) {
 	var out contract.Infrastructure
-	if err := errors.Join(importState(ctx, env), tellErrored(ctx, env)); err != nil {
+	if err := tellErrored(ctx, env); err != nil {
 		return out, badState(err)
 	}
 	tf, err := t.open(ctx, env, in)
@@ -98,7 +98,7 @@ func verifyTerraform(ctx context.Context, env *step.Env, _ contract.TerraformInp
 // do.
 func (t toolchain) terraformDestroy(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.TerraformDestroyed, error) {
 	var out contract.TerraformDestroyed
-	if err := errors.Join(importState(ctx, env), tellErrored(ctx, env)); err != nil {
+	if err := tellErrored(ctx, env); err != nil {
 		return out, badState(err)
 	}
 	before, err := currentState(ctx, env)
@@ -268,11 +268,6 @@ func environment(environ []string, dir string) map[string]string {
 	out["CHECKPOINT_DISABLE"] = "1"
 	out["HOME"] = dir // no settings of a user
 	return out
-}
-
-// statePath is where a state was in the volume, before it was a value of the store.
-func statePath(env *step.Env) string {
-	return filepath.Join(env.StateDir, "terraform", "terraform.tfstate")
 }
 
 // outputs reads the six outputs that every provider's root has.

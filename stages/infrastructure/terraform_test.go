@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -83,7 +82,7 @@ func TestTerraformConvergesAndDestroys(t *testing.T) {
 	gone, err := tools.terraformDestroy(t.Context(), env, in)
 	require.NoError(t, err, log.String())
 	require.Equal(t, contract.TerraformDestroyed{Serial: gone.Serial, Changed: true}, gone)
-	state, err := readState(stateFile(env))
+	state, err := currentState(t.Context(), env)
 	require.NoError(t, err)
 	require.Empty(t, state.Resources)
 
@@ -199,8 +198,8 @@ func TestDestroyWithoutState(t *testing.T) {
 
 func TestStateThatIsNoState(t *testing.T) {
 	env := newEnv(t, "/nowhere", io.Discard)
-	require.NoError(t, os.MkdirAll(filepath.Dir(statePath(env)), 0o700))
-	require.NoError(t, os.WriteFile(statePath(env), []byte("{"), 0o600))
+	require.NoError(t, os.MkdirAll(filepath.Dir(stateFile(env)), 0o700))
+	require.NoError(t, os.WriteFile(stateFile(env), []byte("{"), 0o600))
 	_, err := toolchain{dir: "/nowhere"}.terraformDestroy(t.Context(), env, contract.TerraformInput{})
 	f := &fault.Fault{Code: store.CodeDamaged}
 	require.ErrorIs(t, err, f)
@@ -308,22 +307,13 @@ func TestPrepareTakesTerraformFilesOnly(t *testing.T) {
 	require.ErrorContains(t, prepare(t.TempDir(), t.TempDir(), nil), "holds no *.tf")
 }
 
-func TestReadState(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	_, err := readState(path)
-	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	s, err := readState(path)
-	require.NoError(t, err)
-	require.Zero(t, s.Serial)
-	require.NoError(t, os.WriteFile(path, []byte(`{"version":4,"serial":7,"resources":[
+func TestParseState(t *testing.T) {
+	s, err := parseState("s", []byte(`{"version":4,"serial":7,"resources":[
 		{"mode":"managed","type":"terraform_data","name":"a"},
-		{"module":"module.m","mode":"data","type":"aws_ami","name":"b"}]}`), 0o600))
-	s, err = readState(path)
+		{"module":"module.m","mode":"data","type":"aws_ami","name":"b"}]}`))
 	require.NoError(t, err)
 	require.Equal(t, int64(7), s.Serial)
 	require.Equal(t, "terraform_data.a module.m.data.aws_ami.b", strings.Join(s.addresses(), " "))
-	require.NoError(t, os.WriteFile(path, []byte(`{"version":3}`), 0o600))
-	_, err = readState(path)
+	_, err = parseState("s", []byte(`{"version":3}`))
 	require.ErrorContains(t, err, "version 3 of the state is unknown")
 }

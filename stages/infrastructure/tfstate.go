@@ -3,8 +3,6 @@ package infrastructure
 import (
 	"encoding/json"
 	"fmt"
-
-	"github.com/slipway-sh/slipway/bounded"
 )
 
 // tfstate is what this package reads of a Terraform state file, version 4.
@@ -22,22 +20,9 @@ type tfresource struct {
 	Name   string `json:"name"`
 }
 
-// readState reads a state file.
-func readState(path string) (tfstate, error) {
-	b, err := bounded.File(path, bounded.Generated)
-	if err != nil {
-		return tfstate{}, err
-	}
-	return parseState(path, b)
-}
-
-// parseState decodes a state that was read from somewhere. Without any content it is empty:
-// Terraform's backend for files made such a file when it took its lock for the first time.
+// parseState decodes a state that was read from somewhere.
 func parseState(path string, b []byte) (tfstate, error) {
 	var s tfstate
-	if len(b) == 0 {
-		return s, nil
-	}
 	if err := json.Unmarshal(b, &s); err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}

@@ -36,9 +36,6 @@ func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (c
 	if err != nil {
 		return contract.Publication{}, err
 	}
-	if err := renameApps(ctx, env, c, r, func(app string) bool { return !slices.Contains(in.Values.Disabled, app) }); err != nil { // before Argo CD sees the tree
-		return contract.Publication{}, err
-	}
 	if in.Git, err = releaseGit(ctx, c, r, in); err != nil {
 		return contract.Publication{}, err
 	}

@@ -49,13 +49,6 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 	if err != nil {
 		return contract.Apps{}, err
 	}
-	// What Argo CD had begun before the tree changed may have brought one back.
-	if err := renameApps(ctx, env, c, r, func(app string) bool { return slices.Contains(in.Apps, app) }); err != nil {
-		return contract.Apps{}, err
-	}
-	if err := freshIfHeld(ctx, c, root); err != nil {
-		return contract.Apps{}, err
-	}
 	applied, err := c.Apply(ctx, []*unstructured.Unstructured{root}, alone())
 	if err != nil {
 		return contract.Apps{}, err
@@ -86,20 +79,6 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 		err = noStrangers(ctx, c, env.Deployment, r, in)
 	}
 	return out, err
-}
-
-// freshIfHeld has Argo CD ask the repository as soon as it syncs a root Application again that
-// is held. It would otherwise sync the tree that it remembers at first, and with that bring
-// back the Applications that have been renamed.
-func freshIfHeld(ctx context.Context, c *kube.Client, root *unstructured.Unstructured) error {
-	live, err := c.Live(ctx, argo.Member(root.GetNamespace(), root.GetName()))
-	if err != nil || live == nil {
-		return err
-	}
-	if _, automated, _ := unstructured.NestedMap(live.Object, "spec", "syncPolicy", "automated"); !automated {
-		root.SetAnnotations(map[string]string{argo.RefreshAnnotation: "normal"})
-	}
-	return nil
 }
 
 // rootApplication is the app of apps at the branch. $ARGOCD_APP_REVISION is

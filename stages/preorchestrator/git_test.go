@@ -232,7 +232,7 @@ func TestTheGitServerIsVerifiedByUseAndRegistered(t *testing.T) {
 	require.Equal(t, "dcogra", text(t, api, "/api/v1/namespaces/cd/secrets/repository-platform")["password"])
 }
 
-// TestOneAccountThatPushesAndReads is what releases of an older version have.
+// TestOneAccountThatPushesAndReads: a release may name one for both.
 func TestOneAccountThatPushesAndReads(t *testing.T) {
 	f := newForge(t)
 	if f.git == nil {

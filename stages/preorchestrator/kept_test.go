@@ -89,7 +89,7 @@ func TestWhatSomebodyDeletesIsMadeAnew(t *testing.T) {
 	require.Equal(t, second, madeIn(t, other), "the last ones are kept")
 }
 
-// TestAStateWithoutThemTakesTheSecretsOfTheCluster, as one of an earlier version has them.
+// TestAStateWithoutThemTakesTheSecretsOfTheCluster, as where a state was lost.
 func TestAStateWithoutThemTakesTheSecretsOfTheCluster(t *testing.T) {
 	api, env := preparing(t, generates)
 	require.NoError(t, generate(t.Context(), env))

@@ -198,9 +198,6 @@ func keepRemoval(ctx context.Context, c *kube.Client, deployment string, r *plat
 	if err != nil {
 		return err
 	}
-	if err := removal.MoveLists(ctx, c, deployment, removal.Renames(r, earlier)); err != nil {
-		return err
-	}
 	if err := removal.RecordOf(r).Following(earlier).Write(ctx, c, deployment); err != nil {
 		return err
 	}

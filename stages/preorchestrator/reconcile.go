@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -166,25 +165,9 @@ func probeObjects(deployment string, in contract.ReconcileInput) []*unstructured
 }
 
 // removeProbe deletes the probe, what it brought, and its project, and waits for
-// nothing: an Application without finalizers is gone at once, and what Argo CD
-// does for one that has them is done here. The Application goes first, so that
+// nothing: an Application without finalizers is gone at once. It goes first, so that
 // nobody brings its object again.
 func removeProbe(ctx context.Context, c *kube.Client, engine string) error {
-	app, err := kube.Retry(ctx, c, "look for a probe", func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return c.Dynamic.Resource(argo.Applications()).Namespace(kube.SystemNamespace).Get(ctx, probeApp, metav1.GetOptions{})
-	})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
-	if err == nil && len(app.GetFinalizers()) > 0 { // of an earlier Slipway, perhaps being deleted
-		held := kube.Stuck{
-			Resource: argo.Applications(), Kind: app.GetKind(), Namespace: app.GetNamespace(), Name: app.GetName(),
-			Finalizers: app.GetFinalizers(),
-		}
-		if err := c.Strip(ctx, held); err != nil {
-			return err
-		}
-	}
 	for _, o := range []struct {
 		resource  schema.GroupVersionResource
 		namespace string

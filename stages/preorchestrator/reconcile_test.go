@@ -37,12 +37,9 @@ func podTemplates() schema.GroupVersionResource {
 }
 
 // theProbe is the probe with what it brought, beside an object of somebody else.
-func theProbe(finalizers ...string) []runtime.Object {
+func theProbe() []runtime.Object {
 	var out []runtime.Object
 	for _, o := range probeObjects("demo", contract.ReconcileInput{Namespace: "cd"}) {
-		if o.GetKind() == "Application" && len(finalizers) > 0 {
-			o.SetFinalizers(finalizers)
-		}
 		out = append(out, o)
 	}
 	for _, name := range []string{probeApp, "of-somebody-else"} {
@@ -55,10 +52,9 @@ func theProbe(finalizers ...string) []runtime.Object {
 
 func TestTheProbeGoesAtOnceWithWhatItBrought(t *testing.T) {
 	for name, objs := range map[string][]runtime.Object{
-		"ours":                  theProbe(),
-		"of an earlier Slipway": theProbe(argo.CascadeFinalizer),
-		"its Application gone":  theProbe()[2:],
-		"none":                  theProbe()[3:],
+		"ours":                 theProbe(),
+		"its Application gone": theProbe()[2:],
+		"none":                 theProbe()[3:],
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, api := probed(objs...)

@@ -1,7 +1,6 @@
 package preorchestrator
 
 import (
-	"bytes"
 	"encoding/base64"
 	"fmt"
 	"os"
@@ -70,7 +69,7 @@ func TestTheClusterTellsTheIdentity(t *testing.T) {
 	own, err := state.MakeIdentity(t.Context(), s, 1, "demo")
 	require.NoError(t, err)
 	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
-	require.ErrorIs(t, err, dryrun.ErrWouldChange, "of an earlier version")
+	require.ErrorIs(t, err, dryrun.ErrWouldChange, "it is not there yet")
 	plan := &dryrun.Preview{}
 	_, err = runNamespaces(plan.Watch(t.Context(), "namespaces"), env, contract.NamespacesInput{})
 	require.NoError(t, err)
@@ -173,31 +172,6 @@ func TestWhatIsCounted(t *testing.T) {
 	require.Equal(t, "1 secret", counted(theirs(secrets.Names), "secret"))
 	require.Equal(t, 1, theirs(secrets.Created))
 	require.Equal(t, "0 secrets", counted(0, "secret"))
-}
-
-// TestTheListsOfARenamedComponentAreMoved before anything asks what it has.
-func TestTheListsOfARenamedComponentAreMoved(t *testing.T) {
-	const lists = "/api/v1/namespaces/slipway-system/configmaps/"
-	api, env := preparing(t, "")
-	_, err := runNamespaces(t.Context(), env, contract.NamespacesInput{})
-	require.NoError(t, err)
-	c, err := kube.Connect(env.Kubeconfig, nil)
-	require.NoError(t, err)
-	require.NoError(t, c.KeepNotes(t.Context(), "demo", "site-objects", map[string]string{"objects": "v1 ConfigMap shop/a\n"}))
-	text, err := os.ReadFile(filepath.Join(env.PlatformDir, platform.File))
-	require.NoError(t, err)
-	text = bytes.Replace(text, []byte("{name: web,"), []byte("{name: web, renamedFrom: site,"), 1)
-	require.NoError(t, os.WriteFile(filepath.Join(env.PlatformDir, platform.File), text, 0o600))
-
-	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
-	_, err = runNamespaces(t.Context(), env, contract.NamespacesInput{})
-	require.NoError(t, err)
-	require.Nil(t, api.Get(lists+"site-objects"))
-	require.Equal(t, "v1 ConfigMap shop/a\n", api.Get(lists + "web-objects")["data"].(map[string]any)["objects"])
-	require.Contains(t, api.Get(lists + "slipway-removal")["data"].(map[string]any)["removal.json"], `"renamed":{"web":"site"}`, "for a release that is brought back")
-	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
-	require.NoError(t, err, "once is enough")
 }
 
 // TestPodsPullWithTheAccountOfTheRegistry on a cluster that is there.

@@ -200,7 +200,7 @@ func (v *surveyor) component(ctx context.Context, c platform.Component, in contr
 		if err != nil && v.badValues(c, in, err) {
 			return nil
 		}
-		of := chart{component: c.Name, files: v.release.Files(), dir: c.Path, path: c.Path, release: c.HelmRelease(), namespace: c.Namespace, values: values, in: in, open: v.off}
+		of := chart{component: c.Name, files: v.release.Files(), dir: c.Path, path: c.Path, release: c.Name, namespace: c.Namespace, values: values, in: in, open: v.off}
 		if c.Kind == platform.Adopted { // it is Argo CD's in the end, which replaces no reference
 			of.in, of.kept = contract.ComponentInput{}, true
 		}

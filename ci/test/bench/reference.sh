@@ -3,7 +3,6 @@
 
 git_host=gitea.gitea.svc
 version=$(sed -n 's/^version: *//p' "$platform/platform.yaml")
-database=database
 welcome=
 app_names="base database guestbook root"
 case $version in
@@ -12,10 +11,7 @@ case $version in
 	welcome='  welcome: {enabled: true, images: [busybox], namespace: platform, wave: 30}'
 	app_names="$app_names welcome"
 	;;
-2.0.0)
-	database=postgresql
-	app_names="base guestbook postgresql root"
-	;;
+2.0.0) ;;
 *) die "the script does not know release $version" ;;
 esac
 
@@ -240,7 +236,7 @@ cat >"$tmp/tree/root-app/slipway.yaml" <<END
 applications: {namespace: argocd, project: platform}
 components:
   base: {enabled: true, images: [], namespace: platform, wave: 10}
-  $database: {enabled: true, images: [postgresql], namespace: database, wave: 20}
+  database: {enabled: true, images: [postgresql], namespace: database, wave: 20}
   guestbook: {enabled: true, images: [guestbook], namespace: guestbook, wave: 30}
   toolbox: {enabled: false, images: [busybox], namespace: platform, wave: 30}
 $welcome
@@ -257,7 +253,6 @@ repository: {revision: main, url: "https://$git_host/slipway/platform.git"}
 scale: "50"
 storageClass: $class
 END
-[ -z "${UPGRADE:-}" ] || [ "$database" = database ] || hand_over database
 push "$tmp/tree" platform "reference $version for $DEPLOYMENT"
 
 say apps

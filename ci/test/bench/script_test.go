@@ -51,7 +51,7 @@ func written(t *testing.T, file, version string) string {
 	require.NoError(t, err)
 	document := regexp.MustCompile(`(?s)\ncat >"` + regexp.QuoteMeta(file) + `" <<END\n(.*?\n)END\n`).FindSubmatch(text)
 	require.NotNil(t, document, "reference.sh writes %s", file)
-	said := map[string]string{"version": version, "welcome": "", "database": "database"}
+	said := map[string]string{"version": version, "welcome": ""}
 	of := regexp.MustCompile(`(?s)\n` + regexp.QuoteMeta(version) + `\)(.*?);;`).FindSubmatch(text)
 	require.NotNil(t, of, "reference.sh knows %s", version)
 	for _, set := range regexp.MustCompile(`(?m)^\t(\w+)='?([^'\n]*)'?$`).FindAllSubmatch(of[1], -1) {

@@ -50,14 +50,3 @@ data_is_whole() {
 	printf '%s\n' "$seen" | data_check "$live" >"$tmp/checked" || die "the data is not what was backed up: $seen"
 	without_pod "$live"
 }
-
-settled() { [ "$(kubectl get application.argoproj.io -n argocd root -o 'jsonpath={.status.operationState.phase}')" != Running ]; }
-
-# hand_over NAME: the Application of that name goes and leaves what it brought, before Argo CD
-# sees the tree that has another one for it.
-hand_over() {
-	kubectl annotate application.argoproj.io -n argocd root --overwrite argocd.argoproj.io/skip-reconcile=true >/dev/null
-	until_ok 120 "the sync of the root Application to end" settled
-	kubectl patch application.argoproj.io -n argocd "$1" --type merge -p '{"metadata":{"finalizers":null}}' >/dev/null
-	kubectl delete application.argoproj.io -n argocd "$1" >/dev/null
-}

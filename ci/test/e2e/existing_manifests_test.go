@@ -118,7 +118,7 @@ func (k *kept) forget(t *testing.T) {
 	t.Helper()
 	r := k.cli(t, "destroy", "--yes", "--ignore-not-found")
 	if strings.Contains(r.err, "INF-013") {
-		k.must(t, "toolchain", "--", "rm", "-rf", "/slipway/state/cluster", "/slipway/state/cluster.json")
+		k.must(t, "toolchain", "--", "rm", "-rf", "/slipway/state/cluster")
 		r = k.cli(t, "destroy", "--yes", "--ignore-not-found")
 	}
 	require.Zero(t, r.code, r.err)

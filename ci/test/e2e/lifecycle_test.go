@@ -243,7 +243,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		}
 	})
 
-	t.Run("a renamed component keeps what it has, and an older configuration is read", long(k.renames))
+	t.Run("data is migrated, and an older configuration is read", long(k.migrates))
 
 	t.Run("sysctls of this machine are only raised", sysctls)
 

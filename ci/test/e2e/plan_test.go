@@ -40,7 +40,7 @@ type planned struct {
 type change struct {
 	Style      string
 	Settings   []string
-	Components []struct{ Action, Name, Before string }
+	Components []struct{ Action, Name string }
 	Backups    []struct{ Data string }
 	Migrations []struct {
 		Name, When string
@@ -100,12 +100,12 @@ func plans(t *testing.T, kubectl onCluster, run func(t *testing.T, command strin
 	path := plan(t, 2, "--workflow", "upgrade", "--to", "2.0.0", "--style", "in-place")
 	require.Equal(t, "1.1.0", path.Release.To)
 	require.Equal(t, "in-place", path.Style)
-	require.Equal(t, []struct{ Action, Name, Before string }{{"add", "welcome", ""}}, path.Components)
+	require.Equal(t, []struct{ Action, Name string }{{"add", "welcome"}}, path.Components)
 	require.Empty(t, path.Backups, "release 1.1.0 has no data")
 	require.Len(t, path.Later, 1)
 	last := path.Later[0]
 	require.Equal(t, []string{"1.1.0", "2.0.0", "in-place"}, []string{last.From, last.To, last.Style})
-	require.Equal(t, []struct{ Action, Name, Before string }{{"rename", "postgresql", "database"}, {"remove", "welcome", ""}}, last.Components)
+	require.Equal(t, []struct{ Action, Name string }{{"remove", "welcome"}}, last.Components)
 	require.Equal(t, "entries", last.Backups[0].Data)
 	require.Equal(t, []string{"authors", "author-column"}, []string{last.Migrations[0].Name, last.Migrations[1].Name})
 	require.Equal(t, []string{"Deployment guestbook/guestbook"}, last.Migrations[0].Stops)

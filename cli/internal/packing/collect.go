@@ -349,9 +349,6 @@ func (p *packer) ranWith() sbom.Of {
 	r, d := p.record, p.deployment
 	of := sbom.Of{Run: r.ID, At: r.Started, Version: r.Slipway, Pins: d.Pins, Images: sbom.Images(DigestsOf(d.Images))}
 	same := r.Images == d.Images.Digest
-	if r.Images == "" { // an earlier Slipway did not write it down
-		same = maps.Equal(r.Tools, d.Images.Tools) && r.Lock == d.Images.Line
-	}
 	if !same {
 		p.info.OtherImages, of.Incomplete = true, true
 		of.Images = sbom.Images{Tools: r.Tools, Images: map[string]string{}, All: r.Images}

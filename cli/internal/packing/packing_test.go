@@ -210,11 +210,8 @@ func TestAPackageSaysWhatTheRunRanWith(t *testing.T) {
 		run   report.Run
 		other bool
 	}{
-		"the same":                     {report.Run{Images: "sha256:b", Lock: "sha256:old"}, false},
-		"another bundle":               {report.Run{Images: "sha256:a", Tools: tools, Lock: "sha256:l"}, true},
-		"an earlier Slipway":           {report.Run{Tools: tools, Lock: "sha256:l"}, false},
-		"an earlier one, another lock": {report.Run{Tools: tools, Lock: "sha256:k"}, true},
-		"an earlier one, other tools":  {report.Run{Tools: map[string]string{"helm": "sha256:4"}, Lock: "sha256:l"}, true},
+		"the same":       {report.Run{Images: "sha256:b", Lock: "sha256:old"}, false},
+		"another bundle": {report.Run{Images: "sha256:a", Tools: tools, Lock: "sha256:l"}, true},
 	} {
 		c.run.Slipway, c.run.Engine = "v1", "v0.20.8"
 		p := packer{deployment: d, record: &c.run}

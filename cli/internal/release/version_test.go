@@ -79,7 +79,7 @@ func TestStepsOfAnUpgrade(t *testing.T) {
 	}
 	require.Empty(t, steps("1.1.0", "1.0.0"))
 	require.Empty(t, steps("2.0.0", "2.0.0"))
-	require.Equal(t, map[string]string{"platform.components.database": "platform.components.postgresql"}, steps("2.0.0", "1.0.0")[0].Move)
-	require.Equal(t, map[string]string{"platform.components.postgresql": "platform.components.database"}, steps("1.1.0", "2.0.0")[0].Move)
+	require.Equal(t, map[string]string{"platform.components.guestbook.values.title": "platform.components.guestbook.values.heading"}, steps("2.0.0", "1.0.0")[0].Move)
+	require.Equal(t, map[string]string{"platform.components.guestbook.values.heading": "platform.components.guestbook.values.title"}, steps("1.1.0", "2.0.0")[0].Move)
 	require.Empty(t, steps("1.1.0", "9.0.0"), "that one is not at hand")
 }

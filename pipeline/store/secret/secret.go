@@ -119,9 +119,8 @@ type record struct {
 	Value []byte `json:"value"`
 }
 
-// versionsOf are those of a secret, which had none in earlier stores.
 func versionsOf(name string) versions.Value {
-	return versions.Value{Prefix: prefix + name + "/", Suffix: suffix, Earlier: prefix + name + suffix}
+	return versions.Value{Prefix: prefix + name + "/", Suffix: suffix}
 }
 
 // Remove removes a secret, for who has the deployment's lock of a generation.
@@ -200,14 +199,9 @@ func (v *Vault) Names(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, k := range keys {
-		name, ok := strings.CutSuffix(strings.TrimPrefix(k, prefix), suffix)
-		if !ok {
-			continue
+		if _, is := versions.Generation(k); is && strings.HasSuffix(k, suffix) {
+			names = append(names, path.Dir(strings.TrimPrefix(k, prefix)))
 		}
-		if _, is := versions.Generation(k); is {
-			name = path.Dir(name)
-		}
-		names = append(names, name)
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
@@ -248,5 +242,5 @@ const giveKey = "name it in the configuration (state: {key: \"env:NAME\"} or \"f
 
 func damaged(name string, err error) error {
 	return &fault.Fault{Code: store.CodeDamaged, Class: fault.Step, Op: "decrypt secret " + name, Err: err,
-		Fix: "remove all below " + prefix + name + "/, and " + prefix + name + suffix + ", from the store; the step that made it makes it again: slipway install"}
+		Fix: "remove all below " + prefix + name + "/ from the store; the step that made it makes it again: slipway install"}
 }

@@ -35,15 +35,8 @@ type writer interface {
 type Value struct {
 	Prefix string // of the keys of its versions: "state/"
 	Suffix string // ".yaml"
-	// Earlier is the key of the value in a store of before it had versions; empty: none. It
-	// is lower than any version.
-	Earlier string
-	// Kept is how many versions below the last one Put leaves.
-	Kept int
+	Kept   int    // how many versions below the last one Put leaves
 }
-
-// Earliest is the generation of a value that is under Value.Earlier.
-const Earliest = -1
 
 var versionRE = regexp.MustCompile(`(?:^|/)(\d{12})(?:\.[a-z]+)?$`)
 
@@ -60,17 +53,11 @@ func Generation(key string) (generation int64, ok bool) {
 
 // Key is the key of the version of a generation, which is 0 for a writer without the lock.
 func (v Value) Key(generation int64) string {
-	if generation == Earliest {
-		return v.Earlier
-	}
 	return fmt.Sprintf("%s%012d%s", v.Prefix, generation, v.Suffix)
 }
 
 // is reports whether a key is that of a version.
 func (v Value) is(key string) (generation int64, ok bool) {
-	if v.Earlier != "" && key == v.Earlier {
-		return Earliest, true
-	}
 	generation, ok = Generation(key)
 	return generation, ok && key == v.Key(generation)
 }
@@ -78,7 +65,6 @@ func (v Value) is(key string) (generation int64, ok bool) {
 // Among is the highest generation of the value's versions among keys; ok is false if there is
 // none.
 func (v Value) Among(keys []string) (generation int64, ok bool) {
-	generation = Earliest
 	for _, key := range keys {
 		if g, is := v.is(key); is {
 			generation, ok = max(generation, g), true
@@ -92,17 +78,14 @@ const maxReads = 20
 
 // Newest is the value and its generation. Without one the error is fs.ErrNotExist.
 func (v Value) Newest(ctx context.Context, s Reader) (data []byte, generation int64, err error) {
-	for n := range maxReads {
+	for range maxReads {
 		keys, err := s.List(ctx, v.Prefix)
 		if err != nil {
 			return nil, 0, err
 		}
 		generation, ok := v.Among(keys)
-		if !ok && (v.Earlier == "" || n > 0) {
-			return nil, 0, fs.ErrNotExist
-		}
 		if !ok {
-			generation = Earliest
+			return nil, 0, fs.ErrNotExist
 		}
 		data, err := s.Get(ctx, v.Key(generation))
 		switch {
@@ -124,8 +107,8 @@ func (v Value) Put(ctx context.Context, s Store, generation int64, data []byte) 
 	return v.remove(ctx, s, generation, generation, v.Kept)
 }
 
-// Remove removes the versions up to a generation, and what is under Earlier; higher ones stay, but
-// for those that Put removes.
+// Remove removes the versions up to a generation; higher ones stay, but for those that Put
+// removes.
 func (v Value) Remove(ctx context.Context, s Store, generation int64) error {
 	return v.remove(ctx, s, generation+1, generation, 0)
 }
@@ -138,9 +121,6 @@ func (v Value) remove(ctx context.Context, s Store, low, high int64, kept int) e
 		return err
 	}
 	var below, above []int64
-	if v.Earlier != "" && !slices.Contains(keys, v.Earlier) { // it may be elsewhere
-		below = append(below, Earliest)
-	}
 	for _, key := range keys {
 		switch g, is := v.is(key); {
 		case is && g < low:

@@ -28,17 +28,12 @@ func requireValue(t *testing.T, v versions.Value, s versions.Reader, want string
 	require.Equal(t, generation, got)
 }
 
-// TestNewest: the highest generation counts, in whatever order they were written, and what
-// is there from before is lower than all.
+// TestNewest: the highest generation counts, in whatever order they were written.
 func TestNewest(t *testing.T) {
-	s, v := memory(t), versions.Value{Prefix: "state/", Suffix: ".yaml", Earlier: "state.yaml"}
+	s, v := memory(t), versions.Value{Prefix: "state/", Suffix: ".yaml"}
 	_, _, err := v.Newest(t.Context(), s)
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	_, _, err = versions.Value{Prefix: "state/"}.Newest(t.Context(), s)
-	require.ErrorIs(t, err, fs.ErrNotExist)
 
-	require.NoError(t, s.Put(t.Context(), "state.yaml", []byte("before")))
-	requireValue(t, v, s, "before", versions.Earliest)
 	require.NoError(t, v.Put(t.Context(), s, 0, []byte("without the lock")))
 	requireValue(t, v, s, "without the lock", 0)
 	for _, key := range []string{"state/x.yaml", "state/000000000099.yaml.bak", "state/99.yaml", "state/a/000000000099.yaml", "state/000000000099.json"} {
@@ -52,14 +47,12 @@ func TestNewest(t *testing.T) {
 	keys, err := s.List(t.Context(), "state/0")
 	require.NoError(t, err)
 	require.Equal(t, []string{"state/000000000012.yaml", "state/000000000099.json", "state/000000000099.yaml.bak"}, keys, "the lower ones are gone")
-	_, err = s.Get(t.Context(), "state.yaml")
-	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 // TestPut_kept: of those below, some may stay.
 func TestPut_kept(t *testing.T) {
-	s, v := memory(t), versions.Value{Prefix: "terraform/", Suffix: ".tfstate", Earlier: "terraform/terraform.tfstate", Kept: 1}
-	require.NoError(t, s.Put(t.Context(), v.Earlier, []byte("before")))
+	s, v := memory(t), versions.Value{Prefix: "terraform/", Suffix: ".tfstate", Kept: 1}
+	require.NoError(t, v.Put(t.Context(), s, 1, nil))
 	stays := func(want ...string) {
 		t.Helper()
 		keys, err := s.List(t.Context(), "terraform/")
@@ -67,9 +60,9 @@ func TestPut_kept(t *testing.T) {
 		require.Equal(t, want, keys)
 	}
 	require.NoError(t, v.Put(t.Context(), s, 3, nil))
-	stays("terraform/000000000003.tfstate", "terraform/terraform.tfstate")
+	stays("terraform/000000000001.tfstate", "terraform/000000000003.tfstate")
 	require.NoError(t, v.Put(t.Context(), s, 3, nil))
-	stays("terraform/000000000003.tfstate", "terraform/terraform.tfstate")
+	stays("terraform/000000000001.tfstate", "terraform/000000000003.tfstate")
 	require.NoError(t, v.Put(t.Context(), s, 5, nil))
 	stays("terraform/000000000003.tfstate", "terraform/000000000005.tfstate")
 	require.NoError(t, v.Put(t.Context(), s, 7, nil))
@@ -79,10 +72,10 @@ func TestPut_kept(t *testing.T) {
 func TestGeneration(t *testing.T) {
 	for key, want := range map[string]int64{
 		"state/000000000012.yaml": 12, "journal/a.b/000000000000.json": 0, "latest/000000000007": 7,
-		"state.yaml": versions.Earliest, "backups/20260102030405.tar": versions.Earliest, "x/000000000012.tar.gz": versions.Earliest, "000000000012x": versions.Earliest,
+		"state.yaml": -1, "backups/20260102030405.tar": -1, "x/000000000012.tar.gz": -1, "000000000012x": -1,
 	} {
 		got, ok := versions.Generation(key)
-		require.Equal(t, want != versions.Earliest, ok, key)
+		require.Equal(t, want >= 0, ok, key)
 		if ok {
 			require.Equal(t, want, got, key)
 		}
@@ -111,10 +104,6 @@ func TestNewest_replaced(t *testing.T) {
 	s, v := memory(t), versions.Value{Prefix: "latest/"}
 	require.NoError(t, v.Put(t.Context(), s, 7, []byte("seven")))
 	requireValue(t, v, &removing{s, v, 1}, "eight", 8)
-
-	s, v = memory(t), versions.Value{Prefix: "latest/", Earlier: "runs/latest"}
-	require.NoError(t, s.Put(t.Context(), v.Earlier, []byte("before")))
-	requireValue(t, v, &removing{s, v, 1}, "eight", 8)
 }
 
 // TestPut_faults: what fails is told, and the value is the old or the new one.
@@ -140,7 +129,7 @@ func TestPut_faults(t *testing.T) {
 // TestPut_planted: a version above the holder's own generation, which nobody with the lock has written,
 // hides nothing that the holder writes.
 func TestPut_planted(t *testing.T) {
-	v := versions.Value{Prefix: "state/", Suffix: ".yaml", Earlier: "state.yaml", Kept: 1}
+	v := versions.Value{Prefix: "state/", Suffix: ".yaml", Kept: 1}
 	plant := func(t *testing.T) *store.Store {
 		s := memory(t)
 		for _, g := range []int64{19, 20, 21, 22, 5000, 1_000_000_020, 999_999_999_999} {

@@ -55,9 +55,9 @@ func Open(ctx context.Context, place state.Place, s *store.Store) (*Repository, 
 	return r, err
 }
 
-// installedVersions are those of which release is installed, which had none in earlier stores.
+// installedVersions are those of which release is installed.
 func installedVersions() versions.Value {
-	return versions.Value{Prefix: InstalledDir, Suffix: ".json", Earlier: installedFile}
+	return versions.Value{Prefix: InstalledDir, Suffix: ".json"}
 }
 
 func (r *Repository) put(ctx context.Context, key string, data []byte) error {

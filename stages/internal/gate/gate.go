@@ -82,7 +82,7 @@ func shut(ctx context.Context, c *kube.Client, engine string, a platform.Await, 
 
 // Look tells whether the gate is open now, and what was seen. The error is for what
 // waiting does not mend. engine is the namespace of Argo CD, where apps are; empty where
-// that is not known, as with gates that an earlier version noted.
+// that is not known.
 func Look(ctx context.Context, c *kube.Client, engine string, a platform.Await) (open bool, seen string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()

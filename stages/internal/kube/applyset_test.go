@@ -78,8 +78,8 @@ func TestASetKeepsWhatDataGoesWith(t *testing.T) {
 	require.NotNil(t, api.Get("/api/v1/persistentvolumes/rows"))
 }
 
-// TestASetNotesWhatHasNoNamespaceWithoutOne, and knows it again where an earlier version
-// noted it with the component's.
+// TestASetNotesWhatHasNoNamespaceWithoutOne, and knows it again where it was noted with the
+// component's before its kind was known.
 func TestASetNotesWhatHasNoNamespaceWithoutOne(t *testing.T) {
 	const (
 		label  = "labels: {" + kube.DeploymentLabel + ": d}"

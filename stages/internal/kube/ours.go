@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ const (
 )
 
 // IdentityAnnotation, on SystemNamespace, tells the deployment in the cluster from others of its
-// name: it is the ID of its contract.Identity. Earlier versions wrote none.
+// name: it is the ID of its contract.Identity.
 const IdentityAnnotation = "slipway.sh/identity"
 
 // AdoptedLabel is on the Application that has taken a component over which Slipway had
@@ -37,13 +36,10 @@ const (
 	AdoptedOther  = "component"
 )
 
-// formerDeploymentLabel is what earlier versions used in place of DeploymentLabel.
-const formerDeploymentLabel = "slipway.dev/deployment"
-
 // DeploymentOf returns the deployment that an object with these labels belongs to; empty
 // when Slipway did not make it.
 func DeploymentOf(labels map[string]string) string {
-	return cmp.Or(labels[DeploymentLabel], labels[formerDeploymentLabel])
+	return labels[DeploymentLabel]
 }
 
 // Kept is the label of what a destroy left on purpose: a namespace with claims, a

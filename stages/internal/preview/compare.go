@@ -49,7 +49,7 @@ func StaleLater(was, now *contract.Preview, passed int) []string {
 	d.unless(u.ReadAs == now.Basis.Configuration, "the configuration is another one")
 	d.later(was.Later[passed:], now.Later)
 	d.unless(u.From == now.Basis.Installed, "the release that is installed is %s, not %s", orNone(now.Basis.Installed), u.From)
-	d.unless(slices.Equal(u.Components, now.Components), "it adds, removes or renames other components than planned")
+	d.unless(slices.Equal(u.Components, now.Components), "it adds or removes other components than planned")
 	d.unless(slices.Equal(u.Backups, now.Backups), "it backs up other data than planned")
 	d.unless(slices.EqualFunc(u.Migrations, now.Migrations, func(a, b contract.PlannedMigration) bool {
 		return a.Name == b.Name && a.Data == b.Data && a.When == b.When && a.Undo == b.Undo // a workload may have gone

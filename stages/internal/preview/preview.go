@@ -72,7 +72,7 @@ func (m *Maker) Fill(out *contract.Preview) {
 		default:
 			out.Objects = append(out.Objects, planned)
 		}
-		if changes && planned.Action == contract.PlanRemove && !handedOver(planned, out.Components) {
+		if changes && planned.Action == contract.PlanRemove {
 			out.Destructive = append(out.Destructive, "removes "+planned.String()+data(o.Before))
 		}
 	}
@@ -119,14 +119,6 @@ func (m *Maker) Fill(out *contract.Preview) {
 		}
 	}
 	sortAll(out)
-}
-
-// handedOver reports whether an object is the Application of a component that only gets another
-// name: what it has stays, and becomes the new one's.
-func handedOver(o contract.PlannedObject, components []contract.PlannedComponent) bool {
-	return o.Kind == "Application" && slices.ContainsFunc(components, func(c contract.PlannedComponent) bool {
-		return c.Action == contract.PlanRename && c.Before == o.Name
-	})
 }
 
 // irreversible says of a migration that there is no way to take it back.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -23,8 +22,6 @@ const (
 type Record struct {
 	Remove     platform.Remove `json:"remove"`
 	Components []Component     `json:"components"` // in the order of their removal
-	// Renamed are names that components had in earlier releases, by those that they have.
-	Renamed map[string]string `json:"renamed,omitempty"`
 	// Argo is the namespace of Argo CD, in which whoever may write may do anything; empty: the
 	// platform has no Argo CD.
 	Argo string `json:"argo,omitempty"`
@@ -34,8 +31,7 @@ type Record struct {
 type Component struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"`
-	Apps      bool   `json:"apps,omitempty"`    // all Applications are removed in its place
-	Release   string `json:"release,omitempty"` // of Helm; empty: it has the component's name
+	Apps      bool   `json:"apps,omitempty"` // all Applications are removed in its place
 	// Moved says that the component is in another namespace now: what is meant is the Helm
 	// release that it had in this one.
 	Moved bool `json:"moved,omitempty"`
@@ -48,11 +44,6 @@ func RecordOf(r *platform.Release) Record {
 	if engine := r.Engine(); engine != nil {
 		out.Argo = engine.Namespace
 	}
-	for _, c := range r.Components {
-		if c.RenamedFrom != "" {
-			out.Renamed = merged(out.Renamed, map[string]string{c.Name: c.RenamedFrom})
-		}
-	}
 	apps := false
 	for _, c := range r.RemovalOrder() {
 		adopted := c.Kind == platform.Adopted
@@ -60,18 +51,13 @@ func RecordOf(r *platform.Release) Record {
 			out.Components = append(out.Components, Component{Apps: true})
 		}
 		apps = apps || adopted || !c.Installed()
-		next := Component{Name: c.Name, Namespace: c.Namespace, Apps: !c.Installed()}
-		if c.HasChart() && c.HelmRelease() != c.Name {
-			next.Release = c.HelmRelease()
-		}
-		out.Components = append(out.Components, next)
+		out.Components = append(out.Components, Component{Name: c.Name, Namespace: c.Namespace, Apps: !c.Installed()})
 	}
 	return out
 }
 
 // Following is rec after an earlier one: a component that only that one has goes first,
 // since nothing comes after it any more, and so does what one has left in another namespace.
-// One that has another name now is the same. What was renamed earlier is not forgotten.
 func (rec Record) Following(earlier Record) Record {
 	var dropped []Component
 	for _, c := range earlier.Components {
@@ -79,33 +65,19 @@ func (rec Record) Following(earlier Record) Record {
 		switch {
 		case at < 0:
 			dropped = append(dropped, c)
-		case !c.Apps && (c.Namespace != rec.Components[at].Namespace || c.helm() != rec.Components[at].helm()):
+		case !c.Apps && c.Namespace != rec.Components[at].Namespace:
 			c.Moved = true
 			dropped = append(dropped, c)
 		}
 	}
 	rec.Components = append(dropped, rec.Components...)
-	rec.Renamed = merged(earlier.Renamed, rec.Renamed)
 	rec.Argo = cmp.Or(rec.Argo, earlier.Argo)
 	return rec
 }
 
-// merged are the entries of both maps, those of b first; nil if there are none.
-func merged(a, b map[string]string) map[string]string {
-	if len(a) == 0 {
-		return b
-	}
-	out := maps.Clone(a)
-	maps.Copy(out, b)
-	return out
-}
-
-// helm is the name of the component's Helm release, if it has one.
-func (c Component) helm() string { return cmp.Or(c.Release, c.Name) }
-
 // same tells whether two components are one, wherever it is.
 func (c Component) same(o Component) bool {
-	return c.Apps && o.Apps || c.Apps == o.Apps && (c.Name == o.Name || c.helm() == o.helm())
+	return c.Apps && o.Apps || c.Apps == o.Apps && c.Name == o.Name
 }
 
 // Read returns the record of the deployment in a cluster. Without one it is that of a

@@ -64,7 +64,7 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/theirs", "metadata: {labels: {"+kube.DeploymentLabel+": other}}")
 	require.NoError(t, r.Client.KeepNotes(t.Context(), "demo", "search-jobs", map[string]string{"shop.index": "digest"}))
 	api.Define("rbac.authorization.k8s.io/v1", "ClusterRole", false)
-	for _, name := range []string{"reader", "writer"} { // as an earlier version noted them
+	for _, name := range []string{"reader", "writer"} { // noted before their kind was known
 		api.Set(t, "/apis/rbac.authorization.k8s.io/v1/clusterroles/"+name, "metadata: {name: "+name+", "+label+"}")
 	}
 	api.Set(t, "/apis/rbac.authorization.k8s.io/v1/clusterroles/reader", "metadata: {managedFields: [{manager: argocd-controller}]}") // with a label as its mark

@@ -57,16 +57,7 @@ func Sources(ctx context.Context, release, bundle fs.FS, c platform.Component) (
 	if err != nil {
 		return nil, fmt.Errorf("the bundle: %w", err)
 	}
-	first, last := c.Patches()
-	before, err := kube.Decode(first)
-	if err != nil {
-		return nil, err
-	}
-	after, err := kube.Decode(last)
-	if err != nil {
-		return nil, err
-	}
-	objs, err := merge(flat(base), append(append(before, flat(own)...), after...))
+	objs, err := merge(flat(base), flat(own))
 	name := "manifests/" + c.Bundle + " of the bundle"
 	if c.Path != "" {
 		name += ", changed by " + c.Path

@@ -11,7 +11,7 @@ import (
 
 // clusters says which cluster the deployment is on, where that is not Slipway's own.
 func clusters() versions.Value {
-	return versions.Value{Prefix: "cluster/", Suffix: ".json", Earlier: "cluster.json"}
+	return versions.Value{Prefix: "cluster/", Suffix: ".json"}
 }
 
 // Cluster tells a cluster that is there already from others. It holds no credential.

@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// codeNewer: the runtime state was written by a newer version of Slipway.
-	codeNewer fault.Code = "RUN-009"
+	// codeVersion: the runtime state was written by another version of Slipway, which this
+	// one does not read.
+	codeVersion fault.Code = "RUN-009"
 	// codeOtherProvider: the deployment is on another provider than the configuration says.
 	codeOtherProvider fault.Code = "DEP-009"
 )
@@ -29,7 +30,7 @@ var ErrDamaged = errors.New("decode " + runtime)
 
 // runtimes is the deployment's runtime state.
 func runtimes() versions.Value {
-	return versions.Value{Prefix: "state/", Suffix: ".yaml", Earlier: runtime}
+	return versions.Value{Prefix: "state/", Suffix: ".yaml"}
 }
 
 // migrations bring a runtime state to the next version, by the version that it has.
@@ -39,9 +40,15 @@ var migrations = [contract.RuntimeVersion]func(doc map[string]any){ //nolint:goc
 }
 
 // Runtime is the deployment's runtime state, brought to the current version; without
-// one the error is fs.ErrNotExist. One of a newer version is refused.
+// one the error is fs.ErrNotExist. One of a newer version is rejected, and so is a state of
+// before its values had versions: nothing of it would be found.
 func Runtime(ctx context.Context, s *store.Store) (*contract.RuntimeState, error) {
 	data, generation, err := runtimes().Newest(ctx, s)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, missing := s.Get(ctx, runtime); missing == nil {
+			return nil, otherVersion(fmt.Errorf("it is in %s; this program knows %s", runtime, runtimes().Key(0)))
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -58,11 +65,7 @@ func Runtime(ctx context.Context, s *store.Store) (*contract.RuntimeState, error
 		return nil, fmt.Errorf("%w: its version is %v", ErrDamaged, doc["version"])
 	}
 	if version > contract.RuntimeVersion {
-		return nil, &fault.Fault{
-			Code: codeNewer, Class: fault.Usage, Op: "read the deployment's runtime state",
-			Err: fmt.Errorf("%s has version %d; this program knows %d", runtimes().Key(generation), version, contract.RuntimeVersion),
-			Fix: "use the Slipway that wrote it, or a newer one",
-		}
+		return nil, otherVersion(fmt.Errorf("%s has version %d; this program knows %d", runtimes().Key(generation), version, contract.RuntimeVersion))
 	}
 	for ; version < contract.RuntimeVersion; version++ {
 		migrations[version](doc)
@@ -78,7 +81,12 @@ func Runtime(ctx context.Context, s *store.Store) (*contract.RuntimeState, error
 	return out, nil
 }
 
-// CheckRuntime refuses a runtime state of a newer version, before a run changes
+// otherVersion is the fault of a runtime state of another version of Slipway.
+func otherVersion(err error) error {
+	return &fault.Fault{Code: codeVersion, Class: fault.Usage, Op: "read the deployment's runtime state", Err: err, Fix: "use the Slipway that wrote it"}
+}
+
+// CheckRuntime refuses a runtime state that this program does not read, before a run changes
 // anything of the deployment that it describes. What else is wrong with one is mended
 // by a run.
 func CheckRuntime(ctx context.Context, s *store.Store) error {

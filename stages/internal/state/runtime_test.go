@@ -12,29 +12,34 @@ import (
 )
 
 func TestTheRuntimeStateHasAVersion(t *testing.T) {
+	const key = "state/000000000001.yaml"
 	s := open(t, t.TempDir())
 	_, err := state.Runtime(t.Context(), s)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.NoError(t, state.CheckRuntime(t.Context(), s))
+	require.NoError(t, s.Put(t.Context(), "state.yaml", []byte("version: 1\ndeployment: d\n")))
+	err = state.CheckRuntime(t.Context(), s)
+	require.ErrorIs(t, err, &fault.Fault{Code: "RUN-009"})
+	require.ErrorContains(t, err, "it is in state.yaml; this program knows state/000000000000.yaml")
 	for _, older := range []string{"deployment: d\n", "version: 0\ndeployment: d\n", "version: 1\ndeployment: d\n"} {
-		require.NoError(t, s.Put(t.Context(), "state.yaml", []byte(older)))
+		require.NoError(t, s.Put(t.Context(), key, []byte(older)))
 		got, err := state.Runtime(t.Context(), s)
 		require.NoError(t, err, older)
 		require.Equal(t, &contract.RuntimeState{Version: contract.RuntimeVersion, Deployment: "d"}, got)
 	}
-	require.NoError(t, s.Put(t.Context(), "state.yaml", []byte("version: 99\nfromTheFuture: true\n")))
+	require.NoError(t, s.Put(t.Context(), key, []byte("version: 99\nfromTheFuture: true\n")))
 	for _, err := range []error{
 		state.CheckRuntime(t.Context(), s), state.PutRuntime(t.Context(), s, 1, contract.RuntimeState{Deployment: "d"}),
 	} {
 		require.ErrorIs(t, err, &fault.Fault{Code: "RUN-009"})
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
-		require.ErrorContains(t, err, "state.yaml has version 99; this program knows 1")
+		require.ErrorContains(t, err, key+" has version 99; this program knows 1")
 	}
-	data, err := s.Get(t.Context(), "state.yaml")
+	data, err := s.Get(t.Context(), key)
 	require.NoError(t, err)
 	require.Contains(t, string(data), "fromTheFuture", "it is left as it is")
 	for _, bad := range []string{"version: many\n", "version: 1.5\n", "version: -1\n", "version: 1\nother: x\n", "\t", "version: 1\ndeployment: &x d\nprovider: *x\n"} {
-		require.NoError(t, s.Put(t.Context(), "state.yaml", []byte(bad)))
+		require.NoError(t, s.Put(t.Context(), key, []byte(bad)))
 		_, err := state.Runtime(t.Context(), s)
 		require.ErrorContains(t, err, "decode state.yaml", bad)
 		require.NoError(t, state.CheckRuntime(t.Context(), s), "the next run writes it anew")

@@ -35,7 +35,7 @@ const (
 
 // latest is the id of the last run.
 func latest() versions.Value {
-	return versions.Value{Prefix: latestDir + "/", Earlier: runsDir + "/latest"}
+	return versions.Value{Prefix: latestDir + "/"}
 }
 
 // transfers is how many values are read or written at the same time.

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
 
-// stays prints what release 2.0.0 must leave as it is of the database, which it renames, and
+// stays prints what release 2.0.0 must leave as it is of the database, whose data it migrates, and
 // the passwords: a line for each.
 const stays = `
 kubectl get pvc,statefulset,service,pod -n database -l app.kubernetes.io/name=database -o 'jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.uid}{"\n"}{end}'
@@ -46,16 +46,19 @@ git commit -qm "say who owns what"
 git push -q origin HEAD:main
 `
 
-// renames brings the reference platform from release 1.1.0 to 2.0.0, which has another name
-// for its database, with a configuration that was written for 1.0.0.
-func (k *kept) renames(t *testing.T) {
+// migrates brings the reference platform from release 1.1.0 to 2.0.0, which migrates data, with
+// a configuration that was written for 1.0.0.
+func (k *kept) migrates(t *testing.T) {
 	t.Helper()
-	const port = lifecyclePorts + "global: {scale: 100}\n"
+	const (
+		port  = lifecyclePorts + "global: {scale: 100}\n"
+		moved = "platform.components.guestbook.values.title is now platform.components.guestbook.values.heading"
+	)
 	k = k.with(write(t, configured+port+`platform:
   release: 1.0.0
   components:
-    # where the rows are
-    database: {enabled: true}
+    # what visitors see
+    guestbook: {values: {title: Ours}}
     welcome: {enabled: true}
 `))
 	k.shell(t, writes)
@@ -64,13 +67,12 @@ func (k *kept) renames(t *testing.T) {
 
 	plan := k.plans(t, "--to", "2.0.0", "--style", "in-place")
 	require.Equal(t, "in-place", plan.Style)
-	require.Equal(t, []string{"platform.components.database is now platform.components.postgresql", "platform.components.welcome is gone"}, plan.Settings)
-	require.Equal(t, []struct{ Action, Name, Before string }{{"rename", "postgresql", "database"}, {"remove", "welcome", ""}}, plan.Components)
+	require.Equal(t, []string{moved, "platform.components.welcome is gone"}, plan.Settings)
+	require.Equal(t, []struct{ Action, Name string }{{"remove", "welcome"}}, plan.Components)
 	require.Equal(t, []struct{ Data string }{{"entries"}}, plan.Backups)
 	require.Len(t, plan.Migrations, 2)
 	require.Equal(t, []string{"Deployment guestbook/guestbook"}, plan.Migrations[0].Stops)
 	require.Contains(t, plan.names(), "remove Deployment platform/welcome")
-	require.NotContains(t, plan.names(), "remove StatefulSet database/database", "its new name has it")
 	require.Contains(t, plan.Git.Changed, "root-app/slipway.yaml")
 	require.NotContains(t, plan.Git.Removed, "OWNERS")
 	require.Equal(t, before, k.shell(t, stays), "a plan changes nothing")
@@ -83,14 +85,14 @@ func (k *kept) renames(t *testing.T) {
 	require.Contains(t, plan.Git.Removed, "OWNERS")
 	r := k.must(t, "upgrade", "--to", "2.0.0", "--style", "in-place", "--approve", plan.Digest)
 	require.Contains(t, r.out, "\nupgraded from 1.1.0 to 2.0.0 in ")
-	require.Contains(t, r.err, "platform.components.database is now platform.components.postgresql\n")
+	require.Contains(t, r.err, moved+"\n")
 	require.Contains(t, r.err, "platform.components.welcome is gone\n")
 	require.Contains(t, r.err, "slipway config migrate --config "+k.config+" --to 2.0.0 writes it so\n")
-	require.Regexp(t, `(?m)^postgresql\s+.*Synced\s+Healthy`, r.out)
+	require.Regexp(t, `(?m)^database\s+.*Synced\s+Healthy`, r.out)
 	require.Equal(t, before, k.shell(t, stays), "nothing is made anew")
 	require.Equal(t, `application.argoproj.io/base
+application.argoproj.io/database
 application.argoproj.io/guestbook
-application.argoproj.io/postgresql
 application.argoproj.io/root
 2
 {"prune":true,"selfHeal":true}
@@ -111,7 +113,7 @@ application.argoproj.io/root
 	require.Zero(t, migrate.code, migrate.err)
 	text, err := os.ReadFile(k.config)
 	require.NoError(t, err)
-	require.Equal(t, configured+port+"platform:\n  release: 2.0.0\n  components:\n    # where the rows are\n    postgresql: {enabled: true}\n", string(text))
+	require.Equal(t, configured+port+"platform:\n  release: 2.0.0\n  components:\n    # what visitors see\n    guestbook: {values: {heading: Ours}}\n", string(text))
 	again := k.must(t, "install")
 	require.Regexp(t, `(?m)^\s*orchestrator/sync\s+reused`, again.out, "the file says what the upgrade made of it")
 }
