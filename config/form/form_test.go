@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -30,19 +31,24 @@ func interview(t *testing.T) *answers.Interview {
 		}}
 }
 
-func TestPlainAsksOneAfterTheOther(t *testing.T) {
+// accessible is a form for screen readers, and what it shows.
+func accessible(lines ...string) (form.Form, *bytes.Buffer) {
+	var out bytes.Buffer
+	return form.Form{In: strings.NewReader(strings.Join(lines, "\n") + "\n"), Out: &out, Accessible: true}, &out
+}
+
+func TestAnAccessibleFormAsksOneAfterTheOther(t *testing.T) {
 	v := interview(t)
 	pages := v.Schema.Rest("local", v.Components)
-	var out bytes.Buffer
-	in := strings.Join([]string{
+	f, out := accessible(
 		"Bad", "blue", "", "ops@example.com", "7", "2", // deployment
 		"80,443", "", "", "", // local
-		"1,toolbox", // components
-		"proxy",     // more
+		"2", "0", // components
+		"2", "0", // more
 		"", "http://p:1", "-",
-	}, "\n") + "\n"
-	all, err := form.NewPlain(strings.NewReader(in), &out).Ask(t.Context(), v, pages, v.Before(pages), false)
-	require.NoError(t, err)
+	)
+	all, err := f.Ask(t.Context(), v, pages, v.Before(pages), false)
+	require.NoError(t, err, out.String())
 	d, problems := v.With(pages, all)
 	require.Empty(t, problems)
 	for path, want := range map[string]string{
@@ -53,24 +59,35 @@ func TestPlainAsksOneAfterTheOther(t *testing.T) {
 		require.Equal(t, want, d.Get(path), path)
 	}
 	text := out.String()
-	require.Contains(t, text, `global.name [slipway]:   not accepted: got "Bad", want 1 to 15 lower-case letters`)
-	require.Contains(t, text, "  2: 100: 2 CPUs, 8 GiB of memory, 40 GiB of disk\n")
-	require.Contains(t, text, `not accepted: got "7", want a number from 1 to 4, or the text next to it`)
+	require.Contains(t, text, `global.name [slipway]: got "Bad", want 1 to 15 lower-case letters`)
+	require.Contains(t, text, "2. 100: 2 CPUs, 8 GiB of memory, 40 GiB of disk\n")
+	require.Contains(t, text, "must be a number between 1 and 4")
 	require.NotContains(t, text, "smtp.host", "sections that were not chosen are not asked for")
 }
 
-func TestPlainChooses(t *testing.T) {
-	var out bytes.Buffer
+func TestAnAccessibleFormClearsAnAnswer(t *testing.T) {
+	v := interview(t)
+	pages := []answers.Page{{Title: "Where", Questions: []answers.Question{{Field: answers.Field{Path: "global.admin.email", Type: answers.Text}}}}}
+	for line, want := range map[string]string{"": "a@b.example", "-": "", "c@d.example": "c@d.example"} {
+		f, _ := accessible(line)
+		all, err := f.Ask(t.Context(), v, pages, map[string]string{"global.admin.email": "a@b.example"}, false)
+		require.NoError(t, err)
+		require.Equal(t, want, all["global.admin.email"], line)
+	}
+}
+
+func TestAnAccessibleFormChooses(t *testing.T) {
 	options := []answers.Option{{Answer: "write", Label: "Yes"}, {Answer: "quit", Label: "No"}}
-	p := form.NewPlain(strings.NewReader("\n3\nquit\n"), &out)
-	first, err := p.Choose(t.Context(), "Write it?", options)
+	f, out := accessible("", "3", "2")
+	first, err := f.Choose(t.Context(), "Write it?", options)
 	require.NoError(t, err)
 	require.Equal(t, "write", first)
-	second, err := p.Choose(t.Context(), "Write it?", options)
+	require.Contains(t, out.String(), "Write it? [Yes]:")
+	second, err := f.Choose(t.Context(), "Write it?", options)
 	require.NoError(t, err)
 	require.Equal(t, "quit", second)
-	require.Contains(t, out.String(), "not accepted")
-	_, err = p.Choose(t.Context(), "Write it?", options)
+	require.Contains(t, out.String(), "must be a number between 1 and 2")
+	_, err = f.Choose(t.Context(), "Write it?", options)
 	require.ErrorIs(t, err, form.ErrAborted, "there is nothing more")
 }
 
@@ -86,22 +103,20 @@ func TestAFormShowsNothingButText(t *testing.T) {
 		{Field: answers.Field{Path: "s" + evil, Help: evil}, Kind: answers.Several, Choices: choices},
 	}}}
 	for _, before := range []string{"", evil} {
-		for what, ask := range map[string]func(io.Writer) form.Asker{
-			"lines": func(w io.Writer) form.Asker { return form.NewPlain(strings.NewReader("9\n1\n9\n1\n9\n1\n1\n"), w) },
-			"a form": func(w io.Writer) form.Asker {
+		for _, accessible := range []bool{false, true} {
+			t.Run(fmt.Sprint(accessible), func(t *testing.T) {
+				var out bytes.Buffer
 				in, end := io.Pipe()
 				t.Cleanup(func() { _ = end.Close() })
-				return form.Form{In: in, Out: w}
-			},
-		} {
-			t.Run(what, func(t *testing.T) {
-				var out bytes.Buffer
-				asker := ask(&out)
+				f := form.Form{In: in, Out: &out, Accessible: accessible}
+				if accessible {
+					f.In = strings.NewReader("9\n1\n9\n1\n9\n1\n1\n")
+				}
 				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, form.ErrAborted)
 				defer cancel()
 				v := interview(t)
-				_, err := asker.Ask(ctx, v, pages, map[string]string{field.Path: before}, false)
-				_, again := asker.Choose(ctx, evil, choices)
+				_, err := f.Ask(ctx, v, pages, map[string]string{field.Path: before}, false)
+				_, again := f.Choose(ctx, evil, choices)
 				t.Log(err, again)
 				shown := out.String()
 				require.Contains(t, shown, "forged")
@@ -117,10 +132,10 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("no such terminal") }
 
-func TestPlainTellsWhyThereAreNoAnswers(t *testing.T) {
+func TestAnAccessibleFormSaysWhyThereAreNoAnswers(t *testing.T) {
 	v := interview(t)
 	pages := v.Schema.First()
-	_, err := form.NewPlain(broken{}, io.Discard).Ask(t.Context(), v, pages, v.Before(pages), false)
+	_, err := form.Form{In: broken{}, Out: io.Discard, Accessible: true}.Ask(t.Context(), v, pages, v.Before(pages), false)
 	require.ErrorContains(t, err, "no such terminal")
 	require.NotErrorIs(t, err, form.ErrAborted)
 
@@ -128,6 +143,6 @@ func TestPlainTellsWhyThereAreNoAnswers(t *testing.T) {
 	defer func() { _ = end.Close() }()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(form.ErrAborted)
-	_, err = form.NewPlain(in, io.Discard).Ask(ctx, v, pages, v.Before(pages), false)
+	_, err = form.Form{In: in, Out: io.Discard, Accessible: true}.Ask(ctx, v, pages, v.Before(pages), false)
 	require.ErrorIs(t, err, form.ErrAborted)
 }
