@@ -86,7 +86,7 @@ func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errw 
 	root.SetOut(out)
 	root.SetErr(errw)
 	cmd, err := root.ExecuteC()
-	return complain(errw, cmd.CommandPath(), hint.For(cmd, p.Stores), err)
+	return complain(errw, cmd.CommandPath(), hint.Line{Cmd: cmd, Stores: p.Stores}, err)
 }
 
 // library writes what kustomize and Helm log with Go's own logger: they quote what a release

@@ -211,7 +211,7 @@ platform:
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "error CFG-040")
 	require.Equal(t, 1, strings.Count(errs, "\nerror "), "one cause: %s", errs)
-	require.Contains(t, errs, "migrate it: slipway config migrate --config "+other+" --to 2.0.0\n")
+	require.Contains(t, errs, "migrate it: slipway config migrate --to 2.0.0 (with the same flags: --config "+other+")\n")
 	code, _, errs = slipway("config", "migrate", "--config", other, "--to", "2.0.0")
 	require.Zero(t, code, errs)
 	text, err = os.ReadFile(other)

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/source"
@@ -181,7 +182,7 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 	io.Err.End()
 	if module.Active() { // whose files are gone with its container
 		if !tellReproduce(io, f, d, record, nil) {
-			fmt.Fprintf(io.Err, "\nTo pack the run:\n  %s\n", packByModule(record, d.Hint))
+			fmt.Fprintf(io.Err, "\nTo pack the run:\n  %s\n", packByModule(record, d.Line))
 		}
 		return
 	}
@@ -193,7 +194,7 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 	}
 	made, err := packing.Make(ctx, f, d, what)
 	if err != nil {
-		fmt.Fprintf(io.Err, "slipway: run %s could not be packed: %v\n  %s\n", record.ID, err, d.Hint("slipway save --run "+fault.Quote(record.ID)+" does it later"))
+		fmt.Fprintf(io.Err, "slipway: run %s could not be packed: %v\n  %s\n", record.ID, err, d.Line.Command("save --run "+fault.Quote(record.ID))+" does it later")
 		return
 	}
 	tellPacked(io.Err, io, made)
@@ -220,13 +221,13 @@ func tellReproduce(io console.Streams, f *deployment.Flags, d *deployment.Deploy
 		fmt.Fprintf(io.Err, "slipway: whether run %s can be reproduced is not known: %v\n", record.ID, err)
 		return false
 	}
-	fmt.Fprint(io.Err, toReproduce(record, steps, file, needsOf(f.Secrets.SecretsFile, d.Config), d.Hint))
+	fmt.Fprint(io.Err, toReproduce(record, steps, file, needsOf(f.Secrets.SecretsFile, d.Config), d.Line))
 	return true
 }
 
 // packByModule is the command that packs a run of the module, which hands out no file itself.
-func packByModule(record *report.Run, hint func(string) string) string {
-	return hint("dagger call save --run "+record.ID) + " export --path run.tar.zst"
+func packByModule(record *report.Run, line hint.Line) string {
+	return line.Function("save --run "+fault.Quote(record.ID)) + " export --path run.tar.zst"
 }
 
 // needs are the secrets that a run is reproduced with.
@@ -250,10 +251,10 @@ func needsOf(file string, cfg *config.Config) needs {
 // toReproduce are the lines by which a run that failed is reproduced: it is installed, or
 // upgraded, up to the step that failed. A step that is none of these steps is not reproduced,
 // but packed.
-func toReproduce(record *report.Run, steps []string, file string, secrets needs, hint func(string) string) string {
+func toReproduce(record *report.Run, steps []string, file string, secrets needs, line hint.Line) string {
 	_, step := packing.Failure(record)
 	there := step == "" || strings.HasPrefix(step, report.HooksStage+"/") || slices.Contains(steps, step)
-	pack, run := hint("slipway save --run "+fault.Quote(record.ID)+" --out run.tar.zst"), "slipway reproduce"
+	pack, run := line.Command("save --run "+fault.Quote(record.ID)+" --out run.tar.zst"), "slipway reproduce"
 	give := "--secrets FILE"
 	if secrets.file != "" && len(secrets.names) > 0 {
 		give = "--secrets " + fault.Quote(secrets.file)
@@ -262,7 +263,7 @@ func toReproduce(record *report.Run, steps []string, file string, secrets needs,
 	run += " --package "
 	switch {
 	case module.Active(): // whose files nobody else has
-		file, pack, run, give = "", packByModule(record, hint), "dagger call reproduce --package-file ", "--secrets file:FILE"
+		file, pack, run, give = "", packByModule(record, line), "dagger call reproduce --package-file ", "--secrets file:FILE"
 		if secrets.file != "" && len(secrets.names) > 0 {
 			run = "dagger call " + give + " reproduce --package-file "
 		}

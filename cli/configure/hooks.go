@@ -11,7 +11,6 @@ import (
 	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/config"
@@ -102,7 +101,7 @@ func (a *hooks) with(ctx context.Context, cfg *config.Config, before bool, witho
 	}
 	from := &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, SecretsFile: a.c.secrets.SecretsFile}
 	c, err := conductor.New(conductor.Options{
-		Client: s.Client, Config: cfg, Version: a.c.version, Images: images, Stop: a.io.Stop, Hint: hint.For(a.c.cmd, a.c.source.Stores), Observe: a.io.Err.Observe,
+		Client: s.Client, Config: cfg, Version: a.c.version, Images: images, Stop: a.io.Stop, Observe: a.io.Err.Observe,
 		Secret: func(ref config.SecretRef) (*dagger.Secret, error) { return from.Find(ctx, ref) },
 	})
 	if err != nil {

@@ -63,7 +63,7 @@ func (i *installer) owner(ctx context.Context) (string, error) {
 	if kube.DeploymentOf(o.GetLabels()) != i.env.Deployment || o.GetLabels()[kube.AdoptedLabel] == "" {
 		return "", &fault.Fault{
 			Code: CodeOwner, Class: fault.Step, Op: "install component " + name,
-			Fix: "remove the Application " + namespace + "/" + name + ", or give the component another name, then run again: slipway install",
+			Fix: "remove the Application " + namespace + "/" + name + ", or give the component another name, then run the same command again",
 			Err: fmt.Errorf("the Application %s/%s is not the deployment's own", namespace, name),
 		}
 	}

@@ -240,7 +240,7 @@ func (i *installer) synced(ctx context.Context, in contract.AdoptionInput) error
 	if fault.ClassOf(err) == fault.Timeout {
 		err = &fault.Fault{
 			Code: CodeAdoption, Class: fault.Timeout, Op: "bring the Application of " + name + " to the release", Err: err,
-			Fix: "correct what was seen last, then run again: slipway install; to look at it: slipway toolchain -- kubectl get application -n " + fault.Quote(namespace) + " " + fault.Quote(name) + " -o yaml",
+			Fix: "correct what was seen last, then run the same command again; to look at it: slipway toolchain -- kubectl get application -n " + fault.Quote(namespace) + " " + fault.Quote(name) + " -o yaml",
 		}
 	}
 	return err

@@ -176,9 +176,9 @@ func (i *installer) read(ctx context.Context) ([]*unstructured.Unstructured, err
 }
 
 func (i *installer) badManifests(err error) error {
-	fix := "correct the platform release, then run again: slipway install"
+	fix := "correct the platform release, then run the same command again"
 	if i.component.Bundle != "" {
-		fix = "correct the platform release, or build the bundle again (make bundle), then run again: slipway install"
+		fix = "correct the platform release, or build the bundle again (make bundle), then run the same command again"
 	}
 	return &fault.Fault{Code: CodeManifests, Class: fault.Step, Op: "read the manifests of component " + i.component.Name, Fix: fix, Err: err}
 }

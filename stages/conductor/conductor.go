@@ -126,9 +126,9 @@ type Options struct {
 	Select pipeline.Select
 	// Parallel limits the steps that run at the same time; 0 is no limit.
 	Parallel int
-	// Hint completes the commands in a remedy, for the run's record, so that they
-	// work on this deployment; nil leaves them as they are.
-	Hint func(string) string
+	// Flags are those that commands need to work on this deployment, for the run's record, such as
+	// "--name dev".
+	Flags string
 	// Begin is called with the graph before the first of its steps starts; it may be nil.
 	Begin func([]pipeline.Node)
 	// Observe is called when a step starts and ends; it may be nil.

@@ -30,10 +30,10 @@ type recorder struct {
 	commands
 	cluster *containers.Cluster // nil unless the provider's cluster is a service
 	config  *config.Config
-	hint    func(string) string // may be nil; see Options.Hint
-	logs    map[string]string   // what hooks printed, by name in the run's directory
-	copier  *copier             // of the state
-	warn    func(string)        // as Options.Warn
+	flags   string            // as Options.Flags
+	logs    map[string]string // what hooks printed, by name in the run's directory
+	copier  *copier           // of the state
+	warn    func(string)      // as Options.Warn
 }
 
 // recordFile is where the container that writes a record finds it.
@@ -54,9 +54,7 @@ func (r recorder) finish(ctx context.Context, record *report.Run, state *contrac
 		}
 		stopped <- r.cluster.Stop(writing)
 	}()
-	if r.hint != nil {
-		record.MapCommands(r.hint)
-	}
+	record.AddFlags(r.flags)
 	writeErr := l.heard(r.write(writing, record, state))
 	if lost := l.loss(); lost == nil {
 		if fails := r.copier.last(uncancelled); fails != nil {

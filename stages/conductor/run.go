@@ -125,7 +125,7 @@ func (r *run) plan() contract.Plan {
 }
 
 func (r *run) recorder() recorder {
-	return recorder{commands: r.commands, cluster: r.service, config: r.opts.Config, hint: r.opts.Hint, logs: r.logs, copier: r.copier, warn: r.warn}
+	return recorder{commands: r.commands, cluster: r.service, config: r.opts.Config, flags: r.opts.Flags, logs: r.logs, copier: r.copier, warn: r.warn}
 }
 
 // carryOut runs the graph with its hooks under the lock.

@@ -167,8 +167,8 @@ func TestALoadBalancerThatCannotBeUsed(t *testing.T) {
 // TestALoadBalancerThatGivesNoAddress: on a cluster of others nobody may be there to do so.
 func TestALoadBalancerThatGivesNoAddress(t *testing.T) {
 	for existing, fix := range map[bool]string{
-		true:  "see that the cluster gives Services of type LoadBalancer an address, as its cloud's controller or MetalLB does, then run again: slipway install",
-		false: "see that port 18080 of the load balancer is free, then run again: slipway install",
+		true:  "see that the cluster gives Services of type LoadBalancer an address, as its cloud's controller or MetalLB does, then run the same command again",
+		false: "see that port 18080 of the load balancer is free, then run the same command again",
 	} {
 		api := kubetest.Serve(t)
 		api.Define("v1", "ServiceAccount", true)

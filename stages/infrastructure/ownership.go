@@ -60,7 +60,7 @@ func (f finder) ownership(ctx context.Context, env *step.Env, in contract.Owners
 	}
 	objs, err := e.objects(ctx, in)
 	if err != nil {
-		return contract.Ownership{}, checkFault(CodeForeign, "look for what the platform is made of", "correct the platform release, then run again: slipway install", err)
+		return contract.Ownership{}, checkFault(CodeForeign, "look for what the platform is made of", "correct the platform release, then run the same command again", err)
 	}
 	lacking, err := judgeKinds(ctx, c, objs)
 	if err == nil && len(lacking) > 0 {
@@ -71,15 +71,15 @@ func (f finder) ownership(ctx context.Context, env *step.Env, in contract.Owners
 	}
 	ofApps, err := e.apps(ctx, in.Apps, f.build)
 	if err != nil {
-		return contract.Ownership{}, checkFault(CodeForeign, "look for what the apps are made of", "correct the platform release, then run again: slipway install", err)
+		return contract.Ownership{}, checkFault(CodeForeign, "look for what the apps are made of", "correct the platform release, then run the same command again", err)
 	}
 	foreign, err := foreignAmong(ctx, c, objs, e.owns)
 	if err != nil {
-		return contract.Ownership{}, checkFault(CodeForeign, "look for what the platform is made of", "run again: slipway install", err)
+		return contract.Ownership{}, checkFault(CodeForeign, "look for what the platform is made of", "run the same command again", err)
 	}
 	inWay, err := foreignAmong(ctx, c, ofApps, e.brought)
 	if err != nil {
-		return contract.Ownership{}, checkFault(CodeForeign, "look for what the apps are made of", "run again: slipway install", err)
+		return contract.Ownership{}, checkFault(CodeForeign, "look for what the apps are made of", "run the same command again", err)
 	}
 	foreign = slices.Concat(foreign, inWay, e.releases)
 	out := contract.Ownership{Objects: len(objs) + len(ofApps)}

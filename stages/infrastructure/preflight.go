@@ -135,7 +135,7 @@ func unmet(code fault.Code, op string, problems []problem) error {
 	}
 	return &fault.Fault{
 		Code: code, Class: fault.Preflight, Op: op,
-		Fix: "correct each of them, then run again: slipway install", Err: fmt.Errorf("%s", b.String()),
+		Fix: "correct each of them, then run the same command again", Err: fmt.Errorf("%s", b.String()),
 	}
 }
 

@@ -74,7 +74,7 @@ func noStrangers(ctx context.Context, c *kube.Client, deployment string, r *plat
 	return &fault.Fault{
 		Code: CodeSet, Class: fault.Step, Op: "compare the apps with the platform release",
 		Err: fmt.Errorf("in namespace %s are Applications in the deployment's projects that are no apps of the release: %s; a push to the GitOps repository has brought them", in.Namespace, strings.Join(names, ", ")),
-		Fix: "delete those that nobody needs: " + command + "; then delete what they have brought, unless their finalizer has done so, and run again: slipway install",
+		Fix: "delete those that nobody needs: " + command + "; then delete what they have brought, unless their finalizer has done so, and run the same command again",
 	}
 }
 

@@ -186,7 +186,7 @@ func ownPullSecrets(ctx context.Context, c *kube.Client, deployment string, name
 	}
 	return &fault.Fault{
 		Code: CodeForeign, Class: fault.Step, Op: "keep the registry's account in the cluster",
-		Fix: "ask those whose they are to name them otherwise, or give a file with {} for no account: --registry-auth FILE; then run again: slipway install",
+		Fix: "ask those whose they are to name them otherwise, or give a file with {} for no account: --registry-auth FILE; then run the same command again",
 		Err: fmt.Errorf("these Secrets do not belong to this deployment, or are not of type %s: %s", corev1.SecretTypeDockerConfigJson, strings.Join(foreign, ", ")),
 	}
 }
@@ -274,14 +274,14 @@ func unusable(reserved, foreign []string) error {
 	if len(reserved) > 0 {
 		errs = append(errs, &fault.Fault{
 			Code: CodeReserved, Class: fault.Step, Op: op,
-			Fix: "name other namespaces in platform.yaml, then run again: slipway install",
+			Fix: "name other namespaces in platform.yaml, then run the same command again",
 			Err: fmt.Errorf("these belong to Kubernetes: %s", strings.Join(reserved, ", ")),
 		})
 	}
 	if len(foreign) > 0 {
 		errs = append(errs, &fault.Fault{ // whose they are, nobody here knows: no command that removes them
 			Code: CodeForeign, Class: fault.Step, Op: op,
-			Fix: "use another cluster, or name other namespaces in the platform release, then run again: slipway install",
+			Fix: "use another cluster, or name other namespaces in the platform release, then run the same command again",
 			Err: fmt.Errorf("these namespaces exist and do not belong to this deployment: %s; nothing was created", strings.Join(foreign, ", ")),
 		})
 	}

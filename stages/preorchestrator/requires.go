@@ -57,7 +57,7 @@ func runRequires(ctx context.Context, env *step.Env, _ contract.Nothing) (contra
 	if fault.ClassOf(err) == fault.Timeout {
 		err = &fault.Fault{
 			Code: CodeRequires, Class: fault.Timeout, Op: "wait for what the platform requires of others", Err: err,
-			Fix: "put it into the cluster, then run again: slipway install",
+			Fix: "put it into the cluster, then run the same command again",
 		}
 	}
 	if err == nil && said != "" {

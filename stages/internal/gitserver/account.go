@@ -31,7 +31,7 @@ func Account(ctx context.Context, c *kube.Client, g contract.GitServer, secret s
 	if o == nil || len(o.Data["username"]) == 0 || len(o.Data["password"]) == 0 {
 		return nil, &fault.Fault{
 			Code: CodeAccount, Class: fault.Step, Op: "read the account " + secret,
-			Fix: "declare the secret with the keys username and password in platform.yaml, then run again: slipway install",
+			Fix: "declare the secret with the keys username and password in platform.yaml, then run the same command again",
 			Err: fmt.Errorf("secret %s is missing or has no username and password", secret),
 		}
 	}

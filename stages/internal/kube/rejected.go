@@ -24,12 +24,12 @@ func rejected(what string, live *unstructured.Unstructured, err error) error {
 	case apierrors.IsConflict(err):
 		return &fault.Fault{
 			Code: CodeConflict, Class: fault.Step, Op: what,
-			Fix: "undo the change that somebody else made to the object, then run again: slipway install", Err: cause,
+			Fix: "undo the change that somebody else made to the object, then run the same command again", Err: cause,
 		}
 	case Refused(err):
 		return &fault.Fault{
 			Code: CodeRejected, Class: fault.Step, Op: what, Err: cause,
-			Fix: remedy(live, err) + ", then run again: slipway install",
+			Fix: remedy(live, err) + ", then run the same command again",
 		}
 	}
 	return err
