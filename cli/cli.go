@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/source"
-	"github.com/slipway-sh/slipway/cli/internal/trace"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/config/platform"
@@ -224,7 +223,7 @@ func run(stopping string, do action) func(*cobra.Command, []string) error {
 		if err := noEmptyKey(cmd); err != nil {
 			return err
 		}
-		ctx, finish := trace.Command(ctx, cmd.CommandPath(), screen)
+		ctx, finish := startSpan(ctx, cmd.CommandPath(), screen)
 		terminal, _ := errw.(*os.File)
 		err := do(ctx, console.Streams{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: screen, Terminal: terminal, Stop: stop}, args)
 		finish(err)

@@ -46,7 +46,7 @@ var composed = map[string][]string{
 	"pipeline/select.go":                  {"with.flags()"},
 	"stages/conductor/lost.go":            {"string()"},
 	"stages/orchestrator/sync.go":         {"argo.Controller"},
-	"stages/postorchestrator/access.go":   {"command", "kube.SystemNamespace", "trust.CA"},
+	"stages/postorchestrator/access.go":   {"command", "kube.SystemNamespace", "kube.CA"},
 	"stages/preorchestrator/reconcile.go": {"argo.Controller"},
 	"stages/suites/workloads.go":          {"platform.DeployApps"},
 	"stages/test.go":                      {"of"},

@@ -25,7 +25,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/trust"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -55,7 +54,7 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 	if err != nil {
 		return contract.Access{}, err
 	}
-	roots, err := trust.Roots(ctx, c)
+	roots, err := kube.Roots(ctx, c)
 	if err != nil {
 		return contract.Access{}, err
 	}
@@ -296,7 +295,7 @@ func inCluster(r *platform.Release, in contract.AccessInput) []string {
 			password+" -o jsonpath='{.data.password}' | base64 -d   # the password")
 	}
 	if len(r.Certificates) > 0 {
-		out = append(out, "kubectl get configmap -n "+kube.SystemNamespace+" "+trust.CA+
+		out = append(out, "kubectl get configmap -n "+kube.SystemNamespace+" "+kube.CA+
 			` -o jsonpath='{.data.ca\.crt}' > ca.crt   # the CA that browsers must trust`)
 	}
 	return out

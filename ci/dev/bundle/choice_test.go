@@ -12,7 +12,6 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
-	"github.com/slipway-sh/slipway/ci/dev/build/runc"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
@@ -91,7 +90,7 @@ func TestProgramsOfAnotherArchitecture(t *testing.T) {
 				withC = append(withC, c.Name)
 			}
 		}
-		require.Equal(t, []string{runc.Name, dex}, withC)
+		require.Equal(t, []string{gotool.Runc, dex}, withC)
 	}
 }
 

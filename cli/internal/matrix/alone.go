@@ -8,8 +8,8 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/slipway-sh/slipway/cli/internal/cache"
 	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/config/folder"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -29,7 +29,7 @@ func Alone(dir, matrix string, cells []Cell) (release func(), err error) {
 	fix := "wait until that has ended, or give this one another name: --name OTHER"
 	if !module.Active() {
 		fix = "wait until that has ended, or give this one another name and other results: --name OTHER --results DIR"
-		own, err := cache.Dir()
+		own, err := folder.Cache()
 		if err != nil {
 			return nil, err
 		}

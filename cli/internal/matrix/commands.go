@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/slipway-sh/slipway/cli/internal/process"
 	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
@@ -127,7 +126,7 @@ func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) boo
 	}
 	defer func() { _ = log.Close() }()
 	cmd := exec.CommandContext(ctx, c.Program, all...)
-	cmd.SysProcAttr = process.Detached() // the interrupt of a terminal comes once, from here
+	cmd.SysProcAttr = daggercli.Detached() // the interrupt of a terminal comes once, from here
 	cmd.Cancel = func() error {
 		if err := cmd.Process.Signal(os.Interrupt); err == nil || errors.Is(err, os.ErrProcessDone) {
 			return err

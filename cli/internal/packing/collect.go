@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
-	"github.com/slipway-sh/slipway/config/dockerconfig"
 	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/inventory"
@@ -25,6 +24,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/sbom"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -107,7 +107,7 @@ func (p *packer) knowAccount(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("learn what must not be in the package: %w", err)
 	}
-	dockerconfig.Secrets([]byte(text), p.clean.known.Add)
+	redact.DockerSecrets([]byte(text), p.clean.known.Add)
 	return nil
 }
 

@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/bounded"
-	"github.com/slipway-sh/slipway/cli/internal/cache"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/engine"
-	"github.com/slipway-sh/slipway/cli/internal/process"
+	"github.com/slipway-sh/slipway/config/folder"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/background"
+	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -33,7 +33,7 @@ const (
 // files are the socket of the process that runs the deployment's cluster on this engine,
 // and the log of one in the background.
 func files(deployment string) (socket, log string, err error) {
-	dir, err := cache.Dir()
+	dir, err := folder.Cache()
 	if err != nil {
 		return "", "", fmt.Errorf("find the user's cache: %w", err)
 	}
@@ -74,7 +74,7 @@ func (s *Session) background(ctx context.Context, io console.Streams) (*backgrou
 	}
 	child := exec.Command(self, append(args, s.of.Args...)...) //nolint:noctx // it outlives this process
 	child.Stdout, child.Stderr = out, out
-	child.SysProcAttr = process.Detached()
+	child.SysProcAttr = daggercli.Detached()
 	if s.of.Stdin != nil {
 		child.Stdin = bytes.NewReader(s.of.Stdin)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/trust"
 )
 
 // CodeAccount: the cluster holds no credentials of the account that Slipway uses on the
@@ -19,7 +18,7 @@ const CodeAccount fault.Code = "GIT-001"
 // Account returns a client of the git server g that logs in with the account in a
 // Secret, "namespace/name". Its password is told to hide, which keeps it out of the logs.
 func Account(ctx context.Context, c *kube.Client, g contract.GitServer, secret string, hide func(string)) (*Server, error) {
-	roots, err := trust.Roots(ctx, c)
+	roots, err := kube.Roots(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package trust_test
+package kube_test
 
 import (
 	"crypto/x509"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/trust"
 )
 
 // TestRootsWithAndWithoutTheDeploymentsOwn: a platform without certificates has no CA, and
@@ -23,19 +22,19 @@ func TestRootsWithAndWithoutTheDeploymentsOwn(t *testing.T) {
 	leaf, err := certificate.Leaf(ca.Certificate)
 	require.NoError(t, err)
 	own := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: kube.SystemNamespace, Name: trust.CA}, Data: map[string]string{trust.CAKey: string(ca.Certificate)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: kube.SystemNamespace, Name: kube.CA}, Data: map[string]string{kube.CAKey: string(ca.Certificate)},
 	}
-	roots, err := trust.Roots(t.Context(), &kube.Client{Kubernetes: fake.NewClientset(own)})
+	roots, err := kube.Roots(t.Context(), &kube.Client{Kubernetes: fake.NewClientset(own)})
 	require.NoError(t, err)
 	_, err = leaf.Verify(x509.VerifyOptions{Roots: roots})
 	require.NoError(t, err)
 
-	roots, err = trust.Roots(t.Context(), &kube.Client{Kubernetes: fake.NewClientset()})
+	roots, err = kube.Roots(t.Context(), &kube.Client{Kubernetes: fake.NewClientset()})
 	require.NoError(t, err)
 	_, err = leaf.Verify(x509.VerifyOptions{Roots: roots})
 	require.ErrorAs(t, err, &x509.UnknownAuthorityError{})
 
-	own.Data[trust.CAKey] = "no certificate"
-	_, err = trust.Roots(t.Context(), &kube.Client{Kubernetes: fake.NewClientset(own)})
+	own.Data[kube.CAKey] = "no certificate"
+	_, err = kube.Roots(t.Context(), &kube.Client{Kubernetes: fake.NewClientset(own)})
 	require.Error(t, err)
 }

@@ -1,5 +1,4 @@
-// Package trace has the span of a command.
-package trace
+package cli
 
 import (
 	"context"
@@ -19,11 +18,11 @@ import (
 // flushLimit is how long the end of the process waits for a collector.
 const flushLimit = 5 * time.Second
 
-// Command begins the span of a command where OTEL_EXPORTER_OTLP_* name a
+// startSpan begins the span of a command where OTEL_EXPORTER_OTLP_* name a
 // collector, as they do in what `dagger run` starts and in a nested exec of the
 // engine; the spans of steps are children of it. Elsewhere it does nothing. The
 // span ends with the returned function.
-func Command(ctx context.Context, name string, screen io.Writer) (context.Context, func(error)) {
+func startSpan(ctx context.Context, name string, screen io.Writer) (context.Context, func(error)) {
 	exporter, ok := telemetry.ConfiguredSpanExporter(ctx)
 	if !ok {
 		return ctx, func(error) {}

@@ -1,5 +1,4 @@
-// Package trust provides the certificates that clients of the platform trust.
-package trust
+package kube
 
 import (
 	"context"
@@ -9,11 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// The deployment's CA is in the namespace kube.SystemNamespace, in a Secret and, for
+// The deployment's CA is in the namespace SystemNamespace, in a Secret and, for
 // those who must not see its key, in a ConfigMap.
 const (
 	CA    = "slipway-ca" // name of both
@@ -22,13 +19,13 @@ const (
 
 // Roots returns the certificates for verifying those of the platform: the system's
 // roots and, if there is one, the deployment's CA.
-func Roots(ctx context.Context, c *kube.Client) (*x509.CertPool, error) {
+func Roots(ctx context.Context, c *Client) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool()
 	}
-	o, err := kube.Retry(ctx, c, "read the deployment's CA", func(ctx context.Context) (*corev1.ConfigMap, error) {
-		return c.Kubernetes.CoreV1().ConfigMaps(kube.SystemNamespace).Get(ctx, CA, metav1.GetOptions{})
+	o, err := Retry(ctx, c, "read the deployment's CA", func(ctx context.Context) (*corev1.ConfigMap, error) {
+		return c.Kubernetes.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, CA, metav1.GetOptions{})
 	})
 	if apierrors.IsNotFound(err) {
 		return pool, nil
@@ -37,7 +34,7 @@ func Roots(ctx context.Context, c *kube.Client) (*x509.CertPool, error) {
 		return nil, err
 	}
 	if !pool.AppendCertsFromPEM([]byte(o.Data[CAKey])) {
-		return nil, fmt.Errorf("configmap %s/%s holds no certificate under %s", kube.SystemNamespace, CA, CAKey)
+		return nil, fmt.Errorf("configmap %s/%s holds no certificate under %s", SystemNamespace, CA, CAKey)
 	}
 	return pool, nil
 }

@@ -1,5 +1,4 @@
-// Package locktest is for tests of what works under a deployment's lock.
-package locktest
+package kubetest
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package trace
+package cli
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ func TestNoCollectorNoSpan(t *testing.T) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
 		t.Setenv(name, "")
 	}
-	ctx, finish := Command(t.Context(), "slipway install", progress.Open(&bytes.Buffer{}, progress.Options{}))
+	ctx, finish := startSpan(t.Context(), "slipway install", progress.Open(&bytes.Buffer{}, progress.Options{}))
 	require.Equal(t, t.Context(), ctx)
 	finish(nil)
 }

@@ -1,11 +1,10 @@
-// Package dockerconfig knows what is secret in docker's config.json.
-package dockerconfig
+package redact
 
 import "encoding/json"
 
-// Secrets calls add with each secret in text: passwords and tokens, and user and password as
-// they are written together, which is in base64. In text that is none of docker's it finds none.
-func Secrets(text []byte, add func(string)) {
+// DockerSecrets calls add with each secret in text, a config.json of docker's: passwords and tokens, and
+// user and password as they are written together, which is in base64. In other text it finds none.
+func DockerSecrets(text []byte, add func(string)) {
 	var c struct {
 		Auths map[string]struct{ Password, Auth, IdentityToken, RegistryToken string } `json:"auths"`
 	}
