@@ -23,6 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	"github.com/slipway-sh/slipway/stages"
@@ -90,7 +91,7 @@ func (p *packageFlags) open(ctx context.Context, io console.Streams, f *deployme
 		return nil, err
 	}
 	f.Source.Brought, f.Secrets.Brought, f.Images.Brought = true, p.key == "", p.key == ""
-	fmt.Fprintf(io.Err, "slipway: %s is whole: run %s of deployment %s, %s %s\n", report.OneLine(p.file), opened.Run, opened.Deployment, opened.Platform.Name, opened.Platform.Version)
+	fmt.Fprintf(io.Err, "slipway: %s is whole: run %s of deployment %s, %s %s\n", redact.OneLine(p.file), opened.Run, opened.Deployment, opened.Platform.Name, opened.Platform.Version)
 	return opened, nil
 }
 
@@ -107,18 +108,18 @@ func (p *packageFlags) ask(io console.Streams, from source.Source, file, when st
 		return err
 	}
 	if at := cfg.State.URL; at != "" && from.State == "" {
-		fmt.Fprintf(io.Err, "slipway: its state%s is in %s\n", when, report.OneLine(at))
+		fmt.Fprintf(io.Err, "slipway: its state%s is in %s\n", when, redact.OneLine(at))
 		if p.key == "" {
-			return p.untrusted("use the state where "+p.file+" says", fmt.Errorf("credentials of this machine would go to %s", report.OneLine(at)), "if you know that place, name it: --state "+fault.Quote(at)+"; ")
+			return p.untrusted("use the state where "+p.file+" says", fmt.Errorf("credentials of this machine would go to %s", redact.OneLine(at)), "if you know that place, name it: --state "+fault.Quote(at)+"; ")
 		}
 	}
 	refs := cfg.References(from.Providers.Sections())
 	var commands []string
 	for _, setting := range slices.Sorted(maps.Keys(refs)) {
-		place := report.OneLine(string(refs[setting]))
-		fmt.Fprintf(io.Err, "slipway: its %s%s is taken from %s\n", report.OneLine(setting), when, place)
+		place := redact.OneLine(string(refs[setting]))
+		fmt.Fprintf(io.Err, "slipway: its %s%s is taken from %s\n", redact.OneLine(setting), when, place)
 		if refs[setting].Runs() {
-			commands = append(commands, fmt.Sprintf("%s (%s)", place, report.OneLine(setting)))
+			commands = append(commands, fmt.Sprintf("%s (%s)", place, redact.OneLine(setting)))
 		}
 	}
 	if len(commands) == 0 || p.key != "" {

@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -122,7 +123,7 @@ func printRendered(w io.Writer, parts []contract.Rendered) error {
 			if p.Wrong {
 				why = "cannot be installed"
 			}
-			fmt.Fprintf(w, "---\n# %s\n", oneLine(what+": "+why+": "+p.Err.Error()))
+			fmt.Fprintf(w, "---\n# %s\n", redact.OneLine(what+": "+why+": "+p.Err.Error()))
 			continue
 		}
 		for _, o := range p.Objects {
@@ -130,7 +131,7 @@ func printRendered(w io.Writer, parts []contract.Rendered) error {
 			if err != nil {
 				return fmt.Errorf("encode an object of %s: %w", p.File, err)
 			}
-			fmt.Fprintf(w, "---\n# %s\n%s", oneLine(what+": "+p.File), text)
+			fmt.Fprintf(w, "---\n# %s\n%s", redact.OneLine(what+": "+p.File), text)
 		}
 	}
 	return nil

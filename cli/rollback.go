@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -204,7 +205,7 @@ func (o *rollbackOptions) goBack(io console.Streams, cfg, was *config.Config, ba
 	}
 	var all []string
 	for _, setting := range slices.Sorted(maps.Keys(lacking)) {
-		all = append(all, fmt.Sprintf("%s (there from %s)", report.OneLine(setting), report.OneLine(string(lacking[setting]))))
+		all = append(all, fmt.Sprintf("%s (there from %s)", redact.OneLine(setting), redact.OneLine(string(lacking[setting]))))
 	}
 	return &fault.Fault{
 		Code: secrets.CodeNoPassword, Class: fault.Usage, Op: "find the secrets of the configuration in backup " + backup,

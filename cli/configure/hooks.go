@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/migrate"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -65,7 +66,7 @@ func (a *hooks) written(ctx context.Context, cfg *config.Config) error {
 	refs := cfg.References(a.c.source.Providers.Sections())
 	for _, setting := range slices.Sorted(maps.Keys(refs)) {
 		if refs[setting].Runs() {
-			fmt.Fprintf(a.io.Err, "slipway: warning: %s is taken from %s: that command runs on this machine when the configuration is used\n", report.OneLine(setting), report.OneLine(string(refs[setting])))
+			fmt.Fprintf(a.io.Err, "slipway: warning: %s is taken from %s: that command runs on this machine when the configuration is used\n", redact.OneLine(setting), redact.OneLine(string(refs[setting])))
 		}
 	}
 	for _, h := range cfg.HooksOf(config.Configure) {

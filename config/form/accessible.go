@@ -15,9 +15,9 @@ import (
 
 // askPage asks the questions of a page in huh's accessible mode, which shows no help of its own.
 func askPage(in io.Reader, out io.Writer, p answers.Page, field func(answers.Question) huh.Field) {
-	fmt.Fprintf(out, "\n%s. %s\n", oneLine(p.Title), below(p.Help))
+	fmt.Fprintf(out, "\n%s. %s\n", redact.OneLine(p.Title), below(p.Help))
 	for _, q := range p.Questions {
-		fmt.Fprintf(out, "\n%s: %s\n", oneLine(q.Title()), below(describe(q)))
+		fmt.Fprintf(out, "\n%s: %s\n", redact.OneLine(q.Title()), below(describe(q)))
 		if example := placeholder(q); example != "" && len(q.Choices) == 0 {
 			fmt.Fprintf(out, "  (%s)\n", example)
 		}
@@ -81,4 +81,4 @@ func (s spoken) Set(line string) {
 }
 
 // withDefault is a prompt that shows what an empty line accepts.
-func withDefault(title, value string) string { return title + " [" + oneLine(value) + "]:" }
+func withDefault(title, value string) string { return title + " [" + redact.OneLine(value) + "]:" }

@@ -43,7 +43,7 @@ func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Pag
 	field := func(q answers.Question) huh.Field {
 		return s.field(q, before[q.Path], f.Accessible, func() error {
 			if p := v.Try(pages, s.answers(), q); p != nil {
-				return errors.New(oneLine(p.Reason()))
+				return errors.New(redact.OneLine(p.Reason()))
 			}
 			return nil
 		})
@@ -77,7 +77,7 @@ func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Pag
 				return tea.Quit
 			}
 		}
-		groups = append(groups, huh.NewGroup(fields...).Title(oneLine(p.Title)).Description(below(redact.Printable(p.Help))).
+		groups = append(groups, huh.NewGroup(fields...).Title(redact.OneLine(p.Title)).Description(below(redact.Printable(p.Help))).
 			WithHideFunc(func() bool { return !p.Asked(s.answers()) }))
 	}
 	if err := f.run(ctx, huh.NewForm(groups...), &left); err != nil {
@@ -92,9 +92,9 @@ func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Pag
 // Choose asks for one of the options.
 func (f Form) Choose(ctx context.Context, title string, options []answers.Option) (string, error) {
 	choice := options[0].Answer
-	field := huh.NewSelect[string]().Title(oneLine(title)).Options(huhOptions(options)...).Value(&choice)
+	field := huh.NewSelect[string]().Title(redact.OneLine(title)).Options(huhOptions(options)...).Value(&choice)
 	if f.Accessible {
-		field.Title(withDefault(oneLine(title), options[0].Label))
+		field.Title(withDefault(redact.OneLine(title), options[0].Label))
 		if err := f.inLines(ctx, func(in io.Reader, out io.Writer) { _ = field.RunAccessible(out, in) }); err != nil {
 			return "", err
 		}
@@ -139,7 +139,7 @@ func (s sheet) answers() map[string]string {
 
 // field returns the form field for a question.
 func (s sheet) field(q answers.Question, before string, accessible bool, try func() error) huh.Field {
-	title, help := oneLine(q.Title()), redact.Printable(q.Help)
+	title, help := redact.OneLine(q.Title()), redact.Printable(q.Help)
 	switch q.Kind {
 	case answers.Choice:
 		text := &before
@@ -178,7 +178,7 @@ func (s sheet) field(q answers.Question, before string, accessible bool, try fun
 	if q.Kind == answers.Line {
 		var examples []string
 		for _, e := range q.Examples {
-			examples = append(examples, oneLine(e))
+			examples = append(examples, redact.OneLine(e))
 		}
 		input.Suggestions(examples)
 	}
@@ -247,17 +247,13 @@ func (c compact) View(f *huh.Form) string {
 func huhOptions(options []answers.Option) []huh.Option[string] {
 	var out []huh.Option[string]
 	for _, o := range options {
-		out = append(out, huh.NewOption(oneLine(o.Label), o.Answer))
+		out = append(out, huh.NewOption(redact.OneLine(o.Label), o.Answer))
 	}
 	return out
 }
 
 // below indents the further lines of a text: they are no questions.
 func below(s string) string { return strings.ReplaceAll(s, "\n", "\n  ") }
-
-// oneLine is what is shown of text that a release or a package may have brought: nothing in it does
-// something to the terminal, or looks like another line of the form.
-func oneLine(s string) string { return strings.ReplaceAll(redact.Printable(s), "\n", " ") }
 
 // describe returns the help for a question with a one-line answer.
 func describe(q answers.Question) string {
@@ -279,9 +275,9 @@ func placeholder(q answers.Question) string {
 	case q.Kind == answers.File:
 		return "path of a file"
 	case q.Default != "":
-		return "default: " + oneLine(q.Default)
+		return "default: " + redact.OneLine(q.Default)
 	case q.Example != "":
-		return "such as " + oneLine(q.Example)
+		return "such as " + redact.OneLine(q.Example)
 	}
 	return ""
 }

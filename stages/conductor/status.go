@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -66,7 +67,7 @@ func (s *DeploymentStatus) Text(w io.Writer) error {
 		if i > 0 {
 			verb = "was joined by"
 		}
-		if _, err := fmt.Fprintf(w, "it %s %s, since %s\n", verb, report.OneLine(o.Name), o.Since.UTC().Format(time.RFC3339)); err != nil {
+		if _, err := fmt.Fprintf(w, "it %s %s, since %s\n", verb, redact.OneLine(o.Name), o.Since.UTC().Format(time.RFC3339)); err != nil {
 			return err
 		}
 	}
@@ -105,7 +106,7 @@ func (s *DeploymentStatus) engine() string {
 	if s.Engine == nil {
 		return ""
 	}
-	return fmt.Sprintf(", that of run %s of %s", report.OneLine(s.Engine.Run), report.OneLine(s.Engine.By))
+	return fmt.Sprintf(", that of run %s of %s", redact.OneLine(s.Engine.Run), redact.OneLine(s.Engine.By))
 }
 
 // until says when a wait ends, in UTC as its beginning is.
@@ -176,7 +177,7 @@ func (c *Conductor) live(record *report.Run) (contract.LiveInput, error) {
 	if r == nil || want.Digest != c.opts.ReleaseDigest {
 		if want.Digest != "" && c.opts.Warn != nil {
 			c.opts.Warn(fmt.Sprintf("the gates of components are not checked: the last run was of platform release %s %s, %s, which is not the one at hand; name its directory: slipway status --live --platform DIR",
-				report.OneLine(want.Name), report.OneLine(want.Version), report.OneLine(want.Digest)))
+				redact.OneLine(want.Name), redact.OneLine(want.Version), redact.OneLine(want.Digest)))
 		}
 		return in, nil
 	}

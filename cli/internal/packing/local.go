@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
-	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/providers/local"
 )
 
@@ -39,7 +39,7 @@ func localised(text []byte, sections []config.Section) ([]byte, []string, error)
 	}
 	var substituted []string
 	if provider := d.Get("provider"); provider != "" && provider != local.Name {
-		substituted = append(substituted, fmt.Sprintf("provider %s by %s, a Kubernetes that Slipway runs itself", report.OneLine(provider), local.Name))
+		substituted = append(substituted, fmt.Sprintf("provider %s by %s, a Kubernetes that Slipway runs itself", redact.OneLine(provider), local.Name))
 		d.SetText("provider", local.Name)
 		d.Remove(provider)
 	}
@@ -48,7 +48,7 @@ func localised(text []byte, sections []config.Section) ([]byte, []string, error)
 		d.Remove("state")
 	}
 	if bind := d.Get("local.bind"); bind != "" {
-		substituted = append(substituted, "the address "+report.OneLine(bind)+", on which the cluster is published, by 127.0.0.1")
+		substituted = append(substituted, "the address "+redact.OneLine(bind)+", on which the cluster is published, by 127.0.0.1")
 		d.Remove("local.bind")
 	}
 	text, err = d.Bytes()

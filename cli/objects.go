@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -90,7 +91,7 @@ func (m *made) unsure(namespace, object string) {
 // told says what could not be looked for, and why.
 func (m *made) told(w io.Writer) {
 	if len(m.unknown) > 0 {
-		fmt.Fprintf(w, "whether these will be there is not known before the install, for %s: %s\n", oneLine(m.open), oneLine(strings.Join(m.unknown, ", ")))
+		fmt.Fprintf(w, "whether these will be there is not known before the install, for %s: %s\n", redact.OneLine(m.open), redact.OneLine(strings.Join(m.unknown, ", ")))
 	}
 }
 

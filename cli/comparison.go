@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
@@ -65,7 +66,7 @@ func here(ctx context.Context, d *deployment.Deployment, record *report.Run) (*o
 // originalOf is what is known of a run, of whose names each is part of a line: a package has the
 // record that somebody wrote.
 func originalOf(r *report.Run, engine, kernel string, digests packing.Digests) *original {
-	one := report.OneLine
+	one := redact.OneLine
 	o := &original{run: one(r.ID), ended: r.Outcome == report.Succeeded || r.Outcome == report.Failed, facts: map[string]string{
 		"slipway": one(r.Slipway), "engine": one(engine), "kernel": one(kernel), "platform": one(r.Platform.Digest),
 		"lock": one(r.Lock), "images": one(digests.All),

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -99,7 +100,7 @@ func (c releaseCheck) unsupported(w io.Writer, in conductor.Inputs, has contract
 		return
 	}
 	fmt.Fprintf(w, "warning: the cluster of provider %s enforces no NetworkPolicy, so every Pod reaches what those of %s are to protect\n",
-		c.config.Provider, oneLine(strings.Join(components, ", ")))
+		c.config.Provider, redact.OneLine(strings.Join(components, ", ")))
 }
 
 // survey is what the release is rendered from.
@@ -266,7 +267,7 @@ func (c releaseCheck) all(w io.Writer, lacking []contract.ImageUse) error {
 
 // named says who runs an image, and where the release says so.
 func named(r *platform.Release, u contract.ImageUse) error {
-	return errors.New(oneLine(fmt.Sprintf("%s (%s): %s", owner(u.Component), placeOf(r, u), u.Image)))
+	return errors.New(redact.OneLine(fmt.Sprintf("%s (%s): %s", owner(u.Component), placeOf(r, u), u.Image)))
 }
 
 // placeOf is where a release names an image: "shop/web.yaml, line 3".

@@ -35,7 +35,7 @@ func unreadOf(r *platform.Release, u contract.Unread) error {
 	if u.Component != "" {
 		at = owner(u.Component) + " (" + at + ")"
 	}
-	return errors.New(oneLine(at + ": " + u.Err.Error()))
+	return errors.New(redact.OneLine(at + ": " + u.Err.Error()))
 }
 
 // printDoubts names fields that are probably wrong.
@@ -57,17 +57,13 @@ func owner(name string) string {
 func listed(problems []error) error {
 	lines := make([]error, len(problems))
 	for i, p := range problems {
-		lines[i] = errors.New(oneLine(p.Error()))
+		lines[i] = errors.New(redact.OneLine(p.Error()))
 	}
 	if len(lines) == 1 {
 		return lines[0]
 	}
 	return errors.Join(append([]error{fmt.Errorf("%d problems", len(lines))}, lines...)...)
 }
-
-// oneLine is a text in one line that does nothing to a terminal: a release's line breaks could
-// pass for lines of Slipway's own.
-func oneLine(s string) string { return strings.Join(strings.Fields(redact.Printable(s)), " ") }
 
 // printUnread names what only a cluster knows: format is of the components of one reason, and
 // the reason.
@@ -85,6 +81,6 @@ func printUnread(w io.Writer, format string, unread []contract.Unread) {
 		of[why] = append(of[why], u.Component)
 	}
 	for _, why := range reasons {
-		fmt.Fprintf(w, format, oneLine(strings.Join(of[why], ", ")), oneLine(why))
+		fmt.Fprintf(w, format, redact.OneLine(strings.Join(of[why], ", ")), redact.OneLine(why))
 	}
 }
