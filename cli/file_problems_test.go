@@ -32,8 +32,8 @@ func TestWhatAReleaseSaysIsOneLine(t *testing.T) {
 	printUnread(&out, filesUnknown, []contract.Unread{{Component: forged, Err: errors.New(forged)}})
 	requireOneLine(t, strings.TrimSuffix(out.String(), "\n"), "unread")
 	out.Reset()
-	(&made{open: forged, unknown: []string{forged}}).told(&out)
-	requireOneLine(t, strings.TrimSuffix(out.String(), "\n"), "told")
+	(&releaseObjects{open: forged, unknown: []string{forged}}).printUnknown(&out)
+	requireOneLine(t, strings.TrimSuffix(out.String(), "\n"), "unknown")
 }
 
 func requireOneLine(t *testing.T, text, name string) {

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// made is what a platform release renders to.
-type made struct {
+// releaseObjects is what a platform release renders to.
+type releaseObjects struct {
 	services map[string]service // by "namespace/name"
 	objects  map[string]bool    // as idOf has them
 	// open is why the release's namespaces may have more: not everything is rendered, or
@@ -28,9 +28,9 @@ type service struct {
 	ports      []string
 }
 
-// madeOf is what the parts of a release make.
-func madeOf(r *platform.Release, parts []contract.Rendered) *made {
-	out := &made{services: map[string]service{}, objects: map[string]bool{}}
+// objectsOf is what the parts of a release make.
+func objectsOf(r *platform.Release, parts []contract.Rendered) *releaseObjects {
+	out := &releaseObjects{services: map[string]service{}, objects: map[string]bool{}}
 	for _, n := range r.Namespaces {
 		out.namespaces = append(out.namespaces, n.Name)
 	}
@@ -75,21 +75,21 @@ func serviceOf(p contract.Rendered, file string, o map[string]any) service {
 	return s
 }
 
-// allOf reports whether a namespace will have nothing else than what is made. Those that
+// complete reports whether a namespace will have nothing else than what is made. Those that
 // are not the release's have things of others.
-func (m *made) allOf(namespace string) bool {
+func (m *releaseObjects) complete(namespace string) bool {
 	return m.open == "" && slices.Contains(m.namespaces, namespace)
 }
 
-// unsure notes an object that nothing makes, and that may be there nevertheless.
-func (m *made) unsure(namespace, object string) {
+// addUnknown notes an object that nothing makes, and that may be there nevertheless.
+func (m *releaseObjects) addUnknown(namespace, object string) {
 	if slices.Contains(m.namespaces, namespace) && !slices.Contains(m.unknown, object) {
 		m.unknown = append(m.unknown, object)
 	}
 }
 
-// told says what could not be looked for, and why.
-func (m *made) told(w io.Writer) {
+// printUnknown says what could not be looked for, and why.
+func (m *releaseObjects) printUnknown(w io.Writer) {
 	if len(m.unknown) > 0 {
 		fmt.Fprintf(w, "whether these will be there is not known before the install, for %s: %s\n", redact.OneLine(m.open), redact.OneLine(strings.Join(m.unknown, ", ")))
 	}

@@ -114,7 +114,7 @@ func (c releaseCheck) survey(in conductor.Inputs) (contract.Survey, error) {
 	return survey, err
 }
 
-// gates fails with codeUnreached and codeUnmade unless what the run asks and waits for will
+// gates fails with codeNoService and codeNoObject unless what the run asks and waits for will
 // be there, as far as that is known before one; what is not is told of, on w.
 func (c releaseCheck) gates(ctx context.Context, w io.Writer) error {
 	off, err := c.release.Off(c.config.Choices())
@@ -133,9 +133,9 @@ func (c releaseCheck) gates(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("render the platform release: %w", err)
 	}
-	m := madeOf(c.release, parts)
-	wrong := together(unreached(c.release, off, m), unmade(c.release, off, m))
-	m.told(w)
+	m := objectsOf(c.release, parts)
+	wrong := together(checkServices(c.release, off, m), checkGates(c.release, off, m))
+	m.printUnknown(w)
 	return wrong
 }
 

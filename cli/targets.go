@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// codeUnmade: a gate waits for an object that nothing in the release makes.
-const codeUnmade fault.Code = "PLT-018"
+// codeNoObject: a gate waits for an object that nothing in the release makes.
+const codeNoObject fault.Code = "PLT-018"
 
 // gates calls do with each gate of the components and tests that are not off: whose it is, and
 // the field of platform.yaml that it is in.
@@ -33,17 +33,17 @@ func gates(r *platform.Release, off []string, do func(whose, field string, g pla
 	}
 }
 
-// unmade fails with codeUnmade, and names each gate of what is not off that waits for an object
-// which nothing makes. Gates on Services are for unreached.
-func unmade(r *platform.Release, off []string, have *made) error {
+// checkGates fails with codeNoObject, and names each gate of what is not off that waits for an object
+// which nothing makes. Gates on Services are for checkServices.
+func checkGates(r *platform.Release, off []string, have *releaseObjects) error {
 	var list []error
 	gates(r, off, func(whose, in string, g platform.Await) {
-		field, o, ok := awaited(g)
+		field, o, ok := gateTarget(g)
 		if !ok || have.objects[idOf(o)] || !byHand(o) {
 			return
 		}
-		if !have.allOf(o.Namespace) {
-			have.unsure(o.Namespace, o.Kind+" "+o.Namespace+"/"+o.Name)
+		if !have.complete(o.Namespace) {
+			have.addUnknown(o.Namespace, o.Kind+" "+o.Namespace+"/"+o.Name)
 			return
 		}
 		at := contract.Place(r.Path(platform.File), r.Line(in+"."+field))
@@ -57,13 +57,13 @@ func unmade(r *platform.Release, off []string, have *made) error {
 		return nil
 	}
 	return &fault.Fault{
-		Code: codeUnmade, Class: fault.Usage, Op: fmt.Sprintf("find what the gates of %s %s wait for", r.Name, r.Version), Err: listed(list),
+		Code: codeNoObject, Class: fault.Usage, Op: fmt.Sprintf("find what the gates of %s %s wait for", r.Name, r.Version), Err: listed(list),
 		Fix: "name an object that a component has: slipway platform render shows them",
 	}
 }
 
-// awaited is the object that a gate waits for, and the field that names it.
-func awaited(g platform.Await) (field string, o platform.Object, ok bool) {
+// gateTarget is the object that a gate waits for, and the field that names it.
+func gateTarget(g platform.Await) (field string, o platform.Object, ok bool) {
 	ref := ""
 	switch {
 	case g.Rollout != "":
@@ -89,13 +89,13 @@ func byHand(o platform.Object) bool {
 	}, kindOf(o))
 }
 
-// codeUnreached: a link, check or gate names a Service that the release does not have, or
+// codeNoService: a link, check or gate names a Service that the release does not have, or
 // not so that it can be asked.
-const codeUnreached fault.Code = "PLT-016"
+const codeNoService fault.Code = "PLT-016"
 
-// unreached fails with codeUnreached, and names each link, check and gate of what is not off
+// checkServices fails with codeNoService, and names each link, check and gate of what is not off
 // whose Service will not answer.
-func unreached(r *platform.Release, off []string, have *made) error {
+func checkServices(r *platform.Release, off []string, have *releaseObjects) error {
 	var problems []error
 	look := func(what, component, field, ref string, outside bool) {
 		if ref == "" || slices.Contains(off, component) {
@@ -121,14 +121,14 @@ func unreached(r *platform.Release, off []string, have *made) error {
 		return nil
 	}
 	return &fault.Fault{
-		Code: codeUnreached, Class: fault.Usage, Op: fmt.Sprintf("find the Services that %s %s asks", r.Name, r.Version), Err: listed(problems),
+		Code: codeNoService, Class: fault.Usage, Op: fmt.Sprintf("find the Services that %s %s asks", r.Name, r.Version), Err: listed(problems),
 		Fix: "name a Service that a component has; for links and checks one of type LoadBalancer: of most charts the value service.type. slipway platform render shows what there is",
 	}
 }
 
 // reach says why the Service "namespace/name:port" will not be reached; outside asks for a
 // load balancer.
-func (m *made) reach(ref string, outside bool) error {
+func (m *releaseObjects) reach(ref string, outside bool) error {
 	namespace, name, port, err := platform.ParseService(ref)
 	if err != nil {
 		return err
@@ -136,10 +136,10 @@ func (m *made) reach(ref string, outside bool) error {
 	id := namespace + "/" + name
 	found, ok := m.services[id]
 	switch {
-	case !ok && m.allOf(namespace):
+	case !ok && m.complete(namespace):
 		return fmt.Errorf("no component has a Service %s", id)
 	case !ok:
-		m.unsure(namespace, "Service "+id)
+		m.addUnknown(namespace, "Service "+id)
 		return nil
 	case outside && found.kind != "LoadBalancer":
 		return fmt.Errorf("the Service %s (%s) is of type %s, and is asked through a load balancer", id, found.from, found.kind)

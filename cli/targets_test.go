@@ -89,12 +89,12 @@ func TestUnmade(t *testing.T) {
 				Name: "shop", Version: "1", Namespaces: []platform.Namespace{{Name: "shop"}, {Name: "shop2"}},
 				Components: []platform.Component{{Name: "seen", Ready: []platform.Await{c.gate}}},
 			}
-			err := unmade(r, c.off, madeOf(r, append(there, c.more)))
+			err := checkGates(r, c.off, objectsOf(r, append(there, c.more)))
 			if c.says == "" {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, &fault.Fault{Code: codeUnmade})
+			require.ErrorIs(t, err, &fault.Fault{Code: codeNoObject})
 			require.ErrorContains(t, err, "component seen, ")
 			require.ErrorContains(t, err, c.says)
 		})
@@ -136,7 +136,7 @@ func TestUnreached(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			c.release.Namespaces = []platform.Namespace{{Name: "shop"}}
-			err := unreached(c.release, c.off, madeOf(c.release, []contract.Rendered{inside, outside, c.more}))
+			err := checkServices(c.release, c.off, objectsOf(c.release, []contract.Rendered{inside, outside, c.more}))
 			if c.says == "" {
 				require.NoError(t, err)
 			} else {
@@ -159,15 +159,15 @@ func TestWhatIsNotLookedForIsTold(t *testing.T) {
 		"for what component db brings is not known: Service shop/db, StatefulSet shop/db\n":                                                         {{Component: "db", Err: errors.New("x")}, cluster},
 		"for what the apps brings is not known: Service shop/db, StatefulSet shop/db\n":                                                             {{Component: "the apps", Err: errors.New("x")}},
 	} {
-		m := madeOf(r, parts)
-		require.NoError(t, unreached(r, nil, m))
-		require.NoError(t, unmade(r, nil, m))
+		m := objectsOf(r, parts)
+		require.NoError(t, checkServices(r, nil, m))
+		require.NoError(t, checkGates(r, nil, m))
 		var told strings.Builder
-		m.told(&told)
+		m.printUnknown(&told)
 		require.Equal(t, "whether these will be there is not known before the install, "+says, told.String())
 	}
-	m := madeOf(r, nil)
-	require.Error(t, unreached(r, nil, m))
-	require.Error(t, unmade(r, nil, m))
+	m := objectsOf(r, nil)
+	require.Error(t, checkServices(r, nil, m))
+	require.Error(t, checkGates(r, nil, m))
 	require.Empty(t, m.unknown, "which the errors name")
 }
