@@ -130,7 +130,7 @@ func TestAClusterOfAnotherAccount(t *testing.T) {
 	of := func(mirror, digest string) string {
 		images := &Images{Toolchain: client.Container(), Node: client.Container(), Mirror: mirror}
 		if digest != "" {
-			images.Account, images.AccountDigest = client.SetSecret("account", "r1ght"), digest
+			images.PullSecret, images.PullSecretDigest = client.SetSecret("account", "r1ght"), digest
 		}
 		return Open(client, "demo", images, Access{}).Cluster("", 8443).ID()
 	}

@@ -21,9 +21,9 @@ func (i *Images) askAsNode(ctx context.Context) error {
 	_, digest, _ := strings.Cut(i.Refs["pause"], "@")
 	args := []string{"slipway", AskCommand, i.Mirror + "/pause@" + digest}
 	access := Access{}
-	if i.Account != nil {
+	if i.PullSecret != nil {
 		args = append(args, "--registry-auth", account)
-		access.Files = map[string]*dagger.Secret{account: i.Account}
+		access.Files = map[string]*dagger.Secret{account: i.PullSecret}
 	}
 	done := fresh(access.into(i.Toolchain)).WithExec(args, dagger.ContainerWithExecOpts{Expect: dagger.ReturnTypeAny})
 	code, err := done.ExitCode(ctx)

@@ -26,7 +26,7 @@ func TestTheMirrorIsAskedAsTheNodeWill(t *testing.T) {
 	})
 	images := &Images{
 		Toolchain: client.Container(), Mirror: "https://registry.example.com/team", Refs: map[string]string{"pause": "slipway.local/pause@sha256:00"},
-		Account: client.SetSecret("account", "x"),
+		PullSecret: client.SetSecret("account", "x"),
 	}
 	for why, fix := range map[fault.Code]string{
 		refused.CodeLogin: "dagger call needs the file, before the function: --registry-auth file:", refused.CodeUnreachable: "local: {registryMirror: ", refused.CodeCertificate: "as it was told",

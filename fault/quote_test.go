@@ -39,8 +39,8 @@ var composed = map[string][]string{
 	"cli/upgrade.go":                      {"platform.NamingFile"},
 	"cli/upgrade_matrix.go":               {"takenTo"},
 	"cli/version.go":                      {"c.Version"},
-	"containers/account/account.go":       {"a.host"},
 	"containers/node/pki.go":              {"file"},
+	"containers/pullsecret/pullsecret.go": {"a.host"},
 	"stages/internal/kube/seal.go":        {"SystemNamespace"},
 	"imageref/refused/refused.go":         {"host", "registry"}, // of references that were checked; a copy of it has no other package
 	"pipeline/select.go":                  {"with.flags()"},

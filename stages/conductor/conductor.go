@@ -173,7 +173,7 @@ func New(opts Options) (*Conductor, error) {
 	var account *dagger.Secret
 	if site.Access != nil {
 		access = &clusterAccess{to: *site.Access, find: opts.Access}
-		account, site.Account = opts.Images.Account, opts.Images.AccountDigest
+		account, site.Account = opts.Images.PullSecret, opts.Images.PullSecretDigest
 	}
 	records := &Records{
 		commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host, access: access,

@@ -32,7 +32,7 @@ import (
 // Flags say where images come from.
 type Flags struct {
 	Bundle, Lock, Registry string
-	Account                string // file with the registry's account; empty: that of docker login
+	RegistryAuth           string // file with the registry's account; empty: that of docker login
 	Signature              string // file with that of the lock; empty: beside it
 	BundleID               string // file with the Dagger id of the bundle's directory: how the module hands it on
 	Trust                  Trust
@@ -51,7 +51,7 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.Lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
 	set.StringVar(&f.Signature, signatureFlag, "", "file with the signature of the lock, written by slipway bundle push --key, or by cosign; with --bundle-key, LOCK"+trust.FileSuffix+" if not given, with --"+identityFlag+", LOCK"+trust.KeylessSuffix)
 	set.StringVar(&f.Registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
-	set.StringVar(&f.Account, accountFlag, "", "file as docker's config.json with the account with which the cluster's nodes pull from it, in place of that of docker login")
+	set.StringVar(&f.RegistryAuth, registryAuthFlag, "", "file as docker's config.json with the account with which the cluster's nodes pull from it, in place of that of docker login")
 	set.StringVar(&f.BundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
 	_ = set.MarkHidden("bundle-id")
 }
@@ -84,8 +84,8 @@ func (f *Flags) Pins(ctx context.Context, cfg *config.Config) (*lock.Lock, error
 	if f.flags.Changed("lock") && f.flags.Changed("bundle") {
 		return nil, usage.Errorf("give either --lock or --bundle")
 	}
-	if f.Account != "" && !f.fromRegistry() {
-		return nil, usage.Errorf("--%s goes with --lock: a bundle needs no account", accountFlag)
+	if f.RegistryAuth != "" && !f.fromRegistry() {
+		return nil, usage.Errorf("--%s goes with --lock: a bundle needs no account", registryAuthFlag)
 	}
 	own, err := lock.Load()
 	if err != nil {
@@ -249,7 +249,7 @@ func (f *Flags) Open(ctx context.Context, client *dagger.Client, cfg *config.Con
 	if err := reachable(cfg, images, provider, registry); err != nil {
 		return nil, err
 	}
-	return images, f.account(ctx, client, cfg, images, provider, registry, pins.Location)
+	return images, f.pullSecret(ctx, client, cfg, images, provider, registry, pins.Location)
 }
 
 // reachable makes sure that the cluster's nodes have an address at which they reach the

@@ -54,7 +54,7 @@ func (p *packer) collect(ctx context.Context, run, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(p.knowCluster(ctx), p.knowAccount(ctx)); err != nil {
+	if err := errors.Join(p.knowCluster(ctx), p.addPullSecret(ctx)); err != nil {
 		return err
 	}
 	text, err := p.readConfig(ctx, id, left)
@@ -97,9 +97,9 @@ func (p *packer) knowCluster(ctx context.Context) error {
 	return nil
 }
 
-// knowAccount learns the account of the registry with which the nodes pull, if there is one.
-func (p *packer) knowAccount(ctx context.Context) error {
-	secret := p.deployment.Images.Account
+// addPullSecret learns the account of the registry with which the nodes pull, if there is one.
+func (p *packer) addPullSecret(ctx context.Context) error {
+	secret := p.deployment.Images.PullSecret
 	if secret == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package account
+package pullsecret
 
 import (
 	"context"
@@ -190,7 +190,7 @@ func TestAskAsANodeDoes(t *testing.T) {
 		return file
 	}
 	right, url := login("puller:r1ght"), server.URL+"/team/pause@"+digest.String()
-	require.NoError(t, Ask(t.Context(), url, right, trusting))
+	require.NoError(t, Probe(t.Context(), url, right, trusting))
 	for what, c := range map[string]struct {
 		url, file string
 		next      http.RoundTripper
@@ -208,7 +208,7 @@ func TestAskAsANodeDoes(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			status = c.status
 			defer func() { status = 0 }()
-			err := Ask(t.Context(), c.url, c.file, c.next)
+			err := Probe(t.Context(), c.url, c.file, c.next)
 			require.ErrorIs(t, err, &fault.Fault{Code: c.code}, "%v", err)
 			require.NotContains(t, err.Error(), "wr0ng")
 			f, _ := errors.AsType[*fault.Fault](err)
@@ -229,13 +229,13 @@ func TestARegistryThatDoesNotAnswer(t *testing.T) {
 	const url = "https://registry.example.com/team/pause@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		err := Ask(t.Context(), url, "", silent{})
+		err := Probe(t.Context(), url, "", silent{})
 		require.ErrorIs(t, err, &fault.Fault{Code: refused.CodeUnreachable})
-		require.Equal(t, askLimit, time.Since(start))
+		require.Equal(t, probeLimit, time.Since(start))
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err = Ask(ctx, url, "", silent{})
+		err = Probe(ctx, url, "", silent{})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		_, coded := errors.AsType[*fault.Fault](err)
 		require.False(t, coded, "it is not the registry that ended it")

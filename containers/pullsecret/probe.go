@@ -1,4 +1,4 @@
-package account
+package pullsecret
 
 import (
 	"context"
@@ -17,13 +17,13 @@ import (
 	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
-// askLimit is how long a registry may take to say that it has an image.
-const askLimit = time.Minute
+// probeLimit is how long a registry may take to say that it has an image.
+const probeLimit = time.Minute
 
-// Ask asks the registry for an image by its URL, https://host/path@sha256:…, with the account
+// Probe asks the registry for an image by its URL, https://host/path@sha256:…, with the account
 // in file if that is not empty. Its fault has the code of why the registry gives none, within
 // a minute.
-func Ask(ctx context.Context, url, file string, next http.RoundTripper) error {
+func Probe(ctx context.Context, url, file string, next http.RoundTripper) error {
 	scheme, ref, _ := strings.Cut(url, "://")
 	options := []name.Option{name.StrictValidation}
 	if scheme == "http" {
@@ -39,7 +39,7 @@ func Ask(ctx context.Context, url, file string, next http.RoundTripper) error {
 			return unreadable("read the registry's account", "give a file as docker's config.json: --registry-auth FILE", err)
 		}
 	}
-	limited, cancel := context.WithTimeout(ctx, askLimit)
+	limited, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	_, err = remote.Head(image, remote.WithContext(limited), remote.WithAuthFromKeychain(keychain),
 		remote.WithTransport(&plainhttp.Guard{Next: next, Allow: scheme == "http"}))

@@ -1,6 +1,6 @@
-// Package account finds the account with which the nodes of a cluster pull from a registry:
+// Package pullsecret finds the account with which the nodes of a cluster pull from a registry:
 // that of `docker login`, or one in a file as docker's config.json.
-package account
+package pullsecret
 
 import (
 	"bytes"

@@ -14,7 +14,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
-	"github.com/slipway-sh/slipway/containers/account"
+	"github.com/slipway-sh/slipway/containers/pullsecret"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/existing"
@@ -62,9 +62,9 @@ func TestTheAccountOfTheNodes(t *testing.T) {
 			cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\n"+c.more), config.Options{DefaultProvider: "local", Providers: []string{"local", "existing"}})
 			require.NoError(t, err)
 			images := &containers.Images{Mirror: c.mirror}
-			require.NoError(t, (&Flags{Account: file}).account(t.Context(), client, cfg, images, c.provider, c.registry, ""))
-			require.Equal(t, c.want, images.Account != nil)
-			require.Equal(t, c.want, images.AccountDigest != "")
+			require.NoError(t, (&Flags{RegistryAuth: file}).pullSecret(t.Context(), client, cfg, images, c.provider, c.registry, ""))
+			require.Equal(t, c.want, images.PullSecret != nil)
+			require.Equal(t, c.want, images.PullSecretDigest != "")
 		})
 	}
 }
@@ -104,13 +104,13 @@ func TestAPackageChoosesNoRegistryForAnAccount(t *testing.T) {
 			cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\n"+c.more), config.Options{DefaultProvider: "local", Providers: []string{"local", "existing"}})
 			require.NoError(t, err)
 			images := &containers.Images{Mirror: c.mirror}
-			err = (&Flags{Account: file, Registry: c.flag, Brought: c.brought}).account(t.Context(), client, cfg, images, c.provider, c.registry, c.lock)
+			err = (&Flags{RegistryAuth: file, Registry: c.flag, Brought: c.brought}).pullSecret(t.Context(), client, cfg, images, c.provider, c.registry, c.lock)
 			if c.refused {
-				require.ErrorIs(t, err, &fault.Fault{Code: account.Code})
+				require.ErrorIs(t, err, &fault.Fault{Code: pullsecret.Code})
 			} else {
 				require.NoError(t, err)
 			}
-			require.Equal(t, c.account, images.Account != nil)
+			require.Equal(t, c.account, images.PullSecret != nil)
 		})
 	}
 }
@@ -120,14 +120,14 @@ func TestAKubeletKnowsPasswordsOnly(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.json")
 	require.NoError(t, os.WriteFile(file, []byte(`{"auths":{"registry.example.com":{"identitytoken":"renewed"}}}`), 0o600))
 	client := unasked(t)
-	for provider, code := range map[providers.Provider]fault.Code{local.Provider{}: "", existing.Provider{}: account.Code} {
+	for provider, code := range map[providers.Provider]fault.Code{local.Provider{}: "", existing.Provider{}: pullsecret.Code} {
 		cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nexisting: {kubeconfig: env:K}\n"), config.Options{DefaultProvider: "local", Providers: []string{"local", "existing"}})
 		require.NoError(t, err)
 		images := &containers.Images{Mirror: "https://registry.example.com/slipway"}
-		err = (&Flags{Account: file}).account(t.Context(), client, cfg, images, provider, "registry.example.com/slipway", "")
+		err = (&Flags{RegistryAuth: file}).pullSecret(t.Context(), client, cfg, images, provider, "registry.example.com/slipway", "")
 		if code == "" {
 			require.NoError(t, err)
-			require.NotNil(t, images.Account)
+			require.NotNil(t, images.PullSecret)
 			continue
 		}
 		require.ErrorIs(t, err, &fault.Fault{Code: code})

@@ -10,18 +10,18 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
-	"github.com/slipway-sh/slipway/containers/account"
+	"github.com/slipway-sh/slipway/containers/pullsecret"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
-const accountFlag = "registry-auth"
+const registryAuthFlag = "registry-auth"
 
-// account finds the account with which a cluster's nodes pull from the registry, if there is
+// pullSecret finds the account with which a cluster's nodes pull from the registry, if there is
 // one, and hands it to the engine. The nodes may know the registry by another name. named is the
 // registry in the lock.
-func (f *Flags) account(ctx context.Context, client *dagger.Client, cfg *config.Config, images *containers.Images, provider providers.Provider, registry, named string) error {
+func (f *Flags) pullSecret(ctx context.Context, client *dagger.Client, cfg *config.Config, images *containers.Images, provider providers.Provider, registry, named string) error {
 	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (f *Flags) account(ctx context.Context, client *dagger.Client, cfg *config.
 	case site.Access.Registry != "":
 		nodes = site.Access.Registry
 	}
-	a, err := account.Find(ctx, f.Account, hostOf(nodes), hostOf(registry))
+	a, err := pullsecret.Find(ctx, f.RegistryAuth, hostOf(nodes), hostOf(registry))
 	if err == nil && a != nil && f.Brought {
 		err = f.vouched(nodes, registry, named)
 	}
@@ -49,12 +49,12 @@ func (f *Flags) account(ctx context.Context, client *dagger.Client, cfg *config.
 	if err != nil {
 		return err
 	}
-	if images.AccountDigest, err = a.Digest(); err != nil {
+	if images.PullSecretDigest, err = a.Digest(); err != nil {
 		return err
 	}
 	// The name is the same in all processes that share a session, for a deployment's node to be
 	// one service. Whether its account is theirs, its ID tells.
-	images.Account = client.SetSecret("slipway-registry-account-"+cfg.Global.Name, string(text.Reveal()))
+	images.PullSecret = client.SetSecret("slipway-registry-account-"+cfg.Global.Name, string(text.Reveal()))
 	return nil
 }
 
@@ -76,9 +76,9 @@ func (f *Flags) vouched(nodes, registry, named string) error {
 		return nil
 	}
 	return &fault.Fault{
-		Code: account.Code, Class: fault.Preflight, Op: "let the cluster's nodes pull from " + hostOf(nodes),
+		Code: pullsecret.Code, Class: fault.Preflight, Op: "let the cluster's nodes pull from " + hostOf(nodes),
 		Err: fmt.Errorf(why, hostOf(registry)),
-		Fix: "verify who signed the package: --package-key FILE; " + fix + "or pull without an account: --" + accountFlag + " FILE, where FILE contains {}",
+		Fix: "verify who signed the package: --package-key FILE; " + fix + "or pull without an account: --" + registryAuthFlag + " FILE, where FILE contains {}",
 	}
 }
 
