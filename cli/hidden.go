@@ -58,7 +58,7 @@ func newAskRegistry() *cobra.Command {
 		Use: containers.AskCommand + " URL", Hidden: true, Args: takes(1, 1, "give: URL, of an image by digest"),
 		RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
 			err := pullsecret.Probe(ctx, args[0], file, http.DefaultTransport)
-			containers.TellFault(io.Err, err)
+			containers.WriteFault(io.Err, err)
 			return err
 		}),
 	}

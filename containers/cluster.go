@@ -304,7 +304,7 @@ func notWiped(err error) error {
 		Fix: "run again: slipway destroy", Err: err,
 	}
 	if x, ok := errors.AsType[*dagger.ExecError](err); ok {
-		if told := ToldFault(x.Stderr); told != nil {
+		if told := ParseFault(x.Stderr); told != nil {
 			return told
 		}
 		f.Err = fmt.Errorf("exit status %d: %s", x.ExitCode, tail(strings.TrimSpace(x.Stderr), 400))

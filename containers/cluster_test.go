@@ -38,7 +38,7 @@ func TestAVolumeInUseIsLocked(t *testing.T) {
 // TestAWipeThatLosesTheLock says so.
 func TestAWipeThatLosesTheLock(t *testing.T) {
 	var said strings.Builder
-	TellFault(&said, &fault.Fault{Code: "LOK-002", Class: fault.Locked, Op: "hold the lock", Err: errors.New("bob has it")})
+	WriteFault(&said, &fault.Fault{Code: "LOK-002", Class: fault.Locked, Op: "hold the lock", Err: errors.New("bob has it")})
 	err := notWiped(&dagger.ExecError{ExitCode: 6, Stderr: said.String()})
 	require.ErrorIs(t, err, &fault.Fault{Code: "LOK-002"})
 	require.Equal(t, fault.Locked, fault.ClassOf(err))

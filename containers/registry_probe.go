@@ -34,7 +34,7 @@ func (i *Images) askAsNode(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f := ToldFault(said)
+	f := ParseFault(said)
 	if f == nil {
 		return fmt.Errorf("ask %s as the cluster's node does: exit status %d: %s", i.Mirror, code, tail(said, 400))
 	}

@@ -32,7 +32,7 @@ func TestTheMirrorIsAskedAsTheNodeWill(t *testing.T) {
 		refused.CodeLogin: "dagger call needs the file, before the function: --registry-auth file:", refused.CodeUnreachable: "local: {registryMirror: ", refused.CodeCertificate: "as it was told",
 	} {
 		said.Reset()
-		TellFault(&said, &fault.Fault{Code: why, Class: fault.Preflight, Op: "pull", Fix: "as it was told", Err: errors.New("the registry's words")})
+		WriteFault(&said, &fault.Fault{Code: why, Class: fault.Preflight, Op: "pull", Fix: "as it was told", Err: errors.New("the registry's words")})
 		err := images.askAsNode(t.Context())
 		require.ErrorIs(t, err, &fault.Fault{Code: why})
 		require.Equal(t, fault.Preflight, fault.ClassOf(err))

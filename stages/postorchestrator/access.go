@@ -70,7 +70,7 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 	if out.Guidance, err = guidance(r, env.Deployment, in, out.URLs); err != nil {
 		return out, err
 	}
-	state, err := c.Told(ctx)
+	state, err := c.ReadProgress(ctx)
 	if err == nil && state != contract.Success { // an earlier step of this run has said that it goes on
 		err = dryrun.Check(ctx, "say that the platform is installed")
 	}
@@ -83,7 +83,7 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 	if err != nil {
 		return out, err
 	}
-	c.Tell(ctx, env.Logger, env.Deployment, env.Run, contract.Success, r.Name+" "+r.Version+" is installed")
+	c.WriteProgress(ctx, env.Logger, env.Deployment, env.Run, contract.Success, r.Name+" "+r.Version+" is installed")
 	return out, nil
 }
 

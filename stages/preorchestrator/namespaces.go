@@ -53,7 +53,7 @@ func runNamespaces(ctx context.Context, env *step.Env, in contract.NamespacesInp
 		err = goesOn(ctx, c)
 	}
 	if err == nil {
-		c.Tell(ctx, env.Logger, env.Deployment, env.Run, contract.InProgress, "installing "+r.Name+" "+r.Version)
+		c.WriteProgress(ctx, env.Logger, env.Deployment, env.Run, contract.InProgress, "installing "+r.Name+" "+r.Version)
 		env.Progress("%s, %d of them new", counted(theirs(out.Names), "namespace"), theirs(out.Created))
 	}
 	return out, err
@@ -220,7 +220,7 @@ func begin(ctx context.Context, c *kube.Client, deployment string, r *platform.R
 // that the next run says that it is in progress although it reuses what there is. One that
 // leaves this step out says nothing.
 func goesOn(ctx context.Context, c *kube.Client) error {
-	state, err := c.Told(ctx)
+	state, err := c.ReadProgress(ctx)
 	if err == nil && (state == contract.Failure || state == contract.Waiting) {
 		err = dryrun.Pass(ctx, "say that the install goes on")
 	}

@@ -100,7 +100,7 @@ func (s *Session) background(ctx context.Context, io console.Streams) (*backgrou
 			continue
 		case <-ended:
 			text, err := bounded.File(log, bounded.Generated)
-			if f := containers.ToldFault(string(text)); f != nil {
+			if f := containers.ParseFault(string(text)); f != nil {
 				return nil, fmt.Errorf("start the background cluster: %w", f)
 			}
 			return nil, failed(fault.Preflight, errors.Join(fmt.Errorf("%s: %s", child.ProcessState, containers.Complaint(string(text))), err))
