@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -125,24 +124,6 @@ func TestReproduceRefuses(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: codeNotAgain})
 	require.ErrorContains(t, err, "preorchestrator/restore is no step of an upgrade")
 	require.NotEqual(t, newName(), newName())
-}
-
-// TestAReproductionThatIsBrokenOff does not go on, whatever the remedy is where others do.
-func TestAReproductionThatIsBrokenOff(t *testing.T) {
-	for _, c := range []struct {
-		named, began bool
-		fix          string
-	}{
-		{false, false, "run the same command again, which begins anew; see"},
-		{true, false, "run the same command again, which begins anew; see"},
-		{false, true, "run the same command again, which begins anew; if deployment d is still there: slipway destroy --name d; see"},
-		{true, true, "run the same command again without --name, which begins anew; if deployment d is still there: slipway destroy --name d; see"},
-	} {
-		f := &fault.Fault{Code: "ENG-010", Fix: "run the same command again: finished steps are kept; see", Err: bytes.ErrTooLarge}
-		beginAnew(fmt.Errorf("reproduce: %w", f), "d", c.named, c.began)
-		require.Equal(t, c.fix, f.Fix)
-	}
-	beginAnew(nil, "d", true, true)
 }
 
 // The last run of a deployment that was removed is its removal.
