@@ -44,9 +44,9 @@ type Program struct {
 	// Steps are those that run in containers, whose state is in one of these stores.
 	Steps func(map[string]store.Opener) *step.Registry
 	// Contents finds the images that a platform release runs, and what else matters beforehand.
-	Contents func(context.Context, *platform.Release, contract.Survey) (contract.Contents, error)
+	Contents func(context.Context, *platform.Release, contract.RenderInput) (contract.Contents, error)
 	// Render renders what an install of a platform release applies.
-	Render func(context.Context, *platform.Release, contract.Survey) ([]contract.Rendered, error)
+	Render func(context.Context, *platform.Release, contract.RenderInput) ([]contract.Rendered, error)
 }
 
 // Unversioned is the version of a program that was built without one.

@@ -75,11 +75,11 @@ func (c releaseCheck) without(uses []contract.ImageUse) []contract.ImageUse {
 
 // contents is what the release runs and has.
 func (c releaseCheck) contents(ctx context.Context, in conductor.Inputs) (contract.Contents, error) {
-	survey, err := c.survey(in)
+	input, err := c.renderInput(in)
 	if err != nil {
 		return contract.Contents{}, err
 	}
-	has, err := c.program.Contents(ctx, c.release, survey)
+	has, err := c.program.Contents(ctx, c.release, input)
 	if err != nil {
 		return has, fmt.Errorf("find the images of the platform release: %w", err)
 	}
@@ -103,15 +103,15 @@ func (c releaseCheck) unsupported(w io.Writer, in conductor.Inputs, has contract
 		c.config.Provider, redact.OneLine(strings.Join(components, ", ")))
 }
 
-// survey is what the release is rendered from.
-func (c releaseCheck) survey(in conductor.Inputs) (contract.Survey, error) {
-	survey, err := stages.Preview(in)
+// renderInput is what the release is rendered from.
+func (c releaseCheck) renderInput(in conductor.Inputs) (contract.RenderInput, error) {
+	input, err := stages.Preview(in)
 	if err != nil {
-		return survey, err
+		return input, err
 	}
-	survey.Manifests = c.manifests
-	survey.Kubernetes, err = kubernetesVersion()
-	return survey, err
+	input.Manifests = c.manifests
+	input.Kubernetes, err = kubernetesVersion()
+	return input, err
 }
 
 // gates fails with codeNoService and codeNoObject unless what the run asks and waits for will
@@ -125,11 +125,11 @@ func (c releaseCheck) gates(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	survey, err := c.survey(in)
+	input, err := c.renderInput(in)
 	if err != nil {
 		return err
 	}
-	parts, err := c.program.Render(ctx, c.release, survey)
+	parts, err := c.program.Render(ctx, c.release, input)
 	if err != nil {
 		return fmt.Errorf("render the platform release: %w", err)
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
-	"github.com/slipway-sh/slipway/stages/survey"
+	"github.com/slipway-sh/slipway/stages/lint"
 )
 
 // apps are the objects that Argo CD makes of the tree: it would take over what has their
 // names, and the destroy would take that along. Those in namespaces that Slipway made are left
 // out: all that is there goes with them. What cannot be rendered here is not looked for.
-func (e *expected) apps(ctx context.Context, in *contract.TreeValues, build survey.BuildTree) ([]*unstructured.Unstructured, error) {
+func (e *expected) apps(ctx context.Context, in *contract.TreeValues, build lint.BuildTree) ([]*unstructured.Unstructured, error) {
 	if in == nil {
 		return nil, nil
 	}
@@ -26,7 +26,7 @@ func (e *expected) apps(ctx context.Context, in *contract.TreeValues, build surv
 	if err := cluster.ForCluster(ctx, e.client); err != nil {
 		return nil, err
 	}
-	parts, err := survey.Apps(ctx, e.release, contract.Survey{
+	parts, err := lint.Apps(ctx, e.release, contract.RenderInput{
 		Deployment: e.env.Deployment, Kubernetes: cluster.Kubernetes.Version, APIs: cluster.APIs, Apps: in,
 	}, build)
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/lint"
 	"github.com/slipway-sh/slipway/stages/step"
-	"github.com/slipway-sh/slipway/stages/survey"
 )
 
 // appTree has the app pages, whose namespace was there before, and shop in one of Slipway's.
-func appTree(*platform.Release, string, contract.TreeValues) (survey.Tree, error) {
+func appTree(*platform.Release, string, contract.TreeValues) (lint.Tree, error) {
 	app := func(name, namespace string) []byte {
 		return []byte("{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: " + name + ", namespace: cd}, spec: {destination: {namespace: " + namespace +
 			"}, source: {repoURL: x, path: apps/" + name + "}}}")
 	}
 	chart := func(name string) []byte { return []byte("{apiVersion: v2, name: " + name + ", version: 1.0.0}") }
-	return survey.Tree{Chart: "root", Values: "own.yaml", Files: map[string][]byte{
+	return lint.Tree{Chart: "root", Values: "own.yaml", Files: map[string][]byte{
 		"root/Chart.yaml": chart("root"), "root/own.yaml": []byte("{}"),
 		"root/templates/pages.yaml": app("pages", "team"), "root/templates/shop.yaml": app("shop", "shop"),
 		"apps/pages/Chart.yaml": chart("pages"),

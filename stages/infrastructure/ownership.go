@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
+	"github.com/slipway-sh/slipway/stages/lint"
 	"github.com/slipway-sh/slipway/stages/step"
-	"github.com/slipway-sh/slipway/stages/survey"
 )
 
 // looks is how many objects are looked for at a time.
@@ -30,7 +30,7 @@ const looks = 8
 
 // finder finds what is somebody else's.
 type finder struct {
-	build survey.BuildTree // of the apps
+	build lint.BuildTree // of the apps
 }
 
 // ownership looks whether the release may be installed over the one that the cluster has,

@@ -1,4 +1,4 @@
-package survey_test
+package lint_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/survey"
+	"github.com/slipway-sh/slipway/stages/lint"
 )
 
 // A chart may render a key twice, as for Helm; a file of the release may not have it twice.
@@ -22,11 +22,11 @@ func TestKeysThatAChartRendersTwice(t *testing.T) {
 		"chart/templates/h.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: h, annotations: {helm.sh/hook: pre-install}}, stringData: {a: a, a: b}}",
 		"chart/crds/d.yaml":      "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: as.example.com, labels: {a: a, a: b}}}",
 	})
-	s := contract.Survey{Kubernetes: "1.35.4"}
+	s := contract.RenderInput{Kubernetes: "1.35.4"}
 	for _, c := range r.Components {
 		s.Components = append(s.Components, contract.ComponentInput{Component: c.Name})
 	}
-	has, err := survey.Contents(t.Context(), r, s, nil, nil)
+	has, err := lint.Contents(t.Context(), r, s, nil, nil)
 	require.NoError(t, err)
 	var doubts, wrong []string
 	for _, d := range has.Doubts {

@@ -1,4 +1,4 @@
-package survey_test
+package lint_test
 
 import (
 	"testing"
@@ -8,16 +8,16 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/survey"
+	"github.com/slipway-sh/slipway/stages/lint"
 )
 
 const replicas = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  replcias: 1\n"
 
 // told are the fields that are probably wrong, as found has what is certainly.
-func told(t *testing.T, r *platform.Release, s contract.Survey, tree survey.BuildTree) (doubts, unread []string) {
+func told(t *testing.T, r *platform.Release, s contract.RenderInput, tree lint.BuildTree) (doubts, unread []string) {
 	t.Helper()
 	s.Kubernetes = "1.35.4"
-	has, err := survey.Contents(t.Context(), r, s, tree, nil)
+	has, err := lint.Contents(t.Context(), r, s, tree, nil)
 	require.NoError(t, err)
 	for _, d := range has.Doubts {
 		doubts = append(doubts, d.Component+" ("+d.Place()+"): "+d.Err.Error())
@@ -45,7 +45,7 @@ func TestFieldsThatKubernetesDoesNotKnow(t *testing.T) {
 		"chart/Chart.yaml":              "{apiVersion: v2, name: public-web, version: 1.0.0}",
 		"chart/templates/a.yaml":        replicas,
 	})
-	s := contract.Survey{Manifests: fstest.MapFS{"theirs/a.yaml": {Data: []byte(replicas)}}, Off: []contract.ComponentInput{{Component: "off"}}}
+	s := contract.RenderInput{Manifests: fstest.MapFS{"theirs/a.yaml": {Data: []byte(replicas)}}, Off: []contract.ComponentInput{{Component: "off"}}}
 	for _, c := range r.Components[:5] {
 		s.Components = append(s.Components, contract.ComponentInput{Component: c.Name})
 	}
@@ -93,7 +93,7 @@ gitops: {engine: argocd}
 		"asks/templates/a.yaml":      replicas(`{{ if lookup "v1" "Node" "" "a" }}2{{ else }}'2'{{ end }}`),
 		"gitops/apps/app/Chart.yaml": "{apiVersion: v2, name: app, version: 1.0.0}",
 	})
-	tree := survey.Tree{Chart: "root", Files: map[string][]byte{
+	tree := lint.Tree{Chart: "root", Files: map[string][]byte{
 		"root/Chart.yaml":           []byte("{apiVersion: v2, name: root, version: 1.0.0}"),
 		"apps/app/Chart.yaml":       []byte("{apiVersion: v2, name: app, version: 1.0.0}"),
 		"apps/app/templates/a.yaml": []byte(replicas("'2'")),
@@ -101,11 +101,11 @@ gitops: {engine: argocd}
 		"root/templates/a.yaml": []byte("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: app}\nspec: {source: {path: apps/app}}\n---\n" +
 			"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: plain}\nspec: {source: {path: plain}}\n"),
 	}}
-	s := contract.Survey{Apps: &contract.TreeValues{}, Off: []contract.ComponentInput{{Component: "off"}}}
+	s := contract.RenderInput{Apps: &contract.TreeValues{}, Off: []contract.ComponentInput{{Component: "off"}}}
 	for _, name := range []string{"web", "chart", "asks"} {
 		s.Components = append(s.Components, contract.ComponentInput{Component: name})
 	}
-	doubts, unread := told(t, r, s, func(*platform.Release, string, contract.TreeValues) (survey.Tree, error) { return tree, nil })
+	doubts, unread := told(t, r, s, func(*platform.Release, string, contract.TreeValues) (lint.Tree, error) { return tree, nil })
 	require.Equal(t, []string{"web (web.yaml, line 5): " + says, "chart (chart/templates/a.yaml): " + says, "plain (gitops/plain/a.yaml, line 6): " + says}, unread)
 	require.Equal(t, []string{
 		"asks (asks/templates/a.yaml): " + says + "; Kubernetes refuses it, unless a run finds another value for it",
@@ -125,7 +125,7 @@ func TestTheLineOfAField(t *testing.T) {
 		r := load(t, "components:\n  - {name: chart, kind: chart, path: chart, namespace: shop}\n", map[string]string{
 			"chart/Chart.yaml": "{apiVersion: v2, name: public-web, version: 1.0.0}", "chart/templates/a.yaml": template,
 		})
-		doubts, unread := told(t, r, contract.Survey{Components: []contract.ComponentInput{{Component: "chart"}}}, nil)
+		doubts, unread := told(t, r, contract.RenderInput{Components: []contract.ComponentInput{{Component: "chart"}}}, nil)
 		require.Empty(t, unread)
 		require.Len(t, doubts, 1, template)
 		at := "chart (chart/templates/a.yaml"
@@ -144,7 +144,7 @@ func TestFieldsOfAnAppThatIsAppliedOnTheServersSide(t *testing.T) {
 gitops: {engine: argocd}
 `, map[string]string{"gitops/apps/app/Chart.yaml": "{apiVersion: v2, name: app, version: 1.0.0}"})
 	for options, want := range map[string]string{"[]": "left out", "[CreateNamespace=false, ServerSideApply=true]": "refused"} {
-		tree := survey.Tree{Chart: "root", Files: map[string][]byte{
+		tree := lint.Tree{Chart: "root", Files: map[string][]byte{
 			"root/Chart.yaml":           []byte("{apiVersion: v2, name: root, version: 1.0.0}"),
 			"apps/app/Chart.yaml":       []byte("{apiVersion: v2, name: app, version: 1.0.0}"),
 			"apps/app/templates/a.yaml": []byte(replicas),
@@ -152,7 +152,7 @@ gitops: {engine: argocd}
 			"root/templates/a.yaml": []byte("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: app}\nspec: {source: {path: apps/app}, syncPolicy: {syncOptions: " + options + "}}\n---\n" +
 				"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: plain}\nspec: {source: {path: plain}, syncPolicy: {syncOptions: " + options + "}}\n"),
 		}}
-		doubts, unread := told(t, r, contract.Survey{Apps: &contract.TreeValues{}}, func(*platform.Release, string, contract.TreeValues) (survey.Tree, error) { return tree, nil })
+		doubts, unread := told(t, r, contract.RenderInput{Apps: &contract.TreeValues{}}, func(*platform.Release, string, contract.TreeValues) (lint.Tree, error) { return tree, nil })
 		const says = `Deployment a: spec.replcias: got an unknown field, want "replicas"`
 		if want == "refused" {
 			require.Equal(t, []string{"plain (gitops/plain/a.yaml, line 5): " + says}, unread)

@@ -1,4 +1,4 @@
-package survey
+package lint
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // volatile notes the objects of a chart that each upgrade makes anew. The first rendering of
 // the chart has succeeded.
-func (v *surveyor) volatile(ctx context.Context, c chart, opts render.ChartOptions) error {
+func (v *linter) volatile(ctx context.Context, c chart, opts render.ChartOptions) error {
 	first, err := c.load(ctx)
 	if err != nil {
 		v.badChart(c, err)

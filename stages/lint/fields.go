@@ -1,4 +1,4 @@
-package survey
+package lint
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ const (
 
 // fields notes the fields of a component's files that Kubernetes refuses. patches says that
 // they are patches of objects that are not at hand.
-func (v *surveyor) fields(c platform.Component, s render.Source, patches bool) {
+func (v *linter) fields(c platform.Component, s render.Source, patches bool) {
 	root, file, line := s.Name, cmp.Or(render.Kustomization(v.release.Files(), s.Name), s.Name), 0
 	if c.Bundle != "" {
 		root, file, line = c.Path, platform.File, v.field(c.Name, "bundle")
@@ -45,7 +45,7 @@ func (v *surveyor) fields(c platform.Component, s render.Source, patches bool) {
 }
 
 // chartFields notes the fields of objects of a chart that Kubernetes refuses, or leaves out.
-func (v *surveyor) chartFields(ctx context.Context, c chart, opts render.ChartOptions, p rendered) error {
+func (v *linter) chartFields(ctx context.Context, c chart, opts render.ChartOptions, p rendered) error {
 	for _, m := range render.Mistakes(nil, "", p.objs) {
 		if m.Unknown {
 			text, _ := bounded.FS(c.files, path.Join(c.dir, strings.TrimPrefix(p.file, c.path+"/")), bounded.Generated) // which a packed chart has not
@@ -75,7 +75,7 @@ func (v *surveyor) chartFields(ctx context.Context, c chart, opts render.ChartOp
 var keyTwice = regexp.MustCompile(`key "([^"]+)" already set in map`)
 
 // duplicates notes keys that a chart renders twice into a mapping.
-func (v *surveyor) duplicates(c chart, p rendered) {
+func (v *linter) duplicates(c chart, p rendered) {
 	if p.twice == nil {
 		return
 	}
@@ -87,7 +87,7 @@ func (v *surveyor) duplicates(c chart, p rendered) {
 
 // mistake notes a field of an object in a file of the release. unknown is what becomes of one
 // that Kubernetes does not know; empty: it is refused.
-func (v *surveyor) mistake(component, file string, m render.Mistake, unknown string) {
+func (v *linter) mistake(component, file string, m render.Mistake, unknown string) {
 	if m.Unknown && unknown != "" {
 		v.doubt(component, file, m, unknown)
 		return
@@ -95,7 +95,7 @@ func (v *surveyor) mistake(component, file string, m render.Mistake, unknown str
 	v.wrong(component, file, m.Line, m.Err)
 }
 
-func (v *surveyor) doubt(component, file string, m render.Mistake, becomes string) {
+func (v *linter) doubt(component, file string, m render.Mistake, becomes string) {
 	u := contract.Unread{Component: component, File: file, Line: m.Line, Err: fmt.Errorf("%w; %s", m.Err, becomes)}
 	if !listed(v.doubts, u) {
 		v.doubts = append(v.doubts, u)

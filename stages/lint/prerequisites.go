@@ -1,4 +1,4 @@
-package survey
+package lint
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ const (
 )
 
 // prepared shows what is there before any component is.
-func (v *surveyor) prepared() {
+func (v *linter) prepared() {
 	for _, p := range []struct {
 		kind string
 		objs []map[string]any
@@ -30,7 +30,7 @@ func (v *surveyor) prepared() {
 }
 
 // object is one of Slipway's own making.
-func (v *surveyor) object(kind, namespace, name string, labels map[string]string, field string, content map[string]any) map[string]any {
+func (v *linter) object(kind, namespace, name string, labels map[string]string, field string, content map[string]any) map[string]any {
 	all := map[string]any{}
 	for _, m := range []map[string]string{labels, kube.Labels(v.Deployment)} {
 		for k, l := range m {
@@ -48,7 +48,7 @@ func (v *surveyor) object(kind, namespace, name string, labels map[string]string
 	return out
 }
 
-func (v *surveyor) namespaces() []map[string]any {
+func (v *linter) namespaces() []map[string]any {
 	out := []map[string]any{v.object("Namespace", "", kube.SystemNamespace, nil, "", nil)}
 	for _, n := range v.release.Namespaces {
 		out = append(out, v.object("Namespace", "", n.Name, n.Labels, "", nil))
@@ -57,7 +57,7 @@ func (v *surveyor) namespaces() []map[string]any {
 }
 
 // secrets are without values: where each is from stands in its place.
-func (v *surveyor) secrets() []map[string]any {
+func (v *linter) secrets() []map[string]any {
 	var out []map[string]any
 	for _, s := range v.release.Secrets {
 		keys := map[string]any{}
@@ -77,7 +77,7 @@ func (v *surveyor) secrets() []map[string]any {
 }
 
 // from says where the value of a key is from; empty: the Secret has no such key.
-func (v *surveyor) from(k platform.SecretKey) string {
+func (v *linter) from(k platform.SecretKey) string {
 	switch {
 	case k.Generate == platform.CopyOf:
 		return "<copy of " + k.From + ">"
@@ -92,7 +92,7 @@ func (v *surveyor) from(k platform.SecretKey) string {
 }
 
 // certificates are their Secrets, and in every namespace what clients must trust.
-func (v *surveyor) certificates() []map[string]any {
+func (v *linter) certificates() []map[string]any {
 	if len(v.release.Certificates) == 0 {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (v *surveyor) certificates() []map[string]any {
 }
 
 // configMaps are those that are filled in from the configuration.
-func (v *surveyor) configMaps() []map[string]any {
+func (v *linter) configMaps() []map[string]any {
 	var out []map[string]any
 	for i, m := range v.release.ConfigMaps {
 		filled, err := m.Filled(v.Fill)

@@ -1,4 +1,4 @@
-package survey_test
+package lint_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/survey"
+	"github.com/slipway-sh/slipway/stages/lint"
 )
 
 // TestWhatOneNodeDoesNotHave: each object asks in vain for what its name says; those of granted
@@ -72,11 +72,11 @@ spec:
 		"chart/Chart.yaml":       "{apiVersion: v2, name: c, version: 1.0.0}",
 		"chart/templates/a.yaml": "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: chart}, spec: {accessModes: [ReadOnlyMany]}}",
 	})
-	s := contract.Survey{Kubernetes: "1.35.4"}
+	s := contract.RenderInput{Kubernetes: "1.35.4"}
 	for _, c := range r.Components {
 		s.Components = append(s.Components, contract.ComponentInput{Component: c.Name})
 	}
-	has, err := survey.Contents(t.Context(), r, s, nil, nil)
+	has, err := lint.Contents(t.Context(), r, s, nil, nil)
 	require.NoError(t, err)
 	var says []string
 	for _, d := range has.Denied {

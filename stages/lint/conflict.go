@@ -1,4 +1,4 @@
-package survey
+package lint
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ type origin struct{ component, file string }
 
 // conflicts notes the objects that an earlier file, or the same one, has as well: each install
 // would change them to and fro. Namespaces may be in several files, as they are all alike.
-func (v *surveyor) conflicts(component, file string, line int, namespace string, objs []*unstructured.Unstructured) {
+func (v *linter) conflicts(component, file string, line int, namespace string, objs []*unstructured.Unstructured) {
 	if _, ok := v.release.Component(component); !ok { // tests and workloads are not installed
 		return
 	}

@@ -1,4 +1,4 @@
-package survey_test
+package lint_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/survey"
+	"github.com/slipway-sh/slipway/stages/lint"
 )
 
 const someApps = `components:
@@ -21,14 +21,14 @@ gitops: {engine: argocd}
 `
 
 // rootOf is a tree whose chart has a template.
-func rootOf(template string, files map[string]string) survey.BuildTree {
-	tree := survey.Tree{Chart: "root", Values: "slipway.yaml", Files: map[string][]byte{
+func rootOf(template string, files map[string]string) lint.BuildTree {
+	tree := lint.Tree{Chart: "root", Values: "slipway.yaml", Files: map[string][]byte{
 		"root/Chart.yaml": []byte("{apiVersion: v2, name: root, version: 1.0.0}"), "root/slipway.yaml": []byte("{}"), "root/templates/a.yaml": []byte(template),
 	}}
 	for name, text := range files {
 		tree.Files[name] = []byte(text)
 	}
-	return func(*platform.Release, string, contract.TreeValues) (survey.Tree, error) { return tree, nil }
+	return func(*platform.Release, string, contract.TreeValues) (lint.Tree, error) { return tree, nil }
 }
 
 // TestWhatIsLookedAtEnds with its context, after it is rendered, too. What is here takes much longer, and
@@ -40,22 +40,22 @@ func TestWhatIsLookedAtEnds(t *testing.T) {
 	in := []contract.ComponentInput{{Component: "web"}}
 	for name, c := range map[string]struct {
 		release *platform.Release
-		survey  contract.Survey
-		build   survey.BuildTree
+		input   contract.RenderInput
+		build   lint.BuildTree
 	}{
-		"component": {r, contract.Survey{Components: in}, nil},
-		"suite":     {r, contract.Survey{Suites: in}, nil},
-		"off":       {r, contract.Survey{Off: in}, nil},
-		"app": {apps, contract.Survey{Apps: &contract.TreeValues{}},
+		"component": {r, contract.RenderInput{Components: in}, nil},
+		"suite":     {r, contract.RenderInput{Suites: in}, nil},
+		"off":       {r, contract.RenderInput{Off: in}, nil},
+		"app": {apps, contract.RenderInput{Apps: &contract.TreeValues{}},
 			rootOf("{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: a}, spec: {source: {path: web}}}", map[string]string{"web/a.yaml": slow})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.survey.Kubernetes = "1.35.4"
+			c.input.Kubernetes = "1.35.4"
 			interrupt := errors.New("interrupted")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(200*time.Millisecond, func() { cancel(interrupt) })
 			begin := time.Now()
-			_, err := survey.Contents(ctx, c.release, c.survey, c.build, nil)
+			_, err := lint.Contents(ctx, c.release, c.input, c.build, nil)
 			require.ErrorIs(t, err, interrupt)
 			require.Less(t, time.Since(begin), 15*time.Second)
 		})
@@ -66,6 +66,6 @@ func TestWhatIsLookedAtEnds(t *testing.T) {
 func TestApplicationsWithoutEnd(t *testing.T) {
 	const app = "{{ range until 1001 }}\n---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a{{ . }}}\nspec: {source: {path: web, plugin: {name: a}}}\n{{ end }}"
 	r := load(t, someApps, map[string]string{"gitops/web/a.yaml": ""})
-	_, unread := found(t, r, contract.Survey{Apps: &contract.TreeValues{}}, rootOf(app, map[string]string{"web/a.yaml": ""}))
+	_, unread := found(t, r, contract.RenderInput{Apps: &contract.TreeValues{}}, rootOf(app, map[string]string{"web/a.yaml": ""}))
 	require.Equal(t, "the apps (gitops): more than 1000 Applications are in it, or come of them", unread[len(unread)-1])
 }

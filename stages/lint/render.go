@@ -1,4 +1,4 @@
-package survey
+package lint
 
 import (
 	"context"
@@ -21,13 +21,13 @@ const theApps = "the apps"
 const hidden = "<not shown>"
 
 // MakeObjects makes what Slipway itself applies for the apps of a release.
-type MakeObjects func(*platform.Release, contract.Survey) ([]*unstructured.Unstructured, error)
+type MakeObjects func(*platform.Release, contract.RenderInput) ([]*unstructured.Unstructured, error)
 
 // Render returns what an install applies, in its order, as far as it is known without a
 // cluster and the release is right. An error is one of this machine.
-func Render(ctx context.Context, r *platform.Release, s contract.Survey, build BuildTree, objects MakeObjects) ([]contract.Rendered, error) {
+func Render(ctx context.Context, r *platform.Release, s contract.RenderInput, build BuildTree, objects MakeObjects) ([]contract.Rendered, error) {
 	var out []contract.Rendered
-	v := &surveyor{Survey: s, release: r, shown: &out}
+	v := &linter{RenderInput: s, release: r, shown: &out}
 	v.prepared()
 	v.completeApps()
 	v.forApps(objects)
@@ -40,19 +40,19 @@ func Render(ctx context.Context, r *platform.Release, s contract.Survey, build B
 
 // Apps returns what Argo CD makes of the tree that is pushed: its Applications, and what these
 // bring.
-func Apps(ctx context.Context, r *platform.Release, s contract.Survey, build BuildTree) ([]contract.Rendered, error) {
+func Apps(ctx context.Context, r *platform.Release, s contract.RenderInput, build BuildTree) ([]contract.Rendered, error) {
 	var out []contract.Rendered
-	v := &surveyor{Survey: s, release: r, shown: &out}
+	v := &linter{RenderInput: s, release: r, shown: &out}
 	v.completeApps()
 	return out, v.apps(ctx, build)
 }
 
 // forApps finds what Slipway itself applies for the apps.
-func (v *surveyor) forApps(objects MakeObjects) {
+func (v *linter) forApps(objects MakeObjects) {
 	if v.Projects == nil {
 		return
 	}
-	objs, err := objects(v.release, v.Survey)
+	objs, err := objects(v.release, v.RenderInput)
 	if err != nil {
 		v.wrong(theApps, platform.File, v.release.Line("gitops"), err)
 		return
@@ -62,7 +62,7 @@ func (v *surveyor) forApps(objects MakeObjects) {
 
 // place says where in the order of a run something is: what is made for all comes first,
 // what brings the apps about before the first of them.
-func (v *surveyor) place(r contract.Rendered) int {
+func (v *linter) place(r contract.Rendered) int {
 	switch i := slices.Index(v.Order, r.Component); {
 	case r.Component == "":
 		return -1
@@ -78,7 +78,7 @@ func (v *surveyor) place(r contract.Rendered) int {
 }
 
 // show keeps what is rendered, where that is asked for.
-func (v *surveyor) show(r contract.Rendered) {
+func (v *linter) show(r contract.Rendered) {
 	if v.shown != nil {
 		*v.shown = append(*v.shown, r)
 	}
@@ -86,7 +86,7 @@ func (v *surveyor) show(r contract.Rendered) {
 
 // kind is a component's; what brings the apps about is gitops, what they bring an app. Of
 // what is made before the components, only ConfigMaps can be wrong.
-func (v *surveyor) kind(component string) string {
+func (v *linter) kind(component string) string {
 	c, ok := v.release.Component(component)
 	switch {
 	case ok:
@@ -101,7 +101,7 @@ func (v *surveyor) kind(component string) string {
 
 // file keeps the objects of a file of a component as they are applied, and notes the namespaces
 // that they name, whether NetworkPolicies are among them, and what they ask in vain.
-func (v *surveyor) file(component, name, namespace string, hosts map[string]string, objs []*unstructured.Unstructured) {
+func (v *linter) file(component, name, namespace string, hosts map[string]string, objs []*unstructured.Unstructured) {
 	v.locate(component, name, objs)
 	if slices.ContainsFunc(objs, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == "NetworkPolicy" && o.GroupVersionKind().Group == "networking.k8s.io"

@@ -1,4 +1,4 @@
-package survey
+package lint
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 const annotationsLimit = 256 << 10
 
 // applied notes objects of an app that Argo CD cannot apply, or applies again and again.
-func (v *surveyor) applied(app application, file string, objs []*unstructured.Unstructured) {
+func (v *linter) applied(app application, file string, objs []*unstructured.Unstructured) {
 	for _, o := range objs {
 		annotations := o.GetAnnotations()
 		name := o.GetKind() + " " + o.GetName()

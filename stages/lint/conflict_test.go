@@ -1,4 +1,4 @@
-package survey_test
+package lint_test
 
 import (
 	"testing"
@@ -32,7 +32,7 @@ func TestObjectsOfTwoComponents(t *testing.T) {
 		"m/b.yaml":                  configMap("", "twice") + configMap("shop", "one") + "---\n{apiVersion: v1, kind: Secret, metadata: {name: twice}}\n",
 		"m/c.yaml":                  "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r, namespace: x}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n",
 	})
-	s := contract.Survey{Off: []contract.ComponentInput{{Component: "off"}}}
+	s := contract.RenderInput{Off: []contract.ComponentInput{{Component: "off"}}}
 	for _, c := range r.Components[:4] {
 		s.Components = append(s.Components, contract.ComponentInput{Component: c.Name})
 	}
@@ -61,7 +61,7 @@ func TestChartsThatRenderDifferently(t *testing.T) {
 		"calm/Chart.yaml":               "{apiVersion: v2, name: calm, version: 1.0.0}",
 		"calm/templates/a.yaml":         configMap("", "calm"),
 	})
-	s := contract.Survey{Components: []contract.ComponentInput{{Component: "web"}, {Component: "calm"}}}
+	s := contract.RenderInput{Components: []contract.ComponentInput{{Component: "web"}, {Component: "calm"}}}
 	doubts, unread := told(t, r, s, nil)
 	require.Empty(t, unread)
 	const kept = " anew each time; installs leave it as it is until the chart, its values or its images change"

@@ -1,4 +1,4 @@
-package survey
+package lint
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 // ungranted notes what objects of a file ask that a cluster of Slipway's own does not have: it has
 // one node, whose runtime is runc, with volumes on its disk. Objects that cannot be read are noted
 // elsewhere.
-func (v *surveyor) ungranted(component, file string, objs []*unstructured.Unstructured) {
+func (v *linter) ungranted(component, file string, objs []*unstructured.Unstructured) {
 	for _, o := range objs {
 		for _, a := range asks(o) {
 			u := contract.Unread{Component: component, File: file, Line: v.lineWith(file, a.word), Err: fmt.Errorf("%s %s %s", o.GetKind(), o.GetName(), a.text)}
@@ -120,7 +120,7 @@ func claimAsks(claim corev1.PersistentVolumeClaimSpec) []ask {
 }
 
 // lineWith is the line of a file of the release that has a word; 0 if none or several have.
-func (v *surveyor) lineWith(file, word string) int {
+func (v *linter) lineWith(file, word string) int {
 	text, err := bounded.FS(v.release.Files(), file, bounded.Generated)
 	if err != nil || bytes.Count(text, []byte(word)) != 1 {
 		return 0

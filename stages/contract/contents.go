@@ -14,10 +14,10 @@ const CodeUnusable fault.Code = "PLT-017"
 // NotKnown stands for what only a run finds out in what is shown before one.
 const NotKnown = "known-when-installed"
 
-// Survey is what a platform release is rendered from before a run, without a cluster: what
+// RenderInput is what a platform release is rendered from before a run, without a cluster: what
 // the steps that render would work on, with something plausible, or NotKnown, in place of
 // what only a run finds out. It does not cross to a container.
-type Survey struct {
+type RenderInput struct {
 	Deployment string
 	Kubernetes string           // version of the cluster: "1.37.2"
 	APIs       []string         // that it has; nil: Helm's idea of one

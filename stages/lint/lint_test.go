@@ -1,4 +1,4 @@
-package survey_test
+package lint_test
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/survey"
+	"github.com/slipway-sh/slipway/stages/lint"
 )
 
 const pod = "{containers: [{name: a, image: %s}]}"
@@ -44,10 +44,10 @@ func load(t *testing.T, components string, files map[string]string) *platform.Re
 
 // found renders what is found as "component file: image", with what nobody rewrites in
 // parentheses, and what is not, with where the release is wrong in parentheses.
-func found(t *testing.T, r *platform.Release, s contract.Survey, tree survey.BuildTree) (uses, unread []string) {
+func found(t *testing.T, r *platform.Release, s contract.RenderInput, tree lint.BuildTree) (uses, unread []string) {
 	t.Helper()
 	s.Kubernetes = "1.35.4"
-	has, err := survey.Contents(t.Context(), r, s, tree, nil)
+	has, err := lint.Contents(t.Context(), r, s, tree, nil)
 	require.NoError(t, err)
 	for _, u := range has.Images {
 		if u.Kept {
@@ -94,12 +94,12 @@ func TestAChartsImages(t *testing.T) {
 		"web charts/web/templates/web.yaml: quay.io/team/sidecar:1",
 		"web platform.yaml: redis",
 	}
-	uses, unread := found(t, r, contract.Survey{Components: []contract.ComponentInput{in}}, nil)
+	uses, unread := found(t, r, contract.RenderInput{Components: []contract.ComponentInput{in}}, nil)
 	require.Empty(t, unread)
 	require.Equal(t, want, uses, "tests are not run, nor what is off")
 
 	in.Fill, in.Images = nil, nil
-	uses, unread = found(t, r, contract.Survey{Components: []contract.ComponentInput{in}}, nil)
+	uses, unread = found(t, r, contract.RenderInput{Components: []contract.ComponentInput{in}}, nil)
 	require.Empty(t, unread, "a short name that is not known keeps nothing else from being found")
 	require.Equal(t, append(append([]string{}, want[:2]...), want[3:]...), uses)
 }
@@ -119,7 +119,7 @@ gitops: {engine: argocd}
 		Component: "eso", Fill: map[string]any{"images.redis": "slipway.local/redis@sha256:abababababababababababababababababababababababababababababababab"}, Images: map[string]string{"redis": "slipway.local/redis@sha256:abababababababababababababababababababababababababababababababab"},
 		Rewrite: map[string]string{"quay.io/team/eso:1": "registry/eso@sha256:abababababababababababababababababababababababababababababababab"},
 	}
-	uses, unread := found(t, r, contract.Survey{Components: []contract.ComponentInput{in}}, nil)
+	uses, unread := found(t, r, contract.RenderInput{Components: []contract.ComponentInput{in}}, nil)
 	require.Empty(t, unread)
 	require.Equal(t, []string{
 		"eso gitops/eso/templates/eso.yaml: (quay.io/team/eso:1)",
@@ -127,8 +127,8 @@ gitops: {engine: argocd}
 		"eso platform.yaml: redis",
 	}, uses)
 
-	s := contract.Survey{Deployment: "demo", Kubernetes: "1.35.4", Components: []contract.ComponentInput{in}, Order: []string{"argocd", "eso"}}
-	shown, err := survey.Render(t.Context(), r, s, nil, nil)
+	s := contract.RenderInput{Deployment: "demo", Kubernetes: "1.35.4", Components: []contract.ComponentInput{in}, Order: []string{"argocd", "eso"}}
+	shown, err := lint.Render(t.Context(), r, s, nil, nil)
 	require.NoError(t, err)
 	shown = slices.DeleteFunc(shown, func(r contract.Rendered) bool { return r.Component != "eso" })
 	require.Len(t, shown, 2, "each object once")
@@ -153,7 +153,7 @@ func TestManifestsImages(t *testing.T) {
 		"argo/patch.yaml":           deployment("repo", "quay.io/team/plugin:1"),
 		"once.yaml":                 "{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {template: {spec: {initContainers: [{name: a, image: busybox}], containers: [{name: b, image: 'busybox:1.37'}]}}}}",
 	})
-	s := contract.Survey{}
+	s := contract.RenderInput{}
 	for _, c := range r.Components {
 		s.Components = append(s.Components, contract.ComponentInput{Component: c.Name, Images: map[string]string{"redis": "slipway.local/redis@sha256:abababababababababababababababababababababababababababababababab", "public.ecr.aws/docker/library/redis:8": "slipway.local/redis@sha256:abababababababababababababababababababababababababababababababab"}})
 	}
@@ -180,7 +180,7 @@ func TestManifestsImages(t *testing.T) {
 // TestWhatTheBundleDoesNotHave is wrong where the component names it.
 func TestWhatTheBundleDoesNotHave(t *testing.T) {
 	r := load(t, "components:\n  - name: web\n    kind: manifests\n    bundle: web\n    namespace: shop\n", nil)
-	s := contract.Survey{Components: []contract.ComponentInput{{Component: "web"}}}
+	s := contract.RenderInput{Components: []contract.ComponentInput{{Component: "web"}}}
 	_, unread := found(t, r, s, nil)
 	require.Empty(t, unread, "which bundle is not known")
 	s.Manifests = fstest.MapFS{"argocd/install.yaml": {Data: []byte(deployment("a", "nginx"))}}
@@ -204,7 +204,7 @@ func TestWhatCannotBeRendered(t *testing.T) {
 		"broken/a.yaml":                 "{apiVersion: v1",
 		"fine.yaml":                     deployment("a", "nginx"),
 	})
-	s := contract.Survey{}
+	s := contract.RenderInput{}
 	for _, c := range r.Components {
 		s.Components = append(s.Components, contract.ComponentInput{Component: c.Name})
 	}
@@ -236,7 +236,7 @@ func TestALibraryChart(t *testing.T) {
 		"charts/parts/Chart.yaml":       "{apiVersion: v2, name: parts, version: 1.0.0, type: library}",
 		"charts/parts/templates/a.yaml": deployment("a", "nginx"),
 	})
-	uses, unread := found(t, r, contract.Survey{Components: []contract.ComponentInput{{Component: "parts"}}}, nil)
+	uses, unread := found(t, r, contract.RenderInput{Components: []contract.ComponentInput{{Component: "parts"}}}, nil)
 	require.Empty(t, uses)
 	require.Equal(t, []string{"parts (charts/parts/Chart.yaml): type: got library, want application: Helm installs no library chart; make a chart that depends on it"}, unread)
 }
@@ -268,7 +268,7 @@ func TestWhatOnlyAClusterKnows(t *testing.T) {
 				"web/Chart.yaml": "{apiVersion: v2, name: web, version: 1.0.0}", "web/templates/a.yaml": c.template,
 			})
 			for _, guessed := range []bool{false, true} {
-				_, unread := found(t, r, contract.Survey{Components: []contract.ComponentInput{{Component: "web"}}, Guessed: guessed}, nil)
+				_, unread := found(t, r, contract.RenderInput{Components: []contract.ComponentInput{{Component: "web"}}, Guessed: guessed}, nil)
 				require.Len(t, unread, 1)
 				wrong := c.wrong
 				if guessed {
@@ -294,7 +294,7 @@ gitops: {engine: argocd}
 	app := func(name, spec string) string {
 		return "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: " + name + "}\nspec: " + spec + "\n---\n"
 	}
-	tree := survey.Tree{Chart: "root", Values: "slipway.yaml", Files: map[string][]byte{}}
+	tree := lint.Tree{Chart: "root", Values: "slipway.yaml", Files: map[string][]byte{}}
 	for name, text := range map[string]string{
 		"root/Chart.yaml":   "{apiVersion: v2, name: root, version: 1.0.0}",
 		"root/slipway.yaml": "{tag: '7'}",
@@ -312,11 +312,11 @@ gitops: {engine: argocd}
 		tree.Files[name] = []byte(text)
 	}
 	var given contract.TreeValues
-	build := func(_ *platform.Release, _ string, in contract.TreeValues) (survey.Tree, error) {
+	build := func(_ *platform.Release, _ string, in contract.TreeValues) (lint.Tree, error) {
 		given = in
 		return tree, nil
 	}
-	s := contract.Survey{Apps: &contract.TreeValues{Images: map[string]string{"redis": "slipway.local/redis@sha256:abababababababababababababababababababababababababababababababab"}}}
+	s := contract.RenderInput{Apps: &contract.TreeValues{Images: map[string]string{"redis": "slipway.local/redis@sha256:abababababababababababababababababababababababababababababababab"}}}
 	uses, unread := found(t, r, s, build)
 	require.Equal(t, []string{
 		"inner gitops/apps/inner/c.yaml: (quay.io/team/inner:1)",
@@ -329,8 +329,8 @@ gitops: {engine: argocd}
 	require.NotEmpty(t, given.Images["lost"], "something has its place, so that the tree can be built")
 	require.NotContains(t, s.Apps.Images, "lost")
 
-	_, unread = found(t, r, s, func(*platform.Release, string, contract.TreeValues) (survey.Tree, error) {
-		return survey.Tree{}, errors.New("no such tree")
+	_, unread = found(t, r, s, func(*platform.Release, string, contract.TreeValues) (lint.Tree, error) {
+		return lint.Tree{}, errors.New("no such tree")
 	})
 	require.Equal(t, []string{"the apps (gitops): no such tree"}, unread)
 	s.Elsewhere = true

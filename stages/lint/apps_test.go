@@ -1,4 +1,4 @@
-package survey_test
+package lint_test
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/survey"
+	"github.com/slipway-sh/slipway/stages/lint"
 )
 
 // TestWhatIsWrongWithApps is what is wrong with files that Argo CD would read as Slipway
@@ -23,7 +23,7 @@ gitops: {engine: argocd}
 	app := func(name, source string) string {
 		return "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: " + name + "}\nspec: {source: " + source + "}\n---\n"
 	}
-	tree := survey.Tree{Chart: "root", Values: "slipway.yaml", Files: map[string][]byte{}}
+	tree := lint.Tree{Chart: "root", Values: "slipway.yaml", Files: map[string][]byte{}}
 	for name, text := range map[string]string{
 		"root/Chart.yaml":   "{apiVersion: v2, name: root, version: 1.0.0}",
 		"root/slipway.yaml": "{}",
@@ -44,7 +44,7 @@ gitops: {engine: argocd}
 	} {
 		tree.Files[name] = []byte(text)
 	}
-	_, unread := found(t, r, contract.Survey{Apps: &contract.TreeValues{}}, func(*platform.Release, string, contract.TreeValues) (survey.Tree, error) { return tree, nil })
+	_, unread := found(t, r, contract.RenderInput{Apps: &contract.TreeValues{}}, func(*platform.Release, string, contract.TreeValues) (lint.Tree, error) { return tree, nil })
 	require.Len(t, unread, 10)
 	slices.Sort(unread)
 	for n, says := range []string{

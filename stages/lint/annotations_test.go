@@ -1,4 +1,4 @@
-package survey_test
+package lint_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/survey"
+	"github.com/slipway-sh/slipway/stages/lint"
 )
 
 // TestWhatArgoCDCannotApply is an object that does not fit into an annotation, and a Job that
@@ -28,7 +28,7 @@ gitops: {engine: argocd}
 	job := func(name, annotations string) string {
 		return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: " + name + ", annotations: " + annotations + "}\nspec: {ttlSecondsAfterFinished: 5, template: {spec: {restartPolicy: Never, containers: [{name: a, image: nginx}]}}}\n---\n"
 	}
-	tree := survey.Tree{Chart: "root", Files: map[string][]byte{}}
+	tree := lint.Tree{Chart: "root", Files: map[string][]byte{}}
 	for name, text := range map[string]string{
 		"root/Chart.yaml":          "{apiVersion: v2, name: root, version: 1.0.0}",
 		"root/templates/apps.yaml": app("client", "[]") + app("server", "[ServerSideApply=true]") + app("own", "[]") + app("jobs", "[]"),
@@ -40,7 +40,7 @@ gitops: {engine: argocd}
 	} {
 		tree.Files[name] = []byte(text)
 	}
-	doubts, unread := told(t, r, contract.Survey{Apps: &contract.TreeValues{}}, func(*platform.Release, string, contract.TreeValues) (survey.Tree, error) { return tree, nil })
+	doubts, unread := told(t, r, contract.RenderInput{Apps: &contract.TreeValues{}}, func(*platform.Release, string, contract.TreeValues) (lint.Tree, error) { return tree, nil })
 	require.Len(t, unread, 1)
 	require.Contains(t, unread[0], "client (gitops/client/templates/a.yaml): ConfigMap big: got 26")
 	require.Contains(t, unread[0], "want at most 262144; or add ServerSideApply=true")

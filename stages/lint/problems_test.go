@@ -1,4 +1,4 @@
-package survey_test
+package lint_test
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/survey"
+	"github.com/slipway-sh/slipway/stages/lint"
 )
 
 // TestWhatAChartDependsOn comes with it: all of it, as Helm demands, also what is off.
@@ -34,7 +34,7 @@ func TestWhatAChartDependsOn(t *testing.T) {
 				files["web/charts/redis/Chart.yaml"], files["web/charts/redis/templates/a.yaml"] = c.sub, deployment("b", "redis")
 			}
 			r := load(t, "components: [{name: web, kind: chart, path: web, namespace: shop}]\n", files)
-			uses, unread := found(t, r, contract.Survey{Components: []contract.ComponentInput{{Component: "web"}}}, nil)
+			uses, unread := found(t, r, contract.RenderInput{Components: []contract.ComponentInput{{Component: "web"}}}, nil)
 			if c.says == "" {
 				require.Empty(t, unread)
 				require.Len(t, uses, 2)
@@ -51,13 +51,13 @@ func TestWhatAChartDependsOn(t *testing.T) {
 func TestWhatTheChartOfAnAppDependsOn(t *testing.T) {
 	r := load(t, "components:\n  - {name: argocd, kind: manifests, bundle: argocd, namespace: argocd, required: true}\n"+
 		"  - {name: web, kind: app, path: gitops/apps/web, namespace: shop}\ngitops: {engine: argocd}\n", map[string]string{"gitops/apps/web/Chart.yaml": "{apiVersion: v2, name: web, version: 1.0.0}"})
-	tree := survey.Tree{Chart: "root", Files: map[string][]byte{
+	tree := lint.Tree{Chart: "root", Files: map[string][]byte{
 		"root/Chart.yaml":          []byte("{apiVersion: v2, name: root, version: 1.0.0}"),
 		"root/templates/apps.yaml": []byte("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: {source: {path: apps/web}}\n"),
 		"apps/web/Chart.yaml":      []byte("{apiVersion: v2, name: web, version: 1.0.0, dependencies: [{name: redis, version: 1.0.0}]}"),
 	}}
-	build := func(*platform.Release, string, contract.TreeValues) (survey.Tree, error) { return tree, nil }
-	_, unread := found(t, r, contract.Survey{Apps: &contract.TreeValues{}}, build)
+	build := func(*platform.Release, string, contract.TreeValues) (lint.Tree, error) { return tree, nil }
+	_, unread := found(t, r, contract.RenderInput{Apps: &contract.TreeValues{}}, build)
 	require.Equal(t, []string{"web: what its chart depends on is fetched by Argo CD: found in Chart.yaml, but missing in charts/ directory: redis"}, unread)
 }
 
@@ -68,7 +68,7 @@ func TestDefinitionsThatCannotBeRead(t *testing.T) {
 		"charts/web/Chart.yaml": "{apiVersion: v2, name: public-web, version: 1.0.0}", "charts/web/crds/a.yaml": "kind: A\n---\nmetadata: {name: a",
 		"charts/web/templates/a.yaml": "{{ fail \"never\" }}", "charts/web/charts/sub/Chart.yaml": "{apiVersion: v2, name: sub, version: 1.0.0}", "charts/web/charts/sub/crds/b.yaml": "\n\n- b\n",
 	})
-	_, unread := found(t, r, contract.Survey{Components: []contract.ComponentInput{{Component: "web"}}}, nil)
+	_, unread := found(t, r, contract.RenderInput{Components: []contract.ComponentInput{{Component: "web"}}}, nil)
 	require.Len(t, unread, 4)
 	require.Equal(t, "web (charts/web/crds/a.yaml, line 1): no object: apiVersion, kind or metadata.name is missing", unread[0])
 	require.Contains(t, unread[1], "web (charts/web/crds/a.yaml, line 3): ")
@@ -98,7 +98,7 @@ func TestObjectsInNamespacesThatNothingMakes(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			files := map[string]string{"web.yaml": c.manifest, "more.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n---\n" + c.more}
 			r := load(t, "components:\n  - {name: web, kind: manifests, path: web.yaml, namespace: shop}\n  - {name: more, kind: manifests, path: more.yaml, namespace: shop}\n", files)
-			_, unread := found(t, r, contract.Survey{Components: []contract.ComponentInput{{Component: "web"}, {Component: "more"}}, Guessed: c.guessed}, nil)
+			_, unread := found(t, r, contract.RenderInput{Components: []contract.ComponentInput{{Component: "web"}, {Component: "more"}}, Guessed: c.guessed}, nil)
 			require.Equal(t, c.says, unread)
 		})
 	}
@@ -116,14 +116,14 @@ func TestAnAppStaysInTheTree(t *testing.T) {
 		"{path: " + out + "}": "web: its path " + out + " leads out of the tree",
 		"{path: apps/web, helm: {valueFiles: [" + out + "/secret.yaml]}}": "web: read the values " + out + "/secret.yaml: ",
 	} {
-		tree := survey.Tree{Chart: "root", Files: map[string][]byte{
+		tree := lint.Tree{Chart: "root", Files: map[string][]byte{
 			"root/Chart.yaml":           []byte("{apiVersion: v2, name: root, version: 1.0.0}"),
 			"root/templates/apps.yaml":  []byte("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: {source: " + source + "}\n"),
 			"apps/web/Chart.yaml":       []byte("{apiVersion: v2, name: web, version: 1.0.0}"),
 			"apps/web/templates/a.yaml": []byte(deployment("a", "{{ .Values.metadata.name }}")),
 		}}
-		build := func(*platform.Release, string, contract.TreeValues) (survey.Tree, error) { return tree, nil }
-		uses, unread := found(t, r, contract.Survey{Apps: &contract.TreeValues{}}, build)
+		build := func(*platform.Release, string, contract.TreeValues) (lint.Tree, error) { return tree, nil }
+		uses, unread := found(t, r, contract.RenderInput{Apps: &contract.TreeValues{}}, build)
 		require.NotContains(t, strings.Join(append(uses, unread...), "\n"), "hunter2")
 		require.Len(t, unread, 1)
 		require.Contains(t, unread[0], says)
@@ -144,7 +144,7 @@ func TestLabelsThatNoClusterTakes(t *testing.T) {
 		"own/b.yaml":    strings.Replace(label("web"), "name: a", "name: b", 1),
 		"mended/a.yaml": label("web"),
 	})
-	s := contract.Survey{Manifests: fstest.MapFS{"theirs/a.yaml": {Data: []byte(label("{{ .Release.Name }}"))}}}
+	s := contract.RenderInput{Manifests: fstest.MapFS{"theirs/a.yaml": {Data: []byte(label("{{ .Release.Name }}"))}}}
 	for _, c := range r.Components {
 		s.Components = append(s.Components, contract.ComponentInput{Component: c.Name})
 	}

@@ -1,4 +1,4 @@
-package survey
+package lint
 
 import (
 	"cmp"
@@ -64,7 +64,7 @@ type source struct {
 }
 
 // apps finds the images of what Argo CD brings about from the tree.
-func (v *surveyor) apps(ctx context.Context, build BuildTree) error {
+func (v *linter) apps(ctx context.Context, build BuildTree) error {
 	expected, err := v.release.Apps(v.Apps.Disabled)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (v *surveyor) apps(ctx context.Context, build BuildTree) error {
 }
 
 // completeApps puts something in the place of images of apps that no short name is known for.
-func (v *surveyor) completeApps() {
+func (v *linter) completeApps() {
 	if v.Apps == nil {
 		return
 	}
@@ -124,7 +124,7 @@ func (v *surveyor) completeApps() {
 const maxApps = 1000
 
 // tree follows the Applications that the root's chart makes, and those that these make.
-func (v *surveyor) tree(ctx context.Context, files fs.FS, tree Tree) error {
+func (v *linter) tree(ctx context.Context, files fs.FS, tree Tree) error {
 	values := map[string]any{}
 	if err := yaml.Unmarshal(tree.Files[path.Join(tree.Chart, tree.Values)], &values); err != nil {
 		v.skip(theApps, err)
@@ -172,10 +172,10 @@ func (v *surveyor) tree(ctx context.Context, files fs.FS, tree Tree) error {
 }
 
 // inRelease is a path of the tree as one of the release.
-func (v *surveyor) inRelease(name string) string { return path.Join(v.release.GitOps.Tree, name) }
+func (v *linter) inRelease(name string) string { return path.Join(v.release.GitOps.Tree, name) }
 
 // application notes the images of an Application and returns its objects.
-func (v *surveyor) application(ctx context.Context, files fs.FS, o *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+func (v *linter) application(ctx context.Context, files fs.FS, o *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var app application
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &app); err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (v *surveyor) application(ctx context.Context, files fs.FS, o *unstructured
 }
 
 // source renders a source of an Application that is in the tree.
-func (v *surveyor) source(ctx context.Context, files fs.FS, app application, s source) ([]*unstructured.Unstructured, error) {
+func (v *linter) source(ctx context.Context, files fs.FS, app application, s source) ([]*unstructured.Unstructured, error) {
 	name, at := app.Metadata.Name, path.Clean(s.Path)
 	if s.Plugin != nil {
 		return nil, errors.New("a plugin of Argo CD's renders it")

@@ -1,4 +1,4 @@
-package survey
+package lint
 
 import (
 	"context"
@@ -73,7 +73,7 @@ func ended(ctx context.Context, component, file string, err error) error {
 }
 
 // chart notes the images of a chart, those of its hooks among them.
-func (v *surveyor) chart(ctx context.Context, c chart) ([]rendered, error) {
+func (v *linter) chart(ctx context.Context, c chart) ([]rendered, error) {
 	c.crds = v.shown != nil
 	ch, err := c.load(ctx)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package survey finds what a platform release brings into a cluster, and the images that
+// Package lint finds what a platform release brings into a cluster, and the images that
 // it runs, without a cluster: it renders charts and manifests as the steps do.
-package survey
+package lint
 
 import (
 	"cmp"
@@ -37,9 +37,9 @@ type Tree struct {
 // BuildTree makes the GitOps tree of a release.
 type BuildTree func(r *platform.Release, deployment string, in contract.TreeValues) (Tree, error)
 
-// surveyor collects what components run and what they bring about.
-type surveyor struct {
-	contract.Survey
+// linter collects what components run and what they bring about.
+type linter struct {
+	contract.RenderInput
 	release *platform.Release
 	uses    []contract.ImageUse
 	unread  []contract.Unread
@@ -57,8 +57,8 @@ type surveyor struct {
 
 // Contents is what the components of a release and its tests run and have. What is wrong with
 // the release's files is among what is unread. An error is one of this machine.
-func Contents(ctx context.Context, r *platform.Release, s contract.Survey, build BuildTree, objects MakeObjects) (contract.Contents, error) {
-	v := &surveyor{Survey: s, release: r}
+func Contents(ctx context.Context, r *platform.Release, s contract.RenderInput, build BuildTree, objects MakeObjects) (contract.Contents, error) {
+	v := &linter{RenderInput: s, release: r}
 	v.configMaps()
 	v.completeApps()
 	v.forApps(objects)
@@ -89,7 +89,7 @@ func Contents(ctx context.Context, r *platform.Release, s contract.Survey, build
 }
 
 // all looks at every component.
-func (v *surveyor) all(ctx context.Context, build BuildTree) error {
+func (v *linter) all(ctx context.Context, build BuildTree) error {
 	for _, in := range v.Components {
 		c, err := v.part(in.Component)
 		if err != nil {
@@ -108,7 +108,7 @@ func (v *surveyor) all(ctx context.Context, build BuildTree) error {
 
 // look limits what is done with a component, as its rendering is limited: what is rendered may take
 // without end to be looked at.
-func (v *surveyor) look(ctx context.Context, name, file string, do func() error) error {
+func (v *linter) look(ctx context.Context, name, file string, do func() error) error {
 	most := bounded.Usual()
 	most.Time *= 5 // a chart is rendered several times
 	_, err := bounded.Work(ctx, most, func() (struct{}, error) { return struct{}{}, do() })
@@ -116,7 +116,7 @@ func (v *surveyor) look(ctx context.Context, name, file string, do func() error)
 }
 
 // part is a component, or what a test or workload is made of.
-func (v *surveyor) part(name string) (platform.Component, error) {
+func (v *linter) part(name string) (platform.Component, error) {
 	c, ok := v.release.Part(name)
 	if !ok {
 		return c, fmt.Errorf("platform %s has no component %s", v.release.Name, name)
@@ -132,22 +132,22 @@ func truth(b bool) int {
 }
 
 // declared notes the images that the component itself names.
-func (v *surveyor) declared(c platform.Component) {
+func (v *linter) declared(c platform.Component) {
 	v.use(c.Name, platform.File, c.ImageNames()...)
 	v.keep(c.Name, platform.File, c.ImageReferences()...)
 }
 
 // use notes images of objects that Slipway applies.
-func (v *surveyor) use(component, file string, images ...string) {
+func (v *linter) use(component, file string, images ...string) {
 	v.note(contract.ImageUse{Component: component, File: file}, images)
 }
 
 // keep notes images of objects that somebody else applies.
-func (v *surveyor) keep(component, file string, images ...string) {
+func (v *linter) keep(component, file string, images ...string) {
 	v.note(contract.ImageUse{Component: component, File: file, Kept: true}, images)
 }
 
-func (v *surveyor) note(use contract.ImageUse, images []string) {
+func (v *linter) note(use contract.ImageUse, images []string) {
 	for _, image := range images {
 		if !v.absent[image] {
 			use.Image = image
@@ -157,7 +157,7 @@ func (v *surveyor) note(use contract.ImageUse, images []string) {
 }
 
 // standIn is what stands for an image that no short name is known for.
-func (v *surveyor) standIn(name string) string {
+func (v *linter) standIn(name string) string {
 	if v.absent == nil {
 		v.absent = map[string]bool{}
 	}
@@ -167,19 +167,19 @@ func (v *surveyor) standIn(name string) string {
 }
 
 // skip notes that a component's images and objects cannot be found.
-func (v *surveyor) skip(component string, err error) {
+func (v *linter) skip(component string, err error) {
 	v.unread = append(v.unread, contract.Unread{Component: component, Err: err})
 	v.show(contract.Rendered{Component: component, Kind: v.kind(component), Err: err})
 }
 
 // unused looks for what is wrong with the files of a component that is switched off. The
 // values of its chart may be for users who switch it on to give.
-func (v *surveyor) unused(ctx context.Context, in contract.ComponentInput) error {
+func (v *linter) unused(ctx context.Context, in contract.ComponentInput) error {
 	c, err := v.part(in.Component)
 	if err != nil {
 		return err
 	}
-	alone := &surveyor{Survey: v.Survey, release: v.release, off: true}
+	alone := &linter{RenderInput: v.RenderInput, release: v.release, off: true}
 	if err := alone.look(ctx, c.Name, c.Path, func() error { return alone.component(ctx, c, in) }); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (v *surveyor) unused(ctx context.Context, in contract.ComponentInput) error
 }
 
 // component finds the images of a component that Slipway installs.
-func (v *surveyor) component(ctx context.Context, c platform.Component, in contract.ComponentInput) error {
+func (v *linter) component(ctx context.Context, c platform.Component, in contract.ComponentInput) error {
 	in = v.complete(c, in)
 	switch c.Kind {
 	case platform.Chart, platform.Adopted:
@@ -219,7 +219,7 @@ func (v *surveyor) component(ctx context.Context, c platform.Component, in contr
 }
 
 // complete puts something in the place of images that no short name is known for.
-func (v *surveyor) complete(c platform.Component, in contract.ComponentInput) contract.ComponentInput {
+func (v *linter) complete(c platform.Component, in contract.ComponentInput) contract.ComponentInput {
 	fill, images := map[string]any{}, map[string]string{}
 	maps.Copy(fill, in.Fill)
 	maps.Copy(images, in.Images)
@@ -240,7 +240,7 @@ func (v *surveyor) complete(c platform.Component, in contract.ComponentInput) co
 
 // manifests finds the images of a component's files. What the bundle's manifests run, the
 // bundle and the lock have.
-func (v *surveyor) manifests(ctx context.Context, c platform.Component, in contract.ComponentInput) error {
+func (v *linter) manifests(ctx context.Context, c platform.Component, in contract.ComponentInput) error {
 	whole := c.Bundle == "" // else the component has more than the release's files
 	if !whole && v.Manifests == nil {
 		if v.shown != nil {
@@ -280,7 +280,7 @@ func (v *surveyor) manifests(ctx context.Context, c platform.Component, in contr
 }
 
 // objects notes the images of objs, each with the file below root that names it.
-func (v *surveyor) objects(component string, files fs.FS, root string, objs []*unstructured.Unstructured) {
+func (v *linter) objects(component string, files fs.FS, root string, objs []*unstructured.Unstructured) {
 	for _, image := range render.Images(objs) {
 		v.use(component, naming(files, root, image), image)
 	}
@@ -305,8 +305,8 @@ func naming(files fs.FS, root, image string) string {
 }
 
 // withDirectory calls do with a directory that is removed afterwards.
-func (v *surveyor) withDirectory(do func(dir string) error) error {
-	dir, err := os.MkdirTemp("", "slipway-survey-")
+func (v *linter) withDirectory(do func(dir string) error) error {
+	dir, err := os.MkdirTemp("", "slipway-lint-")
 	if err != nil {
 		return fmt.Errorf("make a directory for charts: %w", err)
 	}

@@ -1,4 +1,4 @@
-package survey
+package lint
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 type located struct{ component, file, kind, name, namespace string }
 
 // locate notes the namespaces that objects of a file make and name.
-func (v *surveyor) locate(component, file string, objs []*unstructured.Unstructured) {
+func (v *linter) locate(component, file string, objs []*unstructured.Unstructured) {
 	for _, o := range objs {
 		switch kind := o.GroupVersionKind(); {
 		case kind.Kind == "Namespace" && kind.Group == "":
@@ -32,7 +32,7 @@ func (v *surveyor) locate(component, file string, objs []*unstructured.Unstructu
 // homeless notes the files with objects in namespaces that will not be there: the first
 // object of each. There are none where others may make namespaces: in a cluster that is
 // there already, or where not all objects are known or some are for controllers of others.
-func (v *surveyor) homeless() {
+func (v *linter) homeless() {
 	if v.Guessed || v.more || len(v.unread) > 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package survey
+package lint
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ import (
 )
 
 // wrong notes what is wrong with a file of the release, which no cluster would mend.
-func (v *surveyor) wrong(component, file string, line int, err error) {
+func (v *linter) wrong(component, file string, line int, err error) {
 	u := contract.Unread{Component: component, File: file, Line: line, Err: err}
 	if listed(v.unread, u) {
 		return
@@ -36,14 +36,14 @@ func listed(all []contract.Unread, u contract.Unread) bool {
 }
 
 // field is the line of a component's field in platform.yaml.
-func (v *surveyor) field(component, name string) int {
+func (v *linter) field(component, name string) int {
 	i := slices.IndexFunc(v.release.Components, func(c platform.Component) bool { return c.Name == component })
 	return v.release.Line(fmt.Sprintf("components[%d].%s", i, name))
 }
 
 // problems notes what is wrong with files, whose paths in is the release's of, and reports
 // whether anything is.
-func (v *surveyor) problems(component string, all []render.Problem, in func(string) string) bool {
+func (v *linter) problems(component string, all []render.Problem, in func(string) string) bool {
 	for _, p := range all {
 		v.wrong(component, in(p.File), p.Line, p.Err)
 	}
@@ -55,7 +55,7 @@ func asIs(file string) string { return file }
 
 // unreadable notes why objects cannot be made of a component's files. err is what the first
 // of them, or all together, failed with.
-func (v *surveyor) unreadable(c platform.Component, err error) {
+func (v *linter) unreadable(c platform.Component, err error) {
 	if c.Path != "" && v.problems(c.Name, render.Problems(v.release.Files(), c.Path), asIs) {
 		return
 	}
@@ -69,7 +69,7 @@ func (v *surveyor) unreadable(c platform.Component, err error) {
 }
 
 // lacking notes that a component's files do not have what one of its kind is made of.
-func (v *surveyor) lacking(c platform.Component, objs []*unstructured.Unstructured) {
+func (v *linter) lacking(c platform.Component, objs []*unstructured.Unstructured) {
 	kind := map[platform.Kind]string{platform.Job: "Job", platform.AppSet: "ApplicationSet"}[c.Kind]
 	switch {
 	case len(objs) == 0:
@@ -92,7 +92,7 @@ func (v *surveyor) lacking(c platform.Component, objs []*unstructured.Unstructur
 
 // badValues notes why a component's chart gets no values, and reports whether the release is
 // wrong: users who switch a component on may have to give what others need not.
-func (v *surveyor) badValues(c platform.Component, in contract.ComponentInput, err error) (bad bool) {
+func (v *linter) badValues(c platform.Component, in contract.ComponentInput, err error) (bad bool) {
 	for _, name := range c.ValuesFiles {
 		name = platform.Fill(name, map[string]string{platform.FillScale: fmt.Sprint(in.Fill[platform.FillScale])})
 		bad = v.problems(c.Name, render.NoValues(v.release.Files(), name), asIs) || bad
@@ -112,7 +112,7 @@ var (
 )
 
 // badChart notes why a chart cannot be read.
-func (v *surveyor) badChart(c chart, err error) {
+func (v *linter) badChart(c chart, err error) {
 	file, line := c.path, 0
 	if m := chartFile.FindStringSubmatch(err.Error()); m != nil {
 		file = path.Join(c.path, m[1])
@@ -125,7 +125,7 @@ func (v *surveyor) badChart(c chart, err error) {
 
 // unrendered notes why a chart cannot be rendered: that the release is wrong only where no
 // cluster, and nothing else that a run finds out, would change it.
-func (v *surveyor) unrendered(ctx context.Context, c chart, opts render.ChartOptions, err error) error {
+func (v *linter) unrendered(ctx context.Context, c chart, opts render.ChartOptions, err error) error {
 	everywhere := strings.HasPrefix(err.Error(), "parse error at (")
 	if !everywhere {
 		var end error
@@ -148,7 +148,7 @@ func (v *surveyor) unrendered(ctx context.Context, c chart, opts render.ChartOpt
 
 // everywhere reports whether a chart goes wrong with err in every cluster, whatever a run
 // finds out.
-func (v *surveyor) everywhere(ctx context.Context, c chart, opts render.ChartOptions, err error) (bool, error) {
+func (v *linter) everywhere(ctx context.Context, c chart, opts render.ChartOptions, err error) (bool, error) {
 	if c.open {
 		return false, nil
 	}
