@@ -160,7 +160,7 @@ func (i *installer) others(ctx context.Context, dropped []kube.Member) ([]kube.M
 	}
 	all := removal.RecordOf(i.release).Components
 	has, err := r.Has(ctx, slices.DeleteFunc(all, func(c removal.Component) bool { return c.Name == i.component.Name }), dropped)
-	return append(has, removal.Prepared(i.release)...), err
+	return append(has, removal.Prerequisites(i.release)...), err
 }
 
 // read renders the component's files.

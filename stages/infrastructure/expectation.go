@@ -57,7 +57,7 @@ func (e *expected) findNamespaces(ctx context.Context) error {
 	}
 	own := map[string]bool{kube.SystemNamespace: true, checker{env: e.env}.namespace(): true}
 	if live != nil && kube.Ours(live, e.env.Deployment) {
-		listed, err := removal.PreparedNamespaces(ctx, e.client)
+		listed, err := removal.PrerequisiteNamespaces(ctx, e.client)
 		if err != nil || listed == nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (e *expected) findNamespaces(ctx context.Context) error {
 
 // objects are all objects of the platform, by kind and name at least.
 func (e *expected) objects(ctx context.Context, in contract.OwnershipInput) ([]*unstructured.Unstructured, error) {
-	out := e.prepared(in)
+	out := e.prerequisites(in)
 	for _, component := range in.Components {
 		c, ok := e.release.Component(component.Component)
 		if !ok {
@@ -89,9 +89,9 @@ func (e *expected) objects(ctx context.Context, in contract.OwnershipInput) ([]*
 	return out, nil
 }
 
-// prepared are the objects that are made before any component is.
-func (e *expected) prepared(in contract.OwnershipInput) []*unstructured.Unstructured {
-	members, v1 := removal.Prepared(e.release), core("").GroupVersion()
+// prerequisites are the objects that are made before any component is.
+func (e *expected) prerequisites(in contract.OwnershipInput) []*unstructured.Unstructured {
+	members, v1 := removal.Prerequisites(e.release), core("").GroupVersion()
 	for _, name := range []string{kube.SystemNamespace, checker{env: e.env}.namespace()} {
 		members = append(members, kube.Member{Kind: v1.WithKind("Namespace"), Name: name})
 	}

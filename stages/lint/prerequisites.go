@@ -17,8 +17,8 @@ const (
 	given     = "<given>"
 )
 
-// prepared shows what is there before any component is.
-func (v *linter) prepared() {
+// prerequisites shows what is there before any component is.
+func (v *linter) prerequisites() {
 	for _, p := range []struct {
 		kind string
 		objs []map[string]any

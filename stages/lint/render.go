@@ -28,7 +28,7 @@ type MakeObjects func(*platform.Release, contract.RenderInput) ([]*unstructured.
 func Render(ctx context.Context, r *platform.Release, s contract.RenderInput, build BuildTree, objects MakeObjects) ([]contract.Rendered, error) {
 	var out []contract.Rendered
 	v := &linter{RenderInput: s, release: r, shown: &out}
-	v.prepared()
+	v.prerequisites()
 	v.completeApps()
 	v.forApps(objects)
 	if err := v.all(ctx, build); err != nil {

@@ -70,7 +70,7 @@ func noteNamespaces(ctx context.Context, c *kube.Client, deployment string, r *p
 	if err != nil {
 		return err
 	}
-	return removal.NotePrepared(ctx, c, deployment, r)
+	return removal.RecordPrerequisites(ctx, c, deployment, r)
 }
 
 // ensureNamespaces makes the namespaces of a release and Slipway's own, which gets the identity
@@ -204,7 +204,7 @@ func keepRemoval(ctx context.Context, c *kube.Client, deployment string, r *plat
 	if err := removal.RecordOf(r).Following(earlier).Write(ctx, c, deployment); err != nil {
 		return err
 	}
-	return removal.NotePrepared(ctx, c, deployment, r)
+	return removal.RecordPrerequisites(ctx, c, deployment, r)
 }
 
 // begin keeps in the cluster which release the run brings it to.

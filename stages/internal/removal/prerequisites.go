@@ -18,13 +18,13 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// preparedName is the ConfigMap, in kube.SystemNamespace, that lists what was made for the
+// prerequisitesName is the ConfigMap, in kube.SystemNamespace, that lists what was made for the
 // releases of a deployment before their components.
-const preparedName = "slipway-prepared"
+const prerequisitesName = "slipway-prepared"
 
-// Prepared lists what is made for a release before any component is: namespaces, Secrets,
+// Prerequisites lists what is made for a release before any component is: namespaces, Secrets,
 // ConfigMaps and certificates.
-func Prepared(r *platform.Release) []kube.Member {
+func Prerequisites(r *platform.Release) []kube.Member {
 	var out []kube.Member
 	add := func(kind, namespace, name string) {
 		out = append(out, kube.Member{Kind: schema.GroupVersionKind{Version: "v1", Kind: kind}, Namespace: namespace, Name: name})
@@ -48,18 +48,18 @@ func Prepared(r *platform.Release) []kube.Member {
 	return out
 }
 
-// NotePrepared adds what is made for a release to the list, which is read by Unprepare.
-func NotePrepared(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
-	all, err := c.Members(ctx, preparedName)
+// RecordPrerequisites adds what is made for a release to the list, which is read by PrunePrerequisites.
+func RecordPrerequisites(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
+	all, err := c.Members(ctx, prerequisitesName)
 	if err != nil {
 		return err
 	}
-	return c.KeepMembers(ctx, deployment, preparedName, append(dropped(all, r), Prepared(r)...))
+	return c.KeepMembers(ctx, deployment, prerequisitesName, append(dropped(all, r), Prerequisites(r)...))
 }
 
-// PreparedNamespaces are the names of the namespaces in that list; nil: there is no list.
-func PreparedNamespaces(ctx context.Context, c *kube.Client) ([]string, error) {
-	all, err := c.Members(ctx, preparedName)
+// PrerequisiteNamespaces are the names of the namespaces in that list; nil: there is no list.
+func PrerequisiteNamespaces(ctx context.Context, c *kube.Client) ([]string, error) {
+	all, err := c.Members(ctx, prerequisitesName)
 	if err != nil || all == nil {
 		return nil, err
 	}
@@ -74,11 +74,11 @@ func PreparedNamespaces(ctx context.Context, c *kube.Client) ([]string, error) {
 
 // dropped are those of all that are not made for a release.
 func dropped(all []kube.Member, r *platform.Release) []kube.Member {
-	now := Prepared(r)
+	now := Prerequisites(r)
 	return slices.DeleteFunc(all, func(m kube.Member) bool { return slices.ContainsFunc(now, m.Same) })
 }
 
-// Unprepare removes what was made for earlier releases before their components, and what
+// PrunePrerequisites removes what was made for earlier releases before their components, and what
 // this one has no more: Secrets, ConfigMaps and certificates, then namespaces. What somebody
 // needs stays and is tried again by the next install: what a pod reads, a Secret beside a
 // claim that no pod has, and a namespace with anything that is not the deployment's. So does
@@ -86,14 +86,14 @@ func dropped(all []kube.Member, r *platform.Release) []kube.Member {
 // a component's or an Application's, is left alone for good.
 //
 // It returns what it deleted, and what stays: "Kind namespace/name: why".
-func (r *Remover) Unprepare(ctx context.Context, release *platform.Release, leftOut []string) (deleted, kept []string, err error) {
-	all, err := r.Client.Members(ctx, preparedName)
+func (r *Remover) PrunePrerequisites(ctx context.Context, release *platform.Release, leftOut []string) (deleted, kept []string, err error) {
+	all, err := r.Client.Members(ctx, prerequisitesName)
 	if err != nil {
 		return nil, nil, err
 	}
 	gone := dropped(all, release)
-	stay := Prepared(release)
-	u := &unpreparing{Remover: r, uses: map[string]use{}}
+	stay := Prerequisites(release)
+	u := &prerequisitePruning{Remover: r, uses: map[string]use{}}
 	if len(gone) > 0 && len(leftOut) == 0 {
 		if u.others, err = r.Has(ctx, RecordOf(release).Components, gone); err != nil {
 			return nil, nil, err
@@ -128,11 +128,11 @@ func (r *Remover) Unprepare(ctx context.Context, release *platform.Release, left
 	if err := r.Namespaces(ctx, uids); err != nil {
 		return deleted, nil, err
 	}
-	return deleted, kept, r.Client.KeepMembers(ctx, r.Deployment, preparedName, stay)
+	return deleted, kept, r.Client.KeepMembers(ctx, r.Deployment, prerequisitesName, stay)
 }
 
-// unpreparing is a removal of what was prepared.
-type unpreparing struct {
+// prerequisitePruning is a removal of what was prepared.
+type prerequisitePruning struct {
 	*Remover
 	others []kube.Member // what components and Applications have
 	apps   applications
@@ -141,7 +141,7 @@ type unpreparing struct {
 
 // look returns an object of the list that goes, or why it stays; neither for one that is not
 // there, or that the list has no business with any more.
-func (u *unpreparing) look(ctx context.Context, m kube.Member, leftOut []string) (live *unstructured.Unstructured, why string, err error) {
+func (u *prerequisitePruning) look(ctx context.Context, m kube.Member, leftOut []string) (live *unstructured.Unstructured, why string, err error) {
 	if live, err = u.Client.Live(ctx, m); err != nil || live == nil || !u.mine(live) || slices.ContainsFunc(u.others, m.Same) {
 		return nil, "", err
 	}
@@ -165,7 +165,7 @@ func (r *Remover) mine(o *unstructured.Unstructured) bool {
 }
 
 // needed is why a Secret or ConfigMap stays; empty if nobody needs it.
-func (u *unpreparing) needed(ctx context.Context, m kube.Member) (string, error) {
+func (u *prerequisitePruning) needed(ctx context.Context, m kube.Member) (string, error) {
 	in, err := u.usesIn(ctx, m.Namespace)
 	if err != nil {
 		return "", err
@@ -185,7 +185,7 @@ func noPodHas(claim string) string {
 }
 
 // usesIn is what the pods of a namespace need, which is asked once.
-func (u *unpreparing) usesIn(ctx context.Context, namespace string) (use, error) {
+func (u *prerequisitePruning) usesIn(ctx context.Context, namespace string) (use, error) {
 	in, known := u.uses[namespace]
 	if known {
 		return in, nil
@@ -261,7 +261,7 @@ func listed(o *unstructured.Unstructured, fields ...string) []map[string]any {
 
 // occupied is why a namespace stays: what is in it besides what Kubernetes makes everywhere
 // and what is the deployment's. It is empty if the namespace can go.
-func (u *unpreparing) occupied(ctx context.Context, name string) (string, error) {
+func (u *prerequisitePruning) occupied(ctx context.Context, name string) (string, error) {
 	at := slices.IndexFunc(u.others, func(m kube.Member) bool { return m.Namespace == name })
 	if at >= 0 {
 		return "it has " + u.others[at].String(), nil

@@ -58,7 +58,7 @@ func made(t *testing.T) (*kubetest.API, *removal.Remover) {
 	} {
 		put(t, api, object, byUs)
 	}
-	require.NoError(t, removal.NotePrepared(t.Context(), r.Client, "demo", preparing(t, prepared)))
+	require.NoError(t, removal.RecordPrerequisites(t.Context(), r.Client, "demo", preparing(t, prepared)))
 	return api, r
 }
 
@@ -91,15 +91,15 @@ func TestWhatANewerReleaseDoesNotPrepare(t *testing.T) {
 	put(t, api, "Secret shop/unnoted", byUs)
 	put(t, api, "ConfigMap tools/kube-root-ca.crt", "")
 	same := preparing(t, prepared)
-	deleted, kept, err := r.Unprepare(dryrun.Context(t.Context()), same, nil)
+	deleted, kept, err := r.PrunePrerequisites(dryrun.Context(t.Context()), same, nil)
 	require.NoError(t, err, "nothing is dropped")
 	require.Empty(t, append(deleted, kept...))
 
 	newer := preparing(t, "namespaces: [{name: shop}]\n")
-	require.NoError(t, removal.NotePrepared(t.Context(), r.Client, "demo", newer))
-	_, _, err = r.Unprepare(dryrun.Context(t.Context()), newer, nil)
+	require.NoError(t, removal.RecordPrerequisites(t.Context(), r.Client, "demo", newer))
+	_, _, err = r.PrunePrerequisites(dryrun.Context(t.Context()), newer, nil)
 	require.ErrorIs(t, err, dryrun.ErrWouldChange)
-	deleted, kept, err = r.Unprepare(t.Context(), newer, nil)
+	deleted, kept, err = r.PrunePrerequisites(t.Context(), newer, nil)
 	require.NoError(t, err)
 	require.Empty(t, kept)
 	gone := []string{
@@ -115,7 +115,7 @@ func TestWhatANewerReleaseDoesNotPrepare(t *testing.T) {
 		require.NotNil(t, api.Get(path(object)), object)
 	}
 	require.Equal(t, map[string]any{"objects": "v1 Namespace shop\n"}, api.Get(atList)["data"])
-	deleted, kept, err = r.Unprepare(dryrun.Context(t.Context()), newer, nil)
+	deleted, kept, err = r.PrunePrerequisites(dryrun.Context(t.Context()), newer, nil)
 	require.NoError(t, err, "there is nothing to do")
 	require.Empty(t, append(deleted, kept...))
 }
@@ -125,8 +125,8 @@ func TestADeploymentWithoutAList(t *testing.T) {
 	api, r := made(t)
 	api.Delete(atList)
 	newer := preparing(t, "namespaces: [{name: shop}]\n")
-	require.NoError(t, removal.NotePrepared(t.Context(), r.Client, "demo", newer))
-	deleted, kept, err := r.Unprepare(t.Context(), newer, nil)
+	require.NoError(t, removal.RecordPrerequisites(t.Context(), r.Client, "demo", newer))
+	deleted, kept, err := r.PrunePrerequisites(t.Context(), newer, nil)
 	require.NoError(t, err)
 	require.Empty(t, append(deleted, kept...))
 	require.NotNil(t, api.Get(path("Secret shop/database")))
@@ -245,7 +245,7 @@ func TestWhatIsNotToBeLostStays(t *testing.T) {
 				c.change(t, api, r)
 			}
 			newer := preparing(t, "namespaces: [{name: shop}]\n")
-			deleted, kept, err := r.Unprepare(t.Context(), newer, c.leftOut)
+			deleted, kept, err := r.PrunePrerequisites(t.Context(), newer, c.leftOut)
 			require.NoError(t, err)
 			var want []string
 			for object, why := range c.stays {
@@ -265,7 +265,7 @@ func TestWhatIsNotToBeLostStays(t *testing.T) {
 				require.NotContains(t, list, "v1 "+object+"\n")
 			}
 			writes := api.Writes()
-			_, again, err := r.Unprepare(dryrun.Context(t.Context()), newer, c.leftOut)
+			_, again, err := r.PrunePrerequisites(dryrun.Context(t.Context()), newer, c.leftOut)
 			require.NoError(t, err)
 			require.ElementsMatch(t, want, again)
 			require.Equal(t, writes, api.Writes())
@@ -285,7 +285,7 @@ func naming(t *testing.T, api *kubetest.API) {
 func TestANamespaceThatWasThereBefore(t *testing.T) {
 	api, r := made(t)
 	api.Set(t, path("Namespace tools"), "metadata: {labels: {"+kube.ManagedBy+": null, team: a}}")
-	deleted, kept, err := r.Unprepare(t.Context(), preparing(t, "namespaces: [{name: shop}]\n"), nil)
+	deleted, kept, err := r.PrunePrerequisites(t.Context(), preparing(t, "namespaces: [{name: shop}]\n"), nil)
 	require.NoError(t, err)
 	require.Empty(t, kept)
 	require.NotContains(t, deleted, "Namespace tools")
