@@ -74,9 +74,9 @@ func TestBrokenReleases(t *testing.T) {
 func TestEveryFaultOfAReleaseIsAmongTheBroken(t *testing.T) {
 	for name, codes := range map[string][]fault.Code{
 		"cycle": {platform.CodeInvalid}, "missing-file": {platform.CodeInvalid}, "unknown-kind": {platform.CodeInvalid}, "namespace-not-there": {contract.CodeUnusable},
-		"gate-on-nothing": {codeNoService, codeNoObject}, "image-not-there": {codeLacking},
+		"gate-on-nothing": {codeNoService, codeNoObject}, "image-not-there": {codeMissingImages},
 		"manifests": {contract.CodeUnusable}, "fields": {contract.CodeUnusable}, "charts": {contract.CodeUnusable}, "kinds": {contract.CodeUnusable, platform.CodeNoGit}, "apps": {contract.CodeUnusable}, "setting-not-given": {contract.CodeUnusable}, "tests": {contract.CodeUnusable},
-		"many": {platform.CodeGiven, contract.CodeUnusable, codeLacking, codeNoService}, "only-the-cluster-knows": nil,
+		"many": {platform.CodeGiven, contract.CodeUnusable, codeMissingImages, codeNoService}, "only-the-cluster-knows": nil,
 		"somebody-elses": nil, // only the cluster tells: see the test of this name in stages/infrastructure
 	} {
 		text, err := os.ReadFile("testdata/broken/" + name + ".txt")
@@ -115,7 +115,7 @@ func TestInstallReadsTheReleaseFirst(t *testing.T) {
 		"charts":              {[]fault.Code{contract.CodeUnusable}, "12 problems"},
 		"namespace-not-there": {[]fault.Code{contract.CodeUnusable}, "the Deployment a is in the namespace elsewhere"},
 		"gate-on-nothing":     {[]fault.Code{codeNoService, codeNoObject}, "component web, gate rollout of apps/v1/Deployment shop/weg (platform.yaml, line 12): no component has a Deployment shop/weg"},
-		"many":                {[]fault.Code{contract.CodeUnusable, codeLacking, codeNoService}, "1 image is not there"},
+		"many":                {[]fault.Code{contract.CodeUnusable, codeMissingImages, codeNoService}, "1 image is not there"},
 	} {
 		_, err := look(t, dir, installOptions{})
 		require.ErrorContains(t, err, c.says)

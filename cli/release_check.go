@@ -24,9 +24,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// codeLacking: the platform release runs images that neither the bundle nor the registry
+// codeMissingImages: the platform release runs images that neither the bundle nor the registry
 // has; each is named, with the component and the file.
-const codeLacking fault.Code = "IMG-001"
+const codeMissingImages fault.Code = "IMG-001"
 
 // codeNotPulled: the nodes of a cluster that is there already cannot take images from a
 // bundle.
@@ -49,9 +49,9 @@ type releaseCheck struct {
 	registry  bool               // images come from a registry
 }
 
-// lacking are the images that the run does not have. Components whose images could not be
+// missingImages are the images that the run does not have. Components whose images could not be
 // found are told of, on w; a release whose files are wrong is an error.
-func (c releaseCheck) lacking(ctx context.Context, w io.Writer) ([]contract.ImageUse, error) {
+func (c releaseCheck) missingImages(ctx context.Context, w io.Writer) ([]contract.ImageUse, error) {
 	in, err := wiringOf(c.config, c.release, c.provider, c.images)
 	if err != nil {
 		return nil, err
@@ -66,8 +66,8 @@ func (c releaseCheck) lacking(ctx context.Context, w io.Writer) ([]contract.Imag
 
 // without leaves out the images that the run has, and each that is listed before.
 func (c releaseCheck) without(uses []contract.ImageUse) []contract.ImageUse {
-	lacking := slices.DeleteFunc(slices.Clone(uses), func(u contract.ImageUse) bool { return c.images.Has(u.Image) })
-	return slices.CompactFunc(lacking, func(a, b contract.ImageUse) bool {
+	missing := slices.DeleteFunc(slices.Clone(uses), func(u contract.ImageUse) bool { return c.images.Has(u.Image) })
+	return slices.CompactFunc(missing, func(a, b contract.ImageUse) bool {
 		b.Kept = a.Kept
 		return a == b
 	})
@@ -213,7 +213,7 @@ func (c releaseCheck) everything(ctx context.Context, w, unknown io.Writer) erro
 }
 
 // run fails with contract.CodeUnusable and names all that is wrong with the release's files, and with
-// codeLacking and names each image that the run does not have. Where the configuration lets
+// codeMissingImages and names each image that the run does not have. Where the configuration lets
 // the cluster pull these, they are only told of, on w, as are NetworkPolicies in vain and
 // fields that are probably wrong.
 func (c releaseCheck) run(ctx context.Context, w io.Writer) error {
@@ -240,14 +240,14 @@ func (c releaseCheck) run(ctx context.Context, w io.Writer) error {
 	return together(wrong, c.all(w, c.without(has.Images)), pulled)
 }
 
-// all fails with codeLacking unless nothing is lacking.
-func (c releaseCheck) all(w io.Writer, lacking []contract.ImageUse) error {
-	if len(lacking) == 0 {
+// all fails with codeMissingImages unless nothing is missing.
+func (c releaseCheck) all(w io.Writer, missing []contract.ImageUse) error {
+	if len(missing) == 0 {
 		return nil
 	}
-	list := make([]error, len(lacking))
+	list := make([]error, len(missing))
 	short := false
-	for i, u := range lacking {
+	for i, u := range missing {
 		list[i] = named(c.release, u)
 		short = short || imageref.IsShort(u.Image)
 	}
@@ -260,8 +260,8 @@ func (c releaseCheck) all(w io.Writer, lacking []contract.ImageUse) error {
 		from = "registry"
 	}
 	return &fault.Fault{
-		Code: codeLacking, Class: fault.Preflight, Op: fmt.Sprintf("find the images of %s %s in the %s", c.release.Name, c.release.Version, from),
-		Err: errors.Join(append([]error{fmt.Errorf("%s not there", counted(lacking))}, list...)...), Fix: c.remedy(short),
+		Code: codeMissingImages, Class: fault.Preflight, Op: fmt.Sprintf("find the images of %s %s in the %s", c.release.Name, c.release.Version, from),
+		Err: errors.Join(append([]error{fmt.Errorf("%s not there", counted(missing))}, list...)...), Fix: c.remedy(short),
 	}
 }
 
@@ -307,10 +307,10 @@ func isImage(s, image string) bool {
 	return err == nil && normal == image
 }
 
-// counted says how many images are lacking, each of which several files may name.
-func counted(lacking []contract.ImageUse) string {
+// counted says how many images are missing, each of which several files may name.
+func counted(missing []contract.ImageUse) string {
 	images := map[string]bool{}
-	for _, u := range lacking {
+	for _, u := range missing {
 		images[u.Image] = true
 	}
 	if len(images) == 1 {
@@ -319,7 +319,7 @@ func counted(lacking []contract.ImageUse) string {
 	return fmt.Sprintf("%d images are", len(images))
 }
 
-// remedy says how a bundle or a registry gets the images that are lacking; short: images of
+// remedy says how a bundle or a registry gets the images that are missing; short: images of
 // short names are among them, which only a new bundle has.
 func (c releaseCheck) remedy(short bool) string {
 	push := "slipway bundle push %s --to " + fault.Quote(strings.TrimSuffix(c.config.Advanced.Registry, "/"))

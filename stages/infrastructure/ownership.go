@@ -62,9 +62,9 @@ func (f finder) ownership(ctx context.Context, env *step.Env, in contract.Owners
 	if err != nil {
 		return contract.Ownership{}, checkFault(CodeForeign, "look for what the platform is made of", "correct the platform release, then run the same command again", err)
 	}
-	lacking, err := judgeKinds(ctx, c, objs)
-	if err == nil && len(lacking) > 0 {
-		err = unmet(CodeClusterPreflight, "check the rights over what the platform is made of", lacking)
+	missing, err := checkKinds(ctx, c, objs)
+	if err == nil && len(missing) > 0 {
+		err = unmet(CodeClusterPreflight, "check the rights over what the platform is made of", missing)
 	}
 	if err != nil {
 		return contract.Ownership{}, err

@@ -274,7 +274,7 @@ func (v *linter) manifests(ctx context.Context, c platform.Component, in contrac
 		}
 	}
 	if whole {
-		v.lacking(c, all)
+		v.incomplete(c, all)
 	}
 	return nil
 }

@@ -68,8 +68,8 @@ func (v *linter) unreadable(c platform.Component, err error) {
 	}
 }
 
-// lacking notes that a component's files do not have what one of its kind is made of.
-func (v *linter) lacking(c platform.Component, objs []*unstructured.Unstructured) {
+// incomplete notes that a component's files do not have what one of its kind is made of.
+func (v *linter) incomplete(c platform.Component, objs []*unstructured.Unstructured) {
 	kind := map[platform.Kind]string{platform.Job: "Job", platform.AppSet: "ApplicationSet"}[c.Kind]
 	switch {
 	case len(objs) == 0:

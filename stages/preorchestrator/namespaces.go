@@ -50,7 +50,7 @@ func runNamespaces(ctx context.Context, env *step.Env, in contract.NamespacesInp
 		err = begin(ctx, c, env.Deployment, r)
 	}
 	if err == nil && !env.LeftOut {
-		err = goesOn(ctx, c)
+		err = checkProgress(ctx, c)
 	}
 	if err == nil {
 		c.WriteProgress(ctx, env.Logger, env.Deployment, env.Run, contract.InProgress, "installing "+r.Name+" "+r.Version)
@@ -216,10 +216,10 @@ func begin(ctx context.Context, c *kube.Client, deployment string, r *platform.R
 	return has.Begin(ctx, c, deployment, r)
 }
 
-// goesOn has what the cluster says of a run that did not succeed count as not in order, so
+// checkProgress makes what the cluster says of a run that did not succeed count as not in order, so
 // that the next run says that it is in progress although it reuses what there is. One that
 // leaves this step out says nothing.
-func goesOn(ctx context.Context, c *kube.Client) error {
+func checkProgress(ctx context.Context, c *kube.Client) error {
 	state, err := c.ReadProgress(ctx)
 	if err == nil && (state == contract.Failure || state == contract.Waiting) {
 		err = dryrun.Pass(ctx, "say that the install goes on")

@@ -131,7 +131,7 @@ func (s Sources) Resolve(ctx context.Context, l *lock.Lock, platform string) ([]
 			digest, err := s.ask(ctx, w, fill, t.Version)
 			answers = append(answers, answer{w.Name, digest, err})
 		}
-		found = append(found, f.judge(answers))
+		found = append(found, f.check(answers))
 	}
 	for _, i := range l.Images {
 		refs := s.Images[i.Name]
@@ -145,7 +145,7 @@ func (s Sources) Resolve(ctx context.Context, l *lock.Lock, platform string) ([]
 			digest, err := s.digest(ctx, fill.Replace(ref), v1.Platform{OS: system, Architecture: arch})
 			answers = append(answers, answer{fill.Replace(ref), digest, err})
 		}
-		found = append(found, f.judge(answers))
+		found = append(found, f.check(answers))
 	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("ask for public origins: %w", context.Cause(ctx))
@@ -158,8 +158,8 @@ type answer struct {
 	err            error
 }
 
-// judge accepts a digest that at least two sources tell and none denies.
-func (f Finding) judge(answers []answer) Finding {
+// check accepts a digest that at least two sources tell and none denies.
+func (f Finding) check(answers []answer) Finding {
 	var silent []string
 	said := map[string]bool{}
 	for _, a := range answers {
