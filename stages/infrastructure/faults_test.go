@@ -138,7 +138,7 @@ func TestStorageThatIsNotThere(t *testing.T) {
 		`[]`:                             "the cluster has no StorageClass",
 		`[{"metadata":{"name":"slow"}}]`: "the cluster has no StorageClass fast, but slow",
 		`[{"metadata":{"name":"fast"}}]`: "StorageClass fast is not the default",
-		`[{"metadata":{"name":"fast","annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"kubernetes.io/no-provisioner"}]`: "nobody makes volumes of StorageClass fast: its provisioner is kubernetes.io/no-provisioner",
+		`[{"metadata":{"name":"fast","annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"kubernetes.io/no-provisioner"}]`: "StorageClass fast has only statically provisioned volumes: its provisioner is kubernetes.io/no-provisioner",
 	} {
 		_, err := storage(t.Context(), clusterOf(t, map[string]string{classes: `{"kind":"StorageClassList","apiVersion":"storage.k8s.io/v1","items":` + list + `}`}), in)
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeStorage})
