@@ -18,15 +18,15 @@ type Problems []error
 func (p *Problems) Add(format string, args ...any) {
 	switch n := len(*p); {
 	case n < maxProblems:
-		*p = append(*p, Told(fmt.Errorf(format, args...)))
+		*p = append(*p, LineError(fmt.Errorf(format, args...)))
 	case n == maxProblems:
 		*p = append(*p, fmt.Errorf("and more than these %d problems", maxProblems))
 	}
 }
 
-// Told is err in one line that is not long: errors quote names that others gave, of which the second
+// LineError is err in one line that is not long: errors quote names that others gave, of which the second
 // line could pass for one of Slipway's own.
-func Told(err error) error {
+func LineError(err error) error {
 	if text := err.Error(); len(text) <= maxMessage && text == Line(text) {
 		return err
 	}

@@ -96,7 +96,7 @@ func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []s
 		add.Images = append(add.Images, r)
 	}
 	if o.missing {
-		more, err := o.lacking(ctx, io, args[0], add.Images)
+		more, err := o.missingImages(ctx, io, args[0], add.Images)
 		if err != nil {
 			return err
 		}
@@ -128,9 +128,9 @@ func (o *bundleAddOptions) keep(w io.Writer) func(before, after string) {
 	}
 }
 
-// lacking are the images that the release runs and that the bundle in dir does not have,
+// missingImages are the images that the release runs and that the bundle in dir does not have,
 // but for those that are to be added anyway.
-func (o *bundleAddOptions) lacking(ctx context.Context, streams console.Streams, dir string, adding []acquire.Request) ([]acquire.Request, error) {
+func (o *bundleAddOptions) missingImages(ctx context.Context, streams console.Streams, dir string, adding []acquire.Request) ([]acquire.Request, error) {
 	o.source.Release = o.release.Known(o.source.Path)
 	cfg, err := o.source.Load(streams)
 	if err != nil {
@@ -149,7 +149,7 @@ func (o *bundleAddOptions) lacking(ctx context.Context, streams console.Streams,
 		provider = nil
 	}
 	check := releaseCheck{program: o.program, config: cfg, release: r, provider: provider, images: containers.Describe(b), manifests: os.DirFS(b.Path("manifests"))}
-	uses, err := check.lacking(ctx, streams.Err)
+	uses, err := check.missingImages(ctx, streams.Err)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/source"
-	"github.com/slipway-sh/slipway/cli/internal/trace"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/config/platform"
@@ -46,9 +45,9 @@ type Program struct {
 	// Steps are those that run in containers, whose state is in one of these stores.
 	Steps func(map[string]store.Opener) *step.Registry
 	// Contents finds the images that a platform release runs, and what else matters beforehand.
-	Contents func(context.Context, *platform.Release, contract.Survey) (contract.Contents, error)
+	Contents func(context.Context, *platform.Release, contract.RenderInput) (contract.Contents, error)
 	// Render renders what an install of a platform release applies.
-	Render func(context.Context, *platform.Release, contract.Survey) ([]contract.Rendered, error)
+	Render func(context.Context, *platform.Release, contract.RenderInput) ([]contract.Rendered, error)
 }
 
 // Unversioned is the version of a program that was built without one.
@@ -87,7 +86,7 @@ func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errw 
 	root.SetOut(out)
 	root.SetErr(errw)
 	cmd, err := root.ExecuteC()
-	return complain(errw, cmd.CommandPath(), hint.For(cmd, p.Stores), err)
+	return complain(errw, cmd.CommandPath(), hint.Line{Cmd: cmd, Stores: p.Stores}, err)
 }
 
 // library writes what kustomize and Helm log with Go's own logger: they quote what a release
@@ -262,7 +261,7 @@ func run(stopping string, do action) func(*cobra.Command, []string) error {
 		if err := noEmptyKey(cmd); err != nil {
 			return err
 		}
-		ctx, finish := trace.Command(ctx, cmd.CommandPath(), screen)
+		ctx, finish := startSpan(ctx, cmd.CommandPath(), screen)
 		terminal, _ := errw.(*os.File)
 		err := do(ctx, console.Streams{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: screen, Terminal: terminal, Stop: stop}, args)
 		finish(err)

@@ -83,7 +83,7 @@ func clusterReady(io console.Streams, d *deployment.Deployment, bind string, por
 	}
 	if len(ports) == 0 {
 		fmt.Fprintf(w, "the cluster of deployment %s is ready, on no port of this machine\n", d.Config.Global.Name)
-		fmt.Fprintf(w, "  for kubectl%s: %s\n", where, d.Hint("slipway toolchain -- kubectl get pods -A"))
+		fmt.Fprintf(w, "  for kubectl%s: %s\n", where, d.Line.Command("toolchain")+" -- kubectl get pods -A")
 	} else {
 		api := "https://" + net.JoinHostPort(providers.NodeSpec{Bind: bind}.Host(), strconv.Itoa(ports[0]))
 		fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", d.Config.Global.Name, api)
@@ -92,14 +92,14 @@ func clusterReady(io console.Streams, d *deployment.Deployment, bind string, por
 		}
 		fmt.Fprintf(w, "  %s\n", whoReaches(bind))
 		fmt.Fprintf(w, "  for kubectl%s: %s\n", where,
-			d.Hint("slipway kubeconfig --server "+fault.Quote(api)+" --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig"))
+			d.Line.Command("kubeconfig --server "+fault.Quote(api)+" --output kubeconfig")+" && export KUBECONFIG=$PWD/kubeconfig")
 	}
 	switch {
 	case joined == nil:
 		fmt.Fprintln(w, "Ctrl-C stops it.")
 	case joined.Background:
 		fmt.Fprintf(w, "It runs in the background (process %d, log %s), until: %s\n",
-			joined.PID, joined.Log, d.Hint("slipway cluster --stop"))
+			joined.PID, joined.Log, d.Line.Command("cluster --stop"))
 	default:
 		fmt.Fprintf(w, "It runs in another terminal (process %d).\n", joined.PID)
 	}

@@ -26,12 +26,12 @@ func TestTheClusterSaysHowToReachItAndHowToEndIt(t *testing.T) {
 		var out bytes.Buffer
 		clusterReady(console.Streams{Out: &out, Err: progress.Open(io.Discard, progress.Options{})}, &deployment.Deployment{
 			Config: &config.Config{Global: config.Global{Name: "dev"}}, Session: &session.Session{},
-			Hint: hint.For(line(t, "cluster", "--name", "dev"), nil),
+			Line: hint.Line{Cmd: line(t, "cluster", "--name", "dev")},
 		}, bind, []int{7443, 443})
 		require.Equal(t, `the cluster of deployment dev is ready: https://`+says.host+`:7443
   port 443 of this machine is the load balancer's
   `+says.who+`
-  for kubectl, in another terminal: slipway kubeconfig --name dev --server `+fault.Quote("https://"+says.host+":7443")+` --output kubeconfig && export KUBECONFIG=$PWD/kubeconfig
+  for kubectl, in another terminal: slipway kubeconfig --server `+fault.Quote("https://"+says.host+":7443")+` --output kubeconfig --name dev && export KUBECONFIG=$PWD/kubeconfig
 Ctrl-C stops it.
 `, out.String())
 	}
@@ -42,11 +42,11 @@ func TestAClusterOnNoPortOfThisMachine(t *testing.T) {
 	clusterReady(console.Streams{Out: &out, Err: progress.Open(io.Discard, progress.Options{})}, &deployment.Deployment{
 		Config:  &config.Config{Global: config.Global{Name: "dev"}},
 		Session: &session.Session{Joined: &background.Client{Info: background.Info{PID: 7, Background: true, Log: "/dev.log", Unpublished: true}}},
-		Hint:    hint.For(line(t, "cluster", "--name", "dev"), nil),
+		Line:    hint.Line{Cmd: line(t, "cluster", "--name", "dev")},
 	}, "127.0.0.1", nil)
 	require.Equal(t, `the cluster of deployment dev is ready, on no port of this machine
   for kubectl: slipway toolchain --name dev -- kubectl get pods -A
-It runs in the background (process 7, log /dev.log), until: slipway cluster --name dev --stop
+It runs in the background (process 7, log /dev.log), until: slipway cluster --stop --name dev
 `, out.String())
 }
 

@@ -125,7 +125,6 @@ local: {ports: [80]}
 		"global.domain":                         "ci.example.com from line 3, environment",
 		"global.admin.email":                    "admin@ci.example.com from default",
 		"global.scale":                          "500 from line 4",
-		"profile.replicas":                      "2 from profile 500",
 		"profile.memoryGiB":                     "12 from profile 500",
 		"platform.components.toolbox.enabled":   "true from line 6",
 		"platform.components.guestbook.enabled": "true from platform reference 1.0.0",
@@ -211,7 +210,7 @@ platform:
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "error CFG-040")
 	require.Equal(t, 1, strings.Count(errs, "\nerror "), "one cause: %s", errs)
-	require.Contains(t, errs, "migrate it: slipway config migrate --config "+other+" --to 2.0.0\n")
+	require.Contains(t, errs, "migrate it: slipway config migrate --to 2.0.0 (with the same flags: --config "+other+")\n")
 	code, _, errs = slipway("config", "migrate", "--config", other, "--to", "2.0.0")
 	require.Zero(t, code, errs)
 	text, err = os.ReadFile(other)

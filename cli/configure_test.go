@@ -233,7 +233,12 @@ func onPlainTerminal(t *testing.T, lines []string, args ...string) (code int, ou
 	require.NoError(t, err)
 	defer func() { require.NoError(t, screen.Close()) }()
 	var b strings.Builder
-	code = Run(t.Context(), program(), args, strings.NewReader(strings.Join(lines, "\n")+"\n"), &b, screen)
+	input := filepath.Join(t.TempDir(), "input")
+	require.NoError(t, os.WriteFile(input, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+	in, err := os.Open(input) // an editor gets it, and reads nothing
+	require.NoError(t, err)
+	defer func() { require.NoError(t, in.Close()) }()
+	code = Run(t.Context(), program(), args, in, &b, screen)
 	text, err := os.ReadFile(screen.Name())
 	require.NoError(t, err)
 	return code, b.String(), string(text)
@@ -241,7 +246,7 @@ func onPlainTerminal(t *testing.T, lines []string, args ...string) (code int, ou
 
 func TestTheAccessibleForm(t *testing.T) {
 	dir := kept(t)
-	answer := []string{"local", "", "blue", "", "", "", "", "", "", "", "", ""}
+	answer := []string{"", "", "blue", "", "", "", "", "", "", "", "0", "0"}
 	code, out, errs := onPlainTerminal(t, append(answer, "4"), "configure", "--accessible")
 	require.Zero(t, code, errs)
 	require.Empty(t, out)
@@ -253,7 +258,7 @@ func TestTheAccessibleForm(t *testing.T) {
 	require.NoError(t, os.WriteFile(editor, []byte("#!/bin/sh\nif grep -q 'scale: 50' \"$1\"; then sed -i 's/scale: 50/scale: 75/' \"$1\"; else sed -i 's/scale: 75/scale: 100/' \"$1\"; fi\n"), 0o700))
 	t.Setenv("VISUAL", "")
 	t.Setenv("EDITOR", editor)
-	code, out, errs = onPlainTerminal(t, append(answer, "edit", "edit", "write"), "configure", "--accessible")
+	code, out, errs = onPlainTerminal(t, append(answer, "2", "1", "1"), "configure", "--accessible")
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, "global.scale: got 75, want 50, 100, 500 or 1000")
 	require.Contains(t, errs, "It cannot be written as it is.")
@@ -264,7 +269,7 @@ func TestTheAccessibleForm(t *testing.T) {
 	require.Contains(t, string(text), "scale: 100\n")
 
 	// What is there is where it begins, and what changes is shown.
-	code, _, errs = onPlainTerminal(t, []string{"", "", "", "", "500", "80", "", "", "", "", "", "change", "", "", "", "", "50", "", "", "", "", "", "", "1"}, "configure", "--accessible", "--deployment", "blue")
+	code, _, errs = onPlainTerminal(t, []string{"", "", "", "", "3", "80", "", "", "", "0", "0", "3", "", "", "", "", "1", "", "", "", "", "0", "0", "1"}, "configure", "--accessible", "--deployment", "blue")
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, "What it changes in "+file)
 	require.Contains(t, errs, "global.scale [100]: ")
@@ -275,9 +280,9 @@ func TestTheAccessibleForm(t *testing.T) {
 	require.Contains(t, string(text), "ports: [80]\n")
 
 	// An answer that was given and is wrong is asked for, one that is right is not.
-	code, _, errs = onPlainTerminal(t, []string{"local", "", "", "", "50", "", "", "", "", "", "", "1"}, "configure", "--accessible", "--output", "-", "--set", "global.scale=75", "--set", "global.name=red")
+	code, _, errs = onPlainTerminal(t, []string{"", "", "", "", "1", "", "", "", "", "0", "0", "1"}, "configure", "--accessible", "--output", "-", "--set", "global.scale=75", "--set", "global.name=red")
 	require.Zero(t, code, errs)
-	require.Contains(t, errs, "global.scale [75]: ")
+	require.Contains(t, errs, "global.scale [50]: ", "the first that can be accepted")
 	require.NotContains(t, errs, "global.name [")
 	code, _, errs = onPlainTerminal(t, nil, "configure", "--accessible", "--set", "global.nmae=x")
 	require.Equal(t, 2, code)
@@ -287,7 +292,7 @@ func TestTheAccessibleForm(t *testing.T) {
 	// What the file says of others' does nothing to the terminal.
 	sent := filepath.Join(t.TempDir(), "sent.yaml")
 	require.NoError(t, os.WriteFile(sent, []byte("apiVersion: slipway.sh/v1\n# a\u202eb\nglobal:\n  domain: \"a\\e]0;b\\ab.example\"\n"), 0o600))
-	code, out, errs = onPlainTerminal(t, []string{"local", "", "red", "", "b.example", "", "", "", "", "", "", "", "", "1"}, "configure", "--accessible", "--output", "-", "--file", sent)
+	code, out, errs = onPlainTerminal(t, []string{"", "", "red", "", "", "", "", "", "", "", "0", "0", "1"}, "configure", "--accessible", "--output", "-", "--file", sent)
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "a\u202eb")
 	require.Contains(t, errs, "# ab\n")
@@ -295,7 +300,7 @@ func TestTheAccessibleForm(t *testing.T) {
 	require.NotRegexp(t, "[\x1b\a\u202e]", errs)
 
 	t.Setenv("EDITOR", "false")
-	code, _, errs = onPlainTerminal(t, append(answer, "edit", "quit"), "configure", "--accessible")
+	code, _, errs = onPlainTerminal(t, append(answer, "2", "4"), "configure", "--accessible")
 	require.Zero(t, code)
 	require.Contains(t, errs, "nothing of it was taken")
 

@@ -124,7 +124,7 @@ func TestDeploymentsThatCannotBeTaken(t *testing.T) {
 		"another one's":          {[]string{"status", "--deployment", "prod"}, "", []string{"CFG-011", "kept as deployment prod", "global.name in it is staging", "set global.name to prod", folder.File("prod")}},
 		"another one's, by name": {[]string{"status", "--name", "prod"}, "", []string{"CFG-011"}},
 		"another one's, checked": {[]string{"validate", "--deployment", "prod"}, "", []string{"CFG-011"}},
-		"a mistake":              {[]string{"status", "--deployment", "broken"}, "", []string{"CFG-001", "read " + folder.File("broken"), "line 2: global.scale", "slipway validate --deployment broken checks"}},
+		"a mistake":              {[]string{"status", "--deployment", "broken"}, "", []string{"CFG-001", "read " + folder.File("broken"), "line 2: global.scale", "slipway validate checks it without starting anything (with the same flags: --deployment broken)"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Setenv(source.EnvDeployment, c.env)

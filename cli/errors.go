@@ -7,9 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/cli/internal/hint"
+	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
+	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
 // several are errors that have nothing to do with each other: each is told with its own
@@ -53,10 +56,9 @@ func together(errs ...error) error {
 	return out
 }
 
-// complain prints err with code and remedy, whose commands hint completes, and
-// returns the exit code: of several, that of the first. What the engine or a tool quotes
-// does nothing to the terminal.
-func complain(w io.Writer, name string, hint func(string) string, err error) int {
+// complain prints err, of the command of that name, with code and remedy, and returns the exit code: of
+// several, that of the first. What the engine or a tool quotes does nothing to the terminal.
+func complain(w io.Writer, name string, line hint.Line, err error) int {
 	if err == nil {
 		return int(fault.OK)
 	}
@@ -64,14 +66,14 @@ func complain(w io.Writer, name string, hint func(string) string, err error) int
 		return int(code)
 	}
 	if all, ok := errors.AsType[several](err); ok {
-		first := complain(w, name, hint, all[0])
+		first := complain(w, name, line, all[0])
 		for _, e := range all[1:] {
-			complain(w, name, hint, e)
+			complain(w, name, line, e)
 		}
 		return first
 	}
 	if u, ok := errors.AsType[usage.Error](err); ok {
-		fmt.Fprintf(w, "%s: %s\nSee %s --help.\n", name, redact.Printable(hint(u.Error())), name)
+		fmt.Fprintf(w, "%s: %s\nSee %s --help.\n", name, redact.Printable(u.Error()), name)
 		return int(fault.Usage)
 	}
 	f, ok := errors.AsType[*fault.Fault](err)
@@ -80,10 +82,14 @@ func complain(w io.Writer, name string, hint func(string) string, err error) int
 	}
 	fmt.Fprintf(w, "\nerror %s: %s\n", f.Code, redact.Printable(err.Error()))
 	if f.Fix != "" {
-		fmt.Fprintf(w, "  remedy: %s\n", redact.Printable(hint(f.Fix)))
+		fmt.Fprintf(w, "  remedy: %s\n", redact.Printable(report.WithFlags(f.Fix, line.Flags())))
 	}
 	if f.Log != "" {
-		fmt.Fprintf(w, "  log:    %s in the run's report %s\n", f.Log, hint("(slipway report, or dagger call report)"))
+		command := line.Command("report")
+		if module.Active() {
+			command = line.Function("report")
+		}
+		fmt.Fprintf(w, "  log:    %s in the run's report: %s\n", f.Log, command)
 	}
 	if _, known := explanations()[string(f.Code)]; known {
 		fmt.Fprintf(w, "  more:   %s#%s\n", errorsPage, strings.ToLower(string(f.Code)))

@@ -10,8 +10,8 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/containers"
-	"github.com/slipway-sh/slipway/containers/account"
 	"github.com/slipway-sh/slipway/containers/daggercli"
+	"github.com/slipway-sh/slipway/containers/pullsecret"
 	"github.com/slipway-sh/slipway/containers/tunnel"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -57,8 +57,8 @@ func newAskRegistry() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: containers.AskCommand + " URL", Hidden: true, Args: takes(1, 1, "give: URL, of an image by digest"),
 		RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
-			err := account.Ask(ctx, args[0], file, http.DefaultTransport)
-			containers.TellFault(io.Err, err)
+			err := pullsecret.Probe(ctx, args[0], file, http.DefaultTransport)
+			containers.WriteFault(io.Err, err)
 			return err
 		}),
 	}

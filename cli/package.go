@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/source"
@@ -22,6 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	"github.com/slipway-sh/slipway/stages"
@@ -79,7 +81,7 @@ func (p *packageFlags) open(io console.Streams, f *deployment.Flags) (*packing.O
 		return nil, err
 	}
 	f.Source.Brought, f.Secrets.Brought, f.Images.Brought = true, p.key == "", p.key == ""
-	fmt.Fprintf(io.Err, "slipway: %s is whole: run %s of deployment %s, %s %s\n", report.OneLine(p.file), opened.Run, opened.Deployment, opened.Platform.Name, opened.Platform.Version)
+	fmt.Fprintf(io.Err, "slipway: %s is whole: run %s of deployment %s, %s %s\n", redact.OneLine(p.file), opened.Run, opened.Deployment, opened.Platform.Name, opened.Platform.Version)
 	return opened, nil
 }
 
@@ -96,18 +98,18 @@ func (p *packageFlags) ask(io console.Streams, from source.Source, file, when st
 		return err
 	}
 	if at := cfg.State.URL; at != "" && from.State == "" {
-		fmt.Fprintf(io.Err, "slipway: its state%s is in %s\n", when, report.OneLine(at))
+		fmt.Fprintf(io.Err, "slipway: its state%s is in %s\n", when, redact.OneLine(at))
 		if p.key == "" {
-			return p.untrusted("use the state where "+p.file+" says", fmt.Errorf("credentials of this machine would go to %s", report.OneLine(at)), "if you know that place, name it: --state "+fault.Quote(at)+"; ")
+			return p.untrusted("use the state where "+p.file+" says", fmt.Errorf("credentials of this machine would go to %s", redact.OneLine(at)), "if you know that place, name it: --state "+fault.Quote(at)+"; ")
 		}
 	}
 	refs := cfg.References(from.Providers.Sections())
 	var commands []string
 	for _, setting := range slices.Sorted(maps.Keys(refs)) {
-		place := report.OneLine(string(refs[setting]))
-		fmt.Fprintf(io.Err, "slipway: its %s%s is taken from %s\n", report.OneLine(setting), when, place)
+		place := redact.OneLine(string(refs[setting]))
+		fmt.Fprintf(io.Err, "slipway: its %s%s is taken from %s\n", redact.OneLine(setting), when, place)
 		if refs[setting].Runs() {
-			commands = append(commands, fmt.Sprintf("%s (%s)", place, report.OneLine(setting)))
+			commands = append(commands, fmt.Sprintf("%s (%s)", place, redact.OneLine(setting)))
 		}
 	}
 	if len(commands) == 0 || p.key != "" {
@@ -171,7 +173,7 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 	io.Err.End()
 	if module.Active() { // whose files are gone with its container
 		if !tellReproduce(io, f, d, record, nil) {
-			fmt.Fprintf(io.Err, "\nTo pack the run:\n  %s\n", packByModule(record, d.Hint))
+			fmt.Fprintf(io.Err, "\nTo pack the run:\n  %s\n", packByModule(record, d.Line))
 		}
 		return
 	}
@@ -183,7 +185,7 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 	}
 	made, err := packing.Make(ctx, f, d, what)
 	if err != nil {
-		fmt.Fprintf(io.Err, "slipway: run %s could not be packed: %v\n  %s\n", record.ID, err, d.Hint("slipway save --run "+fault.Quote(record.ID)+" does it later"))
+		fmt.Fprintf(io.Err, "slipway: run %s could not be packed: %v\n  %s\n", record.ID, err, d.Line.Command("save --run "+fault.Quote(record.ID))+" does it later")
 		return
 	}
 	tellPacked(io.Err, io, made)
@@ -210,13 +212,13 @@ func tellReproduce(io console.Streams, f *deployment.Flags, d *deployment.Deploy
 		fmt.Fprintf(io.Err, "slipway: whether run %s can be reproduced is not known: %v\n", record.ID, err)
 		return false
 	}
-	fmt.Fprint(io.Err, toReproduce(record, steps, file, needsOf(f.Secrets.SecretsFile, d.Config), d.Hint))
+	fmt.Fprint(io.Err, toReproduce(record, steps, file, needsOf(f.Secrets.SecretsFile, d.Config), d.Line))
 	return true
 }
 
 // packByModule is the command that packs a run of the module, which hands out no file itself.
-func packByModule(record *report.Run, hint func(string) string) string {
-	return hint("dagger call save --run "+record.ID) + " export --path run.tar.zst"
+func packByModule(record *report.Run, line hint.Line) string {
+	return line.Function("save --run "+fault.Quote(record.ID)) + " export --path run.tar.zst"
 }
 
 // needs are the secrets that a run is reproduced with.
@@ -240,10 +242,10 @@ func needsOf(file string, cfg *config.Config) needs {
 // toReproduce are the lines by which a run that failed is reproduced: it is installed, or
 // upgraded, up to the step that failed. A step that is none of these steps is not reproduced,
 // but packed.
-func toReproduce(record *report.Run, steps []string, file string, secrets needs, hint func(string) string) string {
+func toReproduce(record *report.Run, steps []string, file string, secrets needs, line hint.Line) string {
 	_, step := packing.Failure(record)
 	there := step == "" || strings.HasPrefix(step, report.HooksStage+"/") || slices.Contains(steps, step)
-	pack, run := hint("slipway save --run "+fault.Quote(record.ID)+" --out run.tar.zst"), "slipway reproduce"
+	pack, run := line.Command("save --run "+fault.Quote(record.ID)+" --out run.tar.zst"), "slipway reproduce"
 	give := "--secrets FILE"
 	if secrets.file != "" && len(secrets.names) > 0 {
 		give = "--secrets " + fault.Quote(secrets.file)
@@ -252,7 +254,7 @@ func toReproduce(record *report.Run, steps []string, file string, secrets needs,
 	run += " --package "
 	switch {
 	case module.Active(): // whose files nobody else has
-		file, pack, run, give = "", packByModule(record, hint), "dagger call reproduce --package-file ", "--secrets file:FILE"
+		file, pack, run, give = "", packByModule(record, line), "dagger call reproduce --package-file ", "--secrets file:FILE"
 		if secrets.file != "" && len(secrets.names) > 0 {
 			run = "dagger call " + give + " reproduce --package-file "
 		}

@@ -125,7 +125,7 @@ func (o *planOptions) run(ctx context.Context, io console.Streams, _ []string) e
 
 // approve is the command that carries out a plan.
 func (o *planOptions) approve(p *contract.Preview) string {
-	command := "slipway " + p.Workflow + " --approve " + p.Digest
+	command := p.Workflow + " --approve " + p.Digest
 	if o.upgrade.to != "" {
 		command += " --to " + fault.Quote(o.upgrade.to)
 	}
@@ -138,7 +138,7 @@ func (o *planOptions) approve(p *contract.Preview) string {
 	if o.crds {
 		command += " --crds"
 	}
-	return o.upgrade.install.deployment.Hint(command)
+	return o.upgrade.install.deployment.Line().Command(command)
 }
 
 // make opens the deployment for a workflow and calls do.

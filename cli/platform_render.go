@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -68,11 +69,11 @@ func (o *platformRenderOptions) run(ctx context.Context, io console.Streams, _ [
 			return usage.Errorf("platform %s %s has no component %s", r.Name, r.Version, name)
 		}
 	}
-	survey, err := o.survey(ctx, cfg, r)
+	input, err := o.renderInput(ctx, cfg, r)
 	if err != nil {
 		return err
 	}
-	parts, err := o.program.Render(ctx, r, survey)
+	parts, err := o.program.Render(ctx, r, input)
 	if err != nil {
 		return fmt.Errorf("render the platform release: %w", err)
 	}
@@ -83,8 +84,8 @@ func (o *platformRenderOptions) run(ctx context.Context, io console.Streams, _ [
 	return printRendered(io.Out, parts)
 }
 
-// survey is what the release is rendered from.
-func (o *platformRenderOptions) survey(ctx context.Context, cfg *config.Config, r *platform.Release) (contract.Survey, error) {
+// renderInput is what the release is rendered from.
+func (o *platformRenderOptions) renderInput(ctx context.Context, cfg *config.Config, r *platform.Release) (contract.RenderInput, error) {
 	provider, err := o.source.Providers.Get(cfg.Provider)
 	if err != nil { // nothing can be installed to it yet
 		provider = nil
@@ -93,21 +94,21 @@ func (o *platformRenderOptions) survey(ctx context.Context, cfg *config.Config, 
 	var manifests fs.FS
 	if o.images.Given() {
 		if known, manifests, err = o.images.Describe(ctx, cfg, provider); err != nil {
-			return contract.Survey{}, err
+			return contract.RenderInput{}, err
 		}
 	}
 	in, err := wiringOf(cfg, r, provider, known)
 	if err != nil {
-		return contract.Survey{}, err
+		return contract.RenderInput{}, err
 	}
 	in.UserSecrets = secrets.Names(cfg)
-	survey, err := stages.Rendering(in)
+	input, err := stages.Rendering(in)
 	if err != nil {
-		return survey, err
+		return input, err
 	}
-	survey.Manifests = manifests
-	survey.Kubernetes, err = kubernetesVersion()
-	return survey, err
+	input.Manifests = manifests
+	input.Kubernetes, err = kubernetesVersion()
+	return input, err
 }
 
 // printRendered writes YAML documents, each below a comment that says what it is of.
@@ -122,7 +123,7 @@ func printRendered(w io.Writer, parts []contract.Rendered) error {
 			if p.Wrong {
 				why = "cannot be installed"
 			}
-			fmt.Fprintf(w, "---\n# %s\n", oneLine(what+": "+why+": "+p.Err.Error()))
+			fmt.Fprintf(w, "---\n# %s\n", redact.OneLine(what+": "+why+": "+p.Err.Error()))
 			continue
 		}
 		for _, o := range p.Objects {
@@ -130,7 +131,7 @@ func printRendered(w io.Writer, parts []contract.Rendered) error {
 			if err != nil {
 				return fmt.Errorf("encode an object of %s: %w", p.File, err)
 			}
-			fmt.Fprintf(w, "---\n# %s\n%s", oneLine(what+": "+p.File), text)
+			fmt.Fprintf(w, "---\n# %s\n%s", redact.OneLine(what+": "+p.File), text)
 		}
 	}
 	return nil

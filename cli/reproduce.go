@@ -111,7 +111,6 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 		fmt.Fprintf(io.Err, "slipway: substituted: %s\n", line)
 	}
 	same, err := o.reproduce(ctx, io, r)
-	beginAnew(err, f.Source.Name, r.named, o.began)
 	if !o.began {
 		return err
 	}
@@ -123,24 +122,6 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 		return errors.Join(err, same)
 	}
 	return errors.Join(err, same, o.remove(ctx, io))
-}
-
-// beginAnew has the remedies of a reproduction that was broken off say what is so of one: another
-// one begins anew.
-func beginAnew(err error, name string, named, began bool) {
-	f, ok := errors.AsType[*fault.Fault](err)
-	if !ok {
-		return
-	}
-	again := "run the same command again"
-	if named && began {
-		again += " without --name"
-	}
-	again += ", which begins anew"
-	if began {
-		again += "; if deployment " + name + " is still there: slipway destroy --name " + fault.Quote(name)
-	}
-	f.Fix = strings.ReplaceAll(f.Fix, "run the same command again: finished steps are kept", again)
 }
 
 // newName is a name for a deployment that nobody has.

@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -190,16 +191,16 @@ func (o *rollbackOptions) rollBack(ctx context.Context, io console.Streams, b *c
 // goBack makes cfg what it was in a backup. That is where others may write: neither hooks nor
 // places of secrets are taken from it that cfg does not have.
 func (o *rollbackOptions) goBack(io console.Streams, cfg, was *config.Config, backup string) error {
-	dropped, lacking := cfg.GoBack(was)
+	dropped, missing := cfg.GoBack(was)
 	for _, name := range dropped {
 		fmt.Fprintf(io.Err, "slipway: warning: the hook %s of the configuration in backup %s does not run: your configuration does not have it, or has another one\n", name, backup)
 	}
-	if len(lacking) == 0 {
+	if len(missing) == 0 {
 		return nil
 	}
 	var all []string
-	for _, setting := range slices.Sorted(maps.Keys(lacking)) {
-		all = append(all, fmt.Sprintf("%s (there from %s)", report.OneLine(setting), report.OneLine(string(lacking[setting]))))
+	for _, setting := range slices.Sorted(maps.Keys(missing)) {
+		all = append(all, fmt.Sprintf("%s (there from %s)", redact.OneLine(setting), redact.OneLine(string(missing[setting]))))
 	}
 	return &fault.Fault{
 		Code: config.CodeNoSecret, Class: fault.Usage, Op: "find the secrets of the configuration in backup " + backup,

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
-	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 )
 
@@ -107,7 +107,7 @@ func (o *saveOptions) check(io console.Streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(io.Text(), "%s is whole: %d files, %s\n", report.OneLine(o.verify), len(p.Files), p.Digest)
+	fmt.Fprintf(io.Text(), "%s is whole: %d files, %s\n", redact.OneLine(o.verify), len(p.Files), p.Digest)
 	fmt.Fprintf(io.Text(), "run %s, %s of %s: %s\n", p.Run, p.Workflow, p.Deployment, strings.TrimSpace(p.Outcome+" "+p.Code+" "+p.Step))
 	if p.OtherImages {
 		fmt.Fprintln(io.Text(), "its images are not known: it was made with another bundle or lock than the run")

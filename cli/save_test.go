@@ -19,6 +19,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/config"
@@ -297,24 +298,23 @@ func TestHowAFailedRunIsReproduced(t *testing.T) {
 		r.Steps = []report.Step{{Stage: stage, Step: name, Status: pipeline.Failed}}
 		return r
 	}
-	plain := func(text string) string { return text }
 	steps := []string{"preorchestrator/gitea"}
 	for step, there := range map[string]bool{"preorchestrator/gitea": true, report.HooksStage + "/before": true, "preorchestrator/restore": false} {
-		text := toReproduce(failed(step), steps, "", needs{}, plain)
+		text := toReproduce(failed(step), steps, "", needs{}, hint.Line{})
 		require.Contains(t, text, "\n  slipway save --run r1 --out run.tar.zst\n", step)
 		require.Equal(t, there, strings.Contains(text, "\n  slipway reproduce --package run.tar.zst\n"), step)
 	}
-	require.Equal(t, "\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x.tar.zst\n", toReproduce(failed("preorchestrator/gitea"), steps, "x.tar.zst", needs{}, plain))
-	require.Empty(t, toReproduce(failed("preorchestrator/restore"), steps, "x.tar.zst", needs{}, plain), "it is packed, and that was said")
+	require.Equal(t, "\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x.tar.zst\n", toReproduce(failed("preorchestrator/gitea"), steps, "x.tar.zst", needs{}, hint.Line{}))
+	require.Empty(t, toReproduce(failed("preorchestrator/restore"), steps, "x.tar.zst", needs{}, hint.Line{}), "it is packed, and that was said")
 
 	cfg := config.Default()
 	cfg.Platform.Secrets = map[string]config.SecretRef{"adminPassword": "env:ADMIN", "token": "env:TOKEN", "again": "env:ADMIN", "file": "file:/x"}
 	cfg.State.Key = "env:BUCKET"
 	require.Equal(t, needs{}, needsOf("", config.Default()))
 	require.Equal(t, needs{names: []string{"ADMIN", "TOKEN"}}, needsOf("", cfg), "a reproduction has no bucket")
-	text := toReproduce(failed("preorchestrator/gitea"), steps, "x.tar.zst", needsOf("my secrets.env", cfg), plain)
+	text := toReproduce(failed("preorchestrator/gitea"), steps, "x.tar.zst", needsOf("my secrets.env", cfg), hint.Line{})
 	require.Equal(t, "\nTo reproduce it, also elsewhere:\n  slipway reproduce --secrets 'my secrets.env' --package x.tar.zst\n", text)
-	text = toReproduce(failed("preorchestrator/gitea"), steps, "x.tar.zst", needsOf("", cfg), plain)
+	text = toReproduce(failed("preorchestrator/gitea"), steps, "x.tar.zst", needsOf("", cfg), hint.Line{})
 	require.Equal(t, "\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x.tar.zst\n  with these in the environment, or in the file of --secrets FILE: ADMIN, TOKEN\n", text)
 }
 
@@ -333,7 +333,7 @@ func TestTheModulePacksNothingByItself(t *testing.T) {
 	io := console.Streams{Err: progress.Open(&screen, progress.Options{})}
 	cfg := config.Default()
 	cfg.Advanced.Save.When = config.SaveAlways
-	d := &deployment.Deployment{Config: cfg, Hint: func(text string) string { return text }}
+	d := &deployment.Deployment{Config: cfg}
 	new(saveFlags).save(t.Context(), io, &deployment.Flags{}, d, &report.Run{ID: "r1", Workflow: config.Install, Outcome: report.Succeeded})
 	require.Equal(t, "\nTo pack the run:\n  dagger call save --run r1 export --path run.tar.zst\n", screen.String())
 }

@@ -31,7 +31,7 @@ func newToolchain(p *Program) *cobra.Command {
 
 func (o *toolchainOptions) run(ctx context.Context, io console.Streams, args []string) error {
 	if o.id == "" && len(args) == 0 {
-		return usage.Errorf("give a command, such as: slipway toolchain -- kubectl get pods -A (for a shell: dagger call toolchain terminal)")
+		return usage.Errorf("give a command, such as: %s -- kubectl get pods -A (for a shell: dagger call toolchain terminal)", o.deployment.Line().Command("toolchain"))
 	}
 	return o.deployment.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
 		if o.id != "" {

@@ -100,7 +100,7 @@ func (o *upgradeOptions) declined(route []string, n int) string {
 		style = " --style " + fault.Quote(o.style)
 	}
 	return fmt.Sprintf("The platform is at release %s, and nothing was changed since.\n%s%s\n", now, o.behind(now),
-		o.install.deployment.Hint("to go on to "+last+": slipway upgrade --to "+fault.Quote(last)+style+"; to go back: slipway rollback"))
+		goOn(o.install.deployment.Line(), "to go on to "+last, "upgrade --to "+fault.Quote(last)+style))
 }
 
 // behind is a line that says that an install would take an older release than the one that
@@ -116,20 +116,22 @@ func (o *upgradeOptions) behind(now string) string {
 	if f.Release.Dir != "" {
 		with += ", and no --platform,"
 	}
-	return fmt.Sprintf("an install %s takes release %s, and is refused; to install %s again: %s\n", with, o.names, now, f.Hint(o.again(now)))
+	return fmt.Sprintf("an install %s takes release %s, and is refused; to install %s again: %s\n", with, o.names, now, o.again(now))
 }
 
 // again says how to install a release once more.
 func (o *upgradeOptions) again(version string) string {
+	line := o.install.deployment.Line()
+	install := line.Command("install")
 	switch {
-	case o.names == "" || o.names == version || o.install.deployment.Release.Dir != "": // which the hint has
-		return "slipway install"
+	case o.names == "" || o.names == version || o.install.deployment.Release.Dir != "": // which install has
+		return install
 	case !platform.Older(o.names, version):
-		return "slipway install, with a configuration that names it"
+		return install + ", with a configuration that names it"
 	case o.install.deployment.Source.File == "":
-		return platform.NamingCommand(version) + ", then slipway install --config " + platform.NamingFile
+		return platform.NamingCommand(version) + ", then " + line.Command("install --config "+platform.NamingFile)
 	}
-	return platform.MigrateCommand("", version) + ", then slipway install"
+	return line.Command("config migrate --to "+fault.Quote(version)) + ", then " + install
 }
 
 // path is which release is installed, and the versions of those that lead from there to the
@@ -178,22 +180,17 @@ func (o *upgradeOptions) upgrade(ctx context.Context, io console.Streams, at *le
 		}
 		record, err := o.install.conduct(ctx, io, d, stages.Upgrade())
 		if err != nil && record != nil && conductor.BackedUp(record) {
-			goingOn(err)
 			io.Err.End()
-			fmt.Fprintln(io.Err, d.Hint("the upgrade to "+at.version+" is not finished, and nothing was deleted; to go on: slipway upgrade --resume; to go back: slipway rollback"))
+			fmt.Fprintln(io.Err, goOn(d.Line, "the upgrade to "+at.version+" is not finished, and nothing was deleted; to go on", "upgrade --resume"))
 		}
 		return err
 	})
 	return done, err
 }
 
-// goingOn has the remedies of an upgrade that is not finished name the command that goes on
-// with it: an install is refused by then.
-func goingOn(err error) {
-	if f, ok := errors.AsType[*fault.Fault](err); ok {
-		again := "run again: slipway upgrade --resume"
-		f.Fix = strings.NewReplacer(hint.InstallAgain, again, "run the same command again: finished", again+"; finished", "run the same command again", again).Replace(f.Fix)
-	}
+// goOn says how to go on with an upgrade, or back.
+func goOn(line hint.Line, what, command string) string {
+	return what + ": " + line.Command(command) + "; to go back: " + line.Command("rollback")
 }
 
 // prepare completes the options of a conductor for a leg.
@@ -367,8 +364,8 @@ func (o *upgradeOptions) migrate(io console.Streams, c *conductor.Options, unsai
 	}
 	from := ""
 	if unsaid {
-		from = o.written
+		from = " --from " + fault.Quote(o.written)
 	}
-	fmt.Fprintf(io.Err, "  %s writes it so\n", f.Hint(platform.MigrateCommand(from, c.Release.Version)))
+	fmt.Fprintf(io.Err, "  %s writes it so\n", f.Line().Command("config migrate"+from+" --to "+fault.Quote(c.Release.Version)))
 	return nil
 }

@@ -56,7 +56,7 @@ type matrixOptions struct {
 	results string
 	runner  matrix.Runner
 	set     *pflag.FlagSet
-	hint    func(string) string // completes commands in messages
+	line    hint.Line
 }
 
 func newUpgradeMatrix(p *Program) *cobra.Command {
@@ -65,7 +65,7 @@ func newUpgradeMatrix(p *Program) *cobra.Command {
 		Use: "upgrade-matrix", Short: "Test upgrades between many releases, each in its own deployment", Example: `  slipway upgrade-matrix --from 1.0.0,1.1.0 --to 2.0.0 --style graceful,in-place --parallel 2`,
 		Args: noArgs, RunE: run("stopping the cells that run now", o.run),
 	}
-	o.set, o.hint = cmd.Flags(), hint.For(cmd, p.Stores)
+	o.set, o.line = cmd.Flags(), hint.Line{Cmd: cmd, Stores: p.Stores}
 	addSource(cmd, p, &o.source, true)
 	o.set.Lookup("name").Usage = fmt.Sprintf("name of the matrix, with which those of its deployments begin, at most %d characters; %s if left out, whatever the configuration says", longestMatrix, defaultMatrix)
 	o.add(o.set)
@@ -340,7 +340,7 @@ const takenTo = "results"
 // results have the matrix's name, in place of its former ones.
 func (o *matrixOptions) again(c matrix.Cell) string {
 	if module.Active() {
-		return o.hint("dagger call upgrade-matrix " + strings.Join(c.Flags(), " "))
+		return o.line.Function("upgrade-matrix " + strings.Join(c.Flags(), " "))
 	}
 	args := append([]string{"slipway", "upgrade-matrix"}, c.Flags()...)
 	o.set.Visit(func(f *pflag.Flag) {

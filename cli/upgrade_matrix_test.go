@@ -135,7 +135,7 @@ func TestWaysOnFromTheModule(t *testing.T) {
 	results, err := matrix.Open(t.TempDir(), matrix.Head{})
 	require.NoError(t, err)
 	cmd := line(t, "upgrade-matrix", "--name=mx", "--config=my.yaml", "--bundle-id=/slipway/in/bundle.id", "--results=/slipway/matrix/results")
-	o := matrixOptions{set: cmd.Flags(), hint: hint.For(cmd, nil), results: "/slipway/matrix/results"}
+	o := matrixOptions{set: cmd.Flags(), line: hint.Line{Cmd: cmd}, results: "/slipway/matrix/results"}
 	o.source.Name = "mx"
 	t.Setenv(module.Env, "1")
 	c := matrix.Cell{From: "1.0.0", To: "1.1.0", Scale: 50, Style: "graceful", Faults: matrix.NoFault}

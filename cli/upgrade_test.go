@@ -29,8 +29,8 @@ func TestAnUpgradeReadsTheConfigurationAsItsReleaseHasIt(t *testing.T) {
 		platform, installed, to string
 		says, command           string
 	}{
-		"it names a version":  {"release: 1.1.0, " + older, "1.1.0", "2.0.0", "welcome is gone", " --to 2.0.0 writes it so"},
-		"it names none":       {older, "1.1.0", "2.0.0", "welcome is gone", " --from 1.1.0 --to 2.0.0 writes it so"},
+		"it names a version":  {"release: 1.1.0, " + older, "1.1.0", "2.0.0", "welcome is gone", " --to 2.0.0"},
+		"it names none":       {older, "1.1.0", "2.0.0", "welcome is gone", " --from 1.1.0 --to 2.0.0"},
 		"it is there already": {"release: 2.0.0, " + newer, "1.1.0", "2.0.0", "", ""},
 		"on the way":          {"release: 2.0.0, " + newer, "1.0.0", "1.1.0", "platform.components.guestbook.values.heading is now platform.components.guestbook.values.title", ""},
 	} {
@@ -64,7 +64,7 @@ func TestAnUpgradeReadsTheConfigurationAsItsReleaseHasIt(t *testing.T) {
 			if c.command == "" {
 				require.NotContains(t, screen.String(), "writes it so")
 			} else {
-				require.Contains(t, screen.String(), "slipway config migrate --config "+file+c.command)
+				require.Contains(t, screen.String(), "slipway config migrate"+c.command+" --config "+file+" writes it so")
 			}
 			after, err := os.ReadFile(file)
 			require.NoError(t, err)
@@ -131,12 +131,12 @@ func TestAConfigurationThatIsBehindIsTold(t *testing.T) {
 	require.Empty(t, o.behind("2.0.0"), "its release is in a directory or in a repository")
 	o.names = "1.1.0"
 	require.Regexp(t, `^an install with \S*slipway.yaml takes release 1\.1\.0, and is refused; to install 2\.0\.0 again: `+
-		`slipway config migrate --config \S*slipway.yaml --to 2\.0\.0, then slipway install --config \S*slipway.yaml --name blue\n$`, o.behind("2.0.0"))
+		`slipway config migrate --to 2\.0\.0 --config \S*slipway.yaml, then slipway install --config \S*slipway.yaml --name blue\n$`, o.behind("2.0.0"))
 	require.Empty(t, o.behind("1.1.0"))
 
 	o.install.deployment.Source.File = ""
 	require.Regexp(t, `^an install without a configuration takes release 1\.1\.0, and is refused; to install 2\.0\.0 again: `+
-		`\(set -C; printf 'apiVersion: slipway.sh/v1\\nplatform: {release: 2\.0\.0}\\n' > slipway.yaml\), then slipway install --name blue --config slipway.yaml\n$`, o.behind("2.0.0"))
+		`\(set -C; printf 'apiVersion: slipway.sh/v1\\nplatform: {release: 2\.0\.0}\\n' > slipway.yaml\), then slipway install --config slipway.yaml --name blue\n$`, o.behind("2.0.0"))
 }
 
 // TestAReleaseOfADirectoryIsTold, too: only an install with the same --platform takes it.
@@ -156,11 +156,12 @@ func TestAReleaseOfADirectoryIsTold(t *testing.T) {
 func TestTheInstalledReleaseOnceMore(t *testing.T) {
 	file := configFile(t, "apiVersion: slipway.sh/v1\n")
 	o := upgradeOf(t, file)
-	require.Equal(t, "slipway install", o.again("1.1.0"))
+	install := "slipway install --config " + file + " --name blue"
+	require.Equal(t, install, o.again("1.1.0"))
 	for names, says := range map[string]string{
-		"1.1.0": "slipway install",
-		"2.0.0": "slipway install, with a configuration that names it",
-		"1.0.0": "slipway config migrate --to 1.1.0, then slipway install",
+		"1.1.0": install,
+		"2.0.0": install + ", with a configuration that names it",
+		"1.0.0": "slipway config migrate --to 1.1.0 --config " + file + ", then " + install,
 	} {
 		o.names = names
 		require.Equal(t, says, o.again("1.1.0"))
@@ -172,7 +173,7 @@ func TestTheInstalledReleaseOnceMore(t *testing.T) {
 	require.Contains(t, out, "platform reference 1.1.0")
 
 	o.names, o.install.deployment.Source.File = "1.0.0", ""
-	command, found := strings.CutSuffix(o.again("1.1.0"), ", then slipway install --config slipway.yaml")
+	command, found := strings.CutSuffix(o.again("1.1.0"), ", then slipway install --config slipway.yaml --name blue")
 	require.True(t, found)
 	shell := exec.CommandContext(t.Context(), "sh", "-c", command)
 	shell.Dir = t.TempDir()
@@ -188,7 +189,7 @@ func TestAnUpgradeThatIsDeclinedOnTheWay(t *testing.T) {
 	o.names, o.style = "1.0.0", contract.InPlace
 	route := []string{"1.1.0", "2.0.0"}
 	require.Equal(t, "Nothing was changed.\n", o.declined(route, 0))
-	require.Regexp(t, `^The platform is at release 1\.1\.0, and nothing was changed since\.\nan install .* takes release 1\.0\.0, .*\nto go on to 2\.0\.0: slipway upgrade .*--name blue.* --to 2\.0\.0 --style in-place; to go back: slipway rollback .*--name blue.*\n$`, o.declined(route, 1))
+	require.Regexp(t, `^The platform is at release 1\.1\.0, and nothing was changed since\.\nan install .* takes release 1\.0\.0, .*\nto go on to 2\.0\.0: slipway upgrade --to 2\.0\.0 --style in-place .*--name blue; to go back: slipway rollback .*--name blue.*\n$`, o.declined(route, 1))
 }
 
 // TestAPlanOfTheSameUpgrade is made with its flags.

@@ -252,9 +252,9 @@ func (d *Duration) UnmarshalText(b []byte) error {
 //
 // Secrets come from where c says, and of the hooks those stay that c has, too: was may be from
 // a place to which others write, and neither may their commands run nor their scripts see
-// secrets. dropped are the hooks that do not stay, and lacking the references of was for which
+// secrets. dropped are the hooks that do not stay, and missing the references of was for which
 // c has none, by setting.
-func (c *Config) GoBack(was *Config) (dropped []string, lacking map[string]SecretRef) {
+func (c *Config) GoBack(was *Config) (dropped []string, missing map[string]SecretRef) {
 	name, mine, hooks, secrets := c.Global.Name, c.Advanced, c.Hooks, c.References(nil)
 	c.Global, c.Platform, c.TLS, c.Proxy, c.SMTP = was.Global, was.Platform, was.TLS, was.Proxy, was.SMTP
 	c.Observability, c.Git, c.Hooks, c.Advanced = was.Observability, was.Git, nil, was.Advanced
@@ -266,16 +266,16 @@ func (c *Config) GoBack(was *Config) (dropped []string, lacking map[string]Secre
 			dropped = append(dropped, h.Name)
 		}
 	}
-	lacking = map[string]SecretRef{}
+	missing = map[string]SecretRef{}
 	eachReference("", reflect.ValueOf(c), func(setting string, ref SecretRef) SecretRef {
 		is := secrets[setting]
 		switch {
 		case ref == "":
 			return ""
 		case is == "":
-			lacking[setting] = ref
+			missing[setting] = ref
 		}
 		return is
 	})
-	return dropped, lacking
+	return dropped, missing
 }

@@ -55,7 +55,6 @@ func (c *Config) Explain() ([]Setting, error) {
 		value int
 	}{
 		{"cpus", p.CPUs}, {"memoryGiB", p.MemoryGiB}, {"diskGiB", p.DiskGiB},
-		{"replicas", p.Replicas}, {"databaseGiB", p.DatabaseGiB}, {"gitGiB", p.GitGiB},
 	} {
 		out = append(out, Setting{"profile." + s.path, fmt.Sprint(s.value), Origin("profile " + p.Name())})
 	}

@@ -301,7 +301,7 @@ func (c *Config) invalid(problems []Problem) error {
 }
 
 func invalid(file string, problems []Problem) error {
-	fix := "correct what is listed in " + file + ", then run the same command again; slipway validate --config FILE checks it without starting anything"
+	fix := "correct what is listed in " + file + ", then run the same command again; slipway validate checks it without starting anything"
 	return &fault.Fault{Code: CodeInvalid, Class: fault.Usage, Op: "read " + file, Fix: fix, Err: &Invalid{Problems: problems}}
 }
 

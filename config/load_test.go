@@ -71,7 +71,7 @@ func TestLoad_full(t *testing.T) {
 	require.Equal(t, "https://metrics.example.com/api/v1/write", c.Observability.Endpoint)
 	require.JSONEq(t, `{"a":{"b":1}}`, string(c.Platform.Components["extras"].Values))
 	require.JSONEq(t, `{"colour":"blue"}`, string(c.Platform.Settings))
-	require.Equal(t, 2, c.Profile().Replicas)
+	require.Equal(t, 8, c.Profile().MemoryGiB)
 	require.Equal(t, map[string]bool{"guestbook": false, "extras": true}, c.Choices())
 	require.True(t, c.ReleaseIsPath())
 	require.Equal(t, 90*time.Second, time.Duration(c.Advanced.Timeouts.App))

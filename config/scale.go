@@ -2,20 +2,12 @@ package config
 
 import "strconv"
 
-// Profile is what a scale stands for: the resources that a provider must offer, and the
-// sizes that the charts of the reference platform use.
+// Profile is what a scale stands for: the resources that the machine of provider local must have.
 type Profile struct {
-	Scale int // 50, 100, …
-
-	// Of the infrastructure: what the machine of provider local must have.
+	Scale     int // 50, 100, …
 	CPUs      int
 	MemoryGiB int
 	DiskGiB   int
-
-	// Of the platform.
-	Replicas    int // of apps without state
-	DatabaseGiB int // volume of the database
-	GitGiB      int // volume of the git server
 }
 
 // Profiles returns the scale profiles, smallest first. At scale 50 the reference platform
@@ -23,10 +15,10 @@ type Profile struct {
 // charts request and the sizes of their volumes.
 func Profiles() []Profile {
 	return []Profile{
-		{Scale: 50, CPUs: 2, MemoryGiB: 4, DiskGiB: 10, Replicas: 1, DatabaseGiB: 1, GitGiB: 1},
-		{Scale: 100, CPUs: 2, MemoryGiB: 8, DiskGiB: 40, Replicas: 2, DatabaseGiB: 20, GitGiB: 10},
-		{Scale: 500, CPUs: 4, MemoryGiB: 12, DiskGiB: 90, Replicas: 2, DatabaseGiB: 50, GitGiB: 25},
-		{Scale: 1000, CPUs: 8, MemoryGiB: 16, DiskGiB: 170, Replicas: 3, DatabaseGiB: 100, GitGiB: 50},
+		{Scale: 50, CPUs: 2, MemoryGiB: 4, DiskGiB: 10},
+		{Scale: 100, CPUs: 2, MemoryGiB: 8, DiskGiB: 40},
+		{Scale: 500, CPUs: 4, MemoryGiB: 12, DiskGiB: 90},
+		{Scale: 1000, CPUs: 8, MemoryGiB: 16, DiskGiB: 170},
 	}
 }
 

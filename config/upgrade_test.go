@@ -79,17 +79,17 @@ func TestGoBackRunsNothingOfOthers(t *testing.T) {
 		"advanced: {save: {when: always, to: /etc, key: 'cmd:touch /z'}}\n"+
 		"hooks: ["+same+", {name: new, before: workflow, run: [a], secrets: {T: 'env:T'}}, {name: evil, after: workflow, run: [a]}]\n").Canonical(), config.Options{})
 	require.NoError(t, err)
-	dropped, lacking := c.GoBack(was)
+	dropped, missing := c.GoBack(was)
 	require.Equal(t, []string{"new", "evil"}, dropped)
-	require.Equal(t, map[string]config.SecretRef{"platform.secrets.p": "file:/y"}, lacking)
+	require.Equal(t, map[string]config.SecretRef{"platform.secrets.p": "file:/y"}, missing)
 	require.Equal(t, map[string]config.SecretRef{"smtp.password": "env:MINE", "hooks.same.secrets.T": "env:T"}, c.References(nil))
 	require.Equal(t, "old.test", c.SMTP.Host)
 	require.Equal(t, config.Save{To: "here"}, c.Advanced.Save)
 
 	none := config.Default()
-	_, lacking = none.GoBack(was)
-	require.Contains(t, lacking, "smtp.password")
-	_, lacking = c.GoBack(config.Default())
-	require.Empty(t, lacking)
+	_, missing = none.GoBack(was)
+	require.Contains(t, missing, "smtp.password")
+	_, missing = c.GoBack(config.Default())
+	require.Empty(t, missing)
 	require.Empty(t, c.References(nil), "what there was no secret for has none now")
 }

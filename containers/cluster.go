@@ -94,8 +94,8 @@ func (d *Deployment) Cluster(bind string, api int, ports ...int) *Cluster {
 	}
 	if d.images.Mirror != "" {
 		args = append(args, "--registry-mirror", d.images.Mirror)
-		if d.images.Account != nil {
-			ctr = ctr.WithMountedSecret(account, d.images.Account, dagger.ContainerWithMountedSecretOpts{Mode: 0o400})
+		if d.images.PullSecret != nil {
+			ctr = ctr.WithMountedSecret(account, d.images.PullSecret, dagger.ContainerWithMountedSecretOpts{Mode: 0o400})
 			args = append(args, "--registry-auth", account)
 		}
 	}
@@ -106,7 +106,7 @@ func (d *Deployment) Cluster(bind string, api int, ports ...int) *Cluster {
 		Args:                     append([]string{binDir + "/slipway-node"}, args...),
 		InsecureRootCapabilities: true,
 	})
-	id := sha256.Sum256([]byte(fmt.Sprintf("%q %s %d %v %s", args, bind, api, ports, d.images.Digest+d.images.AccountDigest)))
+	id := sha256.Sum256([]byte(fmt.Sprintf("%q %s %d %v %s", args, bind, api, ports, d.images.Digest+d.images.PullSecretDigest)))
 	return &Cluster{
 		name: d.name, service: service, life: service, id: hex.EncodeToString(id[:8]), bind: bind, api: api, ports: ports,
 		client: d.client, toolchain: d.images.Toolchain,
@@ -279,7 +279,7 @@ func notWiped(err error) error {
 		Fix: "run again: slipway destroy", Err: err,
 	}
 	if x, ok := errors.AsType[*dagger.ExecError](err); ok {
-		if told := ToldFault(x.Stderr); told != nil {
+		if told := ParseFault(x.Stderr); told != nil {
 			return told
 		}
 		f.Err = fmt.Errorf("exit status %d: %s", x.ExitCode, tail(strings.TrimSpace(x.Stderr), 400))

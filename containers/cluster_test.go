@@ -38,7 +38,7 @@ func TestAVolumeInUseIsLocked(t *testing.T) {
 // TestAWipeThatLosesTheLock says so.
 func TestAWipeThatLosesTheLock(t *testing.T) {
 	var said strings.Builder
-	TellFault(&said, &fault.Fault{Code: "LOK-002", Class: fault.Locked, Op: "hold the lock", Err: errors.New("bob has it")})
+	WriteFault(&said, &fault.Fault{Code: "LOK-002", Class: fault.Locked, Op: "hold the lock", Err: errors.New("bob has it")})
 	err := notWiped(&dagger.ExecError{ExitCode: 6, Stderr: said.String()})
 	require.ErrorIs(t, err, &fault.Fault{Code: "LOK-002"})
 	require.Equal(t, fault.Locked, fault.ClassOf(err))
@@ -129,7 +129,7 @@ func TestAClusterOfAnotherAccount(t *testing.T) {
 	of := func(mirror, digest string) string {
 		images := &Images{Toolchain: client.Container(), Node: client.Container(), Mirror: mirror}
 		if digest != "" {
-			images.Account, images.AccountDigest = client.SetSecret("account", "r1ght"), digest
+			images.PullSecret, images.PullSecretDigest = client.SetSecret("account", "r1ght"), digest
 		}
 		return Open(client, "demo", images, Access{}).Cluster("", 8443).ID()
 	}

@@ -61,11 +61,11 @@ type Images struct {
 	Pulls bool
 	// Digest identifies all of the above, "sha256:<hex>".
 	Digest string
-	// Account is a docker config.json with the account with which a cluster's nodes pull from
+	// PullSecret is a docker config.json with the account with which a cluster's nodes pull from
 	// the registry; nil: they have none.
-	Account *dagger.Secret
-	// AccountDigest tells accounts apart, and nothing of them; empty without one.
-	AccountDigest string
+	PullSecret *dagger.Secret
+	// PullSecretDigest tells accounts apart, and nothing of them; empty without one.
+	PullSecretDigest string
 	// Line is what `slipway lock verify` ends with, "sha256:<hex>"; empty with a lock file
 	// that does not have it.
 	Line string

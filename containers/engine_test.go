@@ -82,7 +82,7 @@ func TestASessionThatHasEnded(t *testing.T) {
 	index := &bundle.Bundle{}
 	index.Files = []bundle.File{{Kind: bundle.Tool, Name: runner, Path: "bin/slipway"}}
 	for url, says := range map[string]string{refused.URL: "connection refused", unreachable.URL: "502 Bad Gateway: http do: the engine is gone", ending.URL: "solve: database not open"} {
-		client, err := dagger.Connect(t.Context(), dagger.WithConn(Told(gone{strings.TrimPrefix(url, "http://")})))
+		client, err := dagger.Connect(t.Context(), dagger.WithConn(DetectEnd(gone{strings.TrimPrefix(url, "http://")})))
 		require.NoError(t, err)
 		_, asked := client.Version(t.Context())
 		_, ran := Open(client, "dev", &Images{Toolchain: client.Container()}, Access{}).Exec(t.Context(), Exec{Args: []string{"slipway"}})

@@ -131,7 +131,7 @@ func toldBy(ctx context.Context, done *dagger.Container, code int) *fault.Fault 
 	if err != nil { // as is known of its result
 		return nil
 	}
-	return ToldFault(said)
+	return ParseFault(said)
 }
 
 // noFile is the engine's error for a file that is not in the container.

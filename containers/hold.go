@@ -60,9 +60,9 @@ func (h *Hold) Kill(ctx context.Context) error {
 	return err
 }
 
-// TellFault writes the fault that err holds for the conductor, which started this
+// WriteFault writes the fault that err holds for the conductor, which started this
 // program in a container.
-func TellFault(w io.Writer, err error) {
+func WriteFault(w io.Writer, err error) {
 	f, ok := errors.AsType[*fault.Fault](err)
 	if !ok {
 		return
@@ -72,9 +72,9 @@ func TellFault(w io.Writer, err error) {
 	}
 }
 
-// ToldFault is the fault that a program told in a line that begins with FaultLine;
+// ParseFault is the fault that a program told in a line that begins with FaultLine;
 // nil when text has none.
-func ToldFault(text string) *fault.Fault {
+func ParseFault(text string) *fault.Fault {
 	for line := range strings.Lines(text) {
 		_, rest, ok := strings.Cut(line, FaultLine)
 		if !ok {
@@ -99,7 +99,7 @@ func withStderr(err error) error {
 
 // notHeld extracts the fault that the program reported from the engine's error.
 func notHeld(err error) error {
-	if f := ToldFault(withStderr(err).Error()); f != nil {
+	if f := ParseFault(withStderr(err).Error()); f != nil {
 		return f
 	}
 	return NotHeld("take the deployment's lock", err)

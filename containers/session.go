@@ -18,17 +18,17 @@ import (
 // CodeSessionEnded: the session on the engine does not answer any more.
 const CodeSessionEnded fault.Code = "ENG-010"
 
-// Told is a session on the engine whose requests fail with CodeSessionEnded where nobody
+// DetectEnd returns a session on the engine whose requests fail with CodeSessionEnded where nobody
 // answers them: the process that serves the session has ended, or it does not reach the engine.
-func Told(conn engineconn.EngineConn) engineconn.EngineConn { return told{conn} }
+func DetectEnd(conn engineconn.EngineConn) engineconn.EngineConn { return endDetector{conn} }
 
-type told struct{ engineconn.EngineConn }
+type endDetector struct{ engineconn.EngineConn }
 
 // longestReason is how much of an answer is taken for the reason why the engine does not answer.
 const longestReason = 1 << 10
 
 // Do implements engineconn.EngineConn.
-func (s told) Do(r *http.Request) (*http.Response, error) {
+func (s endDetector) Do(r *http.Request) (*http.Response, error) {
 	answer, err := s.EngineConn.Do(r)
 	switch {
 	case err != nil && r.Context().Err() == nil:

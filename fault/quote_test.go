@@ -33,20 +33,20 @@ var inCommand = regexp.MustCompile(`\b(slipway|kubectl|dagger call|curl|helm|ssh
 // composed are expressions of several words, each quoted, constants, and text that is no command, by file.
 var composed = map[string][]string{
 	"cli/configure/file.go":               {"flag"},
-	"cli/internal/hint/hint.go":           {"value"},
+	"cli/internal/hint/hint.go":           {"command"},
 	"cli/internal/source/source.go":       {"which"},
 	"cli/package.go":                      {"give"},
 	"cli/upgrade.go":                      {"platform.NamingFile"},
-	"cli/upgrade_matrix.go":               {"strings.Join()", "takenTo"},
+	"cli/upgrade_matrix.go":               {"takenTo"},
 	"cli/version.go":                      {"c.Version"},
-	"containers/account/account.go":       {"a.host"},
 	"containers/node/pki.go":              {"file"},
+	"containers/pullsecret/pullsecret.go": {"a.host"},
 	"stages/internal/kube/seal.go":        {"SystemNamespace"},
 	"imageref/refused/refused.go":         {"host", "registry"}, // of references that were checked; a copy of it has no other package
 	"pipeline/select.go":                  {"with.flags()"},
 	"stages/conductor/lost.go":            {"string()"},
 	"stages/orchestrator/sync.go":         {"argo.Controller"},
-	"stages/postorchestrator/access.go":   {"command", "kube.SystemNamespace", "trust.CA"},
+	"stages/postorchestrator/access.go":   {"command", "kube.SystemNamespace", "kube.CA"},
 	"stages/preorchestrator/reconcile.go": {"argo.Controller"},
 	"stages/suites/workloads.go":          {"platform.DeployApps"},
 	"stages/test.go":                      {"of"},
@@ -110,9 +110,13 @@ func values(f *ast.File) []value {
 			out = append(out, value{before[max(0, len(before)-60):], x})
 		}
 	}
-	ast.Inspect(f, func(n ast.Node) bool {
+	var visit func(n ast.Node) bool
+	visit = func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.BinaryExpr:
+			if n.Op != token.ADD {
+				return true
+			}
 			before := ""
 			for _, x := range joined(n) {
 				if s, ok := text(x); ok {
@@ -121,8 +125,9 @@ func values(f *ast.File) []value {
 				}
 				add(before, x)
 				before += "X"
+				ast.Inspect(x, visit)
 			}
-			return n.Op != token.ADD
+			return false
 		case *ast.CallExpr:
 			for i, a := range n.Args {
 				format, ok := text(a)
@@ -134,7 +139,8 @@ func values(f *ast.File) []value {
 			}
 		}
 		return true
-	})
+	}
+	ast.Inspect(f, visit)
 	return out
 }
 

@@ -21,12 +21,12 @@ type platformWiring struct {
 	disabled []string // components that are switched off
 	workflow string   // config.Install, config.Upgrade or config.Rollback
 
-	prepared []pipeline.Dep          // what every component needs
-	steps    map[string]pipeline.Dep // of the components so far, by name
-	handed   map[string]pipeline.Dep // that hand adopted components over, by name
-	tls      *pipeline.Step[contract.TLS]
-	ops      *gitOps      // nil while the engine is not wired
-	sync     pipeline.Dep // nil while the apps are not wired
+	prerequisites []pipeline.Dep          // what every component needs
+	steps         map[string]pipeline.Dep // of the components so far, by name
+	handed        map[string]pipeline.Dep // that hand adopted components over, by name
+	tls           *pipeline.Step[contract.TLS]
+	ops           *gitOps      // nil while the engine is not wired
+	sync          pipeline.Dep // nil while the apps are not wired
 }
 
 func (w *platformWiring) wire() error {
@@ -111,24 +111,24 @@ func (w *platformWiring) prepare() {
 	secrets := conductor.Add(g, contract.SecretsStep(), func() contract.SecretsInput {
 		return contract.SecretsInput{Domain: cfg.Global.Domain, AdminEmail: cfg.Global.Admin.Email, UserSecrets: g.UserSecrets}
 	}, namespaces)
-	w.prepared = append(slices.Clone(w.site.ready), secrets)
+	w.prerequisites = append(slices.Clone(w.site.ready), secrets)
 	if len(g.Release.Certificates) > 0 {
 		w.tls = conductor.Add(g, contract.TLSStep(), func() contract.TLSInput {
 			return contract.TLSInput{Domain: cfg.Global.Domain, Disabled: w.disabled, Mode: cfg.TLS.Mode, Certificate: cfg.TLS.Certificate, CA: cfg.TLS.CA}
 		}, namespaces)
-		w.prepared = append(w.prepared, w.tls)
+		w.prerequisites = append(w.prerequisites, w.tls)
 	}
 	if len(g.Release.ConfigMaps) > 0 {
 		var holes []string
 		for _, m := range g.Release.ConfigMaps {
 			holes = append(holes, m.Holes()...)
 		}
-		w.prepared = append(w.prepared, conductor.Add(g, contract.ConfigMapsStep(), func() contract.ConfigMapsInput {
+		w.prerequisites = append(w.prerequisites, conductor.Add(g, contract.ConfigMapsStep(), func() contract.ConfigMapsInput {
 			return contract.ConfigMapsInput{Fill: w.fill(holes)}
 		}, namespaces))
 	}
 	if len(g.Release.Requires) > 0 {
-		w.prepared = append(w.prepared, conductor.Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} }, namespaces))
+		w.prerequisites = append(w.prerequisites, conductor.Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} }, namespaces))
 	}
 }
 
@@ -147,7 +147,7 @@ func (w *platformWiring) component(name string) error {
 		w.steps[name] = w.sync
 		return nil
 	}
-	needs, err := w.following(c, slices.Clone(w.prepared))
+	needs, err := w.following(c, slices.Clone(w.prerequisites))
 	if err != nil {
 		return err
 	}
@@ -341,7 +341,7 @@ func (w *platformWiring) external(pipeline.Dep) (*gitOps, error) {
 			Namespace: namespace, URL: from.URL, Host: from.Host(), Username: from.Username, CA: from.CA,
 			Password: from.Password != "", Key: from.SSHKey != "", KnownHosts: from.KnownHosts,
 		}
-	}, w.prepared...)
+	}, w.prerequisites...)
 	return &gitOps{ready: []pipeline.Dep{repository}, tree: func() contract.Tree {
 		return contract.Tree{Namespace: namespace, Repository: from.URL, Target: from.Revision, Path: from.Path}
 	}}, nil

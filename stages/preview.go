@@ -12,7 +12,7 @@ import (
 
 // Preview is what an install would hand to the steps that render, as far as it is known
 // before one. Nothing is started for it.
-func Preview(in conductor.Inputs) (contract.Survey, error) {
+func Preview(in conductor.Inputs) (contract.RenderInput, error) {
 	s, _, err := preview(in, contract.Infrastructure{StorageClass: "standard"})
 	for i := range s.Components {
 		s.Components[i].Rewrite = nil // what the objects name is asked for
@@ -20,16 +20,16 @@ func Preview(in conductor.Inputs) (contract.Survey, error) {
 	return s, err
 }
 
-func preview(in conductor.Inputs, found contract.Infrastructure) (contract.Survey, *platformWiring, error) {
+func preview(in conductor.Inputs, found contract.Infrastructure) (contract.RenderInput, *platformWiring, error) {
 	off, err := in.Release.Off(in.Config.Choices())
 	if err != nil {
-		return contract.Survey{}, nil, err
+		return contract.RenderInput{}, nil, err
 	}
 	w := &platformWiring{
 		Graph: &conductor.Graph{Inputs: in}, disabled: off,
 		site: infrastructure{found: func() contract.Infrastructure { return found }},
 	}
-	out := contract.Survey{Deployment: in.Config.Global.Name, Elsewhere: in.Config.Git.URL != "", Guessed: in.Site.Node == nil}
+	out := contract.RenderInput{Deployment: in.Config.Global.Name, Elsewhere: in.Config.Git.URL != "", Guessed: in.Site.Node == nil}
 	var holes []string
 	for _, m := range in.Release.ConfigMaps {
 		holes = append(holes, m.Holes()...)
@@ -67,7 +67,7 @@ func preview(in conductor.Inputs, found contract.Infrastructure) (contract.Surve
 
 // Rendering is Preview for who looks at all that an install applies: contract.NotKnown
 // stands for what only a run finds out.
-func Rendering(in conductor.Inputs) (contract.Survey, error) {
+func Rendering(in conductor.Inputs) (contract.RenderInput, error) {
 	out, w, err := preview(in, contract.Infrastructure{
 		StorageClass: contract.NotKnown,
 		Backing: contract.Backing{
@@ -82,7 +82,7 @@ func Rendering(in conductor.Inputs) (contract.Survey, error) {
 }
 
 // complete adds what a rendering needs besides.
-func (w *platformWiring) complete(out contract.Survey) (contract.Survey, error) {
+func (w *platformWiring) complete(out contract.RenderInput) (contract.RenderInput, error) {
 	var err error
 	out.Order, err = w.order()
 	out.UserSecrets, out.UserTLS = w.UserSecrets, w.Config.TLS.Mode == config.UserCertificate
@@ -137,7 +137,7 @@ func (w *platformWiring) projectsInput() *contract.ProjectsInput {
 }
 
 // Foreseen is Preview with what Terraform says of the infrastructure.
-func Foreseen(in conductor.Inputs, found contract.Infrastructure) (contract.Survey, error) {
+func Foreseen(in conductor.Inputs, found contract.Infrastructure) (contract.RenderInput, error) {
 	out, w, err := preview(in, found)
 	if err != nil {
 		return out, err

@@ -15,7 +15,7 @@ import (
 
 // ask has a person answer, and returns the file that they want written; nil when
 // they want none.
-func (c *Command) ask(ctx context.Context, io console.Streams, asker form.Asker) ([]byte, error) {
+func (c *Command) ask(ctx context.Context, io console.Streams, f *form.Form) ([]byte, error) {
 	s, err := c.start(answers.NewSchema(c.describe(), nil), nil, nil)
 	if err != nil {
 		return nil, err
@@ -25,14 +25,14 @@ func (c *Command) ask(ctx context.Context, io console.Streams, asker form.Asker)
 		return nil, c.invalid(s.problems)
 	}
 	for {
-		if err := c.interview(ctx, io, asker, s); err != nil {
+		if err := c.interview(ctx, io, f, s); err != nil {
 			return nil, err
 		}
 		text, err := c.text(s.Draft)
 		if err != nil {
 			return nil, err
 		}
-		text, what, err := c.review(ctx, io, asker, text)
+		text, what, err := c.review(ctx, io, f, text)
 		switch {
 		case err != nil:
 			return nil, err
@@ -49,12 +49,12 @@ func (c *Command) ask(ctx context.Context, io console.Streams, asker form.Asker)
 }
 
 // interview asks all questions once.
-func (c *Command) interview(ctx context.Context, io console.Streams, asker form.Asker, s *initialDraft) error {
+func (c *Command) interview(ctx context.Context, io console.Streams, f *form.Form, s *initialDraft) error {
 	if err := c.askWrong(s); err != nil {
 		return err
 	}
 	first := s.Schema.First()
-	if err := c.page(ctx, asker, s, first, false); err != nil {
+	if err := c.page(ctx, f, s, first, false); err != nil {
 		return err
 	}
 	schema, components, err := c.platform(s.Draft)
@@ -84,9 +84,9 @@ func (c *Command) interview(ctx context.Context, io console.Streams, asker form.
 	if err := c.askWrong(s); err != nil {
 		return err
 	}
-	err = c.page(ctx, asker, s, schema.Rest(s.Draft.Get("provider"), components), len(s.Pending(first)) > 0)
+	err = c.page(ctx, f, s, schema.Rest(s.Draft.Get("provider"), components), len(s.Pending(first)) > 0)
 	if errors.Is(err, form.ErrBack) {
-		return c.interview(ctx, io, asker, s)
+		return c.interview(ctx, io, f, s)
 	}
 	return err
 }
@@ -135,13 +135,13 @@ func (c *Command) hide(d *answers.Draft) ([]config.Problem, error) {
 }
 
 // page asks the questions of pages that are not answered yet.
-func (c *Command) page(ctx context.Context, asker form.Asker, s *initialDraft, pages []answers.Page, back bool) error {
+func (c *Command) page(ctx context.Context, f *form.Form, s *initialDraft, pages []answers.Page, back bool) error {
 	pages = s.Pending(pages)
 	if len(pages) == 0 {
 		return nil
 	}
 	before := s.Before(pages)
-	all, err := asker.Ask(ctx, s.Interview, pages, before, back)
+	all, err := f.Ask(ctx, s.Interview, pages, before, back)
 	if err != nil && !errors.Is(err, form.ErrBack) {
 		return err
 	}

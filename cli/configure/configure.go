@@ -69,9 +69,8 @@ type options struct {
 	packageKey string // file with the public key that a package must be signed with
 	output     string
 	quiet      bool // asks nothing
-	plain      bool // asks in lines
+	accessible bool // asks one question after another, in plain lines
 	force      bool
-	next       string // what to do then, in place of the usual
 }
 
 // earlier is the configuration to begin with.
@@ -99,10 +98,8 @@ func (c *Command) AddFlags(cmd *cobra.Command, version string, known source.Regi
 	c.secrets.AddFlags(set)
 	set.StringVar(&c.releaseFlags.Dir, "platform", "", "directory of the platform release, if platform.release cannot be read")
 	set.BoolVar(&c.quiet, "non-interactive", false, "ask nothing")
-	set.BoolVar(&c.plain, "accessible", os.Getenv("ACCESSIBLE") != "", "ask in plain lines, for screen readers (env ACCESSIBLE)")
+	set.BoolVar(&c.accessible, "accessible", os.Getenv("ACCESSIBLE") != "", "ask one question after another in plain lines, for screen readers (env ACCESSIBLE)")
 	set.BoolVar(&c.force, "force", false, "without a form: overwrite an existing file other than the one given with --file")
-	set.StringVar(&c.next, "next", "", "what to do then")
-	_ = set.MarkHidden("next")
 }
 
 // describe is the schema of configurations.
@@ -154,36 +151,36 @@ type joined interface {
 // make makes the file: of answers that a person gives, or of those that were given. No
 // file and no error: the person wants none.
 func (c *Command) make(ctx context.Context, io console.Streams) ([]byte, error) {
-	asker := c.asker(io)
-	if asker == nil {
+	f := c.form(io)
+	if f == nil {
 		return c.given(io)
 	}
 	c.asks = true
 	ctx, release := console.UntilInterrupt(ctx, io.Stop, form.ErrAborted)
 	defer release()
-	text, err := c.ask(ctx, io, asker)
+	text, err := c.ask(ctx, io, f)
 	if errors.Is(err, form.ErrAborted) {
 		return nil, &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "configure", Err: err, Fix: "nothing was written; run slipway configure again"}
 	}
 	return text, err
 }
 
-// asker is who asks; nil when nobody does.
-func (c *Command) asker(io console.Streams) form.Asker {
+// form is the form that asks; nil when nobody can be asked.
+func (c *Command) form(io console.Streams) *form.Form {
+	f := &form.Form{In: io.In, Out: io.Terminal, Accessible: c.accessible}
 	in, isFile := io.In.(*os.File)
 	switch {
 	case c.quiet, c.fragment != "", io.Terminal == nil, module.Active():
 		return nil
-	case c.plain:
-		return form.NewPlain(io.In, io.Terminal)
+	case c.accessible:
+		return f
 	case os.Getenv("CI") != "" && os.Getenv("CI") != "false": // whose terminals nobody sits at
 		return nil
 	case !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(io.Terminal.Fd())):
 		return nil
-	case os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == "":
-		return form.NewPlain(io.In, io.Terminal)
 	}
-	return form.Form{In: in, Out: io.Terminal}
+	f.Accessible = os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == ""
+	return f
 }
 
 // begin reads the earlier configuration: that of --file, else what is there already.

@@ -86,9 +86,6 @@ func (c *Command) write(io console.Streams, cfg *config.Config, text []byte) (me
 	if _, err := c.source.Providers.Get(cfg.Provider); err != nil {
 		next = fmt.Sprintf("slipway config explain %s   (nothing can be installed to %s yet)", flag, cfg.Provider)
 	}
-	if c.next != "" {
-		next = c.next
-	}
 	return fmt.Sprintf("The configuration of deployment %s is %s\n%s\nNext:\n  %s\n", name, file, current, next), nil
 }
 

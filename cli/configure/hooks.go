@@ -11,11 +11,11 @@ import (
 	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/migrate"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -66,7 +66,7 @@ func (a *hooks) written(ctx context.Context, cfg *config.Config) error {
 	refs := cfg.References(a.c.source.Providers.Sections())
 	for _, setting := range slices.Sorted(maps.Keys(refs)) {
 		if refs[setting].Runs() {
-			fmt.Fprintf(a.io.Err, "slipway: warning: %s is taken from %s: that command runs on this machine when the configuration is used\n", report.OneLine(setting), report.OneLine(string(refs[setting])))
+			fmt.Fprintf(a.io.Err, "slipway: warning: %s is taken from %s: that command runs on this machine when the configuration is used\n", redact.OneLine(setting), redact.OneLine(string(refs[setting])))
 		}
 	}
 	for _, h := range cfg.HooksOf(config.Configure) {
@@ -102,7 +102,7 @@ func (a *hooks) with(ctx context.Context, cfg *config.Config, before bool, witho
 	}
 	from := &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, SecretsFile: a.c.secrets.SecretsFile}
 	c, err := conductor.New(conductor.Options{
-		Client: s.Client, Config: cfg, Version: a.c.version, Images: images, Stop: a.io.Stop, Hint: hint.For(a.c.cmd, a.c.source.Stores), Observe: a.io.Err.Observe,
+		Client: s.Client, Config: cfg, Version: a.c.version, Images: images, Stop: a.io.Stop, Observe: a.io.Err.Observe,
 		Secret: func(ref config.SecretRef) (*dagger.Secret, error) { return from.Find(ctx, ref) },
 	})
 	if err != nil {

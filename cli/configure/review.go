@@ -27,7 +27,7 @@ const (
 
 // review shows the file, what it changes and what is wrong with it, and asks what to
 // do, until that is neither a look nor an edit.
-func (c *Command) review(ctx context.Context, io console.Streams, asker form.Asker, text []byte) ([]byte, string, error) {
+func (c *Command) review(ctx context.Context, io console.Streams, f *form.Form, text []byte) ([]byte, string, error) {
 	for {
 		problems := c.check(text)
 		name := ""
@@ -63,7 +63,7 @@ func (c *Command) review(ctx context.Context, io console.Streams, asker form.Ask
 			fmt.Fprintf(io.Screen(), "\n%s\n", (&config.Invalid{Problems: problems}).Error())
 			options = options[1:]
 		}
-		what, err := asker.Choose(ctx, question, options)
+		what, err := f.Choose(ctx, question, options)
 		if err != nil || what == write || what == quit {
 			return text, what, err
 		}

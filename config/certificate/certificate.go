@@ -154,7 +154,7 @@ const CodeInvalid fault.Code = "PRE-004"
 func Invalid(err error) error {
 	return &fault.Fault{
 		Code: CodeInvalid, Class: fault.Usage, Op: "use the given certificate", Err: err,
-		Fix: FixInvalid + ", then run again: slipway install",
+		Fix: FixInvalid + ", then run the same command again",
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package folder finds the folder in which a user keeps configurations.
+// Package folder finds the folders of a user: for configurations, and for what can be made again.
 package folder
 
 import (
@@ -24,4 +24,14 @@ func Default() (string, error) {
 		return "", err
 	}
 	return filepath.Join(dir, "slipway"), nil
+}
+
+// Cache returns the path of Slipway's folder in the user's cache, which make bundle and make engine
+// use, too.
+func Cache() (string, error) {
+	if dir := os.Getenv("SLIPWAY_CACHE"); dir != "" {
+		return dir, nil
+	}
+	dir, err := os.UserCacheDir()
+	return filepath.Join(dir, "slipway"), err
 }

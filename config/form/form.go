@@ -1,8 +1,9 @@
-// Package form prompts a user for a configuration: in a form on a terminal, or in plain
-// lines for screen readers and simple terminals.
+// Package form prompts a user for a configuration: in a form on a terminal, or one question after
+// another for screen readers and simple terminals.
 package form
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,42 +24,52 @@ var ErrAborted = errors.New("interrupted")
 // ErrBack means that the user wants to go back to earlier pages.
 var ErrBack = errors.New("back")
 
-// Asker prompts a user.
-type Asker interface {
-	// Ask asks the questions of pages and returns all answers. before are the
-	// initial answers. With back, a Form lets the user go back to earlier pages: it
-	// then returns the answers with ErrBack.
-	Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string, back bool) (map[string]string, error)
-	// Choose asks for one of the options.
-	Choose(ctx context.Context, title string, options []answers.Option) (string, error)
-}
-
-// Form is the Asker for interactive terminals. There, Ctrl-C is an ordinary key.
+// Form prompts a user on an interactive terminal. There, Ctrl-C is an ordinary key, unless the form is
+// accessible.
 type Form struct {
-	In  io.Reader
-	Out io.Writer
+	In         io.Reader
+	Out        io.Writer
+	Accessible bool // for screen readers: one question after another, in plain lines
 }
 
-// Ask shows one page at a time; the user can go back to earlier pages.
+// Ask asks the questions of pages and returns all answers. before are the initial answers. With back, a
+// form that is not accessible lets the user go back to earlier pages: it then returns the answers with
+// ErrBack.
 func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string, back bool) (map[string]string, error) {
 	s := sheet{texts: map[string]*string{}, lists: map[string]*[]string{}}
 	for path, answer := range before {
 		s.texts[path] = &answer
 	}
-	try := func(q answers.Question) func() error {
-		return func() error {
+	field := func(q answers.Question) huh.Field {
+		return s.field(q, before[q.Path], f.Accessible, func() error {
 			if p := v.Try(pages, s.answers(), q); p != nil {
-				return errors.New(oneLine(p.Reason()))
+				return errors.New(redact.OneLine(p.Reason()))
 			}
 			return nil
+		})
+	}
+	if f.Accessible {
+		err := f.inLines(ctx, func(in io.Reader, out io.Writer) {
+			if !back {
+				fmt.Fprint(out, "An empty line accepts the value in [ ]; - clears it; Ctrl-C exits without writing anything.\n")
+			}
+			for _, p := range pages {
+				if p.Asked(s.answers()) {
+					askPage(in, out, p, field)
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
 		}
+		return s.answers(), nil
 	}
 	left := false
 	var groups []*huh.Group
 	for i, p := range pages {
 		var fields []huh.Field
 		for _, q := range p.Questions {
-			fields = append(fields, s.field(q, before[q.Path], try(q)))
+			fields = append(fields, field(q))
 		}
 		if l, ok := fields[0].(*line); ok && i == 0 && back {
 			l.back = func() tea.Cmd {
@@ -66,7 +77,7 @@ func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Pag
 				return tea.Quit
 			}
 		}
-		groups = append(groups, huh.NewGroup(fields...).Title(oneLine(p.Title)).Description(below(redact.Printable(p.Help))).
+		groups = append(groups, huh.NewGroup(fields...).Title(redact.OneLine(p.Title)).Description(below(redact.Printable(p.Help))).
 			WithHideFunc(func() bool { return !p.Asked(s.answers()) }))
 	}
 	if err := f.run(ctx, huh.NewForm(groups...), &left); err != nil {
@@ -78,10 +89,17 @@ func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Pag
 	return s.answers(), nil
 }
 
-// Choose shows the options in a list.
+// Choose asks for one of the options.
 func (f Form) Choose(ctx context.Context, title string, options []answers.Option) (string, error) {
 	choice := options[0].Answer
-	field := huh.NewSelect[string]().Title(oneLine(title)).Options(huhOptions(options)...).Value(&choice)
+	field := huh.NewSelect[string]().Title(redact.OneLine(title)).Options(huhOptions(options)...).Value(&choice)
+	if f.Accessible {
+		field.Title(withDefault(redact.OneLine(title), options[0].Label))
+		if err := f.inLines(ctx, func(in io.Reader, out io.Writer) { _ = field.RunAccessible(out, in) }); err != nil {
+			return "", err
+		}
+		return choice, nil
+	}
 	err := f.run(ctx, huh.NewForm(huh.NewGroup(field)), new(bool))
 	return choice, err
 }
@@ -120,13 +138,21 @@ func (s sheet) answers() map[string]string {
 }
 
 // field returns the form field for a question.
-func (s sheet) field(q answers.Question, before string, try func() error) huh.Field {
+func (s sheet) field(q answers.Question, before string, accessible bool, try func() error) huh.Field {
+	title, help := redact.OneLine(q.Title()), redact.Printable(q.Help)
 	switch q.Kind {
 	case answers.Choice:
 		text := &before
 		s.texts[q.Path] = text
-		return huh.NewSelect[string]().Title(oneLine(q.Title())).Description(redact.Printable(q.Help)).Options(huhOptions(q.Choices)...).Value(text).
-			Validate(func(string) error { return try() })
+		field := huh.NewSelect[string]().Title(title).Description(help).Options(huhOptions(q.Choices)...).Value(text).
+			Validate(func(choice string) error {
+				*text = choice
+				return try()
+			})
+		if accessible {
+			field.Title(withDefault(title, *text))
+		}
+		return field
 	case answers.Several:
 		list := &[]string{}
 		if before != "" {
@@ -134,18 +160,25 @@ func (s sheet) field(q answers.Question, before string, try func() error) huh.Fi
 		}
 		delete(s.texts, q.Path)
 		s.lists[q.Path] = list
-		return huh.NewMultiSelect[string]().Title(oneLine(q.Title())).Description(redact.Printable(q.Help)).Options(huhOptions(q.Choices)...).Value(list).
+		return huh.NewMultiSelect[string]().Title(title).Description(help).Options(huhOptions(q.Choices)...).Value(list).
 			Validate(func([]string) error { return try() })
 	}
 	before = redact.Printable(before) // what is accepted is what is seen
-	text := &before
-	s.texts[q.Path] = text
-	input := huh.NewInput().Title(oneLine(q.Title())).Description(describe(q)).Placeholder(placeholder(q)).Value(text).
+	text := before
+	s.texts[q.Path] = &text
+	if accessible {
+		answer := spoken{&text}
+		return huh.NewInput().Title(withDefault(title, before)).Accessor(answer).Validate(func(line string) error {
+			answer.Set(cmp.Or(strings.TrimSpace(line), before))
+			return try()
+		})
+	}
+	input := huh.NewInput().Title(title).Description(describe(q)).Placeholder(placeholder(q)).Value(&text).
 		Validate(func(string) error { return try() })
 	if q.Kind == answers.Line {
 		var examples []string
 		for _, e := range q.Examples {
-			examples = append(examples, oneLine(e))
+			examples = append(examples, redact.OneLine(e))
 		}
 		input.Suggestions(examples)
 	}
@@ -214,14 +247,13 @@ func (c compact) View(f *huh.Form) string {
 func huhOptions(options []answers.Option) []huh.Option[string] {
 	var out []huh.Option[string]
 	for _, o := range options {
-		out = append(out, huh.NewOption(oneLine(o.Label), o.Answer))
+		out = append(out, huh.NewOption(redact.OneLine(o.Label), o.Answer))
 	}
 	return out
 }
 
-// oneLine is what is shown of text that a release or a package may have brought: nothing in it does
-// something to the terminal, or looks like another line of the form.
-func oneLine(s string) string { return strings.ReplaceAll(redact.Printable(s), "\n", " ") }
+// below indents the further lines of a text: they are no questions.
+func below(s string) string { return strings.ReplaceAll(s, "\n", "\n  ") }
 
 // describe returns the help for a question with a one-line answer.
 func describe(q answers.Question) string {
@@ -243,9 +275,9 @@ func placeholder(q answers.Question) string {
 	case q.Kind == answers.File:
 		return "path of a file"
 	case q.Default != "":
-		return "default: " + oneLine(q.Default)
+		return "default: " + redact.OneLine(q.Default)
 	case q.Example != "":
-		return "such as " + oneLine(q.Example)
+		return "such as " + redact.OneLine(q.Example)
 	}
 	return ""
 }

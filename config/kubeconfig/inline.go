@@ -59,7 +59,7 @@ func (i inliner) read(list, field, file string) ([]byte, error) {
 	return nil, &fault.Fault{
 		Code: CodeInvalid, Class: fault.Usage, Op: "read the kubeconfig",
 		Fix: "write what the file holds into the kubeconfig: kubectl config view --raw --minify --flatten --context=NAME does so for certificates and keys; put what a tokenFile holds into token",
-		Err: bounded.Told(fmt.Errorf("%s: %s names the file %s: %w", list, field, file, err)),
+		Err: bounded.LineError(fmt.Errorf("%s: %s names the file %s: %w", list, field, file, err)),
 	}
 }
 

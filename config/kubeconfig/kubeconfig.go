@@ -210,7 +210,7 @@ func checkServer(cluster entry) error {
 		}
 		errs = append(errs, &fault.Fault{
 			Code: CodeLoopback, Class: fault.Usage, Op: "read the kubeconfig", Fix: fix,
-			Err: bounded.Told(fmt.Errorf("%s is %s, this machine: steps run in containers, where that is the container itself", field, u.Host)),
+			Err: bounded.LineError(fmt.Errorf("%s is %s, this machine: steps run in containers, where that is the container itself", field, u.Host)),
 		})
 	}
 	return errors.Join(errs...)
@@ -240,7 +240,7 @@ func checkPlugins(user entry, context, cluster string) error {
 			Fix: "use the token of a service account: kubectl create serviceaccount slipway -n kube-system" + in + " && kubectl create clusterrolebinding slipway --clusterrole=cluster-admin --serviceaccount=kube-system:slipway" + in + "; " +
 				`then kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h` + in + `)" && kubectl config set-context slipway --user=slipway --cluster=` + fault.Quote(cluster) +
 				"; and set existing.context: slipway",
-			Err: bounded.Told(fmt.Errorf("its user gets credentials from a program (%s: %s), which steps in containers do not have", field, program)),
+			Err: bounded.LineError(fmt.Errorf("its user gets credentials from a program (%s: %s), which steps in containers do not have", field, program)),
 		})
 	}
 	return errors.Join(errs...)
@@ -257,11 +257,11 @@ func line(err error) string {
 }
 
 func invalid(err error) error {
-	return &fault.Fault{Code: CodeInvalid, Class: fault.Usage, Op: "read the kubeconfig", Err: bounded.Told(err),
+	return &fault.Fault{Code: CodeInvalid, Class: fault.Usage, Op: "read the kubeconfig", Err: bounded.LineError(err),
 		Fix: "give one with which kubectl works: kubectl config view --raw --minify --flatten"}
 }
 
 func noContext(err error) error {
-	return &fault.Fault{Code: CodeInvalid, Class: fault.Usage, Op: "read the kubeconfig", Err: bounded.Told(err),
+	return &fault.Fault{Code: CodeInvalid, Class: fault.Usage, Op: "read the kubeconfig", Err: bounded.LineError(err),
 		Fix: "name one of these as context in the configuration"}
 }

@@ -54,7 +54,7 @@ func TestBroken_printed(t *testing.T) {
   line 2: name: got "Shop", want lower-case letters, digits and hyphens, 53 at most, starting with a letter
   line 3: version: got a number, want text (put it in quotes)
   line 4: component: got an unknown field, want "components"
-correct what is listed in platform.yaml, then run slipway install again
+correct what is listed in platform.yaml, then run the same command again
 `, told(t, release))
 	release[platform.File] = &fstest.MapFile{}
 	require.Equal(t, `error PLT-001: read the platform release's platform.yaml: 4 problems:
@@ -62,7 +62,7 @@ correct what is listed in platform.yaml, then run slipway install again
   name: got nothing, want lower-case letters, digits and hyphens, 53 at most, starting with a letter
   version: got nothing, want a semantic version such as "1.0.0"
   components: got nothing, want at least one component
-correct what is listed in platform.yaml, then run slipway install again
+correct what is listed in platform.yaml, then run the same command again
 `, told(t, release))
 }
 

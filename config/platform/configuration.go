@@ -131,18 +131,13 @@ func outdated(r *Release, step migrate.Step, path string) error {
 	return &fault.Fault{
 		Code: CodeOutdated, Class: fault.Usage, Op: "read the configuration for release " + r.Version + " of " + r.Name,
 		Err: fmt.Errorf("it was written for an older release: since %s, %s %s", step.Version, path, now),
-		Fix: "migrate it: " + MigrateCommand("", r.Version),
+		Fix: "migrate it: " + MigrateCommand(r.Version),
 	}
 }
 
-// MigrateCommand is the command that writes a configuration as the release of a version has
-// it; from is the version that it was written for, empty if it says that itself.
-func MigrateCommand(from, to string) string {
-	command := "slipway config migrate"
-	if from != "" {
-		command += " --from " + fault.Quote(from)
-	}
-	return command + " --to " + fault.Quote(to)
+// MigrateCommand is the command that writes a configuration as the release of a version has it.
+func MigrateCommand(version string) string {
+	return "slipway config migrate --to " + fault.Quote(version)
 }
 
 // NamingFile is the configuration that NamingCommand writes.

@@ -49,7 +49,7 @@ func Load(fsys fs.FS) (*Release, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &fault.Fault{
 			Code: CodeMissing, Class: fault.Usage, Op: "read the platform release", Err: err,
-			Fix: "set platform.release to a directory that holds " + File + ", then run slipway install again",
+			Fix: "set platform.release to a directory that holds " + File + ", then run the same command again",
 		}
 	case err != nil:
 		return nil, unreadable(err)
@@ -223,7 +223,7 @@ func (r *Release) checkNames(names []string) error {
 	return &fault.Fault{
 		Code: CodeUnfit, Class: fault.Usage, Op: "choose components",
 		Err: fmt.Errorf("platform %s %s has no component %s", r.Name, r.Version, strings.Join(unknown, ", ")),
-		Fix: "correct platform.components (there are: " + strings.Join(known, ", ") + "), then run slipway install again",
+		Fix: "correct platform.components (there are: " + strings.Join(known, ", ") + "), then run the same command again",
 	}
 }
 
@@ -240,20 +240,20 @@ func (r *Release) checkRequired(off []string) error {
 	return &fault.Fault{
 		Code: CodeUnfit, Class: fault.Usage, Op: "choose components",
 		Err: fmt.Errorf("platform %s %s cannot do without %s", r.Name, r.Version, strings.Join(names, ", ")),
-		Fix: "remove it from platform.components, then run slipway install again",
+		Fix: "remove it from platform.components, then run the same command again",
 	}
 }
 
 func invalid(problems []Problem) error {
 	return &fault.Fault{
 		Code: CodeInvalid, Class: fault.Usage, Op: "read the platform release's " + File, Err: &Invalid{Problems: problems},
-		Fix: "correct what is listed in " + File + ", then run slipway install again",
+		Fix: "correct what is listed in " + File + ", then run the same command again",
 	}
 }
 
 func unreadable(err error) error {
 	return &fault.Fault{
 		Code: CodeInvalid, Class: fault.Usage, Op: "read the platform release", Err: err,
-		Fix: "make every file of the release a plain file that you can read, with a name that can be printed, then run slipway install again",
+		Fix: "make every file of the release a plain file that you can read, with a name that can be printed, then run the same command again",
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -16,3 +17,6 @@ const shields = false
 func attend(string, []string, time.Duration, io.Reader, *os.File, *os.File) (int, error) {
 	return 0, errors.ErrUnsupported
 }
+
+// Detached leaves a process as it is: what it needs to live on without a terminal is not known here.
+func Detached() *syscall.SysProcAttr { return nil }

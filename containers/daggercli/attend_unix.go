@@ -46,3 +46,6 @@ func attend(cli string, args []string, timeout time.Duration, in io.Reader, out,
 	}
 	return 0, err
 }
+
+// Detached lets a process live on without the terminal of this one, whose interrupts do not reach it.
+func Detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

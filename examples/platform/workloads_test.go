@@ -226,19 +226,21 @@ func secrets(s corev1.PodSpec) []string {
 	return out
 }
 
-// TestProfilesAgree holds the charts' profiles against those of the config.
-func TestProfilesAgree(t *testing.T) {
+// TestEveryScaleHasItsSizes: replicas of the guestbook, and GiB of the volumes.
+func TestEveryScaleHasItsSizes(t *testing.T) {
 	dir, _ := open(t)
-	for _, p := range config.Profiles() {
-		parts := renderAll(t, dir, p.Name(), nil)
+	sizes := map[string]struct{ replicas, gitGiB, databaseGiB int }{"50": {1, 1, 1}, "100": {2, 10, 20}, "500": {2, 25, 50}, "1000": {3, 50, 100}}
+	require.Len(t, config.Profiles(), len(sizes))
+	for scale, size := range sizes {
+		parts := renderAll(t, dir, scale, nil)
 		for _, o := range slices.Concat(parts["gitea"].objects, parts["database"].objects, parts["guestbook"].objects) {
 			switch o.GetKind() + " " + o.GetName() {
 			case "Deployment guestbook":
-				require.EqualValues(t, p.Replicas, o.Object["spec"].(map[string]any)["replicas"], p.Name())
+				require.EqualValues(t, size.replicas, o.Object["spec"].(map[string]any)["replicas"], scale)
 			case "PersistentVolumeClaim gitea":
-				require.Contains(t, string(o.source)+"\n", fmt.Sprintf("storage: %dGi\n", p.GitGiB), p.Name())
+				require.Contains(t, string(o.source)+"\n", fmt.Sprintf("storage: %dGi\n", size.gitGiB), scale)
 			case "PersistentVolumeClaim data-database-0":
-				require.Contains(t, string(o.source)+"\n", fmt.Sprintf("storage: %dGi\n", p.DatabaseGiB), p.Name())
+				require.Contains(t, string(o.source)+"\n", fmt.Sprintf("storage: %dGi\n", size.databaseGiB), scale)
 			}
 		}
 	}

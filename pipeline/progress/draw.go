@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 // Control sequences that every terminal since the VT100 understands.
@@ -73,4 +73,4 @@ func columns(r rune) int {
 
 // printable returns s on one line, without anything that moves the cursor or changes
 // colours.
-func printable(s string) string { return report.OneLine(s) }
+func printable(s string) string { return redact.OneLine(s) }

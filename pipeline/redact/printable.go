@@ -40,6 +40,10 @@ func Plain(s string) string {
 	return Printable(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"))
 }
 
+// OneLine is Printable with every run of blanks and line breaks as one blank, for text that others made
+// and that stands in a line of Slipway's own.
+func OneLine(s string) string { return strings.Join(strings.Fields(Printable(s)), " ") }
+
 // plain reports whether s has only characters that do nothing.
 func plain(s string) bool {
 	for i := range len(s) {

@@ -199,28 +199,38 @@ func (r *Run) Interrupt() {
 	}
 }
 
-// MapCommands applies hint to all suggested commands and remedies. It does not modify
-// the faults that the record was made from.
-func (r *Run) MapCommands(hint func(string) string) {
+// AddFlags adds to all remedies and suggested commands the flags that they need to work on the run's
+// deployment; see WithFlags. It does not modify the faults that the record was made from.
+func (r *Run) AddFlags(flags string) {
 	fix := func(f *fault.Fault) *fault.Fault {
 		if f == nil {
 			return nil
 		}
 		c := *f
-		c.Fix = hint(f.Fix)
+		c.Fix = WithFlags(f.Fix, flags)
 		return &c
 	}
 	r.Fault, r.Steps = fix(r.Fault), slices.Clone(r.Steps)
 	for i := range r.Steps {
 		r.Steps[i].Fault = fix(r.Steps[i].Fault)
 	}
-	r.Warnings, r.Commands = slices.Clone(r.Warnings), slices.Clone(r.Commands)
+	r.Warnings = slices.Clone(r.Warnings)
 	for i := range r.Warnings {
-		r.Warnings[i].Fix = hint(r.Warnings[i].Fix)
+		r.Warnings[i].Fix = WithFlags(r.Warnings[i].Fix, flags)
 	}
-	for i := range r.Commands {
-		r.Commands[i] = hint(r.Commands[i])
+	named := slices.ContainsFunc(r.Commands, func(c string) bool { return strings.Contains(c, flags) })
+	if len(r.Commands) > 0 && !named {
+		r.Commands = append(slices.Clone(r.Commands), "# slipway commands need the flags of this run, too: "+flags)
 	}
+}
+
+// WithFlags returns a remedy with the flags that the commands in it need, such as "--name dev"; empty:
+// none.
+func WithFlags(remedy, flags string) string {
+	if strings.Contains(remedy, flags) || !strings.Contains(remedy, "slipway ") && !strings.Contains(remedy, "dagger call ") {
+		return remedy
+	}
+	return remedy + " (with the same flags: " + flags + ")"
 }
 
 // diagnose adds a diagnosis for each failed step without one, and a warning for each

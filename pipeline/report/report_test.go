@@ -165,16 +165,21 @@ func TestFinish_diagnoses(t *testing.T) {
 
 // TestRun_Address: what is in a record for people to type works on its deployment.
 func TestRun_Address(t *testing.T) {
-	f := &fault.Fault{Code: "X-001", Class: fault.Step, Fix: "install", Err: errors.New("no")}
-	r := &report.Run{Fault: f, Steps: []report.Step{{Fault: f}, {}}, Warnings: []report.Warning{{Fix: "status"}}, Commands: []string{"cluster"}}
-	r.MapCommands(func(s string) string { return s + " --name dev" })
-	require.Equal(t, "install --name dev", r.Fault.Fix)
-	require.Equal(t, "install --name dev", r.Steps[0].Fault.Fix)
+	f := &fault.Fault{Code: "X-001", Class: fault.Step, Fix: "run slipway status", Err: errors.New("no")}
+	r := &report.Run{Fault: f, Steps: []report.Step{{Fault: f}, {}}, Warnings: []report.Warning{{Fix: "correct it"}}, Commands: []string{"slipway cluster"}}
+	r.AddFlags("--name dev")
+	require.Equal(t, "run slipway status (with the same flags: --name dev)", r.Fault.Fix)
+	require.Equal(t, r.Fault.Fix, r.Steps[0].Fault.Fix)
 	require.Nil(t, r.Steps[1].Fault)
-	require.Equal(t, []report.Warning{{Fix: "status --name dev"}}, r.Warnings)
-	require.Equal(t, []string{"cluster --name dev"}, r.Commands)
-	require.Equal(t, "install", f.Fix, "that of the error is printed with it once")
-	(&report.Run{}).MapCommands(nil)
+	require.Equal(t, []report.Warning{{Fix: "correct it"}}, r.Warnings)
+	require.Equal(t, []string{"slipway cluster", "# slipway commands need the flags of this run, too: --name dev"}, r.Commands)
+	require.Equal(t, "run slipway status", f.Fix, "that of the error is printed with it once")
+
+	r = &report.Run{Fault: f, Commands: []string{"slipway cluster --name dev"}}
+	r.AddFlags("--name dev")
+	require.Equal(t, []string{"slipway cluster --name dev"}, r.Commands, "it has them")
+	r.AddFlags("")
+	require.Equal(t, "run slipway status (with the same flags: --name dev)", r.Fault.Fix)
 }
 
 func TestARunThatHasChangedNothingSaysSo(t *testing.T) {

@@ -113,7 +113,7 @@ func failed() *report.Run {
 	nodes, results := plan(steps)
 	f := &fault.Fault{
 		Code: "SYN-003", Class: fault.Step, Op: "bring the app guestbook to 0f3c5a9be8 within 45s",
-		Fix: "correct the app, then run again: slipway install; to look at it: slipway toolchain -- kubectl get application -n argocd guestbook -o yaml",
+		Fix: "correct the app, then run the same command again; to look at it: slipway toolchain -- kubectl get application -n argocd guestbook -o yaml",
 		Log: logOf("orchestrator/sync"),
 		Err: errors.New("app guestbook: the image slipway.local/guestbook:missing of container web cannot be pulled: not found (sync Synced, health Progressing)\npod guestbook-7c9d-x2x4z: ImagePullBackOff\n" + hostile),
 	}

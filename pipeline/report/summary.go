@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 // Summary writes the record as plain text for a terminal: the run in one line, its phases, the
@@ -42,7 +43,7 @@ func (r *Run) summary(w io.Writer, why func(string) string) error {
 		if s.Status == pipeline.Failed {
 			fmt.Fprintf(&b, "\n%s/%s: %s\n", s.Stage, s.Step, indented(why(s.Error)))
 			if s.Log != "" {
-				fmt.Fprintf(&b, "  log: %s\n", OneLine(s.Log))
+				fmt.Fprintf(&b, "  log: %s\n", redact.OneLine(s.Log))
 			}
 		}
 	}
@@ -87,7 +88,7 @@ func (r *Run) stepRows() [][]string {
 		if s.Attempt > 1 {
 			status += fmt.Sprintf(" (attempt %d)", s.Attempt)
 		}
-		status += OneLine(s.Note)
+		status += redact.OneLine(s.Note)
 		took := "-"
 		if !s.Started.IsZero() {
 			took = Took(s.elapsed())
@@ -103,7 +104,7 @@ func (r *Run) counted() []string {
 	var lines []string
 	for i := range r.Steps {
 		if s := &r.Steps[i]; len(s.Counts) > 0 {
-			lines = append(lines, OneLine(s.ID()+" counted: "+s.Counted()))
+			lines = append(lines, redact.OneLine(s.ID()+" counted: "+s.Counted()))
 		}
 	}
 	return lines
@@ -141,7 +142,7 @@ func apps(b *bytes.Buffer, apps []App) {
 	table(b, []string{"NAME", "NAMESPACE", "WAVE", "SYNC", "HEALTH", "REVISION"}, rows)
 	for _, a := range apps {
 		if a.Cause != "" {
-			fmt.Fprintf(b, "\n%s: %s\n", OneLine(a.Name), indented(a.Cause))
+			fmt.Fprintf(b, "\n%s: %s\n", redact.OneLine(a.Name), indented(a.Cause))
 		}
 	}
 }
@@ -153,7 +154,7 @@ func table(b *bytes.Buffer, head []string, rows [][]string) {
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, c := range row {
-			if cells[i] = OneLine(c); cells[i] == "" {
+			if cells[i] = redact.OneLine(c); cells[i] == "" {
 				cells[i] = "-"
 			}
 		}

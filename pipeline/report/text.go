@@ -78,10 +78,6 @@ func indented(s string) string {
 // direction; see redact.Printable. A tab is a space.
 func Clean(s string) string { return strings.ReplaceAll(redact.Printable(s), "\t", " ") }
 
-// OneLine is Clean for what stands in a line with other text, whose line breaks could pass for lines
-// of Slipway's own.
-func OneLine(s string) string { return strings.ReplaceAll(Clean(s), "\n", " ") }
-
 // firstLine returns the first non-empty line of s.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(Clean(s)), "\n")

@@ -60,7 +60,7 @@ func Read(file string, verify func(index, signature []byte) (by string, err erro
 }
 
 func unreadable(op string, err error) error {
-	return &fault.Fault{Code: CodeUnreadable, Class: fault.Usage, Op: op, Err: bounded.Told(err),
+	return &fault.Fault{Code: CodeUnreadable, Class: fault.Usage, Op: op, Err: bounded.LineError(err),
 		Fix: "give the path of a package that save has written, with a program of the same version or a newer one"}
 }
 

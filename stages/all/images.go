@@ -7,25 +7,25 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/lint"
 	"github.com/slipway-sh/slipway/stages/orchestrator"
-	"github.com/slipway-sh/slipway/stages/survey"
 )
 
-// Contents is what is known of a platform release before it is installed: see survey.Contents.
-func Contents(ctx context.Context, r *platform.Release, s contract.Survey) (contract.Contents, error) {
-	return survey.Contents(ctx, r, s, tree, objects)
+// Contents is what is known of a platform release before it is installed: see lint.Contents.
+func Contents(ctx context.Context, r *platform.Release, s contract.RenderInput) (contract.Contents, error) {
+	return lint.Contents(ctx, r, s, tree, objects)
 }
 
-// Render is what an install of a platform release applies: see survey.Render.
-func Render(ctx context.Context, r *platform.Release, s contract.Survey) ([]contract.Rendered, error) {
-	return survey.Render(ctx, r, s, tree, objects)
+// Render is what an install of a platform release applies: see lint.Render.
+func Render(ctx context.Context, r *platform.Release, s contract.RenderInput) ([]contract.Rendered, error) {
+	return lint.Render(ctx, r, s, tree, objects)
 }
 
-func objects(r *platform.Release, s contract.Survey) ([]*unstructured.Unstructured, error) {
+func objects(r *platform.Release, s contract.RenderInput) ([]*unstructured.Unstructured, error) {
 	return orchestrator.Objects(r, s.Deployment, *s.Projects, s.Apps, s.Elsewhere)
 }
 
-func tree(r *platform.Release, deployment string, in contract.TreeValues) (survey.Tree, error) {
+func tree(r *platform.Release, deployment string, in contract.TreeValues) (lint.Tree, error) {
 	files, err := orchestrator.Tree(r, deployment, in)
-	return survey.Tree{Files: files, Chart: orchestrator.RootChart, Values: orchestrator.RootValues}, err
+	return lint.Tree{Files: files, Chart: orchestrator.RootChart, Values: orchestrator.RootValues}, err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/survey"
+	"github.com/slipway-sh/slipway/stages/lint"
 )
 
 // TestTheExamplesImages are those of the lock, all of them found.
@@ -90,7 +90,7 @@ func TestTheExamplesAppsAreRenderedWithoutImages(t *testing.T) {
 	require.NoError(t, err)
 	r, err := platform.Load(files)
 	require.NoError(t, err)
-	parts, err := survey.Apps(t.Context(), r, contract.Survey{Deployment: "demo", Kubernetes: "v1.35.4+k3s1", Apps: &contract.TreeValues{Domain: "example.org", Scale: "50"}}, tree)
+	parts, err := lint.Apps(t.Context(), r, contract.RenderInput{Deployment: "demo", Kubernetes: "v1.35.4+k3s1", Apps: &contract.TreeValues{Domain: "example.org", Scale: "50"}}, tree)
 	require.NoError(t, err)
 	found := map[string]bool{}
 	for _, p := range parts {

@@ -62,7 +62,7 @@ func (i *installer) appSet(ctx context.Context) (contract.Component, error) {
 	if fault.ClassOf(err) == fault.Timeout {
 		err = &fault.Fault{
 			Code: argo.CodeLate, Class: fault.Timeout, Op: "bring about the Applications of " + i.component.Name, Err: err,
-			Fix: "correct what was seen last, then run again: slipway install; to look at it: slipway toolchain -- kubectl describe applicationset -n " + fault.Quote(sets[0].GetNamespace()),
+			Fix: "correct what was seen last, then run the same command again; to look at it: slipway toolchain -- kubectl describe applicationset -n " + fault.Quote(sets[0].GetNamespace()),
 		}
 	}
 	return out, err

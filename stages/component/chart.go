@@ -120,7 +120,7 @@ func badChart(name string, err error) error {
 	if f, ok := errors.AsType[*fault.Fault](err); ok {
 		return f
 	}
-	const fix = "correct the chart in the platform release, then run again: slipway install"
+	const fix = "correct the chart in the platform release, then run the same command again"
 	return &fault.Fault{Code: contract.CodeUnusable, Class: fault.Step, Op: "render the chart " + name, Fix: fix, Err: err}
 }
 

@@ -107,7 +107,7 @@ func TestValuesThatCannotBeFilledIn(t *testing.T) {
 	refused(t, err, contract.CodeUnusable, "render the chart web: ")
 	f := new(fault.Fault)
 	require.ErrorAs(t, err, &f)
-	require.Equal(t, "correct the chart in the platform release, then run again: slipway install", f.Fix)
+	require.Equal(t, "correct the chart in the platform release, then run the same command again", f.Fix)
 }
 
 // TestWhatAChartRendersToIsCompleted: Helm knows nothing of what the release says of pods.

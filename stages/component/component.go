@@ -154,7 +154,7 @@ func (i *installer) others(ctx context.Context, dropped []kube.Member) ([]kube.M
 	}
 	all := removal.RecordOf(i.release).Components
 	has, err := r.Has(ctx, slices.DeleteFunc(all, func(c removal.Component) bool { return c.Name == i.component.Name }), dropped)
-	return append(has, removal.Prepared(i.release)...), err
+	return append(has, removal.Prerequisites(i.release)...), err
 }
 
 // read renders the component's files.
@@ -170,9 +170,9 @@ func (i *installer) read(ctx context.Context) ([]*unstructured.Unstructured, err
 }
 
 func (i *installer) badManifests(err error) error {
-	fix := "correct the platform release, then run again: slipway install"
+	fix := "correct the platform release, then run the same command again"
 	if i.component.Bundle != "" {
-		fix = "correct the platform release, or build the bundle again (make bundle), then run again: slipway install"
+		fix = "correct the platform release, or build the bundle again (make bundle), then run the same command again"
 	}
 	return &fault.Fault{Code: contract.CodeUnusable, Class: fault.Step, Op: "read the manifests of component " + i.component.Name, Fix: fix, Err: err}
 }

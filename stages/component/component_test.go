@@ -290,8 +290,8 @@ func TestWhatCannotBeInstalled(t *testing.T) {
 		"web/web.yaml": webYAML, "broken/a.yaml": "a: 1\na: 2\n", "empty.yaml": "# nothing\n", "chart/Chart.yaml": "apiVersion: v2\n",
 		"unknown.yaml": "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}",
 	})
-	const bundleFix = "correct the platform release, or build the bundle again (make bundle), then run again: slipway install"
-	const releaseFix = "correct the platform release, then run again: slipway install"
+	const bundleFix = "correct the platform release, or build the bundle again (make bundle), then run the same command again"
+	const releaseFix = "correct the platform release, then run the same command again"
 	refs := webInput().Images
 	for name, c := range map[string]struct {
 		images    map[string]string
@@ -304,7 +304,7 @@ func TestWhatCannotBeInstalled(t *testing.T) {
 		"empty":   {refs, contract.CodeUnusable, "read the manifests of component empty: its files hold no object", releaseFix},
 		"product": {refs, contract.CodeUnusable, "read the manifests of component product: the bundle: ", bundleFix},
 		"jobless": {refs, contract.CodeUnusable, "read the manifests of component jobless: its files hold no Job", releaseFix},
-		"unknown": {refs, kube.CodeRejected, "apply Widget shop/w: ", "correct the manifest, then run again: slipway install"},
+		"unknown": {refs, kube.CodeRejected, "apply Widget shop/w: ", "correct the manifest, then run the same command again"},
 	} {
 		_, err := s.install(t.Context(), contract.ComponentInput{Component: name, Images: c.images})
 		refused(t, err, c.code, c.says)

@@ -54,7 +54,7 @@ func (i *installer) engine() string {
 
 // tell shows in the cluster how far the component is.
 func (i *installer) tell(ctx context.Context, s contract.Progress, message string) {
-	i.client.Tell(ctx, i.env.Logger, i.env.Deployment, i.env.Run, s, "component "+i.component.Name+message)
+	i.client.WriteProgress(ctx, i.env.Logger, i.env.Deployment, i.env.Run, s, "component "+i.component.Name+message)
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05Z") }

@@ -105,7 +105,7 @@ func badRelease(op string, err error) error {
 	if f, ok := errors.AsType[*fault.Fault](err); ok {
 		return f
 	}
-	return &fault.Fault{Code: CodeRelease, Class: fault.Step, Op: op, Fix: "look at the step's log, then run again: slipway install", Err: err}
+	return &fault.Fault{Code: CodeRelease, Class: fault.Step, Op: op, Fix: "look at the step's log, then run the same command again", Err: err}
 }
 
 // Change of a release.

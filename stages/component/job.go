@@ -279,7 +279,7 @@ func (i *installer) completed(ctx context.Context, namespace, name string) error
 	if err == nil {
 		err = &fault.Fault{
 			Code: CodeJob, Class: fault.Step, Op: "carry out job " + id, Err: errors.New(w.Failure),
-			Fix: "correct the cause, then run again: slipway install; its log: slipway toolchain -- kubectl logs -n " + fault.Quote(namespace) + " " + fault.Quote("job/"+name),
+			Fix: "correct the cause, then run the same command again; its log: slipway toolchain -- kubectl logs -n " + fault.Quote(namespace) + " " + fault.Quote("job/"+name),
 		}
 	}
 	f, ok := errors.AsType[*fault.Fault](err)

@@ -189,7 +189,7 @@ status:
 	refused(t, err, CodeJob, "carry out job shop/seed: BackoffLimitExceeded it was tried 7 times: container seed ", "exit code 3", "pod seed-x")
 	f := new(fault.Fault)
 	require.ErrorAs(t, err, &f)
-	require.Equal(t, "correct the cause, then run again: slipway install; its log: slipway toolchain -- kubectl logs -n shop job/seed", f.Fix)
+	require.Equal(t, "correct the cause, then run the same command again; its log: slipway toolchain -- kubectl logs -n shop job/seed", f.Fix)
 	require.Equal(t, map[string]any{"shop.seed": ""}, s.at(atDone, "data"), "it is known to who removes the component, and not as completed")
 	_, err = s.install(dryrun.Context(t.Context()), seedInput())
 	require.ErrorIs(t, err, dryrun.ErrWouldChange, "it would be made again")

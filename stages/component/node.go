@@ -68,6 +68,6 @@ func (i *installer) node(ctx context.Context) error {
 func (i *installer) noNode(what, fix string) error {
 	return &fault.Fault{
 		Code: CodeNode, Class: fault.Step, Op: "find the node of component " + i.component.Name,
-		Err: errors.New(what), Fix: fix + "; then run again: slipway install",
+		Err: errors.New(what), Fix: fix + "; then run the same command again",
 	}
 }

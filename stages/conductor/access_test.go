@@ -65,7 +65,7 @@ func TestStepsGetTheAccessToAClusterThatIsThere(t *testing.T) {
 func TestStepsGetTheAccountOfTheRegistry(t *testing.T) {
 	c, _, _ := there(t, nil, nil)
 	opts := c.opts
-	opts.Images.Account, opts.Images.AccountDigest = opts.Client.SetSecret("account", "x"), "pbkdf2:1"
+	opts.Images.PullSecret, opts.Images.PullSecretDigest = opts.Client.SetSecret("account", "x"), "pbkdf2:1"
 	c, err := New(opts)
 	require.NoError(t, err)
 	require.Equal(t, "pbkdf2:1", c.inputs.Site.Account)
@@ -81,7 +81,7 @@ func TestStepsGetTheAccountOfTheRegistry(t *testing.T) {
 
 	own, _ := conducted(t, nil)
 	opts = own.opts
-	opts.Images.Account, opts.Images.AccountDigest = opts.Client.SetSecret("account", "x"), "pbkdf2:1"
+	opts.Images.PullSecret, opts.Images.PullSecretDigest = opts.Client.SetSecret("account", "x"), "pbkdf2:1"
 	own, err = New(opts)
 	require.NoError(t, err)
 	require.Empty(t, own.inputs.Site.Account, "the node has it")

@@ -57,7 +57,7 @@ func ended(args []string, done containers.Outcome) error {
 	if done.ExitCode == 0 {
 		return nil
 	}
-	if f := containers.ToldFault(done.Stderr); f != nil {
+	if f := containers.ParseFault(done.Stderr); f != nil {
 		return f
 	}
 	return fmt.Errorf("run %v: exit status %d: %s", args, done.ExitCode, containers.Complaint(done.Stderr))

@@ -108,9 +108,9 @@ type Options struct {
 	Select pipeline.Select
 	// Parallel limits the steps that run at the same time; 0 is no limit.
 	Parallel int
-	// Hint completes the commands in a remedy, for the run's record, so that they
-	// work on this deployment; nil leaves them as they are.
-	Hint func(string) string
+	// Flags are those that commands need to work on this deployment, for the run's record, such as
+	// "--name dev".
+	Flags string
 	// Begin is called with the graph before the first of its steps starts; it may be nil.
 	Begin func([]pipeline.Node)
 	// Observe is called when a step starts and ends; it may be nil.
@@ -147,7 +147,7 @@ func New(opts Options) (*Conductor, error) {
 	var account *dagger.Secret
 	if site.Access != nil {
 		access = &clusterAccess{to: *site.Access, find: opts.Access}
-		account, site.Account = opts.Images.Account, opts.Images.AccountDigest
+		account, site.Account = opts.Images.PullSecret, opts.Images.PullSecretDigest
 	}
 	records := &Records{
 		commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host, access: access,

@@ -30,8 +30,8 @@ type recorder struct {
 	commands
 	cluster *containers.Cluster // nil unless the provider's cluster is a service
 	config  *config.Config
-	hint    func(string) string // may be nil; see Options.Hint
-	logs    map[string]string   // what hooks printed, by name in the run's directory
+	flags   string            // as Options.Flags
+	logs    map[string]string // what hooks printed, by name in the run's directory
 }
 
 // recordFile is where the container that writes a record finds it.
@@ -50,9 +50,7 @@ func (r recorder) finish(ctx context.Context, record *report.Run, state *contrac
 		}
 		stopped <- r.cluster.Stop(writing)
 	}()
-	if r.hint != nil {
-		record.MapCommands(r.hint)
-	}
+	record.AddFlags(r.flags)
 	writeErr := l.heard(r.write(writing, record, state))
 	if lost := l.loss(); lost != nil && fault.ClassOf(err) != fault.Locked { // what else is wrong must not hide it
 		err = errors.Join(lost, err)

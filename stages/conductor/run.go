@@ -103,7 +103,7 @@ func (r *run) plan() contract.Plan {
 }
 
 func (r *run) recorder() recorder {
-	return recorder{commands: r.commands, cluster: r.service, config: r.opts.Config, hint: r.opts.Hint, logs: r.logs}
+	return recorder{commands: r.commands, cluster: r.service, config: r.opts.Config, flags: r.opts.Flags, logs: r.logs}
 }
 
 // carryOut runs the graph with its hooks under the lock.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -155,7 +156,7 @@ func (c *Conductor) live(record *report.Run) (contract.LiveInput, error) {
 	if r == nil || want.Digest != c.opts.ReleaseDigest {
 		if want.Digest != "" && c.opts.Warn != nil {
 			c.opts.Warn(fmt.Sprintf("the gates of components are not checked: the last run was of platform release %s %s, %s, which is not the one at hand; name its directory: slipway status --live --platform DIR",
-				report.OneLine(want.Name), report.OneLine(want.Version), report.OneLine(want.Digest)))
+				redact.OneLine(want.Name), redact.OneLine(want.Version), redact.OneLine(want.Digest)))
 		}
 		return in, nil
 	}

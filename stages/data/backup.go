@@ -41,7 +41,7 @@ func backUp(ctx context.Context, env *step.Env, in contract.BackupDataInput) (co
 	if err != nil {
 		return contract.BackedUp{}, err
 	}
-	if goesOn(rec, w.release) {
+	if resumes(rec, w.release) {
 		b, err := w.repo.Get(ctx, rec.Backup)
 		if err != nil {
 			return contract.BackedUp{}, err
@@ -85,8 +85,8 @@ func backUp(ctx context.Context, env *step.Env, in contract.BackupDataInput) (co
 	return out, nil
 }
 
-// goesOn tells whether the upgrade to a release has begun and has its backup.
-func goesOn(rec installed.Record, r *platform.Release) bool {
+// resumes tells whether the upgrade to a release has begun and has its backup.
+func resumes(rec installed.Record, r *platform.Release) bool {
 	return rec.Backup != "" && rec.Toward == r.Version
 }
 
@@ -170,7 +170,7 @@ func complete(ctx context.Context, env *step.Env, in contract.BackupInput) (cont
 	if err != nil {
 		return contract.BackupSummary{}, err
 	}
-	if goesOn(rec, w.release) {
+	if resumes(rec, w.release) {
 		b, err := w.repo.Get(ctx, rec.Backup)
 		if err == nil {
 			err = w.corrected(ctx, b, in.Settings)

@@ -62,7 +62,7 @@ func (w *work) migrate(ctx context.Context, when platform.When, data []string) (
 	if err != nil {
 		return out, contract.Backup{}, err
 	}
-	if !goesOn(rec, w.release) { // the step before has seen to it
+	if !resumes(rec, w.release) { // the step before has seen to it
 		return out, contract.Backup{}, fmt.Errorf("the upgrade to %s has no backup; the cluster says that it is at %q, toward %q", w.release.Version, rec.Version, rec.Toward)
 	}
 	b, err := w.repo.Get(ctx, rec.Backup)

@@ -43,7 +43,7 @@ func previewBackUp(ctx context.Context, env *step.Env, in contract.BackupDataInp
 		return out, err
 	}
 	b := contract.PlannedBackup{Data: in.Data}
-	if goesOn(rec, w.release) {
+	if resumes(rec, w.release) {
 		b.Made = rec.Backup
 	}
 	dryrun.Tell(ctx, b)
@@ -52,7 +52,7 @@ func previewBackUp(ctx context.Context, env *step.Env, in contract.BackupDataInp
 
 // has tells whether the upgrade has data to keep: of one that goes on its backup says so.
 func (w *work) has(ctx context.Context, rec installed.Record, name string) (bool, error) {
-	if goesOn(rec, w.release) && rec.Backup != w.env.Run { // else the preview itself has noted it
+	if resumes(rec, w.release) && rec.Backup != w.env.Run { // else the preview itself has noted it
 		repo, err := openRepository(ctx, w.env)
 		if err != nil {
 			return false, err
@@ -79,7 +79,7 @@ func previewComplete(ctx context.Context, env *step.Env, in contract.BackupInput
 		return out, err
 	}
 	out.From, out.To = rec.Version, w.release.Version
-	if goesOn(rec, w.release) {
+	if resumes(rec, w.release) {
 		out.ID = rec.Backup
 	} else {
 		rec = installed.Record{

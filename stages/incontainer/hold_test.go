@@ -32,7 +32,7 @@ func holder(t *testing.T, root, run string, port ...int) (stop chan struct{}, en
 	port = append(port, 0) // any
 	go func() {
 		err := (&State{place: state.Place{Volume: root}, store: volume(t, root), errw: screen}).Hold(t.Context(), stop, lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, 0, port[0])
-		containers.TellFault(screen, err)
+		containers.WriteFault(screen, err)
 		ended <- err
 	}()
 	return stop, ended, said
@@ -77,7 +77,7 @@ func TestOneRunHoldsTheLock(t *testing.T) {
 	err := <-second
 	require.Equal(t, fault.Locked, fault.ClassOf(err))
 	require.ErrorContains(t, err, "u@h (install, run r1)")
-	told := containers.ToldFault(said.String())
+	told := containers.ParseFault(said.String())
 	require.NotNil(t, told, said.String())
 	require.Equal(t, lock.CodeHeld, told.Code)
 

@@ -14,7 +14,7 @@ import (
 func AwaitPods(ctx context.Context, kubeconfig, url string, errw io.Writer) error {
 	client, err := kube.Connect(kubeconfig, func(format string, args ...any) { say(errw, "node", format, args...) })
 	if err != nil {
-		containers.TellFault(errw, err)
+		containers.WriteFault(errw, err)
 		return err
 	}
 	client.AwaitPods(ctx, url)

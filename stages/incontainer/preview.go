@@ -46,7 +46,7 @@ type Preview struct {
 	Steps  *step.Registry
 	Stores map[string]store.Opener
 	// Render renders what an install of a release applies.
-	Render func(context.Context, *platform.Release, contract.Survey) ([]contract.Rendered, error)
+	Render func(context.Context, *platform.Release, contract.RenderInput) ([]contract.Rendered, error)
 	Dirs   step.Dirs
 }
 

@@ -44,13 +44,13 @@ func (p *planner) apps(ctx context.Context, cfg *config.Config, release *platfor
 			return fmt.Errorf("read the output of %s: %w", id, err)
 		}
 	}
-	survey, err := stages.Foreseen(p.inputs(cfg, release), site)
+	input, err := stages.Foreseen(p.inputs(cfg, release), site)
 	if err != nil {
 		return err
 	}
-	survey.Kubernetes = p.req.Tools["kubectl"]
-	survey.Components = nil // they are steps
-	parts, err := p.Render(ctx, release, survey)
+	input.Kubernetes = p.req.Tools["kubectl"]
+	input.Components = nil // they are steps
+	parts, err := p.Render(ctx, release, input)
 	if err != nil {
 		return fmt.Errorf("render the apps: %w", err)
 	}

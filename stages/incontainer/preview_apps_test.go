@@ -65,7 +65,7 @@ func TestAPlanOfApps(t *testing.T) {
 		dryrun.Tell(seen.Watch(t.Context(), "orchestrator/publish"), git)
 		seen.Put(apps+"root", "orchestrator/sync", api.Get(apps+"root"), api.Get(apps+"root"), "")
 		p := &planner{
-			Preview: &Preview{Dirs: step.Dirs{State: root}, Render: func(context.Context, *platform.Release, contract.Survey) ([]contract.Rendered, error) {
+			Preview: &Preview{Dirs: step.Dirs{State: root}, Render: func(context.Context, *platform.Release, contract.RenderInput) ([]contract.Rendered, error) {
 				return []contract.Rendered{
 					{Component: "the apps", Kind: "gitops", Objects: []map[string]any{
 						{"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": map[string]any{"name": "root", "namespace": "argocd"}},

@@ -121,13 +121,13 @@ func (p *planner) note(results []pipeline.Result) {
 
 // render has everything that the release is made of added: there is no cluster yet.
 func (p *planner) render(ctx context.Context, cfg *config.Config, release *platform.Release) error {
-	survey, err := stages.Rendering(p.inputs(cfg, release))
+	input, err := stages.Rendering(p.inputs(cfg, release))
 	if err != nil {
 		return err
 	}
-	survey.Manifests = os.DirFS(filepath.Join(p.dirs().Bundle, "manifests"))
-	survey.Kubernetes = p.req.Tools["kubectl"]
-	parts, err := p.Render(ctx, release, survey)
+	input.Manifests = os.DirFS(filepath.Join(p.dirs().Bundle, "manifests"))
+	input.Kubernetes = p.req.Tools["kubectl"]
+	parts, err := p.Render(ctx, release, input)
 	if err != nil {
 		return fmt.Errorf("render the platform release: %w", err)
 	}

@@ -56,7 +56,7 @@ func newPlanned(t *testing.T) *planned {
 		dryrun.Tell(ctx, contract.PlannedTerraform{Lineage: "l", Serial: p.serial, Resources: []contract.PlannedResource{{Address: "a.b", Action: "replace"}}})
 		return contract.Infrastructure{StorageClass: "c"}, nil
 	})
-	p.Preview = &Preview{Steps: reg, Dirs: step.Dirs{State: root, Platform: release}, Render: func(_ context.Context, r *platform.Release, s contract.Survey) ([]contract.Rendered, error) {
+	p.Preview = &Preview{Steps: reg, Dirs: step.Dirs{State: root, Platform: release}, Render: func(_ context.Context, r *platform.Release, s contract.RenderInput) ([]contract.Rendered, error) {
 		require.Equal(t, "demo", s.Deployment)
 		return []contract.Rendered{{Component: "gitea", File: "f", Objects: []map[string]any{
 			{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s", "namespace": "gitea"}, "stringData": map[string]any{"password": "<generated>"}},
@@ -376,7 +376,7 @@ func TestAPlanOfADestroyNamesTheRelease(t *testing.T) {
 func TestAPlanIsOfTheDeploymentThatWasThere(t *testing.T) {
 	p := newPlanned(t)
 	render := p.Render
-	p.Render = func(ctx context.Context, r *platform.Release, s contract.Survey) ([]contract.Rendered, error) {
+	p.Render = func(ctx context.Context, r *platform.Release, s contract.RenderInput) ([]contract.Rendered, error) {
 		_, err := state.MakeIdentity(t.Context(), p.state.store, 1, "demo")
 		require.NoError(t, err)
 		return render(ctx, r, s)

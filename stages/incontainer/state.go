@@ -60,7 +60,7 @@ func tell(errw io.Writer, place state.Place, err error) error {
 		err = errors.Join(err, unread)
 	}
 	err = fault.Map(err, func(text string) string { return secrets.Clean(text) })
-	containers.TellFault(errw, err)
+	containers.WriteFault(errw, err)
 	return err
 }
 

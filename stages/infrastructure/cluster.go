@@ -46,7 +46,7 @@ func cluster(ctx context.Context, env *step.Env, in contract.ClusterInput) (cont
 		if f, ok := errors.AsType[*fault.Fault](err); ok {
 			return out, &fault.Fault{
 				Code: CodeAPI, Class: f.Class, Op: f.Op,
-				Fix: "look at the last lines of the cluster's node, then run again: slipway install", Err: f.Err,
+				Fix: "look at the last lines of the cluster's node, then run the same command again", Err: f.Err,
 			}
 		}
 		return out, err

@@ -199,11 +199,11 @@ func judgeStorage(ctx context.Context, c *kube.Client, want string) (string, []p
 	if err != nil {
 		return "", nil, err
 	}
-	var names, defaults, lent []string
+	var names, defaults, static []string
 	for _, sc := range classes {
 		names = append(names, sc.GetName())
 		if sc.Object["provisioner"] == noProvisioner {
-			lent = append(lent, sc.GetName())
+			static = append(static, sc.GetName())
 		}
 		if sc.GetAnnotations()[kube.DefaultClass] == "true" {
 			defaults = append(defaults, sc.GetName())
@@ -217,8 +217,8 @@ func judgeStorage(ctx context.Context, c *kube.Client, want string) (string, []p
 		want = defaults[0]
 	}
 	switch {
-	case slices.Contains(lent, want):
-		return "", []problem{{fmt.Sprintf("nobody makes volumes of the storage class %s: its provisioner is %s", want, noProvisioner),
+	case slices.Contains(static, want):
+		return "", []problem{{fmt.Sprintf("the storage class %s has only statically provisioned volumes: its provisioner is %s", want, noProvisioner),
 			"name one that has a provisioner as storageClass in the configuration, or install a provisioner; the cluster has: " + all}}, nil
 	case slices.Contains(names, want):
 		return want, nil, nil

@@ -140,12 +140,12 @@ func TestVersionsOfAClusterThatIsThereAlready(t *testing.T) {
 
 func TestStorageOfAClusterThatIsThereAlready(t *testing.T) {
 	for says, c := range map[string]struct{ classes, want string }{
-		"the cluster has no storage class quick; it has: fast, slow":                                                         {fast + "," + defaultSlow, "quick"},
-		"the cluster has no storage class quick; it has: none":                                                               {"", "quick"},
-		"the cluster has no storage class;":                                                                                  {"", ""},
-		"several storage classes of the cluster are the default one: slow, too; name":                                        {defaultToo + "," + defaultSlow, ""},
-		"nobody makes volumes of the storage class lent: its provisioner is kubernetes.io/no-provisioner; name one that has": {fast + "," + lent, ""},
-		"nobody makes volumes of the storage class lent: its":                                                                {defaultSlow + "," + lent, "lent"},
+		"the cluster has no storage class quick; it has: fast, slow":                                                                         {fast + "," + defaultSlow, "quick"},
+		"the cluster has no storage class quick; it has: none":                                                                               {"", "quick"},
+		"the cluster has no storage class;":                                                                                                  {"", ""},
+		"several storage classes of the cluster are the default one: slow, too; name":                                                        {defaultToo + "," + defaultSlow, ""},
+		"the storage class lent has only statically provisioned volumes: its provisioner is kubernetes.io/no-provisioner; name one that has": {fast + "," + lent, ""},
+		"the storage class lent has only statically provisioned volumes: its":                                                                {defaultSlow + "," + lent, "lent"},
 	} {
 		env := theirs{version: "v1.35.0", classes: c.classes}.serve(t)
 		_, err := clusterPreflight(t.Context(), env, contract.ClusterPreflightInput{Kubernetes: "1.35.4", StorageClass: c.want})

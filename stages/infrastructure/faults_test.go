@@ -138,7 +138,7 @@ func TestStorageThatIsNotThere(t *testing.T) {
 		`[]`:                             "the cluster has no StorageClass",
 		`[{"metadata":{"name":"slow"}}]`: "the cluster has no StorageClass fast, but slow",
 		`[{"metadata":{"name":"fast"}}]`: "StorageClass fast is not the default",
-		`[{"metadata":{"name":"fast","annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"kubernetes.io/no-provisioner"}]`: "nobody makes volumes of StorageClass fast: its provisioner is kubernetes.io/no-provisioner",
+		`[{"metadata":{"name":"fast","annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"kubernetes.io/no-provisioner"}]`: "StorageClass fast has only statically provisioned volumes: its provisioner is kubernetes.io/no-provisioner",
 	} {
 		_, err := storage(t.Context(), clusterOf(t, map[string]string{classes: `{"kind":"StorageClassList","apiVersion":"storage.k8s.io/v1","items":` + list + `}`}), in)
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeStorage})
@@ -167,8 +167,8 @@ func TestALoadBalancerThatCannotBeUsed(t *testing.T) {
 // TestALoadBalancerThatGivesNoAddress: on a cluster of others nobody may be there to do so.
 func TestALoadBalancerThatGivesNoAddress(t *testing.T) {
 	for existing, fix := range map[bool]string{
-		true:  "see that the cluster gives Services of type LoadBalancer an address, as its cloud's controller or MetalLB does, then run again: slipway install",
-		false: "see that port 18080 of the load balancer is free, then run again: slipway install",
+		true:  "see that the cluster gives Services of type LoadBalancer an address, as its cloud's controller or MetalLB does, then run the same command again",
+		false: "see that port 18080 of the load balancer is free, then run the same command again",
 	} {
 		api := kubetest.Serve(t)
 		api.Define("v1", "ServiceAccount", true)

@@ -6,8 +6,8 @@ package infrastructure
 import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/lint"
 	"github.com/slipway-sh/slipway/stages/step"
-	"github.com/slipway-sh/slipway/stages/survey"
 )
 
 // The codes of this package's faults.
@@ -40,7 +40,7 @@ const (
 )
 
 // Register adds the code of the stage's steps to r; build makes the tree of the apps.
-func Register(r *step.Registry, build survey.BuildTree) {
+func Register(r *step.Registry, build lint.BuildTree) {
 	var tools toolchain
 	step.RegisterVerified(r, contract.PreflightStep(), tools.preflight, verifyPreflight)
 	step.RegisterRepeatable(r, contract.ClusterPreflightStep(), clusterPreflight)

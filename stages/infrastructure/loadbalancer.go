@@ -182,5 +182,5 @@ func portFree() string {
 }
 
 func badLoadBalancer(fix string, err error) error {
-	return checkFault(CodeLoadBalancer, "use the load balancer", fix+", then run again: slipway install", err)
+	return checkFault(CodeLoadBalancer, "use the load balancer", fix+", then run the same command again", err)
 }

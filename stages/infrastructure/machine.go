@@ -85,8 +85,8 @@ func memTotal(meminfo []byte) (int64, error) {
 	return 0, fmt.Errorf("/proc/meminfo has no MemTotal")
 }
 
-// judge compares what was seen with what is required.
-func judge(m machine, r providers.Requirements) []problem {
+// compareMachine compares what was seen with what is required.
+func compareMachine(m machine, r providers.Requirements) []problem {
 	var out []problem
 	// Firmware and kernel keep a part of the memory that a machine is sold with.
 	if r.MemoryBytes > 0 && m.memory < r.MemoryBytes*15/16 {

@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
+	"github.com/slipway-sh/slipway/stages/lint"
 	"github.com/slipway-sh/slipway/stages/step"
-	"github.com/slipway-sh/slipway/stages/survey"
 )
 
 // looks is how many objects are looked for at a time.
@@ -30,7 +30,7 @@ const looks = 8
 
 // finder finds what is somebody else's.
 type finder struct {
-	build survey.BuildTree // of the apps
+	build lint.BuildTree // of the apps
 }
 
 // ownership looks whether the release may be installed over the one that the cluster has,
@@ -60,26 +60,26 @@ func (f finder) ownership(ctx context.Context, env *step.Env, in contract.Owners
 	}
 	objs, err := e.objects(ctx, in)
 	if err != nil {
-		return contract.Ownership{}, checkFault(kube.CodeForeign, "look for what the platform is made of", "correct the platform release, then run again: slipway install", err)
+		return contract.Ownership{}, checkFault(kube.CodeForeign, "look for what the platform is made of", "correct the platform release, then run the same command again", err)
 	}
-	lacking, err := judgeKinds(ctx, c, objs)
-	if err == nil && len(lacking) > 0 {
-		err = unmet(CodePreflight, "check the rights over what the platform is made of", lacking)
+	missing, err := checkKinds(ctx, c, objs)
+	if err == nil && len(missing) > 0 {
+		err = unmet(CodePreflight, "check the rights over what the platform is made of", missing)
 	}
 	if err != nil {
 		return contract.Ownership{}, err
 	}
 	ofApps, err := e.apps(ctx, in.Apps, f.build)
 	if err != nil {
-		return contract.Ownership{}, checkFault(kube.CodeForeign, "look for what the apps are made of", "correct the platform release, then run again: slipway install", err)
+		return contract.Ownership{}, checkFault(kube.CodeForeign, "look for what the apps are made of", "correct the platform release, then run the same command again", err)
 	}
 	foreign, err := foreignAmong(ctx, c, objs, e.owns)
 	if err != nil {
-		return contract.Ownership{}, checkFault(kube.CodeForeign, "look for what the platform is made of", "run again: slipway install", err)
+		return contract.Ownership{}, checkFault(kube.CodeForeign, "look for what the platform is made of", "run the same command again", err)
 	}
 	inWay, err := foreignAmong(ctx, c, ofApps, e.brought)
 	if err != nil {
-		return contract.Ownership{}, checkFault(kube.CodeForeign, "look for what the apps are made of", "run again: slipway install", err)
+		return contract.Ownership{}, checkFault(kube.CodeForeign, "look for what the apps are made of", "run the same command again", err)
 	}
 	foreign = slices.Concat(foreign, inWay, e.releases)
 	out := contract.Ownership{Objects: len(objs) + len(ofApps)}

@@ -79,12 +79,12 @@ func look(ctx context.Context, env *step.Env, in contract.PreflightInput) (machi
 	if _, err := os.Stat(env.Kubeconfig); err == nil {
 		in.Requirements.DiskBytes = min(in.Requirements.DiskBytes, diskReserve)
 	}
-	return seen, slices.Concat(judge(seen, in.Requirements), judgeTLS(env, in.TLS, time.Now())), nil
+	return seen, slices.Concat(compareMachine(seen, in.Requirements), checkTLS(env, in.TLS, time.Now())), nil
 }
 
-// judgeTLS finds what is wrong with the certificate that a user brings: the step that
+// checkTLS finds what is wrong with the certificate that a user brings: the step that
 // uses it comes when the cluster is up.
-func judgeTLS(env *step.Env, given *contract.UserTLS, now time.Time) []problem {
+func checkTLS(env *step.Env, given *contract.UserTLS, now time.Time) []problem {
 	if given == nil {
 		return nil
 	}
@@ -135,7 +135,7 @@ func unmet(code fault.Code, op string, problems []problem) error {
 	}
 	return &fault.Fault{
 		Code: code, Class: fault.Preflight, Op: op,
-		Fix: "correct each of them, then run again: slipway install", Err: fmt.Errorf("%s", b.String()),
+		Fix: "correct each of them, then run the same command again", Err: fmt.Errorf("%s", b.String()),
 	}
 }
 

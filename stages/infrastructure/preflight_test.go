@@ -93,7 +93,7 @@ func TestADeploymentThatIsThereNeedsAReserveOfDiskOnly(t *testing.T) {
 func TestRequirementsOfProviderLocal(t *testing.T) {
 	r := local.Provider{}.Requirements(providers.Deployment{Scale: 50})
 	good := machine{memory: 4<<30 - 100<<20, disk: 10 << 30, cpus: 2, filesystems: []string{"ext4", "overlay"}, netfilter: true}
-	require.Empty(t, judge(good, r), "a machine sold with 4 GiB has a little less")
+	require.Empty(t, compareMachine(good, r), "a machine sold with 4 GiB has a little less")
 	for what, bad := range map[string]machine{
 		"memory is 3.0 GiB, 4.0 GiB is needed":          {memory: 3 << 30, disk: good.disk, cpus: 2, filesystems: good.filesystems, netfilter: true},
 		"free disk of the Dagger engine is 9.0 GiB":     {memory: good.memory, disk: 9 << 30, cpus: 2, filesystems: good.filesystems, netfilter: true},
@@ -101,7 +101,7 @@ func TestRequirementsOfProviderLocal(t *testing.T) {
 		"the kernel has no filesystem overlay":          {memory: good.memory, disk: good.disk, cpus: 2, netfilter: true},
 		"the kernel has neither iptables nor nf_tables": {memory: good.memory, disk: good.disk, cpus: 2, filesystems: good.filesystems},
 	} {
-		problems := judge(bad, r)
+		problems := compareMachine(bad, r)
 		require.Len(t, problems, 1, what)
 		require.Contains(t, problems[0].what, what)
 		require.NotEmpty(t, problems[0].remedy)
@@ -111,7 +111,7 @@ func TestRequirementsOfProviderLocal(t *testing.T) {
 func TestAGreaterScaleNeedsAGreaterMachine(t *testing.T) {
 	small := machine{memory: 4 << 30, disk: 10 << 30, cpus: 2, filesystems: []string{"overlay"}, netfilter: true}
 	for scale, want := range map[int]int{50: 0, 100: 2, 500: 3, 1000: 3} {
-		problems := judge(small, local.Provider{}.Requirements(providers.Deployment{Scale: scale}))
+		problems := compareMachine(small, local.Provider{}.Requirements(providers.Deployment{Scale: scale}))
 		require.Len(t, problems, want, scale)
 	}
 }

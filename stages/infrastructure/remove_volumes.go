@@ -17,7 +17,7 @@ import (
 )
 
 // provisionedBy is the annotation of volumes that a provisioner made for a claim. Others
-// are somebody's, who lent them.
+// are statically provisioned by somebody else.
 const provisionedBy = "pv.kubernetes.io/provisioned-by"
 
 // mark labels claims and volumes that are known to be the deployment's by what is deleted

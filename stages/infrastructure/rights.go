@@ -97,9 +97,9 @@ func judgeRights(ctx context.Context, c *kube.Client, in contract.ClusterPreflig
 	return out, err
 }
 
-// judgeKinds names each right that the credentials lack over the other kinds of objects that
+// checkKinds names each right that the credentials lack over the other kinds of objects that
 // the platform is made of. One that it defines itself is not served yet.
-func judgeKinds(ctx context.Context, c *kube.Client, objs []*unstructured.Unstructured) ([]problem, error) {
+func checkKinds(ctx context.Context, c *kube.Client, objs []*unstructured.Unstructured) ([]problem, error) {
 	all, err := mayAll(ctx, c)
 	if err != nil || all {
 		return nil, err
@@ -127,8 +127,8 @@ func judgeKinds(ctx context.Context, c *kube.Client, objs []*unstructured.Unstru
 
 // mayAll reports whether the credentials may do everything.
 func mayAll(ctx context.Context, c *kube.Client) (bool, error) {
-	lacking, err := lacks(ctx, c, right{group: "*", resource: "*", verbs: []string{"*"}})
-	return len(lacking) == 0, err
+	missing, err := lacks(ctx, c, right{group: "*", resource: "*", verbs: []string{"*"}})
+	return len(missing) == 0, err
 }
 
 // missing are those of the rights that the credentials lack.

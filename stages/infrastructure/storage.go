@@ -27,7 +27,7 @@ const (
 
 var errCheckLate = fmt.Errorf("the %s of the check are up", checkLimit)
 
-// noProvisioner is the provisioner of a class whose volumes nobody makes: they are lent.
+// noProvisioner is the provisioner of a class whose volumes are statically provisioned.
 const noProvisioner = "kubernetes.io/no-provisioner"
 
 // storage writes a file into a volume of the StorageClass from one pod and reads it back
@@ -173,7 +173,7 @@ func usableStorage(ctx context.Context, c *kube.Client, in contract.StorageInput
 		}
 		provisioner, _ := sc.Object["provisioner"].(string)
 		if provisioner == noProvisioner {
-			return contract.StorageCheck{}, fmt.Errorf("nobody makes volumes of StorageClass %s: its provisioner is %s", want, noProvisioner)
+			return contract.StorageCheck{}, fmt.Errorf("StorageClass %s has only statically provisioned volumes: its provisioner is %s", want, noProvisioner)
 		}
 		return contract.StorageCheck{Class: want, Provisioner: provisioner}, nil
 	}
@@ -200,7 +200,7 @@ func verifyStorage(ctx context.Context, env *step.Env, in contract.StorageInput,
 }
 
 func badStorage(err error) error {
-	return checkFault(CodeStorage, "use the storage", "see that the storage class works, then run again: slipway install", err)
+	return checkFault(CodeStorage, "use the storage", "see that the storage class works, then run the same command again", err)
 }
 
 // checkFault gives err a code of this package, and keeps its class if it has one.

@@ -91,7 +91,7 @@ func TestASlowAppIsATimeout(t *testing.T) {
 	require.Equal(t, fault.Timeout, f.Class)
 	require.ErrorContains(t, f, "app web: Ingress web is Progressing: 0 of 1")
 	require.ErrorContains(t, f, "never appeared: late")
-	require.Equal(t, "look at it: slipway toolchain -- kubectl get application -n argocd web -o yaml; correct it, then run again: slipway install", f.Fix)
+	require.Equal(t, "look at it: slipway toolchain -- kubectl get application -n argocd web -o yaml; correct it, then run the same command again", f.Fix)
 
 	f = lateWeb(t, argo.Verdict{}, webApp(), broken("r/web", "ContainerCreating", ""))
 	require.Equal(t, argo.CodeLate, f.Code, "nothing failed yet")

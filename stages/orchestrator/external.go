@@ -43,7 +43,7 @@ func resolve(ctx context.Context, c *kube.Client, in contract.AppsInput, deadlin
 	if fault.ClassOf(err) == fault.Timeout {
 		err = &fault.Fault{
 			Code: gitserver.CodeRepository, Class: fault.Step, Op: fmt.Sprintf("read %s of %s", in.Target, in.Repository), Err: err,
-			Fix: "correct git in the configuration, or give Argo CD access to the server, then run again: slipway install",
+			Fix: "correct git in the configuration, or give Argo CD access to the server, then run the same command again",
 		}
 	}
 	return revision, err

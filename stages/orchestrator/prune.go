@@ -52,10 +52,10 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 			return withoutApps(ctx, env, c, record.Argo) // while Argo CD is there
 		},
 		func() (objects, kept []string, err error) {
-			out.Components, objects, err = remover.Dropped(ctx, now, in.Components, removal.Prepared(r))
+			out.Components, objects, err = remover.Dropped(ctx, now, in.Components, removal.Prerequisites(r))
 			return objects, nil, err
 		},
-		func() (objects, kept []string, err error) { return remover.Unprepare(ctx, r, in.LeftOut) },
+		func() (objects, kept []string, err error) { return remover.PrunePrerequisites(ctx, r, in.LeftOut) },
 		func() (objects, kept []string, err error) {
 			return remover.Keys(ctx, r.SecretsGiven(in.UserSecrets), in.LeftOut)
 		},

@@ -34,7 +34,7 @@ func TestWhatANewerReleaseHasNoMoreIsRemoved(t *testing.T) {
 	installing(t, env, "namespaces: [{name: cd}, {name: shop}]\nsecrets: [{name: web, namespace: shop, keys: [{key: password, generate: password}]}]\n")
 	r, err := platform.Load(os.DirFS(env.PlatformDir))
 	require.NoError(t, err)
-	require.NoError(t, removal.NotePrepared(t.Context(), c, "demo", r))
+	require.NoError(t, removal.RecordPrerequisites(t.Context(), c, "demo", r))
 	for path, name := range map[string]string{"/api/v1/namespaces/shop": "shop", "/api/v1/namespaces/shop/secrets/web": "web"} {
 		api.Set(t, path, "metadata: {name: "+name+", "+byUs+"}")
 	}

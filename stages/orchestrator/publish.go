@@ -81,7 +81,7 @@ func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gi
 	if err != nil {
 		return contract.Publication{}, &fault.Fault{
 			Code: gitserver.CodePush, Class: step.ClassOf(err), Op: "push the GitOps tree", Err: err,
-			Fix: "look at the git server, " + in.Git.URL + ", then run again: slipway install",
+			Fix: "look at the git server, " + in.Git.URL + ", then run the same command again",
 		}
 	}
 	verb := "is already at"
@@ -150,7 +150,7 @@ func buildTree(fsys fs.FS, r *platform.Release, deployment string, in contract.P
 func badTree(err error) error {
 	return &fault.Fault{
 		Code: contract.CodeUnusable, Class: fault.Step, Op: "build the GitOps tree", Err: err,
-		Fix: "correct the platform release, then run again: slipway install",
+		Fix: "correct the platform release, then run the same command again",
 	}
 }
 

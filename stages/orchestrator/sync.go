@@ -275,7 +275,7 @@ func wrongSet(v argo.Verdict) error {
 func badSet(err error) error {
 	return &fault.Fault{
 		Code: CodeSet, Class: fault.Step, Op: "compare the apps with the platform release", Err: err,
-		Fix: "make components in platform.yaml and the chart " + rootChart + " agree, then run again: slipway install",
+		Fix: "make components in platform.yaml and the chart " + rootChart + " agree, then run the same command again",
 	}
 }
 
@@ -304,7 +304,7 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Applicatio
 		known = false
 	}
 	f := &fault.Fault{
-		Code: argo.CodeLate, Class: fault.Timeout, Op: op, Fix: "look at it: " + inspect + "; correct it, then run again: slipway install",
+		Code: argo.CodeLate, Class: fault.Timeout, Op: op, Fix: "look at it: " + inspect + "; correct it, then run the same command again",
 		Err: fmt.Errorf("app %s: %s (sync %s, health %s)", a.Name, cause, a.Sync, a.Health),
 	}
 	if len(v.Absent) > 0 {
@@ -312,7 +312,7 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Applicatio
 	}
 	if known {
 		f.Code, f.Class = CodeFailed, fault.Step
-		f.Fix = "correct the app, then run again: slipway install; to look at it: " + inspect
+		f.Fix = "correct the app, then run the same command again; to look at it: " + inspect
 	}
 	return f
 }

@@ -26,7 +26,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/trust"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -56,7 +55,7 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 	if err != nil {
 		return contract.Access{}, err
 	}
-	roots, err := trust.Roots(ctx, c)
+	roots, err := kube.Roots(ctx, c)
 	if err != nil {
 		return contract.Access{}, err
 	}
@@ -72,7 +71,7 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 	if out.Guidance, err = guidance(r, env.Deployment, in, out.URLs); err != nil {
 		return out, err
 	}
-	state, err := c.Told(ctx)
+	state, err := c.ReadProgress(ctx)
 	if err == nil && state != contract.Success { // an earlier step of this run has said that it goes on
 		err = dryrun.Check(ctx, "say that the platform is installed")
 	}
@@ -85,7 +84,7 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 	if err != nil {
 		return out, err
 	}
-	c.Tell(ctx, env.Logger, env.Deployment, env.Run, contract.Success, r.Name+" "+r.Version+" is installed")
+	c.WriteProgress(ctx, env.Logger, env.Deployment, env.Run, contract.Success, r.Name+" "+r.Version+" is installed")
 	return out, nil
 }
 
@@ -295,7 +294,7 @@ func inCluster(r *platform.Release, in contract.AccessInput) []string {
 			password+" -o jsonpath='{.data.password}' | base64 -d   # the password")
 	}
 	if len(r.Certificates) > 0 {
-		out = append(out, "kubectl get configmap -n "+kube.SystemNamespace+" "+trust.CA+
+		out = append(out, "kubectl get configmap -n "+kube.SystemNamespace+" "+kube.CA+
 			` -o jsonpath='{.data.ca\.crt}' > ca.crt   # the CA that browsers must trust`)
 	}
 	return out

@@ -39,7 +39,7 @@ func runGit(ctx context.Context, env *step.Env, in contract.GitInput) (contract.
 		return contract.Git{}, &fault.Fault{
 			Code: gitserver.CodeServer, Class: fault.Step, Op: "choose the host of the git server",
 			Err: fmt.Errorf("no certificate of the platform is for one of its hosts: %s", strings.Join(server.Hosts, ", ")),
-			Fix: "add a host that the certificate is for to gitops.server.hosts in platform.yaml, then run again: slipway install",
+			Fix: "add a host that the certificate is for to gitops.server.hosts in platform.yaml, then run the same command again",
 		}
 	}
 	g := &git{client: c, env: env, server: server, in: in}
@@ -162,7 +162,7 @@ func (g *git) refusesStrangers(ctx context.Context) error {
 	if errors.Is(err, gitserver.ErrSignUpOpen) {
 		return &fault.Fault{
 			Code: gitserver.CodeServer, Class: fault.Step, Op: "try to sign up on the git server as a stranger", Err: err,
-			Fix: "switch registration off in the git server's configuration (Gitea: DISABLE_REGISTRATION), then run again: slipway install",
+			Fix: "switch registration off in the git server's configuration (Gitea: DISABLE_REGISTRATION), then run the same command again",
 		}
 	}
 	if err != nil {

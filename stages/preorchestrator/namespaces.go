@@ -50,10 +50,10 @@ func runNamespaces(ctx context.Context, env *step.Env, in contract.NamespacesInp
 		err = begin(ctx, c, env.Deployment, r)
 	}
 	if err == nil && !env.LeftOut {
-		err = goesOn(ctx, c)
+		err = checkProgress(ctx, c)
 	}
 	if err == nil {
-		c.Tell(ctx, env.Logger, env.Deployment, env.Run, contract.InProgress, "installing "+r.Name+" "+r.Version)
+		c.WriteProgress(ctx, env.Logger, env.Deployment, env.Run, contract.InProgress, "installing "+r.Name+" "+r.Version)
 		env.Progress("%s, %d of them new", counted(theirs(out.Names), "namespace"), theirs(out.Created))
 	}
 	return out, err
@@ -70,7 +70,7 @@ func noteNamespaces(ctx context.Context, c *kube.Client, deployment string, r *p
 	if err != nil {
 		return err
 	}
-	return removal.NotePrepared(ctx, c, deployment, r)
+	return removal.RecordPrerequisites(ctx, c, deployment, r)
 }
 
 // ensureNamespaces makes the namespaces of a release and Slipway's own, which gets the identity
@@ -186,7 +186,7 @@ func ownPullSecrets(ctx context.Context, c *kube.Client, deployment string, name
 	}
 	return &fault.Fault{
 		Code: kube.CodeForeign, Class: fault.Step, Op: "keep the registry's account in the cluster",
-		Fix: "ask those whose they are to name them otherwise, or give a file with {} for no account: --registry-auth FILE; then run again: slipway install",
+		Fix: "ask those whose they are to name them otherwise, or give a file with {} for no account: --registry-auth FILE; then run the same command again",
 		Err: fmt.Errorf("these Secrets do not belong to this deployment, or are not of type %s: %s", corev1.SecretTypeDockerConfigJson, strings.Join(foreign, ", ")),
 	}
 }
@@ -201,7 +201,7 @@ func keepRemoval(ctx context.Context, c *kube.Client, deployment string, r *plat
 	if err := removal.RecordOf(r).Following(earlier).Write(ctx, c, deployment); err != nil {
 		return err
 	}
-	return removal.NotePrepared(ctx, c, deployment, r)
+	return removal.RecordPrerequisites(ctx, c, deployment, r)
 }
 
 // begin keeps in the cluster which release the run brings it to.
@@ -213,11 +213,11 @@ func begin(ctx context.Context, c *kube.Client, deployment string, r *platform.R
 	return has.Begin(ctx, c, deployment, r)
 }
 
-// goesOn has what the cluster says of a run that did not succeed count as not in order, so
+// checkProgress makes what the cluster says of a run that did not succeed count as not in order, so
 // that the next run says that it is in progress although it reuses what there is. One that
 // leaves this step out says nothing.
-func goesOn(ctx context.Context, c *kube.Client) error {
-	state, err := c.Told(ctx)
+func checkProgress(ctx context.Context, c *kube.Client) error {
+	state, err := c.ReadProgress(ctx)
 	if err == nil && (state == contract.Failure || state == contract.Waiting) {
 		err = dryrun.Pass(ctx, "say that the install goes on")
 	}
@@ -271,14 +271,14 @@ func unusable(reserved, foreign []string) error {
 	if len(reserved) > 0 {
 		errs = append(errs, &fault.Fault{
 			Code: kube.CodeForeign, Class: fault.Step, Op: op,
-			Fix: "name other namespaces in platform.yaml, then run again: slipway install",
+			Fix: "name other namespaces in platform.yaml, then run the same command again",
 			Err: fmt.Errorf("these belong to Kubernetes: %s", strings.Join(reserved, ", ")),
 		})
 	}
 	if len(foreign) > 0 {
 		errs = append(errs, &fault.Fault{ // whose they are, nobody here knows: no command that removes them
 			Code: kube.CodeForeign, Class: fault.Step, Op: op,
-			Fix: "use another cluster, or name other namespaces in the platform release, then run again: slipway install",
+			Fix: "use another cluster, or name other namespaces in the platform release, then run the same command again",
 			Err: fmt.Errorf("these namespaces exist and do not belong to this deployment: %s; nothing was created", strings.Join(foreign, ", ")),
 		})
 	}

@@ -41,7 +41,7 @@ func runRequires(ctx context.Context, env *step.Env, _ contract.Nothing) (contra
 		seen := "waiting for " + strings.Join(missing, ", ")
 		if err == nil && len(missing) > 0 && seen != said && !dryrun.On(ctx) {
 			env.Progress("%s", seen)
-			c.Tell(ctx, env.Logger, env.Deployment, env.Run, contract.Waiting, seen)
+			c.WriteProgress(ctx, env.Logger, env.Deployment, env.Run, contract.Waiting, seen)
 			said = seen
 		}
 		return len(missing) == 0, seen, err
@@ -57,11 +57,11 @@ func runRequires(ctx context.Context, env *step.Env, _ contract.Nothing) (contra
 	if fault.ClassOf(err) == fault.Timeout {
 		err = &fault.Fault{
 			Code: CodeRequires, Class: fault.Timeout, Op: "wait for what the platform requires of others", Err: err,
-			Fix: "put it into the cluster, then run again: slipway install",
+			Fix: "put it into the cluster, then run the same command again",
 		}
 	}
 	if err == nil && said != "" {
-		c.Tell(ctx, env.Logger, env.Deployment, env.Run, contract.InProgress, "installing "+r.Name+" "+r.Version)
+		c.WriteProgress(ctx, env.Logger, env.Deployment, env.Run, contract.InProgress, "installing "+r.Name+" "+r.Version)
 	}
 	return out, err
 }

@@ -30,6 +30,6 @@ func sameType(o *corev1.Secret, want corev1.SecretType) error {
 		f.Fix += fmt.Sprintf("; or make it again with its values: slipway toolchain -- sh -c 'kubectl get secret -n %s %s -o yaml --show-managed-fields | sed \"s|^type: .*|type: %s|\" | kubectl replace --force -f -'",
 			fault.Quote(o.Namespace), fault.Quote(o.Name), want)
 	}
-	f.Fix += "; then run again: slipway install"
+	f.Fix += "; then run the same command again"
 	return f
 }

@@ -34,7 +34,7 @@ func TestASecretOfAnotherTypeIsNamed(t *testing.T) {
 	} {
 		require.Equal(t, CodeSecret, all[i].Code)
 		require.EqualError(t, all[i], want.text)
-		require.Equal(t, "name another Secret in platform.yaml, or give it the type that it has"+want.command+"; then run again: slipway install", all[i].Fix)
+		require.Equal(t, "name another Secret in platform.yaml, or give it the type that it has"+want.command+"; then run the same command again", all[i].Fix)
 	}
 	list, err := c.Kubernetes.CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)

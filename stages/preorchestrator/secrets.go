@@ -127,7 +127,7 @@ func (s *secrets) ensure(ctx context.Context, want []platform.Secret) (contract.
 	if err != nil {
 		return contract.Secrets{}, &fault.Fault{
 			Code: CodeSecret, Class: fault.Step, Op: "make the platform's secrets", Err: err,
-			Fix: "correct the secrets in platform.yaml, then run again: slipway install",
+			Fix: "correct the secrets in platform.yaml, then run the same command again",
 		}
 	}
 	if err := s.kept.write(ctx); err != nil {

@@ -22,7 +22,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/trust"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -108,7 +107,7 @@ func (t *tlsStep) given(keyFile string, in contract.TLSInput, hosts []string) (p
 // selfSigned returns the certificates of the release, signed by the deployment's own CA,
 // and makes each, and the CA, when it is not there or cannot stay.
 func (t *tlsStep) selfSigned(ctx context.Context) (leaves []certificate.Pair, roots []byte, err error) {
-	ca, there, err := t.had(ctx, kube.SystemNamespace, trust.CA)
+	ca, there, err := t.had(ctx, kube.SystemNamespace, kube.CA)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -120,7 +119,7 @@ func (t *tlsStep) selfSigned(ctx context.Context) (leaves []certificate.Pair, ro
 		t.redact(string(ca.Key))
 		label(ctx, ca)
 	}
-	t.keep(kube.SystemNamespace, trust.CA, ca)
+	t.keep(kube.SystemNamespace, kube.CA, ca)
 	for _, c := range t.release.Certificates {
 		namespace, name, _ := strings.Cut(c.Secret, "/")
 		leaf, _, err := t.had(ctx, namespace, name)
@@ -142,7 +141,7 @@ func (t *tlsStep) selfSigned(ctx context.Context) (leaves []certificate.Pair, ro
 		return nil, nil, err
 	}
 	if !there {
-		err = t.write(ctx, kube.SystemNamespace, trust.CA, ca, nil)
+		err = t.write(ctx, kube.SystemNamespace, kube.CA, ca, nil)
 	}
 	return leaves, ca.Certificate, err
 }
@@ -212,7 +211,7 @@ func (t *tlsStep) publish(ctx context.Context, mode string, pairs []certificate.
 		namespaces = append(namespaces, n.Name)
 	}
 	for _, n := range namespaces {
-		if err := t.configMap(ctx, n, trust.CA, nil, map[string]string{trust.CAKey: string(trusted)}); err != nil {
+		if err := t.configMap(ctx, n, kube.CA, nil, map[string]string{kube.CAKey: string(trusted)}); err != nil {
 			return contract.TLS{}, err
 		}
 	}

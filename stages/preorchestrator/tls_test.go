@@ -16,7 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/trust"
 )
 
 func at() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
@@ -53,11 +52,11 @@ func TestSelfSignedWithMoreToTrust(t *testing.T) {
 	require.NoError(t, err)
 	_, err = tlsOf(c, served(), "example.org", at()).ensure(t.Context(), contract.TLSInput{Domain: "example.org", Mode: "self-signed", CA: string(other.Certificate)}, "")
 	require.NoError(t, err)
-	own := data(t, c, kube.SystemNamespace, trust.CA)["tls.crt"]
+	own := data(t, c, kube.SystemNamespace, kube.CA)["tls.crt"]
 	for _, namespace := range []string{kube.SystemNamespace, "code", "cd", "shop"} {
-		o, err := c.Kubernetes.CoreV1().ConfigMaps(namespace).Get(t.Context(), trust.CA, metav1.GetOptions{})
+		o, err := c.Kubernetes.CoreV1().ConfigMaps(namespace).Get(t.Context(), kube.CA, metav1.GetOptions{})
 		require.NoError(t, err, namespace)
-		require.Equal(t, string(own)+string(other.Certificate), o.Data[trust.CAKey], namespace)
+		require.Equal(t, string(own)+string(other.Certificate), o.Data[kube.CAKey], namespace)
 	}
 	require.Equal(t, string(own), string(data(t, c, "code", "git-tls")["ca.crt"]), "what has issued it, so that who uses it need not start again")
 }
@@ -74,7 +73,7 @@ func TestSelfSignedIsMadeOnceAndRenewedInTime(t *testing.T) {
 	c := fakeKube()
 	first := selfSigned(t, c, "example.org", at())
 	require.Equal(t, contract.TLS{Issuer: "self-signed", GitHost: "git.code.svc", NotAfter: "2027-03-01T12:00:00Z"}, first)
-	ca, made := data(t, c, kube.SystemNamespace, trust.CA), serial(t, c, "code", "git-tls")
+	ca, made := data(t, c, kube.SystemNamespace, kube.CA), serial(t, c, "code", "git-tls")
 
 	require.Equal(t, first, selfSigned(t, c, "example.org", at().Add(300*24*time.Hour)), "nothing changes while it is good")
 	require.Equal(t, made, serial(t, c, "code", "git-tls"))
@@ -83,7 +82,7 @@ func TestSelfSignedIsMadeOnceAndRenewedInTime(t *testing.T) {
 	require.NotEqual(t, made, renewed)
 	selfSigned(t, c, "example.net", at().Add(340*24*time.Hour))
 	require.NotEqual(t, renewed, serial(t, c, "code", "git-tls"))
-	require.Equal(t, ca, data(t, c, kube.SystemNamespace, trust.CA), "the CA stays")
+	require.Equal(t, ca, data(t, c, kube.SystemNamespace, kube.CA), "the CA stays")
 
 	for _, of := range []struct {
 		namespace, name string
@@ -111,11 +110,11 @@ func TestSelfSignedIsMadeOnceAndRenewedInTime(t *testing.T) {
 	require.Equal(t, map[string]string{"git.code.svc": string(ca["tls.crt"])}, trusted.Data)
 	require.Equal(t, "argocd", trusted.Labels["app.kubernetes.io/part-of"], "without it Argo CD does not read it")
 	for _, namespace := range []string{kube.SystemNamespace, "code", "cd", "shop"} {
-		o, err := c.Kubernetes.CoreV1().ConfigMaps(namespace).Get(t.Context(), trust.CA, metav1.GetOptions{})
+		o, err := c.Kubernetes.CoreV1().ConfigMaps(namespace).Get(t.Context(), kube.CA, metav1.GetOptions{})
 		require.NoError(t, err, namespace)
-		require.Equal(t, map[string]string{trust.CAKey: string(ca["tls.crt"])}, o.Data)
+		require.Equal(t, map[string]string{kube.CAKey: string(ca["tls.crt"])}, o.Data)
 	}
-	_, err = trust.Roots(t.Context(), c)
+	_, err = kube.Roots(t.Context(), c)
 	require.NoError(t, err)
 }
 
@@ -129,7 +128,7 @@ func TestCertificatesWithoutAGitServer(t *testing.T) {
 	list, err := c.Kubernetes.CoreV1().ConfigMaps("cd").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, list.Items, 1)
-	require.Equal(t, trust.CA, list.Items[0].Name)
+	require.Equal(t, kube.CA, list.Items[0].Name)
 }
 
 func TestAGivenCertificateIsUsedUnderItsOwnHost(t *testing.T) {

@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 
 	"github.com/slipway-sh/slipway/bounded"
-	"github.com/slipway-sh/slipway/config/dockerconfig"
 	"github.com/slipway-sh/slipway/config/kubeconfig"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/redact"
@@ -124,7 +123,7 @@ func (e *Env) RegistryAccount() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the registry's account: %w", err)
 	}
-	dockerconfig.Secrets(text, e.Redact)
+	redact.DockerSecrets(text, e.Redact)
 	return text, nil
 }
 

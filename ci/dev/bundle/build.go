@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
-	"github.com/slipway-sh/slipway/ci/dev/build/runc"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
 	"github.com/slipway-sh/slipway/containers/bundle"
@@ -60,13 +59,13 @@ type builder struct {
 func (b *builder) parts(ctx context.Context, commands []gotool.Command, release debian.Release) error {
 	b.built, b.layers = map[string]string{}, map[string]*rootfs.Layer{}
 	var lanes errgroup.Group
-	isRunc := func(c gotool.Command) bool { return c.Name == runc.Name }
+	isRunc := func(c gotool.Command) bool { return c.Name == gotool.Runc }
 	lanes.Go(func() error { return b.programs(ctx, slices.DeleteFunc(slices.Clone(commands), isRunc)) })
 	lanes.Go(func() error { return b.debian(ctx, release) })
 	err := lanes.Wait()
 	if at := slices.IndexFunc(commands, isRunc); err == nil && at >= 0 {
 		library := b.layers[seccompLayer]
-		with := runc.Command(b.source, library.File(""), library.Key().Digest, string(targets()[b.arch]))
+		with := gotool.BuildRunc(b.source, library.File(""), library.Key().Digest, string(targets()[b.arch]))
 		commands[at].Env, commands[at].Linked = with.Env, with.Linked
 		err = b.programs(ctx, commands[at:at+1])
 	}

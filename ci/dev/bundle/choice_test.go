@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/runc"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -91,7 +90,7 @@ func TestProgramsOfAnotherArchitecture(t *testing.T) {
 				withC = append(withC, c.Name)
 			}
 		}
-		require.Equal(t, []string{runc.Name, dex}, withC)
+		require.Equal(t, []string{gotool.Runc, dex}, withC)
 	}
 }
 

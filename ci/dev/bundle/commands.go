@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/runc"
 	"github.com/slipway-sh/slipway/ci/dev/build/sources"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
@@ -92,7 +91,7 @@ func commands(ctx context.Context, source string, l *lock.Lock, arch string, wit
 		{Name: etcd, Module: filepath.Join(tools, etcd), Package: "go.etcd.io/etcd/server/v3", LDFlags: strip},
 		runtimeCommand(containerd),
 		runtimeCommand(shim),
-		runc.Command(source, "", "", string(targets()[arch])), // its library comes when the Debian layers are there
+		gotool.BuildRunc(source, "", "", string(targets()[arch])), // its library comes when the Debian layers are there
 		{
 			Name: gitea, Module: filepath.Join(tools, gitea), Package: giteaModule,
 			LDFlags: set("main.Version="+version[gitea], giteaModule+"/modules/setting.StaticRootPath=/"+giteaRoot),

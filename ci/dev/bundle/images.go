@@ -15,7 +15,6 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
-	"github.com/slipway-sh/slipway/ci/dev/build/runc"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
 )
@@ -95,7 +94,7 @@ func (b *builder) additions() []addition {
 			Name: "redis", Packages: all("redis"), Before: user("redis", redisID, "/var/lib/redis"),
 		}},
 		{on: "base", Addition: rootfs.Addition{Name: "busybox", Packages: all("busybox")}},
-		{on: "base", Addition: rootfs.Addition{Name: seccompLayer, Packages: []string{runc.Library}}},
+		{on: "base", Addition: rootfs.Addition{Name: seccompLayer, Packages: []string{gotool.RuncLibrary}}},
 	}
 	return slices.DeleteFunc(layers, func(a addition) bool { // those of images that are left out
 		_, there := b.lock.Image(a.Name)
@@ -152,7 +151,7 @@ func (b *builder) definitions(ctx context.Context) (map[string]definition, error
 				b.program(etcd, "usr/local/bin/etcd"),
 				b.program(containerd, "usr/local/bin/containerd"),
 				b.program(shim, "usr/local/bin/containerd-shim-runc-v2"),
-				b.program(runc.Name, "usr/local/bin/runc"),
+				b.program(gotool.Runc, "usr/local/bin/runc"),
 				{Path: "opt/cni", Mode: 0o755, Dir: true},
 				{Path: "opt/cni/bin", Link: "/usr/lib/cni"},
 			},

@@ -10,7 +10,6 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
-	"github.com/slipway-sh/slipway/ci/dev/build/runc"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -23,7 +22,7 @@ const daggerModule = "ci/dev/engine/dagger"
 func rootPackages() []string {
 	return []string{
 		"ca-certificates", "containernetworking-plugins", "dnsmasq-base", "git",
-		"iptables", "openssh-client", runc.Library,
+		"iptables", "openssh-client", gotool.RuncLibrary,
 	}
 }
 
@@ -143,7 +142,7 @@ func (c *control) buildEngine(ctx context.Context, p *progress.Reporter) (engine
 	}
 	parts.debian = filepath.Join(baseDir, debian.TarFile)
 	var container string
-	err = c.task(ctx, p, runc.Name, "building", func(ctx context.Context) (hit bool, err error) {
+	err = c.task(ctx, p, gotool.Runc, "building", func(ctx context.Context) (hit bool, err error) {
 		container, hit, err = c.runc(ctx, base.Key(), parts.debian)
 		return hit, buildFault(err)
 	})
@@ -177,7 +176,7 @@ func (c *control) runc(ctx context.Context, base store.Key, tar string) (path st
 		return "", false, err
 	}
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
-	return runc.Command(c.checkout, root, key.Digest, machine).Build(ctx, c.store)
+	return gotool.BuildRunc(c.checkout, root, key.Digest, machine).Build(ctx, c.store)
 }
 
 func aptFault(err error) error {

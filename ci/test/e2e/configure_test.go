@@ -174,8 +174,7 @@ func TestFormThatIsLeft(t *testing.T) {
 	}
 }
 
-// TestConfigureWithTheModule makes a configuration with `dagger call`: out of answers,
-// and in the form, in a terminal of the engine's.
+// TestConfigureWithTheModule makes a configuration with `dagger call`, out of answers.
 func TestConfigureWithTheModule(t *testing.T) {
 	takesLong(t)
 	inTurn(t)
@@ -191,20 +190,4 @@ func TestConfigureWithTheModule(t *testing.T) {
 	answers := write(t, "global: {name: blue, scale: 100}\nplatform: {release: ./mine}\n")
 	d.ok(t, "configure", "--set", `"local.ports=80,443"`, "--answers", answers, "--platform", "examples/platform/1.0.0", "export", "--path", file)
 	require.Contains(t, read(t, dir, "slipway.yaml"), "global:\n  name: blue\n  domain: slipway.test\n  scale: 100\nplatform:\n  release: ./mine\nlocal:\n  ports: [80, 443]\n")
-
-	cmd := d.Module(t.Context(), "form", "--name", "e2e", "terminal")
-	for i, arg := range cmd.Args {
-		if arg == "plain" { // with it there is no terminal
-			cmd.Args[i] = "auto"
-		}
-	}
-	s := inTmux(t, cmd.Dir, nil, cmd.Args[0], cmd.Args[1:]...)
-	s.shows("platform.release")
-	s.press("Enter", "C-u", "=1.0.0", "Enter", "C-u", "=green", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter")
-	s.shows("/slipway/form/slipway.yaml")
-	s.press("Enter")
-	s.shows("dagger call configure --from-form --name e2e export --path slipway.yaml")
-	s.shows("[exit 0]")
-	d.ok(t, "configure", "--from-form", "--name", "e2e", "export", "--path", file)
-	require.Contains(t, read(t, dir, "slipway.yaml"), "name: green\n")
 }

@@ -111,7 +111,7 @@ func (k *kept) failsToUpgrade(t *testing.T, bad string) (id string) {
 	require.Equal(t, 4, r.code, slipway.Tail(r.err))
 	require.Contains(t, r.err, "error UPG-013: orchestrator/migrate-after: carry out migration shine of data entries")
 	require.Contains(t, r.err, `column "no_such_column" does not exist`)
-	require.Regexp(t, `nothing was deleted; to go on: slipway upgrade .*--resume; to go back: slipway rollback `, r.err)
+	require.Regexp(t, `nothing was deleted; to go on: slipway upgrade --resume .*; to go back: slipway rollback `, r.err)
 	require.Equal(t, "reference 1.1.0 (1.2.0)", k.shell(t, atRelease))
 	require.Empty(t, k.shell(t, `kubectl get pods -A -l slipway.sh/data -o name`))
 	all := k.backups(t)

@@ -58,8 +58,8 @@ func (f *Flags) add(set *pflag.FlagSet) {
 	f.Release.AddID(set)
 }
 
-// Hint completes the commands in messages; see hint.For.
-func (f *Flags) Hint(text string) string { return hint.For(f.cmd, f.Source.Stores)(text) }
+// Line is the command line, for the commands in messages.
+func (f *Flags) Line() hint.Line { return hint.Line{Cmd: f.cmd, Stores: f.Source.Stores} }
 
 // Deployment is a deployment in a session on the engine.
 type Deployment struct {
@@ -70,7 +70,7 @@ type Deployment struct {
 	Pins    *lock.Lock // of tools and images
 	Version string     // of Slipway
 	Inputs  Inputs
-	Hint    func(string) string
+	Line    hint.Line
 }
 
 // Run is what a command does with a deployment.
@@ -105,7 +105,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	if err != nil {
 		return err
 	}
-	opts := conductor.Options{Config: cfg, Version: f.version, Stop: io.Stop, Hint: f.Hint}
+	opts := conductor.Options{Config: cfg, Version: f.version, Stop: io.Stop, Flags: f.Line().Flags()}
 	opts.User, opts.Host = whoAmI()
 	credentials, err := f.Bucket.ReadCredentials(cfg, f.Source.Stores)
 	if err != nil {
@@ -184,7 +184,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	if err != nil {
 		return err
 	}
-	return do(ctx, &Deployment{Conductor: c, Config: cfg, Session: s, Images: opts.Images, Pins: pins, Version: f.version, Inputs: from, Hint: f.Hint})
+	return do(ctx, &Deployment{Conductor: c, Config: cfg, Session: s, Images: opts.Images, Pins: pins, Version: f.version, Inputs: from, Line: f.Line()})
 }
 
 // args are the flags of this command line that say what it works on, for a process in

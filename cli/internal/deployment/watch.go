@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/slipway-sh/slipway/cli/internal/cache"
+	"github.com/slipway-sh/slipway/config/folder"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -25,7 +25,7 @@ func watch(screen *progress.Screen, opts *conductor.Options) (end func()) {
 	if !screen.Live() {
 		return func() {}
 	}
-	dir, err := cache.Dir()
+	dir, err := folder.Cache()
 	if err != nil {
 		fmt.Fprintf(screen, "slipway: no estimate of the time that is left: %v\n", err)
 		return func() {}

@@ -31,7 +31,7 @@ import (
 // Flags say where images come from.
 type Flags struct {
 	Bundle, Lock, Registry string
-	Account                string // file with the registry's account; empty: that of docker login
+	RegistryAuth           string // file with the registry's account; empty: that of docker login
 	BundleID               string // file with the Dagger id of the bundle's directory: how the module hands it on
 	Trust                  Trust
 	// Brought: the configuration comes from a package whose signature was not verified. No account
@@ -50,7 +50,7 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	f.Trust.AddFlags(own)
 	own.StringVar(&f.Lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
 	own.StringVar(&f.Registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
-	own.StringVar(&f.Account, accountFlag, "", "file as docker's config.json with the account with which the cluster's nodes pull from it, in place of that of docker login")
+	own.StringVar(&f.RegistryAuth, registryAuthFlag, "", "file as docker's config.json with the account with which the cluster's nodes pull from it, in place of that of docker login")
 	own.StringVar(&f.BundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
 	_ = own.MarkHidden("bundle-id")
 	own.VisitAll(func(flag *pflag.Flag) { _ = own.SetAnnotation(flag.Name, Group, []string{"true"}) })
@@ -75,8 +75,8 @@ func (f *Flags) Pins(ctx context.Context, cfg *config.Config) (*lock.Lock, error
 	if f.flags.Changed("lock") && f.flags.Changed("bundle") {
 		return nil, usage.Errorf("give either --lock or --bundle")
 	}
-	if f.Account != "" && !f.fromRegistry() {
-		return nil, usage.Errorf("--%s goes with --lock: a bundle needs no account", accountFlag)
+	if f.RegistryAuth != "" && !f.fromRegistry() {
+		return nil, usage.Errorf("--%s goes with --lock: a bundle needs no account", registryAuthFlag)
 	}
 	own, err := lock.Load()
 	if err != nil {
@@ -235,7 +235,7 @@ func (f *Flags) Open(ctx context.Context, client *dagger.Client, cfg *config.Con
 	if err := reachable(cfg, images, provider, registry); err != nil {
 		return nil, err
 	}
-	return images, f.account(ctx, client, cfg, images, provider, registry, pins.Location)
+	return images, f.pullSecret(ctx, client, cfg, images, provider, registry, pins.Location)
 }
 
 // reachable makes sure that the cluster's nodes have an address at which they reach the

@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/slipway-sh/slipway/cli/internal/process"
 	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
@@ -73,7 +72,7 @@ func (m *Commands) Do(ctx context.Context, what Cell, engine string) Result {
 	}}
 	c.begun = m.Results.begun(deployment)
 	var err error
-	if c.dir, err = m.Results.begin(deployment, c.goesOn()); err == nil {
+	if c.dir, err = m.Results.begin(deployment, c.resumed()); err == nil {
 		err = os.WriteFile(filepath.Join(c.dir, "slipway.yaml"), m.Configuration(what), 0o600)
 	}
 	if err != nil {
@@ -127,7 +126,7 @@ func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) boo
 	}
 	defer func() { _ = log.Close() }()
 	cmd := exec.CommandContext(ctx, c.Program, all...)
-	cmd.SysProcAttr = process.Detached() // the interrupt of a terminal comes once, from here
+	cmd.SysProcAttr = daggercli.Detached() // the interrupt of a terminal comes once, from here
 	cmd.Cancel = func() error {
 		if err := cmd.Process.Signal(os.Interrupt); err == nil || errors.Is(err, os.ErrProcessDone) {
 			return err
@@ -190,14 +189,14 @@ const beforeAnother = " before another upgrade"
 
 // listener writes the lines of two streams to a log, and hears what they say.
 type listener struct {
-	mu     sync.Mutex
-	log    io.Writer
-	said   *said
-	begins func(step string)
-	later  int  // how many upgrades of a path come after the one that runs
-	goesOn bool // the line is one of the error's
-	reads  sync.WaitGroup
-	pipes  []*io.PipeWriter
+	mu      sync.Mutex
+	log     io.Writer
+	said    *said
+	begins  func(step string)
+	later   int  // how many upgrades of a path come after the one that runs
+	inError bool // the line is one of the error's
+	reads   sync.WaitGroup
+	pipes   []*io.PipeWriter
 }
 
 // stream is one of them.
@@ -208,7 +207,7 @@ func (l *listener) stream() io.Writer {
 		lines := bufio.NewReader(in)
 		for {
 			line, err := lines.ReadString('\n')
-			l.hear(line)
+			l.receive(line)
 			if err != nil {
 				return
 			}
@@ -217,7 +216,7 @@ func (l *listener) stream() io.Writer {
 	return out
 }
 
-func (l *listener) hear(line string) {
+func (l *listener) receive(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, _ = io.WriteString(l.log, line) // a log that cannot be written stops no upgrade
@@ -225,10 +224,10 @@ func (l *listener) hear(line string) {
 	m := errorLine.FindStringSubmatch(line)
 	switch {
 	case m != nil && l.said.code == "":
-		l.said.code, l.said.reason, l.goesOn = m[1], m[2], true
-	case l.goesOn && (line == "" || strings.HasPrefix(line, "  remedy: ")):
-		l.goesOn = false
-	case l.goesOn:
+		l.said.code, l.said.reason, l.inError = m[1], m[2], true
+	case l.inError && (line == "" || strings.HasPrefix(line, "  remedy: ")):
+		l.inError = false
+	case l.inError:
 		l.said.reason += " " + strings.TrimSpace(line)
 	}
 	l.said.reproduced = l.said.reproduced || reproduces.MatchString(line)

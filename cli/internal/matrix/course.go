@@ -24,20 +24,20 @@ const (
 // all runs the cell's commands, and stops at the first that fails. What has failed stays, to
 // be looked at, but does not run on.
 func (c *cell) all(ctx context.Context) {
-	if c.goesOn() {
+	if c.resumed() {
 		c.Say(c.what.String() + ": goes on with the upgrade")
 	} else if !c.prepare(ctx) {
 		c.leave(ctx)
 		return
 	}
-	if !c.upgrade(ctx) || !c.command(ctx, "report", "report", "--output", filepath.Join(c.dir, reportDir)) || !c.judge(ctx) || !c.command(ctx, "destroy", "destroy", "--yes") {
+	if !c.upgrade(ctx) || !c.command(ctx, "report", "report", "--output", filepath.Join(c.dir, reportDir)) || !c.check(ctx) || !c.command(ctx, "destroy", "destroy", "--yes") {
 		c.leave(ctx)
 	}
 }
 
-// goesOn tells whether an interrupted matrix has left the cell in the middle of its upgrade,
+// resumed tells whether an interrupted matrix has left the cell in the middle of its upgrade,
 // and it was killed at steps that need not be killed again.
-func (c *cell) goesOn() bool {
+func (c *cell) resumed() bool {
 	return c.what.Faults == KillAtEachStep && c.begun.Cell == c.what && c.begun.Engine == c.engine
 }
 
@@ -84,8 +84,8 @@ func (c *cell) suite(ctx context.Context, suite, release string) (Phase, *said, 
 	return p, said, err
 }
 
-// judge looks at what users had before the upgrade, and at what the release's tests say.
-func (c *cell) judge(ctx context.Context) bool {
+// check looks at what users had before the upgrade, and at what the release's tests say.
+func (c *cell) check(ctx context.Context) bool {
 	p, said, err := c.suite(ctx, platform.CheckApps, c.what.To)
 	c.result.Counts = said.counts
 	ok := c.ended(ctx, p, said, err)
@@ -196,7 +196,7 @@ func (c *cell) upgrade(ctx context.Context) bool {
 			return true
 		}
 	}
-	again := c.goesOn() // the one before may have been killed when all was done
+	again := c.resumed() // the one before may have been killed when all was done
 	for {
 		before := p.Killed
 		said, err := c.process(ctx, &p, kill, "upgrade", args)

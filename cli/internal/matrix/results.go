@@ -107,10 +107,10 @@ func Open(dir string, head Head) (*Results, error) {
 
 // begin is the directory of a cell that is run now, which has no result yet: an empty one, or
 // if it goes on, the one that it has left.
-func (r *Results) begin(deployment string, goesOn bool) (string, error) {
+func (r *Results) begin(deployment string, resumed bool) (string, error) {
 	dir := filepath.Join(r.dir, deployment)
 	gone := dir
-	if goesOn {
+	if resumed {
 		gone = filepath.Join(dir, resultFile)
 	}
 	return dir, errors.Join(os.RemoveAll(gone), os.MkdirAll(dir, 0o755))

@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
-	"github.com/slipway-sh/slipway/config/dockerconfig"
 	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/inventory"
@@ -25,6 +24,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/sbom"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -54,7 +54,7 @@ func (p *packer) collect(ctx context.Context, run, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(p.knowCluster(ctx), p.knowAccount(ctx)); err != nil {
+	if err := errors.Join(p.knowCluster(ctx), p.addPullSecret(ctx)); err != nil {
 		return err
 	}
 	text, err := p.readConfig(ctx, id, left)
@@ -97,9 +97,9 @@ func (p *packer) knowCluster(ctx context.Context) error {
 	return nil
 }
 
-// knowAccount learns the account of the registry with which the nodes pull, if there is one.
-func (p *packer) knowAccount(ctx context.Context) error {
-	secret := p.deployment.Images.Account
+// addPullSecret learns the account of the registry with which the nodes pull, if there is one.
+func (p *packer) addPullSecret(ctx context.Context) error {
+	secret := p.deployment.Images.PullSecret
 	if secret == nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (p *packer) knowAccount(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("learn what must not be in the package: %w", err)
 	}
-	dockerconfig.Secrets([]byte(text), p.clean.known.Add)
+	redact.DockerSecrets([]byte(text), p.clean.known.Add)
 	return nil
 }
 

@@ -13,12 +13,12 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/bounded"
-	"github.com/slipway-sh/slipway/cli/internal/cache"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/key"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
+	"github.com/slipway-sh/slipway/config/folder"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/trust"
@@ -55,7 +55,7 @@ func Open(file, keyFile string, sections []config.Section) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := cache.Dir()
+	dir, err := folder.Cache()
 	if module.Active() { // in a container that ends with the command
 		dir, err = os.TempDir(), nil
 	}

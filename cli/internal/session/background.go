@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/bounded"
-	"github.com/slipway-sh/slipway/cli/internal/cache"
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/process"
+	"github.com/slipway-sh/slipway/config/folder"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/background"
+	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -32,7 +32,7 @@ const (
 // files are the socket of the process that runs the deployment's cluster on this engine,
 // and the log of one in the background.
 func files(deployment string) (socket, log string, err error) {
-	dir, err := cache.Dir()
+	dir, err := folder.Cache()
 	if err != nil {
 		return "", "", fmt.Errorf("find the user's cache: %w", err)
 	}
@@ -73,7 +73,7 @@ func (s *Session) background(ctx context.Context, io console.Streams) (*backgrou
 	}
 	child := exec.Command(self, append(args, s.of.Args...)...) //nolint:noctx // it outlives this process
 	child.Stdout, child.Stderr = out, out
-	child.SysProcAttr = process.Detached()
+	child.SysProcAttr = daggercli.Detached()
 	if s.of.Stdin != nil {
 		child.Stdin = bytes.NewReader(s.of.Stdin)
 	}
@@ -99,7 +99,7 @@ func (s *Session) background(ctx context.Context, io console.Streams) (*backgrou
 			continue
 		case <-ended:
 			text, err := bounded.File(log, bounded.Generated)
-			if f := containers.ToldFault(string(text)); f != nil {
+			if f := containers.ParseFault(string(text)); f != nil {
 				return nil, fmt.Errorf("start the background cluster: %w", f)
 			}
 			return nil, failed(fault.Preflight, errors.Join(fmt.Errorf("%s: %s", child.ProcessState, containers.Complaint(string(text))), err))

@@ -41,7 +41,7 @@ func (s *Session) Publish(ctx context.Context, c *conductor.Conductor, ready fun
 // to stop; with wait, the cluster comes up when somebody asks for it.
 func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Conductor, wait bool, ready func(ports []int)) (err error) {
 	if wait {
-		defer func() { containers.TellFault(io.Err, err) }() // to the process that started this one
+		defer func() { containers.WriteFault(io.Err, err) }() // to the process that started this one
 	}
 	until, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("run the cluster", "run the same command again"))
 	defer release()

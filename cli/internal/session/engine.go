@@ -44,7 +44,7 @@ func connect(ctx context.Context, log io.Writer) (*dagger.Client, error) {
 			done <- answer{nil, err}
 			return
 		}
-		client, err := dagger.Connect(ctx, dagger.WithConn(containers.Told(conn)))
+		client, err := dagger.Connect(ctx, dagger.WithConn(containers.DetectEnd(conn)))
 		done <- answer{client, err}
 	}()
 	select {

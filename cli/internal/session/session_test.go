@@ -118,7 +118,7 @@ func TestAProcessInTheBackgroundThatDies(t *testing.T) {
 	require.ErrorContains(t, err, "exit status 9: panic: what a pity")
 
 	var told bytes.Buffer
-	containers.TellFault(&told, &fault.Fault{Code: "DEP-003", Class: fault.Preflight, Op: "run the cluster", Err: errors.New("port 6443 is taken")})
+	containers.WriteFault(&told, &fault.Fault{Code: "DEP-003", Class: fault.Preflight, Op: "run the cluster", Err: errors.New("port 6443 is taken")})
 	t.Setenv("SLIPWAY_TEST_BACKGROUND", told.String())
 	_, err = inBackground(t).background(t.Context(), silent)
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-003"})

@@ -127,7 +127,7 @@ func (t *Tracker) Update(now time.Time, all []Application) Verdict {
 	}
 	v.Done = root != nil && rootWhy == "" && len(t.Expected) > 0 && done == len(t.Expected)
 	if !v.Done {
-		t.judge(now, root, children, absent, &v)
+		t.checkDeadlines(now, root, children, absent, &v)
 	}
 	return v
 }
@@ -216,9 +216,9 @@ func (t *Tracker) startClocks(now time.Time, children []Application) {
 	}
 }
 
-// judge determines whose deadline has passed. The root is late if no child is in
+// checkDeadlines determines whose deadline has passed. The root is late if no child is in
 // progress and nothing has advanced for as long as an app may take.
-func (t *Tracker) judge(now time.Time, root *Application, children []Application, absent []string, v *Verdict) {
+func (t *Tracker) checkDeadlines(now time.Time, root *Application, children []Application, absent []string, v *Verdict) {
 	if root != nil && t.apps[root.Name].fresh && root.Revision != "" && root.Revision != t.Revision {
 		v.Replaced = root.Revision
 	}

@@ -67,7 +67,7 @@ func tell(ctx context.Context, env *step.Env, in contract.DiagnosisInput, d *con
 	if d.Known {
 		message = d.Cause
 	}
-	client.Tell(limited, env.Logger, env.Deployment, env.Run, contract.Failure, env.Clean(kube.OneLine(message)))
+	client.WriteProgress(limited, env.Logger, env.Deployment, env.Run, contract.Failure, env.Clean(kube.OneLine(message)))
 }
 
 // isOn reports whether the deployment is on a cluster, for one that was there already.

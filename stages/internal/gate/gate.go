@@ -62,10 +62,10 @@ func shut(ctx context.Context, c *kube.Client, engine string, a platform.Await, 
 	f := &fault.Fault{Op: "wait for the gate " + a.Describe(), Err: err}
 	if late, ok := errors.AsType[*fault.Fault](err); ok && late.Code == kube.CodeWait {
 		f.Op, f.Code, f.Class, f.Err = "wait for a gate", CodeShut, fault.Timeout, late.Err // which names it: a summary has room for one of them
-		f.Fix = "correct what was seen last, or give the gate more time (deadline in platform.yaml), then run again: slipway install"
+		f.Fix = "correct what was seen last, or give the gate more time (deadline in platform.yaml), then run the same command again"
 	} else {
 		f.Code, f.Class = kube.CodeFailed, fault.Step
-		f.Fix = "correct what failed, then run again: slipway install"
+		f.Fix = "correct what failed, then run the same command again"
 		if cause := errors.Unwrap(err); cause != nil { // the fault says what was waited for
 			f.Err = cause
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/trust"
 )
 
 // The codes of faults of the git server, and of a repository of the user's.
@@ -25,7 +24,7 @@ const (
 // Account returns a client of the git server g that logs in with the account in a
 // Secret, "namespace/name". Its password is told to hide, which keeps it out of the logs.
 func Account(ctx context.Context, c *kube.Client, g contract.GitServer, secret string, hide func(string)) (*Server, error) {
-	roots, err := trust.Roots(ctx, c)
+	roots, err := kube.Roots(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +36,7 @@ func Account(ctx context.Context, c *kube.Client, g contract.GitServer, secret s
 	if o == nil || len(o.Data["username"]) == 0 || len(o.Data["password"]) == 0 {
 		return nil, &fault.Fault{
 			Code: CodeServer, Class: fault.Step, Op: "read the account " + secret,
-			Fix: "declare the secret with the keys username and password in platform.yaml, then run again: slipway install",
+			Fix: "declare the secret with the keys username and password in platform.yaml, then run the same command again",
 			Err: fmt.Errorf("secret %s is missing or has no username and password", secret),
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/trust"
 )
 
 func TestAnAccountThatIsNotInTheCluster(t *testing.T) {
@@ -29,7 +28,7 @@ func TestAnAccountThatIsNotInTheCluster(t *testing.T) {
 	}
 	half := &corev1.Secret{ObjectMeta: meta("git", "half"), Data: map[string][]byte{"username": []byte("root")}}
 	c := &kube.Client{Kubernetes: fake.NewClientset(half,
-		&corev1.ConfigMap{ObjectMeta: meta(kube.SystemNamespace, trust.CA), Data: map[string]string{trust.CAKey: string(ca)}},
+		&corev1.ConfigMap{ObjectMeta: meta(kube.SystemNamespace, kube.CA), Data: map[string]string{kube.CAKey: string(ca)}},
 	)}
 	for _, name := range []string{"git/none", "git/half"} {
 		_, err := gitserver.Account(t.Context(), c, contract.GitServer{}, name, func(string) {})

@@ -20,10 +20,10 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
-	"github.com/slipway-sh/slipway/pipeline/lock/locktest"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
+	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 )
 
 // newGit serves bare repositories over HTTPS with git's own server, to the user
@@ -285,7 +285,7 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 // TestAMachineThatSleptPushesNothing, and makes nothing, also where its context has not ended.
 func TestAMachineThatSleptPushesNothing(t *testing.T) {
 	s, _ := newGit(t)
-	work, sleep := locktest.Work(t)
+	work, sleep := kubetest.Work(t)
 	ctx := context.WithoutCancel(work)
 	commit := gitserver.Commit{Author: "a", Email: "a@b", Message: "m", When: time.Now()}
 	first, changed, err := s.Push(ctx, "slipway/platform", "main", gitserver.Tree{"a": []byte("1")}, commit)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
-	"github.com/slipway-sh/slipway/pipeline/lock/locktest"
+	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 )
 
 // TestAMachineThatSleptChangesNoRelease: what Helm had decided to do before does not get to the
@@ -35,7 +35,7 @@ func TestAMachineThatSleptChangesNoRelease(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(kubeconfig, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"clusters":[{"name":"c","cluster":{"server":%q}}],"users":[{"name":"u","user":{}}]}`, server.URL), 0o600))
 
-	ctx, sleep := locktest.Work(t)
+	ctx, sleep := kubetest.Work(t)
 	config, err := Connect(ctx, kubeconfig, "n", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	record := func(version int) *release.Release {

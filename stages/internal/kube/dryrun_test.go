@@ -15,9 +15,9 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
-	"github.com/slipway-sh/slipway/pipeline/lock/locktest"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 )
 
 // namespacesThatNote is a client of an API server that notes the methods of its requests.
@@ -61,7 +61,7 @@ func TestADryRunWritesNothing(t *testing.T) {
 // server, whatever its context says.
 func TestAMachineThatSleptWritesNothing(t *testing.T) {
 	api, methods := namespacesThatNote(t)
-	ctx, sleep := locktest.Work(t)
+	ctx, sleep := kubetest.Work(t)
 	_, err := api.Create(ctx, namespaceObject(), metav1.CreateOptions{})
 	require.NoError(t, err)
 	sleep()

@@ -16,8 +16,8 @@ import (
 // message, run and since (RFC 3339).
 const StatusConfigMap = "slipway-status"
 
-// Told returns the state of the last install; empty if the cluster shows none.
-func (c *Client) Told(ctx context.Context) (contract.Progress, error) {
+// ReadProgress returns the state of the last install; empty if the cluster shows none.
+func (c *Client) ReadProgress(ctx context.Context) (contract.Progress, error) {
 	o, err := c.note(ctx, StatusConfigMap, "how far the install is")
 	if err != nil || o == nil {
 		return "", err
@@ -25,10 +25,10 @@ func (c *Client) Told(ctx context.Context) (contract.Progress, error) {
 	return contract.Progress(o.Data["state"]), nil
 }
 
-// Tell writes the state of an install into the cluster, unless SystemNamespace is another
+// WriteProgress writes the state of an install into the cluster, unless SystemNamespace is another
 // deployment's. That it cannot be written does no harm to the install, and is only logged.
 // In a dry run nothing is written.
-func (c *Client) Tell(ctx context.Context, log *slog.Logger, deployment, run string, s contract.Progress, message string) {
+func (c *Client) WriteProgress(ctx context.Context, log *slog.Logger, deployment, run string, s contract.Progress, message string) {
 	if dryrun.On(ctx) {
 		return
 	}

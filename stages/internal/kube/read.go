@@ -67,7 +67,7 @@ func (c *Client) Address(ctx context.Context, namespace, name string, port int) 
 		return "", &fault.Fault{
 			Code: CodeNoBalancer, Class: fault.Step,
 			Err: fmt.Errorf("it is of type %s, and what is reached from outside needs type LoadBalancer", o.Spec.Type),
-			Fix: "give the Service " + namespace + "/" + name + " the type LoadBalancer (of most charts the value service.type), or name one in platform.yaml that has it; then run again: slipway install",
+			Fix: "give the Service " + namespace + "/" + name + " the type LoadBalancer (of most charts the value service.type), or name one in platform.yaml that has it; then run the same command again",
 		}
 	case host == "":
 		return "", nil

@@ -301,7 +301,7 @@ func (c *Client) waitPod(ctx context.Context, namespace, name, be string, is fun
 func failed(err error) error {
 	return &fault.Fault{
 		Code: CodeFailed, Class: fault.Step,
-		Fix: "correct the cause, then run again: slipway install", Err: err,
+		Fix: "correct the cause, then run the same command again", Err: err,
 	}
 }
 

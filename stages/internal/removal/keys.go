@@ -14,12 +14,12 @@ import (
 )
 
 // Keys removes the keys and labels that Slipway wrote into these Secrets of a release, which has
-// them no more. What somebody needs stays as Unprepare has it, and so does a key that somebody
+// them no more. What somebody needs stays as PrunePrerequisites has it, and so does a key that somebody
 // else has set since. A Secret of which nothing would be left is deleted.
 //
 // It returns what it removed, and what stays: "Secret namespace/name, key a: why".
 func (r *Remover) Keys(ctx context.Context, secrets []platform.Secret, leftOut []string) (removed, kept []string, err error) {
-	u := &unpreparing{Remover: r, uses: map[string]use{}}
+	u := &prerequisitePruning{Remover: r, uses: map[string]use{}}
 	for _, w := range secrets {
 		gone, stays, err := u.keys(ctx, w, leftOut)
 		removed, kept = append(removed, gone...), append(kept, stays...)
@@ -31,7 +31,7 @@ func (r *Remover) Keys(ctx context.Context, secrets []platform.Secret, leftOut [
 }
 
 // keys removes those of one Secret.
-func (u *unpreparing) keys(ctx context.Context, w platform.Secret, leftOut []string) (removed, kept []string, err error) {
+func (u *prerequisitePruning) keys(ctx context.Context, w platform.Secret, leftOut []string) (removed, kept []string, err error) {
 	m := kube.Member{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, Namespace: w.Namespace, Name: w.Name}
 	for {
 		removed, kept = nil, nil
@@ -81,7 +81,7 @@ func (u *unpreparing) keys(ctx context.Context, w platform.Secret, leftOut []str
 }
 
 // keyNeeded is why a key of a Secret stays; empty if nobody needs it.
-func (u *unpreparing) keyNeeded(ctx context.Context, m kube.Member, key string, leftOut []string) (string, error) {
+func (u *prerequisitePruning) keyNeeded(ctx context.Context, m kube.Member, key string, leftOut []string) (string, error) {
 	if len(leftOut) > 0 {
 		return "this run has left out " + strings.Join(leftOut, ", "), nil
 	}

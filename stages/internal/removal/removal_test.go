@@ -16,7 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
-	"github.com/slipway-sh/slipway/pipeline/lock/locktest"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -146,7 +145,7 @@ func installed(t *testing.T, r *removal.Remover, namespace, name string, labels 
 // TestAMachineThatSleptInstallsNothingWithHelm, whose requests know nothing of the step.
 func TestAMachineThatSleptInstallsNothingWithHelm(t *testing.T) {
 	_, r := on(t)
-	ctx, sleep := locktest.Work(t)
+	ctx, sleep := kubetest.Work(t)
 	config, err := helm.Connect(ctx, r.Kubeconfig, "shop", r.Log)
 	require.NoError(t, err)
 	create := func(version int) error {

@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/ignore"
 
 	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/config/document"
 )
 
 // maxChart is how large the files of a chart may be together, in bytes. How large one may be is
@@ -110,4 +111,20 @@ func chartFile(root fs.FS, name string, info fs.FileInfo) ([]byte, error) {
 	}
 	text, err := readFile(root, name)
 	return bytes.TrimPrefix(text, []byte("\ufeff")), err
+}
+
+// maxFile is the largest file of a release that is read as manifests or values, in bytes: ten
+// times the largest set of CRDs that is known.
+const maxFile = 16 << 20
+
+// readFile is fs.ReadFile for files of a release: of limited size, and with limited aliases.
+func readFile(fsys fs.FS, name string) ([]byte, error) {
+	text, err := bounded.FS(fsys, name, maxFile)
+	if err != nil {
+		return nil, err
+	}
+	if err := document.CheckAliases(text); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return text, nil
 }

@@ -14,7 +14,7 @@ func TestOfSlipway(t *testing.T) {
 	own, digest, err := OfSlipway(t.Context(), source)
 	require.NoError(t, err)
 	require.Regexp(t, `^sha256:[0-9a-f]{64}$`, digest)
-	for _, name := range []string{"main.go", "go.sum", "containers/lock/lock.yaml", "cli/internal/process/detach_unix.go", "cli/internal/process/detach_other.go"} {
+	for _, name := range []string{"main.go", "go.sum", "containers/lock/lock.yaml", "containers/daggercli/attend_unix.go", "containers/daggercli/attend_other.go"} {
 		require.True(t, own(name), name)
 	}
 	for _, name := range []string{"main_test.go", "cli/cli_test.go", "ci/main.go", "README.md"} {

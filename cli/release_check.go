@@ -1,0 +1,330 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref"
+	"github.com/slipway-sh/slipway/pipeline/redact"
+	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+// codeNotPulled: the nodes of an existing cluster cannot take images from a bundle, or would
+// pull them from public registries, because Slipway does not apply the objects that name them.
+const codeNotPulled fault.Code = "IMG-008"
+
+// releaseCheck looks at what a platform release is made of before anything starts, and
+// compares the images that it runs with those of a run.
+type releaseCheck struct {
+	program   *Program
+	config    *config.Config
+	release   *platform.Release
+	provider  providers.Provider // nil for one that nothing can be installed to yet
+	images    *containers.Images // nil: they are not compared, only the release's files are read
+	manifests fs.FS              // the bundle's; nil where they are not at hand
+	bundle    string             // directory of the bundle, for the remedy; empty if it is not known
+	registry  bool               // images come from a registry
+}
+
+// missingImages are the images that the run does not have. Components whose images could not be
+// found are told of, on w; a release whose files are wrong is an error.
+func (c releaseCheck) missingImages(ctx context.Context, w io.Writer) ([]contract.ImageUse, error) {
+	in, err := wiringOf(c.config, c.release, c.provider, c.images)
+	if err != nil {
+		return nil, err
+	}
+	has, err := c.contents(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	printUnread(w, imagesUnknown, has.Unread)
+	return c.without(has.Images), unusable(c.release, has.Unread)
+}
+
+// without leaves out the images that the run has, and each that is listed before.
+func (c releaseCheck) without(uses []contract.ImageUse) []contract.ImageUse {
+	missing := slices.DeleteFunc(slices.Clone(uses), func(u contract.ImageUse) bool { return c.images.Has(u.Image) })
+	return slices.CompactFunc(missing, func(a, b contract.ImageUse) bool {
+		b.Kept = a.Kept
+		return a == b
+	})
+}
+
+// contents is what the release runs and has.
+func (c releaseCheck) contents(ctx context.Context, in conductor.Inputs) (contract.Contents, error) {
+	input, err := c.renderInput(in)
+	if err != nil {
+		return contract.Contents{}, err
+	}
+	has, err := c.program.Contents(ctx, c.release, input)
+	if err != nil {
+		return has, fmt.Errorf("find the images of the platform release: %w", err)
+	}
+	return has, nil
+}
+
+// unsupported tells, on w, what a cluster that Slipway runs itself does not have: the enforcement
+// of a release's NetworkPolicies, and what its objects ask.
+func (c releaseCheck) unsupported(w io.Writer, in conductor.Inputs, has contract.Contents) {
+	if in.Site.Node == nil {
+		return
+	}
+	for _, u := range has.Denied {
+		fmt.Fprintf(w, "warning: the cluster of provider %s: %v\n", c.config.Provider, unreadOf(c.release, u))
+	}
+	components := has.Policies
+	if len(components) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "warning: the cluster of provider %s enforces no NetworkPolicy, so every Pod reaches what those of %s are to protect\n",
+		c.config.Provider, redact.OneLine(strings.Join(components, ", ")))
+}
+
+// renderInput is what the release is rendered from.
+func (c releaseCheck) renderInput(in conductor.Inputs) (contract.RenderInput, error) {
+	input, err := stages.Preview(in)
+	if err != nil {
+		return input, err
+	}
+	input.Manifests = c.manifests
+	input.Kubernetes, err = kubernetesVersion()
+	return input, err
+}
+
+// gates fails with codeNoTarget unless what the run asks and waits for will
+// be there, as far as that is known before one; what is not is told of, on w.
+func (c releaseCheck) gates(ctx context.Context, w io.Writer) error {
+	off, err := c.release.Off(c.config.Choices())
+	if err != nil {
+		return err
+	}
+	in, err := wiringOf(c.config, c.release, c.provider, c.images)
+	if err != nil {
+		return err
+	}
+	input, err := c.renderInput(in)
+	if err != nil {
+		return err
+	}
+	parts, err := c.program.Render(ctx, c.release, input)
+	if err != nil {
+		return fmt.Errorf("render the platform release: %w", err)
+	}
+	m := objectsOf(c.release, parts)
+	wrong := together(checkServices(c.release, off, m), checkGates(c.release, off, m))
+	m.printUnknown(w)
+	return wrong
+}
+
+// pulled fails unless the nodes of a cluster that is there already find every image in the
+// registry. Objects that Slipway applies name it there; other objects must do so by
+// themselves.
+func (c releaseCheck) pulled(uses []contract.ImageUse) error {
+	op := fmt.Sprintf("bring the images of %s %s to the cluster", c.release.Name, c.release.Version)
+	if !c.registry {
+		return &fault.Fault{Code: codeNotPulled, Class: fault.Usage, Op: op,
+			Err: fmt.Errorf("the nodes of a cluster that is there already (provider %s) take no images from a bundle, but from a registry", c.config.Provider),
+			Fix: "push the bundle to one that the nodes reach, and use the lock that this writes: slipway bundle push DIR --to registry.example.com/slipway; slipway install --lock slipway.lock.json"}
+	}
+	if c.config.Advanced.MissingImages == config.PullMissing { // the nodes may pull from public registries
+		return nil
+	}
+	rewritten := map[contract.ImageUse]bool{}
+	for _, u := range uses {
+		if !u.Kept {
+			rewritten[contract.ImageUse{Component: u.Component, Image: u.Image}] = true
+		}
+	}
+	var list []error
+	for _, u := range uses {
+		declared := u.File == platform.File && rewritten[contract.ImageUse{Component: u.Component, Image: u.Image}]
+		if u.Kept && !declared && c.images.Has(u.Image) && !c.images.Own(u.Image) {
+			list = append(list, named(c.release, u))
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return &fault.Fault{Code: codeNotPulled, Class: fault.Preflight, Op: op,
+		Err: errors.Join(append([]error{fmt.Errorf("%d references stay as they are in the cluster, whose nodes Slipway does not configure", len(list))}, list...)...),
+		Fix: "name the image in the registry in the values of that component; or give the nodes a mirror for these, or access to their registries, and set advanced.missingImages: pull"}
+}
+
+// wiringOf is what the steps of a deployment are wired from, as far as it is known without
+// an engine. provider and images may be nil.
+func wiringOf(cfg *config.Config, r *platform.Release, provider providers.Provider, images *containers.Images) (conductor.Inputs, error) {
+	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
+	if err != nil {
+		return conductor.Inputs{}, err
+	}
+	in := conductor.Inputs{Config: cfg, Release: r, Site: site}
+	if images != nil {
+		in.Images, in.Rewrite = images.In(site.Node != nil)
+	}
+	return in, nil
+}
+
+// kubernetesVersion is the version of the cluster that Slipway runs itself.
+func kubernetesVersion() (string, error) {
+	pins, err := lock.Load()
+	if err != nil {
+		return "", err
+	}
+	node, _ := pins.Image("node")
+	return node.Version, nil
+}
+
+// What is told of components that only a cluster knows all about.
+const (
+	imagesUnknown = "the images of %s are not known before the install: %s\n"
+	filesUnknown  = "what comes with %s is not known before the install: %s\n"
+)
+
+// everything is run and gates. A release whose rendering did not end is not rendered again.
+func (c releaseCheck) everything(ctx context.Context, w, unknown io.Writer) error {
+	err := c.run(ctx, w)
+	if ctx.Err() != nil || errors.Is(err, bounded.ErrAbandoned) {
+		return err
+	}
+	return together(err, c.gates(ctx, unknown))
+}
+
+// run fails with contract.CodeUnusable and names all that is wrong with the release's files, and with
+// contract.CodeNoImage and names each image that the run does not have. Where the configuration lets
+// the cluster pull these, they are only told of, on w, as are NetworkPolicies in vain and
+// fields that are probably wrong.
+func (c releaseCheck) run(ctx context.Context, w io.Writer) error {
+	in, err := wiringOf(c.config, c.release, c.provider, c.images)
+	if err != nil {
+		return err
+	}
+	has, err := c.contents(ctx, in)
+	if err != nil {
+		return err
+	}
+	c.unsupported(w, in, has)
+	printDoubts(w, c.release, has.Doubts)
+	wrong := unusable(c.release, has.Unread)
+	if c.images == nil {
+		printUnread(w, filesUnknown, has.Unread)
+		return wrong
+	}
+	printUnread(w, imagesUnknown, has.Unread)
+	var pulled error
+	if in.Site.Access != nil {
+		pulled = c.pulled(has.Images)
+	}
+	return together(wrong, c.all(w, c.without(has.Images)), pulled)
+}
+
+// all fails with contract.CodeNoImage unless nothing is missing.
+func (c releaseCheck) all(w io.Writer, missing []contract.ImageUse) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	list := make([]error, len(missing))
+	short := false
+	for i, u := range missing {
+		list[i] = named(c.release, u)
+		short = short || imageref.IsShort(u.Image)
+	}
+	if c.config.Advanced.MissingImages == config.PullMissing {
+		fmt.Fprintf(w, "the cluster has to pull these itself:\n%v\n", errors.Join(list...))
+		return nil
+	}
+	from := "bundle"
+	if c.registry {
+		from = "registry"
+	}
+	return &fault.Fault{
+		Code: contract.CodeNoImage, Class: fault.Preflight, Op: fmt.Sprintf("find the images of %s %s in the %s", c.release.Name, c.release.Version, from),
+		Err: errors.Join(append([]error{fmt.Errorf("%s not there", counted(missing))}, list...)...), Fix: c.remedy(short),
+	}
+}
+
+// named says who runs an image, and where the release says so.
+func named(r *platform.Release, u contract.ImageUse) error {
+	return errors.New(redact.OneLine(fmt.Sprintf("%s (%s): %s", owner(u.Component), placeOf(r, u), u.Image)))
+}
+
+// placeOf is where a release names an image: "shop/web.yaml, line 3".
+func placeOf(r *platform.Release, u contract.ImageUse) string {
+	return contract.Place(r.Path(u.File), lineOf(r, u))
+}
+
+// lineOf is the line that names an image as it is; 0 if none does, as in a chart's template.
+func lineOf(r *platform.Release, u contract.ImageUse) int {
+	if u.File == platform.File {
+		for i, c := range r.Components {
+			if at := slices.IndexFunc(c.Images, func(s string) bool { return isImage(s, u.Image) }); at >= 0 && c.Name == u.Component {
+				return r.Line(fmt.Sprintf("components[%d].images[%d]", i, at))
+			}
+		}
+	}
+	text, err := bounded.FS(r.Files(), u.File, bounded.Generated)
+	if err != nil {
+		return 0
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		words := strings.FieldsFunc(line, func(c rune) bool { return strings.ContainsRune(" \t\r\"'{}[],", c) })
+		if !strings.HasPrefix(strings.TrimSpace(line), "#") && slices.Contains(words, u.Image) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// isImage reports whether a component that lists s runs the image: a short name, or a
+// reference as imageref.Normal writes it.
+func isImage(s, image string) bool {
+	if imageref.IsShort(s) {
+		return s == image
+	}
+	normal, err := imageref.Normal(s)
+	return err == nil && normal == image
+}
+
+// counted says how many images are missing, each of which several files may name.
+func counted(missing []contract.ImageUse) string {
+	images := map[string]bool{}
+	for _, u := range missing {
+		images[u.Image] = true
+	}
+	if len(images) == 1 {
+		return "1 image is"
+	}
+	return fmt.Sprintf("%d images are", len(images))
+}
+
+// remedy says how a bundle or a registry gets the images that are missing; short: images of
+// short names are among them, which only a new bundle has.
+func (c releaseCheck) remedy(short bool) string {
+	push := "slipway bundle push %s --to " + fault.Quote(strings.TrimSuffix(c.config.Advanced.Registry, "/"))
+	switch {
+	case short:
+		fix := "build a bundle with the images of short names: make bundle PLATFORM=DIR; then add the others to it: slipway bundle add BUNDLE --missing"
+		if c.registry {
+			fix += "; then push it, and use the lock that this writes: " + fmt.Sprintf(push, "BUNDLE")
+		}
+		return fix + "; or name images as in a manifest: docker.io/library/redis:8.2"
+	case c.registry:
+		return "add them to the bundle: slipway bundle add DIR --missing (where there is no network, each from a file: --image REF=FILE); then push it, and use the lock that this writes: " + fmt.Sprintf(push, "DIR")
+	}
+	dir := cmp.Or(c.bundle, "DIR")
+	return "add them to the bundle: slipway bundle add " + fault.Quote(dir) + " --missing; where there is no network, each from a file, an archive of docker save or an OCI layout: slipway bundle add " + fault.Quote(dir) + " --image REF=FILE; or let the cluster pull them: advanced.missingImages: pull"
+}

@@ -1,0 +1,48 @@
+package containers
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref/refused"
+)
+
+// TestTheMirrorIsAskedAsTheNodeWill before anything starts.
+func TestTheMirrorIsAskedAsTheNodeWill(t *testing.T) {
+	var said strings.Builder
+	code := 3
+	client := engine(t, func(fields []string) (any, string) {
+		switch fields[len(fields)-1] {
+		case "exitCode":
+			return code, ""
+		case "stderr":
+			return said.String(), ""
+		}
+		return "id", ""
+	})
+	images := &Images{
+		Toolchain: client.Container(), Mirror: "https://registry.example.com/team", Refs: map[string]string{"pause": "slipway.local/pause@sha256:00"},
+		PullSecret: client.SetSecret("account", "x"),
+	}
+	for why, fix := range map[fault.Code]string{
+		refused.CodeLogin: "dagger call needs the file, before the function: --registry-auth file:", refused.CodeUnreachable: "local: {registryMirror: ", refused.CodeCertificate: "as it was told",
+	} {
+		said.Reset()
+		WriteFault(&said, &fault.Fault{Code: why, Class: fault.Preflight, Op: "pull", Fix: "as it was told", Err: errors.New("the registry's words")})
+		err := images.askAsNode(t.Context())
+		require.ErrorIs(t, err, &fault.Fault{Code: why})
+		require.Equal(t, fault.Preflight, fault.ClassOf(err))
+		require.ErrorContains(t, err, "the registry's words")
+		f, _ := errors.AsType[*fault.Fault](err)
+		require.Contains(t, f.Fix, fix)
+	}
+	said.Reset()
+	said.WriteString("unknown command")
+	require.ErrorContains(t, images.askAsNode(t.Context()), "exit status 3: unknown command")
+	code = 0
+	require.NoError(t, images.askAsNode(t.Context()))
+}

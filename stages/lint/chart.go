@@ -1,0 +1,223 @@
+package lint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/render"
+)
+
+// chart is a chart to render.
+type chart struct {
+	component string
+	files     fs.FS  // of the release, or of the tree as it would be pushed
+	dir       string // in files
+	path      string // in the release
+	release   string
+	namespace string
+	values    map[string]any
+	in        contract.ComponentInput // Images take the place of references; zero for an app
+	crds      bool                    // its CustomResourceDefinitions, too
+	kept      bool                    // Argo CD applies it
+	open      bool                    // only a run knows all of its values
+	fetched   bool                    // Argo CD fetches what it depends on
+	strict    bool                    // Kubernetes refuses fields that it does not know
+	name      string                  // its own, by which Helm names its files
+}
+
+// rendered is a part of what a chart renders to.
+type rendered struct {
+	file string // in the release
+	kept bool   // Helm applies it as it is: a hook
+	objs []*unstructured.Unstructured
+
+	twice error // which keys it has twice in a mapping
+}
+
+// load reads the chart.
+func (c chart) load(ctx context.Context) (*helmchart.Chart, error) {
+	return render.LoadChart(ctx, c.files, c.dir)
+}
+
+// ended is why nothing more can be rendered once a chart or kustomization could not be, because
+// of err: the user's interrupt, or what still renders. nil: the others can.
+func ended(ctx context.Context, component, file string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !errors.Is(err, bounded.ErrAbandoned) {
+		return nil
+	}
+	if f := (*fault.Fault)(nil); errors.As(err, &f) {
+		return err // it says which it was
+	}
+	return &fault.Fault{
+		Code: contract.CodeUnusable, Class: fault.Usage, Op: fmt.Sprintf("render component %s (%s)", component, file),
+		Err: err, Fix: "take out of its files what has no end, or takes very long; helm template shows it in a chart",
+	}
+}
+
+// chart notes the images of a chart, those of its hooks among them.
+func (v *linter) chart(ctx context.Context, c chart) ([]rendered, error) {
+	c.crds = v.shown != nil
+	ch, err := c.load(ctx)
+	if err != nil {
+		v.badChart(c, err)
+		return nil, ended(ctx, c.component, c.path, err)
+	}
+	c.name = ch.Name()
+	if v.problems(c.component, render.Definitions(ch), c.inRelease) {
+		c.crds = false
+	}
+	switch err := render.Missing(ch); {
+	case err != nil && c.fetched:
+		v.skip(c.component, fmt.Errorf("what its chart depends on is fetched by Argo CD: %w", err))
+		return nil, nil
+	case err != nil:
+		v.wrong(c.component, path.Join(c.path, metadataFile(ch)), 0, fmt.Errorf("%w; it comes with the release: helm dependency build %s", err, fault.Quote(v.release.Path(c.path))))
+		return nil, nil
+	case ch.Metadata.Type == "library":
+		v.wrong(c.component, path.Join(c.path, metadataFile(ch)), 0, errors.New("type: got library, want application: Helm installs no library chart; make a chart that depends on it"))
+		return nil, nil
+	case !hasTemplates(ch):
+		v.wrong(c.component, c.path, 0, errors.New("no template is in the chart, nor in charts of its own that it depends on"))
+		return nil, nil
+	}
+	version, err := chartutil.ParseKubeVersion(v.Kubernetes)
+	if err != nil {
+		v.skip(c.component, fmt.Errorf("the version %q of Kubernetes: %w", v.Kubernetes, err))
+		return nil, nil
+	}
+	opts := render.ChartOptions{Release: c.release, Namespace: c.namespace, Values: c.values, Kubernetes: version, APIs: v.APIs}
+	parts, err := c.render(ctx, ch, opts)
+	if err != nil {
+		if err := ended(ctx, c.component, c.path, err); err != nil {
+			return nil, err
+		}
+		return nil, v.unrendered(ctx, c, opts, err)
+	}
+	for _, p := range parts {
+		v.duplicates(c, p)
+		if err := v.chartFields(ctx, c, opts, p); err != nil {
+			return nil, err
+		}
+		render.SetImages(p.objs, c.in.Images)
+		if c.kept || p.kept {
+			v.keep(c.component, p.file, render.Images(p.objs)...)
+		} else {
+			v.use(c.component, p.file, render.Images(p.objs)...)
+		}
+		v.file(c.component, p.file, c.namespace, c.in.Hosts, p.objs)
+		if !c.kept && !p.kept {
+			v.conflicts(c.component, p.file, 0, c.namespace, p.objs)
+		}
+	}
+	if !c.kept && v.shown == nil {
+		err = v.volatile(ctx, c, opts)
+	}
+	return parts, err
+}
+
+// hasTemplates reports whether a chart, or one that it depends on, can bring objects about.
+func hasTemplates(ch *helmchart.Chart) bool {
+	return len(ch.Templates) > 0 || len(ch.CRDObjects()) > 0 || slices.ContainsFunc(ch.Dependencies(), hasTemplates)
+}
+
+// render renders a chart as helm template does, for a version of Kubernetes. What a chart
+// looks up in the cluster is not there.
+func (c chart) render(ctx context.Context, ch *helmchart.Chart, opts render.ChartOptions) ([]rendered, error) {
+	rel, err := render.Chart(ctx, ch, opts)
+	if err != nil {
+		return nil, err
+	}
+	var out []rendered
+	if c.crds {
+		for _, d := range ch.CRDObjects() {
+			if out, err = c.add(out, d.Filename, string(d.File.Data)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, doc := range documents(rel.Manifest) {
+		if out, err = c.add(out, doc.file, doc.text); err != nil {
+			return nil, err
+		}
+	}
+	for _, h := range rel.Hooks {
+		if slices.Equal(h.Events, []release.HookEvent{release.HookTest}) { // which no install runs
+			continue
+		}
+		if out, err = c.add(out, h.Path, h.Manifest); err != nil {
+			return nil, err
+		}
+		out[len(out)-1].kept = true
+	}
+	return out, nil
+}
+
+// add decodes a document that is from a file of the chart, whose path starts with the
+// chart's name.
+func (c chart) add(out []rendered, file, text string) ([]rendered, error) {
+	objs, err := kube.DecodeRendered([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	_, twice := kube.Decode([]byte(text)) // which accepts no key twice
+	return append(out, rendered{file: c.inRelease(file), objs: objs, twice: twice}), nil
+}
+
+// inRelease is the path in the release of a file that Helm names, with the chart's name in
+// front.
+func (c chart) inRelease(file string) string {
+	_, below, _ := strings.Cut(file, "/")
+	return path.Join(c.path, below)
+}
+
+// metadataFile is where a chart says what it depends on.
+func metadataFile(ch *helmchart.Chart) string {
+	if ch.Metadata.APIVersion == helmchart.APIVersionV1 {
+		return "requirements.yaml"
+	}
+	return "Chart.yaml"
+}
+
+type document struct{ file, text string }
+
+var (
+	separator  = regexp.MustCompile(`(?m)^---\n`)
+	sourceLine = regexp.MustCompile(`(?m)^# Source: (\S+)$`)
+)
+
+// documents takes apart what a chart renders to. Helm says before each document which file
+// it is from.
+func documents(manifest string) []document {
+	var out []document
+	for _, text := range separator.Split(manifest, -1) {
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		d := document{text: text}
+		if m := sourceLine.FindStringSubmatch(text); m != nil {
+			d.file = m[1]
+		} else if len(out) > 0 {
+			d.file = out[len(out)-1].file // a file may have several
+		}
+		out = append(out, d)
+	}
+	return out
+}

@@ -1,0 +1,315 @@
+// Package lint finds what a platform release brings into a cluster, and the images that
+// it runs, without a cluster: it renders charts and manifests as the steps do.
+package lint
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/render"
+)
+
+// absent stands for an image that is not known by a short name, so that the rest can be
+// rendered: it has the form of the references that are known.
+const absent = "slipway.local/%s@sha256:0000000000000000000000000000000000000000000000000000000000000000"
+
+// Tree is the GitOps tree as it would be pushed.
+type Tree struct {
+	Files  map[string][]byte // by path
+	Chart  string            // directory of the chart that makes the Applications
+	Values string            // file in it with the chart's values
+}
+
+// BuildTree makes the GitOps tree of a release.
+type BuildTree func(r *platform.Release, deployment string, in contract.TreeValues) (Tree, error)
+
+// linter collects what components run and what they bring about.
+type linter struct {
+	contract.RenderInput
+	release *platform.Release
+	uses    []contract.ImageUse
+	unread  []contract.Unread
+	limited []string             // components with NetworkPolicies
+	denied  []contract.Unread    // what a cluster of Slipway's own does not have
+	doubts  []contract.Unread    // fields that are probably wrong
+	shown   *[]contract.Rendered // nil: only images are asked for
+	off     bool                 // of a component that is switched off
+	absent  map[string]bool      // what stands for images that are not known
+	made    []string             // namespaces that objects of components are
+	located []located
+	origins map[kube.Member]origin // of each object that Slipway applies
+	more    bool                   // there may be namespaces besides those
+}
+
+// Contents is what the components of a release and its tests run and have. What is wrong with
+// the release's files is among what is unread. An error is one of this machine.
+func Contents(ctx context.Context, r *platform.Release, s contract.RenderInput, build BuildTree, objects MakeObjects) (contract.Contents, error) {
+	v := &linter{RenderInput: s, release: r}
+	v.configMaps()
+	v.completeApps()
+	v.forApps(objects)
+	if err := v.all(ctx, build); err != nil {
+		return contract.Contents{}, err
+	}
+	for _, in := range s.Suites {
+		c, err := v.part(in.Component)
+		if err != nil {
+			return contract.Contents{}, err
+		}
+		v.declared(c)
+		if err := v.look(ctx, c.Name, c.Path, func() error { return v.manifests(ctx, c, v.complete(c, in)) }); err != nil {
+			return contract.Contents{}, err
+		}
+	}
+	for _, in := range s.Off {
+		if err := v.unused(ctx, in); err != nil {
+			return contract.Contents{}, err
+		}
+	}
+	v.homeless()
+	slices.SortFunc(v.uses, func(a, b contract.ImageUse) int {
+		return cmp.Or(strings.Compare(a.Component+"\n"+a.File+"\n"+a.Image, b.Component+"\n"+b.File+"\n"+b.Image), truth(a.Kept)-truth(b.Kept))
+	})
+	slices.Sort(v.limited)
+	return contract.Contents{Images: slices.Compact(v.uses), Unread: v.unread, Policies: slices.Compact(v.limited), Denied: v.denied, Doubts: v.doubts}, nil
+}
+
+// all looks at every component.
+func (v *linter) all(ctx context.Context, build BuildTree) error {
+	for _, in := range v.Components {
+		c, err := v.part(in.Component)
+		if err != nil {
+			return err
+		}
+		v.declared(c)
+		if err := v.look(ctx, c.Name, c.Path, func() error { return v.component(ctx, c, in) }); err != nil {
+			return err
+		}
+	}
+	if v.Apps == nil {
+		return nil
+	}
+	return v.apps(ctx, build)
+}
+
+// look limits what is done with a component, as its rendering is limited: what is rendered may take
+// without end to be looked at.
+func (v *linter) look(ctx context.Context, name, file string, do func() error) error {
+	most := bounded.Usual()
+	most.Time *= 5 // a chart is rendered several times
+	_, err := bounded.Work(ctx, most, func() (struct{}, error) { return struct{}{}, do() })
+	return cmp.Or(ended(ctx, name, file, err), err)
+}
+
+// part is a component, or what a test or workload is made of.
+func (v *linter) part(name string) (platform.Component, error) {
+	c, ok := v.release.Part(name)
+	if !ok {
+		return c, fmt.Errorf("platform %s has no component %s", v.release.Name, name)
+	}
+	return c, nil
+}
+
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// declared notes the images that the component itself names.
+func (v *linter) declared(c platform.Component) {
+	v.use(c.Name, platform.File, c.ImageNames()...)
+	v.keep(c.Name, platform.File, c.ImageReferences()...)
+}
+
+// use notes images of objects that Slipway applies.
+func (v *linter) use(component, file string, images ...string) {
+	v.note(contract.ImageUse{Component: component, File: file}, images)
+}
+
+// keep notes images of objects that somebody else applies.
+func (v *linter) keep(component, file string, images ...string) {
+	v.note(contract.ImageUse{Component: component, File: file, Kept: true}, images)
+}
+
+func (v *linter) note(use contract.ImageUse, images []string) {
+	for _, image := range images {
+		if !v.absent[image] {
+			use.Image = image
+			v.uses = append(v.uses, use)
+		}
+	}
+}
+
+// standIn is what stands for an image that no short name is known for.
+func (v *linter) standIn(name string) string {
+	if v.absent == nil {
+		v.absent = map[string]bool{}
+	}
+	ref := fmt.Sprintf(absent, name)
+	v.absent[ref] = true
+	return ref
+}
+
+// skip notes that a component's images and objects cannot be found.
+func (v *linter) skip(component string, err error) {
+	v.unread = append(v.unread, contract.Unread{Component: component, Err: err})
+	v.show(contract.Rendered{Component: component, Kind: v.kind(component), Err: err})
+}
+
+// unused looks for what is wrong with the files of a component that is switched off. The
+// values of its chart may be for users who switch it on to give.
+func (v *linter) unused(ctx context.Context, in contract.ComponentInput) error {
+	c, err := v.part(in.Component)
+	if err != nil {
+		return err
+	}
+	alone := &linter{RenderInput: v.RenderInput, release: v.release, off: true}
+	if err := alone.look(ctx, c.Name, c.Path, func() error { return alone.component(ctx, c, in) }); err != nil {
+		return err
+	}
+	for _, u := range alone.unread {
+		if u.Wrong() {
+			v.wrong(u.Component, u.File, u.Line, u.Err)
+		}
+	}
+	return nil
+}
+
+// component finds the images of a component that Slipway installs.
+func (v *linter) component(ctx context.Context, c platform.Component, in contract.ComponentInput) error {
+	in = v.complete(c, in)
+	switch c.Kind {
+	case platform.Chart, platform.Adopted:
+		values, err := render.Values(v.release.Files(), c, in)
+		if err != nil && v.badValues(c, in, err) {
+			return nil
+		}
+		of := chart{component: c.Name, files: v.release.Files(), dir: c.Path, path: c.Path, release: c.Name, namespace: c.Namespace, values: values, in: in, open: v.off}
+		if c.Kind == platform.Adopted { // it is Argo CD's in the end, which replaces no reference
+			of.in, of.kept = contract.ComponentInput{}, true
+		}
+		_, err = v.chart(ctx, of)
+		return err
+	case platform.Manifests, platform.Job:
+		return v.manifests(ctx, c, in)
+	case platform.AppSet:
+		err := v.manifests(ctx, c, in)
+		if v.shown == nil {
+			v.skip(c.Name, errors.New("the cluster decides which Applications that is"))
+		}
+		return err
+	}
+	return nil
+}
+
+// complete puts something in the place of images that no short name is known for.
+func (v *linter) complete(c platform.Component, in contract.ComponentInput) contract.ComponentInput {
+	fill, images := map[string]any{}, map[string]string{}
+	maps.Copy(fill, in.Fill)
+	maps.Copy(images, in.Images)
+	for _, hole := range c.Holes() {
+		if name, ok := platform.ImageHole(hole); ok && fill[hole] == nil {
+			fill[hole] = v.standIn(name)
+		}
+	}
+	for _, name := range c.ImageNames() {
+		if images[name] == "" {
+			images[name] = v.standIn(name)
+		}
+	}
+	maps.Copy(images, in.Rewrite)
+	in.Fill, in.Images = fill, images
+	return in
+}
+
+// manifests finds the images of a component's files. What the bundle's manifests run, the
+// bundle and the lock have.
+func (v *linter) manifests(ctx context.Context, c platform.Component, in contract.ComponentInput) error {
+	whole := c.Bundle == "" // else the component has more than the release's files
+	if !whole && v.Manifests == nil {
+		if v.shown != nil {
+			v.skip(c.Name, errors.New("they are those of a bundle, and none is given: --bundle DIR"))
+			return nil
+		}
+		v.more = true
+		if c.Bundle = ""; c.Path == "" {
+			return nil
+		}
+	}
+	sources, err := render.Sources(ctx, v.release.Files(), v.Manifests, c)
+	if err != nil {
+		if err := ended(ctx, c.Name, c.Path, err); err != nil {
+			return err
+		}
+		v.unreadable(c, err)
+		return nil
+	}
+	var all []*unstructured.Unstructured
+	for _, s := range sources {
+		all = append(all, s.Objects...)
+		v.fields(c, s, !whole && c.Bundle == "")
+		render.SetImages(s.Objects, in.Images)
+		v.objects(c.Name, v.release.Files(), cmp.Or(c.Path, "manifests/"+c.Bundle), s.Objects)
+		v.file(c.Name, s.Name, c.Namespace, in.Hosts, s.Objects)
+		if c.Bundle == "" {
+			v.conflicts(c.Name, s.Name, 0, c.Namespace, s.Objects)
+		} else {
+			v.conflicts(c.Name, platform.File, v.field(c.Name, "bundle"), c.Namespace, s.Objects)
+		}
+	}
+	if whole {
+		v.incomplete(c, all)
+	}
+	return nil
+}
+
+// objects notes the images of objs, each with the file below root that names it.
+func (v *linter) objects(component string, files fs.FS, root string, objs []*unstructured.Unstructured) {
+	for _, image := range render.Images(objs) {
+		v.use(component, naming(files, root, image), image)
+	}
+}
+
+// naming is the first file at root and below that has an image's reference in it; root if
+// none has, as when a kustomization makes it.
+func naming(files fs.FS, root, image string) string {
+	found := root
+	_ = fs.WalkDir(files, root, func(name string, entry fs.DirEntry, err error) error { // it has been read before
+		if err != nil || entry.IsDir() || !platform.IsManifest(name) {
+			return err
+		}
+		text, err := bounded.FS(files, name, bounded.Generated)
+		if err == nil && strings.Contains(string(text), image) {
+			found = name
+			return fs.SkipAll
+		}
+		return err
+	})
+	return found
+}
+
+// withDirectory calls do with a directory that is removed afterwards.
+func (v *linter) withDirectory(do func(dir string) error) error {
+	dir, err := os.MkdirTemp("", "slipway-lint-")
+	if err != nil {
+		return fmt.Errorf("make a directory for charts: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	return do(filepath.Join(dir, "files"))
+}

@@ -1,0 +1,161 @@
+package lint
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/render"
+)
+
+// wrong notes what is wrong with a file of the release, which no cluster would mend.
+func (v *linter) wrong(component, file string, line int, err error) {
+	u := contract.Unread{Component: component, File: file, Line: line, Err: err}
+	if listed(v.unread, u) {
+		return
+	}
+	v.unread = append(v.unread, u)
+	v.show(contract.Rendered{Component: component, Kind: v.kind(component), Err: fmt.Errorf("%s: %w", u.Place(), err), Wrong: true})
+}
+
+// listed reports whether that is in a list.
+func listed(all []contract.Unread, u contract.Unread) bool {
+	return slices.ContainsFunc(all, func(o contract.Unread) bool {
+		return o.Place() == u.Place() && o.Component == u.Component && o.Err.Error() == u.Err.Error()
+	})
+}
+
+// field is the line of a component's field in platform.yaml.
+func (v *linter) field(component, name string) int {
+	i := slices.IndexFunc(v.release.Components, func(c platform.Component) bool { return c.Name == component })
+	return v.release.Line(fmt.Sprintf("components[%d].%s", i, name))
+}
+
+// problems notes what is wrong with files, whose paths in is the release's of, and reports
+// whether anything is.
+func (v *linter) problems(component string, all []render.Problem, in func(string) string) bool {
+	for _, p := range all {
+		v.wrong(component, in(p.File), p.Line, p.Err)
+	}
+	return len(all) > 0
+}
+
+// asIs is the path of a file of the release.
+func asIs(file string) string { return file }
+
+// unreadable notes why objects cannot be made of a component's files. err is what the first
+// of them, or all together, failed with.
+func (v *linter) unreadable(c platform.Component, err error) {
+	if c.Path != "" && v.problems(c.Name, render.Problems(v.release.Files(), c.Path), asIs) {
+		return
+	}
+	text, own := strings.CutPrefix(err.Error(), "the platform release: ")
+	switch {
+	case own || c.Bundle == "":
+		v.wrong(c.Name, cmp.Or(render.Kustomization(v.release.Files(), c.Path), c.Path), 0, errors.New(text))
+	default: // the bundle has no such directory, or what is in path does not fit it
+		v.wrong(c.Name, platform.File, v.field(c.Name, "bundle"), err)
+	}
+}
+
+// incomplete notes that a component's files do not have what one of its kind is made of.
+func (v *linter) incomplete(c platform.Component, objs []*unstructured.Unstructured) {
+	kind := map[platform.Kind]string{platform.Job: "Job", platform.AppSet: "ApplicationSet"}[c.Kind]
+	switch {
+	case len(objs) == 0:
+		v.wrong(c.Name, c.Path, 0, errors.New("no object is in it"))
+	case kind != "" && !slices.ContainsFunc(objs, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind }):
+		err := fmt.Errorf("no %s is in it, which a component of kind %s consists of", kind, c.Kind)
+		if _, ok := v.release.Component(c.Name); !ok {
+			err = fmt.Errorf("no %s is in it, and nothing is tried", kind)
+		}
+		v.wrong(c.Name, c.Path, 0, err)
+	case c.Kind == platform.AppSet && len(v.release.Destinations()) == 0:
+		for _, o := range objs {
+			project, _, _ := unstructured.NestedString(o.Object, "spec", "template", "spec", "project")
+			if o.GetKind() == "ApplicationSet" && project == v.release.GitOps.Project.Name {
+				v.wrong(c.Name, c.Path, 0, fmt.Errorf("the Applications of ApplicationSet %s may be in no namespace: the project %s has those of apps, of which there are none, and those of gitops.project.namespaces", o.GetName(), project))
+			}
+		}
+	}
+}
+
+// badValues notes why a component's chart gets no values, and reports whether the release is
+// wrong: users who switch a component on may have to give what others need not.
+func (v *linter) badValues(c platform.Component, in contract.ComponentInput, err error) (bad bool) {
+	for _, name := range c.ValuesFiles {
+		name = platform.Fill(name, map[string]string{platform.FillScale: fmt.Sprint(in.Fill[platform.FillScale])})
+		bad = v.problems(c.Name, render.NoValues(v.release.Files(), name), asIs) || bad
+	}
+	if !bad && !v.off {
+		v.wrong(c.Name, platform.File, v.field(c.Name, "values"), err)
+		bad = true
+	}
+	return bad
+}
+
+var (
+	// chartFile is how Helm names a file of a chart that it cannot read.
+	chartFile = regexp.MustCompile(`cannot load (\S+): `)
+	// fileLine is how the parser of YAML names a line.
+	fileLine = regexp.MustCompile(`yaml: line (\d+): `)
+)
+
+// badChart notes why a chart cannot be read.
+func (v *linter) badChart(c chart, err error) {
+	file, line := c.path, 0
+	if m := chartFile.FindStringSubmatch(err.Error()); m != nil {
+		file = path.Join(c.path, m[1])
+		if m = fileLine.FindStringSubmatch(err.Error()); m != nil {
+			line, _ = strconv.Atoi(m[1])
+		}
+	}
+	v.wrong(c.component, file, line, err)
+}
+
+// unrendered notes why a chart cannot be rendered: that the release is wrong only where no
+// cluster, and nothing else that a run finds out, would change it.
+func (v *linter) unrendered(ctx context.Context, c chart, opts render.ChartOptions, err error) error {
+	everywhere := strings.HasPrefix(err.Error(), "parse error at (")
+	if !everywhere {
+		var end error
+		if everywhere, end = v.everywhere(ctx, c, opts, err); end != nil {
+			return end
+		}
+	}
+	if !everywhere {
+		v.skip(c.component, err)
+		return nil
+	}
+	file, line := c.path, 0
+	if m := regexp.MustCompile(`(?:^|[\s(])` + regexp.QuoteMeta(c.name) + `/([^\s:()"]+)(?::(\d+))?`).FindStringSubmatch(err.Error()); m != nil {
+		file = path.Join(c.path, m[1])
+		line, _ = strconv.Atoi(m[2]) // 0 if there is none
+	}
+	v.wrong(c.component, file, line, err)
+	return nil
+}
+
+// everywhere reports whether a chart goes wrong with err in every cluster, whatever a run
+// finds out.
+func (v *linter) everywhere(ctx context.Context, c chart, opts render.ChartOptions, err error) (bool, error) {
+	if c.open {
+		return false, nil
+	}
+	ch, again := c.load(ctx) // anew: rendering changes it
+	is := false
+	if again == nil {
+		is, again = render.Everywhere(ctx, ch, opts, v.Guessed, err)
+	}
+	return is, ended(ctx, c.component, c.path, again)
+}

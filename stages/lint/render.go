@@ -1,0 +1,175 @@
+package lint
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/render"
+)
+
+// theApps stands for what brings all apps about.
+const theApps = "the apps"
+
+// hidden stands for the value of a key in a Secret that is the release's own.
+const hidden = "<not shown>"
+
+// MakeObjects makes what Slipway itself applies for the apps of a release.
+type MakeObjects func(*platform.Release, contract.RenderInput) ([]*unstructured.Unstructured, error)
+
+// Render returns what an install applies, in its order, as far as it is known without a
+// cluster and the release is right. An error is one of this machine.
+func Render(ctx context.Context, r *platform.Release, s contract.RenderInput, build BuildTree, objects MakeObjects) ([]contract.Rendered, error) {
+	var out []contract.Rendered
+	v := &linter{RenderInput: s, release: r, shown: &out}
+	v.prerequisites()
+	v.completeApps()
+	v.forApps(objects)
+	if err := v.all(ctx, build); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(out, func(a, b contract.Rendered) int { return v.place(a) - v.place(b) })
+	return out, nil
+}
+
+// Apps returns what Argo CD makes of the tree that is pushed: its Applications, and what these
+// bring.
+func Apps(ctx context.Context, r *platform.Release, s contract.RenderInput, build BuildTree) ([]contract.Rendered, error) {
+	var out []contract.Rendered
+	v := &linter{RenderInput: s, release: r, shown: &out}
+	v.completeApps()
+	return out, v.apps(ctx, build)
+}
+
+// forApps finds what Slipway itself applies for the apps.
+func (v *linter) forApps(objects MakeObjects) {
+	if v.Projects == nil {
+		return
+	}
+	objs, err := objects(v.release, v.RenderInput)
+	if err != nil {
+		v.wrong(theApps, platform.File, v.release.Line("gitops"), err)
+		return
+	}
+	v.file(theApps, platform.File, v.Projects.Namespace, nil, objs)
+}
+
+// place says where in the order of a run something is: what is made for all comes first,
+// what brings the apps about before the first of them.
+func (v *linter) place(r contract.Rendered) int {
+	switch i := slices.Index(v.Order, r.Component); {
+	case r.Component == "":
+		return -1
+	case i >= 0:
+		return 2*i + 1
+	case r.Component != theApps: // an Application that an app brings
+		return 2 * len(v.Order)
+	}
+	return 2 * max(0, slices.IndexFunc(v.Order, func(name string) bool {
+		c, _ := v.release.Component(name)
+		return c.Kind == platform.App || c.Kind == platform.AppSet
+	}))
+}
+
+// show keeps what is rendered, where that is asked for.
+func (v *linter) show(r contract.Rendered) {
+	if v.shown != nil {
+		*v.shown = append(*v.shown, r)
+	}
+}
+
+// kind is a component's; what brings the apps about is gitops, what they bring an app. Of
+// what is made before the components, only ConfigMaps can be wrong.
+func (v *linter) kind(component string) string {
+	c, ok := v.release.Component(component)
+	switch {
+	case ok:
+		return string(c.Kind)
+	case component == theApps:
+		return "gitops"
+	case component == "":
+		return "configMaps"
+	}
+	return string(platform.App)
+}
+
+// file keeps the objects of a file of a component as they are applied, and notes the namespaces
+// that they name, whether NetworkPolicies are among them, and what they ask in vain.
+func (v *linter) file(component, name, namespace string, hosts map[string]string, objs []*unstructured.Unstructured) {
+	v.locate(component, name, objs)
+	if slices.ContainsFunc(objs, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == "NetworkPolicy" && o.GroupVersionKind().Group == "networking.k8s.io"
+	}) {
+		v.limited = append(v.limited, component)
+	}
+	v.ungranted(component, name, objs)
+	if v.shown == nil || len(objs) == 0 {
+		return
+	}
+	kind := v.kind(component)
+	labels := kube.Labels(v.Deployment)
+	switch {
+	case kind == string(platform.Chart), kind == string(platform.Adopted): // Helm has a label of its own for who manages an object
+		delete(labels, kube.ManagedBy)
+	case kind == string(platform.App), component == theApps && name != platform.File: // Argo CD applies them as they are
+		labels = nil
+	}
+	unknown := map[string]string{}
+	for host := range hosts {
+		unknown[host] = contract.NotKnown
+	}
+	out := contract.Rendered{Component: component, Kind: kind, File: name, Namespace: namespace}
+	for _, o := range objs {
+		o = o.DeepCopy()
+		if all := o.GetLabels(); len(labels) > 0 {
+			if all == nil {
+				all = map[string]string{}
+			}
+			maps.Copy(all, labels)
+			o.SetLabels(all)
+		}
+		if o.GetNamespace() == "" && inNamespace(o) {
+			o.SetNamespace(namespace)
+		}
+		render.AddHosts([]*unstructured.Unstructured{o}, unknown)
+		hide(o)
+		out.Objects = append(out.Objects, o.Object)
+	}
+	v.show(out)
+}
+
+// inNamespace reports whether an object is of one of Kubernetes' own kinds that have
+// namespaces; what others have, only a cluster knows.
+func inNamespace(o *unstructured.Unstructured) bool {
+	return scheme.Scheme.Recognizes(o.GroupVersionKind()) && !slices.Contains([]string{
+		"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "StorageClass", "CSIDriver", "CSINode",
+		"VolumeAttachment", "VolumeAttributesClass", "PriorityClass", "IngressClass", "RuntimeClass", "FlowSchema", "PriorityLevelConfiguration",
+		"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+		"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "CertificateSigningRequest", "ClusterTrustBundle", "ServiceCIDR", "IPAddress",
+		"DeviceClass", "ResourceSlice", "DeviceTaintRule", "StorageVersion", "StorageVersionMigration", "ComponentStatus",
+	}, o.GetKind())
+}
+
+// hide replaces the values of a Secret.
+func hide(o *unstructured.Unstructured) {
+	if o.GetKind() != "Secret" || o.GetAPIVersion() != "v1" {
+		return
+	}
+	keys := map[string]any{}
+	for _, field := range []string{"data", "stringData"} {
+		m, _ := o.Object[field].(map[string]any)
+		for key := range m {
+			keys[key] = hidden
+		}
+		delete(o.Object, field)
+	}
+	if len(keys) > 0 {
+		o.Object["stringData"] = keys
+	}
+}
