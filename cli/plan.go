@@ -125,7 +125,7 @@ func (o *planOptions) run(ctx context.Context, io console.Streams, _ []string) e
 
 // approve is the command that carries out a plan.
 func (o *planOptions) approve(p *contract.Preview) string {
-	command := p.Workflow + " --approve " + p.Digest
+	command := fault.Quote(p.Workflow) + " --approve " + fault.Quote(p.Digest)
 	if o.upgrade.to != "" {
 		command += " --to " + fault.Quote(o.upgrade.to)
 	}

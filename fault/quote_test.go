@@ -43,10 +43,8 @@ var composed = map[string][]string{
 	"containers/pullsecret/pullsecret.go": {"a.host"},
 	"stages/internal/kube/seal.go":        {"SystemNamespace"},
 	"imageref/refused/refused.go":         {"host", "registry"}, // of references that were checked; a copy of it has no other package
-	"pipeline/select.go":                  {"with.flags()"},
-	"stages/conductor/lost.go":            {"string()"},
 	"stages/orchestrator/sync.go":         {"argo.Controller"},
-	"stages/postorchestrator/access.go":   {"command", "kube.SystemNamespace", "kube.CA"},
+	"stages/postorchestrator/access.go":   {"kube.SystemNamespace", "kube.CA"},
 	"stages/preorchestrator/reconcile.go": {"argo.Controller"},
 	"stages/suites/workloads.go":          {"platform.DeployApps"},
 	"stages/test.go":                      {"of"},
