@@ -39,8 +39,7 @@ func all(t *testing.T, s *store.Store) map[string]string {
 	return out
 }
 
-// TestTheFirstIdentityStays, also one of before it had versions, and a late one of an earlier
-// holder of the lock counts for nothing.
+// TestTheFirstIdentityStays: a late one of an earlier holder of the lock counts for nothing.
 func TestTheFirstIdentityStays(t *testing.T) {
 	_, s, _ := volume(t, "r9", nil)
 	own, err := state.MakeIdentity(t.Context(), s, 5, "demo")
@@ -49,11 +48,6 @@ func TestTheFirstIdentityStays(t *testing.T) {
 	now, err := state.Identity(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, own, now)
-
-	_, s, _ = volume(t, "r9", map[string]string{"deployment.json": `{"id":"before"}`})
-	own, err = state.MakeIdentity(t.Context(), s, 5, "demo")
-	require.NoError(t, err)
-	require.Equal(t, "before", own.ID)
 }
 
 // TestAClusterIsLost with its volume, unless a destroy has emptied that, whatever ran since.
@@ -74,9 +68,6 @@ func TestAClusterIsLost(t *testing.T) {
 	require.NoError(t, state.Keep(t.Context(), s, "r1", map[string][]byte{report.RecordFile: text}))
 	require.NoError(t, state.PutLatest(t.Context(), s, 1, "r1"))
 	require.True(t, lost(), "a destroy that has removed no cluster is no reason")
-	require.NoError(t, os.WriteFile(filepath.Join(p.Node, ".restoring"), nil, 0o600))
-	require.False(t, lost(), "a restore has not ended")
-	require.NoError(t, os.Remove(filepath.Join(p.Node, ".restoring")))
 	require.NoError(t, os.MkdirAll(filepath.Join(p.Node, "pki"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(p.Node, "pki/ca.crt"), nil, 0o600))
 	require.False(t, lost())
@@ -95,7 +86,6 @@ func TestTheAccessToAClusterIsForgotten(t *testing.T) {
 	require.NoError(t, err)
 	hold(t, s, "r1")
 	_, w := work(t, p, s, "r1")
-	require.NoError(t, s.Put(t.Context(), "secrets/kubeconfig.age", []byte("of an earlier version")))
 	require.NoError(t, p.ForgetCluster(t.Context(), w))
 	known, err := p.HasKubeconfig(t.Context(), s)
 	require.NoError(t, err)
