@@ -36,7 +36,7 @@ RACE := -trimpath -race -tags kustomize_disable_go_plugin_support -ldflags='-s -
 # compile the libraries of Kubernetes, Helm, Argo CD, clouds and sigstore a second time.
 RACED := ./...
 LIGHT = $(shell go list ./config/... ./containers/... ./fault ./imageref/... ./pipeline/... ./stages/conductor ./stages/contract ./stages/step \
-	$(addprefix ./cli/internal/,console matrix process secrets session source trace) | grep -vE '/(store/(azblob|gs|s3)|sigstore(/.*)?)$$')
+	$(addprefix ./cli/internal/,console matrix secrets session source) | grep -vE '/(store/(azblob|gs|s3)|sigstore(/.*)?)$$')
 
 # The Go modules of this repository, as folder:packages. The Dagger module itself
 # compiles only with the code that Dagger generates.
