@@ -249,7 +249,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 
 	t.Run("destroy leaves nothing and is a no-op when repeated", func(t *testing.T) {
 		k.must(t, "cluster", "--stop")
-		r := d.ok(t, "destroy", "--yes")
+		r := d.ok(t, "destroy")
 		require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
 		k.must(t, "destroy", "--yes")
 		s := d.call(t, "status")

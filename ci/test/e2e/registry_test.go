@@ -113,7 +113,7 @@ func TestInstallFromRegistry(t *testing.T) {
 	})
 
 	t.Run("destroy", func(t *testing.T) {
-		out := d.ok(t, "destroy", "--yes", "--config", config).out
+		out := d.ok(t, "destroy", "--config", config).out
 		require.Regexp(t, `infrastructure/inventory\s+succeeded`, out)
 	})
 }

@@ -61,7 +61,7 @@ kubectl get secret -n gitea gitea-admin -o 'jsonpath={.data.password}' | sha256s
 		}))
 	}
 	both("destroy", // whatever an earlier run of the tests left
-		func(t *testing.T) { left.ok(t, "destroy", "--yes") },
+		func(t *testing.T) { left.ok(t, "destroy") },
 		func(t *testing.T) { cli(t, right, "destroy", "--yes", "--ignore-not-found") })
 	both("install",
 		func(t *testing.T) {
@@ -93,7 +93,7 @@ kubectl get secret -n gitea gitea-admin -o 'jsonpath={.data.password}' | sha256s
 	r = cli(t, right, "destroy", "--yes")
 	require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out, "nothing is left of the failed install")
 	require.Equal(t, 2, right.call(t, "status").code, "the removed one is gone")
-	right.ok(t, "destroy", "--yes") // again: there is nothing to do
+	right.ok(t, "destroy") // again: there is nothing to do
 	require.Equal(t, cluster+" "+password+"  -\n", cli(t, left, "toolchain", "--", "sh", "-ceu", identity).out, "the other one is as it was")
 	require.Zero(t, cli(t, left, "destroy", "--yes").code)
 }

@@ -34,7 +34,7 @@ func TestStepsOnANode(t *testing.T) {
 	takesLong(t)
 	inTurn(t)
 	d := open(t, "e2e-steps")
-	defer d.ok(t, "destroy", "--yes")
+	defer d.ok(t, "destroy")
 	d.ok(t, "install", "--until", "infrastructure/cluster")
 	programs := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", programs+"/", "./stages/internal/kube", "./stages/infrastructure", "./stages/component", "./stages/preorchestrator")
