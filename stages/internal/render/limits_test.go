@@ -23,7 +23,7 @@ import (
 )
 
 // turning takes seconds, and no memory.
-const turning = `{{ range until 3000 }}{{ range until 3000 }}{{ end }}{{ end }}`
+const turning = `{{ range until 9000 }}{{ range until 9000 }}{{ end }}{{ end }}`
 
 // endless is a chart with a template.
 func endless(t *testing.T, template string) *chart.Chart {
