@@ -18,18 +18,17 @@ import (
 var update = flag.Bool("update", false, "write errors.md")
 
 const intro = "# Errors\n\n<!-- Written from errors.yaml: make generate. -->\n\n" +
-	"Each error has a code, the operation that failed, the cause and a remedy. An error about time also says what was waited for, where, for how long, and what was seen last. Codes are API: a code keeps its meaning and is never used again. `slipway explain CODE` shows an entry of this page.\n\n" +
-	"If several steps fail, the exit code is that of the first.\n\n" +
-	"| exit code | class | what it means |\n|---|---|---|\n"
+	"Each entry has the cause, the exit code and the remedy; `slipway explain CODE` shows it, too. The error itself also names the operation that failed and, if a wait timed out, what was seen last. A code keeps its meaning and is never used again. If several steps fail, the exit code is that of the first.\n\n" +
+	"| exit code | class | meaning |\n|---|---|---|\n"
 
 // classMeanings are the rows of the page's table, by exit code.
 var classMeanings = []struct{ name, meaning string }{
-	{"ok", "nothing went wrong"},
-	{"bug", "Slipway itself is wrong; please report it with the run's directory (`slipway report`)"},
-	{"usage", "the command line, the configuration or the platform release must be corrected; nothing was changed, unless the error is that of a step"},
-	{"preflight", "the machine, the engine or the bundle is not as it must be; nothing was changed"},
-	{"step", "a step failed; what was finished is kept"},
-	{"timeout", "something did not happen in time; the error says what was seen last"},
+	{"ok", "success"},
+	{"bug", "a bug in Slipway; please report it with the run's directory (`slipway report`)"},
+	{"usage", "correct the command line, the configuration or the platform release; nothing was changed, unless a step has this error"},
+	{"preflight", "the machine, the engine or the bundle does not meet the requirements; nothing was changed"},
+	{"step", "a step failed; finished steps are kept"},
+	{"timeout", "a wait timed out"},
 	{"locked", "somebody else is working on the deployment"},
 	{"cancelled", "the user or the caller stopped the run"},
 }
@@ -45,7 +44,7 @@ func TestErrorsPage(t *testing.T) {
 	for _, area := range Errors() {
 		fmt.Fprintf(&b, "\n## %s\n", area.Title)
 		for _, c := range area.Codes {
-			fmt.Fprintf(&b, "\n### %s\n%s", c.Code, c.Text())
+			fmt.Fprintf(&b, "\n### %s\n%s Exit %s.\n- %s\n", c.Code, c.Cause, list(c.exitCodes()), c.Remedy)
 		}
 	}
 	if *update {
