@@ -20,7 +20,7 @@ type ApprovalData struct {
 	Region     string   // region of the provider, or empty
 	Components []string // names of the components that are on
 
-	// Settings are `platform.settings` of the configuration, JSON: `.Setting "a.b"` is one of them.
+	// The configuration's `platform.settings`, JSON: `.Setting "a.b"` is one of them.
 	Settings json.RawMessage
 }
 

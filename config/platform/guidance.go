@@ -24,7 +24,7 @@ type GuidanceData struct {
 	Links      []GuidanceLink // links: Name and URL of each
 	Components []string       // names of the components that are on
 
-	// Settings are `platform.settings` of the configuration, JSON: `.Setting "a.b"` is one of them.
+	// The configuration's `platform.settings`, JSON: `.Setting "a.b"` is one of them.
 	Settings json.RawMessage
 }
 
