@@ -141,6 +141,13 @@ e2e: engine bundle ## Run the end-to-end tests on the real engine, and the repor
 	@$(NEED) chromium=chromium tmux=tmux
 	@$(WITH_ENGINE) SLIPWAY_E2E="$${SLIPWAY_E2E:-1}" $(WITH_BUNDLE) $(GO) test -C ci/test/e2e -count=1 -timeout 80m -parallel 16 -v .
 
+.PHONY: pictures
+pictures: PLATFORM := $(EXAMPLES)
+pictures: engine bundle ## Make the pictures in docs/images from real runs: the form, a failed run's report, its reproduction, a matrix
+	@$(NEED) chromium=chromium tmux=tmux
+	@$(WITH_ENGINE) SLIPWAY_E2E=all SLIPWAY_PICTURES='$(CURDIR)/docs/images' $(WITH_BUNDLE) $(GO) test -C ci/test/e2e -count=1 -timeout 80m -v \
+		-run '^(TestForm|TestLifecycle|TestUpgradeMatrix)$$' .
+
 .PHONY: build
 build: ## Build the command line tool into bin/slipway
 	@mkdir -p bin

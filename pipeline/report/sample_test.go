@@ -134,6 +134,7 @@ func failed() *report.Run {
 		{Name: "database", Namespace: "argocd", Wave: 20, Sync: "Synced", Health: "Healthy", Revision: revision},
 		{Name: "guestbook", Namespace: "argocd", Wave: 30, Sync: "Synced", Health: "Degraded", Cause: "web: ImagePullBackOff " + hostile},
 	}
+	r.Reproduce = []string{"slipway save --run 20260102-030405-a1b2c3 --name blue --out run.tar.zst", "slipway reproduce --package run.tar.zst"}
 	r.Links = []report.Link{{Name: "Odd", URL: "javascript:document.title='owned'"}}
 	return r
 }

@@ -82,6 +82,9 @@ type Options struct {
 	// Warn tells whoever runs this of something that fails nothing and is not in a record; it
 	// may be nil.
 	Warn func(string)
+	// Reproduce returns the commands that reproduce a failed run elsewhere, for its record; it may
+	// be nil.
+	Reproduce func(*report.Run) []string
 	// Change says how an upgrade or a rollback is done.
 	Change contract.Change
 	// Approve is the digest of the plan that a workflow may carry out; empty: it does what
