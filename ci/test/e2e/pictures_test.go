@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/page"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
@@ -32,8 +32,8 @@ func screenshot(t *testing.T, html, name string) {
 	if file == "" {
 		return
 	}
-	shot, err := chromedp.Run(openPage(t, html).ctx, func(ctx context.Context, t *chromedp.Target) (page.CaptureScreenshotResult, error) {
-		return cdp.Call(ctx, t, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: "png"})
+	shot, err := chromedp.Run(openPage(t, html).ctx, func(ctx context.Context, t *chromedp.Target) (cdppage.CaptureScreenshotResult, error) {
+		return cdp.Call(ctx, t, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{Format: "png"})
 	})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, shot.Data, 0o644))
