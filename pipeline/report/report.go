@@ -90,7 +90,7 @@ type Platform struct {
 	Version string `json:"version"`
 	Digest  string `json:"digest,omitempty"` // of the release's files
 	Commit  string `json:"commit,omitempty"` // of the Git repository that it was fetched from
-	From    string `json:"from,omitempty"`   // directory that the command line named, quoted for a shell; missing if it named none
+	From    string `json:"from,omitempty"`   // directory that the command line named; missing if it named none
 }
 
 // Diagnosis is why a run failed.

@@ -51,7 +51,7 @@ type Options struct {
 	ReleaseDir    *dagger.Directory
 	ReleaseDigest string // identifies the release's content
 	ReleaseCommit string // of the Git repository that has the release; empty where none has
-	ReleaseFrom   string // directory that the command line named, quoted for a shell; empty: it named none
+	ReleaseFrom   string // directory that the command line named; empty: it named none
 	// Tools maps each tool of the toolchain to the version that it must have,
 	// without a leading v.
 	Tools map[string]string

@@ -117,9 +117,6 @@ type Resource struct {
 	Status                       string // "Synced", "OutOfSync"
 	Health                       string // empty if the kind has no health
 	Message                      string // of its health
-	// Undeclared says that what the Application syncs has no such object: whoever may write to
-	// one may have marked it as the Application's.
-	Undeclared bool
 }
 
 // wire is the part of the custom resource that this package reads.
