@@ -47,19 +47,19 @@ const reservedEnv = "SLIPWAY_"
 // stage or the whole workflow. Hooks at the same place run in the order of the file.
 type Hook struct {
 	Name      string               `json:"name" jsonschema:"required,pattern=^[a-z]([a-z0-9-]{0\\,38}[a-z0-9])?$,example=backup" want:"1 to 40 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen" jsonschema_description:"Name of the hook, unique: 1 to 40 lower-case letters, digits and hyphens, starting with a letter."`
-	Before    string               `json:"before,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs before: a step (stage/name), a stage, * for each step, or workflow. Exactly one of before and after."`
-	After     string               `json:"after,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"What it runs after: a step (stage/name), a stage, * for each step, or workflow. Exactly one of before and after."`
-	Workflows []string             `json:"workflows,omitempty" jsonschema:"enum=install,enum=upgrade,enum=rollback,enum=destroy,enum=test,enum=configure" example:"[\"install\"]" jsonschema_description:"Workflows that run it: install, upgrade, rollback, destroy, test, configure; the first four when left out. With configure it runs before or after workflow: configuring has no steps."`
-	Image     string               `json:"image,omitempty" jsonschema:"example=registry.example.com/tools/backup@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" jsonschema_description:"Image that it runs in, by digest; the toolchain of the steps (sh, curl, git, kubectl, helm, terraform, slipway) when left out."`
-	Run       []string             `json:"run,omitempty" example:"[\"curl\", \"-fsS\", \"https://chat.example.com\"]" jsonschema_description:"Command and arguments. Exactly one of run and script."`
-	Script    string               `json:"script,omitempty" jsonschema:"example=kubectl get pods -A" jsonschema_description:"Shell script, run with sh -eu. Exactly one of run and script."`
-	Env       map[string]string    `json:"env,omitempty" example:"{\"CHANNEL\": \"ops\"}" jsonschema_description:"Environment variables. They are in the run's record: no secrets here. Names that start with SLIPWAY_ are Slipway's own."`
-	Secrets   map[string]SecretRef `json:"secrets,omitempty" example:"{\"TOKEN\": \"env:CHAT_TOKEN\"}" jsonschema_description:"Environment variables that are secrets, each with the place where the secret is. Never the secret itself."`
-	Timeout   Duration             `json:"timeout" jsonschema:"example=30s" jsonschema_description:"How long it may take, 1s to 24h."`
-	Optional  bool                 `json:"optional,omitempty" example:"true" jsonschema_description:"Whether its failure is a warning only."`
-	Always    bool                 `json:"always,omitempty" example:"true" jsonschema_description:"With after: whether it runs also when the step or the workflow did not succeed; SLIPWAY_STATUS holds the outcome."`
+	Before    string               `json:"before,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"Runs the hook before a step (stage/name), a stage, each step (*) or the whole workflow (workflow). Set either before or after."`
+	After     string               `json:"after,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"Runs the hook after a step (stage/name), a stage, each step (*) or the whole workflow (workflow). Set either before or after."`
+	Workflows []string             `json:"workflows,omitempty" jsonschema:"enum=install,enum=upgrade,enum=rollback,enum=destroy,enum=test,enum=configure" example:"[\"install\"]" jsonschema_description:"Workflows that run the hook: install, upgrade, rollback, destroy, test, configure; the first four when left out. With configure, set before or after to workflow."`
+	Image     string               `json:"image,omitempty" jsonschema:"example=registry.example.com/tools/backup@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" jsonschema_description:"Image of the hook, by digest; the steps' toolchain (sh, curl, git, kubectl, helm, terraform, slipway) when left out."`
+	Run       []string             `json:"run,omitempty" example:"[\"curl\", \"-fsS\", \"https://chat.example.com\"]" jsonschema_description:"Command and arguments. Set either run or script."`
+	Script    string               `json:"script,omitempty" jsonschema:"example=kubectl get pods -A" jsonschema_description:"Shell script, run with sh -eu. Set either run or script."`
+	Env       map[string]string    `json:"env,omitempty" example:"{\"CHANNEL\": \"ops\"}" jsonschema_description:"Environment variables, without secrets, because the run's record contains them. Names with SLIPWAY_ are reserved."`
+	Secrets   map[string]SecretRef `json:"secrets,omitempty" example:"{\"TOKEN\": \"env:CHAT_TOKEN\"}" jsonschema_description:"Environment variables with secrets, each with a reference."`
+	Timeout   Duration             `json:"timeout" jsonschema:"example=30s" jsonschema_description:"Time limit, 1s to 24h."`
+	Optional  bool                 `json:"optional,omitempty" example:"true" jsonschema_description:"Whether a failure is only a warning."`
+	Always    bool                 `json:"always,omitempty" example:"true" jsonschema_description:"With after: whether the hook also runs if the step or workflow did not succeed; SLIPWAY_STATUS has the outcome."`
 
-	Kubeconfig bool `json:"kubeconfig,omitempty" example:"true" jsonschema_description:"Whether it reaches the cluster, with the administrator's access to it in the file that KUBECONFIG names."`
+	Kubeconfig bool `json:"kubeconfig,omitempty" example:"true" jsonschema_description:"Whether the hook gets the administrator's access to the cluster, in the file that KUBECONFIG names."`
 }
 
 // SetDefaults sets the defaults of the hook.

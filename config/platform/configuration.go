@@ -20,9 +20,9 @@ const CodeOutdated fault.Code = "CFG-040"
 // Change is what a release changed in what users write for it. It is carried out in
 // configurations that were written for an older one when they are upgraded over it.
 type Change struct {
-	Version string            `json:"version"`          // version of the release that changed it
-	Move    map[string]string `json:"move,omitempty"`   // settings that have another place now, from: to, such as platform.settings.color: platform.settings.theme.color
-	Remove  []string          `json:"remove,omitempty"` // settings that are no more
+	Version string            `json:"version"`          // release that made the change
+	Move    map[string]string `json:"move,omitempty"`   // moved settings, from: to, such as platform.settings.color: platform.settings.theme.color
+	Remove  []string          `json:"remove,omitempty"` // removed settings
 }
 
 // settingRE matches what a release may change in a configuration: what is in one of the

@@ -12,10 +12,10 @@ import (
 // of a run shows the phases that it has something of, with their results, in this order. Steps
 // and components that no phase has are in the report all the same.
 type Phase struct {
-	Name       string   `json:"name"`                 // name of the phase, as users know it
-	Approval   bool     `json:"approval,omitempty"`   // whether the phase is that somebody agrees to the run: on a terminal, or by --yes or --approve
-	Steps      []string `json:"steps,omitempty"`      // steps of Slipway's own, as the report of a run names them: "preorchestrator/secrets"
-	Components []string `json:"components,omitempty"` // components that Slipway installs, each with all of its steps
+	Name       string   `json:"name"`                 // name of the phase
+	Approval   bool     `json:"approval,omitempty"`   // whether the phase is consent to the run: on a terminal, with --yes or with --approve
+	Steps      []string `json:"steps,omitempty"`      // Slipway's own steps, such as "preorchestrator/secrets"
+	Components []string `json:"components,omitempty"` // components, each with all its steps
 }
 
 // OwnSteps are the steps that runs of the release may have besides those of its components,
