@@ -80,7 +80,7 @@ test-all: export SLIPWAY_E2E := all
 test-all: WITH_RACE := ./...
 test-all: export SHUFFLE := -shuffle=on
 test-all: export PATH := $(CURDIR)/bin:$(PATH)
-test-all: builds cosign docker bundle/arm64 test ## Run the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform, and the bundle for arm64
+test-all: builds cosign engine docker bundle/arm64 test ## Run the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform, and the bundle for arm64
 
 # Whether tests run in another order each time, in which case no result of theirs is taken from
 # Go's cache.
@@ -140,6 +140,13 @@ e2e: PLATFORM := $(EXAMPLES)
 e2e: engine bundle ## Run the end-to-end tests on the real engine, and the report's in a browser
 	@$(NEED) chromium=chromium tmux=tmux
 	@$(WITH_ENGINE) SLIPWAY_E2E="$${SLIPWAY_E2E:-1}" $(WITH_BUNDLE) $(GO) test -C ci/test/e2e -count=1 -timeout 80m -parallel 16 -v .
+
+.PHONY: pictures
+pictures: PLATFORM := $(EXAMPLES)
+pictures: engine bundle ## Make the pictures in docs/images from real runs: the form, a failed run's report, its reproduction, a matrix
+	@$(NEED) chromium=chromium tmux=tmux
+	@$(WITH_ENGINE) SLIPWAY_E2E=all SLIPWAY_PICTURES='$(CURDIR)/docs/images' $(WITH_BUNDLE) $(GO) test -C ci/test/e2e -count=1 -timeout 80m -v \
+		-run '^(TestForm|TestLifecycle|TestUpgradeMatrix)$$' .
 
 .PHONY: build
 build: ## Build the command line tool into bin/slipway

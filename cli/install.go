@@ -194,9 +194,9 @@ func (o *installOptions) checkRelease(ctx context.Context, streams console.Strea
 	}
 	look := func() error {
 		if o.known {
-			return check.run(ctx, streams.Err)
+			return check.run(ctx, streams.Err, io.Discard)
 		}
-		return check.everything(ctx, streams.Err, io.Discard) // slipway validate tells what cannot be known
+		return check.everything(ctx, streams.Err, io.Discard) // slipway validate prints the notes
 	}
 	switch from := o.deployment.Images; {
 	case !slices.ContainsFunc(c.Release.Components, func(p platform.Component) bool { return p.Bundle != "" }):

@@ -51,7 +51,7 @@ type Options struct {
 	ReleaseDir    *dagger.Directory
 	ReleaseDigest string // identifies the release's content
 	ReleaseCommit string // of the Git repository that has the release; empty where none has
-	ReleaseFrom   string // directory that the command line named, quoted for a shell; empty: it named none
+	ReleaseFrom   string // directory that the command line named; empty: it named none
 	// Tools maps each tool of the toolchain to the version that it must have,
 	// without a leading v.
 	Tools map[string]string
@@ -82,6 +82,9 @@ type Options struct {
 	// Warn tells whoever runs this of something that fails nothing and is not in a record; it
 	// may be nil.
 	Warn func(string)
+	// Reproduce returns the commands that reproduce a failed run elsewhere, for its record; it may
+	// be nil.
+	Reproduce func(*report.Run) []string
 	// Change says how an upgrade or a rollback is done.
 	Change contract.Change
 	// Approve is the digest of the plan that a workflow may carry out; empty: it does what

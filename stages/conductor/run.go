@@ -175,6 +175,9 @@ func (r *run) carryOut(ctx context.Context) error {
 	r.complete(record)
 	r.record, r.logs = record, hooks.logs
 	record.Finish(append(results, hooks.ended...), err, time.Now())
+	if r.opts.Reproduce != nil {
+		record.Reproduce = r.opts.Reproduce(record)
+	}
 	record.Unchanged = err == nil && len(own)+len(r.opts.Hooks) == 0 && r.graph.unchanged(results)
 	return err
 }

@@ -60,8 +60,8 @@ type ClusterPreflightInput struct {
 	Adopt bool `json:"adopt,omitempty"`
 }
 
-// Lasting leaves out what only one run is told.
-func (in ClusterPreflightInput) Lasting() any { in.Adopt = false; return in }
+// CacheKey leaves out what only one run is told.
+func (in ClusterPreflightInput) CacheKey() any { in.Adopt = false; return in }
 
 // ClusterPreflight is what infrastructure/cluster-preflight saw.
 type ClusterPreflight struct {
@@ -89,8 +89,8 @@ type OwnershipInput struct {
 	Change
 }
 
-// Lasting leaves out what only one run is told.
-func (in OwnershipInput) Lasting() any {
+// CacheKey leaves out what only one run is told.
+func (in OwnershipInput) CacheKey() any {
 	in.Adopt, in.Upgrade, in.Change = false, false, Change{}
 	return in
 }

@@ -231,8 +231,8 @@ type Observability struct {
 	CA       string `json:"ca,omitempty"`
 }
 
-// Lasting leaves out the address, which a restarted cluster changes.
-func (in PublishInput) Lasting() any { in.Git.Address = ""; return in }
+// CacheKey leaves out the address, which a restarted cluster changes.
+func (in PublishInput) CacheKey() any { in.Git.Address = ""; return in }
 
 // AccessInput is what postorchestrator/access works on. The platform release is
 // in PlatformDir.
@@ -250,6 +250,6 @@ type AccessInput struct {
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
-// Lasting leaves out the configuration: the step looks itself whether it is the one that was
+// CacheKey leaves out the configuration: the step looks itself whether it is the one that was
 // kept.
-func (in AccessInput) Lasting() any { in.Config = nil; return in }
+func (in AccessInput) CacheKey() any { in.Config = nil; return in }

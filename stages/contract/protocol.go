@@ -128,6 +128,6 @@ func (r Result) Decode(id string, out any) error {
 // Volatile is an input of which a part may change from run to run without making
 // an earlier result invalid, such as the address of a load balancer.
 type Volatile interface {
-	// Lasting is the input without that part.
-	Lasting() any
+	// CacheKey is the input without that part.
+	CacheKey() any
 }

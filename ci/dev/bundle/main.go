@@ -177,7 +177,6 @@ func build(ctx context.Context, st *store.Store, o choice) (built, error) {
 	b := &builder{source: source, sources: sources, arch: o.arch, lock: l, store: st, added: added}
 	// One more for the base of all layers, and one for what is made of the parts.
 	b.report = progress.New(os.Stderr, len(cmds)+len(b.additions())+2)
-	b.report.Expect(sizes(cmds))
 	if err := b.parts(ctx, cmds, release); err != nil {
 		return built{}, err
 	}

@@ -216,7 +216,7 @@ platform: {components: {guestbook: {values: {profiles: {"50": {replicas: 2}}}}}}
 		r := run(t, "install", "--config", write(t, configured+"local: {ports: [18081]}\n"))
 		require.Equal(t, 3, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "CTR-007")
-		require.Contains(t, r.err, "slipway cluster --config")
+		require.Contains(t, r.err, "slipway cluster --stop (with the same flags: --config ")
 	})
 
 	slow := write(t, configured+"hooks: [{name: slow, before: postorchestrator/access, script: 'sleep 600'}]\n")

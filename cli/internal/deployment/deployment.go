@@ -24,6 +24,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -71,6 +72,8 @@ type Deployment struct {
 	Version string     // of Slipway
 	Inputs  Inputs
 	Line    hint.Line
+
+	secretsFile string // as the command line names it
 }
 
 // Run is what a command does with a deployment.
@@ -180,11 +183,12 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 			return err
 		}
 	}
-	c, err := conductor.New(opts)
-	if err != nil {
+	d := &Deployment{Config: cfg, Session: s, Images: opts.Images, Pins: pins, Version: f.version, Inputs: from, Line: f.Line(), secretsFile: f.Secrets.SecretsFile}
+	opts.Reproduce = func(record *report.Run) []string { return d.Reproduction(record, "") }
+	if d.Conductor, err = conductor.New(opts); err != nil {
 		return err
 	}
-	return do(ctx, &Deployment{Conductor: c, Config: cfg, Session: s, Images: opts.Images, Pins: pins, Version: f.version, Inputs: from, Line: f.Line()})
+	return do(ctx, d)
 }
 
 // args are the flags of this command line that say what it works on, for a process in

@@ -57,8 +57,8 @@ type Record struct {
 	// none does.
 	Rollback string
 	Saved    string // id of the backup of the data that the rollback replaces; empty: it has made none
-	// From is the directory that the command line of the upgrade to Toward named, quoted for
-	// a shell; empty where it named none, or nothing says so. It is not kept in the cluster.
+	// From is the directory that the command line of the upgrade to Toward named; empty where
+	// it named none, or nothing says so. It is not kept in the cluster.
 	From string
 	// Replaced is the data in whose place the rollback has put the backup already.
 	Replaced []string
