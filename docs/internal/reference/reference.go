@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -66,7 +67,7 @@ func inner(s *jsonschema.Schema) *jsonschema.Schema {
 }
 
 // head writes the head of a table.
-func (w writer) head() { w.b.WriteString("\n| field | type | default | |\n|---|---|---|---|\n") }
+func (w writer) head() { w.b.WriteString("\n| field | type | default | |\n|-|-|-|-|\n") }
 
 // fields writes the fields of a section, those of sections in it included, below a path in
 // the table's section.
@@ -118,6 +119,12 @@ func entry(s *jsonschema.Schema) *jsonschema.Schema {
 	return nil
 }
 
+// secret is the type of a reference to a secret.
+const secret = "*secret*"
+
+// word is a text that shows no form.
+var word = regexp.MustCompile(`^[a-z-]+$`)
+
 // kind is the type of a field, for people.
 func kind(s *jsonschema.Schema) string {
 	text := map[string]string{"string": "text", "integer": "number", "boolean": "boolean", "array": "list", "object": "mapping"}[s.Type]
@@ -129,7 +136,7 @@ func kind(s *jsonschema.Schema) string {
 		}
 		text = strings.Join(values, ", ")
 	case strings.HasPrefix(s.Pattern, "^(env:"):
-		text = "*secret*"
+		text = secret
 	case s.AdditionalProperties != nil && strings.HasPrefix(s.AdditionalProperties.Pattern, "^(env:"):
 		text = "mapping of *secrets*"
 	}
@@ -166,7 +173,7 @@ func about(s *jsonschema.Schema) string {
 	if names, ok := s.Extras["x-suggested-by"].([]string); ok {
 		text += " Suggested by: " + strings.Join(names, ", ") + "."
 	}
-	if len(s.Examples) == 0 || s.Type == "boolean" || len(s.Enum) > 0 || preset(s) != "" {
+	if len(s.Examples) == 0 || s.Type == "boolean" || len(s.Enum) > 0 || preset(s) != "" || kind(s) == secret {
 		return text // the other columns have examples
 	}
 	example, ok := s.Examples[0].(string)
@@ -177,7 +184,7 @@ func about(s *jsonschema.Schema) string {
 			example = err.Error()
 		}
 	}
-	if strings.Contains(example, "\n") || strings.Contains(example, "-----") {
+	if strings.Contains(example, "\n") || strings.Contains(example, "-----") || word.MatchString(example) {
 		return text
 	}
 	return text + " Example: `" + strings.ReplaceAll(example, "|", `\|`) + "`"
