@@ -142,7 +142,7 @@ func (o *installOptions) check() error {
 // prepare adds what only an install needs.
 func (o *installOptions) prepare(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 	warn(io.Err, c.Config)
-	if err := o.deployment.Release.Open(ctx, c.Config, o.deployment.Source.Path, from.Anew, c); err != nil {
+	if err := o.openRelease(ctx, io, c, from); err != nil {
 		return err
 	}
 	return o.complete(ctx, io, c, from)

@@ -36,7 +36,6 @@ var composed = map[string][]string{
 	"cli/internal/hint/hint.go":           {"command"},
 	"cli/internal/source/source.go":       {"which"},
 	"cli/package.go":                      {"give"},
-	"cli/upgrade.go":                      {"platform.NamingFile"},
 	"cli/upgrade_matrix.go":               {"takenTo"},
 	"cli/version.go":                      {"c.Version"},
 	"containers/node/pki.go":              {"file"},

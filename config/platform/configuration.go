@@ -139,13 +139,3 @@ func outdated(r *Release, step migrate.Step, path string) error {
 func MigrateCommand(version string) string {
 	return "slipway config migrate --to " + fault.Quote(version)
 }
-
-// NamingFile is the configuration that NamingCommand writes.
-const NamingFile = "slipway.yaml"
-
-// NamingCommand is the command, for a POSIX shell, that writes a configuration which names the
-// release of a version, where there is no configuration yet. It fails where there is such a
-// file, and leaves that as it is.
-func NamingCommand(version string) string {
-	return fmt.Sprintf(`(set -C; printf 'apiVersion: %s\nplatform: {release: %s}\n' > %s)`, config.APIVersion, version, NamingFile)
-}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
@@ -42,7 +43,7 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	}
 	if w.Removes && err == nil {
 		// Nothing may be reused after this: journal, credentials, Terraform state.
-		if err = c.commands.run(ctx, "slipway", "state", "purge", "--run", r.record.ID); err != nil {
+		if _, err = c.commands.exec(ctx, c.indexed(containers.Exec{Args: []string{"slipway", "state", "purge", "--run", r.record.ID}})); err != nil {
 			_ = r.steps.lock.heard(err) // it is the purge's own, too
 			r.record.Finish(nil, err, time.Now())
 		}

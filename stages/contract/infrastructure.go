@@ -5,6 +5,10 @@ import "github.com/slipway-sh/slipway/providers"
 // TerraformDir is where a step finds the provider's Terraform root, read-only.
 const TerraformDir = "/slipway/terraform"
 
+// DiskReserve is the free space for a deployment whose cluster is there: what it stored, and is to
+// store, was required when it was begun.
+const DiskReserve = 1 << 30
+
 // PreflightInput is what infrastructure/preflight looks at.
 type PreflightInput struct {
 	Requirements providers.Requirements `json:"requirements"`
