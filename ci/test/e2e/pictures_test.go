@@ -25,14 +25,24 @@ func pictureFile(name string) string {
 	return filepath.Join(dir, name)
 }
 
-// screenshot writes the top of a page as docs/images/NAME.png.
-func screenshot(t *testing.T, html, name string) {
+// withoutPaths leaves the flags with paths of this machine out of a page's text.
+const withoutPaths = `(() => {
+	const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replace(/ --(config|platform|bundle) \/[^ )]*/g, "");
+	return true;
+})()`
+
+// screenshot writes the top of a page, that many pixels, as docs/images/NAME.png.
+func screenshot(t *testing.T, html, name string, height int64) {
 	t.Helper()
 	file := pictureFile(name + ".png")
 	if file == "" {
 		return
 	}
-	shot, err := chromedp.Run(openPage(t, html).ctx, func(ctx context.Context, t *chromedp.Target) (cdppage.CaptureScreenshotResult, error) {
+	p := openPage(t, html)
+	require.NoError(t, chromedp.Do(p.ctx, chromedp.EmulateViewport(1280, height)))
+	require.True(t, eval[bool](t, p, withoutPaths))
+	shot, err := chromedp.Run(p.ctx, func(ctx context.Context, t *chromedp.Target) (cdppage.CaptureScreenshotResult, error) {
 		return cdp.Call(ctx, t, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{Format: "png"})
 	})
 	require.NoError(t, err)
