@@ -107,7 +107,7 @@ unit/modules:
 	$(GO) test -C ci/dev ./engine ./bundle/... ./release ./typecheck ./vulnerabilities
 	$(GO) test -C examples/embed ./...
 	$(GO) test -C examples/platform/apps ./...
-	$(GO) test -C ci/test ./bench ./chaos ./cisystems ./facts ./history ./slipway ./s3 ./s3/proxy ./tree
+	$(GO) test -C ci/test ./bench ./cisystems ./slipway ./s3
 	$(GO) test -C ci/test -count=1 ./hostile # of the program, which Go does not see in the test
 
 unit/types:
@@ -229,8 +229,8 @@ fuzz: ## Fuzz each parser of what others wrote, one after another, for ten minut
 ROUNDS := 30
 
 .PHONY: chaos
-chaos: engine bundle ## Disturb 30 real installs at random moments (killed, stopped for two minutes, contended for) and check what comes out; ROUNDS=200 PLATFORM=DIR, CHAOS=--help lists the rest
-	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./chaos --rounds $(ROUNDS) $(if $(PLATFORM),--platform $(PLATFORM)) $(CHAOS)
+chaos: engine bundle ## Disturb 30 real installs at random moments (killed, stopped for two minutes, contended for) and check what comes out; ROUNDS=200 PLATFORM=DIR CHAOS='-kinds NAMES -seed N -bucket'
+	@$(WITH_ENGINE) SLIPWAY_E2E=1 $(WITH_BUNDLE) $(GO) test -C ci/test/e2e -count=1 -timeout 0 -v -run '^TestChaos$$' . -rounds $(ROUNDS) $(if $(PLATFORM),-platform '$(abspath $(PLATFORM))') $(CHAOS)
 
 FAULTS := none,kill-at-each-step
 
