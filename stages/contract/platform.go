@@ -100,7 +100,7 @@ type AdoptionInput struct {
 	Deadline int  `json:"deadline"` // seconds it may take to become Synced and Healthy
 }
 
-// LiveInput is what orchestrator/status looks at. It comes from the platform release that the
+// LiveInput is what diagnosis/status looks at. It comes from the platform release that the
 // caller has, and not from the deployment's state: whoever may write that would choose what is
 // read in the cluster.
 type LiveInput struct {

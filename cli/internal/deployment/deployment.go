@@ -179,7 +179,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 		}
 	}
 	if opts.Release != nil && run.Workflow != "" {
-		if err := stages.CheckHooks(provider, cfg, opts.Release); err != nil {
+		if err := stages.CheckSteps(provider, cfg, opts.Release); err != nil {
 			return err
 		}
 	}
