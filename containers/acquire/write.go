@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
-	"path/filepath"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -55,6 +53,9 @@ func (a *adder) write(ctx context.Context, from origin, f *found, file bundle.Fi
 		return file, unwritable(err)
 	}
 	if err := os.Rename(tmp.Name(), a.bundle.Path(file.Path)); err != nil {
+		return file, unwritable(err)
+	}
+	if err := atomicfile.SyncDir(dir); err != nil { // before an index names it
 		return file, unwritable(err)
 	}
 	return file, nil
@@ -156,17 +157,9 @@ func (a *adder) writeIndex(index bundle.Index) error {
 		return err
 	}
 	a.Keep(a.index, fresh.ReadDigest())
-	// Where verification does not look, so that a kill leaves nothing that it reports.
-	written := a.bundle.Path(path.Join(bundle.AddedDir, atomicfile.Unfinished+bundle.IndexFile))
-	if err := atomicfile.Write(written, text, 0o644); err != nil {
-		return unwritable(err)
-	}
-	if err := os.Rename(written, a.bundle.Path(bundle.IndexFile)); err != nil {
+	if err := atomicfile.Write(a.bundle.Path(bundle.IndexFile), text, 0o644); err != nil {
 		return unwritable(err)
 	}
 	a.bundle.Index, a.index = index, fresh.ReadDigest()
-	if err := errors.Join(syncDir(filepath.Dir(written)), syncDir(a.bundle.Dir())); err != nil {
-		return unwritable(err)
-	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 // Verify reads the bundle in dir and compares every file with the index.
@@ -93,7 +94,8 @@ func compare(ctx context.Context, name string, want File) string {
 	return ""
 }
 
-// unlisted names the files that the index does not list, except in AddedDir and its signature.
+// unlisted names the files that the index does not list, except in AddedDir, its signature, and
+// what a killed `slipway bundle add` left of another index.
 func (b *Bundle) unlisted() ([]string, error) {
 	listed := map[string]bool{IndexFile: true, SignatureFile: true}
 	for _, f := range b.Files {
@@ -108,7 +110,8 @@ func (b *Bundle) unlisted() ([]string, error) {
 		if err != nil {
 			return err
 		}
-		if slashed := filepath.ToSlash(relative); !listed[slashed] && !strings.HasPrefix(slashed, AddedDir+"/") {
+		slashed := filepath.ToSlash(relative)
+		if !listed[slashed] && !strings.HasPrefix(slashed, AddedDir+"/") && !strings.HasPrefix(relative, atomicfile.Unfinished) {
 			extra = append(extra, slashed+" is not in the index")
 		}
 		return nil
