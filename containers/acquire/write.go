@@ -15,6 +15,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
@@ -123,7 +124,7 @@ func (w *archiveWriter) blob(ctx context.Context, from origin, d v1.Descriptor) 
 		return err
 	}
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(w.tar, sum, w), io.LimitReader(cancellable{ctx, r}, d.Size))
+	n, err := io.Copy(io.MultiWriter(w.tar, sum, w), io.LimitReader(bounded.Until(ctx, r), d.Size))
 	if err != nil {
 		return err
 	}

@@ -127,21 +127,8 @@ func Sum(ctx context.Context, name string) (string, error) {
 	}
 	defer func() { _ = f.Close() }() // only read
 	h := sha256.New()
-	if _, err := io.CopyBuffer(h, cancellable{ctx, f}, make([]byte, 1<<20)); err != nil {
+	if _, err := io.CopyBuffer(h, bounded.Until(ctx, f), make([]byte, 1<<20)); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// cancellable stops reading once its context is done. It lives for one call.
-type cancellable struct {
-	ctx context.Context //nolint:containedctx // as long as one Sum
-	r   io.Reader
-}
-
-func (c cancellable) Read(p []byte) (int, error) {
-	if c.ctx.Err() != nil {
-		return 0, context.Cause(c.ctx)
-	}
-	return c.r.Read(p)
 }
