@@ -208,14 +208,9 @@ cosign:
 
 .PHONY: bench
 bench: PLATFORM := examples/platform/1.0.0 examples/platform/manifests/1.0.0
-bench bench-graph: export GOGC := # as users run what is measured
+bench: export GOGC := # as users run what is measured
 bench: engine bundle ## Compare installs and an upgrade with plain shell scripts and helmfile, and time plans and matrices
 	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./bench
-	@$(MAKE) bench-graph # last, for an idle machine is what the bench wants
-
-.PHONY: bench-graph
-bench-graph: ## Compare a graph of 10,000 steps that do nothing with an errgroup, side by side
-	@go test -run '^$$' -bench '^BenchmarkGraph$$' -benchtime 100x ./pipeline
 
 TIME := 10m
 

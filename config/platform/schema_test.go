@@ -98,6 +98,15 @@ func beyond() map[string][]string {
 			"requires-a-generated-secret", "requires-namespace-unknown", "secret-copy-of-a-copy", "secret-copy-of-a-given-one", "secret-copy-of-nothing",
 			"secret-key-twice", "secret-namespace-unknown", "secret-twice", "upgradable-from-itself", "yaml-two-documents",
 		},
+		"fields that go together": {
+			"adopted-with-a-wave", "adopted-with-hosts", "adopted-without-gitops", "app-optional", "app-with-gates", "app-with-hosts",
+			"app-with-values", "app-without-gitops", "appset-without-gitops", "chart-bundle", "chart-empty", "chart-wave",
+			"component-namespace-missing", "component-node-of-a-gate", "component-path-missing", "component-required-and-off", "component-required-and-optional",
+			"configuration-empty", "gate-nothing", "gate-two-in-one", "gate-with-a-path", "gate-without-gates", "gitops-server-without-certificate", "gitops-without-an-app",
+			"job-without-path", "manifests-values", "manifests-values-files", "manifests-wave", "phase-approval-with-steps", "phase-of-nothing", "requires-both",
+			"requires-neither", "secret-copy-without-from", "secret-from-of-a-password", "secret-give-of-a-literal", "secret-given-unknown", "secret-length-of-a-literal",
+			"secret-literal-without-value", "secret-value-of-a-password", "test-namespace-missing", "test-namespace-without-path", "test-of-nothing", "test-two-gates-in-one",
+		},
 		"files": {
 			"adopted-without-chart-yaml", "app-that-is-a-file", "chart-values-file-directory", "chart-values-file-not-for-every-scale", "chart-values-file-not-there",
 			"chart-without-chart-yaml", "component-path-not-there", "component-path-without-manifests", "gitops-tree-is-a-file", "gitops-tree-not-there",

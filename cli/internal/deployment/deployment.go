@@ -152,8 +152,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 			return fmt.Errorf("ask the engine for its version: %w", err)
 		}
 	}
-	end := watch(io.Err, &opts)
-	defer end()
+	watch(io.Err, &opts)
 	opts.Tools = pins.Versions()
 	from := Inputs{Workflow: run.Workflow, Secrets: &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, SecretsFile: f.Secrets.SecretsFile}}
 	if s.Joined != nil {
