@@ -15,12 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Flags that so many commands have, with the same text, are described once; those that so many
-// have are together the flags of a deployment.
-const (
-	severalCommands = 3
-	mostCommands    = 12
-)
+// Flags that several commands have, with the same text, are described once. Those that so many
+// commands have are the flags of a deployment.
+const mostCommands = 12
+
+// longest is how long the text of a flag may be before only its first part is told.
+const longest = 80
 
 // TestReference: docs/cli.md is what the commands say of themselves, and docs/dagger.md what the
 // functions of the module do.
@@ -30,20 +30,13 @@ func TestReference(t *testing.T) {
 			t.Setenv(name, "")
 		}
 	}
-	for file, made := range map[string]struct {
-		text string
-		most int
-	}{
-		"../docs/cli.md":    {commandPage(tree(t)), 30 << 10},
-		"../docs/dagger.md": {modulePage(t), 9 << 10},
-	} {
-		require.LessOrEqual(t, len(made.text), made.most, file)
+	for file, text := range map[string]string{"../docs/cli.md": commandPage(tree(t)), "../docs/dagger.md": modulePage(t)} {
 		if *rewrite {
-			require.NoError(t, os.WriteFile(file, []byte(made.text), 0o644))
+			require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
 		}
 		got, err := os.ReadFile(file)
 		require.NoError(t, err)
-		require.Equal(t, made.text, string(got), "%s is not up to date: run make generate", file)
+		require.Equal(t, text, string(got), "%s is not up to date: run make generate", file)
 	}
 }
 
@@ -52,8 +45,14 @@ const generated = "\n\n<!-- Written by go test ./cli -update, a part of make gen
 // manual is the page of the commands, and what it has told already.
 type manual struct {
 	strings.Builder
-	shared     map[string]bool // flags that are described once
-	deployment []string        // those of them that most commands have
+	shared map[string]bool // flags that are described once
+	groups []flagGroup
+}
+
+// flagGroup are shared flags with a name.
+type flagGroup struct {
+	name  string
+	flags []string
 }
 
 // commandPage is the page of all commands.
@@ -64,29 +63,42 @@ func commandPage(root *cobra.Command) string {
 			commands = append(commands, c)
 		}
 	})
-	texts, count := map[string]*pflag.Flag{}, map[string]int{}
+	flags, users := map[string]*pflag.Flag{}, map[string][]string{}
 	for _, c := range commands {
 		for _, f := range flagsOf(c) {
-			count[about(f)]++
-			texts[about(f)] = f
+			users[about(f)] = append(users[about(f)], c.CommandPath())
+			flags[about(f)] = f
 		}
 	}
 	r := manual{shared: map[string]bool{}}
-	r.WriteString("# Commands" + generated + "`slipway COMMAND --help` says more. [Using Slipway](using.md) has exit codes and what `dagger call` has in place of a command; [its functions](dagger.md).\n\n## Shared flags\n\n| flag | |\n|---|---|\n")
-	for _, text := range slices.SortedFunc(maps.Keys(texts), func(a, b string) int { return cmp.Compare(texts[a].Name, texts[b].Name) }) {
-		if count[text] >= severalCommands {
-			r.WriteString(text)
-			r.shared[text] = true
-		}
-		if count[text] >= mostCommands {
-			r.deployment = append(r.deployment, texts[text].Name)
+	r.WriteString("# Commands" + generated + "`slipway COMMAND --help` says more, and all of a text that ends with … here. [Using Slipway](using.md) has the exit codes, [Functions of the Dagger module](dagger.md) what `dagger call` has.\n\n## Shared flags\n" + flagTable)
+	trust, deployment := flagGroup{name: "trust flags"}, flagGroup{name: "deployment flags"}
+	var trusting string // the commands that check whom to trust
+	for text, f := range flags {
+		if f.Name == "trusted-root" {
+			trusting = strings.Join(users[text], ",")
 		}
 	}
-	fmt.Fprintf(&r, "\nThe flags of a deployment are `--%s`.\n", strings.Join(r.deployment, "`, `--"))
+	for _, text := range slices.SortedFunc(maps.Keys(flags), func(a, b string) int { return cmp.Compare(flags[a].Name, flags[b].Name) }) {
+		if len(users[text]) < 2 {
+			continue
+		}
+		r.WriteString(text)
+		r.shared[text] = true
+		if strings.Join(users[text], ",") == trusting {
+			trust.flags = append(trust.flags, flags[text].Name)
+		}
+		if len(users[text]) >= mostCommands {
+			deployment.flags = append(deployment.flags, flags[text].Name)
+		}
+	}
+	r.groups = []flagGroup{deployment, trust}
+	others := slices.DeleteFunc(slices.Clone(deployment.flags), func(name string) bool { return slices.Contains(trust.flags, name) })
+	fmt.Fprintf(&r, "\n- *trust flags*: %s\n- *deployment flags*: these and %s\n", listOf(trust.flags), listOf(others))
 	group := ""
 	for _, g := range root.Groups() {
 		for _, c := range commands {
-			if top := topmost(c); top.GroupID != g.ID {
+			if topmost(c).GroupID != g.ID {
 				continue
 			}
 			if group != g.ID {
@@ -121,7 +133,15 @@ func flagsOf(c *cobra.Command) (flags []*pflag.Flag) {
 
 // about is the row of a flag.
 func about(f *pflag.Flag) string {
-	name, text := "`--"+f.Name+"`", strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(f.Usage)
+	text, more, name := "", "", "`--"+f.Name+"`"
+	for part := range strings.SplitSeq(f.Usage, "; ") {
+		if text != "" && len(text)+len(part) > longest {
+			more = " …"
+			break
+		}
+		text = strings.TrimPrefix(text+"; "+part, "; ")
+	}
+	text = strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(text) + more
 	if f.Shorthand != "" {
 		name += ", `-" + f.Shorthand + "`"
 	}
@@ -135,46 +155,53 @@ func about(f *pflag.Flag) string {
 func (r *manual) command(c *cobra.Command) {
 	use := strings.TrimSuffix(strings.TrimPrefix(c.UseLine(), "slipway "), " [flags]")
 	fmt.Fprintf(r, "\n### %s\n%s.\n", strings.NewReplacer("[", `\[`, "]", `\]`).Replace(use), c.Short)
-	if c.Example != "" {
-		fmt.Fprintf(r, "\n```\n%s\n```\n", strings.ReplaceAll(strings.Trim(c.Example, "\n"), "\n  ", "\n")[2:])
+	switch example := strings.ReplaceAll(strings.TrimSpace(c.Example), "\n  ", "\n"); {
+	case strings.Contains(example, "\n"):
+		fmt.Fprintf(r, "\n```\n%s\n```\n", example)
+	case example != "":
+		fmt.Fprintf(r, "\n`%s`\n", example)
 	}
 	var own, shared []string
-	has := map[string]bool{}
 	for _, f := range flagsOf(c) {
-		switch text := about(f); {
-		case !r.shared[text]:
+		if text := about(f); r.shared[text] {
+			shared = append(shared, f.Name)
+		} else {
 			own = append(own, text)
-		case slices.Contains(r.deployment, f.Name):
-			has[f.Name] = true
-		default:
-			shared = append(shared, "`--"+f.Name+"`")
-		}
-	}
-	switch left := slices.DeleteFunc(slices.Clone(r.deployment), func(name string) bool { return has[name] }); {
-	case len(has) == 0:
-	case len(left) == 0:
-		shared = append([]string{"those of a deployment"}, shared...)
-	case len(left) < len(has):
-		shared = append([]string{"those of a deployment without `--" + strings.Join(left, "`, `--") + "`"}, shared...)
-	default:
-		for _, name := range slices.Sorted(maps.Keys(has)) {
-			shared = append(shared, "`--"+name+"`")
 		}
 	}
 	if len(own) > 0 {
-		r.WriteString("\n| flag | |\n|---|---|\n" + strings.Join(own, ""))
+		r.WriteString(flagTable + strings.Join(own, ""))
+	}
+	var all []string
+	for _, g := range r.groups {
+		lacks := slices.DeleteFunc(slices.Clone(g.flags), func(name string) bool { return slices.Contains(shared, name) })
+		if 2*len(lacks) >= len(g.flags) {
+			continue
+		}
+		shared = slices.DeleteFunc(shared, func(name string) bool { return slices.Contains(g.flags, name) })
+		if all = append(all, g.name); len(lacks) > 0 {
+			all[len(all)-1] += " without " + listOf(lacks)
+		}
 	}
 	if len(shared) > 0 {
-		fmt.Fprintf(r, "\nShared flags: %s.\n", strings.Join(shared, ", "))
+		all = append(all, listOf(shared))
+	}
+	if len(all) > 0 {
+		fmt.Fprintf(r, "\nShared: %s.\n", strings.Join(all, ", "))
 	}
 }
+
+// flagTable begins a table of flags.
+const flagTable = "\n| | |\n|-|-|\n"
+
+// listOf is a list of flags.
+func listOf(names []string) string { return "`--" + strings.Join(names, " --") + "`" }
 
 // modulePage is the page of the module's functions.
 func modulePage(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("# Functions of the Dagger module" + generated + "`dagger call FUNCTION --help` says more, and `dagger functions` lists them. An argument is what the flag of that name is to the [command](cli.md) of the function's name; in brackets: it may be left out. `--config` and `--name`, which choose the deployment, are left out here where they are optional.\n")
-	table := func(title string) { fmt.Fprintf(&b, "\n%s\n|---|---|\n", title) }
+	b.WriteString("# Functions of the Dagger module" + generated + "`dagger call FUNCTION --help` says more. An argument is the flag of that name of the [command](cli.md) of that name; in brackets: optional. Optional `--config` and `--name`, which choose the deployment, are not listed.\n")
 	set, files := moduleFiles(t)
 	line := func(n ast.Node) int { return set.Position(n.Pos()).Line }
 	flags := flagsOfFunctions(t)
@@ -182,8 +209,12 @@ func modulePage(t *testing.T) string {
 	var rows []string
 	functions(files, func(file *ast.File, f *ast.FuncDecl) {
 		var takes []string
+		has := flags[kebab(f.Name.Name)]
+		if before := strings.LastIndex(kebab(f.Name.Name), "-"); has == nil && before > 0 { // reproduce-shell is a part of reproduce
+			has = flags[kebab(f.Name.Name)[:before]]
+		}
 		if f.Recv == nil {
-			table("| before the function | |")
+			b.WriteString("\nBefore the function:\n" + flagTable)
 		}
 		for _, p := range f.Type.Params.List {
 			name := p.Names[0]
@@ -205,10 +236,10 @@ func modulePage(t *testing.T) string {
 				continue
 			case optional && (flag == "--config" || flag == "--name"):
 				continue
-			case !flags[kebab(f.Name.Name)][flag]:
+			case !has[flag]:
 				own[flag] = first
 			}
-			if flag = "`" + flag + "`"; optional {
+			if optional {
 				flag = "[" + flag + "]"
 			}
 			takes = append(takes, flag)
@@ -216,11 +247,15 @@ func modulePage(t *testing.T) string {
 		if f.Recv != nil {
 			first, _, _ := strings.Cut(f.Doc.Text(), "\n")
 			_, does, _ := strings.Cut(first, " ")
-			rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", kebab(f.Name.Name), strings.TrimSuffix(strings.TrimPrefix(does, "is "), "."), strings.Join(takes, " ")))
+			arguments := strings.Join(takes, " ")
+			if arguments != "" {
+				arguments = "`" + arguments + "`"
+			}
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s |\n", kebab(f.Name.Name), strings.TrimSuffix(strings.TrimPrefix(does, "is "), "."), arguments))
 		}
 	})
-	b.WriteString("\n| function | | arguments |\n|---|---|---|\n" + strings.Join(slices.Sorted(slices.Values(rows)), ""))
-	table("| argument that no command has | |")
+	b.WriteString("\n| | | |\n|-|-|-|\n" + strings.Join(slices.Sorted(slices.Values(rows)), ""))
+	b.WriteString("\nArguments that are no flags of the command:\n" + flagTable)
 	for _, flag := range slices.Sorted(maps.Keys(own)) {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", flag, own[flag])
 	}
