@@ -32,11 +32,11 @@ WITH_BUNDLE = SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" SLIPWAY_BUNDLE_DIGEST="$$($(OWN
 # With kustomize's Go plugins, which nothing here uses, each test program would be linked by gcc.
 RACE := -trimpath -race -tags kustomize_disable_go_plugin_support -ldflags='-s -w'
 
-# The packages that are tested with the race detector, and those of them with which it does not
-# compile the libraries of Kubernetes, Helm, Argo CD, clouds and sigstore a second time.
+# The packages that are tested with the race detector, and those whose tests link none of the large
+# libraries, which the race detector would compile a second time.
 RACED := ./...
-LIGHT = $(shell go list ./config/... ./containers/... ./fault ./imageref/... ./pipeline/... ./stages/conductor ./stages/contract ./stages/step \
-	$(addprefix ./cli/internal/,console matrix secrets session source) | grep -vE '/(store/(azblob|gs|s3)|sigstore(/.*)?)$$')
+LARGE := k8s\.io|helm\.sh|cloud\.google\.com|github\.com/(argoproj|aws|Azure|sigstore)
+LIGHT = $(shell go list -test -f '{{.ImportPath}} {{.Deps}}' ./... | grep -vE '[ []($(LARGE))/' | sed -n 's/^\([^ ]*\)\.test .*/\1/p')
 
 # The Go modules of this repository, as folder:packages. The Dagger module itself
 # compiles only with the code that Dagger generates.
