@@ -64,7 +64,7 @@ func TestAnUpgradeReadsTheConfigurationAsItsReleaseHasIt(t *testing.T) {
 			if c.command == "" {
 				require.NotContains(t, screen.String(), "writes it so")
 			} else {
-				require.Contains(t, screen.String(), "slipway config migrate"+c.command+" --config "+file+" writes it so")
+				require.Contains(t, screen.String(), "slipway config migrate"+c.command+" --config "+file+" --name blue writes it so")
 			}
 			after, err := os.ReadFile(file)
 			require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestAConfigurationThatIsBehindIsTold(t *testing.T) {
 	require.Empty(t, o.behind("2.0.0"), "its release is in a directory or in a repository")
 	o.names = "1.1.0"
 	require.Regexp(t, `^an install with \S*slipway.yaml takes release 1\.1\.0, and is refused; to install 2\.0\.0 again: `+
-		`slipway config migrate --to 2\.0\.0 --config \S*slipway.yaml, then slipway install --config \S*slipway.yaml --name blue\n$`, o.behind("2.0.0"))
+		`slipway config migrate --to 2\.0\.0 --config \S*slipway.yaml --name blue, then slipway install --config \S*slipway.yaml --name blue\n$`, o.behind("2.0.0"))
 	require.Empty(t, o.behind("1.1.0"))
 
 	o.install.deployment.Source.File = ""
@@ -161,7 +161,7 @@ func TestTheInstalledReleaseOnceMore(t *testing.T) {
 	for names, says := range map[string]string{
 		"1.1.0": install,
 		"2.0.0": install + ", with a configuration that names it",
-		"1.0.0": "slipway config migrate --to 1.1.0 --config " + file + ", then " + install,
+		"1.0.0": "slipway config migrate --to 1.1.0 --config " + file + " --name blue, then " + install,
 	} {
 		o.names = names
 		require.Equal(t, says, o.again("1.1.0"))

@@ -108,7 +108,7 @@ func (d *deployment) undisturbed(ctx context.Context, log string) (ref reference
 
 // report copies the last run's directory to dir and returns its record.
 func (d *deployment) report(ctx context.Context, dir string) (*report.Run, error) {
-	if _, err := slipway.Output(d.command(ctx, "report", "--output", dir)); err != nil {
+	if _, err := slipway.Output(d.command(ctx, "report", "--out", dir)); err != nil {
 		return nil, err
 	}
 	return record(dir)

@@ -59,7 +59,7 @@ const notHeld = "does not hold any more"
 // may have had no time to leave anything.
 func (r *round) succeeded(ctx context.Context, dir string) (map[string]bool, error) {
 	out := map[string]bool{}
-	err := r.run(r.log+".log", r.command(ctx, "report", "--output", dir))
+	err := r.run(r.log+".log", r.command(ctx, "report", "--out", dir))
 	if exit, ok := errors.AsType[*slipway.ExitError](err); ok && exit.Status == 2 && strings.Contains(exit.Tail, "DEP-001") {
 		return out, nil // killed before it had written anything
 	}

@@ -64,7 +64,7 @@ func standIn(ctx context.Context, command string, args []string) (code int, err 
 		if len(latest) == 0 {
 			return 2, errors.New("error DEP-001: not installed")
 		}
-		out := args[slices.Index(args, "--output")+1]
+		out := args[slices.Index(args, "--out")+1]
 		return 0, errors.Join(os.CopyFS(out, os.DirFS(filepath.Join(dir, "runs", string(latest)))), os.WriteFile(filepath.Join(out, "state.yaml"), nil, 0o600))
 	case "toolchain":
 		args = args[slices.Index(args, "--")+1:]
