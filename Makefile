@@ -80,7 +80,7 @@ test-all: export SLIPWAY_E2E := all
 test-all: WITH_RACE := ./...
 test-all: export SHUFFLE := -shuffle=on
 test-all: export PATH := $(CURDIR)/bin:$(PATH)
-test-all: builds cosign docker bundle/arm64 test ## Run the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform, and the bundle for arm64
+test-all: builds cosign engine docker bundle/arm64 test ## Run the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform, and the bundle for arm64
 
 # Whether tests run in another order each time, in which case no result of theirs is taken from
 # Go's cache.
@@ -107,7 +107,7 @@ unit/modules:
 	$(GO) test -C ci/dev ./engine ./bundle/... ./release ./typecheck ./vulnerabilities
 	$(GO) test -C examples/embed ./...
 	$(GO) test -C examples/platform/apps ./...
-	$(GO) test -C ci/test ./bench ./chaos ./cisystems ./facts ./history ./slipway ./s3 ./s3/proxy ./tree
+	$(GO) test -C ci/test ./bench ./cisystems ./slipway ./s3
 	$(GO) test -C ci/test -count=1 ./hostile # of the program, which Go does not see in the test
 
 unit/types:
@@ -140,6 +140,13 @@ e2e: PLATFORM := $(EXAMPLES)
 e2e: engine bundle ## Run the end-to-end tests on the real engine, and the report's in a browser
 	@$(NEED) chromium=chromium tmux=tmux
 	@$(WITH_ENGINE) SLIPWAY_E2E="$${SLIPWAY_E2E:-1}" $(WITH_BUNDLE) $(GO) test -C ci/test/e2e -count=1 -timeout 80m -parallel 16 -v .
+
+.PHONY: pictures
+pictures: PLATFORM := $(EXAMPLES)
+pictures: engine bundle ## Make the pictures in docs/images from real runs: the form, a failed run's report, its reproduction, a matrix
+	@$(NEED) chromium=chromium tmux=tmux
+	@$(WITH_ENGINE) SLIPWAY_E2E=all SLIPWAY_PICTURES='$(CURDIR)/docs/images' $(WITH_BUNDLE) $(GO) test -C ci/test/e2e -count=1 -timeout 80m -v \
+		-run '^(TestForm|TestLifecycle|TestUpgradeMatrix)$$' .
 
 .PHONY: build
 build: ## Build the command line tool into bin/slipway
@@ -201,14 +208,9 @@ cosign:
 
 .PHONY: bench
 bench: PLATFORM := examples/platform/1.0.0 examples/platform/manifests/1.0.0
-bench bench-graph: export GOGC := # as users run what is measured
+bench: export GOGC := # as users run what is measured
 bench: engine bundle ## Compare installs and an upgrade with plain shell scripts and helmfile, and time plans and matrices
 	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./bench
-	@$(MAKE) bench-graph # last, for an idle machine is what the bench wants
-
-.PHONY: bench-graph
-bench-graph: ## Compare a graph of 10,000 steps that do nothing with an errgroup, side by side
-	@go test -run '^$$' -bench '^BenchmarkGraph$$' -benchtime 100x ./pipeline
 
 TIME := 10m
 
@@ -222,8 +224,8 @@ fuzz: ## Fuzz each parser of what others wrote, one after another, for ten minut
 ROUNDS := 30
 
 .PHONY: chaos
-chaos: engine bundle ## Disturb 30 real installs at random moments (killed, stopped for two minutes, contended for) and check what comes out; ROUNDS=200 PLATFORM=DIR, CHAOS=--help lists the rest
-	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./chaos --rounds $(ROUNDS) $(if $(PLATFORM),--platform $(PLATFORM)) $(CHAOS)
+chaos: engine bundle ## Disturb 30 real installs at random moments (killed, stopped for two minutes, contended for) and check what comes out; ROUNDS=200 PLATFORM=DIR CHAOS='-kinds NAMES -seed N -bucket'
+	@$(WITH_ENGINE) SLIPWAY_E2E=1 $(WITH_BUNDLE) $(GO) test -C ci/test/e2e -count=1 -timeout 0 -v -run '^TestChaos$$' . -rounds $(ROUNDS) $(if $(PLATFORM),-platform '$(abspath $(PLATFORM))') $(CHAOS)
 
 FAULTS := none,kill-at-each-step
 

@@ -33,6 +33,34 @@ func (m *Slipway) Runs(
 	return m.command(ctx, config, name, args...)
 }
 
+// Logs prints the logs of a run's steps, in the order of the steps.
+//
+// +cache="never"
+func (m *Slipway) Logs(
+	ctx context.Context,
+	// One step, "stage/step", or one stage; all steps if not given.
+	// +optional
+	step string,
+	// Id of the run; the last one if not given.
+	// +optional
+	run string,
+	// The deployment's configuration, YAML.
+	// +optional
+	config *dagger.File,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
+) (string, error) {
+	args := []string{"logs"}
+	if run != "" {
+		args = append(args, "--run", run)
+	}
+	if step != "" {
+		args = append(args, step)
+	}
+	return m.command(ctx, config, name, args...)
+}
+
 // Unlock takes the deployment's lock away from a run that is gone.
 //
 // Who did so is recorded.

@@ -133,8 +133,8 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 		commands []*cobra.Command
 	}{
 		{"Install and change", []*cobra.Command{newConfigure(p), newValidate(p), newPlan(p), newInstall(p), newUpgrade(p), newRollback(p), newDestroy(p), newUse(p)}},
-		{"Look", []*cobra.Command{newStatus(p), newRuns(p), newReport(p), newBackups(p), newExplain()}},
-		{"Debug", []*cobra.Command{newSave(p), newReproduce(p), newCluster(p), newKubeconfig(p), newToolchain(p), newUnlock(p)}},
+		{"Look", []*cobra.Command{newList(p), newStatus(p), newRuns(p), newReport(p), newLogs(p), newBackups(p), newExplain()}},
+		{"Debug", []*cobra.Command{newDoctor(p), newSave(p), newReproduce(p), newCluster(p), newKubeconfig(p), newToolchain(p), newUnlock(p)}},
 		{"Release", []*cobra.Command{
 			group("platform", "Create a platform release, render it, or print its schema", newPlatformInit(), newPlatformRender(p), newPlatformSchema()),
 			newTest(p), newUpgradeMatrix(p),

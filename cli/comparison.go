@@ -20,7 +20,7 @@ import (
 
 // original is how a run ended, and what it ran with; another one is compared with it.
 type original struct {
-	run, code, step string // see packing.Failure
+	run, code, step string // see report.Run.Failure
 	ended           bool   // by itself
 	facts           map[string]string
 	passed          map[string]bool    // steps that succeeded, or had nothing to do
@@ -71,7 +71,7 @@ func originalOf(r *report.Run, engine, kernel string, digests packing.Digests) *
 		"slipway": one(r.Slipway), "engine": one(engine), "kernel": one(kernel), "platform": one(r.Platform.Digest),
 		"lock": one(r.Lock), "images": one(digests.All),
 	}, passed: map[string]bool{}, seconds: map[string]float64{}}
-	code, step := packing.Failure(r)
+	code, step := r.Failure()
 	o.code, o.step = one(code), one(step)
 	if !o.ended {
 		o.code = ""

@@ -29,6 +29,8 @@ func TestAShellCompletes(t *testing.T) {
 		require.Equal(t, []string{"infrastructure", "infrastructure/cluster"}, completed(t, "install", flag, "infrastructure")[:2])
 	}
 	require.Contains(t, completed(t, "install", "--only", "orchestrator/"), "orchestrator/sync")
+	require.Contains(t, completed(t, "logs", "orchestrator/"), "orchestrator/sync")
+	require.Equal(t, names, completed(t, "logs", "orchestrator/sync", "--name", ""))
 
 	require.Contains(t, completed(t, "explain", "CFG-"), "CFG-001")
 	require.Subset(t, completed(t, "lock", ""), []string{"verify"})

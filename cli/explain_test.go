@@ -11,7 +11,7 @@ func TestExplainShowsTheEntryOfACode(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.Equal(t, `TST-008
 
-The release has no such suite, or no test in it for what is installed.
+The release has no such suite, or the suite has no test for the installed components.
 
 - Remedy: Name a suite that the error lists.
 - Exit code: 2 (usage)

@@ -128,7 +128,7 @@ type stateOptions struct {
 	who              lock.Holder
 	timeout          time.Duration
 	port             int
-	over             string
+	over, entry      string
 	force            bool
 }
 
@@ -139,6 +139,7 @@ func newState(p *Program) *cobra.Command {
 			Use: use, Args: takes(least, most, "give: "+use),
 			RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
 				return incontainer.WithState(ctx, o.root, p.Stores, io.Err, func(s *incontainer.State) error {
+					s.Entry = o.entry
 					return do(ctx, io, s, append(args, ""))
 				})
 			}),
@@ -174,6 +175,12 @@ func newState(p *Program) *cobra.Command {
 			return s.Archive(ctx, args[1], args[0])
 		}),
 		sub("installed FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error { return s.Installed(ctx, args[0]) }),
+		sub("index FILE", 1, 1, func(_ context.Context, _ streams, _ state, args []string) error {
+			return incontainer.Index(args[0], contract.IndexDir)
+		}),
+		sub("list FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
+			return s.List(ctx, args[0], contract.StatesDir)
+		}),
 		sub("runs FILE [RUN]", 1, 2, func(ctx context.Context, _ streams, s state, args []string) error {
 			return s.Runs(ctx, args[0], o.deployment, args[1])
 		}),
@@ -183,9 +190,10 @@ func newState(p *Program) *cobra.Command {
 	set.StringVar(&o.root, "root", contract.StateDir, "the state volume")
 	set.StringVar(&o.who.User, "user", "", "hold, unlock: who does it")
 	set.StringVar(&o.who.Host, "host", "", "hold, unlock: on which machine")
-	set.StringVar(&o.who.Run, "run", "", "all but keep, show, report, kubeconfig, unlock, backups, archive, installed, runs: id of the run")
+	set.StringVar(&o.who.Run, "run", "", "all but keep, show, report, kubeconfig, unlock, backups, archive, installed, index, list, runs: id of the run")
 	set.StringVar(&o.who.Workflow, "workflow", "", "hold: of the run")
 	set.StringVar(&o.deployment, "deployment", "", "runs, open: name of the deployment")
+	set.StringVar(&o.entry, "entry", "", "open, purge: the deployment's file in the engine's index")
 	set.StringVar(&o.over, "over", "", "open: what the run is to bring over what is installed, as JSON")
 	set.DurationVar(&o.timeout, "patience", incontainer.DefaultLockTimeout, "hold: how long to wait for a holder that is alive")
 	set.IntVar(&o.port, "port", containers.HoldPort, "hold: where to listen once the lock is held")

@@ -152,7 +152,7 @@ func (o *installOptions) check() error {
 // prepare adds what only an install needs.
 func (o *installOptions) prepare(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 	warn(io.Err, c.Config)
-	if err := o.deployment.Release.Open(ctx, c.Config, o.deployment.Source.Path, from.Anew, c); err != nil {
+	if err := o.openRelease(ctx, io, c, from); err != nil {
 		return err
 	}
 	return o.complete(ctx, io, c, from)
@@ -204,9 +204,9 @@ func (o *installOptions) checkRelease(ctx context.Context, streams console.Strea
 	}
 	look := func() error {
 		if o.known {
-			return check.run(ctx, streams.Err)
+			return check.run(ctx, streams.Err, io.Discard)
 		}
-		return check.everything(ctx, streams.Err, io.Discard) // slipway validate tells what cannot be known
+		return check.everything(ctx, streams.Err, io.Discard) // slipway validate prints the notes
 	}
 	switch from := o.deployment.Images; {
 	case !slices.ContainsFunc(c.Release.Components, func(p platform.Component) bool { return p.Bundle != "" }):

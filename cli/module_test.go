@@ -117,6 +117,8 @@ var unlike = map[string]string{
 	"--unpublished":              "see --keep-cluster",
 	"--save":                     "a call that fails exports nothing: save is one of its own",
 	"--yes":                      "a function asks nobody",
+	"logs --follow":              "a function returns its text at its end",
+	"status --watch":             "see logs --follow",
 	"upgrade-matrix --engine":    "a function runs on the engine that runs it",
 	"config migrate --platform":  "a release in a directory is migrated to on the machine that has it",
 	"destroy --ignore-not-found": "the module always does so: dagger call is for CI, where a second destroy is no error",

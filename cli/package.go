@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/source"
@@ -26,7 +24,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
-	"github.com/slipway-sh/slipway/stages"
 )
 
 // codeRunsCommands: the configuration of a package nobody vouched for would have commands run
@@ -153,7 +150,7 @@ const saveLimit = 3 * time.Minute
 var errSaveTime = fmt.Errorf("it took longer than %s", saveLimit)
 
 // save packs a run that has ended, if that is wanted, and says how one that failed is
-// reproduced. What goes wrong then is told and changes nothing: the run was what it was.
+// reproduced from its package. What goes wrong then is told and changes nothing: the run was what it was.
 func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.Flags, d *deployment.Deployment, record *report.Run) {
 	when, to := d.Config.Advanced.Save.When, d.Config.Advanced.Save.To
 	if f.Source.Brought {
@@ -169,13 +166,14 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 	case record == nil:
 		return
 	case when != config.SaveAlways && (when != config.SaveFailed || record.Outcome == report.Succeeded):
-		tellReproduce(io, f, d, record, nil)
+		tellReproduce(io, record.Reproduce)
 		return
 	}
 	io.Err.End()
 	if module.Active() { // whose files are gone with its container
-		if !tellReproduce(io, f, d, record, nil) {
-			fmt.Fprintf(io.Err, "\nTo pack the run:\n  %s\n", packByModule(record, d.Line))
+		tellReproduce(io, record.Reproduce)
+		if len(record.Reproduce) == 0 {
+			fmt.Fprintf(io.Err, "\nTo pack the run:\n  %s\n", deployment.PackByModule(record, d.Line))
 		}
 		return
 	}
@@ -191,90 +189,13 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 		return
 	}
 	tellPacked(io.Err, io, made)
-	tellReproduce(io, f, d, record, made)
+	tellReproduce(io, d.Reproduction(record, made.File))
 }
 
-// tellReproduce says how a run that failed is reproduced elsewhere, from its package if there
-// is one, and reports whether it has. What was refused is not: its reason is in what the
-// deployment had before.
-func tellReproduce(io console.Streams, f *deployment.Flags, d *deployment.Deployment, record *report.Run, made *packing.Packed) (told bool) {
-	if record.Outcome != report.Failed || record.Exit == fault.Usage || record.Workflow == config.Destroy {
-		return false
+// tellReproduce prints the commands that reproduce a failed run elsewhere.
+func tellReproduce(io console.Streams, lines []string) {
+	if len(lines) > 0 {
+		io.Err.End()
+		fmt.Fprint(io.Err, "\n"+report.ToReproduce+"\n  "+strings.Join(lines, "\n  ")+"\n")
 	}
-	io.Err.End()
-	again, file := stages.Install(), ""
-	if record.Workflow == config.Upgrade && (made == nil || made.Info.Before != nil) {
-		again = stages.Upgrade()
-	}
-	if made != nil {
-		file = made.File
-	}
-	steps, err := d.Steps(again)
-	if err != nil {
-		fmt.Fprintf(io.Err, "slipway: whether run %s can be reproduced is not known: %v\n", record.ID, err)
-		return false
-	}
-	fmt.Fprint(io.Err, toReproduce(record, steps, file, needsOf(f.Secrets.SecretsFile, d.Config), d.Line))
-	return true
-}
-
-// packByModule is the command that packs a run of the module, which hands out no file itself.
-func packByModule(record *report.Run, line hint.Line) string {
-	return line.Function("save --run "+fault.Quote(record.ID)) + " export --path run.tar.zst"
-}
-
-// needs are the secrets that a run is reproduced with.
-type needs struct {
-	file  string   // of --secrets; empty: none was given
-	names []string // of the variables that the configuration refers to
-}
-
-func needsOf(file string, cfg *config.Config) needs {
-	n := needs{file: file}
-	for setting, ref := range cfg.References(nil) { // a reproduction has a provider of its own
-		if kind, name := ref.Split(); kind == config.SecretEnv && !strings.HasPrefix(setting, "state.") { // and no bucket
-			n.names = append(n.names, name)
-		}
-	}
-	slices.Sort(n.names)
-	n.names = slices.Compact(n.names)
-	return n
-}
-
-// toReproduce are the lines by which a run that failed is reproduced: it is installed, or
-// upgraded, up to the step that failed. A step that is none of these steps is not reproduced,
-// but packed.
-func toReproduce(record *report.Run, steps []string, file string, secrets needs, line hint.Line) string {
-	_, step := packing.Failure(record)
-	there := step == "" || strings.HasPrefix(step, report.HooksStage+"/") || slices.Contains(steps, step)
-	pack, run := line.Command("save --run "+fault.Quote(record.ID)+" --out run.tar.zst"), "slipway reproduce"
-	give := "--secrets FILE"
-	if secrets.file != "" && len(secrets.names) > 0 {
-		give = "--secrets " + fault.Quote(secrets.file)
-		run += " " + give
-	}
-	run += " --package "
-	switch {
-	case module.Active(): // whose files nobody else has
-		file, pack, run, give = "", packByModule(record, line), "dagger call reproduce --package-file ", "--secrets file:FILE"
-		if secrets.file != "" && len(secrets.names) > 0 {
-			run = "dagger call " + give + " reproduce --package-file "
-		}
-	case file != "":
-		pack = ""
-	}
-	if pack != "" {
-		pack = "  " + pack + "\n"
-	}
-	switch {
-	case there:
-		text := "\nTo reproduce it, also elsewhere:\n" + pack + "  " + run + fault.Quote(cmp.Or(file, "run.tar.zst")) + "\n"
-		if secrets.file == "" && len(secrets.names) > 0 {
-			text += "  with these in the environment, or in the file of " + give + ": " + strings.Join(secrets.names, ", ") + "\n"
-		}
-		return text
-	case pack == "":
-		return ""
-	}
-	return "\nNo install or upgrade has the step " + step + ", so that slipway reproduce does not help. To pack the run, for others to look at:\n" + pack
 }

@@ -78,21 +78,19 @@ func (c releaseCheck) contents(ctx context.Context, in conductor.Inputs) (contra
 	return has, nil
 }
 
-// unsupported tells, on w, what a cluster that Slipway runs itself does not have: the enforcement
-// of a release's NetworkPolicies, and what its objects ask.
-func (c releaseCheck) unsupported(w io.Writer, in conductor.Inputs, has contract.Contents) {
+// unsupported tells, on w, what objects ask of a cluster that Slipway runs itself and does not get
+// there; on notes, that it does not enforce the release's NetworkPolicies.
+func (c releaseCheck) unsupported(w, notes io.Writer, in conductor.Inputs, has contract.Contents) {
 	if in.Site.Node == nil {
 		return
 	}
 	for _, u := range has.Denied {
 		fmt.Fprintf(w, "warning: the cluster of provider %s: %v\n", c.config.Provider, unreadOf(c.release, u))
 	}
-	components := has.Policies
-	if len(components) == 0 {
-		return
+	if len(has.Policies) > 0 {
+		fmt.Fprintf(notes, "note: the cluster of provider %s enforces no NetworkPolicy, so every Pod reaches the Pods of %s\n",
+			c.config.Provider, redact.OneLine(strings.Join(has.Policies, ", ")))
 	}
-	fmt.Fprintf(w, "warning: the cluster of provider %s enforces no NetworkPolicy, so every Pod reaches what those of %s are to protect\n",
-		c.config.Provider, redact.OneLine(strings.Join(components, ", ")))
 }
 
 // renderInput is what the release is rendered from.
@@ -195,20 +193,21 @@ const (
 	filesUnknown  = "what comes with %s is not known before the install: %s\n"
 )
 
-// everything is run and gates. A release whose rendering did not end is not rendered again.
-func (c releaseCheck) everything(ctx context.Context, w, unknown io.Writer) error {
-	err := c.run(ctx, w)
+// everything is run and gates. A release whose rendering did not end is not rendered again. What
+// is no problem, such as what only a cluster knows, is told of on notes.
+func (c releaseCheck) everything(ctx context.Context, w, notes io.Writer) error {
+	err := c.run(ctx, w, notes)
 	if ctx.Err() != nil || errors.Is(err, bounded.ErrAbandoned) {
 		return err
 	}
-	return together(err, c.gates(ctx, unknown))
+	return together(err, c.gates(ctx, notes))
 }
 
 // run fails with contract.CodeUnusable and names all that is wrong with the release's files, and with
 // contract.CodeNoImage and names each image that the run does not have. Where the configuration lets
-// the cluster pull these, they are only told of, on w, as are NetworkPolicies in vain and
-// fields that are probably wrong.
-func (c releaseCheck) run(ctx context.Context, w io.Writer) error {
+// the cluster pull these, they are only told of, on w, as are fields that are probably wrong; on
+// notes, NetworkPolicies that are not enforced.
+func (c releaseCheck) run(ctx context.Context, w, notes io.Writer) error {
 	in, err := wiringOf(c.config, c.release, c.provider, c.images)
 	if err != nil {
 		return err
@@ -217,7 +216,7 @@ func (c releaseCheck) run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	c.unsupported(w, in, has)
+	c.unsupported(w, notes, in, has)
 	printDoubts(w, c.release, has.Doubts)
 	wrong := unusable(c.release, has.Unread)
 	if c.images == nil {

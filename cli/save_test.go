@@ -19,14 +19,11 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	reference "github.com/slipway-sh/slipway/examples/platform"
-	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
@@ -288,42 +285,6 @@ func TestConfigureBeginsWithAPackage(t *testing.T) {
 	code, _, errs = slipway("configure", "--file", key+".tar.zst")
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "PKG-001")
-}
-
-// TestHowAFailedRunIsReproduced: only a step of what is run again is.
-func TestHowAFailedRunIsReproduced(t *testing.T) {
-	failed := func(step string) *report.Run {
-		stage, name, _ := strings.Cut(step, "/")
-		r := &report.Run{ID: "r1", Workflow: config.Upgrade, Outcome: report.Failed}
-		r.Steps = []report.Step{{Stage: stage, Step: name, Status: pipeline.Failed}}
-		return r
-	}
-	steps := []string{"preorchestrator/gitea"}
-	for step, there := range map[string]bool{"preorchestrator/gitea": true, report.HooksStage + "/before": true, "preorchestrator/restore": false} {
-		text := toReproduce(failed(step), steps, "", needs{}, hint.Line{})
-		require.Contains(t, text, "\n  slipway save --run r1 --out run.tar.zst\n", step)
-		require.Equal(t, there, strings.Contains(text, "\n  slipway reproduce --package run.tar.zst\n"), step)
-	}
-	require.Equal(t, "\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x.tar.zst\n", toReproduce(failed("preorchestrator/gitea"), steps, "x.tar.zst", needs{}, hint.Line{}))
-	require.Empty(t, toReproduce(failed("preorchestrator/restore"), steps, "x.tar.zst", needs{}, hint.Line{}), "it is packed, and that was said")
-
-	cfg := config.Default()
-	cfg.Platform.Secrets = map[string]config.SecretRef{"adminPassword": "env:ADMIN", "token": "env:TOKEN", "again": "env:ADMIN", "file": "file:/x"}
-	cfg.State.Key = "env:BUCKET"
-	require.Equal(t, needs{}, needsOf("", config.Default()))
-	require.Equal(t, needs{names: []string{"ADMIN", "TOKEN"}}, needsOf("", cfg), "a reproduction has no bucket")
-	text := toReproduce(failed("preorchestrator/gitea"), steps, "x.tar.zst", needsOf("my secrets.env", cfg), hint.Line{})
-	require.Equal(t, "\nTo reproduce it, also elsewhere:\n  slipway reproduce --secrets 'my secrets.env' --package x.tar.zst\n", text)
-	text = toReproduce(failed("preorchestrator/gitea"), steps, "x.tar.zst", needsOf("", cfg), hint.Line{})
-	require.Equal(t, "\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x.tar.zst\n  with these in the environment, or in the file of --secrets FILE: ADMIN, TOKEN\n", text)
-}
-
-// TestWhatWasRefusedIsNotReproduced: its reason is in what the deployment had before.
-func TestWhatWasRefusedIsNotReproduced(t *testing.T) {
-	var screen bytes.Buffer
-	io := console.Streams{Err: progress.Open(&screen, progress.Options{})}
-	tellReproduce(io, nil, nil, &report.Run{ID: "r1", Workflow: config.Install, Outcome: report.Failed, Exit: fault.Usage}, &packing.Packed{File: "x.tar.zst"})
-	require.Empty(t, screen.String())
 }
 
 // TestTheModulePacksNothingByItself: its files are gone with its container.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -16,24 +17,33 @@ type statusOptions struct {
 	deployment deployment.Flags
 	format     format
 	live       bool
+	watch      bool
 }
 
 func newStatus(p *Program) *cobra.Command {
 	var o statusOptions
-	cmd := &cobra.Command{Use: "status", Short: "Show steps and applications as the last run saw them", Example: `  slipway status --name shop --live`, Args: noArgs, RunE: atOnce(o.run)}
+	cmd := &cobra.Command{Use: "status", Short: "Show steps and applications as the last run saw them", Example: `  slipway status --name shop --live
+  slipway status --watch`, Args: noArgs, RunE: atOnce(o.run)}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	o.format.addFlag(cmd.Flags())
 	o.deployment.Release.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.live, "live", false, "check applications and gates now; starts the cluster if it does not run")
+	cmd.Flags().BoolVar(&o.watch, "watch", false, "repeat this every few seconds, until Ctrl-C")
 	return cmd
 }
 
 func (o *statusOptions) run(ctx context.Context, io console.Streams, _ []string) error {
+	if o.watch && o.format == "json" {
+		return usage.Errorf("give --watch or --output json, not both")
+	}
 	var how deployment.Run
 	if o.live {
 		how.Prepare = o.prepare
 	}
 	return o.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
+		if o.watch {
+			return o.repeat(ctx, io, d)
+		}
 		status, err := d.Status(ctx, o.live)
 		if status != nil { // also of a deployment that is not there
 			err = errors.Join(err, o.format.print(io.Out, status, status.Text))

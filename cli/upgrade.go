@@ -36,7 +36,7 @@ type upgradeOptions struct {
 	style   string
 	resume  bool
 	written string // version of the release that the configuration was written for
-	names   string // release of the reference platform that an install without --platform takes; empty: another one
+	names   string // release of the reference platform that the configuration names; empty: of another one
 }
 
 func newUpgrade(p *Program) *cobra.Command {
@@ -90,7 +90,7 @@ func (o *upgradeOptions) run(ctx context.Context, io console.Streams, _ []string
 	}
 	io.Err.End()
 	last := route[len(route)-1]
-	_, err = fmt.Fprintf(io.Text(), "\nupgraded from %s to %s in %s\n%s", from, last, time.Since(began).Round(time.Second), o.behind(last))
+	_, err = fmt.Fprintf(io.Text(), "\nupgraded from %s to %s in %s\n", from, last, time.Since(began).Round(time.Second))
 	return err
 }
 
@@ -104,39 +104,17 @@ func (o *upgradeOptions) declined(route []string, n int) string {
 	if o.style != "" {
 		style = " --style " + fault.Quote(o.style)
 	}
-	return fmt.Sprintf("The platform is at release %s, and nothing was changed since.\n%s%s\n", now, o.behind(now),
+	return fmt.Sprintf("The platform is at release %s, and nothing was changed since.\n%s\n", now,
 		goOn(o.install.deployment.Line(), "to go on to "+last, "upgrade --to "+fault.Quote(last)+style))
-}
-
-// behind is a line that says that an install would take an older release than the one that
-// is installed now; empty if it would not.
-func (o *upgradeOptions) behind(now string) string {
-	if !platform.Older(o.names, now) {
-		return ""
-	}
-	f, with := &o.install.deployment, "without a configuration"
-	if f.Source.File != "" {
-		with = "with " + f.Source.FileName()
-	}
-	if f.Release.Dir != "" {
-		with += ", and no --platform,"
-	}
-	return fmt.Sprintf("an install %s takes release %s, and is refused; to install %s again: %s\n", with, o.names, now, o.again(now))
 }
 
 // again says how to install a release once more.
 func (o *upgradeOptions) again(version string) string {
-	line := o.install.deployment.Line()
-	install := line.Command("install")
-	switch {
-	case o.names == "" || o.names == version || o.install.deployment.Release.Dir != "": // which install has
-		return install
-	case !platform.Older(o.names, version):
-		return install + ", with a configuration that names it"
-	case o.install.deployment.Source.File == "":
-		return platform.NamingCommand(version) + ", then " + line.Command("install --config "+platform.NamingFile)
+	install := o.install.deployment.Line().Command("install")
+	if platform.Older(version, o.names) {
+		install += ", with a configuration that names it"
 	}
-	return line.Command("config migrate --to "+fault.Quote(version)) + ", then " + install
+	return install
 }
 
 // path is which release is installed, and the versions of those that lead from there to the
@@ -148,7 +126,7 @@ func (o *upgradeOptions) path(ctx context.Context, io console.Streams) (from str
 			return err
 		}
 		o.written = cmp.Or(d.Config.WrittenFor(), from)
-		if _, inGit := d.Config.ReleaseInGit(); !inGit && !d.Config.ReleaseIsPath() && f.Release.ID == "" {
+		if f.Release.IsReference(d.Config) {
 			o.names = d.Config.Platform.Release
 		}
 		if o.resume {

@@ -3,9 +3,6 @@ package cli
 import (
 	"bytes"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -125,71 +122,24 @@ func TestAPathIsPlannedAsItIsCarriedOut(t *testing.T) {
 	}
 }
 
-// TestAConfigurationThatIsBehindIsTold, with what has an install take the newer release.
-func TestAConfigurationThatIsBehindIsTold(t *testing.T) {
-	o := upgradeOf(t, configFile(t, "apiVersion: slipway.sh/v1\n"))
-	require.Empty(t, o.behind("2.0.0"), "its release is in a directory or in a repository")
-	o.names = "1.1.0"
-	require.Regexp(t, `^an install with \S*slipway.yaml takes release 1\.1\.0, and is refused; to install 2\.0\.0 again: `+
-		`slipway config migrate --to 2\.0\.0 --config \S*slipway.yaml --name blue, then slipway install --config \S*slipway.yaml --name blue\n$`, o.behind("2.0.0"))
-	require.Empty(t, o.behind("1.1.0"))
-
-	o.install.deployment.Source.File = ""
-	require.Regexp(t, `^an install without a configuration takes release 1\.1\.0, and is refused; to install 2\.0\.0 again: `+
-		`\(set -C; printf 'apiVersion: slipway.sh/v1\\nplatform: {release: 2\.0\.0}\\n' > slipway.yaml\), then slipway install --config slipway.yaml --name blue\n$`, o.behind("2.0.0"))
-}
-
-// TestAReleaseOfADirectoryIsTold, too: only an install with the same --platform takes it.
-func TestAReleaseOfADirectoryIsTold(t *testing.T) {
-	p := program()
-	o := &upgradeOptions{install: installOptions{program: &p}, names: "1.1.0"}
-	cmd := &cobra.Command{Use: "upgrade"}
-	addDeployment(cmd, cmd.Flags(), &p, &o.install.deployment)
-	o.install.deployment.Release.AddFlags(cmd.Flags())
-	newRoot(t.Context(), &p).AddCommand(cmd)
-	require.NoError(t, cmd.ParseFlags([]string{"--platform", "my/shop"}))
-	require.Equal(t, "an install without a configuration, and no --platform, takes release 1.1.0, and is refused; "+
-		"to install 2.0.0 again: slipway install --platform my/shop\n", o.behind("2.0.0"))
-}
-
-// TestTheInstalledReleaseOnceMore is installed with the commands that the remedy names.
+// TestTheInstalledReleaseOnceMore is what an install has, unless the configuration names a newer one.
 func TestTheInstalledReleaseOnceMore(t *testing.T) {
 	file := configFile(t, "apiVersion: slipway.sh/v1\n")
 	o := upgradeOf(t, file)
 	install := "slipway install --config " + file + " --name blue"
-	require.Equal(t, install, o.again("1.1.0"))
-	for names, says := range map[string]string{
-		"1.1.0": install,
-		"2.0.0": install + ", with a configuration that names it",
-		"1.0.0": "slipway config migrate --to 1.1.0 --config " + file + " --name blue, then " + install,
-	} {
+	for names, says := range map[string]string{"": install, "1.0.0": install, "1.1.0": install, "2.0.0": install + ", with a configuration that names it"} {
 		o.names = names
 		require.Equal(t, says, o.again("1.1.0"))
 	}
-	code, _, errs := slipway("config", "migrate", "--to", "1.1.0", "--config", file)
-	require.Zero(t, code, errs)
-	code, out, errs := slipway("validate", "--config", file)
-	require.Zero(t, code, errs)
-	require.Contains(t, out, "platform reference 1.1.0")
-
-	o.names, o.install.deployment.Source.File = "1.0.0", ""
-	command, found := strings.CutSuffix(o.again("1.1.0"), ", then slipway install --config slipway.yaml --name blue")
-	require.True(t, found)
-	shell := exec.CommandContext(t.Context(), "sh", "-c", command)
-	shell.Dir = t.TempDir()
-	require.NoError(t, shell.Run())
-	code, out, errs = slipway("validate", "--config", filepath.Join(shell.Dir, "slipway.yaml"))
-	require.Zero(t, code, errs)
-	require.Contains(t, out, "platform reference 1.1.0")
 }
 
 // TestAnUpgradeThatIsDeclinedOnTheWay says where the platform is then.
 func TestAnUpgradeThatIsDeclinedOnTheWay(t *testing.T) {
 	o := upgradeOf(t, configFile(t, "apiVersion: slipway.sh/v1\n"))
-	o.names, o.style = "1.0.0", contract.InPlace
+	o.style = contract.InPlace
 	route := []string{"1.1.0", "2.0.0"}
 	require.Equal(t, "Nothing was changed.\n", o.declined(route, 0))
-	require.Regexp(t, `^The platform is at release 1\.1\.0, and nothing was changed since\.\nan install .* takes release 1\.0\.0, .*\nto go on to 2\.0\.0: slipway upgrade --to 2\.0\.0 --style in-place .*--name blue; to go back: slipway rollback .*--name blue.*\n$`, o.declined(route, 1))
+	require.Regexp(t, `^The platform is at release 1\.1\.0, and nothing was changed since\.\nto go on to 2\.0\.0: slipway upgrade --to 2\.0\.0 --style in-place .*--name blue; to go back: slipway rollback .*--name blue.*\n$`, o.declined(route, 1))
 }
 
 // TestAPlanOfTheSameUpgrade is made with its flags.

@@ -105,7 +105,7 @@ func (o *validateOptions) configuration(cfg *config.Config, r *platform.Release,
 	if provider == nil {
 		return err
 	}
-	return together(err, stages.CheckHooks(provider, cfg, r), o.givenAccess(provider, cfg))
+	return together(err, stages.CheckSteps(provider, cfg, r), o.givenAccess(provider, cfg))
 }
 
 // content checks what the release is made of and, where they are named, that the bundle or

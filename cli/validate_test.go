@@ -46,7 +46,7 @@ func TestValidateWarnsOfSecretsInClear(t *testing.T) {
 }
 
 // inVain is what validate says of the reference platform on provider local.
-const inVain = "warning: the cluster of provider local enforces no NetworkPolicy, so every Pod reaches what those of base, database, gitea, guestbook are to protect\n"
+const inVain = "note: the cluster of provider local enforces no NetworkPolicy, so every Pod reaches the Pods of base, database, gitea, guestbook\n"
 
 // TestValidateSaysWhichNetworkPoliciesAreInVain: those in a cluster that Slipway runs.
 func TestValidateSaysWhichNetworkPoliciesAreInVain(t *testing.T) {

@@ -28,18 +28,18 @@ const APIVersion = migrate.Current
 // The tags of a field define its JSON schema. The value of a field with
 // interpolate:"true" may refer to environment variables.
 type Config struct {
-	APIVersion    string        `json:"apiVersion" jsonschema:"required,enum=slipway.sh/v1,example=slipway.sh/v1" jsonschema_description:"Version of this file's schema. Files of older versions are migrated: slipway config migrate."`
-	Provider      string        `json:"provider" jsonschema:"example=local" jsonschema_description:"Where the platform is installed. The section of the same name holds the provider's own settings."`
-	Global        Global        `json:"global" jsonschema_description:"What the deployment is called, where people find it, and how much it is made to carry."`
+	APIVersion    string        `json:"apiVersion" jsonschema:"required,enum=slipway.sh/v1,example=slipway.sh/v1" jsonschema_description:"Version of this file's schema; slipway config migrate updates older files."`
+	Provider      string        `json:"provider" jsonschema:"example=local" jsonschema_description:"Where the platform is installed. The section of the same name has the provider's settings."`
+	Global        Global        `json:"global" jsonschema_description:"Name, domain and size of the deployment."`
 	Platform      Platform      `json:"platform" jsonschema_description:"What is installed."`
 	TLS           TLS           `json:"tls" jsonschema_description:"Where the platform's certificate comes from."`
 	Proxy         Proxy         `json:"proxy" jsonschema_description:"Outgoing proxies of the platform."`
-	SMTP          SMTP          `json:"smtp,omitzero" jsonschema_description:"Mail server over which the platform's apps send mail; they send none when left out."`
+	SMTP          SMTP          `json:"smtp,omitzero" jsonschema_description:"Mail server for the platform's apps; they send no mail when left out."`
 	Observability Observability `json:"observability,omitzero" jsonschema_description:"Where the platform sends its metrics; nowhere when left out."`
-	Git           Git           `json:"git,omitzero" jsonschema_description:"Your own repository for the platform's apps, in place of the platform's git server."`
-	State         State         `json:"state,omitzero" jsonschema_description:"Where the deployment's state is kept."`
-	Hooks         []Hook        `json:"hooks,omitempty" jsonschema_description:"Commands of yours that run before and after steps and workflows."`
-	Advanced      Advanced      `json:"advanced" jsonschema_description:"What seldom needs another value."`
+	Git           Git           `json:"git,omitzero" jsonschema_description:"Your own repository for the platform's apps, instead of the platform's Git server."`
+	State         State         `json:"state,omitzero" jsonschema_description:"Where the deployment's state is stored."`
+	Hooks         []Hook        `json:"hooks,omitempty" jsonschema_description:"Your commands before and after steps and workflows."`
+	Advanced      Advanced      `json:"advanced" jsonschema_description:"Settings that rarely need a change."`
 
 	sections map[string]json.RawMessage
 
@@ -54,7 +54,7 @@ type Global struct {
 	Name   string `json:"name" jsonschema:"pattern=^[a-z]([a-z0-9-]{0\\,13}[a-z0-9])?$,example=staging" want:"1 to 15 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen" jsonschema_description:"Name of the deployment: 1 to 15 lower-case letters, digits and hyphens, starting with a letter."`
 	Domain string `json:"domain" interpolate:"true" jsonschema:"example=platform.example.com" jsonschema_description:"Parent domain: the platform's hosts are <app>.<domain>."`
 	Admin  Admin  `json:"admin" jsonschema_description:"The platform's administrator."`
-	Scale  int    `json:"scale" jsonschema:"enum=50,enum=100,enum=500,enum=1000,example=100" jsonschema_description:"Scale profile: how many things, such as hosts or sites, the platform is made to carry. It picks infrastructure sizes and the platform's resources."`
+	Scale  int    `json:"scale" jsonschema:"enum=50,enum=100,enum=500,enum=1000,example=100" jsonschema_description:"Scale profile: how many things, such as hosts or sites, the platform can carry. It selects infrastructure sizes and the platform's resources."`
 }
 
 // Admin is the platform's administrator.
@@ -70,31 +70,31 @@ const (
 
 // TLS is where the platform's certificate comes from.
 type TLS struct {
-	Mode        string    `json:"mode" jsonschema:"enum=self-signed,enum=given,example=given" jsonschema_description:"self-signed: by a CA made for the deployment. given: certificate and key are yours."`
+	Mode        string    `json:"mode" jsonschema:"enum=self-signed,enum=given,example=given" jsonschema_description:"self-signed: from the deployment's own CA. given: your certificate and key."`
 	Certificate string    `json:"certificate,omitempty" jsonschema:"example=-----BEGIN CERTIFICATE-----\\nMIIB…\\n-----END CERTIFICATE-----\\n" jsonschema_description:"The given certificate and its intermediates, PEM."`
-	CA          string    `json:"ca,omitempty" jsonschema:"example=-----BEGIN CERTIFICATE-----\\nMIIB…\\n-----END CERTIFICATE-----\\n" jsonschema_description:"Certificates that clients must trust, PEM: for the given one, unless a public CA issued it, or besides the CA of the deployment, for one that an ACME server issues."`
-	Key         SecretRef `json:"key,omitempty" jsonschema:"example=file:~/tls.key" jsonschema_description:"Where the given certificate's private key is. Never the key itself."`
+	CA          string    `json:"ca,omitempty" jsonschema:"example=-----BEGIN CERTIFICATE-----\\nMIIB…\\n-----END CERTIFICATE-----\\n" jsonschema_description:"CA certificates that clients must trust, PEM: for a given certificate from a private CA, or for an ACME server's certificate, besides the deployment's CA."`
+	Key         SecretRef `json:"key,omitempty" jsonschema:"example=file:~/tls.key" jsonschema_description:"Reference to the given certificate's private key."`
 }
 
 // Proxy holds the outgoing proxies, as the variables of the same names do.
 type Proxy struct {
 	HTTP    string `json:"http,omitempty" interpolate:"true" suggested:"HTTP_PROXY,http_proxy" jsonschema:"example=http://proxy.example.com:3128" jsonschema_description:"Proxy for http URLs, without user and password."`
 	HTTPS   string `json:"https,omitempty" interpolate:"true" suggested:"HTTPS_PROXY,https_proxy" jsonschema:"example=http://proxy.example.com:3128" jsonschema_description:"Proxy for https URLs, without user and password."`
-	NoProxy string `json:"noProxy,omitempty" interpolate:"true" suggested:"NO_PROXY,no_proxy" jsonschema:"example=.example.com\\,10.0.0.0/8" jsonschema_description:"Hosts, domains and networks that are reached directly, separated by commas."`
+	NoProxy string `json:"noProxy,omitempty" interpolate:"true" suggested:"NO_PROXY,no_proxy" jsonschema:"example=.example.com\\,10.0.0.0/8" jsonschema_description:"Hosts, domains and networks to reach directly, separated by commas."`
 }
 
 // Platform selects a platform release and its components.
 type Platform struct {
-	Release    string               `json:"release" interpolate:"true" jsonschema:"example=./my-platform" jsonschema_description:"Version of the reference platform, path of a platform release (with a slash in it), or one in a Git repository: https://HOST/REPOSITORY[//FOLDER]@VERSION[#sha256:DIGEST]."`
-	Components map[string]Component `json:"components,omitempty" jsonschema_description:"Components to switch on or off or to configure, by name."`
-	Secrets    map[string]SecretRef `json:"secrets,omitempty" example:"{\"adminPassword\": \"env:ADMIN_PASSWORD\"}" jsonschema_description:"Secrets of yours in place of those that would be generated, by the names that the platform release has for them. Never the secrets themselves."`
-	Settings   json.RawMessage      `json:"settings,omitempty" example:"{\"theme\": \"dark\"}" jsonschema_description:"The platform release's own settings, which it describes itself."`
+	Release    string               `json:"release" interpolate:"true" jsonschema:"example=./my-platform" jsonschema_description:"Version of the reference platform, path of a release (with a slash in it), or a release in a Git repository: https://HOST/REPOSITORY[//FOLDER]@VERSION[#sha256:DIGEST]."`
+	Components map[string]Component `json:"components,omitempty" jsonschema_description:"Components to switch on, switch off or configure, by name."`
+	Secrets    map[string]SecretRef `json:"secrets,omitempty" example:"{\"adminPassword\": \"env:ADMIN_PASSWORD\"}" jsonschema_description:"Your secrets instead of generated ones, by the release's names for them, each with a reference."`
+	Settings   json.RawMessage      `json:"settings,omitempty" example:"{\"theme\": \"dark\"}" jsonschema_description:"The platform release's own settings."`
 }
 
 // Component configures a component of the platform.
 type Component struct {
-	Enabled *bool           `json:"enabled,omitempty" example:"false" jsonschema_description:"Whether the component is installed; as the release says when left out."`
-	Values  json.RawMessage `json:"values,omitempty" example:"{\"replicas\": 2}" jsonschema_description:"Values of the component's chart that replace those of the platform."`
+	Enabled *bool           `json:"enabled,omitempty" example:"false" jsonschema_description:"Whether the component is installed; the release's default when left out."`
+	Values  json.RawMessage `json:"values,omitempty" example:"{\"replicas\": 2}" jsonschema_description:"Values of the component's chart that replace the platform's."`
 }
 
 // What happens with images that a release runs and a run does not have.
@@ -105,18 +105,18 @@ const (
 
 // Advanced contains settings that rarely need to be changed.
 type Advanced struct {
-	Timeouts Timeouts `json:"timeouts" jsonschema_description:"How long things may take."`
+	Timeouts Timeouts `json:"timeouts" jsonschema_description:"Time limits."`
 	// MissingImages is what happens with images of the release that neither the bundle nor
 	// the registry has: RefuseMissing or PullMissing.
-	MissingImages string `json:"missingImages" jsonschema:"enum=refuse,enum=pull,example=pull" jsonschema_description:"What happens if the release runs an image that neither the bundle nor the registry has. refuse: nothing is started. pull: they are listed, and the cluster pulls them from their own registries."`
-	Save          Save   `json:"save,omitzero" jsonschema_description:"When a run is packed into one file at its end, for others to look at or to reproduce; never when left out."`
-	Registry      string `json:"registry,omitempty" interpolate:"true" jsonschema:"example=registry.example.com/slipway" jsonschema_description:"Registry, host[:port][/path], that images come from by digest when no bundle is given."`
+	MissingImages string `json:"missingImages" jsonschema:"enum=refuse,enum=pull,example=pull" jsonschema_description:"What happens if neither the bundle nor the registry has an image of the release. refuse: Slipway starts nothing. pull: Slipway lists the images, and the cluster pulls them from their own registries."`
+	Save          Save   `json:"save,omitzero" jsonschema_description:"When a run is packed into one file at its end, for others to inspect or reproduce; never when left out."`
+	Registry      string `json:"registry,omitempty" interpolate:"true" jsonschema:"example=registry.example.com/slipway" jsonschema_description:"Registry, host[:port][/path], for images by digest if no bundle is given."`
 }
 
 // Timeouts are deadlines.
 type Timeouts struct {
-	App  Duration `json:"app" jsonschema:"example=10m" jsonschema_description:"How long an app may take to become Synced and Healthy, 1s to 24h."`
-	Step Duration `json:"step" jsonschema:"example=1h" jsonschema_description:"How long a step may take, 1s to 24h."`
+	App  Duration `json:"app" jsonschema:"example=10m" jsonschema_description:"Time limit for an app to become Synced and Healthy, 1s to 24h."`
+	Step Duration `json:"step" jsonschema:"example=1h" jsonschema_description:"Time limit for a step, 1s to 24h."`
 }
 
 // When a run is packed at its end.
@@ -128,9 +128,9 @@ const (
 
 // Save says when a run is packed and where the package is put.
 type Save struct {
-	When string    `json:"when,omitempty" jsonschema:"enum=failed,enum=always,enum=never,example=failed" jsonschema_description:"Whether a run is packed when it ends: if it failed, always, or never."`
+	When string    `json:"when,omitempty" jsonschema:"enum=failed,enum=always,enum=never,example=failed" jsonschema_description:"Whether a run is packed at its end: if it failed, always, or never."`
 	To   string    `json:"to,omitempty" interpolate:"true" jsonschema:"example=./packages" jsonschema_description:"Directory for the packages; the working directory when left out."`
-	Key  SecretRef `json:"key,omitempty" jsonschema:"example=env:SIGNING_KEY" jsonschema_description:"Where the private key is that signs packages, PEM, ECDSA P-256 or Ed25519; they are not signed when left out. Never the key itself."`
+	Key  SecretRef `json:"key,omitempty" jsonschema:"example=env:SIGNING_KEY" jsonschema_description:"Reference to the private key that signs packages (PEM, ECDSA P-256 or Ed25519); no signature when left out."`
 }
 
 // Choices returns the components that the user switched on (true) or off (false).

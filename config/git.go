@@ -14,14 +14,14 @@ import (
 // Git is a repository of the user's from which the platform's apps are installed, in
 // place of one on a git server of the platform's own. Nothing is written to it.
 type Git struct {
-	URL        string    `json:"url,omitempty" interpolate:"true" jsonschema:"example=https://git.example.com/team/platform.git" jsonschema_description:"Repository with the GitOps tree: https://…, ssh://git@host/path or git@host:path. The platform's own git server is used when left out."`
-	Revision   string    `json:"revision,omitempty" interpolate:"true" jsonschema:"default=main,example=v1.2.0" jsonschema_description:"Branch, tag or commit. A branch is followed: Argo CD installs what is pushed to it."`
-	Path       string    `json:"path,omitempty" jsonschema:"example=platform" jsonschema_description:"Folder of the repository that the tree is in; its top when left out."`
-	Username   string    `json:"username,omitempty" interpolate:"true" jsonschema:"example=argocd" jsonschema_description:"Who reads by HTTPS; nobody in particular when left out."`
-	Password   SecretRef `json:"password,omitempty" jsonschema:"example=env:GIT_TOKEN" jsonschema_description:"Where the password or token is; required with a user name. Never the password itself."`
-	SSHKey     SecretRef `json:"sshKey,omitempty" jsonschema:"example=file:~/.ssh/deploy_key" jsonschema_description:"Where the private key is that reads by SSH. Never the key itself."`
+	URL        string    `json:"url,omitempty" interpolate:"true" jsonschema:"example=https://git.example.com/team/platform.git" jsonschema_description:"Repository with the GitOps tree: https://…, ssh://git@host/path or git@host:path; the platform's own Git server when left out."`
+	Revision   string    `json:"revision,omitempty" interpolate:"true" jsonschema:"default=main,example=v1.2.0" jsonschema_description:"Branch, tag or commit. Argo CD follows a branch and installs each push."`
+	Path       string    `json:"path,omitempty" jsonschema:"example=platform" jsonschema_description:"Folder of the repository with the tree; its top when left out."`
+	Username   string    `json:"username,omitempty" interpolate:"true" jsonschema:"example=argocd" jsonschema_description:"User name for HTTPS; no login when left out."`
+	Password   SecretRef `json:"password,omitempty" jsonschema:"example=env:GIT_TOKEN" jsonschema_description:"Reference to the password or token; required with a user name."`
+	SSHKey     SecretRef `json:"sshKey,omitempty" jsonschema:"example=file:~/.ssh/deploy_key" jsonschema_description:"Reference to the private key for SSH."`
 	KnownHosts string    `json:"knownHosts,omitempty" jsonschema:"example=git.example.com ssh-ed25519 AAAA…" jsonschema_description:"Lines of known_hosts for the server, required with SSH: ssh-keyscan HOST prints them."`
-	CA         string    `json:"ca,omitempty" jsonschema:"example=-----BEGIN CERTIFICATE-----\\nMIIB…\\n-----END CERTIFICATE-----\\n" jsonschema_description:"Certificates to trust for the server, PEM; those of public CAs when left out."`
+	CA         string    `json:"ca,omitempty" jsonschema:"example=-----BEGIN CERTIFICATE-----\\nMIIB…\\n-----END CERTIFICATE-----\\n" jsonschema_description:"CA certificates for the server, PEM; public CAs when left out."`
 }
 
 // SetDefaults sets the default revision. Without a repository, complete removes it.

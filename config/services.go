@@ -18,19 +18,19 @@ const (
 // SMTP is a mail server.
 type SMTP struct {
 	Host     string    `json:"host,omitempty" interpolate:"true" jsonschema:"example=mail.example.com" jsonschema_description:"Host of the mail server; no mail is sent when left out."`
-	Port     int       `json:"port,omitempty" jsonschema:"minimum=1,maximum=65535,default=587,example=25" jsonschema_description:"Its port."`
+	Port     int       `json:"port,omitempty" jsonschema:"minimum=1,maximum=65535,default=587,example=25" jsonschema_description:"Port of the mail server."`
 	From     string    `json:"from,omitempty" interpolate:"true" jsonschema:"example=platform@example.com" jsonschema_description:"Address of the sender; required with a host."`
-	TLS      string    `json:"tls,omitempty" jsonschema:"enum=starttls,enum=implicit,enum=none,default=starttls,example=implicit" jsonschema_description:"How the connection is encrypted: starttls, implicit (from its beginning) or none."`
-	Username string    `json:"username,omitempty" interpolate:"true" jsonschema:"example=platform" jsonschema_description:"Who logs in; nobody when left out."`
-	Password SecretRef `json:"password,omitempty" jsonschema:"example=env:SMTP_PASSWORD" jsonschema_description:"Where the password is; required with a user name. Never the password itself."`
+	TLS      string    `json:"tls,omitempty" jsonschema:"enum=starttls,enum=implicit,enum=none,default=starttls,example=implicit" jsonschema_description:"Encryption of the connection: starttls, implicit (from its start) or none."`
+	Username string    `json:"username,omitempty" interpolate:"true" jsonschema:"example=platform" jsonschema_description:"User name; no login when left out."`
+	Password SecretRef `json:"password,omitempty" jsonschema:"example=env:SMTP_PASSWORD" jsonschema_description:"Reference to the password; required with a user name."`
 }
 
 // Observability is where metrics go.
 type Observability struct {
-	Endpoint string    `json:"endpoint,omitempty" interpolate:"true" jsonschema:"example=https://metrics.example.com/api/v1/write" jsonschema_description:"URL that takes metrics as Prometheus writes them (remote write); none are sent when left out."`
-	Username string    `json:"username,omitempty" interpolate:"true" jsonschema:"example=platform" jsonschema_description:"Who logs in there; nobody when left out."`
-	Password SecretRef `json:"password,omitempty" jsonschema:"example=env:METRICS_PASSWORD" jsonschema_description:"Where the password is; required with a user name. Never the password itself."`
-	CA       string    `json:"ca,omitempty" jsonschema:"example=-----BEGIN CERTIFICATE-----\\nMIIB…\\n-----END CERTIFICATE-----\\n" jsonschema_description:"Certificates to trust for the endpoint, PEM; those of public CAs when left out."`
+	Endpoint string    `json:"endpoint,omitempty" interpolate:"true" jsonschema:"example=https://metrics.example.com/api/v1/write" jsonschema_description:"URL for Prometheus remote write; no metrics are sent when left out."`
+	Username string    `json:"username,omitempty" interpolate:"true" jsonschema:"example=platform" jsonschema_description:"User name; no login when left out."`
+	Password SecretRef `json:"password,omitempty" jsonschema:"example=env:METRICS_PASSWORD" jsonschema_description:"Reference to the password; required with a user name."`
+	CA       string    `json:"ca,omitempty" jsonschema:"example=-----BEGIN CERTIFICATE-----\\nMIIB…\\n-----END CERTIFICATE-----\\n" jsonschema_description:"CA certificates for the endpoint, PEM; public CAs when left out."`
 }
 
 // SetDefaults sets the default port. If there is no mail server, complete removes it.

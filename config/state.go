@@ -14,9 +14,9 @@ import (
 // State is where the deployment's state is stored: in a volume of its own on the engine,
 // which is the zero value, or in a bucket.
 type State struct {
-	URL         string               `json:"url,omitempty" interpolate:"true" jsonschema:"example=s3://bucket?region=eu-central-1" jsonschema_description:"Bucket that keeps journal, lock, records of the runs and Terraform state, below the deployment's name: s3://bucket?region=…, azblob://container?storage_account=… or gs://bucket. The engine's volume when left out."`
-	Key         SecretRef            `json:"key,omitempty" jsonschema:"example=file:~/slipway.age" jsonschema_description:"Where the age identity is that encrypts the deployment's secrets in the bucket. Never the key itself. One is made, and stays on the engine, for a local deployment without."`
-	Credentials map[string]SecretRef `json:"credentials,omitempty" example:"{\"AWS_SECRET_ACCESS_KEY\": \"env:AWS_SECRET_ACCESS_KEY\"}" jsonschema_description:"Credentials for the bucket by the variables that its provider documents, such as AWS_ACCESS_KEY_ID, each with the place where it is. Never the credential itself."`
+	URL         string               `json:"url,omitempty" interpolate:"true" jsonschema:"example=s3://bucket?region=eu-central-1" jsonschema_description:"Bucket for journal, lock, run records and Terraform state, below the deployment's name: s3://bucket?region=…, azblob://container?storage_account=… or gs://bucket; the engine's volume when left out."`
+	Key         SecretRef            `json:"key,omitempty" jsonschema:"example=file:~/slipway.age" jsonschema_description:"Reference to the age identity that encrypts the deployment's secrets in the bucket; when left out, a local deployment gets one that stays on the engine."`
+	Credentials map[string]SecretRef `json:"credentials,omitempty" example:"{\"AWS_SECRET_ACCESS_KEY\": \"env:AWS_SECRET_ACCESS_KEY\"}" jsonschema_description:"Credentials for the bucket: its provider's variables, such as AWS_ACCESS_KEY_ID, each with a reference."`
 }
 
 // problems validates s against the stores that can be opened; see Options.

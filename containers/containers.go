@@ -111,6 +111,12 @@ func (a Access) into(ctr *dagger.Container) *dagger.Container {
 	return ctr
 }
 
+// IndexVolume is the cache volume with the names of the deployments whose state is on the engine.
+const IndexVolume = "slipway-deployments"
+
+// StateVolume is the name of the cache volume with a deployment's state.
+func StateVolume(deployment string) string { return "slipway-state-" + deployment }
+
 // Open is the deployment of that name. Steps and state commands get access, and
 // nobody else does.
 func Open(client *dagger.Client, name string, images *Images, access Access) *Deployment {
@@ -118,7 +124,7 @@ func Open(client *dagger.Client, name string, images *Images, access Access) *De
 		name:   name,
 		client: client,
 		images: images,
-		state:  client.CacheVolume("slipway-state-" + name),
+		state:  client.CacheVolume(StateVolume(name)),
 		data:   client.CacheVolume("slipway-node-" + name),
 		access: access,
 	}

@@ -34,6 +34,8 @@ type Exec struct {
 	Directories map[string]*dagger.Directory
 	// Secrets are mounted as files with mode 0400, by path.
 	Secrets map[string]*dagger.Secret
+	// Volumes are the names of further cache volumes of the engine, by the path at which they are mounted.
+	Volumes map[string]string
 	// Result is the path of the file that the runner leaves behind, whether it
 	// succeeded or not; empty if it leaves none.
 	Result string
@@ -74,6 +76,9 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (Outcome, *dagger.Contain
 	ctr := d.runner(e.Cluster)
 	if e.NodeDir != "" {
 		ctr = ctr.WithMountedCache(nodeDir, d.data).WithEnvVariable(e.NodeDir, nodeDir)
+	}
+	for path, name := range e.Volumes {
+		ctr = ctr.WithMountedCache(path, d.client.CacheVolume(name))
 	}
 	for path, dir := range e.Directories {
 		ctr = ctr.WithMountedDirectory(path, dir)

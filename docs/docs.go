@@ -5,6 +5,7 @@ package docs
 import (
 	_ "embed"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -48,11 +49,20 @@ func Errors() []Area {
 
 // Text is the entry of the code without its heading, in Markdown.
 func (c Code) Text() string {
-	exits := make([]string, len(c.Classes))
+	exits := c.exitCodes()
 	for i, name := range c.Classes {
-		exits[i] = fmt.Sprintf("%d (%s)", Classes()[name], name)
+		exits[i] += " (" + name + ")"
 	}
 	return fmt.Sprintf("%s\n\n- Remedy: %s\n- Exit code: %s\n", c.Cause, c.Remedy, list(exits))
+}
+
+// exitCodes are those of the code's classes.
+func (c Code) exitCodes() []string {
+	exits := make([]string, len(c.Classes))
+	for i, name := range c.Classes {
+		exits[i] = strconv.Itoa(int(Classes()[name]))
+	}
+	return exits
 }
 
 // list is "a, b or c".

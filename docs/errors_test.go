@@ -18,34 +18,15 @@ import (
 var update = flag.Bool("update", false, "write errors.md")
 
 const intro = "# Errors\n\n<!-- Written from errors.yaml: make generate. -->\n\n" +
-	"Each error has a code, the operation that failed, the cause and a remedy. An error about time also says what was waited for, where, for how long, and what was seen last. Codes are API: a code keeps its meaning and is never used again. `slipway explain CODE` shows an entry of this page.\n\n" +
-	"If several steps fail, the exit code is that of the first.\n\n" +
-	"| exit code | class | what it means |\n|---|---|---|\n"
-
-// classMeanings are the rows of the page's table, by exit code.
-var classMeanings = []struct{ name, meaning string }{
-	{"ok", "nothing went wrong"},
-	{"bug", "Slipway itself is wrong; please report it with the run's directory (`slipway report`)"},
-	{"usage", "the command line, the configuration or the platform release must be corrected; nothing was changed, unless the error is that of a step"},
-	{"preflight", "the machine, the engine or the bundle is not as it must be; nothing was changed"},
-	{"step", "a step failed; what was finished is kept"},
-	{"timeout", "something did not happen in time; the error says what was seen last"},
-	{"locked", "somebody else is working on the deployment"},
-	{"cancelled", "the user or the caller stopped the run"},
-}
+	"Each entry has the cause, the [exit code](using.md#exit-codes) and the remedy; `slipway explain CODE` shows it, too. A code keeps its meaning and is never used again. An error with exit code 2 or 3 changed nothing, unless a step failed with it. If several steps fail, the exit code is that of the first.\n"
 
 func TestErrorsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(intro)
-	require.Len(t, classMeanings, len(Classes()))
-	for exit, c := range classMeanings {
-		require.EqualValues(t, exit, Classes()[c.name])
-		fmt.Fprintf(&b, "| %d | %s | %s |\n", exit, c.name, c.meaning)
-	}
 	for _, area := range Errors() {
 		fmt.Fprintf(&b, "\n## %s\n", area.Title)
 		for _, c := range area.Codes {
-			fmt.Fprintf(&b, "\n### %s\n%s", c.Code, c.Text())
+			fmt.Fprintf(&b, "\n### %s\n%s Exit %s.\n- %s\n", c.Code, c.Cause, list(c.exitCodes()), c.Remedy)
 		}
 	}
 	if *update {

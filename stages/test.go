@@ -36,6 +36,7 @@ type Suite struct {
 func Test(s Suite) conductor.Workflow {
 	return conductor.Workflow{
 		Name: config.Test, Tries: true,
+		Named:    []string{contract.StageTest, contract.StageAppsDeploy, contract.StageAppsCheck, contract.StageAppsDestroy},
 		Wire:     func(g *conductor.Graph) error { return wireTest(g, s) },
 		Conclude: func(err error) error { return s.conclude(err) },
 	}

@@ -16,11 +16,11 @@ type ApprovalData struct {
 	Domain     string   // its parent domain
 	Scale      string   // name of its scale profile
 	Provider   string   // name of the provider
-	Cluster    string   // which cluster it is installed on
-	Region     string   // region of the provider; empty if it has none
-	Components []string // names of those that are on
+	Cluster    string   // the cluster
+	Region     string   // region of the provider, or empty
+	Components []string // names of the components that are on
 
-	// Settings are `platform.settings` of the configuration, JSON: `.Setting "a.b"` is one of them.
+	// The configuration's `platform.settings`, JSON: `.Setting "a.b"` is one of them.
 	Settings json.RawMessage
 }
 

@@ -14,7 +14,7 @@ import (
 type Requirement struct {
 	Secret    string   `json:"secret,omitempty"`    // Secret, "namespace/name"
 	ConfigMap string   `json:"configMap,omitempty"` // ConfigMap, "namespace/name"
-	Keys      []string `json:"keys,omitempty"`      // keys that it must have
+	Keys      []string `json:"keys,omitempty"`      // required keys
 }
 
 // Namespace is a Kubernetes namespace of the platform.
@@ -27,10 +27,10 @@ type Namespace struct {
 // kept from then on, except for those that the user's configuration gives, which follow it.
 type Secret struct {
 	Name      string            `json:"name"`             // name of the Secret
-	Namespace string            `json:"namespace"`        // namespace that it is in: one of namespaces, default or kube-system
+	Namespace string            `json:"namespace"`        // its namespace: one of namespaces, default or kube-system
 	Type      string            `json:"type,omitempty"`   // type of the Secret; default "Opaque"
 	Labels    map[string]string `json:"labels,omitempty"` // labels of the Secret
-	Keys      []SecretKey       `json:"keys"`             // what the Secret holds
+	Keys      []SecretKey       `json:"keys"`             // keys of the Secret
 }
 
 // SecretsGiven are the Secrets of the release without the keys that the configuration, which
@@ -52,9 +52,9 @@ type Generate string
 const (
 	Password Generate = "password" // random letters and digits
 	Token    Generate = "token"    // random lower-case hexadecimal digits
-	Literal  Generate = "literal"  // value as it stands, also where the Secret has another: a user name, an address; never a secret
-	CopyOf   Generate = "copyOf"   // value of the key that from names
-	Given    Generate = "given"    // secret of the user's configuration, which from names; no key without one
+	Literal  Generate = "literal"  // a fixed value that replaces the Secret's, such as a user name or an address; never a secret
+	CopyOf   Generate = "copyOf"   // value of the key in from
+	Given    Generate = "given"    // secret of the configuration, which from names; no key if there is none
 )
 
 // DefaultLength is the default length of a password or token.
@@ -63,16 +63,15 @@ const DefaultLength = 32
 // SecretKey is one key of a Secret.
 type SecretKey struct {
 	Key      string   `json:"key"`              // name of the key
-	Generate Generate `json:"generate"`         // where its value comes from
-	Length   int      `json:"length,omitempty"` // characters of a password or token, 16 to 128; 32 when left out
-	Value    string   `json:"value,omitempty"`  // value of a literal; {domain}, {deployment} and {adminEmail} in it
-	From     string   `json:"from,omitempty"`   // what a copy is of, "namespace/secret/key" of this file, or the field of the configuration that gives the value
-	// Name under which the user may give the value of a password or token,
-	// platform.secrets in the configuration, in place of a generated one.
+	Generate Generate `json:"generate"`         // source of the value
+	Length   int      `json:"length,omitempty"` // length of a password or token, 16 to 128; 32 when left out
+	Value    string   `json:"value,omitempty"`  // value of a literal, with {domain}, {deployment} and {adminEmail}
+	From     string   `json:"from,omitempty"`   // source of a copy, "namespace/secret/key" of this file, or the configuration's field with the value
+	// Name in platform.secrets under which the user may give a password or token instead
+	// of a generated one.
 	Give string `json:"give,omitempty"`
-	// Version of the release that brought a new value: where the Secret is older, a
-	// password or token is generated anew, once, and what copies it follows. What the user
-	// gives stays.
+	// Release that rotated the value: in an older Secret, Slipway regenerates the password
+	// or token once, with its copies. A value from the user stays.
 	Rotated string `json:"rotated,omitempty"`
 }
 
@@ -118,16 +117,16 @@ func (r *Release) CheckGiven(names []string) error {
 // started again when it changes.
 type ConfigMap struct {
 	Name      string            `json:"name"`      // name of the ConfigMap
-	Namespace string            `json:"namespace"` // namespace that it is in: one of namespaces, default or kube-system
-	Data      map[string]string `json:"data"`      // what the ConfigMap holds, by key; names in braces in the texts
+	Namespace string            `json:"namespace"` // its namespace: one of namespaces, default or kube-system
+	Data      map[string]string `json:"data"`      // texts by key, with names in braces
 }
 
 // Certificate is a Secret of type kubernetes.io/tls, with the keys tls.crt, tls.key and
 // ca.crt, for hosts of the platform. It comes from the deployment's own CA, unless the
 // user brings a certificate: then it is that one.
 type Certificate struct {
-	Secret string   `json:"secret"` // Secret that is made, "namespace/name"
-	Hosts  []string `json:"hosts"`  // hosts of the certificate, also with a leading "*."; {domain} in them
+	Secret string   `json:"secret"` // Secret for the certificate, "namespace/name"
+	Hosts  []string `json:"hosts"`  // hosts of the certificate, with {domain}, also with a leading "*."
 }
 
 // AuthorityConfigMap is the ConfigMap in each namespace of a release with Certificates

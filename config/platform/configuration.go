@@ -20,9 +20,9 @@ const CodeOutdated fault.Code = "CFG-040"
 // Change is what a release changed in what users write for it. It is carried out in
 // configurations that were written for an older one when they are upgraded over it.
 type Change struct {
-	Version string            `json:"version"`          // version of the release that changed it
-	Move    map[string]string `json:"move,omitempty"`   // settings that have another place now, from: to, such as platform.settings.color: platform.settings.theme.color
-	Remove  []string          `json:"remove,omitempty"` // settings that are no more
+	Version string            `json:"version"`          // release that made the change
+	Move    map[string]string `json:"move,omitempty"`   // moved settings, from: to, such as platform.settings.color: platform.settings.theme.color
+	Remove  []string          `json:"remove,omitempty"` // removed settings
 }
 
 // settingRE matches what a release may change in a configuration: what is in one of the
@@ -138,14 +138,4 @@ func outdated(r *Release, step migrate.Step, path string) error {
 // MigrateCommand is the command that writes a configuration as the release of a version has it.
 func MigrateCommand(version string) string {
 	return "slipway config migrate --to " + fault.Quote(version)
-}
-
-// NamingFile is the configuration that NamingCommand writes.
-const NamingFile = "slipway.yaml"
-
-// NamingCommand is the command, for a POSIX shell, that writes a configuration which names the
-// release of a version, where there is no configuration yet. It fails where there is such a
-// file, and leaves that as it is.
-func NamingCommand(version string) string {
-	return fmt.Sprintf(`(set -C; printf 'apiVersion: %s\nplatform: {release: %s}\n' > %s)`, config.APIVersion, version, NamingFile)
 }

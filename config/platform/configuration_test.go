@@ -1,9 +1,6 @@
 package platform_test
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"testing/fstest"
 
@@ -59,33 +56,4 @@ configuration:
 	require.Len(t, r.Since("2.0.0"), 1)
 	require.Empty(t, r.Since("2.1.0"))
 	require.Len(t, r.Since(""), 2)
-}
-
-// TestTheCommandThatNamesAReleaseReplacesNoFile, in whatever shell.
-func TestTheCommandThatNamesAReleaseReplacesNoFile(t *testing.T) {
-	for _, shell := range []string{"sh", "bash"} {
-		program, err := exec.LookPath(shell)
-		if err != nil {
-			t.Skipf("there is no %s here", shell)
-		}
-		dir := t.TempDir()
-		run := func() error {
-			cmd := exec.Command(program, "-c", platform.NamingCommand("1.1.0"))
-			cmd.Dir = dir
-			return cmd.Run()
-		}
-		require.NoError(t, run())
-		file := filepath.Join(dir, platform.NamingFile)
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		cfg, err := config.Load(text, config.Options{DefaultProvider: "local"})
-		require.NoError(t, err)
-		require.Equal(t, "1.1.0", cfg.Platform.Release)
-
-		require.NoError(t, os.WriteFile(file, []byte("mine\n"), 0o600))
-		require.Error(t, run())
-		text, err = os.ReadFile(file)
-		require.NoError(t, err)
-		require.Equal(t, "mine\n", string(text))
-	}
 }

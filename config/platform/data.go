@@ -26,14 +26,14 @@ const DefaultRetain = 3
 // proved by restoring it.
 type Data struct {
 	Name      string   `json:"name"`             // name of the data: lower-case letters, digits and hyphens
-	Component string   `json:"component"`        // component whose data it is; it is backed up when that is on
-	Pod       string   `json:"pod"`              // file with one Pod in which the commands run; images are named as in manifests, and its texts may have names in braces
-	Scratch   string   `json:"scratch"`          // file with one Pod that has an empty store of its own, into which a backup is restored to prove it
+	Component string   `json:"component"`        // component with the data; Slipway backs the data up if the component is on
+	Pod       string   `json:"pod"`              // file with one Pod in which the commands run; it names images as manifests do, and may have names in braces
+	Scratch   string   `json:"scratch"`          // file with one Pod with its own empty store, in which a backup is restored to prove it
 	Dump      []string `json:"dump"`             // command that writes the data to standard output
-	Restore   []string `json:"restore"`          // command that replaces the data by what it reads on standard input, whole or not at all
-	Check     []string `json:"check"`            // command that succeeds when the data is whole, and prints one line about it; it reads the line that it printed for the backup, or nothing when that itself is checked
-	Users     []string `json:"users,omitempty"`  // workloads that use the data, "Deployment shop/web": they are stopped while a rollback replaces it by a backup, in style in-place also while it is migrated
-	Retain    int      `json:"retain,omitempty"` // how many backups are kept, 1 to 100; default 3
+	Restore   []string `json:"restore"`          // command that replaces the data with standard input, completely or not at all
+	Check     []string `json:"check"`            // command that succeeds if the data is complete, and prints one line about it; standard input has the line for the backup, or nothing when the backup itself is checked
+	Users     []string `json:"users,omitempty"`  // workloads that use the data, "Deployment shop/web"; they stop while a rollback restores a backup and, with style in-place, during migrations
+	Retain    int      `json:"retain,omitempty"` // number of backups to keep, 1 to 100; default 3
 
 	pod, scratch json.RawMessage // the Pods of these files
 }
@@ -58,11 +58,11 @@ const (
 // data's pod, may run again at any moment, and so may what undoes it.
 type Migration struct {
 	Name    string   `json:"name"`           // name of the migration: lower-case letters, digits and hyphens
-	Version string   `json:"version"`        // version of the first release that needs it
-	Data    string   `json:"data"`           // name of the data that it changes
-	When    When     `json:"when"`           // before or after the components are brought to the release
+	Version string   `json:"version"`        // first release that needs it
+	Data    string   `json:"data"`           // data that it changes
+	When    When     `json:"when"`           // before or after the components are upgraded
 	Command []string `json:"command"`        // command that migrates
-	Undo    []string `json:"undo,omitempty"` // command that takes the migration back and loses nothing; without one a rollback restores the backup
+	Undo    []string `json:"undo,omitempty"` // command that reverts the migration without loss; without it, a rollback restores the backup
 }
 
 // DataNamed returns the data of a name.

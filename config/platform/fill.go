@@ -18,16 +18,16 @@ import (
 const (
 	FillDomain       = "domain"         // parent domain of the deployment
 	FillDeployment   = "deployment"     // name of the deployment
-	FillAdminEmail   = "adminEmail"     // mail address of its administrator
+	FillAdminEmail   = "adminEmail"     // mail address of the administrator
 	FillScale        = "scale"          // name of its scale profile: "50"
-	FillStorageClass = "storageClass"   // storage class that volumes use
-	FillProxyHTTP    = "proxy.http"     // proxy of the configuration for http URLs; empty if there is none
-	FillProxyHTTPS   = "proxy.https"    // proxy of the configuration for https URLs; empty if there is none
-	FillProxyNone    = "proxy.none"     // what is reached without proxies: the cluster, private networks, and what the configuration says
-	FillKnownHosts   = "git.knownHosts" // lines of known_hosts for the user's git server; empty if there are none
-	FillGitURL       = "git.url"        // URL of the tree's repository; in gitops.cluster and in values of charts that come after Argo CD only
-	FillGitRevision  = "git.revision"   // branch, tag or commit; where {git.url} may be
-	FillGitPath      = "git.path"       // folder of the tree in the repository; where {git.url} may be
+	FillStorageClass = "storageClass"   // storage class of volumes
+	FillProxyHTTP    = "proxy.http"     // configured proxy for http URLs, or empty
+	FillProxyHTTPS   = "proxy.https"    // configured proxy for https URLs, or empty
+	FillProxyNone    = "proxy.none"     // hosts without proxy: the cluster, private networks, and the configuration's
+	FillKnownHosts   = "git.knownHosts" // known_hosts lines for the user's Git server, or empty
+	FillGitURL       = "git.url"        // URL of the tree's repository; only in gitops.cluster and in values of charts after Argo CD
+	FillGitRevision  = "git.revision"   // branch, tag or commit; like {git.url}
+	FillGitPath      = "git.path"       // folder of the tree in the repository; like {git.url}
 	fillImages       = "images."
 	fillSettings     = "settings."
 )

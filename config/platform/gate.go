@@ -10,38 +10,38 @@ import (
 
 // Await is a gate and how long it may take to open. Exactly one of the gates is set.
 type Await struct {
-	Rollout   string          `json:"rollout,omitempty"`   // Deployment, StatefulSet or DaemonSet that is rolled out: "apps/v1/Deployment namespace/name"
-	Job       string          `json:"job,omitempty"`       // Job that completed: "namespace/name"
-	Endpoint  string          `json:"endpoint,omitempty"`  // Service with a ready endpoint on the port: "namespace/name:port"
+	Rollout   string          `json:"rollout,omitempty"`   // rollout of a Deployment, StatefulSet or DaemonSet: "apps/v1/Deployment namespace/name"
+	Job       string          `json:"job,omitempty"`       // completed Job: "namespace/name"
+	Endpoint  string          `json:"endpoint,omitempty"`  // Service with a ready endpoint: "namespace/name:port"
 	HTTP      *HTTPGate       `json:"http,omitempty"`      // Service that responds
 	Condition *ConditionGate  `json:"condition,omitempty"` // condition of an object
 	CEL       *CELGate        `json:"cel,omitempty"`       // expression on an object
-	Synced    string          `json:"synced,omitempty"`    // app that is Synced and Healthy: its name
-	Deadline  config.Duration `json:"deadline,omitempty"`  // how long it may take to open, 1s to 24h; default 5m
+	Synced    string          `json:"synced,omitempty"`    // name of an app that must be Synced and Healthy
+	Deadline  config.Duration `json:"deadline,omitempty"`  // time limit for the gate, 1s to 24h; default 5m
 }
 
 // HTTPGate is open while a Service of the platform responds as described. It is asked
 // through the API server, so that it need not be reachable from outside of the cluster.
 type HTTPGate struct {
-	Service  string `json:"service"`            // Service that is asked: "namespace/name:port"
-	TLS      bool   `json:"tls,omitempty"`      // whether it is asked over HTTPS; the certificate is not verified
-	Path     string `json:"path,omitempty"`     // path that is asked for; default "/"
-	Status   int    `json:"status,omitempty"`   // status that is expected; default 200
-	Contains string `json:"contains,omitempty"` // text that the body must hold
+	Service  string `json:"service"`            // Service to call: "namespace/name:port"
+	TLS      bool   `json:"tls,omitempty"`      // whether to use HTTPS, without verifying the certificate
+	Path     string `json:"path,omitempty"`     // path of the request; default "/"
+	Status   int    `json:"status,omitempty"`   // expected status; default 200
+	Contains string `json:"contains,omitempty"` // text that the body must contain
 }
 
 // ConditionGate is open while an object has a condition.
 type ConditionGate struct {
-	Object string `json:"object"`           // object, "apps/v1/Deployment namespace/name"; without the namespace if its kind has none
-	Type   string `json:"type"`             // type of the condition: "Programmed"
-	Status string `json:"status,omitempty"` // status that the condition must have; default "True"
+	Object string `json:"object"`           // object: "apps/v1/Deployment namespace/name", or without namespace
+	Type   string `json:"type"`             // type of the condition, such as "Programmed"
+	Status string `json:"status,omitempty"` // required status of the condition; default "True"
 }
 
 // CELGate is open while an expression in the Common Expression Language, with the object
 // as variable object, is true.
 type CELGate struct {
-	Object     string `json:"object"`     // object, "apps/v1/Deployment namespace/name"; without the namespace if its kind has none
-	Expression string `json:"expression"` // in the Common Expression Language, true or false of object: "object.status.ready == true"
+	Object     string `json:"object"`     // object: "apps/v1/Deployment namespace/name", or without namespace
+	Expression string `json:"expression"` // expression in the Common Expression Language: "object.status.ready == true"
 }
 
 // Object names an object in a cluster.

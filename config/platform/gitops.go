@@ -13,8 +13,8 @@ import (
 // GitOps says how apps are installed: Argo CD brings them about from a tree in a
 // repository.
 type GitOps struct {
-	Engine  string     `json:"engine"`            // component that is Argo CD; Applications are in its namespace
-	Tree    string     `json:"tree,omitempty"`    // directory of the release that is pushed; default "gitops"
+	Engine  string     `json:"engine"`            // Argo CD's component; Applications are in its namespace
+	Tree    string     `json:"tree,omitempty"`    // directory of the release to push; default "gitops"
 	Server  *GitServer `json:"server,omitempty"`  // where it is pushed to
 	Project Project    `json:"project,omitempty"` // what the apps may bring about
 	Cluster *Cluster   `json:"cluster,omitempty"` // what the generators of ApplicationSets read of the cluster
@@ -24,9 +24,9 @@ type GitOps struct {
 // may have the names of Fill, and those of the tree's place: {git.url}, {git.revision}
 // and {git.path}.
 type Cluster struct {
-	Name        string            `json:"name,omitempty"`        // name by which Argo CD knows it; default "in-cluster"
-	Labels      map[string]string `json:"labels,omitempty"`      // labels by which generators choose it; names in braces in their values
-	Annotations map[string]string `json:"annotations,omitempty"` // annotations that generators read; names in braces in their values
+	Name        string            `json:"name,omitempty"`        // Argo CD's name for the cluster; default "in-cluster"
+	Labels      map[string]string `json:"labels,omitempty"`      // labels for generators; names in braces in their values
+	Annotations map[string]string `json:"annotations,omitempty"` // annotations for generators; names in braces in their values
 }
 
 // Holes returns the names that the cluster's texts contain, sorted.
@@ -41,27 +41,27 @@ func (*Cluster) Filled(texts map[string]string, known map[string]any) (map[strin
 
 // GitServer is a git server that is a component of the platform.
 type GitServer struct {
-	Component  string   `json:"component"`  // component that is the server
-	Service    string   `json:"service"`    // Service through which it is reached by HTTPS: "namespace/name:port"
-	Hosts      []string `json:"hosts"`      // hosts of its certificate, {domain} in them; Argo CD uses the first one that the certificate is for
-	Repository string   `json:"repository"` // repository of the tree: "slipway/platform"
+	Component  string   `json:"component"`  // the server's component
+	Service    string   `json:"service"`    // its Service with HTTPS: "namespace/name:port"
+	Hosts      []string `json:"hosts"`      // hosts of its certificate, with {domain}; Argo CD uses the first host that the certificate covers
+	Repository string   `json:"repository"` // repository of the tree, such as "slipway/platform"
 	Accounts   Accounts `json:"accounts"`   // accounts on the server
 }
 
 // Accounts are Secrets, "namespace/name", with the keys username and password.
 type Accounts struct {
-	Administrator string `json:"administrator"` // Secret of a person's account
-	Writer        string `json:"writer"`        // Secret of the account that Slipway pushes as
-	Reader        string `json:"reader"`        // Secret of the account that Argo CD reads as; it cannot write
+	Administrator string `json:"administrator"` // Secret of the administrator's account
+	Writer        string `json:"writer"`        // Secret of the account with which Slipway pushes
+	Reader        string `json:"reader"`        // Secret of Argo CD's account, which can only read
 }
 
 // Project says what the platform's apps may bring about: the objects of an AppProject
 // that Slipway makes. Their namespaces are those of the apps, and Namespaces.
 type Project struct {
 	Name         string   `json:"name,omitempty"`         // name of the AppProject; default "platform"
-	Namespaces   []string `json:"namespaces,omitempty"`   // namespaces besides those of the apps, for the Applications that ApplicationSets make
-	ClusterKinds []string `json:"clusterKinds,omitempty"` // kinds outside of namespaces: "scheduling.k8s.io/PriorityClass"
-	Kinds        []string `json:"kinds,omitempty"`        // kinds in namespaces: "apps/Deployment", "ConfigMap"; all when left out
+	Namespaces   []string `json:"namespaces,omitempty"`   // namespaces in addition to those of the apps, for Applications of ApplicationSets
+	ClusterKinds []string `json:"clusterKinds,omitempty"` // cluster-scoped kinds: "scheduling.k8s.io/PriorityClass"
+	Kinds        []string `json:"kinds,omitempty"`        // namespaced kinds: "apps/Deployment", "ConfigMap"; all when left out
 }
 
 // Destinations are the namespaces in which the project lets its Applications bring objects

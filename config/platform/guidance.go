@@ -20,11 +20,11 @@ type GuidanceData struct {
 	Deployment string         // name of the deployment
 	Domain     string         // its parent domain
 	Scale      string         // name of its scale profile
-	AdminEmail string         // mail address of its administrator
-	Links      []GuidanceLink // addresses of the platform: Name and URL of each
-	Components []string       // names of those that are on
+	AdminEmail string         // mail address of the administrator
+	Links      []GuidanceLink // links: Name and URL of each
+	Components []string       // names of the components that are on
 
-	// Settings are `platform.settings` of the configuration, JSON: `.Setting "a.b"` is one of them.
+	// The configuration's `platform.settings`, JSON: `.Setting "a.b"` is one of them.
 	Settings json.RawMessage
 }
 

@@ -29,30 +29,30 @@ const APIVersion = "slipway/v2"
 //
 // Texts for which a field's description lists names may contain them in braces: see Fill.
 type Release struct {
-	APIVersion     string        `json:"apiVersion"`               // version of this file's form
+	APIVersion     string        `json:"apiVersion"`               // version of this file's schema
 	Name           string        `json:"name"`                     // name of the platform: lower-case letters, digits and hyphens
 	Version        string        `json:"version"`                  // semantic version without a leading v: "1.0.0"
 	Description    string        `json:"description,omitempty"`    // what it is, in one line
 	UpgradableFrom []string      `json:"upgradableFrom,omitempty"` // versions that can be upgraded to this one
-	Requires       []Requirement `json:"requires,omitempty"`       // what somebody else puts into the cluster; a run waits for it
-	Namespaces     []Namespace   `json:"namespaces,omitempty"`     // namespaces, made before anything is installed in them
-	Secrets        []Secret      `json:"secrets,omitempty"`        // Secrets whose values are generated once and kept, or given by the user
-	ConfigMaps     []ConfigMap   `json:"configMaps,omitempty"`     // ConfigMaps that are made from the configuration
-	Certificates   []Certificate `json:"certificates,omitempty"`   // certificates that are made or, where the user brings one, copied
+	Requires       []Requirement `json:"requires,omitempty"`       // objects that others put into the cluster; a run waits for them
+	Namespaces     []Namespace   `json:"namespaces,omitempty"`     // namespaces, created before anything else
+	Secrets        []Secret      `json:"secrets,omitempty"`        // Secrets with values that are generated once or given by the user
+	ConfigMaps     []ConfigMap   `json:"configMaps,omitempty"`     // ConfigMaps made from the configuration
+	Certificates   []Certificate `json:"certificates,omitempty"`   // certificates that are generated, or copied if the user brings one
 	Components     []Component   `json:"components"`               // what is installed
-	GitOps         *GitOps       `json:"gitops,omitempty"`         // how apps are installed; required if there are any
-	Links          []Link        `json:"links,omitempty"`          // how people reach what was installed
-	Checks         []Check       `json:"checks,omitempty"`         // what must answer at the end of a run
-	Settings       string        `json:"settings,omitempty"`       // file with the JSON schema of platform.settings in the configuration; the release takes none when left out
-	Guidance       string        `json:"guidance,omitempty"`       // file with the text template that is shown at the end of an install
-	Approval       string        `json:"approval,omitempty"`       // file with the text template that an install shows before it makes anything, and asks about; without a terminal it needs --yes or --approve
-	Remove         *Remove       `json:"remove,omitempty"`         // how the platform is removed from a cluster that stays
-	Phases         []Phase       `json:"phases,omitempty"`         // names under which users know parts of a run, in their order; the report of a run shows them
-	Data           []Data        `json:"data,omitempty"`           // what an upgrade must not lose
-	Migrations     []Migration   `json:"migrations,omitempty"`     // what an upgrade changes in data, in this order
-	Configuration  []Change      `json:"configuration,omitempty"`  // what changed in what users write under platform, oldest first; those of earlier releases stay
-	Tests          []Test        `json:"tests,omitempty"`          // what users rely on; tried by slipway test
-	Workloads      []Workload    `json:"workloads,omitempty"`      // what users run on the platform, for slipway test to deploy, check and remove
+	GitOps         *GitOps       `json:"gitops,omitempty"`         // how apps are installed; required if there are apps
+	Links          []Link        `json:"links,omitempty"`          // addresses of the platform for people
+	Checks         []Check       `json:"checks,omitempty"`         // requests that must succeed at the end of a run
+	Settings       string        `json:"settings,omitempty"`       // file with the JSON schema of platform.settings in the configuration; no settings when left out
+	Guidance       string        `json:"guidance,omitempty"`       // file with a text template, shown at the end of an install
+	Approval       string        `json:"approval,omitempty"`       // file with a text template that an install shows before it asks for consent; without a terminal, --yes or --approve is required
+	Remove         *Remove       `json:"remove,omitempty"`         // how the platform is removed from an existing cluster
+	Phases         []Phase       `json:"phases,omitempty"`         // parts of a run by the names that users know, in order, for the run's report
+	Data           []Data        `json:"data,omitempty"`           // data that an upgrade must not lose
+	Migrations     []Migration   `json:"migrations,omitempty"`     // changes that an upgrade makes to data, in this order
+	Configuration  []Change      `json:"configuration,omitempty"`  // changes to the settings under platform, oldest first, including those of earlier releases
+	Tests          []Test        `json:"tests,omitempty"`          // tests of the platform, run by slipway test
+	Workloads      []Workload    `json:"workloads,omitempty"`      // examples of users' workloads that slipway test deploys, checks and removes
 
 	files        fs.FS
 	dir          string             // on this machine, in which users find files; empty: nowhere
@@ -108,13 +108,13 @@ type Kind string
 
 // The kinds of components.
 const (
-	Chart     Kind = "chart"     // a Helm chart, installed as a release of Helm
+	Chart     Kind = "chart"     // a Helm chart, installed as a Helm release
 	Manifests Kind = "manifests" // files with objects, or a kustomization, applied as they are
-	Job       Kind = "job"       // files with Jobs, each made once and awaited
-	Gate      Kind = "gate"      // nothing is installed; others wait for its gates
-	AppSet    Kind = "appset"    // files with ApplicationSets, which bring Applications; all of them are awaited
-	App       Kind = "app"       // an Application of Argo CD, synced from the GitOps tree
-	Adopted   Kind = "adopted"   // a Helm chart in the GitOps tree that Slipway installs first, and Argo CD owns afterwards
+	Job       Kind = "job"       // files with Jobs, each created once and awaited
+	Gate      Kind = "gate"      // installs nothing; others wait for its gates
+	AppSet    Kind = "appset"    // files with ApplicationSets; their Applications are awaited
+	App       Kind = "app"       // an Argo CD Application, synced from the GitOps tree
+	Adopted   Kind = "adopted"   // a Helm chart in the GitOps tree that Slipway installs and Argo CD takes over
 )
 
 // Kinds are all kinds.
@@ -128,31 +128,31 @@ const MaxWave = 99
 // Component is a part of the platform. Each one that is not an app is a step of a run:
 // it is installed, and then its gates are awaited.
 type Component struct {
-	Name      string   `json:"name"`                // name of the component, and of its Helm release or Application: lower-case letters, digits and hyphens
+	Name      string   `json:"name"`                // name of the component and of its Helm release or Application: lower-case letters, digits and hyphens
 	Kind      Kind     `json:"kind"`                // how it is installed
-	Path      string   `json:"path,omitempty"`      // directory of the chart, of the app or of a kustomization, or directory or file with objects
-	Bundle    string   `json:"bundle,omitempty"`    // of kind manifests: directory of the bundle's manifests, which those in path patch or add to
-	Namespace string   `json:"namespace,omitempty"` // where it is installed: one of namespaces, default or kube-system
-	After     []string `json:"after,omitempty"`     // components that are ready before this one is installed
-	Ready     []Await  `json:"ready,omitempty"`     // gates that open before it is ready, besides the rollout of its pods
-	Wave      int      `json:"wave,omitempty"`      // of kind app, 0 to 99: a wave starts when the one before it is Healthy
-	Enabled   bool     `json:"enabled"`             // whether it is installed unless the user says otherwise
+	Path      string   `json:"path,omitempty"`      // directory of the chart, app or kustomization, or directory or file with objects
+	Bundle    string   `json:"bundle,omitempty"`    // for kind manifests: directory of the bundle's manifests, to which path adds or applies patches
+	Namespace string   `json:"namespace,omitempty"` // its namespace: one of namespaces, default or kube-system
+	After     []string `json:"after,omitempty"`     // components that must be ready before this one is installed
+	Ready     []Await  `json:"ready,omitempty"`     // gates that must open before it is ready, in addition to its pods' rollout
+	Wave      int      `json:"wave,omitempty"`      // for kind app, 0 to 99: a wave starts when the previous one is Healthy
+	Enabled   bool     `json:"enabled"`             // whether it is installed by default
 	Required  bool     `json:"required,omitempty"`  // whether the user cannot switch it off
-	Optional  bool     `json:"optional,omitempty"`  // whether a run goes on, with a warning, when it cannot be installed
-	Empty     bool     `json:"empty,omitempty"`     // of kind appset: whether it may bring no Application
-	Needs     []string `json:"needs,omitempty"`     // components without which this one does not work
-	Images    []string `json:"images,omitempty"`    // images that it runs: short names of the bundle's, "postgresql", or references as in a manifest
+	Optional  bool     `json:"optional,omitempty"`  // whether a run only warns if it cannot be installed
+	Empty     bool     `json:"empty,omitempty"`     // for kind appset: whether it may create no Application
+	Needs     []string `json:"needs,omitempty"`     // components that this one requires
+	Images    []string `json:"images,omitempty"`    // its images: short names of the bundle's images, such as "postgresql", or references as in a manifest
 
-	// Values of a chart, in place of its own. Texts may have names in braces; a text that
-	// is nothing but one is replaced by the value itself, be it text or not.
+	// Values of a chart that replace its own. Texts may have names in braces; a text that
+	// is only a name becomes the value itself, with its type.
 	Values json.RawMessage `json:"values,omitempty"`
-	// Files with values of a chart, which values replace, as a later file does an earlier
-	// one; {scale} in their paths.
+	// Files with values of a chart; values and later files take precedence; {scale} in
+	// their paths.
 	ValuesFiles []string `json:"valuesFiles,omitempty"`
 	// Hosts that the component's pods resolve to a Service of the platform,
-	// "namespace/name", whatever the name service says; {domain} in them.
+	// "namespace/name", regardless of DNS; {domain} in them.
 	Hosts map[string]string `json:"hosts,omitempty"`
-	// The one node that the component's pods select by a label; they need none when left out.
+	// The node that the component's pods select by a label.
 	Node *Node `json:"node,omitempty"`
 }
 
@@ -179,7 +179,7 @@ func (c Component) ImageReferences() []string {
 // Node is a node with a label. Where no node has it, one is chosen and given it; more
 // than one is an error.
 type Node struct {
-	Label string `json:"label"` // label of the node: "storage=fast"
+	Label string `json:"label"` // label of the node, such as "storage=fast"
 }
 
 // HasChart reports whether Slipway renders a chart with the component's values.
@@ -190,21 +190,21 @@ func (c Component) Installed() bool { return c.Kind != App }
 
 // Link is an address that people use.
 type Link struct {
-	Name        string `json:"name"`                // name of what is reached there: "Gitea"
-	URLTemplate string `json:"urlTemplate"`         // URL with {domain} and {deployment}: "https://gitea.{domain}"
-	Service     string `json:"service,omitempty"`   // Service of type LoadBalancer behind it, "namespace/name:port"; asked at the end of a run
-	Component   string `json:"component,omitempty"` // component without which the link is left out
+	Name        string `json:"name"`                // name of the link, such as "Gitea"
+	URLTemplate string `json:"urlTemplate"`         // URL, with {domain} and {deployment}: "https://gitea.{domain}"
+	Service     string `json:"service,omitempty"`   // its Service of type LoadBalancer, "namespace/name:port", checked at the end of a run
+	Component   string `json:"component,omitempty"` // omit the link without this component
 }
 
 // Check is an HTTP request that must succeed for a run to succeed.
 type Check struct {
-	Name      string `json:"name"`                // what is checked, in a few words
-	Component string `json:"component,omitempty"` // component without which the check is left out
+	Name      string `json:"name"`                // description of the check, in a few words
+	Component string `json:"component,omitempty"` // omit the check without this component
 	Service   string `json:"service"`             // Service of type LoadBalancer: "namespace/name:port"
-	TLS       bool   `json:"tls,omitempty"`       // whether to ask over HTTPS
-	Path      string `json:"path,omitempty"`      // path that is asked for; default "/"
-	Status    int    `json:"status,omitempty"`    // status that is expected; default 200
-	Contains  string `json:"contains,omitempty"`  // text that the body must hold
+	TLS       bool   `json:"tls,omitempty"`       // whether to use HTTPS
+	Path      string `json:"path,omitempty"`      // path of the request; default "/"
+	Status    int    `json:"status,omitempty"`    // expected status; default 200
+	Contains  string `json:"contains,omitempty"`  // text that the body must contain
 }
 
 // URL returns the link's URL.

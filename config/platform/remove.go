@@ -12,20 +12,20 @@ import (
 // Remove says how the platform is removed from a cluster that stays: by destroy and, what a
 // newer release no longer has, by install. What destroy needs of it is kept in the cluster.
 type Remove struct {
-	Order []string `json:"order,omitempty"` // components that go first, one after the other; the others follow, each before what it comes after
-	// Applications of ApplicationSets, which go before all components, those of one set after
-	// the other; at last those of the sets that are not named.
+	Order []string `json:"order,omitempty"` // components to remove first, in this order; the others follow in reverse order of installation
+	// Applications of ApplicationSets, removed before all components, one set after the
+	// other; unnamed sets come last.
 	Applications []SetRemoval `json:"applications,omitempty"`
-	Claims       string       `json:"claims,omitempty"`     // what becomes of PersistentVolumeClaims: delete or keep, with their namespace, its Secrets and the volumes; default delete
-	CRDs         string       `json:"crds,omitempty"`       // what becomes of CustomResourceDefinitions: delete, with all objects of theirs, keep, or unused, which deletes those without objects of others; default unused
-	Finalizers   Finalizers   `json:"finalizers,omitempty"` // what happens to objects that do not go
+	Claims       string       `json:"claims,omitempty"`     // delete or keep PersistentVolumeClaims, with their namespace, its Secrets and the volumes; default delete
+	CRDs         string       `json:"crds,omitempty"`       // CustomResourceDefinitions: delete, with all their objects; keep; or unused, which deletes those without objects of others; default unused
+	Finalizers   Finalizers   `json:"finalizers,omitempty"` // what happens to objects that stay
 }
 
 // SetRemoval is the removal of the Applications that an ApplicationSet has made. The set itself
 // goes before, and takes nothing along.
 type SetRemoval struct {
 	Set      string          `json:"set"`                // name of the ApplicationSet
-	Deadline config.Duration `json:"deadline,omitempty"` // how long its Applications may take to go, with what they brought, before remove.finalizers.then is done, 1s to 24h; remove.finalizers.after when left out
+	Deadline config.Duration `json:"deadline,omitempty"` // how long its Applications and their objects may take to disappear, 1s to 24h; remove.finalizers.after when left out. Then remove.finalizers.then applies
 }
 
 // Limit is how long the Applications may take to go.
@@ -38,8 +38,8 @@ func (s SetRemoval) Limit(r Remove) time.Duration {
 
 // Finalizers says what happens to objects whose finalizers nobody removes.
 type Finalizers struct {
-	After config.Duration `json:"after,omitempty"` // how long objects may take to go, 1s to 24h; default 2m
-	Then  string          `json:"then,omitempty"`  // strip, which removes their finalizers, or report, which ends the run and names them; default strip
+	After config.Duration `json:"after,omitempty"` // how long objects may take to disappear, 1s to 24h; default 2m
+	Then  string          `json:"then,omitempty"`  // what happens then: strip removes their finalizers; report fails the run and names them; default strip
 }
 
 // What becomes of claims, definitions and finalizers.

@@ -24,13 +24,13 @@ func ReservedSuites() []string { return []string{DeployApps, CheckApps, DestroyA
 // its gates have opened and its Jobs have completed.
 type Test struct {
 	Name      string          `json:"name"`                // name of the test, unique: lower-case letters, digits and hyphens
-	Suites    []string        `json:"suites,omitempty"`    // suites that it is in: smoke, full, or others of your own; default full
-	Component string          `json:"component,omitempty"` // component that it is about, without which it is left out
-	Path      string          `json:"path,omitempty"`      // file or directory with Jobs, and what these need; all of it is made for the test and removed after it
-	Namespace string          `json:"namespace,omitempty"` // where that is made: one of namespaces, default or kube-system
-	Images    []string        `json:"images,omitempty"`    // images that it runs: short names of the bundle's, or references as in a manifest
-	Ready     []Await         `json:"ready,omitempty"`     // gates that must open before the Jobs are made
-	Deadline  config.Duration `json:"deadline,omitempty"`  // how long it may take in all, 1s to 24h; default 5m
+	Suites    []string        `json:"suites,omitempty"`    // its suites: smoke, full, or your own; default full
+	Component string          `json:"component,omitempty"` // omit the test without this component
+	Path      string          `json:"path,omitempty"`      // file or directory with Jobs and what they need, which the test creates and then removes
+	Namespace string          `json:"namespace,omitempty"` // its namespace: one of namespaces, default or kube-system
+	Images    []string        `json:"images,omitempty"`    // its images: short names of the bundle's images, or references as in a manifest
+	Ready     []Await         `json:"ready,omitempty"`     // gates that must open before the Jobs are created
+	Deadline  config.Duration `json:"deadline,omitempty"`  // time limit for the test, 1s to 24h; default 5m
 }
 
 // SetDefaults sets the defaults of the test.
@@ -47,12 +47,12 @@ func (t Test) Files() Component {
 // deployed, looked at and removed when somebody wants that.
 type Workload struct {
 	Name      string          `json:"name"`                // name of the workload, unique: lower-case letters, digits and hyphens
-	Component string          `json:"component,omitempty"` // component that it needs, without which it is left out
+	Component string          `json:"component,omitempty"` // omit the workload without this component
 	Path      string          `json:"path"`                // directory or file with objects, or a kustomization
-	Namespace string          `json:"namespace"`           // of objects that name none: one of namespaces, default or kube-system
-	Images    []string        `json:"images,omitempty"`    // images that it and its check run: short names of the bundle's, or references as in a manifest
-	Check     string          `json:"check"`               // file or directory with Jobs that complete if it is as it should be
-	Deadline  config.Duration `json:"deadline,omitempty"`  // how long it may take to deploy, to check or to remove, 1s to 24h; default 5m
+	Namespace string          `json:"namespace"`           // namespace of objects that name none: one of namespaces, default or kube-system
+	Images    []string        `json:"images,omitempty"`    // images of the workload and its check: short names of the bundle's images, or references as in a manifest
+	Check     string          `json:"check"`               // file or directory with Jobs that complete if the workload works
+	Deadline  config.Duration `json:"deadline,omitempty"`  // time limit to deploy, check or remove it, 1s to 24h; default 5m
 }
 
 // SetDefaults sets the default of the workload.

@@ -48,22 +48,22 @@ const intro = `# The configuration
 
 <!-- Written by go run ./docs/configuration; a change made here is undone by it. -->
 
-A deployment is described by one YAML file, and nothing asks again. ` + "`slipway validate --config FILE`" + ` reports every problem at once and starts nothing. Everything but ` + "`apiVersion`" + ` has a default or is optional; [examples/config](../examples/config) has files to begin with. [configure.md](configure.md) says how to make the file and where each value comes from.
+One YAML file describes a deployment. Every field except ` + "`apiVersion`" + ` has a default or is optional. [configure.md](configure.md) says how to make the file, [examples/config](../examples/config) has files to begin with, and ` + "`slipway validate --config FILE`" + ` lists every error at once.
 
-Editors with a YAML language server complete and check the file when it begins with this line; [config.schema.json](config.schema.json) is the schema, which ` + "`slipway schema`" + ` prints as well:
+With this first line, editors with a YAML language server complete and check the file against [config.schema.json](config.schema.json), which ` + "`slipway schema`" + ` prints:
 
-` + "```yaml" + `
+` + "```" + `yaml
 # yaml-language-server: $schema=https://raw.githubusercontent.com/slipway-sh/slipway/main/docs/config.schema.json
 apiVersion: slipway.sh/v1
 ` + "```" + `
 
-**Secrets** are never in the file, only where they are: ` + "`env:NAME`, `file:PATH`, `cmd:COMMAND`" + ` (what a shell command prints), ` + "`vault:PATH.KEY`" + ` (HashiCorp Vault, a KV store of version 2 below ` + "`secret`" + ` or VAULT_PATH_PREFIX; VAULT_ADDR and so on) and ` + "`op:VAULT/ITEM/FIELD`" + ` (1Password; OP_SERVICE_ACCOUNT_TOKEN, or the command op). Their type below is *secret*. Values of components, the release's settings, and what hooks run and get in ` + "`env`" + ` are plain: they are in the records of runs, and in the cluster. ` + "`validate`, `install` and `configure`" + ` warn of those that look like a secret, by their names (` + "`adminPassword`" + `) or by themselves (a private key, a URL with a password).
+**Secrets** (type *secret*) are references: ` + "`env:NAME`" + `, ` + "`file:PATH`" + `, ` + "`cmd:COMMAND`" + ` (the output of a shell command), ` + "`vault:PATH.KEY`" + ` (HashiCorp Vault, KV version 2 below ` + "`secret`" + ` or VAULT_PATH_PREFIX; VAULT_ADDR and so on) or ` + "`op:VAULT/ITEM/FIELD`" + ` (1Password; OP_SERVICE_ACCOUNT_TOKEN, or the command op). Component values, the release's settings and a hook's ` + "`run`" + `, ` + "`script`" + ` and ` + "`env`" + ` are plain text, also in run records and in the cluster. ` + "`validate`" + `, ` + "`install`" + ` and ` + "`configure`" + ` warn if such a text looks like a secret, by its name (` + "`adminPassword`" + `) or content (a private key, a URL with a password).
 
-**Environment variables** are replaced where a field is marked with *env*: ` + "`${NAME}`, or `${NAME:-default}`" + `; ` + "`$$`" + ` is a dollar sign.
+**Environment variables** are replaced in fields of type *env*: ` + "`${NAME}`" + `, or ` + "`${NAME:-default}`" + `; ` + "`$$`" + ` is a dollar sign.
 
-**` + "`slipway configure`" + `** makes the file: it asks for the fields of the chosen provider and platform in a form, or takes answers: ` + "`--set global.name=staging`" + `, a file of ` + "`--answers`" + `, or variables: a field's path in capitals after SLIPWAY_CONFIG_, so that ` + "`aws.vpcId`" + ` is SLIPWAY_CONFIG_AWS_VPC_ID. For some fields variables of other programs, named below, suggest one.
+**Answers** for ` + "`slipway configure`" + `: ` + "`--set global.name=staging`" + `, a file for ` + "`--answers`" + `, or variables such as SLIPWAY_CONFIG_AWS_VPC_ID for ` + "`aws.vpcId`" + `. Variables of other programs, listed below, suggest some answers.
 
-**Older files** (` + "`version: 1`" + `, ` + "`slipway.sh/v1alpha1`" + `) are read as they are, and told of. ` + "`slipway config migrate --config FILE`" + ` writes them anew, and keeps the original beside them.
+**Older files** (` + "`version: 1`" + `, ` + "`slipway.sh/v1alpha1`" + `) still work, with a warning. ` + "`slipway config migrate --config FILE`" + ` updates a file and keeps the original beside it.
 `
 
 // page is the reference of all fields.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/invopop/jsonschema"
@@ -60,16 +61,16 @@ const intro = `# platform.yaml
 
 <!-- Written by go run ./docs/platform; a change made here is undone by it. -->
 
-Every field of a platform release's ` + "`platform.yaml`" + `. [platforms.md](platforms.md) says how to write one.
+All fields of a platform release's ` + "`platform.yaml`" + `; [platforms.md](platforms.md) says how to write a release. ` + "`slipway validate --platform DIR`" + ` lists every error with its line, and checks more than a schema can.
 
-Editors with a YAML language server complete and check the file when it begins with this line; [platform.schema.json](platform.schema.json) is the schema, which ` + "`slipway platform schema`" + ` prints as well. ` + "`slipway validate --platform DIR`" + ` checks more than a schema can say: every problem at once, each with its line.
+With this first line, editors with a YAML language server complete and check the file against [platform.schema.json](platform.schema.json), which ` + "`slipway platform schema`" + ` prints:
 
-` + "```yaml" + `
+` + "```" + `yaml
 # yaml-language-server: $schema=https://raw.githubusercontent.com/slipway-sh/slipway/main/docs/platform.schema.json
 apiVersion: slipway/v2
 ` + "```" + `
 
-Paths are relative to the release's directory, with slashes, and stay inside of it. *Names in braces*, such as ` + "`{domain}`" + `, are filled in where a field says so: [the names](#names-in-braces).
+Paths are relative to the release's directory, with slashes, and stay inside it. A field that mentions names in braces, such as ` + "`{domain}`" + `, may contain [these names](#names-in-braces).
 `
 
 // page is the reference of all fields.
@@ -80,9 +81,9 @@ func page(s *jsonschema.Schema, comments map[string]string) ([]byte, error) {
 	for _, list := range []struct {
 		title, about, of string
 	}{
-		{"Kinds", "What `components[].kind` may be.", "Kind"},
-		{"Values of secrets", "What `secrets[].keys[].generate` may be.", "Generate"},
-		{"Names in braces", "`{images.NAME}` is the reference of an image by its short name, and `{settings.PATH}` a value of `platform.settings` in the configuration, such as `{settings.theme}`. `{{…}}` and `${…}`, which are others' templates, are left alone. `\\{id}` is the text `{id}`; in double quotes, YAML takes a second backslash.", "Fill"},
+		{"Kinds", "Values of `components[].kind`.", "Kind"},
+		{"Values of secrets", "Values of `secrets[].keys[].generate`.", "Generate"},
+		{"Names in braces", "`{images.NAME}` is the reference of an image by its short name, `{settings.PATH}` a value of the configuration's `platform.settings`, such as `{settings.theme}`. `{{…}}` and `${…}`, which belong to other templates, stay. `\\{id}` is the text `{id}`; YAML needs a second backslash in double quotes.", "Fill"},
 	} {
 		values, err := constants(list.of)
 		if err != nil {
@@ -97,14 +98,20 @@ func page(s *jsonschema.Schema, comments map[string]string) ([]byte, error) {
 			fmt.Fprintf(&b, "| `%s` | %s |\n", name, c.comment)
 		}
 	}
-	fmt.Fprintf(&b, "\n## Steps\nWhat `phases[].steps` may be, besides `preorchestrator/backup-NAME` of each of the release's data: `%s`.\n", strings.Join((&platform.Release{}).OwnSteps(), "`, `"))
-	b.WriteString("\n## Guidance\nWhat the template that `guidance` names is filled in with: `{{.Domain}}`. `{{if .On \"web\"}}` asks whether a component is on, `{{.Setting \"web.port\"}}` is a value of `platform.settings`.\n\n| | |\n|---|---|\n")
-	for _, name := range fieldsOf[platform.GuidanceData]() {
-		fmt.Fprintf(&b, "| `.%s` | %s |\n", name, comments[module+"/"+sources+".GuidanceData."+name])
-	}
-	b.WriteString("\n## Approval\nWhat the template that `approval` names is filled in with; `{{if .On \"web\"}}` as in guidance.\n\n| | |\n|---|---|\n")
-	for _, name := range fieldsOf[platform.ApprovalData]() {
-		fmt.Fprintf(&b, "| `.%s` | %s |\n", name, comments[module+"/"+sources+".ApprovalData."+name])
-	}
+	guidance, approval := fieldsOf[platform.GuidanceData](), fieldsOf[platform.ApprovalData]()
+	b.WriteString("\n## Guidance\nFields of the template that `guidance` names: `{{.Domain}}`. `{{if .On \"web\"}}` tells whether a component is on, `{{.Setting \"web.port\"}}` is a value of `platform.settings`.\n")
+	fields(&b, guidance, "GuidanceData", comments)
+	own := slices.DeleteFunc(slices.Clone(approval), func(name string) bool { return slices.Contains(guidance, name) })
+	lacking := slices.DeleteFunc(guidance, func(name string) bool { return slices.Contains(approval, name) })
+	fmt.Fprintf(&b, "\n## Approval\nThe template that `approval` names has the functions and fields of guidance, except `.%s`, and these:\n", strings.Join(lacking, "` and `."))
+	fields(&b, own, "ApprovalData", comments)
 	return []byte(b.String()), nil
+}
+
+// fields writes a table of the fields of a template's data.
+func fields(b *strings.Builder, names []string, of string, comments map[string]string) {
+	b.WriteString("\n| | |\n|---|---|\n")
+	for _, name := range names {
+		fmt.Fprintf(b, "| `.%s` | %s |\n", name, comments[module+"/"+sources+"."+of+"."+name])
+	}
 }

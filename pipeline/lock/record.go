@@ -177,8 +177,7 @@ func decode(data []byte, generation int64) (Record, error) {
 		return Record{}, fmt.Errorf("lock record %s: %w", key(generation), err)
 	}
 	if r.Generation != generation {
-		return Record{}, fmt.Errorf("lock record %s: %w", key(generation),
-			&seal.Error{Reason: seal.Foreign, Err: fmt.Errorf("it is of generation %d", r.Generation)})
+		return Record{}, fmt.Errorf("lock record %s: %w", key(generation), seal.Foreign("it is of generation %d", r.Generation))
 	}
 	return r, nil
 }

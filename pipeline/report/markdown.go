@@ -37,6 +37,10 @@ func (r *Run) Markdown(w io.Writer) error {
 	for _, p := range r.problems() {
 		p.markdown(&b)
 	}
+	if len(r.Reproduce) > 0 {
+		b.WriteString("\n" + ToReproduce + "\n\n")
+		fence(&b, strings.Join(r.Reproduce, "\n"))
+	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(&b, "\n> ⚠️ %s\n", md(warning.text()))
 		if warning.Fix != "" {

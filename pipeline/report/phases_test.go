@@ -22,7 +22,7 @@ func phases() []report.Phase {
 	return []report.Phase{
 		{Name: "User Approval", Approval: true},
 		{Name: "Setup", Steps: []string{"preorchestrator/namespaces", "preorchestrator/secrets", "preorchestrator/tls"}},
-		{Name: "Bootstrap", Steps: []string{"preorchestrator/gitea", "preorchestrator/argocd", "preorchestrator/gitea-push"}},
+		{Name: "Bootstrap", Steps: []string{"preorchestrator/gitea", "preorchestrator/argocd", "preorchestrator/git"}},
 		{Name: "Deployment", Steps: []string{"orchestrator/publish", "orchestrator/sync"}},
 		{Name: "Verification", Steps: []string{"postorchestrator/access"}},
 		{Name: "Removal", Steps: []string{"infrastructure/node-remove", "infrastructure/platform-remove"}},
@@ -200,7 +200,7 @@ func TestPage_phases(t *testing.T) {
 	require.Equal(t, []string{
 		"User Approval answered yes alice@desk on the terminal, 2026-01-02 03:04:03 UTC | – | 7.5s | – |",
 		"Setup succeeded | 0:12 | 2.8s | preorchestrator/namespaces , preorchestrator/secrets , preorchestrator/tls |",
-		"Bootstrap succeeded | 0:17 | 17s | preorchestrator/gitea , preorchestrator/argocd , preorchestrator/gitea-push |",
+		"Bootstrap succeeded | 0:17 | 17s | preorchestrator/gitea , preorchestrator/argocd , preorchestrator/git |",
 		"Deploy &lt;/th&gt;&lt;script&gt; failed | 0:30 | 1m08s | orchestrator/publish , orchestrator/sync |",
 		"Verification did not begin blocked by orchestrator/sync | – | – | postorchestrator/access |",
 	}, got)

@@ -71,6 +71,7 @@ type Run struct {
 	Apps      []App             `json:"apps"`                // as last seen
 	Links     []Link            `json:"links,omitempty"`     // addresses of the platform
 	Commands  []string          `json:"commands,omitempty"`  // what to do next
+	Reproduce []string          `json:"reproduce,omitempty"` // commands that reproduce a failed run elsewhere
 	Guidance  string            `json:"guidance,omitempty"`  // what the platform release tells people, plain text
 	Approved  *Plan             `json:"approved,omitempty"`  // the plan that the run carried out, if one was approved
 	Approval  *Approval         `json:"approval,omitempty"`  // that somebody has agreed to the run; missing if nobody was asked and nobody said so
@@ -89,7 +90,7 @@ type Platform struct {
 	Version string `json:"version"`
 	Digest  string `json:"digest,omitempty"` // of the release's files
 	Commit  string `json:"commit,omitempty"` // of the Git repository that it was fetched from
-	From    string `json:"from,omitempty"`   // directory that the command line named, quoted for a shell; missing if it named none
+	From    string `json:"from,omitempty"`   // directory that the command line named; missing if it named none
 }
 
 // Diagnosis is why a run failed.
@@ -183,6 +184,36 @@ func (r *Run) Finish(results []pipeline.Result, err error, now time.Time) {
 	if f, ok := errors.AsType[*fault.Fault](err); ok {
 		r.Fault = f
 	}
+}
+
+// Failure is the code of a run that did not succeed, if it has one, and the step that failed
+// first, or that ran when the run was ended.
+func (r *Run) Failure() (code, step string) {
+	if r.Outcome == Succeeded {
+		return "", ""
+	}
+	var first *Step
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		if s.Status == pipeline.Failed && (first == nil || s.Finished.Before(first.Finished)) {
+			first = s
+		}
+	}
+	for i := range r.Steps {
+		if s := &r.Steps[i]; first == nil && (s.Status == pipeline.Interrupted || s.Status == pipeline.Cancelled) && !s.Started.IsZero() {
+			first = s
+		}
+	}
+	if r.Fault != nil {
+		code = string(r.Fault.Code)
+	}
+	if first == nil {
+		return code, ""
+	}
+	if first.Fault != nil {
+		code = string(first.Fault.Code)
+	}
+	return code, first.ID()
 }
 
 // Interrupt marks a run that has not ended, and its running steps, as interrupted. Other

@@ -46,10 +46,10 @@ var graph = []did{
 	{"preorchestrator/tls", "preorchestrator/namespaces", 13.4, 14.9, pipeline.Succeeded},
 	{"preorchestrator/gitea", "infrastructure/cluster infrastructure/local-addons preorchestrator/secrets preorchestrator/tls", 16.7, 30.2, pipeline.Succeeded},
 	{"preorchestrator/argocd", "infrastructure/cluster infrastructure/local-addons preorchestrator/secrets preorchestrator/tls", 16.7, 33.8, pipeline.Succeeded},
-	{"preorchestrator/gitea-push", "preorchestrator/gitea", 30.2, 32.1, pipeline.Succeeded},
-	{"preorchestrator/argocd-reconcile", "preorchestrator/gitea-push preorchestrator/argocd", 33.8, 37.4, pipeline.Succeeded},
+	{"preorchestrator/git", "preorchestrator/gitea", 30.2, 32.1, pipeline.Succeeded},
+	{"preorchestrator/reconcile", "preorchestrator/git preorchestrator/argocd", 33.8, 37.4, pipeline.Succeeded},
 	{"orchestrator/publish", "preorchestrator/gitea", 30.2, 32.9, pipeline.Succeeded},
-	{"orchestrator/sync", "orchestrator/publish preorchestrator/argocd-reconcile infrastructure/storage infrastructure/loadbalancer", 37.4, 49.5, pipeline.Succeeded},
+	{"orchestrator/sync", "orchestrator/publish preorchestrator/reconcile infrastructure/storage infrastructure/loadbalancer", 37.4, 49.5, pipeline.Succeeded},
 	{"postorchestrator/access", "orchestrator/sync", 49.5, 50.9, pipeline.Succeeded},
 }
 
@@ -134,6 +134,7 @@ func failed() *report.Run {
 		{Name: "database", Namespace: "argocd", Wave: 20, Sync: "Synced", Health: "Healthy", Revision: revision},
 		{Name: "guestbook", Namespace: "argocd", Wave: 30, Sync: "Synced", Health: "Degraded", Cause: "web: ImagePullBackOff " + hostile},
 	}
+	r.Reproduce = []string{"slipway save --run 20260102-030405-a1b2c3 --name blue --out run.tar.zst", "slipway reproduce --package run.tar.zst"}
 	r.Links = []report.Link{{Name: "Odd", URL: "javascript:document.title='owned'"}}
 	return r
 }

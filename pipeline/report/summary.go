@@ -15,11 +15,17 @@ import (
 // steps, what failed and why, the apps, the addresses. Codes and remedies of faults are
 // left to the caller.
 func (r *Run) Summary(w io.Writer) error {
-	return r.summary(w, func(s string) string { return s })
+	if err := r.summary(w, func(s string) string { return s }); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	commands(&b, ToReproduce, r.Reproduce)
+	_, err := w.Write(b.Bytes())
+	return err
 }
 
-// Brief is Summary for who prints the error of the run as well: of long errors of steps
-// there is only the beginning.
+// Brief is Summary for a caller that prints the error of the run and how to reproduce it itself.
+// Long errors of steps are shortened.
 func (r *Run) Brief(w io.Writer) error { return r.summary(w, beginning) }
 
 func (r *Run) summary(w io.Writer, why func(string) string) error {
@@ -125,11 +131,19 @@ func (r *Run) tail(b *bytes.Buffer) {
 			b.WriteString(strings.TrimRight(Clean(line), " \n") + "\n")
 		}
 	}
-	if len(r.Commands) > 0 {
-		b.WriteString("\nNext:\n")
-		for _, c := range r.Commands {
-			b.WriteString("  " + Clean(c) + "\n")
-		}
+	commands(b, "Next:", r.Commands)
+}
+
+// ToReproduce is the heading of the commands that reproduce a failed run.
+const ToReproduce = "To reproduce it, also elsewhere:"
+
+func commands(b *bytes.Buffer, heading string, list []string) {
+	if len(list) == 0 {
+		return
+	}
+	b.WriteString("\n" + heading + "\n")
+	for _, c := range list {
+		b.WriteString("  " + Clean(c) + "\n")
 	}
 }
 

@@ -26,10 +26,10 @@ type Provider struct{}
 
 // Settings is this provider's section of the config.
 type Settings struct {
-	Kubeconfig   config.SecretRef `json:"kubeconfig" jsonschema:"required,example=file:~/.kube/config" jsonschema_description:"Where the access to the cluster is. Never the access itself."`
-	Context      string           `json:"context,omitempty" jsonschema:"example=platform" jsonschema_description:"Context in it; the current one when left out."`
-	StorageClass string           `json:"storageClass,omitempty" jsonschema:"pattern=^[a-z0-9]([a-z0-9.-]{0\\,251}[a-z0-9])?$,example=fast" want:"the name of a storage class: lower-case letters, digits, dots and hyphens" jsonschema_description:"Storage class of the platform's volumes; the cluster's default one when left out."`
-	Registry     string           `json:"registry,omitempty" jsonschema:"example=registry.internal:5000/slipway" jsonschema_description:"The registry of the images as the cluster's nodes reach it, where that is not the address in advanced.registry."`
+	Kubeconfig   config.SecretRef `json:"kubeconfig" jsonschema:"required,example=file:~/.kube/config" jsonschema_description:"Reference to the cluster's kubeconfig."`
+	Context      string           `json:"context,omitempty" jsonschema:"example=platform" jsonschema_description:"Context in the kubeconfig; the current one when left out."`
+	StorageClass string           `json:"storageClass,omitempty" jsonschema:"pattern=^[a-z0-9]([a-z0-9.-]{0\\,251}[a-z0-9])?$,example=fast" want:"the name of a storage class: lower-case letters, digits, dots and hyphens" jsonschema_description:"Storage class of the platform's volumes; the cluster's default when left out."`
+	Registry     string           `json:"registry,omitempty" jsonschema:"example=registry.internal:5000/slipway" jsonschema_description:"Registry of the images as the cluster's nodes reach it, if not the address in advanced.registry."`
 }
 
 // Name returns Name.

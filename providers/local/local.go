@@ -55,14 +55,14 @@ func (Provider) Place(d providers.Deployment) providers.Place {
 type Settings struct {
 	// Ports are published by the node besides the API's, so that Services of type
 	// LoadBalancer on them can be reached from outside of the run.
-	Ports []int `json:"ports,omitempty" example:"[80, 443]" jsonschema_description:"TCP ports, 1 to 65535, that the node publishes besides its API's; not 6444, which is the node's own."`
+	Ports []int `json:"ports,omitempty" example:"[80, 443]" jsonschema_description:"TCP ports, 1 to 65535, that the node publishes in addition to its API's; the node uses 6444 itself."`
 	// APIPort is where the API is published; nil: 6443.
-	APIPort *int `json:"apiPort,omitempty" jsonschema:"minimum=1,maximum=65535,example=7443" jsonschema_description:"TCP port of this machine on which slipway cluster and --keep-cluster publish the API; 6443 when left out. Clusters that run at the same time need different ones."`
+	APIPort *int `json:"apiPort,omitempty" jsonschema:"minimum=1,maximum=65535,example=7443" jsonschema_description:"TCP port of this machine for the API, with slipway cluster and --keep-cluster; 6443 when left out. Clusters that run at the same time need different ports."`
 	// Bind is the address of this machine on which the ports are published; empty: 127.0.0.1.
-	Bind string `json:"bind,omitempty" jsonschema:"example=0.0.0.0" jsonschema_description:"Address of this machine on which the API and the ports are published; 127.0.0.1 when left out, and then nobody else reaches them; 0.0.0.0 for all addresses."`
+	Bind string `json:"bind,omitempty" jsonschema:"example=0.0.0.0" jsonschema_description:"Address of this machine for the API and the ports: 0.0.0.0 for all addresses; 127.0.0.1, which no other machine reaches, when left out."`
 	// RegistryMirror is the URL at which the node reaches the registry of the images;
 	// empty: https:// and the registry's address.
-	RegistryMirror string `json:"registryMirror,omitempty" jsonschema:"example=http://192.0.2.1:5000/slipway" jsonschema_description:"URL at which the node reaches the registry of the images, where that is not https:// and the address in advanced.registry."`
+	RegistryMirror string `json:"registryMirror,omitempty" jsonschema:"example=http://192.0.2.1:5000/slipway" jsonschema_description:"URL at which the node reaches the registry of the images, if that is not https:// and the address in advanced.registry."`
 }
 
 // Name returns Name.

@@ -22,10 +22,10 @@ type Provider struct{}
 
 // Settings is this provider's section of the config.
 type Settings struct {
-	Kubeconfig   config.SecretRef `json:"kubeconfig" jsonschema:"required,example=file:~/.kube/config" jsonschema_description:"Where the administrator's access to the cluster is. Never the access itself."`
-	Context      string           `json:"context,omitempty" jsonschema:"example=platform" jsonschema_description:"Context in it; the current one when left out."`
-	StorageClass string           `json:"storageClass,omitempty" jsonschema:"pattern=^[a-z0-9]([a-z0-9.-]{0\\,251}[a-z0-9])?$,example=fast" want:"the name of a storage class: lower-case letters, digits, dots and hyphens" jsonschema_description:"Storage class of the platform's volumes; the cluster's default one when left out."`
-	Addresses    []string         `json:"addresses,omitempty" example:"[\"192.0.2.10-192.0.2.20\"]" jsonschema_description:"IPv4 addresses, networks or ranges for Services of type LoadBalancer; the cluster gives them itself when left out."`
+	Kubeconfig   config.SecretRef `json:"kubeconfig" jsonschema:"required,example=file:~/.kube/config" jsonschema_description:"Reference to the administrator's kubeconfig for the cluster."`
+	Context      string           `json:"context,omitempty" jsonschema:"example=platform" jsonschema_description:"Context in the kubeconfig; the current one when left out."`
+	StorageClass string           `json:"storageClass,omitempty" jsonschema:"pattern=^[a-z0-9]([a-z0-9.-]{0\\,251}[a-z0-9])?$,example=fast" want:"the name of a storage class: lower-case letters, digits, dots and hyphens" jsonschema_description:"Storage class of the platform's volumes; the cluster's default when left out."`
+	Addresses    []string         `json:"addresses,omitempty" example:"[\"192.0.2.10-192.0.2.20\"]" jsonschema_description:"IPv4 addresses, networks or ranges for Services of type LoadBalancer; the cluster assigns its own when left out."`
 }
 
 // Name returns Name.

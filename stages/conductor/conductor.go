@@ -51,7 +51,7 @@ type Options struct {
 	ReleaseDir    *dagger.Directory
 	ReleaseDigest string // identifies the release's content
 	ReleaseCommit string // of the Git repository that has the release; empty where none has
-	ReleaseFrom   string // directory that the command line named, quoted for a shell; empty: it named none
+	ReleaseFrom   string // directory that the command line named; empty: it named none
 	// Tools maps each tool of the toolchain to the version that it must have,
 	// without a leading v.
 	Tools map[string]string
@@ -72,18 +72,13 @@ type Options struct {
 	UserSecrets map[string]*dagger.Secret
 	// State says where the deployment's state is.
 	State State
-	// Adopt has a run take over what the platform is made of where it is there and
-	// somebody else's, and a deployment of this name that the state does not know;
-	// otherwise these end the run.
-	Adopt bool
-	// Definitions has a destroy take CustomResourceDefinitions along that the release keeps, or
-	// that others use, with all objects of theirs.
-	Definitions bool
+	contract.RunOptions
 	// Warn tells whoever runs this of something that fails nothing and is not in a record; it
 	// may be nil.
 	Warn func(string)
-	// Change says how an upgrade or a rollback is done.
-	Change contract.Change
+	// Reproduce returns the commands that reproduce a failed run elsewhere, for its record; it may
+	// be nil.
+	Reproduce func(*report.Run) []string
 	// Approve is the digest of the plan that a workflow may carry out; empty: it does what
 	// there is to do.
 	Approve string
@@ -162,7 +157,7 @@ func New(opts Options) (*Conductor, error) {
 		Cluster: cluster, Records: records, opts: opts, access: access,
 		inputs: Inputs{
 			Config: cfg, Release: opts.Release, Site: site, Images: refs, Rewrite: rewrite, Tools: opts.Tools,
-			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)), Adopt: opts.Adopt, Definitions: opts.Definitions, Change: opts.Change,
+			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)), RunOptions: opts.RunOptions,
 		},
 		account: account,
 		hooks:   hookExecutor{client: opts.Client, deployment: deployment, cluster: cluster.service, records: records, find: opts.Secret},

@@ -22,7 +22,7 @@ func (r *run) open(ctx context.Context) error {
 	}
 	var now contract.Opened
 	args := []string{"slipway", "state", "open", at, "--deployment", r.name, "--run", r.steps.requests.run}
-	if err := r.commands.result(ctx, r.looking(containers.Exec{Args: append(args, over...), Result: at}), &now); err != nil {
+	if err := r.commands.result(ctx, r.looking(r.indexed(containers.Exec{Args: append(args, over...), Result: at})), &now); err != nil {
 		return err
 	}
 	r.past = now.Phases

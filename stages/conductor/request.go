@@ -32,7 +32,7 @@ func (r requests) of(s contract.Spec, in any) (contract.Request, error) {
 	}
 	lasting := input
 	if v, ok := in.(contract.Volatile); ok {
-		if lasting, err = json.Marshal(v.Lasting()); err != nil {
+		if lasting, err = json.Marshal(v.CacheKey()); err != nil {
 			return contract.Request{}, fmt.Errorf("encode the input of %s: %w", s, err)
 		}
 	}

@@ -49,7 +49,7 @@ func TestWhatAStepLeftIsRead(t *testing.T) {
 func TestAnAddressDoesNotMakeAnEarlierResultInvalid(t *testing.T) {
 	lasting := func(address string) string {
 		in := contract.PublishInput{Git: contract.Git{GitServer: contract.GitServer{URL: "https://gitea.example.org", Address: address}}}
-		b, err := json.Marshal(in.Lasting())
+		b, err := json.Marshal(in.CacheKey())
 		require.NoError(t, err)
 		return string(b)
 	}

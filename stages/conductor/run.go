@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
@@ -42,7 +43,7 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	}
 	if w.Removes && err == nil {
 		// Nothing may be reused after this: journal, credentials, Terraform state.
-		if err = c.commands.run(ctx, "slipway", "state", "purge", "--run", r.record.ID); err != nil {
+		if _, err = c.commands.exec(ctx, c.indexed(containers.Exec{Args: []string{"slipway", "state", "purge", "--run", r.record.ID}})); err != nil {
 			_ = r.steps.lock.heard(err) // it is the purge's own, too
 			r.record.Finish(nil, err, time.Now())
 		}
@@ -98,7 +99,7 @@ func (r *run) plan() contract.Plan {
 	return contract.Plan{
 		Workflow: r.workflow.Name, Run: r.steps.requests.run, Config: r.opts.Config.Canonical(), Site: r.inputs.Site,
 		Refs: r.inputs.Images, Rewrite: r.inputs.Rewrite, Images: r.opts.Images.Digest, Release: r.opts.ReleaseDigest,
-		Tools: r.opts.Tools, UserSecrets: r.inputs.UserSecrets, Adopt: r.inputs.Adopt, Definitions: r.inputs.Definitions, Change: r.inputs.Change, Selection: r.opts.Select, Hooked: r.hooked,
+		Tools: r.opts.Tools, UserSecrets: r.inputs.UserSecrets, RunOptions: r.inputs.RunOptions, Selection: r.opts.Select, Hooked: r.hooked,
 	}
 }
 
@@ -175,6 +176,9 @@ func (r *run) carryOut(ctx context.Context) error {
 	r.complete(record)
 	r.record, r.logs = record, hooks.logs
 	record.Finish(append(results, hooks.ended...), err, time.Now())
+	if r.opts.Reproduce != nil {
+		record.Reproduce = r.opts.Reproduce(record)
+	}
 	record.Unchanged = err == nil && len(own)+len(r.opts.Hooks) == 0 && r.graph.unchanged(results)
 	return err
 }

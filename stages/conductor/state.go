@@ -12,6 +12,8 @@ import (
 type State struct {
 	// URL is that of the bucket, with all keys below the deployment's name.
 	URL string
+	// Bucket is the same without the deployment's name.
+	Bucket string
 	// Credentials are those for the bucket, by the variables that the provider
 	// documents.
 	Credentials map[string]*dagger.Secret

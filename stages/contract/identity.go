@@ -31,10 +31,3 @@ type Over struct {
 	Upgrade        bool     `json:"upgrade,omitempty"`
 	Change         Change   `json:"change,omitzero"`
 }
-
-// Where a container has what a cluster has on its volume, when that is saved and restored.
-const (
-	ClusterFile = "cluster.tar.zst"
-	ClusterOut  = "/slipway/out/cluster"
-	ClusterIn   = "/slipway/in/cluster"
-)

@@ -5,6 +5,10 @@ import "github.com/slipway-sh/slipway/providers"
 // TerraformDir is where a step finds the provider's Terraform root, read-only.
 const TerraformDir = "/slipway/terraform"
 
+// DiskReserve is the free space for a deployment whose cluster is there: what it stored, and is to
+// store, was required when it was begun.
+const DiskReserve = 1 << 30
+
 // PreflightInput is what infrastructure/preflight looks at.
 type PreflightInput struct {
 	Requirements providers.Requirements `json:"requirements"`
@@ -60,8 +64,8 @@ type ClusterPreflightInput struct {
 	Adopt bool `json:"adopt,omitempty"`
 }
 
-// Lasting leaves out what only one run is told.
-func (in ClusterPreflightInput) Lasting() any { in.Adopt = false; return in }
+// CacheKey leaves out what only one run is told.
+func (in ClusterPreflightInput) CacheKey() any { in.Adopt = false; return in }
 
 // ClusterPreflight is what infrastructure/cluster-preflight saw.
 type ClusterPreflight struct {
@@ -89,8 +93,8 @@ type OwnershipInput struct {
 	Change
 }
 
-// Lasting leaves out what only one run is told.
-func (in OwnershipInput) Lasting() any {
+// CacheKey leaves out what only one run is told.
+func (in OwnershipInput) CacheKey() any {
 	in.Adopt, in.Upgrade, in.Change = false, false, Change{}
 	return in
 }

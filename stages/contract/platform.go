@@ -100,7 +100,7 @@ type AdoptionInput struct {
 	Deadline int  `json:"deadline"` // seconds it may take to become Synced and Healthy
 }
 
-// LiveInput is what orchestrator/status looks at. It comes from the platform release that the
+// LiveInput is what diagnosis/status looks at. It comes from the platform release that the
 // caller has, and not from the deployment's state: whoever may write that would choose what is
 // read in the cluster.
 type LiveInput struct {
@@ -231,8 +231,8 @@ type Observability struct {
 	CA       string `json:"ca,omitempty"`
 }
 
-// Lasting leaves out the address, which a restarted cluster changes.
-func (in PublishInput) Lasting() any { in.Git.Address = ""; return in }
+// CacheKey leaves out the address, which a restarted cluster changes.
+func (in PublishInput) CacheKey() any { in.Git.Address = ""; return in }
 
 // AccessInput is what postorchestrator/access works on. The platform release is
 // in PlatformDir.
@@ -249,6 +249,6 @@ type AccessInput struct {
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
-// Lasting leaves out the configuration: the step looks itself whether it is the one that was
+// CacheKey leaves out the configuration: the step looks itself whether it is the one that was
 // kept.
-func (in AccessInput) Lasting() any { in.Config = nil; return in }
+func (in AccessInput) CacheKey() any { in.Config = nil; return in }

@@ -24,6 +24,8 @@ const (
 	StateKeyFile     = "/slipway/state.key"             // key of the deployment's secrets, where one is given
 	KubeconfigFile   = StateDir + "/secrets/kubeconfig" // mode 0600; of a cluster that Slipway runs
 	AccessFile       = "/slipway/access.yaml"           // kubeconfig of a cluster that is there already
+	IndexDir         = "/slipway/deployments"           // a file for each deployment whose state is on the engine
+	StatesDir        = "/slipway/states"                // the state volumes of these deployments, by name
 	RegistryAuthFile = "/slipway/registry.json"         // docker config.json with the account with which its nodes pull
 )
 
@@ -128,6 +130,6 @@ func (r Result) Decode(id string, out any) error {
 // Volatile is an input of which a part may change from run to run without making
 // an earlier result invalid, such as the address of a load balancer.
 type Volatile interface {
-	// Lasting is the input without that part.
-	Lasting() any
+	// CacheKey is the input without that part.
+	CacheKey() any
 }

@@ -49,6 +49,14 @@ type Stored struct {
 	Waits []Wait `json:"waits,omitempty"` // what the steps that run wait for, if they run on this engine
 }
 
+// ListedDeployment is a deployment as `slipway state list` prints it.
+type ListedDeployment struct {
+	Name    string    `json:"name"`
+	Created time.Time `json:"created"`           // by its first run
+	Stored  *Stored   `json:"stored,omitempty"`  // with a record that only says what the run was and how it ended
+	Problem string    `json:"problem,omitempty"` // why its state cannot be read; Stored is nil then
+}
+
 // Refusal is a run that was refused before it had changed anything.
 type Refusal struct {
 	Run      string     `json:"run"`

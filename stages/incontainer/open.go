@@ -11,8 +11,8 @@ import (
 )
 
 // Open has a run, which has the lock, find out what the state knows, and writes that to file. A
-// deployment that has no identity gets one. over, unless it is empty, is a contract.Over as JSON:
-// a run that cannot bring that, as the records tell, is refused.
+// deployment that has no identity gets one, and enters the engine's index. over, unless it is
+// empty, is a contract.Over as JSON: a run that cannot bring that, as the records tell, is refused.
 func (s *State) Open(ctx context.Context, file, run, deployment, over string) error {
 	var out contract.Opened
 	err := s.under(ctx, run, func(ctx context.Context, w *state.Work) (err error) {
@@ -20,6 +20,9 @@ func (s *State) Open(ctx context.Context, file, run, deployment, over string) er
 			return err
 		}
 		if _, err = state.MakeIdentity(ctx, w.Store, w.Generation, deployment); err != nil {
+			return err
+		}
+		if err := s.enter(true); err != nil {
 			return err
 		}
 		if over != "" && !out.Lost {

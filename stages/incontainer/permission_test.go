@@ -87,7 +87,7 @@ func TestWhatTheRecordsRefuse(t *testing.T) {
 	installs := run(config.Install, "1.0.0", report.Succeeded, "")
 	between := run(config.Upgrade, "2.0.0", report.Failed, pipeline.Succeeded)
 	fromDir := between
-	fromDir.Platform.From = "../shop"
+	fromDir.Platform.From = "../my shop"
 	over := func(version string, upgrade bool, change contract.Change, from ...string) contract.Over {
 		return contract.Over{Platform: "shop", Version: version, UpgradableFrom: from, Upgrade: upgrade, Change: change}
 	}
@@ -106,8 +106,8 @@ func TestWhatTheRecordsRefuse(t *testing.T) {
 		"nothing to resume":                   {last: installs, over: over("2.0.0", true, contract.Change{Resume: true}, "1.0.0"), code: contract.CodeNothing},
 		"the next one":                        {last: installs, over: over("2.0.0", true, none, "1.0.0")},
 		"an install in the middle":            {last: between, over: over("2.0.0", false, none, "1.0.0"), code: installed.CodeUnfinished, fix: "with the --platform that it was begun with, if any: slipway upgrade --resume;"},
-		"one in the middle, of a directory":   {last: fromDir, over: over("2.0.0", false, none, "1.0.0"), code: installed.CodeUnfinished, fix: "go on with it: slipway upgrade --resume --platform ../shop; or go back to 1.0.0: slipway rollback"},
-		"back in the middle":                  {last: fromDir, over: over("1.0.0", false, none), code: installed.CodeUnfinished, fix: "slipway upgrade --resume --platform ../shop;"},
+		"one in the middle, of a directory":   {last: fromDir, over: over("2.0.0", false, none, "1.0.0"), code: installed.CodeUnfinished, fix: "go on with it: slipway upgrade --resume --platform '../my shop'; or go back to 1.0.0: slipway rollback"},
+		"back in the middle":                  {last: fromDir, over: over("1.0.0", false, none), code: installed.CodeUnfinished, fix: "slipway upgrade --resume --platform '../my shop';"},
 		"the upgrade goes on":                 {last: between, over: over("2.0.0", true, contract.Change{Resume: true, Style: "in-place"}, "1.0.0")},
 		"a cluster that is lost":              {last: between, over: over("1.0.0", false, none), lost: true},
 		"an upgrade that had no backup":       {last: run(config.Upgrade, "2.0.0", report.Failed, pipeline.Failed), over: over("1.0.0", false, none)},

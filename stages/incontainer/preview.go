@@ -113,13 +113,7 @@ func planCommand(req contract.PreviewRequest) string {
 	if req.Flags != "" {
 		words = append(words, req.Flags)
 	}
-	if req.Adopt {
-		words = append(words, "--take-ownership")
-	}
-	if req.Definitions {
-		words = append(words, "--crds")
-	}
-	return strings.Join(words, " ")
+	return strings.Join(append(words, req.AsFlags()...), " ")
 }
 
 // plan makes the plan.

@@ -31,6 +31,9 @@ import (
 
 // State is a deployment's state: a volume, or a bucket that the environment names.
 type State struct {
+	// Entry is the deployment's file in the engine's index; empty if it has none.
+	Entry string
+
 	place state.Place
 	store *store.Store
 	errw  io.Writer
@@ -46,7 +49,7 @@ func WithState(ctx context.Context, root string, stores map[string]store.Opener,
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return do(&State{place, s, errw})
+	return do(&State{place: place, store: s, errw: errw})
 }
 
 // tell returns err without the secrets of a container with the state at place and what does
@@ -72,7 +75,12 @@ func (s *State) Show(ctx context.Context, file string) error {
 
 // Purge removes the state for a run, which has the lock.
 func (s *State) Purge(ctx context.Context, run string) error {
-	return s.under(ctx, run, func(ctx context.Context, w *state.Work) error { return state.Purge(ctx, s.place, w) })
+	return s.under(ctx, run, func(ctx context.Context, w *state.Work) error {
+		if err := state.Purge(ctx, s.place, w); err != nil {
+			return err
+		}
+		return s.enter(false)
+	})
 }
 
 // under calls do for a run as long as that has the lock.

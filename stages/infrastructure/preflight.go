@@ -63,10 +63,6 @@ func verifyPreflight(ctx context.Context, env *step.Env, in contract.PreflightIn
 	return err
 }
 
-// diskReserve is the free space for a deployment whose cluster is there: what it
-// stored, and is to store, was required when it was begun.
-const diskReserve = 1 << 30
-
 // look returns what the machine is like, and what is wrong besides the tools.
 func look(ctx context.Context, env *step.Env, in contract.PreflightInput) (machine, []problem, error) {
 	if err := checkSecrets(ctx, env); err != nil {
@@ -77,7 +73,7 @@ func look(ctx context.Context, env *step.Env, in contract.PreflightInput) (machi
 		return machine{}, nil, fmt.Errorf("look at the machine: %w", err)
 	}
 	if _, err := os.Stat(env.Kubeconfig); err == nil {
-		in.Requirements.DiskBytes = min(in.Requirements.DiskBytes, diskReserve)
+		in.Requirements.DiskBytes = min(in.Requirements.DiskBytes, contract.DiskReserve)
 	}
 	return seen, slices.Concat(compareMachine(seen, in.Requirements), checkTLS(env, in.TLS, time.Now())), nil
 }

@@ -243,7 +243,7 @@ func runStep(ctx context.Context, code untypedStep, req contract.Request, env *E
 	if req.VerifyOnly {
 		return contract.Failed, nil, &fault.Fault{
 			Code: pipeline.CodeNotVerified, Class: fault.Step, Op: "reuse the result of " + id, Err: errors.New(env.Clean(why.Error())),
-			Fix: "run it again: slipway install --from " + fault.Quote(id),
+			Fix: "run it again: slipway install --until " + fault.Quote(id),
 		}
 	}
 	if ctx.Err() != nil { // verifying took all of the time, and why says on what

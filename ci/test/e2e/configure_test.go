@@ -113,6 +113,9 @@ func TestForm(t *testing.T) {
 			s := d.form(t, dir, t.TempDir(), nil, "--out", "slipway.yaml")
 			for _, p := range pages {
 				s.after(p.text, p.keys...)
+				if provider == "local" && p.text == "The deployment" {
+					drawn(t, "form", s.picture())
+				}
 			}
 			s.requireStory("form/" + provider + ".txt")
 			validate := exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin", "slipway"), "validate", "--config", filepath.Join(dir, "slipway.yaml"))

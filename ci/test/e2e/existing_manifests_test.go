@@ -64,7 +64,7 @@ func (k *kept) manifestsThere(t *testing.T) {
 			require.Equal(t, text, now[name], name)
 		}
 	}
-	require.NoError(t, clean.Compare(k.facts(t)))
+	require.NoError(t, clean.compare(k.facts(t)))
 	k.requireWaited(t)
 	k.requireNoRestart(t)
 	made := k.generated(t)

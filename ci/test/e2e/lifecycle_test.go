@@ -198,6 +198,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		require.NoError(t, err)
 		require.Regexp(t, `(?s)<h2 id="applications">.*<th scope="row">guestbook</th>`, string(page), "the apps, although the run failed")
 		requireReadable(t, report)
+		screenshot(t, filepath.Join(report, "report.html"), "report-failed", 800)
 		var files map[string]string
 		file, files = k.saved(t, packages, broken, public)
 		maps.Copy(failed, files)

@@ -51,6 +51,7 @@ func TestUpgradeMatrix(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(read(t, results, "matrix.json")), &made))
 	require.Len(t, made.Cells, len(styles))
 	page := read(t, results, "matrix.html")
+	screenshot(t, filepath.Join(results, "matrix.html"), "matrix", 270)
 	for i, style := range styles {
 		c := made.Cells[i]
 		require.Equal(t, []string{"1.1.0", "2.0.0", style, "upgraded"}, []string{c.Cell.From, c.Cell.To, c.Cell.Style, c.Outcome})

@@ -87,7 +87,7 @@ func (k *kept) migrates(t *testing.T) {
 	require.Contains(t, r.out, "\nupgraded from 1.1.0 to 2.0.0 in ")
 	require.Contains(t, r.err, moved+"\n")
 	require.Contains(t, r.err, "platform.components.welcome is gone\n")
-	require.Contains(t, r.err, "slipway config migrate --config "+k.config+" --to 2.0.0 writes it so\n")
+	require.Contains(t, r.err, "slipway config migrate --to 2.0.0 --config "+k.config+" writes it so\n")
 	require.Regexp(t, `(?m)^database\s+.*Synced\s+Healthy`, r.out)
 	require.Equal(t, before, k.shell(t, stays), "nothing is made anew")
 	require.Equal(t, `application.argoproj.io/base
@@ -108,7 +108,7 @@ application.argoproj.io/root
 	old := k.cli(t, "install", "--platform", release)
 	require.Equal(t, 2, old.code, slipway.Tail(old.err))
 	require.Contains(t, old.err, "error CFG-040")
-	require.Contains(t, old.err, "slipway config migrate --config "+k.config+" --platform "+release+" --to 2.0.0\n")
+	require.Contains(t, old.err, "migrate it: slipway config migrate --to 2.0.0 (with the same flags: --config "+k.config+" ")
 	migrate := finish(t, exec.CommandContext(t.Context(), filepath.Join(k.Bundle, "bin", "slipway"), "config", "migrate", "--config", k.config, "--to", "2.0.0"))
 	require.Zero(t, migrate.code, migrate.err)
 	text, err := os.ReadFile(k.config)

@@ -181,5 +181,6 @@ func (d deployment) reproduces(t *testing.T, file string) {
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "destroy", "--yes", "--ignore-not-found")) })
 	require.Zero(t, r.code, slipway.Tail(r.err))
 	require.Regexp(t, `(?m)^reproduced: failed with ORC-\d+ in orchestrator/sync$`, r.out)
+	drawn(t, "reproduce", "$ slipway reproduce --package run.tar.zst\n"+r.out[:strings.Index(r.out, "\n{")+1])
 	require.Regexp(t, `"stage":"orchestrator","step":"sync".*"deployment":"`+d.Name+`"`, r.out, "what the command printed in the step's container")
 }

@@ -104,7 +104,7 @@ func (s *screen) shows(text string) string {
 // waits reports whether a picture is one on which something waits for a key: a field of
 // a form, a line, or the end. Between two fields none does, and keys go astray.
 func waits(picture string) bool {
-	return strings.Contains(picture, "┃") || strings.Contains(picture, "[exit ") || strings.HasSuffix(picture, "]:")
+	return strings.Contains(picture, "┃") || strings.Contains(picture, "[exit ") || strings.HasSuffix(picture, ":")
 }
 
 // press presses keys, by their names in tmux; a text begins with =. After each it

@@ -90,7 +90,7 @@ func (k *kept) upgrades(t *testing.T) {
 	require.Equal(t, "Guestbook", after[3])
 	require.Equal(t, "deployment.apps/welcome", after[4])
 
-	refused("UPG-001", "release 1.1.0 is installed, and an older one is not installed over it", "install")
+	refused("UPG-001", "release 1.1.0 is installed, and an older one is not installed over it", "install", "--platform", filepath.Join(root(t), "examples/platform/1.0.0"))
 	refused("PLT-021", "1.0.0 is older than 1.1.0", "upgrade", "--to", "1.0.0")
 	refused("PLT-023", "upgrade to release 1.1.0: it is installed already", "upgrade", "--to", "1.1.0")
 	require.Equal(t, after, facts(), "what is refused changes nothing")
@@ -98,5 +98,11 @@ func (k *kept) upgrades(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(k.must(t, "status", "--output", "json").out), &s))
 	require.Equal(t, []string{"Success", "1.1.0"}, []string{s.State, s.Platform}, "the deployment as it is")
 	require.Nil(t, s.Refused, "what the records refuse never was a run")
+	r = k.must(t, "install")
+	require.Contains(t, r.err, "slipway: keeping the installed release 1.1.0, although ")
+	require.Equal(t, after, facts(), "the configuration still names 1.0.0, or nothing")
+	require.Regexp(t, `(?m)^`+k.Name+` +reference 1\.1\.0 +Success +install `, k.must(t, "list").out)
+	require.NotEmpty(t, k.must(t, "logs", "infrastructure/preflight").out)
+	require.Contains(t, k.must(t, "doctor").out, "\nno problems\n")
 	require.Equal(t, "Success", k.shell(t, "kubectl get configmap -n slipway-system slipway-status -o 'jsonpath={.data.state}'"))
 }

@@ -24,8 +24,8 @@ import (
 // recorded is the run that a state has.
 const recorded = "20260102-030405-abcdef"
 
-// keys are where the keys of a state are in the engine's containers.
-var keys = []string{"/slipway/state.key", "/slipway/made.key"}
+// keys are where the key of a state is in the engine's containers.
+var keys = []string{"/slipway/state.key"}
 
 // reading is what reads a state for commands such as report, runs, status and save. Each writes
 // its answer to a file.

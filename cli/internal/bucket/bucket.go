@@ -77,7 +77,7 @@ func (f *Flags) Open(ctx context.Context, all *config.Config, from secrets.Sourc
 	if err != nil {
 		return conductor.State{}, err
 	}
-	out := conductor.State{URL: url, Credentials: map[string]*dagger.Secret{}}
+	out := conductor.State{URL: url, Bucket: cfg.URL, Credentials: map[string]*dagger.Secret{}}
 	set := func(name, value string) *dagger.Secret {
 		return from.Set("state-"+all.Global.Name+"-"+name, value)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -73,6 +74,8 @@ type Deployment struct {
 	Version string     // of Slipway
 	Inputs  Inputs
 	Line    hint.Line
+
+	secretsFile string // as the command line names it
 }
 
 // Run is what a command does with a deployment.
@@ -151,8 +154,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 			return fmt.Errorf("ask the engine for its version: %w", err)
 		}
 	}
-	end := watch(io.Err, &opts)
-	defer end()
+	watch(io.Err, &opts)
 	opts.Tools = pins.Versions()
 	from := Inputs{Workflow: run.Workflow, Secrets: &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, SecretsFile: f.Secrets.SecretsFile}}
 	if s.Joined != nil {
@@ -178,15 +180,16 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 		}
 	}
 	if opts.Release != nil && run.Workflow != "" {
-		if err := stages.CheckHooks(provider, cfg, opts.Release); err != nil {
+		if err := stages.CheckSteps(provider, cfg, opts.Release); err != nil {
 			return err
 		}
 	}
-	c, err := conductor.New(opts)
-	if err != nil {
+	d := &Deployment{Config: cfg, Session: s, Images: opts.Images, Pins: pins, Version: f.version, Inputs: from, Line: f.Line(), secretsFile: f.Secrets.SecretsFile}
+	opts.Reproduce = func(record *report.Run) []string { return d.Reproduction(record, "") }
+	if d.Conductor, err = conductor.New(opts); err != nil {
 		return err
 	}
-	return do(ctx, &Deployment{Conductor: c, Config: cfg, Session: s, Images: opts.Images, Pins: pins, Version: f.version, Inputs: from, Line: f.Line()})
+	return do(ctx, d)
 }
 
 // args are the flags of this command line that say what it works on, for a process in

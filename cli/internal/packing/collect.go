@@ -23,7 +23,6 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/sbom"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
@@ -239,43 +238,13 @@ func (p *packer) describe() {
 	info.Run, info.Workflow, info.Deployment, info.Provider = r.ID, r.Workflow, r.Deployment, r.Provider
 	info.Outcome, info.Started, info.Slipway, info.Engine = string(r.Outcome), r.Started, r.Slipway, r.Engine
 	info.Platform = runpackage.Platform{Name: r.Platform.Name, Version: r.Platform.Version, Digest: r.Platform.Digest}
-	info.Code, info.Step = Failure(r)
+	info.Code, info.Step = r.Failure()
 	var seen contract.Result
 	var machine contract.Preflight
 	result := p.files[runpackage.RunDir+"/steps/infrastructure.preflight/result.json"].Data
 	if json.Unmarshal(result, &seen) == nil && json.Unmarshal(seen.Output, &machine) == nil { // a run may have ended before
 		info.Kernel = machine.Kernel
 	}
-}
-
-// Failure is the code of a run that did not succeed, if it has one, and the step that failed
-// first, or that ran when the run was ended.
-func Failure(r *report.Run) (code, step string) {
-	if r.Outcome == report.Succeeded {
-		return "", ""
-	}
-	var first *report.Step
-	for i := range r.Steps {
-		s := &r.Steps[i]
-		if s.Status == pipeline.Failed && (first == nil || s.Finished.Before(first.Finished)) {
-			first = s
-		}
-	}
-	for i := range r.Steps {
-		if s := &r.Steps[i]; first == nil && (s.Status == pipeline.Interrupted || s.Status == pipeline.Cancelled) && !s.Started.IsZero() {
-			first = s
-		}
-	}
-	if r.Fault != nil {
-		code = string(r.Fault.Code)
-	}
-	if first == nil {
-		return code, ""
-	}
-	if first.Fault != nil {
-		code = string(first.Fault.Code)
-	}
-	return code, first.ID()
 }
 
 // journal takes over the attempts at the steps of the run.

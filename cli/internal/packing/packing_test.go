@@ -185,16 +185,16 @@ func TestTheReportIsMadeAnewFromWhatIsClean(t *testing.T) {
 	}
 	require.Contains(t, string(p.files["run/report.html"].Data), "login with ***")
 	require.Equal(t, "a: b\n", string(p.files["run/config.yaml"].Data))
-	code, step := Failure(p.record)
+	code, step := p.record.Failure()
 	require.Equal(t, "ORC-005 orchestrator/sync", code+" "+step, "the one that failed first")
 
 	err := p.runDir(id, ran(t, id, report.Running), []byte("a: b\n"))
 	require.ErrorIs(t, err, &fault.Fault{Code: codeNotEnded})
-	code, step = Failure(&report.Run{Outcome: report.Interrupted, Steps: []report.Step{
+	code, step = (&report.Run{Outcome: report.Interrupted, Steps: []report.Step{
 		{Stage: "a", Step: "b", Status: pipeline.Succeeded}, {Stage: "a", Step: "c", Status: pipeline.Interrupted, Started: time.Now()},
-	}})
+	}}).Failure()
 	require.Equal(t, " a/c", code+" "+step, "what ran when it was killed")
-	code, step = Failure(&report.Run{Outcome: report.Succeeded})
+	code, step = (&report.Run{Outcome: report.Succeeded}).Failure()
 	require.Empty(t, code+step)
 }
 

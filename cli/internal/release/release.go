@@ -131,9 +131,7 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 	if err = opts.UsePlatformDir(ctx, from); f.ID != "" { // whose directory is somewhere else
 		return err
 	}
-	if f.Dir != "" {
-		opts.ReleaseFrom = fault.Quote(f.Dir)
-	}
+	opts.ReleaseFrom = f.Dir
 	opts.Release, err = platform.In(dir, opts.Release, err)
 	return err
 }

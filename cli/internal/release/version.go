@@ -41,11 +41,17 @@ func (f *Flags) CheckVersion(cfg *config.Config, r *platform.Release, version st
 	}
 }
 
+// IsReference reports whether a configuration's release is one of the reference platform.
+func (f *Flags) IsReference(cfg *config.Config) bool {
+	_, inGit := cfg.ReleaseInGit()
+	return f.Dir == "" && f.ID == "" && !cfg.ReleaseIsPath() && !inGit
+}
+
 // Route returns the versions of the releases that bring the platform from one release to
 // the one of a version, each installed over the one before it. Only of the reference
 // platform is more than one release at hand.
 func (f *Flags) Route(cfg *config.Config, from, version string) ([]string, error) {
-	if _, inGit := cfg.ReleaseInGit(); f.Dir != "" || f.ID != "" || cfg.ReleaseIsPath() || inGit {
+	if !f.IsReference(cfg) {
 		return []string{version}, nil
 	}
 	if version == "" {

@@ -84,6 +84,11 @@ func (s *Source) Load(io console.Streams) (*config.Config, error) {
 	return cfg, s.CheckName(cfg)
 }
 
+// Default has no configuration taken: every setting has its default.
+func (s *Source) Default() {
+	s.File, s.Name, s.State, s.Stored, s.Deployment = "", "", "", true, config.Default().Global.Name
+}
+
 // FileName is the configuration's, for messages.
 func (s *Source) FileName() string {
 	if s.File == "-" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,19 +25,34 @@ func Save(dir string, files map[string][]byte) error {
 }
 
 // Write writes a table of the fields that are no sections, and for each section a
-// heading, what it is for, and a table of its own.
+// heading, its description, and its own table.
 func Write(b *strings.Builder, s *jsonschema.Schema) {
-	table(b, "", s)
+	w := writer{b: b, lists: map[string]string{}}
+	w.head()
+	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+		if inner(p.Value) == nil {
+			w.field("", p.Key, p.Value, s)
+		}
+	}
 	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
 		if section := inner(p.Value); section != nil {
 			name := p.Key
 			if p.Value.Type == "array" {
 				name += "[]"
 			}
-			fmt.Fprintf(b, "\n## %s\n%s\n", p.Key, p.Value.Description)
-			table(b, name, section)
+			fmt.Fprintf(b, "\n## %s\n%s\n", name, p.Value.Description)
+			w.section = name + "."
+			w.head()
+			w.fields("", section)
 		}
 	}
+}
+
+// writer writes tables.
+type writer struct {
+	b       *strings.Builder
+	section string            // the table's, before the names of its fields
+	lists   map[string]string // by the fields of their items, the first list of each kind
 }
 
 // inner is the schema of what a section holds; nil of a field that is none.
@@ -50,33 +66,49 @@ func inner(s *jsonschema.Schema) *jsonschema.Schema {
 	return nil
 }
 
-// table writes the fields of a section, those of sections in it included.
-func table(b *strings.Builder, path string, s *jsonschema.Schema) {
-	b.WriteString("\n| field | type | default | |\n|---|---|---|---|\n")
-	rows(b, path, s)
+// head writes the head of a table.
+func (w writer) head() { w.b.WriteString("\n| field | type | default | |\n|-|-|-|-|\n") }
+
+// fields writes the fields of a section, those of sections in it included, below a path in
+// the table's section.
+func (w writer) fields(path string, s *jsonschema.Schema) {
+	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+		w.field(path, p.Key, p.Value, s)
+	}
 }
 
-func rows(b *strings.Builder, path string, s *jsonschema.Schema) {
-	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
-		field := strings.TrimPrefix(path+"."+p.Key, ".")
-		if path == "" && inner(p.Value) != nil {
-			continue // it has a table of its own
+// field writes a field of the schema of.
+func (w writer) field(path, name string, s, of *jsonschema.Schema) {
+	at := path + name
+	section, item := inner(s), entry(s)
+	switch {
+	case section != nil && s.Type == "array":
+		text, err := json.Marshal(section)
+		if err != nil {
+			text = []byte(err.Error())
 		}
-		if section := inner(p.Value); section != nil {
-			if p.Value.Type == "array" {
-				fmt.Fprintf(b, "| `%s` | list | %s | %s |\n", field, fallback(p.Value, slices.Contains(s.Required, p.Key)), about(p.Value))
-				field += "[]"
-			}
-			rows(b, field, section)
-			continue
+		if same, ok := w.lists[string(text)]; ok {
+			w.row(at+"[]", "list", fallback(s, of, name), about(s)+" Its fields are those of `"+same+"`.")
+			return
 		}
-		if item := entry(p.Value); item != nil {
-			fmt.Fprintf(b, "| `%s` | mapping | | %s |\n", field, cell(p.Value.Description))
-			rows(b, field+".NAME", item)
-			continue
-		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", field, kind(p.Value), fallback(p.Value, slices.Contains(s.Required, p.Key)), about(p.Value))
+		w.lists[string(text)] = w.section + at + "[]"
+		w.row(at+"[]", "list", fallback(s, of, name), about(s))
+		w.fields(at+"[].", section)
+	case section != nil:
+		w.fields(at+".", section)
+	case item != nil:
+		w.row(at, "mapping", "", cell(s.Description))
+		w.fields(at+".NAME.", item)
+	default:
+		w.row(at, kind(s), fallback(s, of, name), about(s))
 	}
+}
+
+func (w writer) row(field, kind, fallback, about string) {
+	if fallback != "" {
+		fallback += " "
+	}
+	fmt.Fprintf(w.b, "| `%s` | %s | %s| %s |\n", field, kind, fallback, about)
 }
 
 // entry is the schema of the values of a mapping, if these have fields.
@@ -87,9 +119,15 @@ func entry(s *jsonschema.Schema) *jsonschema.Schema {
 	return nil
 }
 
+// secret is the type of a reference to a secret.
+const secret = "*secret*"
+
+// word is a text that shows no form.
+var word = regexp.MustCompile(`^[a-z-]+$`)
+
 // kind is the type of a field, for people.
 func kind(s *jsonschema.Schema) string {
-	text := map[string]string{"string": "text", "integer": "number", "boolean": "true or false", "array": "list", "object": "mapping"}[s.Type]
+	text := map[string]string{"string": "text", "integer": "number", "boolean": "boolean", "array": "list", "object": "mapping"}[s.Type]
 	switch {
 	case len(s.Enum) > 0:
 		var values []string
@@ -98,7 +136,7 @@ func kind(s *jsonschema.Schema) string {
 		}
 		text = strings.Join(values, ", ")
 	case strings.HasPrefix(s.Pattern, "^(env:"):
-		text = "*secret*"
+		text = secret
 	case s.AdditionalProperties != nil && strings.HasPrefix(s.AdditionalProperties.Pattern, "^(env:"):
 		text = "mapping of *secrets*"
 	}
@@ -108,13 +146,20 @@ func kind(s *jsonschema.Schema) string {
 	return text
 }
 
-func fallback(s *jsonschema.Schema, required bool) string {
-	if required {
-		return "**required**"
+// fallback is the default of a field of the schema of, or that the field has none and is
+// required.
+func fallback(s, of *jsonschema.Schema, name string) string {
+	if slices.Contains(of.Required, name) {
+		return "required"
 	}
+	return preset(s)
+}
+
+// preset is the default of a field; empty if that is nothing.
+func preset(s *jsonschema.Schema) string {
 	text, err := json.Marshal(s.Default)
 	switch string(text) {
-	case `""`, "null", "[]", "{}":
+	case `""`, "null", "[]", "{}", "false":
 		return ""
 	}
 	if err != nil {
@@ -128,24 +173,21 @@ func about(s *jsonschema.Schema) string {
 	if names, ok := s.Extras["x-suggested-by"].([]string); ok {
 		text += " Suggested by: " + strings.Join(names, ", ") + "."
 	}
-	var examples []string
-	for _, e := range s.Examples {
-		example, ok := e.(string)
-		if !ok {
-			js, err := json.Marshal(e)
-			example = string(js)
-			if err != nil {
-				example = err.Error()
-			}
-		}
-		if !strings.Contains(example, "\n") && !strings.Contains(example, "-----") {
-			examples = append(examples, "`"+strings.ReplaceAll(example, "|", `\|`)+"`")
+	if len(s.Examples) == 0 || s.Type == "boolean" || len(s.Enum) > 0 || preset(s) != "" || kind(s) == secret {
+		return text // the other columns have examples
+	}
+	example, ok := s.Examples[0].(string)
+	if !ok {
+		js, err := json.Marshal(s.Examples[0])
+		example = string(js)
+		if err != nil {
+			example = err.Error()
 		}
 	}
-	if len(examples) > 0 {
-		text += " Example: " + strings.Join(examples, ", ")
+	if strings.Contains(example, "\n") || strings.Contains(example, "-----") || word.MatchString(example) {
+		return text
 	}
-	return text
+	return text + " Example: `" + strings.ReplaceAll(example, "|", `\|`) + "`"
 }
 
 // cell is text for a table.

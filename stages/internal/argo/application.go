@@ -117,9 +117,6 @@ type Resource struct {
 	Status                       string // "Synced", "OutOfSync"
 	Health                       string // empty if the kind has no health
 	Message                      string // of its health
-	// Undeclared says that what the Application syncs has no such object: whoever may write to
-	// one may have marked it as the Application's.
-	Undeclared bool
 }
 
 // wire is the part of the custom resource that this package reads.
@@ -175,7 +172,6 @@ type wire struct {
 			Namespace string `json:"namespace"`
 			Name      string `json:"name"`
 			Status    string `json:"status"`
-			Pruned    bool   `json:"requiresPruning"`
 			Health    struct {
 				Status  string `json:"status"`
 				Message string `json:"message"`
@@ -207,7 +203,7 @@ func Read(u *unstructured.Unstructured) (Application, error) {
 	}
 	a.Operation = w.operation()
 	for _, r := range w.Status.Resources {
-		a.Resources = append(a.Resources, Resource{r.Group, r.Kind, r.Namespace, r.Name, r.Status, r.Health.Status, r.Health.Message, r.Pruned})
+		a.Resources = append(a.Resources, Resource{r.Group, r.Kind, r.Namespace, r.Name, r.Status, r.Health.Status, r.Health.Message})
 	}
 	return a, nil
 }

@@ -57,8 +57,8 @@ type Record struct {
 	// none does.
 	Rollback string
 	Saved    string // id of the backup of the data that the rollback replaces; empty: it has made none
-	// From is the directory that the command line of the upgrade to Toward named, quoted for
-	// a shell; empty where it named none, or nothing says so. It is not kept in the cluster.
+	// From is the directory that the command line of the upgrade to Toward named; empty where
+	// it named none, or nothing says so. It is not kept in the cluster.
 	From string
 	// Replaced is the data in whose place the rollback has put the backup already.
 	Replaced []string
@@ -238,10 +238,8 @@ func (rec Record) follows(r *platform.Release, upgrade bool) error {
 		return nil
 	case platform.Older(r.Version, rec.Version):
 		return notOver(r, fmt.Errorf("release %s is installed, and an older one is not installed over it", rec.Version),
-			fmt.Sprintf("have the configuration name release %[1]s or a newer one: %[2]s, then slipway install; "+
-				"where there is no configuration: %[3]s, then slipway install --config %[4]s; "+
-				"where it or --platform names a directory: name that of the newer release; to go back to what was before the last upgrade: slipway rollback",
-				rec.Version, platform.MigrateCommand(rec.Version), platform.NamingCommand(rec.Version), platform.NamingFile))
+			fmt.Sprintf("name release %s or a newer one: in the configuration (%s), or with --platform; to go back to the release before the last upgrade: slipway rollback",
+				rec.Version, platform.MigrateCommand(rec.Version)))
 	}
 	return notOver(r, fmt.Errorf("release %s is installed, and %s says of it that it cannot be upgraded (upgradableFrom: %s)",
 		rec.Version, r.Version, orNone(r.UpgradableFrom)),

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -26,11 +25,8 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
 
-// The files of a built root, in its folder.
-const (
-	TarFile      = "root.tar"     // the file system, entries as "./etc/…"
-	PackagesFile = "packages.txt" // one "name version" per line, sorted
-)
+// TarFile is the file of a built root in its folder: the file system, entries as "./etc/…".
+const TarFile = "root.tar"
 
 // Epoch is the time of every file of a root, in seconds since 1970.
 const Epoch = 1767225600 // 2026-01-01
@@ -44,7 +40,7 @@ type Root struct {
 	Release  Release  // from HostRelease
 }
 
-// Build gives the folder with the root's files, and whether the store had it.
+// Build gives the folder with the root's file, and whether the store had it.
 // A root is kept for as long as the wanted packages and the release stay the
 // same: newer versions on the mirror do not rebuild it.
 func (r Root) Build(ctx context.Context, st *store.Store) (dir string, hit bool, err error) {
@@ -133,17 +129,6 @@ func (r Root) Make(ctx context.Context, dir string) error {
 			return fmt.Errorf("build the Debian root %s: %w", r.Name, cause)
 		}
 		return fmt.Errorf("build the Debian root %s: mmdebstrap: %w\n%s", r.Name, err, remedy.LastLines(output.String(), 30))
-	}
-	versions, err := Versions(out)
-	if err != nil {
-		return err
-	}
-	var text strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(versions)) {
-		fmt.Fprintf(&text, "%s %s\n", name, versions[name])
-	}
-	if err := os.WriteFile(filepath.Join(dir, PackagesFile), []byte(text.String()), 0o644); err != nil {
-		return fmt.Errorf("record the packages of %s: %w", r.Name, err)
 	}
 	return nil
 }

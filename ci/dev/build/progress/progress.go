@@ -5,7 +5,6 @@ package progress
 import (
 	"fmt"
 	"io"
-	"maps"
 	"sync"
 	"time"
 )
@@ -19,21 +18,14 @@ type Reporter struct {
 	total int
 	began time.Time
 
-	mu    sync.Mutex
-	next  int
-	sizes map[string]int // of the tasks that have not ended, by name
-	done  int            // the size of those that were worked on
+	mu   sync.Mutex
+	next int
 }
 
 // New reports on a job of total tasks to w.
 func New(w io.Writer, total int) *Reporter {
 	return &Reporter{w: w, total: total, began: time.Now()}
 }
-
-// Expect sets the sizes of tasks by name, in any unit that grows with the time that a task takes.
-// From the tasks that have ended, the reporter estimates the remaining time. A task without a size
-// does not count. Call Expect before the first Start.
-func (r *Reporter) Expect(sizes map[string]int) { r.sizes = maps.Clone(sizes) }
 
 // Unchanged is the outcome of a task in which there was nothing to do.
 const Unchanged = "unchanged"
@@ -101,9 +93,6 @@ func (t *Task) Done(outcome string) {
 	if took := time.Since(t.began); took >= 100*time.Millisecond {
 		text += " in " + round(took)
 	}
-	if left := t.r.left(t.name, outcome); left > 0 {
-		text += fmt.Sprintf("; about %d min left", int(left.Minutes()))
-	}
 	t.print(text)
 }
 
@@ -116,23 +105,6 @@ func (t *Task) print(text string) {
 		number = fmt.Sprintf("[%d/%d] ", t.n, t.r.total)
 	}
 	fmt.Fprintf(t.r.w, "%s%s: %s\n", number, t.name, text)
-}
-
-// left estimates how long the remaining tasks take; zero: unknown, or less than a minute.
-func (r *Reporter) left(ended, outcome string) time.Duration {
-	if outcome != Unchanged {
-		r.done += r.sizes[ended]
-	}
-	delete(r.sizes, ended)
-	open := 0
-	for _, size := range r.sizes {
-		open += size
-	}
-	elapsed := time.Since(r.began)
-	if r.done == 0 || elapsed < time.Minute {
-		return 0
-	}
-	return (elapsed * time.Duration(open) / time.Duration(r.done)).Round(time.Minute)
 }
 
 // Finish prints the time of all tasks.

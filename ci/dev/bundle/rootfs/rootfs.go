@@ -27,11 +27,9 @@ import (
 
 // The content of a layer's folder beside the files of oci.OpenLayer.
 const (
-	filesDir  = "root"     // the layer's files: a whole root, or an overlay's upper folder
-	workDir   = ".work"    // the overlay's own
-	mergedDir = ".merged"  // where the overlay is mounted during the build
-	logFile   = "apt.log"  // the output of apt
-	stampFile = "versions" // "name version" lines of the packages that the layer sees
+	filesDir  = "root"    // the layer's files: a whole root, or an overlay's upper folder
+	workDir   = ".work"   // the overlay's own
+	mergedDir = ".merged" // where the overlay is mounted during the build
 )
 
 // Builder builds layers into a store. It is not safe for concurrent use: the
@@ -93,13 +91,6 @@ func (b *Builder) Base(ctx context.Context, trim []string) (*Layer, error) {
 		if output, err := unpack.CombinedOutput(); err != nil {
 			return fmt.Errorf("unpack the Debian base: %w\n%s", err, output)
 		}
-		versions, err := os.ReadFile(filepath.Join(built, debian.PackagesFile))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, stampFile), versions, 0o644); err != nil {
-			return err
-		}
 		_, err = oci.WriteLayer(ctx, dir, []oci.Tree{{Root: files, Skip: skip(trim)}}, nil)
 		return err
 	})
@@ -151,7 +142,8 @@ func open(dir string, key store.Key, lower *Layer, hit bool, err error) (*Layer,
 	return &Layer{Layer: layer, dir: dir, key: key, lower: lower, hit: hit}, nil
 }
 
-// script runs as the first process of its own mount and process namespaces.
+// script runs as the first process of its own mount and process namespaces. A change of it builds
+// every layer anew, with the packages that the mirror has then; nothing reads what its last line writes.
 const script = `set -eu
 files=$1 lowers=$2 work=$3 merged=$4 cache=$5 before=$6 after=$7
 shift 7
@@ -183,7 +175,6 @@ chroot "$merged" /bin/sh -euc "$before"
 [ $# -eq 0 ] || apt install -y --no-install-recommends "$@"
 chroot "$merged" /bin/sh -euc "$after"
 rm "$merged/usr/sbin/policy-rc.d" "$merged/etc/resolv.conf" "$merged/etc/apt/sources.list.d/slipway.list"
-chroot "$merged" dpkg-query -W -f '${Package} ${Version}\n' > "$cache/versions"
 `
 
 func (b *Builder) install(ctx context.Context, dir string, lower *Layer, a Addition, packages []string) error {
@@ -225,14 +216,8 @@ func (b *Builder) install(ctx context.Context, dir string, lower *Layer, a Addit
 	if err != nil {
 		return fmt.Errorf("apt-get install %s: %w\n%s", strings.Join(packages, " "), err, output.String())
 	}
-	versions, err := os.ReadFile(filepath.Join(b.Cache, "versions"))
-	if err != nil {
-		return err
-	}
 	// The overlay's own folder has mode 0 and no use any more.
 	return errors.Join(
-		os.WriteFile(filepath.Join(dir, stampFile), versions, 0o644),
-		os.WriteFile(filepath.Join(dir, logFile), output.Bytes(), 0o644),
 		os.RemoveAll(filepath.Join(dir, workDir)),
 		os.Remove(filepath.Join(dir, mergedDir)),
 	)

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/session"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/conductor"
+)
+
+type doctorOptions struct {
+	deployment deployment.Flags
+	format     format
+}
+
+func newDoctor(p *Program) *cobra.Command {
+	var o doctorOptions
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check what an install needs: configuration, bundle, engine, machine", Example: `  slipway doctor
+  slipway doctor --config slipway.yaml --output json`,
+		Long: `Checks what the preflight of an install checks, before there is a deployment: the configuration; the
+bundle or lock, and who vouches for it; the engine; memory, disk, CPUs and kernel of its machine; and
+an existing cluster, if the configuration names one.
+
+It changes nothing, and reports all problems at once. If the configuration is not valid, it checks the
+rest with the defaults. The exit code is 0, or 3 if there is a problem. slipway validate checks the
+platform release, too.`,
+		Args: noArgs, RunE: atOnce(o.run),
+	}
+	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
+	o.format.addFlag(cmd.Flags())
+	return cmd
+}
+
+// diagnosis is what slipway doctor has found. What has a problem is missing.
+type diagnosis struct {
+	Configuration string `json:"configuration,omitempty"` // deployment and provider
+	Images        string `json:"images,omitempty"`        // digest of all that the bundle or the lock names
+	Engine        string `json:"engine,omitempty"`        // its version
+	conductor.Checkup
+	Problems []problem `json:"problems"`
+}
+
+// problem is an error with its code and remedy.
+type problem struct {
+	Code  fault.Code `json:"code,omitempty"`
+	Error string     `json:"error"`
+	Fix   string     `json:"fix,omitempty"`
+}
+
+func (o *doctorOptions) run(ctx context.Context, io console.Streams, _ []string) error {
+	var found diagnosis
+	err := o.check(ctx, io, &found)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	all, ok := errors.AsType[several](err)
+	if !ok && err != nil {
+		all = several{err}
+	}
+	found.Problems = []problem{}
+	for _, err := range all {
+		p := problem{Error: err.Error()}
+		if f, ok := errors.AsType[*fault.Fault](err); ok {
+			p.Code, p.Fix = f.Code, f.Fix
+		}
+		found.Problems = append(found.Problems, p)
+	}
+	io.Err.End()
+	if err := o.format.print(io.Out, found, found.text); err != nil {
+		return err
+	}
+	if err == nil {
+		return nil
+	}
+	complain(io.Err, "slipway doctor", o.deployment.Line(), err)
+	return exit(fault.Preflight)
+}
+
+// check looks at everything, and returns all that is wrong. What needs something that is wrong is
+// not looked at.
+func (o *doctorOptions) check(ctx context.Context, io console.Streams, found *diagnosis) error {
+	f := &o.deployment
+	f.Source.Release = f.Release.Known(f.Source.Path)
+	cfg, invalid := f.Source.Load(io)
+	if invalid == nil {
+		found.Configuration = fmt.Sprintf("deployment %s on %s", cfg.Global.Name, cfg.Provider)
+	} else {
+		f.Source.Default()
+		var err error
+		if cfg, err = f.Source.Load(io); err != nil {
+			return together(invalid, err)
+		}
+	}
+	_, noImages := f.Images.Pins(ctx, cfg)
+	if noImages == nil {
+		noImages = f.Images.Check(ctx)
+	}
+	noEngine := o.engine(ctx, io, cfg.Global.Name, found)
+	var unmet error
+	if noImages == nil && noEngine == nil {
+		unmet = f.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) (err error) {
+			found.Images = d.Images.Digest
+			found.Checkup, err = d.Checkup(ctx)
+			return err
+		})
+	}
+	return together(invalid, noImages, noEngine, unmet)
+}
+
+// engine asks the engine for its version.
+func (o *doctorOptions) engine(ctx context.Context, io console.Streams, deployment string, found *diagnosis) error {
+	s, err := session.Open(ctx, io, session.Options{Deployment: deployment})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if found.Engine, err = s.Client.Version(ctx); err != nil {
+		return fmt.Errorf("ask the engine for its version: %w", err)
+	}
+	return nil
+}
+
+// text prints a line for each thing that is as required.
+func (d *diagnosis) text(w io.Writer) error {
+	table := newTable(w)
+	for _, row := range [][2]string{{"configuration", d.Configuration}, {"images", d.Images}, {"engine", d.Engine}} {
+		if row[1] != "" {
+			fmt.Fprintf(table, "%s\t%s\n", row[0], row[1])
+		}
+	}
+	if m := d.Machine; m != nil {
+		fmt.Fprintf(table, "machine\t%s memory, %s free disk, %d CPUs, kernel %s\n", gib(m.MemoryBytes), gib(m.DiskBytes), m.CPUs, m.Kernel)
+		for _, raised := range m.Raises {
+			fmt.Fprintf(table, "sysctl\tan install raises %s\n", raised)
+		}
+	}
+	if c := d.Cluster; c != nil {
+		fmt.Fprintf(table, "cluster\tKubernetes %s at %s, storage class %s\n", c.Version, c.APIEndpoint, c.StorageClass)
+	}
+	switch n := len(d.Problems); n {
+	case 0:
+		fmt.Fprintln(table, "no problems")
+	case 1:
+		fmt.Fprintln(table, "1 problem")
+	default:
+		fmt.Fprintf(table, "%d problems\n", n)
+	}
+	return table.Flush()
+}
+
+// gib is n bytes in GiB.
+func gib(n int64) string { return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30)) }

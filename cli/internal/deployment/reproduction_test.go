@@ -1,0 +1,49 @@
+package deployment
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/cli/internal/hint"
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+)
+
+// TestHowAFailedRunIsReproduced: only a step of what is run again is.
+func TestHowAFailedRunIsReproduced(t *testing.T) {
+	failed := func(step string) *report.Run {
+		stage, name, _ := strings.Cut(step, "/")
+		r := &report.Run{ID: "r1", Workflow: config.Upgrade, Outcome: report.Failed}
+		r.Steps = []report.Step{{Stage: stage, Step: name, Status: pipeline.Failed}}
+		return r
+	}
+	steps := []string{"preorchestrator/gitea"}
+	for step, there := range map[string]bool{"preorchestrator/gitea": true, report.HooksStage + "/before": true, "preorchestrator/restore": false} {
+		lines := reproduction(failed(step), steps, "", neededSecrets{}, hint.Line{})
+		require.Equal(t, "slipway save --run r1 --out run.tar.zst", lines[0], step)
+		require.Equal(t, there, slices.Contains(lines, "slipway reproduce --package run.tar.zst"), step)
+	}
+	require.Equal(t, []string{"slipway reproduce --package x.tar.zst"}, reproduction(failed("preorchestrator/gitea"), steps, "x.tar.zst", neededSecrets{}, hint.Line{}))
+	require.Empty(t, reproduction(failed("preorchestrator/restore"), steps, "x.tar.zst", neededSecrets{}, hint.Line{}), "it is packed, and that was said")
+
+	cfg := config.Default()
+	cfg.Platform.Secrets = map[string]config.SecretRef{"adminPassword": "env:ADMIN", "token": "env:TOKEN", "again": "env:ADMIN", "file": "file:/x"}
+	cfg.State.Key = "env:BUCKET"
+	require.Equal(t, neededSecrets{}, secretsOf("", config.Default()))
+	require.Equal(t, neededSecrets{names: []string{"ADMIN", "TOKEN"}}, secretsOf("", cfg), "a reproduction has no bucket")
+	lines := reproduction(failed("preorchestrator/gitea"), steps, "x.tar.zst", secretsOf("my secrets.env", cfg), hint.Line{})
+	require.Equal(t, []string{"slipway reproduce --secrets 'my secrets.env' --package x.tar.zst"}, lines)
+	lines = reproduction(failed("preorchestrator/gitea"), steps, "x.tar.zst", secretsOf("", cfg), hint.Line{})
+	require.Equal(t, []string{"slipway reproduce --package x.tar.zst", "# with these in the environment, or in the file of --secrets FILE: ADMIN, TOKEN"}, lines)
+}
+
+// TestWhatWasRejectedIsNotReproduced: its reason is in what the deployment had before.
+func TestWhatWasRejectedIsNotReproduced(t *testing.T) {
+	d := &Deployment{Config: config.Default()}
+	require.Empty(t, d.Reproduction(&report.Run{ID: "r1", Workflow: config.Install, Outcome: report.Failed, Exit: fault.Usage}, "x.tar.zst"))
+}

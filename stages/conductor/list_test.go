@@ -1,0 +1,70 @@
+package conductor
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/stages/contract"
+)
+
+const twoListed = `[
+	{"name":"blue","created":"2026-01-02T03:04:05Z","stored":{"cluster":true,"platform":"1.0.0","record":{"version":1,"id":"r1","workflow":"install","outcome":"failed","platform":{"name":"shop","version":"1.1.0"}}}},
+	{"name":"green","problem":"it is damaged"}
+]`
+
+// TestTheDeploymentsOfAnEngineAreListed out of their volumes, whose names an index has.
+func TestTheDeploymentsOfAnEngineAreListed(t *testing.T) {
+	c, e := conducted(t, map[string]any{`"state","index"`: `["blue","green","../x"]`, `"state","list"`: twoListed})
+	all, err := c.List(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []DeploymentSummary{
+		{Deployment: "blue", Release: "shop", Installed: "1.0.0", State: contract.Failure, Run: "r1", Workflow: "install", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		{Deployment: "green", Problem: "it is damaged"},
+	}, all)
+	asked := e.all()
+	for _, volume := range []string{"slipway-deployments", "slipway-state-blue", "slipway-state-green"} {
+		require.Contains(t, asked, `"`+volume+`"`)
+	}
+	require.NotContains(t, asked, "../x", "what is no name is no volume")
+	require.NotContains(t, asked, "SLIPWAY_STATE_URL")
+}
+
+// TestTheDeploymentsOfABucketAreListed: the bucket is asked, below no deployment's name.
+func TestTheDeploymentsOfABucketAreListed(t *testing.T) {
+	c, e := conducted(t, map[string]any{`"state","list"`: "[]"})
+	c.opts.State = State{URL: "s3://bucket?prefix=slipway", Bucket: "s3://bucket"}
+	c, err := New(c.opts)
+	require.NoError(t, err)
+	all, err := c.List(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, all)
+	require.Contains(t, e.all(), `value:"s3://bucket"`)
+	require.NotContains(t, e.all(), "slipway-deployments")
+}
+
+// TestARunEntersTheEnginesIndex, and a removal leaves it; with the state in a bucket there is
+// nothing to enter.
+func TestARunEntersTheEnginesIndex(t *testing.T) {
+	const entry = `"--entry","/slipway/deployments/slipway"`
+	for _, url := range []string{"", "s3://bucket"} {
+		c, e := conducted(t, map[string]any{`"slipway","state","keep"`: "{}"})
+		c.opts.State.URL = url
+		c, err := New(c.opts)
+		require.NoError(t, err)
+		_, err = c.Conduct(t.Context(), Workflow{Name: config.Destroy, Removes: true, Wire: func(g *Graph) error {
+			g.Action(contract.NodeRemoveKey())
+			return nil
+		}})
+		require.NoError(t, err)
+		for _, command := range []string{`"state","open"`, `"state","purge"`} {
+			entered := slices.ContainsFunc(e.asked, func(query string) bool { return strings.Contains(query, command) && strings.Contains(query, entry) })
+			require.Equal(t, url == "", entered, "%s %s", command, url)
+		}
+		require.Equal(t, url == "", strings.Contains(e.all(), "slipway-deployments"))
+	}
+}

@@ -1,0 +1,110 @@
+package incontainer
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/state"
+)
+
+// answer is what a command wrote to its file.
+func answer[T any](t *testing.T, do func(file string) error) (out T) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "answer.json")
+	require.NoError(t, do(file))
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &out))
+	return out
+}
+
+// withRun makes s the state of a deployment with a run.
+func withRun(t *testing.T, s *store.Store, name string) {
+	t.Helper()
+	const run = "20260102-030405-a1b2c3"
+	r := &report.Run{ID: run, Workflow: "install", Started: time.Now(), Platform: report.Platform{Name: "shop", Version: "1.0.0"}}
+	r.Plan([]pipeline.Node{{Key: pipeline.Key{Stage: "a", Name: "b"}}})
+	r.Finish(nil, nil, time.Now())
+	record, err := r.Encode()
+	require.NoError(t, err)
+	require.NoError(t, state.Keep(t.Context(), s, run, map[string][]byte{report.RecordFile: record}))
+	require.NoError(t, state.PutLatest(t.Context(), s, 1, run))
+	require.NoError(t, state.PutRuntime(t.Context(), s, 1, contract.RuntimeState{Deployment: name, Platform: "1.0.0"}))
+	_, err = state.MakeIdentity(t.Context(), s, 1, name)
+	require.NoError(t, err)
+}
+
+// TestDeploymentsAreListed from volumes and from a bucket: not those that were removed, and what
+// cannot be read hides no other.
+func TestDeploymentsAreListed(t *testing.T) {
+	for _, remote := range []bool{false, true} {
+		dir := t.TempDir()
+		s := &State{place: state.Place{Volume: t.TempDir()}, errw: io.Discard}
+		of := func(name string) *store.Store { return volume(t, filepath.Join(dir, name)) }
+		if remote {
+			s.place.URL = "file://" + filepath.ToSlash(t.TempDir())
+			bucket, err := s.place.Open(t.Context())
+			require.NoError(t, err)
+			s.store = bucket
+			of = func(name string) *store.Store {
+				sub, err := bucket.Sub(name)
+				require.NoError(t, err)
+				return sub
+			}
+		}
+		withRun(t, of("shop"), "shop")
+		withRun(t, of("torn"), "torn")
+		require.NoError(t, of("torn").Put(t.Context(), "latest/000000000002", []byte("..")))
+		withRun(t, of("Not.A.Name"), "x")
+		removed := of("removed")
+		withRun(t, removed, "removed")
+		keys, err := removed.List(t.Context(), "deployment/")
+		require.NoError(t, err)
+		for _, key := range keys {
+			require.NoError(t, removed.Delete(t.Context(), key))
+		}
+
+		all := answer[[]contract.ListedDeployment](t, func(file string) error { return s.List(t.Context(), file, dir) })
+		require.Len(t, all, 2, remote)
+		require.Equal(t, "shop", all[0].Name)
+		require.WithinDuration(t, time.Now(), all[0].Created, time.Minute)
+		require.Equal(t, "1.0.0", all[0].Stored.Platform)
+		require.Equal(t, report.Succeeded, all[0].Stored.Record.Outcome)
+		require.Equal(t, "shop", all[0].Stored.Record.Platform.Name)
+		require.Empty(t, all[0].Stored.Record.Steps, "a list is short")
+		require.Equal(t, "torn", all[1].Name)
+		require.Contains(t, all[1].Problem, "latest/000000000002")
+		require.Nil(t, all[1].Stored)
+	}
+}
+
+// TestTheIndexOfAnEngine has a deployment from its first run until it is removed.
+func TestTheIndexOfAnEngine(t *testing.T) {
+	index := t.TempDir()
+	s := locked(t, "r1")
+	s.Entry = filepath.Join(index, "demo")
+	names := func() []string {
+		t.Helper()
+		return answer[[]string](t, func(file string) error { return Index(file, index) })
+	}
+	require.Empty(t, names())
+	require.NoError(t, os.WriteFile(filepath.Join(index, "Not.A.Name"), nil, 0o600))
+	for range 2 {
+		opened(t, func(file string) error { return s.Open(t.Context(), file, "r1", "demo", "") })
+		require.Equal(t, []string{"demo"}, names())
+	}
+	for range 2 {
+		require.NoError(t, s.Purge(t.Context(), "r1"))
+		require.Empty(t, names())
+	}
+}
