@@ -154,7 +154,7 @@ func (s Suite) none(r *platform.Release, off []string) error {
 		if len(r.WorkloadsOn(off)) > 0 {
 			known = append(known, platform.ReservedSuites()...)
 		}
-		fix += "slipway test --suite NAME"
+		fix += "slipway test SUITE"
 	}
 	return &fault.Fault{
 		Code: CodeNoTests, Class: fault.Usage, Op: "run the tests of " + what,
@@ -182,7 +182,7 @@ func (s Suite) conclude(err error) error {
 	if err == nil || !only(err) {
 		return err
 	}
-	what, of := "tests", "--suite "+fault.Quote(s.Name)
+	what, of := "tests", fault.Quote(s.Name)
 	if slices.Contains(platform.ReservedSuites(), s.Name) {
 		what = "workloads"
 	} else if s.Component != "" {

@@ -238,7 +238,7 @@ func TestWithoutANetwork(t *testing.T) {
 	f, ok := errors.AsType[*fault.Fault](err)
 	require.True(t, ok)
 	require.Equal(t, fault.Code(refused.CodeUnreachable), f.Code)
-	require.Contains(t, f.Fix, "slipway bundle add "+dir+" --image "+ref+"=FILE")
+	require.Contains(t, f.Fix, "slipway bundle add "+dir+" "+ref+"=FILE")
 }
 
 func TestAFullDiskIsNamed(t *testing.T) {

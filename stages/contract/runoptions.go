@@ -18,7 +18,7 @@ type RunOptions struct {
 // AsFlags are the flags of slipway plan that say the same; Change is in PlannedPath.Flags.
 func (o RunOptions) AsFlags() (flags []string) {
 	if o.Adopt {
-		flags = append(flags, "--adopt")
+		flags = append(flags, "--take-ownership")
 	}
 	if o.Definitions {
 		flags = append(flags, "--crds")

@@ -131,7 +131,7 @@ func TestAnApprovedPlanThatIsStale(t *testing.T) {
 	_, err = p.make(t, "", "sha256:r", "sha256:"+strings.Repeat("0", 64))
 	var f *fault.Fault
 	require.ErrorAs(t, err, &f)
-	require.Equal(t, "make one, and approve its digest: slipway plan --workflow install --to 2.0.0 --adopt", f.Fix)
+	require.Equal(t, "make one, and approve its digest: slipway plan install --to 2.0.0 --take-ownership", f.Fix)
 }
 
 // TestAPlanComparesTheConfiguration with that of the last run that succeeded.

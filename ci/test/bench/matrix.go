@@ -20,7 +20,7 @@ type matrix struct {
 }
 
 func (m *matrix) args() []string {
-	return []string{"--from", "1.0.0", "--to", "1.1.0", "--style", "graceful,in-place", "--parallel", strconv.Itoa(m.parallel), "--results", m.results}
+	return []string{"--from", "1.0.0", "--to", "1.1.0", "--style", "graceful,in-place", "--parallel", strconv.Itoa(m.parallel), "--out", m.results}
 }
 
 // Install runs the matrix.

@@ -30,7 +30,7 @@ func TestAMatrix(t *testing.T) {
 	require.NoDirExists(t, results)
 	require.Equal(t, []string{
 		"destroy bench-mx --ignore-not-found",
-		"upgrade-matrix bench-mx --from 1.0.0 --to 1.1.0 --style graceful,in-place --parallel 1 --results " + results,
+		"upgrade-matrix bench-mx --from 1.0.0 --to 1.1.0 --style graceful,in-place --parallel 1 --out " + results,
 		"destroy bench-mx --ignore-not-found", "destroy bench-mx-1a2b3c --ignore-not-found",
 	}, did)
 }

@@ -149,7 +149,7 @@ echo "slipway $*" >>"$CALLS"
 [ "$1" != "$FAILS" ] || exit 3
 case "$*" in
 runs*) cat "$RUNS" ;;
-report*) while [ "$1" != --output ]; do shift; done; mkdir "$2" && echo "the summary of $2" >"$2/summary.md" ;;
+report*) while [ "$1" != --out ]; do shift; done; mkdir "$2" && echo "the summary of $2" >"$2/summary.md" ;;
 save*) cat >/dev/null; while [ "$1" != --out ]; do shift; done; echo package >"$2" ;;
 upgrade-matrix*)
   mkdir -p collected/upgrades/mx-0 collected/upgrades/mx-1 collected/upgrades/mx-2
@@ -307,7 +307,7 @@ func TestTheShellThatTriesUpgrades(t *testing.T) {
 		t.Run(e.system, func(t *testing.T) {
 			r := run(t, e, "upgrades")
 			require.Equal(t, 4, r.code, r.printed)
-			require.Contains(t, r.calls, "slipway upgrade-matrix --config slipway.yaml --from 1.0.0,1.1.0 --to 2.0.0 --style graceful,in-place --shard 1/2 --results collected/upgrades\n")
+			require.Contains(t, r.calls, "slipway upgrade-matrix --config slipway.yaml --from 1.0.0,1.1.0 --to 2.0.0 --style graceful,in-place --shard 1/2 --out collected/upgrades\n")
 			require.NotContains(t, r.shown, "mx-0")
 			require.Contains(t, r.shown, "| 1.0.0 | 2.0.0 | 50 | graceful | none | upgraded  |\n| 1.1.0 | 2.0.0 | 50 | graceful | none | failed ORC-005 |\n")
 			require.Regexp(t, `(?s)With upgrades/mx-1 of this job,.*\n\$ slipway reproduce --package run\.tar\.zst\n.*With upgrades/mx-2 of this job,.*\n\$ slipway upgrade-matrix --from 1\.1\.0 --style in-place\n`, r.shown)

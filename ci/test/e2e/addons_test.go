@@ -144,7 +144,7 @@ func TestAddonsPlatform(t *testing.T) {
 	stage := func(name string, do func(t *testing.T)) { require.True(t, t.Run(name, do)) }
 	a.follow(t, stage, func(t *testing.T) {
 		a.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-		a.must(t, "kubeconfig", "--server", "https://127.0.0.1:7543", "--output", a.kubeconfig)
+		a.must(t, "kubeconfig", "--out", a.kubeconfig)
 	})
 	stage("C9 to C11: destroy leaves nothing though something is stuck", func(t *testing.T) {
 		a.hold(t, "dex")

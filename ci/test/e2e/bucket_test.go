@@ -103,7 +103,10 @@ func TestStateInABucket(t *testing.T) {
 	})
 
 	t.Run("another key opens nothing", func(t *testing.T) {
-		r := cli(t, s3Secret, "install", "--until", last, "--state-key", ageKey(t))
+		right := config
+		config = server.configuration(t, ageKey(t))
+		defer func() { config = right }()
+		r := cli(t, s3Secret, "install", "--until", last)
 		require.Equal(t, 3, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "SEC-002")
 	})

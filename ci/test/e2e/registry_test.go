@@ -38,7 +38,7 @@ func TestInstallFromRegistry(t *testing.T) {
 
 	push := func() string {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(bundle, "bin/slipway"),
-			"bundle", "push", bundle, "--to", to, "--lock-out", lockFile).CombinedOutput()
+			"bundle", "push", bundle, to, "--out", lockFile).CombinedOutput()
 		require.NoError(t, err, string(out))
 		return string(out)
 	}
@@ -211,7 +211,7 @@ func startRegistry(t *testing.T) *testRegistry {
 // push puts a bundle into the registry, and returns lock, the lock file that it writes.
 func (r *testRegistry) push(t *testing.T, bundle, lock string) string {
 	t.Helper()
-	push := finish(t, exec.CommandContext(t.Context(), filepath.Join(bundle, "bin", "slipway"), "bundle", "push", bundle, "--to", r.loopback+"/team/slipway", "--lock-out", lock))
+	push := finish(t, exec.CommandContext(t.Context(), filepath.Join(bundle, "bin", "slipway"), "bundle", "push", bundle, r.loopback+"/team/slipway", "--out", lock))
 	require.Zero(t, push.code, slipway.Tail(push.err))
 	return lock
 }

@@ -110,7 +110,7 @@ func TestReleaseFromGit(t *testing.T) {
 		const says = "shop 0.1.0 is installed as e2e-release."
 		require.Contains(t, r.out, says)
 		dir := filepath.Join(t.TempDir(), "report")
-		k.must(t, "report", "--output", dir)
+		k.must(t, "report", "--out", dir)
 		for _, file := range []string{"report.json", "report.html", "summary.txt"} {
 			require.Contains(t, read(t, dir, file), says, file)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/lock"
@@ -53,9 +54,10 @@ func (f *Flags) add(set *pflag.FlagSet) {
 	f.Source.AddFlags(set)
 	f.Images.AddFlags(set)
 	f.Secrets.AddFlags(set)
-	f.Source.AddOverrides(set)
+	f.Source.AddState(set)
 	f.Bucket.AddFlags(set)
-	set.BoolVarP(&f.verbose, "verbose", "v", false, "show everything the engine reports")
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "show everything that the engine reports")
+	usage.Group(set, usage.Deployment, "verbose")
 	f.Release.AddID(set)
 }
 
@@ -201,8 +203,8 @@ func (f *Flags) args() []string {
 			args = append(args, "--"+f.Name+"="+f.Value.String())
 		}
 	})
-	if f.Source.Stored && !f.cmd.Flags().Changed("deployment") { // however it was chosen, this is it
-		args = append(args, "--deployment="+f.Source.Deployment)
+	if f.Source.Stored && !f.cmd.Flags().Changed("name") { // however it was chosen, this is it
+		args = append(args, "--name="+f.Source.Deployment)
 	}
 	return args
 }
