@@ -21,7 +21,7 @@ func refuse(err error) error {
 	refusal, ok := errors.AsType[*origin.Refusal](err)
 	if !ok {
 		refusal = &origin.Refusal{Code: codeUncoded, Class: origin.Bug, Op: "prepare the call", Err: err,
-			Fix: "report this together with the output above"}
+			Fix: "report this with the output above"}
 	}
 	return &gqlerror.Error{Message: refusal.Error(), Extensions: refusal.Extensions()}
 }

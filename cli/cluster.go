@@ -116,7 +116,7 @@ func whoReaches(bind string) string {
 	case err != nil || a.IsLoopback():
 		return "only this machine reaches its ports (local.bind in the configuration: on which address they are published)"
 	case a.IsUnspecified():
-		return "its ports are published on all addresses of this machine: whoever reaches one of them reaches the cluster"
+		return "its ports are published on all addresses of this machine: anyone who reaches one of them reaches the cluster"
 	}
-	return "whoever reaches the address " + bind + " of this machine reaches the cluster"
+	return "anyone who reaches the address " + bind + " of this machine reaches the cluster"
 }

@@ -19,8 +19,8 @@ import (
 func TestTheClusterSaysHowToReachItAndHowToEndIt(t *testing.T) {
 	for bind, says := range map[string]struct{ host, who string }{
 		"127.0.0.1":   {"127.0.0.1", "only this machine reaches its ports (local.bind in the configuration: on which address they are published)"},
-		"0.0.0.0":     {"127.0.0.1", "its ports are published on all addresses of this machine: whoever reaches one of them reaches the cluster"},
-		"2001:db8::1": {"[2001:db8::1]", "whoever reaches the address 2001:db8::1 of this machine reaches the cluster"},
+		"0.0.0.0":     {"127.0.0.1", "its ports are published on all addresses of this machine: anyone who reaches one of them reaches the cluster"},
+		"2001:db8::1": {"[2001:db8::1]", "anyone who reaches the address 2001:db8::1 of this machine reaches the cluster"},
 	} {
 		var out bytes.Buffer
 		clusterReady(console.Streams{Out: &out, Err: progress.Open(io.Discard, progress.Options{})}, &deployment.Deployment{

@@ -143,7 +143,7 @@ func (o *original) matches(is *original, until string) error {
 		return nil
 	}
 	return &fault.Fault{Code: codeNotReproduced, Class: fault.Step, Op: "reproduce run " + o.run, Err: errors.New(why),
-		Fix: "compare what differs, above; to look at the deployment, reproduce it with --keep; its report is there in any case"}
+		Fix: "compare the differences above; to look at the deployment, reproduce it with --keep; its report stays in any case"}
 }
 
 func merged[V any](a, b map[string]V) map[string]V {

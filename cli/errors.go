@@ -78,7 +78,7 @@ func complain(w io.Writer, name string, line hint.Line, err error) int {
 	}
 	f, ok := errors.AsType[*fault.Fault](err)
 	if !ok {
-		f = &fault.Fault{Code: fault.CodeBug, Class: fault.Bug, Err: err, Fix: "report this together with the output above"}
+		f = &fault.Fault{Code: fault.CodeBug, Class: fault.Bug, Err: err, Fix: "report this with the output above"}
 	}
 	fmt.Fprintf(w, "\nerror %s: %s\n", f.Code, redact.Printable(err.Error()))
 	if f.Fix != "" {

@@ -136,7 +136,7 @@ func (c releaseCheck) pulled(uses []contract.ImageUse) error {
 	op := fmt.Sprintf("bring the images of %s %s to the cluster", c.release.Name, c.release.Version)
 	if !c.registry {
 		return &fault.Fault{Code: codeNotPulled, Class: fault.Usage, Op: op,
-			Err: fmt.Errorf("the nodes of a cluster that is there already (provider %s) take no images from a bundle, but from a registry", c.config.Provider),
+			Err: fmt.Errorf("the nodes of an existing cluster (provider %s) pull images from a registry, not from a bundle", c.config.Provider),
 			Fix: "push the bundle to one that the nodes reach, and use the lock that this writes: slipway bundle push DIR registry.example.com/slipway; slipway install --lock slipway.lock.json"}
 	}
 	if c.config.Advanced.MissingImages == config.PullMissing { // the nodes may pull from public registries

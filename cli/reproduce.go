@@ -170,7 +170,7 @@ func (o *reproduceOptions) localise(io console.Streams, r *replay) (substituted 
 		substituted = append(substituted, "the data of the deployment by that of a fresh install of release "+r.from.Before.Version)
 		return substituted, o.install.from.ask(io, o.install.deployment.Source, r.origin.Config, " before the upgrade")
 	case r.from.Workflow != config.Install:
-		substituted = append(substituted, fmt.Sprintf("the %s of what was installed before by an install on an empty cluster", r.from.Workflow))
+		substituted = append(substituted, fmt.Sprintf("the %s of the earlier installation, by an install on an empty cluster", r.from.Workflow))
 	}
 	return substituted, nil
 }

@@ -164,7 +164,7 @@ func atWork(ctx context.Context, d records) (held, err error) {
 func noBackup() error {
 	return &fault.Fault{
 		Code: contract.CodeNoBackup, Class: fault.Usage, Op: "find the backup to go back to", Err: errors.New("no upgrade has made one"),
-		Fix: "there is nothing to go back to; to bring what differs to the release that is installed: slipway install",
+		Fix: "there is nothing to go back to; to repair differences from the installed release: slipway install",
 	}
 }
 

@@ -119,7 +119,7 @@ func checkServices(r *platform.Release, off []string, have *releaseObjects) erro
 	}
 	return &fault.Fault{
 		Code: codeNoTarget, Class: fault.Usage, Op: fmt.Sprintf("find the Services that %s %s asks", r.Name, r.Version), Err: listed(problems),
-		Fix: "name a Service that a component has; for links and checks one of type LoadBalancer: of most charts the value service.type. slipway platform render shows what there is",
+		Fix: "name a Service of a component; links and checks need type LoadBalancer, in most charts the value service.type. slipway platform render lists the Services",
 	}
 }
 

@@ -128,7 +128,7 @@ func (o *validateOptions) content(ctx context.Context, io console.Streams, cfg *
 	return together(check.everything(ctx, io.Err, io.Err), unknown)
 }
 
-// givenAccess judges the access to a cluster that is there already, where it can be read
+// givenAccess judges the access to an existing cluster, where it can be read
 // without asking anybody.
 func (o *validateOptions) givenAccess(provider providers.Provider, cfg *config.Config) error {
 	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))

@@ -115,7 +115,7 @@ func (g *Git) problems(l *document.List) {
 	}
 	for line := range strings.Lines(g.KnownHosts) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") && !knownHostRE.MatchString(line) {
-			l.Add("git.knownHosts", "a line that is none of known_hosts", "lines such as git.example.com ssh-ed25519 AAAA…")
+			l.Add("git.knownHosts", "a line that is not in the form of known_hosts", "lines such as git.example.com ssh-ed25519 AAAA…")
 			break
 		}
 	}

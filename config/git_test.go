@@ -62,7 +62,7 @@ func TestARepositoryBySSH(t *testing.T) {
 		require.NoError(t, by("git@git.example.com:p.git", "# "+line+"\n"+line+"\r\n\n"), line)
 	}
 	for _, line := range []string{"git.example.com ssh-ed25519", "@other git.example.com ssh-ed25519 " + key, "@revoked ssh-ed25519 " + key, "ssh-ed25519 " + key} {
-		require.ErrorContains(t, by("git@git.example.com:p.git", line), "git.knownHosts: got a line that is none of known_hosts", line)
+		require.ErrorContains(t, by("git@git.example.com:p.git", line), "git.knownHosts: got a line that is not in the form of known_hosts", line)
 	}
 	require.ErrorContains(t, by("ssh://git@git.example.com:2222/p.git", ""), "ssh-keyscan -p 2222 git.example.com")
 	require.ErrorContains(t, by("ssh://git@[2001:db8::1]/p.git", ""), "ssh-keyscan 2001:db8::1")

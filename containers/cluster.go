@@ -88,9 +88,9 @@ func (d *Deployment) Cluster(bind string, api int, ports ...int) *Cluster {
 		ctr = ctr.WithMountedFile(file, d.images.Added[name])
 		args = append(args, "--images", file)
 	}
-	if len(d.images.StandIns) > 0 {
-		ctr = ctr.WithNewFile(standInsFile, d.images.standInsText())
-		args = append(args, "--stand-ins", standInsFile)
+	if len(d.images.Overrides) > 0 {
+		ctr = ctr.WithNewFile(overridesFile, d.images.overridesText())
+		args = append(args, "--overrides", overridesFile)
 	}
 	if d.images.Mirror != "" {
 		args = append(args, "--registry-mirror", d.images.Mirror)

@@ -45,8 +45,8 @@ type Images struct {
 	// Registry maps the short name of an image to its reference by digest in the registry,
 	// as any other cluster knows it; nil from a bundle.
 	Registry map[string]string
-	// StandIns are the images that are used in place of others.
-	StandIns []StandIn
+	// Overrides are the images that are used in place of others.
+	Overrides []Override
 	// StandsFor maps an upstream reference, as imageref.Normal writes it, to the
 	// reference by digest of the image that is used in its place: in the registry, or in
 	// the bundle's archives.

@@ -64,7 +64,7 @@ func (c *Cluster) Publish(ctx context.Context, ready func()) error {
 
 func notPublished(class fault.Class, err error) error {
 	return &fault.Fault{Code: codeLost, Class: class, Op: "publish the cluster's ports", Err: err,
-		Fix: "run the same command again; if it stays so, look at the engine's log"}
+		Fix: "run the same command again; if it fails again, look at the engine's log"}
 }
 
 // tunnelPorts lead from the ports of this machine to the cluster's.

@@ -123,7 +123,7 @@ func pulled(pins *lock.Lock, registry, platform string) (refs, added map[string]
 	}
 }
 
-// identity is the same for the same images by short name and the same stand-ins,
+// identity is the same for the same images by short name and the same overrides,
 // whichever registry has them.
 func (i *Images) identity(refs map[string]string) string {
 	h := sha256.New()
@@ -131,7 +131,7 @@ func (i *Images) identity(refs map[string]string) string {
 		_, digest, _ := strings.Cut(refs[name], "@")
 		fmt.Fprintf(h, "%s@%s\n", name, digest)
 	}
-	fmt.Fprintln(h, i.standInsText())
+	fmt.Fprintln(h, i.overridesText())
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 

@@ -99,7 +99,7 @@ func ending(answer []byte) string {
 func sessionEnded(err error) error {
 	return &fault.Fault{
 		Code: CodeSessionEnded, Class: fault.Step, Op: "ask the Dagger engine", Err: err,
-		Fix: "run the same command again: finished steps are kept; if it stays so, see whether the engine runs (make engine) and whether its machine has memory left",
+		Fix: "run the same command again: finished steps are kept; if it fails again, check that the engine runs (make engine) and that its machine has free memory",
 	}
 }
 

@@ -40,7 +40,7 @@ const (
 	// Timeout: something did not happen in time; the error includes what was seen
 	// last.
 	Timeout Class = 5
-	// Locked: somebody else is working on the deployment.
+	// Locked: another run works on the deployment.
 	Locked Class = 6
 	// Cancelled: the user or the caller stopped the run.
 	Cancelled Class = 7

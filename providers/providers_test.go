@@ -22,7 +22,7 @@ func (n named) Terraform(providers.Deployment) (providers.Root, error) { return 
 
 func TestUnknownProviderListsTheKnown(t *testing.T) {
 	_, err := providers.NewRegistry(named("onprem"), named("local")).Get("lcoal")
-	require.EqualError(t, err, `choose provider "lcoal": there is none with that name; known are: local, onprem`)
+	require.EqualError(t, err, `choose provider "lcoal": no provider has that name; known are: local, onprem`)
 	require.ErrorIs(t, err, &fault.Fault{Code: providers.CodeUnknown})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 }

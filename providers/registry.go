@@ -59,7 +59,7 @@ func (r *Registry) Get(name string) (Provider, error) {
 			Err: errors.New("installing there is not supported yet; supported: " + strings.Join(can, ", "))}
 	}
 	return nil, &fault.Fault{Code: CodeUnknown, Class: fault.Usage, Op: op, Fix: fix,
-		Err: errors.New("there is none with that name; known are: " + strings.Join(r.Names(), ", "))}
+		Err: errors.New("no provider has that name; known are: " + strings.Join(r.Names(), ", "))}
 }
 
 // Names returns the names of the providers that can be configured, sorted.

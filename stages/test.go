@@ -191,6 +191,6 @@ func (s Suite) conclude(err error) error {
 	return &fault.Fault{
 		Code: CodeTests, Class: fault.Step, Op: "run the tests",
 		Err: fmt.Errorf("%d of the %s failed: %s", len(failed), what, strings.Join(failed, ", ")),
-		Fix: "correct what is said of each above, and in its log (slipway report); then run them again: slipway test " + of,
+		Fix: "correct the cause that is listed for each above and in its log (slipway report), then run them again: slipway test " + of,
 	}
 }

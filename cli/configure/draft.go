@@ -190,6 +190,6 @@ func (c *Command) inTheWay(name string, text []byte) error {
 	if err != nil || there == nil || bytes.Equal(there, text) {
 		return err
 	}
-	return &fault.Fault{Code: codeInTheWay, Class: fault.Usage, Op: "configure", Err: fmt.Errorf("%s is there already, and is another one", file),
+	return &fault.Fault{Code: codeInTheWay, Class: fault.Usage, Op: "configure", Err: fmt.Errorf("%s exists, and is another one", file),
 		Fix: "begin with it (--name NAME, or --file FILE), or replace it: --force"}
 }

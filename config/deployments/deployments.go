@@ -236,5 +236,5 @@ func unusable(op string, err error) error {
 		return nil
 	}
 	return &fault.Fault{Code: CodeFolder, Class: fault.Preflight, Op: op, Err: err,
-		Fix: "give yourself access to the folder, or name another one in the environment variable " + EnvFolder}
+		Fix: "make the folder readable and writable for you, or name another one in the environment variable " + EnvFolder}
 }

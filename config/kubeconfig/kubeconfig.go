@@ -258,7 +258,7 @@ func line(err error) string {
 
 func invalid(err error) error {
 	return &fault.Fault{Code: CodeInvalid, Class: fault.Usage, Op: "read the kubeconfig", Err: bounded.LineError(err),
-		Fix: "give one with which kubectl works: kubectl config view --raw --minify --flatten"}
+		Fix: "name one that works with kubectl: kubectl config view --raw --minify --flatten"}
 }
 
 func noContext(err error) error {

@@ -24,7 +24,7 @@ const (
 func Same(version, install string) error {
 	return &fault.Fault{
 		Code: CodeSame, Class: fault.Usage, Op: "upgrade to release " + version, Err: errors.New("it is installed already"),
-		Fix: "name a newer one: --to VERSION; to bring what differs to this one: " + install,
+		Fix: "name a newer one: --to VERSION; to repair differences from this release: " + install,
 	}
 }
 

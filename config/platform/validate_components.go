@@ -102,7 +102,7 @@ func (v *validator) kind(field string, c Component) {
 		v.inTree(field+".path", c)
 	}
 	if engine := v.r.Engine(); c.Kind == App && engine != nil && engine.Installed() && c.Namespace != "" && c.Namespace == engine.Namespace {
-		v.Add(field+".namespace", document.Quote(c.Namespace)+", which is Argo CD's", "another one: whoever may write there may do anything")
+		v.Add(field+".namespace", document.Quote(c.Namespace)+", which is Argo CD's", "another one: anyone who may write there may do anything")
 	}
 	if v.r.GitOps == nil && slices.Contains(byGitOps(), c.Kind) {
 		v.Add(field+".kind", string(c.Kind)+" without gitops", "gitops, which says what brings apps about")

@@ -107,7 +107,7 @@ func (v *validator) gitops() {
 		if want := NamespaceWant(name); want != "" {
 			v.Add(at, document.Shown(name), want)
 		} else if engine := v.r.Engine(); engine != nil && engine.Installed() && name == engine.Namespace {
-			v.Add(at, document.Quote(name)+", which is Argo CD's", "another one: whoever may write there may do anything")
+			v.Add(at, document.Quote(name)+", which is Argo CD's", "another one: anyone who may write there may do anything")
 		}
 	}
 	for i, kind := range g.Project.ClusterKinds {

@@ -164,7 +164,7 @@ func (v *validator) requirements() {
 		}
 		for _, s := range v.r.Secrets {
 			if r.Secret == s.Namespace+"/"+s.Name {
-				v.Add(field+".secret", document.Quote(name)+", which this release generates", "a secret that somebody else makes")
+				v.Add(field+".secret", document.Quote(name)+", which this release generates", "a secret that is made elsewhere")
 			}
 		}
 		for j, key := range r.Keys {

@@ -95,7 +95,7 @@ func cut(err error) bool {
 // unusable is the fault of a bundle whose directory of added images cannot be used.
 func (a *adder) unusable(err error) error {
 	return &fault.Fault{Code: CodeWrite, Class: fault.Preflight, Op: "look for what an interrupted call left", Err: err,
-		Fix: "let this user read and write " + a.bundle.Path(bundle.AddedDir) + ", a directory, then run the same command again"}
+		Fix: "allow this user to read and write " + a.bundle.Path(bundle.AddedDir) + ", a directory, then run the same command again"}
 }
 
 // noSpace reports whether a disk or a quota is full.

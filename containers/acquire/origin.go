@@ -147,7 +147,7 @@ func pick(all []v1.Descriptor, platform string) (v1.Descriptor, error) {
 		return all[0], nil // its config says what it is for
 	}
 	slices.Sort(there)
-	return v1.Descriptor{}, fmt.Errorf("%w: there is none for %s, only for %s", errPlatform, platform, strings.Join(slices.Compact(there), ", "))
+	return v1.Descriptor{}, fmt.Errorf("%w: it exists only for %[3]s, not for %[2]s", errPlatform, platform, strings.Join(slices.Compact(there), ", "))
 }
 
 // resolve reads manifest and config.

@@ -41,7 +41,7 @@ func (x Index) validate() error {
 		}
 		paths[f.Path] = true
 	}
-	names, standIns := map[string]bool{}, map[string]string{}
+	names, overrides := map[string]bool{}, map[string]string{}
 	for i, image := range x.Images {
 		switch odd := unprintable(image.Name, image.Ref); {
 		case odd != "":
@@ -62,10 +62,10 @@ func (x Index) validate() error {
 				report("images[%d]: %s stands for something else: %w", i, image.Name, err)
 			case normal != s:
 				report("images[%d]: %s stands for %s, which is written %s", i, image.Name, s, normal)
-			case standIns[s] != "":
-				report("images[%d]: %s stands for %s, as %s does", i, image.Name, s, standIns[s])
+			case overrides[s] != "":
+				report("images[%d]: %s stands for %s, as %s does", i, image.Name, s, overrides[s])
 			}
-			standIns[s] = image.Name
+			overrides[s] = image.Name
 		}
 	}
 	return errors.Join(problems...)

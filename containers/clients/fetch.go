@@ -26,7 +26,7 @@ const most = 512 << 20
 // fetch is the program out of a vendor's release, which is compared with its digest first.
 func (o Options) fetch(ctx context.Context, name string, r lock.Release) ([]byte, error) {
 	f := &fault.Fault{Code: CodeFetch, Class: fault.Preflight, Op: "fetch " + r.URL,
-		Fix: "give this machine access to that site, then run the same command again; what is there is not fetched again"}
+		Fix: "give this machine access to that site, then run the same command again; finished downloads are kept"}
 	archive, err := o.get(ctx, r.URL)
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause

@@ -208,14 +208,14 @@ func (l *Lock) Validate() error {
 	if l.Suite == "" {
 		p.add("suite", "is required")
 	}
-	seen, standIns := map[string]bool{}, map[string]bool{}
+	seen, overrides := map[string]bool{}, map[string]bool{}
 	for _, t := range l.Tools {
 		at := "tool " + t.Name
 		p.header(at, t.Name, t.Version, seen)
 		p.modules(at, t.Modules, true)
 		for platform, r := range t.Release {
 			if !slices.Contains(clients(), platform) {
-				p.add(at, "%q is none of the platforms %s", platform, strings.Join(clients(), ", "))
+				p.add(at, "%q is not among the platforms %s", platform, strings.Join(clients(), ", "))
 			}
 			if !strings.HasPrefix(r.URL, "https://") {
 				p.add(at, "release %s: the URL does not begin with https://", platform)
@@ -240,7 +240,7 @@ func (l *Lock) Validate() error {
 			p.add(at, "its Debian packages are not sorted")
 		}
 		p.registry(at, i.Registry)
-		p.standsFor(at, i.StandsFor, standIns)
+		p.standsFor(at, i.StandsFor, overrides)
 	}
 	for _, a := range l.Added {
 		at := "added image " + a.Name
@@ -251,7 +251,7 @@ func (l *Lock) Validate() error {
 			p.add(at, "it stands for nothing")
 		}
 		p.registry(at, a.Registry)
-		p.standsFor(at, a.StandsFor, standIns)
+		p.standsFor(at, a.StandsFor, overrides)
 	}
 	if l.Location != "" && !imageref.IsRegistry(l.Location) {
 		p.add("location", "%q is no registry, host[:port][/path]", l.Location)
@@ -336,7 +336,7 @@ func (p *problems) registry(at string, by map[string]Registry) {
 
 func (p *problems) platform(at, platform string) {
 	if !slices.Contains(platforms(), platform) {
-		p.add(at, "%q is none of the platforms %s", platform, strings.Join(platforms(), ", "))
+		p.add(at, "%q is not among the platforms %s", platform, strings.Join(platforms(), ", "))
 	}
 }
 

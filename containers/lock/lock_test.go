@@ -239,7 +239,7 @@ func TestALockOfTheProgramItselfThatCannotBeRead(t *testing.T) {
 func TestWhatTheLocksImagesStandFor(t *testing.T) {
 	l, err := Load()
 	require.NoError(t, err)
-	require.Empty(t, l.StandIns("linux/amd64"), "none is in a registry")
+	require.Empty(t, l.Overrides("linux/amd64"), "none is in a registry")
 	entry := Registry{Ref: "r", Digest: "sha256:" + strings.Repeat("a", 64), Pushed: "sha256:" + strings.Repeat("b", 64)}
 	all := map[string]Registry{}
 	for _, i := range l.Images {
@@ -260,8 +260,8 @@ func TestWhatTheLocksImagesStandFor(t *testing.T) {
 	require.NoError(t, err, "what was added takes over what an image of the lock stood for")
 	pushed, err = Parse(text)
 	require.NoError(t, err)
-	found := map[string]StandIn{}
-	for _, s := range pushed.StandIns("linux/amd64") {
+	found := map[string]Override{}
+	for _, s := range pushed.Overrides("linux/amd64") {
 		for _, name := range bundle.Names(s.StandsFor, s.Digest, s.Index) {
 			found[name] = s
 		}
@@ -270,7 +270,7 @@ func TestWhatTheLocksImagesStandFor(t *testing.T) {
 	require.Equal(t, path, found["public.ecr.aws/docker/library/redis:8.10.1-alpine"].Path)
 	require.Equal(t, path, found["registry.example.com:5000/team/web@"+multi.Index].Path)
 	require.Equal(t, entry.Digest, found["registry.example.com:5000/team/web:1"].Digest)
-	require.Empty(t, pushed.StandIns("linux/arm64"))
+	require.Empty(t, pushed.Overrides("linux/arm64"))
 	own, err := Load()
 	require.NoError(t, err)
 	require.Equal(t, own, l, "the lock itself is as it was")

@@ -53,7 +53,7 @@ func TestMerge(t *testing.T) {
 	require.Len(t, read.Added, 2)
 	argocd, _ := read.Image("argocd")
 	require.NotContains(t, argocd.StandsFor, "quay.io/argoproj/argocd:v3.6.1", "another stands for it")
-	require.Contains(t, read.StandIns(arm64), StandIn{Path: "x", Digest: "sha256:" + strings.Repeat("b", 64), StandsFor: []string{"quay.io/argoproj/argocd:v3.6.1"}})
+	require.Contains(t, read.Overrides(arm64), Override{Path: "x", Digest: "sha256:" + strings.Repeat("b", 64), StandsFor: []string{"quay.io/argoproj/argocd:v3.6.1"}})
 	own, err := Load()
 	require.NoError(t, err)
 	require.NoError(t, own.VerifyFile(read))

@@ -52,7 +52,7 @@ type forwarded struct {
 }
 
 // newForwarder forwards to a mirror, a URL that may have a path.
-func newForwarder(mirror string, a *account, all []standIn) *forwarder {
+func newForwarder(mirror string, a *account, all []override) *forwarder {
 	scheme, rest, _ := strings.Cut(mirror, "://")
 	host, path, _ := strings.Cut(rest, "/")
 	f := &forwarder{

@@ -55,7 +55,7 @@ func readAccount(file, registry string) (*account, error) {
 	host, _, _ = strings.Cut(host, "/")
 	found, ok := config.Auths[host]
 	if !ok {
-		return nil, fmt.Errorf("read the registry's account: %s has none for %s", file, host)
+		return nil, fmt.Errorf("read the registry's account: %s has no account for %s", file, host)
 	}
 	a := &account{username: found.Username, password: found.Password, refresh: found.IdentityToken, bearer: found.RegistryToken}
 	if a.password == "" && found.Auth != "" {

@@ -158,7 +158,7 @@ func logLibraries(log *logFile) {
 // openImages reads what the archive holds and settles the pause image and the
 // registry.
 func (n *node) openImages() error {
-	standIns, err := readStandIns(n.StandIns)
+	overrides, err := readOverrides(n.Overrides)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (n *node) openImages() error {
 		if n.images, err = a.images(); err != nil {
 			return err
 		}
-		if n.images, err = withStandIns(n.images, standIns); err != nil {
+		if n.images, err = withOverrides(n.images, overrides); err != nil {
 			return err
 		}
 	}
@@ -186,8 +186,8 @@ func (n *node) openImages() error {
 		if err != nil {
 			return err
 		}
-		f := newForwarder(n.RegistryMirror, login, standIns)
-		n.pulls, n.served, n.OwnNames = f.handler(), f.names(), len(standIns) > 0
+		f := newForwarder(n.RegistryMirror, login, overrides)
+		n.pulls, n.served, n.OwnNames = f.handler(), f.names(), len(overrides) > 0
 	}
 	n.OwnRegistry = n.pulls != nil
 	if n.PauseImage == "" {

@@ -39,7 +39,7 @@ type settings struct {
 	Data           string        // directory on a persistent volume
 	AccessFile     string        // where the admin kubeconfig is written
 	Images         []string      // OCI archives of the images that the node serves; the default one may be missing
-	StandIns       string        // file with the images that stand for others; empty for none
+	Overrides      string        // file with the images that stand for others; empty for none
 	PauseImage     string        // reference; empty means the archive's image called pause
 	ClusterName    string        // in the kubeconfig
 	RegistryMirror string        // URL of the registry that has slipway.local's images, with their common path; empty means the archive
@@ -55,7 +55,7 @@ func parseSettings(args []string) (settings, error) {
 	f := pflag.NewFlagSet("slipway-node", pflag.ContinueOnError)
 	f.StringVar(&s.Data, "data", "/var/lib/slipway-node", "directory on a persistent volume; must not be on an overlay")
 	f.StringArrayVar(&s.Images, "images", []string{defaultArchive}, "OCI archive of images that the node serves to pods, once for each; the default one may be missing")
-	f.StringVar(&s.StandIns, "stand-ins", "", "JSON file that says which upstream references the images stand for")
+	f.StringVar(&s.Overrides, "overrides", "", "JSON file that says which upstream references the images stand for")
 	f.StringVar(&s.PauseImage, "pause-image", "", "image of the pod sandbox (default: the one called pause in the archive)")
 	f.StringVar(&s.ClusterName, "cluster-name", "slipway", "name of the cluster in the kubeconfig")
 	f.StringVar(&s.RegistryMirror, "registry-mirror", "", "URL of the registry that has the images of slipway.local/…, http or https, with the path before the images' names; host:port is http://host:port; not asked where there is an archive")

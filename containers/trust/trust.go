@@ -73,7 +73,7 @@ func (v Vouched) Warning() string {
 	if !v.Unverified {
 		return ""
 	}
-	return "the bundle " + v.Digest + " is unverified: whoever can write to it decides what runs"
+	return "the bundle " + v.Digest + " is unverified: anyone who can write to it decides what runs"
 }
 
 // Fix is the remedy for an unverified bundle.
@@ -83,7 +83,7 @@ const Fix = "give the digest that who built the bundle names: --bundle-digest sh
 	"or who signed it without a key: --certificate-identity NAME --certificate-oidc-issuer URL --trusted-root FILE; --bundle-digest none takes any bundle"
 
 // fixSignature is the remedy where the signature is not there, or of another bundle.
-const fixSignature = "take the bundle and its signature from who built it, and put that beside the index, as " + bundle.SignatureFile + "; who has changed the bundle signs it again"
+const fixSignature = "take the bundle and its signature from who built it, and put that beside the index, as " + bundle.SignatureFile + "; whoever changes the bundle signs it again"
 
 // Check fails with CodeBundle unless the anchor vouches for the bundle. read reads a file of
 // it by its path, and is asked for a signature only if that has to vouch; nil reads it out of

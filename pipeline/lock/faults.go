@@ -11,7 +11,7 @@ import (
 
 // The codes of the lock's faults.
 const (
-	// CodeHeld: somebody else is working on the deployment; the error names the
+	// CodeHeld: another run works on the deployment; the error names the
 	// holder, when the lock was taken, and the last heartbeat.
 	CodeHeld fault.Code = "LOK-001"
 	// CodeLost: the deployment's lock was lost during the run: it was broken by
@@ -58,7 +58,7 @@ func Refused(err error) error {
 
 func lost(format string, args ...any) error {
 	return &fault.Fault{Code: CodeLost, Class: fault.Locked, Op: "hold the deployment's lock", Err: fmt.Errorf(format, args...),
-		Fix: "see that no other run works on the deployment (slipway runs), then run the same command again"}
+		Fix: "check that no other run works on the deployment (slipway runs), then run the same command again"}
 }
 
 // errWorks is why a lock is left to expire.

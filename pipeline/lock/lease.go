@@ -146,7 +146,7 @@ func (l *Lock) successor(ctx context.Context, generation, n int64) error {
 	next, err := l.read(ctx, generation+1)
 	if err != nil {
 		if next, err = l.read(ctx, n); err != nil {
-			return lost("somebody else has taken it (%v)", err)
+			return lost("another run has taken it (%v)", err)
 		}
 	}
 	at := next.Acquired.Format(time.RFC3339)

@@ -62,7 +62,7 @@ func meaning(c fault.Class) string {
 	case fault.Timeout:
 		return "something did not happen in time"
 	case fault.Locked:
-		return "somebody else is working on the deployment"
+		return "another run works on the deployment"
 	case fault.Cancelled:
 		return "cancelled"
 	}

@@ -54,7 +54,7 @@ func Read(file string, verify func(index, signature []byte) (by string, err erro
 	}
 	if err != nil {
 		return nil, &fault.Fault{Code: CodeSignature, Class: fault.Preflight, Op: op, Err: err,
-			Fix: "get the package from whom you trust, or the public key of who made it; who packs deployment " + p.Deployment + " signs it with --key FILE of save"}
+			Fix: "get the package from somebody you trust, or the public key of its author; whoever packs deployment " + p.Deployment + " signs it with --key FILE of save"}
 	}
 	return p, nil
 }

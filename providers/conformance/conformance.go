@@ -126,7 +126,7 @@ func Run(t *testing.T, s Suite) {
 		_, runs := s.Provider.(interface {
 			Node(d providers.Deployment) providers.NodeSpec
 		})
-		require.False(t, runs, "a cluster that is there already is not a service of Slipway")
+		require.False(t, runs, "an existing cluster is not a service of Slipway")
 		for _, section := range s.Valid {
 			access := a.Access(providers.Deployment{Name: "suite", Scale: 50, Section: json.RawMessage(section)})
 			require.True(t, access.Kubeconfig.Valid(), "%s: the reference to the kubeconfig", section)

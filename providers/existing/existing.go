@@ -40,7 +40,7 @@ func (Provider) Settings() any { return Settings{} }
 
 // Describe describes the provider.
 func (Provider) Describe(s *config.Section) {
-	s.Summary = "a Kubernetes cluster that is there already"
+	s.Summary = "an existing Kubernetes cluster"
 }
 
 // Validate checks the section: see Settings.

@@ -138,7 +138,7 @@ func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured
 	}
 	i.env.Progress("%s", kube.Count(applied))
 	if len(deleted) > 0 {
-		i.env.Progress("deleted what the release has no more: %s", strings.Join(deleted, ", "))
+		i.env.Progress("deleted objects that the release no longer has: %s", strings.Join(deleted, ", "))
 	}
 	return contract.Component{Objects: len(objs), Changed: kube.Altered(applied) + len(deleted)}, nil
 }

@@ -77,7 +77,7 @@ func (i *installer) jobs(ctx context.Context) ([]*unstructured.Unstructured, con
 	deleted, err := i.dropJobs(ctx, objs, done)
 	out.Changed += len(deleted)
 	if len(deleted) > 0 {
-		i.env.Progress("deleted what the release has no more: %s", strings.Join(deleted, ", "))
+		i.env.Progress("deleted objects that the release no longer has: %s", strings.Join(deleted, ", "))
 	}
 	return nil, out, err
 }

@@ -69,7 +69,7 @@ func (r *chartRelease) spare(ctx context.Context, deployed *release.Release, pla
 	if len(spared) == 0 {
 		return nil
 	}
-	r.log.Info("the chart has these no more, and they stay", "release", r.name, "objects", spared)
+	r.log.Info("the chart no longer has these, but they stay", "release", r.name, "objects", spared)
 	deployed.Manifest = text.String()
 	if err := r.client.Retry(ctx, "note what stays of the Helm release "+r.name, func(context.Context) error { return r.config.Releases.Update(deployed) }); err != nil {
 		return badRelease("note what stays of the Helm release "+r.name, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 )
 
-// clusterAccess finds the access to a cluster that is there already. The deployment's state
+// clusterAccess finds the access to an existing cluster. The deployment's state
 // never holds it, so that each command uses what the configuration refers to now.
 type clusterAccess struct {
 	to   providers.Access

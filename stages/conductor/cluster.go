@@ -247,7 +247,7 @@ func (c *Cluster) ToolchainID(ctx context.Context) (string, error) {
 	if c.access != nil {
 		return "", &fault.Fault{Code: codeNoToolchain, Class: fault.Usage, Op: "hand over the toolchain",
 			Fix: "use the command line tool: slipway toolchain -- COMMAND; or any kubectl with your own kubeconfig",
-			Err: fmt.Errorf("on a cluster that was there already (provider %s) the container holds the access to it, which stays with the process that read it", c.provider)}
+			Err: fmt.Errorf("on an existing cluster (provider %s) the container has the access to the cluster, which must stay with the process that read it", c.provider)}
 	}
 	ctr, err := c.toolchain(ctx)
 	if err != nil {

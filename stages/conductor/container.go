@@ -134,7 +134,7 @@ func decodeResult(id string, done containers.Outcome) (contract.Result, error) {
 	if done.Result == nil {
 		return result, &fault.Fault{
 			Code: fault.CodeBug, Class: fault.Bug, Op: "run " + id,
-			Fix: "report this together with the output above",
+			Fix: "report this with the output above",
 			Err: fmt.Errorf("exit status %d without a result: %w: %s", done.ExitCode, done.NoResult, lastWords(done.Stderr)),
 		}
 	}

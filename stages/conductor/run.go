@@ -17,7 +17,7 @@ import (
 
 // Conduct carries w out and returns the record of the run, whatever the outcome. There
 // is no record if nothing was started: the selection names no step, a hook lacks what it
-// needs, the access to a cluster that is there already cannot be used, the deployment's
+// needs, the access to an existing cluster cannot be used, the deployment's
 // cluster is not on this engine, or the lock cannot be taken.
 func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error) {
 	if _, err := c.access.secret(ctx); err != nil {

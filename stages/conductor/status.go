@@ -62,7 +62,7 @@ func (s *DeploymentStatus) Text(w io.Writer) error {
 		return nil
 	}
 	if s.Installed != "" && s.Installed != s.Platform {
-		if _, err := fmt.Fprintf(w, "the last run was for release %s; release %s is what was installed to the end\n", s.Platform, s.Installed); err != nil {
+		if _, err := fmt.Fprintf(w, "the last run was for release %s; the last complete install is of release %s\n", s.Platform, s.Installed); err != nil {
 			return err
 		}
 	}
@@ -195,7 +195,7 @@ func (s *DeploymentStatus) unhealthy() error {
 	}
 	return &fault.Fault{
 		Code: codeUnhealthy, Class: fault.Step, Op: "check the platform as it is now", Err: errors.New(report.Clean(strings.Join(wrong, "\n"))),
-		Fix: "what has just started may need a minute: look again; an install brings back what was changed, and says why something does not get well: slipway install, or dagger call install",
+		Fix: "wait a minute for what has just started, and check again; to revert manual changes and see why something is not healthy: slipway install, or dagger call install",
 	}
 }
 

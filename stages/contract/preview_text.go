@@ -175,7 +175,7 @@ func (t *planText) change(before string, c PlannedChange) {
 	for _, b := range c.Backups {
 		t.section(before + "Backups that would be made, and proved by restoring them")
 		if b.Made != "" {
-			t.line("  %s: it is there already, as %s", b.Data, b.Made)
+			t.line("  %s: exists already, as %s", b.Data, b.Made)
 		} else {
 			t.line("  %s", b.Data)
 		}

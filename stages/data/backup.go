@@ -212,7 +212,7 @@ func (w *work) assemble(ctx context.Context, rec installed.Record, in contract.B
 		}
 		return contract.Backup{}, &fault.Fault{
 			Code: CodeNotKept, Class: fault.Step, Op: "back up the release that is installed", Err: errors.New(what + "; without it nothing could be rolled back"),
-			Fix: "install the release that is installed once more, which keeps a copy: slipway install; then upgrade again",
+			Fix: "install the installed release again, which stores a copy: slipway install; then upgrade again",
 		}
 	}
 	id := w.env.Run

@@ -66,7 +66,7 @@ func TestTheWayBackWithoutATerminal(t *testing.T) {
 	rest := strings.Replace(dataSections, `command: [sh, -c, "echo split >>log; touch split"], undo: [rm, -f, split]`, `command: [sh, -c, "exit 5"]`, 1)
 	b.release("new", "1.1.0", "upgradableFrom: [1.0.0]\n"+rest)
 	_, err := b.migrate(true)
-	refused(t, err, CodeMigration, "or go back: slipway rollback; it asks before the backup takes the place of data orders, and loses what was written since; without a terminal it wants --yes")
+	refused(t, err, CodeMigration, "or go back: slipway rollback; it asks before the backup takes the place of data orders, and loses everything written since; without a terminal it requires --yes")
 }
 
 // TestWhatACommandSaysHasNoSecrets: neither those that its pod reads nor what looks like one.

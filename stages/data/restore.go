@@ -181,7 +181,7 @@ func (p way) allowed(consent, again bool, b contract.Backup, target *platform.Re
 	}
 	return &fault.Fault{
 		Code: contract.CodeConsent, Class: fault.Usage, Op: "roll back to backup " + b.ID,
-		Err: fmt.Errorf("%s: the backup of %s would take the place of data %s, and what was written since would be %s; nothing was changed",
+		Err: fmt.Errorf("%s: the backup of %s would replace data %s, and everything written since would be %s; nothing was changed",
 			strings.Join(p.why, ", "), b.Time.Format(time.DateTime+" UTC"), strings.Join(p.replace, ", "), in),
 		Fix: "if that is wanted: " + againRollback(b) + " --yes",
 	}

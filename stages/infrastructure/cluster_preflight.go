@@ -82,8 +82,8 @@ func answers(ctx context.Context, env *step.Env, c *kube.Client, limit time.Dura
 	if err == nil || ctx.Err() != nil {
 		return seen.GitVersion, err
 	}
-	f := &fault.Fault{Code: CodeNoAnswer, Class: fault.Preflight, Op: "reach the cluster that is there already", Err: err,
-		Fix: "see whether the server of the kubeconfig answers where the Dagger engine runs: slipway toolchain, or curl -k " + fault.Quote(c.Endpoint()) + "/version"}
+	f := &fault.Fault{Code: CodeNoAnswer, Class: fault.Preflight, Op: "reach the existing cluster", Err: err,
+		Fix: "check that the kubeconfig's server answers from the engine's machine: slipway toolchain, or curl -k " + fault.Quote(c.Endpoint()) + "/version"}
 	if apierrors.IsUnauthorized(err) {
 		f.Fix = "renew the credentials of " + contextOf(env.Kubeconfig) + " in the kubeconfig; those of a user slipway that has the token of the service account slipway: " +
 			`kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h --context=NAME)"` +

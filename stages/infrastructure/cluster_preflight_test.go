@@ -169,9 +169,9 @@ func TestAClusterThatDoesNotAnswer(t *testing.T) {
 	}
 	const soonEnough = 300 * time.Millisecond
 	_, err = answers(t.Context(), gone, c, soonEnough)
-	says(err, CodeNoAnswer, "reach the cluster that is there already: ", "see whether the server of the kubeconfig answers where the Dagger engine runs: slipway toolchain, or curl -k "+away+"/version")
+	says(err, CodeNoAnswer, "reach the existing cluster: ", "check that the kubeconfig's server answers from the engine's machine: slipway toolchain, or curl -k "+away+"/version")
 	_, _, err = reach(t.Context(), gone, soonEnough, false)
-	says(err, CodeNoAnswer, "reach the cluster that is there already: ", "curl -k "+away)
+	says(err, CodeNoAnswer, "reach the existing cluster: ", "curl -k "+away)
 	client, why, err := reach(t.Context(), gone, soonEnough, true)
 	require.NoError(t, err)
 	require.Nil(t, client)
@@ -187,10 +187,10 @@ func TestAClusterThatDoesNotAnswer(t *testing.T) {
 	const renew = "renew the credentials of the context c in the kubeconfig; those of a user slipway that has the token of the service account slipway: " +
 		`kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h --context=NAME)"`
 	_, err = clusterPreflight(t.Context(), expired, contract.ClusterPreflightInput{})
-	says(err, CodeNoAnswer, "reach the cluster that is there already: ask "+refused.URL+" for its version: the server has asked for the client to provide credentials", renew)
+	says(err, CodeNoAnswer, "reach the existing cluster: ask "+refused.URL+" for its version: the server has asked for the client to provide credentials", renew)
 	begun := time.Now()
 	_, err = platformRemove(t.Context(), expired, contract.RemoveInput{})
-	says(err, CodeNoAnswer, "reach the cluster that is there already: ", renew)
+	says(err, CodeNoAnswer, "reach the existing cluster: ", renew)
 	require.Less(t, time.Since(begun), reachLimit/2, "no wait helps")
 }
 

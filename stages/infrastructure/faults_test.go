@@ -186,7 +186,7 @@ func TestALoadBalancerThatGivesNoAddress(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeLoadBalancer})
 		require.Equal(t, fault.Timeout, fault.ClassOf(err))
-		require.ErrorContains(t, err, "an address of the Service slipway-checks-demo/loadbalancer-web; last seen: its load balancer has none yet: SyncLoadBalancerFailed: no address is left")
+		require.ErrorContains(t, err, "an address of the Service slipway-checks-demo/loadbalancer-web; last seen: its load balancer has no address yet: SyncLoadBalancerFailed: no address is left")
 		f, _ := errors.AsType[*fault.Fault](err)
 		require.Equal(t, fix, f.Fix)
 	}

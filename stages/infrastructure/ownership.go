@@ -98,7 +98,7 @@ func (f finder) ownership(ctx context.Context, env *step.Env, in contract.Owners
 	if len(out.Adopted) > 0 {
 		env.Progress("took over %s", strings.Join(out.Adopted, ", "))
 	}
-	env.Progress("%d objects, none of them somebody else's", out.Objects)
+	env.Progress("%d objects, none owned by others", out.Objects)
 	return out, nil
 }
 
@@ -158,7 +158,7 @@ func isForeign(deployment string, objs []unstructured.Unstructured, in contract.
 	return &fault.Fault{
 		Code: kube.CodeForeign, Class: fault.Preflight, Op: "see that nothing is in the platform's way",
 		Err: fmt.Errorf("these are in the cluster and do not belong to this deployment: %s; nothing was created", strings.Join(names, ", ")),
-		Fix: "name them otherwise in the platform release, or ask those whose they are; to take them over on purpose: " + again + " --take-ownership",
+		Fix: "rename them in the platform release, or ask their owners; to take them over on purpose: " + again + " --take-ownership",
 	}
 }
 

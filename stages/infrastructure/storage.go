@@ -200,7 +200,7 @@ func verifyStorage(ctx context.Context, env *step.Env, in contract.StorageInput,
 }
 
 func badStorage(err error) error {
-	return checkFault(CodeStorage, "use the storage", "see that the storage class works, then run the same command again", err)
+	return checkFault(CodeStorage, "use the storage", "check that the storage class works, then run the same command again", err)
 }
 
 // checkFault gives err a code of this package, and keeps its class if it has one.

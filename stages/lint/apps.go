@@ -113,7 +113,7 @@ func (v *linter) completeApps() {
 	for _, c := range v.release.Components {
 		for _, name := range c.ImageNames() {
 			if c.Kind == platform.App && in.Images[name] == "" {
-				in.Images[name] = v.standIn(name)
+				in.Images[name] = v.placeholder(name)
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func ended(ctx context.Context, component, file string, err error) error {
 	}
 	return &fault.Fault{
 		Code: contract.CodeUnusable, Class: fault.Usage, Op: fmt.Sprintf("render component %s (%s)", component, file),
-		Err: err, Fix: "take out of its files what has no end, or takes very long; helm template shows it in a chart",
+		Err: err, Fix: "remove endless or very slow templates from its files; helm template shows them in a chart",
 	}
 }
 

@@ -156,8 +156,8 @@ func (v *linter) note(use contract.ImageUse, images []string) {
 	}
 }
 
-// standIn is what stands for an image that no short name is known for.
-func (v *linter) standIn(name string) string {
+// placeholder is what stands for an image that no short name is known for.
+func (v *linter) placeholder(name string) string {
 	if v.absent == nil {
 		v.absent = map[string]bool{}
 	}
@@ -225,12 +225,12 @@ func (v *linter) complete(c platform.Component, in contract.ComponentInput) cont
 	maps.Copy(images, in.Images)
 	for _, hole := range c.Holes() {
 		if name, ok := platform.ImageHole(hole); ok && fill[hole] == nil {
-			fill[hole] = v.standIn(name)
+			fill[hole] = v.placeholder(name)
 		}
 	}
 	for _, name := range c.ImageNames() {
 		if images[name] == "" {
-			images[name] = v.standIn(name)
+			images[name] = v.placeholder(name)
 		}
 	}
 	maps.Copy(images, in.Rewrite)

@@ -71,10 +71,10 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 		env.Progress("removed %s", strings.Join(out.Components, ", "))
 	}
 	if len(out.Objects) > 0 {
-		env.Progress("removed %d objects and keys that the release has no more", len(out.Objects))
+		env.Progress("removed %d objects and keys that the release no longer has", len(out.Objects))
 	}
 	for _, kept := range out.Kept {
-		env.Progress("the release has no more, and yet stays: %s", kept)
+		env.Progress("the release no longer has these, but they stay: %s", kept)
 	}
 	earlier := record.Argo
 	record = removal.RecordOf(r)

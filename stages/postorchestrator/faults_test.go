@@ -30,7 +30,7 @@ func TestAPlatformThatDoesNotAnswer(t *testing.T) {
 	}
 	c := &kube.Client{Kubernetes: fake.NewClientset(service("pending"), service("closed", corev1.LoadBalancerIngress{IP: "127.0.0.1"}))}
 	for name, says := range map[string]string{
-		"pending": `Web: waited [0-9.]+m?s for an address of the Service apps/pending; last seen: its load balancer has none yet$`,
+		"pending": `Web: waited [0-9.]+m?s for an address of the Service apps/pending; last seen: its load balancer has no address yet$`,
 		"closed":  `waited [0-9.]+m?s for Web \(http://web.example.org/ on 127.0.0.1:1\); last seen: .*connect: connection refused$`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,7 +70,7 @@ func TestTimeThatWasUsedUpBefore(t *testing.T) {
 	b.do = func(ctx context.Context, _ *step.Env) {
 		<-ctx.Done()
 		b.err = &fault.Fault{
-			Code: "INF-020", Class: fault.Timeout, Op: "use the storage", Fix: "see that the storage class works",
+			Code: "INF-020", Class: fault.Timeout, Op: "use the storage", Fix: "check that the storage class works",
 			Err: fmt.Errorf("%w to wait for pod read: %w", contract.ErrNoTime, context.Cause(ctx)),
 		}
 	}

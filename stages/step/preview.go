@@ -91,5 +91,5 @@ func (b *stepRecords) last(ctx context.Context, code untypedStep) (json.RawMessa
 	return last.Output, nil
 }
 
-// accessFile is where a step finds the access to a cluster that is there already.
+// accessFile is where a step finds the access to an existing cluster.
 func accessFile(dirs Dirs) string { return cmp.Or(dirs.Access, contract.AccessFile) }

@@ -63,7 +63,7 @@ func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.W
 	flags.StringVar(&o.dirs.Bundle, "bundle", contract.BundleDir, "the bundle's manifests")
 	flags.StringVar(&o.dirs.Terraform, "terraform", contract.TerraformDir, "the provider's Terraform root")
 	flags.StringVar(&o.dirs.Tools, "tools", contract.ToolsDir, "the pinned tools")
-	flags.StringVar(&o.dirs.Access, "access", contract.AccessFile, "the access to a cluster that is there already")
+	flags.StringVar(&o.dirs.Access, "access", contract.AccessFile, "the access to an existing cluster")
 	flags.Usage = func() {
 		fmt.Fprintf(stderr, "Runs one step in its container.\n\n  slipway step <stage>/<step> [flags]\n\n%s\nSteps:\n  %s\n",
 			flags.FlagUsages(), strings.Join(reg.Names(), "\n  "))

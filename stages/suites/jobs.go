@@ -189,7 +189,7 @@ func (w *watched) rest(ctx context.Context, whole bool) ([]string, error) {
 		}
 		return wrote, &fault.Fault{
 			Code: CodeFailed, Class: fault.Step, Op: "read what the " + w.trial.files.Name + " has counted", Err: fmt.Errorf("job %s has completed, but %w", id, unread),
-			Fix: "see that the cluster and its nodes answer, then run it again: slipway test",
+			Fix: "check that the cluster and its nodes answer, then run it again: slipway test",
 		}
 	}
 }

@@ -65,7 +65,7 @@ func sameRelease(ctx context.Context, env *step.Env, client *kube.Client, in con
 	}
 	f := &fault.Fault{
 		Code: CodeOther, Class: fault.Preflight, Op: fmt.Sprintf("test release %s of %s", in.Version, in.Platform),
-		Fix: "bring the installation to its end: slipway install, or slipway upgrade; or name the release that is installed: --platform DIR",
+		Fix: "complete the installation: slipway install, or slipway upgrade; or name the installed release: --platform DIR",
 	}
 	switch {
 	case system == nil || kube.DeploymentOf(system.GetLabels()) != env.Deployment:

@@ -67,8 +67,8 @@ func (m mark) on(o *unstructured.Unstructured, deployment string) bool {
 func (t *trial) theirs(o *unstructured.Unstructured) error {
 	return &fault.Fault{
 		Code: kube.CodeForeign, Class: fault.Step, Op: "make what the " + t.files.Name + " needs",
-		Err: fmt.Errorf("%s is there already, and not one of its own; it was left as it is", kube.MemberOf(o)),
-		Fix: "give the object another name in the platform release, or remove the one that is there; then run it again: slipway test",
+		Err: fmt.Errorf("%s exists and is not the test's own; it was not changed", kube.MemberOf(o)),
+		Fix: "rename the object in the platform release, or remove the existing one; then run it again: slipway test",
 	}
 }
 

@@ -48,7 +48,7 @@ func (c *control) image(ctx context.Context, push string) error {
 		return err
 	}
 	if strings.Contains(host["GOPROXY"], "@") {
-		return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: op, Err: errors.New("GOPROXY has a password, which whoever can pull the image could read"),
+		return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: op, Err: errors.New("GOPROXY has a password, which anyone who can pull the image could read"),
 			Fix: "give one without for this command: GOPROXY=https://PROXY make engine-image"}
 	}
 	parts, err := c.buildEngine(ctx, progress.New(os.Stderr, tasks+1))

@@ -73,7 +73,7 @@ func TestExistingCluster(t *testing.T) {
 		bad = of("foreign") // which nobody provides
 		r = bad.cli(t, "install")
 		require.Contains(t, []int{4, 5}, r.code, slipway.Tail(r.err))
-		for _, says := range []string{"INF-020", "see that the storage class works", "use the load balancer: ", "port 18080/TCP is taken by Service foreign/taken"} {
+		for _, says := range []string{"INF-020", "check that the storage class works", "use the load balancer: ", "port 18080/TCP is taken by Service foreign/taken"} {
 			require.Contains(t, r.err, says)
 		}
 		host.kubectl(t, "delete", "service", "-n", "foreign", "taken")

@@ -180,7 +180,7 @@ func (k *kept) imagesThere(t *testing.T, r *testRegistry, base string) {
 	pins, _, err := lock.Read(there.Lock)
 	require.NoError(t, err)
 	in := map[string]string{}
-	for _, s := range pins.StandIns(b.Platform) {
+	for _, s := range pins.Overrides(b.Platform) {
 		in[s.Path] = r.bridge + "/team/slipway/" + s.Path + "@" + s.Digest
 	}
 	hook := in["quay.io-e2e-hook"]

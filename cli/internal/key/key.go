@@ -57,5 +57,5 @@ func read(place string) ([]byte, error) {
 // Missing is the fault of a key that cannot be read.
 func Missing(place string, err error) error {
 	return &fault.Fault{Code: trust.CodeKey, Class: fault.Usage, Op: "read the key " + place, Err: err,
-		Fix: "give the place of a PEM file, or env:NAME for a variable that holds one: --key; of packages also advanced.save.key in the configuration"}
+		Fix: "name a PEM file, or env:NAME for a variable that contains it: --key; for packages also advanced.save.key in the configuration"}
 }

@@ -142,7 +142,7 @@ func (p *packer) gate() error {
 	}
 	return &fault.Fault{Code: codeHeld, Class: fault.Usage, Op: "pack run " + p.info.Run,
 		Err: fmt.Errorf("a secret of the deployment is in %s, which a package must hold as it is", strings.Join(held, ", ")),
-		Fix: "take the secret out of the platform release (platform.secrets gives it in its place), change it, and install; then: slipway save"}
+		Fix: "move the secret from the platform release to platform.secrets, change it, and install; then: slipway save"}
 }
 
 // inTemporary calls do with a directory that is removed afterwards.

@@ -180,7 +180,7 @@ func fetch(ctx context.Context, git config.GitRelease, anew Anew, opts *conducto
 	if git.Digest != "" && git.Digest != opts.ReleaseDigest {
 		return &fault.Fault{Code: codeDigest, Class: fault.Preflight, Op: what,
 			Err: fmt.Errorf("its digest is %s, not %s", opts.ReleaseDigest, git.Digest),
-			Fix: "find out who changed it; if it is meant, set the new digest in platform.release"}
+			Fix: "find out who changed it; if the change is intended, set the new digest in platform.release"}
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 )
 
-// Kubeconfig is what containers get of the access to a cluster that is there already. It
+// Kubeconfig is what containers get of the access to an existing cluster. It
 // is read from where the configuration says each time, and written nowhere.
 func (f *Flags) Kubeconfig(ctx context.Context, access providers.Access, from Source) (*dagger.Secret, error) {
 	secret, err := from.Find(ctx, access.Kubeconfig)
@@ -36,7 +36,7 @@ func (f *Flags) Kubeconfig(ctx context.Context, access providers.Access, from So
 	return from.Set("kubeconfig", string(extracted)), nil
 }
 
-// CheckKubeconfig finds what is wrong with the access to a cluster that is there already,
+// CheckKubeconfig finds what is wrong with the access to an existing cluster,
 // where it can be read without asking anybody.
 func (f *Flags) CheckKubeconfig(access providers.Access) error {
 	if name, err := Path(access.Kubeconfig); err == nil && name != "" && !module.Active() {
@@ -70,7 +70,7 @@ func (f *Flags) beside(ref config.SecretRef) func(string) ([]byte, error) {
 	}
 	if f.Brought { // the sender may have brought the kubeconfig as well, with a server of theirs that gets the token
 		return func(string) ([]byte, error) {
-			return nil, errors.New("it is read only if --package-key says who made the package that names the kubeconfig")
+			return nil, errors.New("it is read only if --package-key verifies the author of the package that names the kubeconfig")
 		}
 	}
 	return func(name string) ([]byte, error) {

@@ -160,10 +160,10 @@ const (
 	algorithm    = "sha256"
 	fixIdentity  = "ask who publishes it which identity signs, and who vouches for that, and give these: --certificate-identity NAME --certificate-oidc-issuer URL"
 	fixKey       = "give the public half of that key: --bundle-key FILE; or have it signed by an identity: cosign attest-blob without --key"
-	fixSigner    = "ask who publishes it for the public half of the key that signs; who has changed the file has to sign it again"
-	fixLog       = "have it signed with an entry in the transparency log, as cosign does unless it is told not to, and take that signature"
+	fixSigner    = "ask its publisher for the public half of the signing key; whoever changes the file signs it again"
+	fixLog       = "sign it with an entry in the transparency log, as cosign does by default, and use that signature"
 	fixRoot      = "give the trusted root, as it is today, of the sigstore instance that signed: --trusted-root FILE; if it is, take the signature from who publishes the file"
-	fixSignature = "take file and signature anew, both from who publishes them; who has changed the file has to sign it again"
+	fixSignature = "get file and signature again from their publisher; whoever changes the file signs it again"
 	fixRead      = "have it written as a sigstore bundle: slipway bundle sign or push with --key, cosign attest-blob --new-bundle-format --bundle FILE.sigstore.json --type slsaprovenance1 --predicate provenance.json FILE, or cosign sign-blob --new-bundle-format --bundle FILE.sigstore.json FILE"
 )
 

@@ -173,7 +173,7 @@ func (v *Vault) Decrypt(name string, data []byte) ([]byte, error) {
 	if _, other := errors.AsType[*age.NoIdentityMatchError](err); other {
 		return nil, &fault.Fault{Code: CodeBadKey, Class: fault.Preflight, Op: "decrypt secret " + name,
 			Err: errors.New("it was encrypted with another key"),
-			Fix: "take the key that the deployment was installed with: " + giveKey}
+			Fix: "use the key that the deployment was installed with: " + giveKey}
 	} else if err != nil {
 		return nil, damaged(name, err)
 	}

@@ -29,7 +29,7 @@ func (c *Client) freed(ctx context.Context, service *unstructured.Unstructured, 
 	case apierrors.IsNotFound(err):
 		return true, nil // somebody else was faster
 	case err != nil:
-		return false, fmt.Errorf("see who has the address %s: %w", ip, err)
+		return false, fmt.Errorf("find the owner of address %s: %w", ip, err)
 	}
 	of := a.Spec.ParentRef
 	if of == nil || of.Resource != "services" || of.Namespace != service.GetNamespace() || of.Name != service.GetName() {

@@ -113,7 +113,7 @@ func New(config *rest.Config) (*Client, error) {
 func badKubeconfig(err error) error {
 	return &fault.Fault{
 		Code: kubeconfig.CodeInvalid, Class: fault.Step, Op: "read the kubeconfig",
-		Fix: "if the cluster was there already, give a kubeconfig with which kubectl works; then run the same command again", Err: err,
+		Fix: "for an existing cluster, name a kubeconfig that works with kubectl; then run the same command again", Err: err,
 	}
 }
 

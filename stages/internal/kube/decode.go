@@ -79,7 +79,7 @@ func decode(manifest []byte, toJSON func([]byte) ([]byte, error)) ([]*unstructur
 				return nil, fmt.Errorf("document %d: apiVersion, kind or metadata.name is missing", n)
 			}
 			if !isKind.MatchString(o.GetKind()) || !isVersion.MatchString(o.GetAPIVersion()) {
-				return nil, fmt.Errorf("document %d: kind %q of apiVersion %q is none that Kubernetes has", n, o.GetKind(), o.GetAPIVersion())
+				return nil, fmt.Errorf("document %d: Kubernetes has no kind %q of apiVersion %q", n, o.GetKind(), o.GetAPIVersion())
 			}
 			if strings.ContainsFunc(o.GetNamespace()+o.GetName(), func(r rune) bool { return !unicode.IsPrint(r) }) {
 				return nil, fmt.Errorf("document %d: the name %q has a character that cannot be printed", n, o.GetNamespace()+"/"+o.GetName())

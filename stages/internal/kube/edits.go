@@ -51,7 +51,7 @@ func undo(ctx context.Context, api dynamic.ResourceInterface, name string) (*uns
 		}
 		patch, err := csaupgrade.UpgradeManagedFieldsPatch(o, sets.New(managers...), undoManager)
 		if err != nil {
-			return nil, fmt.Errorf("find what was set by hand: %w", err)
+			return nil, fmt.Errorf("find manual changes: %w", err)
 		}
 		_, err = api.Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
 		if apierrors.IsConflict(err) && ctx.Err() == nil { // somebody wrote to it in between

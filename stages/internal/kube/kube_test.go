@@ -276,7 +276,7 @@ func TestConnectNamesTheFile(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: kubeconfig.CodeInvalid})
 	require.ErrorContains(t, err, file)
 	f, _ := errors.AsType[*fault.Fault](err)
-	require.Equal(t, "if the cluster was there already, give a kubeconfig with which kubectl works; then run the same command again", f.Fix)
+	require.Equal(t, "for an existing cluster, name a kubeconfig that works with kubectl; then run the same command again", f.Fix)
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
 	_, err = kube.Connect(file, nil)
 	require.ErrorContains(t, err, file)

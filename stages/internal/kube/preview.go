@@ -336,7 +336,7 @@ func previewTaken(ctx context.Context, before, after *unstructured.Unstructured,
 	for _, fields := range set {
 		drop(without.Object, fields, others)
 	}
-	why := "what was set with kubectl is taken back"
+	why := "reverts changes made with kubectl"
 	if added != nil {
 		take(without.Object, added)
 		why = "what others have added is taken back"

@@ -83,7 +83,7 @@ func (c *Client) WaitAddress(ctx context.Context, namespace, name string, port i
 	address := ""
 	err := c.WaitFor(limited, fmt.Sprintf("an address of the Service %s/%s", namespace, name), Poll, func(ctx context.Context) (done bool, seen string, err error) {
 		address, err = c.Address(ctx, namespace, name, port)
-		return address != "", "its load balancer has none yet", err
+		return address != "", "its load balancer has no address yet", err
 	})
 	if errors.Is(err, &fault.Fault{Code: CodeWait}) {
 		err = withCause(ctx, err, func(ctx context.Context) string {

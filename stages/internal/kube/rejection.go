@@ -24,7 +24,7 @@ func rejected(what string, live *unstructured.Unstructured, err error) error {
 	case apierrors.IsConflict(err):
 		return &fault.Fault{
 			Code: CodeConflict, Class: fault.Step, Op: what,
-			Fix: "undo the change that somebody else made to the object, then run the same command again", Err: cause,
+			Fix: "undo the other change to the object, then run the same command again", Err: cause,
 		}
 	case Refused(err):
 		return &fault.Fault{

@@ -14,7 +14,7 @@ import (
 func sha(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }
 
 // What a chart names is used from where the run has it, and the node is told.
-func TestStandIns(t *testing.T) {
+func TestOverrides(t *testing.T) {
 	b := &bundle.Bundle{}
 	b.Index.Images = []bundle.Image{
 		{Name: "gitea", Ref: "slipway.local/gitea:1", Digest: sha("1")},
@@ -27,7 +27,7 @@ func TestStandIns(t *testing.T) {
 	require.Equal(t, "quay.io/web@"+sha("3"), ours.StandsFor["quay.io/web@"+sha("4")])
 	require.NotContains(t, ours.StandsFor, "slipway.local/gitea:1")
 	var told []map[string]any
-	require.NoError(t, json.Unmarshal([]byte(ours.standInsText()), &told))
+	require.NoError(t, json.Unmarshal([]byte(ours.overridesText()), &told))
 	require.Equal(t, []map[string]any{
 		{"image": "slipway.local/redis:7.0", "digest": sha("2"), "standsFor": []any{"public.ecr.aws/docker/library/redis:8"}},
 		{"image": "quay.io/web:1", "digest": sha("3"), "index": sha("4"), "standsFor": []any{"quay.io/web:1"}},
@@ -45,10 +45,10 @@ func TestStandIns(t *testing.T) {
 	pulled.fromLock(pins, "registry.example.com/team", "linux/amd64")
 	require.Equal(t, "registry.example.com/team/redis@"+sha("2"), pulled.StandsFor["public.ecr.aws/docker/library/redis:8"])
 	require.Equal(t, "registry.example.com/team/quay.io-web@"+sha("3"), pulled.StandsFor["quay.io/web@"+sha("4")])
-	require.Equal(t, []StandIn{
+	require.Equal(t, []Override{
 		{Path: "quay.io-web", Digest: sha("3"), Index: sha("4"), StandsFor: []string{"quay.io/web:1"}},
 		{Path: "redis", Digest: sha("2"), StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}},
-	}, pulled.StandIns)
+	}, pulled.Overrides)
 	pulled.Refs, pulled.Registry = map[string]string{"redis": "slipway.local/redis@" + sha("2")}, map[string]string{"redis": "registry.example.com/team/redis@" + sha("2")}
 	refs, rewrite := pulled.In(true)
 	require.Equal(t, map[string]string{"redis": "slipway.local/redis@" + sha("2"), "public.ecr.aws/docker/library/redis:8": "slipway.local/redis@" + sha("2"), "public.ecr.aws/docker/library/redis@" + sha("2"): "slipway.local/redis@" + sha("2")}, refs)
@@ -65,8 +65,8 @@ func TestStandIns(t *testing.T) {
 	require.NotEqual(t, (&Images{}).identity(nil), other.identity(nil))
 }
 
-// TestANodeIsToldOfStandIns, and of nothing where there are none.
-func TestANodeIsToldOfStandIns(t *testing.T) {
+// TestANodeIsToldOfOverrides, and of nothing where there are none.
+func TestANodeIsToldOfOverrides(t *testing.T) {
 	client := engine(t, func([]string) (any, string) { return nil, "not asked" })
 	id := func(i Images) string {
 		i.Node = client.Container()
@@ -74,5 +74,5 @@ func TestANodeIsToldOfStandIns(t *testing.T) {
 	}
 	plain := id(Images{})
 	require.Equal(t, plain, id(Images{}))
-	require.NotEqual(t, plain, id(Images{StandIns: []StandIn{{Image: "a", Digest: sha("1"), StandsFor: []string{"b"}}}}))
+	require.NotEqual(t, plain, id(Images{Overrides: []Override{{Image: "a", Digest: sha("1"), StandsFor: []string{"b"}}}}))
 }

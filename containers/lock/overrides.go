@@ -37,21 +37,21 @@ func (l *Lock) Platform() string {
 	return ""
 }
 
-// StandIn is an image of a registry that is used in place of others.
-type StandIn struct {
+// Override is an image of a registry that is used in place of others.
+type Override struct {
 	Path      string   // of its repository, below the registry's
 	Digest    string   // of its manifest
 	Index     string   // see Registry
 	StandsFor []string // the references of the others
 }
 
-// StandIns are those for platform, sorted by path and then by digest. An image that is
+// Overrides are those for platform, sorted by path and then by digest. An image that is
 // not in the registry for platform is left out.
-func (l *Lock) StandIns(platform string) []StandIn {
-	var out []StandIn
+func (l *Lock) Overrides(platform string) []Override {
+	var out []Override
 	add := func(path string, standsFor []string, by map[string]Registry) {
 		if r, ok := by[platform]; ok && len(standsFor) > 0 {
-			out = append(out, StandIn{Path: path, Digest: r.Digest, Index: r.Index, StandsFor: standsFor})
+			out = append(out, Override{Path: path, Digest: r.Digest, Index: r.Index, StandsFor: standsFor})
 		}
 	}
 	for _, i := range l.Images {
@@ -60,7 +60,7 @@ func (l *Lock) StandIns(platform string) []StandIn {
 	for _, a := range l.Added {
 		add(a.Path, a.StandsFor, a.Registry)
 	}
-	slices.SortFunc(out, func(a, b StandIn) int { return strings.Compare(a.Path+a.Digest, b.Path+b.Digest) })
+	slices.SortFunc(out, func(a, b Override) int { return strings.Compare(a.Path+a.Digest, b.Path+b.Digest) })
 	return out
 }
 

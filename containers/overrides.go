@@ -10,11 +10,11 @@ import (
 	"github.com/slipway-sh/slipway/imageref"
 )
 
-// standInsFile tells the node which upstream references its images stand for.
-const standInsFile = "/slipway/images/stand-ins.json"
+// overridesFile tells the node which upstream references its images stand for.
+const overridesFile = "/slipway/images/overrides.json"
 
-// StandIn is an image of a run that is used in place of others. slipway-node reads it.
-type StandIn struct {
+// Override is an image of a run that is used in place of others. slipway-node reads it.
+type Override struct {
 	Image     string   `json:"image,omitempty"` // its name in the archives of a bundle
 	Path      string   `json:"path,omitempty"`  // of its repository, below that of Mirror
 	Digest    string   `json:"digest"`          // of its manifest
@@ -22,12 +22,12 @@ type StandIn struct {
 	StandsFor []string `json:"standsFor"`       // the references of the others
 }
 
-// standIn makes i use the image s in place of others; own is its reference by digest.
-func (i *Images) standIn(s StandIn, own string) {
+// override makes i use the image s in place of others; own is its reference by digest.
+func (i *Images) override(s Override, own string) {
 	if len(s.StandsFor) == 0 {
 		return
 	}
-	i.StandIns = append(i.StandIns, s)
+	i.Overrides = append(i.Overrides, s)
 	if i.StandsFor == nil {
 		i.StandsFor = map[string]string{}
 	}
@@ -136,19 +136,19 @@ func (i *Images) named(refs map[string]string) map[string]string {
 // fromBundle: what the images of a bundle stand for.
 func (i *Images) fromBundle(b *bundle.Bundle) {
 	for _, image := range b.Index.Images {
-		i.standIn(StandIn{Image: image.Ref, Digest: image.Digest, Index: image.Index, StandsFor: image.StandsFor}, image.Pinned())
+		i.override(Override{Image: image.Ref, Digest: image.Digest, Index: image.Index, StandsFor: image.StandsFor}, image.Pinned())
 	}
 }
 
 // fromLock: what the images of a registry stand for.
 func (i *Images) fromLock(pins *lock.Lock, registry, platform string) {
-	for _, s := range pins.StandIns(platform) {
-		i.standIn(StandIn{Path: s.Path, Digest: s.Digest, Index: s.Index, StandsFor: s.StandsFor}, registry+"/"+s.Path+"@"+s.Digest)
+	for _, s := range pins.Overrides(platform) {
+		i.override(Override{Path: s.Path, Digest: s.Digest, Index: s.Index, StandsFor: s.StandsFor}, registry+"/"+s.Path+"@"+s.Digest)
 	}
 }
 
-// standInsText is what the node gets.
-func (i *Images) standInsText() string {
-	text, _ := json.Marshal(i.StandIns) // text can always be encoded
+// overridesText is what the node gets.
+func (i *Images) overridesText() string {
+	text, _ := json.Marshal(i.Overrides) // text can always be encoded
 	return string(text)
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// standIn is an image that is used in place of others: one of the archive, or one of the
+// override is an image that is used in place of others: one of the archive, or one of the
 // mirror.
-type standIn struct {
+type override struct {
 	Image     string   `json:"image"`     // its name in the archive
 	Path      string   `json:"path"`      // of its repository, below that of the mirror
 	Digest    string   `json:"digest"`    // of its manifest
@@ -18,8 +18,8 @@ type standIn struct {
 	StandsFor []string `json:"standsFor"` // the complete references of the others
 }
 
-// readStandIns reads the file that --stand-ins names; there are none without one.
-func readStandIns(file string) ([]standIn, error) {
+// readOverrides reads the file that --overrides names; there are none without one.
+func readOverrides(file string) ([]override, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -27,16 +27,16 @@ func readStandIns(file string) ([]standIn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read which images stand for others: %w", err)
 	}
-	var all []standIn
+	var all []override
 	if err := json.Unmarshal(text, &all); err != nil {
 		return nil, fmt.Errorf("read which images stand for others: %s: %w", file, err)
 	}
 	return all, nil
 }
 
-// withStandIns adds to the images of an archive the other names that they have. It fails
+// withOverrides adds to the images of an archive the other names that they have. It fails
 // when an image that stands for others is not among them.
-func withStandIns(images []archiveImage, all []standIn) ([]archiveImage, error) {
+func withOverrides(images []archiveImage, all []override) ([]archiveImage, error) {
 	out := slices.Clone(images)
 	for _, s := range all {
 		if s.Image == "" {

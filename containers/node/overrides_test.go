@@ -65,17 +65,17 @@ func TestImagesHaveTheNamesThatTheyStandFor(t *testing.T) {
 	a, own, _, multi := twoArchives(t)
 	images, err := a.images()
 	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "stand-ins.json")
-	text, err := json.Marshal([]standIn{
+	file := filepath.Join(t.TempDir(), "overrides.json")
+	text, err := json.Marshal([]override{
 		{Image: "slipway.local/redis:7.0", Digest: own.Digest.String(), StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}},
 		{Image: "docker.io/library/nginx:1", StandsFor: []string{"docker.io/library/nginx:1", "registry.k8s.io/nginx@" + multi.Digest.String()}},
 		{Path: "elsewhere", StandsFor: []string{"quay.io/x:1"}},
 	})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, text, 0o600))
-	all, err := readStandIns(file)
+	all, err := readOverrides(file)
 	require.NoError(t, err)
-	named, err := withStandIns(images, all)
+	named, err := withOverrides(images, all)
 	require.NoError(t, err)
 	var names []string
 	for _, i := range named {
@@ -88,14 +88,14 @@ func TestImagesHaveTheNamesThatTheyStandFor(t *testing.T) {
 	require.Equal(t, own.Digest, named[1].target.Digest)
 	require.NotContains(t, named[2].references(), "registry.k8s.io/nginx:latest")
 
-	_, err = withStandIns(images, []standIn{{Image: "slipway.local/gone:1", StandsFor: []string{"quay.io/gone:1"}}})
+	_, err = withOverrides(images, []override{{Image: "slipway.local/gone:1", StandsFor: []string{"quay.io/gone:1"}}})
 	require.ErrorContains(t, err, "the archive has no image slipway.local/gone:1, which stands for quay.io/gone:1")
-	_, err = readStandIns(filepath.Join(t.TempDir(), "absent"))
+	_, err = readOverrides(filepath.Join(t.TempDir(), "absent"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
-	_, err = readStandIns(file)
+	_, err = readOverrides(file)
 	require.ErrorContains(t, err, file)
-	none, err := readStandIns("")
+	none, err := readOverrides("")
 	require.NoError(t, err)
 	require.Empty(t, none)
 }
@@ -119,7 +119,7 @@ func TestTheNodesRegistryServesEveryName(t *testing.T) {
 	a, own, inner, multi := twoArchives(t)
 	images, err := a.images()
 	require.NoError(t, err)
-	images, err = withStandIns(images, []standIn{{Image: "slipway.local/redis:7.0", StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}}})
+	images, err = withOverrides(images, []override{{Image: "slipway.local/redis:7.0", StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}}})
 	require.NoError(t, err)
 	h := (&imageServer{archive: a, images: images}).handler()
 	for name, want := range namesOf(images) {
@@ -226,7 +226,7 @@ func TestTheMirrorsImagesAreAskedForUnderTheirOwnNames(t *testing.T) {
 	}}
 	server := httptest.NewServer(m)
 	defer server.Close()
-	f := newForwarder(server.URL+"/team", nil, []standIn{
+	f := newForwarder(server.URL+"/team", nil, []override{
 		{Path: "redis", Digest: sum(own), StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}},
 		{Path: "redis", Digest: sum("lost"), StandsFor: []string{"quay.io/lost:1"}},
 		{Path: "redis", Digest: sum("nowhere"), StandsFor: []string{"quay.io/nowhere:1"}},
@@ -323,7 +323,7 @@ func TestAMirrorThatWantsAnAccount(t *testing.T) {
 			w.Header().Set("WWW-Authenticate", challenge)
 			w.WriteHeader(http.StatusUnauthorized)
 		}))
-		h := newForwarder(server.URL, nil, []standIn{{Path: "web", Digest: digest.FromString("x").String(), StandsFor: []string{"quay.io/web:1"}}}).handler()
+		h := newForwarder(server.URL, nil, []override{{Path: "web", Digest: digest.FromString("x").String(), StandsFor: []string{"quay.io/web:1"}}}).handler()
 		r, b := answers(t, h, http.MethodGet, "/v2/web/manifests/1?ns=quay.io", nil)
 		require.Equal(t, http.StatusBadGateway, r.StatusCode)
 		require.Contains(t, b, says)
@@ -335,8 +335,8 @@ func TestAMirrorThatWantsAnAccount(t *testing.T) {
 // its own where neither needs one.
 func TestWhereTheNodeTakesImagesFrom(t *testing.T) {
 	a, own, _, _ := twoArchives(t)
-	file := filepath.Join(t.TempDir(), "stand-ins.json")
-	text, err := json.Marshal([]standIn{{Image: "slipway.local/redis:7.0", Path: "redis", Digest: own.Digest.String(), StandsFor: []string{"quay.io/redis:8"}}})
+	file := filepath.Join(t.TempDir(), "overrides.json")
+	text, err := json.Marshal([]override{{Image: "slipway.local/redis:7.0", Path: "redis", Digest: own.Digest.String(), StandsFor: []string{"quay.io/redis:8"}}})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, text, 0o600))
 	opened := func(args ...string) (*node, error) {
@@ -355,7 +355,7 @@ func TestWhereTheNodeTakesImagesFrom(t *testing.T) {
 		r, _ := answers(t, n.pulls, http.MethodGet, "/v2/redis/manifests/8?ns=quay.io", nil)
 		return r.StatusCode
 	}
-	n, err := opened("--images", a.files[0].Name(), "--images", a.files[1].Name(), "--stand-ins", file)
+	n, err := opened("--images", a.files[0].Name(), "--images", a.files[1].Name(), "--overrides", file)
 	require.NoError(t, err)
 	require.Len(t, n.images, 4)
 	require.True(t, n.OwnRegistry)
@@ -365,7 +365,7 @@ func TestWhereTheNodeTakesImagesFrom(t *testing.T) {
 
 	m := httptest.NewServer(&mirror{content: map[string]string{}})
 	defer m.Close()
-	n, err = opened("--registry-mirror", m.URL+"/team", "--pause-image", "slipway.local/pause@x", "--stand-ins", file)
+	n, err = opened("--registry-mirror", m.URL+"/team", "--pause-image", "slipway.local/pause@x", "--overrides", file)
 	require.NoError(t, err)
 	require.True(t, n.OwnNames)
 	require.Equal(t, http.StatusNotFound, asks(n), "the mirror is asked, and does not have it")
