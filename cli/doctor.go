@@ -99,7 +99,7 @@ func (o *doctorOptions) check(ctx context.Context, io console.Streams, found *di
 			return together(invalid, err)
 		}
 	}
-	_, noImages := f.Images.Pins(ctx, cfg)
+	_, noImages := f.Images.Pins(cfg)
 	if noImages == nil {
 		noImages = f.Images.Check(ctx)
 	}

@@ -200,7 +200,7 @@ func (o *matrixOptions) head(ctx context.Context, cfg *config.Config) (matrix.He
 	sum := sha256.Sum256(cfg.Canonical())
 	h := matrix.Head{Slipway: o.program.Version, Source: o.program.Source, Configuration: hex.EncodeToString(sum[:]), Releases: map[string]string{}}
 	own := *cfg
-	_, err := o.images.Pins(ctx, &own)
+	_, err := o.images.Pins(&own)
 	if err == nil {
 		err = o.images.Check(ctx)
 	}

@@ -109,7 +109,7 @@ func (c *Command) describe() *jsonschema.Schema {
 // Run does it, with the hooks around it: those before of the configuration that there
 // is, those after of the one that was written, if it is the user's own.
 func (c *Command) Run(ctx context.Context, io console.Streams) error {
-	if err := c.begin(ctx, io); err != nil {
+	if err := c.begin(io); err != nil {
 		return err
 	}
 	around := c.hooks(io)
@@ -183,7 +183,7 @@ func (c *Command) form(io console.Streams) *form.Form {
 }
 
 // begin reads the earlier configuration: that of --file, else what is there already.
-func (c *Command) begin(ctx context.Context, io console.Streams) error {
+func (c *Command) begin(io console.Streams) error {
 	switch other := os.Getenv(source.EnvDeployment); {
 	case c.deployment == "" && c.cmd.Flags().Changed("name"):
 		return usage.Errorf("--name is empty; give a name")

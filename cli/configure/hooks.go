@@ -81,7 +81,7 @@ func (a *hooks) with(ctx context.Context, cfg *config.Config, before bool, witho
 	if cfg == nil || !slices.ContainsFunc(cfg.HooksOf(config.Configure), func(h config.Hook) bool { _, is := h.Place(); return is == before }) {
 		return without
 	}
-	pins, err := a.c.images.Pins(ctx, cfg)
+	pins, err := a.c.images.Pins(cfg)
 	if err == nil {
 		err = a.c.images.Check(ctx)
 	}

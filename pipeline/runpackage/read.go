@@ -80,21 +80,6 @@ func load(file string) (data []byte, err error) {
 	return bounded.Read(f, maxArchive+sumSize)
 }
 
-// Is reports whether a file begins as a package does.
-func Is(file string) bool {
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	begins := make([]byte, len(magic))
-	_, err = io.ReadFull(f, begins)
-	return err == nil && string(begins) == magic
-}
-
 // magic is what zstd begins with.
 const magic = "\x28\xb5\x2f\xfd"
 

@@ -151,9 +151,6 @@ func innermost(answers map[string]any, query string) (part string) {
 	return part
 }
 
-// last reports whether the question that is being answered holds this; exports may ask.
-func (e *engine) last(part string) bool { return strings.Contains(e.asked[len(e.asked)-1], part) }
-
 // all is everything that the engine was asked.
 func (e *engine) all() string {
 	e.mu.Lock()

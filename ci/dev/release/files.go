@@ -63,7 +63,7 @@ func (r *release) create(ctx context.Context, stderr io.Writer) (err error) {
 	}
 	own := programs[host]
 	maps.DeleteFunc(programs, func(system, _ string) bool { return !slices.Contains(r.targets, system) })
-	if err := r.write(ctx, work, dir, own, digest, programs); err != nil {
+	if err := r.write(ctx, work, dir, own, programs); err != nil {
 		return err
 	}
 	if err := r.push(ctx, own, dir, stderr); err != nil {
@@ -82,8 +82,8 @@ func (r *release) create(ctx context.Context, stderr io.Writer) (err error) {
 }
 
 // write writes what is made of the programs, by system, to the folder dir. own is the program for
-// this machine, and digest that of its sources.
-func (r *release) write(ctx context.Context, work, dir, own, digest string, programs map[string]string) error {
+// this machine.
+func (r *release) write(ctx context.Context, work, dir, own string, programs map[string]string) error {
 	texts := map[string]string{"LICENSE": filepath.Join(r.root, "LICENSE"), "README.md": filepath.Join(r.root, "README.md")}
 	completions := filepath.Join(work, "completions")
 	if err := os.Mkdir(completions, 0o755); err != nil {

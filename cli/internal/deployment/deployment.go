@@ -129,7 +129,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 			return err
 		}
 	}
-	pins, err := f.Images.Pins(ctx, cfg)
+	pins, err := f.Images.Pins(cfg)
 	if err == nil {
 		err = f.Images.Check(ctx)
 	}

@@ -72,9 +72,9 @@ func (f *Flags) fromRegistry() bool {
 	return f.Lock != "" && (f.flags.Changed("lock") || !f.flags.Changed("bundle"))
 }
 
-// Pins returns the lock that applies, a lock file with the pins of this program or its own, and sets cfg.Advanced.Registry if images come from
-// a registry.
-func (f *Flags) Pins(ctx context.Context, cfg *config.Config) (*lock.Lock, error) {
+// Pins returns the lock that applies, a lock file with the pins of this program or its own, and sets
+// cfg.Advanced.Registry if images come from a registry.
+func (f *Flags) Pins(cfg *config.Config) (*lock.Lock, error) {
 	if f.flags.Changed("lock") && f.flags.Changed("bundle") {
 		return nil, usage.Errorf("give either --lock or --bundle")
 	}
@@ -191,7 +191,7 @@ func (f *Flags) Given() bool { return f.Bundle != "" || f.Lock != "" || f.Regist
 // Describe is what is known without an engine of the images that apply, and the bundle's
 // manifests, which are nil where images come from a registry. See Pins for cfg.
 func (f *Flags) Describe(ctx context.Context, cfg *config.Config, provider providers.Provider) (*containers.Images, fs.FS, error) {
-	pins, err := f.Pins(ctx, cfg)
+	pins, err := f.Pins(cfg)
 	if err != nil {
 		return nil, nil, err
 	}

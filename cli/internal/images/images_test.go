@@ -51,7 +51,7 @@ func TestTheRegistryIsTheMostExplicitOne(t *testing.T) {
 		f.AddFlags(set)
 		require.NoError(t, set.Parse([]string{"--lock", path, "--registry", c.flag}))
 		cfg := &config.Config{Advanced: config.Advanced{Registry: c.configured}}
-		pins, err := f.Pins(t.Context(), cfg)
+		pins, err := f.Pins(cfg)
 		require.NoError(t, err)
 		require.True(t, f.fromRegistry())
 		require.Equal(t, want, cfg.Advanced.Registry)

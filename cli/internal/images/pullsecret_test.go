@@ -139,6 +139,6 @@ func TestAnAccountIsOfARegistry(t *testing.T) {
 	var f Flags
 	f.AddFlags(set)
 	require.NoError(t, set.Parse([]string{"--bundle", t.TempDir(), "--registry-auth", "x"}))
-	_, err := f.Pins(t.Context(), &config.Config{})
+	_, err := f.Pins(&config.Config{})
 	require.ErrorContains(t, err, "--registry-auth goes with --lock")
 }

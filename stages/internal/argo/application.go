@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -64,7 +63,6 @@ type Application struct {
 	Namespace string
 	Labels    map[string]string
 	Wave      int
-	Created   time.Time
 	Deleting  bool
 
 	Sync        string // "Synced", "OutOfSync", "Unknown"; empty before the first reconciliation
@@ -187,7 +185,7 @@ func Read(u *unstructured.Unstructured) (Application, error) {
 		return Application{}, fmt.Errorf("read the Application %s: %w", u.GetName(), err)
 	}
 	a := Application{
-		Name: u.GetName(), Namespace: u.GetNamespace(), Labels: u.GetLabels(), Created: u.GetCreationTimestamp().Time,
+		Name: u.GetName(), Namespace: u.GetNamespace(), Labels: u.GetLabels(),
 		Deleting: u.GetDeletionTimestamp() != nil,
 		Sync:     w.Status.Sync.Status, Health: w.Status.Health.Status, HealthText: w.Status.Health.Message,
 		Revision: cmp.Or(w.Status.Sync.Revision, strings.Join(w.Status.Sync.Revisions, ",")), Reconciled: w.Status.ReconciledAt,

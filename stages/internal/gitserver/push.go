@@ -33,17 +33,6 @@ type Commit struct {
 // gitTimeout limits one exchange with the git server.
 const gitTimeout = 2 * time.Minute
 
-// Head returns the commit that branch of repository ("owner/name") points at
-// and the tree of that commit, both as 40 hex digits, or empty strings if the
-// repository has no such branch.
-func (s *Server) Head(ctx context.Context, repository, branch string) (commit, tree string, err error) {
-	at, c, err := s.head(ctx, repository, branch)
-	if err != nil || c == nil {
-		return "", "", err
-	}
-	return at.String(), c.TreeHash.String(), nil
-}
-
 // head is the commit that branch of repository points at, with its trees; zero and nil if the
 // repository has no such branch. With errTooLarge, at is the commit nevertheless.
 func (s *Server) head(ctx context.Context, repository, branch string) (at plumbing.Hash, commit *object.Commit, err error) {
