@@ -97,7 +97,7 @@ func TestConfigureKeepsTheFileByName(t *testing.T) {
 	code, _, errs = slipway("configure", "--set", "global.name=green", "--set", "global.scale=50")
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "CFG-012")
-	require.Contains(t, errs, "green.yaml is there already, and is another one")
+	require.Contains(t, errs, "green.yaml exists, and is another one")
 	text, err = os.ReadFile(filepath.Join(dir, "deployments", "green.yaml"))
 	require.NoError(t, err)
 	require.Contains(t, string(text), "scale: 100")

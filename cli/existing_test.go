@@ -26,7 +26,7 @@ func TestImagesForAClusterThatIsThere(t *testing.T) {
 	code, _, errs := slipway("validate", "--bundle", wholeBundle(t), "--config", config)
 	require.Equal(t, 2, code, errs)
 	require.Contains(t, errs, "IMG-008")
-	require.Contains(t, errs, "take no images from a bundle")
+	require.Contains(t, errs, "not from a bundle")
 
 	lock := lockFile(t, "registry.example.com/team")
 	code, _, errs = slipway("validate", "--lock", lock, "--config", config)

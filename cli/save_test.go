@@ -151,7 +151,7 @@ func TestInstallFromAPackage(t *testing.T) {
 	_, _, errs := slipway("install", "--package", short, "--bundle", "/none", "--name", "again")
 	require.Contains(t, errs, "error BUN-001", "a package is known by what is in it")
 	_, _, errs = slipway("install", "--package", file, "--package-key", otherKey, "--name", "again")
-	require.Contains(t, errs, "who packs deployment shop signs it")
+	require.Contains(t, errs, "whoever packs deployment shop signs it")
 	require.NotContains(t, errs, "--name again", "the package is of another deployment")
 	_, _, errs = slipway("install", "--package", file, "--bundle", "/none", "--name", "again")
 	require.Contains(t, errs, "error BUN-001", "the package was opened, and nothing started")

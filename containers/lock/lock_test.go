@@ -59,7 +59,7 @@ manifests:
 	require.NotErrorIs(t, err, &fault.Fault{Code: fault.CodeBug}, "it is not the program's own")
 	for _, want := range []string{
 		"suite: is required", `"Terraform" is no name`, `"v1" is no version`, `module "x": path, version and sum are required`,
-		`"linux/riscv64" is none of the platforms`, "the URL does not begin with https://", `"zz" is no sha256`,
+		`"linux/riscv64" is not among the platforms`, "the URL does not begin with https://", `"zz" is no sha256`,
 		"two public sources that agree are required", "image a: has no origin", "image a: is listed twice",
 		"its Debian packages are not sorted", "image b: registry linux/amd64: ref and digest are required",
 		"image c: only workloads can be on demand",

@@ -45,7 +45,7 @@ func TestWrongPins(t *testing.T) {
 	}
 	l.Lines = map[string]string{"linux/amd64": "abc"}
 	err = l.Validate()
-	for _, says := range []string{"curl is not sorted", `"zip": name, version and sha256 are required`, `"plan9/mips64" is none of the platforms`, `"abc" is no digest`} {
+	for _, says := range []string{"curl is not sorted", `"zip": name, version and sha256 are required`, `"plan9/mips64" is not among the platforms`, `"abc" is no digest`} {
 		require.ErrorContains(t, err, says)
 	}
 }

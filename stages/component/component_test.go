@@ -210,7 +210,7 @@ func TestFilesAreInstalledAndTheirGatesAwaited(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, out.Changed)
 	require.Nil(t, s.api.Get(atPage), "what the release has no more goes")
-	require.Contains(t, s.shown.String(), "deleted what the release has no more: ConfigMap shop/page")
+	require.Contains(t, s.shown.String(), "deleted objects that the release no longer has: ConfigMap shop/page")
 	s.held(t, webInput())
 }
 

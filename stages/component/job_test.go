@@ -103,7 +103,7 @@ func TestAJobThatTheReleaseHasNoMoreIsDeleted(t *testing.T) {
 	require.Equal(t, 2, out.Changed, "one was made, one deleted")
 	require.Nil(t, s.api.Get(atOld))
 	require.NotNil(t, s.api.Get(atMoved))
-	require.Contains(t, s.shown.String(), "deleted what the release has no more: Job shop/old")
+	require.Contains(t, s.shown.String(), "deleted objects that the release no longer has: Job shop/old")
 	s.held(t, seedInput())
 	_, err = s.install(t.Context(), contract.ComponentInput{Component: "later"})
 	require.NoError(t, err)

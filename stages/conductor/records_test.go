@@ -212,7 +212,7 @@ func TestStatusSaysThatTheClusterIsElsewhere(t *testing.T) {
 // that was refused has changed nothing.
 func TestStatusSaysWhichReleaseIsInstalled(t *testing.T) {
 	for installed, says := range map[string]string{
-		"1.1.0": "the last run was for release 1.0.0; release 1.1.0 is what was installed to the end\n", "1.0.0": "", "": "",
+		"1.1.0": "the last run was for release 1.0.0; the last complete install is of release 1.1.0\n", "1.0.0": "", "": "",
 	} {
 		stored := &contract.Stored{Record: &report.Run{ID: "r1", Workflow: "install", Outcome: report.Failed, Platform: report.Platform{Version: "1.0.0"}}, Cluster: true, Platform: installed}
 		s, err := (&Records{}).status(stored)

@@ -51,7 +51,7 @@ func TestAKubeconfigIsJudgedWhereItCanBeRead(t *testing.T) {
 	write("ca.crt", string(ca.Certificate))
 	require.NoError(t, f.CheckKubeconfig(access), "a relative path is from the kubeconfig's directory")
 	f.Brought = true
-	require.ErrorContains(t, f.CheckKubeconfig(access), "ca.crt: it is read only if --package-key says who made the package", "not because a package says so")
+	require.ErrorContains(t, f.CheckKubeconfig(access), "ca.crt: it is read only if --package-key verifies the author of the package", "not because a package says so")
 	f.Brought = false
 	access.Context = "prod"
 	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeInvalid})

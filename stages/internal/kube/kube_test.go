@@ -61,8 +61,8 @@ items:
 		"---\ns: &x " + strings.Repeat("a", 1<<20) + "\nl: [" + strings.Repeat("*x,", 20) + "]\n": "stand for more than 16 MiB",
 		"{apiVersion: v1, kind: \"Foo\\n\\nNothing changes\", metadata: {name: a}}":               "kind \"Foo\\n\\nNothing changes\" of",
 		"{apiVersion: v1, kind: Foo, metadata: {name: \"a\\n---\"}}":                              `name "/a\n---" has a character that cannot be printed`,
-		"{apiVersion: \"v1\\n\", kind: Foo, metadata: {name: a}}":                                 "is none that Kubernetes has",
-		"{apiVersion: \"a/b/v1\", kind: Foo, metadata: {name: a}}":                                "is none that Kubernetes has",
+		"{apiVersion: \"v1\\n\", kind: Foo, metadata: {name: a}}":                                 "Kubernetes has no kind",
+		"{apiVersion: \"a/b/v1\", kind: Foo, metadata: {name: a}}":                                "Kubernetes has no kind",
 	} {
 		_, err := kube.Decode([]byte(text))
 		require.ErrorContains(t, err, want)
