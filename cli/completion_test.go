@@ -26,7 +26,9 @@ func TestAShellCompletes(t *testing.T) {
 	require.Empty(t, completed(t, "use", "prod", ""), "one is enough")
 
 	for _, flag := range []string{"--until", "--only"} {
-		require.Equal(t, []string{"infrastructure", "infrastructure/cluster"}, completed(t, "install", flag, "infrastructure")[:2])
+		got := completed(t, "install", flag, "infrastructure")
+		require.Subset(t, got, []string{"infrastructure", "infrastructure/cluster"})
+		require.IsIncreasing(t, got, "each once")
 	}
 	require.Contains(t, completed(t, "install", "--only", "orchestrator/"), "orchestrator/sync")
 	require.Contains(t, completed(t, "logs", "orchestrator/"), "orchestrator/sync")
