@@ -32,11 +32,11 @@ WITH_BUNDLE = SLIPWAY_BUNDLE="$$($(OWN_BUNDLE))" SLIPWAY_BUNDLE_DIGEST="$$($(OWN
 # With kustomize's Go plugins, which nothing here uses, each test program would be linked by gcc.
 RACE := -trimpath -race -tags kustomize_disable_go_plugin_support -ldflags='-s -w'
 
-# The packages that are tested with the race detector, and those of them with which it does not
-# compile the libraries of Kubernetes, Helm, Argo CD, clouds and sigstore a second time.
+# The packages that are tested with the race detector, and those whose tests link none of the large
+# libraries, which the race detector would compile a second time.
 RACED := ./...
-LIGHT = $(shell go list ./config/... ./containers/... ./fault ./imageref/... ./pipeline/... ./stages/conductor ./stages/contract ./stages/step \
-	$(addprefix ./cli/internal/,console matrix secrets session source) | grep -vE '/(store/(azblob|gs|s3)|sigstore(/.*)?)$$')
+LARGE := k8s\.io|helm\.sh|cloud\.google\.com|github\.com/(argoproj|aws|Azure|sigstore)
+LIGHT = $(shell go list -test -f '{{.ImportPath}} {{.Deps}}' ./... | grep -vE '[ []($(LARGE))/' | sed -n 's/^\([^ ]*\)\.test .*/\1/p')
 
 # The Go modules of this repository, as folder:packages. The Dagger module itself
 # compiles only with the code that Dagger generates.
@@ -107,7 +107,7 @@ unit/modules:
 	$(GO) test -C ci/dev ./engine ./bundle/... ./release ./typecheck ./vulnerabilities
 	$(GO) test -C examples/embed ./...
 	$(GO) test -C examples/platform/apps ./...
-	$(GO) test -C ci/test ./bench ./chaos ./cisystems ./facts ./history ./slipway ./s3 ./s3/proxy ./tree
+	$(GO) test -C ci/test ./bench ./cisystems ./slipway ./s3
 	$(GO) test -C ci/test -count=1 ./hostile # of the program, which Go does not see in the test
 
 unit/types:
@@ -208,14 +208,9 @@ cosign:
 
 .PHONY: bench
 bench: PLATFORM := examples/platform/1.0.0 examples/platform/manifests/1.0.0
-bench bench-graph: export GOGC := # as users run what is measured
+bench: export GOGC := # as users run what is measured
 bench: engine bundle ## Compare installs and an upgrade with plain shell scripts and helmfile, and time plans and matrices
 	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./bench
-	@$(MAKE) bench-graph # last, for an idle machine is what the bench wants
-
-.PHONY: bench-graph
-bench-graph: ## Compare a graph of 10,000 steps that do nothing with an errgroup, side by side
-	@go test -run '^$$' -bench '^BenchmarkGraph$$' -benchtime 100x ./pipeline
 
 TIME := 10m
 
@@ -229,8 +224,8 @@ fuzz: ## Fuzz each parser of what others wrote, one after another, for ten minut
 ROUNDS := 30
 
 .PHONY: chaos
-chaos: engine bundle ## Disturb 30 real installs at random moments (killed, stopped for two minutes, contended for) and check what comes out; ROUNDS=200 PLATFORM=DIR, CHAOS=--help lists the rest
-	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./chaos --rounds $(ROUNDS) $(if $(PLATFORM),--platform $(PLATFORM)) $(CHAOS)
+chaos: engine bundle ## Disturb 30 real installs at random moments (killed, stopped for two minutes, contended for) and check what comes out; ROUNDS=200 PLATFORM=DIR CHAOS='-kinds NAMES -seed N -bucket'
+	@$(WITH_ENGINE) SLIPWAY_E2E=1 $(WITH_BUNDLE) $(GO) test -C ci/test/e2e -count=1 -timeout 0 -v -run '^TestChaos$$' . -rounds $(ROUNDS) $(if $(PLATFORM),-platform '$(abspath $(PLATFORM))') $(CHAOS)
 
 FAULTS := none,kill-at-each-step
 

@@ -3,6 +3,7 @@
 package bounded
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,22 @@ func Read(r io.Reader, limit int64) ([]byte, error) {
 		return nil, TooLarge("", limit)
 	}
 	return data, err
+}
+
+// Until returns a reader of what r has, until ctx ends: its cause is the error then. It lives as
+// long as the call that reads.
+func Until(ctx context.Context, r io.Reader) io.Reader { return until{ctx, r} }
+
+type until struct {
+	ctx context.Context //nolint:containedctx // as long as one read
+	r   io.Reader
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.Read(p)
 }
 
 // TooLarge is ErrTooLarge that names the file, if it has a name, and the limit.

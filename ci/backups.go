@@ -60,15 +60,15 @@ func (m *Slipway) Rollback(
 	lockTimeout string,
 	// Take over what is in the cluster and somebody else's, as with install.
 	// +optional
-	adopt bool,
+	takeOwnership bool,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, nil, name)
 	if err != nil {
 		return "", err
 	}
 	args := []string{"rollback"}
-	if adopt {
-		args = append(args, "--adopt")
+	if takeOwnership {
+		args = append(args, "--take-ownership")
 	}
 	if backup != "" {
 		args = append(args, "--backup", backup)

@@ -8,8 +8,7 @@ import (
 
 // Kubeconfig is the administrator's access to the cluster.
 //
-// It names the server "cluster", as the toolchain reaches it; give another
-// server for a cluster that `cluster up` publishes.
+// For a local cluster it names the address on which `cluster up` publishes the API.
 //
 // `kubeconfig export --path FILE` writes it. What `contents` prints, a collector of
 // the engine's telemetry gets, too.
@@ -23,19 +22,12 @@ func (m *Slipway) Kubeconfig(
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
-	// Server URL to write into it, such as https://127.0.0.1:6443.
-	// +optional
-	server string,
 ) (*dagger.File, error) {
 	c, err := m.conductor(ctx, config, nil, name)
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"kubeconfig", "--output", "/slipway/out/kubeconfig"}
-	if server != "" {
-		args = append(args, "--server", server)
-	}
-	done, err := c.exec(args...).Sync(ctx)
+	done, err := c.exec("kubeconfig", "--out", "/slipway/out/kubeconfig").Sync(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func (m *Slipway) Configure(
 		c.ctr = c.ctr.WithMountedDirectory("/slipway/in/platform", platform)
 		c.args = append(c.args, "--platform", "/slipway/in/platform")
 	}
-	args := []string{"configure", "--non-interactive", "--output", "/slipway/out/slipway.yaml"}
+	args := []string{"configure", "--out", "/slipway/out/slipway.yaml"}
 	for _, answer := range set {
 		args = append(args, "--set", answer)
 	}

@@ -136,7 +136,7 @@ func (m *Slipway) Install(
 	// Otherwise it ends the run. A destroy removes it, except namespaces. Also takes over
 	// this deployment, where its state is lost.
 	// +optional
-	adopt bool,
+	takeOwnership bool,
 	// Install what is in this package of `save`; --package of the CLI.
 	// +optional
 	packageFile *dagger.File,
@@ -155,8 +155,8 @@ func (m *Slipway) Install(
 		return "", err
 	}
 	args := []string{"install"}
-	if adopt {
-		args = append(args, "--adopt")
+	if takeOwnership {
+		args = append(args, "--take-ownership")
 	}
 	for flag, targets := range map[string][]string{"--until": until, "--only": only} {
 		for _, target := range targets {
@@ -210,15 +210,15 @@ func (m *Slipway) Upgrade(
 	approve string,
 	// Take over what is in the cluster and somebody else's, as with install.
 	// +optional
-	adopt bool,
+	takeOwnership bool,
 ) (string, error) {
 	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
 		return "", err
 	}
 	args := []string{"upgrade"}
-	if adopt {
-		args = append(args, "--adopt")
+	if takeOwnership {
+		args = append(args, "--take-ownership")
 	}
 	if to != "" {
 		args = append(args, "--to", to)
@@ -287,7 +287,7 @@ func (m *Slipway) Report(
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"report", "--output", "/slipway/out"}
+	args := []string{"report", "--out", "/slipway/out"}
 	if run != "" {
 		args = append(args, "--run", run)
 	}

@@ -25,11 +25,14 @@ func (m *Slipway) Validate(
 	// The deployment's configuration, YAML. Every setting has a default.
 	// +optional
 	config *dagger.File,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
 	// The platform release, if it is not the reference platform.
 	// +optional
 	platform *dagger.Directory,
 ) (string, error) {
-	c, err := m.reading(ctx, config, platform)
+	c, err := m.reading(ctx, config, platform, name)
 	if err != nil {
 		return "", err
 	}
@@ -55,14 +58,11 @@ func (m *Slipway) ConfigExplain(
 	// +default="text"
 	format string,
 ) (string, error) {
-	c, err := m.starting(ctx, config, platform)
+	c, err := m.starting(ctx, config, platform, name)
 	if err != nil {
 		return "", err
 	}
 	args := []string{"config", "explain", "--output", format}
-	if name != "" {
-		args = append(args, "--name", name)
-	}
 	if m.State != "" {
 		args = append(args, "--state", m.State)
 	}
@@ -143,7 +143,7 @@ func (m *Slipway) PlatformInit(
 	// Name of the platform and of its namespace.
 	name string,
 ) (*dagger.Directory, error) {
-	c, err := m.starting(ctx, nil, nil)
+	c, err := m.starting(ctx, nil, nil, "")
 	if err != nil {
 		return nil, err
 	}
@@ -164,6 +164,9 @@ func (m *Slipway) PlatformRender(
 	// The deployment's configuration, YAML. Every setting has a default.
 	// +optional
 	config *dagger.File,
+	// Name of the deployment; replaces the one in the configuration.
+	// +optional
+	name string,
 	// The platform release, if it is not the reference platform.
 	// +optional
 	platform *dagger.Directory,
@@ -171,13 +174,13 @@ func (m *Slipway) PlatformRender(
 	// +optional
 	component []string,
 ) (string, error) {
-	c, err := m.reading(ctx, config, platform)
+	c, err := m.reading(ctx, config, platform, name)
 	if err != nil {
 		return "", err
 	}
 	args := []string{"platform", "render"}
-	for _, name := range component {
-		args = append(args, "--component", name)
+	for _, only := range component {
+		args = append(args, "--component", only)
 	}
 	return c.stdout(ctx, args...)
 }
@@ -215,8 +218,8 @@ func (m *Slipway) Version(
 }
 
 // starting is a container for a command that needs neither engine nor images, with a
-// configuration and a platform release where they are given.
-func (m *Slipway) starting(ctx context.Context, config *dagger.File, platform *dagger.Directory) (*conductor, error) {
+// configuration, a platform release and the deployment's name where they are given.
+func (m *Slipway) starting(ctx context.Context, config *dagger.File, platform *dagger.Directory, name string) (*conductor, error) {
 	c, err := m.container(ctx)
 	if err != nil {
 		return nil, refuse(err)
@@ -229,12 +232,15 @@ func (m *Slipway) starting(ctx context.Context, config *dagger.File, platform *d
 		c.ctr = c.ctr.WithMountedDirectory("/slipway/in/platform", platform)
 		c.args = append(c.args, "--platform", "/slipway/in/platform")
 	}
+	if name != "" {
+		c.args = append(c.args, "--name", name)
+	}
 	return c, nil
 }
 
 // reading is starting for a command that looks images up in the bundle or the lock.
-func (m *Slipway) reading(ctx context.Context, config *dagger.File, platform *dagger.Directory) (*conductor, error) {
-	c, err := m.starting(ctx, config, platform)
+func (m *Slipway) reading(ctx context.Context, config *dagger.File, platform *dagger.Directory, name string) (*conductor, error) {
+	c, err := m.starting(ctx, config, platform, name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -252,7 +258,7 @@ func (m *Slipway) reading(ctx context.Context, config *dagger.File, platform *da
 
 // print runs a command that prints what the program has in it.
 func (m *Slipway) print(ctx context.Context, args ...string) (string, error) {
-	c, err := m.starting(ctx, nil, nil)
+	c, err := m.starting(ctx, nil, nil, "")
 	if err != nil {
 		return "", err
 	}
@@ -262,7 +268,7 @@ func (m *Slipway) print(ctx context.Context, args ...string) (string, error) {
 // onBundle runs a command on the bundle, also where a lock takes its place; with compare one
 // that asks which bundle is wanted.
 func (m *Slipway) onBundle(ctx context.Context, compare bool, args ...string) (string, error) {
-	c, err := m.starting(ctx, nil, nil)
+	c, err := m.starting(ctx, nil, nil, "")
 	if err != nil {
 		return "", err
 	}
@@ -278,7 +284,7 @@ func (m *Slipway) onBundle(ctx context.Context, compare bool, args ...string) (s
 
 // change runs a command that rewrites a configuration, and returns it.
 func (m *Slipway) change(ctx context.Context, config *dagger.File, args ...string) (*dagger.File, error) {
-	c, err := m.starting(ctx, nil, nil)
+	c, err := m.starting(ctx, nil, nil, "")
 	if err != nil {
 		return nil, err
 	}

@@ -172,7 +172,7 @@ func (m *Slipway) ReproduceShell(
 	if tlsKey != nil {
 		args = append(args, c.withKey(tlsKey)...)
 	}
-	id, err := c.exec(append(args, "--shell", "--id", "/slipway/out/id")...).File("/slipway/out/id").Contents(ctx)
+	id, err := c.exec(append(args, "--id", "/slipway/out/id")...).File("/slipway/out/id").Contents(ctx)
 	if err != nil {
 		return nil, err
 	}

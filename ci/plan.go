@@ -39,7 +39,7 @@ func (m *Slipway) Plan(
 	tlsKey *dagger.Secret,
 	// Of an install that takes over what is in the cluster and somebody else's.
 	// +optional
-	adopt bool,
+	takeOwnership bool,
 	// "text" or "json".
 	// +default="text"
 	format string,
@@ -54,15 +54,15 @@ func (m *Slipway) Plan(
 	if err != nil {
 		return "", err
 	}
-	args := []string{"plan", "--workflow", workflow, "--format", format}
+	args := []string{"plan", workflow, "--output", format}
 	if to != "" {
 		args = append(args, "--to", to)
 	}
 	if style != "" {
 		args = append(args, "--style", style)
 	}
-	if adopt {
-		args = append(args, "--adopt")
+	if takeOwnership {
+		args = append(args, "--take-ownership")
 	}
 	if crds {
 		args = append(args, "--crds")
@@ -71,8 +71,7 @@ func (m *Slipway) Plan(
 		args = append(args, "--detailed-exitcode")
 	}
 	if tlsKey != nil {
-		c.ctr = c.ctr.WithMountedSecret("/slipway/in/tls.key", tlsKey)
-		args = append(args, "--tls-key", "/slipway/in/tls.key")
+		args = append(args, c.withKey(tlsKey)...)
 	}
 	return c.stdout(ctx, args...)
 }

@@ -63,13 +63,11 @@ func (m *Slipway) Logs(
 
 // Unlock takes the deployment's lock away from a run that is gone.
 //
-// Who did so and why is recorded.
+// Who did so is recorded.
 //
 // +cache="never"
 func (m *Slipway) Unlock(
 	ctx context.Context,
-	// Why; it is recorded.
-	reason string,
 	// Take it away also from a run that gives signs of life.
 	// +optional
 	force bool,
@@ -80,7 +78,7 @@ func (m *Slipway) Unlock(
 	// +optional
 	name string,
 ) (string, error) {
-	args := []string{"unlock", "--reason", reason}
+	args := []string{"unlock"}
 	if force {
 		args = append(args, "--force")
 	}

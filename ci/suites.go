@@ -45,7 +45,7 @@ func (m *Slipway) Test(
 	}
 	args := []string{"test"}
 	if suite != "" {
-		args = append(args, "--suite", suite)
+		args = append(args, suite)
 	}
 	if component != "" {
 		args = append(args, "--component", component)

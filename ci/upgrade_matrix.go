@@ -48,7 +48,7 @@ func (m *Slipway) UpgradeMatrix(
 		return "", err
 	}
 	c.ctr = c.ctr.WithMountedCache(matrixDir, matrixVolume(name))
-	args := []string{"upgrade-matrix", "--results", matrixDir + "/results", "--parallel", strconv.Itoa(parallel)}
+	args := []string{"upgrade-matrix", "--out", matrixDir + "/results", "--parallel", strconv.Itoa(parallel)}
 	for flag, values := range map[string][]string{"--from": from, "--to": to, "--style": style, "--faults": faults} {
 		for _, v := range values {
 			args = append(args, flag, v)

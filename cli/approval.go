@@ -42,15 +42,11 @@ func (a *approval) given() *report.Approval {
 	return nil
 }
 
-// addDigest declares the flag of every workflow.
-func (a *approval) addDigest(set *pflag.FlagSet) {
-	set.StringVar(&a.digest, "approve", "", "digest of a plan (slipway plan): do what it says, or nothing if anything has changed since it was made")
-}
-
 // addFlags declares the flags of a workflow that asks on a terminal.
 func (a *approval) addFlags(set *pflag.FlagSet) {
-	a.addDigest(set)
-	set.BoolVarP(&a.yes, "yes", "y", false, "do not ask for confirmation; destroy requires it where there is no terminal")
+	set.StringVar(&a.digest, "approve", "", "do exactly what the plan with this digest says, or nothing")
+	set.BoolVarP(&a.yes, "yes", "y", false, "do not ask for confirmation")
+	usage.Group(set, usage.Run, "approve", "yes")
 }
 
 var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
@@ -129,7 +125,7 @@ func briefly(io console.Streams, plan *contract.Preview) error {
 		return err
 	}
 	if left := len(plan.Objects) + len(plan.Applications) - len(brief.Objects) - len(brief.Applications); left > 0 {
-		fmt.Fprintf(io.Text(), "\n%d more objects: slipway plan --workflow %s shows all\n", left, fault.Quote(plan.Workflow))
+		fmt.Fprintf(io.Text(), "\n%d more objects: slipway plan %s shows all\n", left, fault.Quote(plan.Workflow))
 	}
 	_, err := fmt.Fprintf(io.Text(), "\n%s\ndigest %s\n\n", plan.Summary(), plan.Digest)
 	return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -24,18 +25,17 @@ import (
 )
 
 type bundleAddOptions struct {
-	program                 *Program
-	source                  source.Source
-	release                 release.Flags
-	trust                   images.Trust
-	images                  []string
-	missing, replace, plain bool
+	program      *Program
+	source       source.Source
+	release      release.Flags
+	trust        images.Trust
+	force, plain bool
 }
 
 func newBundleAdd(p *Program) *cobra.Command {
 	o := bundleAddOptions{program: p}
 	cmd := &cobra.Command{
-		Use: "add DIR --image REF[=SOURCE]...", Short: "Add images to a bundle, for clusters without a network",
+		Use: "add DIR [REF[=SOURCE]]...", Short: "Add images to a bundle, for clusters without a network",
 		Long: `Puts images into a bundle, so that manifests and charts that name them work without a network.
 
 REF is a reference as in a manifest, by tag or by digest; what is left out is what
@@ -45,8 +45,8 @@ credentials of docker login, or from SOURCE: the path of an OCI layout or of an 
 layout that calls the image otherwise is PATH:NAME. Of an image for several platforms the
 one for the bundle's is taken.
 
-With --missing, these are all the images that a platform release runs and the bundle does
-not have, each from its own registry.
+Without REF, these are all the images that the platform release runs and the bundle does not
+have, each from its own registry.
 
 What is added is wanted: where --bundle-digest or its variable names the bundle as it was,
 this user's commands take it with what was added. Whoever else takes it, dagger call among
@@ -54,30 +54,24 @@ them until make bundle has run again, needs the new digest, which is in the last
 
 An image that the bundle has is left alone. A call that is interrupted leaves the bundle
 as it was, but for the images that were complete; run the same command again.`,
-		Example: `  slipway bundle add DIR --image quay.io/prometheus/prometheus:v3.5.0
-  slipway bundle add DIR --missing --platform ./my-platform
-  slipway bundle add DIR --image redis:8.2=redis.tar --image registry.k8s.io/pause:3.10=mirror.example.com/k8s/pause:3.10`,
-		Args: takes(1, 1, "give the directory of one bundle: slipway bundle add DIR --image REF=FILE"), RunE: run("stopping", o.run),
+		Example: `  slipway bundle add DIR --platform ./my-platform
+  slipway bundle add DIR redis:8.2=redis.tar registry.k8s.io/pause:3.10=mirror.example.com/k8s/pause:3.10`,
+		Args: takes(1, math.MaxInt, "give the directory of a bundle: slipway bundle add DIR REF=FILE"), RunE: run("stopping", o.run),
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().StringArrayVar(&o.images, "image", nil, "an image, REF or REF=SOURCE; may be given several times")
-	cmd.Flags().BoolVar(&o.missing, "missing", false, "what the platform release runs and the bundle does not have")
-	cmd.Flags().BoolVar(&o.replace, "replace", false, "take an image also where the bundle has another one under this reference")
-	cmd.Flags().BoolVar(&o.plain, "plain-http", false, "allow HTTP without TLS to other hosts than this one")
+	cmd.Flags().BoolVar(&o.force, "force", false, "replace an image that the bundle has under the same reference")
+	cmd.Flags().BoolVar(&o.plain, "plain-http", false, "allow HTTP without TLS to other machines")
 	o.trust.AddFlags(cmd.Flags())
-	addSource(cmd, p, &o.source, false)
+	addSource(cmd, p, &o.source)
 	o.release.AddFlags(cmd.Flags())
 	return cmd
 }
 
 func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []string) error {
-	if len(o.images) == 0 && !o.missing {
-		return usage.Errorf("bundle add needs --image REF or --missing")
-	}
 	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("add to the bundle", "run the same command again: images that are there are not taken again"))
 	defer release()
 	add := acquire.Options{
-		Dir: args[0], Replace: o.replace, PlainHTTP: o.plain, Observe: addPrinter(io.Err),
+		Dir: args[0], Replace: o.force, PlainHTTP: o.plain, Observe: addPrinter(io.Err),
 		Keep:    o.keep(io.Err),
 		Waiting: func() { fmt.Fprintln(io.Err, "waiting for another slipway bundle add on "+fault.Quote(args[0])) },
 	}
@@ -88,19 +82,18 @@ func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []s
 	if err != nil {
 		return err
 	}
-	for _, text := range o.images {
+	for _, text := range args[1:] {
 		r, err := acquire.ParseRequest(text)
 		if err != nil {
 			return err
 		}
 		add.Images = append(add.Images, r)
 	}
-	if o.missing {
-		more, err := o.missingImages(ctx, io, args[0], add.Images)
-		if err != nil {
+	if len(add.Images) == 0 {
+		if add.Images, err = o.missingImages(ctx, io, args[0]); err != nil {
 			return err
 		}
-		if add.Images = append(add.Images, more...); len(add.Images) == 0 {
+		if len(add.Images) == 0 {
 			fmt.Fprintf(io.Text(), "nothing is missing in %s\n", args[0])
 			return nil
 		}
@@ -128,9 +121,8 @@ func (o *bundleAddOptions) keep(w io.Writer) func(before, after string) {
 	}
 }
 
-// missingImages are the images that the release runs and that the bundle in dir does not have,
-// but for those that are to be added anyway.
-func (o *bundleAddOptions) missingImages(ctx context.Context, streams console.Streams, dir string, adding []acquire.Request) ([]acquire.Request, error) {
+// missingImages are the images that the release runs and that the bundle in dir does not have.
+func (o *bundleAddOptions) missingImages(ctx context.Context, streams console.Streams, dir string) ([]acquire.Request, error) {
 	o.source.Release = o.release.Known(o.source.Path)
 	cfg, err := o.source.Load(streams)
 	if err != nil {
@@ -166,7 +158,7 @@ func (o *bundleAddOptions) missingImages(ctx context.Context, streams console.St
 			continue
 		}
 		same := func(r acquire.Request) bool { return r.Image.String() == request.Image.String() }
-		if !slices.ContainsFunc(adding, same) && !slices.ContainsFunc(out, same) {
+		if !slices.ContainsFunc(out, same) {
 			out = append(out, request)
 		}
 	}

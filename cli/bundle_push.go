@@ -3,9 +3,13 @@ package cli
 import (
 	"context"
 	"crypto"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,39 +26,39 @@ import (
 	"github.com/slipway-sh/slipway/containers/trust/sigstore"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 type bundlePushOptions struct {
-	to, lock, key string
-	merge, plain  bool
-	trust         images.Trust
+	out, key string
+	plain    bool
+	trust    images.Trust
 }
 
 func newBundlePush() *cobra.Command {
 	var o bundlePushOptions
 	cmd := &cobra.Command{
-		Use: "push DIR --to host[:port]/path", Short: "Push a bundle to a registry and write its lock file", Example: `  slipway bundle push "$SLIPWAY_BUNDLE" --to registry.example.com/team/slipway`,
-		Args: takes(1, 1, "give the directory of one bundle"), RunE: run("stopping", o.run),
+		Use: "push DIR HOST/PATH", Short: "Push a bundle to a registry and write its lock file",
+		Long: `Pushes a bundle to a registry, and writes a lock file with the digest of every image, for
+slipway install --lock FILE. An image is at HOST/PATH/NAME.
+
+To serve two architectures from one registry, push both bundles to the same HOST/PATH: the lock
+file keeps what it has of the other one. With --key, that must be signed with the same key.`,
+		Example: `  slipway bundle push "$SLIPWAY_BUNDLE" registry.example.com/team/slipway
+  slipway bundle push DIR registry.example.com/slipway --key key.pem`,
+		Args: takes(2, 2, "give the directory of a bundle and where it goes: slipway bundle push DIR HOST[:PORT]/PATH"), RunE: run("stopping", o.run),
 	}
-	cmd.Flags().StringVar(&o.to, "to", "", "where, host[:port]/path; an image gets its short name below it")
-	output.Var(cmd.Flags(), &o.lock, "lock-out", "slipway.lock.json", "the file to write with every digest, for --lock")
-	cmd.Flags().BoolVar(&o.merge, "merge", false, "keep what that file, which is there, has of other platforms: of a bundle for another architecture that was pushed to the same place; with --key, that file must be signed with it")
-	cmd.Flags().StringVar(&o.key, "key", "", "private key to sign that file with, as slipway bundle sign does the bundle; the signature is beside it, with "+trust.Suffix+" after its name")
-	cmd.Flags().BoolVar(&o.plain, "plain-http", false, "allow HTTP without TLS to other hosts than this one")
+	output.Var(cmd.Flags(), &o.out, "out", "slipway.lock.json", "lock file to write")
+	cmd.Flags().StringVar(&o.key, "key", "", "private key that signs the lock file: a PEM file, or env:NAME")
+	cmd.Flags().BoolVar(&o.plain, "plain-http", false, "allow HTTP without TLS to other machines")
 	o.trust.AddFlags(cmd.Flags())
 	return cmd
 }
 
 func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []string) error {
-	if o.to == "" {
-		return usage.Errorf("push needs --to host[:port]/path")
-	}
-	for name, needs := range map[string]bool{o.lock: o.merge || o.key != "", o.lock + trust.Suffix: o.key != ""} {
-		if !needs {
-			continue
-		}
-		if _, err := atomicfile.Target(name); err != nil {
-			return usage.Errorf("--lock-out, with --merge or --key: %w", err)
+	for _, name := range []string{o.out, o.out + trust.Suffix} {
+		if _, err := atomicfile.Target(name); err != nil && o.key != "" {
+			return usage.Errorf("--out, with --key: %w", err)
 		}
 	}
 	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("push the bundle", "run the same command again: images that are there are not pushed again"))
@@ -74,15 +78,17 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 	if err != nil {
 		return err
 	}
-	var there *lock.Lock
-	if o.merge {
-		if there, err = o.others(pins, private); err != nil {
-			return err
-		}
+	b, err := bundle.Read(args[0])
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(io.Err, "checking %s, then asking %s\n", args[0], o.to)
+	there, err := o.others(io, pins, b, args[1], private)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(io.Err, "checking %s, then asking %s\n", args[0], args[1])
 	pushed, err := publish.Push(ctx, publish.Options{
-		Dir: args[0], Anchor: anchor, To: o.to, PlainHTTP: o.plain, Lock: pins,
+		Dir: args[0], Anchor: anchor, To: args[1], PlainHTTP: o.plain, Lock: pins,
 		Observe: pushPrinter(io.Err), Warn: func(text string) { fmt.Fprintln(io.Err, "warning: "+text) },
 	})
 	if err != nil {
@@ -97,52 +103,63 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(o.lock, text, 0o644); err != nil {
+	if err := atomicfile.Write(o.out, text, 0o644); err != nil {
 		return usage.Wrap(fmt.Errorf("write the lock: %w", err))
 	}
 	if private != nil {
-		if err := o.sign(ctx, args[0], text, private); err != nil {
+		if err := o.sign(ctx, b, text, private); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(io.Text(), "%s holds the digests; install with: slipway install --lock %s\n", o.lock, fault.Quote(o.lock))
+	fmt.Fprintf(io.Text(), "%s holds the digests; install with: slipway install --lock %s\n", o.out, fault.Quote(o.out))
 	return nil
 }
 
-// others is the lock file that is there, which must be one of this program, and of what is in the
-// same place. With a key, which will sign what is taken from it, it must be signed with that one.
-func (o *bundlePushOptions) others(pins *lock.Lock, private crypto.Signer) (*lock.Lock, error) {
-	there, text, err := lock.Read(o.lock)
+// others is the lock file that is there, where it has bundles of this program for other platforms
+// than b in the same place: their digests stay in it. With a key, which will sign them, it must be
+// signed with that key. A file of anything else is replaced, as one for b's platform alone is.
+func (o *bundlePushOptions) others(io console.Streams, pins *lock.Lock, b *bundle.Bundle, to string, private crypto.Signer) (*lock.Lock, error) {
+	if atomicfile.IsStream(o.out) {
+		return nil, nil
+	}
+	there, text, err := lock.Read(o.out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = pins.VerifyFile(there)
+	}
+	if err == nil && there.Location != to {
+		err = fmt.Errorf("it is of what is in %s", there.Location)
+	}
 	if err != nil {
-		return nil, err
+		fmt.Fprintf(io.Err, "%s will be replaced: %s\n", o.out, redact.OneLine(err.Error()))
+		return nil, nil
+	}
+	platforms := slices.DeleteFunc(there.Platforms(), func(p string) bool { return p == b.Platform })
+	if len(platforms) == 0 {
+		return nil, nil
 	}
 	if private != nil {
 		signer, err := sigstore.ByKey(private.Public())
 		if err != nil {
 			return nil, err
 		}
-		if _, err := (trust.Anchor{Signer: signer}).CheckFile(o.lock, text); err != nil {
+		if _, err := (trust.Anchor{Signer: signer}).CheckFile(o.out, text); err != nil {
 			return nil, err
 		}
 	}
-	if err := pins.VerifyFile(there); err != nil {
-		return nil, err
-	}
-	_, err = (&lock.Lock{Version: lock.Format, Suite: pins.Suite, Location: o.to}).Merge(there)
-	return there, err
+	fmt.Fprintf(io.Err, "%s keeps its digests for %s\n", o.out, strings.Join(platforms, ", "))
+	return there, nil
 }
 
-// sign writes the signature of the lock with this text.
-func (o *bundlePushOptions) sign(ctx context.Context, dir string, text []byte, private crypto.Signer) error {
-	b, err := bundle.Read(dir)
+// sign writes the signature of the lock with this text, of the bundle b.
+func (o *bundlePushOptions) sign(ctx context.Context, b *bundle.Bundle, text []byte, private crypto.Signer) error {
+	signature, err := trust.SignFile(ctx, b, filepath.Base(o.out), text, private)
 	if err != nil {
 		return err
 	}
-	signature, err := trust.SignFile(ctx, b, filepath.Base(o.lock), text, private)
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.Write(o.lock+trust.Suffix, signature, 0o644); err != nil {
+	if err := atomicfile.Write(o.out+trust.Suffix, signature, 0o644); err != nil {
 		return usage.Wrap(fmt.Errorf("write the lock's signature: %w", err))
 	}
 	return nil

@@ -37,7 +37,7 @@ It compares every file with the index first. After slipway bundle add, sign agai
   slipway bundle sign DIR --key key.pem
   slipway install --bundle DIR --bundle-key key.pub.pem`,
 	}
-	cmd.Flags().StringVar(&o.key, "key", "", "private key to sign with, PEM, ECDSA P-256 or Ed25519: a file, or env:NAME")
+	cmd.Flags().StringVar(&o.key, "key", "", "private key that signs: a PEM file (ECDSA P-256 or Ed25519), or env:NAME")
 	o.trust.AddFlags(cmd.Flags())
 	return cmd
 }

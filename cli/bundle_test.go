@@ -64,13 +64,12 @@ func TestBundleAdd(t *testing.T) {
 		code int
 		says string
 	}{
-		"no image":     {[]string{dir}, 2, "bundle add needs --image REF"},
-		"no directory": {[]string{"--image", "web.tar"}, 2, "give the directory of one bundle: slipway bundle add DIR --image REF=FILE"},
-		"only a file":  {[]string{dir, "--image", filepath.Join(web, "index.json")}, 2, "is a file, and an image is to be added under a reference"},
-		"no bundle":    {[]string{t.TempDir(), "--image", "web=" + web}, 3, "BUN-001"},
-		"no reference": {[]string{dir, "--image", "Web"}, 2, "IMG-003"},
-		"no source":    {[]string{dir, "--image", "web=./nowhere"}, 2, "IMG-003"},
-		"two of them":  {[]string{dir, "--image", "redis:8=" + web, "--image", "web:1=" + t.TempDir()}, 2, "IMG-005"},
+		"no directory": {nil, 2, "give the directory of a bundle: slipway bundle add DIR REF=FILE"},
+		"only a file":  {[]string{dir, filepath.Join(web, "index.json")}, 2, "is a file, and an image is to be added under a reference"},
+		"no bundle":    {[]string{t.TempDir(), "web=" + web}, 3, "BUN-001"},
+		"no reference": {[]string{dir, "Web"}, 2, "IMG-003"},
+		"no source":    {[]string{dir, "web=./nowhere"}, 2, "IMG-003"},
+		"two of them":  {[]string{dir, "redis:8=" + web, "web:1=" + t.TempDir()}, 2, "IMG-005"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			code, _, errs := slipway(append([]string{"bundle", "add"}, c.args...)...)
@@ -78,11 +77,11 @@ func TestBundleAdd(t *testing.T) {
 			require.Contains(t, errs, c.says)
 		})
 	}
-	code, out, errs := slipway("bundle", "add", dir, "--image", "quay.io/team/web:1="+web)
+	code, out, errs := slipway("bundle", "add", dir, "quay.io/team/web:1="+web)
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, " 1/1 quay.io/team/web:1 added")
 	require.Contains(t, out, "slipway bundle list "+dir)
-	code, _, errs = slipway("bundle", "add", dir, "--image", "quay.io/team/web:1="+web)
+	code, _, errs = slipway("bundle", "add", dir, "quay.io/team/web:1="+web)
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, "quay.io/team/web:1 there already")
 	code, _, errs = slipway("bundle", "verify", dir)

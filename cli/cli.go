@@ -18,7 +18,6 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/hint"
-	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config/document"
@@ -120,7 +119,8 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 		}
 		return usage.Wrap(meantFlag(cmd, err))
 	})
-	root.SetUsageFunc(imagesLast(root.UsageFunc()))
+	root.SetUsageFunc(inGroups(root.UsageFunc()))
+	root.CompletionOptions.DisableNoDescFlag = true
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		help(cmd, args)
@@ -160,21 +160,27 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 	return root
 }
 
-// imagesLast prints the flags about images, and about whom to trust with them, after all others.
-func imagesLast(usage func(*cobra.Command) error) func(*cobra.Command) error {
+// inGroups prints the flags that many commands have below headings, after a command's own.
+func inGroups(own func(*cobra.Command) error) func(*cobra.Command) error {
 	return func(cmd *cobra.Command) error {
-		last := pflag.NewFlagSet("", pflag.ContinueOnError)
-		last.SortFlags = false
+		groups := map[string]*pflag.FlagSet{}
+		for _, heading := range usage.Headings() {
+			groups[heading] = pflag.NewFlagSet("", pflag.ContinueOnError)
+			groups[heading].SortFlags = false
+		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden && f.Annotations[images.Group] != nil {
-				last.AddFlag(f)
+			if group := groups[usage.Heading(f)]; group != nil && !f.Hidden {
+				group.AddFlag(f)
 				f.Hidden = true
 			}
 		})
-		err := usage(cmd)
-		last.VisitAll(func(f *pflag.Flag) { f.Hidden = false })
-		if err == nil && last.HasFlags() {
-			_, err = fmt.Fprintf(cmd.OutOrStderr(), "\nImages and trust:\n%s", last.FlagUsages())
+		err := own(cmd)
+		for _, heading := range usage.Headings() {
+			group := groups[heading]
+			group.VisitAll(func(f *pflag.Flag) { f.Hidden = false })
+			if err == nil && group.HasFlags() {
+				_, err = fmt.Fprintf(cmd.OutOrStderr(), "\n%s:\n%s", heading, group.FlagUsages())
+			}
 		}
 		return err
 	}

@@ -19,14 +19,14 @@ import (
 )
 
 type clientsOptions struct {
-	to, bundle string
-	trust      images.Trust
+	out, bundle string
+	trust       images.Trust
 }
 
 func newClients() *cobra.Command {
 	var o clientsOptions
 	cmd := &cobra.Command{
-		Use: "clients --to DIR", Short: "Copy the pinned kubectl, helm, terraform and slipway for this machine to a folder", Example: `  slipway clients --to bin`, Args: noArgs, RunE: atOnce(o.run),
+		Use: "clients --out DIR", Short: "Copy the pinned kubectl, helm, terraform and slipway for this machine to a folder", Example: `  slipway clients --out bin`, Args: noArgs, RunE: atOnce(o.run),
 		Long: `Puts the pinned kubectl, helm, terraform and slipway for this machine into a folder, for
 its PATH.
 
@@ -36,17 +36,17 @@ named, with exit code 3, after the others were put. What is there already is lef
 program of somebody else's under one of the names is not replaced.`,
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().StringVar(&o.to, "to", "", "the folder; made if it is not there")
-	cmd.Flags().StringVar(&o.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "the bundle to take them from (env SLIPWAY_BUNDLE)")
+	cmd.Flags().StringVar(&o.out, "out", "", "folder to write them to")
+	images.AddBundle(cmd.Flags(), &o.bundle)
 	o.trust.AddFlags(cmd.Flags())
 	return cmd
 }
 
 func (o *clientsOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	if o.to == "" {
-		return usage.Errorf("clients needs --to DIR")
+	if o.out == "" {
+		return usage.Errorf("clients needs --out DIR")
 	}
-	put := clients.Options{Dir: o.to, Platform: runtime.GOOS + "/" + runtime.GOARCH, Say: func(text string) { fmt.Fprintln(io.Err, text) }}
+	put := clients.Options{Dir: o.out, Platform: runtime.GOOS + "/" + runtime.GOARCH, Say: func(text string) { fmt.Fprintln(io.Err, text) }}
 	var err error
 	if put.Pins, err = lock.Load(); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (o *clientsOptions) run(ctx context.Context, io console.Streams, _ []string
 	if err := together(err, w.Flush()); err != nil {
 		return err
 	}
-	dir, err := filepath.Abs(o.to)
+	dir, err := filepath.Abs(o.out)
 	if err == nil && runtime.GOOS != "windows" {
 		_, err = fmt.Fprintf(io.Out, "\nNext:\n  export PATH=%s:\"$PATH\"\n", fault.Quote(dir))
 	}

@@ -14,28 +14,27 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
-	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 )
 
 type clusterOptions struct {
-	deployment             deployment.Flags
-	background, stop, lend bool
-	unpublished            bool
-	id                     string
+	deployment       deployment.Flags
+	keep, stop, lend bool
+	unpublished      bool
+	id               string
 }
 
 func newCluster(p *Program) *cobra.Command {
 	var o clusterOptions
 	cmd := &cobra.Command{
-		Use: "cluster", Short: "Run the local cluster and publish its ports, until interrupted or in the background", Example: `  slipway cluster --background   # publish the ports until slipway cluster --stop`,
+		Use: "cluster", Short: "Run the local cluster and publish its ports, until interrupted or in the background", Example: `  slipway cluster                  # until Ctrl-C
+  slipway cluster --keep-cluster   # until slipway cluster --stop`,
 		Args: noArgs, RunE: run("stopping the cluster", o.run),
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	set := cmd.Flags()
-	set.BoolVarP(&o.background, "background", "b", false, "run it as a background cluster, and return")
-	set.BoolVar(&o.stop, "stop", false, "stop the background cluster, or the one in another terminal")
-	set.BoolVar(&o.unpublished, "unpublished", false, "publish no port of this machine, so that clusters run beside each other; the commands reach it all the same")
+	addKeepCluster(set, &o.keep, &o.unpublished)
+	set.BoolVar(&o.stop, "stop", false, "stop the cluster, in the background or in another terminal")
 	set.BoolVar(&o.lend, "lend", false, "open a session for others, and run the cluster in it when one of them asks")
 	_ = set.MarkHidden("lend")
 	output.Var(set, &o.id, "id", "", "write the service's Dagger id to this file instead of running it")
@@ -46,15 +45,15 @@ func newCluster(p *Program) *cobra.Command {
 func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string) error {
 	how := deployment.Run{Unpublished: o.unpublished}
 	switch {
-	case o.stop && o.background:
-		return usage.Errorf("give --background or --stop, not both")
+	case o.stop && o.keep:
+		return usage.Errorf("give --keep-cluster or --stop, not both")
 	case o.stop:
 		cfg, err := o.deployment.Source.Load(io)
 		if err != nil {
 			return err
 		}
 		return session.Stop(ctx, io.Out, cfg.Global.Name)
-	case o.background:
+	case o.keep:
 		how.Lifetime = session.Background
 	case o.id == "":
 		how.Lifetime = session.Foreground
@@ -65,7 +64,7 @@ func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string
 		case o.id != "":
 			text, err := d.ClusterID(ctx)
 			return writeID(o.id, text, err)
-		case o.background:
+		case o.keep:
 			return d.Session.Publish(ctx, d.Conductor, ready, nil)
 		}
 		return d.Session.Lend(ctx, io, d.Conductor, o.lend, ready)
@@ -85,14 +84,13 @@ func clusterReady(io console.Streams, d *deployment.Deployment, bind string, por
 		fmt.Fprintf(w, "the cluster of deployment %s is ready, on no port of this machine\n", d.Config.Global.Name)
 		fmt.Fprintf(w, "  for kubectl%s: %s\n", where, d.Line.Command("toolchain")+" -- kubectl get pods -A")
 	} else {
-		api := "https://" + net.JoinHostPort(providers.NodeSpec{Bind: bind}.Host(), strconv.Itoa(ports[0]))
-		fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", d.Config.Global.Name, api)
+		fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", d.Config.Global.Name, published(bind, ports[0]))
 		for _, p := range ports[1:] {
 			fmt.Fprintf(w, "  port %d of this machine is the load balancer's\n", p)
 		}
 		fmt.Fprintf(w, "  %s\n", whoReaches(bind))
 		fmt.Fprintf(w, "  for kubectl%s: %s\n", where,
-			d.Line.Command("kubeconfig --server "+fault.Quote(api)+" --output kubeconfig")+" && export KUBECONFIG=$PWD/kubeconfig")
+			d.Line.Command("kubeconfig --out kubeconfig")+" && export KUBECONFIG=$PWD/kubeconfig")
 	}
 	switch {
 	case joined == nil:
@@ -103,6 +101,12 @@ func clusterReady(io console.Streams, d *deployment.Deployment, bind string, por
 	default:
 		fmt.Fprintf(w, "It runs in another terminal (process %d).\n", joined.PID)
 	}
+}
+
+// published is the URL at which this machine reaches the API of a cluster whose ports are published
+// on the address bind.
+func published(bind string, port int) string {
+	return "https://" + net.JoinHostPort(providers.NodeSpec{Bind: bind}.Host(), strconv.Itoa(port))
 }
 
 // whoReaches says who reaches what is published on an address of this machine.

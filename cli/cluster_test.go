@@ -13,7 +13,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers/background"
-	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 )
 
@@ -31,7 +30,7 @@ func TestTheClusterSaysHowToReachItAndHowToEndIt(t *testing.T) {
 		require.Equal(t, `the cluster of deployment dev is ready: https://`+says.host+`:7443
   port 443 of this machine is the load balancer's
   `+says.who+`
-  for kubectl, in another terminal: slipway kubeconfig --server `+fault.Quote("https://"+says.host+":7443")+` --output kubeconfig --name dev && export KUBECONFIG=$PWD/kubeconfig
+  for kubectl, in another terminal: slipway kubeconfig --out kubeconfig --name dev && export KUBECONFIG=$PWD/kubeconfig
 Ctrl-C stops it.
 `, out.String())
 	}

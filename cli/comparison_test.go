@@ -108,8 +108,7 @@ func TestReproduceRefuses(t *testing.T) {
 		says string
 	}{
 		{nil, 2, "give the package: --package FILE.tar.zst"},
-		{[]string{"--package", file, "--shell"}, 2, "give a command, such as"},
-		{[]string{"--package", file, "--", "sh"}, 2, `unexpected argument "sh"; --shell runs a command`},
+		{[]string{"--package", file, "sh"}, 2, `unexpected argument "sh"; a command goes after --`},
 		{[]string{"--package", file + "x"}, 2, "error PKG-001"},
 		{[]string{"--package", file}, 2, "error PKG-009: read the run in the package"},
 	} {

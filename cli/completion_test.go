@@ -20,7 +20,7 @@ func completed(t *testing.T, words ...string) []string {
 func TestAShellCompletes(t *testing.T) {
 	keptDeployments(t, "", "staging", "prod")
 	names := []string{"prod", "staging"}
-	for _, line := range []string{"use", "use --forget", "install --name", "install --deployment", "validate --deployment", "runs --name", "runs show --name", "env -n", "configure --deployment", "config migrate --deployment"} {
+	for _, line := range []string{"use", "use --forget", "install --name", "validate --name", "runs --name", "runs show --name", "env -n", "configure --name", "config migrate --name"} {
 		require.Equal(t, names, completed(t, append(strings.Fields(line), "")...), line)
 	}
 	require.Empty(t, completed(t, "use", "prod", ""), "one is enough")

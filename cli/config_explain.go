@@ -21,7 +21,8 @@ type configExplainOptions struct {
 func newConfigExplain(p *Program) *cobra.Command {
 	var o configExplainOptions
 	cmd := &cobra.Command{Use: "explain", Short: "Show each value and where it comes from", Example: `  slipway config explain --config slipway.yaml`, Args: noArgs, RunE: atOnce(o.run)}
-	addSource(cmd, p, &o.source, true)
+	addSource(cmd, p, &o.source)
+	o.source.AddState(cmd.Flags())
 	o.release.AddFlags(cmd.Flags())
 	o.format.addFlag(cmd.Flags())
 	return cmd

@@ -33,11 +33,16 @@ type migrateOptions struct {
 
 func newConfigMigrate(p *Program) *cobra.Command {
 	var o migrateOptions
-	cmd := &cobra.Command{Use: "migrate", Short: "Update a configuration to the current version, or to another platform release", Example: `  slipway config migrate --config slipway.yaml --dry-run`, Args: noArgs, RunE: atOnce(o.run)}
-	addSource(cmd, p, &o.source, false)
+	cmd := &cobra.Command{Use: "migrate", Short: "Update a configuration to the current version, or to another platform release", Example: `  slipway config migrate --config slipway.yaml --dry-run
+  slipway config migrate --config slipway.yaml --to 2.0.0`, Args: noArgs, RunE: atOnce(o.run),
+		Long: `Updates a configuration to the current version of its schema, and keeps the original beside it.
+
+With --to or --platform its settings also get the names that they have in that platform release.
+--from is needed only where the configuration does not name the release that it was written for.`}
+	addSource(cmd, p, &o.source)
 	o.release.AddFlags(cmd.Flags())
-	cmd.Flags().StringVar(&o.to, "to", "", "version of the release whose names for settings the configuration gets; that of --platform if left out; without both, only the schema's version is looked at")
-	cmd.Flags().StringVar(&o.from, "from", "", "version of the release that the configuration was written for; the one that it names if left out; without both, whatever changed since the first one")
+	cmd.Flags().StringVar(&o.to, "to", "", "version of the platform release that the configuration will be for")
+	cmd.Flags().StringVar(&o.from, "from", "", "version of the platform release that it was written for")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show the changes and write nothing")
 	return cmd
 }
@@ -61,7 +66,7 @@ func (o *migrateOptions) run(_ context.Context, io console.Streams, _ []string) 
 		return err
 	}
 	if o.source.File == "" {
-		return usage.Errorf("give --config FILE or --deployment NAME")
+		return usage.Errorf("give --config FILE, or --name NAME of a stored configuration")
 	}
 	file := o.source.FileName()
 	migrated, changes, state, err := o.migrate(text, file)

@@ -158,9 +158,9 @@ func TestMigratingALinkedConfigurationLeavesTheLink(t *testing.T) {
 
 func TestConfigureSaysWhereAWrongNameIsFrom(t *testing.T) {
 	t.Setenv(deployments.EnvFolder, t.TempDir())
-	code, _, errs := slipway("configure", "--deployment", "prod-")
+	code, _, errs := slipway("configure", "--name", "prod-")
 	require.Equal(t, 2, code, errs)
-	require.Contains(t, errs, `--deployment is "prod-"; give 1 to 15 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen`)
+	require.Contains(t, errs, `--name is "prod-"; give 1 to 15 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen`)
 	t.Setenv(source.EnvDeployment, "prod-")
 	code, _, errs = slipway("configure")
 	require.Equal(t, 2, code, errs)

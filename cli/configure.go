@@ -13,11 +13,11 @@ func newConfigure(p *Program) *cobra.Command {
 	var c configure.Command
 	cmd := &cobra.Command{
 		Use: "configure", Short: "Write a configuration, from a form or from given answers", Example: `  slipway configure   # a form
-  slipway configure --non-interactive --set global.name=shop --set global.scale=100`, Long: configure.Long,
+  slipway configure --name shop --set global.scale=100`, Long: configure.Long,
 		Args: noArgs, RunE: run("stopping", func(ctx context.Context, io console.Streams, _ []string) error { return c.Run(ctx, io) }),
 	}
 	cmd.Flags().SortFlags = false
 	c.AddFlags(cmd, p.Version, p.registries())
-	complete(cmd, "deployment", deploymentNames())
+	complete(cmd, "name", deploymentNames())
 	return cmd
 }

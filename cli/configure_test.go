@@ -70,19 +70,19 @@ func TestConfigureKeepsTheFileByName(t *testing.T) {
 	code, out, errs := slipway("configure", "--set", "global.name=blue", "--set", "global.scale=50")
 	require.Zero(t, code, errs)
 	file := filepath.Join(dir, "deployments", "blue.yaml")
-	require.Equal(t, "The configuration of deployment blue is "+file+"\nIt is the current one: commands that name no deployment work on it (slipway use).\n\nNext:\n  slipway install --deployment blue\n", out)
+	require.Equal(t, "The configuration of deployment blue is "+file+"\nIt is the current one: commands that name no deployment work on it (slipway use).\n\nNext:\n  slipway install --name blue\n", out)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Regexp(t, `^# yaml-language-server: \$schema=https://\S+\napiVersion: slipway.sh/v1\nprovider: local\nglobal:\n  name: blue\n  domain: slipway.test\n  scale: 50\nplatform:\n  release: 1.0.0\n$`, string(text))
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	code, out, errs = slipway("validate", "--deployment", "blue")
+	code, out, errs = slipway("validate", "--name", "blue")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "valid: deployment blue on local")
 
 	// Again, with one more answer: the rest stays.
-	code, _, errs = slipway("configure", "--deployment", "blue", "--set", "local.ports=80,443")
+	code, _, errs = slipway("configure", "--name", "blue", "--set", "local.ports=80,443")
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, "What it changes in "+file)
 	require.Contains(t, errs, "ports:")
@@ -92,7 +92,7 @@ func TestConfigureKeepsTheFileByName(t *testing.T) {
 	require.Contains(t, string(text), "local:\n  ports: [80, 443]\n")
 
 	// Another one is not in its way, nor is it replaced by one that began elsewhere.
-	code, _, errs = slipway("configure", "--deployment", "green", "--set", "global.scale=100")
+	code, _, errs = slipway("configure", "--name", "green", "--set", "global.scale=100")
 	require.Zero(t, code, errs)
 	code, _, errs = slipway("configure", "--set", "global.name=green", "--set", "global.scale=50")
 	require.Equal(t, 2, code)
@@ -119,17 +119,17 @@ func TestConfigureTakesAnswersInTheirOrder(t *testing.T) {
 	t.Setenv("SLIPWAY_CONFIG_GLOBAL_NAME", "variable")
 	t.Setenv("SLIPWAY_CONFIG_GLOBAL_DOMAIN", "variable.example")
 	t.Setenv("SLIPWAY_CONFIG_GLOBAL_NMAE", "x")
-	code, out, errs := slipway("configure", "--file", base, "--answers", fragment, "--set", "global.name=set", "--output", "-")
+	code, out, errs := slipway("configure", "--file", base, "--answers", fragment, "--set", "global.name=set", "--out", "-")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "global: {name: set, domain: variable.example, admin: {email: fragment@a.example}, scale: 1000}\n")
 	require.Contains(t, out, "hooks: [{name: tell, after: workflow, run: [\"true\"]}]\n")
 	require.Contains(t, errs, "the variable SLIPWAY_CONFIG_GLOBAL_NMAE is for no field of this configuration")
 
 	t.Setenv("AWS_REGION", "eu-west-1")
-	code, out, errs = slipway("configure", "--set", "provider=aws", "--set", "global.scale=50", "--output", "-")
+	code, out, errs = slipway("configure", "--set", "provider=aws", "--set", "global.scale=50", "--out", "-")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "aws:\n  region: eu-west-1\n  cidr: 10.250.0.0/16\n")
-	code, out, _ = slipway("configure", "--set", "global.scale=50", "--output", "-")
+	code, out, _ = slipway("configure", "--set", "global.scale=50", "--out", "-")
 	require.Zero(t, code)
 	require.NotContains(t, out, "aws", "only the chosen provider's")
 }
@@ -151,9 +151,8 @@ func TestConfigureRefuses(t *testing.T) {
 		{[]string{"--file", linked}, 2, "config.yaml is not a regular file"},
 		{[]string{"--file", configFile(t, "a: [")}, 2, "CFG-001"},
 		{[]string{"--answers", configFile(t, "a: [")}, 2, "answers"},
-		{[]string{"--deployment", "Blue"}, 2, "--deployment is \"Blue\""},
-		{[]string{"--deployment", "blue", "--output", "x"}, 2, "either"},
-		{[]string{"--deployment", "blue", "--set", "global.name=green", "--set", "global.scale=50"}, 2, "global.name"},
+		{[]string{"--name", "Blue"}, 2, "--name is \"Blue\""},
+		{[]string{"--name", "blue", "--set", "global.name=green", "--set", "global.scale=50"}, 2, "global.name"},
 		{[]string{"--set", "global.name=a", "--set", "global.scale=50", "--set", "platform.release=9.9.9"}, 2, "platform.release: got there is no release \"9.9.9\""},
 		{[]string{"--set", "global.name=a", "--set", "global.scale=50", "--set", "platform.release=./nowhere"}, 2, "platform.release"},
 		{[]string{"--set", "global.name=a", "--set", "global.scale=50", "--set", "platform.settings.x=1"}, 2, "platform.settings: got this platform release has no settings"},
@@ -189,7 +188,7 @@ func TestConfigureBeginsWithARun(t *testing.T) {
 	require.NoError(t, zip.Close())
 	require.NoError(t, os.WriteFile(pack, b.Bytes(), 0o600))
 	for _, from := range []string{dir, pack} {
-		code, out, errs := slipway("configure", "--file", from, "--output", "-")
+		code, out, errs := slipway("configure", "--file", from, "--out", "-")
 		require.Zero(t, code, errs)
 		again, err := config.Load([]byte(out), config.Options{DefaultProvider: "local"})
 		require.NoError(t, err)
@@ -197,7 +196,7 @@ func TestConfigureBeginsWithARun(t *testing.T) {
 		require.Contains(t, out, "global:\n  name: blue\n")
 	}
 	require.NoError(t, os.WriteFile(pack, b.Bytes()[:b.Len()/2], 0o600))
-	code, _, errs := slipway("configure", "--file", pack, "--output", "-")
+	code, _, errs := slipway("configure", "--file", pack, "--out", "-")
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "unpack")
 }
@@ -212,16 +211,16 @@ func TestAPathOfAPlatformReleaseWorksFromWhereTheFileIs(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "deployments", "blue.yaml"))
 	require.NoError(t, err)
 	require.Contains(t, string(text), "release: "+filepath.Join(work, "mine")+"\n")
-	code, _, errs = slipway("config", "explain", "--deployment", "blue")
+	code, _, errs = slipway("config", "explain", "--name", "blue")
 	require.Zero(t, code, errs)
 
-	code, _, errs = slipway("configure", "--set", "global.name=blue", "--set", "global.scale=50", "--set", "platform.release=./mine", "--output", "here.yaml")
+	code, _, errs = slipway("configure", "--set", "global.name=blue", "--set", "global.scale=50", "--set", "platform.release=./mine", "--out", "here.yaml")
 	require.Zero(t, code, errs)
 	text, err = os.ReadFile("here.yaml")
 	require.NoError(t, err)
 	require.Contains(t, string(text), "release: ./mine\n")
 	t.Chdir(t.TempDir())
-	code, out, errs := slipway("configure", "--file", filepath.Join(work, "here.yaml"), "--output", "-")
+	code, out, errs := slipway("configure", "--file", filepath.Join(work, "here.yaml"), "--out", "-")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "release: "+filepath.Join(work, "mine")+"\n")
 }
@@ -246,8 +245,9 @@ func onPlainTerminal(t *testing.T, lines []string, args ...string) (code int, ou
 
 func TestTheAccessibleForm(t *testing.T) {
 	dir := kept(t)
+	t.Setenv("ACCESSIBLE", "1")
 	answer := []string{"", "", "blue", "", "", "", "", "", "", "", "0", "0"}
-	code, out, errs := onPlainTerminal(t, append(answer, "4"), "configure", "--accessible")
+	code, out, errs := onPlainTerminal(t, append(answer, "4"), "configure")
 	require.Zero(t, code, errs)
 	require.Empty(t, out)
 	require.Contains(t, errs, "Nothing was written.")
@@ -258,18 +258,18 @@ func TestTheAccessibleForm(t *testing.T) {
 	require.NoError(t, os.WriteFile(editor, []byte("#!/bin/sh\nif grep -q 'scale: 50' \"$1\"; then sed -i 's/scale: 50/scale: 75/' \"$1\"; else sed -i 's/scale: 75/scale: 100/' \"$1\"; fi\n"), 0o700))
 	t.Setenv("VISUAL", "")
 	t.Setenv("EDITOR", editor)
-	code, out, errs = onPlainTerminal(t, append(answer, "2", "1", "1"), "configure", "--accessible")
+	code, out, errs = onPlainTerminal(t, append(answer, "2", "1", "1"), "configure")
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, "global.scale: got 75, want 50, 100, 500 or 1000")
 	require.Contains(t, errs, "It cannot be written as it is.")
-	require.Contains(t, out, "slipway install --deployment blue")
+	require.Contains(t, out, "slipway install --name blue")
 	file := filepath.Join(dir, "deployments", "blue.yaml")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "scale: 100\n")
 
 	// What is there is where it begins, and what changes is shown.
-	code, _, errs = onPlainTerminal(t, []string{"", "", "", "", "3", "80", "", "", "", "0", "0", "3", "", "", "", "", "1", "", "", "", "", "0", "0", "1"}, "configure", "--accessible", "--deployment", "blue")
+	code, _, errs = onPlainTerminal(t, []string{"", "", "", "", "3", "80", "", "", "", "0", "0", "3", "", "", "", "", "1", "", "", "", "", "0", "0", "1"}, "configure", "--name", "blue")
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, "What it changes in "+file)
 	require.Contains(t, errs, "global.scale [100]: ")
@@ -280,19 +280,28 @@ func TestTheAccessibleForm(t *testing.T) {
 	require.Contains(t, string(text), "ports: [80]\n")
 
 	// An answer that was given and is wrong is asked for, one that is right is not.
-	code, _, errs = onPlainTerminal(t, []string{"", "", "", "", "1", "", "", "", "", "0", "0", "1"}, "configure", "--accessible", "--output", "-", "--set", "global.scale=75", "--set", "global.name=red")
+	t.Setenv("SLIPWAY_CONFIG_GLOBAL_SCALE", "75")
+	t.Setenv("SLIPWAY_CONFIG_GLOBAL_NAME", "red")
+	code, _, errs = onPlainTerminal(t, []string{"", "", "", "", "1", "", "", "", "", "0", "0", "1"}, "configure", "--out", "-")
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, "global.scale [50]: ", "the first that can be accepted")
 	require.NotContains(t, errs, "global.name [")
-	code, _, errs = onPlainTerminal(t, nil, "configure", "--accessible", "--set", "global.nmae=x")
-	require.Equal(t, 2, code)
-	require.Contains(t, errs, `want "name"`)
-	require.NotContains(t, errs, "What is installed", "before anything is asked")
+	require.Contains(t, errs, "The deployment (page 2 of 5)")
+	require.Contains(t, errs, "aws (nothing can be installed there yet)\n")
+	t.Setenv("SLIPWAY_CONFIG_GLOBAL_SCALE", "")
+	t.Setenv("SLIPWAY_CONFIG_GLOBAL_NAME", "")
+
+	// With answers on the command line nothing is asked.
+	for answers, exit := range map[string]int{"global.name=red": 0, "global.nmae=x": 2} {
+		code, _, errs = onPlainTerminal(t, nil, "configure", "--out", "-", "--set", "global.scale=50", "--set", answers)
+		require.Equal(t, exit, code, errs)
+		require.NotContains(t, errs, "What is installed")
+	}
 
 	// What the file says of others' does nothing to the terminal.
 	sent := filepath.Join(t.TempDir(), "sent.yaml")
 	require.NoError(t, os.WriteFile(sent, []byte("apiVersion: slipway.sh/v1\n# a\u202eb\nglobal:\n  domain: \"a\\e]0;b\\ab.example\"\n"), 0o600))
-	code, out, errs = onPlainTerminal(t, []string{"", "", "red", "", "", "", "", "", "", "", "0", "0", "1"}, "configure", "--accessible", "--output", "-", "--file", sent)
+	code, out, errs = onPlainTerminal(t, []string{"", "", "red", "", "", "", "", "", "", "", "0", "0", "1"}, "configure", "--out", "-", "--file", sent)
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "a\u202eb")
 	require.Contains(t, errs, "# ab\n")
@@ -300,11 +309,11 @@ func TestTheAccessibleForm(t *testing.T) {
 	require.NotRegexp(t, "[\x1b\a\u202e]", errs)
 
 	t.Setenv("EDITOR", "false")
-	code, _, errs = onPlainTerminal(t, append(answer, "2", "4"), "configure", "--accessible")
+	code, _, errs = onPlainTerminal(t, append(answer, "2", "4"), "configure")
 	require.Zero(t, code)
 	require.Contains(t, errs, "nothing of it was taken")
 
-	code, _, errs = onPlainTerminal(t, answer[:4], "configure", "--accessible")
+	code, _, errs = onPlainTerminal(t, answer[:4], "configure")
 	require.Equal(t, 7, code)
 	require.Contains(t, errs, "RUN-001")
 	require.Contains(t, errs, "nothing was written")

@@ -130,7 +130,7 @@ func TestInstallReadsTheReleaseFirst(t *testing.T) {
 	require.Contains(t, told, "the images of asks are not known before the install: ")
 	require.NotContains(t, told, "whether these will be there", "which the install finds out")
 	for dir, says := range map[string]string{"manifests": "8 problems", "charts": "found in Chart.yaml, but missing in charts/ directory: redis"} {
-		code, _, errs := slipway("bundle", "add", wholeBundle(t), "--missing", "--platform", "testdata/broken/"+dir)
+		code, _, errs := slipway("bundle", "add", wholeBundle(t), "--platform", "testdata/broken/"+dir)
 		require.Equal(t, int(fault.Usage), code)
 		require.Contains(t, errs, "error PLT-017: ", "what it lacks is not known")
 		require.Contains(t, errs, says)

@@ -36,9 +36,9 @@ func TestTwoDeploymentsAreBothUsable(t *testing.T) {
 		code, out, errs = slipway("validate")
 		require.Zero(t, code, errs)
 		require.Equal(t, "valid: deployment "+name+" on local, platform reference 1.0.0\n", out)
-		require.Equal(t, "slipway: deployment "+name+" (chosen with slipway use; --deployment chooses another)\n"+inVain, errs)
+		require.Equal(t, "slipway: deployment "+name+" (chosen with slipway use; --name chooses another)\n"+inVain, errs)
 
-		code, out, errs = slipway("validate", "--deployment", "prod")
+		code, out, errs = slipway("validate", "--name", "prod")
 		require.Zero(t, code, errs)
 		require.Contains(t, out, "deployment prod ")
 		require.Equal(t, inVain, errs, "it is on the command line")
@@ -49,7 +49,7 @@ func TestWhichConfigurationIsTaken(t *testing.T) {
 	folder := keptDeployments(t, "", "a", "b", "current")
 	require.NoError(t, folder.Use("current"))
 	file := configFile(t, "apiVersion: slipway.sh/v1\nglobal: {name: file}\n")
-	const other = "; --deployment chooses another)\n"
+	const other = "; --name chooses another)\n"
 	for what, c := range map[string]struct {
 		args      []string
 		env       string
@@ -57,10 +57,9 @@ func TestWhichConfigurationIsTaken(t *testing.T) {
 	}{
 		"a file":              {[]string{"--config", file}, "a", "file", ""},
 		"a file and a name":   {[]string{"--config", file, "--name", "a"}, "b", "a", ""},
-		"a deployment":        {[]string{"--deployment", "a"}, "b", "a", ""},
-		"and its name":        {[]string{"--deployment", "a", "--name", "a"}, "b", "a", ""},
 		"a name that is kept": {[]string{"--name", "a"}, "b", "a", ""},
 		"a name that is not":  {[]string{"--name", "new"}, "b", "new", ""},
+		"a mistyped name":     {[]string{"--name", "curent"}, "b", "curent", "slipway: no configuration is stored as \"curent\", so the defaults apply; did you mean current?\n"},
 		"the environment":     {nil, "b", "b", "slipway: deployment b (chosen with SLIPWAY_DEPLOYMENT" + other},
 		"the current one":     {nil, "", "current", "slipway: deployment current (chosen with slipway use" + other},
 		"standard input":      {[]string{"--config", "-"}, "a", "slipway", ""},
@@ -100,9 +99,6 @@ func TestWithoutAHomeTheDefaultsAreTaken(t *testing.T) {
 		require.Contains(t, out, "slipway")
 		require.Empty(t, strings.TrimPrefix(errs, inVain))
 	}
-	code, _, errs := slipway("validate", "--deployment", "a")
-	require.Equal(t, 3, code)
-	require.Contains(t, errs, "CFG-010")
 }
 
 func TestDeploymentsThatCannotBeTaken(t *testing.T) {
@@ -115,16 +111,14 @@ func TestDeploymentsThatCannotBeTaken(t *testing.T) {
 		env  string
 		says []string
 	}{
-		"a file too":             {[]string{"validate", "--deployment", "staging", "--config", file}, "", []string{"give either --config or --deployment"}},
-		"another name":           {[]string{"status", "--deployment", "staging", "--name", "x"}, "", []string{"--deployment is staging and --name is x"}},
-		"an empty one":           {[]string{"status", "--deployment", ""}, "staging", []string{"--deployment is empty"}},
-		"not kept":               {[]string{"status", "--deployment", "stagin"}, "", []string{"CFG-008", "there are broken, prod, staging", `did you mean "staging"?`}},
-		"no name":                {[]string{"status", "--deployment", "../x"}, "", []string{"CFG-008"}},
-		"not kept, environment":  {[]string{"status"}, "gone", []string{"CFG-008", `SLIPWAY_DEPLOYMENT: find deployment "gone"`}},
-		"another one's":          {[]string{"status", "--deployment", "prod"}, "", []string{"CFG-011", "kept as deployment prod", "global.name in it is staging", "set global.name to prod", folder.File("prod")}},
-		"another one's, by name": {[]string{"status", "--name", "prod"}, "", []string{"CFG-011"}},
-		"another one's, checked": {[]string{"validate", "--deployment", "prod"}, "", []string{"CFG-011"}},
-		"a mistake":              {[]string{"status", "--deployment", "broken"}, "", []string{"CFG-001", "read " + folder.File("broken"), "line 2: global.scale", "slipway validate checks it without starting anything (with the same flags: --deployment broken)"}},
+		"an empty one":            {[]string{"status", "--name", ""}, "staging", []string{"--name is empty"}},
+		"an empty one and a file": {[]string{"status", "--name", "", "--config", file}, "", []string{"--name is empty"}},
+		"no name":                 {[]string{"status", "--name", "../x"}, "", []string{"CFG-001", "--name"}},
+		"not kept, to migrate":    {[]string{"config", "migrate", "--name", "other"}, "", []string{"--name NAME of a stored configuration"}},
+		"not kept, environment":   {[]string{"status"}, "gone", []string{"CFG-008", `SLIPWAY_DEPLOYMENT: find deployment "gone"`}},
+		"another one's":           {[]string{"status", "--name", "prod"}, "", []string{"CFG-011", "kept as deployment prod", "global.name in it is staging", "set global.name to prod", folder.File("prod")}},
+		"another one's, checked":  {[]string{"validate", "--name", "prod"}, "", []string{"CFG-011"}},
+		"a mistake":               {[]string{"status", "--name", "broken"}, "", []string{"CFG-001", "read " + folder.File("broken"), "line 2: global.scale", "slipway validate checks it without starting anything (with the same flags: --name broken)"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Setenv(source.EnvDeployment, c.env)
@@ -147,7 +141,7 @@ func TestDeploymentsThatCannotBeTaken(t *testing.T) {
 // What is relative in a file that is kept is so to where it is.
 func TestAPlatformReleaseBesideWhatIsKept(t *testing.T) {
 	folder := keptDeployments(t, "platform: {release: ./mine}\n", "staging")
-	code, _, errs := slipway("config", "explain", "--deployment", "staging")
+	code, _, errs := slipway("config", "explain", "--name", "staging")
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "CFG-003")
 	require.Contains(t, errs, filepath.Join(filepath.Dir(folder.File("staging")), "mine"))
@@ -156,11 +150,11 @@ func TestAPlatformReleaseBesideWhatIsKept(t *testing.T) {
 func TestWhatIsKeptIsMigratedByName(t *testing.T) {
 	folder := keptDeployments(t, "")
 	require.NoError(t, folder.Write("blue", []byte(older)))
-	code, _, errs := slipway("validate", "--deployment", "blue")
+	code, _, errs := slipway("validate", "--name", "blue")
 	require.Zero(t, code, errs)
-	require.Contains(t, errs, "slipway config migrate --deployment blue writes it so")
+	require.Contains(t, errs, "slipway config migrate --name blue writes it so")
 
-	code, out, errs := slipway("config", "migrate", "--deployment", "blue")
+	code, out, errs := slipway("config", "migrate", "--name", "blue")
 	require.Zero(t, code, errs)
 	require.Equal(t, folder.File("blue")+" is now of version slipway.sh/v1; the original is "+folder.File("blue")+".orig\n", out)
 	for _, file := range []string{folder.File("blue"), folder.File("blue") + ".orig"} {
@@ -171,7 +165,7 @@ func TestWhatIsKeptIsMigratedByName(t *testing.T) {
 	names, err := folder.Names()
 	require.NoError(t, err)
 	require.Equal(t, []string{"blue"}, names)
-	code, _, errs = slipway("validate", "--deployment", "blue")
+	code, _, errs = slipway("validate", "--name", "blue")
 	require.Zero(t, code, errs)
 	require.Equal(t, inVain, errs)
 }
@@ -181,10 +175,10 @@ func TestTheRemedyOfADeploymentNamesIt(t *testing.T) {
 	keptDeployments(t, "", "dev")
 	t.Setenv("SLIPWAY_BUNDLE", "")
 	t.Setenv("SLIPWAY_LOCK", "")
-	code, _, errs := slipway("toolchain", "--deployment", "dev")
+	code, _, errs := slipway("toolchain", "--name", "dev")
 	require.Equal(t, 2, code)
-	require.Contains(t, errs, "such as: slipway toolchain --deployment dev -- kubectl")
-	code, _, errs = slipway("status", "--deployment", "dev")
+	require.Contains(t, errs, "such as: slipway toolchain --name dev -- kubectl")
+	code, _, errs = slipway("status", "--name", "dev")
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "BUN-006")
 }
@@ -196,8 +190,7 @@ func TestEveryCommandTakesADeployment(t *testing.T) {
 		if c.Flag("config") == nil {
 			return
 		}
-		require.NotNil(t, c.Flag("deployment"), c.CommandPath())
-		require.Contains(t, c.Flag("deployment").Usage, source.EnvDeployment)
+		require.NotNil(t, c.Flag("name"), c.CommandPath())
 		takes++
 	})
 	require.GreaterOrEqual(t, takes, 12)

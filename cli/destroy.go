@@ -32,6 +32,8 @@ func newDestroy(p *Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "destroy", Short: "Remove the platform and its cluster, and check that nothing is left", Example: `  slipway destroy --name shop
   slipway destroy --name shop --yes   # in CI`,
+		Long: "Removes the platform and its cluster, and checks that nothing is left. Without a terminal it requires --yes.\n\n" +
+			"CustomResourceDefinitions that the release keeps stay, unless --crds is given, also later: then every object of them goes, whoever made it.",
 		Args: noArgs, RunE: run("", o.run),
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
@@ -39,7 +41,7 @@ func newDestroy(p *Program) *cobra.Command {
 	o.save.addFlags(cmd.Flags())
 	o.approval.addFlags(cmd.Flags())
 	addDefinitions(cmd.Flags(), &o.definitions)
-	cmd.Flags().BoolVar(&o.ignore, "ignore-not-found", false, "succeed even if no deployment of that name was ever installed")
+	cmd.Flags().BoolVar(&o.ignore, "ignore-not-found", false, "succeed if no deployment of that name was ever installed")
 	return cmd
 }
 
@@ -52,7 +54,7 @@ func (o *destroyOptions) run(ctx context.Context, io console.Streams, _ []string
 
 // addDefinitions declares the flag of what takes definitions along.
 func addDefinitions(set *pflag.FlagSet, v *bool) {
-	set.BoolVar(v, "crds", false, "remove CustomResourceDefinitions that the release keeps, too, with every object of them, whoever made it; also after a destroy that kept them")
+	set.BoolVar(v, "crds", false, "also remove CustomResourceDefinitions that the release keeps, and all their objects")
 }
 
 // remove removes the deployment.

@@ -29,7 +29,8 @@ type envOptions struct{ source source.Source }
 func newEnv(p *Program) *cobra.Command {
 	var o envOptions
 	cmd := &cobra.Command{Use: "env", Short: "Print a configuration as shell variables, for eval", Example: `  eval "$(slipway env --config slipway.yaml)"`, Long: envLong, Args: noArgs, RunE: atOnce(o.run)}
-	addSource(cmd, p, &o.source, true)
+	addSource(cmd, p, &o.source)
+	o.source.AddState(cmd.Flags())
 	return cmd
 }
 

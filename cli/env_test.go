@@ -46,7 +46,7 @@ hooks:
 state: {url: "s3://bucket?region=eu-central-1", credentials: {AWS_SECRET_ACCESS_KEY: "env:B", AWS_ACCESS_KEY_ID: "env:A"}}
 proxy: {noProxy: ".example.com,10.0.0.0/8"}
 `, "staging")
-	code, out, errs := slipway("env", "--deployment", "staging")
+	code, out, errs := slipway("env", "--name", "staging")
 	require.Zero(t, code, errs)
 	require.Empty(t, errs)
 	require.Equal(t, `export SLIPWAY_DEPLOYMENT='staging'
@@ -128,7 +128,7 @@ func TestAShellReadsACertificateBack(t *testing.T) {
 	require.NoError(t, err)
 	certificate := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	keptDeployments(t, fmt.Sprintf("tls: {mode: given, certificate: %q, key: \"file:it's $HOME/a key\"}\n", certificate), "staging")
-	code, out, errs := slipway("env", "--deployment", "staging")
+	code, out, errs := slipway("env", "--name", "staging")
 	require.Zero(t, code, errs)
 	require.Equal(t, []string{certificate, "file:it's $HOME/a key", "staging"},
 		sourced(t, out, "SLIPWAY_CONFIG_TLS_CERTIFICATE", "SLIPWAY_CONFIG_TLS_KEY", source.EnvDeployment))
@@ -147,7 +147,7 @@ hooks:
 state: {url: "s3://bucket?region=eu-central-1", key: "file:` + file + `", credentials: {AWS_SECRET_ACCESS_KEY: "env:SLIPWAY_TEST_SECRET"}}
 `
 	keptDeployments(t, text, "staging")
-	code, out, errs := slipway("env", "--deployment", "staging")
+	code, out, errs := slipway("env", "--name", "staging")
 	require.Zero(t, code, errs)
 	require.NotContains(t, out+errs, canary)
 	require.Equal(t, []string{"env:SLIPWAY_TEST_SECRET", "cmd:cat " + file, "file:" + file, "AWS_SECRET_ACCESS_KEY=env:SLIPWAY_TEST_SECRET"},
@@ -155,7 +155,7 @@ state: {url: "s3://bucket?region=eu-central-1", key: "file:` + file + `", creden
 
 	// One that stands where a reference should is refused, and not shown.
 	keptDeployments(t, strings.ReplaceAll(text, "env:SLIPWAY_TEST_SECRET", canary), "staging")
-	for _, args := range [][]string{{"env", "--deployment", "staging"}, {"validate", "--deployment", "staging"}, {"use"}} {
+	for _, args := range [][]string{{"env", "--name", "staging"}, {"validate", "--name", "staging"}, {"use"}} {
 		_, out, errs = slipway(args...)
 		require.NotContains(t, out+errs, canary)
 	}
@@ -167,7 +167,7 @@ proxy: {noProxy: "a.example.com"}
 platform: {settings: {"a=b": c}}
 aws: {tag: "a\0b", roles: ["a,b", c]}
 `, "staging")
-	code, out, errs := slipway("env", "--deployment", "staging")
+	code, out, errs := slipway("env", "--name", "staging")
 	require.Zero(t, code, errs)
 	for _, path := range []string{"state.credentials", "platform.settings", "aws.tag", "aws.roles"} {
 		require.Contains(t, errs, "slipway: "+path+" is left out: ")

@@ -11,6 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/docs"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 // errorsPage is where people read docs/errors.md.
@@ -18,7 +20,7 @@ const errorsPage = "https://github.com/slipway-sh/slipway/blob/main/docs/errors.
 
 func newExplain() *cobra.Command {
 	return &cobra.Command{
-		Use: "explain CODE", Short: "Explain an error code and its remedy", Args: takes(1, 1, "give one code, as an error shows it"), RunE: atOnce(explain),
+		Use: "explain CODE", Short: "Explain an error code and its remedy", Example: "  slipway explain " + fault.Quote(string(conductor.CodeNotThere)), Args: takes(1, 1, "give one code, as an error shows it"), RunE: atOnce(explain),
 		ValidArgsFunction: once(errorCodes()),
 	}
 }

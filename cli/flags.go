@@ -13,19 +13,13 @@ import (
 func addDeployment(cmd *cobra.Command, set *pflag.FlagSet, p *Program, f *deployment.Flags) {
 	set.SortFlags = false
 	f.AddFlags(cmd, set, p.Version, p.registries())
-	complete(cmd, "deployment", deploymentNames())
 	complete(cmd, "name", deploymentNames())
 }
 
-// addSource declares the flags of a command that reads a configuration; with overrides
-// also those that replace something in it.
-func addSource(cmd *cobra.Command, p *Program, s *source.Source, overrides bool) {
+// addSource declares the flags of a command that only reads a configuration.
+func addSource(cmd *cobra.Command, p *Program, s *source.Source) {
 	s.Registries = p.registries()
 	cmd.Flags().SortFlags = false
 	s.AddFlags(cmd.Flags())
-	complete(cmd, "deployment", deploymentNames())
-	if overrides {
-		s.AddOverrides(cmd.Flags())
-		complete(cmd, "name", deploymentNames())
-	}
+	complete(cmd, "name", deploymentNames())
 }

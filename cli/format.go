@@ -20,7 +20,7 @@ type format string
 // addFlag declares the flag.
 func (f *format) addFlag(set *pflag.FlagSet) {
 	*f = "text"
-	set.VarP(f, "output", "o", `format: "text" or "json"`)
+	set.VarP(f, "output", "o", "format of what is printed: text or json")
 }
 
 func (f *format) String() string { return string(*f) }

@@ -128,8 +128,7 @@ type stateOptions struct {
 	who              lock.Holder
 	timeout          time.Duration
 	port             int
-	reason, over     string
-	entry            string
+	over, entry      string
 	force            bool
 }
 
@@ -167,7 +166,7 @@ func newState(p *Program) *cobra.Command {
 			return s.Wipe(ctx, o.who.Run, args[:len(args)-1])
 		}),
 		sub("unlock FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error {
-			return s.Unlock(ctx, args[0], o.who, o.reason, o.force)
+			return s.Unlock(ctx, args[0], o.who, o.force)
 		}),
 		sub("backups FILE [ID]", 1, 2, func(ctx context.Context, _ streams, s state, args []string) error {
 			return s.Backups(ctx, args[0], args[1])
@@ -198,7 +197,6 @@ func newState(p *Program) *cobra.Command {
 	set.StringVar(&o.over, "over", "", "open: what the run is to bring over what is installed, as JSON")
 	set.DurationVar(&o.timeout, "patience", incontainer.DefaultLockTimeout, "hold: how long to wait for a holder that is alive")
 	set.IntVar(&o.port, "port", containers.HoldPort, "hold: where to listen once the lock is held")
-	set.StringVar(&o.reason, "reason", "", "unlock: why")
 	set.BoolVar(&o.force, "force", false, "unlock: also when the holder is alive")
 	return cmd
 }

@@ -108,7 +108,7 @@ func TestVerify_nothingHolds(t *testing.T) {
 	code, _, errs := slipway("verify", "--root", root, "--platform", release, plan, result)
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, "slipway: infrastructure/verify: 0 earlier results hold; looking at infrastructure/preflight\n")
-	require.Contains(t, errs, "slipway: infrastructure/verify: 0 of 20 earlier results hold\n")
+	require.Regexp(t, `slipway: infrastructure/verify: 0 of \d+ earlier results hold\n`, errs)
 	text, err = os.ReadFile(result)
 	require.NoError(t, err)
 	var found contract.Verified

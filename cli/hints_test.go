@@ -30,13 +30,13 @@ func TestCommandsWorkOnTheSame(t *testing.T) {
 	}{
 		{nil, "install", "slipway install"},
 		{[]string{"-n", "dev", "-c", "my dev.yaml"}, "install", "slipway install --config 'my dev.yaml' --name dev"},
-		{[]string{"--deployment", "dev", "--name", "dev"}, "cluster --stop", "slipway cluster --stop --deployment dev"},
+		{[]string{"--name", "dev"}, "cluster --stop", "slipway cluster --stop --name dev"},
 		{[]string{"--config", "c.yaml"}, "config migrate --to 1.1.0", "slipway config migrate --to 1.1.0 --config c.yaml"},
 		{[]string{"--config", "c.yaml"}, "install --config o'brien.yaml", "slipway install --config o'brien.yaml"},
 		{[]string{"--platform", "./mine"}, "status --live", "slipway status --live --platform ./mine"},
 		{[]string{"--platform", "./mine"}, "runs", "slipway runs"},
 		{[]string{"--name", "dev"}, "bundle push DIR", "slipway bundle push DIR"},
-		{[]string{"--state", "s3://b?region=x", "--state-key", "key.txt"}, "runs", "slipway runs --state 's3://b?region=x' --state-key key.txt"},
+		{[]string{"--state", "s3://b?region=x", "--state-key", "key.txt"}, "runs", "slipway runs --state 's3://b?region=x'"},
 		{[]string{"--state", "s3://me:hunter2@b"}, "install", "slipway install"},
 	} {
 		require.Equal(t, c.want, hint.Line{Cmd: line(t, "install", c.args...), Stores: program().Stores}.Command(c.command))

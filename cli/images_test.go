@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"crypto"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,12 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/key"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/containers/trust/trusttest"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/progress"
 )
 
 // lockFile writes a lock as bundle push does.
@@ -91,8 +95,8 @@ func TestABundleThatIsNotWanted(t *testing.T) {
 	require.NoError(t, err)
 	commands := map[string][]string{
 		"install": {"install", "--bundle", dir}, "status": {"status", "--bundle", dir}, "lock verify": {"lock", "verify", "--bundle", dir},
-		"clients": {"clients", "--to", t.TempDir(), "--bundle", dir}, "push": {"bundle", "push", dir, "--to", "127.0.0.1:1/x"},
-		"validate": {"validate", "--bundle", dir}, "verify": {"bundle", "verify", dir}, "add": {"bundle", "add", dir, "--image", "web=" + webLayout(t)},
+		"clients": {"clients", "--out", t.TempDir(), "--bundle", dir}, "push": {"bundle", "push", dir, "127.0.0.1:1/x"},
+		"validate": {"validate", "--bundle", dir}, "verify": {"bundle", "verify", dir}, "add": {"bundle", "add", dir, "web=" + webLayout(t)},
 	}
 	readOnly := []string{"validate", "verify", "add"}
 	for what, args := range commands {
@@ -118,7 +122,7 @@ func TestABundleThatIsNotWanted(t *testing.T) {
 	require.Contains(t, out, ", as SLIPWAY_BUNDLE_DIGEST says")
 
 	// What this user adds is wanted.
-	exit, out, errs = slipway("bundle", "add", dir, "--image", "web="+webLayout(t))
+	exit, out, errs = slipway("bundle", "add", dir, "web="+webLayout(t))
 	require.Zero(t, exit, errs)
 	after, err := bundle.Read(dir)
 	require.NoError(t, err)
@@ -130,7 +134,7 @@ func TestABundleThatIsNotWanted(t *testing.T) {
 	t.Setenv("SLIPWAY_CONFIG_DIR", t.TempDir())
 	exit, _, errs = slipway("bundle", "verify", dir)
 	require.Equal(t, 3, exit, "somebody else has added nothing: %s", errs)
-	exit, _, errs = slipway("bundle", "push", dir, "--to", "127.0.0.1:1/x", "--bundle-digest", "none")
+	exit, _, errs = slipway("bundle", "push", dir, "127.0.0.1:1/x", "--bundle-digest", "none")
 	require.Equal(t, 3, exit)
 	require.Contains(t, errs, "BUN-005", "but it is not what the lock says")
 	require.Contains(t, errs, "warning: the bundle "+after.ReadDigest()+" is unverified")
@@ -176,7 +180,7 @@ func TestBundleSign(t *testing.T) {
 	require.Equal(t, 2, exit)
 	require.Contains(t, errs, "give either --bundle-digest, --bundle-key or --certificate-identity")
 
-	exit, _, errs = slipway("bundle", "add", dir, "--image", "web="+webLayout(t))
+	exit, _, errs = slipway("bundle", "add", dir, "web="+webLayout(t))
 	require.Zero(t, exit, errs)
 	exit, out, errs = slipway("bundle", "verify", dir)
 	require.Zero(t, exit, errs)
@@ -240,32 +244,61 @@ func provenanceOf(t *testing.T, dir string) {
 }
 
 func TestBundlePushUsage(t *testing.T) {
+	const to = "127.0.0.1:1/x"
 	code, _, errs := slipway("bundle", "push", "dir")
 	require.Equal(t, 2, code)
-	require.Contains(t, errs, "--to")
-	code, _, errs = slipway("bundle", "push", t.TempDir(), "--to", "127.0.0.1:1/x")
+	require.Contains(t, errs, "slipway bundle push DIR HOST[:PORT]/PATH")
+	code, _, errs = slipway("bundle", "push", t.TempDir(), to)
 	require.Equal(t, 3, code)
 	require.Contains(t, errs, "BUN-001")
-	merge := func(file string) string {
-		t.Helper()
-		code, _, errs := slipway("bundle", "push", t.TempDir(), "--to", "127.0.0.1:1/x", "--merge", "--lock-out", file)
-		require.Equal(t, 2, code)
-		require.Contains(t, errs, "LCK-003")
-		return errs
-	}
-	require.Contains(t, merge(filepath.Join(t.TempDir(), "none.json")), "no such file")
-	require.Contains(t, merge(lockFile(t, "localhost:5000/team")), `it is of what is in "localhost:5000/team", and this is pushed to "127.0.0.1:1/x"`)
-	private, _ := trusttest.Files(t)
-	there := lockFile(t, "127.0.0.1:1/x")
-	code, _, errs = slipway("bundle", "push", t.TempDir(), "--to", "127.0.0.1:1/x", "--merge", "--lock-out", there)
-	require.Equal(t, 3, code)
-	require.Contains(t, errs, "BUN-001", "it can be added to")
-	code, _, errs = slipway("bundle", "push", t.TempDir(), "--to", "127.0.0.1:1/x", "--merge", "--lock-out", there, "--key", private)
-	require.Equal(t, 3, code)
-	require.Contains(t, errs, "LCK-007", "nothing is signed that nobody vouches for")
 	code, out, _ := slipway("bundle", "push", "--help")
 	require.Zero(t, code)
-	for _, flag := range []string{"push DIR --to", "--to string", "--lock-out", "--merge", "--plain-http"} {
-		require.Contains(t, out, flag)
+	for _, text := range []string{"push DIR HOST/PATH", "--out string", "--plain-http", "(default \"slipway.lock.json\")"} {
+		require.Contains(t, out, text)
 	}
+}
+
+// TestALockFileKeepsOtherPlatforms of the same place; nothing is signed that nobody vouches for.
+func TestALockFileKeepsOtherPlatforms(t *testing.T) {
+	const to = "127.0.0.1:1/x"
+	b, err := bundle.Read(wholeBundle(t))
+	require.NoError(t, err)
+	pins, err := lock.Load()
+	require.NoError(t, err)
+	private, _ := trusttest.Files(t)
+	signer, _, err := key.Private(private)
+	require.NoError(t, err)
+	others := func(file string, signer crypto.Signer) (*lock.Lock, string, error) {
+		t.Helper()
+		var said bytes.Buffer
+		o := bundlePushOptions{out: file}
+		there, err := o.others(console.Streams{Err: progress.Open(&said, progress.Options{})}, pins, b, to, signer)
+		return there, said.String(), err
+	}
+	there := lockFile(t, to)
+	read, _, err := lock.Read(there)
+	require.NoError(t, err)
+	require.Equal(t, []string{"linux/amd64"}, read.Platforms())
+
+	kept, said, err := others(there, signer)
+	require.NoError(t, err)
+	require.Nil(t, kept, "the platform is the bundle's")
+	require.Empty(t, said)
+
+	b.Platform = "linux/arm64"
+	kept, said, err = others(there, nil)
+	require.NoError(t, err)
+	require.Equal(t, read, kept)
+	require.Contains(t, said, there+" keeps its digests for linux/amd64\n")
+	_, _, err = others(there, signer)
+	require.ErrorIs(t, err, &fault.Fault{Code: "LCK-007"})
+
+	kept, said, err = others(lockFile(t, "localhost:5000/team"), signer)
+	require.NoError(t, err)
+	require.Nil(t, kept)
+	require.Contains(t, said, "will be replaced: it is of what is in localhost:5000/team\n")
+	kept, said, err = others(filepath.Join(t.TempDir(), "none.json"), signer)
+	require.NoError(t, err)
+	require.Nil(t, kept)
+	require.Empty(t, said)
 }

@@ -34,9 +34,9 @@ type installOptions struct {
 	tlsKey      string
 	lockTimeout time.Duration
 	parallel    int
-	background  bool
+	keep        bool // the cluster
 	unpublished bool
-	adopt       bool
+	takeover    bool // of objects that are somebody else's
 	known       bool // the release is one that a run had before: what its gates wait for is not looked for
 	from        packageFlags
 	save        saveFlags
@@ -59,31 +59,41 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	set := cmd.Flags()
 	o.deployment.Release.AddFlags(set)
-	set.StringVar(&o.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
-	addLockTimeout(set, &o.lockTimeout)
-	set.StringSliceVar(&o.selected.Until, "until", nil, "run these steps (stage or stage/step) and all that they need")
-	set.StringSliceVar(&o.selected.Only, "only", nil, "run only these steps; the results of those that they need must still hold")
-	set.IntVar(&o.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
+	set.StringSliceVar(&o.selected.Until, "until", nil, "run only these steps (STAGE or STAGE/STEP) and all that they need")
+	set.StringSliceVar(&o.selected.Only, "only", nil, "run only these steps; what they need must have run before")
+	o.from.addFlags(set)
+	o.addRun(set)
 	o.addKeep(set)
-	o.addAdopt(set)
-	o.from.addFlags(set, "install what is in this package of slipway save: its configuration and its platform release")
+	o.addTakeOwnership(set)
 	o.save.addFlags(set)
 	o.approval.addFlags(set)
-	set.Lookup("yes").Usage = "do not ask what a release asks before it is installed"
 	for _, name := range []string{"until", "only"} {
 		complete(cmd, name, stepNames(&o.deployment.Source, &o.deployment.Release))
 	}
 }
 
-// addAdopt declares the flag of a run that takes over what is others'.
-func (o *installOptions) addAdopt(set *pflag.FlagSet) {
-	set.BoolVar(&o.adopt, "adopt", false, "take over what is in the cluster and somebody else's: a destroy removes it, except namespaces; or this deployment, where its state is lost")
+// addRun declares the flags of every run of steps.
+func (o *installOptions) addRun(set *pflag.FlagSet) {
+	addTLSKey(set, &o.tlsKey)
+	addParallel(set, &o.parallel)
+	addLockTimeout(set, &o.lockTimeout)
 }
 
-// addKeep declares the flags of a run that leaves a background cluster.
+// addTakeOwnership declares the flag of a run that takes over what is others'.
+func (o *installOptions) addTakeOwnership(set *pflag.FlagSet) {
+	set.BoolVar(&o.takeover, "take-ownership", false, "take over existing objects of the platform, and a deployment whose state is lost")
+	usage.Group(set, usage.Run, "take-ownership")
+}
+
+// addKeep declares the flags of a command that leaves a background cluster.
 func (o *installOptions) addKeep(set *pflag.FlagSet) {
-	set.BoolVar(&o.background, "keep-cluster", false, "leave a background cluster, whatever the outcome: the next command joins it; slipway cluster --stop ends it")
-	set.BoolVar(&o.unpublished, "unpublished", false, "with --keep-cluster: publish no port of this machine, so that clusters run beside each other; the commands reach it all the same")
+	addKeepCluster(set, &o.keep, &o.unpublished)
+	usage.Group(set, usage.Run, "keep-cluster", "unpublished")
+}
+
+func addKeepCluster(set *pflag.FlagSet, keep, unpublished *bool) {
+	set.BoolVar(keep, "keep-cluster", false, "leave the local cluster running, until slipway cluster --stop")
+	set.BoolVar(unpublished, "unpublished", false, "publish no ports of the cluster: only slipway reaches it")
 }
 
 func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string) error {
@@ -100,7 +110,7 @@ func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string
 	how := deployment.Run{Workflow: config.Install, Unpublished: o.unpublished, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
 		return o.prepare(ctx, io, c, from)
 	}}
-	if o.background {
+	if o.keep {
 		how.Lifetime = session.AfterRun
 	}
 	return o.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
@@ -119,7 +129,7 @@ func (o *installOptions) conduct(ctx context.Context, io console.Streams, d *dep
 	record, err := d.Conduct(ctx, w)
 	err = summary(io, record, err)
 	o.save.save(ctx, io, &o.deployment, d, record)
-	if !o.background {
+	if !o.keep {
 		return record, err
 	}
 	return record, d.Session.Publish(ctx, d.Conductor, func(ports []int) { clusterReady(io, d, d.Conductor.ClusterBind(), ports) }, err)
@@ -130,7 +140,7 @@ func (o *installOptions) check() error {
 	if o.parallel < 0 {
 		return usage.Errorf("--parallel is %d; give 0 or more", o.parallel)
 	}
-	if o.unpublished && !o.background {
+	if o.unpublished && !o.keep {
 		return usage.Errorf("--unpublished is about the cluster that --keep-cluster leaves: give both")
 	}
 	if s := o.selected; o.approval.digest != "" && !s.Empty() {
@@ -150,7 +160,7 @@ func (o *installOptions) prepare(ctx context.Context, io console.Streams, c *con
 
 // complete is prepare once there is a release.
 func (o *installOptions) complete(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
-	c.Parallel, c.Select, c.LockTimeout, c.Adopt, c.Approve = o.parallel, o.selected, o.lockTimeout, o.adopt, o.approval.digest
+	c.Parallel, c.Select, c.LockTimeout, c.Adopt, c.Approve = o.parallel, o.selected, o.lockTimeout, o.takeover, o.approval.digest
 	c.Approval = o.approval.given()
 	release := c.Release
 	if c.Config.Git.URL != "" {
@@ -222,7 +232,21 @@ func (o *installOptions) checkRelease(ctx context.Context, streams console.Strea
 
 // addLockTimeout declares the flag of commands that take the lock.
 func addLockTimeout(set *pflag.FlagSet, d *time.Duration) {
-	set.DurationVar(d, "lock-timeout", incontainer.DefaultLockTimeout, "how long to wait for another run that works on the deployment; then the exit code is 6")
+	set.DurationVar(d, "lock-timeout", incontainer.DefaultLockTimeout, "how long to wait for another run of the deployment")
+	usage.Group(set, usage.Run, "lock-timeout")
+}
+
+// addParallel declares the flag of commands that run steps or tests.
+func addParallel(set *pflag.FlagSet, n *int) {
+	set.IntVar(n, "parallel", 0, "how many may run at the same time; 0 is no limit")
+	usage.Group(set, usage.Run, "parallel")
+}
+
+// addTLSKey declares the flag with which a function of the Dagger module hands over what tls.key
+// of a configuration names on the caller's machine.
+func addTLSKey(set *pflag.FlagSet, file *string) {
+	set.StringVar(file, "tls-key", "", "file with the private key, PEM; replaces tls.key")
+	_ = set.MarkHidden("tls-key")
 }
 
 // summary prints a run's summary on standard output, whatever its outcome. The error is

@@ -83,12 +83,12 @@ func TestABundleThatIsSignedWithoutAKey(t *testing.T) {
 	refused(3, nil, "BUN-007", "its signature is for sha256:", "who has changed the bundle signs it again")
 	refused(3, []string{"--bundle-digest", ""}, "BUN-007") // whoever says nothing gets nothing
 	put(attested)
-	exit, _, errs = slipway("bundle", "add", dir, "--image", "web="+webLayout(t))
+	exit, _, errs = slipway("bundle", "add", dir, "web="+webLayout(t))
 	require.Zero(t, exit, errs)
 	exit, out, errs = verify()
 	require.Zero(t, exit, errs)
 	require.Contains(t, out, ", with what you have added to it")
-	for _, command := range [][]string{{"status", "--bundle", dir}, {"bundle", "push", dir, "--to", "127.0.0.1:1/x"}, {"lock", "verify", "--bundle", dir}} {
+	for _, command := range [][]string{{"status", "--bundle", dir}, {"bundle", "push", dir, "127.0.0.1:1/x"}, {"lock", "verify", "--bundle", dir}} {
 		put(sigstoretest.Text(t, s.Sign(t, index[1:])))
 		exit, _, errs = slipway(command...)
 		require.Equal(t, 3, exit, errs)

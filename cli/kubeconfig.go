@@ -3,54 +3,67 @@ package cli
 import (
 	"context"
 	"fmt"
-	"net/url"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 type kubeconfigOptions struct {
-	deployment     deployment.Flags
-	output, server string
+	deployment deployment.Flags
+	out        string
 }
 
 func newKubeconfig(p *Program) *cobra.Command {
 	var o kubeconfigOptions
-	cmd := &cobra.Command{Use: "kubeconfig", Short: "Print an administrator's kubeconfig", Example: `  slipway kubeconfig --server https://127.0.0.1:6443 --output kubeconfig`, Args: noArgs, RunE: atOnce(o.run)}
+	cmd := &cobra.Command{Use: "kubeconfig", Short: "Print an administrator's kubeconfig", Example: `  slipway kubeconfig --out kubeconfig && export KUBECONFIG=$PWD/kubeconfig`, Args: noArgs, RunE: atOnce(o.run),
+		Long: `Prints an administrator's kubeconfig, or writes it to a file with mode 0600.
+
+For a local cluster it names the address of this machine on which slipway cluster publishes the
+API: local.bind and local.apiPort of the configuration.`}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
-	output.VarP(cmd.Flags(), &o.output, "output", "o", "-", "file to write with mode 0600; - is standard output")
-	cmd.Flags().StringVar(&o.server, "server", "", "server URL to write into it, such as https://127.0.0.1:6443")
+	output.Var(cmd.Flags(), &o.out, "out", "-", "file to write; - is standard output")
 	return cmd
 }
 
 func (o *kubeconfigOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	if o.server != "" && !isServer(o.server) {
-		return usage.Errorf("--server is %q; give https:// (or http://), a host and at most a port and a path, such as https://127.0.0.1:6443", o.server)
-	}
 	return o.deployment.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
-		text, err := d.Kubeconfig(ctx, o.server)
+		api := apiServer(d)
+		text, err := d.Kubeconfig(ctx, api)
 		if err != nil {
 			return err
 		}
-		if o.output == "-" {
+		if s := d.Session.Joined; api != "" && !module.Active() && (s == nil || s.Unpublished) {
+			fmt.Fprintf(io.Err, "slipway: the cluster's ports are not published now; to publish them: %s\n", d.Line.Command("cluster --keep-cluster"))
+		}
+		if o.out == "-" {
 			_, err = fmt.Fprint(io.Out, text)
 			return err
 		}
-		if err := atomicfile.Write(o.output, []byte(text), 0o600); err != nil {
-			return usage.Wrap(fmt.Errorf("write %s: %w", o.output, err))
+		if err := atomicfile.Write(o.out, []byte(text), 0o600); err != nil {
+			return usage.Wrap(fmt.Errorf("write %s: %w", o.out, err))
 		}
 		return nil
 	})
 }
 
-// isServer reports whether kubectl takes text for the URL of a server.
-func isServer(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" &&
-		u.User == nil && u.RawQuery == "" && u.Fragment == ""
+// modulePort is the port on which dagger call cluster up publishes the API.
+const modulePort = 6443
+
+// apiServer is the URL at which the caller's machine reaches the API of a cluster that Slipway
+// runs, once its ports are published; empty for another cluster, whose kubeconfig has it.
+func apiServer(d *deployment.Deployment) string {
+	ports, err := d.ClusterPorts()
+	switch {
+	case err != nil:
+		return ""
+	case module.Active():
+		return published("", modulePort)
+	}
+	return published(d.ClusterBind(), ports[0])
 }

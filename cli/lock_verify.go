@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,7 +40,7 @@ func newLockVerify(p *Program) *cobra.Command {
 Everything that differs is named. The last line, "lock sha256:…", is the same wherever all
 of this is the same; reports have it too. docs/lock.md says what goes into it.`,
 	}
-	cmd.Flags().StringVar(&o.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "the bundle to compare with the lock (env SLIPWAY_BUNDLE)")
+	images.AddBundle(cmd.Flags(), &o.bundle)
 	o.trust.AddFlags(cmd.Flags())
 	return cmd
 }

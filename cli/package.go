@@ -36,10 +36,15 @@ type packageFlags struct {
 	set       *pflag.FlagSet
 }
 
-func (p *packageFlags) addFlags(set *pflag.FlagSet, help string) {
+func (p *packageFlags) addFlags(set *pflag.FlagSet) {
 	p.set = set
-	set.StringVar(&p.file, "package", "", help)
-	set.StringVar(&p.key, "package-key", "", "public key that the package must be signed with, PEM: a file, or env:NAME")
+	set.StringVar(&p.file, "package", "", "package of slipway save: its configuration and its platform release")
+	addPackageKey(set, &p.key)
+}
+
+// addPackageKey declares the flag of commands that read a package.
+func addPackageKey(set *pflag.FlagSet, place *string) {
+	set.StringVar(place, "package-key", "", "public key that must have signed the package: a PEM file, or env:NAME")
 }
 
 // check finds what is wrong with the flags.
@@ -65,7 +70,7 @@ func (p *packageFlags) open(io console.Streams, f *deployment.Flags) (*packing.O
 	if p.file == "" {
 		return nil, nil
 	}
-	for _, name := range []string{"config", "deployment", "platform", "platform-id"} {
+	for _, name := range []string{"config", "platform", "platform-id"} {
 		if other := p.set.Lookup(name); other != nil && other.Changed {
 			return nil, usage.Errorf("give either --%s or a package, which has a configuration and a platform release; slipway configure --file %s writes a configuration to change", name, fault.Quote(p.file))
 		}
@@ -119,16 +124,16 @@ func (p *packageFlags) ask(io console.Streams, from source.Source, file, when st
 // first.
 func (p *packageFlags) untrusted(op string, err error, fix string) error {
 	return &fault.Fault{Code: codeRunsCommands, Class: fault.Usage, Op: op, Err: err,
-		Fix: fix + "if you trust it, verify who signed it: --package-key FILE; or write its configuration, change that, and install with it: slipway configure --non-interactive --output slipway.yaml --file " + fault.Quote(p.file)}
+		Fix: fix + "if you trust it, verify who signed it: --package-key FILE; or write its configuration, change that, and install with it: slipway configure --out slipway.yaml --file " + fault.Quote(p.file)}
 }
 
 // saveFlags say when a run is packed once it has ended.
-type saveFlags struct{ when, to string }
+type saveFlags struct{ when string }
 
 func (s *saveFlags) addFlags(set *pflag.FlagSet) {
-	set.StringVar(&s.when, "save", "", "pack the run at its end: failed, always or never; replaces advanced.save.when of the configuration")
+	set.StringVar(&s.when, "save", "", "pack the run at its end: failed, always or never; replaces advanced.save.when")
 	set.Lookup("save").NoOptDefVal = config.SaveFailed
-	set.StringVar(&s.to, "save-to", "", "directory for the package; replaces advanced.save.to of the configuration")
+	usage.Group(set, usage.Run, "save")
 }
 
 func (s *saveFlags) check() error {
@@ -156,9 +161,6 @@ func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.
 	}
 	if s.when != "" {
 		when = s.when
-	}
-	if s.to != "" {
-		to = s.to
 	}
 	switch {
 	case record == nil:

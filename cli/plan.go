@@ -27,7 +27,6 @@ const changesExit = 2
 
 type planOptions struct {
 	upgrade  upgradeOptions // what else it is of uses a part of them
-	workflow string
 	format   format
 	out      string
 	detailed bool
@@ -38,10 +37,12 @@ func newPlan(p *Program) *cobra.Command {
 	o := planOptions{upgrade: upgradeOptions{install: installOptions{program: p}}}
 	install := &o.upgrade.install
 	cmd := &cobra.Command{
-		Use: "plan", Short: "Show what an install, upgrade or destroy would change", Example: `  slipway plan --config slipway.yaml
-  slipway plan --workflow upgrade --to 2.0.0`,
-		Args: noArgs, RunE: atOnce(o.run),
+		Use: "plan [WORKFLOW]", Short: "Show what an install, upgrade or destroy would change", Example: `  slipway plan --config slipway.yaml
+  slipway plan upgrade --to 2.0.0`,
+		Args: takes(0, 1, "give one workflow: install, upgrade or destroy"), RunE: atOnce(o.run),
+		ValidArgs: []string{config.Install, config.Upgrade, config.Destroy},
 		Long: `Shows what an install, upgrade or destroy would do; changes nothing, and takes no lock.
+WORKFLOW is install, upgrade or destroy; install if left out.
 
 It compares the configuration with that of the last run that succeeded, has Terraform plan,
 and has every step of the workflow compare what it would make with what is there. Values of
@@ -58,34 +59,34 @@ a wrong command line or configuration, which prints an error.`,
 	}
 	set := cmd.Flags()
 	addDeployment(cmd, set, p, &install.deployment)
-	set.StringVar(&o.workflow, "workflow", config.Install, `of what: "install", "upgrade" or "destroy"`)
 	install.deployment.Release.AddFlags(set)
-	set.StringVar(&o.upgrade.to, "to", "", "upgrade: version of the release; the one that the configuration or --platform names if left out")
-	set.StringVar(&o.upgrade.style, "style", "", "upgrade: as with that flag of upgrade")
-	set.StringVar(&install.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
-	set.BoolVar(&install.adopt, "adopt", false, "install, upgrade: as with that flag of these")
+	o.upgrade.addFlags(set)
+	addTLSKey(set, &install.tlsKey)
+	install.addTakeOwnership(set)
 	addDefinitions(set, &o.crds)
-	set.Lookup("crds").Usage = "destroy: as with that flag of destroy"
-	o.format = "text"
-	set.Var(&o.format, "format", `"text" or "json"`)
-	output.Var(set, &o.out, "out", "", "write the plan as JSON to this file, too")
+	o.format.addFlag(set)
+	output.Var(set, &o.out, "out", "", "file to write the plan to as JSON, too")
 	set.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 if there are changes")
 	return cmd
 }
 
-func (o *planOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	w, err := stages.Named(o.workflow)
+func (o *planOptions) run(ctx context.Context, io console.Streams, args []string) error {
+	name := config.Install
+	if len(args) > 0 {
+		name = args[0]
+	}
+	w, err := stages.Named(name)
 	switch {
 	case err != nil || !slices.Contains([]string{config.Install, config.Upgrade, config.Destroy}, w.Name):
-		return usage.Errorf("--workflow is %q; give install, upgrade or destroy", o.workflow)
+		return usage.Errorf("there is no plan of %q; give install, upgrade or destroy", name)
 	case o.upgrade.to != "" && w.Name != config.Upgrade:
-		return usage.Errorf("--to is for --workflow upgrade")
+		return usage.Errorf("--to is for slipway plan upgrade")
 	case o.upgrade.style != "" && w.Name != config.Upgrade:
-		return usage.Errorf("--style is for --workflow upgrade")
-	case o.upgrade.install.adopt && w.Name == config.Destroy:
-		return usage.Errorf("--adopt is for --workflow install and upgrade")
+		return usage.Errorf("--style is for slipway plan upgrade")
+	case o.upgrade.install.takeover && w.Name == config.Destroy:
+		return usage.Errorf("--take-ownership is for slipway plan install and slipway plan upgrade")
 	case o.crds && w.Name != config.Destroy:
-		return usage.Errorf("--crds is for --workflow destroy")
+		return usage.Errorf("--crds is for slipway plan destroy")
 	}
 	if err := o.upgrade.check(); err != nil {
 		return err
@@ -132,8 +133,8 @@ func (o *planOptions) approve(p *contract.Preview) string {
 	if o.upgrade.style != "" {
 		command += " --style " + fault.Quote(o.upgrade.style)
 	}
-	if o.upgrade.install.adopt {
-		command += " --adopt"
+	if o.upgrade.install.takeover {
+		command += " --take-ownership"
 	}
 	if o.crds {
 		command += " --crds"

@@ -23,13 +23,13 @@ func TestWhatIsNoPlanOrApproval(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"plan", "--workflow", "mend"}, `--workflow is "mend"; give install, upgrade or destroy`},
-		{[]string{"plan", "--workflow", "rollback"}, `--workflow is "rollback"; give install, upgrade or destroy`},
-		{[]string{"plan", "--to", "1.1.0"}, "--to is for --workflow upgrade"},
-		{[]string{"plan", "--style", "in-place"}, "--style is for --workflow upgrade"},
-		{[]string{"plan", "--workflow", "upgrade", "--style", "fast"}, `--style is "fast"; give graceful or in-place`},
-		{[]string{"plan", "--workflow", "destroy", "--adopt"}, "--adopt is for --workflow install"},
-		{[]string{"plan", "--format", "yaml"}, "give text or json"},
+		{[]string{"plan", "mend"}, `there is no plan of "mend"; give install, upgrade or destroy`},
+		{[]string{"plan", "rollback"}, `there is no plan of "rollback"; give install, upgrade or destroy`},
+		{[]string{"plan", "--to", "1.1.0"}, "--to is for slipway plan upgrade"},
+		{[]string{"plan", "--style", "in-place"}, "--style is for slipway plan upgrade"},
+		{[]string{"plan", "upgrade", "--style", "fast"}, `--style is "fast"; give graceful or in-place`},
+		{[]string{"plan", "destroy", "--take-ownership"}, "--take-ownership is for slipway plan install"},
+		{[]string{"plan", "--output", "yaml"}, "give text or json"},
 		{[]string{"install", "--approve", "sha256:12"}, "give the digest at the end of its plan"},
 		{[]string{"destroy", "--approve", "abc"}, "give the digest at the end of its plan"},
 		{[]string{"upgrade", "--approve", "abc"}, "give the digest at the end of its plan"},
@@ -95,7 +95,7 @@ func TestAPlanBeforeAQuestion(t *testing.T) {
 	require.Contains(t, text, "Release: shop 1.0.0 → 1.1.0")
 	require.NotContains(t, text, "spec.replicas")
 	require.Equal(t, 20, strings.Count(text, "~ Deployment shop/web"))
-	require.Contains(t, text, "10 more objects: slipway plan --workflow upgrade shows all")
+	require.Contains(t, text, "10 more objects: slipway plan upgrade shows all")
 	require.Contains(t, text, "! removes PersistentVolumeClaim shop/data, with its data")
 	require.Contains(t, text, "30 to change")
 	require.Len(t, plan.Objects[0].Fields, 1, "the plan itself is whole")

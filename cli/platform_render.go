@@ -44,10 +44,10 @@ Secrets are without values: <generated>, <given> and the like stand for them, an
 images are not known: they are zeros. What a component takes from the bundle is shown with
 --bundle, else a comment stands for it.`,
 	}
-	addSource(cmd, p, &o.source, false)
+	addSource(cmd, p, &o.source)
 	o.release.AddFlags(cmd.Flags())
 	o.images.AddFlags(cmd.Flags())
-	cmd.Flags().StringArrayVar(&o.components, "component", nil, "print this component only; may be given several times")
+	cmd.Flags().StringArrayVar(&o.components, "component", nil, "print this component only; may be repeated")
 	return cmd
 }
 

@@ -12,7 +12,7 @@ import (
 
 func newPlatformSchema() *cobra.Command {
 	return &cobra.Command{
-		Use: "schema", Short: "Print the JSON schema of platform.yaml", Args: noArgs,
+		Use: "schema", Short: "Print the JSON schema of platform.yaml", Example: `  slipway platform schema > platform.schema.json`, Args: noArgs,
 		RunE: atOnce(func(_ context.Context, io console.Streams, _ []string) error {
 			_, err := fmt.Fprint(io.Out, docs.PlatformSchema())
 			return err

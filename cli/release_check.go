@@ -137,7 +137,7 @@ func (c releaseCheck) pulled(uses []contract.ImageUse) error {
 	if !c.registry {
 		return &fault.Fault{Code: codeNotPulled, Class: fault.Usage, Op: op,
 			Err: fmt.Errorf("the nodes of a cluster that is there already (provider %s) take no images from a bundle, but from a registry", c.config.Provider),
-			Fix: "push the bundle to one that the nodes reach, and use the lock that this writes: slipway bundle push DIR --to registry.example.com/slipway; slipway install --lock slipway.lock.json"}
+			Fix: "push the bundle to one that the nodes reach, and use the lock that this writes: slipway bundle push DIR registry.example.com/slipway; slipway install --lock slipway.lock.json"}
 	}
 	if c.config.Advanced.MissingImages == config.PullMissing { // the nodes may pull from public registries
 		return nil
@@ -313,17 +313,17 @@ func counted(missing []contract.ImageUse) string {
 // remedy says how a bundle or a registry gets the images that are missing; short: images of
 // short names are among them, which only a new bundle has.
 func (c releaseCheck) remedy(short bool) string {
-	push := "slipway bundle push %s --to " + fault.Quote(strings.TrimSuffix(c.config.Advanced.Registry, "/"))
+	push := "slipway bundle push %s " + fault.Quote(strings.TrimSuffix(c.config.Advanced.Registry, "/"))
 	switch {
 	case short:
-		fix := "build a bundle with the images of short names: make bundle PLATFORM=DIR; then add the others to it: slipway bundle add BUNDLE --missing"
+		fix := "build a bundle with the images of short names: make bundle PLATFORM=DIR; then add the others to it: slipway bundle add BUNDLE"
 		if c.registry {
 			fix += "; then push it, and use the lock that this writes: " + fmt.Sprintf(push, "BUNDLE")
 		}
 		return fix + "; or name images as in a manifest: docker.io/library/redis:8.2"
 	case c.registry:
-		return "add them to the bundle: slipway bundle add DIR --missing (where there is no network, each from a file: --image REF=FILE); then push it, and use the lock that this writes: " + fmt.Sprintf(push, "DIR")
+		return "add them to the bundle: slipway bundle add DIR (where there is no network, each from a file: slipway bundle add DIR REF=FILE); then push it, and use the lock that this writes: " + fmt.Sprintf(push, "DIR")
 	}
 	dir := cmp.Or(c.bundle, "DIR")
-	return "add them to the bundle: slipway bundle add " + fault.Quote(dir) + " --missing; where there is no network, each from a file, an archive of docker save or an OCI layout: slipway bundle add " + fault.Quote(dir) + " --image REF=FILE; or let the cluster pull them: advanced.missingImages: pull"
+	return "add them to the bundle: slipway bundle add " + fault.Quote(dir) + "; where there is no network, each from a file, an archive of docker save or an OCI layout: slipway bundle add " + fault.Quote(dir) + " REF=FILE; or let the cluster pull them: advanced.missingImages: pull"
 }

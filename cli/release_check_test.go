@@ -107,14 +107,14 @@ func TestImagesThatAreMissing(t *testing.T) {
 	missing := "component web (" + filepath.Join(release, "charts/web/templates/a.yaml") + ", line 1): " + host + "/team/web:1"
 	code, _, errs = slipway("validate", "--bundle", dir, "--platform", release)
 	require.Equal(t, 3, code, errs)
-	for _, says := range []string{"IMG-001", missing, "of shop 1.0.0 in the bundle", "slipway bundle add " + dir + " --missing", dir + " --image REF=FILE", "(with the same flags: --platform " + release + " --bundle " + dir + ")"} {
+	for _, says := range []string{"IMG-001", missing, "of shop 1.0.0 in the bundle", "slipway bundle add " + dir + "; ", dir + " REF=FILE", "(with the same flags: --platform " + release + " --bundle " + dir + ")"} {
 		require.Contains(t, errs, says)
 	}
 	require.NotContains(t, errs, "argocd", "which an image of the bundle stands for")
 
 	code, _, errs = slipway("validate", "--lock", lockFile(t, "registry.example.com/team"), "--platform", release)
 	require.Equal(t, 3, code, errs)
-	for _, says := range []string{"IMG-001", missing, "in the registry", " DIR --missing", "DIR --to registry.example.com/team"} {
+	for _, says := range []string{"IMG-001", missing, "in the registry", "slipway bundle add DIR (", "push DIR registry.example.com/team"} {
 		require.Contains(t, errs, says)
 	}
 	code, _, errs = slipway("validate", "--lock", lockFile(t, "registry.example.com/team"))
@@ -127,12 +127,12 @@ func TestImagesThatAreMissing(t *testing.T) {
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "advanced.missingImages")
 
-	code, _, errs = slipway("bundle", "add", dir, "--missing", "--platform", release)
+	code, _, errs = slipway("bundle", "add", dir, "--platform", release)
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, host+"/team/web:1 added")
 	code, _, errs = slipway("validate", "--bundle", dir, "--platform", release)
 	require.Zero(t, code, errs)
-	code, out, errs = slipway("bundle", "add", dir, "--missing", "--platform", release)
+	code, out, errs = slipway("bundle", "add", dir, "--platform", release)
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "nothing is missing in "+dir)
 }
@@ -176,8 +176,8 @@ func TestImagesThatOnlyAnotherBundleHas(t *testing.T) {
 	require.Contains(t, errs, "4 images are not there")
 	require.Contains(t, errs, "component web ("+filepath.Join(release, "platform.yaml")+", line 5): unknown\n")
 	require.Contains(t, errs, "component web ("+filepath.Join(release, "platform.yaml")+", line 5): docker.io/library/busybox:latest\n", "not the bundle's busybox")
-	require.Contains(t, errs, "make bundle PLATFORM=DIR; then add the others to it: slipway bundle add BUNDLE --missing; or name", "one short name is enough")
-	code, _, errs = slipway("bundle", "add", dir, "--missing", "--platform", release)
+	require.Contains(t, errs, "make bundle PLATFORM=DIR; then add the others to it: slipway bundle add BUNDLE; or name", "one short name is enough")
+	code, _, errs = slipway("bundle", "add", dir, "--platform", release)
 	require.Equal(t, 2, code, errs)
 	require.Contains(t, errs, fmt.Sprintf("component web (%s, line 5) runs the image another of the bundle\ncomponent web (%[1]s, line 5) runs the image unknown of the bundle, which only another bundle can have", filepath.Join(release, "platform.yaml")))
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
@@ -20,42 +21,48 @@ import (
 )
 
 type reportOptions struct {
-	deployment  deployment.Flags
-	output, run string
+	deployment deployment.Flags
+	out, run   string
 }
 
 func newReport(p *Program) *cobra.Command {
 	var o reportOptions
 	cmd := &cobra.Command{
-		Use: "report", Short: "Write a run's report: HTML, JSON, JUnit, Markdown, logs", Example: `  slipway report   # then open report/report.html`,
+		Use: "report", Short: "Write a run's report: HTML, JSON, JUnit, Markdown, logs", Example: `  slipway report   # then open report/report.html
+  slipway report --run 20260102-030405-abcdef --out failed`,
 		Args: noArgs, RunE: atOnce(o.write),
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
-	cmd.Flags().StringVarP(&o.output, "output", "o", "report", "directory to write: a new or an empty one, or that of an earlier report, which is replaced")
-	cmd.Flags().StringVar(&o.run, "run", "", "id of the run; the last one if not given")
+	cmd.Flags().StringVar(&o.out, "out", "report", "directory to write; an earlier report in it is replaced")
+	addRunID(cmd.Flags(), &o.run)
 	complete(cmd, "run", runIDs(&o.deployment))
 	return cmd
 }
 
 func (o *reportOptions) write(ctx context.Context, io console.Streams, _ []string) error {
-	if o.output == "" {
-		return usage.Errorf("--output is empty; give a directory")
+	if o.out == "" {
+		return usage.Errorf("--out is empty; give a directory")
 	}
-	if err := forReport(o.output); err != nil {
+	if err := forReport(o.out); err != nil {
 		return err
 	}
 	return o.deployment.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
 		id := ""
-		err := replace(o.output, func(dir string) (err error) {
+		err := replace(o.out, func(dir string) (err error) {
 			id, err = d.Report(ctx, o.run, dir)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(io.Text(), "%s: run %s\n", filepath.Join(o.output, report.PageFile), id)
+		fmt.Fprintf(io.Text(), "%s: run %s\n", filepath.Join(o.out, report.PageFile), id)
 		return nil
 	})
+}
+
+// addRunID declares the flag that names a run.
+func addRunID(set *pflag.FlagSet, id *string) {
+	set.StringVar(id, "run", "", "id of the run, as slipway runs lists it; the last one if left out")
 }
 
 // forReport refuses a directory that holds anything but an earlier report.
@@ -80,7 +87,7 @@ func forReport(dir string) error {
 		return nil
 	}
 	return &fault.Fault{Code: atomicfile.CodeUnwritten, Class: fault.Usage, Op: "write the report to " + dir, Err: err,
-		Fix: "name a directory that does not exist, or that of an earlier report: slipway report --output DIR"}
+		Fix: "name a directory that does not exist, or that of an earlier report: slipway report --out DIR"}
 }
 
 // replace has write make a directory beside dir and then gives it dir's name. What

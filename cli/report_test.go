@@ -44,15 +44,15 @@ func TestAReportGoesIntoADirectoryOfItsOwn(t *testing.T) {
 	file := filepath.Join(mine, "notes.txt")
 	for dir, says := range map[string]string{mine: "it holds notes.txt", mixed: "it holds notes.txt", other: "version 0", file: "not a directory"} {
 		require.ErrorIs(t, forReport(dir), &fault.Fault{Code: atomicfile.CodeUnwritten})
-		code, _, errs := slipway("report", "--output", dir)
+		code, _, errs := slipway("report", "--out", dir)
 		require.Equal(t, 2, code, errs)
 		require.Contains(t, errs, "error RUN-008: write the report to "+dir)
 		require.Contains(t, errs, says)
 		require.Contains(t, errs, "remedy: name a directory that does not exist")
 	}
-	code, _, errs := slipway("report", "--output", "")
+	code, _, errs := slipway("report", "--out", "")
 	require.Equal(t, 2, code, errs)
-	require.Contains(t, errs, "--output is empty; give a directory")
+	require.Contains(t, errs, "--out is empty; give a directory")
 	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "new"), exported(t, "r1")} {
 		require.NoError(t, forReport(dir))
 	}

@@ -37,7 +37,6 @@ type reproduceOptions struct {
 	install installOptions
 	until   string
 	keep    bool
-	shell   bool
 	id      string
 	began   bool   // there is a deployment
 	ran     string // id of the last run on it that is not its removal; empty: none left a record
@@ -47,36 +46,45 @@ func newReproduce(p *Program) *cobra.Command {
 	o := reproduceOptions{install: installOptions{program: p, known: true}}
 	cmd := &cobra.Command{
 		Use: "reproduce [flags] [-- COMMAND…]", Short: "Repeat a packed run on a fresh local cluster, up to the failed step, and compare", Example: `  slipway reproduce --package run.tar.zst
-  slipway reproduce --package run.tar.zst --shell -- kubectl get pods -A`,
-		DisableFlagsInUseLine: true, RunE: run("", o.run),
+  slipway reproduce --package run.tar.zst -- kubectl get pods -A`,
+		Long: `Repeats a packed run on a fresh local cluster, up to the failed step, and compares.
+
+COMMAND then runs in the container of that step, with its request in place; for a shell there:
+dagger call reproduce-shell --package-file FILE terminal. At the end the deployment is removed,
+unless --keep or COMMAND is given.`,
+		DisableFlagsInUseLine: true, Args: afterDash, RunE: run("", o.run),
 	}
 	set := cmd.Flags()
 	addDeployment(cmd, set, p, &o.install.deployment)
 	o.install.deployment.Release.AddFlags(set)
-	for _, name := range []string{"config", "deployment", "platform", "state", "state-key", "state-credentials"} { // of which the package says all
+	for _, name := range []string{"config", "platform", "state"} { // of which the package says all
 		_ = set.MarkHidden(name)
 	}
-	set.Lookup("name").Usage = "name of the deployment, under which there was none yet; repro- and a random number if not given"
-	o.install.from.addFlags(set, "the package")
-	set.StringVar(&o.until, "until", "", "run up to this step (stage/step); the one that failed in the original, or all of them, if not given")
-	set.BoolVar(&o.shell, "shell", false, "then run COMMAND in the container of that step, with its request in place; implies --keep")
-	set.BoolVar(&o.keep, "keep", false, "leave the deployment for status, report and toolchain; otherwise it is removed at the end")
-	set.StringVar(&o.install.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
-	set.IntVar(&o.install.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
+	set.Lookup("name").Usage = "name of the deployment, not used before; repro- and a random number if left out"
+	o.install.from.addFlags(set)
+	set.Lookup("package").Usage = "package of slipway save with the run"
+	set.StringVar(&o.until, "until", "", "run up to this step, STAGE/STEP; the failed one if left out")
+	set.BoolVar(&o.keep, "keep", false, "keep the deployment, for status, report and toolchain")
+	o.install.addRun(set)
 	output.Var(set, &o.id, "id", "", "write the Dagger id of that container to this file instead of running a command")
 	_ = set.MarkHidden("id")
-	addLockTimeout(set, &o.install.lockTimeout)
 	return cmd
 }
 
+// afterDash refuses arguments that are no command after --.
+func afterDash(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+		return usage.Errorf("unexpected argument %q; a command goes after --", args[0])
+	}
+	return nil
+}
+
+// inside reports whether somebody wants the container of the last step.
+func (o *reproduceOptions) inside(command []string) bool { return o.id != "" || len(command) > 0 }
+
 func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []string) error {
-	switch {
-	case o.install.from.file == "":
+	if o.install.from.file == "" {
 		return usage.Errorf("give the package: --package FILE.tar.zst")
-	case o.shell && o.id == "" && len(args) == 0:
-		return usage.Errorf("give a command, such as: slipway reproduce --package FILE --shell -- cat /slipway/request.json (for a shell: dagger call reproduce-shell --package-file FILE terminal)")
-	case !o.shell && len(args) > 0:
-		return usage.Errorf("unexpected argument %q; --shell runs a command", args[0])
 	}
 	if err := o.install.check(); err != nil {
 		return err
@@ -114,7 +122,7 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 	if !o.began {
 		return err
 	}
-	if o.keep || o.shell {
+	if o.keep || o.inside(args) {
 		fmt.Fprintf(io.Err, "slipway: deployment %s stays: slipway status --name %s; slipway destroy --name %s removes it\n", f.Source.Name, fault.Quote(f.Source.Name), fault.Quote(f.Source.Name))
 		if o.id != "" { // whoever takes the container over has read how the run ended
 			same = nil
@@ -208,7 +216,7 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, r 
 			return summary(io, record, err) // the last: its record could not be written, for one
 		}
 		shown := *record
-		if !o.keep || o.shell {
+		if !o.keep || o.inside(r.command) {
 			shown.Commands = nil // what to do next is told at the end
 		}
 		if err := summary(io, &shown, nil); err != nil {
@@ -218,7 +226,7 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, r 
 		if err != nil {
 			return err
 		}
-		if same, err = r.was.compare(io.Text(), is, r.until); err != nil || !o.shell {
+		if same, err = r.was.compare(io.Text(), is, r.until); err != nil || !o.inside(r.command) {
 			return err
 		}
 		return o.inStep(ctx, io, d, record.ID, cmp.Or(r.until, is.step), r.command)

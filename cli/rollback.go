@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/session"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
@@ -38,16 +39,20 @@ func newRollback(p *Program) *cobra.Command {
 	o := rollbackOptions{install: installOptions{program: p, known: true}}
 	cmd := &cobra.Command{
 		Use: "rollback", Short: "Restore the release, the configuration and the data of a backup", Example: `  slipway rollback --name shop`,
+		Long: `Restores the release, the configuration and the data of a backup.
+
+Migrations are undone, which loses nothing, where each of them can be. Otherwise the backup replaces
+the present data, after a backup of that; what uses the data is stopped meanwhile. Slipway asks before
+it does so; without a terminal that needs --yes. A check of the data that fails in the end is then a warning.`,
 		Args: noArgs, RunE: run("", o.run),
 	}
 	set := cmd.Flags()
 	addDeployment(cmd, set, p, &o.install.deployment)
 	set.StringVar(&o.backup, "backup", "", "id of the backup; that of the last upgrade if left out")
-	set.BoolVar(&o.yes, "yes", false, "put the backup in the place of the present data where a migration cannot be taken back, after a backup of that, and stop those who use it meanwhile; a check that fails in the end is a warning")
-	set.StringVar(&o.install.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
-	addLockTimeout(set, &o.install.lockTimeout)
-	set.IntVar(&o.install.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
-	o.install.addAdopt(set)
+	set.BoolVarP(&o.yes, "yes", "y", false, "replace data without asking, where a migration cannot be undone")
+	usage.Group(set, usage.Run, "yes")
+	o.install.addRun(set)
+	o.install.addTakeOwnership(set)
 	o.install.addKeep(set)
 	return cmd
 }
@@ -179,7 +184,7 @@ func (o *rollbackOptions) rollBack(ctx context.Context, io console.Streams, b *c
 		}
 		return o.install.complete(ctx, io, c, from)
 	}}
-	if o.install.background {
+	if o.install.keep {
 		how.Lifetime = session.AfterRun
 	}
 	return o.install.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {

@@ -29,17 +29,18 @@ type saveOptions struct {
 func newSave(p *Program) *cobra.Command {
 	var o saveOptions
 	cmd := &cobra.Command{
-		Use: "save", Short: "Pack a run into one file, or verify such a file", Example: `  slipway save --out run.tar.zst   # the last run`,
+		Use: "save", Short: "Pack a run into one file, or verify such a file", Example: `  slipway save --out run.tar.zst   # the last run
+  slipway save --verify run.tar.zst --package-key key.pub.pem`,
 		Args: noArgs, RunE: atOnce(o.do),
 	}
 	set := cmd.Flags()
 	addDeployment(cmd, set, p, &o.deployment)
 	o.deployment.Release.AddFlags(set)
-	set.StringVar(&o.run, "run", "", "id of the run; the last one if not given")
-	output.Regular(set, &o.out, "out", "", "file to write; slipway-NAME-RUN"+runpackage.Suffix+" if not given")
-	set.StringVar(&o.key, "key", "", "private key to sign with, PEM, ECDSA P-256 or Ed25519: a file, or env:NAME; that of the configuration if not given")
-	set.StringVar(&o.verify, "verify", "", "verify this package in place of making one; needs no engine")
-	set.StringVar(&o.signer, "package-key", "", "public key that the package given with --verify must be signed with, PEM: a file, or env:NAME")
+	addRunID(set, &o.run)
+	output.Regular(set, &o.out, "out", "", "file to write; slipway-NAME-RUN"+runpackage.Suffix+" if left out")
+	set.StringVar(&o.key, "key", "", "private key that signs the package: a PEM file, or env:NAME; else advanced.save.key")
+	set.StringVar(&o.verify, "verify", "", "verify this package instead of making one")
+	addPackageKey(set, &o.signer)
 	complete(cmd, "run", runIDs(&o.deployment))
 	return cmd
 }

@@ -201,9 +201,9 @@ func TestWhatAPackageBringsRunsNothing(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(recorded, "config.yaml"), []byte("apiVersion: slipway.sh/v1\nglobal: {name: shop, scale: 50}\n"+hooks), 0o600))
 	for _, file := range []string{hooked, plain, recorded} {
 		for _, output := range []string{"-", filepath.Join(t.TempDir(), "new.yaml"), ""} {
-			args := []string{"configure", "--non-interactive", "--bundle", "/none", "--force", "--file", file}
+			args := []string{"configure", "--bundle", "/none", "--force", "--file", file}
 			if output != "" {
-				args = append(args, "--output", output)
+				args = append(args, "--out", output)
 			}
 			code, out, errs := slipway(args...)
 			require.Zero(t, code, "a hook needs a bundle: %s", errs)
@@ -212,13 +212,13 @@ func TestWhatAPackageBringsRunsNothing(t *testing.T) {
 			require.Equal(t, output == "-", strings.Contains(out, "cmd:touch"))
 		}
 	}
-	code, _, errs = slipway("configure", "--non-interactive", "--bundle", "/none", "--force", "--file", hooked, "--output", hooked)
+	code, _, errs = slipway("configure", "--bundle", "/none", "--force", "--file", hooked, "--out", hooked)
 	require.Zero(t, code, "it is no file of the user's: %s", errs)
 
-	code, _, errs = slipway("configure", "--non-interactive", "--bundle", "/none", "--file", plain, "--output", plain)
+	code, _, errs = slipway("configure", "--bundle", "/none", "--file", plain, "--out", plain)
 	require.Equal(t, 3, code, "the user's own file: %s", errs)
 	require.Contains(t, errs, "error BUN-001")
-	code, out, errs := slipway("configure", "--non-interactive", "--bundle", "/none", "--answers", plain, "--output", "-")
+	code, out, errs := slipway("configure", "--bundle", "/none", "--answers", plain, "--out", "-")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "cmd:touch")
 	require.NoFileExists(t, ran)
@@ -258,7 +258,7 @@ func TestConfigureBeginsWithAPackage(t *testing.T) {
 	dir := kept(t)
 	same, key := packageOf(t, false)
 	out := filepath.Join(t.TempDir(), "slipway.yaml")
-	code, _, errs := slipway("configure", "--non-interactive", "--file", same, "--package-key", key, "--set", "global.name=again", "--output", out)
+	code, _, errs := slipway("configure", "--file", same, "--package-key", key, "--set", "global.name=again", "--out", out)
 	require.Zero(t, code, errs)
 	text, err := os.ReadFile(out)
 	require.NoError(t, err)
@@ -267,7 +267,7 @@ func TestConfigureBeginsWithAPackage(t *testing.T) {
 	require.Contains(t, string(text), "release: 1.0.0", "which is the same release here")
 
 	other, _ := packageOf(t, true)
-	code, _, errs = slipway("configure", "--non-interactive", "--file", other)
+	code, _, errs = slipway("configure", "--file", other)
 	require.Zero(t, code, errs)
 	text, err = os.ReadFile(filepath.Join(dir, "deployments", "shop.yaml"))
 	require.NoError(t, err)
@@ -276,13 +276,13 @@ func TestConfigureBeginsWithAPackage(t *testing.T) {
 	release, _, _ = strings.Cut(release, "\n")
 	require.FileExists(t, filepath.Join(release, "note.txt"))
 	require.Contains(t, errs, "the platform release of the package is in "+release)
-	code, _, errs = slipway("validate", "--deployment", "shop")
+	code, _, errs = slipway("validate", "--name", "shop")
 	require.Zero(t, code, errs)
 
-	code, _, errs = slipway("configure", "--non-interactive", "--file", key, "--package-key", key)
+	code, _, errs = slipway("configure", "--file", key, "--package-key", key)
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "--package-key goes with --file and a package")
-	code, _, errs = slipway("configure", "--non-interactive", "--file", key+".tar.zst")
+	code, _, errs = slipway("configure", "--file", key+".tar.zst")
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "PKG-001")
 }
@@ -313,7 +313,7 @@ func TestNoDirectoryThatOnlyAPackageNamesIsOpened(t *testing.T) {
 	file := filepath.Join(recorded, "run.tar.zst")
 	require.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
 	for _, from := range []string{file, recorded} {
-		args := []string{"configure", "--non-interactive", "--output", "-", "--file", from}
+		args := []string{"configure", "--out", "-", "--file", from}
 		code, _, errs := slipway(args...)
 		require.Equal(t, 2, code, errs)
 		require.Contains(t, errs, from+" names it and does not hold it")
@@ -329,6 +329,6 @@ func TestNoDirectoryThatOnlyAPackageNamesIsOpened(t *testing.T) {
 	}
 	require.NoError(t, os.CopyFS(filepath.Join(filepath.Dir(recorded), "theirs", "1"), os.DirFS(dir)))
 	require.NoError(t, os.WriteFile(filepath.Join(recorded, "config.yaml"), bytes.ReplaceAll(config, []byte(dir), []byte("theirs/1")), 0o600))
-	code, _, errs := slipway("configure", "--non-interactive", "--output", "-", "--file", recorded)
+	code, _, errs := slipway("configure", "--out", "-", "--file", recorded)
 	require.Zero(t, code, errs)
 }

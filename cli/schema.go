@@ -11,7 +11,7 @@ import (
 
 func newSchema(p *Program) *cobra.Command {
 	return &cobra.Command{
-		Use: "schema", Short: "Print the JSON schema of the configuration", Args: noArgs,
+		Use: "schema", Short: "Print the JSON schema of the configuration", Example: `  slipway schema > config.schema.json`, Args: noArgs,
 		RunE: atOnce(func(_ context.Context, io console.Streams, _ []string) error {
 			text, err := config.Schema(p.Providers.Sections())
 			if err == nil {

@@ -27,7 +27,7 @@ func newStatus(p *Program) *cobra.Command {
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	o.format.addFlag(cmd.Flags())
 	o.deployment.Release.AddFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&o.live, "live", false, "check the applications and the gates of components now; starts the cluster if it does not run")
+	cmd.Flags().BoolVar(&o.live, "live", false, "check applications and gates now; starts the cluster if it does not run")
 	cmd.Flags().BoolVar(&o.watch, "watch", false, "repeat this every few seconds, until Ctrl-C")
 	return cmd
 }

@@ -17,7 +17,7 @@ import (
 
 const testLong = `Runs tests of the platform release that is installed, each in a container of its own.
 
-A suite is what the release calls one: smoke and full, as a rule. The suites apps-deploy,
+SUITE is what the release calls one: smoke and full, as a rule; full if left out. The suites apps-deploy,
 apps-check and apps-destroy deploy, check and remove the workloads of the release, such as
 before and after an upgrade. A test that fails stops no other; the exit code is 4 then.
 What each test printed is in the run's report (slipway report), with junit.xml for CI.`
@@ -32,25 +32,29 @@ type testOptions struct {
 
 func newTest(p *Program) *cobra.Command {
 	o := testOptions{program: p}
-	cmd := &cobra.Command{Use: "test", Short: "Run the platform's tests, or deploy, check or remove its test workloads", Example: `  slipway test --suite full`, Long: testLong, Args: noArgs}
+	cmd := &cobra.Command{
+		Use: "test [SUITE]", Short: "Run the platform's tests, or deploy, check or remove its test workloads", Example: `  slipway test smoke
+  slipway test --component gitea`, Long: testLong,
+		Args: takes(0, 1, "give one suite"), RunE: run("stopping after the tests that run now", o.run),
+		ValidArgsFunction: once(suiteNames(&o.deployment.Source, &o.deployment.Release)),
+	}
 	set := cmd.Flags()
 	addDeployment(cmd, set, p, &o.deployment)
 	o.deployment.Release.AddFlags(set)
-	set.StringVar(&o.suite.Name, "suite", platform.DefaultSuite, "which tests: smoke, full or another suite of the release; or apps-deploy, apps-check, apps-destroy")
-	set.StringVar(&o.suite.Component, "component", "", "the tests of this component, in place of a suite")
+	set.StringVar(&o.suite.Component, "component", "", "run the tests of this component, instead of a suite")
 	addLockTimeout(set, &o.lockTimeout)
-	set.IntVar(&o.parallel, "parallel", 0, "how many tests may run at the same time; 0 is no limit")
-	complete(cmd, "suite", suiteNames(&o.deployment.Source, &o.deployment.Release))
-	cmd.RunE = run("stopping after the tests that run now", func(ctx context.Context, io console.Streams, _ []string) error {
-		if o.suite.Component != "" && set.Changed("suite") {
-			return usage.Errorf("give --suite or --component, not both")
-		}
-		return o.run(ctx, io)
-	})
+	addParallel(set, &o.parallel)
 	return cmd
 }
 
-func (o *testOptions) run(ctx context.Context, io console.Streams) error {
+func (o *testOptions) run(ctx context.Context, io console.Streams, args []string) error {
+	o.suite.Name = platform.DefaultSuite
+	if len(args) > 0 {
+		o.suite.Name = args[0]
+	}
+	if o.suite.Component != "" && len(args) > 0 {
+		return usage.Errorf("give a suite or --component, not both")
+	}
 	if o.parallel < 0 {
 		return usage.Errorf("--parallel is %d; give 0 or more", o.parallel)
 	}

@@ -10,9 +10,9 @@ import (
 
 func TestWhatTestIsAsked(t *testing.T) {
 	for says, args := range map[string][]string{
-		"give --suite or --component, not both": {"--suite", "smoke", "--component", "gitea"},
+		"give a suite or --component, not both": {"smoke", "--component", "gitea"},
 		"--parallel is -1; give 0 or more":      {"--parallel", "-1"},
-		`unexpected argument "smoke"`:           {"smoke"},
+		"give one suite":                        {"smoke", "full"},
 	} {
 		code, _, errs := slipway(append([]string{"test"}, args...)...)
 		require.Equal(t, int(fault.Usage), code, says)
@@ -22,7 +22,7 @@ func TestWhatTestIsAsked(t *testing.T) {
 
 // TestTheSuitesOfTheRelease are what a shell completes.
 func TestTheSuitesOfTheRelease(t *testing.T) {
-	code, out, _ := slipway("__complete", "test", "--suite", "")
+	code, out, _ := slipway("__complete", "test", "")
 	require.Zero(t, code)
 	require.Contains(t, out, "smoke\nfull\napps-deploy\napps-check\napps-destroy\n")
 }

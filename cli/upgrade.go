@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
@@ -41,23 +42,27 @@ type upgradeOptions struct {
 func newUpgrade(p *Program) *cobra.Command {
 	o := upgradeOptions{install: installOptions{program: p}}
 	cmd := &cobra.Command{
-		Use: "upgrade", Short: "Upgrade the platform to another release", Example: `  slipway upgrade --to 2.0.0`,
+		Use: "upgrade", Short: "Upgrade the platform to another release", Example: `  slipway upgrade --to 2.0.0
+  slipway upgrade --name shop --platform ./shop-2.0.0`,
 		Args: noArgs, RunE: run("", o.run),
 	}
 	set := cmd.Flags()
 	addDeployment(cmd, set, p, &o.install.deployment)
 	o.install.deployment.Release.AddFlags(set)
-	set.StringVar(&o.to, "to", "", "version of the release; the one that the configuration or --platform names if left out")
-	set.BoolVar(&o.resume, "resume", false, "go on with the upgrade that is not finished: the same release, backup and style")
-	set.StringVar(&o.style, "style", "", "graceful, which stops nothing and is the default, or in-place, which stops what uses data while that is migrated; either way a rollback stops them where it puts a backup in the place of data")
-	set.StringVar(&o.install.tlsKey, "tls-key", "", "file with the private key of a given certificate, PEM; replaces tls.key")
-	addLockTimeout(set, &o.install.lockTimeout)
-	set.IntVar(&o.install.parallel, "parallel", 0, "how many steps may run at the same time; 0 is no limit")
+	o.addFlags(set)
+	set.BoolVar(&o.resume, "resume", false, "continue the unfinished upgrade: same release, backup and style")
+	o.install.addRun(set)
 	o.install.approval.addFlags(set)
-	o.install.addAdopt(set)
+	o.install.addTakeOwnership(set)
 	o.install.addKeep(set)
 	o.install.save.addFlags(set)
 	return cmd
+}
+
+// addFlags declares the flags that say which upgrade is meant.
+func (o *upgradeOptions) addFlags(set *pflag.FlagSet) {
+	set.StringVar(&o.to, "to", "", "version to upgrade to; that of the configuration or of --platform if left out")
+	set.StringVar(&o.style, "style", "", "graceful (the default), or in-place: migrations stop what uses the data")
 }
 
 func (o *upgradeOptions) run(ctx context.Context, io console.Streams, _ []string) error {
@@ -149,7 +154,7 @@ func (o *upgradeOptions) upgrade(ctx context.Context, io console.Streams, at *le
 	how := deployment.Run{Workflow: config.Upgrade, Unpublished: o.install.unpublished, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
 		return o.prepare(ctx, io, c, from, at)
 	}}
-	if o.install.background {
+	if o.install.keep {
 		how.Lifetime = session.AfterRun
 	}
 	err = f.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) (err error) {

@@ -53,7 +53,7 @@ type matrixOptions struct {
 	bucket  bucket.Flags
 	axes    matrix.Axes
 	shard   string
-	results string
+	out     string
 	runner  matrix.Runner
 	set     *pflag.FlagSet
 	line    hint.Line
@@ -66,18 +66,19 @@ func newUpgradeMatrix(p *Program) *cobra.Command {
 		Args: noArgs, RunE: run("stopping the cells that run now", o.run),
 	}
 	o.set, o.line = cmd.Flags(), hint.Line{Cmd: cmd, Stores: p.Stores}
-	addSource(cmd, p, &o.source, true)
-	o.set.Lookup("name").Usage = fmt.Sprintf("name of the matrix, with which those of its deployments begin, at most %d characters; %s if left out, whatever the configuration says", longestMatrix, defaultMatrix)
+	addSource(cmd, p, &o.source)
+	o.source.AddState(o.set)
+	o.set.Lookup("name").Usage = fmt.Sprintf("name of the matrix, at most %d characters; %s if left out", longestMatrix, defaultMatrix)
 	o.add(o.set)
-	o.set.StringSliceVar(&o.axes.From, "from", nil, "versions of the release that is installed first, or directories of such releases (with a slash)")
-	o.set.StringSliceVar(&o.axes.To, "to", nil, "versions of the release that it is upgraded to, or directories")
+	o.set.StringSliceVar(&o.axes.From, "from", nil, "versions to install first, or directories of releases (with a slash)")
+	o.set.StringSliceVar(&o.axes.To, "to", nil, "versions to upgrade to, or directories of releases")
 	o.set.IntSliceVar(&o.axes.Scales, "scale", nil, "scales; that of the configuration if left out")
 	o.set.StringSliceVar(&o.axes.Styles, "style", []string{contract.Graceful}, "styles of the upgrade: graceful, in-place")
 	o.set.StringSliceVar(&o.axes.Faults, "faults", []string{matrix.NoFault}, "what happens to the upgrade: none, kill-at-each-step")
 	o.set.IntVar(&o.runner.Parallel, "parallel", 1, "how many cells run at the same time, on all engines together")
-	o.set.StringSliceVar(&o.runner.Engines, "engine", nil, "addresses of Dagger engines, over which the cells are spread; that of the environment if left out")
-	o.set.StringVar(&o.shard, "shard", "", "run a part of the cells, i/n: each is in one of n parts")
-	o.set.StringVar(&o.results, "results", "upgrade-matrix", "directory for matrix.json, junit.xml, matrix.html, and logs and report of each cell; a matrix that was interrupted goes on there")
+	o.set.StringSliceVar(&o.runner.Engines, "engine", nil, "addresses of the Dagger engines to use; that of the environment if left out")
+	o.set.StringVar(&o.shard, "shard", "", "run part I of N of the cells: I/N")
+	o.set.StringVar(&o.out, "out", "upgrade-matrix", "directory for the results; an interrupted matrix continues there")
 	return cmd
 }
 
@@ -130,8 +131,8 @@ func (o *matrixOptions) check() error {
 		return usage.Errorf("give --to, the versions of the releases that they are upgraded to")
 	case o.runner.Parallel < 1:
 		return usage.Errorf("--parallel is %d; give 1 or more", o.runner.Parallel)
-	case o.results == "":
-		return usage.Errorf("--results is empty; give a directory")
+	case o.out == "":
+		return usage.Errorf("--out is empty; give a directory")
 	}
 	return errors.Join(
 		among("style", o.axes.Styles, contract.Graceful, contract.InPlace),
@@ -248,12 +249,12 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	if err != nil {
 		return err
 	}
-	release, err := matrix.Alone(o.results, name, cells)
+	release, err := matrix.Alone(o.out, name, cells)
 	if err != nil {
 		return err
 	}
 	defer release()
-	results, err := matrix.Open(o.results, head)
+	results, err := matrix.Open(o.out, head)
 	if err != nil {
 		return err
 	}
@@ -322,7 +323,7 @@ func (o *matrixOptions) finish(ctx context.Context, io console.Streams, results 
 		f := &fault.Fault{
 			Code: codeCellsFailed, Class: fault.Step, Op: "run the matrix",
 			Err: fmt.Errorf("%d of %d cells failed: %s", len(failed), len(all), strings.Join(failed, "; ")),
-			Fix: "see " + filepath.Join(o.results, "matrix.html") + " and the logs of each cell beside it; to run failed ones again, remove their directories there, then run the same command again",
+			Fix: "see " + filepath.Join(o.out, "matrix.html") + " and the logs of each cell beside it; to run failed ones again, remove their directories there, then run the same command again",
 		}
 		if module.Active() {
 			f.Fix = "take the results: dagger call upgrade-matrix-results --name " + fault.Quote(cmp.Or(o.source.Name, defaultMatrix)) + " export --path " + takenTo +
@@ -345,12 +346,12 @@ func (o *matrixOptions) again(c matrix.Cell) string {
 	args := append([]string{"slipway", "upgrade-matrix"}, c.Flags()...)
 	o.set.Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "from", "to", "scale", "style", "faults", "parallel", "shard", "results":
+		case "from", "to", "scale", "style", "faults", "parallel", "shard", "out":
 		default:
 			args = append(args, written(f))
 		}
 	})
-	args = append(args, "--results="+o.results+"-again")
+	args = append(args, "--out="+o.out+"-again")
 	for i, a := range args {
 		args[i] = fault.Quote(a)
 	}

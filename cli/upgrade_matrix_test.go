@@ -24,7 +24,7 @@ func TestAMatrixWithFailedCellsFails(t *testing.T) {
 	dir := t.TempDir()
 	results, err := matrix.Open(dir, matrix.Head{})
 	require.NoError(t, err)
-	o := matrixOptions{results: dir, set: pflag.NewFlagSet("", pflag.ContinueOnError)}
+	o := matrixOptions{out: dir, set: pflag.NewFlagSet("", pflag.ContinueOnError)}
 	o.add(o.set)
 	require.NoError(t, o.set.Parse([]string{"--bundle=/b", "--lock=x y"}))
 	require.Equal(t, []string{"--bundle=/b", "--lock=x y"}, o.given())
@@ -38,7 +38,7 @@ func TestAMatrixWithFailedCellsFails(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: codeCellsFailed})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "1 of 2 cells failed: 1.0.0 to 1.1.0, scale 50, in-place")
-	require.Contains(t, out.String(), "again: slipway upgrade-matrix --from 1.0.0 --to 1.1.0 --scale 50 --style in-place --faults none --bundle=/b '--lock=x y' --results="+dir+"-again\n")
+	require.Contains(t, out.String(), "again: slipway upgrade-matrix --from 1.0.0 --to 1.1.0 --scale 50 --style in-place --faults none --bundle=/b '--lock=x y' --out="+dir+"-again\n")
 	for _, file := range []string{"matrix.json", "junit.xml", "matrix.html"} {
 		require.FileExists(t, filepath.Join(dir, file))
 	}
@@ -48,21 +48,20 @@ func TestAMatrixWithFailedCellsFails(t *testing.T) {
 func TestTheNameOfAMatrix(t *testing.T) {
 	says := line(t, "upgrade-matrix").Flag("name").Usage
 	require.Contains(t, says, "name of the matrix")
-	require.Contains(t, says, "at most 8 characters; matrix if left out, whatever the configuration says")
-	require.NotContains(t, says, "replaces")
+	require.Contains(t, says, "at most 8 characters; matrix if left out")
 }
 
 // TestTheCommandThatRunsACellAgain has the options that the matrix had, but for its cells and
 // its results.
 func TestTheCommandThatRunsACellAgain(t *testing.T) {
 	was := line(t, "upgrade-matrix", "--from=1.0.0,1.1.0", "--to=2.0.0", "--scale=50,100", "--engine=tcp://a,tcp://b", "--engine=tcp://c", "--lock=x", "--name=mx", "--parallel=2")
-	o := matrixOptions{set: was.Flags(), results: "out"}
+	o := matrixOptions{set: was.Flags(), out: "out"}
 	words := strings.Fields(o.again(matrix.Cell{From: "1.0.0", To: "2.0.0", Scale: 100, Style: "in-place", Faults: matrix.KillAtEachStep}))
 	require.Equal(t, []string{"slipway", "upgrade-matrix"}, words[:2])
 	is := line(t, "upgrade-matrix", words[2:]...)
 	for name, want := range map[string]string{
 		"from": "[1.0.0]", "to": "[2.0.0]", "scale": "[100]", "style": "[in-place]", "faults": "[kill-at-each-step]",
-		"engine": "[tcp://a,tcp://b,tcp://c]", "lock": "x", "name": "mx", "parallel": "1", "results": "out-again",
+		"engine": "[tcp://a,tcp://b,tcp://c]", "lock": "x", "name": "mx", "parallel": "1", "out": "out-again",
 	} {
 		require.Equal(t, want, is.Flag(name).Value.String(), name)
 	}
@@ -84,7 +83,7 @@ func TestAMatrixThatCannotBeRunIsRefused(t *testing.T) {
 		"--from ./none --to 1.1.0":                      "a platform release is a directory",
 	} {
 		dir := filepath.Join(t.TempDir(), "results")
-		code, _, said := slipway(append([]string{"upgrade-matrix", "--results", dir}, strings.Fields(args)...)...)
+		code, _, said := slipway(append([]string{"upgrade-matrix", "--out", dir}, strings.Fields(args)...)...)
 		require.Equal(t, 2, code, "%s: %s", args, said)
 		require.Contains(t, said, says, args)
 		_, err := os.Stat(dir)
@@ -134,8 +133,8 @@ func TestWhatAMatrixRunsWith(t *testing.T) {
 func TestWaysOnFromTheModule(t *testing.T) {
 	results, err := matrix.Open(t.TempDir(), matrix.Head{})
 	require.NoError(t, err)
-	cmd := line(t, "upgrade-matrix", "--name=mx", "--config=my.yaml", "--bundle-id=/slipway/in/bundle.id", "--results=/slipway/matrix/results")
-	o := matrixOptions{set: cmd.Flags(), line: hint.Line{Cmd: cmd}, results: "/slipway/matrix/results"}
+	cmd := line(t, "upgrade-matrix", "--name=mx", "--config=my.yaml", "--bundle-id=/slipway/in/bundle.id", "--out=/slipway/matrix/results")
+	o := matrixOptions{set: cmd.Flags(), line: hint.Line{Cmd: cmd}, out: "/slipway/matrix/results"}
 	o.source.Name = "mx"
 	t.Setenv(module.Env, "1")
 	c := matrix.Cell{From: "1.0.0", To: "1.1.0", Scale: 50, Style: "graceful", Faults: matrix.NoFault}

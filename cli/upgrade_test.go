@@ -61,7 +61,7 @@ func TestAnUpgradeReadsTheConfigurationAsItsReleaseHasIt(t *testing.T) {
 			if c.command == "" {
 				require.NotContains(t, screen.String(), "writes it so")
 			} else {
-				require.Contains(t, screen.String(), "slipway config migrate"+c.command+" --config "+file+" writes it so")
+				require.Contains(t, screen.String(), "slipway config migrate"+c.command+" --config "+file+" --name blue writes it so")
 			}
 			after, err := os.ReadFile(file)
 			require.NoError(t, err)

@@ -18,32 +18,29 @@ import (
 
 type useOptions struct {
 	registries source.Registries
-	none       bool
 	forget     string
 }
 
 func newUse(p *Program) *cobra.Command {
 	o := useOptions{registries: p.registries()}
 	cmd := &cobra.Command{
-		Use: "use [NAME]", Short: "Choose the deployment that commands use by default, or list the stored ones", Example: `  slipway use shop`,
+		Use: "use [NAME]", Short: "Choose the deployment that commands use by default, or list the stored ones", Example: `  slipway use shop
+  slipway use --forget shop   # what is installed stays`,
 		RunE: atOnce(o.run), ValidArgsFunction: once(deploymentNames()),
 	}
-	cmd.Flags().BoolVar(&o.none, "none", false, "choose none: commands that name no deployment take the defaults")
-	cmd.Flags().StringVar(&o.forget, "forget", "", "remove the stored configuration of a deployment; what is installed stays")
+	cmd.Flags().StringVar(&o.forget, "forget", "", "remove the stored configuration of this deployment")
 	complete(cmd, "forget", deploymentNames())
 	return cmd
 }
 
 func (o *useOptions) run(_ context.Context, io console.Streams, args []string) error {
 	switch {
-	case o.forget != "" && (o.none || len(args) > 0):
+	case o.forget != "" && len(args) > 0:
 		return usage.Errorf("give --forget alone")
 	case len(args) > 1:
 		return usage.Errorf("give the name of one deployment, or nothing")
-	case len(args) == 1 && o.none:
-		return usage.Errorf("give a name or --none, not both")
 	case len(args) == 1 && args[0] == "":
-		return usage.Errorf("the name is empty; slipway use --none chooses none")
+		return usage.Errorf("the name is empty")
 	}
 	folder, err := deployments.Default()
 	if err != nil {
@@ -56,23 +53,14 @@ func (o *useOptions) run(_ context.Context, io console.Streams, args []string) e
 		_, err := fmt.Fprintf(io.Text(), "the configuration of deployment %s is removed; what is installed stays\n", o.forget)
 		return err
 	}
-	switch {
-	case o.none:
-		err = folder.Use("")
-	case len(args) == 1:
-		err = folder.Use(args[0])
-	default:
+	if len(args) == 0 {
 		return o.list(io.Out, folder)
 	}
-	if err != nil {
+	if err := folder.Use(args[0]); err != nil {
 		return err
 	}
-	if o.none {
-		fmt.Fprintln(io.Text(), "no deployment is chosen; commands that name none take the defaults")
-	} else {
-		fmt.Fprintf(io.Text(), "deployment %s is the current one: %s\n", args[0], folder.File(args[0]))
-	}
-	if other := os.Getenv(source.EnvDeployment); other != "" && (o.none || other != args[0]) {
+	fmt.Fprintf(io.Text(), "deployment %s is the current one: %s\n", args[0], folder.File(args[0]))
+	if other := os.Getenv(source.EnvDeployment); other != "" && other != args[0] {
 		fmt.Fprintf(io.Err, "slipway: in this shell commands go on working on %s: %s is set, and comes first\n", fault.Quote(other), source.EnvDeployment)
 	}
 	return nil

@@ -46,18 +46,9 @@ func TestNoDeploymentIsKept(t *testing.T) {
 	require.Contains(t, errs, "slipway configure")
 }
 
-func TestNoneIsChosen(t *testing.T) {
-	folder := keptDeployments(t, "", "dev")
-	require.NoError(t, folder.Use("dev"))
-	code, out, errs := slipway("use", "--none")
-	require.Zero(t, code, errs)
-	require.Contains(t, out, "no deployment is chosen")
-	require.Empty(t, errs)
-	current, err := folder.Current()
-	require.NoError(t, err)
-	require.Empty(t, current)
-
-	for _, args := range [][]string{{"use", "--none", "dev"}, {"use", "dev", "dev"}, {"use", ""}} {
+func TestWhatCannotBeChosen(t *testing.T) {
+	keptDeployments(t, "", "dev")
+	for _, args := range [][]string{{"use", "dev", "dev"}, {"use", ""}} {
 		code, _, errs := slipway(args...)
 		require.Equal(t, 2, code, errs)
 		require.Contains(t, errs, "See slipway use --help.")
@@ -91,9 +82,7 @@ func TestAConfigurationIsForgotten(t *testing.T) {
 	code, _, errs := slipway("use", "--forget", "staging")
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "CFG-008")
-	for _, args := range [][]string{{"--none"}, {"staging"}} {
-		code, _, errs = slipway(append([]string{"use", "--forget", "staging"}, args...)...)
-		require.Equal(t, 2, code)
-		require.Contains(t, errs, "give --forget alone")
-	}
+	code, _, errs = slipway("use", "--forget", "staging", "staging")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "give --forget alone")
 }

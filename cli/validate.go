@@ -40,7 +40,7 @@ func newValidate(p *Program) *cobra.Command {
 		"With a bundle or a lock, it also makes sure that every image that the platform release runs is in the bundle or the registry. " +
 		"What looks like a secret and is in the configuration in clear, and hooks that seem to use the cluster and do not ask for it, are warned of. " +
 		"So is a release whose GitOps project names no kinds, or has roles or their bindings among clusterKinds: a push to the tree then gives rights."}
-	addSource(cmd, p, &o.source, false)
+	addSource(cmd, p, &o.source)
 	o.release.AddFlags(cmd.Flags())
 	o.images.AddFlags(cmd.Flags())
 	o.secrets.AddFlags(cmd.Flags())
@@ -105,7 +105,7 @@ func (o *validateOptions) configuration(cfg *config.Config, r *platform.Release,
 	if provider == nil {
 		return err
 	}
-	return together(err, stages.CheckHooks(provider, cfg, r), o.givenAccess(provider, cfg))
+	return together(err, stages.CheckSteps(provider, cfg, r), o.givenAccess(provider, cfg))
 }
 
 // content checks what the release is made of and, where they are named, that the bundle or

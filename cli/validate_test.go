@@ -39,7 +39,7 @@ func TestValidateWarnsOfSecretsInClear(t *testing.T) {
 	require.Contains(t, out, "valid: ")
 
 	written := filepath.Join(t.TempDir(), "slipway.yaml")
-	code, _, errs = slipway("configure", "--non-interactive", "--file", file, "--set", "global.name=a", "--set", "global.scale=50", "--output", written)
+	code, _, errs = slipway("configure", "--file", file, "--set", "global.name=a", "--set", "global.scale=50", "--out", written)
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, "platform.components.guestbook.values.adminPassword: what looks like a secret")
 	require.FileExists(t, written)

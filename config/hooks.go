@@ -23,16 +23,44 @@ const (
 	Upgrade   = "upgrade"
 	Rollback  = "rollback"
 	Destroy   = "destroy"
-	Test      = "test"      // has only the hooks that name it
-	Configure = "configure" // has no steps, and only the hooks that name it
+	Test      = "test"
+	Configure = "configure"
 )
 
-// Workflows returns the names of the workflows that run hooks.
-func Workflows() []string { return append(stepped(), Test, Configure) }
+// workflow is what a hook must know of one.
+type workflow struct {
+	name    string
+	changes bool // what is installed: a hook that names no workflow runs with it
+	steps   bool // has some
+}
 
-// stepped returns the workflows of a hook that names none: those that change what is
+// workflows are all, in the order in which messages name them.
+func workflows() []workflow {
+	return []workflow{
+		{Install, true, true}, {Upgrade, true, true}, {Rollback, true, true}, {Destroy, true, true},
+		{Test, false, true}, {Configure, false, false},
+	}
+}
+
+// named are the workflows of which is says so.
+func named(is func(workflow) bool) (names []string) {
+	for _, w := range workflows() {
+		if is(w) {
+			names = append(names, w.name)
+		}
+	}
+	return names
+}
+
+// Workflows returns the names of the workflows that run hooks.
+func Workflows() []string { return named(func(workflow) bool { return true }) }
+
+// changing returns the workflows of a hook that names none: those that change what is
 // installed.
-func stepped() []string { return []string{Install, Upgrade, Rollback, Destroy} }
+func changing() []string { return named(func(w workflow) bool { return w.changes }) }
+
+// stepped returns the workflows that have steps.
+func stepped() []string { return named(func(w workflow) bool { return w.steps }) }
 
 // Places of a hook besides "stage/name", one step, and "stage", all steps of one.
 const (
@@ -49,7 +77,7 @@ type Hook struct {
 	Name      string               `json:"name" jsonschema:"required,pattern=^[a-z]([a-z0-9-]{0\\,38}[a-z0-9])?$,example=backup" want:"1 to 40 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen" jsonschema_description:"Name of the hook, unique: 1 to 40 lower-case letters, digits and hyphens, starting with a letter."`
 	Before    string               `json:"before,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"Runs the hook before a step (stage/name), a stage, each step (*) or the whole workflow (workflow). Set either before or after."`
 	After     string               `json:"after,omitempty" jsonschema:"example=orchestrator/sync" jsonschema_description:"Runs the hook after a step (stage/name), a stage, each step (*) or the whole workflow (workflow). Set either before or after."`
-	Workflows []string             `json:"workflows,omitempty" jsonschema:"enum=install,enum=upgrade,enum=rollback,enum=destroy,enum=test,enum=configure" example:"[\"install\"]" jsonschema_description:"Workflows that run the hook: install, upgrade, rollback, destroy, test, configure; the first four when left out. With configure, set before or after to workflow."`
+	Workflows []string             `json:"workflows,omitempty" example:"[\"install\"]"`
 	Image     string               `json:"image,omitempty" jsonschema:"example=registry.example.com/tools/backup@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" jsonschema_description:"Image of the hook, by digest; the steps' toolchain (sh, curl, git, kubectl, helm, terraform, slipway) when left out."`
 	Run       []string             `json:"run,omitempty" example:"[\"curl\", \"-fsS\", \"https://chat.example.com\"]" jsonschema_description:"Command and arguments. Set either run or script."`
 	Script    string               `json:"script,omitempty" jsonschema:"example=kubectl get pods -A" jsonschema_description:"Shell script, run with sh -eu. Set either run or script."`
@@ -107,7 +135,7 @@ func (c *Config) HooksOf(workflow string) []Hook {
 // workflows returns those that run the hook.
 func (h *Hook) workflows() []string {
 	if len(h.Workflows) == 0 {
-		return stepped()
+		return changing()
 	}
 	return h.Workflows
 }
@@ -198,7 +226,7 @@ func (h *Hook) stepProblem(l *document.List, field, at string, known bool, steps
 	case at == WholeWorkflow:
 	case slices.Contains(h.Workflows, Configure):
 		want := WholeWorkflow + ": configuring has no steps"
-		if slices.ContainsFunc(h.Workflows, func(w string) bool { return slices.Contains(append(stepped(), Test), w) }) {
+		if slices.ContainsFunc(h.Workflows, func(w string) bool { return slices.Contains(stepped(), w) }) {
 			want += "; or a hook of its own for " + Configure
 		}
 		l.Add(field, document.Quote(at)+" for "+Configure, want)
@@ -207,8 +235,8 @@ func (h *Hook) stepProblem(l *document.List, field, at string, known bool, steps
 		l.Add(field, document.Quote(at), placeWant)
 	case steps == nil || !known:
 	case len(h.Workflows) == 0:
-		if !slices.ContainsFunc(stepped(), func(w string) bool { return hasPlace(steps[w], at) }) {
-			l.Add(field, document.Quote(at), allowedPlaces(stepped(), steps))
+		if !slices.ContainsFunc(changing(), func(w string) bool { return hasPlace(steps[w], at) }) {
+			l.Add(field, document.Quote(at), allowedPlaces(changing(), steps))
 		}
 	default:
 		without := func(w string) bool { return !hasPlace(steps[w], at) }
@@ -232,6 +260,9 @@ func allowedPlaces(workflows []string, steps map[string][]string) string {
 	names := map[string]string{} // of the workflows with these steps
 	var lists []string
 	for _, w := range workflows {
+		if len(steps[w]) == 0 {
+			continue
+		}
 		list := strings.Join(steps[w], ", ")
 		if names[list] == "" {
 			names[list], lists = w, append(lists, list)
@@ -301,8 +332,15 @@ func (h *Hook) envProblems(l *document.List, field string) {
 	}
 }
 
-// JSONSchemaExtend adds the constraints between fields.
+// JSONSchemaExtend adds the workflows, and the constraints between fields.
 func (Hook) JSONSchemaExtend(s *jsonschema.Schema) {
+	if list, ok := s.Properties.Get("workflows"); ok {
+		for _, name := range Workflows() {
+			list.Items.Enum = append(list.Items.Enum, name)
+		}
+		list.Description = fmt.Sprintf("Workflows that run the hook: %s; when left out, %s. With %s, set before or after to workflow.",
+			strings.Join(Workflows(), ", "), strings.Join(changing(), ", "), Configure)
+	}
 	either := func(a, b string) *jsonschema.Schema {
 		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Required: []string{a}}, {Required: []string{b}}}}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -137,7 +138,7 @@ func TestHooks_allProblemsAtOnce(t *testing.T) {
 		`line 9: hooks[1].timeout: got 10ms, want a duration from 1s to 24h`,
 		`line 10: hooks[1].always: got true with before, want it with after: a hook before something knows no outcome`,
 		`line 13: hooks[2].workflows[2]: got "install" again, want each workflow once`,
-		`line 13: hooks[2].workflows[3]: got "repair", want install, upgrade, rollback, destroy, test or configure`,
+		`line 13: hooks[2].workflows[3]: got "repair", want ` + document.OneOf(config.Workflows()...),
 		`line 14: hooks[2].run[0]: got nothing, want a command`,
 		`line 15: hooks[2].image: got "not an image", want an image by digest such as registry.example.com/tools/backup@sha256:<64 hex digits>`,
 		`line 17: hooks[2].env.SLIPWAY_RUN: got a name that starts with SLIPWAY_, want another one: these are Slipway's own`,
@@ -187,7 +188,7 @@ func TestHooks_aroundConfiguring(t *testing.T) {
 	require.Equal(t, []string{
 		`line 2: hooks[0].before: got "orchestrator/sync" for configure, want workflow: configuring has no steps`,
 		`line 3: hooks[1].after: got "*" for configure, want workflow: configuring has no steps; or a hook of its own for configure`,
-		`line 4: hooks[2].workflows[1]: got "repair", want install, upgrade, rollback, destroy, test or configure`,
+		`line 4: hooks[2].workflows[1]: got "repair", want ` + document.OneOf(config.Workflows()...),
 		`line 4: hooks[2].before: got "orchestrator/sync" for configure, want workflow: configuring has no steps`,
 	}, got)
 }

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"sync"
@@ -22,8 +21,8 @@ func (s *scheduler) diagnosing() bool {
 	return s.opts.Diagnose != nil && s.failed > 0 && s.p.diagnosis.Load() == nil
 }
 
-// diagnose runs the diagnosis if it is still due, and releases the steps that wait
-// for it.
+// diagnose runs the diagnosis if it is still due, and reports whether it was. The steps that
+// wait for it can start then.
 func (s *scheduler) diagnose(ctx context.Context) bool {
 	if !s.diagnosing() {
 		return false
@@ -46,8 +45,5 @@ func (s *scheduler) diagnose(ctx context.Context) bool {
 		r.Status, r.Err = Failed, err
 	}
 	s.p.diagnosis.Store(&r)
-	for _, n := range s.held {
-		heap.Push(&s.ready, n)
-	}
 	return true
 }

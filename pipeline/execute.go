@@ -55,8 +55,9 @@ func (s *scheduler) call(ctx context.Context, n *node) (Detail, error) {
 		defer cancel()
 		ctx = own
 	}
-	own := &stepContext{Context: ctx, verify: n.part == verify}
-	defer own.end() // also when the step ends its goroutine
+	var e execution
+	own, cancel := e.in(ctx, n.part == verify)
+	defer cancel() // also when the step ends its goroutine
 	err := safely(func() error {
 		if n.part != verify { // a step that only verifies is not carried out
 			if err := s.stages[n.key.Stage].before(own, s.opts.Hooks); err != nil {
@@ -68,7 +69,7 @@ func (s *scheduler) call(ctx context.Context, n *node) (Detail, error) {
 		}
 		return n.step.run(own)
 	})
-	return own.end(), err
+	return e.described(), err
 }
 
 // safely turns a panic into an error.

@@ -249,7 +249,7 @@ type node struct {
 	cleanup  bool
 	optional bool
 	step     interface{ run(context.Context) error }
-	index    int // in the order of adding
+	index    int // in the order of adding, in which each comes after what it needs
 
 	// result belongs to the worker that executes the step, then to the scheduler. It
 	// is complete and no longer changes once final is set.
@@ -257,9 +257,8 @@ type node struct {
 	final  atomic.Bool
 
 	// Used by the scheduler only.
-	part       part
-	dependants []edge
-	waits      int // how many of needs have not ended
+	part    part
+	started bool
 }
 
 // failed returns the status of the step when it fails.

@@ -71,14 +71,13 @@ func (p *Pipeline) Run(ctx context.Context, opts Options) ([]Result, error) {
 		panic("pipeline: run twice")
 	}
 	p.sealed = true
-	p.link()
 	if err := errors.Join(p.assignParts(opts.Select), p.checkHooks(opts.Hooks)); err != nil {
 		return nil, err
 	}
 	if opts.CleanupTimeout <= 0 {
 		opts.CleanupTimeout = DefaultCleanupTimeout
 	}
-	s := newScheduler(ctx, p, opts)
+	s := newScheduler(p, opts)
 	started := time.Now()
 	if err := safely(func() error { return before(ctx, opts.Hooks, Key{}) }); err != nil {
 		s.refused = err

@@ -2,10 +2,10 @@ package pipeline
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -14,8 +14,9 @@ import (
 type scheduler struct {
 	p       *Pipeline
 	opts    Options
-	pool    *pool
-	running int // steps submitted to the pool and not collected
+	workers sync.WaitGroup
+	ended   chan *node // steps that have ended; it has room for all
+	running int        // steps that were started and not settled
 	stop    <-chan struct{}
 	halted  <-chan error
 	cause   error             // why no more steps start; nil while they do
@@ -23,39 +24,11 @@ type scheduler struct {
 	refused error             // returned by a hook before the run
 	spoiled []error           // returned by hooks after stages
 	stages  map[string]*stage // those with hooks around them
-
-	ready   queue   // everything they need has ended
-	waiting queue   // only Options.Parallel prevents them from starting
-	held    []*node // clean-up steps that wait for the diagnosis
-	failed  int     // how many steps have failed
+	failed  int               // how many steps have failed
 }
 
-func newScheduler(ctx context.Context, p *Pipeline, opts Options) *scheduler {
-	s := &scheduler{p: p, opts: opts, stop: opts.Stop, halted: opts.Halt, stages: p.stages(opts.Hooks)}
-	s.pool = newPool(func(n *node) { s.execute(ctx, n) })
-	return s
-}
-
-// link fills in the dependants of each node.
-func (p *Pipeline) link() {
-	counts := make([]int, len(p.nodes))
-	total := 0
-	for _, n := range p.nodes {
-		n.waits = len(n.needs)
-		total += n.waits
-		for _, e := range n.needs {
-			counts[e.to.index]++
-		}
-	}
-	all := make([]edge, total)
-	for i, n := range p.nodes {
-		n.dependants, all = all[:0:counts[i]], all[counts[i]:]
-	}
-	for _, n := range p.nodes {
-		for _, e := range n.needs {
-			e.to.dependants = append(e.to.dependants, edge{to: n, settled: e.settled})
-		}
-	}
+func newScheduler(p *Pipeline, opts Options) *scheduler {
+	return &scheduler{p: p, opts: opts, ended: make(chan *node, len(p.nodes)), stop: opts.Stop, halted: opts.Halt, stages: p.stages(opts.Hooks)}
 }
 
 // loop runs until every step has a final status.
@@ -63,7 +36,12 @@ func (s *scheduler) loop(ctx context.Context) {
 	if s.refused != nil {
 		s.halt(s.refused)
 	}
-	s.seed(ctx)
+	for _, n := range s.p.nodes {
+		if n.part == out {
+			n.result = Result{Key: n.key, Status: Unselected}
+			s.settle(ctx, n)
+		}
+	}
 	ctxDone := ctx.Done()
 	for {
 		s.checkStop(ctx)
@@ -76,11 +54,9 @@ func (s *scheduler) loop(ctx context.Context) {
 			continue
 		}
 		select {
-		case <-s.pool.ended:
-			for _, n := range s.pool.collect() {
-				s.running--
-				s.settle(ctx, n)
-			}
+		case n := <-s.ended:
+			s.running--
+			s.settle(ctx, n)
 		case <-s.stop: // checkStop handles this and the end of ctx
 		case cause := <-s.halted:
 			s.halted = nil
@@ -89,22 +65,7 @@ func (s *scheduler) loop(ctx context.Context) {
 			ctxDone = nil
 		}
 	}
-	s.pool.close()
-}
-
-// seed settles the steps that take no part and queues those that need nothing.
-func (s *scheduler) seed(ctx context.Context) {
-	for _, n := range s.p.nodes {
-		if n.part != out && len(n.needs) == 0 {
-			heap.Push(&s.ready, n)
-		}
-	}
-	for _, n := range s.p.nodes {
-		if n.part == out {
-			n.result = Result{Key: n.key, Status: Unselected}
-			s.settle(ctx, n)
-		}
-	}
+	s.workers.Wait()
 }
 
 // checkStop notices a stop or a cancellation, so that nothing starts after it.
@@ -129,28 +90,15 @@ func (s *scheduler) end(cause error) {
 	}
 }
 
-// halt prevents further steps from starting and requeues those that wait to start,
-// so that they are cancelled.
-func (s *scheduler) halt(cause error) {
-	s.cause = cmp.Or(s.cause, cause)
-	for _, n := range s.waiting {
-		heap.Push(&s.ready, n)
-	}
-	s.waiting = nil
-}
+// halt prevents further steps from starting.
+func (s *scheduler) halt(cause error) { s.cause = cmp.Or(s.cause, cause) }
 
-// advance settles and starts every step that can be, in the order of adding.
+// advance settles and starts every step that can be. One pass is enough: a step comes after
+// all that it needs.
 func (s *scheduler) advance(ctx context.Context) {
-	for {
-		room := s.opts.Parallel <= 0 || s.running < s.opts.Parallel
-		var n *node
-		switch {
-		case room && len(s.waiting) > 0 && (len(s.ready) == 0 || s.waiting[0].index < s.ready[0].index):
-			n = heap.Pop(&s.waiting).(*node)
-		case len(s.ready) > 0:
-			n = heap.Pop(&s.ready).(*node)
-		default:
-			return
+	for _, n := range s.p.nodes {
+		if n.started || n.final.Load() || slices.ContainsFunc(n.needs, func(e edge) bool { return !e.to.final.Load() }) {
+			continue
 		}
 		status, err := n.verdict()
 		if status == Pending && s.cause != nil && (!n.cleanup || s.refused != nil) {
@@ -161,24 +109,32 @@ func (s *scheduler) advance(ctx context.Context) {
 			n.result = Result{Key: n.key, Status: status, Err: err}
 			s.settle(ctx, n)
 		case n.cleanup && s.diagnosing():
-			s.held = append(s.held, n)
-		case room:
-			s.start(n)
-		default:
-			heap.Push(&s.waiting, n)
+		case s.opts.Parallel <= 0 || s.running < s.opts.Parallel:
+			s.start(ctx, n)
 		}
 	}
 }
 
-// start submits n to the pool.
-func (s *scheduler) start(n *node) {
+// start starts n in a goroutine of its own.
+func (s *scheduler) start(ctx context.Context, n *node) {
+	n.started = true
 	s.running++
 	n.result = Result{Key: n.key, Status: Running, Started: time.Now()}
 	s.observe(Event{Time: n.result.Started, Status: Running, Result: n.result})
-	s.pool.submit(n)
+	s.workers.Go(func() {
+		returned := false
+		defer func() {
+			if !returned {
+				n.result.Status, n.result.Err = n.failed(), errors.Join(n.result.Err, errGoexit)
+			}
+			s.ended <- n
+		}()
+		s.execute(ctx, n)
+		returned = true
+	})
 }
 
-// settle makes n's status final and queues the steps that waited for nothing else.
+// settle makes n's status final.
 func (s *scheduler) settle(ctx context.Context, n *node) {
 	if n.result.Finished.IsZero() {
 		n.result.Finished = time.Now()
@@ -188,12 +144,6 @@ func (s *scheduler) settle(ctx context.Context, n *node) {
 		s.failed++
 	}
 	s.observe(Event{Time: n.result.Finished, Status: n.result.Status, Result: n.result})
-	for _, e := range n.dependants {
-		e.to.waits--
-		if e.to.waits == 0 && e.to.part != out {
-			heap.Push(&s.ready, e.to)
-		}
-	}
 	s.settled(ctx, n)
 }
 
@@ -240,20 +190,4 @@ func (n *node) verdict() (Status, error) {
 		return Skipped, nil
 	}
 	return Pending, nil
-}
-
-// queue is a heap of nodes in the order of adding.
-type queue []*node
-
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].index < q[j].index }
-func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(n any)        { *q = append(*q, n.(*node)) }
-
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	n := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
-	return n
 }

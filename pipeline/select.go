@@ -86,10 +86,7 @@ const (
 )
 
 // CheckSelect returns the error with which Run refuses a selection.
-func (p *Pipeline) CheckSelect(sel Select) error {
-	p.link()
-	return p.assignParts(sel)
-}
+func (p *Pipeline) CheckSelect(sel Select) error { return p.assignParts(sel) }
 
 // assignParts sets the part of each node.
 func (p *Pipeline) assignParts(sel Select) error {
@@ -101,50 +98,39 @@ func (p *Pipeline) assignParts(sel Select) error {
 	}
 	until, only := p.targets(sel.Until), p.targets(sel.Only)
 	needed := p.before(until)
-	var parts []*node
+	some := false
 	for i, n := range p.nodes {
-		in := !n.cleanup &&
-			(len(sel.Until) == 0 || until[i] || needed[i]) &&
-			(len(sel.Only) == 0 || only[i])
 		n.part = out
-		if in {
-			n.part = selected
-			parts = append(parts, n)
+		if !n.cleanup && (len(sel.Until) == 0 || until[i] || needed[i]) && (len(sel.Only) == 0 || only[i]) {
+			n.part, some = selected, true
 		}
 	}
-	if len(parts) == 0 {
+	if !some {
 		return &fault.Fault{
 			Code: CodeSelection, Class: fault.Usage, Op: "select steps",
 			Err: fmt.Errorf("no step is %s at once", sel),
 			Fix: "name targets that have steps in common",
 		}
 	}
-	extend(parts)
+	for p.extend() {
+	}
 	return nil
 }
 
-// extend includes the steps that the given ones need, and the clean-up steps that
-// settle on them.
-func extend(parts []*node) {
-	for len(parts) > 0 {
-		n := parts[len(parts)-1]
-		parts = parts[:len(parts)-1]
+// extend includes the steps that those of the run need, and the clean-up steps that settle on
+// them. It reports whether there may be more.
+func (p *Pipeline) extend() (changed bool) {
+	for _, n := range p.nodes {
 		for _, e := range n.needs {
-			if !e.settled && e.to.part == out {
-				e.to.part = verify
-				parts = append(parts, e.to)
+			switch {
+			case e.settled && e.to.part != out && n.part != selected:
+				n.part, changed = selected, true
+			case !e.settled && n.part != out && e.to.part == out:
+				e.to.part, changed = verify, true
 			}
-		}
-		for _, e := range n.dependants {
-			if !e.settled || e.to.part == selected {
-				continue
-			}
-			if e.to.part == out {
-				parts = append(parts, e.to)
-			}
-			e.to.part = selected
 		}
 	}
+	return changed
 }
 
 // is reports whether target selects n.

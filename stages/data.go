@@ -12,9 +12,7 @@ import (
 )
 
 // Rollback brings a platform back to the release of a backup.
-func Rollback() conductor.Workflow {
-	return conductor.Workflow{Name: config.Rollback, Wire: func(g *conductor.Graph) error { return wirePlatform(g, config.Rollback) }}
-}
+func Rollback() conductor.Workflow { return bringing(config.Rollback) }
 
 // dataFirst wires what is done with the data before anything of the platform is touched, and
 // returns what comes after that. In an install it is nothing.

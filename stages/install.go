@@ -15,16 +15,20 @@ import (
 const checkImage = "busybox"
 
 // Install brings the platform up, or makes sure that it is.
-func Install() conductor.Workflow {
-	return conductor.Workflow{Name: config.Install, Wire: func(g *conductor.Graph) error { return wirePlatform(g, config.Install) }}
-}
+func Install() conductor.Workflow { return bringing(config.Install) }
 
 // Upgrade brings a platform that is installed to another release.
-func Upgrade() conductor.Workflow {
-	return conductor.Workflow{Name: config.Upgrade, Wire: func(g *conductor.Graph) error { return wirePlatform(g, config.Upgrade) }}
+func Upgrade() conductor.Workflow { return bringing(config.Upgrade) }
+
+// bringing is a workflow that brings a release about.
+func bringing(name string) conductor.Workflow {
+	return conductor.Workflow{
+		Name: name, Named: []string{contract.StagePreOrchestrator, contract.StageOrchestrator},
+		Wire: func(g *conductor.Graph) error { return wirePlatform(g, name) },
+	}
 }
 
-// wirePlatform wires a workflow that brings a release about.
+// wirePlatform wires such a workflow.
 func wirePlatform(g *conductor.Graph, workflow string) error {
 	if g.Config.Git.URL != "" {
 		g.Release = g.Release.ForRepository()

@@ -67,32 +67,49 @@ func needs(t *testing.T, w conductor.Workflow, provider providers.Provider) map[
 	return graph(t, w, provider, reference(t), nil)
 }
 
+// waits reports whether a step waits for another one, through others if need be.
+func waits(g map[string][]string, step, before string) bool {
+	return slices.ContainsFunc(g[step], func(n string) bool { return n == before || waits(g, n, before) })
+}
+
+// TestTheGraphOfAnInstall: the machine is judged before anything starts, what is somebody else's
+// before anything is made, storage and load balancer before the apps; what is shown and what is
+// removed comes last.
 func TestTheGraphOfAnInstall(t *testing.T) {
-	prepared := []string{"infrastructure/ownership", "infrastructure/local-addons", "preorchestrator/secrets", "preorchestrator/tls", "preorchestrator/configmaps"}
-	require.Equal(t, map[string][]string{
-		"infrastructure/preflight":    {},
-		"infrastructure/node":         {"infrastructure/preflight"},
-		"infrastructure/verify":       {"infrastructure/preflight", "infrastructure/node"},
-		"infrastructure/terraform":    {"infrastructure/verify"},
-		"infrastructure/cluster":      {"infrastructure/terraform"},
-		"infrastructure/local-addons": {"infrastructure/cluster"},
-		"infrastructure/ownership":    {"infrastructure/cluster"},
-		"infrastructure/storage":      {"infrastructure/ownership", "infrastructure/local-addons"},
-		"infrastructure/loadbalancer": {"infrastructure/ownership", "infrastructure/local-addons"},
-		"preorchestrator/namespaces":  {"infrastructure/ownership"},
-		"preorchestrator/secrets":     {"preorchestrator/namespaces"},
-		"preorchestrator/tls":         {"preorchestrator/namespaces"},
-		"preorchestrator/configmaps":  {"preorchestrator/namespaces"},
-		"preorchestrator/gitea":       prepared,
-		"preorchestrator/argocd":      prepared,
-		"preorchestrator/git":         {"preorchestrator/gitea"},
-		"preorchestrator/reconcile":   {"preorchestrator/git", "preorchestrator/argocd"},
-		"orchestrator/publish":        {"preorchestrator/git"},
-		"orchestrator/projects":       {"orchestrator/publish", "preorchestrator/argocd"},
-		"orchestrator/sync":           {"infrastructure/storage", "infrastructure/loadbalancer", "orchestrator/projects"},
-		"orchestrator/prune":          {"infrastructure/storage", "infrastructure/loadbalancer", "preorchestrator/gitea", "preorchestrator/argocd", "orchestrator/sync"},
-		"postorchestrator/access":     {"infrastructure/storage", "infrastructure/loadbalancer", "preorchestrator/gitea", "preorchestrator/argocd", "orchestrator/sync"},
-	}, needs(t, stages.Install(), local.Provider{}))
+	g := needs(t, stages.Install(), local.Provider{})
+	chain := []string{"infrastructure/preflight", "infrastructure/node", "infrastructure/verify", "infrastructure/terraform", "infrastructure/cluster"}
+	last := []string{"orchestrator/prune", "postorchestrator/access"}
+	for name := range g {
+		if at := slices.Index(chain, name); at >= 0 {
+			require.Equal(t, at > 0, len(g[name]) > 0, name)
+		} else {
+			require.True(t, waits(g, name, chain[len(chain)-1]), name)
+		}
+		if stage, _, _ := strings.Cut(name, "/"); stage != contract.StageInfrastructure {
+			require.True(t, waits(g, name, "infrastructure/ownership"), name)
+		}
+		for _, end := range last {
+			require.False(t, waits(g, name, end), "%s waits for %s", name, end)
+		}
+	}
+	for i, name := range chain[1:] {
+		require.Contains(t, g[name], chain[i])
+	}
+	for _, end := range last {
+		require.Equal(t, []string{"infrastructure/storage", "infrastructure/loadbalancer", "preorchestrator/gitea", "preorchestrator/argocd", "orchestrator/sync"}, g[end])
+	}
+	prepared := []string{"infrastructure/local-addons", "preorchestrator/secrets", "preorchestrator/tls", "preorchestrator/configmaps"}
+	for name, before := range map[string][]string{
+		"infrastructure/storage": prepared[:1], "infrastructure/loadbalancer": prepared[:1],
+		"preorchestrator/gitea": prepared, "preorchestrator/argocd": prepared,
+		"preorchestrator/secrets": {"preorchestrator/namespaces"}, "preorchestrator/tls": {"preorchestrator/namespaces"}, "preorchestrator/configmaps": {"preorchestrator/namespaces"},
+		"preorchestrator/git": {"preorchestrator/gitea"}, "preorchestrator/reconcile": {"preorchestrator/git", "preorchestrator/argocd"},
+		"orchestrator/publish": {"preorchestrator/git"}, "orchestrator/projects": {"orchestrator/publish", "preorchestrator/argocd"},
+		"orchestrator/sync": {"infrastructure/storage", "infrastructure/loadbalancer", "orchestrator/projects"},
+	} {
+		require.Subset(t, g[name], before, name)
+	}
+	require.False(t, waits(g, "preorchestrator/git", "preorchestrator/argocd"), "the tree is pushed while Argo CD starts")
 }
 
 // On a cluster that is there already nothing is started, nothing is added to it, and it is
@@ -163,20 +180,24 @@ func TestWhatIsFoundInAClusterThatIsThere(t *testing.T) {
 	require.Len(t, site.Terraform.Vars, 1, "the site is that of other runs, too")
 }
 
+// TestTheGraphOfARemoval: what is in the cluster goes before what the cluster is made of, and what
+// may be left is looked for last.
 func TestTheGraphOfARemoval(t *testing.T) {
-	require.Equal(t, map[string][]string{
-		"infrastructure/node-remove":       {},
-		"infrastructure/terraform-destroy": {"infrastructure/node-remove"},
-		"infrastructure/inventory":         {"infrastructure/terraform-destroy"},
-	}, needs(t, stages.Destroy(), local.Provider{}))
-
-	require.Equal(t, map[string][]string{
-		"infrastructure/platform-remove":    {},
-		"infrastructure/definitions-remove": {"infrastructure/platform-remove"},
-		"infrastructure/platform-inventory": {"infrastructure/definitions-remove"},
-		"infrastructure/terraform-destroy":  {"infrastructure/platform-inventory"},
-		"infrastructure/inventory":          {"infrastructure/terraform-destroy"},
-	}, needs(t, stages.Destroy(), existing.Provider{}))
+	for _, c := range []struct {
+		provider providers.Provider
+		order    []string
+	}{
+		{local.Provider{}, []string{"node-remove", "terraform-destroy", "inventory"}},
+		{existing.Provider{}, []string{"platform-remove", "definitions-remove", "platform-inventory", "terraform-destroy", "inventory"}},
+	} {
+		g := needs(t, stages.Destroy(), c.provider)
+		for i, name := range c.order[1:] {
+			require.True(t, waits(g, "infrastructure/"+name, "infrastructure/"+c.order[i]), name)
+		}
+		for name := range g {
+			require.False(t, waits(g, name, "infrastructure/inventory"), name)
+		}
+	}
 }
 
 func TestStepsAreThoseOfTheGraphs(t *testing.T) {
@@ -198,6 +219,7 @@ func TestStepsAreThoseOfTheGraphs(t *testing.T) {
 	require.Contains(t, other[config.Destroy], "infrastructure/platform-remove")
 	require.NotContains(t, other[config.Install], "infrastructure/node")
 
+	require.ElementsMatch(t, config.Workflows(), append(slices.Collect(maps.Keys(got)), config.Configure), "hooks are bound to these")
 	unknown := steps(local.Provider{}, nil)
 	require.Subset(t, unknown[config.Install], []string{"infrastructure/preflight", "postorchestrator/access", "preorchestrator/*", "orchestrator/*"}, "a release that is not known yet")
 	require.NotContains(t, unknown[config.Install], "preorchestrator/gitea")
@@ -244,47 +266,4 @@ func TestEveryStepHasCode(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, code, wired)
-}
-
-// TestThePhasesMayHaveEveryStep that is wired for what is no component and no test, and no
-// others.
-func TestThePhasesMayHaveEveryStep(t *testing.T) {
-	elsewhere := config.Default()
-	elsewhere.Git.URL = "https://git.example.org/team/platform.git"
-	var wired []string
-	known := map[string]bool{}
-	for _, r := range []*platform.Release{reference(t), load(t, components+"requires: [{secret: shop/license}]\n"), load(t, withAdopted()), load(t, withData)} {
-		for _, name := range r.OwnSteps() {
-			known[name] = true
-		}
-		for _, w := range []conductor.Workflow{stages.Install(), stages.Upgrade(), stages.Rollback(), stages.Destroy()} {
-			for _, provider := range []providers.Provider{local.Provider{}, existing.Provider{}} {
-				graphs := []map[string][]string{graph(t, w, provider, r, nil)}
-				if r.Name == "reference" {
-					graphs = append(graphs, graph(t, w, provider, r, elsewhere))
-				}
-				for _, g := range graphs {
-					for name := range g {
-						if _, ok := r.Component(name[strings.Index(name, "/")+1:]); !ok && !slices.Contains(wired, name) {
-							require.Contains(t, r.OwnSteps(), name)
-							wired = append(wired, name)
-						}
-					}
-				}
-			}
-		}
-	}
-	require.ElementsMatch(t, slices.Collect(maps.Keys(known)), append(wired, contract.BackupDataStep("words").String()), "its component is off")
-}
-
-// TestNoComponentIsNamedLikeAStep: they are steps of the same stages.
-func TestNoComponentIsNamedLikeAStep(t *testing.T) {
-	var own []string
-	for _, name := range steps.All(nil).Names() {
-		stage, step, _ := strings.Cut(name, "/")
-		if stage == contract.StagePreOrchestrator || stage == contract.StageOrchestrator {
-			own = append(own, step)
-		}
-	}
-	require.ElementsMatch(t, platform.ReservedNames(), own)
 }

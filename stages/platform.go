@@ -61,7 +61,7 @@ func (w *platformWiring) wire() error {
 			Settings: cfg.Platform.Settings, Config: cfg.Canonical(),
 		}
 		if node := w.Site.Node; node != nil {
-			in.Host, in.APIPort = node.Host(), node.APIPort
+			in.Host = node.Host()
 		}
 		return in
 	}, last...)

@@ -117,14 +117,28 @@ func TestComponentsComeAfterEachOther(t *testing.T) {
 // TestAPlatformWithoutApps has no git server, no tree and no Argo CD.
 func TestAPlatformWithoutApps(t *testing.T) {
 	g := installs(t, load(t, components), nil)
-	var names []string
-	for name := range g {
-		names = append(names, name)
+	for _, name := range []string{"preorchestrator/git", "preorchestrator/repository", "preorchestrator/reconcile", "orchestrator/publish", "orchestrator/projects", "orchestrator/sync"} {
+		require.NotContains(t, g, name)
 	}
-	require.ElementsMatch(t, []string{
-		"preorchestrator/namespaces", "preorchestrator/secrets",
-		"orchestrator/console", "orchestrator/seed", "orchestrator/database", "orchestrator/optional", "orchestrator/seen", "orchestrator/prune", "postorchestrator/access",
-	}, names)
+}
+
+// TestAComponentNamedLikeAStep is refused, where a workflow has that step, with its line.
+func TestAComponentNamedLikeAStep(t *testing.T) {
+	check := func(name, sections string) error {
+		r := load(t, strings.ReplaceAll(components, "console", name)+sections)
+		return stages.CheckSteps(local.Provider{}, config.Default(), r)
+	}
+	require.NoError(t, check("console", ""))
+	for name, sections := range map[string]string{
+		"prune": "", "namespaces": "", "restore": "", "migrate-after": "", "requires": "requires: [{secret: shop/license}]\n",
+	} {
+		err := check(name, sections)
+		require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeInvalid}, name)
+		require.ErrorContains(t, err, `line 7: components[0].name: got "`+name+`", which is a step of Slipway, want another name`)
+	}
+	apps := strings.NewReplacer("name: queue", "name: publish", "after: [queue]", "after: [publish]").Replace(withApps)
+	require.ErrorContains(t, stages.CheckSteps(local.Provider{}, config.Default(), load(t, apps)), `components[4].name: got "publish"`)
+	require.NoError(t, stages.CheckSteps(local.Provider{}, config.Default(), load(t, strings.ReplaceAll(withApps, "name: api", "name: prune"))), "an app is no step")
 }
 
 func TestComponentsThatAreOffAreNotInstalled(t *testing.T) {

@@ -107,9 +107,8 @@ func (w *platformWiring) order() ([]string, error) {
 				out = append(out, a.Name)
 			}
 		}
-		stage := n.Key.Stage == contract.StagePreOrchestrator || n.Key.Stage == contract.StageOrchestrator
 		// The step that hands a component over has its name, too.
-		if _, ok := w.Release.Component(n.Key.Name); ok && stage && !slices.Contains(out, n.Key.Name) {
+		if _, ok := w.Release.Component(n.Key.Name); ok && contract.OfComponents(n.Key.Stage) && !slices.Contains(out, n.Key.Name) {
 			out = append(out, n.Key.Name)
 		}
 	}

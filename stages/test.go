@@ -36,6 +36,7 @@ type Suite struct {
 func Test(s Suite) conductor.Workflow {
 	return conductor.Workflow{
 		Name: config.Test, Tries: true,
+		Named:    []string{contract.StageTest, contract.StageAppsDeploy, contract.StageAppsCheck, contract.StageAppsDestroy},
 		Wire:     func(g *conductor.Graph) error { return wireTest(g, s) },
 		Conclude: func(err error) error { return s.conclude(err) },
 	}
@@ -153,7 +154,7 @@ func (s Suite) none(r *platform.Release, off []string) error {
 		if len(r.WorkloadsOn(off)) > 0 {
 			known = append(known, platform.ReservedSuites()...)
 		}
-		fix += "slipway test --suite NAME"
+		fix += "slipway test SUITE"
 	}
 	return &fault.Fault{
 		Code: CodeNoTests, Class: fault.Usage, Op: "run the tests of " + what,
@@ -181,7 +182,7 @@ func (s Suite) conclude(err error) error {
 	if err == nil || !only(err) {
 		return err
 	}
-	what, of := "tests", "--suite "+fault.Quote(s.Name)
+	what, of := "tests", fault.Quote(s.Name)
 	if slices.Contains(platform.ReservedSuites(), s.Name) {
 		what = "workloads"
 	} else if s.Component != "" {

@@ -119,7 +119,7 @@ func TestFailedTestsAreOneFault(t *testing.T) {
 	require.Equal(t, stages.CodeTests, f.Code)
 	require.Equal(t, fault.Step, f.Class)
 	require.EqualError(t, err, "run the tests: 2 of the tests failed: answers, open")
-	require.Contains(t, f.Fix, "slipway test --suite smoke")
+	require.Contains(t, f.Fix, "slipway test smoke")
 
 	err = conclude(stages.Suite{Name: "full", Component: "web"}, failed(contract.StageTest, "answers", fault.Preflight))
 	f, ok = errors.AsType[*fault.Fault](err)

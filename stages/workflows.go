@@ -10,7 +10,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/conductor"
-	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // Workflows are those that run on a deployment.
@@ -56,31 +55,18 @@ func Steps(provider providers.Provider, cfg *config.Config, release *platform.Re
 		if release != nil {
 			continue
 		}
-		for _, stage := range unknownSteps(w.Name) {
+		for _, stage := range w.Named {
 			out[w.Name] = append(out[w.Name], stage+"/*")
 		}
 	}
 	return out, nil
 }
 
-// unknownSteps are the stages of a workflow that have steps named for what is in a release.
-func unknownSteps(workflow string) []string {
-	switch workflow {
-	case config.Destroy:
-		return nil
-	case config.Test:
-		return []string{contract.StageTest, contract.StageAppsDeploy, contract.StageAppsCheck, contract.StageAppsDestroy}
-	}
-	return []string{contract.StagePreOrchestrator, contract.StageOrchestrator}
-}
-
-// CheckHooks checks what the hooks of a configuration are bound to.
-func CheckHooks(provider providers.Provider, cfg *config.Config, release *platform.Release) error {
-	if len(cfg.Hooks) == 0 {
-		return nil
-	}
+// CheckSteps checks that the steps of every workflow have names of their own, and what the hooks of
+// a configuration are bound to.
+func CheckSteps(provider providers.Provider, cfg *config.Config, release *platform.Release) error {
 	steps, err := Steps(provider, cfg, release)
-	if err != nil {
+	if err != nil || len(cfg.Hooks) == 0 {
 		return err
 	}
 	return cfg.CheckHooks(steps)

@@ -10,7 +10,7 @@ import (
 )
 
 // writeLock is the remedy for a lock that does not serve.
-const writeLock = "write one with slipway bundle push DIR --to host/path, and give it before the function: dagger call --lock slipway.lock.json install"
+const writeLock = "write one with slipway bundle push DIR HOST/PATH, and give it before the function: dagger call --lock slipway.lock.json install"
 
 // LockFile is the lock file of a release, in the folder of the module's sources.
 const LockFile = "slipway.lock.json"
@@ -56,7 +56,7 @@ func Image(lock []byte, registry, platform string) (string, error) {
 	}
 	return "", &Refusal{Code: refused.CodeNoImage, Class: Usage, Op: "find the images in " + registry,
 		Err: fmt.Errorf("the lock has no digest for %s of: toolchain", platform),
-		Fix: "push a bundle for that platform and use the lock that this writes: slipway bundle push DIR --to " + registry}
+		Fix: "push a bundle for that platform and use the lock that this writes: slipway bundle push DIR " + registry}
 }
 
 // NotPulled refuses an image by its reference that the engine could not take, for

@@ -53,7 +53,7 @@ func TestRefusals(t *testing.T) {
 		"the engine's words": {"REG-009", "what the registry reports"},
 		`failed to resolve image "r.example.com:5000/team/toolchain@sha256:00": failed to do request: Head "https://r.example.com:5000/v2/": tls: failed to verify certificate: x509: certificate signed by unknown authority`: {"REG-013", "make engine-stop engine"},
 		"unexpected status from HEAD request to https://r.example.com:5000/v2/team/toolchain/manifests/sha256:00: 401 Unauthorized":                                                                                            {"REG-001", "docker login r.example.com:5000"},
-		"r.example.com:5000/team/toolchain@sha256:00: not found": {"REG-007", "slipway bundle push DIR --to r.example.com:5000/team"},
+		"r.example.com:5000/team/toolchain@sha256:00: not found": {"REG-007", "slipway bundle push DIR r.example.com:5000/team"},
 	} {
 		wantRefusal(t, NotPulled("r.example.com:5000/team/toolchain@sha256:00", errors.New(says)), want[0], Preflight,
 			"the image toolchain from r.example.com:5000/team: "+says, want[1])
@@ -192,5 +192,5 @@ func TestImage(t *testing.T) {
 	_, err = Image([]byte(`{"images":[]}`), "", "linux/amd64")
 	wantRefusal(t, err, "REG-010", Usage, "--registry host/path")
 	_, err = Image([]byte(lock), "", "linux/arm64")
-	wantRefusal(t, err, "REG-007", Usage, "linux/arm64", "--to pushed.example.com/slipway")
+	wantRefusal(t, err, "REG-007", Usage, "linux/arm64", "push DIR pushed.example.com/slipway")
 }

@@ -53,8 +53,8 @@ func (c *Command) interview(ctx context.Context, io console.Streams, f *form.For
 	if err := c.askWrong(s); err != nil {
 		return err
 	}
-	first := s.Schema.First()
-	if err := c.page(ctx, f, s, first, false); err != nil {
+	first := c.first(s.Schema)
+	if err := c.page(ctx, f, s, first, 0, c.later(s), false); err != nil {
 		return err
 	}
 	schema, components, err := c.platform(s.Draft)
@@ -84,7 +84,8 @@ func (c *Command) interview(ctx context.Context, io console.Streams, f *form.For
 	if err := c.askWrong(s); err != nil {
 		return err
 	}
-	err = c.page(ctx, f, s, schema.Rest(s.Draft.Get("provider"), components), len(s.Pending(first)) > 0)
+	before := counted(s.Pending(first))
+	err = c.page(ctx, f, s, schema.Rest(s.Draft.Get("provider"), components), before, 0, before > 0)
 	if errors.Is(err, form.ErrBack) {
 		return c.interview(ctx, io, f, s)
 	}
@@ -134,19 +135,66 @@ func (c *Command) hide(d *answers.Draft) ([]config.Problem, error) {
 	return problems, nil
 }
 
-// page asks the questions of pages that are not answered yet.
-func (c *Command) page(ctx context.Context, f *form.Form, s *initialDraft, pages []answers.Page, back bool) error {
+// first are the pages on which the others depend. A provider to which nothing can be installed yet
+// is marked.
+func (c *Command) first(schema *answers.Schema) []answers.Page {
+	pages := schema.First()
+	for _, p := range pages {
+		for _, q := range p.Questions {
+			if q.Path != "provider" {
+				continue
+			}
+			for i, choice := range q.Choices {
+				if _, err := c.source.Providers.Get(choice.Answer); err != nil {
+					q.Choices[i].Label += " (nothing can be installed there yet)"
+				}
+			}
+		}
+	}
+	return pages
+}
+
+// later is how many pages follow the first ones, as far as the draft tells.
+func (c *Command) later(s *initialDraft) int {
+	schema, components, err := c.platform(s.Draft)
+	if err != nil { // the first page asks for another release
+		schema = s.Schema
+	}
+	return counted(s.Pending(schema.Rest(schema.Provider(s.Draft), components)))
+}
+
+// counted is how many of pages are asked always. The others are asked on demand, and have no number.
+func counted(pages []answers.Page) int {
+	n := 0
+	for _, p := range pages {
+		if p.Extra == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// page asks the questions of pages that are not answered yet. before and after are how many other
+// pages there are, for the numbers of these.
+func (c *Command) page(ctx context.Context, f *form.Form, s *initialDraft, pages []answers.Page, before, after int, back bool) error {
 	pages = s.Pending(pages)
 	if len(pages) == 0 {
 		return nil
 	}
-	before := s.Before(pages)
-	all, err := f.Ask(ctx, s.Interview, pages, before, back)
+	total := before + counted(pages) + after
+	for i := range pages {
+		if pages[i].Extra == "" {
+			before++
+			pages[i].Title += fmt.Sprintf(" (page %d of %d)", before, total)
+		}
+	}
+	was := s.Before(pages)
+	all, err := f.Ask(ctx, s.Interview, pages, was, back)
 	if err != nil && !errors.Is(err, form.ErrBack) {
 		return err
 	}
 	if err != nil { // what was answered is where the next time begins, if it can be
-		if draft, problems := s.With(s.Changed(pages, before, all), all); len(problems) == 0 {
+		if draft, problems := s.With(s.Changed(pages, was, all), all); len(problems) == 0 {
 			s.Draft = draft
 		}
 		return err

@@ -32,15 +32,18 @@ import (
 )
 
 // Long is the text of the command's help.
-const Long = `It asks in a form on a terminal. A field begins with the first of these: --set;
---answers; its variable (SLIPWAY_CONFIG_GLOBAL_NAME for global.name, and so on;
-slipway env prints them); its value in --file, or in the file that exists already; a
-variable of another program, such as AWS_REGION; its default. A field that --set,
---answers or its variable sets is not asked. Without a terminal, or with --answers,
-nothing is asked; what has neither answer nor sensible default is listed, exit code 2.
+const Long = `It asks in a form on a terminal; one question after another, for screen readers, if the
+variable ACCESSIBLE is set. With --set or --answers, or without a terminal, it asks nothing,
+and lists what has neither answer nor sensible default, with exit code 2.
 
-Without --output the file is stored under the deployment's name, for --deployment NAME
-and slipway use NAME. It must not contain secrets, only references to them.`
+A field begins with the first of these: --set; --answers; its variable, such as
+SLIPWAY_CONFIG_GLOBAL_NAME for global.name (slipway env prints them), which the form does not
+ask again; its value in --file, or in the file that exists already; a variable of another
+program, such as AWS_REGION; its default. With --set, a list has commas between its items,
+@FILE is what a file holds, and an empty value brings the default back.
+
+Without --out the file is stored under the deployment's name, for --name NAME and
+slipway use NAME. It must not contain secrets, only references to them.`
 
 // Command is `slipway configure`: a configuration is made of an earlier one, of answers
 // that were given, and of those that a person gives.
@@ -54,7 +57,7 @@ type Command struct {
 	secrets      secrets.Flags
 	releaseFlags release.Flags
 
-	named    string // where deployment is from, if that is not --deployment
+	named    string // where deployment is from, if that is not --name
 	asks     bool   // a person answers
 	foreign  bool   // the shell has variables of another deployment
 	complete bool   // what was given is in the draft, also what only the platform knows
@@ -62,14 +65,12 @@ type Command struct {
 
 // options are the flags that no other command has.
 type options struct {
-	deployment string // name that the file is stored under
+	deployment string // its name
 	sets       []string
 	fragment   string // file with answers
 	file       string // an earlier configuration or run
 	packageKey string // file with the public key that a package must be signed with
-	output     string
-	quiet      bool // asks nothing
-	accessible bool // asks one question after another, in plain lines
+	out        string
 	force      bool
 }
 
@@ -88,18 +89,16 @@ type earlier struct {
 func (c *Command) AddFlags(cmd *cobra.Command, version string, known source.Registries) {
 	c.cmd, c.version, c.source.Registries = cmd, version, known
 	set := cmd.Flags()
-	set.StringVar(&c.deployment, "deployment", "", "name of the deployment; the configuration stored under it is where the form begins")
-	set.StringArrayVar(&c.sets, "set", nil, "an answer, field=value: --set global.name=staging; lists with commas; @FILE is what a file holds; an empty answer takes the field away, and its default applies; may be repeated")
-	set.StringVar(&c.fragment, "answers", "", "file with answers, YAML as in a configuration, which need not be complete; nothing is asked then; - is standard input")
-	set.StringVarP(&c.file, "file", "f", "", "where to begin: a configuration, a package of slipway save, or a run that slipway report has written (its directory, or a .tar.gz of it)")
-	set.StringVar(&c.packageKey, "package-key", "", "public key that the package given with --file must be signed with, PEM: a file, or env:NAME")
-	output.VarP(set, &c.output, "output", "o", "", "file to write instead of storing it by name; - is standard output")
+	set.StringVarP(&c.deployment, "name", "n", "", "name of the deployment; its stored configuration is where this begins")
+	set.StringArrayVar(&c.sets, "set", nil, "an answer, FIELD=VALUE or FIELD=@FILE; empty: the default; may be repeated")
+	set.StringVar(&c.fragment, "answers", "", "file with answers, YAML as in a configuration; - is standard input")
+	set.StringVarP(&c.file, "file", "f", "", "begin with this configuration, package of slipway save, or report of a run")
+	set.StringVar(&c.packageKey, "package-key", "", "public key that must have signed the package: a PEM file, or env:NAME")
+	output.Var(set, &c.out, "out", "", "file to write, instead of storing it by name; - is standard output")
+	set.BoolVar(&c.force, "force", false, "without a form: replace an existing file other than that of --file")
 	c.images.AddFlags(set)
 	c.secrets.AddFlags(set)
-	set.StringVar(&c.releaseFlags.Dir, "platform", "", "directory of the platform release, if platform.release cannot be read")
-	set.BoolVar(&c.quiet, "non-interactive", false, "ask nothing")
-	set.BoolVar(&c.accessible, "accessible", os.Getenv("ACCESSIBLE") != "", "ask one question after another in plain lines, for screen readers (env ACCESSIBLE)")
-	set.BoolVar(&c.force, "force", false, "without a form: overwrite an existing file other than the one given with --file")
+	c.releaseFlags.AddFlags(set)
 }
 
 // describe is the schema of configurations.
@@ -167,12 +166,12 @@ func (c *Command) make(ctx context.Context, io console.Streams) ([]byte, error) 
 
 // form is the form that asks; nil when nobody can be asked.
 func (c *Command) form(io console.Streams) *form.Form {
-	f := &form.Form{In: io.In, Out: io.Terminal, Accessible: c.accessible}
+	f := &form.Form{In: io.In, Out: io.Terminal, Accessible: os.Getenv("ACCESSIBLE") != ""}
 	in, isFile := io.In.(*os.File)
 	switch {
-	case c.quiet, c.fragment != "", io.Terminal == nil, module.Active():
+	case len(c.sets) > 0, c.fragment != "", io.Terminal == nil, module.Active():
 		return nil
-	case c.accessible:
+	case f.Accessible:
 		return f
 	case os.Getenv("CI") != "" && os.Getenv("CI") != "false": // whose terminals nobody sits at
 		return nil
@@ -186,23 +185,20 @@ func (c *Command) form(io console.Streams) *form.Form {
 // begin reads the earlier configuration: that of --file, else what is there already.
 func (c *Command) begin(io console.Streams) error {
 	switch other := os.Getenv(source.EnvDeployment); {
-	case c.deployment == "" && c.cmd.Flags().Changed("deployment"):
-		return usage.Errorf("--deployment is empty; give a name")
-	case other == "" || c.output != "" || module.Active():
+	case c.deployment == "" && c.cmd.Flags().Changed("name"):
+		return usage.Errorf("--name is empty; give a name")
+	case other == "" || c.out != "" || module.Active():
 	case c.deployment == "":
 		c.deployment, c.named = other, source.EnvDeployment
-		fmt.Fprintf(io.Err, "slipway: deployment %s (chosen with %s; --deployment chooses another)\n", other, source.EnvDeployment)
+		fmt.Fprintf(io.Err, "slipway: deployment %s (chosen with %s; --name chooses another)\n", other, source.EnvDeployment)
 	}
 	if other := os.Getenv(source.EnvDeployment); other != "" && other != c.deployment {
 		c.foreign = true
 		fmt.Fprintf(io.Err, "slipway: the variables of deployment %s (%s) are no answers here\n", other, source.EnvDeployment)
 	}
-	if c.deployment != "" && c.output != "" {
-		return usage.Errorf("give either --deployment, under which the file is kept, or --output")
-	}
 	for _, set := range c.sets {
 		if name, ok := strings.CutPrefix(set, "global.name="); ok && c.deployment != "" && name != c.deployment {
-			return usage.Errorf("%s is %s and --set says global.name is %s; give one of them", cmp.Or(c.named, "--deployment"), c.deployment, name)
+			return usage.Errorf("%s is %s and --set says global.name is %s; give one of them", cmp.Or(c.named, "--name"), c.deployment, name)
 		}
 	}
 	if c.file == "-" && c.fragment == "-" {

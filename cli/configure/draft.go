@@ -61,14 +61,14 @@ func (c *Command) start(schema *answers.Schema, components []answers.Component, 
 		}
 		draft.Merge(more)
 		if name := more.Get("global.name"); name != "" && c.deployment != "" && name != c.deployment {
-			s.problems = append(s.problems, config.Problem{Field: "global.name", Got: document.Quote(name) + " in --answers", Want: c.deployment + ", as --deployment says, or no --deployment"})
+			s.problems = append(s.problems, config.Problem{Field: "global.name", Got: document.Quote(name) + " in --answers", Want: c.deployment + ", as --name says, or no --name"})
 		}
 	}
 	given, problems := schema.Assignments(c.sets)
 	s.problems = append(s.problems, problems...)
 	if c.deployment != "" {
 		if f, wrong := schema.Field("global.name"); wrong == nil {
-			given = append(given, answers.Given{Field: f, Answer: c.deployment, By: "--deployment"})
+			given = append(given, answers.Given{Field: f, Answer: c.deployment, By: "--name"})
 		}
 	}
 	s.take(given)
@@ -191,5 +191,5 @@ func (c *Command) inTheWay(name string, text []byte) error {
 		return err
 	}
 	return &fault.Fault{Code: codeInTheWay, Class: fault.Usage, Op: "configure", Err: fmt.Errorf("%s is there already, and is another one", file),
-		Fix: "begin with it (--deployment NAME, or --file FILE), or replace it: --force"}
+		Fix: "begin with it (--name NAME, or --file FILE), or replace it: --force"}
 }

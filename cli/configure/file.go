@@ -25,29 +25,29 @@ import (
 // destination is the file that is written for a deployment; empty when that is
 // standard output, or not known yet.
 func (c *Command) destination(name string) (string, error) {
-	switch c.output {
+	switch c.out {
 	case "-":
 		return "", nil
 	case "":
 	default:
-		if info, err := os.Stat(filepath.Dir(c.output)); err != nil || !info.IsDir() {
-			return "", usage.Errorf("--output is %s; give a file in a folder that exists", c.output)
+		if info, err := os.Stat(filepath.Dir(c.out)); err != nil || !info.IsDir() {
+			return "", usage.Errorf("--out is %s; give a file in a folder that exists", c.out)
 		}
-		return c.output, nil
+		return c.out, nil
 	}
 	folder, err := deployments.Default()
 	if err != nil {
 		return "", err
 	}
 	if folder == "" {
-		return "", usage.Errorf("there is no folder to keep it in: set HOME or " + deployments.EnvFolder + ", or give --output FILE")
+		return "", usage.Errorf("there is no folder to keep it in: set HOME or " + deployments.EnvFolder + ", or give --out FILE")
 	}
 	if name == "" {
 		return "", nil
 	}
 	file := folder.File(name)
 	if file == "" {
-		return "", usage.Errorf("%s is %q; give 1 to 15 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen", cmp.Or(c.named, "--deployment"), name)
+		return "", usage.Errorf("%s is %q; give 1 to 15 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen", cmp.Or(c.named, "--name"), name)
 	}
 	return file, nil
 }
@@ -55,7 +55,7 @@ func (c *Command) destination(name string) (string, error) {
 // write puts the file where it belongs, and returns what to print about it.
 func (c *Command) write(io console.Streams, cfg *config.Config, text []byte) (message string, err error) {
 	name := cfg.Global.Name
-	if c.output == "-" {
+	if c.out == "-" {
 		return string(text), nil
 	}
 	file, err := c.destination(name)
@@ -65,11 +65,11 @@ func (c *Command) write(io console.Streams, cfg *config.Config, text []byte) (me
 	if before, err := readIfThere(file); err == nil && before != nil && !bytes.Equal(before, text) && !c.asks {
 		c.changes(io.Err, file, before, text)
 	}
-	flag, current := "--deployment "+fault.Quote(name), ""
-	if c.output == "" {
+	flag, current := "--name "+fault.Quote(name), ""
+	if c.out == "" {
 		current, err = c.store(io, name, text)
 	} else {
-		flag = "--config " + fault.Quote(c.output)
+		flag = "--config " + fault.Quote(c.out)
 		err = atomicfile.Overwrite(file, text, 0o600)
 	}
 	if err != nil {
@@ -111,7 +111,7 @@ const codeUnwritten fault.Code = "CFG-014"
 
 func unwritten(file string, err error) error {
 	return &fault.Fault{Code: codeUnwritten, Class: fault.Usage, Op: "write " + file, Err: err,
-		Fix: "give another place, --output FILE, or yourself access to that one"}
+		Fix: "give another place, --out FILE, or yourself access to that one"}
 }
 
 // store stores the file by name; the first one is the current one, which current says.

@@ -58,7 +58,7 @@ func (a *hooks) after(ctx context.Context, cfg *config.Config, outcome error) er
 // made of a file that somebody else may have written: of that it says what will run here later.
 func (a *hooks) written(ctx context.Context, cfg *config.Config) error {
 	if !a.c.brought {
-		if a.c.output == "-" {
+		if a.c.out == "-" {
 			return nil
 		}
 		return a.after(ctx, cfg, nil)

@@ -40,7 +40,7 @@ func (c *Command) text(d *answers.Draft) ([]byte, error) {
 		return nil, err
 	}
 	file, err := c.destination(d.Get("global.name"))
-	if err != nil && c.output != "" {
+	if err != nil && c.out != "" {
 		return nil, err
 	}
 	if there, err := filepath.Abs(filepath.Join(filepath.Dir(file), path)); err != nil || there != abs {

@@ -179,7 +179,7 @@ func (f Folder) Current() (string, error) {
 	}
 	if !there {
 		return "", &fault.Fault{Code: CodeNone, Class: fault.Usage, Op: "find the current deployment",
-			Fix: "choose another one: slipway use NAME; or none: slipway use --none",
+			Fix: "choose another one: slipway use NAME; or create it: slipway configure --name " + fault.Quote(name),
 			Err: fmt.Errorf("%s names %s, which no longer exists", f.current(), document.Quote(name))}
 	}
 	return name, nil

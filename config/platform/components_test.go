@@ -43,7 +43,6 @@ func TestFaultsOfComponents(t *testing.T) {
 		web + `, after: [fill]}` + "|" + `{name: fill, kind: job, path: job.yaml, namespace: demo, after: [web]}`: `line 6: components[0].after: got a cycle: web after fill after web, want an order without a cycle`,
 		web + `, after: [web]}`:  `components[0].after[0]: got "web", want another component than this one`,
 		web + `, after: [moon]}`: `components[0].after[0]: got "moon", want the name of a component in this file`,
-		`{name: sync, kind: manifests, path: web, namespace: demo}`:                         `components[0].name: got "sync", which is a step of Slipway, want another name than adoption, backup, backup-data, component, configmaps,`,
 		`{name: web, kind: manifests, path: missing, namespace: demo}`:                      `components[0].path: got "missing", which does not exist`,
 		`{name: web, kind: manifests, path: empty, namespace: demo}`:                        `components[0].path: got "empty", which has no YAML file`,
 		`{name: web, kind: chart, path: web, namespace: demo}`:                              `components[0].path: got "web", which has no Chart.yaml`,

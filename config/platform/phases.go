@@ -2,6 +2,7 @@ package platform
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,32 +19,24 @@ type Phase struct {
 	Components []string `json:"components,omitempty"` // components, each with all its steps
 }
 
-// OwnSteps are the steps that runs of the release may have besides those of its components,
-// "stage/step": of an install, an upgrade, a rollback or a destroy.
-func (r *Release) OwnSteps() []string {
-	out := []string{
-		"infrastructure/preflight", "infrastructure/node", "infrastructure/verify", "infrastructure/cluster-preflight", "infrastructure/terraform",
-		"infrastructure/cluster", "infrastructure/ownership", "infrastructure/local-addons", "infrastructure/storage", "infrastructure/loadbalancer",
-		"infrastructure/node-remove", "infrastructure/platform-remove", "infrastructure/definitions-remove", "infrastructure/platform-inventory",
-		"infrastructure/terraform-destroy", "infrastructure/inventory",
+// NamesTaken is the error of a release whose components have the names of steps of Slipway's own.
+func (r *Release) NamesTaken(names []string) error {
+	var problems []Problem
+	for _, name := range names {
+		field := fmt.Sprintf("components[%d].name", slices.IndexFunc(r.Components, func(c Component) bool { return c.Name == name }))
+		problems = append(problems, Problem{Field: field, Line: r.Line(field), Got: document.Quote(name) + ", which is a step of Slipway", Want: "another name"})
 	}
-	for _, d := range r.Data {
-		out = append(out, "preorchestrator/backup-"+d.Name)
-	}
-	return append(out,
-		"preorchestrator/backup", "preorchestrator/migrate-before", "preorchestrator/restore",
-		"preorchestrator/namespaces", "preorchestrator/secrets", "preorchestrator/tls", "preorchestrator/configmaps", "preorchestrator/requires",
-		"preorchestrator/git", "preorchestrator/reconcile", "preorchestrator/repository",
-		"orchestrator/publish", "orchestrator/projects", "orchestrator/sync", "orchestrator/migrate-after", "orchestrator/data-check", "orchestrator/prune",
-		"postorchestrator/access",
-	)
+	return invalid(problems)
 }
+
+// stepRE is the name of a step: "stage/name".
+var stepRE = regexp.MustCompile(`^[a-z-]+/[a-z0-9-]+$`)
 
 // phases checks the phases.
 func (v *validator) phases() {
 	all := v.r.Phases
 	v.unique("phases", "name", len(all), func(i int) string { return all[i].Name })
-	known, approval := v.r.OwnSteps(), -1
+	approval := -1
 	first := map[string]string{} // where a step or a component is
 	once := func(at, name string) {
 		if other, ok := first[name]; ok {
@@ -71,12 +64,12 @@ func (v *validator) phases() {
 			at := fmt.Sprintf("%s.steps[%d]", field, j)
 			_, name, _ := strings.Cut(s, "/")
 			switch {
-			case slices.Contains(known, s):
-				once(at, s)
+			case !stepRE.MatchString(s):
+				v.Add(at, document.Shown(s), "a step as the report of a run names it: preorchestrator/secrets")
 			case v.r.component(name) != nil:
 				v.Add(at, document.Quote(s)+", the step of a component", name+" in components")
 			default:
-				v.Add(at, document.Shown(s), document.OneOf(known...))
+				once(at, s)
 			}
 		}
 		for j, name := range p.Components {

@@ -17,8 +17,8 @@ const SchemaID = "https://slipway.sh/schema/platform-v2.json"
 
 // Schema returns the JSON schema of platform.yaml, for editors and the reference. comments
 // describe this package's types and fields, as the reflector's AddGoComments collects
-// them. Load checks more than a schema can say. Where Load takes an empty text for none, the
-// schema refuses it.
+// them. It says what single fields may be; Load also checks how they go together. Where Load
+// takes an empty text for none, the schema refuses it.
 func Schema(comments map[string]string) *jsonschema.Schema {
 	r := jsonschema.Reflector{
 		DoNotReference: true, ExpandedStruct: true, Anonymous: true,
@@ -64,9 +64,6 @@ func complete(s *jsonschema.Schema, v reflect.Value) {
 		if add := rules()[t.Name()+"."+name]; add != nil {
 			add(p)
 		}
-	}
-	if add := shapes()[t.Name()]; add != nil {
-		add(s)
 	}
 }
 
@@ -121,7 +118,7 @@ func rules() map[string]rule.Rule {
 		"SecretKey.give":        rule.All(matches(giveRE), rule.Not(rule.OneOf(GivenNames()...))),
 		"ConfigMap.name":        name,
 		"ConfigMap.namespace":   name,
-		"ConfigMap.data":        rule.All(rule.Some, rule.Keys(key)),
+		"ConfigMap.data":        rule.Keys(key),
 		"Certificate.secret":    reference,
 		"Certificate.hosts":     rule.All(rule.Least(1), rule.Each(rule.Match(`^(\*\.)?`+hostPattern+"$"))),
 
@@ -191,7 +188,7 @@ func rules() map[string]rule.Rule {
 		"Remove.crds":      rule.OneOf(crdPolicies()...),
 		"Finalizers.then":  rule.OneOf(finalizerPolicies()...),
 		"Phase.name":       rule.Match(`\S`),
-		"Phase.steps":      rule.Each(rule.AnyOf(rule.OneOf((&Release{}).OwnSteps()...), rule.Match("^preorchestrator/backup-"))),
+		"Phase.steps":      rule.Each(matches(stepRE)),
 		"Phase.components": rule.Each(name),
 		"Link.name":        something,
 		"Link.urlTemplate": url,
@@ -230,65 +227,3 @@ func joined(a *regexp.Regexp, sep string, b *regexp.Regexp) string {
 }
 
 func matches(re *regexp.Regexp) rule.Rule { return rule.Match(re.String()) }
-
-// shapes are what validation says of a struct as a whole, by type.
-func shapes() map[string]rule.Rule {
-	is := func(kind Kind) []Kind { return []Kind{kind} }
-	isNot := func(kinds ...Kind) []Kind {
-		var out []Kind
-		for _, k := range Kinds() {
-			if !slices.Contains(kinds, Kind(k)) {
-				out = append(out, Kind(k))
-			}
-		}
-		return out
-	}
-	no := func(names ...string) rule.Rule {
-		var out []rule.Rule
-		for _, name := range names {
-			out = append(out, rule.Field(name, rule.None))
-		}
-		return rule.All(out...)
-	}
-	apps := rule.Contains(rule.All(rule.With("kind"), rule.Field("kind", rule.OneOf(App, AppSet, Adopted))))
-	return map[string]rule.Rule{
-		"Release": rule.All(
-			rule.If(rule.Field("components", apps), rule.With("gitops")),
-			rule.If(rule.Field("components", rule.Not(apps)), no("gitops")),
-			rule.If(rule.All(rule.With("gitops"), rule.Field("gitops", rule.With("server"))), rule.All(rule.With("certificates"), rule.Field("certificates", rule.Least(1)))),
-		),
-		"Change":      rule.AnyOf(rule.With("move"), rule.With("remove")),
-		"Requirement": rule.ExactlyOne("secret", "configMap"),
-		"Await":       rule.ExactlyOne(gates()...),
-		"SecretKey": rule.All(
-			rule.When("generate", []Generate{Password, Token}, no("value", "from")),
-			rule.When("generate", []Generate{Literal}, rule.All(rule.With("value"), no("from", "give", "length"))),
-			rule.When("generate", []Generate{CopyOf, Given}, rule.All(rule.With("from"), no("value", "give", "length"))),
-			rule.When("generate", []Generate{Given}, rule.Field("from", rule.OneOf(GivenNames()...))),
-		),
-		"Component": rule.All(
-			rule.When("kind", isNot(Gate), rule.With("namespace")),
-			rule.When("kind", isNot(Gate, Manifests), rule.With("path")),
-			rule.When("kind", is(Manifests), rule.AnyOf(rule.With("path"), rule.With("bundle"))),
-			rule.When("kind", is(Gate), rule.All(rule.With("ready"), rule.Field("ready", rule.Least(1)), no("path"))),
-			rule.When("kind", is(App), rule.All(rule.Field("optional", rule.OneOf(false)), rule.Field("ready", rule.Empty), rule.Field("hosts", rule.Empty))),
-			rule.When("kind", is(Adopted), rule.Field("hosts", rule.Empty)),
-			rule.When("kind", isNot(App), rule.All(rule.Field("wave", rule.OneOf(0)), rule.Field("name", rule.Not(rule.OneOf(ReservedNames()...))))),
-			rule.When("kind", isNot(AppSet), rule.Field("empty", rule.OneOf(false))),
-			rule.When("kind", isNot(Chart, Adopted, Manifests, Job), no("node")),
-			rule.When("kind", isNot(Manifests), no("bundle")),
-			rule.When("kind", isNot(Chart, Adopted), no("values", "valuesFiles")),
-			rule.When("required", []bool{true}, rule.All(rule.Field("enabled", rule.OneOf(true)), rule.Field("optional", rule.OneOf(false)))),
-		),
-		"Phase": rule.AnyOf(
-			rule.All(rule.With("approval"), rule.Field("approval", rule.OneOf(true)), no("steps", "components")),
-			rule.All(rule.With("steps"), rule.Field("steps", rule.Least(1)), rule.Field("approval", rule.OneOf(false))),
-			rule.All(rule.With("components"), rule.Field("components", rule.Least(1)), rule.Field("approval", rule.OneOf(false))),
-		),
-		"Test": rule.All(
-			rule.AnyOf(rule.With("path"), rule.All(rule.With("ready"), rule.Field("ready", rule.Least(1)))),
-			rule.If(rule.With("path"), rule.With("namespace")),
-			rule.If(rule.With("namespace"), rule.With("path")),
-		),
-	}
-}

@@ -18,7 +18,6 @@ func TestRulesAreOfFields(t *testing.T) {
 		if of.Kind() != reflect.Struct {
 			return
 		}
-		known[of.Name()] = true
 		for i := range of.NumField() {
 			f := of.Field(i)
 			if name := jsonName(f); name != "" {
@@ -31,8 +30,5 @@ func TestRulesAreOfFields(t *testing.T) {
 	require.Greater(t, len(known), 60)
 	for field := range rules() {
 		require.True(t, known[field], field)
-	}
-	for name := range shapes() {
-		require.True(t, known[name], name)
 	}
 }

@@ -60,17 +60,16 @@ func TestSchema_accepts(t *testing.T) {
 		require.Greater(t, len(texts), before, dir)
 	}
 	for what, more := range map[string]string{
-		"a gate":        "{name: seen, kind: gate, ready: [{cel: {object: v1/Node n, expression: 'true'}, deadline: 1h30m}, {rollout: apps/v1/StatefulSet demo/db}, {job: demo/x.y}]}",
-		"a job":         "{name: fill, kind: job, path: jobs/fill.yaml, namespace: demo, after: [web], optional: true}",
-		"a chart":       "{name: db, kind: chart, path: ., namespace: demo, valuesFiles: ['values/{scale}.yaml'], values: {a: {b: ['{domain}', 1]}}}",
-		"an appset":     "{name: addons, kind: appset, path: appsets, namespace: demo, empty: true}]\ngitops: {engine: cd}\nlinks: [",
-		"an adopted":    "{name: eso, kind: adopted, path: gitops/eso, namespace: demo, values: {a: b}, valuesFiles: [values.yaml], node: {label: storage=fast}, required: true}]\ngitops: {engine: cd}\nlinks: [",
-		"images":        "{name: cd, kind: manifests, path: a, namespace: demo, node: {label: storage=fast}, images: [redis, 'redis:8.2', 'localhost:5000/a/b_c', 'ghcr.io/dexidp/dex:v2.45.0@sha256:" + strings.Repeat("0", 64) + "']}",
-		"hosts":         "{name: cd, kind: manifests, bundle: argocd, namespace: demo, hosts: {'git-{domain}': demo/git, git.test: demo/git}}",
-		"not an app":    "{name: cd, kind: manifests, path: a/b.yaml, namespace: kube-system, wave: 0, empty: false, required: true, enabled: true}",
-		"tests":         "{name: a, kind: manifests, path: a, namespace: demo}]\ntests: [{name: web, path: a, namespace: demo}, {name: open, suites: [smoke, full, own], component: a, ready: [{synced: a}], images: [busybox], deadline: 30s}]\nworkloads: [{name: a, path: a, check: b.yaml, namespace: demo, images: [busybox]}]\nlinks: [",
-		"phases":        "{name: web, kind: manifests, path: a, namespace: demo}]\nphases: [{name: User Approval, approval: true}, {name: Bootstrap, steps: [preorchestrator/secrets, preorchestrator/backup-rows], components: [web]}, {name: Addons, components: [web]}]\nlinks: [",
-		"named as step": "{name: sync, kind: app, path: gitops/apps/sync, namespace: demo}]\ngitops: {engine: cd}\nlinks: [",
+		"a gate":     "{name: seen, kind: gate, ready: [{cel: {object: v1/Node n, expression: 'true'}, deadline: 1h30m}, {rollout: apps/v1/StatefulSet demo/db}, {job: demo/x.y}]}",
+		"a job":      "{name: fill, kind: job, path: jobs/fill.yaml, namespace: demo, after: [web], optional: true}",
+		"a chart":    "{name: db, kind: chart, path: ., namespace: demo, valuesFiles: ['values/{scale}.yaml'], values: {a: {b: ['{domain}', 1]}}}",
+		"an appset":  "{name: addons, kind: appset, path: appsets, namespace: demo, empty: true}]\ngitops: {engine: cd}\nlinks: [",
+		"an adopted": "{name: eso, kind: adopted, path: gitops/eso, namespace: demo, values: {a: b}, valuesFiles: [values.yaml], node: {label: storage=fast}, required: true}]\ngitops: {engine: cd}\nlinks: [",
+		"images":     "{name: cd, kind: manifests, path: a, namespace: demo, node: {label: storage=fast}, images: [redis, 'redis:8.2', 'localhost:5000/a/b_c', 'ghcr.io/dexidp/dex:v2.45.0@sha256:" + strings.Repeat("0", 64) + "']}",
+		"hosts":      "{name: cd, kind: manifests, bundle: argocd, namespace: demo, hosts: {'git-{domain}': demo/git, git.test: demo/git}}",
+		"not an app": "{name: cd, kind: manifests, path: a/b.yaml, namespace: kube-system, wave: 0, empty: false, required: true, enabled: true}",
+		"tests":      "{name: a, kind: manifests, path: a, namespace: demo}]\ntests: [{name: web, path: a, namespace: demo}, {name: open, suites: [smoke, full, own], component: a, ready: [{synced: a}], images: [busybox], deadline: 30s}]\nworkloads: [{name: a, path: a, check: b.yaml, namespace: demo, images: [busybox]}]\nlinks: [",
+		"phases":     "{name: web, kind: manifests, path: a, namespace: demo}]\nphases: [{name: User Approval, approval: true}, {name: Bootstrap, steps: [preorchestrator/secrets, preorchestrator/backup-rows], components: [web]}, {name: Addons, components: [web]}]\nlinks: [",
 	} {
 		texts[what] = []byte("apiVersion: slipway/v2\nname: a\nversion: 1.0.0-rc.1\ncomponents: [" + more + "]\n")
 	}
@@ -93,11 +92,20 @@ func beyond() map[string][]string {
 			"config-map-namespace-unknown", "config-map-twice", "gate-condition-namespace-unknown", "gate-http-namespace-unknown",
 			"gate-namespace-unknown", "gate-rollout-namespace-unknown", "gate-synced-no-app", "gate-synced-unknown", "gitops-engine-can-be-off",
 			"gitops-engine-is-an-app", "gitops-engine-unknown", "gitops-server-unknown", "link-component-unknown", "link-twice", "namespace-twice",
-			"phase-approval-twice", "phase-component-an-app", "phase-component-twice", "phase-component-unknown", "phase-step-twice", "phase-twice",
+			"phase-approval-twice", "phase-component-an-app", "phase-component-twice", "phase-component-unknown", "phase-step-of-a-component", "phase-step-twice", "phase-twice",
 			"remove-order-an-app", "remove-order-twice", "remove-order-unknown",
 			"test-component-unknown", "test-namespace-unknown", "test-twice", "workload-component-unknown", "workload-twice",
 			"requires-a-generated-secret", "requires-namespace-unknown", "secret-copy-of-a-copy", "secret-copy-of-a-given-one", "secret-copy-of-nothing",
 			"secret-key-twice", "secret-namespace-unknown", "secret-twice", "upgradable-from-itself", "yaml-two-documents",
+		},
+		"fields that go together": {
+			"adopted-with-a-wave", "adopted-with-hosts", "adopted-without-gitops", "app-optional", "app-with-gates", "app-with-hosts",
+			"app-with-values", "app-without-gitops", "appset-without-gitops", "chart-bundle", "chart-empty", "chart-wave",
+			"component-namespace-missing", "component-node-of-a-gate", "component-path-missing", "component-required-and-off", "component-required-and-optional",
+			"configuration-empty", "gate-nothing", "gate-two-in-one", "gate-with-a-path", "gate-without-gates", "gitops-server-without-certificate", "gitops-without-an-app",
+			"job-without-path", "manifests-values", "manifests-values-files", "manifests-wave", "phase-approval-with-steps", "phase-of-nothing", "requires-both",
+			"requires-neither", "secret-copy-without-from", "secret-from-of-a-password", "secret-give-of-a-literal", "secret-given-unknown", "secret-length-of-a-literal",
+			"secret-literal-without-value", "secret-value-of-a-password", "test-namespace-missing", "test-namespace-without-path", "test-of-nothing", "test-two-gates-in-one",
 		},
 		"files": {
 			"adopted-without-chart-yaml", "app-that-is-a-file", "chart-values-file-directory", "chart-values-file-not-for-every-scale", "chart-values-file-not-there",

@@ -23,9 +23,6 @@ func (v *validator) components() {
 	for i, c := range all {
 		field := fmt.Sprintf("components[%d]", i)
 		v.Match(field+".name", c.Name, nameRE, nameWant)
-		if c.Installed() && slices.Contains(ReservedNames(), c.Name) {
-			v.Add(field+".name", document.Quote(c.Name)+", which is a step of Slipway", "another name than "+strings.Join(ReservedNames(), ", "))
-		}
 		if c.Kind != Gate || c.Namespace != "" {
 			v.namespace(field+".namespace", c.Namespace)
 		}
@@ -66,11 +63,6 @@ func (v *validator) image(field, image string) {
 	} else if _, err := imageref.Parse(image); err != nil {
 		v.Add(field, document.Quote(image), "a reference of an image such as docker.io/library/redis:8.2")
 	}
-}
-
-// ReservedNames are names of steps of Slipway's own in the stages that have components.
-func ReservedNames() []string {
-	return []string{"adoption", "backup", "backup-data", "component", "configmaps", "data-check", "git", "migrate-after", "migrate-before", "namespaces", "projects", "prune", "publish", "reconcile", "repository", "requires", "restore", "secrets", "status", "sync", "tls"}
 }
 
 // kind checks what a component of its kind must have and must not have.

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
@@ -86,7 +87,7 @@ func Add(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	release, err := lockBundle(ctx, b.Dir(), o.Waiting)
+	release, err := lockBundle(ctx, b, o.Waiting)
 	if err != nil {
 		return err
 	}
@@ -111,6 +112,25 @@ func Add(ctx context.Context, o Options) error {
 		problems = append(problems, a.tidy())
 	}
 	return errors.Join(problems...)
+}
+
+// lockBundle waits until no other process changes the bundle. The lock ends with the process at
+// the latest. It is on a file of the bundle that stays as it is, so that nothing is left of it.
+func lockBundle(ctx context.Context, b *bundle.Bundle, waiting func()) (release func(), err error) {
+	lock := flock.New(b.Path(b.Files[0].Path), flock.SetFlag(os.O_RDONLY))
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		if waiting != nil {
+			waiting()
+		}
+		if _, err = lock.TryLockContext(ctx, 100*time.Millisecond); err != nil && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock the bundle: %w", err)
+	}
+	return func() { _ = lock.Close() }, nil
 }
 
 // add adds one image.
@@ -190,7 +210,7 @@ func (a *adder) tidy() error {
 	}
 	for _, e := range entries {
 		listed := slices.ContainsFunc(a.bundle.Files, func(f bundle.File) bool { return f.Path == path.Join(bundle.AddedDir, e.Name()) })
-		if listed || e.Name() == lockFile {
+		if listed {
 			continue
 		}
 		if err := os.RemoveAll(a.bundle.Path(path.Join(bundle.AddedDir, e.Name()))); err != nil {

@@ -238,7 +238,7 @@ func TestWithoutANetwork(t *testing.T) {
 	f, ok := errors.AsType[*fault.Fault](err)
 	require.True(t, ok)
 	require.Equal(t, fault.Code(refused.CodeUnreachable), f.Code)
-	require.Contains(t, f.Fix, "slipway bundle add "+dir+" --image "+ref+"=FILE")
+	require.Contains(t, f.Fix, "slipway bundle add "+dir+" "+ref+"=FILE")
 }
 
 func TestAFullDiskIsNamed(t *testing.T) {
@@ -332,7 +332,9 @@ func TestAnInterruptedAdd(t *testing.T) {
 // TestSeveralProcessesAdd: each waits for the one before, and none undoes what another did.
 func TestSeveralProcessesAdd(t *testing.T) {
 	host, dir := server(t, nil), newBundle(t)
-	release, err := lockBundle(t.Context(), dir, nil)
+	b, err := bundle.Read(dir)
+	require.NoError(t, err)
+	release, err := lockBundle(t.Context(), b, nil)
 	require.NoError(t, err)
 	names := []string{"a", "b", "c", "d"}
 	waiting := make(chan struct{}, len(names))
@@ -356,7 +358,7 @@ func TestSeveralProcessesAdd(t *testing.T) {
 		imageOf(t, dir, host+"/"+image+":1")
 	}
 
-	release, err = lockBundle(t.Context(), dir, nil)
+	release, err = lockBundle(t.Context(), b, nil)
 	require.NoError(t, err)
 	defer release()
 	ctx, cancel := context.WithCancel(t.Context())

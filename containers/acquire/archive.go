@@ -13,6 +13,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 )
 
@@ -128,7 +129,7 @@ func (s *saved) describe(ctx context.Context, name string, as types.MediaType) (
 	if n, _ := r.ReadAt(magic, 0); n == 2 && magic[0] == 0x1f && magic[1] == 0x8b && as == types.OCIUncompressedLayer {
 		as = types.OCILayer
 	}
-	hash, size, err := v1.SHA256(cancellable{ctx, r})
+	hash, size, err := v1.SHA256(bounded.Until(ctx, r))
 	if err != nil {
 		return v1.Descriptor{}, err
 	}
@@ -145,17 +146,4 @@ func (s *saved) blob(_ context.Context, d v1.Descriptor) (io.ReadCloser, error) 
 		return nil, err
 	}
 	return io.NopCloser(r), nil
-}
-
-// cancellable stops reading once its context is done. It lives for one call.
-type cancellable struct {
-	ctx context.Context //nolint:containedctx // as long as one read
-	r   io.Reader
-}
-
-func (c cancellable) Read(p []byte) (int, error) {
-	if c.ctx.Err() != nil {
-		return 0, context.Cause(c.ctx)
-	}
-	return c.r.Read(p)
 }

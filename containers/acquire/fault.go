@@ -55,13 +55,13 @@ func (a *adder) fault(r Request, err error) error {
 	reason := refused.OfRequest(err, host, status)
 	switch {
 	case errors.Is(err, errReference):
-		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a reference as in a manifest: --image quay.io/team/app:1.0"
+		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a reference as in a manifest, such as quay.io/team/app:1.0"
 	case errors.Is(err, errAbsent):
-		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a source that has it; to take another image of this one nevertheless, give its name there: --image "+fault.Quote(r.key())+"="+fault.Quote(r.Path)+":NAME"
+		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a source that has it; to take another image of this one nevertheless, give its name there: "+fault.Quote(r.key())+"="+fault.Quote(r.Path)+":NAME"
 	case errors.Is(err, errPlatform):
-		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a source that has it for "+a.bundle.Platform+": --image "+fault.Quote(r.Image.String())+"=SOURCE"
+		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a source that has it for "+a.bundle.Platform+": "+fault.Quote(r.Image.String())+"=SOURCE"
 	case errors.Is(err, errOther):
-		f.Code, f.Class, f.Fix = CodeOther, fault.Usage, "find out who changed it; to take it nevertheless: slipway bundle add "+fault.Quote(a.Dir)+" --replace --image "+fault.Quote(r.text)
+		f.Code, f.Class, f.Fix = CodeOther, fault.Usage, "find out who changed it; to take it nevertheless: slipway bundle add "+fault.Quote(a.Dir)+" --force "+fault.Quote(r.text)
 		if r.Image.Digest != "" && !strings.Contains(err.Error(), "the bundle has") {
 			f.Fix = "give a source that has the image of this digest: an archive of docker save may have another one than the registry"
 		}
@@ -73,13 +73,13 @@ func (a *adder) fault(r Request, err error) error {
 	case reason == refused.Login, reason == refused.Certificate, reason == refused.Proxy, reason == refused.Limit:
 		f.Code, f.Fix = fault.Code(reason.Code()), reason.Remedy(refused.Machine, host)
 	case reason == refused.Absent:
-		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a reference that it has, or another source: --image "+fault.Quote(r.Image.String())+"=SOURCE"
+		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a reference that it has, or another source: "+fault.Quote(r.Image.String())+"=SOURCE"
 	case reason == refused.Unreachable, status == 0 && !unsent && r.Path == "" && cut(err):
 		f.Code, f.Fix = refused.CodeUnreachable, "run the same command again: what was added stays"
 	case status == 0 && plainhttp.Wanted(err, host):
 		f.Code, f.Class, f.Fix = plainhttp.Code, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
 	case status == 0 && unsent:
-		f.Code, f.Fix = refused.CodeUnreachable, "see whether it answers: curl -v https://"+host+"/v2/; where there is no network, give the image as a file, an archive of docker save or an OCI layout: slipway bundle add "+fault.Quote(a.Dir)+" --image "+fault.Quote(r.key())+"=FILE"
+		f.Code, f.Fix = refused.CodeUnreachable, "see whether it answers: curl -v https://"+host+"/v2/; where there is no network, give the image as a file, an archive of docker save or an OCI layout: slipway bundle add "+fault.Quote(a.Dir)+" "+fault.Quote(r.key())+"=FILE"
 	}
 	return f
 }

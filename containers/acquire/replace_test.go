@@ -38,7 +38,7 @@ func TestATagThatMovedIsTakenOnPurposeOnly(t *testing.T) {
 	_, err = add(t, Options{Dir: dir}, host+"/web:1="+layoutOf(t, map[string]any{"1": platform(t, "linux", "amd64")}))
 	f, ok := errors.AsType[*fault.Fault](err)
 	require.True(t, ok)
-	require.Regexp(t, `slipway bundle add `+dir+` --replace --image `+host+`/web:1=/\S+$`, f.Fix, "as it was given")
+	require.Regexp(t, `slipway bundle add `+dir+` --force `+host+`/web:1=/\S+$`, f.Fix, "as it was given")
 
 	// So is what one of the bundle's own images stood for.
 	_, err = add(t, Options{Dir: dir}, "public.ecr.aws/docker/library/redis:8="+host+"/web:1")

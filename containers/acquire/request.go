@@ -76,7 +76,7 @@ func isPath(s string) bool {
 
 func badRequest(err error) error {
 	return &fault.Fault{Code: CodeAbsent, Class: fault.Usage, Op: "read what is to be added", Err: err,
-		Fix: "give a reference as in a manifest, and where it is not taken from its own registry, its source: --image redis:8.2=redis.tar"}
+		Fix: "give a reference as in a manifest, and where it is not taken from its own registry, its source: redis:8.2=redis.tar"}
 }
 
 // key is the reference under which the image is entered: by its tag, if it has one.

@@ -10,13 +10,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
-	"path/filepath"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
@@ -55,6 +54,9 @@ func (a *adder) write(ctx context.Context, from origin, f *found, file bundle.Fi
 		return file, unwritable(err)
 	}
 	if err := os.Rename(tmp.Name(), a.bundle.Path(file.Path)); err != nil {
+		return file, unwritable(err)
+	}
+	if err := atomicfile.SyncDir(dir); err != nil { // before an index names it
 		return file, unwritable(err)
 	}
 	return file, nil
@@ -122,7 +124,7 @@ func (w *archiveWriter) blob(ctx context.Context, from origin, d v1.Descriptor) 
 		return err
 	}
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(w.tar, sum, w), io.LimitReader(cancellable{ctx, r}, d.Size))
+	n, err := io.Copy(io.MultiWriter(w.tar, sum, w), io.LimitReader(bounded.Until(ctx, r), d.Size))
 	if err != nil {
 		return err
 	}
@@ -156,17 +158,9 @@ func (a *adder) writeIndex(index bundle.Index) error {
 		return err
 	}
 	a.Keep(a.index, fresh.ReadDigest())
-	// Where verification does not look, so that a kill leaves nothing that it reports.
-	written := a.bundle.Path(path.Join(bundle.AddedDir, atomicfile.Unfinished+bundle.IndexFile))
-	if err := atomicfile.Write(written, text, 0o644); err != nil {
-		return unwritable(err)
-	}
-	if err := os.Rename(written, a.bundle.Path(bundle.IndexFile)); err != nil {
+	if err := atomicfile.Write(a.bundle.Path(bundle.IndexFile), text, 0o644); err != nil {
 		return unwritable(err)
 	}
 	a.bundle.Index, a.index = index, fresh.ReadDigest()
-	if err := errors.Join(syncDir(filepath.Dir(written)), syncDir(a.bundle.Dir())); err != nil {
-		return unwritable(err)
-	}
 	return nil
 }

@@ -70,7 +70,7 @@ const (
 const (
 	Fix        = "build the bundle anew: make bundle"
 	FixDamaged = "build the bundle anew: make bundle; in place of a copy, copy that one again; one to which images were added is left as it is: " +
-		"move it elsewhere first, then add them to the new one: slipway bundle add DIR --image REF"
+		"move it elsewhere first, then add them to the new one: slipway bundle add DIR REF"
 	FixAbsent = "build one with make bundle, or give the path of one: --bundle DIR"
 )
 

@@ -218,6 +218,7 @@ func TestWhatImagesStandFor(t *testing.T) {
 func TestVerifyLeavesAloneWhatAnInterruptedAddLeft(t *testing.T) {
 	dir := write(t, map[string]string{"bin/a": "a", "images/added/one.tar": "content"})
 	require.NoError(t, os.WriteFile(filepath.Join(dir, AddedDir, ".tmp-1"), []byte("half of it"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".tmp-1"), []byte("half of an index"), 0o600))
 	require.NoError(t, Verify(t.Context(), dir))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, AddedDir, "one.tar"), []byte("tnetnoc"), 0o600))
 	require.ErrorContains(t, Verify(t.Context(), dir), "images/added/one.tar has sha256", "and what was added is compared")

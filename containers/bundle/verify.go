@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 // Verify reads the bundle in dir and compares every file with the index.
@@ -93,7 +94,8 @@ func compare(ctx context.Context, name string, want File) string {
 	return ""
 }
 
-// unlisted names the files that the index does not list, except in AddedDir and its signature.
+// unlisted names the files that the index does not list, except in AddedDir, its signature, and
+// what a killed `slipway bundle add` left of another index.
 func (b *Bundle) unlisted() ([]string, error) {
 	listed := map[string]bool{IndexFile: true, SignatureFile: true}
 	for _, f := range b.Files {
@@ -108,7 +110,8 @@ func (b *Bundle) unlisted() ([]string, error) {
 		if err != nil {
 			return err
 		}
-		if slashed := filepath.ToSlash(relative); !listed[slashed] && !strings.HasPrefix(slashed, AddedDir+"/") {
+		slashed := filepath.ToSlash(relative)
+		if !listed[slashed] && !strings.HasPrefix(slashed, AddedDir+"/") && !strings.HasPrefix(relative, atomicfile.Unfinished) {
 			extra = append(extra, slashed+" is not in the index")
 		}
 		return nil
@@ -124,21 +127,8 @@ func Sum(ctx context.Context, name string) (string, error) {
 	}
 	defer func() { _ = f.Close() }() // only read
 	h := sha256.New()
-	if _, err := io.CopyBuffer(h, cancellable{ctx, f}, make([]byte, 1<<20)); err != nil {
+	if _, err := io.CopyBuffer(h, bounded.Until(ctx, f), make([]byte, 1<<20)); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// cancellable stops reading once its context is done. It lives for one call.
-type cancellable struct {
-	ctx context.Context //nolint:containedctx // as long as one Sum
-	r   io.Reader
-}
-
-func (c cancellable) Read(p []byte) (int, error) {
-	if c.ctx.Err() != nil {
-		return 0, context.Cause(c.ctx)
-	}
-	return c.r.Read(p)
 }

@@ -104,7 +104,7 @@ func Put(ctx context.Context, o Options) ([]Client, error) {
 	}
 	if len(others) > 0 {
 		return nil, &fault.Fault{Code: atomicfile.CodeUnwritten, Class: fault.Usage, Op: "put clients into " + o.Dir, Err: errors.Join(others...),
-			Fix: "choose another folder, or move what is there away: slipway clients --to DIR"}
+			Fix: "choose another folder, or move what is there away: slipway clients --out DIR"}
 	}
 	var out []Client
 	var failed []error
@@ -203,7 +203,7 @@ func (o Options) file(name string) string {
 
 func (o Options) folder(err error) error {
 	return &fault.Fault{Code: atomicfile.CodeUnwritten, Class: fault.Usage, Op: "put clients into " + o.Dir, Err: err,
-		Fix: "choose a folder that you may write, with 500 MB of free space: slipway clients --to DIR"}
+		Fix: "choose a folder that you may write, with 500 MB of free space: slipway clients --out DIR"}
 }
 
 // sources finds where each client comes from. Its error names those that come from nowhere.

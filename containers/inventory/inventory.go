@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 	"github.com/slipway-sh/slipway/fault"
@@ -155,15 +156,8 @@ func intact(ctx context.Context, archive *ociarchive.Archive, digest v1.Hash) er
 		return err
 	}
 	sum := sha256.New()
-	for {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if _, err := io.CopyN(sum, blob, 16<<20); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return err
-		}
+	if _, err := io.Copy(sum, bounded.Until(ctx, blob)); err != nil {
+		return err
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != digest.Hex {
 		return fmt.Errorf("the content of %s is another one", digest)

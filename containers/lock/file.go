@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/slipway-sh/slipway/bounded"
@@ -31,7 +32,18 @@ func Read(path string) (*Lock, []byte, error) {
 
 func unusable(err error) error {
 	return &fault.Fault{Code: CodeFile, Class: fault.Usage, Op: "read the lock file", Err: err,
-		Fix: "write one: slipway bundle push DIR --to host/path --lock-out slipway.lock.json"}
+		Fix: "write one: slipway bundle push DIR HOST/PATH --out slipway.lock.json"}
+}
+
+// Platforms returns the platforms for which the lock has images in a registry, sorted.
+func (l *Lock) Platforms() []string {
+	all := map[string]bool{}
+	for _, i := range l.Images {
+		for platform := range i.Registry {
+			all[platform] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 // Marshal is the lock as indented JSON, the same bytes for the same lock. It is

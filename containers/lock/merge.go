@@ -15,7 +15,7 @@ func (l *Lock) Merge(other *Lock) (*Lock, error) {
 	if other.Location != l.Location {
 		return nil, &fault.Fault{Code: CodeFile, Class: fault.Usage, Op: "add to the lock file",
 			Err: fmt.Errorf("it is of what is in %q, and this is pushed to %q", other.Location, l.Location),
-			Fix: "push all bundles to one place: --to " + fault.Quote(other.Location) + "; or write another file: --lock-out"}
+			Fix: "push all bundles to one place, or write another file: slipway bundle push DIR HOST/PATH --out FILE"}
 	}
 	out := *l
 	out.Lines = merged(other.Lines, l.Lines)

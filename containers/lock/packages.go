@@ -51,7 +51,7 @@ func (l *Lock) VerifyPackages(platform string, images map[string]map[string]stri
 		return nil
 	}
 	return &fault.Fault{Code: CodePackages, Class: fault.Preflight, Op: "compare the bundle's Debian packages with the lock", Err: errors.Join(p.Problems...),
-		Fix: "use the bundle of the machine to compare with, or push it: slipway bundle push DIR --to host/path; if the newer packages are meant, pin them: make pins"}
+		Fix: "use the bundle of the machine to compare with, or push it: slipway bundle push DIR HOST/PATH; if the newer packages are meant, pin them: make pins"}
 }
 
 // packages reports what is wrong with the pins of Debian packages.

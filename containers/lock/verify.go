@@ -106,7 +106,7 @@ func (l *Lock) VerifyFile(of *Lock) error {
 	}
 	return &fault.Fault{
 		Code: bundle.CodeLock, Class: fault.Preflight, Op: "compare the lock file with that of this program", Err: errors.Join(p.Problems...),
-		Fix: "use the Slipway whose bundle was pushed; or push the bundle of this one, and use the lock that this writes: slipway bundle push DIR --to host/path",
+		Fix: "use the Slipway whose bundle was pushed; or push the bundle of this one, and use the lock that this writes: slipway bundle push DIR HOST/PATH",
 	}
 }
 

@@ -30,7 +30,7 @@ func (p *pusher) fault(image string, err error) error {
 	reason := refused.OfRequest(err, host, status)
 	switch {
 	case errors.Is(err, errPlace):
-		f.Code, f.Class, f.Fix = refused.CodeNowhere, fault.Usage, "give host[:port]/path without scheme and tag: --to registry.example.com/slipway"
+		f.Code, f.Class, f.Fix = refused.CodeNowhere, fault.Usage, "give HOST[:PORT]/PATH without scheme and tag, such as registry.example.com/slipway"
 	case reason == refused.Login:
 		f.Code, f.Fix = refused.CodeLogin, "log in with an account that may push to it: docker login "+fault.Quote(host)
 	case reason == refused.Certificate, reason == refused.Proxy, reason == refused.Limit:

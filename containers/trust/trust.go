@@ -138,7 +138,7 @@ func (a Anchor) CheckFile(name string, text []byte) (by string, err error) {
 	}
 	if err != nil {
 		return "", &fault.Fault{Code: CodeFile, Class: fault.Preflight, Op: "verify the lock file", Err: err, Fix: fixOf(err,
-			"take the lock file and its signature, slipway.lock.json"+Suffix+", from who pushed the bundle, as slipway bundle push DIR --to host/path --key KEY or cosign wrote it; who has changed the file signs it again")}
+			"take the lock file and its signature, slipway.lock.json"+Suffix+", from who pushed the bundle, as slipway bundle push DIR HOST/PATH --key KEY or cosign wrote it; who has changed the file signs it again")}
 	}
 	return by, nil
 }

@@ -98,19 +98,8 @@ func page(s *jsonschema.Schema, comments map[string]string) ([]byte, error) {
 			fmt.Fprintf(&b, "| `%s` | %s |\n", name, c.comment)
 		}
 	}
-	b.WriteString("\n## Steps\nValues of `phases[].steps`, besides `preorchestrator/backup-NAME` for each of the release's data:\n")
-	stage := ""
-	for _, name := range (&platform.Release{}).OwnSteps() {
-		before, step, _ := strings.Cut(name, "/")
-		if before == stage {
-			fmt.Fprintf(&b, ", %s", step)
-			continue
-		}
-		stage = before
-		fmt.Fprintf(&b, "\n- `%s/`: %s", stage, step)
-	}
 	guidance, approval := fieldsOf[platform.GuidanceData](), fieldsOf[platform.ApprovalData]()
-	b.WriteString("\n\n## Guidance\nFields of the template that `guidance` names: `{{.Domain}}`. `{{if .On \"web\"}}` tells whether a component is on, `{{.Setting \"web.port\"}}` is a value of `platform.settings`.\n")
+	b.WriteString("\n## Guidance\nFields of the template that `guidance` names: `{{.Domain}}`. `{{if .On \"web\"}}` tells whether a component is on, `{{.Setting \"web.port\"}}` is a value of `platform.settings`.\n")
 	fields(&b, guidance, "GuidanceData", comments)
 	own := slices.DeleteFunc(slices.Clone(approval), func(name string) bool { return slices.Contains(guidance, name) })
 	lacking := slices.DeleteFunc(guidance, func(name string) bool { return slices.Contains(approval, name) })

@@ -40,7 +40,7 @@ collect_runs() {
 		return
 	fi
 	while read -r run outcome workflow; do
-		slipway report --config "$SLIPWAY_CONFIG" --run "$run" --output "$dir/$run" </dev/null
+		slipway report --config "$SLIPWAY_CONFIG" --run "$run" --out "$dir/$run" </dev/null
 		cat "$dir/$run/summary.md" >>"$summary"
 		if [ "$outcome" != succeeded ]; then failed=$run what=$workflow; fi
 	done <<<"$all"

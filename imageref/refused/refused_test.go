@@ -115,7 +115,7 @@ func TestEachReasonHasACodeAndARemedy(t *testing.T) {
 	}
 	require.Len(t, codes, 8, "%v", codes)
 	require.Equal(t, "log in with an account that may pull from it: docker login registry.test:5000", Login.Remedy(Engine, "registry.test:5000/team"))
-	require.Contains(t, Absent.Remedy(Engine, "registry.test:5000/team"), "--to registry.test:5000/team")
+	require.Contains(t, Absent.Remedy(Engine, "registry.test:5000/team"), "push DIR registry.test:5000/team")
 }
 
 // proxy answers every CONNECT with a status.

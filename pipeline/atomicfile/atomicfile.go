@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"github.com/slipway-sh/slipway/fault"
@@ -169,9 +170,21 @@ func (d Dir) sync(f *os.File) error {
 }
 
 func (d Dir) syncDir(dir string) error {
+	if runtime.GOOS == "windows" { // which cannot
+		return nil
+	}
 	f, err := d.Root.Open(dir)
 	if err != nil {
 		return err
 	}
 	return errors.Join(d.sync(f), f.Close())
+}
+
+// SyncDir brings the names in a directory to disk.
+func SyncDir(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(Dir{Root: root}.syncDir("."), root.Close())
 }

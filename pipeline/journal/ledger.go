@@ -1,3 +1,6 @@
+// Package journal records every attempt at a step in the deployment's store, so that
+// nothing is lost when a program is killed. Records are written atomically, and
+// damaged ones are detected: their error is a *seal.Error.
 package journal
 
 import (
@@ -107,10 +110,16 @@ func (l *Ledger) Under(generation int64, s Store) *Ledger {
 	return &under
 }
 
+// nameRE matches the names of stages and steps, which become part of keys.
+var nameRE = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`)
+
+// Name reports whether s is a valid name for a stage or a step.
+func Name(s string) bool { return nameRE.MatchString(s) }
+
 var runRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
 
 func check(stage, step string) error {
-	if !nameRE.MatchString(stage) || !nameRE.MatchString(step) {
+	if !Name(stage) || !Name(step) {
 		return fmt.Errorf("step %q of stage %q cannot be used in the name of a record", step, stage)
 	}
 	return nil
@@ -145,7 +154,7 @@ func (l *Ledger) Begin(ctx context.Context, run, stage, step string, d Digests) 
 		return Attempt{}, err
 	}
 	last, err := l.Last(ctx, stage, step)
-	_, damaged := errors.AsType[*RecordError](err)
+	_, damaged := errors.AsType[*seal.Error](err)
 	switch {
 	case err == nil && last.Status == Running:
 		if err := l.interrupted(ctx, last); err != nil {
@@ -166,7 +175,7 @@ func (l *Ledger) Begin(ctx context.Context, run, stage, step string, d Digests) 
 // holds its result.
 func (l *Ledger) interrupted(ctx context.Context, a Attempt) error {
 	_, err := l.get(ctx, a.key())
-	_, damaged := errors.AsType[*RecordError](err)
+	_, damaged := errors.AsType[*seal.Error](err)
 	if !damaged && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -195,7 +204,7 @@ func (l *Ledger) End(ctx context.Context, a Attempt, output json.RawMessage, f *
 func (l *Ledger) Resume(ctx context.Context, run, stage, step string, d Digests, verify func(context.Context, json.RawMessage) error) (output json.RawMessage, why string, err error) {
 	started := l.clock().UTC()
 	last, err := l.Last(ctx, stage, step)
-	_, damaged := errors.AsType[*RecordError](err)
+	_, damaged := errors.AsType[*seal.Error](err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, "the journal has no record of the step", nil

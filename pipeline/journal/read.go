@@ -14,7 +14,7 @@ import (
 )
 
 // Last returns the last attempt at a step. The error is fs.ErrNotExist if there is
-// none, and a *RecordError if its record is not usable.
+// none, and a *seal.Error if its record is not usable.
 func (l *Ledger) Last(ctx context.Context, stage, step string) (Attempt, error) {
 	if err := check(stage, step); err != nil {
 		return Attempt{}, err
@@ -45,7 +45,7 @@ func (l *Ledger) among(ctx context.Context, stage, step string, keys []string) (
 func (l *Ledger) last(key string, data []byte, stage, step string) (Attempt, error) {
 	a, err := l.decode(key, data)
 	if err == nil && (a.Stage != stage || a.Step != step) {
-		err = &RecordError{key, seal.Foreign, fmt.Errorf("it is of step %q", a.Stage+"/"+a.Step)}
+		err = unusable(key, seal.Foreign("it is of step %q", a.Stage+"/"+a.Step))
 	}
 	if err != nil {
 		return Attempt{}, err
@@ -104,7 +104,7 @@ func (l *Ledger) Run(ctx context.Context, run string) ([]Attempt, error) {
 		}
 		a, err := l.get(ctx, k)
 		if err == nil && a.key() != k {
-			err = &RecordError{k, seal.Foreign, fmt.Errorf("it is that of %s", a.key())}
+			err = unusable(k, seal.Foreign("it is that of %s", a.key()))
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -138,11 +138,12 @@ func (l *Ledger) get(ctx context.Context, key string) (Attempt, error) {
 func (l *Ledger) decode(key string, data []byte) (Attempt, error) {
 	var a Attempt
 	if err := seal.Open(data, kind, version, &a); err != nil {
-		e, _ := errors.AsType[*seal.Error](err)
-		return Attempt{}, &RecordError{key, e.Reason, e.Err}
+		return Attempt{}, unusable(key, err)
 	}
 	if a.Deployment != l.deployment {
-		return Attempt{}, &RecordError{key, seal.Foreign, fmt.Errorf("it is of deployment %q", a.Deployment)}
+		return Attempt{}, unusable(key, seal.Foreign("it is of deployment %q", a.Deployment))
 	}
 	return a, nil
 }
+
+func unusable(key string, err error) error { return fmt.Errorf("journal record %s: %w", key, err) }

@@ -18,7 +18,7 @@ const (
 	// force, or its holder gave no sign of life in time and others may have taken
 	// it over. The run was stopped.
 	CodeLost fault.Code = "LOK-002"
-	// CodeNotLocked: the lock cannot be broken: no reason was given, or nobody holds it.
+	// CodeNotLocked: the lock cannot be broken: nobody holds it.
 	CodeNotLocked fault.Code = "LOK-004"
 	// CodeRelease: the work is done, but the lock could not be released: the
 	// error includes the store's, or says that something still works under it, or
@@ -47,13 +47,13 @@ func (l *Lock) held(r Record) error {
 // unreadable is the fault of a record that cannot be read. Acquire takes over from whoever wrote it.
 func (l *Lock) unreadable(generation int64, err error) error {
 	return &fault.Fault{Code: store.CodeDamaged, Class: fault.Preflight, Op: "read the deployment's lock, " + key(generation), Err: err,
-		Fix: "replace it, if no other run works on the deployment: slipway unlock --force --reason '…'"}
+		Fix: "replace it, if no other run works on the deployment: slipway unlock --force"}
 }
 
 // Refused is the fault of who needs the lock while somebody else has it; err says who.
 func Refused(err error) error {
 	return &fault.Fault{Code: CodeHeld, Class: fault.Locked, Op: "take the deployment's lock", Err: err,
-		Fix: "wait until that run has ended; the lock of a run that is gone expires by itself. Only if it hangs and cannot be stopped: slipway unlock --force --reason '…'"}
+		Fix: "wait until that run has ended; the lock of a run that is gone expires by itself. Only if it hangs and cannot be stopped: slipway unlock --force"}
 }
 
 func lost(format string, args ...any) error {

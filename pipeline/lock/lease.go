@@ -151,7 +151,7 @@ func (l *Lock) successor(ctx context.Context, generation, n int64) error {
 	}
 	at := next.Acquired.Format(time.RFC3339)
 	if next.State == Forced {
-		return lost("%s took it away at %s: %s", next.Holder, at, next.Reason)
+		return lost("%s took it away at %s", next.Holder, at)
 	}
 	why := ""
 	if next.After != nil {

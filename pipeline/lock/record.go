@@ -63,7 +63,6 @@ type Record struct {
 	Every      int64     `json:"everyMilliseconds,omitempty"` // between heartbeats; if forced, this and what follows are of the holder that lost the lock
 	TTL        int64     `json:"ttlMilliseconds,omitempty"`
 	Grace      int64     `json:"graceMilliseconds,omitempty"` // if forced: 0 if nothing works for that holder any more
-	Reason     string    `json:"reason,omitempty"`            // if forced
 	After      *Broken   `json:"after,omitempty"`             // the generation that was broken; nil if the lock was free
 }
 
@@ -178,8 +177,7 @@ func decode(data []byte, generation int64) (Record, error) {
 		return Record{}, fmt.Errorf("lock record %s: %w", key(generation), err)
 	}
 	if r.Generation != generation {
-		return Record{}, fmt.Errorf("lock record %s: %w", key(generation),
-			&seal.Error{Reason: seal.Foreign, Err: fmt.Errorf("it is of generation %d", r.Generation)})
+		return Record{}, fmt.Errorf("lock record %s: %w", key(generation), seal.Foreign("it is of generation %d", r.Generation))
 	}
 	return r, nil
 }

@@ -15,17 +15,13 @@ import (
 // slow contenders still run into them.
 const retained = 16
 
-// Unlock breaks the lock and records who did it, when and why, in the same write.
+// Unlock breaks the lock and records who did it and when, in the same write.
 // Without force it does so only if the holder seems dead, after watching it for a
 // while; otherwise the error is that of Acquire. A holder that is alive finds out at
 // its next heartbeat, and its context ends. Nobody gets a lock that was broken with force
 // before what works for that holder must have ended, too, although it may not be able to read
 // that the lock was broken.
-func (l *Lock) Unlock(ctx context.Context, by Holder, reason string, force bool) (Record, error) {
-	if reason = strings.TrimSpace(reason); reason == "" {
-		return Record{}, &fault.Fault{Code: CodeNotLocked, Class: fault.Usage, Op: opUnlock,
-			Err: errors.New("no reason was given; it is recorded"), Fix: "give one: slipway unlock --reason '…'"}
-	}
+func (l *Lock) Unlock(ctx context.Context, by Holder, force bool) (Record, error) {
 	s, err := l.snapshot(ctx)
 	if err != nil {
 		return Record{}, err
@@ -47,7 +43,7 @@ func (l *Lock) Unlock(ctx context.Context, by Holder, reason string, force bool)
 	}
 	now := l.opts.Clock().UTC()
 	r := Record{
-		Generation: s.generation + 1, State: Forced, Holder: by, Token: rand.Text(), Acquired: now, Beat: now, Reason: reason, After: after,
+		Generation: s.generation + 1, State: Forced, Holder: by, Token: rand.Text(), Acquired: now, Beat: now, After: after,
 		Every: his.Every, TTL: his.TTL, Grace: his.Grace,
 	}
 	mine, err := l.create(ctx, r)

@@ -46,9 +46,9 @@ func TestWatch(t *testing.T) {
 		most time.Duration // until the watch ends
 	}{
 		"broken by force": {func(t *testing.T, s *store.Store, _ *faulty.Store, _ *lock.Lease) {
-			_, err := lock.New(s, lock.Options{}).Unlock(t.Context(), bob, "in the way", true)
+			_, err := lock.New(s, lock.Options{}).Unlock(t.Context(), bob, true)
 			require.NoError(t, err)
-		}, "bob@laptop (destroy, run 20260102-040506-d4e5f6) took it away at 2000-01-01T01:00:01Z: in the way", 3 * time.Second},
+		}, "bob@laptop (destroy, run 20260102-040506-d4e5f6) took it away at 2000-01-01T01:00:01Z", 3 * time.Second},
 		"released": {func(t *testing.T, _ *store.Store, _ *faulty.Store, lease *lock.Lease) {
 			require.NoError(t, lease.Release(t.Context()))
 		}, "it was released", 3 * time.Second},

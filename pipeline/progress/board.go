@@ -12,12 +12,10 @@ import (
 
 // board is the current state of a run.
 type board struct {
-	graph    []pipeline.Node // nil until it is known
-	steps    map[pipeline.Key]*state
-	order    []pipeline.Key                 // as in the graph, followed by steps outside of it (hooks)
-	usual    map[pipeline.Key]time.Duration // how long steps usually take
-	parallel int
-	started  time.Time
+	graph   []pipeline.Node // nil until it is known
+	steps   map[pipeline.Key]*state
+	order   []pipeline.Key // as in the graph, followed by steps outside of it (hooks)
+	started time.Time
 }
 
 // state is the state of a step. The zero value has not started.
@@ -74,8 +72,8 @@ func (b *board) step(key pipeline.Key) *state {
 }
 
 // begin sets the graph.
-func (b *board) begin(graph []pipeline.Node, parallel int) {
-	b.graph, b.parallel = graph, parallel
+func (b *board) begin(graph []pipeline.Node) {
+	b.graph = graph
 	for _, n := range graph {
 		b.step(n.Key)
 	}
@@ -109,19 +107,6 @@ func (b *board) running() []pipeline.Key {
 		}
 	}
 	return keys
-}
-
-// remaining returns the estimate of the rest of the run.
-func (b *board) remaining(now time.Time) (time.Duration, bool) {
-	at := make(map[pipeline.Key]Stand, len(b.steps))
-	for key, s := range b.steps {
-		stand := Stand{Ended: s.ended()}
-		if s.running() {
-			stand.Ran = now.Sub(s.started)
-		}
-		at[key] = stand
-	}
-	return Remaining(b.graph, b.usual, at, b.parallel)
 }
 
 // block returns the lines at the bottom of the terminal, at most height of them, each
@@ -180,14 +165,6 @@ func (b *board) summary(now time.Time) string {
 	parts = append(parts, elapsed)
 	if left == 0 {
 		return strings.Join(append(parts, "finishing"), ", ")
-	}
-	switch rest, known := b.remaining(now); {
-	case !known:
-		parts = append(parts, "no estimate yet")
-	case rest <= 0:
-		parts = append(parts, "longer than usual")
-	default:
-		parts = append(parts, "~"+clock(max(rest, time.Second))+" left")
 	}
 	line := strings.Join(parts, ", ")
 	var stages []string

@@ -3,6 +3,8 @@ package progress
 import (
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 )
@@ -45,31 +47,8 @@ func coloured(line string, status pipeline.Status) string {
 	return yellow + line + reset
 }
 
-// fit cuts s to width columns. Characters that are wide on some terminals count
-// as wide.
-func fit(s string, width int) string {
-	used, cut := 0, 0 // cut: the length of s if it has to be cut
-	for i, r := range s {
-		if used <= width-2 { // leaves room for the ellipsis
-			cut = i
-		}
-		if used += columns(r); used > width {
-			if width < 2 {
-				return s[:cut]
-			}
-			return s[:cut] + "…"
-		}
-	}
-	return s
-}
-
-// columns returns how many columns r may take.
-func columns(r rune) int {
-	if r < 0x1100 {
-		return 1
-	}
-	return 2
-}
+// fit cuts s to width columns.
+func fit(s string, width int) string { return ansi.Truncate(s, width, "…") }
 
 // printable returns s on one line, without anything that moves the cursor or changes
 // colours.

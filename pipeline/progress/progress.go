@@ -64,13 +64,6 @@ func Open(w io.Writer, opts Options) *Screen {
 	return &Screen{w: w, plain: redact.NewPrinter(w), opts: opts}
 }
 
-// Live reports whether runs are shown in a block, with an estimate.
-func (s *Screen) Live() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.opts.Live
-}
-
 // Plain switches to plain lines. It must be called before the run.
 func (s *Screen) Plain() {
 	s.mu.Lock()
@@ -87,28 +80,17 @@ func (s *Screen) Prepare() {
 		return
 	}
 	s.board = newBoard(time.Now())
-	quit := make(chan struct{})
+	quit, live := make(chan struct{}), s.opts.Live
 	s.quit = quit
-	s.drawn.Go(func() { s.animate(quit) })
+	s.drawn.Go(func() { s.animate(quit, live) })
 }
 
-// Begin shows a run of this graph, in which up to parallel steps run at the same time;
-// 0 is no limit. It calls Prepare if that has not been done.
-func (s *Screen) Begin(graph []pipeline.Node, parallel int) {
+// Begin shows a run of this graph. It calls Prepare if that has not been done.
+func (s *Screen) Begin(graph []pipeline.Node) {
 	s.Prepare()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.board.begin(graph, parallel)
-}
-
-// Estimate sets the durations from which the display estimates the remaining time. It
-// may be called at any time, and more than once.
-func (s *Screen) Estimate(usual map[pipeline.Key]time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.board != nil {
-		s.board.usual = usual
-	}
+	s.board.begin(graph)
 }
 
 // Observe shows an event of the run. If the display is live, it does not wait for the
@@ -204,9 +186,9 @@ func (s *Screen) End() {
 func (s *Screen) live() bool { return s.opts.Live && s.board != nil }
 
 // animate draws until quit is closed.
-func (s *Screen) animate(quit <-chan struct{}) {
+func (s *Screen) animate(quit <-chan struct{}, live bool) {
 	every, act := beatCheck, s.beat
-	if s.Live() {
+	if live {
 		every, act = redraw, s.draw
 	}
 	tick := time.NewTicker(every)

@@ -38,13 +38,6 @@ func graph() []pipeline.Node {
 	}
 }
 
-func usualDurations() map[pipeline.Key]time.Duration {
-	return map[pipeline.Key]time.Duration{
-		preflight: 2 * time.Second, terraform: 40 * time.Second, node: 10 * time.Second,
-		tls: 5 * time.Second, syncApps: 60 * time.Second,
-	}
-}
-
 // run reports events to a screen.
 type run struct {
 	*progress.Screen
@@ -89,11 +82,9 @@ func TestLive(t *testing.T) {
 				}
 				r.Prepare()
 				picture(1100*time.Millisecond, "the engine is being connected to")
-				r.Begin(graph(), 0)
+				r.Begin(graph())
 				r.start(preflight)
-				picture(time.Second, "the first step runs, nothing is known of earlier runs")
-				r.Estimate(usualDurations())
-				picture(time.Second, "now it is")
+				picture(2*time.Second, "the first step runs")
 				r.end(preflight, pipeline.Succeeded, nil)
 				r.start(terraform, node, tls)
 				r.Message("infrastructure/terraform: apply:\t3 of 5\x1b[1m")
@@ -143,8 +134,7 @@ func TestResize(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, term := open(t, 70, 10)
 				defer r.End()
-				r.Begin(graph(), 0)
-				r.Estimate(usualDurations())
+				r.Begin(graph())
 				var said []string
 				r.start(terraform, node, tls)
 				r.Message("infrastructure/node: a long story about what it does just now")
@@ -170,7 +160,7 @@ func TestRedrawsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, term := open(t, 80, 24)
 		defer r.End()
-		r.Begin(graph(), 0)
+		r.Begin(graph())
 		r.start(terraform)
 		for i := range 10_000 {
 			r.Message(fmt.Sprintf("infrastructure/terraform: %d", i))
@@ -193,7 +183,7 @@ func TestEndBeforeAPanic(t *testing.T) {
 		func() {
 			defer func() { require.NotNil(t, recover()) }()
 			defer r.End()
-			r.Begin(graph(), 0)
+			r.Begin(graph())
 			r.start(terraform)
 			_, err := r.Write([]byte("without an end"))
 			require.NoError(t, err)
@@ -212,7 +202,7 @@ func TestColours(t *testing.T) {
 			var out bytes.Buffer
 			r := run{progress.Open(&out, progress.Options{Live: true, Color: color}), map[pipeline.Key]time.Time{}}
 			defer r.End()
-			r.Begin(graph(), 0)
+			r.Begin(graph())
 			r.start(terraform, node, tls)
 			r.end(terraform, pipeline.Failed, errors.New("no"))
 			r.end(node, pipeline.Warned, errors.New("hm"))
@@ -235,11 +225,11 @@ func TestBesideTheGraph(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, term := open(t, 80, 24)
 		defer r.End()
-		r.Begin(graph(), 0)
+		r.Begin(graph())
 		r.start(hook, node)
 		after(time.Second)
 		require.Equal(t, "\n    1s  infrastructure/node\n    1s  hooks/before/infrastructure/terraform\n"+
-			"0/5 done, 1s, no estimate yet: infrastructure, hooks", term.text())
+			"0/5 done, 1s: infrastructure, hooks", term.text())
 		r.end(hook, pipeline.Warned, errors.New("hm"))
 		after(time.Second)
 		require.Contains(t, term.text(), "hooks/before/infrastructure/terraform: warned after 1.0s: hm\n")
@@ -252,15 +242,14 @@ func TestUnknownStatuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, term := open(t, 80, 24)
 		defer r.End()
-		r.Begin(graph(), 0)
-		r.Estimate(usualDurations())
+		r.Begin(graph())
 		r.end(tls, pipeline.Unselected, nil)
 		r.end(syncApps, pipeline.Skipped, nil)
 		r.start(terraform, node)
 		r.end(node, "marvelled", errors.New("hm"))
 		r.end(preflight, pipeline.Cancelled, pipeline.ErrStopped)
 		after(time.Second)
-		require.Contains(t, term.text(), "1/3 done, 1s, ~39s left: infrastructure")
+		require.Contains(t, term.text(), "1/3 done, 1s: infrastructure")
 		require.NotContains(t, term.text(), "tls")
 		require.NotContains(t, term.text(), "preflight")
 	})
@@ -272,9 +261,7 @@ func TestPlain(t *testing.T) {
 		r := run{progress.Open(out, progress.Options{}), map[pipeline.Key]time.Time{}}
 		defer r.End()
 		r.Prepare()
-		r.Begin(graph(), 0)
-		r.Estimate(usualDurations())
-		require.False(t, r.Live())
+		r.Begin(graph())
 		r.start(preflight)
 		after(29500 * time.Millisecond)
 		r.end(preflight, pipeline.Succeeded, nil)
@@ -311,12 +298,10 @@ infrastructure/terraform: succeeded after 1m39s
 func TestNoRun(t *testing.T) {
 	var out bytes.Buffer
 	s := progress.Open(&out, progress.Options{Live: true})
-	require.True(t, s.Live())
 	s.Message("infrastructure/node: waits")
 	_, err := s.Write([]byte("error"))
 	require.NoError(t, err)
 	s.Plain()
-	require.False(t, s.Live())
 	s.End()
 	require.Equal(t, "     infrastructure/node: waits\nerror", out.String())
 }
@@ -325,14 +310,13 @@ func TestNoRun(t *testing.T) {
 func TestConcurrency(t *testing.T) {
 	term := newScreen(t, 80, 24)
 	r := run{progress.Open(term, progress.Options{Live: true, Size: term.size}), map[pipeline.Key]time.Time{}}
-	r.Begin(graph(), 2)
+	r.Begin(graph())
 	r.start(terraform, node)
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
 			for j := range 200 {
 				r.Message("infrastructure/terraform: hello")
-				r.Estimate(usualDurations())
 				_, _ = fmt.Fprintf(r, "<%d.%d>\n", i, j)
 			}
 		})

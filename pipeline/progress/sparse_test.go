@@ -20,7 +20,7 @@ func TestSparsely(t *testing.T) {
 		out := &lines{}
 		r := run{progress.Open(out, progress.Options{}), map[pipeline.Key]time.Time{}}
 		r.Sparsely(tls)
-		r.Begin(graph(), 0)
+		r.Begin(graph())
 		r.start(tls, node)
 		for n := range 12 {
 			r.Message(fmt.Sprintf("preorchestrator/tls: %d hold", n))
@@ -41,7 +41,7 @@ func TestSparsely(t *testing.T) {
 		r, term := open(t, 80, 24)
 		defer r.End()
 		r.Sparsely(tls)
-		r.Begin(graph(), 0)
+		r.Begin(graph())
 		r.start(tls)
 		for _, says := range []string{"1 hold", "2 hold"} {
 			r.Message("preorchestrator/tls: " + says)

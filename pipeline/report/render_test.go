@@ -73,7 +73,7 @@ func TestRender_withoutAnEnd(t *testing.T) {
 			put(t, dir, "steps/"+looked+"/log.txt", "it does not hold\n")
 		}
 		put(t, dir, "steps/infrastructure.storage/result.json", `{"status":"failed","fault":{"code":"X-001","class":4,"op":"","fix":"","message":"no"}}`)
-		put(t, dir, "steps/orchestrator.status/log.txt", "somebody asked for the status\n")
+		put(t, dir, "steps/diagnosis.status/log.txt", "somebody asked for the status\n")
 		return dir
 	}
 	dir := left()

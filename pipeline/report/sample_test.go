@@ -100,7 +100,7 @@ func succeeded() *report.Run {
 		r.Apps = append(r.Apps, report.App{Name: name, Namespace: "argocd", Wave: 10 * (i + 1), Sync: "Synced", Health: "Healthy", Revision: revision})
 	}
 	r.Links = []report.Link{{Name: "Gitea", URL: "https://gitea.slipway.test"}, {Name: "Guestbook", URL: "https://guestbook.slipway.test"}}
-	r.Commands = []string{"dagger call kubeconfig --server https://127.0.0.1:6443 export --path kubeconfig", "dagger call cluster up"}
+	r.Commands = []string{"dagger call kubeconfig export --path kubeconfig", "dagger call cluster up"}
 	return r
 }
 

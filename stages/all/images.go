@@ -12,8 +12,11 @@ import (
 )
 
 // Contents is what is known of a platform release before it is installed: see lint.Contents.
+// Steps of its phases that there are not are among what is unread.
 func Contents(ctx context.Context, r *platform.Release, s contract.RenderInput) (contract.Contents, error) {
-	return lint.Contents(ctx, r, s, tree, objects)
+	has, err := lint.Contents(ctx, r, s, tree, objects)
+	has.Unread = append(has.Unread, phases(r)...)
+	return has, err
 }
 
 // Render is what an install of a platform release applies: see lint.Render.

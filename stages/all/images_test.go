@@ -84,6 +84,30 @@ func TestTheExamplesImages(t *testing.T) {
 	})
 }
 
+// TestStepsOfPhases: those of every workflow and cluster are known, and the line of another one is
+// named.
+func TestStepsOfPhases(t *testing.T) {
+	r, err := platform.Load(fstest.MapFS{"web.yaml": {Data: []byte("{}")}, platform.File: {Data: []byte(`apiVersion: slipway/v2
+name: shop
+version: 1.0.0
+namespaces: [{name: shop}]
+components: [{name: web, kind: manifests, path: web.yaml, namespace: shop}]
+phases:
+  - {name: Setup, steps: [preorchestrator/secrets, infrastructure/node, infrastructure/cluster-preflight]}
+  - {name: Removal, steps: [infrastructure/node-remove, infrastructure/verify,
+      orchestrator/synch]}
+`)}})
+	require.NoError(t, err)
+	unknown := phases(r)
+	require.Len(t, unknown, 1)
+	require.Equal(t, "platform.yaml, line 9", unknown[0].Place())
+	require.EqualError(t, unknown[0].Err, "orchestrator/synch is no step of Slipway's own; did you mean orchestrator/sync?")
+	require.True(t, unknown[0].Wrong())
+	r.Data = []platform.Data{{Name: "rows"}}
+	r.Phases[1].Steps[2] = "preorchestrator/backup-rows"
+	require.Empty(t, phases(r))
+}
+
 // TestTheExamplesAppsAreRenderedWithoutImages: what is looked for in a cluster has names.
 func TestTheExamplesAppsAreRenderedWithoutImages(t *testing.T) {
 	files, err := releases.Release("1.0.0")

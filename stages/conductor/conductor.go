@@ -72,21 +72,13 @@ type Options struct {
 	UserSecrets map[string]*dagger.Secret
 	// State says where the deployment's state is.
 	State State
-	// Adopt has a run take over what the platform is made of where it is there and
-	// somebody else's, and a deployment of this name that the state does not know;
-	// otherwise these end the run.
-	Adopt bool
-	// Definitions has a destroy take CustomResourceDefinitions along that the release keeps, or
-	// that others use, with all objects of theirs.
-	Definitions bool
+	contract.RunOptions
 	// Warn tells whoever runs this of something that fails nothing and is not in a record; it
 	// may be nil.
 	Warn func(string)
 	// Reproduce returns the commands that reproduce a failed run elsewhere, for its record; it may
 	// be nil.
 	Reproduce func(*report.Run) []string
-	// Change says how an upgrade or a rollback is done.
-	Change contract.Change
 	// Approve is the digest of the plan that a workflow may carry out; empty: it does what
 	// there is to do.
 	Approve string
@@ -165,7 +157,7 @@ func New(opts Options) (*Conductor, error) {
 		Cluster: cluster, Records: records, opts: opts, access: access,
 		inputs: Inputs{
 			Config: cfg, Release: opts.Release, Site: site, Images: refs, Rewrite: rewrite, Tools: opts.Tools,
-			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)), Adopt: opts.Adopt, Definitions: opts.Definitions, Change: opts.Change,
+			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)), RunOptions: opts.RunOptions,
 		},
 		account: account,
 		hooks:   hookExecutor{client: opts.Client, deployment: deployment, cluster: cluster.service, records: records, find: opts.Secret},

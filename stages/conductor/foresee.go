@@ -54,6 +54,6 @@ func Foresee(ctx context.Context, w Workflow, plan contract.Plan, cfg *config.Co
 func inputsOf(plan contract.Plan, cfg *config.Config, release *platform.Release) Inputs {
 	return Inputs{
 		Config: cfg, Release: release, Site: plan.Site, Images: plan.Refs, Rewrite: plan.Rewrite, Tools: plan.Tools,
-		UserSecrets: plan.UserSecrets, Adopt: plan.Adopt, Definitions: plan.Definitions, Change: plan.Change,
+		UserSecrets: plan.UserSecrets, RunOptions: plan.RunOptions,
 	}
 }

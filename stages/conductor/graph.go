@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
@@ -20,6 +21,8 @@ type Workflow struct {
 	// Wire adds the steps, in the order in which a person would name them. Steps that
 	// do not need each other run in parallel.
 	Wire func(*Graph) error
+	// Named are the stages with steps that are named for what is in a release.
+	Named []string
 	// Removes says that the deployment is gone after a success: its state is deleted,
 	// but for the records of its runs.
 	Removes bool
@@ -39,9 +42,7 @@ type Inputs struct {
 	Rewrite     map[string]string // see contract.ComponentInput
 	Tools       map[string]string // version, by name, without a leading v
 	UserSecrets []string          // names of the secrets that the configuration gives
-	Adopt       bool              // see Options
-	Definitions bool              // see Options
-	Change      contract.Change   // see Options
+	contract.RunOptions
 }
 
 // Findings are what steps found out, of which a run's record and the deployment's
@@ -57,6 +58,7 @@ type Graph struct {
 
 	pipeline pipeline.Pipeline
 	specs    map[pipeline.Key]contract.Spec // of the steps
+	taken    []string                       // components whose step would have the key of another one
 	collect  []func(*Findings)              // after the run
 	runner   runner
 	actions  map[pipeline.Key]func(context.Context) error
@@ -73,7 +75,33 @@ func newGraph(w Workflow, in Inputs, r runner, actions map[pipeline.Key]func(con
 	if err := w.Wire(g); err != nil {
 		return nil, err
 	}
+	if names := g.namesTaken(); len(names) > 0 {
+		return nil, g.Release.NamesTaken(names)
+	}
 	return g, nil
+}
+
+// namesTaken are the components, sorted, that are named like a step of Slipway's own in the stages
+// that have steps of components.
+func (g *Graph) namesTaken() []string {
+	names := g.taken
+	for key, s := range g.specs {
+		own := s.Code != contract.ComponentCode().Key && s.Code != contract.AdoptionCode().Key
+		if own && contract.OfComponents(key.Stage) && g.component(key.Name) {
+			names = append(names, key.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// component reports whether the release has a component of that name with a step of its own.
+func (g *Graph) component(name string) bool {
+	if g.Release == nil {
+		return false
+	}
+	c, ok := g.Release.Component(name)
+	return ok && c.Installed()
 }
 
 // Nodes are the nodes of a workflow, in the order of its wiring. Nothing is started.
@@ -99,8 +127,13 @@ func (c *Conductor) Steps(w Workflow) ([]string, error) {
 	return out, nil
 }
 
-// Add adds a step. input is called once everything that the step needs has succeeded.
+// Add adds a step. input is called once everything that the step needs has succeeded. A graph in
+// which a component has the name of another step is none: newGraph says so.
 func Add[In, Out any](g *Graph, d contract.Step[In, Out], input func() In, needs ...pipeline.Dep) *pipeline.Step[Out] {
+	if _, taken := g.specs[d.Key]; taken && g.component(d.Name) {
+		g.taken = append(g.taken, d.Name)
+		d.Name = fmt.Sprintf("%s %d", d.Name, len(g.taken)) // the pipeline takes each once
+	}
 	g.specs[d.Key] = d.Spec
 	return pipeline.Add(&g.pipeline, d.Key, func(ctx context.Context) (Out, error) {
 		var out Out

@@ -29,8 +29,7 @@ func PhasesOf(r *platform.Release, nodes []pipeline.Node) []report.Phase {
 	for _, p := range r.Phases {
 		phase := report.Phase{Name: p.Name, Approval: p.Approval, Steps: slices.Clone(p.Steps)}
 		for _, n := range nodes {
-			stage := n.Stage == contract.StagePreOrchestrator || n.Stage == contract.StageOrchestrator
-			if stage && slices.Contains(p.Components, n.Name) {
+			if contract.OfComponents(n.Stage) && slices.Contains(p.Components, n.Name) {
 				phase.Steps = append(phase.Steps, n.String())
 			}
 		}

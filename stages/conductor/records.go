@@ -184,12 +184,12 @@ func (r *Records) Run(ctx context.Context, id string) (*contract.RunDetail, erro
 	return out, err
 }
 
-// Unlock takes the deployment's lock away from its holder and records who did so
-// and why. Without force it does so only when the holder gives no sign of life.
+// Unlock takes the deployment's lock away from its holder and records who did so.
+// Without force it does so only when the holder gives no sign of life.
 // It returns the record that was written.
-func (r *Records) Unlock(ctx context.Context, reason string, force bool) (*lock.Record, error) {
+func (r *Records) Unlock(ctx context.Context, force bool) (*lock.Record, error) {
 	const at = "/slipway/unlocked.json"
-	args := []string{"slipway", "state", "unlock", at, "--user", r.user, "--host", r.host, "--reason", reason}
+	args := []string{"slipway", "state", "unlock", at, "--user", r.user, "--host", r.host}
 	if force {
 		args = append(args, "--force")
 	}

@@ -99,7 +99,7 @@ func (r *run) plan() contract.Plan {
 	return contract.Plan{
 		Workflow: r.workflow.Name, Run: r.steps.requests.run, Config: r.opts.Config.Canonical(), Site: r.inputs.Site,
 		Refs: r.inputs.Images, Rewrite: r.inputs.Rewrite, Images: r.opts.Images.Digest, Release: r.opts.ReleaseDigest,
-		Tools: r.opts.Tools, UserSecrets: r.inputs.UserSecrets, Adopt: r.inputs.Adopt, Definitions: r.inputs.Definitions, Change: r.inputs.Change, Selection: r.opts.Select, Hooked: r.hooked,
+		Tools: r.opts.Tools, UserSecrets: r.inputs.UserSecrets, RunOptions: r.inputs.RunOptions, Selection: r.opts.Select, Hooked: r.hooked,
 	}
 }
 

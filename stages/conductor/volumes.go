@@ -11,7 +11,7 @@ func (c *Conductor) onlyOnVolumes() *report.Warning {
 	case c.node && c.inBucket && c.opts.State.Key == nil:
 		return &report.Warning{
 			Summary: "the key of the secrets" + on + ": without it, nothing reads the secrets in the bucket",
-			Fix:     "to keep the key elsewhere, give one: state.key in the configuration, or --state-key",
+			Fix:     "to keep the key elsewhere, give one: state.key in the configuration",
 		}
 	case c.inBucket:
 		return nil
@@ -22,7 +22,7 @@ func (c *Conductor) onlyOnVolumes() *report.Warning {
 		}
 	}
 	return &report.Warning{
-		Summary: "the state" + on + ": if the engine removes it, the records of the runs and the backups are lost, and the next install needs --adopt",
+		Summary: "the state" + on + ": if the engine removes it, the records of the runs and the backups are lost, and the next install needs --take-ownership",
 		Fix:     bucket,
 	}
 }

@@ -48,7 +48,7 @@ func TestWhatIsOnlyOnTheVolumes(t *testing.T) {
 	require.Empty(t, warned(c, "it was said"))
 
 	c, _, _ = there(t, nil, nil)
-	require.Contains(t, c.onlyOnVolumes().Summary, "the next install needs --adopt")
+	require.Contains(t, c.onlyOnVolumes().Summary, "the next install needs --take-ownership")
 	c.inBucket = true
 	require.Nil(t, c.onlyOnVolumes())
 }

@@ -27,10 +27,8 @@ type Plan struct {
 	Release     string            `json:"release"`
 	Tools       map[string]string `json:"tools"`
 	UserSecrets []string          `json:"given"`
-	Adopt       bool              `json:"adopt,omitempty"`
-	Definitions bool              `json:"definitions,omitempty"` // see RemoveInput
-	Change      Change            `json:"change,omitzero"`
-	Selection   pipeline.Select   `json:"selection"`
+	RunOptions
+	Selection pipeline.Select `json:"selection"`
 	// Hooked are the steps and stages with hooks around them. Hooks may change what a check
 	// would see, so these steps and their dependents are not checked here.
 	Hooked []string `json:"hooked"`

@@ -100,7 +100,7 @@ type AdoptionInput struct {
 	Deadline int  `json:"deadline"` // seconds it may take to become Synced and Healthy
 }
 
-// LiveInput is what orchestrator/status looks at. It comes from the platform release that the
+// LiveInput is what diagnosis/status looks at. It comes from the platform release that the
 // caller has, and not from the deployment's state: whoever may write that would choose what is
 // read in the cluster.
 type LiveInput struct {
@@ -242,8 +242,7 @@ type AccessInput struct {
 	Scale        string       `json:"scale"`    // name of the scale profile
 	Disabled     []string     `json:"disabled"` // components that are switched off, or that the run has left out
 	LoadBalancer LoadBalancer `json:"loadBalancer"`
-	Host         string       `json:"host,omitempty"`    // address of this machine, on which a cluster that Slipway runs is published
-	APIPort      int          `json:"apiPort,omitempty"` // its API's port there
+	Host         string       `json:"host,omitempty"` // address of this machine, on which a cluster that Slipway runs is published
 	// Settings are those of the release.
 	Settings json.RawMessage `json:"settings,omitempty"`
 	// Config is the configuration, canonical, which is kept with the release.

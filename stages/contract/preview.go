@@ -23,7 +23,7 @@ type PreviewRequest struct {
 // PlannedPath is what a plan of an upgrade is told of the releases that it goes through.
 type PlannedPath struct {
 	Settings []string       `json:"settings,omitempty"` // see PlannedChange
-	Flags    string         `json:"flags,omitempty"`    // that slipway plan needs besides --workflow: "--to 2.0.0"
+	Flags    string         `json:"flags,omitempty"`    // that slipway plan needs besides the workflow: "--to 2.0.0"
 	Passed   int            `json:"passed,omitempty"`   // upgrades of the approved plan that are behind
 	Later    []LaterUpgrade `json:"later,omitempty"`    // that follow this one
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // The stages that run on a deployment. Configuring, the first one, happens before a
-// run exists; diagnosis follows a failure.
+// run exists; diagnosis looks at a deployment, after a failure or for its status.
 const (
 	StageInfrastructure   = "infrastructure"
 	StagePreOrchestrator  = "preorchestrator"
@@ -15,6 +15,11 @@ const (
 	StagePostOrchestrator = "postorchestrator"
 	StageDiagnosis        = "diagnosis"
 )
+
+// OfComponents reports whether a stage has steps that are named for the components of a release.
+func OfComponents(stage string) bool {
+	return stage == StagePreOrchestrator || stage == StageOrchestrator
+}
 
 // Spec is a step without its types: its name, and what its container gets besides
 // the input.
@@ -245,7 +250,7 @@ func SyncStep() Step[AppsInput, Apps] {
 
 // StatusStep looks at apps and gates as they are now. No workflow has it.
 func StatusStep() Step[LiveInput, Live] {
-	return Step[LiveInput, Live]{Spec{Key: key(StageOrchestrator, "status")}}
+	return Step[LiveInput, Live]{Spec{Key: key(StageDiagnosis, "status")}}
 }
 
 // PruneStep removes the components that the release has no more, or that are off now.

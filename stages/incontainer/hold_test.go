@@ -123,7 +123,7 @@ func TestALockThatIsTakenAwayEndsItsHolder(t *testing.T) {
 	port := freePort(t)
 	_, first, _ := holder(t, root, "r1", port)
 	listens(t, port) // one that is still taking the lock would begin anew
-	_, err := lock.New(volume(t, root), lock.Options{}).Unlock(t.Context(), lock.Holder{User: "boss"}, "a test", true)
+	_, err := lock.New(volume(t, root), lock.Options{}).Unlock(t.Context(), lock.Holder{User: "boss"}, true)
 	require.NoError(t, err)
 	select {
 	case err = <-first:
@@ -264,7 +264,7 @@ func TestAWipeEndsWithTheLock(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Wipe(t.Context(), "r1", []string{"sleep", "60"}) }()
 	time.Sleep(500 * time.Millisecond)
-	_, err = l.Unlock(t.Context(), lock.Holder{User: "boss"}, "a test", true)
+	_, err = l.Unlock(t.Context(), lock.Holder{User: "boss"}, true)
 	require.NoError(t, err)
 	select {
 	case err := <-ended:

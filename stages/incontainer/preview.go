@@ -109,17 +109,11 @@ func (v *Preview) perform(ctx context.Context, s *State, req contract.PreviewReq
 
 // planCommand is the command that makes such a plan.
 func planCommand(req contract.PreviewRequest) string {
-	words := []string{"slipway plan --workflow", req.Workflow}
+	words := []string{"slipway plan", req.Workflow}
 	if req.Flags != "" {
 		words = append(words, req.Flags)
 	}
-	if req.Adopt {
-		words = append(words, "--adopt")
-	}
-	if req.Definitions {
-		words = append(words, "--crds")
-	}
-	return strings.Join(words, " ")
+	return strings.Join(append(words, req.AsFlags()...), " ")
 }
 
 // plan makes the plan.

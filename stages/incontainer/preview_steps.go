@@ -161,6 +161,6 @@ func (p *planner) placeholders(ctx context.Context, o map[string]any) {
 func (p *planner) inputs(cfg *config.Config, release *platform.Release) conductor.Inputs {
 	return conductor.Inputs{
 		Config: cfg, Release: release, Site: p.req.Site, Images: p.req.Refs, Rewrite: p.req.Rewrite, Tools: p.req.Tools,
-		UserSecrets: p.req.UserSecrets, Adopt: p.req.Adopt, Definitions: p.req.Definitions,
+		UserSecrets: p.req.UserSecrets, RunOptions: p.req.RunOptions,
 	}
 }

@@ -76,7 +76,7 @@ func (p *planned) make(t *testing.T, text, release, approved string) (*contract.
 	require.NoError(t, err)
 	p.n++
 	return p.perform(t.Context(), p.state, contract.PreviewRequest{
-		Plan: contract.Plan{Workflow: config.Install, Run: "r1", Config: cfg.Canonical(), Site: site, Release: release, Images: "i", Adopt: p.adopt},
+		Plan: contract.Plan{Workflow: config.Install, Run: "r1", Config: cfg.Canonical(), Site: site, Release: release, Images: "i", RunOptions: contract.RunOptions{Adopt: p.adopt}},
 		By:   "20260102-030405-" + strings.Repeat("0", 5) + string(rune('a'+p.n)), Approved: approved, PlannedPath: p.path,
 	})
 }
@@ -131,7 +131,7 @@ func TestAnApprovedPlanThatIsStale(t *testing.T) {
 	_, err = p.make(t, "", "sha256:r", "sha256:"+strings.Repeat("0", 64))
 	var f *fault.Fault
 	require.ErrorAs(t, err, &f)
-	require.Equal(t, "make one, and approve its digest: slipway plan --workflow install --to 2.0.0 --adopt", f.Fix)
+	require.Equal(t, "make one, and approve its digest: slipway plan install --to 2.0.0 --take-ownership", f.Fix)
 }
 
 // TestAPlanComparesTheConfiguration with that of the last run that succeeded.
@@ -258,7 +258,7 @@ func TestAStepWhoseOutputIsPresumed(t *testing.T) {
 	adopt := false
 	look := func(s contract.Spec, known *contract.Infrastructure) (json.RawMessage, *dryrun.Preview, error) {
 		t.Helper()
-		made := &planner{Preview: p.Preview, req: contract.PreviewRequest{Cluster: true, Plan: contract.Plan{Adopt: adopt}}, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, known: known}
+		made := &planner{Preview: p.Preview, req: contract.PreviewRequest{Cluster: true, Plan: contract.Plan{RunOptions: contract.RunOptions{Adopt: adopt}}}, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, known: known}
 		out, err := made.step(t.Context(), t.Context(), s, contract.Request{Run: "r1", Stage: s.Stage, Step: s.Name, Deployment: "demo", Input: json.RawMessage("{}")})
 		require.NoError(t, err)
 		return out, made.seen, made.beside.Wait()

@@ -97,8 +97,8 @@ func (s *State) under(ctx context.Context, run string, do func(context.Context, 
 }
 
 // Unlock takes the lock away from its holder, and writes what it found to file.
-func (s *State) Unlock(ctx context.Context, file string, who lock.Holder, reason string, force bool) error {
-	broken, err := s.lock(s.errw).Unlock(ctx, who, reason, force)
+func (s *State) Unlock(ctx context.Context, file string, who lock.Holder, force bool) error {
+	broken, err := s.lock(s.errw).Unlock(ctx, who, force)
 	return writeJSON(file, broken, err)
 }
 

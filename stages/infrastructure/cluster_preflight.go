@@ -141,7 +141,7 @@ func noNamesake(ctx context.Context, env *step.Env, c *kube.Client) error {
 		return nil
 	}
 	return &fault.Fault{Code: CodeOtherCluster, Class: fault.Preflight, Op: "recognise the cluster",
-		Fix: "give this deployment another name: --name; or work with the state of that one: on its engine, or in its bucket; if that state is lost, make it this one's: slipway install --adopt",
+		Fix: "give this deployment another name: --name; or work with the state of that one: on its engine, or in its bucket; if that state is lost, make it this one's: slipway install --take-ownership",
 		Err: fmt.Errorf("the cluster has a deployment %s since %s that is not the one of this state; nothing was changed",
 			env.Deployment, system.CreationTimestamp.UTC().Format(time.DateTime)+" UTC")}
 }

@@ -165,5 +165,5 @@ func TestWhatAnAppHasBroughtIsNotInItsWay(t *testing.T) {
 	require.ErrorContains(t, err, "CustomResourceDefinition widgets.example.com", "it is of another Argo CD")
 	var is *fault.Fault
 	require.ErrorAs(t, err, &is)
-	require.Contains(t, is.Fix, "slipway upgrade --adopt")
+	require.Contains(t, is.Fix, "slipway upgrade --take-ownership")
 }

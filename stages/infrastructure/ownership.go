@@ -158,7 +158,7 @@ func isForeign(deployment string, objs []unstructured.Unstructured, in contract.
 	return &fault.Fault{
 		Code: kube.CodeForeign, Class: fault.Preflight, Op: "see that nothing is in the platform's way",
 		Err: fmt.Errorf("these are in the cluster and do not belong to this deployment: %s; nothing was created", strings.Join(names, ", ")),
-		Fix: "name them otherwise in the platform release, or ask those whose they are; to take them over on purpose: " + again + " --adopt",
+		Fix: "name them otherwise in the platform release, or ask those whose they are; to take them over on purpose: " + again + " --take-ownership",
 	}
 }
 

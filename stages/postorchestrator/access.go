@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -256,12 +255,10 @@ func describe(targets []target, deployment string, r *platform.Release, in contr
 			}
 		}
 	}
-	kubeconfig := "slipway kubeconfig --name " + fault.Quote(deployment) + " --output kubeconfig"
 	if node {
-		out.Commands = append(out.Commands, "slipway cluster --name "+fault.Quote(deployment)+" --background   # publishes the cluster's ports")
-		kubeconfig += " --server https://" + net.JoinHostPort(in.Host, strconv.Itoa(in.APIPort))
+		out.Commands = append(out.Commands, "slipway cluster --name "+fault.Quote(deployment)+" --keep-cluster   # publishes the cluster's ports")
 	}
-	out.Commands = append(out.Commands, kubeconfig+" && export KUBECONFIG=$PWD/kubeconfig")
+	out.Commands = append(out.Commands, "slipway kubeconfig --name "+fault.Quote(deployment)+" --out kubeconfig && export KUBECONFIG=$PWD/kubeconfig")
 	out.Commands = append(out.Commands, inCluster(r, in)...)
 	if len(hosts) > 0 {
 		why := "when " + in.Domain + " is not in your DNS"

@@ -31,7 +31,7 @@ func release() *platform.Release {
 }
 
 func accessInput() contract.AccessInput {
-	return contract.AccessInput{Domain: "example.org", Disabled: []string{"off"}, Host: "127.0.0.1", APIPort: 7443}
+	return contract.AccessInput{Domain: "example.org", Disabled: []string{"off"}, Host: "127.0.0.1"}
 }
 
 func TestTargetsAreTheLinksAndChecksThatAreOn(t *testing.T) {
@@ -138,8 +138,8 @@ func TestTheNodeIsReachedThroughItsPorts(t *testing.T) {
 	in.LoadBalancer.Kind = "node"
 	access := describe(targets, "demo", release(), in)
 	text := strings.Join(access.Commands, "\n")
-	require.Contains(t, text, "slipway cluster --name demo --background ")
-	require.Contains(t, text, "slipway kubeconfig --name demo --output kubeconfig --server https://127.0.0.1:7443 && export")
+	require.Contains(t, text, "slipway cluster --name demo --keep-cluster ")
+	require.Contains(t, text, "slipway kubeconfig --name demo --out kubeconfig && export")
 	require.Contains(t, text, "echo '127.0.0.1 gitea.example.org' >> /etc/hosts")
 	require.NotContains(t, text, "10.87.0.9")
 }

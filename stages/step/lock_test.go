@@ -52,11 +52,11 @@ func TestAStepThatLosesTheLockOfItsRun(t *testing.T) {
 		says string
 	}{
 		"taken away": {func(t *testing.T, l *lock.Lock, _ context.CancelFunc) {
-			_, err := l.Unlock(t.Context(), lock.Holder{User: "boss", Host: "desk"}, "a test", true)
+			_, err := l.Unlock(t.Context(), lock.Holder{User: "boss", Host: "desk"}, true)
 			require.NoError(t, err)
 		}, nil, "boss@desk took it away"},
 		"taken away, and the step fails": {func(t *testing.T, l *lock.Lock, _ context.CancelFunc) {
-			_, err := l.Unlock(t.Context(), lock.Holder{User: "boss", Host: "desk"}, "a test", true)
+			_, err := l.Unlock(t.Context(), lock.Holder{User: "boss", Host: "desk"}, true)
 			require.NoError(t, err)
 		}, &fault.Fault{Code: "ABC-001", Class: fault.Timeout, Err: context.Canceled}, "boss@desk took it away"},
 		"its holder is dead": {func(_ *testing.T, _ *lock.Lock, kill context.CancelFunc) { kill() }, nil, "no sign of life from its holder"},
@@ -112,7 +112,7 @@ func TestAStepThatHasLostTheLock(t *testing.T) {
 		require.NoError(t, own.Put(ctx, "cluster/000000000001.json", []byte("r1")))
 		_, idle := state.Place{Volume: root}.Idle("r1")
 		require.False(t, idle, "others see that it works")
-		_, err = lock.New(s, lock.Options{}).Unlock(t.Context(), lock.Holder{User: "boss", Host: "desk"}, "a test", true)
+		_, err = lock.New(s, lock.Options{}).Unlock(t.Context(), lock.Holder{User: "boss", Host: "desk"}, true)
 		require.NoError(t, err)
 		require.ErrorIs(t, own.Put(ctx, "cluster/000000000001.json", []byte("late")), &fault.Fault{Code: lock.CodeLost})
 		attempt, err := next.Begin(ctx, "r2", "stage", "measure", digests("d1"))

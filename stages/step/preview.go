@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/pipeline/journal"
+	"github.com/slipway-sh/slipway/pipeline/store/seal"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/state"
@@ -78,7 +79,7 @@ func joined(err error) []error {
 // last is the output of the step's last attempt, if it succeeded.
 func (b *stepRecords) last(ctx context.Context, code untypedStep) (json.RawMessage, error) {
 	last, err := b.ledger.Last(ctx, b.req.Stage, b.req.Step)
-	_, damaged := errors.AsType[*journal.RecordError](err)
+	_, damaged := errors.AsType[*seal.Error](err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), damaged:
 		return code.nothing, nil

@@ -137,7 +137,7 @@ func check(ctx context.Context, env *step.Env, in contract.SuiteInput) (contract
 	if len(there) == 0 {
 		return contract.Tested{}, &fault.Fault{
 			Code: CodeAbsent, Class: fault.Step, Op: "check the " + t.files.Name, Err: errors.New("it is not deployed"),
-			Fix: "deploy it: slipway test --suite " + platform.DeployApps,
+			Fix: "deploy it: slipway test " + platform.DeployApps,
 		}
 	}
 	t.files, t.mark = of.Checks(), checkMark(in.Name)

@@ -226,7 +226,7 @@ func keepAdded(dir string, damage error) error {
 	}
 	return &fault.Fault{
 		Class: fault.Preflight, Code: bundle.CodeContent, Op: "build the bundle " + dir + " anew",
-		Fix: "move it elsewhere: mv " + dir + " TO; run make bundle; then add its images to the new one: slipway bundle add \"$(make -s bundle-path)\" --image REF",
+		Fix: "move it elsewhere: mv " + dir + " TO; run make bundle; then add its images to the new one: slipway bundle add \"$(make -s bundle-path)\" REF",
 		Err: fmt.Errorf("images were added to it, which would be lost; it is damaged: %w", damage),
 	}
 }

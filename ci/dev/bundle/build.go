@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -31,8 +30,7 @@ const (
 	// codeMachine: a bundle cannot be built on this machine: not as root on Linux, on another
 	// Debian than that of the lock, or for an architecture whose programs it does not run.
 	codeMachine = "BUN-010"
-	// codeBuild: a part of the bundle could not be built, or the modules do not pin what the
-	// lock says.
+	// codeBuild: a part of the bundle could not be built.
 	codeBuild = "BUN-012"
 )
 
@@ -264,37 +262,5 @@ func sameSuite(release debian.Release, l *lock.Lock) error {
 	return &fault.Fault{
 		Class: fault.Preflight, Code: codeMachine, Op: "build the bundle", Fix: "build it on Debian " + l.Suite + ", then pass it with --bundle",
 		Err: fmt.Errorf("this machine's packages are for %s, the lock says %s", release.Codename, l.Suite),
-	}
-}
-
-// checkPins compares the module versions and sums of the lock with go.mod and
-// go.sum of the modules that the commands are built in.
-func checkPins(source string, l *lock.Lock) error {
-	var sums strings.Builder
-	files, err := filepath.Glob(filepath.Join(source, "ci/dev/bundle/tools/*/go.sum"))
-	if err != nil {
-		return err
-	}
-	for _, name := range append(files, filepath.Join(source, "containers/node/go.sum")) {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return fmt.Errorf("compare the lock with the modules: %w", err)
-		}
-		sums.Write(data)
-	}
-	pinned := slices.Collect(strings.Lines(sums.String()))
-	var problems []error
-	for _, m := range l.Modules() {
-		line := m.Path + " " + m.Version + " " + m.Sum + "\n"
-		if !slices.Contains(pinned, line) {
-			problems = append(problems, fmt.Errorf("no go.sum of the tools and the node has: %s", strings.TrimSpace(line)))
-		}
-	}
-	if len(problems) == 0 {
-		return nil
-	}
-	return &fault.Fault{
-		Class: fault.Preflight, Code: codeBuild, Op: "compare the lock with the modules",
-		Fix: "make containers/lock/lock.yaml and the module's go.mod say the same", Err: errors.Join(problems...),
 	}
 }

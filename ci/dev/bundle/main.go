@@ -41,9 +41,6 @@ const usage = `usage: go run -C ci/dev/bundle . <command>
   outdated [--arch ARCH]
                 name the Debian packages in containers/lock/lock.yaml for which
                 Debian has a security update
-  reproduce [--arch ARCH] [--platform DIR]…
-                build everything once more in an empty store and compare it, file
-                by file and image by image, with what build made
 
 ARCH is amd64 or arm64, if not that of this machine.
 
@@ -130,8 +127,6 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 		return pin(ctx, o, stdout)
 	case "outdated":
 		return outdated(ctx, o)
-	case "reproduce":
-		return reproduce(ctx, o, stdout)
 	case "help":
 		return flag.ErrHelp
 	}
@@ -157,9 +152,6 @@ func build(ctx context.Context, st *store.Store, o choice) (built, error) {
 	}
 	without, err := o.choose(l)
 	if err != nil {
-		return built{}, err
-	}
-	if err := checkPins(source, l); err != nil {
 		return built{}, err
 	}
 	release, err := prepare(ctx, l, o.arch, func(text string) { fmt.Fprintln(os.Stderr, text) })
@@ -203,68 +195,4 @@ func (b *builder) finish(ctx context.Context, without []string) (dir, digest str
 	}
 	task.Done(outcome(hit))
 	return dir, digest, nil
-}
-
-// reproduce builds the bundle and then, in an empty store, once more, and names
-// what differs. It takes as long as a build with Go's build cache filled, and as
-// much room as the store.
-func reproduce(ctx context.Context, o choice, stdout io.Writer) error {
-	st, err := store.Open("")
-	if err != nil {
-		return err
-	}
-	first, err := build(ctx, st, o)
-	if err != nil {
-		return err
-	}
-	empty, err := os.MkdirTemp(st.Path(), "reproduce-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(empty) }()
-	again, err := store.Open(empty)
-	if err != nil {
-		return err
-	}
-	second, err := build(ctx, again, o)
-	if err != nil {
-		return err
-	}
-	return compare(first.dir, second.dir, stdout)
-}
-
-// compare names the files and images that two bundles do not have alike.
-func compare(first, second string, stdout io.Writer) error {
-	a, err := bundle.Read(first)
-	if err != nil {
-		return err
-	}
-	b, err := bundle.Read(second)
-	if err != nil {
-		return err
-	}
-	sums := map[string][2]string{}
-	for i, x := range []*bundle.Bundle{a, b} {
-		for _, f := range x.Files {
-			pair := sums[f.Path]
-			pair[i] = f.SHA256
-			sums[f.Path] = pair
-		}
-		for _, image := range x.Index.Images {
-			pair := sums["image "+image.Name]
-			pair[i] = image.Digest
-			sums["image "+image.Name] = pair
-		}
-	}
-	var problems []error
-	for _, name := range sortedNames(sums) {
-		if pair := sums[name]; pair[0] != pair[1] {
-			problems = append(problems, fmt.Errorf("%s: first %q, then %q", name, pair[0], pair[1]))
-		}
-	}
-	if len(problems) > 0 {
-		return fmt.Errorf("two builds differ: %w", errors.Join(problems...))
-	}
-	fmt.Fprintf(stdout, "two builds are alike: %d files and images\n", len(sums))
-	return nil
 }

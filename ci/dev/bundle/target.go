@@ -3,13 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -31,57 +28,28 @@ func (t target) emulator() string { return "qemu-" + string(t) + "-static" }
 // opens the emulator now, so that no root needs to have it. It lasts until the machine is
 // started again. root is "/". It fails with codeMachine.
 func (t target) emulate(ctx context.Context, root string, say func(string)) error {
-	err := t.register(ctx, root, say)
-	if err == nil {
+	name, formats := "qemu-"+string(t), filepath.Join(root, "proc/sys/fs/binfmt_misc")
+	refuse := func(err error) error {
+		return &fault.Fault{
+			Class: fault.Preflight, Code: codeMachine, Op: "run programs of " + string(t) + " on this machine", Err: err,
+			Fix: "build the bundle on a machine of that architecture, or on one whose root may mount binfmt_misc",
+		}
+	}
+	if _, err := os.Stat(filepath.Join(formats, name)); err == nil {
 		return nil
 	}
-	return &fault.Fault{
-		Class: fault.Preflight, Code: codeMachine, Op: "run programs of " + string(t) + " on this machine", Err: err,
-		Fix: "build the bundle on a machine of that architecture, or on one whose root may mount binfmt_misc",
-	}
-}
-
-func (t target) register(ctx context.Context, root string, say func(string)) error {
-	name := "qemu-" + string(t)
-	formats := filepath.Join(root, "proc/sys/fs/binfmt_misc")
 	if _, err := os.Stat(filepath.Join(formats, "register")); err != nil {
 		if output, err := exec.CommandContext(ctx, "mount", "-t", "binfmt_misc", "binfmt_misc", formats).CombinedOutput(); err != nil {
-			return fmt.Errorf("mount binfmt_misc: %w: %s", err, bytes.TrimSpace(output))
+			return refuse(fmt.Errorf("mount binfmt_misc: %w: %s", err, bytes.TrimSpace(output)))
 		}
 	}
-	format, err := os.ReadFile(filepath.Join(formats, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		say("having the kernel run programs of " + string(t) + " under QEMU")
-		text, err := os.ReadFile(filepath.Join(root, "usr/lib/binfmt.d", name+".conf"))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(formats, "register"), bytes.TrimSpace(text), 0o200); err != nil {
-			return fmt.Errorf("register %s: %w", name, err)
-		}
-		format, err = os.ReadFile(filepath.Join(formats, name))
-		if err != nil {
-			return err
-		}
-		return opened(format)
+	say("having the kernel run programs of " + string(t) + " under QEMU")
+	text, err := os.ReadFile(filepath.Join(root, "usr/lib/binfmt.d", name+".conf"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(formats, "register"), bytes.TrimSpace(text), 0o200)
 	}
 	if err != nil {
-		return err
+		return refuse(fmt.Errorf("register %s: %w", name, err))
 	}
-	return opened(format)
-}
-
-// opened fails unless a format, as the kernel describes it, is enabled and its interpreter
-// was opened when it was registered (flag F): in a root there is none to open.
-func opened(format []byte) error {
-	var enabled, fixed bool
-	for line := range strings.Lines(string(format)) {
-		flags, ok := strings.CutPrefix(strings.TrimSpace(line), "flags: ")
-		enabled = enabled || strings.TrimSpace(line) == "enabled"
-		fixed = fixed || ok && strings.Contains(flags, "F")
-	}
-	if enabled && fixed {
-		return nil
-	}
-	return fmt.Errorf("it is registered, but not enabled, or without the flag F: %s", bytes.TrimSpace(format))
+	return nil
 }

@@ -73,9 +73,6 @@ func TestEngineInDockerIsFound(t *testing.T) {
 	code, stdout, stderr := engine(t, "env")
 	require.Zero(t, code, stderr)
 	require.Contains(t, stdout, "export "+envRunner+"='docker-image://registry.example/engine@sha256:1?cleanup=false&container=slipway-engine&volume=slipway-engine'\n")
-	code, stdout, _ = engine(t, "status")
-	require.Zero(t, code)
-	require.Contains(t, stdout, "docker logs slipway-engine")
 }
 
 func TestNoEngineInDocker(t *testing.T) {

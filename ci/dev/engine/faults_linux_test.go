@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,7 +34,7 @@ func TestAStoreThatCannotBeUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	t.Setenv("SLIPWAY_CACHE", filepath.Join(file, "cache"))
-	code, _, stderr := engine(t, "status")
+	code, _, stderr := engine(t, "env")
 	require.Equal(t, 3, code)
 	require.Contains(t, stderr, "ENG-003")
 	require.Contains(t, stderr, "SLIPWAY_CACHE")
@@ -66,15 +65,11 @@ func TestStopOfARecordThatCannotBeRead(t *testing.T) {
 	require.Contains(t, stderr, p.pid)
 }
 
-// TestAnEngineOfAnotherVersion takes this process for the engine.
 func TestAnEngineOfAnotherVersion(t *testing.T) {
 	alone(t)
 	p := pathsOf(os.Getenv("SLIPWAY_CACHE"))
 	require.NoError(t, os.MkdirAll(p.runtime, 0o755))
-	r, err := newRecord(proc, os.Getpid())
-	require.NoError(t, err)
-	r.Version = "v0.1.0"
-	require.NoError(t, r.write(p.pid))
+	require.NoError(t, record{PID: sleeper(t, insideCommand).Process.Pid, Version: "v0.1.0"}.write(p.pid))
 	l, err := net.Listen("unix", p.socket)
 	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
@@ -90,10 +85,7 @@ func TestAnEngineThatRunsKeepsItsConfiguration(t *testing.T) {
 	alone(t)
 	p := pathsOf(os.Getenv("SLIPWAY_CACHE"))
 	require.NoError(t, os.MkdirAll(p.runtime, 0o755))
-	r, err := newRecord(proc, os.Getpid())
-	require.NoError(t, err)
-	r.Version = daggerVersion
-	require.NoError(t, r.write(p.pid))
+	require.NoError(t, record{PID: sleeper(t, insideCommand).Process.Pid, Version: daggerVersion}.write(p.pid))
 	l, err := net.Listen("unix", p.socket)
 	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
@@ -110,17 +102,22 @@ func TestAnEngineThatRunsKeepsItsConfiguration(t *testing.T) {
 
 // TestTheConfigurationOfAnEngine is that of its root, or one that is given.
 func TestTheConfigurationOfAnEngine(t *testing.T) {
-	root := t.TempDir()
+	root, machine := t.TempDir(), t.TempDir()
 	for _, dir := range []string{"etc/dagger", certsDir} {
 		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
+		require.NoError(t, os.MkdirAll(filepath.Join(machine, dir), 0o755))
 	}
+	require.NoError(t, os.WriteFile(filepath.Join(machine, certsDir, "company.crt"), []byte("PEM"), 0o644))
 	at := filepath.Join(root, configFile)
 	require.NoError(t, os.WriteFile(at, []byte(engineConfig), 0o644))
 	for _, c := range []struct{ given, want string }{{"", engineConfig}, {"{}", "{}"}} {
-		require.NoError(t, writeEtc(root, nil, c.given))
+		require.NoError(t, writeEtc(machine, root, c.given))
 		text, err := os.ReadFile(at)
 		require.NoError(t, err)
 		require.Equal(t, c.want, string(text))
+		text, err = os.ReadFile(filepath.Join(root, certsDir, "company.crt"))
+		require.NoError(t, err)
+		require.Equal(t, "PEM", string(text), "an authority of the machine")
 	}
 	require.Contains(t, engineConfig, `"filters": ["type!=exec.cachemount"]`, "Slipway takes an engine with it for one that keeps volumes")
 }
@@ -136,18 +133,15 @@ func rooted(t *testing.T, pid int) *control {
 	c, err := newControl(io.Discard, io.Discard)
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(c.paths.runtime, 0o755))
-	r, err := newRecord(proc, pid)
-	require.NoError(t, err)
-	r.Version, r.CLI = daggerVersion, os.Args[0]
-	require.NoError(t, r.write(c.paths.pid))
+	require.NoError(t, record{PID: pid, Version: daggerVersion, CLI: os.Args[0]}.write(c.paths.pid))
 	c.checkout, c.timeout = t.TempDir(), 300*time.Millisecond
 	return c
 }
 
-// TestAnEngineThatLivesAndDoesNotAnswer takes this process for an engine whose start was
-// killed while it waited: there is never a second one beside it.
+// TestAnEngineThatLivesAndDoesNotAnswer is one whose start was killed while it waited: there is
+// never a second one beside it.
 func TestAnEngineThatLivesAndDoesNotAnswer(t *testing.T) {
-	c := rooted(t, os.Getpid())
+	c := rooted(t, sleeper(t, insideCommand).Process.Pid)
 	record, err := os.ReadFile(c.paths.pid)
 	require.NoError(t, err)
 	err = c.start(t.Context(), true)
@@ -168,17 +162,13 @@ func TestAnEngineThatLivesAndDoesNotAnswer(t *testing.T) {
 	require.NoError(t, c.start(t.Context(), true), "it answers after all")
 	require.FileExists(t, c.cliLink())
 
-	r, _, err := c.recorded()
-	require.NoError(t, err)
 	require.NoError(t, os.Remove(c.paths.socket))
-	r.Ticks++
-	require.ErrorContains(t, c.connect(t.Context(), func() bool { return !r.alive(proc) }), "no such file")
+	require.ErrorContains(t, c.connect(t.Context(), func() bool { return true }), "no such file")
 }
 
 // TestTwoStops: the second one waits for the first, which leaves it nothing to do.
 func TestTwoStops(t *testing.T) {
-	other := exec.CommandContext(t.Context(), "/bin/sleep", "60")
-	require.NoError(t, other.Start())
+	other := sleeper(t, insideCommand)
 	c := rooted(t, other.Process.Pid)
 	r, lives, err := c.recorded()
 	require.NoError(t, err)
@@ -199,7 +189,7 @@ func TestTwoStops(t *testing.T) {
 	require.True(t, lines.Scan())
 	require.Contains(t, lines.Text(), "none of ours runs")
 	require.NoError(t, <-stopped)
-	require.NoError(t, c.end(t.Context(), r), "one that ends in between")
+	require.NoError(t, c.end(r), "one that ends in between")
 }
 
 // TestAnEngineThatTakesTooLong: what was waited for, where, for how long, and
@@ -225,13 +215,4 @@ func TestAnEngineThatTakesTooLong(t *testing.T) {
 	close(gone.ended)
 	require.NoError(t, l.Close())
 	coded(t, c.await(t.Context(), cli, gone), "ENG-006", "it ended at once: exit status 1", "msg=starting")
-}
-
-func TestTheStateOfAProcess(t *testing.T) {
-	cmd := exec.Command("/bin/sleep", "60")
-	require.NoError(t, cmd.Start())
-	require.Contains(t, "RSD", proc.state(cmd.Process.Pid))
-	require.NoError(t, cmd.Process.Kill())
-	_ = cmd.Wait()
-	require.Contains(t, proc.state(cmd.Process.Pid), "no such file")
 }

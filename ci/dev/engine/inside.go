@@ -13,7 +13,6 @@ type setup struct {
 	Mount   string   // where to put the root together
 	State   string   // what the engine keeps
 	Runtime string   // holds the socket
-	Certs   []cert   // for the engine and its containers
 	Network string   // name of the containers' network
 	CIDR    string   // and its range
 	Args    []string // of the engine

@@ -133,7 +133,7 @@ func assemble(s setup) error {
 			return err
 		}
 	}
-	if err := writeEtc("root", s.Certs, s.Config); err != nil {
+	if err := writeEtc("/", "root", s.Config); err != nil {
 		return err
 	}
 	if err := os.Mkdir("root/.outside", 0o700); err != nil {
@@ -172,29 +172,28 @@ func bind(from, to string, flags uintptr) error {
 	return nil
 }
 
-// writeEtc copies what the engine must know about the machine, and its configuration if that
-// is not the root's. The engine mounts over its resolv.conf, so it gets one of its own.
-func writeEtc(root string, certs []cert, config string) error {
-	if config != "" {
-		if err := os.WriteFile(filepath.Join(root, configFile), []byte(config), 0o644); err != nil {
-			return err
-		}
+// writeEtc copies what the engine must know about the machine: name servers, and the authorities
+// that an administrator added, which the engine trusts and makes its containers trust. It also
+// writes the engine's configuration, if that is not the root's. The engine mounts over its
+// resolv.conf, so it gets one of its own.
+func writeEtc(machine, root, config string) error {
+	files, err := filepath.Glob(filepath.Join(machine, certsDir, "*.crt"))
+	if err != nil {
+		return err
 	}
-	for _, name := range []string{"etc/resolv.conf", "etc/hosts"} {
-		b, err := os.ReadFile("/" + name)
+	for _, file := range append(files, filepath.Join(machine, "etc/resolv.conf"), filepath.Join(machine, "etc/hosts")) {
+		b, err := os.ReadFile(file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(root, name), b, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(root, strings.TrimPrefix(file, machine)), b, 0o644); err != nil {
 			return err
 		}
 	}
-	for _, c := range certs {
-		if err := os.WriteFile(filepath.Join(root, certsDir, c.Name), c.PEM, 0o644); err != nil {
-			return err
-		}
+	if config == "" {
+		return nil
 	}
-	return nil
+	return os.WriteFile(filepath.Join(root, configFile), []byte(config), 0o644)
 }
 
 // supervise runs the engine, passes signals on to it and collects every process

@@ -16,4 +16,4 @@ func (c *control) launch(context.Context, engineParts) error {
 }
 
 // end has nothing to end: launch never started anything.
-func (c *control) end(context.Context, record) error { return nil }
+func (c *control) end(record) error { return nil }

@@ -55,12 +55,7 @@ func (c *control) launch(ctx context.Context, parts engineParts) error {
 		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
 	}
 	engine, err := begin(cmd, text, func(pid int) error {
-		r, err := newRecord(proc, pid)
-		if err != nil {
-			return err
-		}
-		r.Version, r.CLI = daggerVersion, parts.cli
-		return r.write(p.pid)
+		return record{PID: pid, Version: daggerVersion, Began: time.Now().UTC().Truncate(time.Second), CLI: parts.cli}.write(p.pid)
 	})
 	if err != nil {
 		// A record that was written is of a process that has ended: alive sees it.
@@ -111,10 +106,6 @@ func (c *control) logTail() string {
 
 // setup describes the engine to the process inside.
 func (c *control) setup(ctx context.Context, parts engineParts) ([]byte, error) {
-	certs, err := hostCerts("/", parts.root)
-	if err != nil {
-		return nil, err
-	}
 	addrs, err := hostAddrs(c.paths.network + "0")
 	if err != nil {
 		return nil, err
@@ -134,7 +125,6 @@ func (c *control) setup(ctx context.Context, parts engineParts) ([]byte, error) 
 		Mount:   c.paths.mount,
 		State:   c.paths.state,
 		Runtime: c.paths.runtime,
-		Certs:   certs,
 		Network: c.paths.network,
 		CIDR:    cidr,
 		Args: []string{engineBin,

@@ -2,12 +2,11 @@
 // or one that it builds from Go modules and Debian packages and runs, as root,
 // in a root file system and a process namespace of its own.
 //
-//	go run -C ci/dev/engine . start|image|stop|programs|outdated|status|env
+//	go run -C ci/dev/engine . start|image|stop|programs|outdated|env
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -37,7 +36,6 @@ commands:
   stop    end the engine that start ran, and nothing else
   programs  build the engine and print the paths of its Go programs
   outdated  name the Debian packages of the engine for which Debian has a security update
-  status  say which engine answers; exit status 1 when none does
   env     print the shell lines that lead clients to it: eval "$(engine env)"
 `
 
@@ -87,8 +85,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 		err = c.programs(ctx)
 	case "outdated":
 		err = c.outdated(ctx)
-	case "status":
-		err = c.status(ctx)
 	case "env":
 		err = c.env(ctx)
 	case "help", "-h", "--help":
@@ -101,8 +97,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errNone):
-		return 1 // status has printed why
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "stopped:", err)
 		return 7

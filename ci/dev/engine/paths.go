@@ -26,23 +26,18 @@ const maxSocket = 107
 func pathsOf(cache string) paths {
 	dir := filepath.Join(cache, "engine")
 	sum := sha256.Sum256([]byte(cache))
-	id := hex.EncodeToString(sum[:3])
-	p := paths{
+	runtime := filepath.Join(dir, "run")
+	return paths{
 		dir:      dir,
 		pid:      filepath.Join(dir, "engine.pid"),
 		log:      filepath.Join(dir, "engine.log"),
 		state:    filepath.Join(dir, "state"),
-		runtime:  filepath.Join(dir, "run"),
+		runtime:  runtime,
 		mount:    filepath.Join(dir, "root"),
 		inDocker: filepath.Join(dir, "docker"),
-		network:  "slip" + id,
+		socket:   filepath.Join(runtime, "engine.sock"),
+		network:  "slip" + hex.EncodeToString(sum[:3]),
 	}
-	p.socket = filepath.Join(p.runtime, "engine.sock")
-	if len(p.socket) > maxSocket {
-		p.runtime = filepath.Join("/run", "slipway-"+id)
-		p.socket = filepath.Join(p.runtime, "engine.sock")
-	}
-	return p
 }
 
 func (p paths) host() string { return "unix://" + p.socket }

@@ -50,6 +50,6 @@ func (p *process) kill() error {
 	case <-p.ended:
 		return nil
 	case <-time.After(stopTimeout):
-		return fmt.Errorf("process %d did not end within %s of SIGKILL; last seen in state %s", p.cmd.Process.Pid, stopTimeout, proc.state(p.cmd.Process.Pid))
+		return fmt.Errorf("process %d did not end within %s of SIGKILL", p.cmd.Process.Pid, stopTimeout)
 	}
 }

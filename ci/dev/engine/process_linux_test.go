@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -120,8 +121,7 @@ func TestBeginThatFailsLeavesNoProcess(t *testing.T) {
 	var noted int
 	_, err := begin(exec.Command("sleep", "60"), nil, func(pid int) error { noted = pid; return full })
 	require.ErrorIs(t, err, full)
-	_, err = proc.ticks(noted)
-	require.ErrorIs(t, err, fs.ErrNotExist, "ended and collected")
+	require.ErrorIs(t, syscall.Kill(noted, 0), syscall.ESRCH, "ended and collected")
 
 	_, err = begin(exec.Command("/nowhere/engine"), nil, func(int) error { panic("there is no process") })
 	require.ErrorIs(t, err, fs.ErrNotExist)

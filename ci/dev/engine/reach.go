@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -30,9 +29,6 @@ const (
 	dialTimeout    = 2 * time.Second
 	versionTimeout = time.Minute
 )
-
-// errNone is status without an engine; status has printed so.
-var errNone = errors.New("no engine answers")
 
 // probe connects to a runner host and returns why that is not possible. Sockets
 // are dialled; the other schemes that Dagger's CLI knows go through the CLI.

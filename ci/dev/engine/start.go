@@ -19,8 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
-const proc = procFS("/proc")
-
 // forwarding tells whether this machine passes on what is for others: "1" for yes. The plugin
 // bridge, which connects the engine's containers, sees to it.
 const forwarding = "/proc/sys/net/ipv4/ip_forward"
@@ -68,13 +66,13 @@ func (c *control) start(ctx context.Context, own bool) error {
 	defer lock.Release()
 	if r, lives, err := c.recorded(); err == nil && lives {
 		// Its start may have been killed while it waited. A second engine would use the same state.
-		err := c.connect(ctx, func() bool { return !r.alive(proc) })
+		err := c.connect(ctx, func() bool { return !r.alive() })
 		switch {
 		case err == nil:
 			return c.reportRunning(ctx, r)
 		case ctx.Err() != nil:
 			return err
-		case r.alive(proc):
+		case r.alive():
 			return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: "start an engine", Fix: "run: make engine-stop engine",
 				Err: fmt.Errorf("process %d runs and does not answer at %s: %w", r.PID, c.paths.host(), err)}
 		}
@@ -143,8 +141,8 @@ func (c *control) mayRun(system string, user int) error {
 
 // recorded is the record of our own engine, zero without one, and whether its process lives.
 func (c *control) recorded() (r record, lives bool, err error) {
-	r, ok, err := readRecord(c.paths.pid)
-	return r, ok && r.alive(proc), err
+	r, err = readRecord(c.paths.pid)
+	return r, r.alive(), err
 }
 
 // running is the record of our own engine, when it runs and answers.

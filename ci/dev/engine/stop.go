@@ -36,7 +36,7 @@ func (c *control) stop(ctx context.Context) error {
 		}
 		return c.stopInDocker(ctx)
 	}
-	if err := c.end(ctx, r); err != nil {
+	if err := c.end(r); err != nil {
 		return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: "stop the engine", Err: err,
 			Fix: fmt.Sprintf("see what holds process %d up in %s, then run make engine-stop again", r.PID, c.paths.log)}
 	}
@@ -44,29 +44,6 @@ func (c *control) stop(ctx context.Context) error {
 		return err
 	}
 	c.logf("engine: process %d has ended", r.PID)
-	return nil
-}
-
-// status says which engine clients would reach.
-func (c *control) status(ctx context.Context) error {
-	if host := os.Getenv(envRunner); c.foreign(host) {
-		if err := probe(ctx, host, c.knownCLI(ctx)); err != nil {
-			fmt.Fprintf(c.stdout, "%s=%s does not answer: %v\n", envRunner, host, err)
-			return errNone
-		}
-		fmt.Fprintf(c.stdout, "%s answers\n", host)
-		return nil
-	}
-	if r, ok := c.running(ctx); ok {
-		fmt.Fprintf(c.stdout, "process %d answers at %s\nlog: %s\n", r.PID, c.paths.host(), c.paths.log)
-		return nil
-	}
-	image, err := imageInDocker(ctx)
-	if err != nil {
-		fmt.Fprintf(c.stdout, "no engine answers (%v); run make engine\n", err)
-		return errNone
-	}
-	fmt.Fprintf(c.stdout, "the dagger CLI starts the container %s of %s, or finds it running\nlog: docker logs %s\n", dockerName, image, dockerName)
 	return nil
 }
 

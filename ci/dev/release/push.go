@@ -39,7 +39,7 @@ func (r *release) push(ctx context.Context, program, dir string, stderr io.Write
 		return nil
 	}
 	pushed := func(folder, arch string, more ...string) error {
-		args := []string{"bundle", "push", folder, "--to", r.registry, "--lock-out", lock}
+		args := []string{"bundle", "push", folder, r.registry, "--out", lock}
 		if r.keyFile != "" {
 			args = append(args, "--key", r.keyFile)
 		}
@@ -58,7 +58,7 @@ func (r *release) push(ctx context.Context, program, dir string, stderr io.Write
 		return err
 	}
 	if folder, digest, ok := strings.Cut(r.other, "@"); ok {
-		if err := pushed(folder, otherArch(), "--merge", "--bundle-digest", digest); err != nil {
+		if err := pushed(folder, otherArch(), "--bundle-digest", digest); err != nil {
 			return err
 		}
 	}
@@ -86,7 +86,7 @@ func (r *release) sameLock(lock string, stderr io.Writer) error {
 		return err
 	}
 	if !bytes.Equal(has, wants) {
-		return fmt.Errorf("%s differs from the lock file of the pushed bundle: slipway bundle push DIR --to HOST/PATH --lock-out %s writes it; commit it and tag that commit", module, module)
+		return fmt.Errorf("%s differs from the lock file of the pushed bundle: slipway bundle push DIR HOST/PATH --out %s writes it; commit it and tag that commit", module, module)
 	}
 	return nil
 }

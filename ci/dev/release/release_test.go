@@ -209,8 +209,8 @@ func TestPush(t *testing.T) {
 	}
 	r := release{root: t.TempDir(), version: "v1.2.3", registry: "example.com/slipway", bundle: from, keyFile: "/key.pem", other: from + "@sha256:aa"}
 	require.NoError(t, r.push(t.Context(), program, dist, io.Discard))
-	push := " --to example.com/slipway --lock-out " + dist + "/slipway.lock.json --key /key.pem"
-	require.Equal(t, "lock verify --bundle "+from+"\nbundle push "+from+push+"\nbundle push "+from+push+" --merge --bundle-digest sha256:aa\n", read(t, dir, "calls"))
+	push := " example.com/slipway --out " + dist + "/slipway.lock.json --key /key.pem"
+	require.Equal(t, "lock verify --bundle "+from+"\nbundle push "+from+push+"\nbundle push "+from+push+" --bundle-digest sha256:aa\n", read(t, dir, "calls"))
 	for _, arch := range []string{runtime.GOARCH, otherArch()} {
 		require.Equal(t, "sbom.cdx.json", read(t, dist, "slipway_1.2.3_bundle_"+arch+".cdx.json"))
 		require.Equal(t, "provenance.json", read(t, dist, "slipway_1.2.3_bundle_"+arch+".provenance.json"))

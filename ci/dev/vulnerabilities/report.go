@@ -97,7 +97,18 @@ func readReasons(text []byte) (reasons, error) {
 // judge fails for each vulnerability of a program without a reason, and each reason for the
 // program without a vulnerability.
 func (why reasons) judge(program string, found findings) error {
-	wrong := why.missing(program, found)
+	var wrong []error
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		if why[program][id] != "" {
+			continue
+		}
+		v, remedy := found[id], "no version is without it:"
+		if v.Fixed != "" {
+			remedy = "take " + v.Fixed + ", or"
+		}
+		wrong = append(wrong, fmt.Errorf("%s has %s (%s): %s of %s %s; %s say in accepted.yaml why it does no harm",
+			program, id, v.Summary, v.Function, v.Module, v.Version, remedy))
+	}
 	for _, id := range slices.Sorted(maps.Keys(why[program])) {
 		if _, there := found[id]; !there {
 			wrong = append(wrong, fmt.Errorf("%s does not have %s any more: take it out of accepted.yaml", program, id))
@@ -115,21 +126,4 @@ func (why reasons) unused(programs []string) error {
 		}
 	}
 	return errors.Join(wrong...)
-}
-
-// missing returns an error for each vulnerability of a program without a reason.
-func (why reasons) missing(program string, found findings) []error {
-	var wrong []error
-	for _, id := range slices.Sorted(maps.Keys(found)) {
-		if why[program][id] != "" {
-			continue
-		}
-		v, remedy := found[id], "no version is without it:"
-		if v.Fixed != "" {
-			remedy = "take " + v.Fixed + ", or"
-		}
-		wrong = append(wrong, fmt.Errorf("%s has %s (%s): %s of %s %s; %s say in accepted.yaml why it does no harm",
-			program, id, v.Summary, v.Function, v.Module, v.Version, remedy))
-	}
-	return wrong
 }

@@ -139,7 +139,7 @@ func (r Reason) Remedy(by Asker, registry string) string {
 		}
 		return "let the proxy pass requests for " + host + ", or start the engine with another HTTPS_PROXY or NO_PROXY=" + host + " in its environment; make engine starts one without a proxy"
 	case Absent, Other:
-		return "push the bundle again and use the lock that this writes: slipway bundle push DIR --to " + registry
+		return "push the bundle again and use the lock that this writes: slipway bundle push DIR " + registry
 	case Unreachable:
 		where := "where the engine runs"
 		if by == Machine {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os/exec"
 	"path/filepath"
@@ -77,21 +76,15 @@ func (s settings) contestants(root string, pins *pins, gate string, log io.Write
 	ignore := []string{"--yes", "--ignore-not-found"} // the module's destroy does so by itself
 	other := []string{"--platform", filepath.Join(root, static().dir)}
 	broken, kept := []string{"--config", gate}, []string{"--config", gate, "--keep-cluster"}
-	complete := func(context.Context) error { return pins.have(static(), "dex", "console") }
 	return []contestant{
 		{title: titleModule, name: "bench-module", kinds: []kind{cold, second}, installer: &program{command: module, log: log}},
 		{title: titleCLI, name: "bench-cli", kinds: []kind{cold, second}, installer: &program{command: cli, log: log, remove: ignore}},
 		{title: titleResumed, name: "bench-resumed", kinds: []kind{failed, resumed}, installer: &program{command: cli, log: log, broken: broken, remove: ignore}},
 		{title: titleKept, name: "bench-kept", kinds: []kind{failed, resumed, second}, installer: &program{command: cli, log: log, broken: kept, remove: ignore}},
 		{title: titleScript, name: "bench-script", kinds: []kind{cold, second, repeated}, installer: &sh},
-		{title: titleStatic, name: "bench-static", kinds: []kind{cold, second}, prepare: complete, installer: &program{command: cli, log: log, install: other, remove: ignore}},
-		{title: titleStaticScript, name: "bench-static-script", kinds: []kind{cold, second}, prepare: complete, installer: &staticSh},
-		{title: titleHelmfile, name: "bench-helmfile", kinds: []kind{cold, second}, installer: &helmfile, prepare: func(ctx context.Context) error {
-			if err := complete(ctx); err != nil {
-				return err
-			}
-			return buildHelmfile(ctx, root, pins.target)
-		}},
+		{title: titleStatic, name: "bench-static", kinds: []kind{cold, second}, installer: &program{command: cli, log: log, install: other, remove: ignore}},
+		{title: titleStaticScript, name: "bench-static-script", kinds: []kind{cold, second}, installer: &staticSh},
+		{title: titleHelmfile, name: "bench-helmfile", kinds: []kind{cold, second}, installer: &helmfile, prepare: func(ctx context.Context) error { return buildHelmfile(ctx, root, pins.target) }},
 		{title: titlePlan, name: "bench-plan", kinds: []kind{cold, planned}, installer: &program{
 			command: cli, log: log, install: []string{"--keep-cluster"}, remove: ignore,
 			other: map[kind][]string{planned: {"plan", "--detailed-exitcode"}}, // a plan with changes is an error
@@ -104,14 +97,4 @@ func (s settings) contestants(root string, pins *pins, gate string, log io.Write
 		{title: titleMatrix, name: "bench-matrix", kinds: []kind{cells}, installer: &matrix{program: program{command: cli, log: log, remove: ignore}, name: "bench-mx", parallel: 1}},
 		{title: titleBeside, name: "bench-matrix-beside", kinds: []kind{cells}, installer: &matrix{program: program{command: cli, log: log, remove: ignore}, name: "bench-mb", parallel: 2}},
 	}
-}
-
-// have reports which of the images, of a release, the bundle lacks.
-func (p *pins) have(r release, images ...string) error {
-	for _, name := range images {
-		if p.images[name] == "" {
-			return fmt.Errorf("the bundle lacks the image %s: make bench builds one with it, or make bundle PLATFORM=%s", name, r.dir)
-		}
-	}
-	return nil
 }

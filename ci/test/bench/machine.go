@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -52,67 +51,40 @@ func (p *pins) env() string {
 	return b.String()
 }
 
-// machine is what the times were taken on.
-type machine struct {
-	when   time.Time
-	cpus   int
-	memory int64   // bytes
-	load   float64 // average of the last minute
-	kernel string
-	dagger string
-	pinned map[string]string
-}
-
-func observe(ctx context.Context, p *pins) (machine, error) {
-	m := machine{when: time.Now(), cpus: runtime.NumCPU(), pinned: p.tools}
-	for file, read := range map[string]func(string) error{
-		"/proc/meminfo":              func(s string) (err error) { m.memory, err = memTotal(s); return },
-		"/proc/loadavg":              func(s string) (err error) { m.load, err = strconv.ParseFloat(strings.Fields(s + " ?")[0], 64); return },
-		"/proc/sys/kernel/osrelease": func(s string) error { m.kernel = strings.TrimSpace(s); return nil },
-	} {
-		text, err := os.ReadFile(file)
+// machine describes what the times are taken on: this machine, now, and the tools by version.
+func machine(ctx context.Context, tools map[string]string) (string, error) {
+	var memory, load float64 // KiB; average of the last minute
+	var kernel, dagger string
+	for _, file := range []struct {
+		name, format string
+		into         any
+	}{{"/proc/meminfo", "MemTotal: %f kB", &memory}, {"/proc/loadavg", "%f", &load}, {"/proc/sys/kernel/osrelease", "%s", &kernel}} {
+		text, err := os.ReadFile(file.name)
 		if err == nil {
-			err = read(string(text))
+			_, err = fmt.Sscanf(string(text), file.format, file.into)
 		}
 		if err != nil {
-			return m, fmt.Errorf("look at the machine: %s: %w", file, err)
+			return "", fmt.Errorf("look at the machine: %s: %w", file.name, err)
 		}
 	}
 	out, err := exec.CommandContext(ctx, "dagger", "version").Output()
+	if err == nil {
+		_, err = fmt.Sscanf(string(out), "dagger %s", &dagger)
+	}
 	if err != nil {
-		return m, fmt.Errorf("ask dagger for its version, which make engine puts on the PATH: %w", err)
+		return "", fmt.Errorf("ask dagger for its version, which make engine puts on the PATH: %w", err)
 	}
-	m.dagger = strings.Join(strings.Fields(string(out))[:2], " ")
-	return m, nil
-}
-
-// memTotal reads MemTotal of /proc/meminfo, in bytes.
-func memTotal(text string) (int64, error) {
-	for line := range strings.Lines(text) {
-		if f := strings.Fields(line); len(f) == 3 && f[0] == "MemTotal:" {
-			n, err := strconv.ParseInt(f[1], 10, 64)
-			return n << 10, err
-		}
-	}
-	return 0, fmt.Errorf("there is no MemTotal")
-}
-
-// busy reports whether so much else runs that the times mean little.
-func (m machine) busy() bool { return m.load > 0.3*float64(m.cpus) }
-
-func (m machine) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s; %d CPUs, %.1f GiB of memory, Linux %s, load average %.2f\n",
-		m.when.UTC().Format("2006-01-02 15:04 MST"), m.cpus, float64(m.memory)/(1<<30), m.kernel, m.load)
-	b.WriteString(m.dagger)
-	for _, tool := range slices.Sorted(maps.Keys(m.pinned)) {
+	fmt.Fprintf(&b, "%s; %d CPUs, %.1f GiB of memory, Linux %s, load average %.2f\ndagger %s",
+		time.Now().UTC().Format("2006-01-02 15:04 MST"), runtime.NumCPU(), memory/(1<<20), kernel, load, dagger)
+	for _, tool := range slices.Sorted(maps.Keys(tools)) {
 		if tool != "slipway" {
-			fmt.Fprintf(&b, ", %s %s", tool, m.pinned[tool])
+			fmt.Fprintf(&b, ", %s %s", tool, tools[tool])
 		}
 	}
 	b.WriteString("\n")
-	if m.busy() {
+	if load > 0.3*float64(runtime.NumCPU()) {
 		b.WriteString("WARNING: this machine is not idle; the times below say little\n")
 	}
-	return b.String()
+	return b.String(), nil
 }

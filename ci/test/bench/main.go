@@ -93,7 +93,7 @@ func measure(ctx context.Context, s settings, out, errw io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	host, err := observe(ctx, pins)
+	host, err := machine(ctx, pins.tools)
 	if err != nil {
 		return err
 	}
@@ -187,11 +187,6 @@ func (c contestant) measure(ctx context.Context, all *samples, errw io.Writer) (
 		took := time.Since(start)
 		all.add(c.title, kind, took)
 		fmt.Fprintf(errw, "bench: %s, %s: %.1f s\n", c.title, kind, took.Seconds())
-		if within, ok := c.installer.(parts); ok {
-			for _, p := range within.Parts() {
-				all.add(c.title, p.kind, p.took)
-			}
-		}
 	}
 	return nil
 }

@@ -163,32 +163,6 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// A bundle without a platform's images is refused before anything is installed, and only by
-// those that install it.
-func TestABundleWithoutAPlatform(t *testing.T) {
-	lacks := func(images ...string) (out []string) {
-		p := &pins{images: map[string]string{}}
-		for _, name := range images {
-			p.images[name] = "x"
-		}
-		for _, c := range (settings{}).contestants("/r", p, "gate", io.Discard) {
-			if c.prepare == nil || c.name == "bench-helmfile" {
-				continue
-			}
-			if err := c.prepare(t.Context()); err != nil {
-				require.EqualError(t, err, "the bundle lacks the image console: make bench builds one with it, or make bundle PLATFORM="+static().dir)
-				out = append(out, c.name)
-			}
-		}
-		return out
-	}
-	require.Equal(t, []string{"bench-static", "bench-static-script"}, lacks("dex"))
-	require.Empty(t, lacks("dex", "console"))
-	for _, c := range (settings{only: []string{"helmfile"}}).choose((settings{}).contestants("/r", &pins{}, "gate", io.Discard)) {
-		require.ErrorContains(t, c.prepare(t.Context()), "lacks the image dex", "before it is built")
-	}
-}
-
 // The engine is warmed once everything else is prepared.
 func TestReady(t *testing.T) {
 	var log []string

@@ -2,13 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
-	"time"
 
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
@@ -21,23 +17,10 @@ type matrix struct {
 	parallel int    // how many cells run at the same time
 
 	results string // folder with those of the last run, until that is removed
-	parts   []part // of that run
 }
-
-// parts are told by an installer that knows the times of parts of the last thing that it did.
-type parts interface{ Parts() []part }
-
-type part struct {
-	kind kind
-	took time.Duration
-}
-
-// Parts are the first two cells of the last run, in a matrix whose cells do not disturb each
-// other.
-func (m *matrix) Parts() []part { return m.parts }
 
 func (m *matrix) args() []string {
-	return []string{"--from", "1.0.0", "--to", "1.1.0", "--style", "graceful,in-place", "--parallel", strconv.Itoa(m.parallel), "--results", m.results}
+	return []string{"--from", "1.0.0", "--to", "1.1.0", "--style", "graceful,in-place", "--parallel", strconv.Itoa(m.parallel), "--out", m.results}
 }
 
 // Install runs the matrix.
@@ -45,19 +28,7 @@ func (m *matrix) Install(ctx context.Context, _ string, _ kind) (err error) {
 	if m.results, err = os.MkdirTemp("", "bench-"); err != nil {
 		return fmt.Errorf("make a folder for results: %w", err)
 	}
-	m.parts = nil
-	if err := slipway.Run(m.command(ctx, "upgrade-matrix", m.name, m.args()...), m.log); err != nil {
-		return err
-	}
-	text, err := os.ReadFile(filepath.Join(m.results, "matrix.json"))
-	if err != nil {
-		return fmt.Errorf("read the results of the matrix: %w", err)
-	}
-	took, err := cellTimes(text)
-	if err == nil && m.parallel == 1 {
-		m.parts = []part{{cell1, took[0]}, {cell2, took[1]}}
-	}
-	return err
+	return slipway.Run(m.command(ctx, "upgrade-matrix", m.name, m.args()...), m.log)
 }
 
 // Remove takes away what an interrupted matrix has left; one that ends removes its deployments
@@ -83,30 +54,4 @@ func (m *matrix) Remove(ctx context.Context, _ string) error {
 	err := os.RemoveAll(m.results)
 	m.results = ""
 	return err
-}
-
-// cell is one of a matrix.json.
-type cell struct {
-	Began  time.Time
-	Phases []struct{ Nanoseconds time.Duration }
-}
-
-// cellTimes are how long the two cells in a matrix.json took, in the order in which they
-// began.
-func cellTimes(text []byte) ([]time.Duration, error) {
-	var all struct{ Cells []cell }
-	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("read the results of the matrix: %w", err)
-	}
-	if len(all.Cells) != 2 {
-		return nil, fmt.Errorf("the matrix has %d cells, not 2", len(all.Cells))
-	}
-	slices.SortFunc(all.Cells, func(a, b cell) int { return a.Began.Compare(b.Began) })
-	out := make([]time.Duration, len(all.Cells))
-	for i, c := range all.Cells {
-		for _, p := range c.Phases {
-			out[i] += p.Nanoseconds
-		}
-	}
-	return out, nil
 }

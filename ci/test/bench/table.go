@@ -38,11 +38,9 @@ const (
 	planned  kind = "plan"     // of an install that would change nothing
 	upgraded kind = "upgrade"  // to another release
 	cells    kind = "cells"    // of a matrix, all of them
-	cell1    kind = "cell 1"   // the one of them that begins first
-	cell2    kind = "cell 2"   // the next one
 )
 
-var kinds = []kind{cold, second, repeated, failed, resumed, planned, upgraded, cells, cell1, cell2} //nolint:gochecknoglobals // a constant list
+var kinds = []kind{cold, second, repeated, failed, resumed, planned, upgraded, cells} //nolint:gochecknoglobals // a constant list
 
 // samples are the times taken so far.
 type samples struct {
@@ -122,7 +120,6 @@ var targets = []target{ //nolint:gochecknoglobals // a constant list
 	{"static platform: second install / helmfile's second run", titleStatic, titleHelmfile, second, second, 1.2},
 	{"upgrade with backup / script's upgrade with backup", titleUpgrade, titleUpgradeScript, upgraded, upgraded, 0},
 	{"matrix: cells side by side / in a row", titleBeside, titleMatrix, cells, cells, 0.6},
-	{"matrix: second cell / first cell", titleMatrix, titleMatrix, cell2, cell1, 0},
 }
 
 // planLimit is how many seconds a plan without changes may take on a cluster that runs.

@@ -77,10 +77,12 @@ func TestPinsBecomeShellVariables(t *testing.T) {
 	require.ErrorContains(t, err, "make bundle")
 }
 
-func TestMemory(t *testing.T) {
-	n, err := memTotal("MemTotal:       25165824 kB\nMemFree: 1 kB\n")
+func TestMachine(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "dagger"), []byte("#!/bin/sh\necho 'dagger v0.20.8 (image) linux/amd64'\n"), 0o755))
+	t.Setenv("PATH", dir)
+	text, err := machine(t.Context(), map[string]string{"kubectl": "1.37.2", "slipway": "source"})
 	require.NoError(t, err)
-	require.Equal(t, int64(24<<30), n)
-	_, err = memTotal("")
-	require.Error(t, err)
+	require.Regexp(t, `; \d+ CPUs, \d+\.\d GiB of memory, Linux \S+, load average \d+\.\d\d\ndagger v0\.20\.8, kubectl 1\.37\.2\n`, text)
+	require.NotContains(t, text, ", 0.0 GiB")
 }

@@ -1,12 +1,14 @@
 package cisystems
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 )
 
 const onKubernetes = root + "/examples/ci/kubernetes/"
@@ -47,7 +49,9 @@ func strictly(t *testing.T, file string, into any) {
 	t.Helper()
 	text, err := os.ReadFile(onKubernetes + file)
 	require.NoError(t, err)
-	require.NoError(t, strict(text, into))
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	require.NoError(t, d.Decode(into))
 }
 
 func TestTheEnginePods(t *testing.T) {

@@ -153,7 +153,7 @@ func TestRegistryWithAccounts(t *testing.T) {
 	}
 	push := func(docker string, more ...string) result {
 		cmd := as(d, docker, more...).CLI(t.Context(), "bundle")
-		cmd.Args = []string{cmd.Args[0], "bundle", "push", bundle, "--to", to, "--lock-out", lockFile}
+		cmd.Args = []string{cmd.Args[0], "bundle", "push", bundle, to, "--out", lockFile}
 		return finish(t, cmd)
 	}
 	trusts := "SSL_CERT_FILE=" + g.authority
@@ -247,7 +247,7 @@ func TestRegistryWithAccounts(t *testing.T) {
 			require.NotContains(t, k.printed.String(), secret)
 		}
 		report := filepath.Join(t.TempDir(), "report")
-		k.must(t, "report", "--output", report)
+		k.must(t, "report", "--out", report)
 		require.NoError(t, filepath.WalkDir(report, func(path string, entry os.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
@@ -284,9 +284,8 @@ func onTheirCluster(t *testing.T, g *guarded, k *kept, engine string) {
 		_ = finish(t, own.CLI(context.Background(), "destroy", "--yes", "--ignore-not-found"))
 	})
 	host.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	host.must(t, "kubeconfig", "--server", "https://127.0.0.1:8444", "--output", host.kubeconfig)
-	theirs, at := filepath.Join(t.TempDir(), "theirs.yaml"), strings.Split(g.address, ":")[0]
-	host.must(t, "kubeconfig", "--server", "https://"+at+":8444", "--output", theirs)
+	host.must(t, "kubeconfig", "--out", host.kubeconfig)
+	theirs := host.kubeconfigAt(t, strings.Split(g.address, ":")[0])
 
 	d := k.deployment
 	d.Name = "e2e-acc-theirs"

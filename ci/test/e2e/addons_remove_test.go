@@ -66,7 +66,7 @@ func (k *kept) addonsThere(t *testing.T, base string) {
 		require.NotEmpty(t, a.jsonpath(t, "{.metadata.name}", "issuers.cert-manager.io", "-n", "foreign", "theirs"))
 	})
 	stage("C11: the definitions go on request, with what is left of their objects", func(t *testing.T) {
-		plan := a.must(t, "plan", "--workflow", "destroy", "--crds")
+		plan := a.must(t, "plan", "destroy", "--crds")
 		require.Contains(t, plan.out, "\nPhases: User Approval, Remove Addons, CRD Cleanup\n")
 		require.Contains(t, plan.out, "Issuer foreign/theirs")
 		require.Contains(t, plan.out, "CustomResourceDefinition issuers.cert-manager.io")

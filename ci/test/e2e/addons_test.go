@@ -4,7 +4,11 @@ package e2e
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
+	"net"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,8 +16,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-sh/slipway/ci/test/tree"
 )
 
 // addonsDomain is the parent domain of the addons platform: one that leads to the gateway inside
@@ -113,10 +115,16 @@ func (a addons) requireSynced(t *testing.T, name string) {
 // section of the configuration that reads it.
 func serveTree(t *testing.T, release string) string {
 	t.Helper()
-	s, err := tree.Serve(t.Context(), t.TempDir(), release, bridgeAddress(t))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s.Section()
+	work, token, of := t.TempDir(), rand.Text(), issue(t, net.ParseIP(bridgeAddress(t)))
+	require.NoError(t, os.CopyFS(filepath.Join(work, "gitops"), os.DirFS(filepath.Join(release, "gitops"))))
+	for _, args := range [][]string{
+		{"init", "-q", "-b", "main"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "the tree"},
+	} {
+		r := finish(t, exec.CommandContext(t.Context(), "git", append([]string{"-C", work}, args...)...))
+		require.Zero(t, r.code, r.err)
+	}
+	return fmt.Sprintf("git: {url: %q, revision: main, path: gitops, username: argocd, password: %q, ca: %q}\n",
+		gitServer(t, work, "0", &of, token), "file:"+write(t, token), read(t, filepath.Dir(of.authority), filepath.Base(of.authority)))
 }
 
 // TestAddonsPlatform follows the platform of addons on a local cluster: rows C1 to C8, E5, and what
@@ -136,7 +144,7 @@ func TestAddonsPlatform(t *testing.T) {
 	stage := func(name string, do func(t *testing.T)) { require.True(t, t.Run(name, do)) }
 	a.follow(t, stage, func(t *testing.T) {
 		a.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-		a.must(t, "kubeconfig", "--server", "https://127.0.0.1:7543", "--output", a.kubeconfig)
+		a.must(t, "kubeconfig", "--out", a.kubeconfig)
 	})
 	stage("C9 to C11: destroy leaves nothing though something is stuck", func(t *testing.T) {
 		a.hold(t, "dex")

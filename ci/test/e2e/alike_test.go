@@ -10,18 +10,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-sh/slipway/ci/test/facts"
 )
 
 // facts are what the deployment has in its cluster.
-func (k *kept) facts(t *testing.T) facts.Facts {
+func (k *kept) facts(t *testing.T) facts {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "sh", "-ceu", facts.Script, "sh", "--show-managed-fields")
+	cmd := exec.CommandContext(t.Context(), "sh", "-ceu", factsScript, "sh", "--show-managed-fields")
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+k.kubeconfig, "PATH="+filepath.Join(k.Bundle, "bin")+":"+os.Getenv("PATH"))
 	r := finish(t, cmd)
 	require.Zero(t, r.code, r.err)
-	f, err := facts.Objects([]byte(r.out), k.Name)
+	f, err := factsOf([]byte(r.out), k.Name)
 	require.NoError(t, err)
 	return f
 }
@@ -31,7 +29,7 @@ func (k *kept) facts(t *testing.T) facts.Facts {
 var made struct {
 	sync.Mutex
 	by    string
-	facts facts.Facts
+	facts facts
 }
 
 // requireAlike asserts that the reference platform is here as the other tests have
@@ -42,11 +40,11 @@ var made struct {
 func (k *kept) requireAlike(t *testing.T, images string) {
 	t.Helper()
 	plain := func(text string) string {
-		text = strings.ReplaceAll(text, facts.WithoutChance(images), "<images>/")
+		text = strings.ReplaceAll(text, withoutChance(images), "<images>/")
 		text = strings.ReplaceAll(text, k.Name, "<deployment>")
 		return digestsOfImages.ReplaceAllString(text, "$1$2<digest>")
 	}
-	own := facts.Facts{}
+	own := facts{}
 	for id, text := range k.facts(t) {
 		if !notThePlatforms.MatchString(id) {
 			own[plain(id)] = plain(text)
@@ -59,7 +57,7 @@ func (k *kept) requireAlike(t *testing.T, images string) {
 		made.by, made.facts = t.Name(), own
 		return
 	}
-	require.NoError(t, made.facts.Compare(own), "what %s has made, and %s", made.by, t.Name())
+	require.NoError(t, made.facts.compare(own), "what %s has made, and %s", made.by, t.Name())
 	t.Logf("the same %d objects as those of %s", len(own), made.by)
 }
 

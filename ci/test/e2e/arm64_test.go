@@ -128,8 +128,8 @@ func TestBundleForArm64(t *testing.T) {
 
 	t.Run("one lock has both", func(t *testing.T) {
 		r, file := startRegistry(t), filepath.Join(t.TempDir(), "slipway.lock.json")
-		for _, push := range [][]string{{d.Bundle, "--bundle-digest", wanted}, {arm.Bundle, "--bundle-digest", arm.Digest, "--merge"}} {
-			cmd := exec.CommandContext(t.Context(), own, append([]string{"bundle", "push", "--to", r.loopback + "/team/slipway", "--lock-out", file}, push...)...)
+		for _, push := range [][]string{{d.Bundle, "--bundle-digest", wanted}, {arm.Bundle, "--bundle-digest", arm.Digest}} {
+			cmd := exec.CommandContext(t.Context(), own, append(append([]string{"bundle", "push", "--out", file}, push...), r.loopback+"/team/slipway")...)
 			done := finish(t, cmd)
 			require.Zero(t, done.code, slipway.Tail(done.err))
 		}

@@ -40,12 +40,13 @@ func TestABrokenUpgrade(t *testing.T) {
 		_ = finish(t, d.CLI(context.Background(), "cluster", "--stop"))
 		_ = finish(t, d.CLI(context.Background(), "destroy", "--yes", "--ignore-not-found"))
 	})
-	k := &kept{deployment: d, config: write(t, configured+"platform: {release: 1.1.0}\n")}
+	dir := t.TempDir()
+	k := &kept{deployment: d, config: write(t, configured+"platform: {release: 1.1.0}\nadvanced: {save: {to: "+dir+"}}\n")}
 	k.must(t, "install", "--keep-cluster", "--unpublished")
 	k.query(t, "INSERT INTO entries (author, message) VALUES ('Jane', 'before')")
 
-	release, dir := brokenUpgrade(t), t.TempDir()
-	r := k.cli(t, "upgrade", "--platform", release, "--style", "in-place", "--save-to", dir, "--save")
+	release := brokenUpgrade(t)
+	r := k.cli(t, "upgrade", "--platform", release, "--style", "in-place", "--save")
 	require.Equal(t, 4, r.code, slipway.Tail(r.err))
 	require.Contains(t, r.err, "error UPG-013: orchestrator/migrate-after: carry out migration author-column of data entries")
 	packages, err := filepath.Glob(filepath.Join(dir, "*.tar.zst"))
@@ -76,7 +77,7 @@ func TestABrokenUpgrade(t *testing.T) {
 		cmd.Env = append(cmd.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST="+second.address)
 		return finish(t, cmd)
 	}
-	r = there("reproduce", "--package", packages[0], "--shell", "--", "cat", "/slipway/request.json")
+	r = there("reproduce", "--package", packages[0], "--", "cat", "/slipway/request.json")
 	require.Zero(t, r.code, "%s\n%s", r.out, slipway.Tail(r.err))
 	require.Regexp(t, same, r.out)
 	name := regexp.MustCompile(` as (repro-[0-9a-f]{8}), up to orchestrator/migrate-after`).FindStringSubmatch(r.err)

@@ -103,7 +103,10 @@ func TestStateInABucket(t *testing.T) {
 	})
 
 	t.Run("another key opens nothing", func(t *testing.T) {
-		r := cli(t, s3Secret, "install", "--until", last, "--state-key", ageKey(t))
+		right := config
+		config = server.configuration(t, ageKey(t))
+		defer func() { config = right }()
+		r := cli(t, s3Secret, "install", "--until", last)
 		require.Equal(t, 3, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "SEC-002")
 	})
@@ -159,29 +162,28 @@ func ageKey(t *testing.T) string {
 // startS3 builds and starts the server of ci/test/s3, until the test ends.
 func startS3(t *testing.T) s3Server {
 	t.Helper()
-	address, err := gateway.Free(bridgeAddress(t))
-	require.NoError(t, err)
-	s, err := gateway.Serve(t.Context(), filepath.Join(root(t), "ci/test/s3/server"), filepath.Join(t.TempDir(), "s3"), address,
-		append(os.Environ(), "AWS_ACCESS_KEY_ID="+s3ID, "AWS_SECRET_ACCESS_KEY="+s3Secret))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s3Server{s}
+	return s3Server{gateway.Start(t, filepath.Join(root(t), "ci/test/s3/server"), bridgeAddress(t), "AWS_ACCESS_KEY_ID="+s3ID, "AWS_SECRET_ACCESS_KEY="+s3Secret)}
 }
 
-// configuration is a file with one whose state is in the bucket, below team/, and encrypted with
-// a key, or with an empty one with that which Slipway makes; the credentials are in E2E_ID and
-// E2E_SECRET.
+// configuration is a file with one whose state is in the bucket.
 func (s s3Server) configuration(t *testing.T, key string) string {
 	t.Helper()
-	text := fmt.Sprintf(configured+`
+	return write(t, configured+stateAt(s.Address, key))
+}
+
+// stateAt is the section of a configuration whose state is in the bucket at an address, below
+// team/, and encrypted with a key, or with an empty one with that which Slipway makes; the
+// credentials are in E2E_ID and E2E_SECRET.
+func stateAt(address, key string) string {
+	text := fmt.Sprintf(`
 state:
   url: "s3://slipway?region=us-east-1&endpoint=http://%s&use_path_style=true&prefix=team"
   credentials: {AWS_ACCESS_KEY_ID: "env:E2E_ID", AWS_SECRET_ACCESS_KEY: "env:E2E_SECRET"}
-`, s.Address)
+`, address)
 	if key != "" {
 		text += "  key: file:" + key + "\n"
 	}
-	return write(t, text)
+	return text
 }
 
 // keys are those of the bucket's objects.

@@ -21,12 +21,12 @@ type page struct {
 }
 
 // form starts slipway configure in tmux, which writes slipway.yaml in dir, and keeps
-// deployments in config.
-func (d deployment) form(t *testing.T, dir, config string, args ...string) *screen {
+// deployments in config; more are variables, NAME=value.
+func (d deployment) form(t *testing.T, dir, config string, more []string, args ...string) *screen {
 	t.Helper()
 	env := []string{"-u", "VISUAL", "-u", "AWS_REGION", "-u", "AWS_DEFAULT_REGION", "-u", "HTTP_PROXY", "-u", "http_proxy", "-u", "HTTPS_PROXY", "-u", "https_proxy",
 		"-u", "NO_PROXY", "-u", "no_proxy", "-u", "ACCESSIBLE", "-u", "CI", "EDITOR=true", "SLIPWAY_CONFIG_DIR=" + config, "SLIPWAY_DEPLOYMENT="}
-	return inTmux(t, dir, env, filepath.Join(d.Bundle, "bin", "slipway"), append([]string{"configure"}, args...)...)
+	return inTmux(t, dir, append(env, more...), filepath.Join(d.Bundle, "bin", "slipway"), append([]string{"configure"}, args...)...)
 }
 
 // TestForm fills in the form for each provider on a real terminal, and compares what
@@ -110,7 +110,7 @@ func TestForm(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, os.WriteFile(filepath.Join(dir, "cert.pem"), cert, 0o600))
 			}
-			s := d.form(t, dir, t.TempDir(), "--output", "slipway.yaml")
+			s := d.form(t, dir, t.TempDir(), nil, "--out", "slipway.yaml")
 			for _, p := range pages {
 				s.after(p.text, p.keys...)
 				if provider == "local" && p.text == "The deployment" {
@@ -134,17 +134,17 @@ func TestFormThatIsLeft(t *testing.T) {
 	t.Parallel()
 	d := open(t, "e2e-form")
 	for name, c := range map[string]struct {
-		args   []string
+		env    []string
 		keys   []string
 		says   []string
 		before string // what is seen before the last key
 		enter  string // until this is seen, Enter is pressed first
 	}{
 		"Ctrl-C":                       {nil, []string{"Enter", "Enter", "=x", "C-c"}, []string{"error RUN-001: configure: interrupted", "nothing was written", "[exit 7]"}, "", ""},
-		"Ctrl-C at the question":       {[]string{"--set", "platform.release=1.0.0"}, []string{"C-c"}, []string{"[exit 7]"}, "", "Replace slipway.yaml with it?"},
-		"Ctrl-C, for a reader":         {[]string{"--accessible"}, []string{"Enter", "Enter", "=blue", "C-c"}, []string{"stopping", "[exit 7]"}, "", ""},
-		"the end, for a reader":        {[]string{"--accessible"}, []string{"Enter", "C-d"}, []string{"the answers end here", "[exit 7]"}, "", ""},
-		"No":                           {[]string{"--set", "platform.release=1.0.0"}, []string{"Up", "Enter"}, []string{"Nothing was written.", "[exit 0]"}, "", "Replace slipway.yaml with it?"},
+		"Ctrl-C at the question":       {[]string{"SLIPWAY_CONFIG_PLATFORM_RELEASE=1.0.0"}, []string{"C-c"}, []string{"[exit 7]"}, "", "Replace slipway.yaml with it?"},
+		"Ctrl-C, for a reader":         {[]string{"ACCESSIBLE=1"}, []string{"Enter", "Enter", "=blue", "C-c"}, []string{"stopping", "[exit 7]"}, "", ""},
+		"the end, for a reader":        {[]string{"ACCESSIBLE=1"}, []string{"Enter", "C-d"}, []string{"the answers end here", "[exit 7]"}, "", ""},
+		"No":                           {[]string{"SLIPWAY_CONFIG_PLATFORM_RELEASE=1.0.0"}, []string{"Up", "Enter"}, []string{"Nothing was written.", "[exit 0]"}, "", "Replace slipway.yaml with it?"},
 		"a platform that is not there": {nil, []string{"Enter", "C-u", "=9.9.9", "Enter", "C-c"}, []string{"[exit 7]"}, `there is no release "9.9.9"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestFormThatIsLeft(t *testing.T) {
 			dir, config := t.TempDir(), t.TempDir()
 			before := "apiVersion: slipway.sh/v1\nglobal: {name: blue, scale: 100} # ours\n"
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "slipway.yaml"), []byte(before), 0o600))
-			s := d.form(t, dir, config, append([]string{"--output", "slipway.yaml"}, c.args...)...)
+			s := d.form(t, dir, config, c.env, "--out", "slipway.yaml")
 			s.shows("provider")
 			for n, asked := 0, c.enter == ""; !asked; n++ {
 				require.Less(t, n, 30, "the screen does not show %q:\n%s", c.enter, s.picture())

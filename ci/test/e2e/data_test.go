@@ -75,7 +75,7 @@ func (k *kept) restoresData(t *testing.T) {
 	k.printed.add(r.out + r.err)
 	require.Zero(t, r.code, slipway.Tail(r.err))
 	require.Contains(t, r.out, "\nrolled back to 1.1.0, backup "+last)
-	k.must(t, "cluster", "--background")
+	k.must(t, "cluster", "--keep-cluster")
 	k.requireBack(t, "before,meanwhile")
 	saved := k.backups(t)
 	require.NotEqual(t, last, saved[len(saved)-1].ID, "the data that was replaced")

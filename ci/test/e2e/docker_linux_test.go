@@ -178,7 +178,7 @@ func TestDocker(t *testing.T) {
 	image := docker.must(t, "make", "-s", "engine-image", "REGISTRY="+address+"/team/engine")
 	require.Regexp(t, `^`+address+`/team/engine@sha256:[0-9a-f]{64}$`, image)
 	lockFile := filepath.Join(t.TempDir(), "slipway.lock.json")
-	docker.must(t, filepath.Join(d.Bundle, "bin", "slipway"), "bundle", "push", d.Bundle, "--to", address+"/team/slipway", "--lock-out", lockFile)
+	docker.must(t, filepath.Join(d.Bundle, "bin", "slipway"), "bundle", "push", d.Bundle, address+"/team/slipway", "--out", lockFile)
 
 	// From here on the store is one of its own: that of the tests has an engine that runs.
 	docker.env = append(docker.env, "SLIPWAY_CACHE="+t.TempDir())
@@ -217,7 +217,7 @@ func TestDocker(t *testing.T) {
 		took := time.Since(began).Round(time.Second)
 		t.Logf("from no image in Docker to a platform that is installed: %s", took)
 		k.must(t, "status", "--live")
-		k.must(t, "kubeconfig", "--server", "https://127.0.0.1:6943", "--output", k.kubeconfig)
+		k.must(t, "kubeconfig", "--out", k.kubeconfig)
 		require.Contains(t, k.kubectl(t, "get", "nodes"), " Ready ", "it is published on this machine")
 	})
 	t.Run("another engine takes the volume over", func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -199,6 +200,17 @@ func (k *kept) requireAgain(t *testing.T, before map[string]string) {
 	require.Equal(t, before, after)
 }
 
+// kubeconfigAt is a copy of the cluster's kubeconfig with another address of this machine.
+func (k *kept) kubeconfigAt(t *testing.T, address string) string {
+	t.Helper()
+	text, err := os.ReadFile(k.kubeconfig)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "https://127.0.0.1:")
+	file := filepath.Join(t.TempDir(), "theirs.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "https://127.0.0.1:", "https://"+address+":")), 0o600))
+	return file
+}
+
 // another starts the cluster of another deployment, in which others have objects, and
 // whose node pulls from a registry. It is published on all addresses, and another returns the
 // kubeconfig with which this machine's neighbours reach it.
@@ -213,7 +225,7 @@ func another(t *testing.T, r *testRegistry, d deployment) (host *kept, kubeconfi
 	})
 	host.must(t, "install", "--keep-cluster", "--until", "infrastructure/local-addons")
 	host.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	host.must(t, "kubeconfig", "--server", "https://127.0.0.1:8443", "--output", host.kubeconfig)
+	host.must(t, "kubeconfig", "--out", host.kubeconfig)
 	host.apply(t, theirObjects)
 	shell := bundled(t, d.Bundle)["busybox"]
 	host.apply(t, fmt.Sprintf(allow, shell, r.bridge))
@@ -225,8 +237,7 @@ func another(t *testing.T, r *testRegistry, d deployment) (host *kept, kubeconfi
 
 	bridge, _, err := net.SplitHostPort(r.bridge)
 	require.NoError(t, err)
-	kubeconfig = filepath.Join(t.TempDir(), "theirs.yaml")
-	host.must(t, "kubeconfig", "--server", "https://"+bridge+":8443", "--output", kubeconfig)
+	kubeconfig = host.kubeconfigAt(t, bridge)
 	config := func(args ...string) string {
 		t.Helper()
 		out, err := exec.CommandContext(t.Context(), filepath.Join(d.Bundle, "bin", "kubectl"), append([]string{"--kubeconfig", kubeconfig, "config"}, args...)...).CombinedOutput()

@@ -49,14 +49,14 @@ func (k *kept) manifestsThere(t *testing.T) {
 	inTheWay := func() { k.kubectl(t, "create", "configmap", "-n", "lent", "settings", "--from-literal=theirs=yes") }
 
 	inTheWay()
-	undisturbed := k.must(t, "install", "--adopt", "--platform", release)
+	undisturbed := k.must(t, "install", "--take-ownership", "--platform", release)
 	clean := k.facts(t)
 	k.must(t, "destroy", "--yes")
 	k.requireAgain(t, before)
 
 	inTheWay()
-	k.killed(t, undisturbed.took/2, "--adopt", "--platform", release)
-	r := k.must(t, "install", "--adopt", "--platform", release, patient)
+	k.killed(t, undisturbed.took/2, "--take-ownership", "--platform", release)
+	r := k.must(t, "install", "--take-ownership", "--platform", release, patient)
 	require.Equal(t, 1, strings.Count(labelled(), "node/"))
 	now := k.everything(t)
 	for name, text := range before {
@@ -64,7 +64,7 @@ func (k *kept) manifestsThere(t *testing.T) {
 			require.Equal(t, text, now[name], name)
 		}
 	}
-	require.NoError(t, clean.Compare(k.facts(t)))
+	require.NoError(t, clean.compare(k.facts(t)))
 	k.requireWaited(t)
 	k.requireNoRestart(t)
 	made := k.generated(t)

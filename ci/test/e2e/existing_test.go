@@ -108,8 +108,8 @@ func TestExistingCluster(t *testing.T) {
 		requireHealthy(t, s, apps...)
 		require.Contains(t, k.must(t, "toolchain", "--", "kubectl", "get", "configmap", "-n", "foreign", "settings", "-o", "name").out, "configmap/settings")
 		require.Contains(t, k.must(t, "kubeconfig").out, "tls-server-name: cluster")
-		k.must(t, "test", "--suite", "smoke")
-		k.must(t, "test", "--suite", "apps-deploy") // which the destroy finds
+		k.must(t, "test", "smoke")
+		k.must(t, "test", "apps-deploy") // which the destroy finds
 		up := k.cli(t, "cluster")
 		require.Equal(t, 2, up.code)
 		require.Contains(t, up.err, "DEP-002")
@@ -125,7 +125,7 @@ func TestExistingCluster(t *testing.T) {
 			require.Contains(t, r.err, "the cluster has a deployment e2e-existing since")
 		}
 		require.Equal(t, installed, host.everything(t))
-		require.Regexp(t, `(?m)^\s*preorchestrator/gitea\s+reused`, k.must(t, "install", "--adopt").out)
+		require.Regexp(t, `(?m)^\s*preorchestrator/gitea\s+reused`, k.must(t, "install", "--take-ownership").out)
 	}))
 
 	stage("with new credentials everything is reused", long(func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestExistingCluster(t *testing.T) {
 		}
 		require.Len(t, secret, 4)
 		dir := filepath.Join(t.TempDir(), "report")
-		k.must(t, "report", "--output", dir)
+		k.must(t, "report", "--out", dir)
 		require.NoError(t, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
@@ -166,7 +166,7 @@ func TestExistingCluster(t *testing.T) {
 	const forged = "Application tenant/forged (with the deployment's label, though Slipway did not make it)"
 	stage("a tenant adds nothing to what a destroy takes", func(t *testing.T) {
 		host.apply(t, tenants)
-		plan := k.must(t, "plan", "--workflow", "destroy").out
+		plan := k.must(t, "plan", "destroy").out
 		require.NotContains(t, plan, "tenants-target")
 		require.NotContains(t, plan, "tenant/")
 		record := []string{"configmap", "-n", "slipway-system", "slipway-removal"}

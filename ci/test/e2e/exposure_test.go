@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -49,10 +48,9 @@ func newNeighbour(t *testing.T, engine string) neighbour {
 // that lets nobody into an engine's network.
 func admit(t *testing.T, from, to string) (undo func()) {
 	t.Helper()
-	var engine struct{ PID int }
-	require.NoError(t, json.Unmarshal([]byte(read(t, engineDir(t), "engine.pid")), &engine))
+	pid := strconv.Itoa(enginePID(t))
 	change := func(how string) result { // with the engine's own iptables
-		return finish(t, exec.CommandContext(context.WithoutCancel(t.Context()), "nsenter", "-t", strconv.Itoa(engine.PID), "-m",
+		return finish(t, exec.CommandContext(context.WithoutCancel(t.Context()), "nsenter", "-t", pid, "-m",
 			"iptables", "-w", how, "FORWARD", "-s", from, "-d", to, "-j", "ACCEPT"))
 	}
 	for change("-D").code == 0 { // what a run of the tests that was killed has left

@@ -110,7 +110,7 @@ hooks:
 		configure := func(args ...string) result {
 			d := d
 			d.Name = ""
-			return finish(t, d.CLI(t.Context(), "configure", append([]string{"--output", file}, args...)...))
+			return finish(t, d.CLI(t.Context(), "configure", append([]string{"--out", file}, args...)...))
 		}
 		require.NoError(t, os.WriteFile(file, []byte(before), 0o600))
 		r := configure("--set", "global.name=new")

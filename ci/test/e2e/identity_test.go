@@ -52,7 +52,7 @@ func TestIdentityPlatform(t *testing.T) {
 
 	k.must(t, "install", "--keep-cluster", "--until", "infrastructure/cluster", "--platform", release)
 	k.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	k.must(t, "kubeconfig", "--server", "https://127.0.0.1:7443", "--output", k.kubeconfig)
+	k.must(t, "kubeconfig", "--out", k.kubeconfig)
 
 	// Each builds on the one before.
 	stage := func(name string, do func(t *testing.T)) { require.True(t, t.Run(name, do)) }

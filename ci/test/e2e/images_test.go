@@ -112,7 +112,7 @@ func TestImagesOfAnyChart(t *testing.T) {
 		r := startRegistry(t)
 		to := r.loopback + "/team/slipway"
 		lock := filepath.Join(t.TempDir(), "slipway.lock.json")
-		k.tool(t, "bundle", "push", k.Bundle, "--to", to, "--lock-out", lock)
+		k.tool(t, "bundle", "push", k.Bundle, to, "--out", lock)
 		k := k.with(write(t, fmt.Sprintf(configured+"advanced: {registry: %q}\nlocal: {registryMirror: \"http://%s/team/slipway\", %s}\n", to, r.bridge, port)))
 		k.Lock = lock
 		before := time.Now()
@@ -152,8 +152,8 @@ func newAnyRelease(t *testing.T, dir string) anyRelease {
 	layout := newLayout(t)
 	require.NoError(t, layout.AppendIndex(index))
 	return anyRelease{release, digest, []string{
-		"--image", "e2e-web:1.0=" + web, "--image", "quay.io/e2e/hook:1=" + hook,
-		"--image", "registry.k8s.io/e2e/tool:v1@" + digest.String() + "=" + string(layout),
+		"e2e-web:1.0=" + web, "quay.io/e2e/hook:1=" + hook,
+		"registry.k8s.io/e2e/tool:v1@" + digest.String() + "=" + string(layout),
 	}}
 }
 
@@ -168,7 +168,7 @@ func (k *kept) imagesThere(t *testing.T, r *testRegistry, base string) {
 	before := k.everything(t)
 	there.Lock = filepath.Join(t.TempDir(), "slipway.lock.json")
 	there.tool(t, append([]string{"bundle", "add", there.Bundle}, shop.images...)...)
-	there.tool(t, "bundle", "push", there.Bundle, "--to", r.loopback+"/team/slipway", "--lock-out", there.Lock)
+	there.tool(t, "bundle", "push", there.Bundle, r.loopback+"/team/slipway", "--out", there.Lock)
 	refused := there.cli(t, "install", "--platform", shop.release)
 	require.Equal(t, 3, refused.code, slipway.Tail(refused.err))
 	require.Contains(t, refused.err, "IMG-008")

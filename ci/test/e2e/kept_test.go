@@ -140,7 +140,7 @@ func (k *kept) shell(t *testing.T, script string) string {
 func (k *kept) report(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "report")
-	k.must(t, "report", "--output", dir)
+	k.must(t, "report", "--out", dir)
 	return dir
 }
 

@@ -133,7 +133,7 @@ func TestLifecycle(t *testing.T) {
 	k = k.with(write(t, string(hooks)+port))
 	t.Run("status, kubectl and the web app agree", func(t *testing.T) {
 		k := k.with(write(t, configured+port))
-		cluster := k.command(t.Context(), "cluster", "--background")
+		cluster := k.command(t.Context(), "cluster", "--keep-cluster")
 		cluster.Env = append(cluster.Env, got.env...) // for what joins its session, too
 		r := finish(t, cluster)
 		require.Zero(t, r.code, slipway.Tail(r.err))
@@ -146,9 +146,9 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 			require.Regexp(t, `(?m)^`+app+`\s+Synced\s+Healthy`, out)
 		}
 		require.Contains(t, out, "The slipway is greased.")
-		require.Contains(t, d.ok(t, "kubeconfig", "contents").out, "https://cluster:6443")
+		require.Contains(t, d.ok(t, "kubeconfig", "contents").out, "https://127.0.0.1:6443")
 		k.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-		k.must(t, "kubeconfig", "--server", "https://127.0.0.1:6543", "--output", k.kubeconfig)
+		k.must(t, "kubeconfig", "--out", k.kubeconfig)
 		k.requireAlike(t, "slipway.local/")
 	})
 

@@ -61,7 +61,7 @@ func TestThisMachine(t *testing.T) {
 
 	t.Run("clients", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "bin")
-		r := run(own, "clients", "--to", dir, "--bundle", d.Bundle)
+		r := run(own, "clients", "--out", dir, "--bundle", d.Bundle)
 		require.Zero(t, r.code, r.err)
 		for name, c := range map[string]struct{ args, says string }{
 			"slipway":   {"version", "slipway "},
@@ -73,13 +73,13 @@ func TestThisMachine(t *testing.T) {
 			require.Zero(t, r.code, r.err)
 			require.Contains(t, r.out, c.says)
 		}
-		r = run(filepath.Join(dir, "slipway"), "clients", "--to", dir, "--bundle", d.Bundle)
+		r = run(filepath.Join(dir, "slipway"), "clients", "--out", dir, "--bundle", d.Bundle)
 		require.Zero(t, r.code, r.err)
 		require.Equal(t, 4, strings.Count(r.out, "there already"), r.out)
 
 		exported := t.TempDir()
 		d.ok(t, "clients", "export", "--path", exported)
-		r = run(own, "clients", "--to", exported, "--bundle", d.Bundle)
+		r = run(own, "clients", "--out", exported, "--bundle", d.Bundle)
 		require.Zero(t, r.code, slipway.Tail(r.err))
 		require.Equal(t, 4, strings.Count(r.out, "there already"), r.out)
 	})

@@ -22,7 +22,7 @@ func TestUpgradeMatrix(t *testing.T) {
 	results := filepath.Join(t.TempDir(), "results")
 	matrix := func(args ...string) result {
 		t.Helper()
-		return finish(t, d.CLI(t.Context(), "upgrade-matrix", append([]string{"--name", "e2e-mx", "--results", results}, args...)...))
+		return finish(t, d.CLI(t.Context(), "upgrade-matrix", append([]string{"--name", "e2e-mx", "--out", results}, args...)...))
 	}
 	r := matrix("--from", "1.1.0", "--to", "1.0.0")
 	require.Equal(t, 2, r.code, slipway.Tail(r.err))
@@ -33,7 +33,7 @@ func TestUpgradeMatrix(t *testing.T) {
 	password := filepath.Join(t.TempDir(), "password")
 	require.NoError(t, os.WriteFile(password, []byte(administrators+"\n"), 0o600))
 	config := write(t, configured+fmt.Sprintf("platform: {secrets: {adminPassword: %q}}\n", "file:"+password))
-	styles, args := []string{"graceful", "in-place"}, []string{"--name", "e2e-mx", "--results", results, "--config", config}
+	styles, args := []string{"graceful", "in-place"}, []string{"--name", "e2e-mx", "--out", results, "--config", config}
 	r = finish(t, d.readme(t, t.TempDir(), "slipway upgrade-matrix", args...))
 	require.Zero(t, r.code, "%s\n%s", r.out, slipway.Tail(r.err))
 	wrote := contents(t, results)
@@ -83,7 +83,7 @@ func TestMatrixOnTwoEngines(t *testing.T) {
 	first := os.Getenv("_EXPERIMENTAL_DAGGER_RUNNER_HOST")
 	second := secondEngine(t)
 	results := filepath.Join(t.TempDir(), "results")
-	b := start(t, d.CLI(t.Context(), "upgrade-matrix", "--name", "e2e-two", "--results", results, "--from", "1.0.0", "--to", "1.1.0",
+	b := start(t, d.CLI(t.Context(), "upgrade-matrix", "--name", "e2e-two", "--out", results, "--from", "1.0.0", "--to", "1.1.0",
 		"--style", "graceful,in-place", "--parallel", "2", "--engine", first+","+second.address))
 	begun := func(phase string) int { return strings.Count(b.printed(), ": "+phase+"\n") }
 	require.Eventually(t, func() bool { return begun("upgrade") == 2 }, callLimit, time.Second, "both are installed")

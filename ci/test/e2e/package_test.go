@@ -173,7 +173,7 @@ func (d deployment) reproduces(t *testing.T, file string) {
 	dir := t.TempDir()
 	require.NoError(t, os.Link(file, filepath.Join(dir, "run.tar.zst")))
 	d.Name = ""
-	r := finish(t, d.readme(t, dir, "slipway reproduce", "--shell", "--", "cat", "/slipway/request.json"))
+	r := finish(t, d.readme(t, dir, "slipway reproduce", "--", "cat", "/slipway/request.json"))
 	d.printed.add(r.out + r.err)
 	name := regexp.MustCompile(` as (repro-[0-9a-f]{8}), up to orchestrator/sync`).FindStringSubmatch(r.err)
 	require.NotNil(t, name, slipway.Tail(r.err))

@@ -97,7 +97,7 @@ func plans(t *testing.T, kubectl onCluster, run func(t *testing.T, command strin
 	require.Empty(t, none.Unknown)
 	require.Greater(t, none.Unchanged, 50)
 	require.Contains(t, run(t, "plan").out, "no changes")
-	path := plan(t, 2, "--workflow", "upgrade", "--to", "2.0.0", "--style", "in-place")
+	path := plan(t, 2, "upgrade", "--to", "2.0.0", "--style", "in-place")
 	require.Equal(t, "1.1.0", path.Release.To)
 	require.Equal(t, "in-place", path.Style)
 	require.Equal(t, []struct{ Action, Name string }{{"add", "welcome"}}, path.Components)
@@ -114,7 +114,7 @@ func plans(t *testing.T, kubectl onCluster, run func(t *testing.T, command strin
 	require.Equal(t, 3, r.code, slipway.Tail(r.err))
 	require.Contains(t, r.err, "PLN-001")
 	require.Contains(t, r.err, "the plan is one in style in-place, not in style graceful")
-	require.Contains(t, r.err, "--workflow upgrade --to 2.0.0", "the plan that the remedy makes is one of the same upgrade")
+	require.Contains(t, r.err, "slipway plan upgrade --to 2.0.0", "the plan that the remedy makes is one of the same upgrade")
 	require.Empty(t, plan(t, 0).names(), "an upgrade that is refused has begun nothing")
 
 	kubectl(t, "patch", "configmap", "-n", "argocd", "argocd-cm", "--type", "merge", "-p", `{"data":{"timeout.reconciliation":"1h"}}`)
@@ -159,7 +159,7 @@ func plans(t *testing.T, kubectl onCluster, run func(t *testing.T, command strin
 	require.NotEqual(t, "1h", kubectl(t, "get", "configmap", "-n", "argocd", "argocd-cm", "-o", `jsonpath={.data.timeout\.reconciliation}`))
 	require.Empty(t, plan(t, 0, "--config", proxied).names())
 	report := filepath.Join(t.TempDir(), "report")
-	require.Zero(t, run(t, "report", "--output", report).code)
+	require.Zero(t, run(t, "report", "--out", report).code)
 	require.Contains(t, read(t, report, "report.html"), two.Digest)
 
 	two = plan(t, 2) // the proxy goes again

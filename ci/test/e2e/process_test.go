@@ -22,9 +22,10 @@ import (
 
 // process is one of this machine. Those in the engine's containers are among them.
 type process struct {
-	pid  int
-	args []string
-	root string // its root directory, with what is mounted there
+	pid, parent int
+	state       string // "R", "S", "T": see proc(5)
+	args        []string
+	root        string // its root directory, with what is mounted there
 }
 
 func processes(t *testing.T) (out []process) {
@@ -32,13 +33,52 @@ func processes(t *testing.T) (out []process) {
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	require.NoError(t, err)
 	for _, file := range files {
-		text, _ := os.ReadFile(file) // it may have ended
 		dir := filepath.Dir(file)
-		pid, err := strconv.Atoi(filepath.Base(dir))
+		text, _ := os.ReadFile(file) // it may have ended
+		stat, _ := os.ReadFile(filepath.Join(dir, "stat"))
+		p := process{args: strings.Split(string(text), "\x00"), root: filepath.Join(dir, "root")}
+		p.pid, err = strconv.Atoi(filepath.Base(dir))
 		require.NoError(t, err)
-		out = append(out, process{pid, strings.Split(string(text), "\x00"), filepath.Join(dir, "root")})
+		// The second field is the command in brackets, which may hold anything.
+		if fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])); len(fields) > 1 {
+			p.state = fields[0]
+			p.parent, err = strconv.Atoi(fields[1])
+			require.NoError(t, err)
+		}
+		out = append(out, p)
 	}
 	return out
+}
+
+// descendants are processes, and all below them.
+func descendants(t *testing.T, roots ...int) (out []process) {
+	t.Helper()
+	all := map[int]process{}
+	for _, p := range processes(t) {
+		all[p.pid] = p
+	}
+	for _, p := range all {
+		for at := p.pid; at > 1; at = all[at].parent {
+			if slices.Contains(roots, at) {
+				out = append(out, p)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// step is the step that a process runs for a deployment, and the id of the run; empty for others.
+func (p process) step(deployment string) (step, run string) {
+	if len(p.args) < 3 || filepath.Base(p.args[0]) != "slipway" || p.args[1] != "step" {
+		return "", ""
+	}
+	var request struct{ Deployment, Run string }
+	text, _ := os.ReadFile(filepath.Join(p.root, contract.RequestFile)) // it may have ended
+	if json.Unmarshal(text, &request) != nil || request.Deployment != deployment {
+		return "", ""
+	}
+	return p.args[2], request.Run
 }
 
 // outage takes the cluster's API server away for half a minute: it ends it whenever it is
@@ -97,17 +137,10 @@ func (k *kept) asks(ctx context.Context, end time.Time) (out []string) {
 // file byte for byte and no other.
 func (k *kept) requireMounted(t *testing.T, step, release string) {
 	t.Helper()
-	var found []process
-	for _, p := range processes(t) {
-		if len(p.args) < 3 || filepath.Base(p.args[0]) != "slipway" || p.args[1] != "step" || p.args[2] != step {
-			continue
-		}
-		var request struct{ Deployment string }
-		text, _ := os.ReadFile(filepath.Join(p.root, contract.RequestFile)) // another deployment's may have ended
-		if json.Unmarshal(text, &request) == nil && request.Deployment == k.Name {
-			found = append(found, p)
-		}
-	}
+	found := slices.DeleteFunc(processes(t), func(p process) bool {
+		its, _ := p.step(k.Name)
+		return its != step
+	})
 	require.Len(t, found, 1, "the processes of the step %s", step)
 	want := contents(t, release)
 	require.Contains(t, want, "platform.yaml")

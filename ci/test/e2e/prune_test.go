@@ -93,6 +93,7 @@ func TestEngineThatPrunes(t *testing.T) {
 	t.Run("what was thrown away is not installed", func(t *testing.T) {
 		require.Contains(t, cli(t, 2, "status").err, "DEP-001")
 		require.Contains(t, cli(t, 2, "upgrade", "--to", "1.1.0").err, "DEP-001")
+		restart(t, keeps)
 		install(t)
 		require.NotEqual(t, first, secrets(t), "it is another deployment")
 		require.Equal(t, 1, strings.Count(cli(t, 0, "runs").out, " install "))
@@ -100,7 +101,6 @@ func TestEngineThatPrunes(t *testing.T) {
 	})
 
 	t.Run("a destroy that fails after the cluster is gone is no loss", func(t *testing.T) {
-		restart(t, keeps)
 		fails := write(t, configured+"hooks: [{name: fail, after: infrastructure/node-remove, workflows: [destroy], script: 'exit 1'}]\n")
 		require.Contains(t, cli(t, 4, "destroy", "--yes", "--config", fails).err, "HOK-001")
 		r := cli(t, 2, "status")

@@ -116,8 +116,8 @@ func TestPublicCharts(t *testing.T) {
 
 	stage("with them it is installed", func(t *testing.T) {
 		workloads := b.Path(bundle.WorkloadArchive) // in which the bundle has the two others, as its own
-		k.tool(t, "bundle", "add", k.Bundle, "--image", image+"="+own,
-			"--image", other+"="+workloads+":"+imageNamed(t, b, "local-path-provisioner").Ref, "--image", helper+"="+workloads+":"+imageNamed(t, b, "busybox").Ref)
+		k.tool(t, "bundle", "add", k.Bundle, image+"="+own,
+			other+"="+workloads+":"+imageNamed(t, b, "local-path-provisioner").Ref, helper+"="+workloads+":"+imageNamed(t, b, "busybox").Ref)
 		require.Contains(t, k.tool(t, "validate", "--platform", release, "--bundle", k.Bundle), "valid: ")
 		k.must(t, "install", install...)
 		require.Equal(t, was, k.record(t).Platform.Digest)

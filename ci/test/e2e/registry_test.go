@@ -38,7 +38,7 @@ func TestInstallFromRegistry(t *testing.T) {
 
 	push := func() string {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(bundle, "bin/slipway"),
-			"bundle", "push", bundle, "--to", to, "--lock-out", lockFile).CombinedOutput()
+			"bundle", "push", bundle, to, "--out", lockFile).CombinedOutput()
 		require.NoError(t, err, string(out))
 		return string(out)
 	}
@@ -211,20 +211,27 @@ func startRegistry(t *testing.T) *testRegistry {
 // push puts a bundle into the registry, and returns lock, the lock file that it writes.
 func (r *testRegistry) push(t *testing.T, bundle, lock string) string {
 	t.Helper()
-	push := finish(t, exec.CommandContext(t.Context(), filepath.Join(bundle, "bin", "slipway"), "bundle", "push", bundle, "--to", r.loopback+"/team/slipway", "--lock-out", lock))
+	push := finish(t, exec.CommandContext(t.Context(), filepath.Join(bundle, "bin", "slipway"), "bundle", "push", bundle, r.loopback+"/team/slipway", "--out", lock))
 	require.Zero(t, push.code, slipway.Tail(push.err))
 	return lock
 }
 
 // bridgeAddress is this machine's address on the engine's network: that of the
-// bridge that `make engine` makes.
+// bridge that `make engine` makes, which is there once a container has run.
 func bridgeAddress(t *testing.T) string {
 	t.Helper()
-	address, err := slipway.Bridge()
-	if err != nil {
-		t.Skipf("needs the engine of make engine on this machine: %v", err)
+	all, err := net.Interfaces()
+	require.NoError(t, err)
+	for _, i := range all {
+		addresses, _ := i.Addrs() // it may have gone meanwhile
+		for _, a := range addresses {
+			if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && strings.HasPrefix(i.Name, "slip") {
+				return n.IP.String()
+			}
+		}
 	}
-	return address
+	t.Skip("needs the engine of make engine on this machine")
+	return ""
 }
 
 // forge answers with another manifest than the one that is asked for.

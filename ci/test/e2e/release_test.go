@@ -110,7 +110,7 @@ func TestReleaseFromGit(t *testing.T) {
 		const says = "shop 0.1.0 is installed as e2e-release."
 		require.Contains(t, r.out, says)
 		dir := filepath.Join(t.TempDir(), "report")
-		k.must(t, "report", "--output", dir)
+		k.must(t, "report", "--out", dir)
 		for _, file := range []string{"report.json", "report.html", "summary.txt"} {
 			require.Contains(t, read(t, dir, file), says, file)
 		}
@@ -165,24 +165,37 @@ curl -sS -o /dev/null -w '%{http_code}\n' -u admin:another http://cluster/privat
 // returns its URL.
 func serveGit(t *testing.T, work, port string) string {
 	t.Helper()
-	return "http://" + gitServer(t, work, port, func(l net.Listener) net.Listener { return l })
+	return gitServer(t, work, port, nil, "")
 }
 
-// gitServer does that on a listener that is made of another one, and returns its URL without
-// the scheme.
-func gitServer(t *testing.T, work, port string, on func(net.Listener) net.Listener) string {
+// gitServer does that by HTTPS, if it is to have a certificate, and for those who have a token as
+// their password, if there is one.
+func gitServer(t *testing.T, work, port string, of *issued, token string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(bridgeAddress(t), port))
 	require.NoError(t, err)
+	url := fmt.Sprintf("http://%s/%s/.git", listener.Addr(), filepath.Base(work))
+	if of != nil {
+		url = strings.Replace(url, "http:", "https:", 1)
+		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{of.certificate(t)}})
+	}
 	path, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
 	require.NoError(t, err)
-	server := &http.Server{Handler: &cgi.Handler{
+	backend := &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
 		Env:  []string{"GIT_PROJECT_ROOT=" + filepath.Dir(work), "GIT_HTTP_EXPORT_ALL=1"},
-	}}
-	go func() { _ = server.Serve(on(listener)) }() // until it is closed
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); password != token {
+			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		backend.ServeHTTP(w, r)
+	})}
+	go func() { _ = server.Serve(listener) }() // until it is closed
 	t.Cleanup(func() { _ = server.Close() })
-	return fmt.Sprintf("%s/%s/.git", listener.Addr(), filepath.Base(work))
+	return url
 }
 
 // followsAVersion: a release without a digest is, in each run, what its version leads to by
@@ -195,9 +208,7 @@ func followsAVersion(t *testing.T, work, release, version string, plain *kept, m
 	require.Contains(t, r.err, "got a release by plain HTTP, which anybody on the way can change, want https, or the release's digest")
 
 	issued := issue(t, net.ParseIP(bridgeAddress(t)))
-	url := "https://" + gitServer(t, work, "0", func(l net.Listener) net.Listener {
-		return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{issued.certificate(t)}})
-	})
+	url := gitServer(t, work, "0", &issued, "")
 	d := open(t, "e2e-unpinned")
 	d.Env = []string{"_EXPERIMENTAL_DAGGER_RUNNER_HOST=" + trusting(t, issued.authority).address}
 	t.Cleanup(func() { _ = finish(t, d.CLI(context.Background(), "destroy", "--yes", "--ignore-not-found")) })

@@ -31,15 +31,15 @@ func TestTwoDeploymentsSideBySide(t *testing.T) {
 		t.Logf("slipway %s %s (%s): exit %d after %s", command, strings.Join(args, " "), d.Name, r.code, r.took.Round(time.Second))
 		return r
 	}
-	s := left.form(t, t.TempDir(), configs)
+	s := left.form(t, t.TempDir(), configs, nil)
 	s.shows("platform.release")
 	s.press("Enter", "Enter", "C-u", "=e2e-left", "Enter", "C-u", "=left.example", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter", "Enter")
 	s.shows("e2e-left.yaml?")
 	s.press("Enter")
-	s.shows("slipway install --deployment e2e-left")
+	s.shows("slipway install --name e2e-left")
 	nameless := right // its name is in what it is given
 	nameless.Name = ""
-	r := cli(t, nameless, "configure", "--deployment", "e2e-right", "--set", "global.scale=50", "--set", "global.domain=right.example")
+	r := cli(t, nameless, "configure", "--name", "e2e-right", "--set", "global.scale=50", "--set", "global.domain=right.example")
 	require.Zero(t, r.code, r.err)
 	const identity = `kubectl get namespace kube-system -o 'jsonpath={.metadata.uid} '
 kubectl get secret -n gitea gitea-admin -o 'jsonpath={.data.password}' | sha256sum`
@@ -80,7 +80,7 @@ kubectl get secret -n gitea gitea-admin -o 'jsonpath={.data.password}' | sha256s
 	seen := func(d deployment) (cluster, password string) {
 		t.Helper()
 		dir := filepath.Join(t.TempDir(), "report")
-		require.Zero(t, cli(t, d, "report", "--output", dir).code)
+		require.Zero(t, cli(t, d, "report", "--out", dir).code)
 		line := regexp.MustCompile(`(?m)^([0-9a-f-]{36}) ([0-9a-f]{64})  -$`).FindStringSubmatch(read(t, dir, "hooks/identity.txt"))
 		require.NotNil(t, line, d.Name)
 		return line[1], line[2]

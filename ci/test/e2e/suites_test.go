@@ -36,7 +36,7 @@ kubectl get configmaps -n slipway-system -o name | grep -E -- '-(test|check|work
 // stops no other. It leaves the workloads deployed.
 func (k *kept) tries(t *testing.T) {
 	t.Helper()
-	passed := k.must(t, "test", "--suite", "smoke")
+	passed := k.must(t, "test", "smoke")
 	for _, name := range []string{"gitea-answers", "guestbook-answers"} {
 		require.Regexp(t, `(?m)^\s*test/`+name+`\s+succeeded`, passed.out)
 	}
@@ -75,18 +75,18 @@ func (k *kept) tries(t *testing.T) {
 	require.Contains(t, read(t, dir, "steps/test.database-keeps/log.txt"), "read: launched")
 	require.Equal(t, "succeeded", k.outcome(t), "the status is that of the install")
 
-	absent := k.cli(t, "test", "--suite", "apps-check")
+	absent := k.cli(t, "test", "apps-check")
 	require.Equal(t, 4, absent.code, slipway.Tail(absent.err))
 	require.Contains(t, absent.out, "it is not deployed")
-	require.Regexp(t, `(?m)^\s*apps-deploy/visitors\s+succeeded`, k.must(t, "test", "--suite", "apps-deploy").out)
+	require.Regexp(t, `(?m)^\s*apps-deploy/visitors\s+succeeded`, k.must(t, "test", "apps-deploy").out)
 }
 
 // keepsWorkloads: what users have deployed before an upgrade is there after it, and goes
 // when they want that.
 func (k *kept) keepsWorkloads(t *testing.T) {
 	t.Helper()
-	require.Regexp(t, `(?m)^\s*apps-check/visitors\s+succeeded`, k.must(t, "test", "--suite", "apps-check").out)
+	require.Regexp(t, `(?m)^\s*apps-check/visitors\s+succeeded`, k.must(t, "test", "apps-check").out)
 	require.Contains(t, read(t, k.report(t), "steps/apps-check.visitors/log.txt"), "the first visitor said: ahoy")
-	k.must(t, "test", "--suite", "apps-destroy")
+	k.must(t, "test", "apps-destroy")
 	require.Empty(t, strings.TrimSpace(k.shell(t, ofSuites)))
 }

@@ -27,7 +27,7 @@ kubectl get deployment -n platform welcome --ignore-not-found -o name
 // plans is the plan of an upgrade.
 func (k *kept) plans(t *testing.T, args ...string) planned {
 	t.Helper()
-	return k.plan(t, append([]string{"--workflow", "upgrade"}, args...)...)
+	return k.plan(t, append([]string{"upgrade"}, args...)...)
 }
 
 func (k *kept) plan(t *testing.T, args ...string) planned {

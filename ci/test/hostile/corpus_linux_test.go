@@ -149,7 +149,7 @@ func from(args, reads []string, with rules) command {
 		}
 	}
 	line := strings.Join(args, " ")
-	with.raw = with.raw || strings.HasPrefix(line, "platform render") || strings.Contains(line, "--output -") || strings.Contains(line, "--format")
+	with.raw = with.raw || strings.HasPrefix(line, "platform render") || strings.Contains(line, "--out -") || strings.Contains(line, "--output")
 	return command{args, with}
 }
 

@@ -38,7 +38,7 @@ func verifying() []command {
 // opening is what uses the configuration in a package.
 func opening() []command {
 	return []command{
-		from([]string{"configure", "--file", packageFile, "--output", "-", "--non-interactive"}, nil, rules{}),
+		from([]string{"configure", "--file", packageFile, "--out", "-"}, nil, rules{}),
 		from(append([]string{"install", "--package", packageFile, "--name", "again"}, toInstall...), nil, rules{engine: true}),
 		from(append([]string{"reproduce", "--package", packageFile, "--name", "again"}, toInstall...), nil, rules{engine: true}),
 	}
@@ -117,7 +117,7 @@ func configurations() []testCase {
 	commands := []command{
 		from([]string{"validate", "--config", "slipway.yaml"}, reads, rules{}),
 		from([]string{"platform", "render", "--config", "slipway.yaml"}, reads, rules{}),
-		from([]string{"configure", "--file", "slipway.yaml", "--output", "-", "--non-interactive"}, reads, rules{}),
+		from([]string{"configure", "--file", "slipway.yaml", "--out", "-"}, reads, rules{}),
 	}
 	var out []testCase
 	for place, text := range places {

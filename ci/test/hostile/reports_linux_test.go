@@ -17,7 +17,7 @@ import (
 func reports() []testCase {
 	var out []testCase
 	add := func(name, tries, says, file string, make func(t *testing.T, s sandbox, at string)) {
-		cmd := from([]string{"configure", "--file", file, "--output", "-", "--non-interactive"}, nil, rules{})
+		cmd := from([]string{"configure", "--file", file, "--out", "-"}, nil, rules{})
 		out = append(out, testCase{name: "report/" + name, tries: tries, says: says, commands: []command{cmd}, make: func(t *testing.T, s sandbox) { make(t, s, s.path("work/"+file)) }})
 	}
 	const config = "apiVersion: slipway.sh/v1\nglobal: {name: shop, scale: 50}\n"

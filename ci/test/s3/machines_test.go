@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
-	"github.com/slipway-sh/slipway/ci/test/s3/gateway/gatewaytest"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/redact"
@@ -148,7 +147,7 @@ func (p *process) code(t *testing.T, limit time.Duration) int {
 // holds takes the deployment's lock, which is in s.
 func (m machine) holds(t *testing.T, s *store.Store, run string) *process {
 	t.Helper()
-	_, port, err := net.SplitHostPort(gatewaytest.FreeAddress(t)) // of one machine, two cannot have the same
+	_, port, err := net.SplitHostPort(gateway.Free(t, "127.0.0.1")) // of one machine, two cannot have the same
 	require.NoError(t, err)
 	p := m.start(t, "state", "--root", m.volume, "hold", "--user", "u", "--host", "h", "--run", run, "--workflow", "install", "--port", port)
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -185,7 +184,7 @@ func terraformMachines(t *testing.T) (a, b machine, s *store.Store, goOn string)
 	if os.Getenv("SLIPWAY_TERRAFORM") == "" {
 		t.Skip("SLIPWAY_TERRAFORM does not name a terraform; the bundle has one in bin/")
 	}
-	address, slipway := gatewaytest.Start(t, source), program(t)
+	address, slipway := start(t), program(t)
 	url := gateway.URL(address, gateway.Bucket, "team/demo")
 	root := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(root, "main.tf"), []byte(sixOutputs), 0o600))

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,29 +16,38 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
-	"github.com/slipway-sh/slipway/ci/test/s3/gateway/gatewaytest"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/conformance"
+	"github.com/slipway-sh/slipway/pipeline/store/s3"
 	"github.com/slipway-sh/slipway/pipeline/store/secret"
 )
 
-// source is the directory of the server's source.
-const source = "server"
+// start runs the server until the test ends. It returns the server's address, and puts credentials
+// for it into the environment.
+func start(t *testing.T) string {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", "access-key-id")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "c4nary-secret-access-key")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
+	return gateway.Start(t, "server", "127.0.0.1").Address
+}
 
 func open(t *testing.T, address, bucket, prefix string) *store.Store {
 	t.Helper()
-	s, err := gatewaytest.Open(t.Context(), gateway.URL(address, bucket, prefix))
+	s, err := store.Open(t.Context(), gateway.URL(address, bucket, prefix), store.Options{Openers: map[string]store.Opener{"s3": s3.Opener{}}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
 
 func TestStore(t *testing.T) {
-	address := gatewaytest.Start(t, source)
+	address := start(t)
 	var stores atomic.Int32
 	next := func(t *testing.T) (*store.Store, string) {
 		prefix := fmt.Sprintf("test-%d", stores.Add(1))

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
-	"github.com/slipway-sh/slipway/ci/test/s3/gateway/gatewaytest"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
@@ -37,7 +36,7 @@ const sleeping, awake = "20260102-030405-a1b2c3", "20260102-040506-d4e5f6"
 // have ended, and when the first one goes on, it stops, and nothing of what the other one has
 // written is touched.
 func TestASleeperDoesNoHarm(t *testing.T) {
-	address, slipway := gatewaytest.Start(t, source), program(t)
+	address, slipway := start(t), program(t)
 	root, dir := t.TempDir(), t.TempDir()
 	t.Setenv("PLANS", filepath.Join(dir, "plans"))
 	t.Setenv("GO_ON", filepath.Join(dir, "never"))

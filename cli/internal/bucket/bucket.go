@@ -21,13 +21,17 @@ import (
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
-// Flags say what opens the bucket with the deployment's state.
+// Flags say what opens the bucket with the deployment's state, where the configuration cannot: a
+// function of the Dagger module has none of the caller's files and variables.
 type Flags struct{ Key, Credentials string }
 
-// AddFlags declares them.
+// AddFlags declares them, hidden.
 func (f *Flags) AddFlags(set *pflag.FlagSet) {
-	set.StringVar(&f.Key, "state-key", "", "file with the age identity that encrypts the deployment's secrets there; replaces state.key")
-	set.StringVar(&f.Credentials, "state-credentials", "", "file with the credentials for it, NAME=value in each line; replaces state.credentials")
+	set.StringVar(&f.Key, "state-key", "", "file with the age identity; replaces state.key")
+	set.StringVar(&f.Credentials, "state-credentials", "", "file with NAME=value in each line; replaces state.credentials")
+	for _, name := range []string{"state-key", "state-credentials"} {
+		_ = set.MarkHidden(name)
+	}
 }
 
 // ReadCredentials reads the file of --state-credentials; nil without one. Only the variables of
@@ -85,7 +89,7 @@ func (f *Flags) Open(ctx context.Context, all *config.Config, from secrets.Sourc
 		s, err := from.Find(ctx, ref)
 		if err != nil {
 			errs = append(errs, &fault.Fault{Code: config.CodeNoSecret, Class: fault.Usage, Op: "find " + what, Err: err,
-				Fix: "put it where the configuration says, or give --state-key and --state-credentials, or --secrets (dagger call: before the function)"})
+				Fix: "put it where the configuration says, or give --secrets FILE; dagger call also takes --state-key and --state-credentials, before the function"})
 		}
 		return s
 	}

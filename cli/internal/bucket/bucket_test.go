@@ -94,7 +94,7 @@ func TestStateOf_missing(t *testing.T) {
 		_, err := x.Open(t.Context(), cfg, from, nil)
 		require.ErrorContains(t, err, "find state.credentials.AWS_ACCESS_KEY_ID: env:ID is on the machine that calls")
 		f, _ := errors.AsType[*fault.Fault](err)
-		require.Contains(t, f.Fix, "--secrets (dagger call: before the function)")
+		require.Contains(t, f.Fix, "before the function")
 	})
 
 	cfg.State.Key, cfg.State.Credentials, x.Key = "", nil, filepath.Join(t.TempDir(), "none")

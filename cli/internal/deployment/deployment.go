@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/lock"
@@ -53,9 +54,10 @@ func (f *Flags) add(set *pflag.FlagSet) {
 	f.Source.AddFlags(set)
 	f.Images.AddFlags(set)
 	f.Secrets.AddFlags(set)
-	f.Source.AddOverrides(set)
+	f.Source.AddState(set)
 	f.Bucket.AddFlags(set)
-	set.BoolVarP(&f.verbose, "verbose", "v", false, "show everything the engine reports")
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "show everything that the engine reports")
+	usage.Group(set, usage.Deployment, "verbose")
 	f.Release.AddID(set)
 }
 
@@ -152,8 +154,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 			return fmt.Errorf("ask the engine for its version: %w", err)
 		}
 	}
-	end := watch(io.Err, &opts)
-	defer end()
+	watch(io.Err, &opts)
 	opts.Tools = pins.Versions()
 	from := Inputs{Workflow: run.Workflow, Secrets: &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, SecretsFile: f.Secrets.SecretsFile}}
 	if s.Joined != nil {
@@ -179,7 +180,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 		}
 	}
 	if opts.Release != nil && run.Workflow != "" {
-		if err := stages.CheckHooks(provider, cfg, opts.Release); err != nil {
+		if err := stages.CheckSteps(provider, cfg, opts.Release); err != nil {
 			return err
 		}
 	}
@@ -202,8 +203,8 @@ func (f *Flags) args() []string {
 			args = append(args, "--"+f.Name+"="+f.Value.String())
 		}
 	})
-	if f.Source.Stored && !f.cmd.Flags().Changed("deployment") { // however it was chosen, this is it
-		args = append(args, "--deployment="+f.Source.Deployment)
+	if f.Source.Stored && !f.cmd.Flags().Changed("name") { // however it was chosen, this is it
+		args = append(args, "--name="+f.Source.Deployment)
 	}
 	return args
 }

@@ -65,10 +65,10 @@ func TestWhoWorks(t *testing.T) {
 func TestTheProcessInTheBackgroundIsToldOfTheDeployment(t *testing.T) {
 	folder := keptDeployments(t, "", "dev")
 	require.NoError(t, folder.Use("dev"))
-	for _, args := range [][]string{nil, {"--deployment", "dev"}} {
+	for _, args := range [][]string{nil, {"--name", "dev"}} {
 		f := parsed(t, args...)
 		_, err := f.Source.Load(console.Streams{Err: progress.Open(io.Discard, progress.Options{})})
 		require.NoError(t, err)
-		require.Equal(t, []string{"--deployment=dev"}, f.args())
+		require.Equal(t, []string{"--name=dev"}, f.args())
 	}
 }

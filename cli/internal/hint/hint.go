@@ -69,13 +69,13 @@ func (l Line) flags() []flag {
 	}
 	names := []string{"config", "name", "state"}
 	if !module.Active() {
-		names = []string{"config", "deployment", "name", "platform", "bundle", "bundle-digest", "bundle-key", "lock", "registry", "registry-auth", "state", "state-key", "state-credentials", "secrets"}
+		names = []string{"config", "name", "platform", "bundle", "bundle-digest", "bundle-key", "lock", "registry", "registry-auth", "state", "secrets"}
 	}
 	var out []flag
 	for _, name := range names {
-		f, stored := l.Cmd.Flags().Lookup(name), l.Cmd.Flags().Lookup("deployment")
+		f := l.Cmd.Flags().Lookup(name)
 		switch {
-		case f == nil || !f.Changed, name == "name" && stored != nil && stored.Changed:
+		case f == nil || !f.Changed:
 			continue
 		case name == "state":
 			if _, err := store.CheckURL(f.Value.String(), store.Options{Openers: l.Stores}); err != nil {

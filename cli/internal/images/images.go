@@ -46,19 +46,22 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	f.flags = set
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	own.SortFlags = false
-	own.StringVar(&f.Bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "directory with tools, images and manifests by digest, made by make bundle (env SLIPWAY_BUNDLE)")
+	AddBundle(own, &f.Bundle)
 	f.Trust.AddFlags(own)
-	own.StringVar(&f.Lock, "lock", os.Getenv("SLIPWAY_LOCK"), "file with the digests of a registry's images, written by slipway bundle push; in place of a bundle (env SLIPWAY_LOCK)")
-	own.StringVar(&f.Registry, "registry", "", "registry of these images, host[:port][/path]; replaces the one in the configuration and in the lock")
-	own.StringVar(&f.RegistryAuth, registryAuthFlag, "", "file as docker's config.json with the account with which the cluster's nodes pull from it, in place of that of docker login")
+	own.StringVar(&f.Lock, "lock", os.Getenv("SLIPWAY_LOCK"), "lock file of images in a registry, in place of a bundle (env SLIPWAY_LOCK)")
+	own.StringVar(&f.Registry, "registry", "", "registry with these images, HOST[:PORT][/PATH]; replaces that of the lock file")
+	own.StringVar(&f.RegistryAuth, registryAuthFlag, "", "docker's config.json with the account of the nodes; else that of docker login")
 	own.StringVar(&f.BundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
 	_ = own.MarkHidden("bundle-id")
-	own.VisitAll(func(flag *pflag.Flag) { _ = own.SetAnnotation(flag.Name, Group, []string{"true"}) })
+	usage.Group(own, usage.Images, "lock", "registry", registryAuthFlag)
 	set.AddFlagSet(own)
 }
 
-// Group annotates these flags: a first reader of a command's help needs all others before them.
-const Group = "images"
+// AddBundle declares the flag that names a bundle.
+func AddBundle(set *pflag.FlagSet, dir *string) {
+	set.StringVar(dir, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "bundle: a directory with tools and images by digest (env SLIPWAY_BUNDLE)")
+	usage.Group(set, usage.Images, "bundle")
+}
 
 // codeNoImages: neither a bundle nor a lock was given.
 const codeNoImages fault.Code = "BUN-006"
@@ -111,7 +114,7 @@ func (f *Flags) Pins(cfg *config.Config) (*lock.Lock, error) {
 	}
 	if f.Registry != "" {
 		return nil, &fault.Fault{Code: refused.CodeNowhere, Class: fault.Usage, Op: "choose where images come from",
-			Fix: "give --lock FILE too: slipway bundle push DIR --to host/path --lock-out slipway.lock.json",
+			Fix: "give --lock FILE too: slipway bundle push DIR HOST/PATH --out slipway.lock.json",
 			Err: errors.New("--registry goes with --lock FILE, which slipway bundle push writes")}
 	}
 	if f.Bundle == "" && f.BundleID == "" {

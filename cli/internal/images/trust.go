@@ -45,15 +45,17 @@ func variable(flag string) string {
 // AddFlags declares them.
 func (t *Trust) AddFlags(set *pflag.FlagSet) {
 	t.set = set
-	set.StringVar(&t.digest, digestFlag, os.Getenv(envDigest), "digest of the bundle's index, sha256:…: no other bundle is used; none: any is (env "+envDigest+", as make env sets it)")
-	set.StringVar(&t.key, keyFlag, os.Getenv(envKey), "public key, PEM, that the bundle (slipway bundle sign) or the lock (slipway bundle push --key) must be signed with: a file, or env:NAME; in place of a digest (env "+envKey+")")
+	set.StringVar(&t.digest, digestFlag, os.Getenv(envDigest), "use only the bundle with this digest, sha256:…; none: any (env "+envDigest+")")
+	set.StringVar(&t.key, keyFlag, os.Getenv(envKey), "use only what this public key signed: a PEM file, or env:NAME (env "+envKey+")")
+	usage.Group(set, usage.Images, digestFlag, keyFlag)
 	add := func(to *string, flag, what string) {
 		set.StringVar(to, flag, os.Getenv(variable(flag)), what+" (env "+variable(flag)+")")
+		usage.Group(set, usage.Images, flag)
 	}
-	add(&t.signer.Subject, identityFlag, "who must have signed the bundle, or the lock, without a key; in place of a digest, with an issuer and --"+rootFlag)
-	add(&t.signer.SubjectRegexp, identityFlag+regexpSuffix, "regular expression in place of that")
-	add(&t.signer.Issuer, issuerFlag, "URL of the OpenID Connect issuer that must have vouched for who signed")
-	add(&t.root, rootFlag, "file with the trusted root of the sigstore instance that signed, as its trusted_root.json; nothing is asked of the network")
+	add(&t.signer.Subject, identityFlag, "use only what this identity signed")
+	add(&t.signer.SubjectRegexp, identityFlag+regexpSuffix, "the same, as a regular expression")
+	add(&t.signer.Issuer, issuerFlag, "URL of the identity's issuer")
+	add(&t.root, rootFlag, "trusted_root.json of the sigstore that signed")
 }
 
 // by is the way in which a bundle is vouched for.

@@ -47,9 +47,9 @@ func TestTheCommandsOfACell(t *testing.T) {
 	r := m.Do(t.Context(), cellOfTest, "")
 	require.Equal(t, Upgraded, r.Outcome, r.Reason)
 	require.Equal(t, []string{
-		"destroy --yes --ignore-not-found", "install --yes --keep-cluster", "test --suite apps-deploy",
-		"upgrade --to 1.1.0 --style graceful --lock-timeout 1m --keep-cluster", "report --output DIR/report",
-		"test --suite apps-check", "test --suite full", "destroy --yes",
+		"destroy --yes --ignore-not-found", "install --yes --keep-cluster", "test apps-deploy",
+		"upgrade --to 1.1.0 --style graceful --lock-timeout 1m --keep-cluster", "report --out DIR/report",
+		"test apps-check", "test full", "destroy --yes",
 	}, calls(t, dir, r.Deployment))
 	text, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "slipway.yaml"))
 	require.NoError(t, err)
@@ -65,9 +65,9 @@ func TestReleasesInDirectories(t *testing.T) {
 	c.From, c.To = "./one", "./two"
 	r := m.Do(t.Context(), c, "")
 	require.Subset(t, calls(t, dir, r.Deployment), []string{
-		"install --yes --platform ./one --keep-cluster", "test --suite apps-deploy --platform ./one",
+		"install --yes --platform ./one --keep-cluster", "test apps-deploy --platform ./one",
 		"upgrade --platform ./two --style graceful --lock-timeout 1m --keep-cluster",
-		"test --suite apps-check --platform ./two", "test --suite full --platform ./two",
+		"test apps-check --platform ./two", "test full --platform ./two",
 	})
 }
 
@@ -77,7 +77,7 @@ func TestACellThatFailsIsLeftAsItIs(t *testing.T) {
 	require.Equal(t, []any{Failed, "CMP-001", "carry out job x/y: it failed"}, []any{r.Outcome, r.Code, r.Reason})
 	require.Equal(t, "upgrade failed: CMP-001 carry out job x/y: it failed", r.Why())
 	own := filepath.Join(dir, "results", r.Deployment)
-	require.Equal(t, []string{"save --out DIR/run.tar.zst", "report --output DIR/report", "cluster --stop"}, calls(t, dir, r.Deployment)[4:], "and is not destroyed")
+	require.Equal(t, []string{"save --out DIR/run.tar.zst", "report --out DIR/report", "cluster --stop"}, calls(t, dir, r.Deployment)[4:], "and is not destroyed")
 	require.Equal(t, []string{filepath.Join(own, "run.tar.zst"), "slipway reproduce --package " + filepath.Join(own, "run.tar.zst")}, []string{r.Package, r.Reproduce})
 	log, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "upgrade.log"))
 	require.NoError(t, err)
@@ -224,7 +224,7 @@ func TestACellIsJudged(t *testing.T) {
 		require.Equal(t, test.why, r.Why(), name)
 		require.Equal(t, test.counts, r.Counts, name)
 		if r.Outcome == Failed {
-			require.Subset(t, calls(t, dir, r.Deployment), []string{"report --output DIR/report", "save --out DIR/run.tar.zst", "report --output DIR/tests"}, name)
+			require.Subset(t, calls(t, dir, r.Deployment), []string{"report --out DIR/report", "save --out DIR/run.tar.zst", "report --out DIR/tests"}, name)
 			require.NotEmpty(t, r.Package)
 			require.Empty(t, r.Reproduce, "only the whole cell does")
 		}

@@ -30,7 +30,7 @@ func (c *cell) all(ctx context.Context) {
 		c.leave(ctx)
 		return
 	}
-	if !c.upgrade(ctx) || !c.command(ctx, "report", "report", "--output", filepath.Join(c.dir, reportDir)) || !c.check(ctx) || !c.command(ctx, "destroy", "destroy", "--yes") {
+	if !c.upgrade(ctx) || !c.command(ctx, "report", "report", "--out", filepath.Join(c.dir, reportDir)) || !c.check(ctx) || !c.command(ctx, "destroy", "destroy", "--yes") {
 		c.leave(ctx)
 	}
 }
@@ -77,7 +77,7 @@ func (c *cell) test(ctx context.Context, suite, release string) bool {
 
 func (c *cell) suite(ctx context.Context, suite, release string) (Phase, *said, error) {
 	p := Phase{Name: suite}
-	said, err := c.process(ctx, &p, nil, "test", append([]string{"--suite", suite}, releaseIn(release)...))
+	said, err := c.process(ctx, &p, nil, "test", append([]string{suite}, releaseIn(release)...))
 	if said.code == string(stages.CodeNoTests) {
 		p.Exit = 0
 	}
@@ -106,7 +106,7 @@ func (c *cell) leave(ctx context.Context) {
 		if c.phase() != phaseInstall && c.phase() != phaseUpgrade { // it is not that of the upgrade
 			dir = testsDir
 		}
-		_, _ = c.process(ctx, &Phase{Name: "report"}, nil, "report", []string{"--output", filepath.Join(c.dir, dir)})
+		_, _ = c.process(ctx, &Phase{Name: "report"}, nil, "report", []string{"--out", filepath.Join(c.dir, dir)})
 	}
 	select {
 	case <-c.AtOnce:

@@ -28,7 +28,7 @@ func Alone(dir, matrix string, cells []Cell) (release func(), err error) {
 	var files []string
 	fix := "wait until that has ended, or give this one another name: --name OTHER"
 	if !module.Active() {
-		fix = "wait until that has ended, or give this one another name and other results: --name OTHER --results DIR"
+		fix = "wait until that has ended, or give this one another name and other results: --name OTHER --out DIR"
 		own, err := folder.Cache()
 		if err != nil {
 			return nil, err

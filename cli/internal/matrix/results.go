@@ -85,7 +85,7 @@ func Open(dir string, head Head) (*Results, error) {
 			f := &fault.Fault{
 				Code: CodeOther, Class: fault.Usage, Op: "go on with the results in " + dir,
 				Err: fmt.Errorf("they are of another %s", strings.Join(others, ", another ")),
-				Fix: "name another directory: --results DIR",
+				Fix: "name another directory: --out DIR",
 			}
 			if module.Active() { // which has a volume for each name
 				f.Op, f.Fix = "go on with the results that are there", "give the matrix another name: --name OTHER"

@@ -14,12 +14,6 @@ func Var(set *pflag.FlagSet, path *string, name, value, usage string) {
 	set.Var(&Path{path, true}, name, usage)
 }
 
-// VarP is Var with a shorthand.
-func VarP(set *pflag.FlagSet, path *string, name, short, value, usage string) {
-	*path = value
-	set.VarP(&Path{path, true}, name, short, usage)
-}
-
 // Regular declares a flag for a file that nothing else can take the place of, as the command
 // reads it too, writes beside it, or makes it in pieces.
 func Regular(set *pflag.FlagSet, path *string, name, value, usage string) {

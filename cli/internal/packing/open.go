@@ -67,7 +67,7 @@ func Open(file, keyFile string, sections []config.Section) (*Opened, error) {
 
 func unpack(file, dir string, o *Opened) (*Opened, error) {
 	if len(o.Hidden) > 0 {
-		return nil, incomplete("unpack "+file, "write the configuration, give the values there, and install with it: slipway configure --non-interactive --output slipway.yaml --file "+fault.Quote(file),
+		return nil, incomplete("unpack "+file, "write the configuration, give the values there, and install with it: slipway configure --out slipway.yaml --file "+fault.Quote(file),
 			fmt.Errorf("its configuration has no value for what looked like a secret: %s", strings.Join(o.Hidden, ", ")))
 	}
 	var err error

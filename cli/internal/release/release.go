@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/directory"
 	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers"
@@ -31,7 +32,8 @@ type Flags struct {
 
 // AddFlags declares them.
 func (f *Flags) AddFlags(set *pflag.FlagSet) {
-	set.StringVar(&f.Dir, "platform", "", "directory of the platform release; replaces platform.release of the configuration")
+	set.StringVar(&f.Dir, "platform", "", "directory of the platform release; replaces platform.release")
+	usage.Group(set, usage.Deployment, "platform")
 }
 
 // AddID declares the flag of the Dagger module.

@@ -77,7 +77,7 @@ func TLSKey(ctx context.Context, cfg *config.Config, from Source, file string) (
 	}
 	if err != nil {
 		return nil, &fault.Fault{Code: config.CodeNoSecret, Class: fault.Usage, Op: "find the private key of the given certificate", Err: err,
-			Fix: "put it where tls.key of the configuration says, or give --tls-key FILE"}
+			Fix: "put it where tls.key of the configuration says; dagger call also takes it with --tls-key, after the function"}
 	}
 	return key, nil
 }

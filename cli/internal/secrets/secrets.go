@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -28,7 +29,8 @@ type Flags struct {
 
 // AddFlags declares them.
 func (f *Flags) AddFlags(set *pflag.FlagSet) {
-	set.StringVar(&f.SecretsFile, "secrets", "", "file with secrets that the configuration refers to as env:NAME, NAME=value in each line; comes before the environment")
+	set.StringVar(&f.SecretsFile, "secrets", "", "file with values of env:NAME, one NAME=value per line; wins over the environment")
+	usage.Group(set, usage.Deployment, "secrets")
 }
 
 // Finder hands secrets to a Dagger session. It is safe for concurrent use.

@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/config/platform"
@@ -43,12 +44,12 @@ type Source struct {
 	Release func(*config.Config) *platform.Release
 
 	Registries
-	File       string // path, "-" or ""
-	Deployment string // of --deployment, or as something else chose it
-	Name       string
-	State      string // URL of the bucket; replaces the configuration's
+	File  string // path, "-" or ""
+	Name  string // of the deployment, as the command line has it
+	State string // URL of the bucket; replaces the configuration's
 
-	Stored bool // File is the configuration stored under Deployment
+	Stored     bool   // File is the configuration stored under Deployment
+	Deployment string // name of the stored configuration that was chosen; empty: none
 	// Brought says that File came in a package: no variable of the environment is read.
 	Brought bool
 	Stdin   []byte // the configuration that was read from standard input
@@ -59,15 +60,15 @@ type Source struct {
 // AddFlags declares the flags that say which configuration is taken; see choose.
 func (s *Source) AddFlags(set *pflag.FlagSet) {
 	s.flags = set
-	set.StringVarP(&s.File, "config", "c", "", "the deployment's configuration, YAML; - is standard input; every setting has a default")
-	set.StringVar(&s.Deployment, "deployment", "", "name of a stored configuration; env "+EnvDeployment)
+	set.StringVarP(&s.File, "config", "c", "", "configuration of the deployment, YAML; - is standard input")
+	set.StringVarP(&s.Name, "name", "n", "", "name of the deployment, stored or new (env "+EnvDeployment+")")
+	usage.Group(set, usage.Deployment, "config", "name")
 }
 
-// AddOverrides declares the flags that replace what the configuration says of the
-// deployment's name and of where its state is.
-func (s *Source) AddOverrides(set *pflag.FlagSet) {
-	set.StringVarP(&s.Name, "name", "n", "", "name of the deployment: that of a stored configuration, or a new one; with --config it replaces the name there")
-	set.StringVar(&s.State, "state", "", "URL of the bucket with the deployment's state, such as s3://bucket?region=eu-central-1; replaces state.url of the configuration")
+// AddState declares the flag that replaces where the configuration has its state.
+func (s *Source) AddState(set *pflag.FlagSet) {
+	set.StringVar(&s.State, "state", "", "bucket with the deployment's state, as a URL; replaces state.url")
+	usage.Group(set, usage.Deployment, "state")
 }
 
 // Load reads and validates the configuration. What an older version would be now is printed.
@@ -185,7 +186,7 @@ func (s *Source) printMigration(w io.Writer) func([]migrate.Change) {
 		}
 		which := "--config " + fault.Quote(s.File)
 		if s.Stored {
-			which = "--deployment " + fault.Quote(s.Deployment)
+			which = "--name " + fault.Quote(s.Deployment)
 		}
 		fmt.Fprintf(w, "  slipway config migrate %s writes it so\n", which)
 	}

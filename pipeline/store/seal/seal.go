@@ -11,25 +11,19 @@ import (
 	"fmt"
 )
 
-// Reason is why data is not a usable record.
-type Reason string
-
-// The reasons.
-const (
-	Torn    Reason = "torn"    // incomplete or altered
-	Foreign Reason = "foreign" // a record of another kind or version
-)
-
 // Error reports that data is not a usable record.
-type Error struct {
-	Reason Reason
-	Err    error
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("it is %s: %v", e.Reason, e.Err) }
+type Error struct{ error }
 
 // Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.error }
+
+// torn: it is incomplete or altered.
+func torn(err error) error { return &Error{fmt.Errorf("it is torn: %w", err)} }
+
+// Foreign is the error of a record of something else.
+func Foreign(format string, args ...any) error {
+	return &Error{fmt.Errorf("it is foreign: %w", fmt.Errorf(format, args...))}
+}
 
 // envelope is the stored form of a record. The checksum covers the bytes of Record.
 type envelope struct {
@@ -58,25 +52,25 @@ func Seal(kind string, version int, record any) ([]byte, error) {
 func Open(data []byte, kind string, version int, record any) error {
 	var env envelope
 	if err := json.Unmarshal(data, &env); err != nil {
-		return &Error{Torn, err}
+		return torn(err)
 	}
 	switch {
 	case !bytes.HasSuffix(data, []byte("\n")):
-		return &Error{Torn, errors.New("its end is missing")}
+		return torn(errors.New("its end is missing"))
 	case env.Kind != kind:
-		return &Error{Foreign, fmt.Errorf("it is of kind %q, want %q", env.Kind, kind)}
+		return Foreign("it is of kind %q, want %q", env.Kind, kind)
 	case env.Version != version:
-		return &Error{Foreign, fmt.Errorf("it has version %d, want %d", env.Version, version)}
+		return Foreign("it has version %d, want %d", env.Version, version)
 	}
 	sum := sha256.Sum256(env.Record)
 	if got := hex.EncodeToString(sum[:]); got != env.SHA256 {
-		return &Error{Torn, fmt.Errorf("its sha256 is %s, want %q", got, env.SHA256)}
+		return torn(fmt.Errorf("its sha256 is %s, want %q", got, env.SHA256))
 	}
 	if again, err := json.Marshal(env); err != nil || !bytes.Equal(append(again, '\n'), data) {
-		return &Error{Torn, errors.New("there is more in it than was written")}
+		return torn(errors.New("there is more in it than was written"))
 	}
 	if err := json.Unmarshal(env.Record, record); err != nil {
-		return &Error{Foreign, err}
+		return Foreign("%w", err)
 	}
 	return nil
 }

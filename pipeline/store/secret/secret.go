@@ -238,7 +238,7 @@ func badKey(err error, fix string) error {
 }
 
 // giveKey is the part of a remedy that explains how to pass the key to a run.
-const giveKey = "name it in the configuration (state: {key: \"env:NAME\"} or \"file:PATH\"), or give --state-key"
+const giveKey = "name it in the configuration: state: {key: \"env:NAME\"} or \"file:PATH\""
 
 func damaged(name string, err error) error {
 	return &fault.Fault{Code: store.CodeDamaged, Class: fault.Step, Op: "decrypt secret " + name, Err: err,

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Root is the default folder of the store: $SLIPWAY_CACHE, else
@@ -96,25 +97,20 @@ func (s *Store) Do(ctx context.Context, key Key, build func(ctx context.Context,
 	dir = s.dir(key)
 	tmp := filepath.Join(filepath.Dir(dir), ".building-"+key.Digest)
 	// Whoever left this behind is dead: we hold its lock.
-	if err := removeTree(tmp); err != nil {
+	if err := os.RemoveAll(tmp); err != nil {
 		return "", false, fmt.Errorf("clear an unfinished build of %s: %w", key, err)
 	}
 	if err := os.MkdirAll(tmp, 0o755); err != nil {
 		return "", false, fmt.Errorf("build %s: %w", key, err)
 	}
 	if err := build(ctx, tmp); err != nil {
-		return "", false, errors.Join(err, removeTree(tmp))
+		return "", false, errors.Join(err, os.RemoveAll(tmp))
 	}
 	if err := context.Cause(ctx); err != nil {
-		return "", false, errors.Join(err, removeTree(tmp))
+		return "", false, errors.Join(err, os.RemoveAll(tmp))
 	}
-	if err := syncTree(tmp); err != nil {
-		return "", false, fmt.Errorf("write %s to disk: %w", key, err)
-	}
+	syscall.Sync() // before it has its name
 	if err := os.Rename(tmp, dir); err != nil {
-		return "", false, fmt.Errorf("keep %s: %w", key, err)
-	}
-	if err := syncDir(filepath.Dir(dir)); err != nil {
 		return "", false, fmt.Errorf("keep %s: %w", key, err)
 	}
 	return dir, false, nil
@@ -125,17 +121,4 @@ func (k Key) check() error {
 		return fmt.Errorf("%q with digest %q is no store key", k.Name, k.Digest)
 	}
 	return nil
-}
-
-// removeTree removes dir and what is below it, but never follows into a file
-// system that is mounted there.
-func removeTree(dir string) error {
-	mounts, err := mountsBelow(dir)
-	if err != nil {
-		return err
-	}
-	if len(mounts) > 0 {
-		return fmt.Errorf("remove %s: %s is still mounted; run umount on it", dir, mounts[0])
-	}
-	return os.RemoveAll(dir)
 }

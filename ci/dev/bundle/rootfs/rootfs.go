@@ -142,7 +142,8 @@ func open(dir string, key store.Key, lower *Layer, hit bool, err error) (*Layer,
 	return &Layer{Layer: layer, dir: dir, key: key, lower: lower, hit: hit}, nil
 }
 
-// script runs as the first process of its own mount and process namespaces.
+// script runs as the first process of its own mount and process namespaces. A change of it builds
+// every layer anew, with the packages that the mirror has then; nothing reads what its last line writes.
 const script = `set -eu
 files=$1 lowers=$2 work=$3 merged=$4 cache=$5 before=$6 after=$7
 shift 7

@@ -1,4 +1,4 @@
-package proxy_test
+package s3
 
 import (
 	"context"
@@ -9,26 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
-	"github.com/slipway-sh/slipway/ci/test/s3/gateway/gatewaytest"
 	"github.com/slipway-sh/slipway/ci/test/s3/proxy"
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
-func open(t *testing.T, address string) *store.Store {
-	t.Helper()
-	s, err := gatewaytest.Open(t.Context(), gateway.URL(address, gateway.Bucket, "test"))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
-}
-
-// TestModes: each does to a real client and a real server what it says.
-func TestModes(t *testing.T) {
-	server := gatewaytest.Start(t, "../server")
+// TestProxy: each mode does to a real client and a real server what it says.
+func TestProxy(t *testing.T) {
+	server := start(t)
 	p, err := proxy.Listen("127.0.0.1", server, 1)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
-	direct, s := open(t, server), open(t, p.Address())
+	direct, s := open(t, server, gateway.Bucket, "test"), open(t, p.Address(), gateway.Bucket, "test")
 	short := func() context.Context {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		t.Cleanup(cancel)
