@@ -146,7 +146,7 @@ func TestAnAccountThatIsNotThere(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, none)
 	for file, says := range map[string]string{
-		written(t, "registry.example.com", `{"auth":"eDp5"}`):      "has none for another.example.com",
+		written(t, "registry.example.com", `{"auth":"eDp5"}`):      "has no account for another.example.com",
 		written(t, "another.example.com", `{"auth":"not base64"}`): "is no base64",
 		written(t, "another.example.com", `"n0 account"`):          "is no configuration of docker",
 		filepath.Join(t.TempDir(), "absent"):                       "no such file",
