@@ -100,10 +100,10 @@ func TestWhatProvesNothing(t *testing.T) {
 		says, fix string
 	}{
 		"no entry in a log":   {func(b *protobundle.Bundle) { b.VerificationMaterial.TlogEntries = nil }, statement, "it has no entry in a transparency log", "transparency log"},
-		"of another file":     {func(b *protobundle.Bundle) { b.GetMessageSignature().MessageDigest.Digest[0] ^= 1 }, nil, "not that of this signature", "anew"},
-		"another statement":   {func(b *protobundle.Bundle) { b.GetDsseEnvelope().Payload = append(b.GetDsseEnvelope().Payload, ' ') }, statement, "not that of this signature", "anew"},
-		"another signature":   {func(b *protobundle.Bundle) { b.GetMessageSignature().Signature[9] ^= 1 }, nil, "not that of this signature", "anew"},
-		"a later entry":       {func(b *protobundle.Bundle) { b.VerificationMaterial.TlogEntries[0].IntegratedTime++ }, nil, "not that of this signature", "anew"},
+		"of another file":     {func(b *protobundle.Bundle) { b.GetMessageSignature().MessageDigest.Digest[0] ^= 1 }, nil, "not that of this signature", "again"},
+		"another statement":   {func(b *protobundle.Bundle) { b.GetDsseEnvelope().Payload = append(b.GetDsseEnvelope().Payload, ' ') }, statement, "not that of this signature", "again"},
+		"another signature":   {func(b *protobundle.Bundle) { b.GetMessageSignature().Signature[9] ^= 1 }, nil, "not that of this signature", "again"},
+		"a later entry":       {func(b *protobundle.Bundle) { b.VerificationMaterial.TlogEntries[0].IntegratedTime++ }, nil, "not that of this signature", "again"},
 		"another predicate":   {nil, run, `it states "https://slipway.sh/run-package/v1"`, "slsaprovenance1"},
 		"no file":             {nil, nameless, "it names no file", "slsaprovenance1"},
 		"no sha256":           {nil, long, "it names no sha256", "slsaprovenance1"},
