@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// theirs is a configuration for a cluster that is there already, whose kubeconfig is
+// theirs is a configuration for an existing cluster, whose kubeconfig is
 // nowhere yet.
 func theirs(t *testing.T, more string) string {
 	t.Helper()

@@ -129,7 +129,7 @@ func (c releaseCheck) gates(ctx context.Context, w io.Writer) error {
 	return wrong
 }
 
-// pulled fails unless the nodes of a cluster that is there already find every image in the
+// pulled fails unless the nodes of an existing cluster find every image in the
 // registry. Objects that Slipway applies name it there; other objects must do so by
 // themselves.
 func (c releaseCheck) pulled(uses []contract.ImageUse) error {

@@ -116,7 +116,7 @@ func balanced(r *platform.Release, disabled []string) bool {
 		slices.ContainsFunc(r.Checks, func(c platform.Check) bool { return on(c.Component) })
 }
 
-// wireTerraform: of a cluster that is there already, what is found in it goes through
+// wireTerraform: of an existing cluster, what is found in it goes through
 // Terraform as what others make does.
 func wireTerraform(g *conductor.Graph, ready pipeline.Dep) *pipeline.Step[contract.Infrastructure] {
 	access := g.Site.Access

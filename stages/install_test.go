@@ -112,7 +112,7 @@ func TestTheGraphOfAnInstall(t *testing.T) {
 	require.False(t, waits(g, "preorchestrator/git", "preorchestrator/argocd"), "the tree is pushed while Argo CD starts")
 }
 
-// On a cluster that is there already nothing is started, nothing is added to it, and it is
+// On an existing cluster nothing is started, nothing is added to it, and it is
 // checked before anything is changed.
 func TestTheGraphOfAnInstallOnAClusterThatIsThere(t *testing.T) {
 	own, there := needs(t, stages.Install(), local.Provider{}), needs(t, stages.Install(), existing.Provider{})
@@ -158,7 +158,7 @@ func TestALoadBalancerIsAskedForWhereSomethingIsReachedThroughIt(t *testing.T) {
 	require.JSONEq(t, used, asked(localSite(t, config.Default()), load(t, one), false), "Slipway's own cluster has one")
 }
 
-// What the check of a cluster that is there already finds goes through Terraform as the
+// What the check of an existing cluster finds goes through Terraform as the
 // outputs of others do.
 func TestWhatIsFoundInAClusterThatIsThere(t *testing.T) {
 	site, err := conductor.SiteOf(existing.Provider{}, providers.Deployment{Name: "demo", Section: json.RawMessage(`{"kubeconfig": "env:K", "storageClass": "fast"}`)})

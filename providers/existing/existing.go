@@ -1,4 +1,4 @@
-// Package existing is the provider for a cluster that is there already and that somebody
+// Package existing is the provider for an existing cluster and that somebody
 // else looks after. It makes no part of it: what Slipway needs of the cluster is checked
 // before anything is changed.
 package existing

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// there is a conductor for a cluster that is there already, and how often its access was
+// there is a conductor for an existing cluster, and how often its access was
 // looked for.
 func there(t *testing.T, answers map[string]any, missing error) (*Conductor, *engine, *int) {
 	t.Helper()
@@ -126,7 +126,7 @@ func TestTheToolchainReachesAClusterThatIsThere(t *testing.T) {
 	require.Equal(t, "the access", text)
 }
 
-// A cluster that is there already may have what no state knows of.
+// An existing cluster may have what no state knows of.
 func TestNothingIsLeftOfADeploymentThatIsNotKnown(t *testing.T) {
 	removal := Workflow{Name: config.Destroy, Removes: true}
 	for plan, want := range map[string]bool{

@@ -90,7 +90,7 @@ type Options struct {
 	// Secret finds what the configuration's hooks refer to; its error says why it
 	// is not there. Nil: no secret can be found.
 	Secret func(config.SecretRef) (*dagger.Secret, error)
-	// Access finds the kubeconfig of a cluster that is there already: one context, which
+	// Access finds the kubeconfig of an existing cluster: one context, which
 	// needs nothing of this machine. It is asked once, and only for what reaches the
 	// cluster. Nil: there is no such cluster.
 	Access func(context.Context, providers.Access) (*dagger.Secret, error)

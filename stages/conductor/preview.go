@@ -39,7 +39,7 @@ func (c *Conductor) Preview(ctx context.Context, w Workflow) (*contract.Preview,
 }
 
 // Nothing reports whether w, which removes, would find nothing of a deployment that is not
-// known. What is known of one is in its state; a cluster that is there already may have
+// known. What is known of one is in its state; an existing cluster may have
 // outlived that, and is looked at.
 func (c *Conductor) Nothing(ctx context.Context, w Workflow) (bool, error) {
 	if c.access == nil {

@@ -107,7 +107,7 @@ Components:
   + page (app)
 
 Backups that would be made, and proved by restoring them:
-  orders: it is there already, as 20260102-030405-aaaaaa
+  orders: exists already, as 20260102-030405-aaaaaa
 
 Then, upgrade 2 of 2: 1.1.0 → 2.0.0
 

@@ -23,7 +23,7 @@ const (
 	UserSecretsDir   = "/slipway/given"                 // secrets of the configuration, by name
 	StateKeyFile     = "/slipway/state.key"             // key of the deployment's secrets, where one is given
 	KubeconfigFile   = StateDir + "/secrets/kubeconfig" // mode 0600; of a cluster that Slipway runs
-	AccessFile       = "/slipway/access.yaml"           // kubeconfig of a cluster that is there already
+	AccessFile       = "/slipway/access.yaml"           // kubeconfig of an existing cluster
 	IndexDir         = "/slipway/deployments"           // a file for each deployment whose state is on the engine
 	StatesDir        = "/slipway/states"                // the state volumes of these deployments, by name
 	RegistryAuthFile = "/slipway/registry.json"         // docker config.json with the account with which its nodes pull

@@ -23,7 +23,7 @@ type Site struct {
 	Requirements providers.Requirements `json:"requirements"`
 	Node         *providers.NodeSpec    `json:"node,omitempty"`   // the cluster that Slipway runs; nil: it runs none
 	Addons       *providers.Addons      `json:"addons,omitempty"` // what a fresh cluster lacks; nil: nothing
-	Access       *providers.Access      `json:"access,omitempty"` // to a cluster that is there already; nil: it is not
+	Access       *providers.Access      `json:"access,omitempty"` // to an existing cluster; nil: it is not
 	// Account tells the account apart with which that cluster's nodes pull, and nothing of it;
 	// empty: they have none from Slipway.
 	Account string `json:"account,omitempty"`

@@ -67,7 +67,7 @@ func CheckEarlierSpec() Spec {
 	return Spec{Key: key(StageInfrastructure, "verify"), Platform: true, Manifests: true, TLSKey: true, UserSecrets: true, Account: true}
 }
 
-// ClusterPreflightStep checks a cluster that is there already before anything is changed.
+// ClusterPreflightStep checks an existing cluster before anything is changed.
 func ClusterPreflightStep() Step[ClusterPreflightInput, ClusterPreflight] {
 	return Step[ClusterPreflightInput, ClusterPreflight]{Spec{Key: key(StageInfrastructure, "cluster-preflight")}}
 }

@@ -26,14 +26,14 @@ import (
 )
 
 const (
-	// answerLimit is how long a cluster that is there already may take to answer.
+	// answerLimit is how long an existing cluster may take to answer.
 	answerLimit = 20 * time.Second
 	// oldest and newest are how many minor versions the cluster may be behind and ahead of
 	// what Slipway is built for: Helm supports three behind, kubectl one ahead.
 	oldest, newest = 3, 1
 )
 
-// clusterPreflight checks a cluster that is there already and reports everything that is
+// clusterPreflight checks an existing cluster and reports everything that is
 // missing at once. It changes nothing.
 func clusterPreflight(ctx context.Context, env *step.Env, in contract.ClusterPreflightInput) (contract.ClusterPreflight, error) {
 	var out contract.ClusterPreflight

@@ -22,7 +22,7 @@ const (
 	CodeOutput fault.Code = "INF-004"
 	// CodeAPI: the cluster's API or nodes did not come up in time.
 	CodeAPI fault.Code = "INF-010"
-	// CodeNoAnswer: a cluster that is there already does not answer, or does not know the
+	// CodeNoAnswer: an existing cluster does not answer, or does not know the
 	// credentials.
 	CodeNoAnswer fault.Code = "INF-011"
 	// CodeOtherCluster: the kubeconfig is of another cluster than the one that the

@@ -67,7 +67,7 @@ func (m mark) on(o *unstructured.Unstructured, deployment string) bool {
 func (t *trial) theirs(o *unstructured.Unstructured) error {
 	return &fault.Fault{
 		Code: kube.CodeForeign, Class: fault.Step, Op: "make what the " + t.files.Name + " needs",
-		Err: fmt.Errorf("%s exists and is not the test's own; it was not changed", kube.MemberOf(o)),
+		Err: fmt.Errorf("%s exists and is not its own; it was not changed", kube.MemberOf(o)),
 		Fix: "rename the object in the platform release, or remove the existing one; then run it again: slipway test",
 	}
 }

@@ -185,7 +185,7 @@ func TestWhatIsThereIsLeftAlone(t *testing.T) {
 			c.api.Set(t, atWords, "{metadata: {name: words, namespace: shop, uid: u, labels: "+labels+", managedFields: [{manager: slipway}]}, data: {theirs: yes}}")
 			_, err := c.test(t.Context())
 			require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
-			require.ErrorContains(t, err, "ConfigMap shop/words is there already")
+			require.ErrorContains(t, err, "ConfigMap shop/words exists and is not its own")
 			require.NotNil(t, c.api.Get(atWords))
 			require.Equal(t, map[string]any{"theirs": true}, c.api.Get(atWords)["data"])
 			require.Nil(t, c.api.Get(atJob))
@@ -295,7 +295,7 @@ func TestAWorkload(t *testing.T) {
 	c.api.Set(t, atClaim, "metadata: {name: data, namespace: shop, labels: {slipway.sh/deployment: demo}, managedFields: [{manager: slipway}]}")
 	_, err = deploy(t.Context(), c.env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
-	require.ErrorContains(t, err, "PersistentVolumeClaim shop/data is there already")
+	require.ErrorContains(t, err, "PersistentVolumeClaim shop/data exists and is not its own")
 	require.Empty(t, c.api.Writes())
 	c.api.Delete(atClaim)
 

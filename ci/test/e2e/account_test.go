@@ -271,7 +271,7 @@ func TestRegistryWithAccounts(t *testing.T) {
 	})
 }
 
-// onTheirCluster installs to a cluster that is there already, whose nodes have no account:
+// onTheirCluster installs to an existing cluster, whose nodes have no account:
 // pods have one in their namespace.
 func onTheirCluster(t *testing.T, g *guarded, k *kept, engine string) {
 	t.Helper()

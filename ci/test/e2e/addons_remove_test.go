@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// addonsThere has the platform of addons on a cluster that is there already, and takes it out
+// addonsThere has the platform of addons on an existing cluster, and takes it out
 // again: rows C1 to C11, and E5; where there is no time for all of them, those that change the
 // most.
 func (k *kept) addonsThere(t *testing.T, base string) {

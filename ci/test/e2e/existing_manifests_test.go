@@ -28,7 +28,7 @@ func (k *kept) killed(t *testing.T, within time.Duration, args ...string) {
 	t.Logf("slipway install (%s): killed after %s", k.Name, after)
 }
 
-// manifestsThere installs the platform of manifests on a cluster that is there already, in
+// manifestsThere installs the platform of manifests on an existing cluster, in
 // a namespace of its own and one of somebody else's, and takes it out again: Dex goes first, for
 // remove.order says so, then what uses others before them, the namespace that is its own, and
 // the label of the node too. The second time the install is killed on the way: what comes out

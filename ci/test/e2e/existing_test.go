@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
 
-// TestExistingCluster installs the platform to a cluster that is there already, with
+// TestExistingCluster installs the platform to an existing cluster, with
 // objects of others in it, and removes it again.
 func TestExistingCluster(t *testing.T) {
 	inTurn(t)

@@ -157,7 +157,7 @@ func newAnyRelease(t *testing.T, dir string) anyRelease {
 	}}
 }
 
-// imagesThere has anyChart on a cluster that is there already, whose nodes know nothing of its
+// imagesThere has anyChart on an existing cluster, whose nodes know nothing of its
 // images' registries: they are pulled from the one that base names. What a hook of a chart runs
 // has to be named there.
 func (k *kept) imagesThere(t *testing.T, r *testRegistry, base string) {

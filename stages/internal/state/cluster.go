@@ -14,7 +14,7 @@ func clusters() versions.Value {
 	return versions.Value{Prefix: "cluster/", Suffix: ".json"}
 }
 
-// Cluster tells a cluster that is there already from others. It holds no credential.
+// Cluster tells an existing cluster from others. It holds no credential.
 type Cluster struct {
 	UID    string `json:"uid"`    // of its namespace kube-system
 	Server string `json:"server"` // URL at which it was reached first
