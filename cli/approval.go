@@ -45,7 +45,7 @@ func (a *approval) given() *report.Approval {
 // addFlags declares the flags of a workflow that asks on a terminal.
 func (a *approval) addFlags(set *pflag.FlagSet) {
 	set.StringVar(&a.digest, "approve", "", "do exactly what the plan with this digest says, or nothing")
-	set.BoolVarP(&a.yes, "yes", "y", false, "do not ask for confirmation")
+	set.BoolVarP(&a.yes, "yes", "y", false, "do not ask for confirmation before changing anything")
 	usage.Group(set, usage.Run, "approve", "yes")
 }
 

@@ -36,7 +36,7 @@ func newBundleAdd(p *Program) *cobra.Command {
 	o := bundleAddOptions{program: p}
 	cmd := &cobra.Command{
 		Use: "add DIR [REF[=SOURCE]]...", Short: "Add images to a bundle, for clusters without a network",
-		Long: `Puts images into a bundle, so that manifests and charts that name them work without a network.
+		Long: `Put images into a bundle, so that manifests and charts that name them work without a network.
 
 REF is a reference as in a manifest, by tag or by digest; what is left out is what
 container runtimes take for it. The image is taken from its own registry, with the

@@ -39,7 +39,7 @@ func newBundlePush() *cobra.Command {
 	var o bundlePushOptions
 	cmd := &cobra.Command{
 		Use: "push DIR HOST/PATH", Short: "Push a bundle to a registry and write its lock file",
-		Long: `Pushes a bundle to a registry, and writes a lock file with the digest of every image, for
+		Long: `Push a bundle to a registry, and write a lock file with the digest of every image, for
 slipway install --lock FILE. An image is at HOST/PATH/NAME.
 
 To serve two architectures from one registry, push both bundles to the same HOST/PATH: the lock

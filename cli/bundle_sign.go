@@ -27,7 +27,7 @@ func newBundleSign() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sign DIR --key KEY", Short: "Sign a bundle",
 		Args: takes(1, 1, "give the directory of one bundle: slipway bundle sign DIR --key KEY"), RunE: atOnce(o.run),
-		Long: `Signs a bundle, for those who have the public key: they give it as --bundle-key in place of
+		Long: `Sign a bundle, for those who have the public key: they give it as --bundle-key in place of
 a digest.
 
 It signs a statement about the bundle's index, with the bundle's provenance (SLSA), and writes

@@ -18,7 +18,7 @@ func newBundleVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "verify DIR", Short: "Check a bundle against its digest, and each file against the bundle's index", Example: `  slipway bundle verify "$SLIPWAY_BUNDLE"`,
 		Args: takes(1, 1, "give the directory of one bundle"), RunE: atOnce(o.run),
-		Long: `Compares a bundle with its digest, and every file of it with its index.
+		Long: `Compare a bundle with its digest, and every file of it with its index.
 
 Whoever can write the files can write the index as well: without --bundle-digest,
 --bundle-key, --certificate-identity or their variables this only finds damage, and the last

@@ -27,7 +27,7 @@ func newClients() *cobra.Command {
 	var o clientsOptions
 	cmd := &cobra.Command{
 		Use: "clients --out DIR", Short: "Copy the pinned kubectl, helm, terraform and slipway for this machine to a folder", Example: `  slipway clients --out bin`, Args: noArgs, RunE: atOnce(o.run),
-		Long: `Puts the pinned kubectl, helm, terraform and slipway for this machine into a folder, for
+		Long: `Copy the pinned kubectl, helm, terraform and slipway for this machine to a folder, for
 its PATH.
 
 They come out of the bundle if it is for this machine's system, else as the vendors released

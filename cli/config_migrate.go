@@ -35,7 +35,7 @@ func newConfigMigrate(p *Program) *cobra.Command {
 	var o migrateOptions
 	cmd := &cobra.Command{Use: "migrate", Short: "Update a configuration to the current version, or to another platform release", Example: `  slipway config migrate --config slipway.yaml --dry-run
   slipway config migrate --config slipway.yaml --to 2.0.0`, Args: noArgs, RunE: atOnce(o.run),
-		Long: `Updates a configuration to the current version of its schema, and keeps the original beside it.
+		Long: `Update a configuration to the current version of its schema, and keep the original beside it.
 
 With --to or --platform its settings also get the names that they have in that platform release.
 --from is needed only where the configuration does not name the release that it was written for.`}

@@ -32,8 +32,8 @@ func newDestroy(p *Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "destroy", Short: "Remove the platform and its cluster, and check that nothing is left", Example: `  slipway destroy --name shop
   slipway destroy --name shop --yes   # in CI`,
-		Long: "Removes the platform and its cluster, and checks that nothing is left. Without a terminal it requires --yes.\n\n" +
-			"CustomResourceDefinitions that the release keeps stay, unless --crds is given, also later: then every object of them goes, whoever made it.",
+		Long: "Remove the platform and its cluster, and check that nothing is left. Without a terminal, --yes is required.\n\n" +
+			"CustomResourceDefinitions that the release keeps stay. With --crds, now or in a later destroy, they go with all their objects, whoever made these.",
 		Args: noArgs, RunE: run("", o.run),
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)

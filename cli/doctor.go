@@ -25,7 +25,7 @@ func newDoctor(p *Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check what an install needs: configuration, bundle, engine, machine", Example: `  slipway doctor
   slipway doctor --config slipway.yaml --output json`,
-		Long: `Checks what the preflight of an install checks, before there is a deployment: the configuration; the
+		Long: `Check what the preflight of an install checks, before there is a deployment: the configuration; the
 bundle or lock, and who vouches for it; the engine; memory, disk, CPUs and kernel of its machine; and
 an existing cluster, if the configuration names one.
 

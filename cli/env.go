@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-sh/slipway/config"
 )
 
-const envLong = `What it prints is for a POSIX shell: eval "$(slipway env)". There is a variable
-for each value in effect, and none for an empty one: global.name is
+const envLong = `Print a configuration as variables of a POSIX shell: eval "$(slipway env)". There is a
+variable for each value in effect, and none for an empty one: global.name is
 SLIPWAY_CONFIG_GLOBAL_NAME. Lists have commas between their items, and mappings of
 text are NAME=value,NAME=value. Hooks, other lists of mappings, mappings of anything
 else than text, and what has a comma in an item are left out. No secret is among

@@ -48,7 +48,8 @@ func newInstall(p *Program) *cobra.Command {
 	o := installOptions{program: p}
 	cmd := &cobra.Command{
 		Use: "install", Short: "Install the platform; run again, it changes only what differs", Example: `  slipway install --config slipway.yaml
-  slipway install --name shop --platform ./shop --keep-cluster`,
+  slipway install --name shop --platform ./shop --keep-cluster
+  slipway install --approve sha256:DIGEST   # of slipway plan: does exactly that, or nothing`,
 		Args: noArgs, RunE: run("", o.run),
 	}
 	o.addFlags(cmd, p)

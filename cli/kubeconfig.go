@@ -22,7 +22,7 @@ type kubeconfigOptions struct {
 func newKubeconfig(p *Program) *cobra.Command {
 	var o kubeconfigOptions
 	cmd := &cobra.Command{Use: "kubeconfig", Short: "Print an administrator's kubeconfig", Example: `  slipway kubeconfig --out kubeconfig && export KUBECONFIG=$PWD/kubeconfig`, Args: noArgs, RunE: atOnce(o.run),
-		Long: `Prints an administrator's kubeconfig, or writes it to a file with mode 0600.
+		Long: `Print an administrator's kubeconfig, or write it to a file with mode 0600.
 
 For a local cluster it names the address of this machine on which slipway cluster publishes the
 API: local.bind and local.apiPort of the configuration.`}

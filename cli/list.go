@@ -25,7 +25,7 @@ func newList(p *Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the deployments on this engine, or in a bucket", Example: `  slipway list
   slipway list --state 's3://bucket?region=eu-central-1' --output json`,
-		Long: `Lists the deployments whose state is on this engine; or, with --state or a configuration that has
+		Long: `List the deployments whose state is on this engine; or, with --state or a configuration that has
 state.url, those in that bucket.
 
 A deployment is in the list from its first run until a destroy has removed it. Its state is the one

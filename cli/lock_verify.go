@@ -27,7 +27,7 @@ func newLockVerify(p *Program) *cobra.Command {
 	o := lockVerifyOptions{program: p}
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Check that program, tools and images are those of the lock file", Example: `  slipway lock verify`, Args: noArgs, RunE: atOnce(o.run),
-		Long: `Proves that what this machine runs is what the lock in this program pins:
+		Long: `Prove that what this machine runs is what the lock in this program pins:
 
 - the bundle is the one that --bundle-digest names, or that --bundle-key or
   --certificate-identity signed

@@ -32,7 +32,7 @@ func newLogs(p *Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "logs [STEP]", Short: "Print the logs of a run's steps", Example: `  slipway logs orchestrator/sync
   slipway logs --follow`,
-		Long: `Prints the logs of the last run's steps, in the order of the steps; or of one step (stage/step) or
+		Long: `Print the logs of the last run's steps, in the order of the steps; or of one step (stage/step) or
 one stage.
 
 With --follow it goes on until the run ends. Ctrl-C then ends only this command, not the run.

@@ -38,10 +38,10 @@ func newPlan(p *Program) *cobra.Command {
 	install := &o.upgrade.install
 	cmd := &cobra.Command{
 		Use: "plan [WORKFLOW]", Short: "Show what an install, upgrade or destroy would change", Example: `  slipway plan --config slipway.yaml
-  slipway plan upgrade --to 2.0.0`,
+  slipway plan upgrade --to 2.0.0   # ends with the command that does exactly this`,
 		Args: takes(0, 1, "give one workflow: install, upgrade or destroy"), RunE: atOnce(o.run),
 		ValidArgs: []string{config.Install, config.Upgrade, config.Destroy},
-		Long: `Shows what an install, upgrade or destroy would do; changes nothing, and takes no lock.
+		Long: `Show what an install, upgrade or destroy would do; change nothing, and take no lock.
 WORKFLOW is install, upgrade or destroy; install if left out.
 
 It compares the configuration with that of the last run that succeeded, has Terraform plan,
@@ -49,7 +49,7 @@ and has every step of the workflow compare what it would make with what is there
 Secrets are told by digests. What only a run finds out is listed as unknown. A cluster of
 Slipway's own that does not run is started for it, and stopped again.
 
-Of an upgrade it has the backups and migrations too, and every release that it goes through.
+For an upgrade, it also lists backups, migrations and the releases between.
 
 The plan is kept in the deployment's state under its digest. install, upgrade and destroy do
 with --approve DIGEST what it says, or nothing if anything has changed since.

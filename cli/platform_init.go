@@ -23,7 +23,7 @@ func newPlatformInit() *cobra.Command {
 	var o platformInitOptions
 	cmd := &cobra.Command{
 		Use: "init DIR", Short: "Create a small platform release that installs as it is", Example: `  slipway platform init shop`,
-		Long: `Makes a platform release to begin with, in a directory that does not exist or is empty:
+		Long: `Create a platform release to begin with, in a directory that does not exist or is empty:
 platform.yaml, in which comments say what is what, and the files that it names. It has a
 component of manifests with a gate, one that is a chart, and a job after both, and installs
 as it is, with images that every bundle has.

@@ -36,7 +36,7 @@ func newPlatformRender(p *Program) *cobra.Command {
 	o := platformRenderOptions{program: p}
 	cmd := &cobra.Command{
 		Use: "render", Short: "Print the objects that an install would apply", Example: `  slipway platform render --platform ./shop`, Args: noArgs, RunE: atOnce(o.run),
-		Long: `Prints the objects that an install would apply, as YAML, in its order; starts nothing.
+		Long: `Print the objects that an install would apply, as YAML, in its order; start nothing.
 
 A comment before each says which component it is of, its kind, and the file of the release.
 Secrets are without values: <generated>, <given> and the like stand for them, and

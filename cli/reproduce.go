@@ -47,7 +47,7 @@ func newReproduce(p *Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reproduce [flags] [-- COMMAND…]", Short: "Repeat a packed run on a fresh local cluster, up to the failed step, and compare", Example: `  slipway reproduce --package run.tar.zst
   slipway reproduce --package run.tar.zst -- kubectl get pods -A`,
-		Long: `Repeats a packed run on a fresh local cluster, up to the failed step, and compares.
+		Long: `Repeat a packed run on a fresh local cluster, up to the failed step, and compare.
 
 COMMAND then runs in the container of that step, with its request in place; for a shell there:
 dagger call reproduce-shell --package-file FILE terminal. At the end the deployment is removed,

@@ -39,11 +39,11 @@ func newRollback(p *Program) *cobra.Command {
 	o := rollbackOptions{install: installOptions{program: p, known: true}}
 	cmd := &cobra.Command{
 		Use: "rollback", Short: "Restore the release, the configuration and the data of a backup", Example: `  slipway rollback --name shop`,
-		Long: `Restores the release, the configuration and the data of a backup.
+		Long: `Restore the release, the configuration and the data of a backup.
 
 Migrations are undone, which loses nothing, where each of them can be. Otherwise the backup replaces
 the present data, after a backup of that; what uses the data is stopped meanwhile. Slipway asks before
-it does so; without a terminal that needs --yes. A check of the data that fails in the end is then a warning.`,
+it does so; without a terminal that requires --yes. If a check of the replaced data fails at the end, that is a warning.`,
 		Args: noArgs, RunE: run("", o.run),
 	}
 	set := cmd.Flags()

@@ -32,9 +32,9 @@ import (
 )
 
 // Long is the text of the command's help.
-const Long = `It asks in a form on a terminal; one question after another, for screen readers, if the
-variable ACCESSIBLE is set. With --set or --answers, or without a terminal, it asks nothing,
-and lists what has neither answer nor sensible default, with exit code 2.
+const Long = `Write a configuration. On a terminal, ask in a form; for screen readers, one question after
+another, if the variable ACCESSIBLE is set. With --set or --answers, or without a terminal, ask
+nothing, and list the fields without an answer or a sensible default, with exit code 2.
 
 A field begins with the first of these: --set; --answers; its variable, such as
 SLIPWAY_CONFIG_GLOBAL_NAME for global.name (slipway env prints them), which the form does not

@@ -32,7 +32,7 @@ func Read(path string) (*Lock, []byte, error) {
 
 func unusable(err error) error {
 	return &fault.Fault{Code: CodeFile, Class: fault.Usage, Op: "read the lock file", Err: err,
-		Fix: "write one: slipway bundle push DIR HOST/PATH --out slipway.lock.json"}
+		Fix: "give the path of a lock file, or write one: slipway bundle push DIR HOST/PATH --out slipway.lock.json"}
 }
 
 // Platforms returns the platforms for which the lock has images in a registry, sorted.
