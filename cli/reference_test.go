@@ -19,9 +19,6 @@ import (
 // commands have are the flags of a deployment.
 const mostCommands = 12
 
-// longest is how long the text of a flag may be before only its first part is told.
-const longest = 80
-
 // TestReference: docs/cli.md is what the commands say of themselves, and docs/dagger.md what the
 // functions of the module do.
 func TestReference(t *testing.T) {
@@ -40,7 +37,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-const generated = "\n\n<!-- Written by go test ./cli -update, a part of make generate: a change made here is undone by it. -->\n\n"
+const generated = "\n\n<!-- Written by make generate. -->\n\n"
 
 // manual is the page of the commands, and what it has told already.
 type manual struct {
@@ -71,7 +68,7 @@ func commandPage(root *cobra.Command) string {
 		}
 	}
 	r := manual{shared: map[string]bool{}}
-	r.WriteString("# Commands" + generated + "`slipway COMMAND --help` says more, and all of a text that ends with … here. [Using Slipway](using.md) has the exit codes, [Functions of the Dagger module](dagger.md) what `dagger call` has.\n\n## Shared flags\n" + flagTable)
+	r.WriteString("# Commands" + generated + "`slipway COMMAND --help` says more. [Using Slipway](using.md) has the exit codes, [Functions of the Dagger module](dagger.md) what `dagger call` has.\n\n## Shared flags\n" + flagTable)
 	trust, deployment := flagGroup{name: "trust flags"}, flagGroup{name: "deployment flags"}
 	var trusting string // the commands that check whom to trust
 	for text, f := range flags {
@@ -133,15 +130,7 @@ func flagsOf(c *cobra.Command) (flags []*pflag.Flag) {
 
 // about is the row of a flag.
 func about(f *pflag.Flag) string {
-	text, more, name := "", "", "`--"+f.Name+"`"
-	for part := range strings.SplitSeq(f.Usage, "; ") {
-		if text != "" && len(text)+len(part) > longest {
-			more = " …"
-			break
-		}
-		text = strings.TrimPrefix(text+"; "+part, "; ")
-	}
-	text = strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(text) + more
+	name, text := "`--"+f.Name+"`", strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(f.Usage)
 	if f.Shorthand != "" {
 		name += ", `-" + f.Shorthand + "`"
 	}
@@ -201,7 +190,7 @@ func listOf(names []string) string { return "`--" + strings.Join(names, " --") +
 func modulePage(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("# Functions of the Dagger module" + generated + "`dagger call FUNCTION --help` says more. An argument is the flag of that name of the [command](cli.md) of that name; in brackets: optional. Optional `--config` and `--name`, which choose the deployment, are not listed.\n")
+	b.WriteString("# Functions of the Dagger module" + generated + "`dagger call FUNCTION --help` says more. Arguments are the flags of the [command](cli.md) of that name; brackets: optional. Optional `--config` and `--name` are not listed.\n")
 	set, files := moduleFiles(t)
 	line := func(n ast.Node) int { return set.Position(n.Pos()).Line }
 	flags := flagsOfFunctions(t)
