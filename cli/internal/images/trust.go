@@ -46,7 +46,7 @@ func variable(flag string) string {
 func (t *Trust) AddFlags(set *pflag.FlagSet) {
 	t.set = set
 	set.StringVar(&t.digest, digestFlag, os.Getenv(envDigest), "use only the bundle with this digest, sha256:…; none: any (env "+envDigest+")")
-	set.StringVar(&t.key, keyFlag, os.Getenv(envKey), "public key that bundle or lock must be signed with: file or env:NAME (env "+envKey+")")
+	set.StringVar(&t.key, keyFlag, os.Getenv(envKey), "key that bundle or lock must be signed with: file or env:NAME (env "+envKey+")")
 	usage.Group(set, usage.Images, digestFlag, keyFlag)
 	add := func(to *string, flag, what string) {
 		set.StringVar(to, flag, os.Getenv(variable(flag)), what+" (env "+variable(flag)+")")
