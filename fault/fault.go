@@ -56,8 +56,8 @@ type Fault struct {
 	Err   error  // the cause; never nil
 }
 
-// Error returns the operation and its cause, without code and remedy: only main
-// prints those.
+// Error returns the operation and its cause, without code and remedy: only the
+// program prints those, in its last lines.
 func (f *Fault) Error() string {
 	if f.Err == nil { // only a target of errors.Is
 		return string(f.Code)

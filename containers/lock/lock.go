@@ -1,6 +1,6 @@
 // Package lock holds lock.yaml, the one list of the tools, images and manifests
-// that a run uses: versions and the origins each may come from. The package is
-// light; resolving origins over the network is in its sub-package update.
+// that a run uses: versions and the origins each may come from. It is not the lock of a
+// deployment, which is pipeline/lock.
 package lock
 
 import (

@@ -1,5 +1,5 @@
-// Package onprem is the provider for an existing Kubernetes cluster. So far it only has its
-// section of the configuration: Provider has no Terraform method, so Registry.Get refuses
+// Package onprem is the provider for Kubernetes on machines of the user's own. So far it only has
+// its section of the configuration: Provider has no Terraform method, so Registry.Get refuses
 // an install with CodeUnknown.
 package onprem
 

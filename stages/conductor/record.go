@@ -61,8 +61,7 @@ func (r recorder) finish(ctx context.Context, record *report.Run, state *contrac
 // write puts the record, and the runtime state unless that is nil, into the
 // deployment's state.
 func (r recorder) write(ctx context.Context, record *report.Run, state *contract.RuntimeState) error {
-	// The rest of the run's directory is made from this one when somebody asks for
-	// it: see Report.
+	// Records.Report makes the rest of the run's directory from this one when somebody asks for it.
 	text, encErr := record.Encode()
 	out := contract.RunFiles{Run: record.ID, Files: map[string]string{
 		report.RecordFile: string(text), "config.yaml": r.configYAML(),

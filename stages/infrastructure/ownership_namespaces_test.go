@@ -46,7 +46,7 @@ func TestALabelMakesNoNamespaceTheDeployments(t *testing.T) {
 		for _, name := range names {
 			all = append(all, kube.Member{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Name: name})
 		}
-		require.NoError(t, c.KeepMembers(t.Context(), "demo", "slipway-prepared", all))
+		require.NoError(t, c.KeepMembers(t.Context(), "demo", "slipway-prerequisites", all))
 	}
 	list("former")
 	refused()

@@ -2,7 +2,8 @@
 // namespaces, secrets, certificates and ConfigMaps; and those that verify by use what
 // apps rest on, the git server and Argo CD.
 //
-// Every step observes, converges and verifies; a second run changes nothing.
+// Every step observes, converges and verifies; a second run changes nothing. What these steps make
+// is also listed in stages/internal/removal, by which it is removed again.
 package preorchestrator
 
 import (

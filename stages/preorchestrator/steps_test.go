@@ -83,7 +83,7 @@ func TestTheClusterTellsTheIdentity(t *testing.T) {
 
 // TestWhatIsPreparedIsNoted for the release that has it no more.
 func TestWhatIsPreparedIsNoted(t *testing.T) {
-	const atList = "/api/v1/namespaces/slipway-system/configmaps/slipway-prepared"
+	const atList = "/api/v1/namespaces/slipway-system/configmaps/slipway-prerequisites"
 	api, env := preparing(t, "secrets: [{name: web, namespace: shop, keys: [{key: password, generate: password}]}]\n")
 	_, err := runNamespaces(t.Context(), env, contract.NamespacesInput{})
 	require.NoError(t, err)
@@ -110,7 +110,7 @@ func TestANamespaceIsListedBeforeItIsThere(t *testing.T) {
 	_, err = runNamespaces(t.Context(), env, contract.NamespacesInput{})
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 	require.Nil(t, api.Get("/api/v1/namespaces/added"))
-	require.Contains(t, api.Get("/api/v1/namespaces/slipway-system/configmaps/slipway-prepared")["data"].(map[string]any)["objects"], "v1 Namespace added\n")
+	require.Contains(t, api.Get("/api/v1/namespaces/slipway-system/configmaps/slipway-prerequisites")["data"].(map[string]any)["objects"], "v1 Namespace added\n")
 }
 
 // TestTheCertificatesOfARelease are made where it says, and once.

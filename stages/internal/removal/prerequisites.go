@@ -20,7 +20,7 @@ import (
 
 // prerequisitesName is the ConfigMap, in kube.SystemNamespace, that lists what was made for the
 // releases of a deployment before their components.
-const prerequisitesName = "slipway-prepared"
+const prerequisitesName = "slipway-prerequisites"
 
 // Prerequisites lists what is made for a release before any component is: namespaces, Secrets,
 // ConfigMaps and certificates.

@@ -17,7 +17,7 @@ import (
 
 const (
 	byUs     = "labels: {" + kube.ManagedBy + ": " + kube.FieldManager + ", " + kube.DeploymentLabel + ": demo}, managedFields: [{manager: " + kube.FieldManager + "}]"
-	atList   = "/api/v1/namespaces/slipway-system/configmaps/slipway-prepared"
+	atList   = "/api/v1/namespaces/slipway-system/configmaps/slipway-prerequisites"
 	prepared = `
 namespaces: [{name: shop}, {name: tools}]
 secrets:
