@@ -33,15 +33,6 @@ func Also(r Rule) Rule { return func(s *jsonschema.Schema) { s.AllOf = append(s.
 // Not is a value that breaks the rule.
 func Not(r Rule) Rule { return func(s *jsonschema.Schema) { s.Not = Of(r) } }
 
-// AnyOf is a value that keeps at least one of rules.
-func AnyOf(rules ...Rule) Rule {
-	return func(s *jsonschema.Schema) {
-		for _, r := range rules {
-			s.AnyOf = append(s.AnyOf, Of(r))
-		}
-	}
-}
-
 // Match is a text that matches the pattern.
 func Match(pattern string) Rule { return func(s *jsonschema.Schema) { s.Pattern = pattern } }
 
