@@ -36,7 +36,7 @@ type installOptions struct {
 	parallel    int
 	keep        bool // the cluster
 	unpublished bool
-	takeover    bool // of objects that are somebody else's
+	takeover    bool // of objects that others own
 	known       bool // the release is one that a run had before: what its gates wait for is not looked for
 	from        packageFlags
 	save        saveFlags

@@ -150,7 +150,7 @@ const saveLimit = 3 * time.Minute
 var errSaveTime = fmt.Errorf("it took longer than %s", saveLimit)
 
 // save packs a run that has ended, if that is wanted, and says how one that failed is
-// reproduced from its package. What goes wrong then is told and changes nothing: the run was what it was.
+// reproduced from its package. It only prints what goes wrong then: the outcome of the run stays.
 func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.Flags, d *deployment.Deployment, record *report.Run) {
 	when, to := d.Config.Advanced.Save.When, d.Config.Advanced.Save.To
 	if f.Source.Brought {

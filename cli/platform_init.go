@@ -31,7 +31,7 @@ as it is, with images that every bundle has.
 docs/platforms.md, in the repository, says how to go on from there.`,
 		Args: takes(1, 1, "give the directory of the new platform release"), RunE: atOnce(o.run),
 	}
-	cmd.Flags().StringVar(&o.name, "name", "", "name of the platform and of its namespace; that of the directory if left out")
+	cmd.Flags().StringVar(&o.name, "name", "", "name of the platform and of its namespace; default: the directory's name")
 	return cmd
 }
 

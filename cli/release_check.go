@@ -137,7 +137,7 @@ func (c releaseCheck) pulled(uses []contract.ImageUse) error {
 	if !c.registry {
 		return &fault.Fault{Code: codeNotPulled, Class: fault.Usage, Op: op,
 			Err: fmt.Errorf("the nodes of an existing cluster (provider %s) pull images from a registry, not from a bundle", c.config.Provider),
-			Fix: "push the bundle to one that the nodes reach, and use the lock that this writes: slipway bundle push DIR registry.example.com/slipway; slipway install --lock slipway.lock.json"}
+			Fix: "push the bundle to a registry that the nodes reach, and use the lock file that this writes: slipway bundle push DIR registry.example.com/slipway; slipway install --lock slipway.lock.json"}
 	}
 	if c.config.Advanced.MissingImages == config.PullMissing { // the nodes may pull from public registries
 		return nil
@@ -193,8 +193,8 @@ const (
 	filesUnknown  = "what comes with %s is not known before the install: %s\n"
 )
 
-// everything is run and gates. A release whose rendering did not end is not rendered again. What
-// is no problem, such as what only a cluster knows, is told of on notes.
+// everything is run and gates. A release whose rendering did not end is not rendered again. It
+// prints on notes what is no problem, such as what only a cluster knows.
 func (c releaseCheck) everything(ctx context.Context, w, notes io.Writer) error {
 	err := c.run(ctx, w, notes)
 	if ctx.Err() != nil || errors.Is(err, bounded.ErrAbandoned) {

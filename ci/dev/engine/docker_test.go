@@ -138,7 +138,7 @@ func TestConfigureDocker(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("{}"), 0o600))
 	_, _, stderr = engine(t, "start")
 	require.NotContains(t, stderr, "wrote")
-	require.Contains(t, stderr, "warning: "+file+" is there already")
+	require.Contains(t, stderr, "warning: "+file+" exists already")
 	require.Contains(t, stderr, engineconfig.Policy)
 	text, err = os.ReadFile(file)
 	require.NoError(t, err)

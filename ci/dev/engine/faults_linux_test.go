@@ -189,7 +189,7 @@ func TestTwoStops(t *testing.T) {
 	require.True(t, lines.Scan())
 	require.Contains(t, lines.Text(), "none of ours runs")
 	require.NoError(t, <-stopped)
-	require.NoError(t, c.end(r), "one that ends in between")
+	require.NoError(t, c.end(r), "an engine that has ended meanwhile")
 }
 
 // TestAnEngineThatTakesTooLong: what was waited for, where, for how long, and

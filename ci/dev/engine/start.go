@@ -106,7 +106,7 @@ func (c *control) configureDocker(file string) error {
 	case engineconfig.Keeps(text):
 		return nil
 	default:
-		c.logf("engine: warning: %s is there already, and an engine with it may remove cache volumes, where deployments are. Have each policy in gc.policies leave cache volumes out, with this one as the last, or the only one, then run make engine-stop engine: %s", file, engineconfig.Policy)
+		c.logf("engine: warning: %s exists already. With it, an engine may remove cache volumes, which contain deployments. Let each policy in gc.policies leave out cache volumes, with this one as the last, or the only one, then run make engine-stop engine: %s", file, engineconfig.Policy)
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

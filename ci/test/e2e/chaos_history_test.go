@@ -128,7 +128,7 @@ func (h history) problems(said ...acknowledged) (problems []string) {
 			problem("generation %d was taken before %d", l.Generation, h.locks[i-1].Generation)
 		}
 	}
-	// next is the first generation after that of a run that another run had taken at a moment; 0: none.
+	// next is the first lock generation that another run had taken by a moment, after the run's own; 0: none.
 	next := func(run string, at time.Time) int64 {
 		for _, l := range h.locks {
 			if l.Generation > generation[run] && l.Acquired.Before(at) {

@@ -304,7 +304,7 @@ func freeze(t *testing.T, roots ...int) (n int, thaw func()) {
 	}
 }
 
-// TestFreeze: a whole tree stands still and goes on, also one that starts others all the time.
+// TestFreeze stops and resumes a tree of processes, also a tree that keeps starting processes.
 func TestFreeze(t *testing.T) {
 	counter := write(t, "0")
 	cmd := exec.Command("sh", "-c", `sleep 1001 & n=0; while :; do n=$((n+1)); sleep 0.001; echo $n >"$0"; done`, counter)

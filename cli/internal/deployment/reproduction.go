@@ -26,8 +26,8 @@ func (d *Deployment) Reproduction(record *report.Run, file string) []string {
 		again = stages.Upgrade()
 	}
 	steps, err := d.Steps(again)
-	if err != nil { // of a run that this conductor has carried out
-		return nil
+	if err != nil { // nobody knows then whether another install has the step
+		steps = nil
 	}
 	return reproduction(record, steps, file, secretsOf(d.secretsFile, d.Config), d.Line)
 }
@@ -57,16 +57,6 @@ func secretsOf(file string, cfg *config.Config) neededSecrets {
 
 // reproduction is Reproduction for a workflow with these steps.
 func reproduction(record *report.Run, steps []string, file string, secrets neededSecrets, line hint.Line) []string {
-	_, step := record.Failure()
-	if step != "" && !strings.HasPrefix(step, report.HooksStage+"/") && !slices.Contains(steps, step) {
-		if file != "" {
-			return nil
-		}
-		if module.Active() {
-			return []string{PackByModule(record, line)}
-		}
-		return []string{line.Command("save --run " + fault.Quote(record.ID) + " --out run.tar.zst")}
-	}
 	given := secrets.file != "" && len(secrets.names) > 0
 	pack, run, give := line.Command("save --run "+fault.Quote(record.ID)+" --out run.tar.zst"), "slipway reproduce --package ", "--secrets FILE"
 	if given {
@@ -78,10 +68,15 @@ func reproduction(record *report.Run, steps []string, file string, secrets neede
 			run = "dagger call " + give + " reproduce --package-file "
 		}
 	}
-	lines := []string{run + fault.Quote(cmp.Or(file, "run.tar.zst"))}
+	var lines []string
 	if file == "" {
-		lines = slices.Insert(lines, 0, pack)
+		lines = append(lines, pack)
 	}
+	_, step := record.Failure()
+	if step != "" && !strings.HasPrefix(step, report.HooksStage+"/") && !slices.Contains(steps, step) {
+		return lines
+	}
+	lines = append(lines, run+fault.Quote(cmp.Or(file, "run.tar.zst")))
 	if secrets.file == "" && len(secrets.names) > 0 {
 		lines = append(lines, "# with these in the environment, or in the file of "+give+": "+strings.Join(secrets.names, ", "))
 	}

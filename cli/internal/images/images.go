@@ -49,7 +49,7 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	AddBundle(own, &f.Bundle)
 	f.Trust.AddFlags(own)
 	own.StringVar(&f.Lock, "lock", os.Getenv("SLIPWAY_LOCK"), "lock file of images in a registry, in place of a bundle (env SLIPWAY_LOCK)")
-	own.StringVar(&f.Registry, "registry", "", "registry with these images, HOST[:PORT][/PATH]; replaces that of the lock file")
+	own.StringVar(&f.Registry, "registry", "", "registry with these images, HOST[:PORT][/PATH]; replaces the lock file's registry")
 	own.StringVar(&f.RegistryAuth, registryAuthFlag, "", "docker's config.json with the account of the nodes; else that of docker login")
 	own.StringVar(&f.BundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
 	_ = own.MarkHidden("bundle-id")

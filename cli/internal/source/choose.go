@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/config/document"
 )
 
-// choose decides which configuration is taken: the file of --config, or the one that is
+// choose decides which configuration a command works with: the file of --config, or the one that is
 // stored under --name, if there is one; without either that of the environment, or the
 // current one of slipway use. In the Dagger module nothing is stored. When the command line
 // does not name it, a line on w does.
