@@ -117,7 +117,11 @@ func Add(ctx context.Context, o Options) error {
 // lockBundle waits until no other process changes the bundle. The lock ends with the process at
 // the latest. It is on a file of the bundle that stays as it is, so that nothing is left of it.
 func lockBundle(ctx context.Context, b *bundle.Bundle, waiting func()) (release func(), err error) {
-	lock := flock.New(b.Path(b.Files[0].Path), flock.SetFlag(os.O_RDONLY))
+	path := b.Path(b.Files[0].Path)
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() { // opening a pipe would wait
+		return nil, errors.Join(fmt.Errorf("lock the bundle: %s is not a regular file", path), err)
+	}
+	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
 	locked, err := lock.TryLock()
 	if err == nil && !locked {
 		if waiting != nil {

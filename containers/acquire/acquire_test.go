@@ -362,7 +362,18 @@ func TestSeveralProcessesAdd(t *testing.T) {
 	require.NoError(t, err)
 	defer release()
 	ctx, cancel := context.WithCancel(t.Context())
-	require.ErrorIs(t, Add(ctx, Options{Dir: dir, Waiting: cancel}), context.Canceled, "who waits can be interrupted")
+	require.ErrorIs(t, Add(ctx, Options{Dir: dir, Waiting: cancel}), context.Canceled, "waiting can be interrupted")
+}
+
+// TestLockOfNoFile: a hostile bundle can have anything where a file should be, a pipe for example.
+func TestLockOfNoFile(t *testing.T) {
+	b, err := bundle.Read(newBundle(t))
+	require.NoError(t, err)
+	path := b.Path(b.Files[0].Path)
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.Symlink(t.TempDir(), path))
+	_, err = lockBundle(t.Context(), b, nil)
+	require.ErrorContains(t, err, path+" is not a regular file")
 }
 
 func push(t *testing.T, ref string, what any) {

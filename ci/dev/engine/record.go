@@ -22,10 +22,17 @@ type record struct {
 }
 
 // alive reports whether the process of the record still runs. The kernel gives pids out again, so
-// the command line has to be an engine's.
+// the command line has to be an engine's. A process that has just started has no command line for
+// a moment, and neither has one that has ended and that nobody waited for.
 func (r record) alive() bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", r.PID))
-	return err == nil && slices.Contains(strings.Split(string(text), "\x00"), insideCommand)
+	for range 20 {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", r.PID))
+		if err != nil || len(text) > 0 {
+			return slices.Contains(strings.Split(string(text), "\x00"), insideCommand)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return false
 }
 
 // readRecord reads a pid file; the zero value when there is none.
