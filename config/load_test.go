@@ -193,7 +193,7 @@ func TestLoad_oneProblem(t *testing.T) {
 		"tag":                    {"provider: !secret a", `line 1: provider: got a tag (!…), want a plain value`},
 		"deep":                   {"aws: {a: " + strings.Repeat("[", 40) + strings.Repeat("]", 40) + "}", "got deeper nesting, want at most 32 levels"},
 		"control in a key":       {`"a\nb": 1`, `line 1: "a\nb": got an unknown field`},
-		"not a number":           {"aws: {a: .nan}", "line 1: aws.a: got a number that is not finite"},
+		"not a number":           {"aws: {a: .nan}", "line 1: aws: got a value that JSON cannot hold"},
 		"near a section":         {"lokal: {}", `lokal: got an unknown field, want "local"`},
 		"far from all":           {"zzzzzz: {}", "want one of advanced, apiVersion, aws, azure, git, global, hooks, local, observability, onprem, platform, provider"},
 		"proxy kind":             {"proxy: {https: socks5://a:1}", "proxy.https: got another kind of URL"},

@@ -83,7 +83,6 @@ func TestAnUnknownFieldIsNamedWithTheNearest(t *testing.T) {
 	s := schema(t, settings)
 	for path, want := range map[string]string{
 		"global.nmae":            `global.nmae: got an unknown field, want "name"`,
-		"scale":                  `scale: got an unknown field, want "scale" in the mapping global`,
 		"aws.region.x":           `aws.region.x: got an unknown field, want a field of the configuration, such as global.name`,
 		"platform.settings.rwos": `platform.settings.rwos: got an unknown field, want "rows"`,
 		"global":                 `global: got an answer for a section, want one for a field in it: name, domain, admin, scale`,

@@ -122,7 +122,7 @@ func (s *Schema) find(path string) (at *jsonschema.Schema, required bool, wrong 
 		case name == "" || at.Type != "object" && at.Type != "" || at.Properties == nil:
 			return nil, false, &config.Problem{Field: path, Got: document.Unknown, Want: "a field of the configuration, such as global.name"}
 		default:
-			p := document.NoField(walked, name, order(at), s.paths("", s.root))
+			p := document.NoField(walked, name, order(at))
 			return nil, false, &p
 		}
 		at = next

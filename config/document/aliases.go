@@ -2,9 +2,7 @@ package document
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"regexp"
 
 	"go.yaml.in/yaml/v3"
@@ -23,13 +21,13 @@ func CheckAliases(text []byte) error {
 	if !bytes.ContainsRune(text, '*') || !bytes.ContainsRune(text, '&') {
 		return nil
 	}
-	if whole, err := checkDocuments(text, 0); whole || err != nil {
-		return err
-	}
 	above, from := 0, 0 // some readers take each document by itself, whatever is wrong with another one
 	for _, at := range append(separator.FindAllIndex(text, -1), []int{len(text)}) {
-		if _, err := checkDocuments(text[from:at[0]], above); err != nil {
-			return err
+		var doc yaml.Node
+		if yaml.Unmarshal(text[from:at[0]], &doc) == nil {
+			if err := checkAliases(&doc, above); err != nil {
+				return err
+			}
 		}
 		above, from = above+bytes.Count(text[from:at[0]], []byte("\n")), at[0]
 	}
@@ -39,22 +37,7 @@ func CheckAliases(text []byte) error {
 // separator begins a document.
 var separator = regexp.MustCompile(`(?m)^---(?:[ \t\r]|$)`)
 
-// checkDocuments is CheckAliases for a text with lines above it, as far as it is YAML, and reports
-// whether all of it is.
-func checkDocuments(text []byte, above int) (whole bool, err error) {
-	docs := yaml.NewDecoder(bytes.NewReader(text))
-	for {
-		var doc yaml.Node
-		if err := docs.Decode(&doc); err != nil {
-			return errors.Is(err, io.EOF), nil
-		}
-		if err := checkAliases(&doc, above); err != nil {
-			return false, err
-		}
-	}
-}
-
-// checkAliases is CheckAliases for a document.
+// checkAliases is CheckAliases for a document with lines above it.
 func checkAliases(doc *yaml.Node, above int) error {
 	c := aliases{sizes: map[*yaml.Node]int{}, above: above}
 	_, err := c.size(doc)

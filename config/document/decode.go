@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	old "sigs.k8s.io/yaml"
 )
 
 // Decode reads the document into the struct that into points to, by its json tags.
@@ -31,7 +31,7 @@ func (d *Document) Decode(into any, sections ...string) (map[string]json.RawMess
 	if d.root == nil {
 		return nil, nil
 	}
-	dec := decoder{doc: d, sections: map[string]json.RawMessage{}, env: d.env, paths: pathsOf("", v.Elem().Type())}
+	dec := decoder{doc: d, sections: map[string]json.RawMessage{}, env: d.env}
 	dec.mapping("", d.root, v.Elem(), sections)
 	d.expanded = dec.expanded
 	return dec.sections, dec.problems
@@ -39,7 +39,6 @@ func (d *Document) Decode(into any, sections ...string) (map[string]json.RawMess
 
 type decoder struct {
 	doc      *Document
-	paths    []string // of all fields except those in lists and in mappings with arbitrary keys
 	problems []Problem
 	sections map[string]json.RawMessage
 	env      func(string) (string, bool)
@@ -83,7 +82,9 @@ func (d *decoder) mapping(path string, n *yaml.Node, v reflect.Value, sections [
 			d.section(field, name, value)
 			continue
 		}
-		d.unknown(path, name, key, append(slices.Collect(maps.Keys(fields)), sections...))
+		p := NoField(path, name, append(slices.Collect(maps.Keys(fields)), sections...))
+		p.Line = key.Line
+		d.problems = append(d.problems, p)
 	}
 }
 
@@ -216,70 +217,24 @@ func (d *decoder) is(field string, n *yaml.Node, ok bool, want string) bool {
 	return ok
 }
 
-// raw returns n as JSON.
+// raw returns n as JSON, as Helm and kubectl read it.
 func (d *decoder) raw(field string, n *yaml.Node) (json.RawMessage, bool) {
 	if !d.doc.Usable(field) {
 		return nil, false
 	}
-	before := len(d.problems)
-	v := d.plain(field, n)
-	if len(d.problems) > before {
+	if long := unkept(field, n); len(long) > 0 {
+		d.problems = append(d.problems, long...)
 		return nil, false
 	}
-	b, err := json.Marshal(v)
+	text, err := yaml.Marshal(n)
+	if err == nil {
+		text, err = old.YAMLToJSON(text)
+	}
 	if err != nil {
-		d.problem(field, n, "a value that JSON cannot hold", "text, numbers, true, false, lists and mappings")
+		d.problem(field, n, "a value that JSON cannot hold", "text, finite numbers, true, false, lists and mappings")
 		return nil, false
 	}
-	return b, true
-}
-
-// plain returns n as the types of encoding/json.
-func (d *decoder) plain(field string, n *yaml.Node) any {
-	switch n.Kind {
-	case yaml.MappingNode:
-		m := map[string]any{}
-		for key, value := range pairs(n) {
-			if !IsText(key) {
-				continue // Parse has reported it
-			}
-			m[key.Value] = d.plain(join(field, key.Value), value)
-		}
-		return m
-	case yaml.SequenceNode:
-		s := make([]any, len(n.Content))
-		for i, item := range n.Content {
-			s[i] = d.plain(fmt.Sprintf("%s[%d]", field, i), item)
-		}
-		return s
-	case yaml.AliasNode:
-		return nil // Parse has reported it
-	}
-	if IsText(n) {
-		return n.Value
-	}
-	if b, ok := truth(n); ok {
-		return b
-	}
-	if tooLong(n) {
-		d.problem(field, n, longNumber, wantNumber)
-		return nil
-	}
-	var v any
-	if err := n.Decode(&v); err != nil {
-		d.problem(field, n, "a value that does not fit its tag", "a plain value")
-		return nil
-	}
-	if f, ok := v.(float64); ok {
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			d.problem(field, n, "a number that is not finite", "a number")
-			return nil
-		}
-		if f == 0 {
-			return 0 // not -0
-		}
-	}
-	return v
+	return text, true
 }
 
 // fieldsOf maps the json names of t's fields to their index.

@@ -1,43 +1,29 @@
 package document
 
 import (
-	"maps"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // Unknown is the value of Problem.Got for an unknown field.
 const Unknown = "an unknown field"
 
 // NoField returns the problem of a field that the mapping at path does not have, without
-// a line. names are the fields of that mapping, all are those of the document.
-func NoField(path, name string, names, all []string) Problem {
-	d := decoder{paths: all}
-	d.unknown(path, name, &yaml.Node{}, slices.Clone(names))
-	return d.problems[0]
-}
-
-// unknown reports a field that the mapping at path does not have; names are its fields.
-func (d *decoder) unknown(path, name string, key *yaml.Node, names []string) {
-	field := join(path, name)
-	p := Problem{Field: field, Line: key.Line, Got: Unknown}
-	slices.Sort(names)
+// a line. names are the fields of that mapping.
+func NoField(path, name string, names []string) Problem {
+	p := Problem{Field: join(path, name), Got: Unknown}
+	names = slices.Sorted(slices.Values(names))
 	if short, _, ok := strings.Cut(name, ":"); ok && slices.Contains(names, short) {
 		p.Want, p.Meant = Quote(short)+" with a space after the colon", join(path, short)
 	} else if best := Nearest(name, names); best != "" {
 		p.Want, p.Meant = Quote(best), join(path, best)
-	} else if there := d.elsewhere(path, name); there != "" {
-		p.Want, p.Meant = In(there), there
 	} else if len(names) == 1 {
 		p.Want = Quote(names[0])
 	} else {
 		p.Want = "one of " + strings.Join(names, ", ")
 	}
-	d.problems = append(d.problems, p)
+	return p
 }
 
 // In describes where a field belongs.
@@ -47,47 +33,6 @@ func In(field string) string {
 		return Quote(field)
 	}
 	return Quote(field[at+1:]) + " in the mapping " + field[:at]
-}
-
-// elsewhere returns the only field of this or nearly this name in a nested mapping; empty
-// if there is none or several.
-func (d *decoder) elsewhere(path, name string) string {
-	if path != "" && !slices.Contains(d.paths, path) {
-		return "" // in a list, or in a mapping with arbitrary keys
-	}
-	if slices.Contains(d.paths, name) {
-		return name // a dotted path
-	}
-	for _, most := range []int{0, 1} {
-		var found []string
-		for _, p := range d.paths {
-			last := p[strings.LastIndexByte(p, '.')+1:]
-			if path != "" && !within(p, path) {
-				continue
-			}
-			if (most == 0 || len(name) > 3) && distance(strings.ToLower(name), strings.ToLower(last)) <= most {
-				found = append(found, p)
-			}
-		}
-		if len(found) == 1 {
-			return found[0]
-		}
-	}
-	return ""
-}
-
-// pathsOf returns the paths of the fields of a struct, including those of nested structs.
-func pathsOf(path string, t reflect.Type) []string {
-	var out []string
-	fields := fieldsOf(t)
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		at := join(path, name)
-		out = append(out, at)
-		if f := t.Field(fields[name]); f.Type.Kind() == reflect.Struct {
-			out = append(out, pathsOf(at, f.Type)...)
-		}
-	}
-	return out
 }
 
 // Nearest returns the name that was probably meant; empty if none is close enough.

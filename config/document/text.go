@@ -37,25 +37,6 @@ func notText(data []byte) (Problem, bool) {
 	return Problem{}, true
 }
 
-// remedies maps parts of the YAML parser's messages to what is wanted instead.
-func remedies() [][2]string {
-	return [][2]string{
-		{"unknown anchor", "the value itself, in quotes if it starts with *"},
-		{"alphabetic or numeric character", "a value that starts with * or & in quotes"},
-		{"cannot start any token", "a value that starts with @, % or ` in quotes"},
-		{"mapping values are not allowed", "fields of a mapping with the same indentation, and a value with a colon in quotes"},
-		{"expected key", "fields of a mapping with the same indentation"},
-		{"expected '-' indicator", "items of a list with the same indentation"},
-		{"expected ':'", "name: value, with a space after the colon, and the lines of a text (|) indented"},
-		{"unknown escape character", "single quotes around a value with a backslash"},
-		{"unexpected end of stream", "the quotes that begin here closed"},
-		{"',' or '}'", "a comma between fields, and each { closed"},
-		{"',' or ']'", "a comma between items, and each [ closed"},
-		{"comment or line break", "a value that starts with > or | in quotes"},
-		{"<document start>", "fields (name: value), and nothing after them"},
-	}
-}
-
 // Syntax converts the error of a YAML parser that was given data. The parser's message may
 // quote the document, so the name of an unknown anchor, which may be a secret that starts
 // with *, is not shown.
@@ -78,12 +59,6 @@ func Syntax(data []byte, err error) Problem {
 	if at := p.Line - 1; at >= 0 && at < len(lines) {
 		if rest := bytes.TrimLeft(lines[at], " \t"); bytes.ContainsRune(lines[at][:len(lines[at])-len(rest)], '\t') {
 			return Problem{Line: p.Line, Got: "a tab in the indentation", Want: "spaces"}
-		}
-	}
-	for _, r := range remedies() {
-		if strings.Contains(p.Got, r[0]) {
-			p.Want = r[1]
-			break
 		}
 	}
 	if strings.HasPrefix(p.Got, "unknown anchor") {

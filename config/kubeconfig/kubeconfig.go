@@ -5,12 +5,12 @@ package kubeconfig
 
 import (
 	"cmp"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -32,139 +32,53 @@ const (
 	CodeLoopback fault.Code = "ACC-005"
 )
 
-// document is what is read of a kubeconfig.
-type document struct {
-	Clusters []struct {
-		Name    string `json:"name"`
-		Cluster entry  `json:"cluster"`
-	} `json:"clusters"`
-	Contexts []struct {
-		Name    string `json:"name"`
-		Context entry  `json:"context"`
-	} `json:"contexts"`
-	Users []struct {
-		Name string `json:"name"`
-		User entry  `json:"user"`
-	} `json:"users"`
-	Current string `json:"current-context"`
-}
-
-// entry is a cluster, a user or a context.
-type entry map[string]any
-
-func (e entry) text(field string) string {
-	text, _ := e[field].(string)
-	return text
-}
-
 // Extract returns a kubeconfig with one context of text, the current one if name is empty.
 // Files that it names are in it. readFile reads them; it is nil where they are not those of
 // this machine. All faults are reported, and are of class Usage.
 func Extract(text []byte, name string, readFile func(path string) ([]byte, error)) ([]byte, error) {
-	var doc document
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		if path := strings.TrimSpace(string(text)); strings.HasPrefix(path, "/") && !strings.ContainsAny(path, "\n{") {
-			return nil, invalid(errors.New("it is the path of a file, and not what the file holds: write existing.kubeconfig: file:PATH"))
-		}
-		return nil, invalid(errors.New("it is not YAML as kubectl writes it" + line(err)))
+	d, err := decode(text)
+	if err != nil {
+		return nil, invalid(err)
 	}
-	if err := doc.twice(); err != nil {
-		return nil, err
-	}
-	context, name, err := doc.context(name)
+	of, name, err := d.context(name)
 	if err != nil {
 		return nil, err
 	}
-	var cluster, user entry
-	if context.text("user") == "" { // the server lets anybody in
-		user = entry{}
+	c, u := slices.IndexFunc(d.Clusters, func(c namedCluster) bool { return c.Name == of.Cluster }), slices.IndexFunc(d.Users, func(u namedUser) bool { return u.Name == of.User })
+	switch {
+	case c < 0:
+		return nil, invalid(fmt.Errorf("context %s is for the cluster %q, which it does not have", name, of.Cluster))
+	case u < 0 && of.User != "": // without one the server lets anybody in
+		return nil, invalid(fmt.Errorf("context %s is for the user %q, which it does not have", name, of.User))
 	}
-	for _, c := range doc.Clusters {
-		if c.Name == context.text("cluster") {
-			cluster = c.Cluster
-		}
+	at, who := d.Clusters[c].Cluster, user{}
+	if u >= 0 {
+		who = d.Users[u].User
 	}
-	for _, u := range doc.Users {
-		if u.Name == context.text("user") {
-			user = u.User
-		}
+	files := inliner{read: readFile}
+	files.inline("clusters: certificate-authority", &at.CA, &at.CAData)
+	files.inline("users: client-certificate", &who.Certificate, &who.CertificateData)
+	files.inline("users: client-key", &who.Key, &who.KeyData)
+	if who.TokenFile != "" { // which comes before a token
+		var token []byte
+		files.inline("users: tokenFile", &who.TokenFile, &token)
+		who.Token = strings.TrimSpace(string(token))
 	}
-	if cluster == nil {
-		return nil, invalid(fmt.Errorf("context %s is for the cluster %q, which it does not have", name, context.text("cluster")))
-	}
-	if user == nil {
-		return nil, invalid(fmt.Errorf("context %s is for the user %q, which it does not have", name, context.text("user")))
-	}
-	files := inliner{readFile}
-	err = errors.Join(checkFields("clusters", cluster, clusterFields()), checkFields("users", user, userFields()), checkServer(cluster), checkPlugins(user, name, context.text("cluster")),
-		files.inline(cluster, "clusters", "certificate-authority"),
-		files.inline(user, "users", "client-certificate"), files.inline(user, "users", "client-key"), files.token(user))
+	err = errors.Join(append(files.errs, at.check(), who.checkPlugins(name, of.Cluster))...)
 	if err == nil {
-		err = errors.Join(checkCluster(cluster), checkUser(user))
+		err = errors.Join(at.checkCA(), who.checkPair())
 	}
 	if err != nil {
 		return nil, err
 	}
-	keep(cluster, clusterFields(), "certificate-authority")
-	keep(user, userFields(), "client-certificate", "client-key", "tokenFile", "exec", "auth-provider")
-	return yaml.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": "Config", "current-context": name,
-		"clusters": []any{map[string]any{"name": name, "cluster": cluster}},
-		"users":    []any{map[string]any{"name": name, "user": user}},
-		"contexts": []any{map[string]any{"name": name, "context": map[string]any{"cluster": name, "user": name}}},
-	})
-}
-
-// clusterFields are those of a cluster that are read, each with a value of its type.
-func clusterFields() entry {
-	return entry{"server": "", "tls-server-name": "", "insecure-skip-tls-verify": false, "certificate-authority": "", "certificate-authority-data": "",
-		"proxy-url": "", "disable-compression": false}
-}
-
-// userFields are those of a user.
-func userFields() entry {
-	return entry{"client-certificate": "", "client-certificate-data": "", "client-key": "", "client-key-data": "", "token": "", "tokenFile": "",
-		"username": "", "password": "", "as": "", "as-uid": "", "as-groups": []any{}, "as-user-extra": entry{}, "exec": entry{}, "auth-provider": entry{}}
-}
-
-// checkFields rejects a value of another type than kubectl takes, which the checks of what it means
-// would pass over. It does not quote the value.
-func checkFields(list string, e, fields entry) error {
-	var errs []error
-	for _, field := range slices.Sorted(maps.Keys(fields)) {
-		var ok bool
-		var want string
-		switch is := e[field]; fields[field].(type) {
-		case string:
-			_, ok = is.(string)
-			want = "text: put it in quotes"
-		case bool:
-			_, ok = is.(bool)
-			want = "true or false"
-		case []any:
-			_, ok = is.([]any)
-			want = "a list"
-		default:
-			_, ok = is.(map[string]any)
-			want = "a map"
-		}
-		if !ok && e[field] != nil {
-			errs = append(errs, invalid(fmt.Errorf("%s: %s is not %s", list, field, want)))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// keep removes all fields that are not read, and those of the names in but.
-func keep(e, fields entry, but ...string) {
-	maps.DeleteFunc(e, func(field string, _ any) bool {
-		_, known := fields[field]
-		return !known || slices.Contains(but, field)
+	return yaml.Marshal(document{
+		APIVersion: "v1", Kind: "Config", Current: name,
+		Clusters: []namedCluster{{name, at}}, Users: []namedUser{{name, who}}, Contexts: []namedContext{{name, context{name, name}}},
 	})
 }
 
 // context is the one with that name, or the current one.
-func (d document) context(name string) (entry, string, error) {
+func (d document) context(name string) (context, string, error) {
 	wanted := cmp.Or(name, d.Current)
 	var names []string
 	for _, c := range d.Contexts {
@@ -176,41 +90,57 @@ func (d document) context(name string) (entry, string, error) {
 	slices.Sort(names)
 	switch {
 	case len(names) == 0:
-		return nil, "", invalid(errors.New("it has no context"))
+		return context{}, "", invalid(errors.New("it has no context"))
 	case wanted == "":
-		return nil, "", noContext(fmt.Errorf("it has no current context, but %s", strings.Join(names, ", ")))
+		return context{}, "", noContext(fmt.Errorf("it has no current context, but %s", strings.Join(names, ", ")))
 	}
-	return nil, "", noContext(fmt.Errorf("it has no context %s, but %s", wanted, strings.Join(names, ", ")))
+	return context{}, "", noContext(fmt.Errorf("it has no context %s, but %s", wanted, strings.Join(names, ", ")))
 }
 
-// checkServer refuses an address that means another machine in a container.
-func checkServer(cluster entry) error {
-	server := cluster.text("server")
-	if server != "" && !strings.Contains(server, "://") { // as kubectl completes it
-		scheme := "http://"
-		if insecure, _ := cluster["insecure-skip-tls-verify"].(bool); insecure || cluster.text("certificate-authority")+cluster.text("certificate-authority-data") != "" {
-			scheme = "https://"
-		}
-		server = scheme + server
-		cluster["server"] = server
+// inliner puts what files hold in the place of their names.
+type inliner struct {
+	read func(path string) ([]byte, error)
+	errs []error
+}
+
+// inline moves the content of a file into data, unless that has some already, which comes first.
+func (i *inliner) inline(field string, file *string, data *[]byte) {
+	path := *file
+	if *file = ""; path == "" || len(*data) > 0 {
+		return
 	}
-	u, err := url.Parse(server)
+	err := errors.New("files are found only where the kubeconfig is one itself, on the machine that runs slipway")
+	if i.read != nil {
+		*data, err = i.read(path)
+	}
+	if err != nil {
+		i.errs = append(i.errs, &fault.Fault{
+			Code: CodeInvalid, Class: fault.Usage, Op: "read the kubeconfig",
+			Fix: "write what the file holds into the kubeconfig: kubectl config view --raw --minify --flatten --context=NAME does so for certificates and keys; put what a tokenFile holds into token",
+			Err: bounded.LineError(fmt.Errorf("%s names the file %s: %w", field, path, err)),
+		})
+	}
+}
+
+// check rejects an address that means another machine in a container.
+func (c cluster) check() error {
+	u, err := url.Parse(c.Server)
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return invalid(errors.New("the cluster's server is not a URL with https:// and a host"))
 	}
 	var errs []error
-	for _, field := range []string{"server", "proxy-url"} {
-		u, err := url.Parse(cluster.text(field))
+	for _, f := range [][2]string{{"server", c.Server}, {"proxy-url", c.ProxyURL}} {
+		u, err := url.Parse(f[1])
 		if err != nil || !isLoopback(u.Hostname()) {
 			continue
 		}
-		fix := "write an address of this machine that containers reach as " + field + " into a copy of the kubeconfig"
-		if field == "server" {
+		fix := "write an address of this machine that containers reach as " + f[0] + " into a copy of the kubeconfig"
+		if f[0] == "server" {
 			fix += ": https://192.0.2.1:6443; with tls-server-name: " + u.Hostname() + " if the server's certificate is not for that address"
 		}
 		errs = append(errs, &fault.Fault{
 			Code: CodeLoopback, Class: fault.Usage, Op: "read the kubeconfig", Fix: fix,
-			Err: bounded.LineError(fmt.Errorf("%s is %s, this machine: steps run in containers, where that is the container itself", field, u.Host)),
+			Err: bounded.LineError(fmt.Errorf("%s is %s, this machine: steps run in containers, where that is the container itself", f[0], u.Host)),
 		})
 	}
 	return errors.Join(errs...)
@@ -224,36 +154,49 @@ func isLoopback(host string) bool {
 	return err == nil && (ip.Unmap().IsLoopback() || ip.IsUnspecified())
 }
 
-// checkPlugins refuses a user whose credentials come from a program. The remedy works in
-// the context, which need not be the current one.
-func checkPlugins(user entry, context, cluster string) error {
-	var errs []error
-	in := " --context=" + fault.Quote(context)
-	for _, field := range []string{"exec", "auth-provider"} {
-		plugin, ok := user[field].(map[string]any)
-		if !ok {
-			continue
-		}
-		program := cmp.Or(entry(plugin).text("command"), entry(plugin).text("name"))
-		errs = append(errs, &fault.Fault{
-			Code: CodePlugin, Class: fault.Usage, Op: "read the kubeconfig",
-			Fix: "use the token of a service account: kubectl create serviceaccount slipway -n kube-system" + in + " && kubectl create clusterrolebinding slipway --clusterrole=cluster-admin --serviceaccount=kube-system:slipway" + in + "; " +
-				`then kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h` + in + `)" && kubectl config set-context slipway --user=slipway --cluster=` + fault.Quote(cluster) +
-				"; and set existing.context: slipway",
-			Err: bounded.LineError(fmt.Errorf("its user gets credentials from a program (%s: %s), which steps in containers do not have", field, program)),
-		})
+// checkCA rejects what no client can verify a server with.
+func (c cluster) checkCA() error {
+	switch {
+	case len(c.CAData) == 0:
+	case c.Insecure:
+		return invalid(errors.New("clusters: insecure-skip-tls-verify is beside certificate-authority, and only one of them can be"))
+	case !x509.NewCertPool().AppendCertsFromPEM(c.CAData):
+		return invalid(errors.New("clusters: certificate-authority holds no PEM certificate"))
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
-// lineRE finds the line in the message of a YAML parser, which may quote the text.
-var lineRE = regexp.MustCompile(`line \d+`)
-
-func line(err error) string {
-	if at := lineRE.FindString(err.Error()); at != "" {
-		return " (" + at + ")"
+// checkPair rejects a certificate and a key that no client can use.
+func (u user) checkPair() error {
+	if len(u.CertificateData)+len(u.KeyData) == 0 {
+		return nil
 	}
-	return ""
+	if _, err := tls.X509KeyPair(u.CertificateData, u.KeyData); err != nil {
+		return invalid(fmt.Errorf("users: client-certificate and client-key cannot be used: %w", err))
+	}
+	return nil
+}
+
+// checkPlugins rejects a user whose credentials come from a program. The remedy works in
+// the context, which need not be the current one.
+func (u user) checkPlugins(context, cluster string) error {
+	var program string
+	switch {
+	case u.Exec != nil:
+		program = "exec: " + u.Exec.Command
+	case u.AuthProvider != nil:
+		program = "auth-provider: " + u.AuthProvider.Name
+	default:
+		return nil
+	}
+	in := " --context=" + fault.Quote(context)
+	return &fault.Fault{
+		Code: CodePlugin, Class: fault.Usage, Op: "read the kubeconfig",
+		Fix: "use the token of a service account: kubectl create serviceaccount slipway -n kube-system" + in + " && kubectl create clusterrolebinding slipway --clusterrole=cluster-admin --serviceaccount=kube-system:slipway" + in + "; " +
+			`then kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h` + in + `)" && kubectl config set-context slipway --user=slipway --cluster=` + fault.Quote(cluster) +
+			"; and set existing.context: slipway",
+		Err: bounded.LineError(fmt.Errorf("its user gets credentials from a program (%s), which steps in containers do not have", program)),
+	}
 }
 
 func invalid(err error) error {

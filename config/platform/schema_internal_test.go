@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRulesAreOfFields: a field that is renamed takes its rule along.
-func TestRulesAreOfFields(t *testing.T) {
+// TestEnumsAreOfFields: a field that is renamed takes its values along.
+func TestEnumsAreOfFields(t *testing.T) {
 	known := map[string]bool{}
 	var walk func(of reflect.Type)
 	walk = func(of reflect.Type) {
@@ -28,7 +28,7 @@ func TestRulesAreOfFields(t *testing.T) {
 	}
 	walk(reflect.TypeFor[Release]())
 	require.Greater(t, len(known), 60)
-	for field := range rules() {
+	for field := range enums() {
 		require.True(t, known[field], field)
 	}
 }
