@@ -104,11 +104,7 @@ func (f *forwarder) manifest(w http.ResponseWriter, r *http.Request, of, ref str
 		}
 		return
 	}
-	separator := ":"
-	if strings.Contains(ref, ":") {
-		separator = "@"
-	}
-	d, ok := f.manifests[of+separator+ref]
+	d, ok := f.manifests[complete(of, ref)]
 	if !ok {
 		http.NotFound(w, r)
 		return

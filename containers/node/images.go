@@ -19,20 +19,6 @@ import (
 // imageNames are references of images, and the digest that each resolves to.
 type imageNames map[string]digest.Digest
 
-// namesOf are the references that the registry of an archive's images answers to. Where
-// several images have one, the first counts, as it does there.
-func namesOf(images []archiveImage) imageNames {
-	names := imageNames{}
-	for _, i := range images {
-		for name, target := range i.references() {
-			if _, ok := names[name]; !ok {
-				names[name] = target.Digest
-			}
-		}
-	}
-	return names
-}
-
 // forgetReplaced removes the names from containerd that resolve to another image than the node's
 // registry serves under them, so that a pod gets that one: the kubelet asks no registry for a name
 // that containerd knows. It returns these names once the CRI, which hears of it by events, does not

@@ -48,12 +48,11 @@ func TestSeveralArchivesAreOne(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, images, 3)
 	require.Equal(t, "docker.io/library/nginx:1", images[0].name)
-	require.Equal(t, map[string]ocispec.Descriptor{
-		"docker.io/library/nginx:1":                        images[0].target,
-		"docker.io/library/nginx@" + multi.Digest.String(): images[0].target,
-		"docker.io/library/nginx@" + inner.Digest.String(): images[0].descriptor,
-	}, images[0].references())
-	require.Equal(t, inner.Digest, images[0].descriptor.Digest)
+	require.Equal(t, imageNames{
+		"docker.io/library/nginx:1":                        multi.Digest,
+		"docker.io/library/nginx@" + multi.Digest.String(): multi.Digest,
+		"docker.io/library/nginx@" + inner.Digest.String(): inner.Digest,
+	}, newImageServer(a, images[:1]).names())
 	for _, d := range []ocispec.Descriptor{own, inner, multi} {
 		_, err := a.read(d)
 		require.NoError(t, err)
@@ -86,8 +85,8 @@ func TestImagesHaveTheNamesThatTheyStandFor(t *testing.T) {
 		"docker.io/library/nginx:1", "public.ecr.aws/docker/library/redis:8", "registry.k8s.io/nginx@" + multi.Digest.String(),
 		"slipway.local/pause:1", "slipway.local/redis:7.0",
 	}, names)
-	require.Equal(t, own.Digest, named[1].target.Digest)
-	require.NotContains(t, named[2].references(), "registry.k8s.io/nginx:latest")
+	require.Equal(t, own.Digest, named[1].chain[0].Digest)
+	require.NotContains(t, newImageServer(a, named).refs, "registry.k8s.io/nginx:latest")
 
 	_, err = withOverrides(images, []override{{Image: "slipway.local/gone:1", StandsFor: []string{"quay.io/gone:1"}}})
 	require.ErrorContains(t, err, "the archive has no image slipway.local/gone:1, which stands for quay.io/gone:1")
@@ -122,8 +121,9 @@ func TestTheNodesRegistryServesEveryName(t *testing.T) {
 	require.NoError(t, err)
 	images, err = withOverrides(images, []override{{Image: "slipway.local/redis:7.0", StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}}})
 	require.NoError(t, err)
-	h := (&imageServer{archive: a, images: images}).handler()
-	for name, want := range namesOf(images) {
+	g := newImageServer(a, images)
+	h := g.handler()
+	for name, want := range g.names() {
 		host, path, _ := strings.Cut(name, "/")
 		of, ref, digested := strings.Cut(path, "@")
 		if !digested {

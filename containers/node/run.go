@@ -170,7 +170,8 @@ func (n *node) openImages() error {
 		n.PauseImage = pauseImage(n.images)
 	}
 	if n.archive != nil {
-		n.pulls, n.served, n.OwnNames = (&imageServer{archive: n.archive, images: n.images}).handler(), namesOf(n.images), true
+		g := newImageServer(n.archive, n.images)
+		n.pulls, n.served, n.OwnNames = g.handler(), g.names(), true
 	} else if n.RegistryMirror != "" {
 		login, err := readAccount(n.RegistryAuth, n.RegistryMirror)
 		if err != nil {
