@@ -18,7 +18,8 @@ GO := CGO_ENABLED=0 GOFLAGS='-trimpath -ldflags=-s' go
 ENGINE := $(GO) run -C ci/dev/engine .
 BUNDLE := $(GO) run -C ci/dev/bundle .
 # Installs the Debian packages of missing commands: COMMAND=PACKAGE …
-NEED := $(GO) run -C ci/dev ./build/need
+NEED := need() { for each; do command -v "$${each%%=*}" >/dev/null || set -- "$$@" "$${each\#*=}"; shift; done; \
+	[ $$\# -eq 0 ] || { apt-get update -q && apt-get install -qy --no-install-recommends "$$@"; }; }; need
 # The digest of what slipway is compiled from, which `lock verify` compares.
 SOURCES := $(GO) run -C ci/dev ./sources
 # The bundle that this checkout built last, for other checkouts share the store; and the
@@ -158,8 +159,8 @@ engine: ## Make a Dagger engine reachable: the one that answers, else one built 
 	@$(ENGINE) start
 
 .PHONY: engine-image
-engine-image: ## Build the engine's image for Docker and load it there; REGISTRY=HOST/PATH pushes it
-	@$(ENGINE) image $(if $(REGISTRY),--push '$(REGISTRY)')
+engine-image: ## Build the engine's image for Docker and push it: REGISTRY=HOST/PATH
+	@$(ENGINE) image --push '$(REGISTRY)'
 
 .PHONY: engine-stop
 engine-stop: ## End the engine that `make engine` started
@@ -209,7 +210,7 @@ cosign:
 .PHONY: bench
 bench: PLATFORM := examples/platform/1.0.0 examples/platform/manifests/1.0.0
 bench: export GOGC := # as users run what is measured
-bench: engine bundle ## Compare installs and an upgrade with plain shell scripts and helmfile, and time plans and matrices
+bench: engine bundle ## Compare installs and an upgrade with plain shell scripts and helmfile, and time plans
 	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./bench
 
 TIME := 10m
@@ -267,6 +268,6 @@ scanners:
 
 .PHONY: generate
 generate: ## Write the files that are made from the code: schema, golden files of the program, docs/errors.md, a copy for the Dagger module
-	$(GO) test ./cli ./config/migrate ./config/platform ./examples/platform ./pipeline/progress ./pipeline/report ./providers/all ./docs ./imageref/refused -update
+	$(GO) test ./cli ./config/migrate ./config/platform ./examples/platform ./pipeline/progress ./pipeline/report ./providers/all ./docs -update
 	$(GO) run ./docs/configuration
 	$(GO) run ./docs/platform

@@ -122,20 +122,11 @@ func (c *control) startInDocker(ctx context.Context, cli string) error {
 	}
 	if err := coreVersion(ctx, cli, dockerHost(image)); err != nil {
 		t.Fail()
-		if logs, logErr := dockerLogs(ctx); logErr == nil && logs != "" {
-			err = fmt.Errorf("%w\nthe end of its log:\n%s", err, logs)
-		}
 		return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: op, Err: err, Fix: "read the log (docker logs " + dockerName + "), then run: make engine-stop engine"}
 	}
 	t.Done("answers")
 	p.Finish("engine " + daggerVersion + " is the container " + dockerName + " of " + image + "; deployments are in the volume " + dockerName)
 	return c.linkCLI(cli)
-}
-
-// dockerLogs is the end of what the engine's container printed.
-func dockerLogs(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "docker", "logs", "--tail", "15", dockerName).CombinedOutput()
-	return strings.TrimSpace(string(out)), err
 }
 
 // imageInDocker is the image of the engine's container, or why there is none to connect to.

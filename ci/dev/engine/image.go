@@ -1,14 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -22,26 +19,20 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
 	"github.com/slipway-sh/slipway/ci/dev/build/progress"
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/containers/engineconfig"
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// localImage is the repository of the image where it is in no registry: its tag is the
-// beginning of its digest.
-const localImage = "slipway.local/engine"
-
-// image builds the image of the engine and prints its reference, which is for envImage: by
-// digest of where it was pushed, else what Docker has loaded.
+// image builds the image of the engine, pushes it to a registry, and prints its reference by digest,
+// which is for envImage.
 func (c *control) image(ctx context.Context, push string) error {
 	op := "make the engine's image"
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		return &fault.Fault{Class: fault.Preflight, Code: codeRoot, Op: op, Err: errors.New("root puts it together, on Debian"),
 			Fix: "sudo -E make engine-image there, or use Dagger's own: unset " + envImage}
 	}
-	if push == "" && !dockerResponds(ctx) {
-		return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: op, Err: errors.New("no Docker daemon answers that could load it"),
-			Fix: "start Docker, or push it: make engine-image REGISTRY=HOST/PATH"}
+	if push == "" {
+		return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: op, Err: errors.New("no registry was given"), Fix: "name one that Docker can pull from: make engine-image REGISTRY=HOST/PATH"}
 	}
 	host, err := readGo(ctx)
 	if err != nil {
@@ -68,18 +59,9 @@ func (c *control) image(ctx context.Context, push string) error {
 	if err != nil {
 		return buildFault(err)
 	}
-	digest, err := image.Digest()
+	ref, err := pushImage(ctx, push, image)
 	if err != nil {
-		return err
-	}
-	ref := localImage + ":" + digest.Hex[:12]
-	if push == "" {
-		err = load(ctx, ref, image)
-	} else {
-		ref, err = pushImage(ctx, push, image)
-	}
-	if err != nil {
-		return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: op, Err: err, Fix: "see what " + cmp.Or(push, "docker") + " says, then run make engine-image again"}
+		return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: op, Err: err, Fix: "see what " + push + " says, then run make engine-image again"}
 	}
 	c.logf("engine: for Docker, run: %s=%s make engine", envImage, ref)
 	fmt.Fprintln(c.stdout, ref)
@@ -114,24 +96,6 @@ func pack(ctx context.Context, layer string, parts engineParts, dial, proxy stri
 			"GOPROXY":                       proxy, // the CLI passes none on
 		},
 	}, packed)
-}
-
-// load gives an image to Docker.
-func load(ctx context.Context, ref string, image v1.Image) error {
-	tag, err := name.NewTag(ref)
-	if err != nil {
-		return err
-	}
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(tarball.Write(tag, image, w)) }()
-	cmd := exec.CommandContext(ctx, "docker", "load", "--quiet")
-	cmd.Stdin = r
-	out, err := cmd.CombinedOutput()
-	_ = r.Close()
-	if err != nil {
-		return fmt.Errorf("docker load: %w; it said:\n%s", err, remedy.LastLines(string(out), 15))
-	}
-	return nil
 }
 
 // pushImage puts an image into a registry, with the account of docker login, and is its

@@ -31,8 +31,8 @@ commands:
           --own     build and run one even where another answers
           --config FILE   the same, with this engine.json: what it collects is that one's
                     to say, cache volumes included
-  image   build the image of the engine for Docker, load it there, and print its reference
-          --push HOST/PATH   push it there in place of that
+  image --push HOST/PATH   build the image of the engine for Docker, push it there, and print
+          its reference
   stop    end the engine that start ran, and nothing else
   programs  build the engine and print the paths of its Go programs
   outdated  name the Debian packages of the engine for which Debian has a security update
