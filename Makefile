@@ -209,7 +209,7 @@ cosign:
 .PHONY: bench
 bench: PLATFORM := examples/platform/1.0.0 examples/platform/manifests/1.0.0
 bench: export GOGC := # as users run what is measured
-bench: engine bundle ## Compare installs and an upgrade with plain shell scripts and helmfile, and time plans and matrices
+bench: engine bundle ## Compare installs and an upgrade with plain shell scripts and helmfile, and time plans
 	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./bench
 
 TIME := 10m
@@ -267,6 +267,6 @@ scanners:
 
 .PHONY: generate
 generate: ## Write the files that are made from the code: schema, golden files of the program, docs/errors.md, a copy for the Dagger module
-	$(GO) test ./cli ./config/migrate ./config/platform ./examples/platform ./pipeline/progress ./pipeline/report ./providers/all ./docs ./imageref/refused -update
+	$(GO) test ./cli ./config/migrate ./config/platform ./examples/platform ./pipeline/progress ./pipeline/report ./providers/all ./docs -update
 	$(GO) run ./docs/configuration
 	$(GO) run ./docs/platform

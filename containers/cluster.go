@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -27,8 +26,6 @@ const (
 	// account of the registry, or publishes other ports or on another address than this run
 	// wants.
 	codeOther fault.Code = "CTR-007"
-	// codeOtherEtcd: the cluster was made with an etcd whose data the node's cannot read.
-	codeOtherEtcd fault.Code = "CTR-011"
 )
 
 // Ports of the cluster service.
@@ -67,9 +64,7 @@ type lifecycle interface {
 // API's; api is the port of this machine on which Publish publishes the API, and bind the
 // address: 127.0.0.1 if it is empty, 0.0.0.0 or :: for all.
 func (d *Deployment) Cluster(bind string, api int, ports ...int) *Cluster {
-	if bind = cmp.Or(bind, "127.0.0.1"); runtime.GOOS == "windows" {
-		bind = "0.0.0.0" // Dagger's tunnel listens nowhere else (v0.20.8)
-	}
+	bind = cmp.Or(bind, "127.0.0.1")
 	ctr := d.images.Node.
 		WithMountedCache(nodeDir, d.data).
 		WithMountedCache(stateDir, d.state).
@@ -180,9 +175,6 @@ func (c *Cluster) Start(ctx context.Context) error {
 		case strings.Contains(err.Error(), heldElsewhere):
 			f.Class = fault.Locked
 			f.Fix = "wait until the other run has ended, or stop the background cluster (slipway cluster --stop), then run the same command again"
-		case strings.Contains(err.Error(), otherEtcd):
-			f.Code, f.Class = codeOtherEtcd, fault.Preflight
-			f.Fix = "run the Slipway that made the cluster; or, if the data in its volumes may be lost, run: slipway destroy, then slipway install"
 		}
 		return f
 	}
@@ -265,9 +257,6 @@ func (d *Deployment) Wipe(ctx context.Context, by ...string) error {
 	}
 	return notWiped(err)
 }
-
-// otherEtcd is what slipway-node says of a volume with data of an etcd that it cannot read.
-const otherEtcd = "made the data of this cluster"
 
 // heldElsewhere is what slipway-node says of a volume that another node has.
 const heldElsewhere = "another node uses this volume"

@@ -69,10 +69,9 @@ func TestANodeThatDoesNotStart(t *testing.T) {
 		class fault.Class
 		says  string
 	}{
-		"in use":     {errors.New("exit code: 1: slipway-node: " + heldElsewhere + ": a pid 7"), "CTR-002", fault.Locked, "a pid 7"},
-		"older etcd": {errors.New("exit code: 1: slipway-node: etcd 3.4 made the data of this cluster, and etcd 3.7 cannot read it"), "CTR-011", fault.Preflight, "etcd 3.4"},
-		"broken":     {errors.New("failed to start"), "CTR-002", fault.Step, "start the cluster's node: failed to start"},
-		"too slow":   {nil, "CTR-002", fault.Timeout, "waited 3m0s for port 6443 of the node of deployment demo to open; last seen: input: service start: "},
+		"in use":   {errors.New("exit code: 1: slipway-node: " + heldElsewhere + ": a pid 7"), "CTR-002", fault.Locked, "a pid 7"},
+		"broken":   {errors.New("failed to start"), "CTR-002", fault.Step, "start the cluster's node: failed to start"},
+		"too slow": {nil, "CTR-002", fault.Timeout, "waited 3m0s for port 6443 of the node of deployment demo to open; last seen: input: service start: "},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -41,7 +41,7 @@ var composed = map[string][]string{
 	"containers/node/pki.go":                  {"file"},
 	"containers/pullsecret/pullsecret.go":     {"a.host"},
 	"stages/internal/kube/seal.go":            {"SystemNamespace"},
-	"imageref/refused/refused.go":             {"host", "registry"}, // of references that were checked; a copy of it has no other package
+	"imageref/refused/refused.go":             {"host", "registry"}, // of references that were checked
 	"stages/orchestrator/sync.go":             {"argo.Controller"},
 	"stages/postorchestrator/access.go":       {"kube.SystemNamespace", "kube.CA"},
 	"stages/preorchestrator/reconcile.go":     {"argo.Controller"},

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-
-	"github.com/slipway-sh/slipway/ci/origin/refused"
 )
 
 // NoDigest refuses an image to build a bundle in that is not named by digest.
@@ -18,10 +16,9 @@ func NoDigest(base string) *Refusal {
 // NoBase refuses an image by its reference in which a bundle was to be built, and which the
 // engine could not take, for err.
 func NoBase(ref string, err error) *Refusal {
-	host, _, _ := strings.Cut(ref, "/")
-	reason := refused.Read(err.Error(), ref, host, host)
-	return &Refusal{Code: reason.Code(), Class: Preflight, Op: "take the image " + ref + " to build in", Err: err,
-		Fix: "name one of Debian 12 with Go that the engine can pull, with --base REF; or " + reason.Remedy(refused.Engine, host)}
+	r := notPulled("take the image "+ref+" to build in", ref, err)
+	r.Fix = "name one of Debian 12 with Go that the engine can pull, with --base REF; or " + r.Fix
+	return r
 }
 
 // anotherBase is the remedy where an image to build in will not do.

@@ -14,4 +14,7 @@ const (
 	codeKey           = "PKG-004"
 	codeLockSignature = "LCK-007"
 	codeLockFile      = "LCK-003"
+	codeNoImage       = "REG-007"
+	codePull          = "REG-009"
+	codeNowhere       = "REG-010"
 )

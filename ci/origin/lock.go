@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/slipway-sh/slipway/ci/origin/refused"
 )
 
 // writeLock is the remedy for a lock that does not serve.
@@ -22,7 +20,7 @@ func NoLock(err error) *Refusal {
 
 // RegistryAlone refuses a registry, or its account, without a lock.
 func RegistryAlone() *Refusal {
-	return &Refusal{Code: refused.CodeNowhere, Class: Usage, Op: "choose where images come from", Fix: writeLock,
+	return &Refusal{Code: codeNowhere, Class: Usage, Op: "choose where images come from", Fix: writeLock,
 		Err: errors.New("--registry and --registry-auth go with --lock FILE, which slipway bundle push writes")}
 }
 
@@ -46,7 +44,7 @@ func Image(lock []byte, registry, platform string) (string, error) {
 		registry = l.Location
 	}
 	if registry == "" {
-		return "", &Refusal{Code: refused.CodeNowhere, Class: Usage, Op: "choose the registry of the images",
+		return "", &Refusal{Code: codeNowhere, Class: Usage, Op: "choose the registry of the images",
 			Err: errors.New("the lock names none"), Fix: "give one before the function: dagger call --registry host/path --lock FILE install"}
 	}
 	for _, i := range l.Images {
@@ -54,17 +52,20 @@ func Image(lock []byte, registry, platform string) (string, error) {
 			return strings.TrimSuffix(registry, "/") + "/toolchain@" + digest, nil
 		}
 	}
-	return "", &Refusal{Code: refused.CodeNoImage, Class: Usage, Op: "find the images in " + registry,
+	return "", &Refusal{Code: codeNoImage, Class: Usage, Op: "find the images in " + registry,
 		Err: fmt.Errorf("the lock has no digest for %s of: toolchain", platform),
 		Fix: "push a bundle for that platform and use the lock that this writes: slipway bundle push DIR " + registry}
 }
 
-// NotPulled refuses an image by its reference that the engine could not take, for
+// NotPulled refuses the toolchain's image by its reference, which the engine could not take, for
 // err. Problems with the other images are reported by the program, which is in this one.
 func NotPulled(ref string, err error) *Refusal {
-	host, _, _ := strings.Cut(ref, "/")
 	registry, _, _ := strings.Cut(ref, "/toolchain@")
-	reason := refused.Read(err.Error(), ref, registry, host)
-	return &Refusal{Code: reason.Code(), Class: Preflight, Op: "take the image toolchain from " + registry, Err: err,
-		Fix: reason.Remedy(refused.Engine, registry)}
+	return notPulled("take the image toolchain from "+registry, ref, err)
+}
+
+func notPulled(op, ref string, err error) *Refusal {
+	host, _, _ := strings.Cut(ref, "/")
+	return &Refusal{Code: codePull, Class: Preflight, Op: op, Err: err,
+		Fix: "log in with an account that may pull from it (docker login " + host + "), let the engine trust its certificate, or see whether it answers where the engine runs: curl -v https://" + host + "/v2/"}
 }

@@ -180,7 +180,7 @@ func TestWhatCannotBeAdded(t *testing.T) {
 		"another one's digest":     {"quay.io/web@sha256:" + strings.Repeat("1", 64) + "=" + host + "/web:1", CodeOther, "and the reference says sha256:1111"},
 		"no access":                {refusing + "/web:1", refused.CodeLogin, refusing},
 		"no answer":                {strings.TrimPrefix(gone.URL, "http://") + "/web:1", refused.CodeUnreachable, ""},
-		"a directory of no layout": {"web:1=" + empty, CodeSource, "it has no index.json"},
+		"a directory of no layout": {"web:1=" + empty, CodeSource, "neither index.json, as an OCI layout, nor manifest.json"},
 		"a file of no archive":     {"web:1=" + plain, CodeSource, "plain.tar"},
 		"a compressed archive":     {"web:1=" + packed, CodeSource, "gunzip"},
 	} {

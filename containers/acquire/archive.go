@@ -1,6 +1,7 @@
 package acquire
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -20,8 +21,8 @@ import (
 // dockerFile is where docker save lists the images of an archive.
 const dockerFile = "manifest.json"
 
-// openArchive opens an OCI layout in a tar, or what docker save wrote. Newer archives of
-// docker save are both: then the layout counts, which has the digests of a registry.
+// openArchive opens an OCI layout, in a tar or a directory, or what docker save wrote. Newer
+// archives of docker save are both: then the layout counts, which has the digests of a registry.
 func openArchive(path string) (origin, error) {
 	a, err := ociarchive.Open(path)
 	if err != nil {
@@ -30,13 +31,7 @@ func openArchive(path string) (origin, error) {
 	index, err := a.Index()
 	switch {
 	case err == nil:
-		return &layout{index: index, close: a.Close, read: func(name string) (io.ReadCloser, error) {
-			r, err := a.Blob(name)
-			if err != nil {
-				return nil, err
-			}
-			return io.NopCloser(r), nil
-		}}, nil
+		return &layout{Archive: a, index: index}, nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, errors.Join(fmt.Errorf("%w: %s: %w", errUnknown, ociarchive.IndexFile, err), a.Close())
 	}
@@ -125,12 +120,12 @@ func (s *saved) describe(ctx context.Context, name string, as types.MediaType) (
 	if err != nil {
 		return v1.Descriptor{}, fmt.Errorf("%w: %w", errUnknown, err)
 	}
-	magic := make([]byte, 2)
-	if n, _ := r.ReadAt(magic, 0); n == 2 && magic[0] == 0x1f && magic[1] == 0x8b && as == types.OCIUncompressedLayer {
+	text := bufio.NewReader(bounded.Until(ctx, r))
+	if magic, _ := text.Peek(2); string(magic) == "\x1f\x8b" && as == types.OCIUncompressedLayer {
 		as = types.OCILayer
 	}
-	hash, size, err := v1.SHA256(bounded.Until(ctx, r))
-	if err != nil {
+	hash, size, err := v1.SHA256(text)
+	if err := errors.Join(err, r.Close()); err != nil {
 		return v1.Descriptor{}, err
 	}
 	s.paths[hash] = name
@@ -141,9 +136,5 @@ func (s *saved) blob(_ context.Context, d v1.Descriptor) (io.ReadCloser, error) 
 	if text, ok := s.made[d.Digest]; ok {
 		return io.NopCloser(bytes.NewReader(text)), nil
 	}
-	r, err := s.Blob(s.paths[d.Digest])
-	if err != nil {
-		return nil, err
-	}
-	return io.NopCloser(r), nil
+	return s.Blob(s.paths[d.Digest])
 }

@@ -2,7 +2,6 @@ package acquire
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 )
 
@@ -19,27 +17,10 @@ import (
 // a whole reference.
 const annotationRef = "org.opencontainers.image.ref.name"
 
-// layout is an OCI layout: a directory, or an archive of one.
+// layout is an OCI layout.
 type layout struct {
+	*ociarchive.Archive
 	index *v1.IndexManifest
-	read  func(name string) (io.ReadCloser, error)
-	close func() error
-}
-
-// openLayout opens an OCI layout in a directory.
-func openLayout(dir fs.FS) (origin, error) {
-	text, err := bounded.FS(dir, ociarchive.IndexFile, bounded.Generated)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: the directory is no OCI layout: it has no %s", errUnknown, ociarchive.IndexFile)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var index v1.IndexManifest
-	if err := json.Unmarshal(text, &index); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", errUnknown, ociarchive.IndexFile, err)
-	}
-	return &layout{index: &index, close: func() error { return nil }, read: func(name string) (io.ReadCloser, error) { return dir.Open(name) }}, nil
 }
 
 func (l *layout) root(ctx context.Context, w wanted) (v1.Descriptor, error) {
@@ -75,15 +56,12 @@ func (l *layout) typed(ctx context.Context, d v1.Descriptor) (v1.Descriptor, err
 }
 
 func (l *layout) blob(_ context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	r, err := l.read(ociarchive.BlobPath(d.Digest))
+	r, err := l.Blob(ociarchive.BlobPath(d.Digest))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: it lacks the blob %s", errUnknown, d.Digest)
 	}
 	return r, err
 }
-
-// Close closes the archive.
-func (l *layout) Close() error { return l.close() }
 
 // isNamed reports whether a descriptor is that of the image that is wanted: by its digest,
 // its whole reference or, where it has no more, its tag.

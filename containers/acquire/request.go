@@ -126,12 +126,5 @@ func (a *adder) open(r Request) (origin, error) {
 	if r.Path == "" {
 		return a.registry(r.source())
 	}
-	info, err := os.Stat(r.Path)
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		return openLayout(os.DirFS(r.Path))
-	}
 	return openArchive(r.Path)
 }

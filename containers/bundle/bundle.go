@@ -56,8 +56,7 @@ const (
 	// CodeIndex: `bundle.json` cannot be understood.
 	CodeIndex fault.Code = "BUN-002"
 	// CodeContent: files of the bundle are missing, differ from `bundle.json`
-	// or are not in it; each is named. Such a bundle is not built anew if images were
-	// added to it.
+	// or are not in it; each is named.
 	CodeContent fault.Code = "BUN-003"
 	// CodePlatform: the bundle is for another platform.
 	CodePlatform fault.Code = "BUN-004"
@@ -69,8 +68,8 @@ const (
 // damaged, and for one that is not there.
 const (
 	Fix        = "build the bundle anew: make bundle"
-	FixDamaged = "build the bundle anew: make bundle; in place of a copy, copy that one again; one to which images were added is left as it is: " +
-		"move it elsewhere first, then add them to the new one: slipway bundle add DIR REF"
+	FixDamaged = "remove its folder, then build it anew: make bundle; in place of a copy, copy that one again; " +
+		"add the images again that were added to it: slipway bundle add DIR REF"
 	FixAbsent = "build one with make bundle, or give the path of one: --bundle DIR"
 )
 
@@ -132,6 +131,19 @@ type Image struct {
 
 // Added reports whether `slipway bundle add` put the image in.
 func (i Image) Added() bool { return i.Archive != "" }
+
+// In is the path in the bundle of the archive that holds the image.
+func (i Image) In() string {
+	switch {
+	case i.Added():
+		return i.Archive
+	case i.Name == "toolchain":
+		return ToolchainArchive
+	case i.Name == "node":
+		return NodeArchive
+	}
+	return WorkloadArchive
+}
 
 // Pinned is the reference by digest: "slipway.local/gitea@sha256:…".
 func (i Image) Pinned() string {

@@ -22,12 +22,9 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
-// The codes of this package's faults.
-const (
-	// CodeFetch: there is no such client for this system, or a vendor's release cannot be fetched
-	// or is another one than the lock says.
-	CodeFetch fault.Code = "CLI-003"
-)
+// CodeFetch: there is no such client for this system, or a vendor's release cannot be fetched
+// or is another one than the lock says.
+const CodeFetch fault.Code = "CLI-003"
 
 // RecordFile is where a folder says what was put into it.
 const RecordFile = ".slipway-clients.json"
@@ -60,16 +57,12 @@ type source struct {
 	fetch               func(context.Context) ([]byte, error) // what gives it
 }
 
-// written is a client that was put into the folder.
+// record is the content of RecordFile: what was put into the folder, by name.
+type record map[string]written
+
 type written struct {
 	Origin string `json:"origin"` // sha256 of what it came from
 	SHA256 string `json:"sha256"` // its own
-}
-
-// record is the content of RecordFile: what was written, by name, the newest last.
-type record struct {
-	Version int                  `json:"version"`
-	Files   map[string][]written `json:"files"`
 }
 
 // Put puts the clients into the folder, each in one step; those that are there are left
@@ -93,14 +86,12 @@ func Put(ctx context.Context, o Options) ([]Client, error) {
 		sum, err := bundle.Sum(ctx, o.path(s.name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			continue
 		case err != nil:
 			return nil, o.folder(err)
-		}
-		there[s.name] = sum
-		if sum != s.origin && !slices.ContainsFunc(have.Files[s.name], func(w written) bool { return w.SHA256 == sum }) {
+		case sum != s.origin && sum != have[s.name].SHA256:
 			others = append(others, fmt.Errorf("%s is another program than was put there", o.path(s.name)))
 		}
+		there[s.name] = sum
 	}
 	if len(others) > 0 {
 		return nil, &fault.Fault{Code: atomicfile.CodeUnwritten, Class: fault.Usage, Op: "put clients into " + o.Dir, Err: errors.Join(others...),
@@ -110,17 +101,13 @@ func Put(ctx context.Context, o Options) ([]Client, error) {
 	var failed []error
 	for _, s := range sources {
 		c := Client{Name: s.name, Version: s.version, From: s.from}
-		if c.There = have.is(s, there[s.name]); c.There {
-			err = os.Chmod(o.path(s.name), 0o755)
-			if err != nil {
-				err = o.folder(err)
-			}
-		} else {
-			err = o.put(ctx, s, &have)
+		sum := there[s.name]
+		if c.There = sum != "" && (sum == s.origin || have[s.name] == written{s.origin, sum}); !c.There {
+			err = o.put(ctx, s, have)
 		}
 		switch {
 		case errors.Is(err, &fault.Fault{Code: CodeFetch}):
-			failed = append(failed, err)
+			failed, err = append(failed, err), nil
 		case err != nil:
 			return out, err
 		default:
@@ -130,19 +117,14 @@ func Put(ctx context.Context, o Options) ([]Client, error) {
 	return out, errors.Join(append(failed, none)...)
 }
 
-// is reports whether a file with that sha256 is what the source gives.
-func (r record) is(s source, sum string) bool {
-	return sum != "" && (sum == s.origin || slices.Contains(r.Files[s.name], written{Origin: s.origin, SHA256: sum}))
-}
-
-// put writes a client. The record says so before: what is there is ours whenever this ends.
-func (o Options) put(ctx context.Context, s source, have *record) error {
-	if s.fetch != nil && o.Say != nil {
-		o.Say(fmt.Sprintf("%s %s: %s", s.name, s.version, s.from))
-	}
+// put writes a client, and what it came from into the record.
+func (o Options) put(ctx context.Context, s source, have record) error {
 	var data []byte
 	var err error
 	if s.fetch != nil {
+		if o.Say != nil {
+			o.Say(fmt.Sprintf("%s %s: %s", s.name, s.version, s.from))
+		}
 		data, err = s.fetch(ctx)
 	} else if data, err = bounded.File(s.file, most); err == nil && hexSum(data) != s.origin {
 		return &fault.Fault{Code: bundle.CodeContent, Class: fault.Preflight, Op: "read " + s.file, Fix: bundle.FixDamaged,
@@ -151,15 +133,13 @@ func (o Options) put(ctx context.Context, s source, have *record) error {
 	if err != nil {
 		return err
 	}
-	entry := written{Origin: s.origin, SHA256: hexSum(data)}
-	all := slices.DeleteFunc(have.Files[s.name], func(w written) bool { return w == entry })
-	have.Files[s.name] = append(all[max(0, len(all)-4):], entry)
+	have[s.name] = written{Origin: s.origin, SHA256: hexSum(data)}
 	text, err := json.MarshalIndent(have, "", "  ")
 	if err == nil {
-		err = atomicfile.Write(filepath.Join(o.Dir, RecordFile), append(text, '\n'), 0o644)
+		err = atomicfile.Write(o.path(s.name), data, 0o755)
 	}
 	if err == nil {
-		err = atomicfile.Write(o.path(s.name), data, 0o755)
+		err = atomicfile.Write(filepath.Join(o.Dir, RecordFile), append(text, '\n'), 0o644)
 	}
 	if err != nil {
 		return o.folder(err)
@@ -169,23 +149,16 @@ func (o Options) put(ctx context.Context, s source, have *record) error {
 
 // record reads what was put into the folder before.
 func (o Options) record() (record, error) {
-	none := record{Version: 1, Files: map[string][]written{}}
+	r := record{}
 	text, err := bounded.File(filepath.Join(o.Dir, RecordFile), bounded.Generated)
 	if errors.Is(err, fs.ErrNotExist) {
-		return none, nil
+		return r, nil
 	}
-	var r record
 	if err == nil {
 		err = json.Unmarshal(text, &r)
 	}
-	if err == nil && r.Version != 1 {
-		err = fmt.Errorf("its version is %d, this Slipway reads version 1", r.Version)
-	}
 	if err != nil {
 		return r, o.folder(fmt.Errorf("%s: %w", RecordFile, err))
-	}
-	if r.Files == nil {
-		r.Files = none.Files
 	}
 	return r, nil
 }

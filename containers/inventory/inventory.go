@@ -35,8 +35,8 @@ type Packages map[string]map[string]string
 // and reads the packages of those that were not added. It fails with CodeImages and names
 // every image that is another one.
 func Read(ctx context.Context, b *bundle.Bundle) (Packages, error) {
-	r := reader{ctx: ctx, layers: map[v1.Hash]layer{}, archives: map[string]*ociarchive.Archive{}}
-	defer r.close()
+	r := reader{ctx: ctx, layers: map[v1.Hash]layer{}, archives: ociarchive.Archives{}}
+	defer r.archives.Close()
 	out := Packages{}
 	var problems []error
 	for _, i := range b.Index.Images {
@@ -60,7 +60,7 @@ func Read(ctx context.Context, b *bundle.Bundle) (Packages, error) {
 // reader reads each archive and each layer once. It lives for one Read.
 type reader struct {
 	ctx      context.Context //nolint:containedctx // as long as one Read
-	archives map[string]*ociarchive.Archive
+	archives ociarchive.Archives
 	layers   map[v1.Hash]layer
 }
 
@@ -70,34 +70,10 @@ type layer struct {
 	err      error
 }
 
-func (r *reader) close() {
-	for _, a := range r.archives {
-		_ = a.Close() // only read
-	}
-}
-
-// archiveOf is the path of the archive that holds an image.
-func archiveOf(b *bundle.Bundle, i bundle.Image) string {
-	if i.Added() {
-		return b.Path(i.Archive)
-	}
-	for _, own := range []string{bundle.ToolchainArchive, bundle.NodeArchive} {
-		if path.Base(own) == i.Name+".tar" {
-			return b.Path(own)
-		}
-	}
-	return b.Path(bundle.WorkloadArchive)
-}
-
 func (r *reader) image(b *bundle.Bundle, i bundle.Image) (map[string]string, error) {
-	name := archiveOf(b, i)
-	archive, ok := r.archives[name]
-	if !ok {
-		var err error
-		if archive, err = ociarchive.Open(name); err != nil {
-			return nil, err
-		}
-		r.archives[name] = archive
+	archive, err := r.archives.Open(b.Path(i.In()))
+	if err != nil {
+		return nil, err
 	}
 	image, err := archive.Image(i.Ref, i.Digest)
 	if err != nil {
@@ -156,7 +132,8 @@ func intact(ctx context.Context, archive *ociarchive.Archive, digest v1.Hash) er
 		return err
 	}
 	sum := sha256.New()
-	if _, err := io.Copy(sum, bounded.Until(ctx, blob)); err != nil {
+	_, err = io.Copy(sum, bounded.Until(ctx, blob))
+	if err := errors.Join(err, blob.Close()); err != nil {
 		return err
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != digest.Hex {

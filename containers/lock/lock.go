@@ -5,10 +5,8 @@ package lock
 
 import (
 	_ "embed"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"path"
 	"regexp"
@@ -32,12 +30,6 @@ const maxText = 4 << 20
 
 // platforms are those that a lock may name.
 func platforms() []string { return []string{"linux/amd64", "linux/arm64"} }
-
-// clients are those whose vendors' releases of tools a lock may name: for people's machines
-// others as well.
-func clients() []string {
-	return append(platforms(), "darwin/amd64", "darwin/arm64", "windows/amd64")
-}
 
 //go:embed lock.yaml
 var embedded []byte
@@ -132,12 +124,9 @@ func IsLoopback(host string) bool {
 
 // Registry is an image in a registry.
 type Registry struct {
-	Ref     string   `json:"ref"`               // with tag, for people
-	Digest  string   `json:"digest"`            // "sha256:…" of the platform's manifest or of the index
-	Sources []string `json:"sources,omitempty"` // two public places that say so
-	// Pushed is the digest of the bundle that the image was pushed from. Who pushes
-	// knows the content, so that no public source is needed.
-	Pushed string `json:"pushed,omitempty"`
+	Ref    string `json:"ref"`    // with tag, for people
+	Digest string `json:"digest"` // "sha256:…" of the platform's manifest or of the index
+	Pushed string `json:"pushed"` // digest of the bundle that the image was pushed from
 	// Index is the digest of the index of several platforms by which its registry knows an
 	// added image: a blob beside it, for a registry takes an index only with all of its
 	// images. Empty: there is none.
@@ -195,50 +184,22 @@ func (l *Lock) Image(name string) (Image, bool) {
 var (
 	name       = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	repository = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*$`)
-	version    = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*(-[a-z0-9.]+)?$`)
 )
 
-// Validate reports every problem at once: what is missing, malformed or listed
-// twice, and public origins that fewer than two sources confirm.
+// Validate reports every problem at once: what is malformed or listed twice. What a lock of this
+// program has besides, such as versions and sums, package tests hold, and VerifyFile compares.
 func (l *Lock) Validate() error {
 	if l.Version != Format {
 		return fmt.Errorf("its version is %d, this Slipway reads version %d", l.Version, Format)
 	}
 	var p problems
-	if l.Suite == "" {
-		p.add("suite", "is required")
-	}
 	seen, overrides := map[string]bool{}, map[string]bool{}
 	for _, t := range l.Tools {
-		at := "tool " + t.Name
-		p.header(at, t.Name, t.Version, seen)
-		p.modules(at, t.Modules, true)
-		for platform, r := range t.Release {
-			if !slices.Contains(clients(), platform) {
-				p.add(at, "%q is not among the platforms %s", platform, strings.Join(clients(), ", "))
-			}
-			if !strings.HasPrefix(r.URL, "https://") {
-				p.add(at, "release %s: the URL does not begin with https://", platform)
-			}
-			if !bundle.IsSHA256(r.SHA256) {
-				p.add(at, "release %s: %q is no sha256", platform, r.SHA256)
-			}
-			p.sources(at, platform, r.Sources)
-		}
+		p.name("tool "+t.Name, t.Name, seen)
 	}
 	for _, i := range l.Images {
 		at := "image " + i.Name
-		p.header(at, i.Name, i.Version, seen)
-		p.modules(at, i.Modules, false)
-		if len(i.Modules) == 0 && len(i.Debian) == 0 && i.Source == "" {
-			p.add(at, "has no origin: modules, debian or source")
-		}
-		if i.OnDemand && !i.Workload {
-			p.add(at, "only workloads can be on demand")
-		}
-		if !slices.IsSorted(i.Debian) {
-			p.add(at, "its Debian packages are not sorted")
-		}
+		p.name(at, i.Name, seen)
 		p.registry(at, i.Registry)
 		p.standsFor(at, i.StandsFor, overrides)
 	}
@@ -264,23 +225,8 @@ func (l *Lock) Validate() error {
 		}
 	}
 	for _, m := range l.Manifests {
-		at := "manifest " + m.Name
-		p.header(at, m.Name, m.Version, seen)
-		p.modules(at, m.Modules, true)
-		if len(m.Files) == 0 {
-			p.add(at, "has no files")
-		}
-		places := map[string]string{}
-		for _, file := range slices.Sorted(maps.Keys(m.Files)) {
-			if !bundle.IsSHA256(m.Files[file]) {
-				p.add(at, "%s: %q is no sha256", file, m.Files[file])
-			}
-			if other, ok := places[m.Place(file)]; ok {
-				p.add(at, "%s and %s have one place in a bundle", other, file)
-			}
-			places[m.Place(file)] = file
-		}
-		p.registry(at, m.Registry)
+		p.name("manifest "+m.Name, m.Name, seen)
+		p.registry("manifest "+m.Name, m.Registry)
 	}
 	return errors.Join(p.Problems...)
 }
@@ -293,30 +239,14 @@ func (p *problems) add(at, format string, args ...any) {
 	p.Add("%.200s: "+format, append([]any{at}, args...)...)
 }
 
-func (p *problems) header(at, n, v string, seen map[string]bool) {
+func (p *problems) name(at, n string, seen map[string]bool) {
 	if !name.MatchString(n) {
 		p.add(at, "%q is no name", n)
-	}
-	if !version.MatchString(v) {
-		p.add(at, "%q is no version", v)
 	}
 	if seen[at] {
 		p.add(at, "is listed twice")
 	}
 	seen[at] = true
-}
-
-func (p *problems) modules(at string, modules []Module, required bool) {
-	if required && len(modules) == 0 {
-		p.add(at, "has no module")
-	}
-	for _, m := range modules {
-		sum, found := strings.CutPrefix(m.Sum, "h1:")
-		raw, err := base64.StdEncoding.DecodeString(sum)
-		if m.Path == "" || !strings.HasPrefix(m.Version, "v") || !found || err != nil || len(raw) != 32 {
-			p.add(at, "module %q: path, version and sum are required", m.Path)
-		}
-	}
 }
 
 func (p *problems) registry(at string, by map[string]Registry) {
@@ -325,10 +255,7 @@ func (p *problems) registry(at string, by map[string]Registry) {
 		if r.Ref == "" || !bundle.IsDigest(r.Digest) || (r.Index != "" && !bundle.IsDigest(r.Index)) {
 			p.add(at, "registry %s: ref and digest are required", platform)
 		}
-		switch {
-		case r.Pushed == "":
-			p.sources(at, platform, r.Sources)
-		case !bundle.IsDigest(r.Pushed):
+		if !bundle.IsDigest(r.Pushed) {
 			p.add(at, "registry %s: %q is no digest of a bundle", platform, r.Pushed)
 		}
 	}
@@ -337,12 +264,5 @@ func (p *problems) registry(at string, by map[string]Registry) {
 func (p *problems) platform(at, platform string) {
 	if !slices.Contains(platforms(), platform) {
 		p.add(at, "%q is not among the platforms %s", platform, strings.Join(platforms(), ", "))
-	}
-}
-
-func (p *problems) sources(at, platform string, sources []string) {
-	distinct := slices.Compact(slices.Sorted(slices.Values(sources)))
-	if len(distinct) < 2 {
-		p.add(at, "origin for %s: two public sources that agree are required", platform)
 	}
 }

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -38,33 +39,69 @@ func TestTheLockIsValid(t *testing.T) {
 	}
 }
 
+// TestTheLockIsComplete: what only the lock of this program has to have.
+func TestTheLockIsComplete(t *testing.T) {
+	l, err := Load()
+	require.NoError(t, err)
+	version, sha, sum := regexp.MustCompile(`^[0-9]+(\.[0-9]+)*(-[a-z0-9.]+)?$`), regexp.MustCompile(`^[0-9a-f]{64}$`), regexp.MustCompile(`^h1:[A-Za-z0-9+/]{43}=$`)
+	modules := func(at string, all []Module) {
+		for _, m := range all {
+			require.NotEmpty(t, m.Path, at)
+			require.True(t, strings.HasPrefix(m.Version, "v"), at)
+			require.Regexp(t, sum, m.Sum, at)
+		}
+	}
+	require.NotEmpty(t, l.Suite)
+	for _, tool := range l.Tools {
+		require.Regexp(t, version, tool.Version, tool.Name)
+		require.NotEmpty(t, tool.Modules, tool.Name)
+		modules(tool.Name, tool.Modules)
+		for platform, r := range tool.Release {
+			require.Contains(t, append(platforms(), "darwin/amd64", "darwin/arm64", "windows/amd64"), platform, tool.Name)
+			require.True(t, strings.HasPrefix(r.URL, "https://"), r.URL)
+			require.Regexp(t, sha, r.SHA256, r.URL)
+			require.GreaterOrEqual(t, len(slices.Compact(slices.Sorted(slices.Values(r.Sources)))), 2, "%s: two public sources that agree", r.URL)
+		}
+	}
+	for _, i := range l.Images {
+		require.Regexp(t, version, i.Version, i.Name)
+		require.True(t, len(i.Modules)+len(i.Debian) > 0 || i.Source != "", "%s has no origin", i.Name)
+		require.True(t, i.Workload || !i.OnDemand, "%s: only workloads can be on demand", i.Name)
+		require.True(t, slices.IsSorted(i.Debian), i.Name)
+		require.Empty(t, i.Registry, i.Name)
+		modules(i.Name, i.Modules)
+	}
+	for _, m := range l.Manifests {
+		require.Regexp(t, version, m.Version, m.Name)
+		require.NotEmpty(t, m.Modules, m.Name)
+		require.NotEmpty(t, m.Files, m.Name)
+		modules(m.Name, m.Modules)
+		places := map[string]string{}
+		for file, is := range m.Files {
+			require.Regexp(t, sha, is, file)
+			require.Empty(t, places[m.Place(file)], "%s has the place in a bundle of another file", file)
+			places[m.Place(file)] = file
+		}
+	}
+}
+
 func TestParseReportsEveryProblem(t *testing.T) {
 	_, err := Parse([]byte(`
 version: 1
 tools:
-  - name: Terraform
-    version: v1
-    modules: [{path: x, version: "1", sum: h1:short}]
-    release:
-      linux/riscv64: {url: "http://x", sha256: zz, sources: [one, one]}
+  - {name: Terraform, version: "1"}
 images:
   - {name: a, version: "1"}
-  - {name: a, version: "1", debian: [z, b]}
-  - {name: b, version: "1", source: x, registry: {linux/amd64: {ref: r, digest: d, sources: [one, two]}}}
-  - {name: c, version: "1", source: x, onDemand: true}
+  - {name: a, version: "1"}
+  - {name: b, version: "1", registry: {linux/riscv64: {ref: r, digest: d, pushed: p}}}
 manifests:
-  - {name: m, version: "1", modules: []}
-  - {name: o, version: "1", modules: [], files: {a/x.yaml: zz, b/x.yaml: zz}}
+  - {name: m, version: "1", registry: {linux/amd64: {}}}
 `))
 	require.NotErrorIs(t, err, &fault.Fault{Code: fault.CodeBug}, "it is not the program's own")
 	for _, want := range []string{
-		"suite: is required", `"Terraform" is no name`, `"v1" is no version`, `module "x": path, version and sum are required`,
-		`"linux/riscv64" is not among the platforms`, "the URL does not begin with https://", `"zz" is no sha256`,
-		"two public sources that agree are required", "image a: has no origin", "image a: is listed twice",
-		"its Debian packages are not sorted", "image b: registry linux/amd64: ref and digest are required",
-		"image c: only workloads can be on demand",
-		"manifest m: has no module", "manifest m: has no files",
-		`manifest o: a/x.yaml: "zz" is no sha256`, "manifest o: a/x.yaml and b/x.yaml have one place in a bundle",
+		`"Terraform" is no name`, `"linux/riscv64" is not among the platforms`, "image a: is listed twice",
+		"image b: registry linux/riscv64: ref and digest are required", `image b: registry linux/riscv64: "p" is no digest of a bundle`,
+		"manifest m: registry linux/amd64: ref and digest are required",
 	} {
 		require.ErrorContains(t, err, want)
 	}
@@ -210,8 +247,8 @@ func TestALockFileHasThePinsOfTheProgram(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeLock})
 	for _, want := range []string{
 		"tool " + own.Tools[0].Name + ": the file has version 9.9.9, this program " + own.Tools[0].Version,
-		"tool " + own.Tools[1].Name + ": the file has another module, or another sum of it: ", "image " + own.Images[0].Name + ": is not in the file",
-		"image other: this program knows none", "manifest argocd: the file has a.yaml with the sha256 bbb",
+		"tool " + own.Tools[1].Name + ": the file has another module, or other files or sums of it", "image " + own.Images[0].Name + ": is not in the file",
+		"image other: this program knows none", "manifest argocd: the file has another module, or other files or sums of it",
 	} {
 		require.ErrorContains(t, err, want)
 	}

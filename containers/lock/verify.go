@@ -3,6 +3,7 @@ package lock
 import (
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -56,9 +57,10 @@ func (l *Lock) Verify(b *bundle.Bundle) error {
 func (l *Lock) VerifyFile(of *Lock) error {
 	var p problems
 	type pin struct {
-		version string
-		modules []Module
-		files   map[string]string
+		version  string
+		onDemand bool
+		modules  []Module
+		files    map[string]string
 	}
 	pins := func(l *Lock) map[string]pin {
 		out := map[string]pin{}
@@ -66,34 +68,25 @@ func (l *Lock) VerifyFile(of *Lock) error {
 			out["tool "+t.Name] = pin{version: t.Version, modules: t.Modules}
 		}
 		for _, i := range l.Images {
-			out["image "+i.Name] = pin{version: i.Version, modules: i.Modules}
+			out["image "+i.Name] = pin{version: i.Version, onDemand: i.OnDemand, modules: i.Modules}
 		}
 		for _, m := range l.Manifests {
-			out["manifest "+m.Name] = pin{version: m.Version, modules: m.Modules, files: m.Files}
+			out["manifest "+m.Name] = pin{version: m.Version, onDemand: m.OnDemand, modules: m.Modules, files: m.Files}
 		}
 		return out
 	}
 	want, have := pins(l), pins(of)
-	optional := map[string]bool{}
-	for _, i := range l.Images {
-		optional["image "+i.Name] = i.OnDemand
-	}
-	for _, m := range l.Manifests {
-		optional["manifest "+m.Name] = m.OnDemand
-	}
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		w := want[name]
 		h, ok := have[name]
 		switch {
-		case !ok && optional[name]:
+		case !ok && w.onDemand:
 		case !ok:
 			p.add(name, "is not in the file")
 		case h.version != w.version:
 			p.add(name, "the file has version %s, this program %s", h.version, w.version)
-		case !maps.Equal(h.files, w.files):
-			p.add(name, "the file has %s, this program %s", sums(h.files), sums(w.files))
-		case !slices.Equal(h.modules, w.modules):
-			p.add(name, "the file has another module, or another sum of it: %s, this program %s", origins(h.modules), origins(w.modules))
+		case !reflect.DeepEqual(h, w):
+			p.add(name, "the file has another module, or other files or sums of it, than this program")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(have)) {
@@ -141,15 +134,6 @@ func (p *problems) manifest(m Manifest, b *bundle.Bundle) {
 			p.add("manifest "+m.Name, "the sha256 of %s is %s, the lock says %s", file, sum, m.Files[file])
 		}
 	}
-}
-
-// sums are files with their sha256, for people.
-func sums(files map[string]string) string {
-	var all []string
-	for _, file := range slices.Sorted(maps.Keys(files)) {
-		all = append(all, file+" with the sha256 "+files[file])
-	}
-	return strings.Join(all, ", ")
 }
 
 func origins(modules []Module) string {

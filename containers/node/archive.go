@@ -32,13 +32,11 @@ type section struct {
 	offset, size int64
 }
 
-// archiveImage is one image of an archive for this machine's architecture.
+// archiveImage is an image of an archive: its descriptors from the one that its name stands for,
+// an index perhaps, to the manifest for this machine's architecture.
 type archiveImage struct {
-	name       string // slipway.local/gitea:1.26.0
-	target     ocispec.Descriptor
-	manifest   ocispec.Manifest
-	ancestors  []ocispec.Descriptor // indexes above the manifest, outermost first
-	descriptor ocispec.Descriptor   // of the manifest
+	name  string // slipway.local/gitea:1.26.0
+	chain []ocispec.Descriptor
 }
 
 // openArchive reads the tables of contents of archives, and takes them as one. A missing
@@ -134,17 +132,6 @@ func (a *archive) read(d ocispec.Descriptor) ([]byte, error) {
 	return b, nil
 }
 
-func (a *archive) decode(d ocispec.Descriptor, v any) error {
-	b, err := a.read(d)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("decode blob %s: %w", d.Digest, err)
-	}
-	return nil
-}
-
 // images are the named images of the archive, sorted by name.
 func (a *archive) images() ([]archiveImage, error) {
 	var all []archiveImage
@@ -153,11 +140,11 @@ func (a *archive) images() ([]archiveImage, error) {
 		if name == "" {
 			continue
 		}
-		i := archiveImage{name: name, target: d}
-		if err := a.resolve(&i, d); err != nil {
+		chain, err := a.resolve(d)
+		if err != nil {
 			return nil, fmt.Errorf("image %s of the archive: %w", name, err)
 		}
-		all = append(all, i)
+		all = append(all, archiveImage{name, chain})
 	}
 	slices.SortFunc(all, func(x, y archiveImage) int { return strings.Compare(x.name, y.name) })
 	return all, nil
@@ -165,55 +152,29 @@ func (a *archive) images() ([]archiveImage, error) {
 
 // resolve finds the manifest for this machine below d, the one that package acquire chose
 // when it added the image. One that does not say what it is for will do if it is the only one.
-func (a *archive) resolve(i *archiveImage, d ocispec.Descriptor) error {
-	switch d.MediaType {
-	case ocispec.MediaTypeImageIndex, "application/vnd.docker.distribution.manifest.list.v2+json":
-		var index ocispec.Index
-		if err := a.decode(d, &index); err != nil {
-			return err
-		}
-		i.ancestors = append(i.ancestors, d)
-		at := slices.IndexFunc(index.Manifests, func(m ocispec.Descriptor) bool {
-			return m.Platform != nil && m.Platform.OS == "linux" && m.Platform.Architecture == runtime.GOARCH
-		})
-		if at < 0 && len(index.Manifests) == 1 && index.Manifests[0].Platform == nil {
-			at = 0
-		}
-		if at < 0 {
-			return fmt.Errorf("nothing for linux/%s", runtime.GOARCH)
-		}
-		return a.resolve(i, index.Manifests[at])
+func (a *archive) resolve(d ocispec.Descriptor) ([]ocispec.Descriptor, error) {
+	text, err := a.read(d)
+	if err != nil {
+		return nil, err
 	}
-	i.descriptor = d
-	if err := a.decode(d, &i.manifest); err != nil {
-		return err
+	if d.MediaType != ocispec.MediaTypeImageIndex && d.MediaType != "application/vnd.docker.distribution.manifest.list.v2+json" {
+		return []ocispec.Descriptor{d}, nil
 	}
-	var config ocispec.Image
-	if err := a.decode(i.manifest.Config, &config); err != nil {
-		return err
+	var index ocispec.Index
+	if err := json.Unmarshal(text, &index); err != nil {
+		return nil, fmt.Errorf("decode blob %s: %w", d.Digest, err)
 	}
-	if len(config.RootFS.DiffIDs) != len(i.manifest.Layers) {
-		return fmt.Errorf("the config names %d layers, the manifest %d", len(config.RootFS.DiffIDs), len(i.manifest.Layers))
+	at := slices.IndexFunc(index.Manifests, func(m ocispec.Descriptor) bool {
+		return m.Platform != nil && m.Platform.OS == "linux" && m.Platform.Architecture == runtime.GOARCH
+	})
+	if at < 0 && len(index.Manifests) == 1 && index.Manifests[0].Platform == nil {
+		at = 0
 	}
-	return nil
-}
-
-// byDigest is the reference of the same image by the digest of its manifest.
-func (i archiveImage) byDigest() string {
-	return repository(i.name) + "@" + i.target.Digest.String()
-}
-
-// references are those of the image, and what each resolves to: its name, and in the same
-// repository that by the digest of its manifest and, if it has one, of its index.
-func (i archiveImage) references() map[string]ocispec.Descriptor {
-	out := map[string]ocispec.Descriptor{
-		i.byDigest(): i.target,
-		repository(i.name) + "@" + i.descriptor.Digest.String(): i.descriptor,
+	if at < 0 {
+		return nil, fmt.Errorf("nothing for linux/%s", runtime.GOARCH)
 	}
-	if !strings.Contains(i.name, "@") {
-		out[i.name] = i.target
-	}
-	return out
+	below, err := a.resolve(index.Manifests[at])
+	return append([]ocispec.Descriptor{d}, below...), err
 }
 
 // repository is a reference without tag and digest.

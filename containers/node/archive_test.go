@@ -84,9 +84,9 @@ func TestArchive(t *testing.T) {
 	images, err := a.images()
 	require.NoError(t, err)
 	require.Len(t, images, 2)
-	require.Equal(t, "slipway.local/gitea@"+multi.Digest.String(), images[0].byDigest())
-	require.Equal(t, gitea.Digest, images[0].descriptor.Digest, "the manifest for this machine")
-	require.Equal(t, []digest.Digest{multi.Digest}, []digest.Digest{images[0].ancestors[0].Digest})
+	require.Len(t, images[0].chain, 2)
+	require.Equal(t, multi.Digest, images[0].chain[0].Digest)
+	require.Equal(t, gitea.Digest, images[0].chain[1].Digest, "the manifest for this machine")
 	require.Equal(t, "slipway.local/pause:1.0", pauseImage(images))
 
 	for d, want := range l.blobs {
@@ -113,8 +113,8 @@ func TestTheImageForThisMachine(t *testing.T) {
 	defer release(a)
 	images, err := a.images()
 	require.NoError(t, err)
-	require.Equal(t, right.Digest, images[0].descriptor.Digest, "not the one that does not say what it is for")
-	require.Equal(t, silent.Digest, images[1].descriptor.Digest, "which will do where there is no other")
+	require.Equal(t, right.Digest, images[0].chain[1].Digest, "not the one that does not say what it is for")
+	require.Equal(t, silent.Digest, images[1].chain[1].Digest, "which will do where there is no other")
 
 	l.add("slipway.local/c:1", index(silent, l.image("another")))
 	a, err = openArchive(l.write(t))

@@ -44,8 +44,7 @@ func prepareContainer(ctx context.Context, s settings, logLine func(string)) err
 	if err := prepareDevices(); err != nil {
 		return err
 	}
-	setNetwork(procSys, logLine)
-	raiseSysctls(procSys, logLine)
+	setSysctls(procSys, logLine)
 	if err := hideSysctls(procSys, filepath.Join(runDir, "sysctl")); err != nil {
 		return err
 	}

@@ -13,6 +13,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -20,28 +23,16 @@ import (
 // forwarder answers pulls of the mirror's images, and of what they stand for: it asks the
 // mirror for them, with an account if it has one.
 type forwarder struct {
-	base      string   // URL below which the mirror has its repositories
-	account   *account // nil: none
-	client    *http.Client
+	base      string // URL below which the mirror has its repositories
+	registry  name.Registry
+	path      string // of the mirror in its registry; empty: none
+	account   authn.Authenticator
+	transport http.RoundTripper    // without the account
 	manifests map[string]forwarded // by complete reference that an image stands for
 	paths     map[string][]string  // of the mirror's repositories, by the one that they stand for
 
-	mu      sync.Mutex
-	allowed map[string]string // what the mirror wants to see in Authorization, by path
-}
-
-// redirects is how often an answer may send somewhere else.
-const redirects = 10
-
-// redirected keeps an account that a registry with TLS gets from going out without.
-func redirected(r *http.Request, via []*http.Request) error {
-	if len(via) >= redirects {
-		return fmt.Errorf("it is redirected more than %d times", redirects)
-	}
-	if r.URL.Scheme != "https" && via[0].URL.Scheme == "https" {
-		r.Header.Del("Authorization")
-	}
-	return nil
+	mu     sync.Mutex
+	client *http.Client // with the account; nil until the mirror has said how it wants that
 }
 
 // forwarded is a document of the mirror.
@@ -52,37 +43,44 @@ type forwarded struct {
 }
 
 // newForwarder forwards to a mirror, a URL that may have a path.
-func newForwarder(mirror string, a *account, all []override) *forwarder {
+func newForwarder(mirror string, account authn.Authenticator, all []override) (*forwarder, error) {
 	scheme, rest, _ := strings.Cut(mirror, "://")
 	host, path, _ := strings.Cut(rest, "/")
-	f := &forwarder{
-		base: strings.TrimSuffix(scheme+"://"+host+"/v2/"+path, "/"), account: a,
-		manifests: map[string]forwarded{}, paths: map[string][]string{}, allowed: map[string]string{},
+	var options []name.Option
+	if scheme == "http" {
+		options = append(options, name.Insecure)
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone() // it is one
-	transport.ResponseHeaderTimeout = time.Minute
-	f.client = &http.Client{Transport: transport, CheckRedirect: redirected}
+	registry, err := name.NewRegistry(host, options...)
+	if err != nil {
+		return nil, fmt.Errorf("ask the mirror %s: %w", mirror, err)
+	}
+	plain := http.DefaultTransport.(*http.Transport).Clone() // it is one
+	plain.ResponseHeaderTimeout = time.Minute
+	f := &forwarder{
+		base: strings.TrimSuffix(scheme+"://"+host+"/v2/"+path, "/"), registry: registry, path: path, account: account,
+		transport: plain, manifests: map[string]forwarded{}, paths: map[string][]string{},
+	}
 	for _, s := range all {
 		image := forwarded{path: s.Path, digest: digest.Digest(s.Digest)}
 		top := image
 		if s.Index != "" {
 			top = forwarded{path: s.Path, digest: digest.Digest(s.Index), index: true}
 		}
-		for _, name := range s.StandsFor {
-			of := repository(name)
+		for _, ref := range s.StandsFor {
+			of := repository(ref)
 			f.manifests[of+"@"+s.Digest] = image
 			if s.Index != "" {
 				f.manifests[of+"@"+s.Index] = top
 			}
-			if !strings.Contains(name, "@") {
-				f.manifests[name] = top
+			if !strings.Contains(ref, "@") {
+				f.manifests[ref] = top
 			}
 			if !slices.Contains(f.paths[of], s.Path) {
 				f.paths[of] = append(f.paths[of], s.Path)
 			}
 		}
 	}
-	return f
+	return f, nil
 }
 
 // names are the references that images stand for.
@@ -106,11 +104,7 @@ func (f *forwarder) manifest(w http.ResponseWriter, r *http.Request, of, ref str
 		}
 		return
 	}
-	separator := ":"
-	if strings.Contains(ref, ":") {
-		separator = "@"
-	}
-	d, ok := f.manifests[of+separator+ref]
+	d, ok := f.manifests[complete(of, ref)]
 	if !ok {
 		http.NotFound(w, r)
 		return
@@ -232,41 +226,63 @@ func fail(w http.ResponseWriter, err error) {
 
 var errNotThere = errors.New("the mirror does not have it")
 
-// ask sends a request to a repository of the mirror, and what the mirror wants to see of an
-// account. An answer that is no success is an error.
+// ask sends a request to a repository of the mirror. An answer that is no success is an error.
 func (f *forwarder) ask(ctx context.Context, method, path, what string, header http.Header) (*http.Response, error) {
-	f.mu.Lock()
-	allowed := f.allowed[path]
-	f.mu.Unlock()
-	address := f.base + "/" + path + "/" + what
-	for try := 0; ; try++ {
-		request, err := http.NewRequestWithContext(ctx, method, address, nil)
-		if err != nil {
-			return nil, err
-		}
-		request.Header = header.Clone()
-		if allowed != "" {
-			request.Header.Set("Authorization", allowed)
-		}
-		response, err := f.client.Do(request)
-		if err != nil {
-			return nil, err
-		}
-		if response.StatusCode < 300 {
-			return response, nil
-		}
-		release(response.Body)
-		switch {
-		case response.StatusCode == http.StatusNotFound:
-			return nil, fmt.Errorf("%w: %s", errNotThere, address)
-		case response.StatusCode != http.StatusUnauthorized || try > 0:
-			return nil, fmt.Errorf("the mirror answers %s to %s", response.Status, address)
-		}
-		if allowed, err = f.authorization(ctx, response.Header.Get("WWW-Authenticate")); err != nil {
-			return nil, fmt.Errorf("the mirror answers %s to %s: %w", response.Status, address, err)
-		}
-		f.mu.Lock()
-		f.allowed[path] = allowed
-		f.mu.Unlock()
+	client, err := f.connect(ctx, path)
+	if err != nil {
+		return nil, err
 	}
+	address := f.base + "/" + path + "/" + what
+	request, err := http.NewRequestWithContext(ctx, method, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header = header.Clone()
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode < 300 {
+		return response, nil
+	}
+	release(response.Body)
+	if response.StatusCode == http.StatusNotFound {
+		return nil, fmt.Errorf("%w: %s", errNotThere, address)
+	}
+	return nil, fmt.Errorf("the mirror answers %s to %s", response.Status, address)
+}
+
+// connect asks the mirror how it wants the account, until it has answered, and returns the client
+// that does so. That sends no account without TLS to a registry with TLS, nor to another host.
+func (f *forwarder) connect(ctx context.Context, path string) (*http.Client, error) {
+	f.mu.Lock()
+	known := f.client
+	f.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	var with http.RoundTripper = f.transport
+	if strings.HasPrefix(f.base, "https:") {
+		with = onlyTLS{f.transport}
+	}
+	t, err := transport.NewWithContext(ctx, f.registry, f.account, with, []string{f.registry.Repo(f.path, path).Scope(transport.PullScope)})
+	if err != nil {
+		return nil, fmt.Errorf("ask the mirror: %w", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.client = &http.Client{Transport: t}
+	return f.client, nil
+}
+
+// onlyTLS sends no request without TLS: the client of a registry on a private network would try
+// that by itself.
+type onlyTLS struct{ next http.RoundTripper }
+
+// RoundTrip sends r unless that is without TLS.
+func (o onlyTLS) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != "https" {
+		return nil, fmt.Errorf("%s has no TLS, and the mirror has", r.URL.Host)
+	}
+	return o.next.RoundTrip(r)
 }

@@ -3,11 +3,11 @@ package main
 import (
 	"bytes"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // ownRegistry is where containerd asks for the archive's images, whatever registry they
@@ -19,8 +19,40 @@ const maxManifest = 8 << 20
 
 // imageServer answers pulls of the archive's images. It is read-only.
 type imageServer struct {
-	archive *archive
-	images  []archiveImage
+	archive      *archive
+	refs         map[string]ocispec.Descriptor // by complete reference
+	repositories map[string]bool
+}
+
+// newImageServer serves images of an archive by name and, in the same repository, by digest: that of
+// its manifest and, if it has one, of its index. Where several have a reference, the first counts.
+func newImageServer(a *archive, images []archiveImage) *imageServer {
+	g := &imageServer{archive: a, refs: map[string]ocispec.Descriptor{}, repositories: map[string]bool{}}
+	add := func(ref string, d ocispec.Descriptor) {
+		if _, ok := g.refs[ref]; !ok {
+			g.refs[ref] = d
+		}
+	}
+	for _, i := range images {
+		of := repository(i.name)
+		g.repositories[of] = true
+		if !strings.Contains(i.name, "@") {
+			add(i.name, i.chain[0])
+		}
+		for _, d := range i.chain {
+			add(of+"@"+d.Digest.String(), d)
+		}
+	}
+	return g
+}
+
+// names are the references that it answers to.
+func (g *imageServer) names() imageNames {
+	names := imageNames{}
+	for ref, d := range g.refs {
+		names[ref] = d.Digest
+	}
+	return names
 }
 
 // pullHandler answers GET and HEAD of /v2/, /v2/<name>/manifests/<tag or digest> and
@@ -58,9 +90,8 @@ func pullHandler(manifest, blob func(w http.ResponseWriter, r *http.Request, rep
 func (g *imageServer) handler() http.Handler { return pullHandler(g.manifest, g.blob) }
 
 func (g *imageServer) blob(w http.ResponseWriter, r *http.Request, of, d string) {
-	known := slices.ContainsFunc(g.images, func(i archiveImage) bool { return repository(i.name) == of })
 	blob, ok := g.archive.blob(digest.Digest(d))
-	if !known || !ok {
+	if !g.repositories[of] || !ok {
 		http.NotFound(w, r)
 		return
 	}
@@ -69,26 +100,25 @@ func (g *imageServer) blob(w http.ResponseWriter, r *http.Request, of, d string)
 }
 
 func (g *imageServer) manifest(w http.ResponseWriter, r *http.Request, of, ref string) {
-	for _, i := range g.images {
-		if repository(i.name) != of {
-			continue
-		}
-		// The manifest of an index is asked for by digest only.
-		for _, d := range append(i.ancestors, i.descriptor) {
-			top := d.Digest == i.target.Digest && i.name == of+":"+ref
-			if !top && d.Digest.String() != ref {
-				continue
-			}
-			b, err := g.archive.read(d)
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-				return
-			}
-			serveManifest(w, r, d.MediaType, d.Digest, b)
-			return
-		}
+	d, ok := g.refs[complete(of, ref)]
+	if !ok {
+		http.NotFound(w, r)
+		return
 	}
-	http.NotFound(w, r)
+	b, err := g.archive.read(d)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	serveManifest(w, r, d.MediaType, d.Digest, b)
+}
+
+// complete is the reference of a tag or a digest in a repository.
+func complete(of, ref string) string {
+	if strings.Contains(ref, ":") {
+		return of + "@" + ref
+	}
+	return of + ":" + ref
 }
 
 func serveManifest(w http.ResponseWriter, r *http.Request, mediaType string, d digest.Digest, b []byte) {

@@ -45,7 +45,7 @@ func TestRegistryServesTheArchive(t *testing.T) {
 	defer release(a)
 	images, err := a.images()
 	require.NoError(t, err)
-	server := httptest.NewServer((&imageServer{archive: a, images: images}).handler())
+	server := httptest.NewServer(newImageServer(a, images).handler())
 	defer server.Close()
 
 	get := func(path string) (*http.Response, []byte) {
@@ -75,6 +75,6 @@ func TestRegistryServesTheArchive(t *testing.T) {
 	r, _ := get("/v2/")
 	require.Equal(t, http.StatusOK, r.StatusCode)
 	w := httptest.NewRecorder()
-	(&imageServer{archive: a, images: images}).handler().ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/v2/plain/manifests/1", nil))
+	newImageServer(a, images).handler().ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/v2/plain/manifests/1", nil))
 	require.Equal(t, http.StatusMethodNotAllowed, w.Code)
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -16,16 +15,14 @@ import (
 const lockFile = "lock"
 
 // lockData takes the data directory for this process alone: two etcds on one
-// volume would destroy it. It waits for another holder up to wait, telling logLine
-// who that is. The returned file is the lock; closing it, or the end of the
-// process, releases it.
+// volume would destroy it. It waits for another node up to wait, and tells logLine so. The
+// returned file is the lock; closing it, or the end of the process, releases it.
 func lockData(ctx context.Context, data string, wait time.Duration, logLine func(string)) (*os.File, error) {
 	if err := os.MkdirAll(data, 0o755); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
 	path := filepath.Join(data, lockFile)
-	deadline := time.Now().Add(wait)
-	reported := ""
+	deadline, told := time.Now().Add(wait), false
 	for {
 		f, err := tryLock(path)
 		if err == nil {
@@ -34,13 +31,12 @@ func lockData(ctx context.Context, data string, wait time.Duration, logLine func
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		holder := lockHolder(path)
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("lock %s: another node uses this volume: %s; waited %s: stop that session, then start again", path, holder, wait)
+			return nil, fmt.Errorf("lock %s: another node uses this volume; waited %s: stop that session, then start again", path, wait)
 		}
-		if reported != holder {
-			reported = holder
-			logLine("waiting for the data directory, held by " + holder)
+		if !told {
+			told = true
+			logLine("waiting for the data directory, which another node uses")
 		}
 		select {
 		case <-ctx.Done():
@@ -50,8 +46,7 @@ func lockData(ctx context.Context, data string, wait time.Duration, logLine func
 	}
 }
 
-// tryLock locks path and writes this process's id into it. The error is
-// syscall.EWOULDBLOCK when somebody else has it.
+// tryLock locks path. The error is syscall.EWOULDBLOCK when somebody else has it.
 func tryLock(path string) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
@@ -64,10 +59,6 @@ func tryLock(path string) (*os.File, error) {
 		}
 		// A wipe removes the file: a lock on a file that is not there excludes nobody.
 		if same(f, path) {
-			if err := writeHolder(f); err != nil {
-				release(f)
-				return nil, err
-			}
 			return f, nil
 		}
 		release(f)
@@ -85,24 +76,4 @@ func same(f *os.File, path string) bool {
 	}
 	b, err := os.Stat(path)
 	return err == nil && os.SameFile(a, b)
-}
-
-func writeHolder(f *os.File) error {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown host"
-	}
-	if err := f.Truncate(0); err != nil {
-		return err
-	}
-	_, err = f.WriteAt(fmt.Appendf(nil, "%s pid %d since %s\n", host, os.Getpid(), time.Now().UTC().Format(time.RFC3339)), 0)
-	return err
-}
-
-func lockHolder(path string) string {
-	b, err := os.ReadFile(path)
-	if holder := strings.TrimSpace(string(b)); err == nil && holder != "" {
-		return holder
-	}
-	return "an unknown holder"
 }

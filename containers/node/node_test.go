@@ -107,11 +107,7 @@ func TestLockExcludes(t *testing.T) {
 	var told []string
 	_, err = lockData(t.Context(), dir, 150*time.Millisecond, func(s string) { told = append(told, s) })
 	require.ErrorContains(t, err, "another node uses this volume")
-	host, hostErr := os.Hostname()
-	require.NoError(t, hostErr)
-	require.ErrorContains(t, err, host)
 	require.Len(t, told, 1)
-	require.Contains(t, told[0], host)
 
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -204,21 +200,11 @@ func TestPodsOfTheLastStart(t *testing.T) {
 		refused = refused || first
 		return first, nil, errors.New("etcd: leader changed")
 	})
-	file := filepath.Join(t.TempDir(), podsFile)
-	were := readPods(file)
-	keep := func() error { return writePods(file, were) }
-	require.ErrorContains(t, markPodsNotReady(t.Context(), client, were, func() error { return errors.New("no space left") }), "no space left")
-	list, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	require.Equal(t, corev1.ConditionTrue, list.Items[0].Status.Conditions[0].Status, "what could not be kept is not marked")
-	require.ErrorContains(t, markPodsNotReady(t.Context(), client, were, keep), "mark pod default/c of the last start: etcd: leader changed")
-	require.NoError(t, markPodsNotReady(t.Context(), client, were, keep))
+	were := map[types.UID]bool{}
+	require.ErrorContains(t, markPodsNotReady(t.Context(), client, were), "mark pod default/c of the last start: etcd: leader changed")
+	require.NoError(t, markPodsNotReady(t.Context(), client, were))
 	require.Equal(t, map[types.UID]bool{"a": true, "c": true}, were, "the first attempt has marked one of them already")
-	were = readPods(file)
-	require.NoError(t, markPodsNotReady(t.Context(), client, were, keep))
-	require.Equal(t, map[types.UID]bool{"a": true, "c": true}, were, "nor is any ready at the next start, which has to wait for them, too")
-
-	list, err = client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	list, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"default/a", "default/c"}, notBack(list.Items, were))
 	for _, p := range list.Items {

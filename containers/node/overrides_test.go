@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/require"
@@ -47,12 +48,11 @@ func TestSeveralArchivesAreOne(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, images, 3)
 	require.Equal(t, "docker.io/library/nginx:1", images[0].name)
-	require.Equal(t, map[string]ocispec.Descriptor{
-		"docker.io/library/nginx:1":                        images[0].target,
-		"docker.io/library/nginx@" + multi.Digest.String(): images[0].target,
-		"docker.io/library/nginx@" + inner.Digest.String(): images[0].descriptor,
-	}, images[0].references())
-	require.Equal(t, inner.Digest, images[0].descriptor.Digest)
+	require.Equal(t, imageNames{
+		"docker.io/library/nginx:1":                        multi.Digest,
+		"docker.io/library/nginx@" + multi.Digest.String(): multi.Digest,
+		"docker.io/library/nginx@" + inner.Digest.String(): inner.Digest,
+	}, newImageServer(a, images[:1]).names())
 	for _, d := range []ocispec.Descriptor{own, inner, multi} {
 		_, err := a.read(d)
 		require.NoError(t, err)
@@ -85,8 +85,8 @@ func TestImagesHaveTheNamesThatTheyStandFor(t *testing.T) {
 		"docker.io/library/nginx:1", "public.ecr.aws/docker/library/redis:8", "registry.k8s.io/nginx@" + multi.Digest.String(),
 		"slipway.local/pause:1", "slipway.local/redis:7.0",
 	}, names)
-	require.Equal(t, own.Digest, named[1].target.Digest)
-	require.NotContains(t, named[2].references(), "registry.k8s.io/nginx:latest")
+	require.Equal(t, own.Digest, named[1].chain[0].Digest)
+	require.NotContains(t, newImageServer(a, named).refs, "registry.k8s.io/nginx:latest")
 
 	_, err = withOverrides(images, []override{{Image: "slipway.local/gone:1", StandsFor: []string{"quay.io/gone:1"}}})
 	require.ErrorContains(t, err, "the archive has no image slipway.local/gone:1, which stands for quay.io/gone:1")
@@ -121,8 +121,9 @@ func TestTheNodesRegistryServesEveryName(t *testing.T) {
 	require.NoError(t, err)
 	images, err = withOverrides(images, []override{{Image: "slipway.local/redis:7.0", StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}}})
 	require.NoError(t, err)
-	h := (&imageServer{archive: a, images: images}).handler()
-	for name, want := range namesOf(images) {
+	g := newImageServer(a, images)
+	h := g.handler()
+	for name, want := range g.names() {
 		host, path, _ := strings.Cut(name, "/")
 		of, ref, digested := strings.Cut(path, "@")
 		if !digested {
@@ -198,6 +199,9 @@ func (m *mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
+	if r.URL.Path == "/v2/" {
+		return
+	}
 	m.asked = append(m.asked, r.URL.Path)
 	if m.broken {
 		http.Error(w, "no", http.StatusInternalServerError)
@@ -226,13 +230,14 @@ func TestTheMirrorsImagesAreAskedForUnderTheirOwnNames(t *testing.T) {
 	}}
 	server := httptest.NewServer(m)
 	defer server.Close()
-	f := newForwarder(server.URL+"/team", nil, []override{
+	f, err := newForwarder(server.URL+"/team", authn.Anonymous, []override{
 		{Path: "redis", Digest: sum(own), StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}},
 		{Path: "redis", Digest: sum("lost"), StandsFor: []string{"quay.io/lost:1"}},
 		{Path: "redis", Digest: sum("nowhere"), StandsFor: []string{"quay.io/nowhere:1"}},
 		{Path: "redis", Digest: sum("other"), StandsFor: []string{"quay.io/web:9"}},
 		{Path: "quay.io-web", Digest: sum(manifest), Index: sum(index), StandsFor: []string{"quay.io/web:1", "docker.io/library/web@" + sum(index)}},
 	})
+	require.NoError(t, err)
 	h := f.handler()
 	for path, want := range map[string]struct{ text, mediaType string }{
 		"/v2/docker/library/redis/manifests/8?ns=public.ecr.aws":                {own, ocispec.MediaTypeImageManifest},
@@ -315,16 +320,17 @@ func TestTheMirrorsImagesAreAskedForUnderTheirOwnNames(t *testing.T) {
 
 func TestAMirrorThatWantsAnAccount(t *testing.T) {
 	for challenge, says := range map[string]string{
-		`Basic realm="x"`:                     `it asks for "Basic"`,
-		`Bearer service="x"`:                  "no address of tokens",
-		`Bearer realm="http://127.0.0.1:1/t"`: "connection refused",
+		`Basic realm="x"`:                    "401 Unauthorized",
+		`Bearer service="x"`:                 "missing realm",
+		`Bearer realm="http://10.0.0.1:1/t"`: "private or link-local address",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("WWW-Authenticate", challenge)
 			w.WriteHeader(http.StatusUnauthorized)
 		}))
-		h := newForwarder(server.URL, nil, []override{{Path: "web", Digest: digest.FromString("x").String(), StandsFor: []string{"quay.io/web:1"}}}).handler()
-		r, b := answers(t, h, http.MethodGet, "/v2/web/manifests/1?ns=quay.io", nil)
+		f, err := newForwarder(server.URL, authn.Anonymous, []override{{Path: "web", Digest: digest.FromString("x").String(), StandsFor: []string{"quay.io/web:1"}}})
+		require.NoError(t, err)
+		r, b := answers(t, f.handler(), http.MethodGet, "/v2/web/manifests/1?ns=quay.io", nil)
 		require.Equal(t, http.StatusBadGateway, r.StatusCode)
 		require.Contains(t, b, says)
 		server.Close()

@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -33,33 +30,10 @@ func makeNode(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// podsFile is where a node keeps which pods were ready before it started, until they are
-// again: one that is ended before that waits for them at its next start, too.
-const podsFile = "pods.json"
-
-// readPods reads what writePods wrote; where there is nothing that can be read, there are none.
-func readPods(file string) map[types.UID]bool {
-	out := map[types.UID]bool{}
-	text, err := os.ReadFile(file)
-	if err != nil || json.Unmarshal(text, &out) != nil {
-		return map[types.UID]bool{}
-	}
-	return out
-}
-
-func writePods(file string, were map[types.UID]bool) error {
-	text, err := json.Marshal(were)
-	if err != nil {
-		return err
-	}
-	return writeFile(file, text, 0o644)
-}
-
 // markPodsNotReady resets the readiness that the pods reported before this start, since it
 // is stale; the kubelet reports them ready again. It adds the pods that were ready to
-// were, also when it fails: when it is tried again, some no longer are. Before it marks any it
-// keeps them.
-func markPodsNotReady(ctx context.Context, client kubernetes.Interface, were map[types.UID]bool, keep func() error) error {
+// were, also when it fails: when it is tried again, some no longer are.
+func markPodsNotReady(ctx context.Context, client kubernetes.Interface, were map[types.UID]bool) error {
 	pods, err := client.CoreV1().Pods("").List(ctx, onThisNode)
 	if err != nil {
 		return fmt.Errorf("list the pods of the last start: %w", err)
@@ -67,9 +41,6 @@ func markPodsNotReady(ctx context.Context, client kubernetes.Interface, were map
 	ready := slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !podutil.IsPodReady(&p) })
 	for _, pod := range ready {
 		were[pod.UID] = true
-	}
-	if err := keep(); err != nil {
-		return err
 	}
 	mark, ctx := errgroup.WithContext(ctx)
 	mark.SetLimit(8)
@@ -87,22 +58,10 @@ func markPodsNotReady(ctx context.Context, client kubernetes.Interface, were map
 	return mark.Wait()
 }
 
-// podsLimit is how long commands wait for pods to be back: the next start does not wait for
-// one that is not by then.
-const podsLimit = 2 * time.Minute
-
 // watchPods keeps the part of the pods up to date until those that were ready
 // before this start are ready again, or gone.
 func (n *node) watchPods(ctx context.Context, were map[types.UID]bool) {
-	forget := sync.OnceFunc(func() {
-		if err := os.Remove(n.settings.file(podsFile)); err != nil {
-			n.logLine("the next start waits for pods that were ready before: " + err.Error())
-		}
-	})
-	for began := time.Now(); ctx.Err() == nil; {
-		if time.Since(began) > podsLimit {
-			forget()
-		}
+	for ctx.Err() == nil {
 		pods, err := n.client.CoreV1().Pods("").List(ctx, onThisNode)
 		if err != nil {
 			n.health.set(partPods, "waiting", err.Error())
@@ -113,7 +72,6 @@ func (n *node) watchPods(ctx context.Context, were map[types.UID]bool) {
 				n.logLine(fmt.Sprintf("%d pods are ready again", len(were)))
 			}
 			n.health.set(partPods, "ready", fmt.Sprintf("%d pods are ready again", len(were)))
-			forget()
 			return
 		}
 		sleep(ctx, 200*time.Millisecond)

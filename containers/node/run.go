@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -17,10 +16,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/grpclog"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -57,20 +56,11 @@ func runNode(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	defer release(lock)
-	if err := ownEtcd(s.file("etcd")); err != nil {
-		return err
-	}
-
 	n := &node{settings: s, logLine: logLine, started: started, health: newHealth(started), processes: map[string]*process{}}
 	if n.self, err = os.Executable(); err != nil {
 		return fmt.Errorf("find its own program: %w", err)
 	}
-	log, err := openLog(filepath.Join(s.LogDir, "slipway-node.log"), logLimit)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	logLibraries(log)
+	logLibraries(newLog(filepath.Join(s.LogDir, "slipway-node.log")))
 
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -180,13 +170,17 @@ func (n *node) openImages() error {
 		n.PauseImage = pauseImage(n.images)
 	}
 	if n.archive != nil {
-		n.pulls, n.served, n.OwnNames = (&imageServer{archive: n.archive, images: n.images}).handler(), namesOf(n.images), true
+		g := newImageServer(n.archive, n.images)
+		n.pulls, n.served, n.OwnNames = g.handler(), g.names(), true
 	} else if n.RegistryMirror != "" {
 		login, err := readAccount(n.RegistryAuth, n.RegistryMirror)
 		if err != nil {
 			return err
 		}
-		f := newForwarder(n.RegistryMirror, login, overrides)
+		f, err := newForwarder(n.RegistryMirror, login, overrides)
+		if err != nil {
+			return err
+		}
 		n.pulls, n.served, n.OwnNames = f.handler(), f.names(), len(overrides) > 0
 	}
 	n.OwnRegistry = n.pulls != nil
@@ -208,28 +202,21 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 		n.health.set(partRegistry, "waiting", "")
 		group.Go(func() error { n.serveImages(ctx, ownRegistry); return nil })
 	}
-	runtimeReady, apiReady := make(chan struct{}), make(chan struct{})
+	runtimeReady := make(chan struct{})
 	group.Go(func() error {
 		n.retry(ctx, partNode, func() error { return awaitContainerd(ctx, n.runtime) })
 		if err := removeSandboxes(ctx, n.runtime); err != nil && ctx.Err() == nil {
 			n.logLine(err.Error()) // the kubelet will try as well
 		}
-		var came imageNames
-		n.retry(ctx, partNode, func() (err error) { came, err = n.forgetReplaced(ctx); return err })
+		n.retry(ctx, partNode, func() error { return n.forgetReplaced(ctx) })
 		n.logLine("containerd is ready")
 		close(runtimeReady)
-		select {
-		case <-apiReady:
-			n.removeOldImages(ctx, came)
-		case <-ctx.Done():
-		}
 		return nil
 	})
 	group.Go(func() error {
 		if !n.awaitAPI(ctx, "/readyz", priorityClasses) {
 			return nil
 		}
-		close(apiReady)
 		n.supervise(ctx, controllerManagerCommand(n.settings, n.self))
 		n.supervise(ctx, schedulerCommand(n.self))
 		n.supervise(ctx, proxyCommand(n.self))
@@ -254,10 +241,8 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 		n.logLine("the API server answers")
 		n.retry(ctx, partNode, func() error { return makeNode(ctx, n.client) })
 		n.supervise(ctx, kubeletCommand(n.settings, n.self))
-		were := readPods(n.settings.file(podsFile))
-		n.retry(ctx, partPods, func() error {
-			return markPodsNotReady(ctx, n.client, were, func() error { return writePods(n.settings.file(podsFile), were) })
-		})
+		were := map[types.UID]bool{}
+		n.retry(ctx, partPods, func() error { return markPodsNotReady(ctx, n.client, were) })
 		group.Go(func() error { n.watchPods(ctx, were); return nil })
 		n.watch(ctx, partNode, "the node", n.nodeReady)
 		return nil
@@ -277,49 +262,13 @@ func (n *node) serveImages(ctx context.Context, address string) {
 }
 
 // forgetReplaced makes containerd forget the names under which the node's registry has
-// another image now, and keeps for later starts which names came from it. Without that
-// record, images that the registry has no more stay on the volume.
-func (n *node) forgetReplaced(ctx context.Context) (imageNames, error) {
-	if !n.OwnNames {
-		return nil, nil
-	}
-	came, err := readNames(n.file(namesFile))
-	if err != nil {
-		n.logLine(err.Error())
-	}
-	gone, came, err := forgetReplaced(ctx, n.runtime, n.served, came)
-	if err != nil {
-		return nil, err
-	}
+// another image now.
+func (n *node) forgetReplaced(ctx context.Context) error {
+	gone, err := forgetReplaced(ctx, n.runtime, n.served)
 	if len(gone) > 0 {
 		n.logLine("replaced: " + strings.Join(gone, ", "))
 	}
-	n.keepNames(came)
-	return came, nil
-}
-
-// removeOldImages makes room; a failure of it does no harm until the next start.
-func (n *node) removeOldImages(ctx context.Context, came imageNames) {
-	if !n.OwnNames {
-		return
-	}
-	gone, err := removeOldImages(ctx, n.runtime, n.client, oldImages{served: n.served, came: came, own: n.archive != nil}, n.PauseImage)
-	if err != nil {
-		n.logLine(err.Error())
-		return
-	}
-	if len(gone) > 0 {
-		n.logLine(fmt.Sprintf("removed %d names of images that the node's registry no longer has", len(gone)))
-		maps.DeleteFunc(came, func(name string, _ digest.Digest) bool { return slices.Contains(gone, name) })
-		n.keepNames(came)
-	}
-}
-
-// keepNames keeps which images came from the node's registry.
-func (n *node) keepNames(came imageNames) {
-	if err := writeNames(n.file(namesFile), came); err != nil {
-		n.logLine(err.Error())
-	}
+	return err
 }
 
 // supervise starts a component, except when the node stops.
@@ -329,11 +278,7 @@ func (n *node) supervise(ctx context.Context, c command) {
 	if n.stopping {
 		return
 	}
-	p, err := supervise(ctx, c, n.LogDir, defaultBackoff, n.logLine)
-	if err != nil {
-		n.logLine(fmt.Sprintf("%s: %v", c.name, err))
-		return
-	}
+	p := supervise(ctx, c, n.LogDir, defaultBackoff, n.logLine)
 	n.processes[c.name] = p
 	n.health.add(p)
 }

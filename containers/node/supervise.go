@@ -18,7 +18,6 @@ type command struct {
 	name    string
 	program string
 	args    []string
-	env     []string      // beyond this process's own
 	stop    time.Duration // from SIGTERM to SIGKILL
 }
 
@@ -59,21 +58,18 @@ type process struct {
 // supervise starts c in a process group of its own, with its output in
 // <logDir>/<name>.log, and again whenever it ends, until end. The end of ctx does
 // not stop it: components are stopped in order.
-func supervise(ctx context.Context, c command, logDir string, b restartBackoff, logLine func(string)) (*process, error) {
-	log, err := openLog(filepath.Join(logDir, c.name+".log"), logLimit)
-	if err != nil {
-		return nil, err
-	}
+func supervise(ctx context.Context, c command, logDir string, b restartBackoff, logLine func(string)) *process {
+	log := newLog(filepath.Join(logDir, c.name+".log"))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p := &process{command: c, backoff: b, log: log, logLine: logLine, cancel: cancel, done: make(chan struct{})}
 	p.set("starting")
 	go p.run(ctx)
-	return p, nil
+	return p
 }
 
 func (p *process) run(ctx context.Context) {
 	defer close(p.done)
-	defer p.log.Close()
+	defer release(&p.log.file)
 	defer p.set("stopped")
 	var pause time.Duration
 	for ctx.Err() == nil {
@@ -100,7 +96,6 @@ func (p *process) once(ctx context.Context) error {
 		return fmt.Errorf("make a pipe for its output: %w", err)
 	}
 	cmd := exec.Command(p.program, p.args...)
-	cmd.Env = append(os.Environ(), p.env...)
 	cmd.Stdout, cmd.Stderr = w, w
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = cmd.Start()

@@ -18,51 +18,37 @@ import (
 // network; all others are the machine's.
 const procSys = "/proc/sys"
 
-// setNetwork sets what forwarding needs. Values that the host keeps read-only are told, not
-// fatal: most hosts have them already.
-func setNetwork(root string, logLine func(string)) {
-	for _, v := range []struct{ key, value string }{
-		{"net/ipv4/ip_forward", "1"},
-		{"net/ipv4/conf/all/rp_filter", "0"},
-		{"net/bridge/bridge-nf-call-iptables", "1"},
-		{"net/ipv4/conf/all/route_localnet", "0"},
-		{"net/netfilter/nf_conntrack_tcp_be_liberal", "1"},
-	} {
-		path := filepath.Join(root, v.key)
-		old, err := os.ReadFile(path)
-		if err != nil || string(bytes.TrimSpace(old)) == v.value {
-			continue
-		}
-		if err := os.WriteFile(path, []byte(v.value), 0o644); err != nil {
-			logLine(fmt.Sprintf("cannot set %s to %s, it stays %s: %v", dotted(v.key), v.value, bytes.TrimSpace(old), err))
-		}
-	}
-}
-
-// raiseSysctls raises what a node with many pods needs more of, on the machine, and says so.
-// Where the machine has more, it stays. Provider local says beforehand which these are.
-func raiseSysctls(root string, logLine func(string)) {
+// setSysctls sets what forwarding needs, and raises what a node with many pods needs more of, on
+// the machine; where the machine has more, it stays. A value that the host keeps read-only is told,
+// not fatal: most hosts have it already. Provider local says beforehand which are the machine's.
+func setSysctls(root string, logLine func(string)) {
 	for _, v := range []struct {
 		key  string
-		need int64
+		want int
+		more bool // a larger value will do as well
 	}{
-		{"fs/inotify/max_user_instances", 8192},
-		{"fs/inotify/max_user_watches", 524288},
+		{"net/ipv4/ip_forward", 1, false},
+		{"net/ipv4/conf/all/rp_filter", 0, false},
+		{"net/bridge/bridge-nf-call-iptables", 1, false},
+		{"net/ipv4/conf/all/route_localnet", 0, false},
+		{"net/netfilter/nf_conntrack_tcp_be_liberal", 1, false},
+		{"fs/inotify/max_user_instances", 8192, true},
+		{"fs/inotify/max_user_watches", 524288, true},
 	} {
 		path := filepath.Join(root, v.key)
 		text, err := os.ReadFile(path)
 		if err != nil {
 			continue
 		}
-		old, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64)
-		if err != nil || old >= v.need {
+		old, err := strconv.Atoi(string(bytes.TrimSpace(text)))
+		if err != nil || old == v.want || v.more && old > v.want {
 			continue
 		}
-		if err := os.WriteFile(path, strconv.AppendInt(nil, v.need, 10), 0o644); err != nil {
-			logLine(fmt.Sprintf("cannot raise %s of the machine from %d to %d: %v", dotted(v.key), old, v.need, err))
-			continue
+		if err := os.WriteFile(path, []byte(strconv.Itoa(v.want)), 0o644); err != nil {
+			logLine(fmt.Sprintf("cannot set %s to %d, it stays %d: %v", dotted(v.key), v.want, old, err))
+		} else if v.more {
+			logLine(fmt.Sprintf("raised %s of the machine from %d to %d", dotted(v.key), old, v.want))
 		}
-		logLine(fmt.Sprintf("raised %s of the machine from %d to %d", dotted(v.key), old, v.need))
 	}
 }
 

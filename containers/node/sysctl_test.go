@@ -29,8 +29,7 @@ func TestSysctlsOfTheMachineAreOnlyRaised(t *testing.T) {
 		write(key, value)
 	}
 	var told []string
-	setNetwork(root, func(line string) { told = append(told, line) })
-	raiseSysctls(root, func(line string) { told = append(told, line) })
+	setSysctls(root, func(line string) { told = append(told, line) })
 	for key, want := range map[string]string{
 		"fs/inotify/max_user_instances": "8192", "fs/inotify/max_user_watches": "1048576",
 		"vm/overcommit_memory": "0", "kernel/panic_on_oops": "0", "net/ipv4/ip_forward": "1",
@@ -40,7 +39,7 @@ func TestSysctlsOfTheMachineAreOnlyRaised(t *testing.T) {
 		require.Equal(t, want, strings.TrimSpace(string(got)), key)
 	}
 	require.Equal(t, []string{"raised fs.inotify.max_user_instances of the machine from 128 to 8192"}, told)
-	raiseSysctls(root, func(line string) { told = append(told, line) })
+	setSysctls(root, func(line string) { told = append(told, line) })
 	require.Len(t, told, 1, "it is once only that they are raised")
 }
 

@@ -1,5 +1,5 @@
 // Package ociarchive reads image archives: an OCI layout, or what docker save writes, in
-// a plain tar. Blobs are read where they are.
+// a plain tar or a directory. Blobs are read where they are.
 package ociarchive
 
 import (
@@ -30,8 +30,60 @@ const IndexFile = "index.json"
 // MaxDocument is the most that is read of a manifest or an image's config, in bytes.
 const MaxDocument = 16 << 20
 
-// Archive is an archive's table of contents. Its methods may be called concurrently.
+// Archive is an open archive, or an open directory. Its methods may be called concurrently.
 type Archive struct {
+	open  func(name string) (io.ReadCloser, error) // by path in the archive
+	close func() error
+}
+
+// Open opens the archive, or the directory, at path.
+func Open(path string) (*Archive, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		files := os.DirFS(path)
+		return &Archive{open: func(name string) (io.ReadCloser, error) { return files.Open(name) }, close: f.Close}, nil
+	}
+	t := contents{file: f, files: map[string]section{}, links: map[string]string{}}
+	if err == nil {
+		err = t.scan()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read the image archive %s: %w", path, err), f.Close())
+	}
+	return &Archive{open: t.open, close: f.Close}, nil
+}
+
+// Close closes the archive.
+func (a *Archive) Close() error { return a.close() }
+
+// Archives are open archives by path, each opened once.
+type Archives map[string]*Archive
+
+// Open opens the archive at path unless it is open.
+func (a Archives) Open(path string) (*Archive, error) {
+	if a[path] == nil {
+		opened, err := Open(path)
+		if err != nil {
+			return nil, err
+		}
+		a[path] = opened
+	}
+	return a[path], nil
+}
+
+// Close closes all of them, which were only read.
+func (a Archives) Close() {
+	for _, opened := range a {
+		_ = opened.Close()
+	}
+}
+
+// contents is the table of contents of a tar.
+type contents struct {
 	file  *os.File
 	files map[string]section // by path in the tar
 	links map[string]string  // the path that a link leads to
@@ -39,31 +91,15 @@ type Archive struct {
 
 type section struct{ offset, size int64 }
 
-// Open reads the table of contents of the archive at path.
-func Open(path string) (*Archive, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	a := &Archive{file: f, files: map[string]section{}, links: map[string]string{}}
-	if err := a.scan(); err != nil {
-		return nil, errors.Join(fmt.Errorf("read the image archive %s: %w", path, err), f.Close())
-	}
-	return a, nil
-}
-
-// Close closes the file.
-func (a *Archive) Close() error { return a.file.Close() }
-
-func (a *Archive) scan() error {
-	packed, err := a.compressed()
+func (t *contents) scan() error {
+	packed, err := compressed(t.file)
 	if err != nil {
 		return err
 	}
 	if packed != "" {
 		return fmt.Errorf("it is compressed: unpack it with %s first", packed)
 	}
-	r := tar.NewReader(a.file)
+	r := tar.NewReader(t.file)
 	for {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -77,23 +113,34 @@ func (a *Archive) scan() error {
 		case tar.TypeReg:
 			// The reader takes exactly the header from the file, so that the file stands at
 			// the content.
-			offset, err := a.file.Seek(0, io.SeekCurrent)
+			offset, err := t.file.Seek(0, io.SeekCurrent)
 			if err != nil {
 				return err
 			}
-			a.files[name] = section{offset, h.Size}
+			t.files[name] = section{offset, h.Size}
 		case tar.TypeSymlink:
-			a.links[name] = path.Join(path.Dir(name), h.Linkname)
+			t.links[name] = path.Join(path.Dir(name), h.Linkname)
 		case tar.TypeLink:
-			a.links[name] = path.Clean(h.Linkname)
+			t.links[name] = path.Clean(h.Linkname)
 		}
 	}
 }
 
+func (t *contents) open(name string) (io.ReadCloser, error) {
+	if to, ok := t.links[name]; ok {
+		name = to
+	}
+	s, ok := t.files[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
+	return io.NopCloser(io.NewSectionReader(t.file, s.offset, s.size)), nil
+}
+
 // compressed names the program that unpacks the file; empty if it is not compressed.
-func (a *Archive) compressed() (string, error) {
+func compressed(file *os.File) (string, error) {
 	head := make([]byte, 6)
-	n, err := a.file.ReadAt(head, 0)
+	n, err := file.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
@@ -105,17 +152,8 @@ func (a *Archive) compressed() (string, error) {
 	return "", nil
 }
 
-// Blob is a file of the archive. One that is not there matches fs.ErrNotExist.
-func (a *Archive) Blob(name string) (*io.SectionReader, error) {
-	if to, ok := a.links[name]; ok {
-		name = to
-	}
-	s, ok := a.files[name]
-	if !ok {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
-	}
-	return io.NewSectionReader(a.file, s.offset, s.size), nil
-}
+// Blob opens a file of the archive. One that is not there matches fs.ErrNotExist.
+func (a *Archive) Blob(name string) (io.ReadCloser, error) { return a.open(name) }
 
 // Read is the content of a small file of the archive.
 func (a *Archive) Read(name string) ([]byte, error) {
@@ -124,7 +162,7 @@ func (a *Archive) Read(name string) ([]byte, error) {
 		return nil, err
 	}
 	text, err := bounded.Read(r, MaxDocument)
-	if err != nil {
+	if err := errors.Join(err, r.Close()); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	return text, nil
@@ -228,9 +266,5 @@ func (l *storedLayer) Size() (int64, error)                { return l.descriptor
 func (l *storedLayer) MediaType() (types.MediaType, error) { return l.descriptor.MediaType, nil }
 func (l *storedLayer) Descriptor() (*v1.Descriptor, error) { return &l.descriptor, nil }
 func (l *storedLayer) Compressed() (io.ReadCloser, error) {
-	r, err := l.archive.Blob(BlobPath(l.descriptor.Digest))
-	if err != nil {
-		return nil, err
-	}
-	return io.NopCloser(r), nil
+	return l.archive.Blob(BlobPath(l.descriptor.Digest))
 }

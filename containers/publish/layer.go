@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +24,7 @@ type entry struct {
 }
 
 // writeLayer writes a layer to file. Its bytes depend on the files' paths, modes
-// and contents alone: owners are root, times are the epoch.
+// and contents alone: owners are root, times are the epoch. Who unpacks it makes the directories.
 func writeLayer(file string, entries []entry) (_ v1.Layer, err error) {
 	out, err := os.Create(file)
 	if err != nil {
@@ -39,11 +38,7 @@ func writeLayer(file string, entries []entry) (_ v1.Layer, err error) {
 	}
 	archive := tar.NewWriter(packed)
 	entries = slices.SortedFunc(slices.Values(entries), func(a, b entry) int { return strings.Compare(a.path, b.path) })
-	made := map[string]bool{".": true}
 	for _, e := range entries {
-		if err := addParents(archive, path.Dir(e.path), made); err != nil {
-			return nil, err
-		}
 		if err := addFile(archive, e); err != nil {
 			return nil, fmt.Errorf("add %s: %w", e.path, err)
 		}
@@ -52,17 +47,6 @@ func writeLayer(file string, entries []entry) (_ v1.Layer, err error) {
 		return nil, err
 	}
 	return tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer))
-}
-
-func addParents(out *tar.Writer, dir string, made map[string]bool) error {
-	if made[dir] {
-		return nil
-	}
-	if err := addParents(out, path.Dir(dir), made); err != nil {
-		return err
-	}
-	made[dir] = true
-	return out.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755, ModTime: time.Unix(0, 0)})
 }
 
 func addFile(out *tar.Writer, e entry) error {

@@ -35,27 +35,13 @@ type part struct {
 }
 
 // parts is everything of a bundle as images, sorted by name: first what has a short one. Layers that are made
-// here are kept in the directory scratch. Archives that it opens are in archives, by
-// path, for the caller to close.
-func parts(b *bundle.Bundle, scratch string, archives map[string]*ociarchive.Archive) ([]part, error) {
+// here are kept in the directory scratch. The caller closes archives.
+func parts(b *bundle.Bundle, scratch string, archives ociarchive.Archives) ([]part, error) {
 	var all []part
 	for _, i := range b.Index.Images {
-		from := bundle.WorkloadArchive
-		switch {
-		case i.Added():
-			from = i.Archive
-		case i.Name == toolchain:
-			from = bundle.ToolchainArchive
-		case i.Name == "node":
-			from = bundle.NodeArchive
-		}
-		a := archives[from]
-		if a == nil {
-			var err error
-			if a, err = ociarchive.Open(b.Path(from)); err != nil {
-				return nil, err
-			}
-			archives[from] = a
+		a, err := archives.Open(b.Path(i.In()))
+		if err != nil {
+			return nil, err
 		}
 		if i.Added() {
 			more, err := added(i, a, b)

@@ -90,12 +90,8 @@ func Push(ctx context.Context, o Options) (*lock.Lock, error) {
 		return nil, fmt.Errorf("make a directory for layers: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	archives := map[string]*ociarchive.Archive{}
-	defer func() {
-		for _, a := range archives {
-			_ = a.Close() // only read
-		}
-	}()
+	archives := ociarchive.Archives{}
+	defer archives.Close()
 	all, err := parts(b, scratch, archives)
 	if err != nil {
 		return nil, err

@@ -1,9 +1,6 @@
 // Package refused reads why a registry gave no image, or took none, off what programs say of
 // it: the clients of containerd and of go-containerregistry, the kubelet that repeats them,
 // and net/http. They tell it in words only. A test holds the words as each of them has them.
-//
-// ci/origin/refused is a copy of this package for the Dagger module, which is a Go module of
-// its own: make generate.
 package refused
 
 import (

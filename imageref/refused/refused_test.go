@@ -2,20 +2,16 @@ package refused
 
 import (
 	"context"
-	"flag"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-var update = flag.Bool("update", false, "write the Dagger module's copy")
 
 const (
 	digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -168,17 +164,4 @@ func TestRequests(t *testing.T) {
 	} {
 		require.Equal(t, want, OfRequest(io.ErrUnexpectedEOF, "", status), "%d", status)
 	}
-}
-
-// TestTheModulesCopy: the Dagger module is a Go module of its own, which knows no other.
-func TestTheModulesCopy(t *testing.T) {
-	own, err := os.ReadFile("refused.go")
-	require.NoError(t, err)
-	const file = "../../ci/origin/refused/refused.go"
-	if *update {
-		require.NoError(t, os.WriteFile(file, own, 0o644))
-	}
-	module, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, string(own), string(module), "run make generate")
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
-	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref"
 )
 
@@ -132,8 +131,8 @@ func (b *builder) indexKey(parts []part, images []bundle.Image) (store.Key, erro
 
 // place makes the bundle ready below the store and gives its folder, named by the digest of
 // the index that was built, with a link "current" beside it if it is for this machine, and the
-// digest of the index that it has: another one if its user added images. What is there and
-// intact is kept; what is damaged is replaced, unless images were added to it.
+// digest of the index that vouches for it: another one if its user added images. A folder that is
+// there stays as it is: commands compare a bundle with its index before they use it.
 func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image) (dir, digest string, hit bool, err error) {
 	root := filepath.Join(b.store.Path(), "bundle")
 	if err := os.MkdirAll(root, 0o755); err != nil {
@@ -159,85 +158,32 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 	if err != nil {
 		return "", "", false, err
 	}
-	if digest, err = digestOf(memo); err != nil {
+	built, err := bundle.Read(memo)
+	if err != nil {
 		return "", "", false, err
 	}
+	digest = built.ReadDigest()
 	dir = filepath.Join(root, digest[len("sha256:"):])
-	has, damage := b.intact(ctx, dir, digest)
-	if damage == nil {
-		return dir, has, known, b.point(root, dir)
-	}
-	if err := ctx.Err(); err != nil {
-		return "", "", false, context.Cause(ctx)
-	}
-	if err := keepAdded(dir, damage); err != nil {
-		return "", "", false, err
-	}
-	if fresh == "" {
-		if fresh, err = b.assemble(ctx, root, parts, images); err != nil {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if known = false; fresh == "" {
+			if fresh, err = b.assemble(ctx, root, parts, images); err != nil {
+				return "", "", false, err
+			}
+		}
+		if err := os.Rename(fresh, dir); err != nil {
 			return "", "", false, err
 		}
-		if again, err := digestOf(fresh); err != nil || again != digest {
-			return "", "", false, errors.Join(err, fmt.Errorf("the bundle came out as %s, before it was %s: the store at %s is damaged, remove it", again, digest, b.store.Path()))
+	}
+	if has, err := bundle.Read(dir); err == nil {
+		made, err := b.added.Made(digest, has.ReadDigest())
+		if err != nil {
+			return "", "", false, err
+		}
+		if made {
+			digest = has.ReadDigest()
 		}
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		return "", "", false, err
-	}
-	if err := os.Rename(fresh, dir); err != nil {
-		return "", "", false, err
-	}
-	return dir, digest, false, b.point(root, dir)
-}
-
-// intact fails if the bundle in dir is damaged, or is neither the one with the index built nor
-// one that its user made of that; it gives the digest of its index.
-func (b *builder) intact(ctx context.Context, dir, built string) (string, error) {
-	has, err := bundle.Read(dir)
-	if err != nil {
-		return "", err
-	}
-	if err := has.Verify(ctx); err != nil {
-		return "", err
-	}
-	digest := has.ReadDigest()
-	if digest == built {
-		return digest, nil
-	}
-	made, err := b.added.Made(built, digest)
-	if err == nil && !made {
-		err = fmt.Errorf("its index is %s, and no slipway bundle add of yours made that of %s", digest, built)
-	}
-	return digest, err
-}
-
-// keepAdded fails if images were added to the damaged bundle in dir: building it anew would take
-// them away.
-func keepAdded(dir string, damage error) error {
-	entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(bundle.AddedDir)))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if len(entries) == 0 {
-		return nil
-	}
-	if f, ok := errors.AsType[*fault.Fault](damage); ok {
-		damage = f.Err
-	}
-	return &fault.Fault{
-		Class: fault.Preflight, Code: bundle.CodeContent, Op: "build the bundle " + dir + " anew",
-		Fix: "move it elsewhere: mv " + dir + " TO; run make bundle; then add its images to the new one: slipway bundle add \"$(make -s bundle-path)\" REF",
-		Err: fmt.Errorf("images were added to it, which would be lost; it is damaged: %w", damage),
-	}
-}
-
-// digestOf is the digest of the index in dir.
-func digestOf(dir string) (string, error) {
-	b, err := bundle.Read(dir)
-	if err != nil {
-		return "", err
-	}
-	return b.Digest()
+	return dir, digest, known, b.point(root, dir)
 }
 
 // retention is how long a bundle that nobody built again stays below the store:

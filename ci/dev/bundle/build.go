@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,20 +45,17 @@ type builder struct {
 
 	built  map[string]string // program by command name
 	layers map[string]*rootfs.Layer
-
-	mu     sync.Mutex
-	failed error // of the part that failed first; guarded by mu
 }
 
-// parts builds commands and Debian layers side by side. Once a part has failed, no other is begun,
-// and those that are being built come to their end: their results are in the store next time.
-// The error is that of the part which failed first.
+// parts builds commands and Debian layers side by side. Once a part has failed, the others are
+// stopped; what they have compiled is in Go's cache next time. The error is that of the part which
+// failed first.
 func (b *builder) parts(ctx context.Context, commands []gotool.Command, release debian.Release) error {
 	b.built, b.layers = map[string]string{}, map[string]*rootfs.Layer{}
-	var lanes errgroup.Group
+	lanes, building := errgroup.WithContext(ctx)
 	isRunc := func(c gotool.Command) bool { return c.Name == gotool.Runc }
-	lanes.Go(func() error { return b.programs(ctx, slices.DeleteFunc(slices.Clone(commands), isRunc)) })
-	lanes.Go(func() error { return b.debian(ctx, release) })
+	lanes.Go(func() error { return b.programs(building, slices.DeleteFunc(slices.Clone(commands), isRunc)) })
+	lanes.Go(func() error { return b.debian(building, release) })
 	err := lanes.Wait()
 	if at := slices.IndexFunc(commands, isRunc); err == nil && at >= 0 {
 		library := b.layers[seccompLayer]
@@ -74,7 +70,7 @@ func (b *builder) parts(ctx context.Context, commands []gotool.Command, release 
 // most packages in common; two modules side by side, for the end of a build, with the largest
 // packages and the linker, keeps one core busy.
 func (b *builder) programs(ctx context.Context, commands []gotool.Command) error {
-	var modules errgroup.Group
+	modules, ctx := errgroup.WithContext(ctx)
 	modules.SetLimit(2)
 	var mu sync.Mutex // guards b.built
 	for len(commands) > 0 {
@@ -113,27 +109,19 @@ func (b *builder) command(ctx context.Context, c gotool.Command) (path string, e
 	return path, err
 }
 
-// part builds one part, with a line that names it as shown, unless one has failed: it returns the
-// error of the first that did.
+// part builds one part, with a line that names it as shown.
 func (b *builder) part(ctx context.Context, name, shown, doing string, build func() (hit bool, err error)) error {
-	b.mu.Lock()
-	err := b.failed
-	b.mu.Unlock()
-	if err != nil || ctx.Err() != nil {
-		return cmp.Or(err, context.Cause(ctx))
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
 	}
 	task := b.report.Start(shown, doing)
 	hit, err := build()
-	if err == nil {
-		task.Done(outcome(hit))
-		return nil
+	if err != nil {
+		task.Fail()
+		return b.failure(ctx, name, err)
 	}
-	task.Fail()
-	err = b.failure(ctx, name, err)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.failed = cmp.Or(b.failed, err)
-	return b.failed
+	task.Done(outcome(hit))
+	return nil
 }
 
 // debian builds the Debian layers.

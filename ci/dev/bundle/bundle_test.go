@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -51,7 +50,7 @@ func sample(t *testing.T) (*builder, []part, []bundle.Image) {
 	}, []bundle.Image{{Name: "pause", Ref: ref, Digest: digest.String()}}
 }
 
-func TestABundleIsPlacedOnceAndRepaired(t *testing.T) {
+func TestABundleIsPlacedOnce(t *testing.T) {
 	b, parts, images := sample(t)
 	dir, built, hit, err := b.place(t.Context(), parts, images)
 	require.NoError(t, err)
@@ -73,25 +72,21 @@ func TestABundleIsPlacedOnceAndRepaired(t *testing.T) {
 	require.True(t, hit)
 	require.Equal(t, dir, again)
 
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin/helm"), []byte("evil"), 0o755))
-	repaired, _, hit, err := b.place(t.Context(), parts, images)
-	require.NoError(t, err)
-	require.False(t, hit)
-	require.Equal(t, dir, repaired)
-	require.NoError(t, bundle.Verify(t.Context(), dir))
-
 	left, err := filepath.Glob(filepath.Join(b.store.Path(), "bundle", ".building-*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
 
-	// A bundle that agrees with its own index is not the one that was built, either.
+	// What is in its folder does not vouch for itself.
 	forge(t, dir, func(x *bundle.Index) { x.Files[0].Version = "2" })
-	forged, _, hit, err := b.place(t.Context(), parts, images)
+	forged, vouched, _, err := b.place(t.Context(), parts, images)
+	require.NoError(t, err)
+	require.Equal(t, dir, forged)
+	require.Equal(t, built, vouched)
+	require.NoError(t, os.RemoveAll(dir))
+	again, _, hit, err = b.place(t.Context(), parts, images)
 	require.NoError(t, err)
 	require.False(t, hit)
-	read, err = bundle.Read(forged)
-	require.NoError(t, err)
-	require.Equal(t, built, read.ReadDigest())
+	require.NoError(t, bundle.Verify(t.Context(), again))
 }
 
 // forge changes a bundle's index and gives its digest.
@@ -108,8 +103,8 @@ func forge(t *testing.T, dir string, change func(*bundle.Index)) string {
 	return b.ReadDigest()
 }
 
-// TestABundleWithAddedImagesIsNotBuiltAnew: what was added is in no other.
-func TestABundleWithAddedImagesIsNotBuiltAnew(t *testing.T) {
+// TestABundleWithAddedImagesStays: what was added is in no other.
+func TestABundleWithAddedImagesStays(t *testing.T) {
 	b, parts, images := sample(t)
 	dir, built, _, err := b.place(t.Context(), parts, images)
 	require.NoError(t, err)
@@ -126,39 +121,15 @@ func TestABundleWithAddedImagesIsNotBuiltAnew(t *testing.T) {
 		})
 	})
 
-	refused := func(says ...string) {
-		t.Helper()
-		_, _, _, err := b.place(t.Context(), parts, images)
-		require.Error(t, err)
-		e, ok := errors.AsType[*fault.Fault](b.failure(t.Context(), "archives", err))
-		require.True(t, ok, "%v", err)
-		require.EqualValues(t, bundle.CodeContent, e.Code)
-		for _, s := range says {
-			require.Contains(t, e.Error()+e.Fix, s)
-		}
-		require.FileExists(t, filepath.Join(dir, archive))
-		left, err := filepath.Glob(filepath.Join(b.store.Path(), "bundle", ".building-*"))
-		require.NoError(t, err)
-		require.Empty(t, left)
-	}
-	refused("no slipway bundle add of yours made that of " + built)
+	_, vouched, _, err := b.place(t.Context(), parts, images)
+	require.NoError(t, err)
+	require.Equal(t, built, vouched, "no slipway bundle add of this user's made the other")
 	require.NoError(t, b.added.Keep(built, digest))
-	_, has, hit, err := b.place(t.Context(), parts, images)
+	_, vouched, hit, err := b.place(t.Context(), parts, images)
 	require.NoError(t, err)
-	require.True(t, hit, "it is intact")
-	require.Equal(t, digest, has)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin/helm"), []byte("evil"), 0o755))
-	refused("bin/helm has sha256", "mv "+dir+" TO")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, bundle.IndexFile), []byte("{"), 0o644))
-	refused("unexpected EOF")
-
-	// As the remedy says.
-	to := filepath.Join(t.TempDir(), "moved")
-	require.NoError(t, os.Rename(dir, to))
-	again, _, _, err := b.place(t.Context(), parts, images)
-	require.NoError(t, err)
-	require.Equal(t, dir, again)
-	require.FileExists(t, filepath.Join(to, archive))
+	require.True(t, hit)
+	require.Equal(t, digest, vouched)
+	require.FileExists(t, filepath.Join(dir, archive))
 }
 
 func TestOnlyTheNewestBundlesStay(t *testing.T) {
@@ -298,9 +269,9 @@ func TestAFailedBuildNamesItsLog(t *testing.T) {
 	require.Equal(t, 50, strings.Count(string(text), "noise"))
 }
 
-// TestTheFirstFailureKeepsTheOthers builds a part that does not compile, one beside it that takes
-// longer, and one after it.
-func TestTheFirstFailureKeepsTheOthers(t *testing.T) {
+// TestTheFirstFailureStopsTheOthers builds a part that does not compile beside one that does, and
+// others after them.
+func TestTheFirstFailureStopsTheOthers(t *testing.T) {
 	b, _, _ := sample(t)
 	b.built, b.layers = map[string]string{}, map[string]*rootfs.Layer{}
 	var out strings.Builder
@@ -311,17 +282,10 @@ func TestTheFirstFailureKeepsTheOthers(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(text), 0o644))
 		return dir
 	}
-	var text strings.Builder // as no other test run has it
-	fmt.Fprintf(&text, "package main\n\nfunc main() { println(%d) }\n", time.Now().UnixNano())
-	for i := range 2500 {
-		fmt.Fprintf(&text, "\nfunc F%d(x []int) (n int) {\n\tfor i := range x {\n%s\t}\n\treturn n\n}\n", i, strings.Repeat("\t\tn += x[i] * x[n%len(x)]\n", 10))
-	}
-	large, broken := module(text.String()), module("package main\n\nfunc main() { missing() }\n")
+	broken := module("package main\n\nfunc main() { missing() }\n")
 	commands := []gotool.Command{
-		{Name: "large", Module: large, Package: "."},
 		{Name: "broken", Module: broken, Package: "."},
 		{Name: "next", Module: broken, Package: "./next"},
-		{Name: "after", Module: large, Package: "."},
 	}
 	err := b.programs(t.Context(), commands)
 	e, ok := errors.AsType[*fault.Fault](err)
@@ -330,13 +294,8 @@ func TestTheFirstFailureKeepsTheOthers(t *testing.T) {
 	require.ErrorContains(t, err, "build the bundle's broken: ")
 	require.ErrorContains(t, err, "undefined: missing")
 	require.Contains(t, e.Fix, "bundle-broken.log")
-	require.NotContains(t, out.String(), "after")
-	require.Contains(t, out.String(), "large: built")
-	_, hit, err := commands[0].Build(t.Context(), b.store)
-	require.NoError(t, err)
-	require.True(t, hit)
+	require.NotContains(t, out.String(), "next")
 
-	b.failed = nil
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	require.Equal(t, context.Canceled, b.programs(stopped, commands), "no part failed")

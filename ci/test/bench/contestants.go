@@ -94,7 +94,5 @@ func (s settings) contestants(root string, pins *pins, gate string, log io.Write
 			other: map[kind][]string{upgraded: {"upgrade", "--to", "2.0.0"}},
 		}},
 		{title: titleUpgradeScript, name: "bench-upgrade-script", kinds: []kind{cold, upgraded}, installer: &upgradeSh},
-		{title: titleMatrix, name: "bench-matrix", kinds: []kind{cells}, installer: &matrix{program: program{command: cli, log: log, remove: ignore}, name: "bench-mx", parallel: 1}},
-		{title: titleBeside, name: "bench-matrix-beside", kinds: []kind{cells}, installer: &matrix{program: program{command: cli, log: log, remove: ignore}, name: "bench-mb", parallel: 2}},
 	}
 }

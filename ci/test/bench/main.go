@@ -1,5 +1,5 @@
 // The bench compares Slipway with the plain shell script in install.sh and with helmfile:
-// installs, upgrades, plans and matrices, on one machine, one after the other, in one run.
+// installs, upgrades and plans, on one machine, one after the other, in one run.
 // docs/benchmarks.md says how it is measured. `make bench` runs it.
 package main
 

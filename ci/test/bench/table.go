@@ -22,8 +22,6 @@ const (
 	titlePlan          = "slipway plan, background cluster"
 	titleUpgrade       = "slipway upgrade, 1.1.0 to 2.0.0"
 	titleUpgradeScript = "install.sh, 1.1.0 to 2.0.0"
-	titleMatrix        = "upgrade-matrix, cells in a row"
-	titleBeside        = "upgrade-matrix, cells side by side"
 )
 
 // kind is what is measured.
@@ -37,10 +35,9 @@ const (
 	resumed  kind = "resumed"  // the one after that
 	planned  kind = "plan"     // of an install that would change nothing
 	upgraded kind = "upgrade"  // to another release
-	cells    kind = "cells"    // of a matrix, all of them
 )
 
-var kinds = []kind{cold, second, repeated, failed, resumed, planned, upgraded, cells} //nolint:gochecknoglobals // a constant list
+var kinds = []kind{cold, second, repeated, failed, resumed, planned, upgraded} //nolint:gochecknoglobals // a constant list
 
 // samples are the times taken so far.
 type samples struct {
@@ -119,7 +116,6 @@ var targets = []target{ //nolint:gochecknoglobals // a constant list
 	{"static platform: second install / script's second run", titleStatic, titleStaticScript, second, second, 1.2},
 	{"static platform: second install / helmfile's second run", titleStatic, titleHelmfile, second, second, 1.2},
 	{"upgrade with backup / script's upgrade with backup", titleUpgrade, titleUpgradeScript, upgraded, upgraded, 0},
-	{"matrix: cells side by side / in a row", titleBeside, titleMatrix, cells, cells, 0.6},
 }
 
 // planLimit is how many seconds a plan without changes may take on a cluster that runs.

@@ -38,11 +38,8 @@ func TestVerdictNamesMissedTargets(t *testing.T) {
 	require.Contains(t, s.table(), "60.0 s")
 
 	s.add(titlePlan, planned, 5100*time.Millisecond)
-	s.add(titleMatrix, cells, 100*time.Second)
-	s.add(titleBeside, cells, 60*time.Second)
 	text = s.verdict()
 	require.Regexp(t, `plan without changes, itself +\| 5\.10 s +\| at most 5\.00 s +\| missed`, text)
-	require.Regexp(t, `matrix: cells side by side / in a row +\| 0\.60 +\| at most 0\.60 +\| met`, text)
 
 	s.add(titleStatic, cold, 36*time.Second)
 	s.add(titleStatic, second, 13*time.Second)

@@ -25,7 +25,7 @@ func TestRefusals(t *testing.T) {
 	beside(t)
 	d := open(t, "e2e-refused")
 	module := t.TempDir() // a copy, for the checkout's .env names a bundle
-	for _, part := range []string{"dagger.json", "ci/*.go", "ci/go.mod", "ci/origin/*.go", "ci/origin/refused/*.go"} {
+	for _, part := range []string{"dagger.json", "ci/*.go", "ci/go.mod", "ci/origin/*.go"} {
 		files, err := filepath.Glob(filepath.Join(root(t), part))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, part)
@@ -69,7 +69,7 @@ func TestRefusals(t *testing.T) {
 		"neither bundle nor lock":                 {nil, 2, "BUN-006", nil},
 		"a registry alone":                        {[]string{"--registry", "registry.example.com"}, 2, "REG-010", nil},
 		"a bundle out of any image":               {nil, 2, "BUN-001", []string{"bundle", "--base", "docker.io/library/debian:12"}},
-		"a bundle out of no image":                {nil, 3, "REG-002", []string{"bundle", "--base", "registry.invalid/golang@sha256:" + emptySHA256}},
+		"a bundle out of no image":                {nil, 3, "REG-009", []string{"bundle", "--base", "registry.invalid/golang@sha256:" + emptySHA256}},
 		"a bundle out of an image without Debian": {nil, 3, "BUN-012: install what a build needs in the image " + bare.Repository.Digest(digest.String()).String(), []string{"bundle", "--base", bare.Repository.Digest(digest.String()).String()}},
 		"no bundle there":                         {[]string{"--bundle", t.TempDir()}, 3, "BUN-001", nil},
 		"no digest":                               {damaged("bin/slipway")[:2], 3, "BUN-007", nil},
@@ -80,7 +80,7 @@ func TestRefusals(t *testing.T) {
 		"no lock":                                 {[]string{"--lock", write(t, "no JSON")}, 2, "LCK-003", nil},
 		"a registry that is not there": {
 			[]string{"--registry", "registry.invalid/slipway", "--lock", write(t, `{"images":[{"name":"toolchain","registry":{
-				"linux/amd64":{"digest":"sha256:`+emptySHA256+`"},"linux/arm64":{"digest":"sha256:`+emptySHA256+`"}}}]}`)}, 3, "REG-002", nil,
+				"linux/amd64":{"digest":"sha256:`+emptySHA256+`"},"linux/arm64":{"digest":"sha256:`+emptySHA256+`"}}}]}`)}, 3, "REG-009", nil,
 		},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -9,13 +9,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/sigstore/sigstore-go/pkg/bundle"
 	"github.com/sigstore/sigstore-go/pkg/fulcio/certificate"
 	"github.com/sigstore/sigstore-go/pkg/root"
-	"github.com/sigstore/sigstore-go/pkg/tlog"
 	"github.com/sigstore/sigstore-go/pkg/verify"
 	"github.com/sigstore/sigstore/pkg/signature"
 
@@ -40,7 +38,6 @@ type Verifier struct {
 	policy verify.PolicyOption
 	verify *verify.Verifier
 	key    string // its id; empty: an identity signs
-	logged bool   // certificates have to be in a log
 }
 
 var _ trust.Verifier = (*Verifier)(nil)
@@ -85,7 +82,7 @@ func ByIdentity(trusted []byte, of Identity) (*Verifier, error) {
 		return nil, Unusable(errors.New("it has no transparency log"))
 	}
 	options := []verify.VerifierOption{verify.WithTransparencyLog(1), verify.WithObserverTimestamps(1)}
-	if v.logged = len(v.root.CTLogs()) > 0; v.logged {
+	if len(v.root.CTLogs()) > 0 {
 		options = append(options, verify.WithSignedCertificateTimestamps(1))
 	}
 	v.verify, err = verify.NewVerifier(v.root, options...)
@@ -119,11 +116,14 @@ func (v *Verifier) Verify(text []byte, predicateType string) (digest, by string,
 		return "", "", unread(err)
 	}
 	_, err = v.verify.Verify(&b, verify.NewPolicy(verify.WithArtifactDigest(algorithm, sum), v.policy))
+	var other *verify.ErrNoMatchingCertificateIdentity
 	switch {
 	case err != nil && signer == nil:
 		return "", "", unproven(fixSigner, "it is not signed with the key %s: %w", v.key, err)
+	case errors.As(err, &other):
+		return "", "", unproven(fixIdentity, "it is signed by %s: %w", name(*signer), errors.Join(other.Unwrap()...))
 	case err != nil:
-		return "", "", v.explain(&b, content, *signer, err)
+		return "", "", unproven(fixProof, "the trusted root does not prove that %s signed it: %w", name(*signer), err)
 	case signer == nil:
 		by = "signed with the key " + v.key
 	default:
@@ -157,63 +157,18 @@ func name(of certificate.Summary) string {
 }
 
 const (
-	algorithm    = "sha256"
-	fixIdentity  = "ask who publishes it which identity signs, and who vouches for that, and give these: --certificate-identity NAME --certificate-oidc-issuer URL"
-	fixKey       = "give the public half of that key: --bundle-key FILE; or have it signed by an identity: cosign attest-blob without --key"
-	fixSigner    = "ask its publisher for the public half of the signing key; whoever changes the file signs it again"
-	fixLog       = "sign it with an entry in the transparency log, as cosign does by default, and use that signature"
-	fixRoot      = "give the trusted root, as it is today, of the sigstore instance that signed: --trusted-root FILE; if it is, take the signature from who publishes the file"
-	fixSignature = "get file and signature again from their publisher; whoever changes the file signs it again"
-	fixRead      = "have it written as a sigstore bundle: slipway bundle sign or push with --key, cosign attest-blob --new-bundle-format --bundle FILE.sigstore.json --type slsaprovenance1 --predicate provenance.json FILE, or cosign sign-blob --new-bundle-format --bundle FILE.sigstore.json FILE"
+	algorithm   = "sha256"
+	fixIdentity = "ask who publishes it which identity signs, and who vouches for that, and give these: --certificate-identity NAME --certificate-oidc-issuer URL"
+	fixKey      = "give the public half of that key: --bundle-key FILE; or have it signed by an identity: cosign attest-blob without --key"
+	fixSigner   = "ask its publisher for the public half of the signing key; whoever changes the file signs it again"
+	fixProof    = "give the trusted root, as it is today, of the sigstore instance that signed: --trusted-root FILE; if it is, take file and signature again from their publisher, signed with an entry in the transparency log, as cosign does by default"
+	fixRead     = "have it written as a sigstore bundle: slipway bundle sign or push with --key, cosign attest-blob --new-bundle-format --bundle FILE.sigstore.json --type slsaprovenance1 --predicate provenance.json FILE, or cosign sign-blob --new-bundle-format --bundle FILE.sigstore.json FILE"
 )
 
 func unread(err error) error { return unproven(fixRead, "it cannot be read: %w", bounded.Error(err)) }
 
 func unproven(fix, format string, args ...any) error {
 	return &trust.Unproven{Err: fmt.Errorf(format, args...), Fix: fix}
-}
-
-// explain is what the verifier refused with err, in words that have a remedy: it looks at the
-// entry in the log, the time and the certificate in the order of the verifier.
-func (v *Verifier) explain(b *bundle.Bundle, content verify.VerificationContent, signer certificate.Summary, err error) error {
-	var other *verify.ErrNoMatchingCertificateIdentity
-	if errors.As(err, &other) {
-		return unproven(fixIdentity, "it is signed by %s: %w", name(signer), errors.Join(other.Unwrap()...))
-	}
-	entries, unreadable := b.TlogEntries()
-	switch {
-	case unreadable != nil:
-		return unread(unreadable)
-	case len(entries) == 0:
-		return unproven(fixLog, "it has no entry in a transparency log")
-	case !slices.ContainsFunc(entries, v.knows):
-		return unproven(fixRoot, "its entry is in a transparency log, %x, that the trusted root does not have", entries[0].LogKeyID())
-	}
-	logged, wrong := v.verify.VerifyTransparencyLogInclusion(b)
-	if wrong != nil {
-		return unproven(fixSignature, "its entry in the transparency log is not that of this signature: %w", wrong)
-	}
-	times, wrong := v.verify.VerifyObserverTimestamps(b, logged)
-	if wrong != nil {
-		return unproven(fixRoot, "nobody whom the trusted root knows says when it was made: %w", wrong)
-	}
-	content.Certificate().UnhandledCriticalExtensions = nil // the verifier knows of them
-	for _, at := range times {
-		chains, wrong := verify.VerifyLeafCertificate(at.Timestamp, content.Certificate(), v.root)
-		if wrong == nil && v.logged {
-			wrong = verify.VerifySignedCertificateTimestamp(chains, 1, v.root)
-		}
-		if wrong != nil {
-			return unproven(fixRoot, "by the trusted root, nobody could give %s a certificate at %s, when it was signed: %w", name(signer), at.Timestamp.UTC().Format(time.RFC3339), wrong)
-		}
-	}
-	return unproven(fixSignature, "it is not the signature of %s: %w", name(signer), err)
-}
-
-// knows says whether the trusted root has the log of the entry.
-func (v *Verifier) knows(entry *tlog.Entry) bool {
-	_, ok := v.root.RekorLogs()[hex.EncodeToString([]byte(entry.LogKeyID()))]
-	return ok
 }
 
 // olderStatement is the type of statements that cosign makes.

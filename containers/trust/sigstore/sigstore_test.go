@@ -99,15 +99,15 @@ func TestWhatProvesNothing(t *testing.T) {
 		of        any // nil: the file itself
 		says, fix string
 	}{
-		"no entry in a log":   {func(b *protobundle.Bundle) { b.VerificationMaterial.TlogEntries = nil }, statement, "it has no entry in a transparency log", "transparency log"},
-		"of another file":     {func(b *protobundle.Bundle) { b.GetMessageSignature().MessageDigest.Digest[0] ^= 1 }, nil, "not that of this signature", "again"},
-		"another statement":   {func(b *protobundle.Bundle) { b.GetDsseEnvelope().Payload = append(b.GetDsseEnvelope().Payload, ' ') }, statement, "not that of this signature", "again"},
-		"another signature":   {func(b *protobundle.Bundle) { b.GetMessageSignature().Signature[9] ^= 1 }, nil, "not that of this signature", "again"},
-		"a later entry":       {func(b *protobundle.Bundle) { b.VerificationMaterial.TlogEntries[0].IntegratedTime++ }, nil, "not that of this signature", "again"},
+		"no entry in a log":   {func(b *protobundle.Bundle) { b.VerificationMaterial.TlogEntries = nil }, statement, "does not prove that builder@example.com", "--trusted-root"},
+		"of another file":     {func(b *protobundle.Bundle) { b.GetMessageSignature().MessageDigest.Digest[0] ^= 1 }, nil, "does not prove that builder@example.com", "--trusted-root"},
+		"another statement":   {func(b *protobundle.Bundle) { b.GetDsseEnvelope().Payload = append(b.GetDsseEnvelope().Payload, ' ') }, statement, "does not prove that builder@example.com", "--trusted-root"},
+		"another signature":   {func(b *protobundle.Bundle) { b.GetMessageSignature().Signature[9] ^= 1 }, nil, "does not prove that builder@example.com", "--trusted-root"},
+		"a later entry":       {func(b *protobundle.Bundle) { b.VerificationMaterial.TlogEntries[0].IntegratedTime++ }, nil, "does not prove that builder@example.com", "--trusted-root"},
 		"another predicate":   {nil, run, `it states "https://slipway.sh/run-package/v1"`, "slsaprovenance1"},
 		"no file":             {nil, nameless, "it names no file", "slsaprovenance1"},
 		"no sha256":           {nil, long, "it names no sha256", "slsaprovenance1"},
-		"an entry of others":  {func(b *protobundle.Bundle) { b.VerificationMaterial.TlogEntries[0].LogId.KeyId[0] ^= 1 }, nil, "that the trusted root does not have", "--trusted-root"},
+		"an entry of others":  {func(b *protobundle.Bundle) { b.VerificationMaterial.TlogEntries[0].LogId.KeyId[0] ^= 1 }, nil, "does not prove that builder@example.com", "--trusted-root"},
 		"another statement's": {nil, typed, `it is a statement of the kind "x"`, "slsaprovenance1"},
 		"of a later form":     {func(b *protobundle.Bundle) { b.MediaType = "application/vnd.dev.sigstore.bundle.v0.9+json" }, nil, "cannot be read", "--new-bundle-format"},
 	} {
@@ -141,12 +141,12 @@ func TestTrustedRoots(t *testing.T) {
 		trusted, text []byte
 		says          string
 	}{
-		"of another instance": {stranger.Root(t, nil), text, "in a transparency log, "},
+		"of another instance": {stranger.Root(t, nil), text, "does not prove that builder@example.com"},
 		"another authority": {stranger.Root(t, func(p *sigstoretest.Parts) {
 			s.Root(t, func(own *sigstoretest.Parts) { p.Logs, p.Time = own.Logs, own.Time })
-		}), text, "nobody could give builder@example.com"},
-		"an authority that ended": {s.Root(t, ended), text, "nobody could give builder@example.com"},
-		"no such time":            {s.Root(t, func(p *sigstoretest.Parts) { p.Time = stranger.Times() }), timeless, "nobody whom the trusted root knows"},
+		}), text, "does not prove that builder@example.com"},
+		"an authority that ended": {s.Root(t, ended), text, "does not prove that builder@example.com"},
+		"no such time":            {s.Root(t, func(p *sigstoretest.Parts) { p.Time = stranger.Times() }), timeless, "does not prove that builder@example.com"},
 		"certificates in a log":   {s.Root(t, func(p *sigstoretest.Parts) { p.WithCertificates = true }), text, "SCT"},
 	} {
 		t.Run(what, func(t *testing.T) {
