@@ -93,25 +93,10 @@ func newAwaitPods() *cobra.Command {
 	}
 }
 
-func newVerify(p *Program) *cobra.Command {
-	var v incontainer.Verify
+func newDryRun(p *Program) *cobra.Command {
+	v := incontainer.Planner{Stores: p.Stores, Render: p.Render}
 	cmd := &cobra.Command{
-		Use: "verify PLAN RESULT", Hidden: true,
-		Args: takes(2, 2, "give: PLAN RESULT, two files"),
-		RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
-			v.Steps = p.Steps(p.Stores)
-			return v.Run(ctx, args[0], args[1], io.Err)
-		}),
-	}
-	cmd.Flags().StringVar(&v.Dirs.State, "root", contract.StateDir, "the state volume")
-	cmd.Flags().StringVar(&v.Dirs.Platform, "platform", contract.PlatformDir, "the platform release")
-	return cmd
-}
-
-func newPreview(p *Program) *cobra.Command {
-	v := incontainer.Preview{Stores: p.Stores, Render: p.Render}
-	cmd := &cobra.Command{
-		Use: "preview REQUEST RESULT", Hidden: true,
+		Use: "dry-run REQUEST RESULT", Hidden: true,
 		Args: takes(2, 2, "give: REQUEST RESULT, two files"),
 		RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
 			v.Steps = p.Steps(p.Stores)

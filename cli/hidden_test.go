@@ -99,16 +99,16 @@ func TestVerify_nothingHolds(t *testing.T) {
 	require.NoError(t, os.CopyFS(release, fsys))
 	cfg := config.Default()
 	cfg.Provider = "local"
-	text, err := json.Marshal(contract.Plan{
-		Workflow: config.Install, Run: "r2", Config: cfg.Canonical(), Site: contract.Site{Addons: &providers.Addons{}}, Images: "sha256:1", Release: "sha256:2",
+	text, err := json.Marshal(contract.PlanRequest{
+		Workflow: config.Install, Run: "r2", Config: cfg.Canonical(), Site: contract.Site{Addons: &providers.Addons{}}, Images: "sha256:1", Release: "sha256:2", Verify: true,
 	})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(plan, text, 0o600))
 
-	code, _, errs := slipway("verify", "--root", root, "--platform", release, plan, result)
+	code, _, errs := slipway("dry-run", "--root", root, "--platform", release, plan, result)
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, "slipway: infrastructure/verify: 0 earlier results hold; looking at infrastructure/preflight\n")
-	require.Regexp(t, `slipway: infrastructure/verify: 0 of \d+ earlier results hold\n`, errs)
+	require.Regexp(t, `slipway: infrastructure/verify: 0 earlier results hold\n`, errs)
 	text, err = os.ReadFile(result)
 	require.NoError(t, err)
 	var found contract.Verified
@@ -120,17 +120,17 @@ func TestVerify_nothingHolds(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(root, "runs/r2/steps/infrastructure.cluster"), "it needs one that does not hold")
 
 	t.Run("without the release", func(t *testing.T) {
-		code, _, errs := slipway("verify", "--root", root, "--platform", filepath.Join(dir, "none"), plan, result)
+		code, _, errs := slipway("dry-run", "--root", root, "--platform", filepath.Join(dir, "none"), plan, result)
 		require.Equal(t, 2, code)
 		require.Contains(t, errs, "slipway-fault: {", "the conductor is told")
 	})
 	t.Run("without a plan", func(t *testing.T) {
-		code, _, errs := slipway("verify", filepath.Join(dir, "none.json"), result)
+		code, _, errs := slipway("dry-run", "--root", root, filepath.Join(dir, "none.json"), result)
 		require.Equal(t, 1, code)
-		require.Contains(t, errs, "read the plan")
-		code, _, errs = slipway("verify", plan)
+		require.Contains(t, errs, "read the request")
+		code, _, errs = slipway("dry-run", plan)
 		require.Equal(t, 2, code)
-		require.Contains(t, errs, "give: PLAN RESULT")
+		require.Contains(t, errs, "give: REQUEST RESULT")
 	})
 }
 

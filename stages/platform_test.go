@@ -297,9 +297,14 @@ func TestAnOptionalComponentThatFailsIsAWarning(t *testing.T) {
 			}
 			return contract.Result{Status: contract.Reused, Output: []byte("{}")}
 		}
-		_, err := conductor.Verify(t.Context(), stages.Install(), contract.Plan{Run: "r1", Site: localSite(t, config.Default())}, config.Default(), load(t, components), run,
-			func(e pipeline.Event) { ended[e.Result.String()] = e.Status })
+		results, err := conductor.Walk(t.Context(), stages.Install(), contract.PlanRequest{Run: "r1", Site: localSite(t, config.Default())}, config.Default(), load(t, components),
+			func(ctx context.Context, _ contract.Spec, req contract.Request) (contract.Result, error) {
+				return run(ctx, req), nil
+			})
 		require.NoError(t, err)
+		for _, r := range results {
+			ended[r.String()] = r.Status
+		}
 	}
 	fail("orchestrator/optional")
 	require.Equal(t, pipeline.Warned, ended["orchestrator/optional"])

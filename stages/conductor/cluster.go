@@ -209,10 +209,14 @@ func (c *Cluster) while(ctx context.Context, do func(context.Context) error) err
 	if err := c.service.Start(ctx); err != nil {
 		return err
 	}
-	err := do(ctx)
+	return errors.Join(do(ctx), c.stop(ctx))
+}
+
+// stop stops the cluster's service, also after ctx has ended.
+func (c *Cluster) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
-	return errors.Join(err, c.service.Stop(ctx))
+	return c.service.Stop(ctx)
 }
 
 // toolchain is the container in which every step runs, connected to the cluster,

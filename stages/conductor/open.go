@@ -25,7 +25,7 @@ func (r *run) open(ctx context.Context) error {
 	if err := r.commands.result(ctx, r.looking(r.indexed(containers.Exec{Args: append(args, over...), Result: at})), &now); err != nil {
 		return err
 	}
-	r.past = now.Phases
+	r.past, r.steps.known = now.Phases, now.Known
 	return r.judge(now)
 }
 

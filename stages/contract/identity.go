@@ -17,6 +17,7 @@ type Identity struct {
 type Opened struct {
 	Lost  bool `json:"lost,omitempty"`  // as that of Stored
 	First bool `json:"first,omitempty"` // no install has succeeded yet
+	Known int  `json:"known,omitempty"` // steps that the journal knows
 	// Phases are those of the last run: a removal has no release that says what they are.
 	Phases []report.Phase `json:"phases,omitempty"`
 }

@@ -37,7 +37,6 @@ type Spec struct {
 	UserSecrets bool // gets the secrets of the configuration, in UserSecretsDir
 	Account     bool // gets the account with which nodes pull, if there is one, in RegistryAuthFile
 	Harmless    bool // changes nothing, so it need not wait for the lock
-	Count       bool // counts the steps that have succeeded before
 	// Timeout limits the step; 0 is the limit of the configuration.
 	Timeout time.Duration
 }
@@ -51,7 +50,7 @@ func key(stage, name string) pipeline.Key { return pipeline.Key{Stage: stage, Na
 
 // PreflightStep checks the machine and the tools before anything is changed.
 func PreflightStep() Step[PreflightInput, Preflight] {
-	return Step[PreflightInput, Preflight]{Spec{Key: key(StageInfrastructure, "preflight"), Offline: true, TLSKey: true, Harmless: true, Count: true}}
+	return Step[PreflightInput, Preflight]{Spec{Key: key(StageInfrastructure, "preflight"), Offline: true, TLSKey: true, Harmless: true}}
 }
 
 // NodeKey is the action that starts the local Kubernetes node. It runs in the conductor,
@@ -61,8 +60,7 @@ func NodeKey() pipeline.Key { return key(StageInfrastructure, "node") }
 // NodeRemoveKey is the action that deletes the local Kubernetes node.
 func NodeRemoveKey() pipeline.Key { return key(StageInfrastructure, "node-remove") }
 
-// CheckEarlierSpec checks in one container which earlier results still hold. It runs as
-// `slipway verify`: see Plan.
+// CheckEarlierSpec checks in one container which earlier results still hold: see PlanRequest.
 func CheckEarlierSpec() Spec {
 	return Spec{Key: key(StageInfrastructure, "verify"), Platform: true, Manifests: true, TLSKey: true, UserSecrets: true, Account: true}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
@@ -16,7 +17,7 @@ import (
 func (s *State) Open(ctx context.Context, file, run, deployment, over string) error {
 	var out contract.Opened
 	err := s.under(ctx, run, func(ctx context.Context, w *state.Work) (err error) {
-		if out, err = s.open(ctx, w); err != nil {
+		if out, err = s.open(ctx, w, deployment); err != nil {
 			return err
 		}
 		if _, err = state.MakeIdentity(ctx, w.Store, w.Generation, deployment); err != nil {
@@ -33,7 +34,12 @@ func (s *State) Open(ctx context.Context, file, run, deployment, over string) er
 	return writeJSON(file, out, err)
 }
 
-func (s *State) open(ctx context.Context, w *state.Work) (out contract.Opened, err error) {
+func (s *State) open(ctx context.Context, w *state.Work, deployment string) (out contract.Opened, err error) {
+	known, err := journal.On(w.Store, deployment).All(ctx)
+	if ctx.Err() != nil {
+		return out, err
+	}
+	out.Known = len(known) // records that cannot be read make a run slower, not wrong
 	last, err := state.Latest(ctx, w.Store)
 	switch {
 	case errors.Is(err, state.ErrNoRun):

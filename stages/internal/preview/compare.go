@@ -11,7 +11,7 @@ import (
 )
 
 // Stale says what has changed since a plan was made; nothing if now is the same plan.
-func Stale(was, now *contract.Preview) []string {
+func Stale(was, now *contract.Plan) []string {
 	if was.Digest == now.Digest {
 		return nil
 	}
@@ -37,7 +37,7 @@ func Stale(was, now *contract.Preview) []string {
 
 // StaleLater is Stale for the upgrade that comes after the first passed ones of a plan: that
 // has said of it what its release does.
-func StaleLater(was, now *contract.Preview, passed int) []string {
+func StaleLater(was, now *contract.Plan, passed int) []string {
 	if passed > len(was.Later) {
 		return []string{fmt.Sprintf("the plan has %d upgrades, and this is number %d", len(was.Later)+1, passed+1)}
 	}
@@ -76,7 +76,7 @@ func (d *differing) release(same bool, is, planned string) {
 }
 
 // what compares what the plans are about.
-func (d *differing) what(was, now *contract.Preview) {
+func (d *differing) what(was, now *contract.Plan) {
 	d.unless(was.Workflow == now.Workflow, "the plan is one of %s, not of %s", was.Workflow, now.Workflow)
 	d.unless(was.Deployment == now.Deployment, "the plan is one of deployment %s", was.Deployment)
 	d.unless(was.Basis.Tools == now.Basis.Tools, "the tools or images of Slipway are others")

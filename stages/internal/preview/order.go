@@ -9,7 +9,7 @@ import (
 
 // sortAll brings the parts of a plan into an order of their own, and makes what is empty a
 // list in JSON.
-func sortAll(out *contract.Preview) {
+func sortAll(out *contract.Plan) {
 	tidy(&out.PlannedChange)
 	out.Objects = append([]contract.PlannedObject{}, out.Objects...)
 	out.Applications = append([]contract.PlannedObject{}, out.Applications...)

@@ -40,7 +40,7 @@ type Maker struct {
 }
 
 // Fill fills in what the steps told of objects, Jobs, Terraform and Git.
-func (m *Maker) Fill(out *contract.Preview) {
+func (m *Maker) Fill(out *contract.Plan) {
 	m.labels = m.Seen.Labels()
 	objects := m.Seen.Objects()
 	for _, o := range objects {
@@ -127,7 +127,7 @@ func irreversible(m contract.PlannedMigration) string {
 }
 
 // removed fills in what a destroy takes.
-func removed(out *contract.Preview, has contract.Inventory) {
+func removed(out *contract.Plan, has contract.Inventory) {
 	for _, part := range []struct {
 		kind  string
 		names []string

@@ -26,7 +26,7 @@ func object(kind, name string, more map[string]any) map[string]any {
 }
 
 // plan is one of a Deployment, a Secret and a pushed tree; change may make it another one.
-func plan(t *testing.T, change func(*dryrun.Preview, *contract.Preview)) *contract.Preview {
+func plan(t *testing.T, change func(*dryrun.Preview, *contract.Plan)) *contract.Plan {
 	t.Helper()
 	seen := &dryrun.Preview{}
 	ctx := seen.Watch(t.Context(), "orchestrator/web")
@@ -41,8 +41,8 @@ func plan(t *testing.T, change func(*dryrun.Preview, *contract.Preview)) *contra
 	dryrun.Tell(ctx, contract.PlannedTerraform{Lineage: "l", Serial: 3})
 	dryrun.Tell(ctx, contract.PlannedGit{Repository: "slipway/platform", Revision: "c1"})
 	dryrun.Tell(ctx, contract.PlannedJob{Object: "Job shop/migrate", Why: "it has not been carried out"})
-	out := &contract.Preview{Workflow: "install", Deployment: "blue", Release: contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.0.0"},
-		Basis: contract.PreviewBasis{Configuration: "c", Release: "r", Tools: "t", Objects: map[string]string{}}}
+	out := &contract.Plan{Workflow: "install", Deployment: "blue", Release: contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.0.0"},
+		Basis: contract.PlanBasis{Configuration: "c", Release: "r", Tools: "t", Objects: map[string]string{}}}
 	if change != nil {
 		change(seen, out)
 	}
@@ -69,7 +69,7 @@ func TestAPlanOfWhatStepsWouldDo(t *testing.T) {
 
 // TestWhatAnUpgradeTakesAway, the first one or a later one of its path.
 func TestWhatAnUpgradeTakesAway(t *testing.T) {
-	p := plan(t, func(seen *dryrun.Preview, p *contract.Preview) {
+	p := plan(t, func(seen *dryrun.Preview, p *contract.Plan) {
 		ctx := seen.Watch(t.Context(), "preorchestrator/migrate-before")
 		dryrun.Tell(ctx, contract.PlannedStyle(contract.InPlace))
 		dryrun.Tell(ctx, contract.PlannedBackup{Data: "orders"})
@@ -98,7 +98,7 @@ func TestWhatAnUpgradeTakesAway(t *testing.T) {
 // before the run.
 func TestAnObjectThatNobodyCanTryOut(t *testing.T) {
 	without := plan(t, nil)
-	p := plan(t, func(seen *dryrun.Preview, _ *contract.Preview) {
+	p := plan(t, func(seen *dryrun.Preview, _ *contract.Plan) {
 		seen.Doubt("/n", "orchestrator/web", object("Ingress", "web", nil), object("Ingress", "web", nil), "the webhook takes no dry runs")
 		seen.Doubt("/i", "orchestrator/web", nil, object("Ingress", "new", nil), "the webhook takes no dry runs")
 	})
@@ -112,7 +112,7 @@ func TestAnObjectThatNobodyCanTryOut(t *testing.T) {
 
 // TestAPlanHasNoSecret: neither a Secret's value nor what has it in it.
 func TestAPlanHasNoSecret(t *testing.T) {
-	text, err := json.Marshal(plan(t, func(seen *dryrun.Preview, _ *contract.Preview) {
+	text, err := json.Marshal(plan(t, func(seen *dryrun.Preview, _ *contract.Plan) {
 		seen.Put("/c", "s", object("ConfigMap", "c", map[string]any{"data": map[string]any{"k": "v"}}), object("ConfigMap", "c", map[string]any{"data": map[string]any{"k": "x " + canary}}), "")
 	}))
 	require.NoError(t, err)
@@ -123,9 +123,9 @@ func TestAPlanHasNoSecret(t *testing.T) {
 
 // TestWhatTheAPIServerChooses when an object is made is another one in each dry run.
 func TestWhatTheAPIServerChooses(t *testing.T) {
-	with := func(uid string, port int64, image string) *contract.Preview {
+	with := func(uid string, port int64, image string) *contract.Plan {
 		chosen := map[string]any{"controller-uid": uid, "batch.kubernetes.io/controller-uid": uid, "app": "rows"}
-		return plan(t, func(seen *dryrun.Preview, _ *contract.Preview) {
+		return plan(t, func(seen *dryrun.Preview, _ *contract.Plan) {
 			seen.Put("/j", "orchestrator/sync", nil, object("Job", "rows", map[string]any{"spec": map[string]any{
 				"selector": map[string]any{"matchLabels": map[string]any{"batch.kubernetes.io/controller-uid": uid}},
 				"template": map[string]any{"metadata": map[string]any{"labels": chosen}, "spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": image}}}},
@@ -145,26 +145,26 @@ func TestWhatMakesAPlanStale(t *testing.T) {
 	was := plan(t, nil)
 	require.Empty(t, preview.Stale(was, plan(t, nil)))
 	for name, c := range map[string]struct {
-		change func(*dryrun.Preview, *contract.Preview)
+		change func(*dryrun.Preview, *contract.Plan)
 		says   string
 	}{
-		"object": {func(seen *dryrun.Preview, _ *contract.Preview) {
+		"object": {func(seen *dryrun.Preview, _ *contract.Plan) {
 			seen.Put("/d2", "s", nil, nil, "")
 			seen.Amend(object("Deployment", "web", nil), "orchestrator/web", object("Deployment", "web", map[string]any{"spec": map[string]any{"replicas": float64(9)}}), "")
 		}, "what would be done to Deployment shop/web is something else"},
-		"edited": {func(seen *dryrun.Preview, _ *contract.Preview) {
+		"edited": {func(seen *dryrun.Preview, _ *contract.Plan) {
 			seen.Put("/e", "s", object("Service", "svc", nil), object("Service", "svc", nil), "")
 		}, "Service shop/svc is there now"},
-		"configuration": {func(_ *dryrun.Preview, p *contract.Preview) { p.Basis.Configuration = "other" }, "the configuration is another one"},
-		"terraform": {func(seen *dryrun.Preview, _ *contract.Preview) {
+		"configuration": {func(_ *dryrun.Preview, p *contract.Plan) { p.Basis.Configuration = "other" }, "the configuration is another one"},
+		"terraform": {func(seen *dryrun.Preview, _ *contract.Plan) {
 			dryrun.Tell(seen.Watch(t.Context(), "x"), contract.PlannedTerraform{Lineage: "l", Serial: 4})
 		}, "the Terraform state has moved on: serial 4, not 3"},
-		"git": {func(seen *dryrun.Preview, _ *contract.Preview) {
+		"git": {func(seen *dryrun.Preview, _ *contract.Plan) {
 			dryrun.Tell(seen.Watch(t.Context(), "x"), contract.PlannedGit{Repository: "slipway/platform", Revision: "c2"})
 		}, "somebody has pushed to the Git repository slipway/platform: it is at c2, not at c1"},
-		"style":   {func(_ *dryrun.Preview, p *contract.Preview) { p.Style = contract.InPlace }, "the plan is one in style none, not in style in-place"},
-		"path":    {func(_ *dryrun.Preview, p *contract.Preview) { p.Later = []contract.PlannedUpgrade{{To: "2.0.0"}} }, "the releases after it are others: 2.0.0, not none"},
-		"release": {func(_ *dryrun.Preview, p *contract.Preview) { p.Basis.Release, p.Release.To = "r2", "1.1.0" }, "the platform release is another one: shop 1.1.0, not shop 1.0.0 as planned"},
+		"style":   {func(_ *dryrun.Preview, p *contract.Plan) { p.Style = contract.InPlace }, "the plan is one in style none, not in style in-place"},
+		"path":    {func(_ *dryrun.Preview, p *contract.Plan) { p.Later = []contract.PlannedUpgrade{{To: "2.0.0"}} }, "the releases after it are others: 2.0.0, not none"},
+		"release": {func(_ *dryrun.Preview, p *contract.Plan) { p.Basis.Release, p.Release.To = "r2", "1.1.0" }, "the platform release is another one: shop 1.1.0, not shop 1.0.0 as planned"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			why := preview.Stale(was, plan(t, c.change))
@@ -180,7 +180,7 @@ func TestWhatMakesAPlanStale(t *testing.T) {
 // TestAPlanOfAnotherRelease says so first: what else is not as planned may come of that.
 func TestAPlanOfAnotherRelease(t *testing.T) {
 	was := plan(t, nil)
-	now := plan(t, func(_ *dryrun.Preview, p *contract.Preview) {
+	now := plan(t, func(_ *dryrun.Preview, p *contract.Plan) {
 		p.Basis.Configuration, p.Basis.Release, p.Release.To = "other", "other", "9.9.9"
 	})
 	why := preview.Stale(was, now)
@@ -194,8 +194,8 @@ func TestAPlanOfAnotherRelease(t *testing.T) {
 
 // TestAStalePlanNamesTheSettings of the configuration, as they were planned and as they are.
 func TestAStalePlanNamesTheSettings(t *testing.T) {
-	with := func(all ...contract.Difference) *contract.Preview {
-		return plan(t, func(_ *dryrun.Preview, p *contract.Preview) {
+	with := func(all ...contract.Difference) *contract.Plan {
+		return plan(t, func(_ *dryrun.Preview, p *contract.Plan) {
 			p.Basis.Configuration, p.Configuration = fmt.Sprint(all), all
 		})
 	}
@@ -232,27 +232,27 @@ func TestWhatMakesALaterUpgradeStale(t *testing.T) {
 		Style: contract.Graceful, Components: []contract.PlannedComponent{{Action: contract.PlanAdd, Name: "page"}}, Backups: []contract.PlannedBackup{{Data: "orders"}},
 		Migrations: []contract.PlannedMigration{{Name: "split", Data: "orders", When: "before", Stops: []string{"Deployment shop/web"}}},
 	}
-	was := &contract.Preview{Workflow: "upgrade", Deployment: "blue", Basis: contract.PreviewBasis{Tools: "t"}, Later: []contract.PlannedUpgrade{
+	was := &contract.Plan{Workflow: "upgrade", Deployment: "blue", Basis: contract.PlanBasis{Tools: "t"}, Later: []contract.PlannedUpgrade{
 		{From: "1.1.0", To: "2.0.0", Platform: "shop", Digest: "r2", ReadAs: "c2", PlannedChange: does}, {From: "2.0.0", To: "3.0.0", Digest: "r3"},
 	}}
-	for says, change := range map[string]func(*contract.Preview){
-		"": func(p *contract.Preview) {
+	for says, change := range map[string]func(*contract.Plan){
+		"": func(p *contract.Plan) {
 			p.Migrations = []contract.PlannedMigration{{Name: "split", Data: "orders", When: "before"}}
 		},
-		"the plan is one in style graceful, not in style in-place":               func(p *contract.Preview) { p.Style = contract.InPlace },
-		"the configuration is another one":                                       func(p *contract.Preview) { p.Basis.Configuration = "other" },
-		"the files of the platform release shop 2.0.0 are not those of the plan": func(p *contract.Preview) { p.Basis.Release = "other" },
-		"the release that is installed is 1.0.0, not 1.1.0":                      func(p *contract.Preview) { p.Basis.Installed = "1.0.0" },
-		"it adds or removes other components than planned":                       func(p *contract.Preview) { p.Components = nil },
-		"it backs up other data than planned":                                    func(p *contract.Preview) { p.Backups = nil },
-		"it carries out other migrations than planned":                           func(p *contract.Preview) { p.Migrations = nil },
-		"the tools or images of Slipway are others":                              func(p *contract.Preview) { p.Basis.Tools = "other" },
-		"the releases after it are others: none, not 3.0.0":                      func(p *contract.Preview) { p.Later = nil },
-		"the platform release 3.0.0, which follows, is another one":              func(p *contract.Preview) { p.Later = []contract.PlannedUpgrade{{To: "3.0.0", Digest: "other"}} },
+		"the plan is one in style graceful, not in style in-place":               func(p *contract.Plan) { p.Style = contract.InPlace },
+		"the configuration is another one":                                       func(p *contract.Plan) { p.Basis.Configuration = "other" },
+		"the files of the platform release shop 2.0.0 are not those of the plan": func(p *contract.Plan) { p.Basis.Release = "other" },
+		"the release that is installed is 1.0.0, not 1.1.0":                      func(p *contract.Plan) { p.Basis.Installed = "1.0.0" },
+		"it adds or removes other components than planned":                       func(p *contract.Plan) { p.Components = nil },
+		"it backs up other data than planned":                                    func(p *contract.Plan) { p.Backups = nil },
+		"it carries out other migrations than planned":                           func(p *contract.Plan) { p.Migrations = nil },
+		"the tools or images of Slipway are others":                              func(p *contract.Plan) { p.Basis.Tools = "other" },
+		"the releases after it are others: none, not 3.0.0":                      func(p *contract.Plan) { p.Later = nil },
+		"the platform release 3.0.0, which follows, is another one":              func(p *contract.Plan) { p.Later = []contract.PlannedUpgrade{{To: "3.0.0", Digest: "other"}} },
 	} {
-		now := &contract.Preview{
+		now := &contract.Plan{
 			Workflow: "upgrade", Deployment: "blue", Release: contract.PlannedRelease{Name: "shop", From: "1.1.0", To: "2.0.0"}, PlannedChange: does,
-			Later: was.Later[1:], Basis: contract.PreviewBasis{Tools: "t", Configuration: "c2", Release: "r2", Installed: "1.1.0"},
+			Later: was.Later[1:], Basis: contract.PlanBasis{Tools: "t", Configuration: "c2", Release: "r2", Installed: "1.1.0"},
 		}
 		change(now)
 		why := preview.StaleLater(was, now, 1)

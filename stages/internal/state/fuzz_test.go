@@ -17,9 +17,9 @@ import (
 // FuzzPlan: what is stored as a plan is the plan of its digest, or rejected; and a plan reads back
 // as it was written.
 func FuzzPlan(f *testing.F) {
-	for _, p := range []contract.Preview{
+	for _, p := range []contract.Plan{
 		{}, {Version: 2, Deployment: "demo", Workflow: "install", Release: contract.PlannedRelease{Name: "shop", To: "1.0.0"}, Unchanged: 3, Objects: []contract.PlannedObject{{Action: "add", Kind: "Secret", Name: "a", Fields: []contract.Difference{{Path: "x", New: "\"\x1b[31m\""}}}}},
-		{Workflow: "upgrade", Later: []contract.PlannedUpgrade{{From: "1", To: "2"}}, Basis: contract.PreviewBasis{Objects: map[string]string{"A b/c": "sha256:1"}}, Refused: []contract.PlannedUnknown{{What: "a/b", Code: "X-1", Exit: 99}}},
+		{Workflow: "upgrade", Later: []contract.PlannedUpgrade{{From: "1", To: "2"}}, Basis: contract.PlanBasis{Objects: map[string]string{"A b/c": "sha256:1"}}, Refused: []contract.PlannedUnknown{{What: "a/b", Code: "X-1", Exit: 99}}},
 	} {
 		require.NoError(f, p.Seal())
 		text, err := json.Marshal(p)
@@ -38,7 +38,7 @@ func FuzzPlan(f *testing.F) {
 			_, err := state.Plan(t.Context(), s, other)
 			require.ErrorIs(t, err, state.ErrOtherPlan)
 
-			var p contract.Preview
+			var p contract.Plan
 			if json.Unmarshal(text, &p) != nil || p.Seal() != nil {
 				return
 			}

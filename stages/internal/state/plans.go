@@ -31,7 +31,7 @@ var ErrOtherPlan = errors.New("another plan is in its place")
 // one of the same digest, and forgets the oldest ones. No lock is needed: what was planned for a
 // deployment that somebody has destroyed meanwhile touches nothing of the next one of its name.
 // The deployment is nil where there is none; such plans are those of all who make one.
-func PutPlan(ctx context.Context, s *store.Store, deployment *contract.Identity, id string, p *contract.Preview) error {
+func PutPlan(ctx context.Context, s *store.Store, deployment *contract.Identity, id string, p *contract.Plan) error {
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the plan: %w", err)
@@ -73,7 +73,7 @@ func PutPlan(ctx context.Context, s *store.Store, deployment *contract.Identity,
 // Plan is the plan of a digest, whichever deployment of this name it was made for, or ErrNoPlan. The
 // digest is made again from what is stored: whoever writes the state can put another plan in its
 // place. The error is ErrOtherPlan if only such plans are there.
-func Plan(ctx context.Context, s *store.Store, digest string) (*contract.Preview, error) {
+func Plan(ctx context.Context, s *store.Store, digest string) (*contract.Plan, error) {
 	keys, err := s.List(ctx, plansDir+"/")
 	if err != nil {
 		return nil, fmt.Errorf("look for the plan: %w", err)
@@ -90,7 +90,7 @@ func Plan(ctx context.Context, s *store.Store, digest string) (*contract.Preview
 		if err != nil {
 			return nil, fmt.Errorf("read the plan: %w", err)
 		}
-		out := &contract.Preview{}
+		out := &contract.Plan{}
 		err = json.Unmarshal(text, out)
 		if err == nil {
 			err = out.Seal()

@@ -20,7 +20,7 @@ func TestPlansOfADeploymentThatIsGone(t *testing.T) {
 	s := open(t, t.TempDir())
 	var digest string // of the last one
 	put := func(of *contract.Identity, n int, release string) {
-		p := &contract.Preview{Release: contract.PlannedRelease{Name: release}}
+		p := &contract.Plan{Release: contract.PlannedRelease{Name: release}}
 		require.NoError(t, p.Seal())
 		digest = p.Digest
 		require.NoError(t, state.PutPlan(t.Context(), s, of, fmt.Sprintf("20260101-0000%02d", n), p))
@@ -48,8 +48,8 @@ func TestPlansOfADeploymentThatIsGone(t *testing.T) {
 // whose digest is approved, and cannot hide that one either.
 func TestAPlanInThePlaceOfAnother(t *testing.T) {
 	s := open(t, t.TempDir())
-	plan := func(names ...string) *contract.Preview {
-		p := &contract.Preview{Release: contract.PlannedRelease{Name: "shop"}, Destructive: names}
+	plan := func(names ...string) *contract.Plan {
+		p := &contract.Plan{Release: contract.PlannedRelease{Name: "shop"}, Destructive: names}
 		require.NoError(t, p.Seal())
 		require.NoError(t, state.PutPlan(t.Context(), s, nil, "20260101-000000-aaaaaa", p))
 		return p

@@ -46,7 +46,7 @@ func (s *State) nameOf(ctx context.Context, version string) (string, error) {
 
 // components fills in which components the release would add to those that are installed, or
 // remove.
-func (s *State) components(ctx context.Context, is stages.Held, out *contract.Preview) error {
+func (s *State) components(ctx context.Context, is stages.Held, out *contract.Plan) error {
 	if out.Release.From == "" { // all of them
 		return nil
 	}

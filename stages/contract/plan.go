@@ -5,21 +5,6 @@ import (
 	"time"
 )
 
-// Paths in the container of a preview.
-const (
-	PreviewRequestFile = "/slipway/preview.json"
-	PreviewFile        = "/slipway/previewed.json"
-)
-
-// PreviewRequest is what `slipway preview` works on.
-type PreviewRequest struct {
-	Plan            // of the workflow
-	Cluster  bool   `json:"cluster"`  // there is one, and it runs
-	Approved string `json:"approved"` // digest of the preview that this one is compared with; empty: it is kept
-	By       string `json:"by"`       // id of the preview
-	PlannedPath
-}
-
 // PlannedPath is what a plan of an upgrade is told of the releases that it goes through.
 type PlannedPath struct {
 	Settings []string       `json:"settings,omitempty"` // see PlannedChange
@@ -34,8 +19,8 @@ type LaterUpgrade struct {
 	Config json.RawMessage `json:"config"` // canonical
 }
 
-// Preview is what a workflow would do to a deployment: a plan. It holds no secret.
-type Preview struct {
+// Plan is what a workflow would do to a deployment. It holds no secret.
+type Plan struct {
 	Version    int       `json:"version"`    // of this format
 	Digest     string    `json:"digest"`     // of all but itself, the time and the phases: "sha256:…"
 	Made       time.Time `json:"made"`       // when
@@ -57,7 +42,7 @@ type Preview struct {
 	Refused      []PlannedUnknown `json:"refused"`     // what the run would end with
 	Later        []PlannedUpgrade `json:"later"`       // the upgrades that follow this one
 
-	Basis PreviewBasis `json:"basis"`
+	Basis PlanBasis `json:"basis"`
 }
 
 // PlannedRelease is the platform release before and after.
@@ -194,8 +179,8 @@ type PlannedUnknown struct {
 	Fix  string `json:"fix,omitempty"`  // remedy of the fault
 }
 
-// PreviewBasis is what a plan was made from: digests of each part.
-type PreviewBasis struct {
+// PlanBasis is what a plan was made from: digests of each part.
+type PlanBasis struct {
 	Configuration string            `json:"configuration"`
 	Release       string            `json:"release,omitempty"`
 	Tools         string            `json:"tools"`
@@ -206,7 +191,7 @@ type PreviewBasis struct {
 }
 
 // Changes reports whether the workflow would change anything.
-func (p *Preview) Changes() bool {
+func (p *Plan) Changes() bool {
 	return len(p.Terraform.Resources)+len(p.Terraform.Outputs)+len(p.Objects)+len(p.Jobs)+len(p.Applications)+len(p.Configuration)+
 		len(p.Git.Added)+len(p.Git.Changed)+len(p.Git.Removed)+
 		len(p.Components)+len(p.Migrations)+len(p.Later) > 0 || p.Release.From != p.Release.To

@@ -30,7 +30,7 @@ import (
 
 // planned makes plans of a deployment without a cluster, on whose state others can work.
 type planned struct {
-	*Preview
+	*Planner
 	state  *State
 	serial int64 // of Terraform's state
 	path   contract.PlannedPath
@@ -44,19 +44,18 @@ func newPlanned(t *testing.T) *planned {
 	require.NoError(t, os.CopyFS(release, os.DirFS("../../examples/platform/1.0.0")))
 	p := &planned{state: &State{place: state.Place{Volume: root}, store: volume(t, root), errw: io.Discard}, serial: 3}
 	reg := &step.Registry{}
-	step.Register(reg, contract.PreflightStep(), func(context.Context, *step.Env, contract.PreflightInput) (contract.Preflight, error) {
+	step.Register(reg, contract.PreflightStep(), step.Once(func(context.Context, *step.Env, contract.PreflightInput) (contract.Preflight, error) {
 		return contract.Preflight{}, nil
-	})
+	}))
 	apply := func(context.Context, *step.Env, contract.TerraformInput) (contract.Infrastructure, error) {
 		t.Error("a plan applies nothing")
 		return contract.Infrastructure{}, nil
 	}
-	step.Register(reg, contract.TerraformStep(), apply)
-	step.Previewed(reg, contract.TerraformStep(), func(ctx context.Context, _ *step.Env, _ contract.TerraformInput) (contract.Infrastructure, error) {
+	step.Register(reg, contract.TerraformStep(), step.Once(apply).Planned(func(ctx context.Context, _ *step.Env, _ contract.TerraformInput) (contract.Infrastructure, error) {
 		dryrun.Tell(ctx, contract.PlannedTerraform{Lineage: "l", Serial: p.serial, Resources: []contract.PlannedResource{{Address: "a.b", Action: "replace"}}})
 		return contract.Infrastructure{StorageClass: "c"}, nil
-	})
-	p.Preview = &Preview{Steps: reg, Dirs: step.Dirs{State: root, Platform: release}, Render: func(_ context.Context, r *platform.Release, s contract.RenderInput) ([]contract.Rendered, error) {
+	}))
+	p.Planner = &Planner{Steps: reg, Dirs: step.Dirs{State: root, Platform: release}, Render: func(_ context.Context, r *platform.Release, s contract.RenderInput) ([]contract.Rendered, error) {
 		require.Equal(t, "demo", s.Deployment)
 		return []contract.Rendered{{Component: "gitea", File: "f", Objects: []map[string]any{
 			{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s", "namespace": "gitea"}, "stringData": map[string]any{"password": "<generated>"}},
@@ -68,16 +67,16 @@ func newPlanned(t *testing.T) *planned {
 }
 
 // make makes a plan with a configuration; approved may be the digest of an earlier one.
-func (p *planned) make(t *testing.T, text, release, approved string) (*contract.Preview, error) {
+func (p *planned) make(t *testing.T, text, release, approved string) (*contract.Plan, error) {
 	t.Helper()
 	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: demo}\n"+text), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
 	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: cfg.Global.Scale})
 	require.NoError(t, err)
 	p.n++
-	return p.perform(t.Context(), p.state, contract.PreviewRequest{
-		Plan: contract.Plan{Workflow: config.Install, Run: "r1", Config: cfg.Canonical(), Site: site, Release: release, Images: "i", RunOptions: contract.RunOptions{Adopt: p.adopt}},
-		By:   "20260102-030405-" + strings.Repeat("0", 5) + string(rune('a'+p.n)), Approved: approved, PlannedPath: p.path,
+	return p.perform(t.Context(), p.state, contract.PlanRequest{
+		Workflow: config.Install, Run: "20260102-030405-" + strings.Repeat("0", 5) + string(rune('a'+p.n)), Config: cfg.Canonical(), Site: site,
+		Release: release, Images: "i", RunOptions: contract.RunOptions{Adopt: p.adopt}, Approved: approved, PlannedPath: p.path,
 	})
 }
 
@@ -248,17 +247,16 @@ func TestAStepWhoseOutputIsPresumed(t *testing.T) {
 	p := newPlanned(t)
 	var finds contract.Ownership
 	var fails error
-	step.RegisterRepeatable(p.Steps, contract.OwnershipStep(), func(context.Context, *step.Env, contract.OwnershipInput) (contract.Ownership, error) {
+	step.Register(p.Steps, contract.OwnershipStep(), step.Repeatable(func(context.Context, *step.Env, contract.OwnershipInput) (contract.Ownership, error) {
 		return finds, fails
-	})
-	step.Previewed(p.Steps, contract.OwnershipStep(), func(ctx context.Context, _ *step.Env, _ contract.OwnershipInput) (contract.Ownership, error) {
+	}).Planned(func(ctx context.Context, _ *step.Env, _ contract.OwnershipInput) (contract.Ownership, error) {
 		dryrun.Tell(ctx, contract.PlannedStyle("seen"))
 		return finds, fails
-	})
+	}))
 	adopt := false
 	look := func(s contract.Spec, known *contract.Infrastructure) (json.RawMessage, *dryrun.Preview, error) {
 		t.Helper()
-		made := &planner{Preview: p.Preview, req: contract.PreviewRequest{Cluster: true, Plan: contract.Plan{RunOptions: contract.RunOptions{Adopt: adopt}}}, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, known: known}
+		made := &planner{Planner: p.Planner, req: contract.PlanRequest{Cluster: true, RunOptions: contract.RunOptions{Adopt: adopt}}, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, known: known}
 		out, err := made.step(t.Context(), t.Context(), s, contract.Request{Run: "r1", Stage: s.Stage, Step: s.Name, Deployment: "demo", Input: json.RawMessage("{}")})
 		require.NoError(t, err)
 		return out, made.seen, made.beside.Wait()
@@ -298,11 +296,11 @@ func TestAPlanNamesAllThatAStepIsRefused(t *testing.T) {
 		fmt.Errorf("component db: %w", &fault.Fault{Code: "KUB-004", Class: fault.Step, Op: "apply Service shop/b", Err: errors.New("taken"), Fix: "undo b"}),
 		errors.New("no answer"),
 	)
-	step.RegisterRepeatable(p.Steps, contract.OwnershipStep(), func(context.Context, *step.Env, contract.OwnershipInput) (contract.Ownership, error) {
+	step.Register(p.Steps, contract.OwnershipStep(), step.Repeatable(func(context.Context, *step.Env, contract.OwnershipInput) (contract.Ownership, error) {
 		return contract.Ownership{}, fails
-	})
+	}))
 	s := contract.OwnershipStep().Spec
-	made := &planner{Preview: p.Preview, req: contract.PreviewRequest{Cluster: true}, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, out: &contract.Preview{}}
+	made := &planner{Planner: p.Planner, req: contract.PlanRequest{Cluster: true}, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, out: &contract.Plan{}}
 	_, err := made.step(t.Context(), t.Context(), s, contract.Request{Run: "r1", Stage: s.Stage, Step: s.Name, Deployment: "demo", Input: json.RawMessage("{}")})
 	made.note([]pipeline.Result{{Key: s.Key, Status: pipeline.Failed, Err: err}})
 	id := s.Key.String()
@@ -354,7 +352,7 @@ func TestAPlanOfADestroyNamesTheRelease(t *testing.T) {
 	p := newPlanned(t)
 	require.NoError(t, state.PutRuntime(t.Context(), p.state.store, 1, contract.RuntimeState{Platform: "1.0.0"}))
 	of := func() contract.PlannedRelease {
-		out := &contract.Preview{Workflow: config.Destroy}
+		out := &contract.Plan{Workflow: config.Destroy}
 		_, err := p.state.before(t.Context(), config.Default(), out)
 		require.NoError(t, err)
 		return out.Release

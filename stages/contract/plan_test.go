@@ -10,7 +10,7 @@ import (
 )
 
 func TestAPlanAsText(t *testing.T) {
-	p := &contract.Preview{
+	p := &contract.Plan{
 		Workflow: "install", Deployment: "blue", Digest: "sha256:1", Unchanged: 7,
 		Release:       contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.0.0"},
 		PlannedChange: contract.PlannedChange{Configuration: []contract.Difference{{Path: "global.domain", Old: `"a"`, New: `"b"`}}},
@@ -65,21 +65,21 @@ Destructive:
 1 to add, 1 to change, 1 to remove, 7 unchanged; 1 setting differs; 1 resource of Terraform changes; 1 Job runs; 1 file is pushed; 1 is destructive
 digest sha256:1
 `, b.String())
-	require.Equal(t, "no changes: 7 objects are as they should be", (&contract.Preview{Unchanged: 7}).Summary())
-	require.Equal(t, "no changes: 1 object is as it should be; 1 thing is unknown", (&contract.Preview{Unchanged: 1, Unknown: p.Unknown}).Summary())
+	require.Equal(t, "no changes: 7 objects are as they should be", (&contract.Plan{Unchanged: 7}).Summary())
+	require.Equal(t, "no changes: 1 object is as it should be; 1 thing is unknown", (&contract.Plan{Unchanged: 1, Unknown: p.Unknown}).Summary())
 	p.Configuration = append(p.Configuration, p.Configuration...)
 	require.Contains(t, p.Summary(), "; 2 settings differ; 1 resource")
 
 	for name, want := range map[string]string{"shop": "Release: shop 1.0.0, which is removed\n", "": "Release: 1.0.0, which is removed\n"} {
 		b.Reset()
-		require.NoError(t, (&contract.Preview{Workflow: "destroy", Release: contract.PlannedRelease{Name: name, From: "1.0.0"}}).Text(&b))
+		require.NoError(t, (&contract.Plan{Workflow: "destroy", Release: contract.PlannedRelease{Name: name, From: "1.0.0"}}).Text(&b))
 		require.Contains(t, b.String(), want)
 	}
 }
 
 // TestAPlanOfUpgradesAsText has every one of a path.
 func TestAPlanOfUpgradesAsText(t *testing.T) {
-	p := &contract.Preview{
+	p := &contract.Plan{
 		Workflow: "upgrade", Deployment: "blue", Digest: "sha256:1", Release: contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.1.0"},
 		PlannedChange: contract.PlannedChange{
 			Style: contract.InPlace, Components: []contract.PlannedComponent{{Action: contract.PlanAdd, Name: "page", Kind: "app"}},
@@ -138,7 +138,7 @@ digest sha256:1
 // TestNamesWithLineBreaksAddNoLineToAPlan: anyone with rights in a namespace can make a Role of any name.
 func TestNamesWithLineBreaksAddNoLineToAPlan(t *testing.T) {
 	const name = "x\nerror FAKE-001: forged"
-	p := &contract.Preview{
+	p := &contract.Plan{
 		Objects:     []contract.PlannedObject{{Action: contract.PlanRemove, Kind: "Role", Namespace: "team", Name: name, Note: name}},
 		Jobs:        []contract.PlannedJob{{Object: name, Why: name}},
 		Unknown:     []contract.PlannedUnknown{{What: name, Why: name}},

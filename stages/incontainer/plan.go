@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -38,11 +37,12 @@ const (
 	codeNoPlan fault.Code = "PLN-002"
 )
 
-// previewVersion is that of the format of plans.
-const previewVersion = 2
+// planVersion is that of the format of plans.
+const planVersion = 2
 
-// Preview finds out what a workflow would do.
-type Preview struct {
+// Planner carries the graph of a workflow out without changing anything, and says which earlier
+// results hold, or what the workflow would do.
+type Planner struct {
 	Steps  *step.Registry
 	Stores map[string]store.Opener
 	// Render renders what an install of a release applies.
@@ -50,30 +50,55 @@ type Preview struct {
 	Dirs   step.Dirs
 }
 
-// Run carries out the request in a file and writes the plan to another. A fault is written to
+// Run carries out the request in a file and writes the answer to another. A fault is written to
 // screen for the conductor, too.
-func (v *Preview) Run(ctx context.Context, requestFile, resultFile string, screen io.Writer) error {
-	return WithState(ctx, v.Dirs.State, v.Stores, screen, func(s *State) error {
+func (p *Planner) Run(ctx context.Context, requestFile, resultFile string, screen io.Writer) error {
+	p.Dirs = p.Dirs.OrDefault()
+	return WithState(ctx, p.Dirs.State, p.Stores, screen, func(s *State) error {
 		data, err := contract.ReadParts(requestFile)
 		if err != nil {
 			return fmt.Errorf("read the request: %w", err)
 		}
-		var req contract.PreviewRequest
+		var req contract.PlanRequest
 		if err := json.Unmarshal(data, &req); err != nil {
 			return fmt.Errorf("decode the request: %w", err)
 		}
-		out, err := v.perform(ctx, s, req)
+		if req.Verify {
+			found, err := p.verify(ctx, req, screen)
+			return writeJSON(resultFile, found, err)
+		}
+		out, err := p.perform(ctx, s, req)
 		return writeJSON(resultFile, out, err)
 	})
 }
 
+// loaded is what a graph is wired from.
+type loaded struct {
+	cfg      *config.Config
+	release  *platform.Release // nil where it is removed
+	workflow conductor.Workflow
+}
+
+func (p *Planner) load(req contract.PlanRequest) (in loaded, err error) {
+	if in.workflow, err = stages.Named(req.Workflow); err != nil {
+		return in, err
+	}
+	if in.cfg, err = config.Load(req.Config, config.Options{File: "the plan"}); err != nil {
+		return in, err
+	}
+	if !in.workflow.Removes {
+		in.release, err = platform.Load(os.DirFS(p.Dirs.Platform))
+	}
+	return in, err
+}
+
 // perform makes the plan and keeps it, or compares it with the one that is approved.
-func (v *Preview) perform(ctx context.Context, s *State, req contract.PreviewRequest) (*contract.Preview, error) {
+func (p *Planner) perform(ctx context.Context, s *State, req contract.PlanRequest) (*contract.Plan, error) {
 	deployment, err := state.Identity(ctx, s.store) // before planning, after which another one may have its name
 	if err != nil {
 		return nil, err
 	}
-	var approved *contract.Preview
+	var approved *contract.Plan
 	if req.Approved != "" {
 		approved, err = state.Plan(ctx, s.store, req.Approved)
 		if errors.Is(err, state.ErrNoPlan) || errors.Is(err, state.ErrOtherPlan) {
@@ -86,12 +111,12 @@ func (v *Preview) perform(ctx context.Context, s *State, req contract.PreviewReq
 			return nil, err
 		}
 	}
-	out, err := v.plan(ctx, s, req)
+	out, err := p.plan(ctx, s, req)
 	if err != nil {
 		return nil, err
 	}
 	if approved == nil {
-		return out, state.PutPlan(ctx, s.store, deployment, req.By, out)
+		return out, state.PutPlan(ctx, s.store, deployment, req.Run, out)
 	}
 	why := preview.Stale(approved, out)
 	if req.Passed > 0 {
@@ -108,7 +133,7 @@ func (v *Preview) perform(ctx context.Context, s *State, req contract.PreviewReq
 }
 
 // planCommand is the command that makes such a plan.
-func planCommand(req contract.PreviewRequest) string {
+func planCommand(req contract.PlanRequest) string {
 	words := []string{"slipway plan", req.Workflow}
 	if req.Flags != "" {
 		words = append(words, req.Flags)
@@ -117,24 +142,15 @@ func planCommand(req contract.PreviewRequest) string {
 }
 
 // plan makes the plan.
-func (v *Preview) plan(ctx context.Context, s *State, req contract.PreviewRequest) (*contract.Preview, error) {
-	cfg, err := config.Load(req.Config, config.Options{File: "the plan"})
+func (p *Planner) plan(ctx context.Context, s *State, req contract.PlanRequest) (*contract.Plan, error) {
+	in, err := p.load(req)
 	if err != nil {
 		return nil, err
 	}
-	var release *platform.Release
-	if req.Workflow != config.Destroy {
-		if release, err = platform.Load(os.DirFS(v.dirs().Platform)); err != nil {
-			return nil, err
-		}
-	}
-	workflow, err := stages.Named(req.Workflow)
-	if err != nil {
-		return nil, err
-	}
-	out := &contract.Preview{
-		Version: previewVersion, Made: time.Now().UTC(), Deployment: cfg.Global.Name, Workflow: req.Workflow,
-		Basis: contract.PreviewBasis{Configuration: cfg.Digest(), Release: req.Release, Tools: req.Images, Objects: map[string]string{}},
+	cfg, release := in.cfg, in.release
+	out := &contract.Plan{
+		Version: planVersion, Made: time.Now().UTC(), Deployment: cfg.Global.Name, Workflow: req.Workflow,
+		Basis: contract.PlanBasis{Configuration: cfg.Digest(), Release: req.Release, Tools: req.Images, Objects: map[string]string{}},
 	}
 	if release != nil {
 		out.Release = contract.PlannedRelease{Name: release.Name, To: release.Version, Digest: req.Release}
@@ -150,33 +166,34 @@ func (v *Preview) plan(ctx context.Context, s *State, req contract.PreviewReques
 	if err != nil {
 		return nil, err
 	}
-	var p *planner
+	var look *planner
 	var nodes []pipeline.Node
 	for holds := false; !holds; infrastructure = nil {
-		p = &planner{Preview: v, req: req, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, out: out, known: infrastructure}
-		results, err := conductor.Foresee(ctx, workflow, req.Plan, cfg, release, func(step context.Context, s contract.Spec, req contract.Request) (json.RawMessage, error) {
-			return p.step(ctx, step, s, req)
+		look = &planner{Planner: p, req: req, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, out: out, known: infrastructure}
+		results, err := conductor.Walk(ctx, in.workflow, req, cfg, release, func(step context.Context, s contract.Spec, req contract.Request) (contract.Result, error) {
+			out, err := look.step(ctx, step, s, req)
+			return contract.Result{Status: contract.Succeeded, Output: out}, err
 		})
-		holds = p.beside.Wait() == nil
+		holds = look.beside.Wait() == nil
 		if err != nil {
 			return nil, err
 		}
 		if holds {
-			p.note(results)
+			look.note(results)
 			for _, r := range results {
 				nodes = append(nodes, pipeline.Node{Key: r.Key})
 			}
 		}
 	}
-	maker := &preview.Maker{Seen: p.seen}
+	maker := &preview.Maker{Seen: look.seen}
 	switch {
 	case release != nil && !req.Cluster:
-		err = p.render(ctx, cfg, release)
+		err = look.render(ctx, cfg, release)
 	case release != nil:
-		err = p.apps(ctx, cfg, release)
+		err = look.apps(ctx, cfg, release)
 	}
 	if err == nil && req.Cluster {
-		maker.Salt, err = v.salt(ctx)
+		maker.Salt, err = p.salt(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -190,7 +207,7 @@ func (v *Preview) plan(ctx context.Context, s *State, req contract.PreviewReques
 
 // before fills in what is installed, and how the configuration differs from that of the last
 // run that succeeded. It returns what Terraform said last, if it is known.
-func (s *State) before(ctx context.Context, cfg *config.Config, out *contract.Preview) (*contract.Infrastructure, error) {
+func (s *State) before(ctx context.Context, cfg *config.Config, out *contract.Plan) (*contract.Infrastructure, error) {
 	var said *contract.Infrastructure
 	runtime, err := state.Runtime(ctx, s.store)
 	switch {
@@ -264,38 +281,12 @@ func (s *State) phases(ctx context.Context, release *platform.Release, nodes []p
 	return conductor.PhaseNames(last.Phases, nodes), nil
 }
 
-func (v *Preview) dirs() step.Dirs {
-	d := v.Dirs
-	if d.Platform == "" {
-		d.Platform = contract.PlatformDir
-	}
-	if d.Bundle == "" {
-		d.Bundle = contract.BundleDir
-	}
-	if d.State == "" {
-		d.State = contract.StateDir
-	}
-	if d.Access == "" {
-		d.Access = contract.AccessFile
-	}
-	return d
-}
-
-// kubeconfig is the path of the access to the cluster.
-func (v *Preview) kubeconfig() string {
-	d := v.dirs()
-	if _, err := os.Stat(d.Access); err == nil {
-		return d.Access
-	}
-	return filepath.Join(d.State, "secrets", "kubeconfig")
-}
-
 // salt is what the cluster mixes into digests of secrets; nil if it has none yet.
-func (v *Preview) salt(ctx context.Context) ([]byte, error) {
-	if _, err := os.Stat(v.kubeconfig()); errors.Is(err, fs.ErrNotExist) {
+func (p *Planner) salt(ctx context.Context) ([]byte, error) {
+	if _, err := os.Stat(p.Dirs.Kubeconfig()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	c, err := kube.Connect(v.kubeconfig(), nil)
+	c, err := kube.Connect(p.Dirs.Kubeconfig(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Text writes the plan for people.
-func (p *Preview) Text(w io.Writer) error {
+func (p *Plan) Text(w io.Writer) error {
 	if err := p.Body(w); err != nil {
 		return err
 	}
@@ -16,7 +16,7 @@ func (p *Preview) Text(w io.Writer) error {
 }
 
 // Body is Text without its last lines.
-func (p *Preview) Body(w io.Writer) error {
+func (p *Plan) Body(w io.Writer) error {
 	t := &planText{w: w}
 	t.line("Plan of %s for deployment %s", p.Workflow, p.Deployment)
 	t.release(p)
@@ -59,7 +59,7 @@ func (p *Preview) Body(w io.Writer) error {
 }
 
 // Summary is the plan in one line.
-func (p *Preview) Summary() string {
+func (p *Plan) Summary() string {
 	if !p.Changes() {
 		text := "no changes: " + count(p.Unchanged, "object is as it should be", "objects are as they should be")
 		if len(p.Unknown) > 0 {
@@ -128,7 +128,7 @@ func (t *planText) section(heading string) {
 	t.line("\n%s:", heading)
 }
 
-func (t *planText) release(p *Preview) {
+func (t *planText) release(p *Plan) {
 	r := p.Release
 	switch {
 	case r.To == "" && r.From == "":
