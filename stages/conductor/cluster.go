@@ -75,8 +75,7 @@ func (c *Cluster) start(ctx context.Context, s *dagger.Service) error {
 }
 
 func (c *Cluster) awaitPods(ctx context.Context, s *dagger.Service) error {
-	_, err := commands{c.deployment}.exec(ctx, containers.Exec{Args: []string{"slipway", "await-pods"}, Cluster: s})
-	return err
+	return commands{c.deployment}.askIn(ctx, containers.Exec{Cluster: s}, "await-pods", contract.StateRequest{}, nil)
 }
 
 // ClusterID is the Dagger id of the cluster's service, which runs.

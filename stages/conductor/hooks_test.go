@@ -309,7 +309,7 @@ func TestAHookReachesTheClusterAsItsStepDoes(t *testing.T) {
 // reach the cluster.
 func TestAHookReachesTheClusterOnlyWhereItAsks(t *testing.T) {
 	for _, asks := range []bool{false, true} {
-		c, e := conducted(t, map[string]any{"combinedOutput": "", `"state","kubeconfig"`: "the access"})
+		c, e := conducted(t, map[string]any{"combinedOutput": "", `"state","kubeconfig"`: secretText(t, "the access")})
 		c.hooks.online = func(pipeline.Key) bool { return true }
 		h := around(config.Hook{Name: "save", Before: "orchestrator/sync", Kubeconfig: asks})[0]
 		_, err := c.hooks.exec(t.Context(), h, pipeline.Key{Stage: "orchestrator", Name: "sync"}, nil)

@@ -22,31 +22,30 @@ type DeploymentSummary struct {
 	Problem    string            `json:"problem,omitempty"` // why its state cannot be read; only Deployment is set then
 }
 
-// indexed is e with the engine's index of deployments, in which the deployment has an entry unless
-// its state is in a bucket.
-func (r *Records) indexed(e containers.Exec) containers.Exec {
+// askIndexed is askIn in a container with the engine's index of deployments, in which the deployment
+// has an entry unless its state is in a bucket.
+func (r *Records) askIndexed(ctx context.Context, e containers.Exec, action string, req contract.StateRequest, out any) error {
 	if !r.inBucket {
-		e.Args = append(e.Args, "--entry", path.Join(contract.IndexDir, r.name))
+		req.Entry = path.Join(contract.IndexDir, r.name)
 		e.Volumes = map[string]string{contract.IndexDir: containers.IndexVolume}
 	}
-	return e
+	return r.askIn(ctx, e, action, req, out)
 }
 
 // List returns the deployments whose state is in the bucket of this deployment's state or, if
 // that is not in a bucket, on the engine.
 func (c *Conductor) List(ctx context.Context) ([]DeploymentSummary, error) {
-	const at = "/slipway/list.json"
-	states, e := c.commands, containers.Exec{Args: []string{"slipway", "state", "list", at}, Result: at}
+	states, e := c.commands, containers.Exec{Volumes: map[string]string{}}
 	if c.inBucket {
 		all := c.opts.State
 		all.URL = all.Bucket
 		states = commands{containers.Open(c.opts.Client, c.name, c.opts.Images, all.access(c.inputs.Site, c.opts.Origin))}
 	} else {
-		names, err := c.index(ctx)
-		if err != nil {
+		var names []string
+		index := containers.Exec{Volumes: map[string]string{contract.IndexDir: containers.IndexVolume}}
+		if err := c.askIn(ctx, index, "index", contract.StateRequest{}, &names); err != nil {
 			return nil, err
 		}
-		e.Volumes = map[string]string{}
 		for _, name := range names {
 			if config.IsName(name) {
 				e.Volumes[path.Join(contract.StatesDir, name)] = containers.StateVolume(name)
@@ -54,7 +53,7 @@ func (c *Conductor) List(ctx context.Context) ([]DeploymentSummary, error) {
 		}
 	}
 	var all []contract.ListedDeployment
-	if err := states.result(ctx, e, &all); err != nil {
+	if err := states.askIn(ctx, e, "list", contract.StateRequest{}, &all); err != nil {
 		return nil, err
 	}
 	out := make([]DeploymentSummary, len(all))
@@ -62,15 +61,6 @@ func (c *Conductor) List(ctx context.Context) ([]DeploymentSummary, error) {
 		out[i] = summaryOf(d, c.inBucket)
 	}
 	return out, nil
-}
-
-// index are the names of the deployments whose state is on the engine.
-func (c *Conductor) index(ctx context.Context) (names []string, err error) {
-	const at = "/slipway/index.json"
-	err = c.commands.result(ctx, containers.Exec{
-		Args: []string{"slipway", "state", "index", at}, Result: at, Volumes: map[string]string{contract.IndexDir: containers.IndexVolume},
-	}, &names)
-	return names, err
 }
 
 // summaryOf is a deployment's line in a list.

@@ -50,7 +50,7 @@ func TestTheDeploymentsOfABucketAreListed(t *testing.T) {
 // TestARunEntersTheEnginesIndex, and a removal leaves it; with the state in a bucket there is
 // nothing to enter.
 func TestARunEntersTheEnginesIndex(t *testing.T) {
-	const entry = `"--entry","/slipway/deployments/slipway"`
+	const entry = `\"entry\":\"/slipway/deployments/slipway\"`
 	for _, url := range []string{"", "s3://bucket"} {
 		c, e := conducted(t, map[string]any{`"slipway","state","keep"`: "{}"})
 		c.opts.State.URL = url

@@ -43,7 +43,7 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	}
 	if w.Removes && err == nil {
 		// Nothing may be reused after this: journal, credentials, Terraform state.
-		if _, err = c.commands.exec(ctx, c.indexed(containers.Exec{Args: []string{"slipway", "state", "purge", "--run", r.record.ID}})); err != nil {
+		if err = c.askIndexed(ctx, containers.Exec{}, "purge", contract.StateRequest{Who: r.who()}, nil); err != nil {
 			_ = r.steps.lock.heard(err) // it is the purge's own, too
 			r.record.Finish(nil, err, time.Now())
 		}
@@ -96,7 +96,11 @@ func (r *run) wipe(ctx context.Context) error {
 			return err
 		}
 	}
-	err := r.Cluster.deployment.Wipe(ctx, "slipway", "state", "wipe", "--run", r.steps.requests.run, "--")
+	by, err := stateCommand("wipe", contract.StateRequest{Who: r.who()})
+	if err != nil {
+		return err
+	}
+	err = r.Cluster.deployment.Wipe(ctx, append(by, "--")...)
 	_ = r.steps.lock.heard(err) // it is the action's own, too
 	return err
 }

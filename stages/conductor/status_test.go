@@ -16,7 +16,7 @@ import (
 // TestAClusterThatIsNotOnThisEngine, whose state is in a bucket: what only reads shows what the
 // last run saw, an install may be planned, and what needs the cluster is refused.
 func TestAClusterThatIsNotOnThisEngine(t *testing.T) {
-	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"lost":true,"platform":"1.0.0","record":{"version":1,"id":"r1","workflow":"install","outcome":"succeeded"}}`, `"state","kubeconfig"`: "k"})
+	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"lost":true,"platform":"1.0.0","record":{"version":1,"id":"r1","workflow":"install","outcome":"succeeded"}}`, `"state","kubeconfig"`: secretText(t, "k")})
 	c.opts.State.URL = "s3://bucket"
 	c, err := New(c.opts)
 	require.NoError(t, err)

@@ -17,39 +17,18 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// Index writes the names of the deployments in an index, a directory, to file.
-func Index(file, dir string) error {
-	names, err := entries(dir)
-	return writeJSON(file, names, err)
-}
-
-// enter adds the deployment to the engine's index, or removes it from there.
-func (s *State) enter(there bool) error {
-	if s.Entry == "" {
-		return nil
-	}
-	if there {
-		return os.WriteFile(s.Entry, nil, 0o644)
-	}
-	if err := os.Remove(s.Entry); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// List writes to file the deployments whose state is in the bucket or, if the state is not in a
-// bucket, in the volumes below dir. Removed deployments, of which only records are left, are not
-// among them.
-func (s *State) List(ctx context.Context, file, dir string) error {
+// list are the deployments whose state is in the bucket or, if the state is not in a bucket, in the
+// volumes below dir. Removed deployments, of which only records are left, are not among them.
+func (s *State) list(ctx context.Context, dir string) ([]contract.ListedDeployment, error) {
 	names, err := s.names(ctx, dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := []contract.ListedDeployment{}
 	for _, name := range names {
 		listed, err := s.listed(ctx, name, filepath.Join(dir, name))
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 		if err != nil { // the others can be listed all the same
 			listed = &contract.ListedDeployment{Name: name, Problem: err.Error()}
@@ -58,7 +37,7 @@ func (s *State) List(ctx context.Context, file, dir string) error {
 			out = append(out, *listed)
 		}
 	}
-	return writeJSON(file, out, nil)
+	return out, nil
 }
 
 // names are those of the deployments in the bucket or in the volumes below dir, sorted.

@@ -63,12 +63,16 @@ func (p *Planner) Run(ctx context.Context, requestFile, resultFile string, scree
 		if err := json.Unmarshal(data, &req); err != nil {
 			return fmt.Errorf("decode the request: %w", err)
 		}
+		var out any
 		if req.Verify {
-			found, err := p.verify(ctx, req, screen)
-			return writeJSON(resultFile, found, err)
+			out, err = p.verify(ctx, req, screen)
+		} else {
+			out, err = p.perform(ctx, s, req)
 		}
-		out, err := p.perform(ctx, s, req)
-		return writeJSON(resultFile, out, err)
+		if err != nil {
+			return err
+		}
+		return writeJSON(resultFile, out)
 	})
 }
 

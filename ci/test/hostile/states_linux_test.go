@@ -34,9 +34,12 @@ func reading(backups bool) []command {
 		return from(append([]string{"state", "--root", "state"}, args...), keys, rules{broken: true})
 	}
 	if backups {
-		return []command{of("backups", "../out/backups"), of("installed", "../out/installed")}
+		return []command{of("--result=../out/backups", "backups"), of("--result=../out/backup", "backup", `{"id":"`+recorded+`"}`), of("--result=../out/installed", "installed")}
 	}
-	return []command{of("show", "../out/shown"), of("runs", "../out/runs"), of("runs", "../out/run", recorded), of("report", "../out/report")}
+	return []command{
+		of("--result=../out/shown", "show"), of("--result=../out/runs", "runs"), of("--result=../out/run", "runs", `{"id":"`+recorded+`"}`),
+		of("--result=../out/id", "report", `{"path":"../out/report"}`),
+	}
 }
 
 // record is the record of a run with this in each text.
