@@ -127,8 +127,8 @@ func (o *planOptions) run(ctx context.Context, io console.Streams, args []string
 // approve is the command that carries out a plan.
 func (o *planOptions) approve(p *contract.Plan) string {
 	command := fault.Quote(p.Workflow) + " --approve " + fault.Quote(p.Digest)
-	if o.upgrade.to != "" {
-		command += " --to " + fault.Quote(o.upgrade.to)
+	if o.upgrade.to != "" { // of a path only the first upgrade is planned
+		command += " --to " + fault.Quote(p.Release.To)
 	}
 	if o.upgrade.style != "" {
 		command += " --style " + fault.Quote(o.upgrade.style)

@@ -229,7 +229,7 @@ func TestStepsAreThoseOfTheGraphs(t *testing.T) {
 // TestEveryStepHasCode: what is wired can run, and what has code is wired somewhere. The
 // steps of components share theirs.
 func TestEveryStepHasCode(t *testing.T) {
-	shared := contract.ComponentCode().String()
+	shared := contract.ComponentStep().String()
 	code := steps.All(nil).Names()
 	wired := []string{contract.StatusStep().String(), contract.DiagnosisStep().String()} // outside of workflows
 	actions := []string{contract.NodeKey().String(), contract.NodeRemoveKey().String(), contract.CheckEarlierSpec().String()}
@@ -243,12 +243,12 @@ func TestEveryStepHasCode(t *testing.T) {
 		} {
 			for name := range g {
 				stage, component, _ := strings.Cut(name, "/")
-				if name == contract.BackupDataStep("rows").String() {
-					name = contract.BackupDataCode().String()
+				if name == contract.BackupDataKey("rows").String() {
+					name = contract.BackupDataStep().String()
 				}
 				for _, r := range []*platform.Release{reference(t), all, adopts} {
 					if c, ok := r.Component(component); ok && c.Kind == platform.Adopted && stage == contract.StageOrchestrator {
-						name = contract.AdoptionCode().String()
+						name = contract.AdoptionStep().String()
 					} else if ok && c.Installed() {
 						name = shared
 					}

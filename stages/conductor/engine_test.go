@@ -174,7 +174,7 @@ func sample(t *testing.T, in Inputs) *Graph {
 		node := g.Action(contract.NodeKey())
 		Add(g, contract.TerraformStep(), func() contract.TerraformInput { return contract.TerraformInput{} }, node)
 		Add(g, contract.ClusterStep(), func() contract.ClusterInput { return contract.ClusterInput{} })
-		Add(g, contract.ComponentStep(contract.StagePreOrchestrator, "gitea"), func() contract.ComponentInput { return contract.ComponentInput{} })
+		Add(g, contract.ComponentStep().Named(contract.StagePreOrchestrator, "gitea"), func() contract.ComponentInput { return contract.ComponentInput{} })
 		Add(g, contract.SyncStep(), func() contract.AppsInput { return contract.AppsInput{} })
 		return nil
 	}}, in, nil, nil)

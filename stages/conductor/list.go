@@ -52,26 +52,16 @@ func (c *Conductor) List(ctx context.Context) ([]DeploymentSummary, error) {
 			}
 		}
 	}
-	var all []contract.ListedDeployment
-	if err := states.askIn(ctx, e, "list", contract.StateRequest{}, &all); err != nil {
-		return nil, err
-	}
-	out := make([]DeploymentSummary, len(all))
-	for i, d := range all {
-		out[i] = summaryOf(d, c.inBucket)
-	}
-	return out, nil
+	var out []DeploymentSummary
+	err := states.askIn(ctx, e, "list", contract.StateRequest{}, &out)
+	return out, err
 }
 
-// summaryOf is a deployment's line in a list.
-func summaryOf(d contract.ListedDeployment, inBucket bool) DeploymentSummary {
-	out := DeploymentSummary{Deployment: d.Name, Created: d.Created, Problem: d.Problem}
-	if d.Stored == nil {
-		return out
-	}
-	status, _ := (&Records{name: d.Name, inBucket: inBucket}).status(d.Stored) // that of one that is not there, too
-	out.State, out.Installed = status.State, d.Stored.Platform
-	if r := d.Stored.Record; r != nil {
+// SummaryOf is the line in a list of a deployment of which s is stored.
+func SummaryOf(name string, created time.Time, s *contract.Stored, inBucket bool) DeploymentSummary {
+	status, _ := (&Records{name: name, inBucket: inBucket}).status(s) // that of one that is not there, too
+	out := DeploymentSummary{Deployment: name, Created: created, State: status.State, Installed: s.Platform}
+	if r := s.Record; r != nil {
 		out.Release, out.Run, out.Workflow = r.Platform.Name, r.ID, r.Workflow
 	}
 	return out

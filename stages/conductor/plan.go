@@ -48,7 +48,7 @@ func (c *Conductor) Nothing(ctx context.Context, w Workflow) (bool, error) {
 // Approve has the next workflow do what the plan of a digest says: under the lock, and before
 // it changes anything, the plan is made again. If it is another one, a fault says what has
 // changed, and nothing is done.
-func (c *Conductor) Approve(digest string) { c.opts.Approve, c.opts.Path.Passed = digest, 0 }
+func (c *Conductor) Approve(digest string) { c.opts.Approve = digest }
 
 // Agreed notes that somebody has agreed to the next workflow: see Options.Approval.
 func (c *Conductor) Agreed(a *report.Approval) { c.opts.Approval = a }

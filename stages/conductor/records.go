@@ -34,14 +34,14 @@ func (r *Records) stored(ctx context.Context) (*contract.Stored, error) {
 	return &s, nil
 }
 
-// Known reports whether a run of the deployment has ever begun, also of one that was
+// Known reports whether a run of the deployment has ever had the lock, also of one that was
 // removed since.
 func (r *Records) Known(ctx context.Context) (bool, error) {
 	s, err := r.stored(ctx)
 	if err != nil {
 		return false, err
 	}
-	return s.Begun || s.Record != nil || s.Cluster, nil
+	return s.Record != nil || s.ID != "" || s.Cluster, nil
 }
 
 // Installed is the version of the platform release that was installed to the end. Without

@@ -116,7 +116,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	if err := r.graph.pipeline.CheckSelect(r.opts.Select); err != nil {
 		return err
 	}
-	if err := r.executor.check(ctx, own); err != nil {
+	if err := MissingSecrets(own, r.executor.secret); err != nil {
 		return err
 	}
 	id := r.steps.requests.run

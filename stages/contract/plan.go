@@ -1,28 +1,18 @@
 package contract
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
-// PlannedPath is what a plan of an upgrade is told of the releases that it goes through.
+// PlannedPath is what the plan of an upgrade is told besides the release.
 type PlannedPath struct {
-	Settings []string       `json:"settings,omitempty"` // see PlannedChange
-	Flags    string         `json:"flags,omitempty"`    // that slipway plan needs besides the workflow: "--to 2.0.0"
-	Passed   int            `json:"passed,omitempty"`   // upgrades of the approved plan that are behind
-	Later    []LaterUpgrade `json:"later,omitempty"`    // that follow this one
-}
-
-// LaterUpgrade is a PlannedUpgrade whose configuration is not yet compared.
-type LaterUpgrade struct {
-	PlannedUpgrade
-	Config json.RawMessage `json:"config"` // canonical
+	Settings []string `json:"settings,omitempty"` // see PlannedChange
+	Flags    string   `json:"flags,omitempty"`    // that slipway plan needs besides the workflow: "--to 2.0.0"
+	Later    []string `json:"later,omitempty"`    // versions of the releases that follow
 }
 
 // Plan is what a workflow would do to a deployment. It holds no secret.
 type Plan struct {
 	Version    int       `json:"version"`    // of this format
-	Digest     string    `json:"digest"`     // of all but itself, the time and the phases: "sha256:…"
+	Digest     string    `json:"digest"`     // of all but itself, the time, the phases and what follows: "sha256:…"
 	Made       time.Time `json:"made"`       // when
 	Deployment string    `json:"deployment"` // its name
 	Workflow   string    `json:"workflow"`   // "install", "upgrade" or "destroy"
@@ -40,7 +30,7 @@ type Plan struct {
 	Destructive  []string         `json:"destructive"` // what takes something away
 	Unknown      []PlannedUnknown `json:"unknown"`     // what only a run finds out
 	Refused      []PlannedUnknown `json:"refused"`     // what the run would end with
-	Later        []PlannedUpgrade `json:"later"`       // the upgrades that follow this one
+	Later        []string         `json:"later"`       // versions of the releases to which upgrades follow this one
 
 	Basis PlanBasis `json:"basis"`
 }
@@ -55,24 +45,12 @@ type PlannedRelease struct {
 
 // PlannedChange is what a release brings besides what its components are made of.
 type PlannedChange struct {
-	Configuration []Difference       `json:"configuration"`   // from that of the last run that succeeded, or of the release before
+	Configuration []Difference       `json:"configuration"`   // from that of the last run that succeeded
 	Settings      []string           `json:"settings"`        // of the user's file, which the release has elsewhere or no more: "a is now b"
 	Components    []PlannedComponent `json:"components"`      // that are added or removed
 	Style         string             `json:"style,omitempty"` // of an upgrade: see Change
 	Backups       []PlannedBackup    `json:"backups"`         // that an upgrade makes
 	Migrations    []PlannedMigration `json:"migrations"`      // that an upgrade carries out, in their order
-}
-
-// PlannedUpgrade is an upgrade after the first one of a path, as far as its release says what
-// it does.
-type PlannedUpgrade struct {
-	From     string `json:"from"`     // version
-	To       string `json:"to"`       // version
-	Digest   string `json:"digest"`   // of the files of To
-	ReadAs   string `json:"readAs"`   // digest of the configuration as To has it
-	Platform string `json:"platform"` // its name
-	PlannedChange
-	Unknown []PlannedUnknown `json:"unknown"` // what is known when From is installed
 }
 
 // PlannedComponent is a component of the release that would be on, or that was.

@@ -77,24 +77,17 @@ digest sha256:1
 	}
 }
 
-// TestAPlanOfUpgradesAsText has every one of a path.
-func TestAPlanOfUpgradesAsText(t *testing.T) {
+// TestAPlanOfAnUpgradeAsText names the releases that follow.
+func TestAPlanOfAnUpgradeAsText(t *testing.T) {
 	p := &contract.Plan{
 		Workflow: "upgrade", Deployment: "blue", Digest: "sha256:1", Release: contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.1.0"},
 		PlannedChange: contract.PlannedChange{
-			Style: contract.InPlace, Components: []contract.PlannedComponent{{Action: contract.PlanAdd, Name: "page", Kind: "app"}},
-			Backups: []contract.PlannedBackup{{Data: "orders", Made: "20260102-030405-aaaaaa"}},
+			Style: contract.InPlace, Configuration: []contract.Difference{{Path: "a.b", Old: "1"}}, Settings: []string{"a.b is gone"},
+			Components: []contract.PlannedComponent{{Action: contract.PlanAdd, Name: "page", Kind: "app"}, {Action: contract.PlanRemove, Name: "site", Kind: "app"}},
+			Backups:    []contract.PlannedBackup{{Data: "orders", Made: "20260102-030405-aaaaaa"}, {Data: "users"}},
+			Migrations: []contract.PlannedMigration{{Name: "split", Data: "orders", When: "before", Stops: []string{"Deployment shop/web"}}, {Name: "trim", Data: "orders", When: "after", Undo: true}},
 		},
-		Later: []contract.PlannedUpgrade{{
-			From: "1.1.0", To: "2.0.0", PlannedChange: contract.PlannedChange{
-				Configuration: []contract.Difference{{Path: "a.b", Old: "1"}},
-				Settings:      []string{"a.b is gone"},
-				Components:    []contract.PlannedComponent{{Action: contract.PlanRemove, Name: "page", Kind: "app"}},
-				Backups:       []contract.PlannedBackup{{Data: "orders"}},
-				Migrations:    []contract.PlannedMigration{{Name: "split", Data: "orders", When: "before", Stops: []string{"Deployment shop/web"}}, {Name: "trim", Data: "orders", When: "after", Undo: true}},
-			},
-			Unknown: []contract.PlannedUnknown{{What: "objects", Why: "they are compared then"}},
-		}},
+		Later: []string{"2.0.0"},
 	}
 	var b strings.Builder
 	require.NoError(t, p.Text(&b))
@@ -103,34 +96,25 @@ Release: shop 1.0.0 → 1.1.0
 Style: in-place
 It is the first upgrade of 2: 1.1.0, 2.0.0
 
+Configuration:
+  - a.b: 1
+
+Settings of the file that the release has elsewhere or no more:
+  a.b is gone
+
 Components:
   + page (app)
+  - site (app)
 
 Backups that would be made, and proved by restoring them:
   orders: exists already, as 20260102-030405-aaaaaa
+  users
 
-Then, upgrade 2 of 2: 1.1.0 → 2.0.0
-
-To 2.0.0: Configuration:
-  - a.b: 1
-
-To 2.0.0: Settings of the file that the release has elsewhere or no more:
-  a.b is gone
-
-To 2.0.0: Components:
-  - page (app)
-
-To 2.0.0: Backups that would be made, and proved by restoring them:
-  orders
-
-To 2.0.0: Migrations:
+Migrations:
   split of orders, before the components; stopped meanwhile: Deployment shop/web; only the backup leads back
   trim of orders, after the components
 
-To 2.0.0: Unknown until 1.1.0 is installed:
-  objects: they are compared then
-
-0 to add, 0 to change, 0 to remove, 0 unchanged; 1 backup is made; 1 upgrade follows
+0 to add, 0 to change, 0 to remove, 0 unchanged; 1 setting differs; 2 backups are made; 2 migrations are carried out; 1 upgrade follows
 digest sha256:1
 `, b.String())
 }

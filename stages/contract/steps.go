@@ -46,6 +46,12 @@ type Spec struct {
 // between them does not compile.
 type Step[In, Out any] struct{ Spec }
 
+// Named is a step of another name that runs the code of s: each component has one, for example.
+func (s Step[In, Out]) Named(stage, name string) Step[In, Out] {
+	s.Code, s.Key = s.Key, key(stage, name)
+	return s
+}
+
 func key(stage, name string) pipeline.Key { return pipeline.Key{Stage: stage, Name: name} }
 
 // PreflightStep checks the machine and the tools before anything is changed.
@@ -152,30 +158,16 @@ func RequiresStep() Step[Nothing, Requirements] {
 	return Step[Nothing, Requirements]{Spec{Key: key(StagePreOrchestrator, "requires"), Platform: true}}
 }
 
-// ComponentCode is the code that the steps of all components share.
-func ComponentCode() Step[ComponentInput, Component] {
+// ComponentStep installs a component of the platform and waits for its gates. Each is Named for its
+// component, in StagePreOrchestrator for what apps rest on.
+func ComponentStep() Step[ComponentInput, Component] {
 	return Step[ComponentInput, Component]{Spec{Key: key(StageOrchestrator, "component"), Platform: true, Manifests: true}}
 }
 
-// ComponentStep installs a component of the platform and waits for its gates. Stage is
-// StagePreOrchestrator for what apps rest on.
-func ComponentStep(stage, name string) Step[ComponentInput, Component] {
-	s := ComponentCode()
-	s.Code, s.Key = s.Key, key(stage, name)
-	return s
-}
-
-// AdoptionCode is the code that the steps of all adopted components share.
-func AdoptionCode() Step[AdoptionInput, Component] {
-	return Step[AdoptionInput, Component]{Spec{Key: key(StageOrchestrator, "adoption"), Platform: true}}
-}
-
 // AdoptionStep hands a component over to Argo CD, which ComponentStep has installed in
-// StagePreOrchestrator.
-func AdoptionStep(name string) Step[AdoptionInput, Component] {
-	s := AdoptionCode()
-	s.Code, s.Key = s.Key, key(StageOrchestrator, name)
-	return s
+// StagePreOrchestrator. Each is Named for its component.
+func AdoptionStep() Step[AdoptionInput, Component] {
+	return Step[AdoptionInput, Component]{Spec{Key: key(StageOrchestrator, "adoption"), Platform: true}}
 }
 
 // GitStep verifies the git server by use.
@@ -193,17 +185,14 @@ func ReconcileStep() Step[ReconcileInput, Reconcile] {
 	return Step[ReconcileInput, Reconcile]{Spec{Key: key(StagePreOrchestrator, "reconcile")}}
 }
 
-// BackupDataCode is the code that the backups of all data share.
-func BackupDataCode() Step[BackupDataInput, BackedUp] {
-	return Step[BackupDataInput, BackedUp]{Spec{Key: key(StagePreOrchestrator, "backup-data"), Platform: true}}
+// BackupDataStep dumps data into the deployment's state, and proves that by restoring it. Each is
+// Named by BackupDataKey.
+func BackupDataStep() Step[BackupDataInput, BackedUp] {
+	return Step[BackupDataInput, BackedUp]{Spec{Key: BackupDataKey("data"), Platform: true}}
 }
 
-// BackupDataStep dumps data into the deployment's state, and proves that by restoring it.
-func BackupDataStep(name string) Step[BackupDataInput, BackedUp] {
-	s := BackupDataCode()
-	s.Code, s.Key = s.Key, key(StagePreOrchestrator, "backup-"+name)
-	return s
-}
+// BackupDataKey is the step that backs data up.
+func BackupDataKey(data string) pipeline.Key { return key(StagePreOrchestrator, "backup-"+data) }
 
 // BackupStep completes a backup by release and configuration.
 func BackupStep() Step[BackupInput, BackupSummary] {

@@ -38,7 +38,7 @@ const (
 
 // Register adds the code of these steps to r.
 func Register(r *step.Registry) {
-	step.Register(r, contract.BackupDataCode(), step.Once(backUp).Planned(previewBackUp))
+	step.Register(r, contract.BackupDataStep(), step.Once(backUp).Planned(previewBackUp))
 	step.Register(r, contract.BackupStep(), step.Once(complete).Planned(previewComplete))
 	step.Register(r, contract.MigrateBeforeStep(), step.Once(migrateBefore).Planned(previewMigrateBefore))
 	step.Register(r, contract.MigrateAfterStep(), step.Once(migrateAfter).Planned(previewMigrateAfter))

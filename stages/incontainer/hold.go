@@ -175,24 +175,13 @@ func acquire(ctx context.Context, errw io.Writer, stop <-chan struct{}, l *lock.
 // errStopped is why the lock is not waited for any longer.
 var errStopped = errors.New("it was told to end")
 
-// listenWhile listens on port until stop is closed or ctx ends.
+// listenWhile listens on port, and accepts nothing, until stop is closed or ctx ends.
 func listenWhile(ctx context.Context, stop <-chan struct{}, port int) error {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(port)))
 	if err != nil {
 		return fmt.Errorf("say that the lock is held: %w", err)
 	}
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return // it was closed
-			}
-			_ = conn.Close()
-		}
-	}()
 	select {
 	case <-stop:
 		err = nil
@@ -202,6 +191,5 @@ func listenWhile(ctx context.Context, stop <-chan struct{}, port int) error {
 		}
 	}
 	_ = listener.Close()
-	<-served
 	return err
 }

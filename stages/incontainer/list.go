@@ -11,27 +11,26 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
 // list are the deployments whose state is in the bucket or, if the state is not in a bucket, in the
 // volumes below dir. Removed deployments, of which only records are left, are not among them.
-func (s *State) list(ctx context.Context, dir string) ([]contract.ListedDeployment, error) {
+func (s *State) list(ctx context.Context, dir string) ([]conductor.DeploymentSummary, error) {
 	names, err := s.names(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	out := []contract.ListedDeployment{}
+	out := []conductor.DeploymentSummary{}
 	for _, name := range names {
 		listed, err := s.listed(ctx, name, filepath.Join(dir, name))
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		if err != nil { // the others can be listed all the same
-			listed = &contract.ListedDeployment{Name: name, Problem: err.Error()}
+			listed = &conductor.DeploymentSummary{Deployment: name, Problem: err.Error()}
 		}
 		if listed != nil {
 			out = append(out, *listed)
@@ -71,7 +70,7 @@ func entries(dir string) ([]string, error) {
 }
 
 // listed is a deployment whose state is in the bucket or in volume; nil if none is installed.
-func (s *State) listed(ctx context.Context, name, volume string) (out *contract.ListedDeployment, err error) {
+func (s *State) listed(ctx context.Context, name, volume string) (out *conductor.DeploymentSummary, err error) {
 	one := &State{place: s.place, errw: io.Discard}
 	one.place.Volume = volume
 	if s.place.Remote() {
@@ -90,10 +89,6 @@ func (s *State) listed(ctx context.Context, name, volume string) (out *contract.
 	if err != nil {
 		return nil, err
 	}
-	if r := stored.Record; r != nil {
-		stored.Record = &report.Run{
-			Version: r.Version, ID: r.ID, Workflow: r.Workflow, Provider: r.Provider, Platform: r.Platform, Outcome: r.Outcome, Started: r.Started, Finished: r.Finished,
-		}
-	}
-	return &contract.ListedDeployment{Name: name, Created: identity.Created, Stored: stored}, nil
+	summary := conductor.SummaryOf(name, identity.Created, stored, s.place.Remote())
+	return &summary, nil
 }

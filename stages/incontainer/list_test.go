@@ -66,15 +66,12 @@ func TestDeploymentsAreListed(t *testing.T) {
 		all, err := s.list(t.Context(), dir)
 		require.NoError(t, err)
 		require.Len(t, all, 2, remote)
-		require.Equal(t, "shop", all[0].Name)
+		require.Equal(t, "shop", all[0].Deployment)
 		require.WithinDuration(t, time.Now(), all[0].Created, time.Minute)
-		require.Equal(t, "1.0.0", all[0].Stored.Platform)
-		require.Equal(t, report.Succeeded, all[0].Stored.Record.Outcome)
-		require.Equal(t, "shop", all[0].Stored.Record.Platform.Name)
-		require.Empty(t, all[0].Stored.Record.Steps, "a list is short")
-		require.Equal(t, "torn", all[1].Name)
+		require.Equal(t, []string{"1.0.0", "shop", "install"}, []string{all[0].Installed, all[0].Release, all[0].Workflow})
+		require.Equal(t, "torn", all[1].Deployment)
 		require.Contains(t, all[1].Problem, "latest/000000000002")
-		require.Nil(t, all[1].Stored)
+		require.Empty(t, all[1].State)
 	}
 }
 

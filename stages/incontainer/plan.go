@@ -8,16 +8,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -98,12 +95,9 @@ func (p *Planner) load(req contract.PlanRequest) (in loaded, err error) {
 
 // perform makes the plan and keeps it, or compares it with the one that is approved.
 func (p *Planner) perform(ctx context.Context, s *State, req contract.PlanRequest) (*contract.Plan, error) {
-	deployment, err := state.Identity(ctx, s.store) // before planning, after which another one may have its name
-	if err != nil {
-		return nil, err
-	}
 	var approved *contract.Plan
 	if req.Approved != "" {
+		var err error
 		approved, err = state.Plan(ctx, s.store, req.Approved)
 		if errors.Is(err, state.ErrNoPlan) || errors.Is(err, state.ErrOtherPlan) {
 			return nil, &fault.Fault{
@@ -120,13 +114,9 @@ func (p *Planner) perform(ctx context.Context, s *State, req contract.PlanReques
 		return nil, err
 	}
 	if approved == nil {
-		return out, state.PutPlan(ctx, s.store, deployment, req.Run, out)
+		return out, state.PutPlan(ctx, s.store, req.Run, out)
 	}
-	why := preview.Stale(approved, out)
-	if req.Passed > 0 {
-		why = preview.StaleLater(approved, out, req.Passed)
-	}
-	if len(why) > 0 {
+	if why := preview.Stale(approved, out); len(why) > 0 {
 		return nil, &fault.Fault{
 			Code: codeStale, Class: fault.Preflight, Op: "apply the approved plan",
 			Err: fmt.Errorf("since it was made: %s; nothing was changed", strings.Join(why, "; ")),
@@ -159,14 +149,8 @@ func (p *Planner) plan(ctx context.Context, s *State, req contract.PlanRequest) 
 	if release != nil {
 		out.Release = contract.PlannedRelease{Name: release.Name, To: release.Version, Digest: req.Release}
 	}
-	out.Settings = req.Settings
-	infrastructure, err := s.before(ctx, cfg, out)
-	if err == nil && release != nil {
-		err = s.components(ctx, stages.Held{Release: release, Config: cfg}, out)
-	}
-	if err == nil {
-		out.Later, err = later(cfg, req.Later)
-	}
+	out.Settings, out.Later = req.Settings, req.Later
+	infrastructure, err := s.before(ctx, in, out)
 	if err != nil {
 		return nil, err
 	}
@@ -207,64 +191,6 @@ func (p *Planner) plan(ctx context.Context, s *State, req contract.PlanRequest) 
 	}
 	maker.Fill(out)
 	return out, out.Seal()
-}
-
-// before fills in what is installed, and how the configuration differs from that of the last
-// run that succeeded. It returns what Terraform said last, if it is known.
-func (s *State) before(ctx context.Context, cfg *config.Config, out *contract.Plan) (*contract.Infrastructure, error) {
-	var said *contract.Infrastructure
-	runtime, err := state.Runtime(ctx, s.store)
-	switch {
-	case err == nil:
-		out.Release.From, out.Basis.Installed = runtime.Platform, runtime.Platform
-		said = runtime.Infrastructure
-	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, state.ErrDamaged):
-		return nil, fmt.Errorf("read the runtime state: %w", err)
-	}
-	if out.Workflow == config.Destroy {
-		out.Release.Name, err = s.nameOf(ctx, out.Release.From)
-		return said, err
-	}
-	text, err := s.lastConfiguration(ctx)
-	if err != nil || text == nil {
-		return said, err
-	}
-	if err := document.CheckPlain(text); err != nil { // others may have written it
-		out.Unknown = append(out.Unknown, contract.PlannedUnknown{What: "configuration", Why: "that of the last run cannot be read: " + err.Error()})
-		return said, nil
-	}
-	out.Configuration, err = differences(text, cfg.Canonical())
-	return said, err
-}
-
-// lastConfiguration is that of the last run that succeeded and changed the platform; nil if
-// there is none.
-func (s *State) lastConfiguration(ctx context.Context) ([]byte, error) {
-	runs, err := state.Runs(ctx, s.store)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range slices.Backward(runs) {
-		data, err := state.File(ctx, s.store, id, report.RecordFile)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		} else if err != nil {
-			return nil, fmt.Errorf("read run %s: %w", id, err)
-		}
-		record, err := report.Decode(data)
-		if err != nil || record.Outcome != report.Succeeded || record.Workflow == config.Test { // what cannot be read was not the last one
-			continue
-		}
-		if record.Workflow == config.Destroy {
-			return nil, nil
-		}
-		text, err := state.File(ctx, s.store, id, "config.yaml")
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		return text, err
-	}
-	return nil, nil
 }
 
 // phases are the phases that a run of these steps would have something of.

@@ -44,7 +44,7 @@ func (p *planner) apps(ctx context.Context, cfg *config.Config, release *platfor
 			return fmt.Errorf("read the output of %s: %w", id, err)
 		}
 	}
-	input, err := stages.Foreseen(p.inputs(cfg, release), site)
+	input, err := stages.Rendering(p.inputs(cfg, release), &site)
 	if err != nil {
 		return err
 	}

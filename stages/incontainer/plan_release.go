@@ -6,13 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/platform"
-	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/backup"
@@ -20,97 +15,82 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// nameOf is the name of the release that is installed in a version, as the last run says that
-// had it; empty if none says so.
-func (s *State) nameOf(ctx context.Context, version string) (string, error) {
-	if version == "" {
-		return "", nil
+// before fills in what is installed, and how the configuration and the components differ from that.
+// It returns what Terraform said last, if it is known.
+func (s *State) before(ctx context.Context, in loaded, out *contract.Plan) (*contract.Infrastructure, error) {
+	var said *contract.Infrastructure
+	runtime, err := state.Runtime(ctx, s.store)
+	switch {
+	case err == nil:
+		out.Release.From, out.Basis.Installed = runtime.Platform, runtime.Platform
+		said = runtime.Infrastructure
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, state.ErrDamaged):
+		return nil, fmt.Errorf("read the runtime state: %w", err)
 	}
-	runs, err := state.Runs(ctx, s.store)
-	if err != nil {
-		return "", err
-	}
-	for _, id := range slices.Backward(runs) {
-		data, err := state.File(ctx, s.store, id, report.RecordFile)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		} else if err != nil {
-			return "", fmt.Errorf("read run %s: %w", id, err)
+	repo, is, why := s.kept(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case in.release == nil:
+		if is != nil && is.Version == out.Release.From {
+			out.Release.Name = is.Platform
 		}
-		if record, err := report.Decode(data); err == nil && record.Platform.Version == version { // or it is damaged, and does not count
-			return record.Platform.Name, nil
+		return said, nil
+	case is != nil:
+		if out.Configuration, err = differences(is.Config, in.cfg.Canonical()); err != nil {
+			return nil, err
 		}
+		out.Components, why = components(ctx, repo, is, stages.Held{Release: in.release, Config: in.cfg}, out.Release.Digest)
 	}
-	return "", nil
+	if why != nil && out.Release.From != "" {
+		out.Unknown = append(out.Unknown, contract.PlannedUnknown{What: "components", Why: why.Error()})
+	}
+	return said, nil
 }
 
-// components fills in which components the release would add to those that are installed, or
-// remove.
-func (s *State) components(ctx context.Context, is stages.Held, out *contract.Plan) error {
-	if out.Release.From == "" { // all of them
-		return nil
-	}
-	was, why := s.installed(ctx, is.Release, out.Release.Digest)
-	if was == nil {
-		out.Unknown = append(out.Unknown, contract.PlannedUnknown{What: "components", Why: why})
-		return nil
-	}
-	var err error
-	out.Components, err = stages.ComponentsBetween(*was, is)
-	return err
-}
+// errNoCopy is why it is not known what is installed.
+var errNoCopy = errors.New("the deployment's state has no copy of the release that is installed")
 
-// installed is the release that is installed, as the state keeps it for backups; wanted is
-// the one of a digest. Nil: it is not known, and why.
-func (s *State) installed(ctx context.Context, wanted *platform.Release, digest string) (*stages.Held, string) {
-	const none = "the deployment's state has no copy of the release that is installed"
+// kept is the release that is installed, as the state keeps it for backups.
+func (s *State) kept(ctx context.Context) (*backup.Repository, *contract.Installed, error) {
 	if keys, err := s.store.List(ctx, backup.InstalledDir); err != nil || len(keys) == 0 {
-		return nil, none
+		return nil, nil, errNoCopy
 	}
 	repo, err := backup.Open(ctx, s.place, s.store)
 	if err != nil {
-		return nil, none + " that can be read: " + err.Error()
+		return nil, nil, fmt.Errorf("%w that can be read: %w", errNoCopy, err)
 	}
-	kept, err := repo.Installed(ctx)
-	if err != nil || kept == nil {
-		return nil, none + " that can be read"
+	is, err := repo.Installed(ctx)
+	if err != nil || is == nil {
+		return nil, nil, fmt.Errorf("%w that can be read", errNoCopy)
 	}
-	was := &stages.Held{Release: wanted}
-	if kept.Digest != digest {
-		archive, err := repo.Archive(ctx, backup.InstalledKey(kept.Digest), kept.Release)
+	return repo, is, nil
+}
+
+// components are those that wanted, of a digest, would add to what is installed, or remove.
+func components(ctx context.Context, repo *backup.Repository, is *contract.Installed, wanted stages.Held, digest string) ([]contract.PlannedComponent, error) {
+	was := stages.Held{Release: wanted.Release}
+	if is.Digest != digest {
+		archive, err := repo.Archive(ctx, backup.InstalledKey(is.Digest), is.Release)
 		if err == nil {
 			was.Release, err = backup.Release(archive)
 		}
 		if err != nil {
-			return nil, none + " that can be read: " + err.Error()
+			return nil, fmt.Errorf("%w that can be read: %w", errNoCopy, err)
 		}
 	}
-	if was.Config, err = config.Load(kept.Config, config.Options{File: "the configuration of release " + kept.Version}); err != nil {
-		return nil, err.Error()
+	var err error
+	if was.Config, err = config.Load(is.Config, config.Options{File: "the configuration of release " + is.Version}); err != nil {
+		return nil, err
 	}
-	return was, ""
+	return stages.ComponentsBetween(was, wanted)
 }
 
-// differences are those between two configurations, JSON or YAML.
+// differences are those between two configurations.
 func differences(before, after []byte) ([]contract.Difference, error) {
 	var was, is map[string]any
-	if err := errors.Join(yaml.Unmarshal(before, &was), yaml.Unmarshal(after, &is)); err != nil {
+	if err := errors.Join(json.Unmarshal(before, &was), json.Unmarshal(after, &is)); err != nil {
 		return nil, fmt.Errorf("compare the configuration with that before: %w", err)
 	}
 	return preview.Diff(was, is, func(_ string, v any) string { return preview.Shown(v) }), nil
-}
-
-// later are the upgrades after the one with a configuration, each with what its release
-// changes in that of the one before.
-func later(cfg *config.Config, all []contract.LaterUpgrade) ([]contract.PlannedUpgrade, error) {
-	var out []contract.PlannedUpgrade
-	before := json.RawMessage(cfg.Canonical())
-	for _, u := range all {
-		var err error
-		if u.Configuration, err = differences(before, u.Config); err != nil {
-			return nil, err
-		}
-		out, before = append(out, u.PlannedUpgrade), u.Config
-	}
-	return out, nil
 }

@@ -121,7 +121,7 @@ func (p *planner) note(results []pipeline.Result) {
 
 // render has everything that the release is made of added: there is no cluster yet.
 func (p *planner) render(ctx context.Context, cfg *config.Config, release *platform.Release) error {
-	input, err := stages.Rendering(p.inputs(cfg, release))
+	input, err := stages.Rendering(p.inputs(cfg, release), nil)
 	if err != nil {
 		return err
 	}

@@ -316,9 +316,6 @@ func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 	if out.Cluster, err = s.place.HasKubeconfig(ctx, s.store); err != nil {
 		return nil, fmt.Errorf("look for the cluster's credentials: %w", err)
 	}
-	if out.Begun, err = s.place.Begun(ctx, s.store); err != nil {
-		return nil, err
-	}
 	if out.Lost, err = s.place.ClusterLost(ctx, s.store); err != nil {
 		return nil, err
 	}

@@ -44,9 +44,6 @@ func TestState_ofAClusterThatIsThere(t *testing.T) {
 	require.NoError(t, on.purge(t.Context(), contract.StateRequest{Who: lock.Holder{Run: "r1"}}))
 	require.NoError(t, lease.Release(t.Context()))
 	require.False(t, known())
-	stored, err := on.stored(t.Context())
-	require.NoError(t, err)
-	require.True(t, stored.Begun, "the lock stays")
 }
 
 // TestState_ofARunWithoutAnEnd: status, report and runs say that it runs while it

@@ -38,10 +38,10 @@ const (
 
 // Register adds the code of the steps to r.
 func Register(r *step.Registry) {
-	step.Register(r, contract.TestCode(), step.Once(test))
-	step.Register(r, contract.AppsDeployCode(), step.Once(deploy))
-	step.Register(r, contract.AppsCheckCode(), step.Once(check))
-	step.Register(r, contract.AppsDestroyCode(), step.Once(destroy))
+	step.Register(r, contract.TestStep(), step.Once(test))
+	step.Register(r, contract.AppsDeployStep(), step.Once(deploy))
+	step.Register(r, contract.AppsCheckStep(), step.Once(check))
+	step.Register(r, contract.AppsDestroyStep(), step.Once(destroy))
 	step.Register(r, contract.LeftoversStep(), step.Once(leftovers))
 }
 

@@ -176,7 +176,7 @@ func plans() []testCase {
 	} {
 		cmd := from([]string{"dry-run", "--root", "state", "--platform", "release", "request.json", "../out/plan.json"}, append([]string{"request.json.1"}, keys...), rules{writes: []string{"state"}})
 		out = append(out, testCase{name: "plan/" + name, tries: "a plan is in the place of the one that was approved", says: "PLN-002", commands: []command{cmd}, make: func(t *testing.T, s sandbox) {
-			s.write(t, "state/plans/none/"+recorded+"."+digest+".json", []byte(text))
+			s.write(t, "state/plans/"+recorded+"."+digest+".json", []byte(text))
 			for name, text := range linked {
 				s.write(t, "release/"+name, []byte(text))
 			}

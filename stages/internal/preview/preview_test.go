@@ -4,8 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -75,23 +73,17 @@ func TestWhatAnUpgradeTakesAway(t *testing.T) {
 		dryrun.Tell(ctx, contract.PlannedBackup{Data: "orders"})
 		dryrun.Tell(ctx, contract.PlannedMigration{Name: "split", Data: "orders"})
 		seen.Put("/b", "orchestrator/sync", object("Application", "guestbook", nil), nil, "")
-		p.Later = []contract.PlannedUpgrade{{To: "2.0.0", PlannedChange: contract.PlannedChange{
-			Components: []contract.PlannedComponent{{Action: contract.PlanRemove, Name: "page"}},
-			Migrations: []contract.PlannedMigration{{Name: "trim", Data: "orders"}, {Name: "kept", Data: "orders", Undo: true}},
-		}}}
 	})
 	require.Equal(t, []string{
 		"migration split of orders cannot be taken back: a rollback puts the backup in the place of the data",
-		"release 2.0.0 removes component page",
-		"release 2.0.0: migration trim of orders cannot be taken back: a rollback puts the backup in the place of the data",
 		"removes Application shop/guestbook",
 	}, p.Destructive)
 	require.Equal(t, contract.InPlace, p.Style)
 	require.Equal(t, []contract.PlannedBackup{{Data: "orders"}}, p.Backups)
 	require.Equal(t, "split", p.Migrations[0].Name)
-	text, err := json.Marshal(p.Later[0])
+	text, err := json.Marshal(p)
 	require.NoError(t, err)
-	require.Contains(t, string(text), `"backups":[]`, "what is empty is a list")
+	require.Contains(t, string(text), `"later":[]`, "what is empty is a list")
 }
 
 // TestAnObjectThatNobodyCanTryOut is neither changed nor as it should be, and may be edited
@@ -163,7 +155,6 @@ func TestWhatMakesAPlanStale(t *testing.T) {
 			dryrun.Tell(seen.Watch(t.Context(), "x"), contract.PlannedGit{Repository: "slipway/platform", Revision: "c2"})
 		}, "somebody has pushed to the Git repository slipway/platform: it is at c2, not at c1"},
 		"style":   {func(_ *dryrun.Preview, p *contract.Plan) { p.Style = contract.InPlace }, "the plan is one in style none, not in style in-place"},
-		"path":    {func(_ *dryrun.Preview, p *contract.Plan) { p.Later = []contract.PlannedUpgrade{{To: "2.0.0"}} }, "the releases after it are others: 2.0.0, not none"},
 		"release": {func(_ *dryrun.Preview, p *contract.Plan) { p.Basis.Release, p.Release.To = "r2", "1.1.0" }, "the platform release is another one: shop 1.1.0, not shop 1.0.0 as planned"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,10 +177,6 @@ func TestAPlanOfAnotherRelease(t *testing.T) {
 	why := preview.Stale(was, now)
 	require.Contains(t, why[0], "the platform release is another one")
 	require.Contains(t, why[1], "the configuration is another one")
-	was.Later = []contract.PlannedUpgrade{{}}
-	why = preview.StaleLater(was, now, 1)
-	at := slices.IndexFunc(why, func(s string) bool { return strings.Contains(s, "the platform release is another one") })
-	require.Equal(t, "the configuration is another one", why[at+1])
 }
 
 // TestAStalePlanNamesTheSettings of the configuration, as they were planned and as they are.
@@ -224,43 +211,4 @@ func TestDifferencesByPath(t *testing.T) {
 	} {
 		require.Equal(t, c.want, preview.Diff(parse(c.a), parse(c.b), show))
 	}
-}
-
-// TestWhatMakesALaterUpgradeStale: all that the plan has said of it.
-func TestWhatMakesALaterUpgradeStale(t *testing.T) {
-	does := contract.PlannedChange{
-		Style: contract.Graceful, Components: []contract.PlannedComponent{{Action: contract.PlanAdd, Name: "page"}}, Backups: []contract.PlannedBackup{{Data: "orders"}},
-		Migrations: []contract.PlannedMigration{{Name: "split", Data: "orders", When: "before", Stops: []string{"Deployment shop/web"}}},
-	}
-	was := &contract.Plan{Workflow: "upgrade", Deployment: "blue", Basis: contract.PlanBasis{Tools: "t"}, Later: []contract.PlannedUpgrade{
-		{From: "1.1.0", To: "2.0.0", Platform: "shop", Digest: "r2", ReadAs: "c2", PlannedChange: does}, {From: "2.0.0", To: "3.0.0", Digest: "r3"},
-	}}
-	for says, change := range map[string]func(*contract.Plan){
-		"": func(p *contract.Plan) {
-			p.Migrations = []contract.PlannedMigration{{Name: "split", Data: "orders", When: "before"}}
-		},
-		"the plan is one in style graceful, not in style in-place":               func(p *contract.Plan) { p.Style = contract.InPlace },
-		"the configuration is another one":                                       func(p *contract.Plan) { p.Basis.Configuration = "other" },
-		"the files of the platform release shop 2.0.0 are not those of the plan": func(p *contract.Plan) { p.Basis.Release = "other" },
-		"the release that is installed is 1.0.0, not 1.1.0":                      func(p *contract.Plan) { p.Basis.Installed = "1.0.0" },
-		"it adds or removes other components than planned":                       func(p *contract.Plan) { p.Components = nil },
-		"it backs up other data than planned":                                    func(p *contract.Plan) { p.Backups = nil },
-		"it carries out other migrations than planned":                           func(p *contract.Plan) { p.Migrations = nil },
-		"the tools or images of Slipway are others":                              func(p *contract.Plan) { p.Basis.Tools = "other" },
-		"the releases after it are others: none, not 3.0.0":                      func(p *contract.Plan) { p.Later = nil },
-		"the platform release 3.0.0, which follows, is another one":              func(p *contract.Plan) { p.Later = []contract.PlannedUpgrade{{To: "3.0.0", Digest: "other"}} },
-	} {
-		now := &contract.Plan{
-			Workflow: "upgrade", Deployment: "blue", Release: contract.PlannedRelease{Name: "shop", From: "1.1.0", To: "2.0.0"}, PlannedChange: does,
-			Later: was.Later[1:], Basis: contract.PlanBasis{Tools: "t", Configuration: "c2", Release: "r2", Installed: "1.1.0"},
-		}
-		change(now)
-		why := preview.StaleLater(was, now, 1)
-		if says == "" {
-			require.Empty(t, why)
-			continue
-		}
-		require.Equal(t, []string{says}, why)
-	}
-	require.Equal(t, []string{"the plan has 3 upgrades, and this is number 4"}, preview.StaleLater(was, was, 3))
 }
