@@ -80,7 +80,7 @@ func (a *approval) ask(ctx context.Context, io console.Streams, d *deployment.De
 	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("make a plan", "run the same command again"))
 	defer release()
 	io.Err.Message("looking what " + w.Name + " would do")
-	plan, err := d.Preview(ctx, w)
+	plan, err := d.Plan(ctx, w)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return false, context.Cause(ctx)
@@ -110,7 +110,7 @@ func (a *approval) ask(ctx context.Context, io console.Streams, d *deployment.De
 const shortLines = 20
 
 // briefly prints a plan without its fields.
-func briefly(io console.Streams, plan *contract.Preview) error {
+func briefly(io console.Streams, plan *contract.Plan) error {
 	brief := *plan
 	strip := func(all []contract.PlannedObject) []contract.PlannedObject {
 		out := make([]contract.PlannedObject, 0, min(len(all), shortLines))

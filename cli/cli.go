@@ -155,7 +155,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 	root.SetHelpCommandGroupID("Look")
 	root.SetCompletionCommandGroupID("Build and supply")
 	root.AddCommand( // hidden: for processes of Slipway, not for people
-		newStep(p), newState(p), newVerify(p), newPreview(p), newAwaitPods(), newAskRegistry(), newMask(), newForward(), newSession(),
+		newStep(p), newState(p), newDryRun(p), newAskRegistry(), newMask(), newForward(), newSession(),
 	)
 	return root
 }

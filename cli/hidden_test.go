@@ -24,7 +24,7 @@ import (
 // is made from it.
 func TestState_report(t *testing.T) {
 	root, out, file := t.TempDir(), filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "keep.json")
-	code, _, errs := slipway("state", "--root", root, "report", out)
+	code, _, errs := slipway("state", "--root", root, "--result", file, "report", `{"path":"`+out+`"}`)
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "\nerror DEP-001: no run was recorded\n")
 
@@ -36,29 +36,29 @@ func TestState_report(t *testing.T) {
 	kept, err := json.Marshal(contract.RunFiles{Run: r.ID, Files: map[string]string{report.RecordFile: string(record)}, Runtime: &contract.RuntimeState{}})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, kept, 0o600))
-	code, _, errs = slipway("state", "--root", root, "keep", file)
+	code, _, errs = slipway("state", "--root", root, "keep", `{"path":"`+file+`"}`)
 	require.Equal(t, int(fault.Locked), code, errs)
 	s, err := store.Open(t.Context(), "file://"+root, store.Options{})
 	require.NoError(t, err)
 	_, lease, err := lock.New(s, lock.Options{}).Acquire(t.Context(), lock.Holder{Run: r.ID})
 	require.NoError(t, err)
-	code, _, errs = slipway("state", "--root", root, "keep", file)
+	code, _, errs = slipway("state", "--root", root, "keep", `{"path":"`+file+`"}`)
 	require.Zero(t, code, errs)
 	require.NoError(t, lease.Release(t.Context()))
 
-	code, _, errs = slipway("state", "--root", root, "report", out)
+	code, _, errs = slipway("state", "--root", root, "--result", file, "report", `{"path":"`+out+`"}`)
 	require.Zero(t, code, errs)
 	for _, name := range []string{"report.json", "report.html", "junit.xml", "summary.md", "summary.txt", "state.yaml"} {
 		require.FileExists(t, filepath.Join(out, name))
 	}
-	id, err := os.ReadFile(out + ".id")
+	id, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, r.ID, string(id))
+	require.Equal(t, `"`+r.ID+`"`, string(id))
 	entries, err := filepath.Glob(filepath.Join(root, "runs", r.ID, "[^.]*"))
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "the volume keeps what cannot be made again")
 
-	code, _, errs = slipway("state", "--root", root, "show", file)
+	code, _, errs = slipway("state", "--root", root, "--result", file, "show")
 	require.Zero(t, code, errs)
 	shown, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -68,20 +68,23 @@ func TestState_report(t *testing.T) {
 // TestState_kubeconfig: a deployment without a cluster has none, which is no error.
 func TestState_kubeconfig(t *testing.T) {
 	root, file := t.TempDir(), filepath.Join(t.TempDir(), "kubeconfig")
-	code, _, errs := slipway("state", "--root", root, "kubeconfig", file)
+	code, _, errs := slipway("state", "--root", root, "--result", file, "kubeconfig")
 	require.Zero(t, code, errs)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err, "it tells a file that could not be read from none")
-	require.Empty(t, text)
+	require.Equal(t, "null", string(text))
+	require.NoError(t, os.Remove(file))
 
 	require.NoError(t, os.Mkdir(filepath.Join(root, "secrets"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "secrets/kubeconfig"), []byte("c4nary"), 0o600))
-	code, out, errs := slipway("state", "--root", root, "kubeconfig", file)
+	code, out, errs := slipway("state", "--root", root, "--result", file, "kubeconfig")
 	require.Zero(t, code, errs)
 	require.NotContains(t, out+errs, "c4nary", "what is printed is in the engine's log")
 	text, err = os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, "c4nary", string(text))
+	var access []byte
+	require.NoError(t, json.Unmarshal(text, &access))
+	require.Equal(t, "c4nary", string(access))
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -99,16 +102,16 @@ func TestVerify_nothingHolds(t *testing.T) {
 	require.NoError(t, os.CopyFS(release, fsys))
 	cfg := config.Default()
 	cfg.Provider = "local"
-	text, err := json.Marshal(contract.Plan{
-		Workflow: config.Install, Run: "r2", Config: cfg.Canonical(), Site: contract.Site{Addons: &providers.Addons{}}, Images: "sha256:1", Release: "sha256:2",
+	text, err := json.Marshal(contract.PlanRequest{
+		Workflow: config.Install, Run: "r2", Config: cfg.Canonical(), Site: contract.Site{Addons: &providers.Addons{}}, Images: "sha256:1", Release: "sha256:2", Verify: true,
 	})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(plan, text, 0o600))
 
-	code, _, errs := slipway("verify", "--root", root, "--platform", release, plan, result)
+	code, _, errs := slipway("dry-run", "--root", root, "--platform", release, plan, result)
 	require.Zero(t, code, errs)
 	require.Contains(t, errs, "slipway: infrastructure/verify: 0 earlier results hold; looking at infrastructure/preflight\n")
-	require.Regexp(t, `slipway: infrastructure/verify: 0 of \d+ earlier results hold\n`, errs)
+	require.Regexp(t, `slipway: infrastructure/verify: 0 earlier results hold\n`, errs)
 	text, err = os.ReadFile(result)
 	require.NoError(t, err)
 	var found contract.Verified
@@ -120,17 +123,17 @@ func TestVerify_nothingHolds(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(root, "runs/r2/steps/infrastructure.cluster"), "it needs one that does not hold")
 
 	t.Run("without the release", func(t *testing.T) {
-		code, _, errs := slipway("verify", "--root", root, "--platform", filepath.Join(dir, "none"), plan, result)
+		code, _, errs := slipway("dry-run", "--root", root, "--platform", filepath.Join(dir, "none"), plan, result)
 		require.Equal(t, 2, code)
 		require.Contains(t, errs, "slipway-fault: {", "the conductor is told")
 	})
 	t.Run("without a plan", func(t *testing.T) {
-		code, _, errs := slipway("verify", filepath.Join(dir, "none.json"), result)
+		code, _, errs := slipway("dry-run", "--root", root, filepath.Join(dir, "none.json"), result)
 		require.Equal(t, 1, code)
-		require.Contains(t, errs, "read the plan")
-		code, _, errs = slipway("verify", plan)
+		require.Contains(t, errs, "read the request")
+		code, _, errs = slipway("dry-run", plan)
 		require.Equal(t, 2, code)
-		require.Contains(t, errs, "give: PLAN RESULT")
+		require.Contains(t, errs, "give: REQUEST RESULT")
 	})
 }
 
@@ -151,7 +154,7 @@ func TestState_unreachable(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "c4nary")
 	t.Setenv("AWS_MAX_ATTEMPTS", "1")
 	t.Setenv(contract.StateURLVariable, "s3://bucket?region=x&use_path_style=true&endpoint=http://127.0.0.1:1&prefix=blue")
-	code, _, errs := slipway("state", "--root", t.TempDir(), "hold", "--run", "r1")
+	code, _, errs := slipway("state", "--root", t.TempDir(), "hold", `{"who":{"run":"r1"}}`)
 	require.Equal(t, int(fault.Preflight), code, errs)
 	require.Contains(t, errs, string(store.CodeUnreachable))
 	require.Contains(t, errs, `slipway-fault: {`)

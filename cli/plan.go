@@ -91,9 +91,9 @@ func (o *planOptions) run(ctx context.Context, io console.Streams, args []string
 	if err := o.upgrade.check(); err != nil {
 		return err
 	}
-	var made *contract.Preview
+	var made *contract.Plan
 	err = o.make(ctx, io, w, func(ctx context.Context, d *deployment.Deployment) (err error) {
-		made, err = d.Preview(ctx, w)
+		made, err = d.Plan(ctx, w)
 		return err
 	})
 	if err != nil {
@@ -125,10 +125,10 @@ func (o *planOptions) run(ctx context.Context, io console.Streams, args []string
 }
 
 // approve is the command that carries out a plan.
-func (o *planOptions) approve(p *contract.Preview) string {
+func (o *planOptions) approve(p *contract.Plan) string {
 	command := fault.Quote(p.Workflow) + " --approve " + fault.Quote(p.Digest)
-	if o.upgrade.to != "" {
-		command += " --to " + fault.Quote(o.upgrade.to)
+	if o.upgrade.to != "" { // of a path only the first upgrade is planned
+		command += " --to " + fault.Quote(p.Release.To)
 	}
 	if o.upgrade.style != "" {
 		command += " --style " + fault.Quote(o.upgrade.style)
@@ -168,7 +168,7 @@ func (o *planOptions) make(ctx context.Context, io console.Streams, w conductor.
 }
 
 // refusal is the fault that the run of a plan would end with; nil if none is known.
-func refusal(p *contract.Preview) error {
+func refusal(p *contract.Plan) error {
 	var errs []error
 	for _, r := range p.Refused {
 		errs = append(errs, &fault.Fault{

@@ -43,8 +43,8 @@ func TestWhatIsNoPlanOrApproval(t *testing.T) {
 
 // TestARefusalIsThePlansError: with the code and the exit code of the run.
 func TestARefusalIsThePlansError(t *testing.T) {
-	require.NoError(t, refusal(&contract.Preview{}))
-	err := refusal(&contract.Preview{Refused: []contract.PlannedUnknown{{What: "infrastructure/ownership", Why: "somebody else's", Code: "INF-034", Exit: 3}}})
+	require.NoError(t, refusal(&contract.Plan{}))
+	err := refusal(&contract.Plan{Refused: []contract.PlannedUnknown{{What: "infrastructure/ownership", Why: "somebody else's", Code: "INF-034", Exit: 3}}})
 	require.ErrorIs(t, err, &fault.Fault{Code: "INF-034"})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	require.ErrorContains(t, err, "run infrastructure/ownership: somebody else's")
@@ -83,7 +83,7 @@ func (waiting) Read([]byte) (int, error) { select {} }
 
 // TestAPlanBeforeAQuestion is short, and says what is destructive.
 func TestAPlanBeforeAQuestion(t *testing.T) {
-	plan := &contract.Preview{Workflow: "upgrade", Deployment: "blue", Digest: "sha256:1", Release: contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.1.0"},
+	plan := &contract.Plan{Workflow: "upgrade", Deployment: "blue", Digest: "sha256:1", Release: contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.1.0"},
 		Destructive: []string{"removes PersistentVolumeClaim shop/data, with its data"}}
 	for range 30 {
 		plan.Objects = append(plan.Objects, contract.PlannedObject{Action: contract.PlanChange, Kind: "Deployment", Namespace: "shop", Name: "web",

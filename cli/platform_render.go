@@ -102,7 +102,7 @@ func (o *platformRenderOptions) renderInput(ctx context.Context, cfg *config.Con
 		return contract.RenderInput{}, err
 	}
 	in.UserSecrets = secrets.Names(cfg)
-	input, err := stages.Rendering(in)
+	input, err := stages.Rendering(in, nil)
 	if err != nil {
 		return input, err
 	}

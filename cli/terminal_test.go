@@ -40,7 +40,7 @@ func TestWhatOthersWroteDoesNothingToTheTerminal(t *testing.T) {
 			return as.print(out, x, func(w io.Writer) error { return showRun(w, x) })
 		},
 		"plan": func(out *bytes.Buffer, as format) error {
-			x := &contract.Preview{Workflow: raw, Deployment: raw}
+			x := &contract.Plan{Workflow: raw, Deployment: raw}
 			return as.print(out, x, x.Text)
 		},
 	} {

@@ -16,7 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/diff"
 	"github.com/slipway-sh/slipway/cli/internal/hint"
-	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
@@ -74,11 +73,14 @@ func (o *upgradeOptions) run(ctx context.Context, io console.Streams, _ []string
 	if err != nil {
 		return err
 	}
+	if len(route) > 1 && o.install.approval.digest != "" {
+		return usage.Errorf("a plan is of one upgrade, and %s are %d: give --to %s with --approve, then plan the next one", strings.Join(route, ", "), len(route), route[0])
+	}
 	for n, version := range route {
 		if len(route) > 1 {
 			fmt.Fprintf(io.Err, "upgrade %d of %d: to release %s\n", n+1, len(route), version)
 		}
-		at := &leg{version: version, behind: n, rest: route[n+1:]}
+		at := &leg{version: version, rest: route[n+1:]}
 		done, err := o.upgrade(ctx, io, at)
 		if err == nil && !done {
 			_, err = fmt.Fprint(io.Text(), o.declined(route, n))
@@ -144,7 +146,6 @@ func (o *upgradeOptions) path(ctx context.Context, io console.Streams) (from str
 // leg is one upgrade of a path.
 type leg struct {
 	version string   // of its release; empty until it is read: the one that the configuration names
-	behind  int      // upgrades of the path before it
 	rest    []string // versions of the releases after it
 }
 
@@ -192,11 +193,7 @@ func (o *upgradeOptions) prepare(ctx context.Context, io console.Streams, c *con
 	if err := o.migrate(io, c, says == ""); err != nil {
 		return err
 	}
-	var err error
-	if c.Path.Later, err = o.later(io, stages.Held{Release: c.Release, Config: c.Config}, at.rest); err != nil {
-		return err
-	}
-	c.Path.Passed, c.Path.Flags = at.behind, o.planFlags()
+	c.Path.Later, c.Path.Flags = at.rest, o.planFlags()
 	return o.install.complete(ctx, io, c, from)
 }
 
@@ -210,31 +207,6 @@ func (o *upgradeOptions) planFlags() string {
 		flags = append(flags, "--style "+fault.Quote(o.style))
 	}
 	return strings.Join(flags, " ")
-}
-
-// later are the upgrades to the releases of versions, one after the other, which follow that
-// to a release: only of the reference platform are there any.
-func (o *upgradeOptions) later(io console.Streams, was stages.Held, versions []string) ([]contract.LaterUpgrade, error) {
-	var out []contract.LaterUpgrade
-	for _, version := range versions {
-		r, digest, err := release.Reference(version)
-		if err != nil {
-			return nil, err
-		}
-		file, err := o.rewrite(io, r)
-		if err != nil {
-			return nil, err
-		}
-		o.install.deployment.Release.Choose(file.config, version)
-		is := stages.Held{Release: r, Config: file.config}
-		u, err := stages.UpgradeBetween(was, is, o.style)
-		if err != nil {
-			return nil, err
-		}
-		u.Digest, u.Settings = digest, file.settings()
-		out, was = append(out, u), is
-	}
-	return out, nil
 }
 
 // check finds what is wrong with the flags.

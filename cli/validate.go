@@ -99,7 +99,7 @@ func (o *validateOptions) configuration(cfg *config.Config, r *platform.Release,
 	}
 	in, unfit := wiringOf(cfg, r, provider, nil)
 	if unfit == nil {
-		_, unfit = stages.Rendering(in) // wires an install
+		_, unfit = stages.Rendering(in, nil) // wires an install
 	}
 	err = together(err, unfit, o.secrets.Check(cfg), o.givenCertificate(cfg, r, time.Now()))
 	if provider == nil {

@@ -161,9 +161,3 @@ const (
 func (h Hook) timedOut(code int, took time.Duration) bool {
 	return h.Image == "" && (code == exitTimeUp || code == exitKilled) && took >= h.Timeout
 }
-
-// CheckHookImage has the engine resolve an image. One that the engine still has from an
-// earlier run may not be asked for again.
-func (d *Deployment) CheckHookImage(ctx context.Context, ref string) error {
-	return resolve(ctx, d.client, ref)
-}

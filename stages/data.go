@@ -31,7 +31,7 @@ func (w *platformWiring) backedUp(free []pipeline.Dep) pipeline.Dep {
 	var each []*pipeline.Step[contract.BackedUp]
 	needs := slices.Clone(free)
 	for _, name := range w.Release.DataOn(w.disabled) {
-		step := conductor.Add(w.Graph, contract.BackupDataStep(name), func() contract.BackupDataInput {
+		step := conductor.Add(w.Graph, contract.BackupDataStep().Named(contract.StagePreOrchestrator, contract.BackupDataKey(name).Name), func() contract.BackupDataInput {
 			return contract.BackupDataInput{PodInput: w.podInput(), Data: name}
 		}, free...)
 		each, needs = append(each, step), append(needs, step)

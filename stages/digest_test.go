@@ -27,35 +27,37 @@ func TestAChangeInvalidatesTheStepsThatUseIt(t *testing.T) {
 	)
 	off := false
 	for what, c := range map[string]struct {
-		change func(*config.Config, *contract.Plan)
+		change func(*config.Config, *contract.PlanRequest)
 		steps  []string
 	}{
-		"nothing":    {func(*config.Config, *contract.Plan) {}, nil},
-		"admin mail": {func(c *config.Config, _ *contract.Plan) { c.Global.Admin.Email = "ops@example.org" }, []string{secrets, access}},
-		"domain":     {func(c *config.Config, _ *contract.Plan) { c.Global.Domain = "example.org" }, []string{ownership, publish, access, gitea, argocd, git, secrets, tls}},
-		"scale":      {func(c *config.Config, _ *contract.Plan) { c.Global.Scale = 1000 }, []string{ownership, preflight, publish, gitea, access}},
-		"proxy":      {func(c *config.Config, _ *contract.Plan) { c.Proxy.HTTP = "http://proxy:3128" }, []string{configs}},
-		"a component that is off": {func(c *config.Config, _ *contract.Plan) {
+		"nothing":    {func(*config.Config, *contract.PlanRequest) {}, nil},
+		"admin mail": {func(c *config.Config, _ *contract.PlanRequest) { c.Global.Admin.Email = "ops@example.org" }, []string{secrets, access}},
+		"domain":     {func(c *config.Config, _ *contract.PlanRequest) { c.Global.Domain = "example.org" }, []string{ownership, publish, access, gitea, argocd, git, secrets, tls}},
+		"scale":      {func(c *config.Config, _ *contract.PlanRequest) { c.Global.Scale = 1000 }, []string{ownership, preflight, publish, gitea, access}},
+		"proxy":      {func(c *config.Config, _ *contract.PlanRequest) { c.Proxy.HTTP = "http://proxy:3128" }, []string{configs}},
+		"a component that is off": {func(c *config.Config, _ *contract.PlanRequest) {
 			c.Platform.Components = map[string]config.Component{"guestbook": {Enabled: &off}}
 		}, []string{ownership, publish, sync, access, tls}},
-		"values of the git server": {func(c *config.Config, _ *contract.Plan) {
+		"values of the git server": {func(c *config.Config, _ *contract.PlanRequest) {
 			c.Platform.Components = map[string]config.Component{"gitea": {Values: []byte(`{"a":1}`)}}
 		}, []string{ownership, gitea}},
-		"values of an app": {func(c *config.Config, _ *contract.Plan) {
+		"values of an app": {func(c *config.Config, _ *contract.PlanRequest) {
 			c.Platform.Components = map[string]config.Component{"guestbook": {Values: []byte(`{"a":1}`)}}
 		}, []string{ownership, publish}},
-		"certificate":             {func(c *config.Config, _ *contract.Plan) { c.TLS.Mode, c.TLS.Certificate = config.UserCertificate, "x" }, []string{preflight, tls}},
-		"mail server":             {func(c *config.Config, _ *contract.Plan) { c.SMTP.Host = "mail" }, []string{ownership, publish}},
-		"metrics":                 {func(c *config.Config, _ *contract.Plan) { c.Observability.Endpoint = "https://metrics" }, []string{ownership, publish}},
-		"app's time":              {func(c *config.Config, _ *contract.Plan) { c.Advanced.Timeouts.App *= 2 }, []string{sync}},
-		"step's time":             {func(c *config.Config, _ *contract.Plan) { c.Advanced.Timeouts.Step *= 2 }, nil},
-		"hooks":                   {func(c *config.Config, _ *contract.Plan) { c.Hooks = []config.Hook{{Name: "x"}} }, nil},
-		"given secrets":           {func(_ *config.Config, p *contract.Plan) { p.UserSecrets = []string{"smtp"} }, []string{secrets, prune}},
-		"tools":                   {func(_ *config.Config, p *contract.Plan) { p.Tools = map[string]string{"helm": "4"} }, []string{preflight}},
-		"the provider's root":     {func(_ *config.Config, p *contract.Plan) { p.Site.Terraform.Root = "y" }, []string{terraform}},
-		"image of checks":         {func(_ *config.Config, p *contract.Plan) { p.Refs["busybox"] = "y" }, []string{addons, balancer, storage, publish}},
-		"image of the git server": {func(_ *config.Config, p *contract.Plan) { p.Refs["gitea"] = "y" }, []string{addons, ownership, gitea}},
-		"image of Argo CD":        {func(_ *config.Config, p *contract.Plan) { p.Refs["redis"] = "y" }, []string{addons, argocd}},
+		"certificate": {func(c *config.Config, _ *contract.PlanRequest) {
+			c.TLS.Mode, c.TLS.Certificate = config.UserCertificate, "x"
+		}, []string{preflight, tls}},
+		"mail server":             {func(c *config.Config, _ *contract.PlanRequest) { c.SMTP.Host = "mail" }, []string{ownership, publish}},
+		"metrics":                 {func(c *config.Config, _ *contract.PlanRequest) { c.Observability.Endpoint = "https://metrics" }, []string{ownership, publish}},
+		"app's time":              {func(c *config.Config, _ *contract.PlanRequest) { c.Advanced.Timeouts.App *= 2 }, []string{sync}},
+		"step's time":             {func(c *config.Config, _ *contract.PlanRequest) { c.Advanced.Timeouts.Step *= 2 }, nil},
+		"hooks":                   {func(c *config.Config, _ *contract.PlanRequest) { c.Hooks = []config.Hook{{Name: "x"}} }, nil},
+		"given secrets":           {func(_ *config.Config, p *contract.PlanRequest) { p.UserSecrets = []string{"smtp"} }, []string{secrets, prune}},
+		"tools":                   {func(_ *config.Config, p *contract.PlanRequest) { p.Tools = map[string]string{"helm": "4"} }, []string{preflight}},
+		"the provider's root":     {func(_ *config.Config, p *contract.PlanRequest) { p.Site.Terraform.Root = "y" }, []string{terraform}},
+		"image of checks":         {func(_ *config.Config, p *contract.PlanRequest) { p.Refs["busybox"] = "y" }, []string{addons, balancer, storage, publish}},
+		"image of the git server": {func(_ *config.Config, p *contract.PlanRequest) { p.Refs["gitea"] = "y" }, []string{addons, ownership, gitea}},
+		"image of Argo CD":        {func(_ *config.Config, p *contract.PlanRequest) { p.Refs["redis"] = "y" }, []string{addons, argocd}},
 	} {
 		base, other := digests(t, nil), digests(t, c.change)
 		require.Equal(t, slices.Sorted(maps.Keys(base)), slices.Sorted(maps.Keys(other)), what)
@@ -70,9 +72,9 @@ func TestAChangeInvalidatesTheStepsThatUseIt(t *testing.T) {
 }
 
 // digests are those of the steps of an install, by step.
-func digests(t *testing.T, change func(*config.Config, *contract.Plan)) map[string]journal.Digests {
+func digests(t *testing.T, change func(*config.Config, *contract.PlanRequest)) map[string]journal.Digests {
 	t.Helper()
-	cfg, plan := config.Default(), contract.Plan{Run: "r2", Refs: map[string]string{"busybox": "x", "gitea": "x", "argocd": "x", "redis": "x"}, Images: "sha256:1", Release: "sha256:2"}
+	cfg, plan := config.Default(), contract.PlanRequest{Run: "r2", Refs: map[string]string{"busybox": "x", "gitea": "x", "argocd": "x", "redis": "x"}, Images: "sha256:1", Release: "sha256:2"}
 	plan.Site = localSite(t, cfg)
 	if change != nil {
 		change(cfg, &plan)
@@ -81,7 +83,7 @@ func digests(t *testing.T, change func(*config.Config, *contract.Plan)) map[stri
 		plan.Site = site
 	}
 	e := &earlier{}
-	_, err := conductor.Verify(t.Context(), stages.Install(), plan, cfg, reference(t), e.run, nil)
+	_, err := conductor.Verify(t.Context(), stages.Install(), plan, cfg, reference(t), e.run)
 	require.NoError(t, err)
 	out := map[string]journal.Digests{}
 	for id, req := range e.asked {

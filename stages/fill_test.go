@@ -26,8 +26,8 @@ func asked(t *testing.T, r *platform.Release, cfg *config.Config, refs map[strin
 		}
 		return out
 	}
-	plan := contract.Plan{Run: "r1", Site: localSite(t, cfg), Refs: refs}
-	_, err := conductor.Verify(t.Context(), stages.Install(), plan, cfg, r, run, nil)
+	plan := contract.PlanRequest{Run: "r1", Site: localSite(t, cfg), Refs: refs}
+	_, err := conductor.Verify(t.Context(), stages.Install(), plan, cfg, r, run)
 	require.NoError(t, err)
 	return e.asked
 }

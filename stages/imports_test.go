@@ -23,7 +23,7 @@ func TestWhatIsLinked(t *testing.T) {
 		name := strings.TrimPrefix(deps[0], module)
 		var not []string
 		switch {
-		case name == "stages/incontainer": // `slipway verify` wires the graph and runs step code
+		case name == "stages/incontainer": // `slipway dry-run` wires the graph and runs step code
 			continue
 		case strings.HasPrefix(name, "containers/trust/sigstore"): // sigstore's libraries log with Kubernetes'; who links them says so
 			continue

@@ -143,7 +143,7 @@ func TestALoadBalancerIsAskedForWhereSomethingIsReachedThroughIt(t *testing.T) {
 			cfg.Platform.Components = map[string]config.Component{"web": {Enabled: &not}}
 		}
 		e := &earlier{outputs: map[string]string{"infrastructure/cluster-preflight": "{}"}}
-		_, err := conductor.Verify(t.Context(), stages.Install(), contract.Plan{Run: "r2", Site: site}, cfg, r, e.run, nil)
+		_, err := conductor.Verify(t.Context(), stages.Install(), contract.PlanRequest{Run: "r2", Site: site}, cfg, r, e.run)
 		require.NoError(t, err)
 		return string(e.asked["infrastructure/loadbalancer"].Input)
 	}
@@ -168,7 +168,7 @@ func TestWhatIsFoundInAClusterThatIsThere(t *testing.T) {
 	require.Equal(t, &providers.Access{Kubeconfig: "env:K", StorageClass: "fast"}, site.Access)
 
 	e := &earlier{outputs: map[string]string{"infrastructure/cluster-preflight": `{"apiEndpoint": "https://theirs", "storageClass": "fast"}`, "infrastructure/terraform": `{"apiEndpoint": "https://theirs", "storageClass": "fast"}`}}
-	verifyAll(t, e, func(p *contract.Plan) { p.Site, p.Tools = site, map[string]string{"kubectl": "1.35.4"} })
+	verifyAll(t, e, func(p *contract.PlanRequest) { p.Site, p.Tools = site, map[string]string{"kubectl": "1.35.4"} })
 	for step, want := range map[string]string{
 		"infrastructure/cluster-preflight": `{"kubernetes": "1.35.4", "storageClass": "fast", "admin": true}`,
 		"infrastructure/terraform":         `{"vars": {"deployment": "demo", "api_endpoint": "https://theirs", "storage_class": "fast"}, "root": "` + site.Terraform.Root + `"}`,
@@ -229,7 +229,7 @@ func TestStepsAreThoseOfTheGraphs(t *testing.T) {
 // TestEveryStepHasCode: what is wired can run, and what has code is wired somewhere. The
 // steps of components share theirs.
 func TestEveryStepHasCode(t *testing.T) {
-	shared := contract.ComponentCode().String()
+	shared := contract.ComponentStep().String()
 	code := steps.All(nil).Names()
 	wired := []string{contract.StatusStep().String(), contract.DiagnosisStep().String()} // outside of workflows
 	actions := []string{contract.NodeKey().String(), contract.NodeRemoveKey().String(), contract.CheckEarlierSpec().String()}
@@ -243,12 +243,12 @@ func TestEveryStepHasCode(t *testing.T) {
 		} {
 			for name := range g {
 				stage, component, _ := strings.Cut(name, "/")
-				if name == contract.BackupDataStep("rows").String() {
-					name = contract.BackupDataCode().String()
+				if name == contract.BackupDataKey("rows").String() {
+					name = contract.BackupDataStep().String()
 				}
 				for _, r := range []*platform.Release{reference(t), all, adopts} {
 					if c, ok := r.Component(component); ok && c.Kind == platform.Adopted && stage == contract.StageOrchestrator {
-						name = contract.AdoptionCode().String()
+						name = contract.AdoptionStep().String()
 					} else if ok && c.Installed() {
 						name = shared
 					}

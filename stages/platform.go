@@ -7,7 +7,6 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -70,10 +69,7 @@ func (w *platformWiring) wire() error {
 	}, last...)
 	conductor.Collect(w.Graph, access, func(out contract.Access, f *conductor.Findings) {
 		f.State.Access, f.State.Platform = &out, w.Release.Version
-		for _, l := range out.URLs {
-			f.Record.Links = append(f.Record.Links, report.Link(l))
-		}
-		f.Record.Commands, f.Record.Guidance = out.Commands, out.Guidance
+		f.Record.Links, f.Record.Commands, f.Record.Guidance = out.URLs, out.Commands, out.Guidance
 	})
 	return nil
 }
@@ -162,7 +158,7 @@ func (w *platformWiring) component(name string) error {
 	if c.Kind == platform.Adopted || slices.Contains(w.Release.Foundation(), name) {
 		stage = contract.StagePreOrchestrator
 	}
-	step := conductor.Add(w.Graph, contract.ComponentStep(stage, name), func() contract.ComponentInput { return w.input(c) }, needs...)
+	step := conductor.Add(w.Graph, contract.ComponentStep().Named(stage, name), func() contract.ComponentInput { return w.input(c) }, needs...)
 	if c.Optional {
 		pipeline.Optional(step)
 	}
@@ -190,7 +186,7 @@ func (w *platformWiring) handOver(c platform.Component) error {
 	if err != nil {
 		return err
 	}
-	step := conductor.Add(w.Graph, contract.AdoptionStep(c.Name), func() contract.AdoptionInput {
+	step := conductor.Add(w.Graph, contract.AdoptionStep().Named(contract.StageOrchestrator, c.Name), func() contract.AdoptionInput {
 		return contract.AdoptionInput{ComponentInput: w.input(c), Tree: ops.tree(), Deadline: seconds(w.Config.Advanced.Timeouts.App)}
 	}, append([]pipeline.Dep{w.steps[c.Name]}, ops.ready...)...)
 	if c.Optional {
@@ -271,7 +267,7 @@ func (w *platformWiring) apps() error {
 	}, append(needs, ops.ready...)...)
 	w.sync = sync
 	conductor.Collect(w.Graph, sync, func(out contract.Apps, f *conductor.Findings) {
-		f.Record.Apps, f.State.Revision = out.Record(), out.Revision
+		f.Record.Apps, f.State.Revision = out.Apps, out.Revision
 	})
 	return nil
 }

@@ -229,7 +229,7 @@ func TestAdoptedComponentsAreHandedOver(t *testing.T) {
 
 	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: 50})
 	require.NoError(t, err)
-	s, err := stages.Rendering(conductor.Inputs{Config: config.Default(), Release: r, Site: site})
+	s, err := stages.Rendering(conductor.Inputs{Config: config.Default(), Release: r, Site: site}, nil)
 	require.NoError(t, err)
 	shown := slices.DeleteFunc(slices.Clone(s.Order), func(name string) bool { return name != "argocd" && name != "secrets-operator" })
 	require.Equal(t, []string{"secrets-operator", "argocd"}, shown, "each once")
@@ -245,7 +245,7 @@ gitops:
 	require.Equal(t, []string{"orchestrator/projects"}, after(t, installs(t, r, nil), "orchestrator/told"))
 	fill := func(cfg *config.Config) map[string]any {
 		in := conductor.Inputs{Config: cfg, Release: r, Site: localSite(t, cfg)}
-		s, err := stages.Rendering(in)
+		s, err := stages.Rendering(in, nil)
 		require.NoError(t, err)
 		at := slices.IndexFunc(s.Components, func(c contract.ComponentInput) bool { return c.Component == "told" })
 		return s.Components[at].Fill
@@ -297,9 +297,14 @@ func TestAnOptionalComponentThatFailsIsAWarning(t *testing.T) {
 			}
 			return contract.Result{Status: contract.Reused, Output: []byte("{}")}
 		}
-		_, err := conductor.Verify(t.Context(), stages.Install(), contract.Plan{Run: "r1", Site: localSite(t, config.Default())}, config.Default(), load(t, components), run,
-			func(e pipeline.Event) { ended[e.Result.String()] = e.Status })
+		results, err := conductor.Walk(t.Context(), stages.Install(), contract.PlanRequest{Run: "r1", Site: localSite(t, config.Default())}, config.Default(), load(t, components),
+			func(ctx context.Context, _ contract.Spec, req contract.Request) (contract.Result, error) {
+				return run(ctx, req), nil
+			})
 		require.NoError(t, err)
+		for _, r := range results {
+			ended[r.String()] = r.Status
+		}
 	}
 	fail("orchestrator/optional")
 	require.Equal(t, pipeline.Warned, ended["orchestrator/optional"])

@@ -65,25 +65,22 @@ func preview(in conductor.Inputs, found contract.Infrastructure) (contract.Rende
 	return out, w, nil
 }
 
-// Rendering is Preview for who looks at all that an install applies: contract.NotKnown
-// stands for what only a run finds out.
-func Rendering(in conductor.Inputs) (contract.RenderInput, error) {
-	out, w, err := preview(in, contract.Infrastructure{
-		StorageClass: contract.NotKnown,
-		Backing: contract.Backing{
-			ClusterName: contract.NotKnown, LoadBalancer: contract.LoadBalancer{Kind: contract.NotKnown},
-			ObjectStore: contract.ObjectStore{Kind: contract.NotKnown}, Database: contract.Database{Kind: contract.NotKnown},
-		},
-	})
+// Rendering is Preview with all that an install applies, on an infrastructure that Terraform has
+// found. Nil: contract.NotKnown stands for what only a run finds out.
+func Rendering(in conductor.Inputs, found *contract.Infrastructure) (contract.RenderInput, error) {
+	if found == nil {
+		found = &contract.Infrastructure{
+			StorageClass: contract.NotKnown,
+			Backing: contract.Backing{
+				ClusterName: contract.NotKnown, LoadBalancer: contract.LoadBalancer{Kind: contract.NotKnown},
+				ObjectStore: contract.ObjectStore{Kind: contract.NotKnown}, Database: contract.Database{Kind: contract.NotKnown},
+			},
+		}
+	}
+	out, w, err := preview(in, *found)
 	if err != nil {
 		return out, err
 	}
-	return w.complete(out)
-}
-
-// complete adds what a rendering needs besides.
-func (w *platformWiring) complete(out contract.RenderInput) (contract.RenderInput, error) {
-	var err error
 	out.Order, err = w.order()
 	out.UserSecrets, out.UserTLS = w.UserSecrets, w.Config.TLS.Mode == config.UserCertificate
 	return out, err
@@ -133,13 +130,4 @@ func (w *platformWiring) projectsInput() *contract.ProjectsInput {
 	}
 	out.Repository, out.Target = git.CloneURL(git.Repository), contract.Branch
 	return &out
-}
-
-// Foreseen is Preview with what Terraform says of the infrastructure.
-func Foreseen(in conductor.Inputs, found contract.Infrastructure) (contract.RenderInput, error) {
-	out, w, err := preview(in, found)
-	if err != nil {
-		return out, err
-	}
-	return w.complete(out)
 }

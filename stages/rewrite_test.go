@@ -16,14 +16,14 @@ import (
 // for before a run is what the objects name.
 func TestComponentsGetTheReferencesToRewrite(t *testing.T) {
 	rewrite := map[string]string{"docker.io/library/redis:8": "registry.example.com/redis@sha256:00"}
-	input := func(plan func(*contract.Plan)) (in contract.ComponentInput) {
+	input := func(plan func(*contract.PlanRequest)) (in contract.ComponentInput) {
 		e := &earlier{}
 		verifyAll(t, e, plan)
 		require.NoError(t, json.Unmarshal(e.asked["preorchestrator/argocd"].Input, &in))
 		return in
 	}
 	require.Empty(t, input(nil).Rewrite)
-	require.Equal(t, rewrite, input(func(p *contract.Plan) { p.Rewrite = rewrite }).Rewrite)
+	require.Equal(t, rewrite, input(func(p *contract.PlanRequest) { p.Rewrite = rewrite }).Rewrite)
 
 	s, err := stages.Preview(conductor.Inputs{Config: config.Default(), Release: reference(t), Rewrite: rewrite})
 	require.NoError(t, err)

@@ -49,6 +49,13 @@ type tried struct {
 	add   func(g *conductor.Graph, in func() contract.SuiteInput, begin pipeline.Dep) pipeline.Dep
 }
 
+// does is what is done with a test or a workload, in a step.
+func does[Out any](name string, files platform.Component, step contract.Step[contract.SuiteInput, Out]) tried {
+	return tried{name, files, func(g *conductor.Graph, in func() contract.SuiteInput, begin pipeline.Dep) pipeline.Dep {
+		return conductor.Add(g, step, in, begin)
+	}}
+}
+
 func wireTest(g *conductor.Graph, s Suite) error {
 	if g.Config.Git.URL != "" {
 		g.Release = g.Release.ForRepository()
@@ -99,9 +106,7 @@ func tests(r *platform.Release, s Suite, off []string) []tried {
 		case s.Component == "" && s.Name != "" && !slices.Contains(t.Suites, s.Name):
 			continue
 		}
-		out = append(out, tried{t.Name, t.Files(), func(g *conductor.Graph, in func() contract.SuiteInput, begin pipeline.Dep) pipeline.Dep {
-			return conductor.Add(g, contract.TestStep(t.Name, time.Duration(t.Deadline)), in, begin)
-		}})
+		out = append(out, does(t.Name, t.Files(), contract.TestStep().ForEach(t.Name, time.Duration(t.Deadline))))
 	}
 	return out
 }
@@ -114,20 +119,18 @@ func workloads(r *platform.Release, s Suite, off []string) []tried {
 	var out []tried
 	for _, w := range r.WorkloadsOn(off) {
 		deadline := time.Duration(w.Deadline)
-		does := func(suite string, add func(g *conductor.Graph, in func() contract.SuiteInput, begin pipeline.Dep) pipeline.Dep) {
-			if s.Name == "" || s.Name == suite {
-				out = append(out, tried{w.Name, w.Files(), add})
+		for _, of := range []struct {
+			suite string
+			step  tried
+		}{
+			{platform.DeployApps, does(w.Name, w.Files(), contract.AppsDeployStep().ForEach(w.Name, deadline))},
+			{platform.CheckApps, does(w.Name, w.Files(), contract.AppsCheckStep().ForEach(w.Name, deadline))},
+			{platform.DestroyApps, does(w.Name, w.Files(), contract.AppsDestroyStep().ForEach(w.Name, deadline))},
+		} {
+			if s.Name == "" || s.Name == of.suite {
+				out = append(out, of.step)
 			}
 		}
-		does(platform.DeployApps, func(g *conductor.Graph, in func() contract.SuiteInput, begin pipeline.Dep) pipeline.Dep {
-			return conductor.Add(g, contract.AppsDeployStep(w.Name, deadline), in, begin)
-		})
-		does(platform.CheckApps, func(g *conductor.Graph, in func() contract.SuiteInput, begin pipeline.Dep) pipeline.Dep {
-			return conductor.Add(g, contract.AppsCheckStep(w.Name, deadline), in, begin)
-		})
-		does(platform.DestroyApps, func(g *conductor.Graph, in func() contract.SuiteInput, begin pipeline.Dep) pipeline.Dep {
-			return conductor.Add(g, contract.AppsDestroyStep(w.Name, deadline), in, begin)
-		})
 	}
 	return out
 }

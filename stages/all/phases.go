@@ -13,7 +13,7 @@ import (
 func phases(r *platform.Release) (unknown []contract.Unread) {
 	known := append(All(nil).Names(), contract.NodeKey().String(), contract.NodeRemoveKey().String(), contract.CheckEarlierSpec().String())
 	for _, d := range r.Data {
-		known = append(known, contract.BackupDataStep(d.Name).String())
+		known = append(known, contract.BackupDataKey(d.Name).String())
 	}
 	for i, p := range r.Phases {
 		for j, name := range p.Steps {

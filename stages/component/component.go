@@ -31,8 +31,8 @@ const (
 
 // Register adds the code of the steps of components to r.
 func Register(r *step.Registry) {
-	step.RegisterRepeatable(r, contract.ComponentCode(), run)
-	step.RegisterRepeatable(r, contract.AdoptionCode(), adopt)
+	step.Register(r, contract.ComponentStep(), step.Repeatable(run))
+	step.Register(r, contract.AdoptionStep(), step.Repeatable(adopt))
 }
 
 // installer installs one component.

@@ -77,7 +77,7 @@ func TestStepsGetTheAccountOfTheRegistry(t *testing.T) {
 	for _, s := range []contract.Spec{contract.NamespacesStep().Spec, contract.StorageStep().Spec, contract.LoadBalancerStep().Spec, contract.CheckEarlierSpec()} {
 		require.True(t, mounted(s), s)
 	}
-	require.False(t, mounted(contract.ComponentCode().Spec), "what has the name of the Secret only")
+	require.False(t, mounted(contract.ComponentStep().Spec), "what has the name of the Secret only")
 
 	own, _ := conducted(t, nil)
 	opts = own.opts

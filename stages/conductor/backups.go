@@ -2,7 +2,6 @@ package conductor
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"io/fs"
 
@@ -10,13 +9,11 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-const backupsFile = "/slipway/backups.json"
-
 // Backups are the deployment's backups, the oldest first. Of a deployment of which nothing is
 // known the error is a fault of class Usage.
 func (r *Records) Backups(ctx context.Context) ([]contract.BackupSummary, error) {
 	var out []contract.BackupSummary
-	err := r.query(ctx, []string{"slipway", "state", "backups", backupsFile}, backupsFile, &out)
+	err := r.ask(ctx, "backups", contract.StateRequest{}, &out)
 	if err != nil || len(out) > 0 {
 		return out, err
 	}
@@ -32,32 +29,22 @@ func (r *Records) Backups(ctx context.Context) ([]contract.BackupSummary, error)
 
 // Backup is one of them, and the files of the release that was installed when it was made.
 func (r *Records) Backup(ctx context.Context, id string) (*contract.Backup, fs.FS, error) {
-	out := &contract.Backup{}
-	if err := r.query(ctx, []string{"slipway", "state", "backups", backupsFile, id}, backupsFile, out); err != nil {
+	var out contract.BackupRelease
+	if err := r.ask(ctx, "backup", contract.StateRequest{ID: id}, &out); err != nil {
 		return nil, nil, err
 	}
-	const at = "/slipway/release.zip"
-	done, err := r.file(ctx, at, "slipway", "state", "archive", id)
-	if err != nil {
-		return nil, nil, err
-	}
-	archive, err := base64.StdEncoding.DecodeString(string(done))
-	if err != nil {
-		return nil, nil, fmt.Errorf("decode the release of backup %s: %w", id, err)
-	}
-	files, err := bounded.Unpack(archive)
+	files, err := bounded.Unpack(out.Archive)
 	if err != nil {
 		return nil, nil, fmt.Errorf("unpack the release of backup %s: %w", id, err)
 	}
-	return out, files, nil
+	return &out.Backup, files, nil
 }
 
 // InstalledRelease is the release that was installed last, to the end, and its files; nil if the
 // deployment's state has no copy of them.
 func (r *Records) InstalledRelease(ctx context.Context) (*contract.Installed, fs.FS, error) {
-	const at = "/slipway/installed.json"
 	var out *contract.InstalledRelease
-	if err := r.query(ctx, []string{"slipway", "state", "installed", at}, at, &out); err != nil || out == nil {
+	if err := r.ask(ctx, "installed", contract.StateRequest{}, &out); err != nil || out == nil {
 		return nil, nil, err
 	}
 	files, err := bounded.Unpack(out.Archive)

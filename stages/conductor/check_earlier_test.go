@@ -33,10 +33,10 @@ func TestWhenEarlierResultsAreVerifiedAtOnce(t *testing.T) {
 		"an earlier run":          {verifyFrom, nil, 1},
 		"hooks around some steps": {verifyFrom, []string{"orchestrator/sync"}, 1},
 	} {
-		steps, e := stepRunner(t, map[string]any{"{export": `{"steps":{"infrastructure/terraform":{}},"total":16}`})
+		steps, e := stepRunner(t, map[string]any{"{export": `{"steps":{"infrastructure/terraform":{}}}`})
 		steps.known = c.known
-		require.NoError(t, steps.verifyAll(t.Context(), contract.Plan{Hooked: c.hooked}), what)
-		require.Len(t, steps.verified, c.hold, what)
+		require.NoError(t, steps.verifyAll(t.Context(), contract.PlanRequest{Hooked: c.hooked}), what)
+		require.Len(t, steps.cached, c.hold, what)
 		if c.hold == 0 {
 			require.NotContains(t, e.all(), "withExec", what)
 		}
@@ -60,18 +60,20 @@ func TestAStepThatIsLeftOut(t *testing.T) {
 	require.Contains(t, e.all(), `\"verifyOnly\":true,\"leftOut\":true`)
 }
 
-// What `slipway verify` says went wrong has its code in the run's error too.
+// What `slipway dry-run` says went wrong has its code in the run's error too.
 func TestALookThatFailsTellsItsFault(t *testing.T) {
 	f := &fault.Fault{Code: "PLT-001", Class: fault.Usage, Err: errors.New("no such release")}
 	text, err := json.Marshal(f)
 	require.NoError(t, err)
 	c, e := stepRunner(t, map[string]any{"{export": "", "{stderr}": containers.FaultLine + string(text) + "\n"})
 	e.exit = 2
-	_, err = c.verify(t.Context(), contract.Plan{})
+	c.known = verifyFrom
+	err = c.verifyAll(t.Context(), contract.PlanRequest{})
 	require.ErrorIs(t, err, &fault.Fault{Code: "PLT-001"})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 
 	c, _ = stepRunner(t, map[string]any{"{export": "no JSON"})
-	_, err = c.verify(t.Context(), contract.Plan{})
-	require.ErrorContains(t, err, "decode the result of [slipway verify")
+	c.known = verifyFrom
+	err = c.verifyAll(t.Context(), contract.PlanRequest{})
+	require.ErrorContains(t, err, "decode the result of [slipway dry-run")
 }

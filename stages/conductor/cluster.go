@@ -75,8 +75,7 @@ func (c *Cluster) start(ctx context.Context, s *dagger.Service) error {
 }
 
 func (c *Cluster) awaitPods(ctx context.Context, s *dagger.Service) error {
-	_, err := commands{c.deployment}.exec(ctx, containers.Exec{Args: []string{"slipway", "await-pods"}, Cluster: s})
-	return err
+	return commands{c.deployment}.askIn(ctx, containers.Exec{Cluster: s}, "await-pods", contract.StateRequest{}, nil)
 }
 
 // ClusterID is the Dagger id of the cluster's service, which runs.
@@ -209,10 +208,14 @@ func (c *Cluster) while(ctx context.Context, do func(context.Context) error) err
 	if err := c.service.Start(ctx); err != nil {
 		return err
 	}
-	err := do(ctx)
+	return errors.Join(do(ctx), c.stop(ctx))
+}
+
+// stop stops the cluster's service, also after ctx has ended.
+func (c *Cluster) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
-	return errors.Join(err, c.service.Stop(ctx))
+	return c.service.Stop(ctx)
 }
 
 // toolchain is the container in which every step runs, connected to the cluster,

@@ -6,21 +6,39 @@ import (
 	"fmt"
 
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // commands runs commands of Slipway's own in a container with the deployment's state.
 // Their errors are the faults that the commands printed.
 type commands struct{ deployment *containers.Deployment }
 
-// run runs a command without a result.
-func (c commands) run(ctx context.Context, args ...string) error {
-	_, err := c.exec(ctx, containers.Exec{Args: args})
+// ask runs an action of `slipway state` and decodes its answer into out, unless that is nil.
+func (c commands) ask(ctx context.Context, action string, req contract.StateRequest, out any) error {
+	return c.askIn(ctx, containers.Exec{}, action, req, out)
+}
+
+// askIn is ask in a container with what e says.
+func (c commands) askIn(ctx context.Context, e containers.Exec, action string, req contract.StateRequest, out any) error {
+	var err error
+	if e.Args, err = stateCommand(action, req); err != nil {
+		return err
+	}
+	if out != nil {
+		e.Result = contract.ResultFile
+		return c.result(ctx, e, out)
+	}
+	_, err = c.exec(ctx, e)
 	return err
 }
 
-// query runs a command that writes JSON to a file, and decodes that.
-func (c commands) query(ctx context.Context, args []string, file string, into any) error {
-	return c.result(ctx, containers.Exec{Args: args, Result: file}, into)
+// stateCommand is the command line of such an action.
+func stateCommand(action string, req contract.StateRequest) ([]string, error) {
+	text, err := json.Marshal(req)
+	if err != nil {
+		return nil, fmt.Errorf("encode the request: %w", err)
+	}
+	return []string{"slipway", "state", action, string(text)}, nil
 }
 
 // result runs e, of which the result is JSON, and decodes that.
@@ -33,12 +51,6 @@ func (c commands) result(ctx context.Context, e containers.Exec, into any) error
 		return fmt.Errorf("decode the result of %v: %w", e.Args, err)
 	}
 	return nil
-}
-
-// file runs a command that writes a file, whose content may be secret.
-func (c commands) file(ctx context.Context, at string, args ...string) ([]byte, error) {
-	done, err := c.exec(ctx, containers.Exec{Args: append(args, at), Result: at})
-	return done.Result, err
 }
 
 func (c commands) exec(ctx context.Context, e containers.Exec) (containers.Outcome, error) {

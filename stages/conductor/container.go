@@ -23,8 +23,8 @@ type containerRunner struct {
 	lock       *deploymentLock // nil for what needs no lock
 	scratch    string          // directory for the records of steps, which go with their container; empty: the deployment's state
 
-	known    int                      // steps that have succeeded before with the same tools
-	verified map[string]contract.Seen // earlier results that hold, by step
+	known  int                              // steps that have run before; known once the lock is taken
+	cached map[string]contract.CachedResult // earlier results that hold, by step
 }
 
 func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any) (result contract.Result, err error) {
@@ -39,8 +39,8 @@ func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any)
 	}
 	req.LeftOut, req.Locked = pipeline.VerifyOnly(ctx), c.lock != nil && !s.Harmless
 	req.VerifyOnly = req.LeftOut
-	if seen, ok := c.verified[req.ID()]; ok && seen.For(req) {
-		return seen.Result, seen.Result.Decode(req.ID(), out)
+	if cached, ok := c.cached[req.ID()]; ok && cached.For(req) {
+		return cached.Result, cached.Result.Decode(req.ID(), out)
 	}
 	text, err := json.Marshal(req)
 	if err != nil {
@@ -63,9 +63,6 @@ func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any)
 	}
 	if result, err = decodeResult(req.ID(), done); err != nil {
 		return result, err
-	}
-	if req.Count {
-		c.known = result.Known
 	}
 	if c.scratch != "" && result.Fault != nil { // nobody finds the log
 		result.Fault.Log = ""

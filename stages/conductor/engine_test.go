@@ -140,6 +140,14 @@ func (e *engine) answer(ctx context.Context, query, leaf string) (any, error) {
 	return "", fmt.Errorf("the test has no answer for %s", query)
 }
 
+// secretText is the answer of an action whose answer is a text.
+func secretText(t *testing.T, text string) string {
+	t.Helper()
+	out, err := json.Marshal([]byte(text))
+	require.NoError(t, err)
+	return string(out)
+}
+
 // innermost is the key that query holds farthest in; empty if it holds none.
 func innermost(answers map[string]any, query string) (part string) {
 	at := -1
@@ -166,7 +174,7 @@ func sample(t *testing.T, in Inputs) *Graph {
 		node := g.Action(contract.NodeKey())
 		Add(g, contract.TerraformStep(), func() contract.TerraformInput { return contract.TerraformInput{} }, node)
 		Add(g, contract.ClusterStep(), func() contract.ClusterInput { return contract.ClusterInput{} })
-		Add(g, contract.ComponentStep(contract.StagePreOrchestrator, "gitea"), func() contract.ComponentInput { return contract.ComponentInput{} })
+		Add(g, contract.ComponentStep().Named(contract.StagePreOrchestrator, "gitea"), func() contract.ComponentInput { return contract.ComponentInput{} })
 		Add(g, contract.SyncStep(), func() contract.AppsInput { return contract.AppsInput{} })
 		return nil
 	}}, in, nil, nil)

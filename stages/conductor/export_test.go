@@ -32,7 +32,7 @@ func Replay(t *testing.T, w Workflow, run string, change func(*Options), found c
 	c, err := New(c.opts)
 	require.NoError(t, err)
 	steps := c.runner(run, nil)
-	steps.verified = found.Steps
+	steps.cached = found.Steps
 	g, err := newGraph(w, c.inputs, steps, nil)
 	require.NoError(t, err)
 	results, err := g.pipeline.Run(t.Context(), pipeline.Options{})

@@ -86,7 +86,7 @@ func newGraph(w Workflow, in Inputs, r runner, actions map[pipeline.Key]func(con
 func (g *Graph) namesTaken() []string {
 	names := g.taken
 	for key, s := range g.specs {
-		own := s.Code != contract.ComponentCode().Key && s.Code != contract.AdoptionCode().Key
+		own := s.Code != contract.ComponentStep().Key && s.Code != contract.AdoptionStep().Key
 		if own && contract.OfComponents(key.Stage) && g.component(key.Name) {
 			names = append(names, key.Name)
 		}

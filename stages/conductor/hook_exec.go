@@ -10,12 +10,10 @@ import (
 	"time"
 
 	"dagger.io/dagger"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/imageref/refused"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 )
@@ -28,21 +26,6 @@ type hookExecutor struct {
 	records    *Records
 	find       func(config.SecretRef) (*dagger.Secret, error) // see Options.Secret
 	online     func(pipeline.Key) bool                        // reports whether a step works on the cluster
-}
-
-// check reports the secrets, then the images, that hooks of a workflow need and do not
-// have, before anything starts. It ignores what optional hooks lack.
-func (c hookExecutor) check(ctx context.Context, hooks []config.Hook) error {
-	if err := MissingSecrets(hooks, c.secret); err != nil {
-		return err
-	}
-	images := map[string]string{} // to the first hook in it
-	for _, h := range hooks {
-		if !h.Optional && h.Image != "" && images[h.Image] == "" {
-			images[h.Image] = h.Name
-		}
-	}
-	return checkImages(ctx, images, c.deployment.CheckHookImage)
 }
 
 // MissingSecrets reports the secrets that hooks need and find does not find: every one, but
@@ -62,30 +45,6 @@ func MissingSecrets(hooks []config.Hook, find func(config.SecretRef) (*dagger.Se
 			}
 		}
 	}
-	return errors.Join(errs...)
-}
-
-// checkImages reports every image that cannot be pulled. images maps each reference to the
-// name of a hook that needs it.
-func checkImages(ctx context.Context, images map[string]string, check func(ctx context.Context, ref string) error) error {
-	refs := slices.Sorted(maps.Keys(images))
-	errs := make([]error, len(refs))
-	var group errgroup.Group
-	group.SetLimit(4)
-	for i, ref := range refs {
-		group.Go(func() error {
-			if err := check(ctx, ref); ctx.Err() != nil {
-				errs[i] = err
-			} else if err != nil {
-				errs[i] = &fault.Fault{
-					Code: refused.CodePull, Class: fault.Preflight, Op: fmt.Sprintf("take the image %s of the hook %s", ref, images[ref]), Err: err,
-					Fix: "name an image that the engine can pull, with the credentials of docker login; without image, the hook runs in the toolchain",
-				}
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // the problems are in their slice
 	return errors.Join(errs...)
 }
 

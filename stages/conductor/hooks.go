@@ -27,12 +27,8 @@ const (
 	codeHookFailed fault.Code = "HOK-001"
 )
 
-// How much of the output of hooks goes into a run's record, in bytes.
-const (
-	hookLogLimit  = 64 << 10 // of one execution
-	hookLogsLimit = 1 << 20  // of all; beyond it, only the last hookLogEnd bytes of each are recorded
-	hookLogEnd    = 2 << 10
-)
+// hookLogLimit is how much of the output of a hook goes into a run's record, in bytes.
+const hookLogLimit = 32 << 10
 
 // hookRunner runs the hooks of a workflow that the configuration has. Hooks may
 // run at the same time.
@@ -43,10 +39,9 @@ type hookRunner struct {
 	observe func(pipeline.Event)
 	lock    *deploymentLock // nil: no hook changes the deployment
 
-	mu     sync.Mutex
-	ended  []pipeline.Result
-	logs   map[string]string // by name in the run's directory
-	logged int               // bytes of logs
+	mu    sync.Mutex
+	ended []pipeline.Result
+	logs  map[string]string // by name in the run's directory
 }
 
 // boundHooks are the hooks of a workflow that have a place in its graph.
@@ -146,16 +141,10 @@ func (r *hookRunner) record(h config.Hook, on pipeline.Key, res pipeline.Result,
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	limit := hookLogLimit
-	if r.logged > hookLogsLimit {
-		limit = hookLogEnd
-	}
 	if r.logs == nil {
 		r.logs = map[string]string{}
 	}
-	text := head + "\n" + end(out.Output, limit)
-	r.logs[res.Detail.Log] = text
-	r.logged += len(text)
+	r.logs[res.Detail.Log] = head + "\n" + end(out.Output, hookLogLimit)
 	r.ended = append(r.ended, res)
 }
 
@@ -270,7 +259,7 @@ func lastWords(output string) string {
 func lastLines(output string, n int) []string {
 	const most = 300
 	var out []string
-	lines := strings.Split(report.Clean(end(output, n*hookLogEnd)), "\n")
+	lines := strings.Split(report.Clean(end(output, n<<11)), "\n")
 	for _, line := range slices.Backward(lines) {
 		line = strings.TrimRightFunc(line, unicode.IsSpace)
 		if runes := []rune(line); len(runes) > most {

@@ -41,7 +41,7 @@ type Configuring struct {
 // already. Closing Options.Stop lets the current hook finish.
 func (c *Conductor) BeforeConfigure(ctx context.Context, on Configuring) error {
 	hooks := c.aroundConfigure(on)
-	if err := c.hooks.check(ctx, hooks.hooks); err != nil {
+	if err := MissingSecrets(hooks.hooks, c.hooks.secret); err != nil {
 		return err
 	}
 	return hooks.before(ctx)

@@ -9,22 +9,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-const twoListed = `[
-	{"name":"blue","created":"2026-01-02T03:04:05Z","stored":{"cluster":true,"platform":"1.0.0","record":{"version":1,"id":"r1","workflow":"install","outcome":"failed","platform":{"name":"shop","version":"1.1.0"}}}},
-	{"name":"green","problem":"it is damaged"}
-]`
+// TestTheLineOfADeployment says how its last run left it, and what was installed to the end.
+func TestTheLineOfADeployment(t *testing.T) {
+	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	stored := &contract.Stored{Cluster: true, Platform: "1.0.0", Record: &report.Run{ID: "r1", Workflow: "install", Outcome: report.Failed, Platform: report.Platform{Name: "shop", Version: "1.1.0"}}}
+	require.Equal(t, DeploymentSummary{Deployment: "blue", Release: "shop", Installed: "1.0.0", State: contract.Failure, Run: "r1", Workflow: "install", Created: created}, SummaryOf("blue", created, stored, false))
+}
 
 // TestTheDeploymentsOfAnEngineAreListed out of their volumes, whose names an index has.
 func TestTheDeploymentsOfAnEngineAreListed(t *testing.T) {
-	c, e := conducted(t, map[string]any{`"state","index"`: `["blue","green","../x"]`, `"state","list"`: twoListed})
+	c, e := conducted(t, map[string]any{`"state","index"`: `["blue","green","../x"]`, `"state","list"`: `[{"deployment":"blue"},{"deployment":"green","problem":"it is damaged"}]`})
 	all, err := c.List(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []DeploymentSummary{
-		{Deployment: "blue", Release: "shop", Installed: "1.0.0", State: contract.Failure, Run: "r1", Workflow: "install", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
-		{Deployment: "green", Problem: "it is damaged"},
+		{Deployment: "blue"}, {Deployment: "green", Problem: "it is damaged"},
 	}, all)
 	asked := e.all()
 	for _, volume := range []string{"slipway-deployments", "slipway-state-blue", "slipway-state-green"} {
@@ -50,7 +52,7 @@ func TestTheDeploymentsOfABucketAreListed(t *testing.T) {
 // TestARunEntersTheEnginesIndex, and a removal leaves it; with the state in a bucket there is
 // nothing to enter.
 func TestARunEntersTheEnginesIndex(t *testing.T) {
-	const entry = `"--entry","/slipway/deployments/slipway"`
+	const entry = `\"entry\":\"/slipway/deployments/slipway\"`
 	for _, url := range []string{"", "s3://bucket"} {
 		c, e := conducted(t, map[string]any{`"slipway","state","keep"`: "{}"})
 		c.opts.State.URL = url

@@ -39,10 +39,11 @@ func TestWhatARunKnowsIsTheEnginesInSecretOnly(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	c, e := conducted(t, map[string]any{
-		`"step","infrastructure/preflight"`: `{"status":"succeeded","output":{},"known":9}`,
+		`"step","infrastructure/preflight"`: `{"status":"succeeded","output":{}}`,
+		`"state","open"`:                    `{"known":9}`,
 		`"step","infrastructure/cluster"`:   `{"status":"succeeded","output":{}}`,
-		`"slipway","verify"`:                `{"total":1}`,
-		`"state","kubeconfig"`:              kubeconfig,
+		`"slipway","dry-run"`:               `{}`,
+		`"state","kubeconfig"`:              secretText(t, kubeconfig),
 		"combinedOutput":                    "c4nary-output\n",
 	})
 	c.opts.Images.Manifests, c.opts.ReleaseDir = c.opts.Client.Directory(), c.opts.Client.Directory()
@@ -64,7 +65,7 @@ func TestWhatARunKnowsIsTheEnginesInSecretOnly(t *testing.T) {
 	for _, canary := range []string{"c4nary-input", "c4nary-value", "c4nary-env", "c4nary-output", "c4nary-key"} {
 		e.requireToldInSecret(t, canary)
 	}
-	require.Contains(t, e.all(), `"slipway","verify"`)
+	require.Contains(t, e.all(), `"slipway","dry-run"`)
 	require.Regexp(t, variable("GREETING", "hello"), e.all(), "the engine would blank it out in what the hook prints")
 	require.Regexp(t, variable("PIN_TOKEN", "123"), e.all(), "and this wherever a number has it")
 	left, err := filepath.Glob(filepath.Join(tmp, "*"))
@@ -74,7 +75,7 @@ func TestWhatARunKnowsIsTheEnginesInSecretOnly(t *testing.T) {
 
 // TestAResultIsForItsUserOnly while it is on this machine.
 func TestAResultIsForItsUserOnly(t *testing.T) {
-	c, e := conducted(t, map[string]any{`"state","kubeconfig"`: "c4nary", `"state","show"`: `{"cluster":true}`})
+	c, e := conducted(t, map[string]any{`"state","kubeconfig"`: secretText(t, "c4nary"), `"state","show"`: `{"cluster":true}`})
 	var mode os.FileMode
 	e.exports = func(path string) {
 		info, err := os.Stat(filepath.Dir(path))

@@ -11,6 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // deploymentLock is the deployment's lock, which a run holds or is trying to take. It is
@@ -39,10 +40,14 @@ type deploymentLock struct {
 func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, context.CancelCauseFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	l := &deploymentLock{taken: make(chan struct{}), tried: make(chan struct{}), lost: make(chan struct{}), halt: make(chan error, 1), end: end}
-	l.hold = r.Cluster.deployment.Hold(append([]string{"slipway", "state", "hold", "--workflow", r.workflow.Name,
-		"--patience", r.opts.LockTimeout.String()}, r.who()...)...)
+	hold, err := stateCommand("hold", contract.StateRequest{Who: r.who(), Patience: contract.Duration(r.opts.LockTimeout), Port: containers.HoldPort})
+	l.hold = r.Cluster.deployment.Hold(hold...)
 	l.aside.Go(func() {
 		defer close(l.tried)
+		if err != nil {
+			l.refuse(ctx, err)
+			return
+		}
 		if err := l.hold.Start(ctx); err != nil {
 			l.refuse(ctx, err)
 			return
@@ -87,7 +92,7 @@ func (l *deploymentLock) close() {
 // holds it has ended.
 func (l *deploymentLock) watch(ctx context.Context, c commands, run string) {
 	watch := func() error {
-		if err := c.run(ctx, "slipway", "state", "watch", "--run", run); err != nil {
+		if err := c.ask(ctx, "watch", contract.StateRequest{Who: lock.Holder{Run: run}}, nil); err != nil {
 			return err
 		}
 		return errors.New("the lock is not watched any more") // it ends with an error or not at all

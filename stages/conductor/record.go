@@ -71,10 +71,8 @@ func (r recorder) write(ctx context.Context, record *report.Run, state *contract
 	if err := errors.Join(encErr, jsonErr); err != nil {
 		return fmt.Errorf("encode the run's record: %w", err)
 	}
-	_, err := r.exec(ctx, containers.Exec{
-		Args: []string{"slipway", "state", "keep", recordFile}, Files: contract.Parts(recordFile, string(data)),
-	})
-	return r.notWritten(err)
+	e := containers.Exec{Files: contract.Parts(recordFile, string(data))}
+	return r.notWritten(r.askIn(ctx, e, "keep", contract.StateRequest{Path: recordFile}, nil))
 }
 
 // notWritten is the fault of a record that could not be written; nil for no error,

@@ -2,9 +2,9 @@ package conductor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -27,22 +27,21 @@ type Records struct {
 
 // stored reads the deployment's state.
 func (r *Records) stored(ctx context.Context) (*contract.Stored, error) {
-	const at = "/slipway/stored.json"
 	var s contract.Stored
-	if err := r.result(ctx, r.looking(containers.Exec{Args: []string{"slipway", "state", "show", at}, Result: at}), &s); err != nil {
+	if err := r.askIn(ctx, r.looking(containers.Exec{}), "show", contract.StateRequest{}, &s); err != nil {
 		return nil, fmt.Errorf("read the deployment's state: %w", err)
 	}
 	return &s, nil
 }
 
-// Known reports whether a run of the deployment has ever begun, also of one that was
+// Known reports whether a run of the deployment has ever had the lock, also of one that was
 // removed since.
 func (r *Records) Known(ctx context.Context) (bool, error) {
 	s, err := r.stored(ctx)
 	if err != nil {
 		return false, err
 	}
-	return s.Begun || s.Record != nil || s.Cluster, nil
+	return s.Record != nil || s.ID != "" || s.Cluster, nil
 }
 
 // Installed is the version of the platform release that was installed to the end. Without
@@ -86,7 +85,11 @@ func (r *Records) notThere(what string) error {
 // are made from its record, and returns the run's id.
 func (r *Records) Report(ctx context.Context, run, out string) (string, error) {
 	const at = "/slipway/report"
-	e := containers.Exec{Args: []string{"slipway", "state", "report", at, run}, Result: at + ".id"}
+	args, err := stateCommand("report", contract.StateRequest{ID: run, Path: at})
+	if err != nil {
+		return "", err
+	}
+	e := containers.Exec{Args: args, Result: contract.ResultFile}
 	done, dir, err := r.deployment.ExecDirectory(ctx, e, at)
 	if err != nil {
 		return "", err
@@ -102,7 +105,8 @@ func (r *Records) Report(ctx context.Context, run, out string) (string, error) {
 	if err := r.deployment.Export(ctx, dir, out); err != nil {
 		return "", fmt.Errorf("write the report: %w", err)
 	}
-	return strings.TrimSpace(string(done.Result)), nil
+	err = json.Unmarshal(done.Result, &run)
+	return run, err
 }
 
 // Kubeconfig is the administrator's access to the cluster; server replaces the
@@ -140,7 +144,9 @@ func (r *Records) kubeconfig(ctx context.Context) ([]byte, error) {
 		text, err := secret.Plaintext(ctx)
 		return []byte(text), err
 	}
-	return r.file(ctx, "/slipway/kubeconfig", "slipway", "state", "kubeconfig")
+	var text []byte
+	err := r.ask(ctx, "kubeconfig", contract.StateRequest{}, &text)
+	return text, err
 }
 
 // withServer replaces the server of every cluster in a kubeconfig. The certificate of an own
@@ -167,33 +173,24 @@ func withServer(kubeconfig, server string, own bool) (string, error) {
 	return string(b), err
 }
 
-const runsFile = "/slipway/runs.json"
-
 // Runs are the runs of the deployment, the oldest first; those of one that was
 // removed are among them.
 func (r *Records) Runs(ctx context.Context) ([]contract.RunSummary, error) {
 	var out []contract.RunSummary
-	err := r.query(ctx, []string{"slipway", "state", "runs", runsFile}, runsFile, &out)
+	err := r.ask(ctx, "runs", contract.StateRequest{}, &out)
 	return out, err
 }
 
 // Run is one run. One that is not there is a fault of class Usage.
 func (r *Records) Run(ctx context.Context, id string) (*contract.RunDetail, error) {
 	out := &contract.RunDetail{}
-	err := r.query(ctx, []string{"slipway", "state", "runs", runsFile, id, "--deployment", r.name}, runsFile, out)
-	return out, err
+	return out, r.ask(ctx, "runs", contract.StateRequest{ID: id, Deployment: r.name}, out)
 }
 
 // Unlock takes the deployment's lock away from its holder and records who did so.
 // Without force it does so only when the holder gives no sign of life.
 // It returns the record that was written.
 func (r *Records) Unlock(ctx context.Context, force bool) (*lock.Record, error) {
-	const at = "/slipway/unlocked.json"
-	args := []string{"slipway", "state", "unlock", at, "--user", r.user, "--host", r.host}
-	if force {
-		args = append(args, "--force")
-	}
 	var out lock.Record
-	err := r.query(ctx, args, at, &out)
-	return &out, err
+	return &out, r.ask(ctx, "unlock", contract.StateRequest{Who: lock.Holder{User: r.user, Host: r.host}, Force: force}, &out)
 }

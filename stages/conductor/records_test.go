@@ -119,7 +119,7 @@ func TestGatesThatDoNotHoldNow(t *testing.T) {
 // A deployment that was removed is known, so that it can be removed again.
 func TestWhatWasEverInstalledIsKnown(t *testing.T) {
 	for state, known := range map[string]bool{
-		`{"cluster":false}`: false, `{"cluster":true}`: true, `{"cluster":false,"begun":true}`: true, `{"cluster":false,"record":{"version":1,"id":"r1","workflow":"destroy"}}`: true,
+		`{"cluster":false}`: false, `{"cluster":true}`: true, `{"cluster":false,"id":"a"}`: true, `{"cluster":false,"record":{"version":1,"id":"r1","workflow":"destroy"}}`: true,
 	} {
 		c, _ := conducted(t, map[string]any{`"state","show"`: state})
 		got, err := c.Known(t.Context())

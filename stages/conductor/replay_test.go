@@ -38,19 +38,19 @@ func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
 	cfg := config.Default()
 	cfg.Provider = local.Name
 	refs := map[string]string{"gitea": "x"}
-	plan := contract.Plan{
+	plan := contract.PlanRequest{
 		Workflow: config.Install, Run: "r2", Refs: refs, Images: "sha256:1", Release: "sha256:2", Tools: map[string]string{"helm": "4"}, UserSecrets: []string{"smtp"},
 	}
 	plan.Site, err = conductor.SiteOf(elsewhere{local.Provider{}}, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale})
 	require.NoError(t, err)
 	text, err := json.Marshal(plan)
 	require.NoError(t, err)
-	plan = contract.Plan{}
+	plan = contract.PlanRequest{}
 	require.NoError(t, json.Unmarshal(text, &plan))
 	reused := func(context.Context, contract.Request) contract.Result {
 		return contract.Result{Status: contract.Reused, Output: json.RawMessage("{}")}
 	}
-	found, err := conductor.Verify(t.Context(), stages.Install(), plan, cfg, release, reused, nil)
+	found, err := conductor.Verify(t.Context(), stages.Install(), plan, cfg, release, reused)
 	require.NoError(t, err)
 	encoded, err := json.Marshal(found)
 	require.NoError(t, err)

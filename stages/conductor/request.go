@@ -14,8 +14,8 @@ import (
 )
 
 // requests makes the requests to the steps of a run. The same values always make the same
-// requests, so a result that was verified for a request in `slipway verify` is valid for
-// the request of the run.
+// requests, so a result that was verified for a request in a container of its own is valid
+// for the request of the run.
 type requests struct {
 	run        string // its id
 	deployment string
@@ -43,7 +43,7 @@ func (r requests) of(s contract.Spec, in any) (contract.Request, error) {
 	return contract.Request{
 		Run: r.run, Stage: s.Stage, Step: s.Name, Code: code, Timeout: contract.Duration(cmp.Or(s.Timeout, r.timeout)),
 		Deployment: r.deployment, Digests: r.digests(s, lasting), Input: input,
-		Count: s.Count, Cluster: !s.Offline,
+		Cluster: !s.Offline,
 	}, nil
 }
 

@@ -60,10 +60,10 @@ func TestAnAddressDoesNotMakeAnEarlierResultInvalid(t *testing.T) {
 // TestTheStepsOfComponentsShareTheirCode: a request names it, and only theirs do.
 func TestTheStepsOfComponentsShareTheirCode(t *testing.T) {
 	var r requests
-	web, err := r.of(contract.ComponentStep(contract.StageOrchestrator, "web").Spec, contract.ComponentInput{Component: "web"})
+	web, err := r.of(contract.ComponentStep().Named(contract.StageOrchestrator, "web").Spec, contract.ComponentInput{Component: "web"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"orchestrator/web", "orchestrator/component"}, []string{web.ID(), web.Code})
-	db, err := r.of(contract.ComponentStep(contract.StagePreOrchestrator, "db").Spec, contract.ComponentInput{Component: "web"})
+	db, err := r.of(contract.ComponentStep().Named(contract.StagePreOrchestrator, "db").Spec, contract.ComponentInput{Component: "web"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"preorchestrator/db", "orchestrator/component"}, []string{db.ID(), db.Code})
 	require.NotEqual(t, web.Digests, db.Digests, "a result is that of one step")

@@ -43,7 +43,7 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	}
 	if w.Removes && err == nil {
 		// Nothing may be reused after this: journal, credentials, Terraform state.
-		if _, err = c.commands.exec(ctx, c.indexed(containers.Exec{Args: []string{"slipway", "state", "purge", "--run", r.record.ID}})); err != nil {
+		if err = c.askIndexed(ctx, containers.Exec{}, "purge", contract.StateRequest{Who: r.who()}, nil); err != nil {
 			_ = r.steps.lock.heard(err) // it is the purge's own, too
 			r.record.Finish(nil, err, time.Now())
 		}
@@ -78,8 +78,15 @@ func (r *run) actions() map[pipeline.Key]func(context.Context) error {
 	return map[pipeline.Key]func(context.Context) error{
 		contract.NodeKey():              locked(contract.NodeKey(), func(ctx context.Context) error { return r.service.Start(ctx) }),
 		contract.NodeRemoveKey():        locked(contract.NodeRemoveKey(), r.wipe),
-		contract.CheckEarlierSpec().Key: func(ctx context.Context) error { return r.steps.verifyAll(ctx, r.plan()) },
+		contract.CheckEarlierSpec().Key: r.verify,
 	}
+}
+
+// verify finds the earlier results that the run takes.
+func (r *run) verify(ctx context.Context) error {
+	req := r.planRequest(r.workflow, r.steps.requests.run)
+	req.Selection, req.Hooked = r.opts.Select, r.hooked
+	return r.steps.verifyAll(ctx, req)
 }
 
 // wipe empties the node's volume; a node that runs in the background is stopped before.
@@ -89,18 +96,13 @@ func (r *run) wipe(ctx context.Context) error {
 			return err
 		}
 	}
-	err := r.Cluster.deployment.Wipe(ctx, "slipway", "state", "wipe", "--run", r.steps.requests.run, "--")
+	by, err := stateCommand("wipe", contract.StateRequest{Who: r.who()})
+	if err != nil {
+		return err
+	}
+	err = r.Cluster.deployment.Wipe(ctx, append(by, "--")...)
 	_ = r.steps.lock.heard(err) // it is the action's own, too
 	return err
-}
-
-// plan is what `slipway verify` wires the same graph from.
-func (r *run) plan() contract.Plan {
-	return contract.Plan{
-		Workflow: r.workflow.Name, Run: r.steps.requests.run, Config: r.opts.Config.Canonical(), Site: r.inputs.Site,
-		Refs: r.inputs.Images, Rewrite: r.inputs.Rewrite, Images: r.opts.Images.Digest, Release: r.opts.ReleaseDigest,
-		Tools: r.opts.Tools, UserSecrets: r.inputs.UserSecrets, RunOptions: r.inputs.RunOptions, Selection: r.opts.Select, Hooked: r.hooked,
-	}
 }
 
 func (r *run) recorder() recorder {
@@ -114,7 +116,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	if err := r.graph.pipeline.CheckSelect(r.opts.Select); err != nil {
 		return err
 	}
-	if err := r.executor.check(ctx, own); err != nil {
+	if err := MissingSecrets(own, r.executor.secret); err != nil {
 		return err
 	}
 	id := r.steps.requests.run

@@ -126,8 +126,8 @@ func TestANodeIsRemovedUnderTheLock(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	for _, command := range []string{
-		`"slipway","state","wipe","--run","` + record.ID + `","--","/usr/local/bin/slipway-node","wipe"`,
-		`"slipway","state","purge","--run","` + record.ID + `"`,
+		`\"run\":\"` + record.ID + `\",\"workflow\":\"destroy\"}}","--","/usr/local/bin/slipway-node","wipe"`,
+		`"slipway","state","purge","{\"who\":`,
 	} {
 		require.Contains(t, e.all(), command)
 	}

@@ -139,7 +139,7 @@ func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, e
 		if _, err := c.runner(out.Run, nil).run(ctx, contract.StatusStep().Spec, in, &now); err != nil {
 			return err
 		}
-		out.Apps, out.Gates, out.Live = now.Record(), now.Gates, true
+		out.Apps, out.Gates, out.Live = append(out.Apps[:0], now.Apps.Apps...), now.Gates, true
 		return nil
 	})
 	if err == nil {

@@ -16,7 +16,7 @@ import (
 // TestAClusterThatIsNotOnThisEngine, whose state is in a bucket: what only reads shows what the
 // last run saw, an install may be planned, and what needs the cluster is refused.
 func TestAClusterThatIsNotOnThisEngine(t *testing.T) {
-	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"lost":true,"platform":"1.0.0","record":{"version":1,"id":"r1","workflow":"install","outcome":"succeeded"}}`, `"state","kubeconfig"`: "k"})
+	c, e := conducted(t, map[string]any{`"state","show"`: `{"cluster":true,"lost":true,"platform":"1.0.0","record":{"version":1,"id":"r1","workflow":"install","outcome":"succeeded"}}`, `"state","kubeconfig"`: secretText(t, "k")})
 	c.opts.State.URL = "s3://bucket"
 	c, err := New(c.opts)
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func TestAClusterThatIsNotOnThisEngine(t *testing.T) {
 	require.Contains(t, text.String(), "\nThe cluster is not on this engine: the applications are as the last run saw them.\n")
 	_, err = c.Kubeconfig(t.Context(), "")
 	require.NoError(t, err, "it is that of the other engine")
-	there, err := c.running(t.Context(), Workflow{Name: config.Install})
+	there, err := c.hasCluster(t.Context(), Workflow{Name: config.Install})
 	require.NoError(t, err)
 	require.False(t, there)
 

@@ -120,6 +120,12 @@ type InstalledRelease struct {
 	Archive []byte `json:"archive"` // a zip archive
 }
 
+// BackupRelease is a backup with the files of the release that was installed when it was made.
+type BackupRelease struct {
+	Backup
+	Archive []byte `json:"archive"` // a zip archive
+}
+
 // BackupSummary is a backup in a list.
 type BackupSummary struct {
 	ID      string        `json:"id"`

@@ -17,17 +17,7 @@ type Identity struct {
 type Opened struct {
 	Lost  bool `json:"lost,omitempty"`  // as that of Stored
 	First bool `json:"first,omitempty"` // no install has succeeded yet
+	Known int  `json:"known,omitempty"` // steps that the journal knows
 	// Phases are those of the last run: a removal has no release that says what they are.
 	Phases []report.Phase `json:"phases,omitempty"`
-}
-
-// Over is what a run is to bring over what is installed, for what the records of earlier runs
-// tell of that.
-type Over struct {
-	Platform       string   `json:"platform"` // name of the release
-	Version        string   `json:"version"`
-	UpgradableFrom []string `json:"upgradableFrom,omitempty"`
-	Data           bool     `json:"data,omitempty"` // the release has data
-	Upgrade        bool     `json:"upgrade,omitempty"`
-	Change         Change   `json:"change,omitzero"`
 }

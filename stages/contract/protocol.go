@@ -65,8 +65,6 @@ type Request struct {
 	VerifyOnly bool `json:"verifyOnly,omitempty"`
 	// LeftOut says that the selection leaves the step out: it does not run in this run.
 	LeftOut bool `json:"leftOut,omitempty"`
-	// Count requests Result.Known.
-	Count bool `json:"count,omitempty"`
 }
 
 // ID is "stage/step".
@@ -88,9 +86,6 @@ type Result struct {
 	Attempt int `json:"attempt,omitempty"`
 	// Counts are what the step has counted, by name, whether it succeeded or not.
 	Counts map[string]int64 `json:"counts,omitempty"`
-	// Known is how many steps of the deployment have succeeded before with the
-	// same tools.
-	Known int `json:"known,omitempty"`
 }
 
 // Status is how a step ended.

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Seal gives a plan its digest: that of all that is in it but the digest itself, the time and
-// the phases, which are only names.
-func (p *Preview) Seal() error {
+// Seal gives a plan its digest: that of all that is in it but the digest itself, the time, the
+// phases, which are only names, and the releases that follow.
+func (p *Plan) Seal() error {
 	plain := *p
-	plain.Digest, plain.Made, plain.Phases = "", time.Time{}, nil
+	plain.Digest, plain.Made, plain.Phases, plain.Later = "", time.Time{}, nil, nil
 	text, err := json.Marshal(plain)
 	if err == nil { // as it reads back: what is no UTF-8 is written in another way then
-		var again Preview
+		var again Plan
 		if err = json.Unmarshal(text, &again); err == nil {
 			text, err = json.Marshal(again)
 		}

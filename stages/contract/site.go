@@ -14,9 +14,8 @@ const (
 	NodePods   = NodeHealth + "/pods"
 )
 
-// Site is what a provider contributes to a deployment, as data: the container of
-// infrastructure/verify wires the same graph from it, without the provider. The zero
-// value is that of no provider.
+// Site is what a provider contributes to a deployment, as data: the container of a plan
+// wires the same graph from it, without the provider. The zero value is that of no provider.
 type Site struct {
 	Root         fs.FS                  `json:"-"`         // Terraform root
 	Terraform    TerraformInput         `json:"terraform"` // what the steps with the root work on

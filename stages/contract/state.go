@@ -37,7 +37,6 @@ type Stored struct {
 	Record  *report.Run `json:"record,omitempty"`  // of the last run that was not refused, if there is one
 	Refused *Refusal    `json:"refused,omitempty"` // of the last run; nil: it was not
 	Cluster bool        `json:"cluster"`           // something was installed on a cluster
-	Begun   bool        `json:"begun"`             // a run has reached for the lock, in this volume or this bucket
 	// Platform is the version of the release that was installed to the end; empty: none was.
 	Platform string `json:"platform,omitempty"`
 	// ID tells the deployment from others of its name; empty where nothing was installed.
@@ -47,14 +46,6 @@ type Stored struct {
 	// Slipway runs.
 	Lost  bool   `json:"lost,omitempty"`
 	Waits []Wait `json:"waits,omitempty"` // what the steps that run wait for, if they run on this engine
-}
-
-// ListedDeployment is a deployment as `slipway state list` prints it.
-type ListedDeployment struct {
-	Name    string    `json:"name"`
-	Created time.Time `json:"created"`           // by its first run
-	Stored  *Stored   `json:"stored,omitempty"`  // with a record that only says what the run was and how it ended
-	Problem string    `json:"problem,omitempty"` // why its state cannot be read; Stored is nil then
 }
 
 // Refusal is a run that was refused before it had changed anything.

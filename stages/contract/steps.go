@@ -37,7 +37,6 @@ type Spec struct {
 	UserSecrets bool // gets the secrets of the configuration, in UserSecretsDir
 	Account     bool // gets the account with which nodes pull, if there is one, in RegistryAuthFile
 	Harmless    bool // changes nothing, so it need not wait for the lock
-	Count       bool // counts the steps that have succeeded before
 	// Timeout limits the step; 0 is the limit of the configuration.
 	Timeout time.Duration
 }
@@ -47,11 +46,17 @@ type Spec struct {
 // between them does not compile.
 type Step[In, Out any] struct{ Spec }
 
+// Named is a step of another name that runs the code of s: each component has one, for example.
+func (s Step[In, Out]) Named(stage, name string) Step[In, Out] {
+	s.Code, s.Key = s.Key, key(stage, name)
+	return s
+}
+
 func key(stage, name string) pipeline.Key { return pipeline.Key{Stage: stage, Name: name} }
 
 // PreflightStep checks the machine and the tools before anything is changed.
 func PreflightStep() Step[PreflightInput, Preflight] {
-	return Step[PreflightInput, Preflight]{Spec{Key: key(StageInfrastructure, "preflight"), Offline: true, TLSKey: true, Harmless: true, Count: true}}
+	return Step[PreflightInput, Preflight]{Spec{Key: key(StageInfrastructure, "preflight"), Offline: true, TLSKey: true, Harmless: true}}
 }
 
 // NodeKey is the action that starts the local Kubernetes node. It runs in the conductor,
@@ -61,8 +66,7 @@ func NodeKey() pipeline.Key { return key(StageInfrastructure, "node") }
 // NodeRemoveKey is the action that deletes the local Kubernetes node.
 func NodeRemoveKey() pipeline.Key { return key(StageInfrastructure, "node-remove") }
 
-// CheckEarlierSpec checks in one container which earlier results still hold. It runs as
-// `slipway verify`: see Plan.
+// CheckEarlierSpec checks in one container which earlier results still hold: see PlanRequest.
 func CheckEarlierSpec() Spec {
 	return Spec{Key: key(StageInfrastructure, "verify"), Platform: true, Manifests: true, TLSKey: true, UserSecrets: true, Account: true}
 }
@@ -154,30 +158,16 @@ func RequiresStep() Step[Nothing, Requirements] {
 	return Step[Nothing, Requirements]{Spec{Key: key(StagePreOrchestrator, "requires"), Platform: true}}
 }
 
-// ComponentCode is the code that the steps of all components share.
-func ComponentCode() Step[ComponentInput, Component] {
+// ComponentStep installs a component of the platform and waits for its gates. Each is Named for its
+// component, in StagePreOrchestrator for what apps rest on.
+func ComponentStep() Step[ComponentInput, Component] {
 	return Step[ComponentInput, Component]{Spec{Key: key(StageOrchestrator, "component"), Platform: true, Manifests: true}}
 }
 
-// ComponentStep installs a component of the platform and waits for its gates. Stage is
-// StagePreOrchestrator for what apps rest on.
-func ComponentStep(stage, name string) Step[ComponentInput, Component] {
-	s := ComponentCode()
-	s.Code, s.Key = s.Key, key(stage, name)
-	return s
-}
-
-// AdoptionCode is the code that the steps of all adopted components share.
-func AdoptionCode() Step[AdoptionInput, Component] {
-	return Step[AdoptionInput, Component]{Spec{Key: key(StageOrchestrator, "adoption"), Platform: true}}
-}
-
 // AdoptionStep hands a component over to Argo CD, which ComponentStep has installed in
-// StagePreOrchestrator.
-func AdoptionStep(name string) Step[AdoptionInput, Component] {
-	s := AdoptionCode()
-	s.Code, s.Key = s.Key, key(StageOrchestrator, name)
-	return s
+// StagePreOrchestrator. Each is Named for its component.
+func AdoptionStep() Step[AdoptionInput, Component] {
+	return Step[AdoptionInput, Component]{Spec{Key: key(StageOrchestrator, "adoption"), Platform: true}}
 }
 
 // GitStep verifies the git server by use.
@@ -195,17 +185,14 @@ func ReconcileStep() Step[ReconcileInput, Reconcile] {
 	return Step[ReconcileInput, Reconcile]{Spec{Key: key(StagePreOrchestrator, "reconcile")}}
 }
 
-// BackupDataCode is the code that the backups of all data share.
-func BackupDataCode() Step[BackupDataInput, BackedUp] {
-	return Step[BackupDataInput, BackedUp]{Spec{Key: key(StagePreOrchestrator, "backup-data"), Platform: true}}
+// BackupDataStep dumps data into the deployment's state, and proves that by restoring it. Each is
+// Named by BackupDataKey.
+func BackupDataStep() Step[BackupDataInput, BackedUp] {
+	return Step[BackupDataInput, BackedUp]{Spec{Key: BackupDataKey("data"), Platform: true}}
 }
 
-// BackupDataStep dumps data into the deployment's state, and proves that by restoring it.
-func BackupDataStep(name string) Step[BackupDataInput, BackedUp] {
-	s := BackupDataCode()
-	s.Code, s.Key = s.Key, key(StagePreOrchestrator, "backup-"+name)
-	return s
-}
+// BackupDataKey is the step that backs data up.
+func BackupDataKey(data string) pipeline.Key { return key(StagePreOrchestrator, "backup-"+data) }
 
 // BackupStep completes a backup by release and configuration.
 func BackupStep() Step[BackupInput, BackupSummary] {

@@ -58,47 +58,28 @@ type Leftovers struct {
 	Removed []string `json:"removed,omitempty"` // "Kind namespace/name"
 }
 
-// suiteStep is the step of a test or workload in a stage; name is empty for the code that
-// all of the stage share.
-func suiteStep[Out any](stage, name string, deadline time.Duration) Step[SuiteInput, Out] {
-	s := Step[SuiteInput, Out]{Spec{Key: key(stage, "each"), Platform: true, Timeout: deadline + afterDeadline}}
-	if name != "" {
-		s.Code, s.Key = s.Key, key(stage, name)
-	}
-	return s
+// suiteStep is the code of a stage's steps; each step is ForEach test or workload.
+func suiteStep[Out any](stage string) Step[SuiteInput, Out] {
+	return Step[SuiteInput, Out]{Spec{Key: key(stage, "each"), Platform: true}}
 }
 
-// TestCode is the code that the steps of all tests share.
-func TestCode() Step[SuiteInput, Tested] { return TestStep("", 0) }
+// ForEach is the step of one test or workload, with its deadline.
+func (s Step[In, Out]) ForEach(name string, deadline time.Duration) Step[In, Out] {
+	s.Timeout = deadline + afterDeadline
+	return s.Named(s.Stage, name)
+}
 
 // TestStep carries a test out, and removes what was made for it.
-func TestStep(name string, deadline time.Duration) Step[SuiteInput, Tested] {
-	return suiteStep[Tested](StageTest, name, deadline)
-}
-
-// AppsDeployCode is the code that the steps which deploy workloads share.
-func AppsDeployCode() Step[SuiteInput, Workload] { return AppsDeployStep("", 0) }
+func TestStep() Step[SuiteInput, Tested] { return suiteStep[Tested](StageTest) }
 
 // AppsDeployStep deploys a workload, or brings it to what the release has.
-func AppsDeployStep(name string, deadline time.Duration) Step[SuiteInput, Workload] {
-	return suiteStep[Workload](StageAppsDeploy, name, deadline)
-}
-
-// AppsCheckCode is the code that the steps which check workloads share.
-func AppsCheckCode() Step[SuiteInput, Tested] { return AppsCheckStep("", 0) }
+func AppsDeployStep() Step[SuiteInput, Workload] { return suiteStep[Workload](StageAppsDeploy) }
 
 // AppsCheckStep looks at a workload that is deployed.
-func AppsCheckStep(name string, deadline time.Duration) Step[SuiteInput, Tested] {
-	return suiteStep[Tested](StageAppsCheck, name, deadline)
-}
-
-// AppsDestroyCode is the code that the steps which remove workloads share.
-func AppsDestroyCode() Step[SuiteInput, Workload] { return AppsDestroyStep("", 0) }
+func AppsCheckStep() Step[SuiteInput, Tested] { return suiteStep[Tested](StageAppsCheck) }
 
 // AppsDestroyStep removes a workload with its data.
-func AppsDestroyStep(name string, deadline time.Duration) Step[SuiteInput, Workload] {
-	return suiteStep[Workload](StageAppsDestroy, name, deadline)
-}
+func AppsDestroyStep() Step[SuiteInput, Workload] { return suiteStep[Workload](StageAppsDestroy) }
 
 // LeftoversStep removes what tests have left whose run was killed.
 func LeftoversStep() Step[LeftoversInput, Leftovers] {
@@ -107,9 +88,7 @@ func LeftoversStep() Step[LeftoversInput, Leftovers] {
 
 // CleanUpStep is LeftoversStep at the end of a run, which may have been interrupted.
 func CleanUpStep() Step[LeftoversInput, Leftovers] {
-	s := LeftoversStep()
-	s.Code, s.Key = s.Key, key(StagePostOrchestrator, "leftovers")
-	return s
+	return LeftoversStep().Named(StagePostOrchestrator, "leftovers")
 }
 
 // leftoversLimit is how long it may take until pods run again and leftovers are gone.

@@ -116,29 +116,12 @@ type AppsInput struct {
 }
 
 // App is one Argo CD Application as it was last seen.
-type App struct {
-	Name      string `json:"name"`
-	Namespace string `json:"namespace"`
-	Wave      int    `json:"wave"`
-	Sync      string `json:"sync"`     // "Synced", "OutOfSync", "Unknown"
-	Health    string `json:"health"`   // "Healthy", "Progressing", "Degraded", "Missing", …
-	Revision  string `json:"revision"` // commit SHA it is synced to
-	Cause     string `json:"cause,omitempty"`
-}
+type App = report.App
 
 // Apps is the state of all Applications.
 type Apps struct {
 	Apps     []App  `json:"apps"`
 	Revision string `json:"revision,omitempty"` // of the tree, where all were brought to it
-}
-
-// Record is what a run's record says of them.
-func (a Apps) Record() []report.App {
-	out := make([]report.App, len(a.Apps))
-	for i, app := range a.Apps {
-		out[i] = report.App(app)
-	}
-	return out
 }
 
 // Access says how users reach the platform.
@@ -150,7 +133,4 @@ type Access struct {
 }
 
 // Link is one address of the platform.
-type Link struct {
-	Name string `json:"name"`
-	URL  string `json:"url"`
-}
+type Link = report.Link

@@ -38,16 +38,12 @@ const (
 
 // Register adds the code of these steps to r.
 func Register(r *step.Registry) {
-	step.Register(r, contract.BackupDataCode(), backUp)
-	step.Register(r, contract.BackupStep(), complete)
-	step.Register(r, contract.MigrateBeforeStep(), migrateBefore)
-	step.Register(r, contract.MigrateAfterStep(), migrateAfter)
-	step.Previewed(r, contract.BackupDataCode(), previewBackUp)
-	step.Previewed(r, contract.BackupStep(), previewComplete)
-	step.Previewed(r, contract.MigrateBeforeStep(), previewMigrateBefore)
-	step.Previewed(r, contract.MigrateAfterStep(), previewMigrateAfter)
-	step.Register(r, contract.RestoreStep(), restore)
-	step.Register(r, contract.DataCheckStep(), checkAll)
+	step.Register(r, contract.BackupDataStep(), step.Once(backUp).Planned(previewBackUp))
+	step.Register(r, contract.BackupStep(), step.Once(complete).Planned(previewComplete))
+	step.Register(r, contract.MigrateBeforeStep(), step.Once(migrateBefore).Planned(previewMigrateBefore))
+	step.Register(r, contract.MigrateAfterStep(), step.Once(migrateAfter).Planned(previewMigrateAfter))
+	step.Register(r, contract.RestoreStep(), step.Once(restore))
+	step.Register(r, contract.DataCheckStep(), step.Once(checkAll))
 }
 
 // work is what the steps share.

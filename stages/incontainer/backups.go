@@ -2,59 +2,48 @@ package incontainer
 
 import (
 	"context"
-	"encoding/base64"
-	"os"
 
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/backup"
 )
 
-// Backups writes all backups of the deployment, or one of them as a whole, to file.
-func (s *State) Backups(ctx context.Context, file, id string) error {
+// backups are all backups of the deployment.
+func (s *State) backups(ctx context.Context) ([]contract.BackupSummary, error) {
 	repo, err := backup.Open(ctx, s.place, s.store)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if id == "" {
-		all, err := repo.List(ctx)
-		return writeJSON(file, all, err)
-	}
-	b, err := repo.Get(ctx, id)
-	return writeJSON(file, b, err)
+	return repo.List(ctx)
 }
 
-// Installed writes the release that was installed last, with its files, to file; null if the state
-// has no copy that can be read.
-func (s *State) Installed(ctx context.Context, file string) error {
+// backup is a backup, with the release that was installed when it was made.
+func (s *State) backup(ctx context.Context, id string) (*contract.BackupRelease, error) {
 	repo, err := backup.Open(ctx, s.place, s.store)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	b, err := repo.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if b.Reason != contract.ForUpgrade || b.Release == nil {
+		return nil, backup.DataOnly(id)
+	}
+	archive, err := repo.Archive(ctx, backup.ReleaseKey(id), *b.Release)
+	return &contract.BackupRelease{Backup: b, Archive: archive}, err
+}
+
+// installedRelease is the release that was installed last, with its files; nil if the state has no
+// copy that can be read.
+func (s *State) installedRelease(ctx context.Context) (*contract.InstalledRelease, error) {
+	repo, err := backup.Open(ctx, s.place, s.store)
+	if err != nil {
+		return nil, err
 	}
 	is, err := repo.Installed(ctx)
 	if err != nil || is == nil {
-		return writeJSON(file, nil, err)
+		return nil, err
 	}
 	archive, err := repo.Archive(ctx, backup.InstalledKey(is.Digest), is.Release)
-	return writeJSON(file, contract.InstalledRelease{Installed: *is, Archive: archive}, err)
-}
-
-// Archive writes the release that was installed when a backup was made to file: a zip archive
-// in base64, for the engine hands on nothing but text.
-func (s *State) Archive(ctx context.Context, file, id string) error {
-	repo, err := backup.Open(ctx, s.place, s.store)
-	if err != nil {
-		return err
-	}
-	b, err := repo.Get(ctx, id)
-	if err != nil {
-		return err
-	}
-	if b.Reason != contract.ForUpgrade || b.Release == nil {
-		return backup.DataOnly(id)
-	}
-	data, err := repo.Archive(ctx, backup.ReleaseKey(id), *b.Release)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, []byte(base64.StdEncoding.EncodeToString(data)), 0o644)
+	return &contract.InstalledRelease{Installed: *is, Archive: archive}, err
 }

@@ -44,32 +44,32 @@ func say(w io.Writer, step, format string, args ...any) {
 	_, _ = io.WriteString(w, contract.Line(os.Getenv(contract.OriginVariable), contract.StageInfrastructure+"/"+step, fmt.Sprintf(format, args...)))
 }
 
-// Hold takes the deployment's lock, waiting up to timeout for a live holder, listens on
-// port, and releases the lock when stop is closed; if something still works
+// hold takes the deployment's lock, waiting for a live holder as long as the request says, listens on
+// its port, and releases the lock when stop is closed; if something still works
 // for the run then, it leaves it to expire. A store that cannot be used is a fault of class
 // preflight: the run has changed nothing yet.
-func (s *State) Hold(ctx context.Context, stop <-chan struct{}, who lock.Holder, timeout time.Duration, port int) error {
+func (s *State) hold(ctx context.Context, stop <-chan struct{}, req contract.StateRequest) error {
 	if err := state.CheckRuntime(ctx, s.store); err != nil {
 		return store.Preflight(err)
 	}
 	if err := state.CheckProvider(ctx, s.place, s.store, os.Getenv(contract.ProviderVariable)); err != nil {
 		return store.Preflight(err)
 	}
-	end, err := s.place.Holds(ctx, who.Run)
+	end, err := s.place.Holds(ctx, req.Who.Run)
 	if err != nil {
 		return fmt.Errorf("note that the run holds the lock: %w", err)
 	}
-	held, lease, err := acquire(ctx, s.errw, stop, s.lock(s.errw), who, timeout)
+	held, lease, err := acquire(ctx, s.errw, stop, s.lock(s.errw), req.Who, time.Duration(req.Patience))
 	switch {
 	case errors.Is(err, errStopped):
 		return end() // before it had the lock
 	case err != nil:
 		return errors.Join(store.Preflight(err), end())
 	}
-	if err := listenWhile(held, stop, port); err != nil && !errors.Is(err, errStopped) {
+	if err := listenWhile(held, stop, req.Port); err != nil && !errors.Is(err, errStopped) {
 		return errors.Join(err, lease.Release(ctx), end())
 	}
-	return errors.Join(s.release(ctx, who.Run, lease), end())
+	return errors.Join(s.release(ctx, req.Who.Run, lease), end())
 }
 
 // workLimit is how long what works for a run may take to end once the run has ended: the
@@ -90,11 +90,11 @@ func (s *State) release(ctx context.Context, run string, lease *lock.Lease) erro
 	}
 }
 
-// Watch returns once run has lost the lock, with the fault that says why. A store that
+// watch returns once run has lost the lock, with the fault that says why. A store that
 // cannot be used at first is given as long to answer as later on. Who watches counts as a
 // holder of the lock: a hook, which is the user's program, is known to have ended with nothing
 // else.
-func (s *State) Watch(ctx context.Context, run string) (err error) {
+func (s *State) watch(ctx context.Context, run string) (err error) {
 	end, err := s.place.Holds(ctx, run)
 	if err != nil {
 		return fmt.Errorf("note that the run watches the lock: %w", err)
@@ -119,10 +119,10 @@ func (s *State) Watch(ctx context.Context, run string) (err error) {
 	}
 }
 
-// Wipe runs the command that empties the volume of the cluster for a run, which has the lock, and
+// wipe runs the command that empties the volume of the cluster for a run, which has the lock, and
 // kills it when that is lost. What it prints goes where this program reports. Then the state
 // forgets the cluster.
-func (s *State) Wipe(ctx context.Context, run string, args []string) error {
+func (s *State) wipe(ctx context.Context, run string, args []string) error {
 	return s.under(ctx, run, func(ctx context.Context, w *state.Work) error {
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 		cmd.Stdout, cmd.Stderr = s.errw, s.errw
@@ -175,24 +175,13 @@ func acquire(ctx context.Context, errw io.Writer, stop <-chan struct{}, l *lock.
 // errStopped is why the lock is not waited for any longer.
 var errStopped = errors.New("it was told to end")
 
-// listenWhile listens on port until stop is closed or ctx ends.
+// listenWhile listens on port, and accepts nothing, until stop is closed or ctx ends.
 func listenWhile(ctx context.Context, stop <-chan struct{}, port int) error {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(port)))
 	if err != nil {
 		return fmt.Errorf("say that the lock is held: %w", err)
 	}
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return // it was closed
-			}
-			_ = conn.Close()
-		}
-	}()
 	select {
 	case <-stop:
 		err = nil
@@ -202,6 +191,5 @@ func listenWhile(ctx context.Context, stop <-chan struct{}, port int) error {
 		}
 	}
 	_ = listener.Close()
-	<-served
 	return err
 }

@@ -31,7 +31,7 @@ func holder(t *testing.T, root, run string, port ...int) (stop chan struct{}, en
 	screen := progress.Open(said, progress.Options{})
 	port = append(port, 0) // any
 	go func() {
-		err := (&State{place: state.Place{Volume: root}, store: volume(t, root), errw: screen}).Hold(t.Context(), stop, lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, 0, port[0])
+		err := (&State{place: state.Place{Volume: root}, store: volume(t, root), errw: screen}).hold(t.Context(), stop, contract.StateRequest{Who: lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, Port: port[0]})
 		containers.WriteFault(screen, err)
 		ended <- err
 	}()
@@ -99,7 +99,7 @@ func TestARunOnAnotherProviderIsRefused(t *testing.T) {
 		t.Setenv(contract.ProviderVariable, provider)
 		stop := make(chan struct{})
 		close(stop)
-		return (&State{place: state.Place{Volume: root}, store: s, errw: io.Discard}).Hold(t.Context(), stop, lock.Holder{Run: "r1", Workflow: "destroy"}, 0, 0)
+		return (&State{place: state.Place{Volume: root}, store: s, errw: io.Discard}).hold(t.Context(), stop, contract.StateRequest{Who: lock.Holder{Run: "r1", Workflow: "destroy"}})
 	}
 	require.NoError(t, begin("local"), "nothing was installed there")
 	require.NoError(t, state.PutCluster(t.Context(), s, 1, state.Cluster{UID: "u"}))
@@ -138,12 +138,12 @@ func TestALockThatIsTakenAwayEndsItsHolder(t *testing.T) {
 func TestARunThatLosesItsLockIsWatched(t *testing.T) {
 	root := t.TempDir()
 	s := &State{place: state.Place{Volume: root}, store: volume(t, root), errw: io.Discard}
-	require.ErrorContains(t, s.Watch(t.Context(), "r1"), "nobody has it")
+	require.ErrorContains(t, s.watch(t.Context(), "r1"), "nobody has it")
 	port := freePort(t)
 	stop, first, _ := holder(t, root, "r1", port)
 	listens(t, port)
 	watched := make(chan error, 1)
-	go func() { watched <- s.Watch(t.Context(), "r1") }()
+	go func() { watched <- s.watch(t.Context(), "r1") }()
 	select {
 	case err := <-watched:
 		t.Fatal(err)
@@ -251,18 +251,18 @@ func TestAWipeEndsWithTheLock(t *testing.T) {
 	lost := &fault.Fault{Code: lock.CodeLost}
 	mark, access := filepath.Join(root, "mark"), filepath.Join(root, "secrets", "kubeconfig")
 	require.NoError(t, s.store.Put(t.Context(), "secrets/kubeconfig", []byte("k")))
-	require.ErrorIs(t, s.Wipe(t.Context(), "r1", []string{"touch", mark}), lost)
+	require.ErrorIs(t, s.wipe(t.Context(), "r1", []string{"touch", mark}), lost)
 	require.NoFileExists(t, mark)
 	l := lock.New(s.store, lock.Options{})
 	_, lease, err := l.Acquire(t.Context(), lock.Holder{Run: "r1"})
 	require.NoError(t, err)
-	require.ErrorContains(t, s.Wipe(t.Context(), "r1", []string{"false"}), "exit status 1")
+	require.ErrorContains(t, s.wipe(t.Context(), "r1", []string{"false"}), "exit status 1")
 	require.FileExists(t, access, "the cluster is there")
-	require.NoError(t, s.Wipe(t.Context(), "r1", []string{"touch", mark}))
+	require.NoError(t, s.wipe(t.Context(), "r1", []string{"touch", mark}))
 	require.FileExists(t, mark)
 	require.NoFileExists(t, access)
 	ended := make(chan error, 1)
-	go func() { ended <- s.Wipe(t.Context(), "r1", []string{"sleep", "60"}) }()
+	go func() { ended <- s.wipe(t.Context(), "r1", []string{"sleep", "60"}) }()
 	time.Sleep(500 * time.Millisecond)
 	_, err = l.Unlock(t.Context(), lock.Holder{User: "boss"}, true)
 	require.NoError(t, err)
@@ -284,7 +284,7 @@ func TestARunThatHasLostTheLockKeepsWhatIsItsOwn(t *testing.T) {
 		require.NoError(t, err)
 		file := filepath.Join(t.TempDir(), "keep.json")
 		require.NoError(t, os.WriteFile(file, text, 0o600))
-		return s.Keep(t.Context(), file)
+		return s.keep(t.Context(), file)
 	}
 	l := lock.New(s.store, lock.Options{})
 	_, lease, err := l.Acquire(t.Context(), lock.Holder{Run: "r2"})

@@ -11,54 +11,32 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// Index writes the names of the deployments in an index, a directory, to file.
-func Index(file, dir string) error {
-	names, err := entries(dir)
-	return writeJSON(file, names, err)
-}
-
-// enter adds the deployment to the engine's index, or removes it from there.
-func (s *State) enter(there bool) error {
-	if s.Entry == "" {
-		return nil
-	}
-	if there {
-		return os.WriteFile(s.Entry, nil, 0o644)
-	}
-	if err := os.Remove(s.Entry); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// List writes to file the deployments whose state is in the bucket or, if the state is not in a
-// bucket, in the volumes below dir. Removed deployments, of which only records are left, are not
-// among them.
-func (s *State) List(ctx context.Context, file, dir string) error {
+// list are the deployments whose state is in the bucket or, if the state is not in a bucket, in the
+// volumes below dir. Removed deployments, of which only records are left, are not among them.
+func (s *State) list(ctx context.Context, dir string) ([]conductor.DeploymentSummary, error) {
 	names, err := s.names(ctx, dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	out := []contract.ListedDeployment{}
+	out := []conductor.DeploymentSummary{}
 	for _, name := range names {
 		listed, err := s.listed(ctx, name, filepath.Join(dir, name))
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 		if err != nil { // the others can be listed all the same
-			listed = &contract.ListedDeployment{Name: name, Problem: err.Error()}
+			listed = &conductor.DeploymentSummary{Deployment: name, Problem: err.Error()}
 		}
 		if listed != nil {
 			out = append(out, *listed)
 		}
 	}
-	return writeJSON(file, out, nil)
+	return out, nil
 }
 
 // names are those of the deployments in the bucket or in the volumes below dir, sorted.
@@ -92,7 +70,7 @@ func entries(dir string) ([]string, error) {
 }
 
 // listed is a deployment whose state is in the bucket or in volume; nil if none is installed.
-func (s *State) listed(ctx context.Context, name, volume string) (out *contract.ListedDeployment, err error) {
+func (s *State) listed(ctx context.Context, name, volume string) (out *conductor.DeploymentSummary, err error) {
 	one := &State{place: s.place, errw: io.Discard}
 	one.place.Volume = volume
 	if s.place.Remote() {
@@ -111,10 +89,6 @@ func (s *State) listed(ctx context.Context, name, volume string) (out *contract.
 	if err != nil {
 		return nil, err
 	}
-	if r := stored.Record; r != nil {
-		stored.Record = &report.Run{
-			Version: r.Version, ID: r.ID, Workflow: r.Workflow, Provider: r.Provider, Platform: r.Platform, Outcome: r.Outcome, Started: r.Started, Finished: r.Finished,
-		}
-	}
-	return &contract.ListedDeployment{Name: name, Created: identity.Created, Stored: stored}, nil
+	summary := conductor.SummaryOf(name, identity.Created, stored, s.place.Remote())
+	return &summary, nil
 }

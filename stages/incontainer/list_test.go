@@ -1,7 +1,6 @@
 package incontainer
 
 import (
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,22 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
-
-// answer is what a command wrote to its file.
-func answer[T any](t *testing.T, do func(file string) error) (out T) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "answer.json")
-	require.NoError(t, do(file))
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(text, &out))
-	return out
-}
 
 // withRun makes s the state of a deployment with a run.
 func withRun(t *testing.T, s *store.Store, name string) {
@@ -74,17 +63,15 @@ func TestDeploymentsAreListed(t *testing.T) {
 			require.NoError(t, removed.Delete(t.Context(), key))
 		}
 
-		all := answer[[]contract.ListedDeployment](t, func(file string) error { return s.List(t.Context(), file, dir) })
+		all, err := s.list(t.Context(), dir)
+		require.NoError(t, err)
 		require.Len(t, all, 2, remote)
-		require.Equal(t, "shop", all[0].Name)
+		require.Equal(t, "shop", all[0].Deployment)
 		require.WithinDuration(t, time.Now(), all[0].Created, time.Minute)
-		require.Equal(t, "1.0.0", all[0].Stored.Platform)
-		require.Equal(t, report.Succeeded, all[0].Stored.Record.Outcome)
-		require.Equal(t, "shop", all[0].Stored.Record.Platform.Name)
-		require.Empty(t, all[0].Stored.Record.Steps, "a list is short")
-		require.Equal(t, "torn", all[1].Name)
+		require.Equal(t, []string{"1.0.0", "shop", "install"}, []string{all[0].Installed, all[0].Release, all[0].Workflow})
+		require.Equal(t, "torn", all[1].Deployment)
 		require.Contains(t, all[1].Problem, "latest/000000000002")
-		require.Nil(t, all[1].Stored)
+		require.Empty(t, all[1].State)
 	}
 }
 
@@ -92,19 +79,22 @@ func TestDeploymentsAreListed(t *testing.T) {
 func TestTheIndexOfAnEngine(t *testing.T) {
 	index := t.TempDir()
 	s := locked(t, "r1")
-	s.Entry = filepath.Join(index, "demo")
+	req := contract.StateRequest{Who: lock.Holder{Run: "r1"}, Deployment: "demo", Entry: filepath.Join(index, "demo")}
 	names := func() []string {
 		t.Helper()
-		return answer[[]string](t, func(file string) error { return Index(file, index) })
+		all, err := entries(index)
+		require.NoError(t, err)
+		return all
 	}
 	require.Empty(t, names())
 	require.NoError(t, os.WriteFile(filepath.Join(index, "Not.A.Name"), nil, 0o600))
 	for range 2 {
-		opened(t, func(file string) error { return s.Open(t.Context(), file, "r1", "demo", "") })
+		_, err := s.open(t.Context(), req)
+		require.NoError(t, err)
 		require.Equal(t, []string{"demo"}, names())
 	}
 	for range 2 {
-		require.NoError(t, s.Purge(t.Context(), "r1"))
+		require.NoError(t, s.purge(t.Context(), req))
 		require.Empty(t, names())
 	}
 }

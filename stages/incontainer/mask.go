@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"syscall"
 	"time"
 
 	"github.com/slipway-sh/slipway/bounded"
@@ -65,4 +66,13 @@ func (m Mask) Run(command []string, out, errw io.Writer) (int, error) {
 	}
 	fmt.Fprintln(stderr, err)
 	return exitNotRun, nil
+}
+
+// exitCode is that of a process which has ended; of one that a signal has ended, 128 and the
+// signal's number.
+func exitCode(p *os.ProcessState) int {
+	if status, ok := p.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return p.ExitCode()
 }

@@ -5,35 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
+	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// Open has a run, which has the lock, find out what the state knows, and writes that to file. A
-// deployment that has no identity gets one, and enters the engine's index. over, unless it is
-// empty, is a contract.Over as JSON: a run that cannot bring that, as the records tell, is refused.
-func (s *State) Open(ctx context.Context, file, run, deployment, over string) error {
-	var out contract.Opened
-	err := s.under(ctx, run, func(ctx context.Context, w *state.Work) (err error) {
-		if out, err = s.open(ctx, w); err != nil {
+// open has a run, which has the lock, find out what the state knows. A deployment that has no
+// identity gets one, and enters the engine's index.
+func (s *State) open(ctx context.Context, req contract.StateRequest) (out contract.Opened, err error) {
+	err = s.under(ctx, req.Who.Run, func(ctx context.Context, w *state.Work) (err error) {
+		if out, err = s.find(ctx, w, req.Deployment); err != nil {
 			return err
 		}
-		if _, err = state.MakeIdentity(ctx, w.Store, w.Generation, deployment); err != nil {
+		if _, err = state.MakeIdentity(ctx, w.Store, w.Generation, req.Deployment); err != nil || req.Entry == "" {
 			return err
 		}
-		if err := s.enter(true); err != nil {
-			return err
-		}
-		if over != "" && !out.Lost {
-			return s.mayBring(ctx, over)
-		}
-		return nil
+		return os.WriteFile(req.Entry, nil, 0o644)
 	})
-	return writeJSON(file, out, err)
+	return out, err
 }
 
-func (s *State) open(ctx context.Context, w *state.Work) (out contract.Opened, err error) {
+// find finds out what the state knows.
+func (s *State) find(ctx context.Context, w *state.Work, deployment string) (out contract.Opened, err error) {
+	known, err := journal.On(w.Store, deployment).All(ctx)
+	if ctx.Err() != nil {
+		return out, err
+	}
+	out.Known = len(known) // records that cannot be read make a run slower, not wrong
 	last, err := state.Latest(ctx, w.Store)
 	switch {
 	case errors.Is(err, state.ErrNoRun):

@@ -1,7 +1,6 @@
 package incontainer
 
 import (
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -27,15 +26,11 @@ func locked(t *testing.T, run string) *State {
 	return s
 }
 
-// opened is what a command found that writes it to a file.
-func opened(t *testing.T, do func(file string) error) contract.Opened {
+// opened is what run r1 finds.
+func opened(t *testing.T, s *State) contract.Opened {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "opened.json")
-	require.NoError(t, do(file))
-	text, err := os.ReadFile(file)
+	out, err := s.open(t.Context(), contract.StateRequest{Who: lock.Holder{Run: "r1"}, Deployment: "demo"})
 	require.NoError(t, err)
-	var out contract.Opened
-	require.NoError(t, json.Unmarshal(text, &out))
 	return out
 }
 
@@ -55,9 +50,10 @@ func TestTheStateIsOpened(t *testing.T) {
 	s := locked(t, "r1")
 	open := func() contract.Opened {
 		t.Helper()
-		return opened(t, func(file string) error { return s.Open(t.Context(), file, "r1", "demo", "") })
+		return opened(t, s)
 	}
-	require.ErrorIs(t, s.Open(t.Context(), "", "r2", "demo", ""), &fault.Fault{Code: lock.CodeLost})
+	_, err := s.open(t.Context(), contract.StateRequest{Who: lock.Holder{Run: "r2"}, Deployment: "demo"})
+	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
 	require.Empty(t, identity(t, s))
 	require.Equal(t, contract.Opened{First: true}, open())
 	first := identity(t, s)
@@ -74,7 +70,7 @@ func TestTheStateIsOpened(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, state.Keep(t.Context(), s.store, destroy, map[string][]byte{report.RecordFile: record}))
 	require.NoError(t, state.PutLatest(t.Context(), s.store, 1, destroy))
-	require.NoError(t, s.Purge(t.Context(), "r1"))
+	require.NoError(t, s.purge(t.Context(), contract.StateRequest{Who: lock.Holder{Run: "r1"}}))
 	require.Equal(t, phases, open().Phases, "the next removal has no release that says so")
 	require.NotEqual(t, first, identity(t, s), "it is another deployment now")
 }
@@ -84,7 +80,7 @@ func TestALostClusterIsNoticed(t *testing.T) {
 	s := locked(t, "r1")
 	lost := func() bool {
 		t.Helper()
-		now := opened(t, func(file string) error { return s.Open(t.Context(), file, "r1", "demo", "") })
+		now := opened(t, s)
 		stored, err := s.stored(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, now.Lost, stored.Lost)

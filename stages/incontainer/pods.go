@@ -4,19 +4,16 @@ import (
 	"context"
 	"io"
 
-	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// AwaitPods waits, two minutes at most, until the pods that ran before the local cluster was
+// awaitPods waits, two minutes at most, until the pods that ran before the local cluster was
 // stopped run again, as its node says at url. Those that do not are told to errw, and are no
 // error. kubeconfig is a path.
-func AwaitPods(ctx context.Context, kubeconfig, url string, errw io.Writer) error {
+func awaitPods(ctx context.Context, kubeconfig, url string, errw io.Writer) error {
 	client, err := kube.Connect(kubeconfig, func(format string, args ...any) { say(errw, "node", format, args...) })
-	if err != nil {
-		containers.WriteFault(errw, err)
-		return err
+	if err == nil {
+		client.AwaitPods(ctx, url)
 	}
-	client.AwaitPods(ctx, url)
-	return nil
+	return err
 }

@@ -29,12 +29,12 @@ func TestPodsThatDoNotComeBackAreNamed(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		var b strings.Builder
-		err = AwaitPods(ctx, kubeconfig, url, &b)
+		err = awaitPods(ctx, kubeconfig, url, &b)
 		return b.String(), err
 	}
 	said, err := wait(server.URL + "/back")
 	require.ErrorIs(t, err, &fault.Fault{Code: "ACC-001"})
-	require.Contains(t, said, "slipway-fault: {")
+	require.Empty(t, said)
 	require.NoError(t, os.WriteFile(kubeconfig, []byte("{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: '"+server.URL+"'}}]}"), 0o600))
 	said, err = wait(server.URL + "/back")
 	require.NoError(t, err)

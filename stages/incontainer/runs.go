@@ -25,7 +25,7 @@ func (s *State) runs(ctx context.Context, deployment, run string) (any, error) {
 		return nil, err
 	}
 	if run == "" {
-		return s.list(ctx, live)
+		return s.summaries(ctx, live)
 	}
 	if _, err := report.IDTime(run); err != nil {
 		return nil, &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Op: "read the run", Err: err, Fix: "slipway runs lists them"}
@@ -57,9 +57,9 @@ func (s *State) runs(ctx context.Context, deployment, run string) (any, error) {
 // recordsAtOnce is how many records of runs are read at the same time.
 const recordsAtOnce = 8
 
-// list are all runs, the oldest first. One without a record ended before it
+// summaries are all runs, the oldest first. One without a record ended before it
 // had the lock: it did nothing, and is left out.
-func (s *State) list(ctx context.Context, live string) ([]contract.RunSummary, error) {
+func (s *State) summaries(ctx context.Context, live string) ([]contract.RunSummary, error) {
 	ids, err := state.Runs(ctx, s.store)
 	if err != nil {
 		return nil, fmt.Errorf("list the runs: %w", err)
@@ -107,14 +107,11 @@ func (s *State) record(ctx context.Context, run, live string) (r *report.Run, pr
 	return r, "", err
 }
 
-// writeJSON writes the result of a command that ended with err, if it has one.
-func writeJSON(file string, v any, err error) error {
-	if err != nil {
-		return err
-	}
+// writeJSON writes an answer to a file, which may hold a secret.
+func writeJSON(file string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("encode the result: %w", err)
+		return fmt.Errorf("encode the answer: %w", err)
 	}
-	return os.WriteFile(file, data, 0o644)
+	return os.WriteFile(file, data, 0o600)
 }

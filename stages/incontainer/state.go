@@ -31,9 +31,6 @@ import (
 
 // State is a deployment's state: a volume, or a bucket that the environment names.
 type State struct {
-	// Entry is the deployment's file in the engine's index; empty if it has none.
-	Entry string
-
 	place state.Place
 	store *store.Store
 	errw  io.Writer
@@ -67,19 +64,72 @@ func tell(errw io.Writer, place state.Place, err error) error {
 	return err
 }
 
-// Show writes what is known of the deployment to file.
-func (s *State) Show(ctx context.Context, file string) error {
-	stored, err := s.stored(ctx)
-	return writeJSON(file, stored, err)
+// Answer carries out an action, which is the first argument, with the contract.StateRequest in the
+// second. It writes the answer, if there is one, to file. What is in the other arguments is the
+// command of a wipe. When stop is closed, a lock that is held is released.
+func (s *State) Answer(ctx context.Context, args []string, file string, stop <-chan struct{}) error {
+	var req contract.StateRequest
+	if len(args) > 1 {
+		if err := json.Unmarshal([]byte(args[1]), &req); err != nil {
+			return fmt.Errorf("decode the request: %w", err)
+		}
+	}
+	var out any
+	var err error
+	switch args[0] {
+	case "show":
+		out, err = s.stored(ctx)
+	case "runs":
+		out, err = s.runs(ctx, req.Deployment, req.ID)
+	case "backups":
+		out, err = s.backups(ctx)
+	case "backup":
+		out, err = s.backup(ctx, req.ID)
+	case "installed":
+		out, err = s.installedRelease(ctx)
+	case "index":
+		out, err = entries(contract.IndexDir)
+	case "list":
+		out, err = s.list(ctx, contract.StatesDir)
+	case "kubeconfig":
+		out, err = s.kubeconfig(ctx)
+	case "report":
+		out, err = s.report(ctx, req.Path, req.ID)
+	case "open":
+		out, err = s.open(ctx, req)
+	case "unlock":
+		out, err = s.lock(s.errw).Unlock(ctx, req.Who, req.Force)
+	case "keep":
+		err = s.keep(ctx, req.Path)
+	case "purge":
+		err = s.purge(ctx, req)
+	case "hold":
+		err = s.hold(ctx, stop, req)
+	case "watch":
+		err = s.watch(ctx, req.Who.Run)
+	case "wipe":
+		err = s.wipe(ctx, req.Who.Run, args[2:])
+	case "await-pods":
+		err = awaitPods(ctx, contract.KubeconfigFile, contract.NodePods, s.errw)
+	default:
+		err = fmt.Errorf("there is no action %q", args[0])
+	}
+	if err != nil || out == nil {
+		return err
+	}
+	return writeJSON(file, out)
 }
 
-// Purge removes the state for a run, which has the lock.
-func (s *State) Purge(ctx context.Context, run string) error {
-	return s.under(ctx, run, func(ctx context.Context, w *state.Work) error {
-		if err := state.Purge(ctx, s.place, w); err != nil {
+// purge removes the state for a run, which has the lock.
+func (s *State) purge(ctx context.Context, req contract.StateRequest) error {
+	return s.under(ctx, req.Who.Run, func(ctx context.Context, w *state.Work) error {
+		if err := state.Purge(ctx, s.place, w); err != nil || req.Entry == "" {
 			return err
 		}
-		return s.enter(false)
+		if err := os.Remove(req.Entry); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
 	})
 }
 
@@ -96,21 +146,9 @@ func (s *State) under(ctx context.Context, run string, do func(context.Context, 
 	return cmp.Or(lock.Lost(ctx), err) // what fails then fails for that
 }
 
-// Unlock takes the lock away from its holder, and writes what it found to file.
-func (s *State) Unlock(ctx context.Context, file string, who lock.Holder, force bool) error {
-	broken, err := s.lock(s.errw).Unlock(ctx, who, force)
-	return writeJSON(file, broken, err)
-}
-
-// Runs writes all runs of a deployment, or one of them with its attempts, to file.
-func (s *State) Runs(ctx context.Context, file, deployment, run string) error {
-	found, err := s.runs(ctx, deployment, run)
-	return writeJSON(file, found, err)
-}
-
-// Keep stores what a run left in file. Of a run that has lost the lock that is only what is
+// keep stores what a run left in file. Of a run that has lost the lock that is only what is
 // its own, and the error says so.
-func (s *State) Keep(ctx context.Context, file string) error {
+func (s *State) keep(ctx context.Context, file string) error {
 	data, err := contract.ReadParts(file)
 	if err != nil {
 		return fmt.Errorf("read what the run left: %w", err)
@@ -140,35 +178,30 @@ func (s *State) Keep(ctx context.Context, file string) error {
 	})
 }
 
-// Report copies the directory of a run, or of the last one, and completes it by
-// everything that is made from the record and the logs; the run's id is beside it. That
-// happens here because the logs are here, and now because it then costs no run anything.
-func (s *State) Report(ctx context.Context, out, run string) error {
+// report copies the directory of a run, or of the last one, completes it by everything that is made
+// from the record and the logs, and returns the run's id. That happens here because the logs are here, and now because it then costs no run anything.
+func (s *State) report(ctx context.Context, out, run string) (string, error) {
 	live, err := s.liveRun(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	run, err = state.Report(ctx, s.store, run, out)
 	if errors.Is(err, state.ErrNoRun) {
-		return &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Err: err}
+		return "", &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Err: err}
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
-	if err := report.Render(out, run, run == live); err != nil {
-		return state.Damaged(s.store, run, err)
-	}
-	return os.WriteFile(out+".id", []byte(run), 0o644)
+	return run, state.Damaged(s.store, run, report.Render(out, run, run == live))
 }
 
-// Kubeconfig writes the administrator's access to the cluster to a file, which is empty
-// if there is none.
-func (s *State) Kubeconfig(ctx context.Context, file string) error {
+// kubeconfig is the administrator's access to the cluster; empty if there is none.
+func (s *State) kubeconfig(ctx context.Context) ([]byte, error) {
 	text, err := s.place.Kubeconfig(ctx, s.store)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read the kubeconfig: %w", err)
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	return os.WriteFile(file, text, 0o600)
+	return text, nil
 }
 
 // liveRun returns the id of the run that holds the deployment's lock, or "". Call it
@@ -282,9 +315,6 @@ func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 	}
 	if out.Cluster, err = s.place.HasKubeconfig(ctx, s.store); err != nil {
 		return nil, fmt.Errorf("look for the cluster's credentials: %w", err)
-	}
-	if out.Begun, err = s.place.Begun(ctx, s.store); err != nil {
-		return nil, err
 	}
 	if out.Lost, err = s.place.ClusterLost(ctx, s.store); err != nil {
 		return nil, err

@@ -35,18 +35,15 @@ func TestState_ofAClusterThatIsThere(t *testing.T) {
 	require.NoError(t, state.PutCluster(t.Context(), s, 1, state.Cluster{UID: "u", Server: "https://theirs"}))
 	require.True(t, known())
 	lost := &fault.Fault{Code: lock.CodeLost}
-	require.ErrorIs(t, on.Purge(t.Context(), "r1"), lost, "it has the lock no more")
+	require.ErrorIs(t, on.purge(t.Context(), contract.StateRequest{Who: lock.Holder{Run: "r1"}}), lost, "it has the lock no more")
 	require.True(t, known())
 	_, lease, err := lock.New(s, lock.Options{}).Acquire(t.Context(), lock.Holder{Run: "r1"})
 	require.NoError(t, err)
-	require.ErrorIs(t, on.Purge(t.Context(), "r0"), lost)
+	require.ErrorIs(t, on.purge(t.Context(), contract.StateRequest{Who: lock.Holder{Run: "r0"}}), lost)
 	require.True(t, known())
-	require.NoError(t, on.Purge(t.Context(), "r1"))
+	require.NoError(t, on.purge(t.Context(), contract.StateRequest{Who: lock.Holder{Run: "r1"}}))
 	require.NoError(t, lease.Release(t.Context()))
 	require.False(t, known())
-	stored, err := on.stored(t.Context())
-	require.NoError(t, err)
-	require.True(t, stored.Begun, "the lock stays")
 }
 
 // TestState_ofARunWithoutAnEnd: status, report and runs say that it runs while it
@@ -87,7 +84,9 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 		require.Regexp(t, "a/waiting +pending", text.String())
 
 		out := filepath.Join(t.TempDir(), "report")
-		require.NoError(t, on.Report(t.Context(), out, ""))
+		run, err := on.report(t.Context(), out, "")
+		require.NoError(t, err)
+		require.Equal(t, r.ID, run)
 		summary, err := os.ReadFile(filepath.Join(out, report.SummaryFile))
 		require.NoError(t, err)
 		require.Contains(t, string(summary), ": "+outcome+", run "+r.ID)

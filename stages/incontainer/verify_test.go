@@ -12,14 +12,10 @@ import (
 func TestVerifyProgress(t *testing.T) {
 	var screen strings.Builder
 	p := &verifyProgress{screen: &screen, running: map[string]bool{}}
-	for _, e := range []struct {
-		name   string
-		status pipeline.Status
-	}{
-		{"tls", pipeline.Running}, {"secrets", pipeline.Running}, {"tls", pipeline.Reused}, {"secrets", pipeline.Failed}, {"gitea", pipeline.Blocked},
-	} {
-		p.observe(pipeline.Event{Status: e.status, Result: pipeline.Result{Key: pipeline.Key{Stage: "pre", Name: e.name}}})
-	}
+	p.note("pre/tls", pipeline.Running)
+	p.note("pre/secrets", pipeline.Running)
+	p.note("pre/tls", pipeline.Reused)
+	p.note("pre/secrets", pipeline.Failed)
 	require.Equal(t, "slipway: infrastructure/verify: 0 earlier results hold; looking at pre/tls\n"+
 		"slipway: infrastructure/verify: 0 earlier results hold; looking at pre/secrets, pre/tls\n"+
 		"slipway: infrastructure/verify: 1 earlier results hold; looking at pre/secrets\n", screen.String())

@@ -42,24 +42,19 @@ const (
 // Register adds the code of the stage's steps to r; build makes the tree of the apps.
 func Register(r *step.Registry, build lint.BuildTree) {
 	var tools toolchain
-	step.RegisterVerified(r, contract.PreflightStep(), tools.preflight, verifyPreflight)
-	step.RegisterRepeatable(r, contract.ClusterPreflightStep(), clusterPreflight)
-	step.RegisterVerified(r, contract.TerraformStep(), tools.terraform, verifyTerraform)
-	step.Register(r, contract.TerraformDestroyStep(), tools.terraformDestroy)
-	step.RegisterRepeatable(r, contract.ClusterStep(), cluster)
-	step.RegisterRepeatable(r, contract.OwnershipStep(), finder{build: build}.ownership)
-	step.RegisterRepeatable(r, contract.AddonsStep(), addons)
-	step.RegisterVerified(r, contract.StorageStep(), storage, verifyStorage)
-	step.RegisterVerified(r, contract.LoadBalancerStep(), loadBalancer, verifyLoadBalancer)
-	step.Register(r, contract.PlatformRemoveStep(), platformRemove)
-	step.Register(r, contract.DefinitionsRemoveStep(), definitionsRemove)
-	step.Register(r, contract.PlatformInventoryStep(), platformInventory)
-	step.Register(r, contract.InventoryStep(), inventory)
-	step.Previewed(r, contract.TerraformStep(), tools.previewTerraform)
-	step.Previewed(r, contract.TerraformDestroyStep(), tools.previewTerraformDestroy)
-	step.Previewed(r, contract.PlatformRemoveStep(), previewRemove)
-	step.Previewed(r, contract.DefinitionsRemoveStep(), previewRemove)
-	step.Previewed(r, contract.InventoryStep(), previewRemoval)
+	step.Register(r, contract.PreflightStep(), step.Verified(tools.preflight, verifyPreflight))
+	step.Register(r, contract.ClusterPreflightStep(), step.Repeatable(clusterPreflight))
+	step.Register(r, contract.TerraformStep(), step.Verified(tools.terraform, verifyTerraform).Planned(tools.previewTerraform))
+	step.Register(r, contract.TerraformDestroyStep(), step.Once(tools.terraformDestroy).Planned(tools.previewTerraformDestroy))
+	step.Register(r, contract.ClusterStep(), step.Repeatable(cluster))
+	step.Register(r, contract.OwnershipStep(), step.Repeatable(finder{build: build}.ownership))
+	step.Register(r, contract.AddonsStep(), step.Repeatable(addons))
+	step.Register(r, contract.StorageStep(), step.Verified(storage, verifyStorage))
+	step.Register(r, contract.LoadBalancerStep(), step.Verified(loadBalancer, verifyLoadBalancer))
+	step.Register(r, contract.PlatformRemoveStep(), step.Once(platformRemove).Planned(previewRemove))
+	step.Register(r, contract.DefinitionsRemoveStep(), step.Once(definitionsRemove).Planned(previewRemove))
+	step.Register(r, contract.PlatformInventoryStep(), step.Once(platformInventory))
+	step.Register(r, contract.InventoryStep(), step.Once(inventory).Planned(previewRemoval))
 }
 
 // toolchain is where the tools are.

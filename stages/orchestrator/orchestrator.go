@@ -28,9 +28,9 @@ const (
 
 // Register adds the code of the stage's steps to r.
 func Register(r *step.Registry) {
-	step.RegisterRepeatable(r, contract.PublishStep(), runPublish)
-	step.RegisterRepeatable(r, contract.ProjectsStep(), runProjects)
-	step.RegisterRepeatable(r, contract.SyncStep(), runSync)
-	step.RegisterRepeatable(r, contract.PruneStep(), runPrune)
-	step.Register(r, contract.StatusStep(), runStatus)
+	step.Register(r, contract.PublishStep(), step.Repeatable(runPublish))
+	step.Register(r, contract.ProjectsStep(), step.Repeatable(runProjects))
+	step.Register(r, contract.SyncStep(), step.Repeatable(runSync))
+	step.Register(r, contract.PruneStep(), step.Repeatable(runPrune))
+	step.Register(r, contract.StatusStep(), step.Once(runStatus))
 }

@@ -41,8 +41,7 @@ const (
 
 // Register adds the code of the stage's steps to r.
 func Register(r *step.Registry) {
-	step.RegisterRepeatable(r, contract.AccessStep(), runAccess)
-	step.Looks(r, contract.AccessStep())
+	step.Register(r, contract.AccessStep(), step.Repeatable(runAccess).Planned(nil)) // it only tries out what is installed
 }
 
 func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (contract.Access, error) {

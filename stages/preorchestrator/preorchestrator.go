@@ -38,14 +38,14 @@ const probe = "probe"
 
 // Register adds the code of the stage's steps to r.
 func Register(r *step.Registry) {
-	step.RegisterRepeatable(r, contract.NamespacesStep(), runNamespaces)
-	step.RegisterRepeatable(r, contract.SecretsStep(), runSecrets)
-	step.RegisterRepeatable(r, contract.TLSStep(), runTLS)
-	step.RegisterRepeatable(r, contract.ConfigMapsStep(), runConfigMaps)
-	step.RegisterRepeatable(r, contract.RequiresStep(), runRequires)
-	step.RegisterRepeatable(r, contract.GitStep(), runGit)
-	step.RegisterRepeatable(r, contract.RepositoryStep(), runRepository)
-	step.RegisterVerified(r, contract.ReconcileStep(), runReconcile, verifyReconcile)
+	step.Register(r, contract.NamespacesStep(), step.Repeatable(runNamespaces))
+	step.Register(r, contract.SecretsStep(), step.Repeatable(runSecrets))
+	step.Register(r, contract.TLSStep(), step.Repeatable(runTLS))
+	step.Register(r, contract.ConfigMapsStep(), step.Repeatable(runConfigMaps))
+	step.Register(r, contract.RequiresStep(), step.Repeatable(runRequires))
+	step.Register(r, contract.GitStep(), step.Repeatable(runGit))
+	step.Register(r, contract.RepositoryStep(), step.Repeatable(runRepository))
+	step.Register(r, contract.ReconcileStep(), step.Verified(runReconcile, verifyReconcile))
 }
 
 // open reads the platform release and connects to the cluster.

@@ -69,9 +69,29 @@ type Env struct {
 }
 
 // Dirs are the paths of a step's container; an empty one has its default from
-// package contract.
+// package contract: see OrDefault.
 type Dirs struct {
 	State, Platform, Bundle, Terraform, Tools, Access string
+}
+
+// OrDefault is d with a default in place of each path that is empty.
+func (d Dirs) OrDefault() Dirs {
+	return Dirs{
+		State:     cmp.Or(d.State, contract.StateDir),
+		Platform:  cmp.Or(d.Platform, contract.PlatformDir),
+		Bundle:    cmp.Or(d.Bundle, contract.BundleDir),
+		Terraform: cmp.Or(d.Terraform, contract.TerraformDir),
+		Tools:     cmp.Or(d.Tools, contract.ToolsDir),
+		Access:    cmp.Or(d.Access, contract.AccessFile),
+	}
+}
+
+// Kubeconfig is the path of the access to the cluster: to an existing one, if that is there.
+func (d Dirs) Kubeconfig() string {
+	if _, err := os.Stat(d.Access); err == nil {
+		return d.Access
+	}
+	return d.State + "/secrets/kubeconfig"
 }
 
 // NewEnv returns an environment that logs to log, and to screen what a user
@@ -79,17 +99,14 @@ type Dirs struct {
 func NewEnv(run, id string, dirs Dirs, log, screen io.Writer) *Env {
 	secrets := &redact.Secrets{}
 	file := &shared{dst: log}
+	dirs = dirs.OrDefault()
 	e := &Env{
 		Run: run, ID: id,
-		StateDir:     cmp.Or(dirs.State, contract.StateDir),
-		PlatformDir:  cmp.Or(dirs.Platform, contract.PlatformDir),
-		BundleDir:    cmp.Or(dirs.Bundle, contract.BundleDir),
-		TerraformDir: cmp.Or(dirs.Terraform, contract.TerraformDir),
-		ToolsDir:     cmp.Or(dirs.Tools, contract.ToolsDir),
-		log:          redact.NewLineWriter(secrets, file),
-		tools:        redact.NewLineWriter(secrets, file),
-		screen:       redact.NewLineWriter(secrets, screen),
-		secrets:      secrets,
+		StateDir: dirs.State, PlatformDir: dirs.Platform, BundleDir: dirs.Bundle, TerraformDir: dirs.Terraform, ToolsDir: dirs.Tools,
+		log:     redact.NewLineWriter(secrets, file),
+		tools:   redact.NewLineWriter(secrets, file),
+		screen:  redact.NewLineWriter(secrets, screen),
+		secrets: secrets,
 	}
 	e.Kubeconfig = e.StateDir + "/secrets/kubeconfig"
 	e.TLSKeyFile, e.UserSecretsDir, e.RegistryAuthFile = contract.TLSKeyFile, contract.UserSecretsDir, contract.RegistryAuthFile

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
 
 	"github.com/slipway-sh/slipway/fault"
@@ -72,27 +71,13 @@ type panicked struct {
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// imageCode is the code of an image that a pod cannot get, as package kube writes it.
-var imageCode = regexp.MustCompile(`\((REG-\d{3})\)`)
-
-// classify turns a step's error, which is not nil, into the fault that the user gets. ctx
-// is the step's context and said its last progress message.
-func classify(ctx context.Context, id, said string, timeout time.Duration, err error) *fault.Fault {
-	f := faultOf(ctx, id, said, timeout, err)
-	if m := imageCode.FindStringSubmatch(f.Error()); m != nil {
-		own := *f
-		own.Fix = "get the image as slipway explain " + fault.Quote(m[1]) + " says; " + f.Fix
-		return &own
-	}
-	return f
-}
-
-// faultOf is classify, whatever the cause is.
-func faultOf(ctx context.Context, id, said string, timeout time.Duration, err error) *fault.Fault {
+// classify turns an error of the step, which is not nil, into the fault that the user gets. ctx
+// is the step's context.
+func (e *Env) classify(ctx context.Context, timeout time.Duration, err error) *fault.Fault {
 	f, coded := errors.AsType[*fault.Fault](err)
 	if p, ok := errors.AsType[*panicked](err); ok {
 		return &fault.Fault{
-			Code: fault.CodeBug, Class: fault.Bug, Op: "run " + id,
+			Code: fault.CodeBug, Class: fault.Bug, Op: "run " + e.ID,
 			Fix: "report this with the step's log: slipway report", Err: p,
 		}
 	}
@@ -112,8 +97,8 @@ func faultOf(ctx context.Context, id, said string, timeout time.Duration, err er
 				fix = f.Fix
 			}
 			return &fault.Fault{
-				Code: pipeline.CodeTimeout, Class: fault.Timeout, Op: "run " + id, Fix: fix,
-				Err: fmt.Errorf("not finished within %s; its last message was %q: %w", timeout, said, err),
+				Code: pipeline.CodeTimeout, Class: fault.Timeout, Op: "run " + e.ID, Fix: fix,
+				Err: fmt.Errorf("not finished within %s; its last message was %q: %w", timeout, e.lastSaid(), err),
 			}
 		}
 		cause := err
@@ -121,7 +106,7 @@ func faultOf(ctx context.Context, id, said string, timeout time.Duration, err er
 			cause = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 		return &fault.Fault{
-			Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "run " + id,
+			Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "run " + e.ID,
 			Fix: "run the same command again; finished steps are not repeated",
 			Err: cause,
 		}
@@ -129,5 +114,5 @@ func faultOf(ctx context.Context, id, said string, timeout time.Duration, err er
 	if whole, ok := fault.Whole(err); ok {
 		return whole
 	}
-	return &fault.Fault{Code: codeFailed, Class: fault.Step, Op: "run " + id, Fix: fixStep, Err: err}
+	return &fault.Fault{Code: codeFailed, Class: fault.Step, Op: "run " + e.ID, Fix: fixStep, Err: err}
 }

@@ -40,15 +40,6 @@ func TestErrorsGetACode(t *testing.T) {
 	}
 }
 
-// TestAnImageThatAPodCannotGet has a code of its own, within what the step failed with.
-func TestAnImageThatAPodCannotGet(t *testing.T) {
-	b := newBench(t)
-	b.err = &fault.Fault{Code: "ABC-003", Class: fault.Step, Fix: "correct it", Err: errors.New("app web: image r.test/web:1 refused by its registry (REG-001), pod web-0")}
-	_, res := b.run(contract.Request{Digests: digests("d")})
-	require.Equal(t, fault.Code("ABC-003"), res.Fault.Code)
-	require.Equal(t, "get the image as slipway explain REG-001 says; correct it", res.Fault.Fix)
-}
-
 func TestTimeoutSaysWhatWasAwaited(t *testing.T) {
 	b := newBench(t)
 	b.do = func(ctx context.Context, env *step.Env) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
@@ -61,7 +60,7 @@ func (b *stepRecords) work(ctx context.Context, env *Env) (context.Context, erro
 
 // reuse returns the output of an earlier success with the same digests that still
 // holds, or why there is none.
-func (b *stepRecords) reuse(ctx context.Context, code untypedStep, env *Env, grace time.Duration) (json.RawMessage, error) {
+func (b *stepRecords) reuse(ctx context.Context, code untypedStep, env *Env) (json.RawMessage, error) {
 	if code.verify == nil || b.req.Digests == (journal.Digests{}) {
 		return nil, errors.New("the step runs every time")
 	}
@@ -69,7 +68,7 @@ func (b *stepRecords) reuse(ctx context.Context, code untypedStep, env *Env, gra
 	defer cancel()
 	var now json.RawMessage // the output that the check returned
 	_, why, err := b.ledger.Resume(ctx, b.req.Run, b.req.Stage, b.req.Step, b.req.Digests, func(ctx context.Context, out json.RawMessage) (err error) {
-		now, err = guarded(ctx, grace, env, func() (json.RawMessage, error) { return code.verify(ctx, env, b.req.Input, out) })
+		now, err = guarded(ctx, verifyGrace, env, func() (json.RawMessage, error) { return code.verify(ctx, env, b.req.Input, out) })
 		if err == nil && env.secrets.In(now) {
 			err = errSecret
 		}
@@ -83,25 +82,4 @@ func (b *stepRecords) reuse(ctx context.Context, code untypedStep, env *Env, gra
 	}
 	env.Logger.Info("earlier result still holds")
 	return now, nil
-}
-
-// known counts the steps that the journal records as succeeded with the tools of req. It
-// ignores records that cannot be read: they make a run slower, not wrong.
-func known(ctx context.Context, req contract.Request, env *Env) int {
-	s, err := env.Store(ctx)
-	if err != nil {
-		env.Logger.Warn("earlier results are not counted", "error", err)
-		return 0
-	}
-	all, err := journal.On(s, req.Deployment).All(ctx)
-	if err != nil {
-		env.Logger.Warn("some earlier results are not counted", "error", err)
-	}
-	n := 0
-	for _, a := range all {
-		if a.Status == journal.Succeeded && a.Digests.Tools == req.Digests.Tools {
-			n++
-		}
-	}
-	return n
 }

@@ -189,13 +189,13 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			step.RegisterVerified(&b.reg, declared[in, said]("stage", "leaky"), func(ctx context.Context, env *step.Env, _ in) (said, error) {
+			step.Register(&b.reg, declared[in, said]("stage", "leaky"), step.Verified(func(ctx context.Context, env *step.Env, _ in) (said, error) {
 				tell(t, env)
 				return end(ctx)
 			}, func(_ context.Context, env *step.Env, _ in, _ said) error {
 				tell(t, env)
 				return errors.New(all())
-			})
+			}))
 			req := contract.Request{Run: id, Stage: "stage", Step: "leaky", Digests: digests("d")}
 			if name == "takes too long" {
 				req.Timeout = contract.Duration(2 * time.Second)
@@ -245,10 +245,10 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 func TestASecretInARepeatedOutput(t *testing.T) {
 	b := newBench(t)
 	text := "fine"
-	step.RegisterRepeatable(&b.reg, declared[in, said]("stage", "leaky"), func(_ context.Context, env *step.Env, _ in) (said, error) {
+	step.Register(&b.reg, declared[in, said]("stage", "leaky"), step.Repeatable(func(_ context.Context, env *step.Env, _ in) (said, error) {
 		env.Redact(canaries[0])
 		return said{text}, nil
-	})
+	}))
 	req := contract.Request{Stage: "stage", Step: "leaky", Digests: digests("d")}
 	_, res := b.run(req)
 	require.Equal(t, contract.Succeeded, res.Status)
@@ -283,12 +283,12 @@ func recordRun(t *testing.T, dir, id string, res contract.Result) {
 // that fails with its secrets.
 func TestNoSecretIsInASpan(t *testing.T) {
 	b := newBench(t)
-	step.RegisterVerified(&b.reg, declared[json.RawMessage, said]("infrastructure", "preflight"),
+	step.Register(&b.reg, declared[json.RawMessage, said]("infrastructure", "preflight"), step.Verified(
 		func(context.Context, *step.Env, json.RawMessage) (said, error) { return said{}, nil },
 		func(_ context.Context, env *step.Env, _ json.RawMessage, _ said) error {
 			tell(t, env)
 			return errors.New(all())
-		})
+		}))
 	run := func(ctx context.Context, req contract.Request) contract.Result {
 		if req.Step != "preflight" {
 			return contract.Result{Status: contract.Failed, Fault: &fault.Fault{Code: pipeline.CodeNotVerified, Err: errors.New("unknown")}}
@@ -296,13 +296,13 @@ func TestNoSecretIsInASpan(t *testing.T) {
 		dirs := step.Dirs{State: b.path("state")}
 		before := req
 		before.Run, before.VerifyOnly = "r0", false
-		require.Equal(t, contract.Succeeded, step.Perform(ctx, &b.reg, before, dirs, io.Discard).Status)
-		return step.Perform(ctx, &b.reg, req, dirs, io.Discard)
+		require.Equal(t, contract.Succeeded, step.Perform(ctx, &b.reg, before, dirs, "", io.Discard).Status)
+		return step.Perform(ctx, &b.reg, req, dirs, "", io.Discard)
 	}
 	spans := tracetest.NewSpanRecorder()
 	ctx, command := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("test").Start(t.Context(), "slipway install")
-	plan := contract.Plan{Run: "r1", Images: "sha256:1"}
-	_, err := conductor.Verify(ctx, stages.Install(), plan, config.Default(), &platform.Release{}, run, nil)
+	plan := contract.PlanRequest{Run: "r1", Images: "sha256:1"}
+	_, err := conductor.Verify(ctx, stages.Install(), plan, config.Default(), &platform.Release{}, run)
 	require.NoError(t, err)
 	command.End()
 	i := slices.IndexFunc(spans.Ended(), func(s sdktrace.ReadOnlySpan) bool { return s.Name() == "infrastructure/preflight" })

@@ -27,17 +27,16 @@ func TestAStepInThisProcess(t *testing.T) {
 		Input: json.RawMessage(`{"text":"four"}`), Digests: digests("a"), VerifyOnly: true,
 	}
 	perform := func() contract.Result {
-		return step.Perform(t.Context(), &b.reg, req, step.Dirs{State: b.path("state")}, &b.shown)
+		return step.Perform(t.Context(), &b.reg, req, step.Dirs{State: b.path("state")}, "", &b.shown)
 	}
 	res := perform()
 	require.ErrorIs(t, res.Fault, &fault.Fault{Code: pipeline.CodeNotVerified})
 	require.Zero(t, b.calls)
 
-	req.VerifyOnly, req.Count = false, true
+	req.VerifyOnly = false
 	res = perform()
 	require.Nil(t, res.Fault)
 	require.Equal(t, contract.Succeeded, res.Status)
-	require.Equal(t, 1, res.Known, "of this step itself")
 	require.Equal(t, 1, res.Attempt)
 
 	req.Run, req.VerifyOnly = "r2", true
@@ -48,8 +47,6 @@ func TestAStepInThisProcess(t *testing.T) {
 	for _, run := range []string{"r1", "r2"} {
 		require.FileExists(t, b.path("state/runs/"+run+"/steps/stage.measure/result.json"))
 	}
-	req.Digests.Tools = "others"
-	require.Zero(t, perform().Known)
 }
 
 // buckets opens buckets in memory, by their names, and keeps them.
@@ -75,9 +72,8 @@ func TestAStepClosesItsStore(t *testing.T) {
 	b, opened := newBench(t), buckets{}
 	b.reg.Stores = map[string]store.Opener{"mine": opened}
 	t.Setenv(contract.StateURLVariable, "mine://bucket")
-	_, res := b.run(contract.Request{Digests: digests("d"), Count: true})
+	_, res := b.run(contract.Request{Digests: digests("d")})
 	require.Nil(t, res.Fault, b.shown.String())
-	require.Equal(t, 1, res.Known)
 	require.Len(t, opened["bucket"], 1, "one for all that a step does")
 	_, err := opened["bucket"][0].Exists(t.Context(), "x")
 	require.ErrorContains(t, err, "closed")

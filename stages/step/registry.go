@@ -29,93 +29,89 @@ type Registry struct {
 // untypedStep is the code of a step behind JSON, so that a map can hold steps whose inputs
 // and outputs have different types.
 type untypedStep struct {
-	run Code[json.RawMessage, json.RawMessage]
+	run Func[json.RawMessage, json.RawMessage]
 	// verify returns the output that still holds; nil: the step runs every time.
-	verify func(ctx context.Context, env *Env, in, out json.RawMessage) (json.RawMessage, error)
-	// preview finds out what run would change; nil: run changes nothing that stays.
-	preview Code[json.RawMessage, json.RawMessage]
-	nothing json.RawMessage // the output without a result
+	verify func(ctx context.Context, env *Env, in, earlier json.RawMessage) (json.RawMessage, error)
+	plan   Func[json.RawMessage, json.RawMessage] // see Code.Planned; may be nil
+	none   json.RawMessage                        // the output without a result
 }
 
-// Code observes, converges and verifies. It may be called again at any moment, also
-// after it was killed half-way. In and Out cross as JSON: see package contract.
-type Code[In, Out any] = func(ctx context.Context, env *Env, in In) (Out, error)
+// Func is a function of a step. In and Out cross as JSON: see package contract.
+type Func[In, Out any] = func(ctx context.Context, env *Env, in In) (Out, error)
 
-// Register adds the code of a step that runs every time. It panics when the step has
-// code already, when its name is not made of lower-case letters, digits and hyphens,
-// or when run is nil: mistakes in the composition root.
-func Register[In, Out any](r *Registry, d contract.Step[In, Out], run Code[In, Out]) {
-	add(r, d, run, nil)
+// Code is what a step does: Once, Repeatable or Verified. Its run observes, converges and
+// verifies; it may be called again at any moment, also after it was killed half-way.
+type Code[In, Out any] struct {
+	run, plan Func[In, Out]
+	verify    func(ctx context.Context, env *Env, in In, earlier Out) (Out, error)
 }
 
-// RegisterRepeatable is Register for code that can check by a dry run (see package dryrun)
-// whether an earlier result holds: it fails if it would change something, and otherwise
-// its output replaces the earlier one.
-func RegisterRepeatable[In, Out any](r *Registry, d contract.Step[In, Out], run Code[In, Out]) {
-	code := typed(run)
-	add(r, d, run, func(ctx context.Context, env *Env, in, _ json.RawMessage) (json.RawMessage, error) {
-		return code(dryrun.Context(ctx), env, in)
-	})
-	Previewed(r, d, run)
+// Once is code that runs every time.
+func Once[In, Out any](run Func[In, Out]) Code[In, Out] { return Code[In, Out]{run: run} }
+
+// Repeatable is code that also plans, and that can check in a dry run (see package dryrun)
+// whether an earlier result holds: it fails if it would change something, and otherwise its output
+// replaces the earlier one.
+func Repeatable[In, Out any](run Func[In, Out]) Code[In, Out] {
+	return Code[In, Out]{run: run, plan: run, verify: func(ctx context.Context, env *Env, in In, _ Out) (Out, error) {
+		return run(dryrun.Context(ctx), env, in)
+	}}
 }
 
-// Looks has a preview take the last result of a step whose code changes nothing that stays,
-// although it is repeatable: it tries out what is installed.
-func Looks[In, Out any](r *Registry, d contract.Step[In, Out]) {
-	s := r.steps[d.String()]
-	s.preview = nil
-	r.steps[d.String()] = s
+// Verified is code whose earlier results verify checks: it returns an error unless earlier, an
+// output for the same input, still holds. It must be cheap and change nothing.
+func Verified[In, Out any](run Func[In, Out], verify func(ctx context.Context, env *Env, in In, earlier Out) error) Code[In, Out] {
+	return Code[In, Out]{run: run, verify: func(ctx context.Context, env *Env, in In, earlier Out) (Out, error) {
+		return earlier, verify(ctx, env, in, earlier)
+	}}
 }
 
-// Previewed adds the code that finds out in a preview what a step would change.
-func Previewed[In, Out any](r *Registry, d contract.Step[In, Out], code Code[In, Out]) {
-	s := r.steps[d.String()]
-	s.preview = typed(code)
-	r.steps[d.String()] = s
+// Planned is c with the function that finds out for a plan what it would change. Nil: it changes
+// nothing that stays, and a plan takes its last result.
+func (c Code[In, Out]) Planned(plan Func[In, Out]) Code[In, Out] {
+	c.plan = plan
+	return c
 }
 
-// RegisterVerified is Register for code whose earlier results verify checks: it returns an
-// error unless out, an earlier output for the same input, still holds. verify must be
-// cheap and change nothing.
-func RegisterVerified[In, Out any](r *Registry, d contract.Step[In, Out], run Code[In, Out],
-	verify func(ctx context.Context, env *Env, in In, out Out) error) {
-	add(r, d, run, func(ctx context.Context, env *Env, in, out json.RawMessage) (json.RawMessage, error) {
-		var input In
-		if err := decode(in, &input); err != nil {
-			return nil, fmt.Errorf("read the input: %w", err)
-		}
-		var output Out
-		if err := decode(out, &output); err != nil {
-			return nil, fmt.Errorf("read the earlier output: %w", err)
-		}
-		return out, verify(ctx, env, input, output)
-	})
-}
-
-func add[In, Out any](r *Registry, d contract.Step[In, Out], run Code[In, Out],
-	verify func(ctx context.Context, env *Env, in, out json.RawMessage) (json.RawMessage, error)) {
+// Register adds the code of a step. It panics when the step has code already, when its name is not
+// made of lower-case letters, digits and hyphens, or when there is nothing to run: mistakes in the
+// composition root.
+func Register[In, Out any](r *Registry, d contract.Step[In, Out], code Code[In, Out]) {
 	id := d.String()
 	if !journal.Name(d.Stage) || !journal.Name(d.Name) {
 		panic("step " + id + " has no name for a file")
 	}
-	if run == nil {
+	if code.run == nil {
 		panic("step " + id + " has no code")
 	}
 	if _, taken := r.steps[id]; taken {
 		panic("step " + id + " is registered twice")
 	}
-	if r.steps == nil {
-		r.steps = map[string]untypedStep{}
-	}
-	nothing, err := json.Marshal(*new(Out))
+	none, err := json.Marshal(*new(Out))
 	if err != nil {
 		panic("the output of step " + id + " cannot be encoded: " + err.Error())
 	}
-	r.steps[id] = untypedStep{run: typed(run), verify: verify, nothing: nothing}
+	s := untypedStep{run: typed(code.run), none: none}
+	if code.plan != nil {
+		s.plan = typed(code.plan)
+	}
+	if code.verify != nil {
+		s.verify = func(ctx context.Context, env *Env, in, earlier json.RawMessage) (json.RawMessage, error) {
+			var out Out
+			if err := decode(earlier, &out); err != nil {
+				return nil, fmt.Errorf("read the earlier output: %w", err)
+			}
+			return typed(func(ctx context.Context, env *Env, in In) (Out, error) { return code.verify(ctx, env, in, out) })(ctx, env, in)
+		}
+	}
+	if r.steps == nil {
+		r.steps = map[string]untypedStep{}
+	}
+	r.steps[id] = s
 }
 
 // typed is run between JSON and JSON.
-func typed[In, Out any](run Code[In, Out]) Code[json.RawMessage, json.RawMessage] {
+func typed[In, Out any](run Func[In, Out]) Func[json.RawMessage, json.RawMessage] {
 	return func(ctx context.Context, env *Env, in json.RawMessage) (json.RawMessage, error) {
 		var input In
 		if err := decode(in, &input); err != nil {

@@ -41,7 +41,7 @@ func TestEarlierResultIsReusedWhileItHolds(t *testing.T) {
 func TestAStepThatRepeatsIsReusedWhenItWouldChangeNothing(t *testing.T) {
 	b := newBench(t)
 	change, dry := "it is not there", 0
-	step.RegisterRepeatable(&b.reg, declared[in, out]("stage", "repeat"), func(ctx context.Context, _ *step.Env, in in) (out, error) {
+	step.Register(&b.reg, declared[in, out]("stage", "repeat"), step.Repeatable(func(ctx context.Context, _ *step.Env, in in) (out, error) {
 		b.calls++
 		if dryrun.On(ctx) {
 			dry++
@@ -53,7 +53,7 @@ func TestAStepThatRepeatsIsReusedWhenItWouldChangeNothing(t *testing.T) {
 			change = ""
 		}
 		return out{Length: b.calls}, nil
-	})
+	}))
 	req := contract.Request{Stage: "stage", Step: "repeat", Digests: digests("d")}
 	_, first := b.run(req)
 	require.Equal(t, contract.Succeeded, first.Status)

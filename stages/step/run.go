@@ -42,28 +42,22 @@ const (
 // errTimeUp is the cause of a step's context once the request's timeout has passed.
 var errTimeUp = errors.New("the step's time is up")
 
-// options are the flags of `slipway step`.
-type options struct {
-	request, result string
-	dirs            Dirs
-	grace           time.Duration
-}
-
 // Main runs `slipway step <stage>/<step>` and returns the exit code: the class
 // of the fault, or 0. The first SIGINT or SIGTERM cancels the step's context,
 // the second ends the process.
 func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.Writer) int {
-	o := options{grace: Grace}
+	var request, result string
+	dirs := Dirs{}.OrDefault()
 	flags := pflag.NewFlagSet("slipway step", pflag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&o.request, "request", contract.RequestFile, "file with the request")
-	flags.StringVar(&o.result, "result", contract.ResultFile, "file for the result")
-	flags.StringVar(&o.dirs.State, "state", contract.StateDir, "the deployment's state volume")
-	flags.StringVar(&o.dirs.Platform, "platform", contract.PlatformDir, "the platform release")
-	flags.StringVar(&o.dirs.Bundle, "bundle", contract.BundleDir, "the bundle's manifests")
-	flags.StringVar(&o.dirs.Terraform, "terraform", contract.TerraformDir, "the provider's Terraform root")
-	flags.StringVar(&o.dirs.Tools, "tools", contract.ToolsDir, "the pinned tools")
-	flags.StringVar(&o.dirs.Access, "access", contract.AccessFile, "the access to an existing cluster")
+	flags.StringVar(&request, "request", contract.RequestFile, "file with the request")
+	flags.StringVar(&result, "result", contract.ResultFile, "file for the result")
+	flags.StringVar(&dirs.State, "state", dirs.State, "the deployment's state volume")
+	flags.StringVar(&dirs.Platform, "platform", dirs.Platform, "the platform release")
+	flags.StringVar(&dirs.Bundle, "bundle", dirs.Bundle, "the bundle's manifests")
+	flags.StringVar(&dirs.Terraform, "terraform", dirs.Terraform, "the provider's Terraform root")
+	flags.StringVar(&dirs.Tools, "tools", dirs.Tools, "the pinned tools")
+	flags.StringVar(&dirs.Access, "access", dirs.Access, "the access to an existing cluster")
 	flags.Usage = func() {
 		fmt.Fprintf(stderr, "Runs one step in its container.\n\n  slipway step <stage>/<step> [flags]\n\n%s\nSteps:\n  %s\n",
 			flags.FlagUsages(), strings.Join(reg.Names(), "\n  "))
@@ -83,7 +77,13 @@ func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.W
 	defer stop()
 	context.AfterFunc(sigctx, stop) // the second signal has its default effect
 
-	res := execute(sigctx, reg, flags.Arg(0), o, stderr)
+	var res contract.Result
+	req, err := readRequest(flags.Arg(0), request)
+	if err != nil {
+		res = finish(result, "", contract.Result{Status: contract.Failed, Fault: badRequest("request", err), Started: time.Now().UTC()}, stderr)
+	} else {
+		res = Perform(sigctx, reg, req, dirs, result, stderr)
+	}
 	fmt.Fprintf(stdout, "%s\n", res.Status)
 	if res.Fault != nil {
 		return int(res.Fault.Class)
@@ -91,75 +91,64 @@ func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.W
 	return int(fault.OK)
 }
 
-// execute runs step id and writes its result wherever it can.
-func execute(ctx context.Context, reg *Registry, id string, o options, stderr io.Writer) contract.Result {
-	req, err := readRequest(id, o.request)
-	if err != nil {
-		return finish(o.result, "", contract.Result{Status: contract.Failed, Fault: badRequest("request", err), Started: time.Now().UTC()}, stderr)
-	}
-	return perform(ctx, reg, req, o, stderr)
-}
-
 // Perform runs the step that req names in this process and writes its record to the
-// state volume. The step's progress also goes to screen.
-func Perform(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs, screen io.Writer) contract.Result {
-	return perform(ctx, reg, req, options{dirs: dirs, grace: Grace}, screen)
-}
-
-// perform runs the step that req names and also writes the result to o.result, unless
-// that is empty.
-func perform(ctx context.Context, reg *Registry, req contract.Request, o options, stderr io.Writer) contract.Result {
+// state volume, and the result also to a file, unless that is empty. The step's progress goes to
+// screen.
+func Perform(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs, file string, screen io.Writer) contract.Result {
 	res := contract.Result{Status: contract.Failed, Started: time.Now().UTC()}
 	code, err := find(reg, req)
 	if err != nil {
 		res.Fault = badRequest("request", err)
-		return finish(o.result, "", res, stderr)
+		return finish(file, "", res, screen)
 	}
-	id := req.Stage + "/" + req.Step
-	dir := recordDir(cmp.Or(o.dirs.State, contract.StateDir), req.Run, req.Stage, req.Step)
+	dirs = dirs.OrDefault()
+	dir := recordDir(dirs.State, req.Run, req.Stage, req.Step)
 	logFile, err := openLog(dir, req)
 	if err != nil {
 		res.Fault = badState("open the step's log", err)
-		return finish(o.result, "", res, stderr)
+		return finish(file, "", res, screen)
 	}
 	defer func() { _ = logFile.Close() }()
 
-	env := NewEnv(req.Run, id, o.dirs, logFile, stderr)
+	env, err := environment(reg, req, dirs, logFile, screen)
 	log.SetOutput(env.tools) // Helm logs values, for example
-	env.Deployment, env.LeftOut = req.Deployment, req.LeftOut
 	defer func() {
 		if err := env.close(); err != nil {
-			fmt.Fprintln(stderr, "slipway: close the deployment's store:", err)
+			fmt.Fprintln(screen, "slipway: close the deployment's store:", err)
 		}
 	}()
-	env.Place = state.At(env.StateDir, os.Getenv, reg.Stores)
-	if err := errors.Join(env.RedactSecrets(), env.useAccess(accessFile(o.dirs))); err != nil {
+	if err != nil {
 		res.Fault = badState("reach the cluster", err)
-		return finish(o.result, dir, res, stderr)
+		return finish(file, dir, res, screen)
 	}
-	res.Status, res.Output, res.Fault = runStep(ctx, code, req, env, o.grace, &res.Attempt)
+	res.Status, res.Output, res.Fault = runStep(ctx, code, req, env, &res.Attempt)
 	res.Counts = env.Counts()
 	if res.Fault != nil {
 		res.Fault = res.Fault.Map(env.Clean)
 		res.Fault.Log = filepath.Join("steps", req.Stage+"."+req.Step, "log.txt")
 		env.Logger.Error("step failed", "code", res.Fault.Code, "error", res.Fault)
 	}
-	if req.Count {
-		res.Known = known(ctx, req, env)
-	}
-	res = finish(o.result, dir, res, stderr)
+	res = finish(file, dir, res, screen)
 	env.flush()
 	if err := logFile.Sync(); err != nil {
-		fmt.Fprintln(stderr, "slipway: sync the step's log:", err)
+		fmt.Fprintln(screen, "slipway: sync the step's log:", err)
 	}
 	if err := env.publish(ctx, dir); err != nil {
-		fmt.Fprintln(stderr, "slipway: keep the step's log:", err)
+		fmt.Fprintln(screen, "slipway: keep the step's log:", err)
 		if res.Fault == nil {
-			res.Status, res.Output, res.Fault = contract.Failed, nil, classify(ctx, id, env.lastSaid(), 0, err)
-			res = finish(o.result, dir, res, stderr)
+			res.Status, res.Output, res.Fault = contract.Failed, nil, env.classify(ctx, 0, err)
+			res = finish(file, dir, res, screen)
 		}
 	}
 	return res
+}
+
+// environment is that of the step that req names; it must be closed.
+func environment(reg *Registry, req contract.Request, dirs Dirs, record, screen io.Writer) (*Env, error) {
+	env := NewEnv(req.Run, req.ID(), dirs, record, screen)
+	env.Deployment, env.LeftOut = req.Deployment, req.LeftOut
+	env.Place = state.At(env.StateDir, os.Getenv, reg.Stores)
+	return env, errors.Join(env.RedactSecrets(), env.useAccess(dirs.Access))
 }
 
 // readRequest reads the request file for step id.
@@ -220,59 +209,57 @@ func openLog(dir string, req contract.Request) (*os.File, error) {
 
 // runStep reuses the journal's result or calls the step's code, and records the attempt
 // in the journal. It sets number to the attempt's number, if an attempt is made.
-func runStep(ctx context.Context, code untypedStep, req contract.Request, env *Env, grace time.Duration, number *int) (contract.Status, json.RawMessage, *fault.Fault) {
-	if timeout := time.Duration(req.Timeout); timeout > 0 {
+func runStep(ctx context.Context, code untypedStep, req contract.Request, env *Env, number *int) (contract.Status, json.RawMessage, *fault.Fault) {
+	timeout := time.Duration(req.Timeout)
+	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, timeout, errTimeUp)
 		defer cancel()
 	}
-	id := env.ID
+	fail := func(err error) (contract.Status, json.RawMessage, *fault.Fault) {
+		return contract.Failed, nil, env.classify(ctx, timeout, err)
+	}
 	records, err := openRecords(ctx, env, req)
 	if err != nil {
-		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
+		return fail(err)
 	}
-	ctx, err = records.work(ctx, env)
-	if err != nil {
-		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
+	if ctx, err = records.work(ctx, env); err != nil {
+		return fail(err)
 	}
-	out, why := records.reuse(ctx, code, env, min(grace, verifyGrace))
+	out, why := records.reuse(ctx, code, env)
 	if why == nil {
 		return contract.Reused, out, nil
 	}
 	env.Logger.Info("earlier result not reused", "reason", why)
 	if req.VerifyOnly {
 		return contract.Failed, nil, &fault.Fault{
-			Code: pipeline.CodeNotVerified, Class: fault.Step, Op: "reuse the result of " + id, Err: errors.New(env.Clean(why.Error())),
-			Fix: "run it again: slipway install --until " + fault.Quote(id),
+			Code: pipeline.CodeNotVerified, Class: fault.Step, Op: "reuse the result of " + env.ID, Err: errors.New(env.Clean(why.Error())),
+			Fix: "run it again: slipway install --until " + fault.Quote(env.ID),
 		}
 	}
 	if ctx.Err() != nil { // verifying took all of the time, and why says on what
-		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), why)
+		return fail(why)
 	}
-	env.Logger.Info("step started", "run", req.Run, "step", id, "timeout", time.Duration(req.Timeout),
+	env.Logger.Info("step started", "run", req.Run, "step", env.ID, "timeout", timeout,
 		"input", req.Digests.Input, "release", req.Digests.Release, "tools", req.Digests.Tools)
 	if err := env.announce(ctx); err != nil {
-		return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
+		return fail(err)
 	}
 	attempt, err := records.ledger.Begin(ctx, req.Run, req.Stage, req.Step, req.Digests)
 	if err != nil {
-		if ctx.Err() != nil {
-			return contract.Failed, nil, classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
-		}
-		return contract.Failed, nil, badState("write the journal", err)
+		return fail(badState("write the journal", err))
 	}
 	*number = attempt.Number
 	lasting := context.WithoutCancel(ctx) // the outcome is recorded even after a cancellation
-	out, err = guarded(ctx, grace, env, func() (json.RawMessage, error) { return code.run(ctx, env, req.Input) })
+	out, err = guarded(ctx, Grace, env, func() (json.RawMessage, error) { return code.run(ctx, env, req.Input) })
 	if err == nil && env.secrets.In(out) {
 		err = &fault.Fault{
-			Code: codeSecret, Class: fault.Bug, Op: "run " + id, Err: errSecret,
+			Code: codeSecret, Class: fault.Bug, Op: "run " + env.ID, Err: errSecret,
 			Fix: "report this with the step's log: slipway report",
 		}
 	}
 	if err != nil {
-		f := classify(ctx, id, env.lastSaid(), time.Duration(req.Timeout), err)
-		f = f.Map(env.Clean)
+		f := env.classify(ctx, timeout, err).Map(env.Clean)
 		if err := records.ledger.End(lasting, attempt, nil, f); err != nil {
 			env.Logger.Warn("the journal does not show that the step failed", "error", err)
 		}
@@ -281,7 +268,7 @@ func runStep(ctx context.Context, code untypedStep, req contract.Request, env *E
 	if err := records.ledger.End(lasting, attempt, out, nil); err != nil {
 		return contract.Failed, nil, badState("write the journal", err)
 	}
-	env.Logger.Info("step succeeded", "step", id)
+	env.Logger.Info("step succeeded", "step", env.ID)
 	return contract.Succeeded, out, nil
 }
 

@@ -53,7 +53,7 @@ func declared[In, Out any](stage, name string) contract.Step[In, Out] {
 
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, dir: t.TempDir()}
-	step.RegisterVerified(&b.reg, declared[in, out]("stage", "measure"), func(ctx context.Context, env *step.Env, in in) (out, error) {
+	step.Register(&b.reg, declared[in, out]("stage", "measure"), step.Verified(func(ctx context.Context, env *step.Env, in in) (out, error) {
 		b.calls++
 		if b.do != nil {
 			b.do(ctx, env)
@@ -65,11 +65,11 @@ func newBench(t *testing.T) *bench {
 		}
 		require.Equal(t, len(in.Text), earlier.Length)
 		return b.stale
-	})
-	step.Register(&b.reg, declared[in, out]("stage", "always"), func(context.Context, *step.Env, in) (out, error) {
+	}))
+	step.Register(&b.reg, declared[in, out]("stage", "always"), step.Once(func(context.Context, *step.Env, in) (out, error) {
 		b.calls++
 		return out{}, nil
-	})
+	}))
 	return b
 }
 
@@ -250,10 +250,10 @@ func TestStateThatCannotBeWritten(t *testing.T) {
 
 func TestRegisterTwicePanics(t *testing.T) {
 	var reg step.Registry
-	run := func(context.Context, *step.Env, in) (out, error) { return out{}, nil }
+	run := step.Once(func(context.Context, *step.Env, in) (out, error) { return out{}, nil })
 	step.Register(&reg, declared[in, out]("a", "b"), run)
 	require.PanicsWithValue(t, "step a/b is registered twice", func() { step.Register(&reg, declared[in, out]("a", "b"), run) })
-	require.PanicsWithValue(t, "step a/c has no code", func() { step.Register(&reg, declared[in, out]("a", "c"), nil) })
+	require.PanicsWithValue(t, "step a/c has no code", func() { step.Register(&reg, declared[in, out]("a", "c"), step.Code[in, out]{}) })
 	require.Panics(t, func() { step.Register(&reg, declared[in, out]("a", "B_"), run) })
 }
 

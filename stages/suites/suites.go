@@ -38,11 +38,11 @@ const (
 
 // Register adds the code of the steps to r.
 func Register(r *step.Registry) {
-	step.Register(r, contract.TestCode(), test)
-	step.Register(r, contract.AppsDeployCode(), deploy)
-	step.Register(r, contract.AppsCheckCode(), check)
-	step.Register(r, contract.AppsDestroyCode(), destroy)
-	step.Register(r, contract.LeftoversStep(), leftovers)
+	step.Register(r, contract.TestStep(), step.Once(test))
+	step.Register(r, contract.AppsDeployStep(), step.Once(deploy))
+	step.Register(r, contract.AppsCheckStep(), step.Once(check))
+	step.Register(r, contract.AppsDestroyStep(), step.Once(destroy))
+	step.Register(r, contract.LeftoversStep(), step.Once(leftovers))
 }
 
 // trial is a test or workload that a step works on.

@@ -8,7 +8,7 @@
 //
 // Commands that need an engine (install, plan, save, report, reproduce) get the address of an
 // engine that does not answer: the tests judge them up to their first question to it. What they
-// do with a state happens in the engine's containers by `slipway state`, `slipway verify` and `slipway
-// preview`, which run here on a state in a folder. Not reached are steps that work on a cluster,
+// do with a state happens in the engine's containers by `slipway state` and `slipway dry-run`,
+// which run here on a state in a folder. Not reached are steps that work on a cluster,
 // a bucket's own protocol, and what happens after the engine has answered.
 package hostile

@@ -34,9 +34,12 @@ func reading(backups bool) []command {
 		return from(append([]string{"state", "--root", "state"}, args...), keys, rules{broken: true})
 	}
 	if backups {
-		return []command{of("backups", "../out/backups"), of("installed", "../out/installed")}
+		return []command{of("--result=../out/backups", "backups"), of("--result=../out/backup", "backup", `{"id":"`+recorded+`"}`), of("--result=../out/installed", "installed")}
 	}
-	return []command{of("show", "../out/shown"), of("runs", "../out/runs"), of("runs", "../out/run", recorded), of("report", "../out/report")}
+	return []command{
+		of("--result=../out/shown", "show"), of("--result=../out/runs", "runs"), of("--result=../out/run", "runs", `{"id":"`+recorded+`"}`),
+		of("--result=../out/id", "report", `{"path":"../out/report"}`),
+	}
 }
 
 // record is the record of a run with this in each text.
@@ -171,9 +174,9 @@ func plans() []testCase {
 		"escapes":  `{"version": 2, "digest": "\u001b[31m", "deployment": "\u202e", "workflow": "\u009b", "refused": [{"what": "\u001b[31m"}]}`,
 		"commands": `{"version": 2, "digest": "sha256:` + digest + `", "workflow": "install; touch @ROOT@/tmp/ran", "basis": {"configuration": "$(touch @ROOT@/tmp/ran)"}}`,
 	} {
-		cmd := from([]string{"preview", "--root", "state", "--platform", "release", "request.json", "../out/plan.json"}, append([]string{"request.json.1"}, keys...), rules{writes: []string{"state"}})
+		cmd := from([]string{"dry-run", "--root", "state", "--platform", "release", "request.json", "../out/plan.json"}, append([]string{"request.json.1"}, keys...), rules{writes: []string{"state"}})
 		out = append(out, testCase{name: "plan/" + name, tries: "a plan is in the place of the one that was approved", says: "PLN-002", commands: []command{cmd}, make: func(t *testing.T, s sandbox) {
-			s.write(t, "state/plans/none/"+recorded+"."+digest+".json", []byte(text))
+			s.write(t, "state/plans/"+recorded+"."+digest+".json", []byte(text))
 			for name, text := range linked {
 				s.write(t, "release/"+name, []byte(text))
 			}
@@ -188,8 +191,8 @@ func request(t *testing.T, approved string) []byte {
 	t.Helper()
 	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: shop}\n"), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
-	data, err := json.Marshal(contract.PreviewRequest{
-		Plan: contract.Plan{Workflow: config.Install, Run: recorded, Config: cfg.Canonical(), Site: contract.Site{Addons: &providers.Addons{}}, Release: "sha256:r", Images: "i"}, By: recorded, Approved: approved,
+	data, err := json.Marshal(contract.PlanRequest{
+		Workflow: config.Install, Run: recorded, Config: cfg.Canonical(), Site: contract.Site{Addons: &providers.Addons{}}, Release: "sha256:r", Images: "i", Approved: approved,
 	})
 	require.NoError(t, err)
 	return data

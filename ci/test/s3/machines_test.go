@@ -149,7 +149,7 @@ func (m machine) holds(t *testing.T, s *store.Store, run string) *process {
 	t.Helper()
 	_, port, err := net.SplitHostPort(gateway.Free(t, "127.0.0.1")) // of one machine, two cannot have the same
 	require.NoError(t, err)
-	p := m.start(t, "state", "--root", m.volume, "hold", "--user", "u", "--host", "h", "--run", run, "--workflow", "install", "--port", port)
+	p := m.start(t, "state", "--root", m.volume, "hold", `{"who":{"user":"u","host":"h","run":"`+run+`","workflow":"install"},"patience":"15s","port":`+port+`}`)
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		select {
 		case err := <-p.done:
@@ -206,7 +206,7 @@ func TestTwoMachines(t *testing.T) {
 	require.Equal(t, "succeeded", r.Status)
 
 	t.Run("one of them has the lock", func(t *testing.T) {
-		e := b.state(t, "hold", "--user", "v", "--host", "i", "--run", second, "--workflow", "install", "--patience", "0s")
+		e := b.state(t, "hold", `{"who":{"user":"v","host":"i","run":"`+second+`","workflow":"install"}}`)
 		require.Equal(t, 6, e.code, e.errs)
 		require.Contains(t, e.errs, "u@h (install, run "+first+")")
 		r, e := b.step(t, second, "infrastructure/terraform", input, true)
@@ -224,18 +224,18 @@ func TestTwoMachines(t *testing.T) {
 		kept, err := json.Marshal(contract.RunFiles{Run: first, Files: map[string]string{report.RecordFile: string(text)}, Runtime: &contract.RuntimeState{Deployment: "demo"}})
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(file, kept, 0o600))
-		e := a.state(t, "keep", file)
+		e := a.state(t, "keep", `{"path":"`+file+`"}`)
 		require.Zero(t, e.code, e.errs)
 
-		for _, args := range [][]string{{"runs", file}, {"show", file}, {"runs", file, first, "--deployment", "demo"}} {
-			e := b.state(t, args...)
+		for _, args := range [][]string{{"runs"}, {"show"}, {"runs", `{"id":"` + first + `","deployment":"demo"}`}} {
+			e := b.state(t, append([]string{"--result", file}, args...)...)
 			require.Zero(t, e.code, e.errs)
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
 			require.Contains(t, string(text), first, args)
 		}
 		out := filepath.Join(t.TempDir(), "out")
-		e = b.state(t, "report", out)
+		e = b.state(t, "--result", file, "report", `{"path":"`+out+`"}`)
 		require.Zero(t, e.code, e.errs)
 		log, err := os.ReadFile(filepath.Join(out, "steps/infrastructure.terraform/log.txt"))
 		require.NoError(t, err)
@@ -256,7 +256,7 @@ func TestTwoMachines(t *testing.T) {
 		key, _, err := secret.NewKey()
 		require.NoError(t, err)
 		require.NoError(t, secret.Open(s, key).Put(t.Context(), 1, "kubeconfig", redact.New([]byte("c4nary"))))
-		e := b.state(t, "kubeconfig", filepath.Join(t.TempDir(), "file"))
+		e := b.state(t, "--result", filepath.Join(t.TempDir(), "file"), "kubeconfig")
 		require.Equal(t, 2, e.code, e.errs)
 		require.Contains(t, e.errs, "SEC-002")
 		r, e := b.step(t, second, "infrastructure/preflight", map[string]any{"requirements": map[string]any{}, "tools": map[string]string{}}, false)
@@ -269,7 +269,7 @@ func TestTwoMachines(t *testing.T) {
 		r, e := c.step(t, first, "infrastructure/preflight", map[string]any{"requirements": map[string]any{}, "tools": map[string]string{}}, false)
 		require.Equal(t, 3, e.code, e.errs)
 		require.Equal(t, "STO-005", r.Fault.Code)
-		require.Equal(t, 3, c.state(t, "hold", "--run", first).code)
+		require.Equal(t, 3, c.state(t, "hold", `{"who":{"run":"`+first+`"}}`).code)
 	})
 
 	t.Run("a machine that is killed is taken over", func(t *testing.T) {
@@ -302,7 +302,7 @@ func TestTwoMachines(t *testing.T) {
 		r, e = b.step(t, fourth, "infrastructure/terraform-destroy", other, true)
 		require.Zero(t, e.code, e.errs)
 		require.Equal(t, "succeeded", r.Status)
-		e = b.state(t, "purge", "--run", fourth)
+		e = b.state(t, "purge", `{"who":{"run":"`+fourth+`"}}`)
 		require.Zero(t, e.code, e.errs)
 		end(os.Interrupt)
 		keys, err = s.List(t.Context(), "")

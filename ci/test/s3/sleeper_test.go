@@ -114,13 +114,13 @@ func (m machine) keep(t *testing.T, run string) ended {
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "keep.json")
 	require.NoError(t, os.WriteFile(file, text, 0o600))
-	return m.state(t, "keep", file)
+	return m.state(t, "keep", `{"path":"`+file+`"}`)
 }
 
 // opens has a run that holds the lock open the deployment's state, which gives it an identity.
 func (m machine) opens(t *testing.T, run string) {
 	t.Helper()
-	e := m.state(t, "open", filepath.Join(t.TempDir(), "opened.json"), "--deployment", "demo", "--run", run)
+	e := m.state(t, "--result", filepath.Join(t.TempDir(), "opened.json"), "open", `{"who":{"run":"`+run+`"},"deployment":"demo"}`)
 	require.Zero(t, e.code, e.errs)
 }
 
@@ -139,7 +139,7 @@ func sleepsInAStep(t *testing.T, a, b machine, s *store.Store) {
 
 	requireTooLate(t, holder, step, answer)
 	require.Equal(t, int(fault.Locked), a.keep(t, sleeping).code)
-	require.Equal(t, int(fault.Locked), a.state(t, "purge", "--run", sleeping).code)
+	require.Equal(t, int(fault.Locked), a.state(t, "purge", `{"who":{"run":"`+sleeping+`"}}`).code)
 	require.Equal(t, before, contents(t, s, sleeping))
 	require.NoError(t, second.cmd.Process.Signal(os.Interrupt))
 	require.Zero(t, second.code(t, 30*time.Second), second.errs)
@@ -161,7 +161,7 @@ func sleepsInADestroy(t *testing.T, a, b machine, s *store.Store) {
 	late := deployed(contents(t, s, sleeping))
 	require.Contains(t, late, "deployment/000000000001.json", "its identity")
 	require.Contains(t, late, "state/000000000001.yaml")
-	purge := a.start(t, "state", "--root", a.volume, "purge", "--run", sleeping)
+	purge := a.start(t, "state", "--root", a.volume, "purge", `{"who":{"run":"`+sleeping+`"}}`)
 	require.Eventually(t, func() bool {
 		_, err := s.Get(t.Context(), "data/000")
 		return err != nil
@@ -170,7 +170,7 @@ func sleepsInADestroy(t *testing.T, a, b machine, s *store.Store) {
 	left := contents(t, s, sleeping)
 	require.Contains(t, left, "secrets/kubeconfig/000000000001.age", "it was stopped on the way")
 
-	e := b.state(t, "purge", "--run", awake)
+	e := b.state(t, "purge", `{"who":{"run":"`+awake+`"}}`)
 	require.Zero(t, e.code, e.errs)
 	require.Empty(t, deployed(contents(t, s, sleeping)))
 	b.opens(t, awake) // and installed again

@@ -26,7 +26,7 @@ const (
 
 // Register adds the code of the stage's step to r.
 func Register(r *step.Registry) {
-	step.Register(r, contract.DiagnosisStep(), run)
+	step.Register(r, contract.DiagnosisStep(), step.Once(run))
 }
 
 // run never fails: that a cluster cannot be read is a diagnosis, too.

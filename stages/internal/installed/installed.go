@@ -57,9 +57,6 @@ type Record struct {
 	// none does.
 	Rollback string
 	Saved    string // id of the backup of the data that the rollback replaces; empty: it has made none
-	// From is the directory that the command line of the upgrade to Toward named; empty where
-	// it named none, or nothing says so. It is not kept in the cluster.
-	From string
 	// Replaced is the data in whose place the rollback has put the backup already.
 	Replaced []string
 }
@@ -197,18 +194,9 @@ func Nothing() error {
 	}
 }
 
-// goOn is how to end an upgrade, or to leave it: from the release that it was begun with, also
-// where another one of that version is at hand.
+// goOn is how to end an upgrade, or to leave it.
 func (rec Record) goOn() string {
-	resume := "slipway upgrade --resume"
-	if rec.From != "" {
-		resume += " --platform " + fault.Quote(rec.From)
-	}
-	fix := "go on with it: " + resume
-	if rec.From == "" {
-		fix = "go on with it, with the --platform that it was begun with, if any: " + resume
-	}
-	return fix + fmt.Sprintf("; or go back to %s: slipway rollback", rec.Version)
+	return "go on with it, with the --platform that it was begun with, if any: slipway upgrade --resume; or go back to " + rec.Version + ": slipway rollback"
 }
 
 func (rec Record) between() error {

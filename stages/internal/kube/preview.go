@@ -86,8 +86,16 @@ func (g guarded) preview(p *dryrun.Preview, step string, r *http.Request) (*http
 	switch {
 	case err != nil:
 		return nil, err
-	case refuses != "":
-		return g.doubt(p, step, r, doubted{at: at, before: before, sent: sent, replaces: !apply && r.Method != http.MethodPatch}, refuses)
+	case refuses != "" && r.Method == http.MethodDelete:
+		p.Put(at, step, before, nil, "")
+		return answer(r, before)
+	case refuses != "": // nobody knows what the write would make of the object
+		after := before
+		if before == nil || !apply && r.Method != http.MethodPatch {
+			after = sent
+		}
+		p.Doubt(at, step, before, after, refuses)
+		return answer(r, after)
 	case resp.StatusCode == http.StatusNotFound && made && before == nil && p.Comes(namespaceOf(at)):
 		_ = resp.Body.Close()
 		p.Put(at, step, nil, sent, notThere)
@@ -191,28 +199,6 @@ func takesNoDryRuns(resp *http.Response) (string, error) {
 		return "", nil
 	}
 	return fmt.Sprintf("the admission webhook %q takes no dry runs", m[1]), nil
-}
-
-// doubted is a write that cannot be tried out.
-type doubted struct {
-	at           string
-	before, sent map[string]any
-	replaces     bool // sent is all that the object would be
-}
-
-// doubt notes that nobody knows what a write would make of an object, and answers as if it
-// had been made as far as it is known.
-func (g guarded) doubt(p *dryrun.Preview, step string, r *http.Request, w doubted, why string) (*http.Response, error) {
-	switch {
-	case r.Method == http.MethodDelete:
-		p.Put(w.at, step, w.before, nil, "")
-		return answer(r, w.before)
-	case w.before == nil, w.replaces:
-		p.Doubt(w.at, step, w.before, w.sent, why)
-		return answer(r, w.sent)
-	}
-	p.Doubt(w.at, step, w.before, w.before, why)
-	return answer(r, w.before)
 }
 
 // sentObject is what a request sends; empty for a patch that is a list.

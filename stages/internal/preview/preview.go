@@ -40,7 +40,7 @@ type Maker struct {
 }
 
 // Fill fills in what the steps told of objects, Jobs, Terraform and Git.
-func (m *Maker) Fill(out *contract.Preview) {
+func (m *Maker) Fill(out *contract.Plan) {
 	m.labels = m.Seen.Labels()
 	objects := m.Seen.Objects()
 	for _, o := range objects {
@@ -90,7 +90,7 @@ func (m *Maker) Fill(out *contract.Preview) {
 		case contract.PlannedMigration:
 			out.Migrations = append(out.Migrations, v)
 			if !v.Undo {
-				out.Destructive = append(out.Destructive, irreversible(v))
+				out.Destructive = append(out.Destructive, "migration "+v.Name+" of "+v.Data+" cannot be taken back: a rollback puts the backup in the place of the data")
 			}
 		case contract.PlannedGit:
 			out.Git, out.Basis.Git = v, v.Revision
@@ -106,28 +106,11 @@ func (m *Maker) Fill(out *contract.Preview) {
 			removed(out, v)
 		}
 	}
-	for _, u := range out.Later {
-		for _, c := range u.Components {
-			if c.Action == contract.PlanRemove {
-				out.Destructive = append(out.Destructive, "release "+u.To+" removes component "+c.Name)
-			}
-		}
-		for _, v := range u.Migrations {
-			if !v.Undo {
-				out.Destructive = append(out.Destructive, "release "+u.To+": "+irreversible(v))
-			}
-		}
-	}
 	sortAll(out)
 }
 
-// irreversible says of a migration that there is no way to take it back.
-func irreversible(m contract.PlannedMigration) string {
-	return "migration " + m.Name + " of " + m.Data + " cannot be taken back: a rollback puts the backup in the place of the data"
-}
-
 // removed fills in what a destroy takes.
-func removed(out *contract.Preview, has contract.Inventory) {
+func removed(out *contract.Plan, has contract.Inventory) {
 	for _, part := range []struct {
 		kind  string
 		names []string

@@ -4,8 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,7 +24,7 @@ func object(kind, name string, more map[string]any) map[string]any {
 }
 
 // plan is one of a Deployment, a Secret and a pushed tree; change may make it another one.
-func plan(t *testing.T, change func(*dryrun.Preview, *contract.Preview)) *contract.Preview {
+func plan(t *testing.T, change func(*dryrun.Preview, *contract.Plan)) *contract.Plan {
 	t.Helper()
 	seen := &dryrun.Preview{}
 	ctx := seen.Watch(t.Context(), "orchestrator/web")
@@ -41,8 +39,8 @@ func plan(t *testing.T, change func(*dryrun.Preview, *contract.Preview)) *contra
 	dryrun.Tell(ctx, contract.PlannedTerraform{Lineage: "l", Serial: 3})
 	dryrun.Tell(ctx, contract.PlannedGit{Repository: "slipway/platform", Revision: "c1"})
 	dryrun.Tell(ctx, contract.PlannedJob{Object: "Job shop/migrate", Why: "it has not been carried out"})
-	out := &contract.Preview{Workflow: "install", Deployment: "blue", Release: contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.0.0"},
-		Basis: contract.PreviewBasis{Configuration: "c", Release: "r", Tools: "t", Objects: map[string]string{}}}
+	out := &contract.Plan{Workflow: "install", Deployment: "blue", Release: contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.0.0"},
+		Basis: contract.PlanBasis{Configuration: "c", Release: "r", Tools: "t", Objects: map[string]string{}}}
 	if change != nil {
 		change(seen, out)
 	}
@@ -69,36 +67,30 @@ func TestAPlanOfWhatStepsWouldDo(t *testing.T) {
 
 // TestWhatAnUpgradeTakesAway, the first one or a later one of its path.
 func TestWhatAnUpgradeTakesAway(t *testing.T) {
-	p := plan(t, func(seen *dryrun.Preview, p *contract.Preview) {
+	p := plan(t, func(seen *dryrun.Preview, p *contract.Plan) {
 		ctx := seen.Watch(t.Context(), "preorchestrator/migrate-before")
 		dryrun.Tell(ctx, contract.PlannedStyle(contract.InPlace))
 		dryrun.Tell(ctx, contract.PlannedBackup{Data: "orders"})
 		dryrun.Tell(ctx, contract.PlannedMigration{Name: "split", Data: "orders"})
 		seen.Put("/b", "orchestrator/sync", object("Application", "guestbook", nil), nil, "")
-		p.Later = []contract.PlannedUpgrade{{To: "2.0.0", PlannedChange: contract.PlannedChange{
-			Components: []contract.PlannedComponent{{Action: contract.PlanRemove, Name: "page"}},
-			Migrations: []contract.PlannedMigration{{Name: "trim", Data: "orders"}, {Name: "kept", Data: "orders", Undo: true}},
-		}}}
 	})
 	require.Equal(t, []string{
 		"migration split of orders cannot be taken back: a rollback puts the backup in the place of the data",
-		"release 2.0.0 removes component page",
-		"release 2.0.0: migration trim of orders cannot be taken back: a rollback puts the backup in the place of the data",
 		"removes Application shop/guestbook",
 	}, p.Destructive)
 	require.Equal(t, contract.InPlace, p.Style)
 	require.Equal(t, []contract.PlannedBackup{{Data: "orders"}}, p.Backups)
 	require.Equal(t, "split", p.Migrations[0].Name)
-	text, err := json.Marshal(p.Later[0])
+	text, err := json.Marshal(p)
 	require.NoError(t, err)
-	require.Contains(t, string(text), `"backups":[]`, "what is empty is a list")
+	require.Contains(t, string(text), `"later":[]`, "what is empty is a list")
 }
 
 // TestAnObjectThatNobodyCanTryOut is neither changed nor as it should be, and may be edited
 // before the run.
 func TestAnObjectThatNobodyCanTryOut(t *testing.T) {
 	without := plan(t, nil)
-	p := plan(t, func(seen *dryrun.Preview, _ *contract.Preview) {
+	p := plan(t, func(seen *dryrun.Preview, _ *contract.Plan) {
 		seen.Doubt("/n", "orchestrator/web", object("Ingress", "web", nil), object("Ingress", "web", nil), "the webhook takes no dry runs")
 		seen.Doubt("/i", "orchestrator/web", nil, object("Ingress", "new", nil), "the webhook takes no dry runs")
 	})
@@ -112,7 +104,7 @@ func TestAnObjectThatNobodyCanTryOut(t *testing.T) {
 
 // TestAPlanHasNoSecret: neither a Secret's value nor what has it in it.
 func TestAPlanHasNoSecret(t *testing.T) {
-	text, err := json.Marshal(plan(t, func(seen *dryrun.Preview, _ *contract.Preview) {
+	text, err := json.Marshal(plan(t, func(seen *dryrun.Preview, _ *contract.Plan) {
 		seen.Put("/c", "s", object("ConfigMap", "c", map[string]any{"data": map[string]any{"k": "v"}}), object("ConfigMap", "c", map[string]any{"data": map[string]any{"k": "x " + canary}}), "")
 	}))
 	require.NoError(t, err)
@@ -123,9 +115,9 @@ func TestAPlanHasNoSecret(t *testing.T) {
 
 // TestWhatTheAPIServerChooses when an object is made is another one in each dry run.
 func TestWhatTheAPIServerChooses(t *testing.T) {
-	with := func(uid string, port int64, image string) *contract.Preview {
+	with := func(uid string, port int64, image string) *contract.Plan {
 		chosen := map[string]any{"controller-uid": uid, "batch.kubernetes.io/controller-uid": uid, "app": "rows"}
-		return plan(t, func(seen *dryrun.Preview, _ *contract.Preview) {
+		return plan(t, func(seen *dryrun.Preview, _ *contract.Plan) {
 			seen.Put("/j", "orchestrator/sync", nil, object("Job", "rows", map[string]any{"spec": map[string]any{
 				"selector": map[string]any{"matchLabels": map[string]any{"batch.kubernetes.io/controller-uid": uid}},
 				"template": map[string]any{"metadata": map[string]any{"labels": chosen}, "spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": image}}}},
@@ -145,26 +137,25 @@ func TestWhatMakesAPlanStale(t *testing.T) {
 	was := plan(t, nil)
 	require.Empty(t, preview.Stale(was, plan(t, nil)))
 	for name, c := range map[string]struct {
-		change func(*dryrun.Preview, *contract.Preview)
+		change func(*dryrun.Preview, *contract.Plan)
 		says   string
 	}{
-		"object": {func(seen *dryrun.Preview, _ *contract.Preview) {
+		"object": {func(seen *dryrun.Preview, _ *contract.Plan) {
 			seen.Put("/d2", "s", nil, nil, "")
 			seen.Amend(object("Deployment", "web", nil), "orchestrator/web", object("Deployment", "web", map[string]any{"spec": map[string]any{"replicas": float64(9)}}), "")
 		}, "what would be done to Deployment shop/web is something else"},
-		"edited": {func(seen *dryrun.Preview, _ *contract.Preview) {
+		"edited": {func(seen *dryrun.Preview, _ *contract.Plan) {
 			seen.Put("/e", "s", object("Service", "svc", nil), object("Service", "svc", nil), "")
 		}, "Service shop/svc is there now"},
-		"configuration": {func(_ *dryrun.Preview, p *contract.Preview) { p.Basis.Configuration = "other" }, "the configuration is another one"},
-		"terraform": {func(seen *dryrun.Preview, _ *contract.Preview) {
+		"configuration": {func(_ *dryrun.Preview, p *contract.Plan) { p.Basis.Configuration = "other" }, "the configuration is another one"},
+		"terraform": {func(seen *dryrun.Preview, _ *contract.Plan) {
 			dryrun.Tell(seen.Watch(t.Context(), "x"), contract.PlannedTerraform{Lineage: "l", Serial: 4})
 		}, "the Terraform state has moved on: serial 4, not 3"},
-		"git": {func(seen *dryrun.Preview, _ *contract.Preview) {
+		"git": {func(seen *dryrun.Preview, _ *contract.Plan) {
 			dryrun.Tell(seen.Watch(t.Context(), "x"), contract.PlannedGit{Repository: "slipway/platform", Revision: "c2"})
 		}, "somebody has pushed to the Git repository slipway/platform: it is at c2, not at c1"},
-		"style":   {func(_ *dryrun.Preview, p *contract.Preview) { p.Style = contract.InPlace }, "the plan is one in style none, not in style in-place"},
-		"path":    {func(_ *dryrun.Preview, p *contract.Preview) { p.Later = []contract.PlannedUpgrade{{To: "2.0.0"}} }, "the releases after it are others: 2.0.0, not none"},
-		"release": {func(_ *dryrun.Preview, p *contract.Preview) { p.Basis.Release, p.Release.To = "r2", "1.1.0" }, "the platform release is another one: shop 1.1.0, not shop 1.0.0 as planned"},
+		"style":   {func(_ *dryrun.Preview, p *contract.Plan) { p.Style = contract.InPlace }, "the plan is one in style none, not in style in-place"},
+		"release": {func(_ *dryrun.Preview, p *contract.Plan) { p.Basis.Release, p.Release.To = "r2", "1.1.0" }, "the platform release is another one: shop 1.1.0, not shop 1.0.0 as planned"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			why := preview.Stale(was, plan(t, c.change))
@@ -180,22 +171,18 @@ func TestWhatMakesAPlanStale(t *testing.T) {
 // TestAPlanOfAnotherRelease says so first: what else is not as planned may come of that.
 func TestAPlanOfAnotherRelease(t *testing.T) {
 	was := plan(t, nil)
-	now := plan(t, func(_ *dryrun.Preview, p *contract.Preview) {
+	now := plan(t, func(_ *dryrun.Preview, p *contract.Plan) {
 		p.Basis.Configuration, p.Basis.Release, p.Release.To = "other", "other", "9.9.9"
 	})
 	why := preview.Stale(was, now)
 	require.Contains(t, why[0], "the platform release is another one")
 	require.Contains(t, why[1], "the configuration is another one")
-	was.Later = []contract.PlannedUpgrade{{}}
-	why = preview.StaleLater(was, now, 1)
-	at := slices.IndexFunc(why, func(s string) bool { return strings.Contains(s, "the platform release is another one") })
-	require.Equal(t, "the configuration is another one", why[at+1])
 }
 
 // TestAStalePlanNamesTheSettings of the configuration, as they were planned and as they are.
 func TestAStalePlanNamesTheSettings(t *testing.T) {
-	with := func(all ...contract.Difference) *contract.Preview {
-		return plan(t, func(_ *dryrun.Preview, p *contract.Preview) {
+	with := func(all ...contract.Difference) *contract.Plan {
+		return plan(t, func(_ *dryrun.Preview, p *contract.Plan) {
 			p.Basis.Configuration, p.Configuration = fmt.Sprint(all), all
 		})
 	}
@@ -224,43 +211,4 @@ func TestDifferencesByPath(t *testing.T) {
 	} {
 		require.Equal(t, c.want, preview.Diff(parse(c.a), parse(c.b), show))
 	}
-}
-
-// TestWhatMakesALaterUpgradeStale: all that the plan has said of it.
-func TestWhatMakesALaterUpgradeStale(t *testing.T) {
-	does := contract.PlannedChange{
-		Style: contract.Graceful, Components: []contract.PlannedComponent{{Action: contract.PlanAdd, Name: "page"}}, Backups: []contract.PlannedBackup{{Data: "orders"}},
-		Migrations: []contract.PlannedMigration{{Name: "split", Data: "orders", When: "before", Stops: []string{"Deployment shop/web"}}},
-	}
-	was := &contract.Preview{Workflow: "upgrade", Deployment: "blue", Basis: contract.PreviewBasis{Tools: "t"}, Later: []contract.PlannedUpgrade{
-		{From: "1.1.0", To: "2.0.0", Platform: "shop", Digest: "r2", ReadAs: "c2", PlannedChange: does}, {From: "2.0.0", To: "3.0.0", Digest: "r3"},
-	}}
-	for says, change := range map[string]func(*contract.Preview){
-		"": func(p *contract.Preview) {
-			p.Migrations = []contract.PlannedMigration{{Name: "split", Data: "orders", When: "before"}}
-		},
-		"the plan is one in style graceful, not in style in-place":               func(p *contract.Preview) { p.Style = contract.InPlace },
-		"the configuration is another one":                                       func(p *contract.Preview) { p.Basis.Configuration = "other" },
-		"the files of the platform release shop 2.0.0 are not those of the plan": func(p *contract.Preview) { p.Basis.Release = "other" },
-		"the release that is installed is 1.0.0, not 1.1.0":                      func(p *contract.Preview) { p.Basis.Installed = "1.0.0" },
-		"it adds or removes other components than planned":                       func(p *contract.Preview) { p.Components = nil },
-		"it backs up other data than planned":                                    func(p *contract.Preview) { p.Backups = nil },
-		"it carries out other migrations than planned":                           func(p *contract.Preview) { p.Migrations = nil },
-		"the tools or images of Slipway are others":                              func(p *contract.Preview) { p.Basis.Tools = "other" },
-		"the releases after it are others: none, not 3.0.0":                      func(p *contract.Preview) { p.Later = nil },
-		"the platform release 3.0.0, which follows, is another one":              func(p *contract.Preview) { p.Later = []contract.PlannedUpgrade{{To: "3.0.0", Digest: "other"}} },
-	} {
-		now := &contract.Preview{
-			Workflow: "upgrade", Deployment: "blue", Release: contract.PlannedRelease{Name: "shop", From: "1.1.0", To: "2.0.0"}, PlannedChange: does,
-			Later: was.Later[1:], Basis: contract.PreviewBasis{Tools: "t", Configuration: "c2", Release: "r2", Installed: "1.1.0"},
-		}
-		change(now)
-		why := preview.StaleLater(was, now, 1)
-		if says == "" {
-			require.Empty(t, why)
-			continue
-		}
-		require.Equal(t, []string{says}, why)
-	}
-	require.Equal(t, []string{"the plan has 3 upgrades, and this is number 4"}, preview.StaleLater(was, was, 3))
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/internal/flock"
 )
 
@@ -47,23 +45,6 @@ func (p Place) Holds(ctx context.Context, run string) (end func() error, err err
 		return nil, errors.Join(err, end())
 	}
 	return end, nil
-}
-
-// Begun reports whether a run has ever reached for the deployment's lock: on this volume,
-// whether or not that is the store, or in s. Before that nothing was made for the deployment.
-func (p Place) Begun(ctx context.Context, s *store.Store) (bool, error) {
-	runs, err := os.ReadDir(filepath.Join(p.Volume, runsDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("look for earlier runs: %w", err)
-	}
-	if len(runs) > 0 {
-		return true, nil
-	}
-	locks, err := s.List(ctx, lockDir+"/")
-	if err != nil {
-		return false, fmt.Errorf("look for earlier runs: %w", err)
-	}
-	return len(locks) > 0, nil
 }
 
 // Idle reports whether nothing works for a run in this volume. Then nothing can begin to

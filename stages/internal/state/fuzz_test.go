@@ -17,9 +17,9 @@ import (
 // FuzzPlan: what is stored as a plan is the plan of its digest, or rejected; and a plan reads back
 // as it was written.
 func FuzzPlan(f *testing.F) {
-	for _, p := range []contract.Preview{
+	for _, p := range []contract.Plan{
 		{}, {Version: 2, Deployment: "demo", Workflow: "install", Release: contract.PlannedRelease{Name: "shop", To: "1.0.0"}, Unchanged: 3, Objects: []contract.PlannedObject{{Action: "add", Kind: "Secret", Name: "a", Fields: []contract.Difference{{Path: "x", New: "\"\x1b[31m\""}}}}},
-		{Workflow: "upgrade", Later: []contract.PlannedUpgrade{{From: "1", To: "2"}}, Basis: contract.PreviewBasis{Objects: map[string]string{"A b/c": "sha256:1"}}, Refused: []contract.PlannedUnknown{{What: "a/b", Code: "X-1", Exit: 99}}},
+		{Workflow: "upgrade", Later: []string{"2"}, Basis: contract.PlanBasis{Objects: map[string]string{"A b/c": "sha256:1"}}, Refused: []contract.PlannedUnknown{{What: "a/b", Code: "X-1", Exit: 99}}},
 	} {
 		require.NoError(f, p.Seal())
 		text, err := json.Marshal(p)
@@ -34,20 +34,20 @@ func FuzzPlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		faulttest.Bounded(t, func() {
 			const other = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
-			require.NoError(t, s.Put(t.Context(), "plans/none/a."+strings.TrimPrefix(other, "sha256:")+".json", text))
+			require.NoError(t, s.Put(t.Context(), "plans/a."+strings.TrimPrefix(other, "sha256:")+".json", text))
 			_, err := state.Plan(t.Context(), s, other)
 			require.ErrorIs(t, err, state.ErrOtherPlan)
 
-			var p contract.Preview
+			var p contract.Plan
 			if json.Unmarshal(text, &p) != nil || p.Seal() != nil {
 				return
 			}
-			require.NoError(t, state.PutPlan(t.Context(), s, nil, "b", &p))
+			require.NoError(t, state.PutPlan(t.Context(), s, "b", &p))
 			got, err := state.Plan(t.Context(), s, p.Digest)
 			require.NoError(t, err)
 			require.Equal(t, p.Digest, got.Digest)
 			require.NoError(t, got.Text(io.Discard))
-			require.NoError(t, s.Delete(t.Context(), "plans/none/b."+strings.TrimPrefix(p.Digest, "sha256:")+".json"))
+			require.NoError(t, s.Delete(t.Context(), "plans/b."+strings.TrimPrefix(p.Digest, "sha256:")+".json"))
 		})
 	})
 }

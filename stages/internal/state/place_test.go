@@ -188,23 +188,3 @@ func TestPublish(t *testing.T) {
 	require.Contains(t, string(got[:40]), "12 bytes left out\n")
 	require.Equal(t, "the end", string(got[len(got)-7:]))
 }
-
-// TestBegun: what a run has made that was killed at once has no record yet.
-func TestBegun(t *testing.T) {
-	bucket := t.TempDir()
-	first, s := machine(t, bucket)
-	begun := func(p state.Place) bool {
-		is, err := p.Begun(t.Context(), s)
-		require.NoError(t, err)
-		return is
-	}
-	require.False(t, begun(first))
-	end, err := first.Holds(t.Context(), "20260102-030405-a1b2c3")
-	require.NoError(t, err)
-	require.NoError(t, end())
-	require.True(t, begun(first), "it was going to have the lock")
-	second := state.Place{Volume: t.TempDir(), URL: first.URL}
-	require.False(t, begun(second), "it never had it")
-	require.NoError(t, s.Put(t.Context(), "lock/000000000001.json", []byte("{}")))
-	require.True(t, begun(second))
-}

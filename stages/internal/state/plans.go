@@ -15,9 +15,6 @@ import (
 
 const plansDir = "plans"
 
-// noDeployment stands for the deployment while there is none.
-const noDeployment = "none"
-
 // plansKept is how many plans of a deployment are kept: the newest ones.
 const plansKept = 20
 
@@ -27,53 +24,36 @@ var ErrNoPlan = errors.New("no such plan is kept")
 // ErrOtherPlan says that what is stored under a digest is not the plan of that digest.
 var ErrOtherPlan = errors.New("another plan is in its place")
 
-// PutPlan keeps a plan of the deployment under an id that sorts by time, in place of an earlier
-// one of the same digest, and forgets the oldest ones. No lock is needed: what was planned for a
-// deployment that somebody has destroyed meanwhile touches nothing of the next one of its name.
-// The deployment is nil where there is none; such plans are those of all who make one.
-func PutPlan(ctx context.Context, s *store.Store, deployment *contract.Identity, id string, p *contract.Preview) error {
+// PutPlan keeps a plan under an id that sorts by time, in place of an earlier one of the same digest,
+// and forgets the oldest ones. No lock is needed.
+func PutPlan(ctx context.Context, s *store.Store, id string, p *contract.Plan) error {
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the plan: %w", err)
 	}
-	dir := plansDir + "/" + noDeployment + "/"
-	if deployment != nil {
-		dir = plansDir + "/" + deployment.ID + "/"
-	}
-	key := dir + id + "." + hexOf(p.Digest) + ".json"
+	same := "." + hexOf(p.Digest) + ".json"
+	key := plansDir + "/" + id + same
 	if err := s.Put(ctx, key, text); err != nil {
 		return fmt.Errorf("keep the plan: %w", err)
 	}
-	keys, err := s.List(ctx, dir)
+	keys, err := s.List(ctx, plansDir+"/")
 	if err != nil {
 		return fmt.Errorf("keep the plan: %w", err)
 	}
 	slices.Sort(keys)
-	var others []string
-	for _, k := range keys {
-		switch {
-		case k == key:
-		case strings.HasSuffix(k, "."+hexOf(p.Digest)+".json"):
+	for i, k := range keys {
+		if k != key && (strings.HasSuffix(k, same) || i < len(keys)-plansKept) {
 			if err := s.Delete(ctx, k); err != nil {
 				return fmt.Errorf("forget an older plan: %w", err)
 			}
-		default:
-			others = append(others, k)
 		}
-	}
-	for len(others) >= plansKept {
-		if err := s.Delete(ctx, others[0]); err != nil {
-			return fmt.Errorf("forget an older plan: %w", err)
-		}
-		others = others[1:]
 	}
 	return nil
 }
 
-// Plan is the plan of a digest, whichever deployment of this name it was made for, or ErrNoPlan. The
-// digest is made again from what is stored: whoever writes the state can put another plan in its
+// Plan is the plan of a digest, or ErrNoPlan. The digest is made again from what is stored: whoever writes the state can put another plan in its
 // place. The error is ErrOtherPlan if only such plans are there.
-func Plan(ctx context.Context, s *store.Store, digest string) (*contract.Preview, error) {
+func Plan(ctx context.Context, s *store.Store, digest string) (*contract.Plan, error) {
 	keys, err := s.List(ctx, plansDir+"/")
 	if err != nil {
 		return nil, fmt.Errorf("look for the plan: %w", err)
@@ -90,7 +70,7 @@ func Plan(ctx context.Context, s *store.Store, digest string) (*contract.Preview
 		if err != nil {
 			return nil, fmt.Errorf("read the plan: %w", err)
 		}
-		out := &contract.Preview{}
+		out := &contract.Plan{}
 		err = json.Unmarshal(text, out)
 		if err == nil {
 			err = out.Seal()

@@ -14,33 +14,28 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// TestPlansOfADeploymentThatIsGone: whoever planned for it and slept meanwhile takes nothing of
-// the next one of its name, and what they keep does not count as its own.
-func TestPlansOfADeploymentThatIsGone(t *testing.T) {
+// TestPlansAreForgotten: the newest ones stay, each digest once.
+func TestPlansAreForgotten(t *testing.T) {
 	s := open(t, t.TempDir())
-	var digest string // of the last one
-	put := func(of *contract.Identity, n int, release string) {
-		p := &contract.Preview{Release: contract.PlannedRelease{Name: release}}
+	put := func(n int, release string) string {
+		p := &contract.Plan{Release: contract.PlannedRelease{Name: release}}
 		require.NoError(t, p.Seal())
-		digest = p.Digest
-		require.NoError(t, state.PutPlan(t.Context(), s, of, fmt.Sprintf("20260101-0000%02d", n), p))
+		require.NoError(t, state.PutPlan(t.Context(), s, fmt.Sprintf("20260101-0000%02d", n), p))
+		return p.Digest
 	}
-	now, gone := &contract.Identity{ID: "now"}, &contract.Identity{ID: "gone"}
+	first := put(0, "0")
+	var last string
 	for n := range 25 {
-		put(now, n, strconv.Itoa(n))
+		last = put(n, strconv.Itoa(n))
 	}
-	put(now, 26, "same")
-	before, err := s.List(t.Context(), "plans/now/")
+	require.Equal(t, last, put(50, "24"))
+	kept, err := s.List(t.Context(), "plans/")
 	require.NoError(t, err)
-	require.Less(t, len(before), 25, "another one would take the place of the oldest")
-	for _, of := range []*contract.Identity{gone, nil} {
-		put(of, 50, "same")
-		put(of, 51, "another")
-	}
-	after, err := s.List(t.Context(), "plans/now/")
-	require.NoError(t, err)
-	require.Equal(t, before, after)
-	_, err = state.Plan(t.Context(), s, digest)
+	require.Len(t, kept, 20)
+	require.Contains(t, kept, "plans/20260101-000050."+strings.TrimPrefix(last, "sha256:")+".json")
+	_, err = state.Plan(t.Context(), s, first)
+	require.ErrorIs(t, err, state.ErrNoPlan)
+	_, err = state.Plan(t.Context(), s, last)
 	require.NoError(t, err)
 }
 
@@ -48,14 +43,14 @@ func TestPlansOfADeploymentThatIsGone(t *testing.T) {
 // whose digest is approved, and cannot hide that one either.
 func TestAPlanInThePlaceOfAnother(t *testing.T) {
 	s := open(t, t.TempDir())
-	plan := func(names ...string) *contract.Preview {
-		p := &contract.Preview{Release: contract.PlannedRelease{Name: "shop"}, Destructive: names}
+	plan := func(names ...string) *contract.Plan {
+		p := &contract.Plan{Release: contract.PlannedRelease{Name: "shop"}, Destructive: names}
 		require.NoError(t, p.Seal())
-		require.NoError(t, state.PutPlan(t.Context(), s, nil, "20260101-000000-aaaaaa", p))
+		require.NoError(t, state.PutPlan(t.Context(), s, "20260101-000000-aaaaaa", p))
 		return p
 	}
 	approved, other := plan("\xff", `\ufffd`), plan("removes Namespace shop, with its data")
-	at := "plans/none/20260101-000000-aaaaaa." + strings.TrimPrefix(approved.Digest, "sha256:") + ".json"
+	at := "plans/20260101-000000-aaaaaa." + strings.TrimPrefix(approved.Digest, "sha256:") + ".json"
 	is, err := s.Get(t.Context(), at)
 	require.NoError(t, err)
 	got, err := state.Plan(t.Context(), s, approved.Digest)
@@ -72,7 +67,7 @@ func TestAPlanInThePlaceOfAnother(t *testing.T) {
 		require.ErrorIs(t, err, state.ErrOtherPlan, name)
 		require.ErrorContains(t, err, at)
 	}
-	require.NoError(t, s.Put(t.Context(), "plans/x/"+path.Base(at), is))
+	require.NoError(t, s.Put(t.Context(), "plans/x"+path.Base(at), is))
 	_, err = state.Plan(t.Context(), s, approved.Digest)
 	require.NoError(t, err, "it is still there")
 }

@@ -33,51 +33,33 @@ func runtimes() versions.Value {
 	return versions.Value{Prefix: "state/", Suffix: ".yaml"}
 }
 
-// migrations bring a runtime state to the next version, by the version that it has.
-// Each works on the document, for the types are those of the current version.
-var migrations = [contract.RuntimeVersion]func(doc map[string]any){ //nolint:gochecknoglobals // a constant table
-	0: func(map[string]any) {}, // from before versions were written
-}
-
-// Runtime is the deployment's runtime state, brought to the current version; without
-// one the error is fs.ErrNotExist. One of a newer version is rejected, and so is a state of
-// before its values had versions: nothing of it would be found.
+// Runtime is the deployment's runtime state; without one the error is fs.ErrNotExist. One of a newer
+// version is rejected. Version 0, from before versions were written, has the fields of version 1.
 func Runtime(ctx context.Context, s *store.Store) (*contract.RuntimeState, error) {
 	data, generation, err := runtimes().Newest(ctx, s)
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, missing := s.Get(ctx, runtime); missing == nil {
-			return nil, otherVersion(fmt.Errorf("it is in %s; this program knows %s", runtime, runtimes().Key(0)))
-		}
-	}
 	if err != nil {
 		return nil, err
 	}
-	doc := map[string]any{}
-	if err := document.CheckPlain(data); err != nil {
+	var is struct {
+		Version int `json:"version"`
+	}
+	if err = document.CheckPlain(data); err == nil {
+		err = yaml.Unmarshal(data, &is)
+	}
+	if err == nil && is.Version < 0 {
+		err = fmt.Errorf("its version is %d", is.Version)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	number, isNumber := doc["version"].(float64)
-	version := int(number)
-	if doc["version"] != nil && (!isNumber || float64(version) != number || version < 0) {
-		return nil, fmt.Errorf("%w: its version is %v", ErrDamaged, doc["version"])
-	}
-	if version > contract.RuntimeVersion {
-		return nil, otherVersion(fmt.Errorf("%s has version %d; this program knows %d", runtimes().Key(generation), version, contract.RuntimeVersion))
-	}
-	for ; version < contract.RuntimeVersion; version++ {
-		migrations[version](doc)
-	}
-	doc["version"] = version
-	if data, err = yaml.Marshal(doc); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	if is.Version > contract.RuntimeVersion {
+		return nil, otherVersion(fmt.Errorf("%s has version %d; this program knows %d", runtimes().Key(generation), is.Version, contract.RuntimeVersion))
 	}
 	out := &contract.RuntimeState{}
 	if err := yaml.UnmarshalStrict(data, out); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
+	out.Version = contract.RuntimeVersion
 	return out, nil
 }
 

@@ -17,10 +17,6 @@ func TestTheRuntimeStateHasAVersion(t *testing.T) {
 	_, err := state.Runtime(t.Context(), s)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.NoError(t, state.CheckRuntime(t.Context(), s))
-	require.NoError(t, s.Put(t.Context(), "state.yaml", []byte("version: 1\ndeployment: d\n")))
-	err = state.CheckRuntime(t.Context(), s)
-	require.ErrorIs(t, err, &fault.Fault{Code: "RUN-009"})
-	require.ErrorContains(t, err, "it is in state.yaml; this program knows state/000000000000.yaml")
 	for _, older := range []string{"deployment: d\n", "version: 0\ndeployment: d\n", "version: 1\ndeployment: d\n"} {
 		require.NoError(t, s.Put(t.Context(), key, []byte(older)))
 		got, err := state.Runtime(t.Context(), s)

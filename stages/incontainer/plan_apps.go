@@ -44,7 +44,7 @@ func (p *planner) apps(ctx context.Context, cfg *config.Config, release *platfor
 			return fmt.Errorf("read the output of %s: %w", id, err)
 		}
 	}
-	input, err := stages.Foreseen(p.inputs(cfg, release), site)
+	input, err := stages.Rendering(p.inputs(cfg, release), &site)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (p *planner) apps(ctx context.Context, cfg *config.Config, release *platfor
 	if err != nil {
 		return fmt.Errorf("render the apps: %w", err)
 	}
-	c, err := kube.Connect(p.kubeconfig(), nil)
+	c, err := kube.Connect(p.Dirs.Kubeconfig(), nil)
 	if err != nil {
 		return err
 	}

@@ -26,10 +26,10 @@ import (
 
 // planner previews the steps of one plan.
 type planner struct {
-	*Preview
-	req  contract.PreviewRequest
+	*Planner
+	req  contract.PlanRequest
 	seen *dryrun.Preview
-	out  *contract.Preview
+	out  *contract.Plan
 	// known is what Terraform said last. The other steps are previewed with it, and as if
 	// nobody else's objects were in their way, beside those that find it out; if these find
 	// something else, all are previewed again, in their order.
@@ -84,7 +84,7 @@ func presumed[T any](ctx context.Context, p *planner, req contract.Request, seen
 
 // foresee previews one step; what it would write comes into seen.
 func (p *planner) foresee(ctx context.Context, req contract.Request, seen *dryrun.Preview) (json.RawMessage, error) {
-	out, later, err := step.Foresee(ctx, p.Steps, req, p.Dirs, seen)
+	out, later, err := step.Plan(ctx, p.Steps, req, p.Dirs, seen)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if later != "" {
@@ -121,11 +121,11 @@ func (p *planner) note(results []pipeline.Result) {
 
 // render has everything that the release is made of added: there is no cluster yet.
 func (p *planner) render(ctx context.Context, cfg *config.Config, release *platform.Release) error {
-	input, err := stages.Rendering(p.inputs(cfg, release))
+	input, err := stages.Rendering(p.inputs(cfg, release), nil)
 	if err != nil {
 		return err
 	}
-	input.Manifests = os.DirFS(filepath.Join(p.dirs().Bundle, "manifests"))
+	input.Manifests = os.DirFS(filepath.Join(p.Dirs.Bundle, "manifests"))
 	input.Kubernetes = p.req.Tools["kubectl"]
 	parts, err := p.Render(ctx, release, input)
 	if err != nil {

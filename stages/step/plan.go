@@ -1,53 +1,48 @@
 package step
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/store/seal"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
-	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// previewLimit bounds the preview of one step.
-const previewLimit = time.Minute
+// planLimit bounds the plan of one step.
+const planLimit = time.Minute
 
-// Foresee has p find out what the step that req names would change, and changes nothing, the
-// deployment's state included. It returns the output that the steps after it are previewed
-// with: where a step only tries something out, or its output is only known after it has run,
-// that of its last success. later says what the preview of the step could not look at.
-func Foresee(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs, p *dryrun.Preview) (out json.RawMessage, later string, err error) {
+// Plan finds out for p what the step that req names would change, and changes nothing, the
+// deployment's state included. It returns the output that the steps after it are planned with:
+// where a step only tries something out, or its output is only known after it has run, that of its
+// last success. later says what the plan of the step could not look at.
+func Plan(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs, p *dryrun.Preview) (out json.RawMessage, later string, err error) {
 	code, err := find(reg, req)
 	if err != nil {
 		return nil, "", badRequest("request", err)
 	}
-	env := NewEnv(req.Run, req.ID(), dirs, io.Discard, io.Discard)
-	env.Deployment = req.Deployment
-	env.Place = state.At(env.StateDir, os.Getenv, reg.Stores)
+	env, err := environment(reg, req, dirs.OrDefault(), io.Discard, io.Discard)
 	defer func() { err = errors.Join(err, env.close()) }()
-	if err := errors.Join(env.RedactSecrets(), env.useAccess(accessFile(dirs))); err != nil {
+	if err != nil {
 		return nil, "", badState("reach the cluster", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, previewLimit, errTimeUp)
+	ctx, cancel := context.WithTimeoutCause(ctx, planLimit, errTimeUp)
 	defer cancel()
 	records, err := openRecords(ctx, env, req)
 	if err != nil {
-		return nil, "", classify(ctx, env.ID, env.lastSaid(), previewLimit, err)
+		return nil, "", env.classify(ctx, planLimit, err)
 	}
-	if code.preview == nil {
+	if code.plan == nil {
 		out, err = records.last(ctx, code)
 		return out, "", err
 	}
-	out, err = guarded(ctx, verifyGrace, env, func() (json.RawMessage, error) { return code.preview(p.Watch(ctx, env.ID), env, req.Input) })
+	out, err = guarded(ctx, verifyGrace, env, func() (json.RawMessage, error) { return code.plan(p.Watch(ctx, env.ID), env, req.Input) })
 	switch {
 	case errors.Is(err, dryrun.ErrLater), errors.Is(err, dryrun.ErrWouldChange):
 		later = env.Clean(err.Error())
@@ -56,7 +51,7 @@ func Foresee(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs
 	case err != nil:
 		var all []error
 		for _, err := range joined(err) {
-			all = append(all, classify(ctx, env.ID, env.lastSaid(), previewLimit, err).Map(env.Clean))
+			all = append(all, env.classify(ctx, planLimit, err).Map(env.Clean))
 		}
 		return nil, "", errors.Join(all...)
 	}
@@ -82,14 +77,11 @@ func (b *stepRecords) last(ctx context.Context, code untypedStep) (json.RawMessa
 	_, damaged := errors.AsType[*seal.Error](err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), damaged:
-		return code.nothing, nil
+		return code.none, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the last result of %s: %w", b.req.ID(), err)
 	case last.Status != journal.Succeeded || len(last.Output) == 0:
-		return code.nothing, nil
+		return code.none, nil
 	}
 	return last.Output, nil
 }
-
-// accessFile is where a step finds the access to an existing cluster.
-func accessFile(dirs Dirs) string { return cmp.Or(dirs.Access, contract.AccessFile) }

@@ -30,7 +30,7 @@ import (
 
 // planned makes plans of a deployment without a cluster, on whose state others can work.
 type planned struct {
-	*Preview
+	*Planner
 	state  *State
 	serial int64 // of Terraform's state
 	path   contract.PlannedPath
@@ -44,19 +44,18 @@ func newPlanned(t *testing.T) *planned {
 	require.NoError(t, os.CopyFS(release, os.DirFS("../../examples/platform/1.0.0")))
 	p := &planned{state: &State{place: state.Place{Volume: root}, store: volume(t, root), errw: io.Discard}, serial: 3}
 	reg := &step.Registry{}
-	step.Register(reg, contract.PreflightStep(), func(context.Context, *step.Env, contract.PreflightInput) (contract.Preflight, error) {
+	step.Register(reg, contract.PreflightStep(), step.Once(func(context.Context, *step.Env, contract.PreflightInput) (contract.Preflight, error) {
 		return contract.Preflight{}, nil
-	})
+	}))
 	apply := func(context.Context, *step.Env, contract.TerraformInput) (contract.Infrastructure, error) {
 		t.Error("a plan applies nothing")
 		return contract.Infrastructure{}, nil
 	}
-	step.Register(reg, contract.TerraformStep(), apply)
-	step.Previewed(reg, contract.TerraformStep(), func(ctx context.Context, _ *step.Env, _ contract.TerraformInput) (contract.Infrastructure, error) {
+	step.Register(reg, contract.TerraformStep(), step.Once(apply).Planned(func(ctx context.Context, _ *step.Env, _ contract.TerraformInput) (contract.Infrastructure, error) {
 		dryrun.Tell(ctx, contract.PlannedTerraform{Lineage: "l", Serial: p.serial, Resources: []contract.PlannedResource{{Address: "a.b", Action: "replace"}}})
 		return contract.Infrastructure{StorageClass: "c"}, nil
-	})
-	p.Preview = &Preview{Steps: reg, Dirs: step.Dirs{State: root, Platform: release}, Render: func(_ context.Context, r *platform.Release, s contract.RenderInput) ([]contract.Rendered, error) {
+	}))
+	p.Planner = &Planner{Steps: reg, Dirs: step.Dirs{State: root, Platform: release}, Render: func(_ context.Context, r *platform.Release, s contract.RenderInput) ([]contract.Rendered, error) {
 		require.Equal(t, "demo", s.Deployment)
 		return []contract.Rendered{{Component: "gitea", File: "f", Objects: []map[string]any{
 			{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s", "namespace": "gitea"}, "stringData": map[string]any{"password": "<generated>"}},
@@ -68,17 +67,29 @@ func newPlanned(t *testing.T) *planned {
 }
 
 // make makes a plan with a configuration; approved may be the digest of an earlier one.
-func (p *planned) make(t *testing.T, text, release, approved string) (*contract.Preview, error) {
+func (p *planned) make(t *testing.T, text, release, approved string) (*contract.Plan, error) {
 	t.Helper()
 	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: demo}\n"+text), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
 	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: cfg.Global.Scale})
 	require.NoError(t, err)
 	p.n++
-	return p.perform(t.Context(), p.state, contract.PreviewRequest{
-		Plan: contract.Plan{Workflow: config.Install, Run: "r1", Config: cfg.Canonical(), Site: site, Release: release, Images: "i", RunOptions: contract.RunOptions{Adopt: p.adopt}},
-		By:   "20260102-030405-" + strings.Repeat("0", 5) + string(rune('a'+p.n)), Approved: approved, PlannedPath: p.path,
+	return p.perform(t.Context(), p.state, contract.PlanRequest{
+		Workflow: config.Install, Run: "20260102-030405-" + strings.Repeat("0", 5) + string(rune('a'+p.n)), Config: cfg.Canonical(), Site: site,
+		Release: release, Images: "i", RunOptions: contract.RunOptions{Adopt: p.adopt}, Approved: approved, PlannedPath: p.path,
 	})
+}
+
+// installed keeps a release as the installed one.
+func (p *planned) installed(t *testing.T, is contract.Installed) {
+	t.Helper()
+	repo, err := backup.Open(t.Context(), p.state.place, p.state.store)
+	require.NoError(t, err)
+	files := os.DirFS(p.Dirs.Platform)
+	is.Platform = "reference"
+	is.Digest, err = platform.Digest(files)
+	require.NoError(t, err)
+	require.NoError(t, repo.KeepInstalled(t.Context(), 1, is, files))
 }
 
 func TestAPlanWithoutACluster(t *testing.T) {
@@ -137,26 +148,15 @@ func TestAnApprovedPlanThatIsStale(t *testing.T) {
 // TestAPlanComparesTheConfiguration with that of the last run that succeeded.
 func TestAPlanComparesTheConfiguration(t *testing.T) {
 	p := newPlanned(t)
-	keep := func(id string, outcome report.Outcome, text string) {
-		record, err := (&report.Run{ID: id, Workflow: config.Install, Deployment: "demo", Outcome: outcome}).Encode()
-		require.NoError(t, err)
-		require.NoError(t, state.Keep(t.Context(), p.state.store, id, map[string][]byte{report.RecordFile: record, "config.yaml": []byte(text)}))
-	}
 	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: demo, domain: old.example.org}\n"), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
-	keep("20260101-000000-aaaaaa", report.Succeeded, string(cfg.Canonical()))
-	keep("20260101-000001-bbbbbb", report.Failed, "{}")
+	p.installed(t, contract.Installed{Version: "1.0.0", Config: cfg.Canonical()})
 	got, err := p.make(t, "", "sha256:r", "")
 	require.NoError(t, err)
 	require.Equal(t, []contract.Difference{
 		{Path: "global.admin.email", Old: `"admin@old.example.org"`, New: `"admin@slipway.test"`},
 		{Path: "global.domain", Old: `"old.example.org"`, New: `"slipway.test"`},
 	}, got.Configuration)
-	keep("20260101-000002-cccccc", report.Succeeded, "a: &x b\nl: [*x, *x]\n")
-	got, err = p.make(t, "", "sha256:r", "")
-	require.NoError(t, err)
-	require.Empty(t, got.Configuration)
-	require.Contains(t, got.Unknown, contract.PlannedUnknown{What: "configuration", Why: "that of the last run cannot be read: line 1: an anchor or alias"})
 }
 
 // TestFewPlansAreKept: a deployment that is planned again and again has the newest ones.
@@ -170,15 +170,15 @@ func TestFewPlansAreKept(t *testing.T) {
 			first = got.Digest
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(p.Dirs.State, "plans", "*", "*.json"))
+	files, err := filepath.Glob(filepath.Join(p.Dirs.State, "plans", "*.json"))
 	require.NoError(t, err)
 	require.Len(t, files, 20)
 	_, err = state.Plan(t.Context(), p.state.store, first)
 	require.ErrorIs(t, err, state.ErrNoPlan)
 }
 
-// TestAPlanOfAPath has which components come and go, and what the releases say that follow.
-// Each upgrade is held to the plan of the first.
+// TestAPlanOfAPath has which components come and go with its first upgrade, and names the releases
+// that follow.
 func TestAPlanOfAPath(t *testing.T) {
 	p := newPlanned(t)
 	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: demo}\n"), config.Options{DefaultProvider: "local"})
@@ -201,34 +201,17 @@ func TestAPlanOfAPath(t *testing.T) {
 		require.NoError(t, err)
 		return digest
 	}
-	next, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: demo}\nplatform: {components: {database: {enabled: true}}}\n"), config.Options{DefaultProvider: "local"})
-	require.NoError(t, err)
-	last := contract.LaterUpgrade{Config: next.Canonical()}
-	last.From, last.To, last.Digest, last.ReadAs, last.Components = "1.1.0", "2.0.0", brings("2.0.0"), next.Digest(), []contract.PlannedComponent{
-		{Action: contract.PlanRemove, Name: "welcome", Kind: "app"},
-	}
-
 	installs("1.0.0")
-	p.path = contract.PlannedPath{Settings: []string{"a is now b"}, Later: []contract.LaterUpgrade{last}}
+	p.path = contract.PlannedPath{Settings: []string{"a is now b"}, Later: []string{"2.0.0"}}
 	was, err := p.make(t, "", brings("1.1.0"), "")
 	require.NoError(t, err)
 	require.Equal(t, []contract.PlannedComponent{{Action: contract.PlanAdd, Name: "welcome", Kind: "app"}}, was.Components)
 	require.Equal(t, []string{"a is now b"}, was.Settings)
-	require.Equal(t, []contract.Difference{{Path: "platform.components", New: `{"database":{"enabled":true}}`}}, was.Later[0].Configuration)
+	require.Equal(t, []string{"2.0.0"}, was.Later)
 	p.path.Later = nil
 	_, err = p.make(t, "", was.Release.Digest, was.Digest)
-	require.ErrorIs(t, err, &fault.Fault{Code: codeStale})
-	require.ErrorContains(t, err, "the releases after it are others: none, not 2.0.0")
-
-	installs("1.1.0")
-	brings("2.0.0")
-	p.path = contract.PlannedPath{Passed: 1}
-	says := "platform: {components: {database: {enabled: true}}}"
-	_, err = p.make(t, says, last.Digest, was.Digest)
-	require.NoError(t, err)
-	_, err = p.make(t, "", last.Digest, was.Digest)
-	require.ErrorContains(t, err, "since it was made: the configuration is another one; nothing was changed")
-	_, err = p.make(t, says, "sha256:other", was.Digest)
+	require.NoError(t, err, "what follows is not what the plan is of")
+	_, err = p.make(t, "", brings("2.0.0"), was.Digest)
 	require.ErrorContains(t, err, "the platform release is another one")
 }
 
@@ -248,17 +231,16 @@ func TestAStepWhoseOutputIsPresumed(t *testing.T) {
 	p := newPlanned(t)
 	var finds contract.Ownership
 	var fails error
-	step.RegisterRepeatable(p.Steps, contract.OwnershipStep(), func(context.Context, *step.Env, contract.OwnershipInput) (contract.Ownership, error) {
+	step.Register(p.Steps, contract.OwnershipStep(), step.Repeatable(func(context.Context, *step.Env, contract.OwnershipInput) (contract.Ownership, error) {
 		return finds, fails
-	})
-	step.Previewed(p.Steps, contract.OwnershipStep(), func(ctx context.Context, _ *step.Env, _ contract.OwnershipInput) (contract.Ownership, error) {
+	}).Planned(func(ctx context.Context, _ *step.Env, _ contract.OwnershipInput) (contract.Ownership, error) {
 		dryrun.Tell(ctx, contract.PlannedStyle("seen"))
 		return finds, fails
-	})
+	}))
 	adopt := false
 	look := func(s contract.Spec, known *contract.Infrastructure) (json.RawMessage, *dryrun.Preview, error) {
 		t.Helper()
-		made := &planner{Preview: p.Preview, req: contract.PreviewRequest{Cluster: true, Plan: contract.Plan{RunOptions: contract.RunOptions{Adopt: adopt}}}, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, known: known}
+		made := &planner{Planner: p.Planner, req: contract.PlanRequest{Cluster: true, RunOptions: contract.RunOptions{Adopt: adopt}}, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, known: known}
 		out, err := made.step(t.Context(), t.Context(), s, contract.Request{Run: "r1", Stage: s.Stage, Step: s.Name, Deployment: "demo", Input: json.RawMessage("{}")})
 		require.NoError(t, err)
 		return out, made.seen, made.beside.Wait()
@@ -298,11 +280,11 @@ func TestAPlanNamesAllThatAStepIsRefused(t *testing.T) {
 		fmt.Errorf("component db: %w", &fault.Fault{Code: "KUB-004", Class: fault.Step, Op: "apply Service shop/b", Err: errors.New("taken"), Fix: "undo b"}),
 		errors.New("no answer"),
 	)
-	step.RegisterRepeatable(p.Steps, contract.OwnershipStep(), func(context.Context, *step.Env, contract.OwnershipInput) (contract.Ownership, error) {
+	step.Register(p.Steps, contract.OwnershipStep(), step.Repeatable(func(context.Context, *step.Env, contract.OwnershipInput) (contract.Ownership, error) {
 		return contract.Ownership{}, fails
-	})
+	}))
 	s := contract.OwnershipStep().Spec
-	made := &planner{Preview: p.Preview, req: contract.PreviewRequest{Cluster: true}, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, out: &contract.Preview{}}
+	made := &planner{Planner: p.Planner, req: contract.PlanRequest{Cluster: true}, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, out: &contract.Plan{}}
 	_, err := made.step(t.Context(), t.Context(), s, contract.Request{Run: "r1", Stage: s.Stage, Step: s.Name, Deployment: "demo", Input: json.RawMessage("{}")})
 	made.note([]pipeline.Result{{Key: s.Key, Status: pipeline.Failed, Err: err}})
 	id := s.Key.String()
@@ -354,37 +336,14 @@ func TestAPlanOfADestroyNamesTheRelease(t *testing.T) {
 	p := newPlanned(t)
 	require.NoError(t, state.PutRuntime(t.Context(), p.state.store, 1, contract.RuntimeState{Platform: "1.0.0"}))
 	of := func() contract.PlannedRelease {
-		out := &contract.Preview{Workflow: config.Destroy}
-		_, err := p.state.before(t.Context(), config.Default(), out)
+		out := &contract.Plan{Workflow: config.Destroy}
+		_, err := p.state.before(t.Context(), loaded{cfg: config.Default()}, out)
 		require.NoError(t, err)
 		return out.Release
 	}
 	require.Equal(t, contract.PlannedRelease{From: "1.0.0"}, of())
-	for id, r := range map[string]report.Platform{
-		"20260101-000000-aaaaaa": {Name: "shop", Version: "1.0.0"}, "20260101-000001-bbbbbb": {Name: "other", Version: "1.1.0"}, "20260101-000002-cccccc": {},
-	} {
-		record, err := (&report.Run{ID: id, Workflow: config.Install, Platform: r, Outcome: report.Failed}).Encode()
-		require.NoError(t, err)
-		require.NoError(t, state.Keep(t.Context(), p.state.store, id, map[string][]byte{report.RecordFile: record}))
-	}
-	require.NoError(t, state.Keep(t.Context(), p.state.store, "20260101-000003-dddddd", map[string][]byte{report.RecordFile: []byte("{"), "config.yaml": nil}))
-	require.Equal(t, contract.PlannedRelease{Name: "shop", From: "1.0.0"}, of())
-}
-
-// TestAPlanIsOfTheDeploymentThatWasThere when it was begun, also if another one has its name by
-// the time it is kept.
-func TestAPlanIsOfTheDeploymentThatWasThere(t *testing.T) {
-	p := newPlanned(t)
-	render := p.Render
-	p.Render = func(ctx context.Context, r *platform.Release, s contract.RenderInput) ([]contract.Rendered, error) {
-		_, err := state.MakeIdentity(t.Context(), p.state.store, 1, "demo")
-		require.NoError(t, err)
-		return render(ctx, r, s)
-	}
-	_, err := p.make(t, "", "sha256:r", "")
-	require.NoError(t, err)
-	kept, err := p.state.store.List(t.Context(), "plans/")
-	require.NoError(t, err)
-	require.Len(t, kept, 1)
-	require.Contains(t, kept[0], "plans/none/")
+	p.installed(t, contract.Installed{Version: "1.1.0"})
+	require.Equal(t, contract.PlannedRelease{From: "1.0.0"}, of())
+	p.installed(t, contract.Installed{Version: "1.0.0"})
+	require.Equal(t, contract.PlannedRelease{Name: "reference", From: "1.0.0"}, of())
 }

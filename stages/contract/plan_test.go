@@ -10,7 +10,7 @@ import (
 )
 
 func TestAPlanAsText(t *testing.T) {
-	p := &contract.Preview{
+	p := &contract.Plan{
 		Workflow: "install", Deployment: "blue", Digest: "sha256:1", Unchanged: 7,
 		Release:       contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.0.0"},
 		PlannedChange: contract.PlannedChange{Configuration: []contract.Difference{{Path: "global.domain", Old: `"a"`, New: `"b"`}}},
@@ -65,36 +65,29 @@ Destructive:
 1 to add, 1 to change, 1 to remove, 7 unchanged; 1 setting differs; 1 resource of Terraform changes; 1 Job runs; 1 file is pushed; 1 is destructive
 digest sha256:1
 `, b.String())
-	require.Equal(t, "no changes: 7 objects are as they should be", (&contract.Preview{Unchanged: 7}).Summary())
-	require.Equal(t, "no changes: 1 object is as it should be; 1 thing is unknown", (&contract.Preview{Unchanged: 1, Unknown: p.Unknown}).Summary())
+	require.Equal(t, "no changes: 7 objects are as they should be", (&contract.Plan{Unchanged: 7}).Summary())
+	require.Equal(t, "no changes: 1 object is as it should be; 1 thing is unknown", (&contract.Plan{Unchanged: 1, Unknown: p.Unknown}).Summary())
 	p.Configuration = append(p.Configuration, p.Configuration...)
 	require.Contains(t, p.Summary(), "; 2 settings differ; 1 resource")
 
 	for name, want := range map[string]string{"shop": "Release: shop 1.0.0, which is removed\n", "": "Release: 1.0.0, which is removed\n"} {
 		b.Reset()
-		require.NoError(t, (&contract.Preview{Workflow: "destroy", Release: contract.PlannedRelease{Name: name, From: "1.0.0"}}).Text(&b))
+		require.NoError(t, (&contract.Plan{Workflow: "destroy", Release: contract.PlannedRelease{Name: name, From: "1.0.0"}}).Text(&b))
 		require.Contains(t, b.String(), want)
 	}
 }
 
-// TestAPlanOfUpgradesAsText has every one of a path.
-func TestAPlanOfUpgradesAsText(t *testing.T) {
-	p := &contract.Preview{
+// TestAPlanOfAnUpgradeAsText names the releases that follow.
+func TestAPlanOfAnUpgradeAsText(t *testing.T) {
+	p := &contract.Plan{
 		Workflow: "upgrade", Deployment: "blue", Digest: "sha256:1", Release: contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.1.0"},
 		PlannedChange: contract.PlannedChange{
-			Style: contract.InPlace, Components: []contract.PlannedComponent{{Action: contract.PlanAdd, Name: "page", Kind: "app"}},
-			Backups: []contract.PlannedBackup{{Data: "orders", Made: "20260102-030405-aaaaaa"}},
+			Style: contract.InPlace, Configuration: []contract.Difference{{Path: "a.b", Old: "1"}}, Settings: []string{"a.b is gone"},
+			Components: []contract.PlannedComponent{{Action: contract.PlanAdd, Name: "page", Kind: "app"}, {Action: contract.PlanRemove, Name: "site", Kind: "app"}},
+			Backups:    []contract.PlannedBackup{{Data: "orders", Made: "20260102-030405-aaaaaa"}, {Data: "users"}},
+			Migrations: []contract.PlannedMigration{{Name: "split", Data: "orders", When: "before", Stops: []string{"Deployment shop/web"}}, {Name: "trim", Data: "orders", When: "after", Undo: true}},
 		},
-		Later: []contract.PlannedUpgrade{{
-			From: "1.1.0", To: "2.0.0", PlannedChange: contract.PlannedChange{
-				Configuration: []contract.Difference{{Path: "a.b", Old: "1"}},
-				Settings:      []string{"a.b is gone"},
-				Components:    []contract.PlannedComponent{{Action: contract.PlanRemove, Name: "page", Kind: "app"}},
-				Backups:       []contract.PlannedBackup{{Data: "orders"}},
-				Migrations:    []contract.PlannedMigration{{Name: "split", Data: "orders", When: "before", Stops: []string{"Deployment shop/web"}}, {Name: "trim", Data: "orders", When: "after", Undo: true}},
-			},
-			Unknown: []contract.PlannedUnknown{{What: "objects", Why: "they are compared then"}},
-		}},
+		Later: []string{"2.0.0"},
 	}
 	var b strings.Builder
 	require.NoError(t, p.Text(&b))
@@ -103,34 +96,25 @@ Release: shop 1.0.0 → 1.1.0
 Style: in-place
 It is the first upgrade of 2: 1.1.0, 2.0.0
 
+Configuration:
+  - a.b: 1
+
+Settings of the file that the release has elsewhere or no more:
+  a.b is gone
+
 Components:
   + page (app)
+  - site (app)
 
 Backups that would be made, and proved by restoring them:
   orders: exists already, as 20260102-030405-aaaaaa
+  users
 
-Then, upgrade 2 of 2: 1.1.0 → 2.0.0
-
-To 2.0.0: Configuration:
-  - a.b: 1
-
-To 2.0.0: Settings of the file that the release has elsewhere or no more:
-  a.b is gone
-
-To 2.0.0: Components:
-  - page (app)
-
-To 2.0.0: Backups that would be made, and proved by restoring them:
-  orders
-
-To 2.0.0: Migrations:
+Migrations:
   split of orders, before the components; stopped meanwhile: Deployment shop/web; only the backup leads back
   trim of orders, after the components
 
-To 2.0.0: Unknown until 1.1.0 is installed:
-  objects: they are compared then
-
-0 to add, 0 to change, 0 to remove, 0 unchanged; 1 backup is made; 1 upgrade follows
+0 to add, 0 to change, 0 to remove, 0 unchanged; 1 setting differs; 2 backups are made; 2 migrations are carried out; 1 upgrade follows
 digest sha256:1
 `, b.String())
 }
@@ -138,7 +122,7 @@ digest sha256:1
 // TestNamesWithLineBreaksAddNoLineToAPlan: anyone with rights in a namespace can make a Role of any name.
 func TestNamesWithLineBreaksAddNoLineToAPlan(t *testing.T) {
 	const name = "x\nerror FAKE-001: forged"
-	p := &contract.Preview{
+	p := &contract.Plan{
 		Objects:     []contract.PlannedObject{{Action: contract.PlanRemove, Kind: "Role", Namespace: "team", Name: name, Note: name}},
 		Jobs:        []contract.PlannedJob{{Object: name, Why: name}},
 		Unknown:     []contract.PlannedUnknown{{What: name, Why: name}},

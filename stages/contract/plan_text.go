@@ -7,7 +7,7 @@ import (
 )
 
 // Text writes the plan for people.
-func (p *Preview) Text(w io.Writer) error {
+func (p *Plan) Text(w io.Writer) error {
 	if err := p.Body(w); err != nil {
 		return err
 	}
@@ -16,30 +16,24 @@ func (p *Preview) Text(w io.Writer) error {
 }
 
 // Body is Text without its last lines.
-func (p *Preview) Body(w io.Writer) error {
+func (p *Plan) Body(w io.Writer) error {
 	t := &planText{w: w}
 	t.line("Plan of %s for deployment %s", p.Workflow, p.Deployment)
 	t.release(p)
-	t.change("", p.PlannedChange)
+	t.change(p.PlannedChange)
 	t.terraform(p.Terraform)
 	t.objects("Objects", p.Objects)
 	for _, j := range p.Jobs {
 		t.section("Jobs that would run")
 		t.line("  %s: %s", j.Object, j.Why)
 	}
-	t.git(p.Git)
+	pushed := "Files that would be pushed to " + p.Git.Repository
+	t.list(pushed, "+", p.Git.Added)
+	t.list(pushed, "~", p.Git.Changed)
+	t.list(pushed, "-", p.Git.Removed)
 	t.objects("Applications", p.Applications)
-	for _, image := range p.Images.Added {
-		t.section("Images")
-		t.line("  + %s", image)
-	}
-	for _, image := range p.Images.Removed {
-		t.section("Images")
-		t.line("  - %s", image)
-	}
-	for i, u := range p.Later {
-		t.later(i+2, len(p.Later)+1, u)
-	}
+	t.list("Images", "+", p.Images.Added)
+	t.list("Images", "-", p.Images.Removed)
 	for _, u := range p.Unknown {
 		t.section("Unknown until a run has been there")
 		t.line("  %s: %s", u.What, u.Why)
@@ -51,15 +45,12 @@ func (p *Preview) Body(w io.Writer) error {
 			t.line("    remedy: %s", u.Fix)
 		}
 	}
-	for _, what := range p.Destructive {
-		t.section("Destructive")
-		t.line("  ! %s", what)
-	}
+	t.list("Destructive", "!", p.Destructive)
 	return t.err
 }
 
 // Summary is the plan in one line.
-func (p *Preview) Summary() string {
+func (p *Plan) Summary() string {
 	if !p.Changes() {
 		text := "no changes: " + count(p.Unchanged, "object is as it should be", "objects are as they should be")
 		if len(p.Unknown) > 0 {
@@ -128,7 +119,7 @@ func (t *planText) section(heading string) {
 	t.line("\n%s:", heading)
 }
 
-func (t *planText) release(p *Preview) {
+func (t *planText) release(p *Plan) {
 	r := p.Release
 	switch {
 	case r.To == "" && r.From == "":
@@ -149,23 +140,19 @@ func (t *planText) release(p *Preview) {
 		t.line("Style: %s", p.Style)
 	}
 	if len(p.Later) > 0 {
-		path := []string{r.To}
-		for _, u := range p.Later {
-			path = append(path, u.To)
-		}
-		t.line("It is the first upgrade of %d: %s", len(path), strings.Join(path, ", "))
+		t.line("It is the first upgrade of %d: %s", len(p.Later)+1, strings.Join(append([]string{r.To}, p.Later...), ", "))
 	}
 }
 
-// change writes what a release brings; before is what the headings begin with.
-func (t *planText) change(before string, c PlannedChange) {
-	t.differences(before+"Configuration", c.Configuration)
+// change writes what a release brings.
+func (t *planText) change(c PlannedChange) {
+	t.differences("Configuration", c.Configuration)
 	for _, setting := range c.Settings {
-		t.section(before + "Settings of the file that the release has elsewhere or no more")
+		t.section("Settings of the file that the release has elsewhere or no more")
 		t.line("  %s", setting)
 	}
 	for _, c := range c.Components {
-		t.section(before + "Components")
+		t.section("Components")
 		sign := "+"
 		if c.Action == PlanRemove {
 			sign = "-"
@@ -173,7 +160,7 @@ func (t *planText) change(before string, c PlannedChange) {
 		t.line("  %s %s (%s)", sign, c.Name, c.Kind)
 	}
 	for _, b := range c.Backups {
-		t.section(before + "Backups that would be made, and proved by restoring them")
+		t.section("Backups that would be made, and proved by restoring them")
 		if b.Made != "" {
 			t.line("  %s: exists already, as %s", b.Data, b.Made)
 		} else {
@@ -181,7 +168,7 @@ func (t *planText) change(before string, c PlannedChange) {
 		}
 	}
 	for _, m := range c.Migrations {
-		t.section(before + "Migrations")
+		t.section("Migrations")
 		line := fmt.Sprintf("  %s of %s, %s the components", m.Name, m.Data, m.When)
 		if len(m.Stops) > 0 {
 			line += "; stopped meanwhile: " + strings.Join(m.Stops, ", ")
@@ -190,17 +177,6 @@ func (t *planText) change(before string, c PlannedChange) {
 			line += "; only the backup leads back"
 		}
 		t.line("%s", line)
-	}
-}
-
-// later writes upgrade n of all.
-func (t *planText) later(n, all int, u PlannedUpgrade) {
-	t.line("\nThen, upgrade %d of %d: %s → %s", n, all, u.From, u.To)
-	before := "To " + u.To + ": "
-	t.change(before, u.PlannedChange)
-	for _, what := range u.Unknown {
-		t.section(before + "Unknown until " + u.From + " is installed")
-		t.line("  %s: %s", what.What, what.Why)
 	}
 }
 
@@ -248,14 +224,9 @@ func (t *planText) objects(heading string, all []PlannedObject) {
 	}
 }
 
-func (t *planText) git(g PlannedGit) {
-	for _, part := range []struct {
-		sign  string
-		files []string
-	}{{"+", g.Added}, {"~", g.Changed}, {"-", g.Removed}} {
-		for _, file := range part.files {
-			t.section("Files that would be pushed to " + g.Repository)
-			t.line("  %s %s", part.sign, file)
-		}
+func (t *planText) list(heading, sign string, all []string) {
+	for _, what := range all {
+		t.section(heading)
+		t.line("  %s %s", sign, what)
 	}
 }

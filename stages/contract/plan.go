@@ -1,43 +1,18 @@
 package contract
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
-// Paths in the container of a preview.
-const (
-	PreviewRequestFile = "/slipway/preview.json"
-	PreviewFile        = "/slipway/previewed.json"
-)
-
-// PreviewRequest is what `slipway preview` works on.
-type PreviewRequest struct {
-	Plan            // of the workflow
-	Cluster  bool   `json:"cluster"`  // there is one, and it runs
-	Approved string `json:"approved"` // digest of the preview that this one is compared with; empty: it is kept
-	By       string `json:"by"`       // id of the preview
-	PlannedPath
-}
-
-// PlannedPath is what a plan of an upgrade is told of the releases that it goes through.
+// PlannedPath is what the plan of an upgrade is told besides the release.
 type PlannedPath struct {
-	Settings []string       `json:"settings,omitempty"` // see PlannedChange
-	Flags    string         `json:"flags,omitempty"`    // that slipway plan needs besides the workflow: "--to 2.0.0"
-	Passed   int            `json:"passed,omitempty"`   // upgrades of the approved plan that are behind
-	Later    []LaterUpgrade `json:"later,omitempty"`    // that follow this one
+	Settings []string `json:"settings,omitempty"` // see PlannedChange
+	Flags    string   `json:"flags,omitempty"`    // that slipway plan needs besides the workflow: "--to 2.0.0"
+	Later    []string `json:"later,omitempty"`    // versions of the releases that follow
 }
 
-// LaterUpgrade is a PlannedUpgrade whose configuration is not yet compared.
-type LaterUpgrade struct {
-	PlannedUpgrade
-	Config json.RawMessage `json:"config"` // canonical
-}
-
-// Preview is what a workflow would do to a deployment: a plan. It holds no secret.
-type Preview struct {
+// Plan is what a workflow would do to a deployment. It holds no secret.
+type Plan struct {
 	Version    int       `json:"version"`    // of this format
-	Digest     string    `json:"digest"`     // of all but itself, the time and the phases: "sha256:…"
+	Digest     string    `json:"digest"`     // of all but itself, the time, the phases and what follows: "sha256:…"
 	Made       time.Time `json:"made"`       // when
 	Deployment string    `json:"deployment"` // its name
 	Workflow   string    `json:"workflow"`   // "install", "upgrade" or "destroy"
@@ -55,9 +30,9 @@ type Preview struct {
 	Destructive  []string         `json:"destructive"` // what takes something away
 	Unknown      []PlannedUnknown `json:"unknown"`     // what only a run finds out
 	Refused      []PlannedUnknown `json:"refused"`     // what the run would end with
-	Later        []PlannedUpgrade `json:"later"`       // the upgrades that follow this one
+	Later        []string         `json:"later"`       // versions of the releases to which upgrades follow this one
 
-	Basis PreviewBasis `json:"basis"`
+	Basis PlanBasis `json:"basis"`
 }
 
 // PlannedRelease is the platform release before and after.
@@ -70,24 +45,12 @@ type PlannedRelease struct {
 
 // PlannedChange is what a release brings besides what its components are made of.
 type PlannedChange struct {
-	Configuration []Difference       `json:"configuration"`   // from that of the last run that succeeded, or of the release before
+	Configuration []Difference       `json:"configuration"`   // from that of the last run that succeeded
 	Settings      []string           `json:"settings"`        // of the user's file, which the release has elsewhere or no more: "a is now b"
 	Components    []PlannedComponent `json:"components"`      // that are added or removed
 	Style         string             `json:"style,omitempty"` // of an upgrade: see Change
 	Backups       []PlannedBackup    `json:"backups"`         // that an upgrade makes
 	Migrations    []PlannedMigration `json:"migrations"`      // that an upgrade carries out, in their order
-}
-
-// PlannedUpgrade is an upgrade after the first one of a path, as far as its release says what
-// it does.
-type PlannedUpgrade struct {
-	From     string `json:"from"`     // version
-	To       string `json:"to"`       // version
-	Digest   string `json:"digest"`   // of the files of To
-	ReadAs   string `json:"readAs"`   // digest of the configuration as To has it
-	Platform string `json:"platform"` // its name
-	PlannedChange
-	Unknown []PlannedUnknown `json:"unknown"` // what is known when From is installed
 }
 
 // PlannedComponent is a component of the release that would be on, or that was.
@@ -194,8 +157,8 @@ type PlannedUnknown struct {
 	Fix  string `json:"fix,omitempty"`  // remedy of the fault
 }
 
-// PreviewBasis is what a plan was made from: digests of each part.
-type PreviewBasis struct {
+// PlanBasis is what a plan was made from: digests of each part.
+type PlanBasis struct {
 	Configuration string            `json:"configuration"`
 	Release       string            `json:"release,omitempty"`
 	Tools         string            `json:"tools"`
@@ -206,7 +169,7 @@ type PreviewBasis struct {
 }
 
 // Changes reports whether the workflow would change anything.
-func (p *Preview) Changes() bool {
+func (p *Plan) Changes() bool {
 	return len(p.Terraform.Resources)+len(p.Terraform.Outputs)+len(p.Objects)+len(p.Jobs)+len(p.Applications)+len(p.Configuration)+
 		len(p.Git.Added)+len(p.Git.Changed)+len(p.Git.Removed)+
 		len(p.Components)+len(p.Migrations)+len(p.Later) > 0 || p.Release.From != p.Release.To

@@ -54,18 +54,18 @@ func TestAPlanOfApps(t *testing.T) {
 	cfg.Global.Name = "demo"
 	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: cfg.Global.Scale})
 	require.NoError(t, err)
-	plan := func(replicas int, git contract.PlannedGit) *contract.Preview {
+	plan := func(replicas int, git contract.PlannedGit) *contract.Plan {
 		t.Helper()
 		root := t.TempDir()
 		require.NoError(t, os.MkdirAll(filepath.Join(root, "secrets"), 0o700))
 		access := fmt.Sprintf(`{"clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`, api.URL)
 		require.NoError(t, os.WriteFile(filepath.Join(root, "secrets", "kubeconfig"), []byte(access), 0o600))
-		out := &contract.Preview{Deployment: "demo", Basis: contract.PreviewBasis{Objects: map[string]string{}}}
+		out := &contract.Plan{Deployment: "demo", Basis: contract.PlanBasis{Objects: map[string]string{}}}
 		seen := &dryrun.Preview{}
 		dryrun.Tell(seen.Watch(t.Context(), "orchestrator/publish"), git)
 		seen.Put(apps+"root", "orchestrator/sync", api.Get(apps+"root"), api.Get(apps+"root"), "")
 		p := &planner{
-			Preview: &Preview{Dirs: step.Dirs{State: root}, Render: func(context.Context, *platform.Release, contract.RenderInput) ([]contract.Rendered, error) {
+			Planner: &Planner{Dirs: step.Dirs{State: root}, Render: func(context.Context, *platform.Release, contract.RenderInput) ([]contract.Rendered, error) {
 				return []contract.Rendered{
 					{Component: "the apps", Kind: "gitops", Objects: []map[string]any{
 						{"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": map[string]any{"name": "root", "namespace": "argocd"}},
@@ -77,7 +77,7 @@ func TestAPlanOfApps(t *testing.T) {
 					}},
 				}, nil
 			}},
-			req: contract.PreviewRequest{Plan: contract.Plan{Site: site}, Cluster: true}, seen: seen, out: out,
+			req: contract.PlanRequest{Site: site, Cluster: true}, seen: seen, out: out,
 			outputs: map[string]json.RawMessage{
 				"orchestrator/sync": []byte("{}"), "infrastructure/terraform": []byte("{}"),
 				"preorchestrator/git": []byte(`{"clusterURL":"https://gitea.gitea.svc","repository":"slipway/platform"}`),
