@@ -193,9 +193,7 @@ func modulePage(t *testing.T) string {
 		if before := strings.LastIndex(kebab(f.Name.Name), "-"); has == nil && before > 0 { // reproduce-shell is a part of reproduce
 			has = flags[kebab(f.Name.Name)[:before]]
 		}
-		if f.Recv == nil {
-			b.WriteString("\nBefore the function:\n\n")
-		}
+		var like, before []string // flags of the constructor: those that install has, and the others
 		for _, p := range f.Type.Params.List {
 			name := p.Names[0]
 			if name.Name == "ctx" {
@@ -211,8 +209,11 @@ func modulePage(t *testing.T) string {
 			flag := "--" + kebab(name.Name)
 			optional := strings.Contains(said, "+optional") || strings.Contains(said, "+default=")
 			switch {
+			case f.Recv == nil && flags["install"][flag]:
+				like = append(like, kebab(name.Name))
+				continue
 			case f.Recv == nil:
-				fmt.Fprintf(&b, "- `%s`: %s\n", flag, first)
+				before = append(before, fmt.Sprintf("- `%s`: %s\n", flag, first))
 				continue
 			case optional && (flag == "--config" || flag == "--name"):
 				continue
@@ -224,7 +225,9 @@ func modulePage(t *testing.T) string {
 			}
 			takes = append(takes, flag)
 		}
-		if f.Recv != nil {
+		if f.Recv == nil {
+			fmt.Fprintf(&b, "\nBefore the function: %s, as the [flags of commands](cli.md#shared-flags), and\n\n%s", listOf(like), strings.Join(before, ""))
+		} else {
 			does := ""
 			if flags[kebab(f.Name.Name)] == nil { // no command says it
 				first, _, _ := strings.Cut(f.Doc.Text(), "\n")

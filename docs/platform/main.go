@@ -88,13 +88,13 @@ func page(s *jsonschema.Schema, comments map[string]string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(&b, "\n## %s\n%s\n\n| | |\n|---|---|\n", list.title, list.about)
+		fmt.Fprintf(&b, "\n## %s\n%s\n\n", list.title, list.about)
 		for _, c := range values {
 			name := c.value
 			if list.of == "Fill" {
 				name = "{" + name + "}"
 			}
-			fmt.Fprintf(&b, "| `%s` | %s |\n", name, c.comment)
+			fmt.Fprintf(&b, "- `%s`: %s\n", name, c.comment)
 		}
 	}
 	guidance, approval := fieldsOf[platform.GuidanceData](), fieldsOf[platform.ApprovalData]()
@@ -107,10 +107,10 @@ func page(s *jsonschema.Schema, comments map[string]string) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// fields writes a table of the fields of a template's data.
+// fields writes a list of the fields of a template's data.
 func fields(b *strings.Builder, names []string, of string, comments map[string]string) {
-	b.WriteString("\n| | |\n|---|---|\n")
+	b.WriteString("\n")
 	for _, name := range names {
-		fmt.Fprintf(b, "| `.%s` | %s |\n", name, comments[module+"/"+sources+"."+of+"."+name])
+		fmt.Fprintf(b, "- `.%s`: %s\n", name, comments[module+"/"+sources+"."+of+"."+name])
 	}
 }
