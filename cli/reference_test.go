@@ -17,7 +17,7 @@ import (
 
 // Flags that several commands have, with the same text, are described once. Those that so many
 // commands have are the flags of a deployment.
-const mostCommands = 12
+const mostCommands = 13
 
 // TestReference: docs/cli.md is what the commands say of themselves, and docs/dagger.md what the
 // functions of the module do.
@@ -68,7 +68,7 @@ func commandPage(root *cobra.Command) string {
 		}
 	}
 	r := manual{shared: map[string]bool{}}
-	r.WriteString("# Commands" + generated + "`slipway COMMAND --help` says more. [Using Slipway](using.md) has the exit codes, [Functions of the Dagger module](dagger.md) what `dagger call` has.\n\n## Shared flags\n" + flagTable)
+	r.WriteString("# Commands" + generated + "`slipway COMMAND --help` says more, with examples. [Using Slipway](using.md) has the exit codes, [Functions of the Dagger module](dagger.md) what `dagger call` has.\n\n## Shared flags\n")
 	trust, deployment := flagGroup{name: "trust flags"}, flagGroup{name: "deployment flags"}
 	var trusting string // the commands that check whom to trust
 	for text, f := range flags {
@@ -128,28 +128,22 @@ func flagsOf(c *cobra.Command) (flags []*pflag.Flag) {
 	return flags
 }
 
-// about is the row of a flag.
+// about is the line of a flag.
 func about(f *pflag.Flag) string {
-	name, text := "`--"+f.Name+"`", strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(f.Usage)
+	name, text := "`--"+f.Name+"`", strings.ReplaceAll(f.Usage, "<", "&lt;")
 	if f.Shorthand != "" {
 		name += ", `-" + f.Shorthand + "`"
 	}
 	if !slices.Contains([]string{"", "false", "0", "[]"}, f.DefValue) {
 		text += "; default " + strings.Trim(f.DefValue, "[]")
 	}
-	return "| " + name + " | " + text + " |\n"
+	return "- " + name + ": " + text + "\n"
 }
 
 // command is the section of a command.
 func (r *manual) command(c *cobra.Command) {
 	use := strings.TrimSuffix(strings.TrimPrefix(c.UseLine(), "slipway "), " [flags]")
 	fmt.Fprintf(r, "\n### %s\n%s.\n", strings.NewReplacer("[", `\[`, "]", `\]`).Replace(use), c.Short)
-	switch example := strings.ReplaceAll(strings.TrimSpace(c.Example), "\n  ", "\n"); {
-	case strings.Contains(example, "\n"):
-		fmt.Fprintf(r, "\n```\n%s\n```\n", example)
-	case example != "":
-		fmt.Fprintf(r, "\n`%s`\n", example)
-	}
 	var own, shared []string
 	for _, f := range flagsOf(c) {
 		if text := about(f); r.shared[text] {
@@ -159,7 +153,7 @@ func (r *manual) command(c *cobra.Command) {
 		}
 	}
 	if len(own) > 0 {
-		r.WriteString(flagTable + strings.Join(own, ""))
+		r.WriteString("\n" + strings.Join(own, ""))
 	}
 	var all []string
 	for _, g := range r.groups {
@@ -180,9 +174,6 @@ func (r *manual) command(c *cobra.Command) {
 	}
 }
 
-// flagTable begins a table of flags.
-const flagTable = "\n| | |\n|-|-|\n"
-
 // listOf is a list of flags.
 func listOf(names []string) string { return "`--" + strings.Join(names, " --") + "`" }
 
@@ -190,7 +181,7 @@ func listOf(names []string) string { return "`--" + strings.Join(names, " --") +
 func modulePage(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("# Functions of the Dagger module" + generated + "`dagger call FUNCTION --help` says more. Arguments are the flags of the [command](cli.md) of that name; brackets: optional. Optional `--config` and `--name` are not listed.\n")
+	b.WriteString("# Functions of the Dagger module" + generated + "A function does what the [command](cli.md) of its name does, `config-explain` what `config explain` does, with the same flags; [Using Slipway](using.md#which-command-is-which-function) says what differs. `dagger call FUNCTION --help` says more. Arguments in brackets are optional. Optional `--config` and `--name` are not listed.\n")
 	set, files := moduleFiles(t)
 	line := func(n ast.Node) int { return set.Position(n.Pos()).Line }
 	flags := flagsOfFunctions(t)
@@ -202,9 +193,7 @@ func modulePage(t *testing.T) string {
 		if before := strings.LastIndex(kebab(f.Name.Name), "-"); has == nil && before > 0 { // reproduce-shell is a part of reproduce
 			has = flags[kebab(f.Name.Name)[:before]]
 		}
-		if f.Recv == nil {
-			b.WriteString("\nBefore the function:\n" + flagTable)
-		}
+		var like, before []string // flags of the constructor: those that install has, and the others
 		for _, p := range f.Type.Params.List {
 			name := p.Names[0]
 			if name.Name == "ctx" {
@@ -220,8 +209,11 @@ func modulePage(t *testing.T) string {
 			flag := "--" + kebab(name.Name)
 			optional := strings.Contains(said, "+optional") || strings.Contains(said, "+default=")
 			switch {
+			case f.Recv == nil && flags["install"][flag]:
+				like = append(like, kebab(name.Name))
+				continue
 			case f.Recv == nil:
-				fmt.Fprintf(&b, "| `%s` | %s |\n", flag, first)
+				before = append(before, fmt.Sprintf("- `%s`: %s\n", flag, first))
 				continue
 			case optional && (flag == "--config" || flag == "--name"):
 				continue
@@ -233,20 +225,26 @@ func modulePage(t *testing.T) string {
 			}
 			takes = append(takes, flag)
 		}
-		if f.Recv != nil {
-			first, _, _ := strings.Cut(f.Doc.Text(), "\n")
-			_, does, _ := strings.Cut(first, " ")
+		if f.Recv == nil {
+			fmt.Fprintf(&b, "\nBefore the function: %s, as the [flags of commands](cli.md#shared-flags), and\n\n%s", listOf(like), strings.Join(before, ""))
+		} else {
+			does := ""
+			if flags[kebab(f.Name.Name)] == nil { // no command says it
+				first, _, _ := strings.Cut(f.Doc.Text(), "\n")
+				_, does, _ = strings.Cut(first, " ")
+				does = ": " + strings.TrimSuffix(strings.TrimPrefix(does, "is "), ".")
+			}
 			arguments := strings.Join(takes, " ")
 			if arguments != "" {
-				arguments = "`" + arguments + "`"
+				arguments = " `" + arguments + "`"
 			}
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s |\n", kebab(f.Name.Name), strings.TrimSuffix(strings.TrimPrefix(does, "is "), "."), arguments))
+			rows = append(rows, "- "+kebab(f.Name.Name)+arguments+does+"\n")
 		}
 	})
-	b.WriteString("\n| | | |\n|-|-|-|\n" + strings.Join(slices.Sorted(slices.Values(rows)), ""))
-	b.WriteString("\nArguments that are no flags of the command:\n" + flagTable)
+	b.WriteString("\nFunctions:\n\n" + strings.Join(slices.Sorted(slices.Values(rows)), ""))
+	b.WriteString("\nArguments that are not flags of the command:\n\n")
 	for _, flag := range slices.Sorted(maps.Keys(own)) {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", flag, own[flag])
+		fmt.Fprintf(&b, "- `%s`: %s\n", flag, own[flag])
 	}
 	return b.String()
 }
@@ -256,6 +254,9 @@ func flagsOfFunctions(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	out := map[string]map[string]bool{}
 	every(tree(t), func(c *cobra.Command) {
+		if c.HasSubCommands() && flagsOf(c) == nil { // it only has others below it
+			return
+		}
 		has := map[string]bool{}
 		for _, f := range flagsOf(c) {
 			has["--"+f.Name] = true

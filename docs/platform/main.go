@@ -61,7 +61,7 @@ const intro = `# platform.yaml
 
 <!-- Written by go run ./docs/platform; a change made here is undone by it. -->
 
-All fields of a platform release's ` + "`platform.yaml`" + `; [platforms.md](platforms.md) says how to write a release. ` + "`slipway validate --platform DIR`" + ` lists every error with its line, and checks more than a schema can.
+All fields of a platform release's ` + "`platform.yaml`" + `. [platforms.md](platforms.md) says how to write a release, and what the [kinds of components](platforms.md#components) are.
 
 With this first line, editors with a YAML language server complete and check the file against [platform.schema.json](platform.schema.json), which ` + "`slipway platform schema`" + ` prints:
 
@@ -70,7 +70,7 @@ With this first line, editors with a YAML language server complete and check the
 apiVersion: slipway/v2
 ` + "```" + `
 
-Paths are relative to the release's directory, with slashes, and stay inside it. A field that mentions names in braces, such as ` + "`{domain}`" + `, may contain [these names](#names-in-braces).
+Paths are relative to the release's directory, with slashes, and stay inside it. Fields with names in braces may contain [these](#names-in-braces).
 `
 
 // page is the reference of all fields.
@@ -81,7 +81,6 @@ func page(s *jsonschema.Schema, comments map[string]string) ([]byte, error) {
 	for _, list := range []struct {
 		title, about, of string
 	}{
-		{"Kinds", "Values of `components[].kind`.", "Kind"},
 		{"Values of secrets", "Values of `secrets[].keys[].generate`.", "Generate"},
 		{"Names in braces", "`{images.NAME}` is the reference of an image by its short name, `{settings.PATH}` a value of the configuration's `platform.settings`, such as `{settings.theme}`. `{{…}}` and `${…}`, which belong to other templates, stay. `\\{id}` is the text `{id}`; YAML needs a second backslash in double quotes.", "Fill"},
 	} {
@@ -89,13 +88,13 @@ func page(s *jsonschema.Schema, comments map[string]string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(&b, "\n## %s\n%s\n\n| | |\n|---|---|\n", list.title, list.about)
+		fmt.Fprintf(&b, "\n## %s\n%s\n\n", list.title, list.about)
 		for _, c := range values {
 			name := c.value
 			if list.of == "Fill" {
 				name = "{" + name + "}"
 			}
-			fmt.Fprintf(&b, "| `%s` | %s |\n", name, c.comment)
+			fmt.Fprintf(&b, "- `%s`: %s\n", name, c.comment)
 		}
 	}
 	guidance, approval := fieldsOf[platform.GuidanceData](), fieldsOf[platform.ApprovalData]()
@@ -108,10 +107,10 @@ func page(s *jsonschema.Schema, comments map[string]string) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// fields writes a table of the fields of a template's data.
+// fields writes a list of the fields of a template's data.
 func fields(b *strings.Builder, names []string, of string, comments map[string]string) {
-	b.WriteString("\n| | |\n|---|---|\n")
+	b.WriteString("\n")
 	for _, name := range names {
-		fmt.Fprintf(b, "| `.%s` | %s |\n", name, comments[module+"/"+sources+"."+of+"."+name])
+		fmt.Fprintf(b, "- `.%s`: %s\n", name, comments[module+"/"+sources+"."+of+"."+name])
 	}
 }

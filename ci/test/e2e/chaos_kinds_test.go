@@ -28,7 +28,7 @@ type kind struct {
 	do   func(c *chaos, t *testing.T, i *running) (what string, done bool)
 }
 
-// kinds are all of them, in the order in which they are played; docs/state.md says what they do.
+// kinds are all of them, in the order in which they are played; CONTRIBUTING.md says what they do.
 func kinds() []kind {
 	return []kind{
 		{"kill-conductor", (*chaos).killConductor},

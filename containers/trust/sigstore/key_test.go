@@ -252,7 +252,7 @@ func pemFile(t *testing.T, key crypto.PublicKey) string {
 }
 
 // TestOpenSSLVerifies: the signature is what DSSE says, to a program that shares no code with
-// this one. docs/package.md has the same commands.
+// this one.
 func TestOpenSSLVerifies(t *testing.T) {
 	openssl, err := exec.LookPath("openssl")
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -122,9 +121,6 @@ func entry(s *jsonschema.Schema) *jsonschema.Schema {
 // secret is the type of a reference to a secret.
 const secret = "*secret*"
 
-// word is a text that shows no form.
-var word = regexp.MustCompile(`^[a-z-]+$`)
-
 // kind is the type of a field, for people.
 func kind(s *jsonschema.Schema) string {
 	text := map[string]string{"string": "text", "integer": "number", "boolean": "boolean", "array": "list", "object": "mapping"}[s.Type]
@@ -168,26 +164,20 @@ func preset(s *jsonschema.Schema) string {
 	return "`" + strings.Trim(string(text), `"`) + "`"
 }
 
+// about is what a field is for, with an example of a list or a mapping.
 func about(s *jsonschema.Schema) string {
 	text := cell(s.Description)
 	if names, ok := s.Extras["x-suggested-by"].([]string); ok {
 		text += " Suggested by: " + strings.Join(names, ", ") + "."
 	}
-	if len(s.Examples) == 0 || s.Type == "boolean" || len(s.Enum) > 0 || preset(s) != "" || kind(s) == secret {
-		return text // the other columns have examples
-	}
-	example, ok := s.Examples[0].(string)
-	if !ok {
-		js, err := json.Marshal(s.Examples[0])
-		example = string(js)
-		if err != nil {
-			example = err.Error()
-		}
-	}
-	if strings.Contains(example, "\n") || strings.Contains(example, "-----") || word.MatchString(example) {
+	if len(s.Examples) == 0 || s.Type != "array" && s.Type != "object" || preset(s) != "" {
 		return text
 	}
-	return text + " Example: `" + strings.ReplaceAll(example, "|", `\|`) + "`"
+	example, err := json.Marshal(s.Examples[0])
+	if err != nil {
+		example = []byte(err.Error())
+	}
+	return text + " Example: `" + strings.ReplaceAll(string(example), "|", `\|`) + "`"
 }
 
 // cell is text for a table.
