@@ -64,7 +64,7 @@ func New(
 	// the module's release, if it has one.
 	// +optional
 	lock *dagger.File,
-	// Signature of that file, which `slipway bundle push --key` writes beside it.
+	// Signature of the lock, which `slipway bundle push --key` writes beside it.
 	//
 	// It must be by the key of bundle-key.
 	// +optional
@@ -83,11 +83,11 @@ func New(
 	// Without either it is a volume of the engine.
 	// +optional
 	state string,
-	// Age identity for the secrets in that bucket; replaces state.key.
+	// Age identity for the secrets in the bucket; replaces state.key.
 	// As age-keygen writes it.
 	// +optional
 	stateKey *dagger.Secret,
-	// Credentials for that bucket; replaces state.credentials.
+	// Credentials for the bucket; replaces state.credentials.
 	// NAME=value in each line, such as AWS_ACCESS_KEY_ID=….
 	// +optional
 	stateCredentials *dagger.Secret,

@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "write errors.md")
 
 const intro = "# Errors\n\n<!-- Written from errors.yaml: make generate. -->\n\n" +
-	"Each entry has cause, [exit code](using.md#exit-codes) and remedy, as `slipway explain CODE` shows them. After the remedy, run the command again. A code keeps its meaning and is never used again. An error with exit code 2 or 3 changed nothing, unless a step failed with it. If several steps fail, the exit code is that of the first.\n"
+	"Each entry has cause, [exit code](using.md#exit-codes) and remedy, as `slipway explain CODE` shows them. After the remedy, run the command again. Codes are never reused. An error with exit code 2 or 3 changed nothing, unless a step failed with it. If several steps fail, the exit code is that of the first.\n"
 
 func TestErrorsPage(t *testing.T) {
 	var b strings.Builder

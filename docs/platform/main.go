@@ -70,7 +70,7 @@ With this first line, editors with a YAML language server complete and check the
 apiVersion: slipway/v2
 ` + "```" + `
 
-Paths are relative to the release's directory, with slashes, and stay inside it. Fields with names in braces may contain [these](#names-in-braces).
+Paths are relative to the release's directory, with slashes, and stay inside it. A field whose description mentions names in braces may contain [these](#names-in-braces).
 `
 
 // page is the reference of all fields.
