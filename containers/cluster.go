@@ -54,7 +54,6 @@ type Cluster struct {
 	running bool
 }
 
-// lifecycle is what starts and ends a service.
 type lifecycle interface {
 	Start(context.Context) (*dagger.Service, error)
 	Stop(context.Context, ...dagger.ServiceStopOpts) (*dagger.Service, error)

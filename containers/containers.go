@@ -13,6 +13,8 @@ import (
 	"slices"
 
 	"dagger.io/dagger"
+
+	"github.com/slipway-sh/slipway/containers/lock"
 )
 
 // Paths that every container of a deployment agrees on.
@@ -46,7 +48,7 @@ type Images struct {
 	// as any other cluster knows it; nil from a bundle.
 	Registry map[string]string
 	// Overrides are the images that are used in place of others.
-	Overrides []Override
+	Overrides []lock.Override
 	// StandsFor maps an upstream reference, as imageref.Normal writes it, to the
 	// reference by digest of the image that is used in its place: in the registry, or in
 	// the bundle's archives.
@@ -97,7 +99,6 @@ type Access struct {
 	Files map[string]*dagger.Secret
 }
 
-// into adds a's variables, secrets and files to a container.
 func (a Access) into(ctr *dagger.Container) *dagger.Container {
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 		ctr = ctr.WithEnvVariable(name, a.Env[name])
@@ -145,7 +146,6 @@ func (d *Deployment) toolchain(cluster *dagger.Service) *dagger.Container {
 	return ctr
 }
 
-// runner is the container of steps and state commands.
 func (d *Deployment) runner(cluster *dagger.Service) *dagger.Container {
 	return d.access.into(d.toolchain(cluster))
 }

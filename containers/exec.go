@@ -258,7 +258,6 @@ func Command(ctx context.Context, ctr *dagger.Container, args []string, out, err
 	return code, err
 }
 
-// tail is the end of s, at most n bytes of it.
 func tail(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -12,7 +12,6 @@ import (
 // folderLimit is the age from which nothing uses a folder of inFolder.
 const folderLimit = 24 * time.Hour
 
-// folderPrefix begins the names of folders of inFolder.
 const folderPrefix = "slipway-result-"
 
 // inFolder calls do with a folder of this machine for what the engine exports, which may be secret. Call

@@ -29,7 +29,6 @@ const (
 	MaskKubeconfig = "kubeconfig"
 )
 
-// masker is where a hook finds this program.
 const masker = "/slipway/bin/slipway"
 
 // hookGrace is how long a hook whose time is up may take to end in good order.

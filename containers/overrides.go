@@ -13,17 +13,8 @@ import (
 // overridesFile tells the node which upstream references its images stand for.
 const overridesFile = "/slipway/images/overrides.json"
 
-// Override is an image of a run that is used in place of others. slipway-node reads it.
-type Override struct {
-	Image     string   `json:"image,omitempty"` // its name in the archives of a bundle
-	Path      string   `json:"path,omitempty"`  // of its repository, below that of Mirror
-	Digest    string   `json:"digest"`          // of its manifest
-	Index     string   `json:"index,omitempty"` // of the index by which its registry knows it
-	StandsFor []string `json:"standsFor"`       // the references of the others
-}
-
 // override makes i use the image s in place of others; own is its reference by digest.
-func (i *Images) override(s Override, own string) {
+func (i *Images) override(s lock.Override, own string) {
 	if len(s.StandsFor) == 0 {
 		return
 	}
@@ -136,18 +127,17 @@ func (i *Images) named(refs map[string]string) map[string]string {
 // fromBundle: what the images of a bundle stand for.
 func (i *Images) fromBundle(b *bundle.Bundle) {
 	for _, image := range b.Index.Images {
-		i.override(Override{Image: image.Ref, Digest: image.Digest, Index: image.Index, StandsFor: image.StandsFor}, image.Pinned())
+		i.override(lock.Override{Image: image.Ref, Digest: image.Digest, Index: image.Index, StandsFor: image.StandsFor}, image.Pinned())
 	}
 }
 
 // fromLock: what the images of a registry stand for.
 func (i *Images) fromLock(pins *lock.Lock, registry, platform string) {
 	for _, s := range pins.Overrides(platform) {
-		i.override(Override{Path: s.Path, Digest: s.Digest, Index: s.Index, StandsFor: s.StandsFor}, registry+"/"+s.Path+"@"+s.Digest)
+		i.override(s, registry+"/"+s.Path+"@"+s.Digest)
 	}
 }
 
-// overridesText is what the node gets.
 func (i *Images) overridesText() string {
 	text, _ := json.Marshal(i.Overrides) // text can always be encoded
 	return string(text)

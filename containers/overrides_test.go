@@ -45,7 +45,7 @@ func TestOverrides(t *testing.T) {
 	pulled.fromLock(pins, "registry.example.com/team", "linux/amd64")
 	require.Equal(t, "registry.example.com/team/redis@"+sha("2"), pulled.StandsFor["public.ecr.aws/docker/library/redis:8"])
 	require.Equal(t, "registry.example.com/team/quay.io-web@"+sha("3"), pulled.StandsFor["quay.io/web@"+sha("4")])
-	require.Equal(t, []Override{
+	require.Equal(t, []lock.Override{
 		{Path: "quay.io-web", Digest: sha("3"), Index: sha("4"), StandsFor: []string{"quay.io/web:1"}},
 		{Path: "redis", Digest: sha("2"), StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}},
 	}, pulled.Overrides)
@@ -74,5 +74,5 @@ func TestANodeIsToldOfOverrides(t *testing.T) {
 	}
 	plain := id(Images{})
 	require.Equal(t, plain, id(Images{}))
-	require.NotEqual(t, plain, id(Images{Overrides: []Override{{Image: "a", Digest: sha("1"), StandsFor: []string{"b"}}}}))
+	require.NotEqual(t, plain, id(Images{Overrides: []lock.Override{{Image: "a", Digest: sha("1"), StandsFor: []string{"b"}}}}))
 }

@@ -66,7 +66,6 @@ func notPublished(class fault.Class, err error) *fault.Fault {
 		Fix: "run the same command again; if it fails again, look at the engine's log"}
 }
 
-// tunnelPorts lead from the ports of this machine to the cluster's.
 func (c *Cluster) tunnelPorts() []tunnel.Port {
 	ports := []tunnel.Port{{Here: c.api, There: APIPort}}
 	for _, p := range c.ports {

@@ -158,7 +158,6 @@ func resolve(ctx context.Context, client *dagger.Client, ref string) error {
 	return err
 }
 
-// ask is resolve; its error is a fault about the image name.
 func ask(ctx context.Context, client *dagger.Client, name, ref string) error {
 	err := resolve(ctx, client, ref)
 	if err == nil || ctx.Err() != nil {

@@ -103,5 +103,4 @@ func sessionEnded(err error) error {
 	}
 }
 
-// hasEnded reports whether err says that the session has ended.
 func hasEnded(err error) bool { return errors.Is(err, &fault.Fault{Code: CodeSessionEnded}) }

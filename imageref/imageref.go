@@ -6,29 +6,17 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/distribution/reference"
 )
 
 // Own is the host of the images of a bundle. Nothing answers there.
 const Own = "slipway.local"
 
-const (
-	hub        = "docker.io" // the registry of a reference without a host
-	hubIndex   = "index.docker.io"
-	official   = "library/" // the hub's images without an owner
-	defaultTag = "latest"
-)
+var place = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
 
-var (
-	hostRE   = regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[0-9a-fA-F:]+\])(:[0-9]+)?$`)
-	pathRE   = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
-	tagRE    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
-	digestRE = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`)
-	placeRE  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
-	hexRE    = regexp.MustCompile(`^[0-9a-f]{64}$`)
-)
-
-// IsRegistry reports whether place is host[:port][/path], without scheme and tag.
-func IsRegistry(place string) bool { return placeRE.MatchString(place) }
+// IsRegistry reports whether s is host[:port][/path], without scheme and tag.
+func IsRegistry(s string) bool { return place.MatchString(s) }
 
 // Reference is a reference in its parts. A parsed one has a tag or a digest, or both.
 type Reference struct {
@@ -41,54 +29,19 @@ type Reference struct {
 // Parse reads a reference. What is left out is what runtimes take for it: the host
 // docker.io, there the owner library, and the tag latest where there is no digest.
 func Parse(s string) (Reference, error) {
-	var r Reference
-	wrong := func(what string) (Reference, error) {
-		return Reference{}, fmt.Errorf("%q is no reference of an image: %s", s, what)
+	named, err := reference.ParseNormalizedNamed(s)
+	if err != nil {
+		return Reference{}, fmt.Errorf("%q is no reference of an image such as quay.io/team/app:1.0: %w", s, err)
 	}
-	if strings.Contains(s, "://") {
-		return wrong("it is a URL: leave out what ends with ://")
+	named = reference.TagNameOnly(named)
+	r := Reference{Host: reference.Domain(named), Path: reference.Path(named)}
+	if tagged, ok := named.(reference.Tagged); ok {
+		r.Tag = tagged.Tag()
 	}
-	if strings.TrimSpace(s) != s {
-		return wrong("it begins or ends with a space")
-	}
-	name, digest, byDigest := strings.Cut(s, "@")
-	if byDigest && !digestRE.MatchString(digest) {
-		return wrong("what is after @ is no digest such as sha256: and 64 hexadecimal digits")
-	}
-	if colon := strings.LastIndexByte(name, ':'); colon > strings.LastIndexByte(name, '/') {
-		name, r.Tag = name[:colon], name[colon+1:]
-		if !tagRE.MatchString(r.Tag) {
-			return wrong("its tag is not 1 to 128 letters, digits, dots, hyphens and underscores")
-		}
-	}
-	if hexRE.MatchString(name) {
-		return wrong("64 hexadecimal digits are the id of an image")
-	}
-	r.Host, r.Path, r.Digest = hub, name, digest
-	if host, rest, found := strings.Cut(name, "/"); found && isHost(host) {
-		r.Host, r.Path = host, rest
-	}
-	if r.Host == hubIndex {
-		r.Host = hub
-	}
-	if r.Host == hub && !strings.Contains(r.Path, "/") {
-		r.Path = official + r.Path
-	}
-	switch {
-	case !hostRE.MatchString(r.Host):
-		return wrong("its host is not host[:port]")
-	case !pathRE.MatchString(r.Path):
-		return wrong("its name is not lower-case letters and digits, separated by dots, hyphens, underscores and slashes")
-	}
-	if r.Tag == "" && !byDigest {
-		r.Tag = defaultTag
+	if digested, ok := named.(reference.Digested); ok {
+		r.Digest = digested.Digest().String()
 	}
 	return r, nil
-}
-
-// isHost tells whether the first part of a name is a host and not an owner on the hub.
-func isHost(s string) bool {
-	return strings.ContainsAny(s, ".:") || s == "localhost" || strings.ToLower(s) != s
 }
 
 // Repository is host and path: "docker.io/library/redis".

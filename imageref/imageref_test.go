@@ -43,29 +43,13 @@ func TestNormal(t *testing.T) {
 }
 
 func TestWhatIsNoReference(t *testing.T) {
-	for s, says := range map[string]string{
-		"":                   "its name",
-		"Redis":              "its name",
-		"redis:":             "its tag",
-		"redis:a b":          "its tag",
-		"redis@sha256:12":    "what is after @",
-		"redis@md5:1":        "what is after @",
-		"https://quay.io/a":  "it is a URL",
-		"oci://quay.io/a:1":  "it is a URL",
-		"redis:1 ":           "begins or ends with a space",
-		"\tredis":            "begins or ends with a space",
-		"quay.io/Team/App:1": "its name",
-		"quay.io/a@sha512:" + strings.Repeat("ab", 32): "what is after @",
-		"quay.io/a@SHA256:" + strings.Repeat("ab", 32): "what is after @",
-		"quay.io/":                  "its name",
-		"quay.io//a":                "its name",
-		"-host.io/a":                "its host",
-		"{{ .Values.image }}":       "its ",
-		strings.Repeat("0", 64):     "the id of an image",
-		"quay.io/a:" + digest + "x": "its ",
+	for _, s := range []string{
+		"", "Redis", "redis:", "redis:a b", "redis@sha256:12", "redis@md5:1", "https://quay.io/a", "oci://quay.io/a:1", "redis:1 ", "\tredis",
+		"quay.io/Team/App:1", "quay.io/a@sha512:" + strings.Repeat("ab", 32), "quay.io/a@SHA256:" + strings.Repeat("ab", 32), "quay.io/", "quay.io//a",
+		"-host.io/a", "{{ .Values.image }}", strings.Repeat("0", 64), "quay.io/a:" + digest + "x",
 	} {
 		_, err := Parse(s)
-		require.ErrorContains(t, err, says, s)
+		require.ErrorContains(t, err, "is no reference of an image", s)
 	}
 }
 

@@ -8,6 +8,7 @@ replace github.com/slipway-sh/slipway => ../..
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/adrg/xdg v0.5.3
+	github.com/gofrs/flock v0.13.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/klauspost/compress v1.20.3
 	github.com/slipway-sh/slipway v0.0.0-00010101000000-000000000000
@@ -20,6 +21,7 @@ require (
 )
 
 require (
+	github.com/distribution/reference v0.6.0 // indirect
 	github.com/docker/cli v29.7.2+incompatible // indirect
 	github.com/docker/docker-credential-helpers v0.9.5 // indirect
 	github.com/opencontainers/go-digest v1.0.0 // indirect

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// writeLock is the remedy for a lock that does not serve.
 const writeLock = "write one with slipway bundle push DIR HOST/PATH, and give it before the function: dagger call --lock slipway.lock.json install"
 
 // LockFile is the lock file of a release, in the folder of the module's sources.

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path"
@@ -137,7 +138,6 @@ func lockBundle(ctx context.Context, b *bundle.Bundle, waiting func()) (release 
 	return func() { _ = lock.Close() }, nil
 }
 
-// add adds one image.
 func (a *adder) add(ctx context.Context, r Request, n int) error {
 	start := time.Now()
 	say := Progress{Image: r.Image.String(), N: n, Of: len(a.Images)}
@@ -154,7 +154,9 @@ func (a *adder) add(ctx context.Context, r Request, n int) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = from.Close() }() // only read
+	if closer, ok := from.(io.Closer); ok {
+		defer func() { _ = closer.Close() }() // only read
+	}
 	found, err := choose(ctx, from, wanted{ref: r.Image, name: r.Named}, a.bundle.Platform)
 	if err != nil {
 		return err
@@ -175,7 +177,7 @@ func (a *adder) add(ctx context.Context, r Request, n int) error {
 	listed := slices.ContainsFunc(a.bundle.Files, func(f bundle.File) bool { return f.Path == name })
 	file := bundle.File{Path: name, Name: r.key(), Kind: bundle.Images, Version: versionOf(r.Image), Origin: r.origin()}
 	if !listed {
-		if file, err = a.write(ctx, from, found, file, r.ref(found), func(done int64) { say.Done = done; a.Observe(say) }); err != nil {
+		if file, err = a.write(ctx, found, file, r.ref(found), func(done int64) { say.Done = done; a.Observe(say) }); err != nil {
 			return err
 		}
 	}

@@ -31,7 +31,7 @@ func openArchive(path string) (origin, error) {
 	index, err := a.Index()
 	switch {
 	case err == nil:
-		return &layout{Archive: a, index: index}, nil
+		return &layout{a, index}, nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, errors.Join(fmt.Errorf("%w: %s: %w", errUnknown, ociarchive.IndexFile, err), a.Close())
 	}
@@ -47,9 +47,9 @@ func openArchive(path string) (origin, error) {
 // same digest.
 type saved struct {
 	*ociarchive.Archive
-	images []savedImage
-	paths  map[v1.Hash]string
-	made   map[v1.Hash][]byte
+	images   []savedImage
+	paths    map[v1.Hash]string
+	manifest []byte // of the image that root found
 }
 
 type savedImage struct {
@@ -63,7 +63,7 @@ func openSaved(a *ociarchive.Archive) (*saved, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: the archive has neither %s, as an OCI layout, nor %s, as docker save writes it", errUnknown, ociarchive.IndexFile, dockerFile)
 	}
-	s := &saved{Archive: a, paths: map[v1.Hash]string{}, made: map[v1.Hash][]byte{}}
+	s := &saved{Archive: a, paths: map[v1.Hash]string{}}
 	if err == nil {
 		err = json.Unmarshal(text, &s.images)
 	}
@@ -85,11 +85,11 @@ func (s *saved) root(ctx context.Context, w wanted) (v1.Descriptor, error) {
 	if at < 0 {
 		return v1.Descriptor{}, absent(all)
 	}
-	return s.manifest(ctx, s.images[at])
+	return s.describeImage(ctx, s.images[at])
 }
 
-// manifest makes the manifest of an image.
-func (s *saved) manifest(ctx context.Context, i savedImage) (v1.Descriptor, error) {
+// describeImage makes the manifest of an image.
+func (s *saved) describeImage(ctx context.Context, i savedImage) (v1.Descriptor, error) {
 	m := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1}
 	var err error
 	if m.Config, err = s.describe(ctx, i.Config, types.OCIConfigJSON); err != nil {
@@ -110,7 +110,7 @@ func (s *saved) manifest(ctx context.Context, i savedImage) (v1.Descriptor, erro
 	if err != nil {
 		return v1.Descriptor{}, err
 	}
-	s.made[hash] = text
+	s.manifest = text
 	return v1.Descriptor{MediaType: m.MediaType, Digest: hash, Size: size}, nil
 }
 
@@ -132,9 +132,8 @@ func (s *saved) describe(ctx context.Context, name string, as types.MediaType) (
 	return v1.Descriptor{MediaType: as, Digest: hash, Size: size}, nil
 }
 
-func (s *saved) blob(_ context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	if text, ok := s.made[d.Digest]; ok {
-		return io.NopCloser(bytes.NewReader(text)), nil
-	}
-	return s.Blob(s.paths[d.Digest])
+func (s *saved) index(context.Context, v1.Descriptor) ([]byte, error) { return nil, errUnknown } // there is none
+
+func (s *saved) image(context.Context, v1.Descriptor) (v1.Image, error) {
+	return ociarchive.NewImage(s.manifest, func(h v1.Hash) (io.ReadCloser, error) { return s.Blob(s.paths[h]) })
 }

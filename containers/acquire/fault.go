@@ -42,7 +42,6 @@ var (
 	errWrite     = errors.New("the bundle cannot be written")
 )
 
-// fault says why an image was not added.
 func (a *adder) fault(r Request, err error) error {
 	host := r.source().Host
 	f := &fault.Fault{Code: CodeSource, Class: fault.Preflight, Op: fmt.Sprintf("add the image %s from %s", r.Image, r.from()), Err: err,
@@ -98,7 +97,6 @@ func (a *adder) unusable(err error) error {
 		Fix: "allow this user to read and write " + a.bundle.Path(bundle.AddedDir) + ", a directory, then run the same command again"}
 }
 
-// noSpace reports whether a disk or a quota is full.
 func noSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

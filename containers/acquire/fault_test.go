@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -102,8 +103,10 @@ func TestAnAnswerThatIsCut(t *testing.T) {
 				s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
 						if blobs++; blobs == n {
-							w.Header().Set("Content-Length", "1000")
-							_, _ = io.WriteString(w, "the beginning")
+							whole := httptest.NewRecorder()
+							real.ServeHTTP(whole, r)
+							w.Header().Set("Content-Length", strconv.Itoa(whole.Body.Len()))
+							_, _ = w.Write(whole.Body.Bytes()[:whole.Body.Len()/2])
 							_ = http.NewResponseController(w).Flush()
 							panic(http.ErrAbortHandler)
 						}

@@ -294,7 +294,7 @@ func TestSourcesThatAreDamaged(t *testing.T) {
 		"a layer":              {change(func(dir string) { tamper(dir, hash) }), hash.String() + ": its digest is", CodeSource},
 		"a manifest":           {change(func(dir string) { tamper(dir, manifest) }), manifest.String() + ": its digest is", CodeSource},
 		"a layer that is cut":  {change(func(dir string) { require.NoError(t, os.Truncate(blob(dir, hash), 10)) }), "it has 10 bytes in place of", CodeSource},
-		"a layer that is gone": {change(func(dir string) { require.NoError(t, os.Remove(blob(dir, hash))) }), "it lacks the blob " + hash.String(), CodeSource},
+		"a layer that is gone": {change(func(dir string) { require.NoError(t, os.Remove(blob(dir, hash))) }), hash.Hex, CodeSource},
 		"no such tag":          {layoutOf(t, map[string]any{"2": amd64, "3": platform(t, "linux", "amd64")}), "it has 2, 3", CodeAbsent},
 		"only another tag":     {layoutOf(t, map[string]any{"2": amd64}), "it has 2", CodeAbsent},
 		"another image":        {layoutOf(t, map[string]any{"elsewhere/web:1": amd64}), "it has elsewhere/web:1", CodeAbsent},

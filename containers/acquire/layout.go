@@ -2,13 +2,12 @@ package acquire
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io"
-	"io/fs"
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 )
@@ -17,14 +16,13 @@ import (
 // a whole reference.
 const annotationRef = "org.opencontainers.image.ref.name"
 
-// layout is an OCI layout.
 type layout struct {
 	*ociarchive.Archive
-	index *v1.IndexManifest
+	list *v1.IndexManifest
 }
 
-func (l *layout) root(ctx context.Context, w wanted) (v1.Descriptor, error) {
-	all := l.index.Manifests
+func (l *layout) root(_ context.Context, w wanted) (v1.Descriptor, error) {
+	all := l.list.Manifests
 	named := slices.DeleteFunc(slices.Clone(all), func(d v1.Descriptor) bool { return !isNamed(d, w) })
 	if len(named) == 0 && len(all) == 1 && w.takes(annotated(all[0])) {
 		named = all
@@ -33,34 +31,47 @@ func (l *layout) root(ctx context.Context, w wanted) (v1.Descriptor, error) {
 	case 0:
 		return v1.Descriptor{}, absent(names(all))
 	case 1:
-		return l.typed(ctx, named[0])
+		return l.typed(named[0])
 	}
 	same := slices.CompactFunc(slices.Clone(named), func(a, b v1.Descriptor) bool { return a.Digest == b.Digest })
 	if len(same) == 1 {
-		return l.typed(ctx, same[0])
+		return l.typed(same[0])
 	}
 	return v1.Descriptor{}, fmt.Errorf("%w: several of its images have that name", errAbsent)
 }
 
-// typed completes a descriptor that does not say what it describes.
-func (l *layout) typed(ctx context.Context, d v1.Descriptor) (v1.Descriptor, error) {
-	if d.MediaType != "" {
-		return d, nil
-	}
-	doc, err := read(ctx, l, d)
+// typed completes a descriptor by what it describes.
+func (l *layout) typed(d v1.Descriptor) (v1.Descriptor, error) {
+	text, err := l.Document(d.Digest)
 	if err != nil {
 		return d, err
 	}
-	d.MediaType, err = head(doc.text)
-	return d, err
+	if d.Size = int64(len(text)); d.MediaType != "" {
+		return d, nil
+	}
+	var head struct {
+		MediaType types.MediaType   `json:"mediaType"`
+		Manifests []json.RawMessage `json:"manifests"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return d, damaged(d, err)
+	}
+	switch d.MediaType = head.MediaType; {
+	case d.MediaType != "":
+	case head.Manifests != nil:
+		d.MediaType = types.OCIImageIndex
+	default:
+		d.MediaType = types.OCIManifestSchema1
+	}
+	return d, nil
 }
 
-func (l *layout) blob(_ context.Context, d v1.Descriptor) (io.ReadCloser, error) {
-	r, err := l.Blob(ociarchive.BlobPath(d.Digest))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: it lacks the blob %s", errUnknown, d.Digest)
-	}
-	return r, err
+func (l *layout) index(_ context.Context, d v1.Descriptor) ([]byte, error) {
+	return l.Document(d.Digest)
+}
+
+func (l *layout) image(_ context.Context, d v1.Descriptor) (v1.Image, error) {
+	return l.ImageAt(d.Digest)
 }
 
 // isNamed reports whether a descriptor is that of the image that is wanted: by its digest,

@@ -121,7 +121,6 @@ func (r Request) origin() string {
 	return "archive"
 }
 
-// open opens where the image is taken from.
 func (a *adder) open(r Request) (origin, error) {
 	if r.Path == "" {
 		return a.registry(r.source())

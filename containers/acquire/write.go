@@ -26,7 +26,7 @@ const observeEvery = 1 << 20
 
 // write writes the archive of an image to the path of file, and completes file by size and
 // sum. The image is called ref in it.
-func (a *adder) write(ctx context.Context, from origin, f *found, file bundle.File, ref string, observe func(int64)) (_ bundle.File, err error) {
+func (a *adder) write(ctx context.Context, f *found, file bundle.File, ref string, observe func(int64)) (_ bundle.File, err error) {
 	dir := a.bundle.Path(bundle.AddedDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return file, unwritable(err)
@@ -43,7 +43,7 @@ func (a *adder) write(ctx context.Context, from origin, f *found, file bundle.Fi
 	}()
 	sum := sha256.New()
 	w := &archiveWriter{tar: tar.NewWriter(io.MultiWriter(tmp, sum)), observe: observe}
-	if err := w.image(ctx, from, f, ref); err != nil {
+	if err := w.image(ctx, f, ref); err != nil {
 		return file, err
 	}
 	if file.Size, err = tmp.Seek(0, io.SeekCurrent); err != nil {
@@ -64,7 +64,6 @@ func (a *adder) write(ctx context.Context, from origin, f *found, file bundle.Fi
 
 func unwritable(err error) error { return fmt.Errorf("%w: %w", errWrite, err) }
 
-// archiveWriter writes an OCI layout into a plain tar.
 type archiveWriter struct {
 	tar     *tar.Writer
 	observe func(int64)
@@ -72,27 +71,29 @@ type archiveWriter struct {
 }
 
 // image writes one image. The bytes depend on the image and its name alone.
-func (w *archiveWriter) image(ctx context.Context, from origin, f *found, ref string) error {
+func (w *archiveWriter) image(ctx context.Context, f *found, ref string) error {
 	if err := w.file("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)); err != nil {
 		return err
 	}
-	documents := []document{f.manifest}
-	if f.index != nil {
-		documents = append(documents, *f.index)
+	manifest, err := f.image.RawManifest()
+	if err != nil {
+		return err
 	}
-	for _, d := range documents {
-		if err := w.file(ociarchive.BlobPath(d.descriptor.Digest), d.text); err != nil {
+	if err := w.file(ociarchive.BlobPath(f.manifest), manifest); err != nil {
+		return err
+	}
+	if f.text != nil {
+		if err := w.file(ociarchive.BlobPath(f.top.Digest), f.text); err != nil {
 			return err
 		}
 	}
 	for _, d := range f.parts {
-		if err := w.blob(ctx, from, d); err != nil {
+		if err := w.blob(ctx, f.image, d); err != nil {
 			return err
 		}
 	}
-	top := f.top()
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{{
-		MediaType: top.MediaType, Digest: top.Digest, Size: top.Size, Annotations: map[string]string{ociarchive.AnnotationName: ref},
+		MediaType: f.top.MediaType, Digest: f.top.Digest, Size: f.top.Size, Annotations: map[string]string{ociarchive.AnnotationName: ref},
 	}}}
 	text, err := json.Marshal(index)
 	if err != nil {
@@ -114,8 +115,12 @@ func (w *archiveWriter) file(name string, text []byte) error {
 }
 
 // blob copies a blob and compares it with its descriptor.
-func (w *archiveWriter) blob(ctx context.Context, from origin, d v1.Descriptor) error {
-	r, err := from.blob(ctx, d)
+func (w *archiveWriter) blob(ctx context.Context, image v1.Image, d v1.Descriptor) error {
+	layer, err := image.LayerByDigest(d.Digest)
+	if err != nil {
+		return err
+	}
+	r, err := layer.Compressed()
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,6 @@ type Server struct {
 	shut     sync.Once
 }
 
-// attendance is a process that works in the session.
 type attendance struct {
 	pid  int
 	work string // "install"; empty for what changes nothing
@@ -219,7 +218,6 @@ func (s *Server) Close() error {
 	return errors.Join(err, s.server.Close())
 }
 
-// now is the server's current Info.
 func (s *Server) now() Info {
 	info := s.info
 	select {
@@ -345,7 +343,6 @@ func (s *Server) stop(w http.ResponseWriter, _ *http.Request) {
 	s.End(nil)
 }
 
-// refuse answers with a fault, or with the text of an error that is none.
 func refuse(w http.ResponseWriter, err error) {
 	w.WriteHeader(http.StatusConflict)
 	if f, ok := errors.AsType[*fault.Fault](err); ok {

@@ -192,7 +192,6 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	return nil
 }
 
-// request makes a request; what is refused is its error.
 func (c *Client) request(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, "http://background"+path+"?"+query.Encode(), http.NoBody)
 	if err != nil {

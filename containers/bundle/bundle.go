@@ -233,7 +233,7 @@ func Parse(data []byte) (*Bundle, error) {
 			Code: CodeIndex, Class: fault.Preflight, Op: "read " + IndexFile, Fix: FixDamaged, Err: err,
 		}
 	}
-	return &Bundle{Index: index, read: digestOf(data)}, nil
+	return &Bundle{Index: index, read: DigestOf(data)}, nil
 }
 
 // Marshal is the bytes of bundle.json: sorted, indented, the same for the same
@@ -257,16 +257,20 @@ func (x Index) Digest() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return digestOf(data), nil
+	return DigestOf(data), nil
 }
 
 // ReadDigest is the digest of the index as it was read, "sha256:…": what sha256sum says of
 // bundle.json.
 func (b *Bundle) ReadDigest() string { return b.read }
 
-func digestOf(data []byte) string {
+// DigestOf is the digest of data, "sha256:…".
+func DigestOf(data []byte) string { return "sha256:" + SumOf(data) }
+
+// SumOf is the sha256 of data, in hex.
+func SumOf(data []byte) string {
 	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return hex.EncodeToString(sum[:])
 }
 
 // Images gives every image that has a short name as a reference by digest:

@@ -12,7 +12,6 @@ import (
 	"github.com/slipway-sh/slipway/imageref"
 )
 
-// validate reports every problem of the index at once.
 func (x Index) validate() error {
 	if x.Version != Format {
 		return fmt.Errorf("its version is %d, this Slipway reads version %d", x.Version, Format)

@@ -12,7 +12,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
@@ -37,16 +38,12 @@ func (b *Bundle) Verify(ctx context.Context) error {
 		return errors.New("verify a bundle that was not read from a directory")
 	}
 	problems := make([]string, len(b.Files))
-	slots := make(chan struct{}, max(2, runtime.NumCPU()))
-	var wg sync.WaitGroup
+	var all errgroup.Group
+	all.SetLimit(max(2, runtime.NumCPU()))
 	for i, f := range b.Files {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			problems[i] = compare(ctx, b.Path(f.Path), f)
-		})
+		all.Go(func() error { problems[i] = compare(ctx, b.Path(f.Path), f); return nil })
 	}
-	wg.Wait()
+	_ = all.Wait() // the problems are in their slice
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("verify the bundle: %w", context.Cause(ctx))
 	}

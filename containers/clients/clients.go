@@ -49,7 +49,6 @@ type Client struct {
 	There               bool // it was there already
 }
 
-// source is where a client comes from.
 type source struct {
 	name, version, from string
 	origin              string                                // sha256 of what is taken: the program, or its archive
@@ -126,14 +125,14 @@ func (o Options) put(ctx context.Context, s source, have record) error {
 			o.Say(fmt.Sprintf("%s %s: %s", s.name, s.version, s.from))
 		}
 		data, err = s.fetch(ctx)
-	} else if data, err = bounded.File(s.file, most); err == nil && hexSum(data) != s.origin {
+	} else if data, err = bounded.File(s.file, most); err == nil && bundle.SumOf(data) != s.origin {
 		return &fault.Fault{Code: bundle.CodeContent, Class: fault.Preflight, Op: "read " + s.file, Fix: bundle.FixDamaged,
-			Err: fmt.Errorf("its sha256 is %s, the index says %s", hexSum(data), s.origin)}
+			Err: fmt.Errorf("its sha256 is %s, the index says %s", bundle.SumOf(data), s.origin)}
 	}
 	if err != nil {
 		return err
 	}
-	have[s.name] = written{Origin: s.origin, SHA256: hexSum(data)}
+	have[s.name] = written{Origin: s.origin, SHA256: bundle.SumOf(data)}
 	text, err := json.MarshalIndent(have, "", "  ")
 	if err == nil {
 		err = atomicfile.Write(o.path(s.name), data, 0o755)
@@ -147,7 +146,6 @@ func (o Options) put(ctx context.Context, s source, have record) error {
 	return nil
 }
 
-// record reads what was put into the folder before.
 func (o Options) record() (record, error) {
 	r := record{}
 	text, err := bounded.File(filepath.Join(o.Dir, RecordFile), bounded.Generated)
@@ -163,7 +161,6 @@ func (o Options) record() (record, error) {
 	return r, nil
 }
 
-// path is where a client is put.
 func (o Options) path(name string) string { return filepath.Join(o.Dir, o.file(name)) }
 
 // file is what a client's program is called.

@@ -29,7 +29,7 @@ func made(t *testing.T, tools map[string]string) *bundle.Bundle {
 	x := bundle.Index{Version: bundle.Format, Platform: "linux/amd64"}
 	for name, text := range tools {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "bin", name), []byte(text), 0o755))
-		x.Files = append(x.Files, bundle.File{Path: "bin/" + name, Name: name, Kind: bundle.Tool, Version: "1", SHA256: hexSum([]byte(text)), Size: int64(len(text))})
+		x.Files = append(x.Files, bundle.File{Path: "bin/" + name, Name: name, Kind: bundle.Tool, Version: "1", SHA256: bundle.SumOf([]byte(text)), Size: int64(len(text))})
 	}
 	text, err := x.Marshal()
 	require.NoError(t, err)
@@ -142,7 +142,7 @@ func released(t *testing.T) (pins *lock.Lock, client *http.Client, asked *int) {
 	t.Cleanup(site.Close)
 	tool := func(name, file string) lock.Tool {
 		return lock.Tool{Name: name, Version: "3", Release: map[string]lock.Release{
-			"darwin/arm64": {URL: site.URL + file, SHA256: hexSum(archives[file])},
+			"darwin/arm64": {URL: site.URL + file, SHA256: bundle.SumOf(archives[file])},
 		}}
 	}
 	return &lock.Lock{Tools: []lock.Tool{tool("terraform", "/t.zip"), tool("helm", "/h.tar.gz"), {Name: "kubectl", Version: "1.35.4"}}}, site.Client(), asked

@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -31,8 +30,8 @@ func (o Options) fetch(ctx context.Context, name string, r lock.Release) ([]byte
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}
-	if err == nil && hexSum(archive) != r.SHA256 {
-		err = fmt.Errorf("its sha256 is %s, the lock says %s", hexSum(archive), r.SHA256)
+	if err == nil && bundle.SumOf(archive) != r.SHA256 {
+		err = fmt.Errorf("its sha256 is %s, the lock says %s", bundle.SumOf(archive), r.SHA256)
 		f.Fix = "find out who changed it, or what is between this machine and that site; nothing was written"
 	}
 	var program []byte
@@ -100,9 +99,4 @@ func unpack(archive []byte, url, file string) ([]byte, error) {
 			return bounded.Read(files, most)
 		}
 	}
-}
-
-func hexSum(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

@@ -28,7 +28,6 @@ const Format = 1
 // it, and hundreds of memory.
 const maxText = 4 << 20
 
-// platforms are those that a lock may name.
 func platforms() []string { return []string{"linux/amd64", "linux/arm64"} }
 
 //go:embed lock.yaml

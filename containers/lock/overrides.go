@@ -27,22 +27,21 @@ func AddedPath(reference string) (string, error) {
 }
 
 // Platform is the one that the lock has the digests of: "linux/amd64". It is empty for a
-// lock of no registry.
+// lock of no registry. Of several it is the first.
 func (l *Lock) Platform() string {
-	for _, platform := range platforms() {
-		if slices.ContainsFunc(l.Images, func(i Image) bool { return i.Registry[platform].Digest != "" }) {
-			return platform
-		}
+	if all := l.Platforms(); len(all) > 0 {
+		return all[0]
 	}
 	return ""
 }
 
-// Override is an image of a registry that is used in place of others.
+// Override is an image that is used in place of others. slipway-node reads it.
 type Override struct {
-	Path      string   // of its repository, below the registry's
-	Digest    string   // of its manifest
-	Index     string   // see Registry
-	StandsFor []string // the references of the others
+	Image     string   `json:"image,omitempty"` // its name in the archives of a bundle
+	Path      string   `json:"path,omitempty"`  // of its repository, below the registry's
+	Digest    string   `json:"digest"`          // of its manifest
+	Index     string   `json:"index,omitempty"` // of the index by which its registry knows it
+	StandsFor []string `json:"standsFor"`       // the references of the others
 }
 
 // Overrides are those for platform, sorted by path and then by digest. An image that is

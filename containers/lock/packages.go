@@ -1,8 +1,6 @@
 package lock
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,7 +52,6 @@ func (l *Lock) VerifyPackages(platform string, images map[string]map[string]stri
 		Fix: "use the bundle of the machine to compare with, or push it: slipway bundle push DIR HOST/PATH; if the newer packages are intended, pin them: make pins"}
 }
 
-// packages reports what is wrong with the pins of Debian packages.
 func (p *problems) packages(by map[string][]Package) {
 	for platform, pins := range by {
 		p.platform("packages", platform)
@@ -97,7 +94,7 @@ func LineOf(l *Lock, x bundle.Index) (string, error) {
 	}
 	slices.Sort(lines)
 	lines = append([]string{"slipway lock 1", "platform " + x.Platform, "pins " + strings.TrimPrefix(pins, "sha256:")}, lines...)
-	return "sha256:" + hexSum([]byte(strings.Join(lines, "\n")+"\n")), nil
+	return bundle.DigestOf([]byte(strings.Join(lines, "\n") + "\n")), nil
 }
 
 // Digest is the sha256 ("sha256:<hex>") of the pins as JSON, with the Debian packages and
@@ -109,10 +106,5 @@ func (l *Lock) Digest() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode the lock: %w", err)
 	}
-	return "sha256:" + hexSum(text), nil
-}
-
-func hexSum(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return bundle.DigestOf(text), nil
 }

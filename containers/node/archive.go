@@ -67,7 +67,6 @@ func (a *archive) Close() error {
 	return errors.Join(all...)
 }
 
-// scan adds the content of one file.
 func (a *archive) scan(file *os.File) error {
 	var index []byte
 	r := tar.NewReader(file)
@@ -132,7 +131,6 @@ func (a *archive) read(d ocispec.Descriptor) ([]byte, error) {
 	return b, nil
 }
 
-// images are the named images of the archive, sorted by name.
 func (a *archive) images() ([]archiveImage, error) {
 	var all []archiveImage
 	for _, d := range a.index.Manifests {

@@ -158,7 +158,6 @@ const (
 	proxyConfig     = runDir + "/proxy.yaml"
 )
 
-// writeComponentConfigs writes those files.
 func writeComponentConfigs(s settings) error {
 	if err := os.MkdirAll(s.file("kubelet"), 0o755); err != nil {
 		return fmt.Errorf("make the kubelet's directory: %w", err)
@@ -177,8 +176,8 @@ func writeComponentConfigs(s settings) error {
 
 // kubeletYAML: cgroups are not enforced, because a container's view of them is
 // partial on hosts with cgroup v1. Nothing is evicted or collected for disk
-// space, which is the host's; an image goes once nothing has used it for two hours. Limits that protect a registry or a big API server
-// are off.
+// space, which is the host's; an image goes once nothing has used it for two
+// hours. Limits that protect a registry or a big API server are off.
 func kubeletYAML(s settings) string {
 	return `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
+	"k8s.io/apimachinery/pkg/util/wait"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -34,9 +35,9 @@ func dialContainerd() (*grpc.ClientConn, error) {
 func awaitContainerd(ctx context.Context, c *grpc.ClientConn) error {
 	runtime := cri.NewRuntimeServiceClient(c)
 	var last error
-	err := poll(ctx, 30*time.Second, 20*time.Millisecond, func(ctx context.Context) bool {
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		_, last = runtime.Version(ctx, &cri.VersionRequest{})
-		return last == nil
+		return last == nil, nil
 	})
 	if err != nil {
 		return fmt.Errorf("wait for containerd: %w", errors.Join(err, last))
@@ -91,20 +92,6 @@ func stopContainers(ctx context.Context, c *grpc.ClientConn, grace time.Duration
 	return stop.Wait()
 }
 
-// poll calls done until it says true, every interval, up to limit.
-func poll(ctx context.Context, limit, interval time.Duration, done func(context.Context) bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("nothing after %s", limit))
-	defer cancel()
-	for ctx.Err() == nil {
-		if done(ctx) {
-			return nil
-		}
-		sleep(ctx, interval)
-	}
-	return context.Cause(ctx)
-}
-
-// sleep waits for d, or for the end of ctx.
 func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():

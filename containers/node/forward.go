@@ -35,7 +35,6 @@ type forwarder struct {
 	client *http.Client // with the account; nil until the mirror has said how it wants that
 }
 
-// forwarded is a document of the mirror.
 type forwarded struct {
 	path   string
 	digest digest.Digest
@@ -83,7 +82,6 @@ func newForwarder(mirror string, account authn.Authenticator, all []override) (*
 	return f, nil
 }
 
-// names are the references that images stand for.
 func (f *forwarder) names() imageNames {
 	names := imageNames{}
 	for name, d := range f.manifests {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	grpcstatus "google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/util/wait"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -42,10 +43,10 @@ func forgetReplaced(ctx context.Context, c *grpc.ClientConn, served imageNames) 
 			return nil, fmt.Errorf("remove image %s: %w", name, err)
 		}
 		var last error
-		err := poll(ctx, 30*time.Second, 20*time.Millisecond, func(ctx context.Context) bool {
+		err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 			r, err := service.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}})
 			last = err
-			return err == nil && r.Image == nil
+			return err == nil && r.Image == nil, nil
 		})
 		if err != nil {
 			return nil, fmt.Errorf("wait until the kubelet no longer sees the image that was %s: %w", name, errors.Join(err, last))

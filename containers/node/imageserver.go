@@ -14,7 +14,6 @@ import (
 // are named after. Pods that say imagePullPolicy: Always then start without a network.
 const ownRegistry = "127.0.0.1:6445"
 
-// maxManifest is the most that a manifest may have, in bytes.
 const maxManifest = 8 << 20
 
 // imageServer answers pulls of the archive's images. It is read-only.
@@ -46,7 +45,6 @@ func newImageServer(a *archive, images []archiveImage) *imageServer {
 	return g
 }
 
-// names are the references that it answers to.
 func (g *imageServer) names() imageNames {
 	names := imageNames{}
 	for ref, d := range g.refs {
@@ -86,7 +84,6 @@ func pullHandler(manifest, blob func(w http.ResponseWriter, r *http.Request, rep
 	})
 }
 
-// handler is the registry of the archive's images.
 func (g *imageServer) handler() http.Handler { return pullHandler(g.manifest, g.blob) }
 
 func (g *imageServer) blob(w http.ResponseWriter, r *http.Request, of, d string) {

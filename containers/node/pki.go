@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
@@ -20,6 +18,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/client-go/util/keyutil"
 )
 
 // How long certificates are valid, and how long before their end a start issues
@@ -30,7 +30,6 @@ const (
 	renewBefore     = 60 * 24 * time.Hour
 )
 
-// pair is a certificate with its key.
 type pair struct {
 	cert *x509.Certificate
 	key  crypto.Signer
@@ -122,7 +121,6 @@ func (p *pki) mutual(file string) (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients}, nil
 }
 
-// authority reads or makes a certificate authority.
 func (p *pki) authority(file string) (pair, error) {
 	if ca, err := p.read(file); err == nil && ca.cert.IsCA && p.current(ca.cert) {
 		p.pairs[file] = ca
@@ -201,27 +199,20 @@ func (p *pki) sign(file string, template *x509.Certificate, key pair, ca *pair) 
 // key reads or makes a private key; the pair has no certificate yet.
 func (p *pki) key(file string) (pair, error) {
 	path := filepath.Join(p.dir, file+".key")
-	b, err := os.ReadFile(path)
-	if err == nil {
-		if key, err := parseKey(b); err == nil {
-			return pair{key: key, keyPEM: b}, nil
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if text, err = keyutil.MakeEllipticPrivateKeyPEM(); err == nil {
+			err = writeFile(path, text, 0o600)
 		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return pair{}, fmt.Errorf("read a key: %w", err)
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return pair{}, fmt.Errorf("make the key %s: %w", file, err)
+		return pair{}, fmt.Errorf("read or make the key %s: %w", file, err)
 	}
-	der, err := x509.MarshalECPrivateKey(key)
+	key, err := keyutil.ParsePrivateKeyPEM(text)
 	if err != nil {
-		return pair{}, fmt.Errorf("encode the key %s: %w", file, err)
+		return pair{}, fmt.Errorf("read the key %s: %w", file, err)
 	}
-	b = pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
-	if err := writeFile(path, b, 0o600); err != nil {
-		return pair{}, err
-	}
-	return pair{key: key, keyPEM: b}, nil
+	return pair{key: key.(crypto.Signer), keyPEM: text}, nil // as all kinds are
 }
 
 // read is the pair on disk; an error when either half is missing, broken, or
@@ -235,30 +226,11 @@ func (p *pki) read(file string) (pair, error) {
 	if err != nil {
 		return pair{}, err
 	}
-	block, _ := pem.Decode(certPEM)
-	if block == nil {
-		return pair{}, fmt.Errorf("%s.crt holds no certificate", file)
-	}
-	cert, err := x509.ParseCertificate(block.Bytes)
+	both, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
 		return pair{}, err
 	}
-	key, err := parseKey(keyPEM)
-	if err != nil {
-		return pair{}, err
-	}
-	if public, ok := cert.PublicKey.(*ecdsa.PublicKey); !ok || !public.Equal(key.Public()) {
-		return pair{}, fmt.Errorf("%s.crt and %s.key do not belong together", file, file)
-	}
-	return pair{cert: cert, key: key, certPEM: certPEM, keyPEM: keyPEM}, nil
-}
-
-func parseKey(b []byte) (*ecdsa.PrivateKey, error) {
-	block, _ := pem.Decode(b)
-	if block == nil {
-		return nil, errors.New("no key in PEM form")
-	}
-	return x509.ParseECPrivateKey(block.Bytes)
+	return pair{cert: both.Leaf, key: both.PrivateKey.(crypto.Signer), certPEM: certPEM, keyPEM: keyPEM}, nil
 }
 
 func (p *pki) current(c *x509.Certificate) bool {

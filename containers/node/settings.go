@@ -106,8 +106,6 @@ func parseMirror(text string) (string, error) {
 // pkiDir has the keys and certificates, in the data directory.
 const pkiDir = "pki"
 
-// pki is the path of a file with keys or certificates.
 func (s settings) pki(name string) string { return filepath.Join(s.Data, pkiDir, name) }
 
-// file is a path in the data directory.
 func (s settings) file(name string) string { return filepath.Join(s.Data, name) }

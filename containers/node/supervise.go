@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -91,37 +89,17 @@ func (p *process) run(ctx context.Context) {
 // once runs the command to its end. When ctx ends, its process group gets
 // SIGTERM and, after p.stop, SIGKILL.
 func (p *process) once(ctx context.Context) error {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return fmt.Errorf("make a pipe for its output: %w", err)
-	}
 	cmd := exec.Command(p.program, p.args...)
-	cmd.Stdout, cmd.Stderr = w, w
+	cmd.Stdout, cmd.Stderr = p.log, p.log
+	cmd.WaitDelay = 200 * time.Millisecond // for children that outlive it with its output open
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	err = cmd.Start()
-	_ = w.Close()
-	if err != nil {
-		_ = r.Close()
-		return fmt.Errorf("start: %w", err)
+	if err := cmd.Start(); err != nil {
+		return err
 	}
 	p.set("running")
-	copied := make(chan struct{})
-	go func() {
-		defer close(copied)
-		_, _ = io.Copy(p.log, r)
-		_ = r.Close()
-	}()
-	// What it said last must be in the log before its end is told. Children that
-	// outlive it (containerd's shims) keep the pipe open, so this has a limit.
-	defer func() {
-		select {
-		case <-copied:
-		case <-time.After(200 * time.Millisecond):
-		}
-	}()
-
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
+	var err error
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
@@ -139,7 +117,6 @@ func (p *process) once(ctx context.Context) error {
 	return err
 }
 
-// end stops the command and returns when it has ended.
 func (p *process) end() {
 	p.cancel()
 	<-p.done

@@ -64,7 +64,7 @@ func TestSuperviseTellsOfAMissingProgram(t *testing.T) {
 	lines := make(chan string, 100)
 	p := supervise(t.Context(), command{name: "absent", program: "/nonexistent/program"}, t.TempDir(), defaultBackoff, func(s string) { lines <- s })
 	defer p.end()
-	require.Contains(t, <-lines, "absent ended (start: fork/exec /nonexistent/program")
+	require.Contains(t, <-lines, "absent ended (fork/exec /nonexistent/program")
 }
 
 func TestLogRemembersItsLastLine(t *testing.T) {

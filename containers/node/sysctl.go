@@ -94,5 +94,4 @@ func kubeletSysctls() map[string]int {
 	}
 }
 
-// dotted is the name of a key as people know it.
 func dotted(key string) string { return strings.ReplaceAll(key, "/", ".") }

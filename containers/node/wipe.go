@@ -45,5 +45,4 @@ func wipeOrder(entries []fs.DirEntry) []string {
 	return names
 }
 
-// printLine prints a line about the node's progress.
 func printLine(line string) { fmt.Fprintln(os.Stderr, "slipway-node: "+line) }

@@ -82,7 +82,6 @@ func (a Archives) Close() {
 	}
 }
 
-// contents is the table of contents of a tar.
 type contents struct {
 	file  *os.File
 	files map[string]section // by path in the tar
@@ -181,6 +180,26 @@ func (a *Archive) Index() (*v1.IndexManifest, error) {
 	return &index, json.Unmarshal(text, &index)
 }
 
+// Document reads a manifest, an index or a config, and compares it with its digest.
+func (a *Archive) Document(h v1.Hash) ([]byte, error) { return document(a.blob, h) }
+
+func (a *Archive) blob(h v1.Hash) (io.ReadCloser, error) { return a.Blob(BlobPath(h)) }
+
+func document(blob func(v1.Hash) (io.ReadCloser, error), h v1.Hash) ([]byte, error) {
+	r, err := blob(h)
+	if err != nil {
+		return nil, err
+	}
+	text, err := bounded.Read(r, MaxDocument)
+	if err := errors.Join(err, r.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", h, err)
+	}
+	if got, _, err := v1.SHA256(bytes.NewReader(text)); err != nil || got != h {
+		return nil, errors.Join(err, fmt.Errorf("%s: its digest is %s", h, got))
+	}
+	return text, nil
+}
+
 // Image is the image with that digest. If it has a descriptor of its own in the index of
 // the archive, that has to be named ref.
 func (a *Archive) Image(ref, digest string) (v1.Image, error) {
@@ -205,31 +224,40 @@ func (a *Archive) Image(ref, digest string) (v1.Image, error) {
 	if !named {
 		return nil, fmt.Errorf("the archive holds no %s", ref)
 	}
-	manifest, err := a.Read(BlobPath(want))
+	return a.ImageAt(want)
+}
+
+// ImageAt is the image whose manifest has that digest.
+func (a *Archive) ImageAt(h v1.Hash) (v1.Image, error) {
+	manifest, err := a.Document(h)
 	if err != nil {
 		return nil, err
 	}
+	return NewImage(manifest, a.blob)
+}
+
+// NewImage is the image with a manifest, whose blobs are read by their digests. The manifest stays
+// byte for byte, so that its digest does.
+func NewImage(manifest []byte, blob func(v1.Hash) (io.ReadCloser, error)) (v1.Image, error) {
 	var head struct {
 		MediaType types.MediaType `json:"mediaType"`
 	}
 	if err := json.Unmarshal(manifest, &head); err != nil {
-		return nil, fmt.Errorf("read the manifest of %s: %w", ref, err)
+		return nil, fmt.Errorf("read a manifest: %w", err)
 	}
 	if head.MediaType == "" {
 		head.MediaType = types.OCIManifestSchema1
 	}
 	if !head.MediaType.IsImage() {
-		return nil, fmt.Errorf("%s is a %s, not an image of one platform", ref, head.MediaType)
+		return nil, fmt.Errorf("it is a %s, not an image of one platform", head.MediaType)
 	}
-	return partial.CompressedToImage(&stored{archive: a, mediaType: head.MediaType, manifest: manifest})
+	return partial.CompressedToImage(&stored{head.MediaType, manifest, blob})
 }
 
-// stored is an image whose blobs are in an archive; its manifest is byte for
-// byte that of the archive, so that its digest stays.
 type stored struct {
-	archive   *Archive
 	mediaType types.MediaType
 	manifest  []byte
+	blob      func(v1.Hash) (io.ReadCloser, error)
 }
 
 func (s *stored) MediaType() (types.MediaType, error) { return s.mediaType, nil }
@@ -240,7 +268,7 @@ func (s *stored) RawConfigFile() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.archive.Read(BlobPath(m.Config.Digest))
+	return document(s.blob, m.Config.Digest)
 }
 
 func (s *stored) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
@@ -250,14 +278,14 @@ func (s *stored) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
 	}
 	for _, d := range append(m.Layers, m.Config) {
 		if d.Digest == h {
-			return &storedLayer{archive: s.archive, descriptor: d}, nil
+			return &storedLayer{s, d}, nil
 		}
 	}
 	return nil, fmt.Errorf("the image has no layer %s", h)
 }
 
 type storedLayer struct {
-	archive    *Archive
+	image      *stored
 	descriptor v1.Descriptor
 }
 
@@ -265,6 +293,4 @@ func (l *storedLayer) Digest() (v1.Hash, error)            { return l.descriptor
 func (l *storedLayer) Size() (int64, error)                { return l.descriptor.Size, nil }
 func (l *storedLayer) MediaType() (types.MediaType, error) { return l.descriptor.MediaType, nil }
 func (l *storedLayer) Descriptor() (*v1.Descriptor, error) { return &l.descriptor, nil }
-func (l *storedLayer) Compressed() (io.ReadCloser, error) {
-	return l.archive.Blob(BlobPath(l.descriptor.Digest))
-}
+func (l *storedLayer) Compressed() (io.ReadCloser, error)  { return l.image.blob(l.descriptor.Digest) }

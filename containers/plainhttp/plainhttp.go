@@ -15,7 +15,6 @@ import (
 // Code: the registry speaks HTTP without TLS, on another machine than this one.
 const Code fault.Code = "REG-003"
 
-// errRefused is in the error of a request that was not sent.
 var errRefused = errors.New("plain HTTP is not allowed")
 
 // Guard lets requests without TLS pass to this machine only, unless Allow is set. It may

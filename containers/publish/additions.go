@@ -2,10 +2,8 @@ package publish
 
 import (
 	"fmt"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -50,29 +48,17 @@ func added(i bundle.Image, a *ociarchive.Archive, b *bundle.Bundle) ([]part, err
 	if err != nil {
 		return nil, err
 	}
-	text, err := a.Read(ociarchive.BlobPath(hash))
+	text, err := a.Document(hash)
 	if err != nil {
 		return nil, err
 	}
-	holder, err := holderOf(text, b.Platform)
+	// A registry takes an index itself only if it has all of its images; a blob that no manifest
+	// names it may remove. So the index is the layer of an image.
+	holder, err := imageOf(b.Platform, mutate.Addendum{
+		Layer: static.NewLayer(text, indexType), MediaType: indexType, History: v1.History{CreatedBy: "slipway bundle push"},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("make the image of its index: %w", err)
 	}
 	return append(out, part{name: path, title: "index of " + i.Name, version: "index", image: holder}), nil
-}
-
-// holderOf is an image whose only layer is an index. A registry takes an index itself only
-// if it has all of its images; a blob that no manifest names it may remove.
-func holderOf(index []byte, platform string) (v1.Image, error) {
-	system, arch, _ := strings.Cut(platform, "/")
-	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
-		OS: system, Architecture: arch, RootFS: v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{}},
-	})
-	if err != nil {
-		return nil, err
-	}
-	image = mutate.ConfigMediaType(mutate.MediaType(image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	return mutate.Append(image, mutate.Addendum{
-		Layer: static.NewLayer(index, indexType), MediaType: indexType, History: v1.History{CreatedBy: "slipway bundle push"},
-	})
 }

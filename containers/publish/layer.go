@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// entry is a file of a layer.
 type entry struct {
 	path string // in the image, without leading slash
 	from string // on this machine

@@ -24,7 +24,6 @@ const (
 	manifests = "manifests" // the bundle's manifests/, without a system
 )
 
-// part is one image to push.
 type part struct {
 	name, version string
 	title         string // for people, where that is not name
@@ -138,7 +137,12 @@ func manifestImage(b *bundle.Bundle, scratch string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	system, arch, _ := strings.Cut(b.Platform, "/")
+	return imageOf(b.Platform, addendum(l))
+}
+
+// imageOf is an image of one layer.
+func imageOf(platform string, layer mutate.Addendum) (v1.Image, error) {
+	system, arch, _ := strings.Cut(platform, "/")
 	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
 		OS: system, Architecture: arch, RootFS: v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{}},
 	})
@@ -146,7 +150,7 @@ func manifestImage(b *bundle.Bundle, scratch string) (v1.Image, error) {
 		return nil, err
 	}
 	image = mutate.ConfigMediaType(mutate.MediaType(image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	return mutate.Append(image, addendum(l))
+	return mutate.Append(image, layer)
 }
 
 func addendum(l v1.Layer) mutate.Addendum {

@@ -75,7 +75,6 @@ func unreadable(op, fix string, err error) error {
 	return &fault.Fault{Code: Code, Class: fault.Preflight, Op: op, Err: err, Fix: fix}
 }
 
-// file is the keychain of a docker config.json.
 type file struct{ *configfile.ConfigFile }
 
 func read(path string) (authn.Keychain, error) {

@@ -28,11 +28,11 @@ func SignFile(ctx context.Context, b *bundle.Bundle, name string, text []byte, k
 
 // SubjectOf is the file of that name and text.
 func SubjectOf(name string, text []byte) Subject {
-	return Subject{Name: name, Digest: digestSet(digestOf(text))}
+	return Subject{Name: name, Digest: digestSet(bundle.DigestOf(text))}
 }
 
 func digestSet(digest string) map[string]string {
-	return map[string]string{algorithm: strings.TrimPrefix(digest, algorithm+":")}
+	return map[string]string{"sha256": strings.TrimPrefix(digest, "sha256:")}
 }
 
 // signBundle is a statement about subject, with what the bundle was built from.

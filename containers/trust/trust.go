@@ -5,8 +5,6 @@ package trust
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -147,8 +145,8 @@ func (a Anchor) CheckFile(name string, text []byte) (by string, err error) {
 // signed it.
 func Vouch(signer Verifier, text, signature []byte, predicateType string) (by string, err error) {
 	digest, by, err := verify(signer, signature, predicateType)
-	if err == nil && digest != digestOf(text) {
-		err = fmt.Errorf("the file is %s, and the signature is for %s", digestOf(text), digest)
+	if err == nil && digest != bundle.DigestOf(text) {
+		err = fmt.Errorf("the file is %s, and the signature is for %s", bundle.DigestOf(text), digest)
 	}
 	return by, err
 }
@@ -158,13 +156,6 @@ func verify(signer Verifier, signature []byte, predicateType string) (digest, by
 		return "", "", fmt.Errorf("its signature proves nothing: %w", err)
 	}
 	return digest, by, nil
-}
-
-const algorithm = "sha256"
-
-func digestOf(text []byte) string {
-	sum := sha256.Sum256(text)
-	return algorithm + ":" + hex.EncodeToString(sum[:])
 }
 
 // refused is the fault of a bundle that is not vouched for, for err.

@@ -21,7 +21,6 @@ import (
 	"github.com/slipway-sh/slipway/imageref"
 )
 
-// part is a file of the bundle and how it comes to be.
 type part struct {
 	bundle.File
 	source string // a file of the store or of a module

@@ -33,7 +33,6 @@ const (
 	codeBuild = "BUN-012"
 )
 
-// builder builds the parts of one bundle.
 type builder struct {
 	source  string // the repository's root
 	sources string // the digest of those of slipway
@@ -100,7 +99,6 @@ func (b *builder) programs(ctx context.Context, commands []gotool.Command) error
 	return modules.Wait()
 }
 
-// command builds one, and returns its path.
 func (b *builder) command(ctx context.Context, c gotool.Command) (path string, err error) {
 	err = b.part(ctx, c.Name, c.Name, "building", func() (hit bool, err error) {
 		path, hit, err = c.Build(ctx, b.store)
@@ -124,7 +122,6 @@ func (b *builder) part(ctx context.Context, name, shown, doing string, build fun
 	return nil
 }
 
-// debian builds the Debian layers.
 func (b *builder) debian(ctx context.Context, release debian.Release) error {
 	cache, err := os.MkdirTemp("", "slipway-bundle-apt-*")
 	if err != nil {
@@ -231,7 +228,6 @@ func prepare(ctx context.Context, l *lock.Lock, arch string, say func(string)) (
 	return release, sameSuite(release, l)
 }
 
-// mayBuild reports whether a user of a system can build a bundle.
 func mayBuild(system string, user int) error {
 	if system == "linux" && user == 0 {
 		return nil

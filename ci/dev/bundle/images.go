@@ -107,7 +107,6 @@ type addition struct {
 	on string
 }
 
-// definition is how an image is made.
 type definition struct {
 	debian string // the layer it stands on; empty for an image of files alone
 	config oci.Config

@@ -49,7 +49,6 @@ ARCH is amd64 or arm64, if not that of this machine.
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run is main without the process: it returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -59,23 +58,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 // report prints how a command ended and returns the exit code.
 func report(ctx context.Context, err error, stdout, stderr io.Writer) int {
 	switch {
-	case err == nil:
-		return int(fault.OK)
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(stdout, usage)
 		return int(fault.OK)
 	case errors.Is(err, errUsage):
 		fmt.Fprintf(stderr, "error: %v\n%s", err, usage)
 		return int(fault.Usage)
-	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "stopped:", err)
-		return int(fault.Cancelled)
 	}
-	remedy.Print(stderr, err)
-	if f, ok := errors.AsType[*fault.Fault](err); ok {
-		return int(f.Class)
-	}
-	return int(fault.Preflight)
+	return remedy.Exit(ctx, stderr, err)
 }
 
 var errUsage = errors.New("wrong usage")
@@ -140,7 +130,6 @@ type built struct {
 	programs    map[string]string
 }
 
-// build makes the bundle in a store.
 func build(ctx context.Context, st *store.Store, o choice) (built, error) {
 	source, err := gotool.Checkout()
 	if err != nil {

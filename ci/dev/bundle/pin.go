@@ -74,38 +74,30 @@ func installed(ctx context.Context, o choice) ([]lock.Package, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: remove the older layer from the store at %s", err, st.Path())
 	}
-	lists, remove, err := fetchLists(ctx, o)
+	lists, err := fetchLists(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	defer remove()
+	defer lists.Close()
 	return digests(ctx, lists, versions)
 }
 
-// fetchLists fetches the package lists of Debian's release in lock.yaml for an architecture, to
-// be removed after use: this machine's own may be older, or of other sources.
-func fetchLists(ctx context.Context, o choice) (lists debian.Lists, remove func(), err error) {
+// fetchLists fetches the package lists of Debian's release in lock.yaml for an architecture: this
+// machine's own may be older, or of other sources.
+func fetchLists(ctx context.Context, o choice) (lists debian.Lists, err error) {
 	l, err := lock.Load()
 	if err != nil {
-		return lists, nil, err
+		return lists, err
 	}
 	release, err := debian.HostRelease("/")
 	if err == nil {
 		err = sameSuite(release, l)
 	}
 	if err != nil {
-		return lists, nil, err
+		return lists, err
 	}
 	release.Arch = o.arch
-	dir, err := os.MkdirTemp("", "slipway-lists-*")
-	if err != nil {
-		return lists, nil, err
-	}
-	remove = func() { _ = os.RemoveAll(dir) }
-	if lists, err = debian.FetchLists(ctx, release, dir); err != nil {
-		remove()
-	}
-	return lists, remove, err
+	return debian.FetchLists(ctx, release)
 }
 
 // listed are the packages that apt would install for the images that a bundle of another
@@ -115,11 +107,11 @@ func listed(ctx context.Context, o choice) ([]lock.Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	lists, remove, err := fetchLists(ctx, o)
+	lists, err := fetchLists(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	defer remove()
+	defer lists.Close()
 	layers := map[string][]string{}
 	versions := inventory.Packages{}
 	for _, a := range (&builder{lock: l}).additions() {
@@ -220,11 +212,11 @@ func outdated(ctx context.Context, o choice) error {
 	if err != nil {
 		return err
 	}
-	lists, remove, err := fetchLists(ctx, o)
+	lists, err := fetchLists(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer remove()
+	defer lists.Close()
 	versions := map[string]string{}
 	for _, p := range l.Packages["linux/"+o.arch] {
 		versions[p.Name] = p.Version

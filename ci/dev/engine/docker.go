@@ -28,7 +28,6 @@ const dockerName = "slipway-engine"
 // envImage names the image of the engine that Docker runs, in place of Dagger's own.
 const envImage = "SLIPWAY_ENGINE_IMAGE"
 
-// vendorImage is Dagger's own image.
 const vendorImage = "registry.dagger.io/engine:" + daggerVersion
 
 // stopSeconds is how long Docker waits for the engine, and what runs in it, to end.
@@ -63,7 +62,6 @@ func docker(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(out.String()), nil
 }
 
-// dockerResponds reports whether a Docker daemon is there to run an engine in.
 func dockerResponds(ctx context.Context) bool {
 	if _, err := exec.LookPath("docker"); err != nil {
 		return false

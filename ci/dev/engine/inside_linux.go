@@ -19,8 +19,6 @@ import (
 // mounts down: nothing is left behind.
 func inside() int {
 	var s setup
-	// Its input ends before a setup when whoever started it was killed before its
-	// pid was on record: it must not run then.
 	if err := json.NewDecoder(os.Stdin).Decode(&s); err != nil {
 		fmt.Fprintln(os.Stderr, "read the engine's setup:", err)
 		return 1

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +18,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// stopTimeout is how long an engine may take to end.
 const stopTimeout = 20 * time.Second
 
 // launch starts an engine made of parts and returns when it answers. The
@@ -49,16 +49,19 @@ func (c *control) launch(ctx context.Context, parts engineParts) error {
 	cmd := exec.Command("/proc/self/exe", insideCommand)
 	cmd.Env = []string{}
 	cmd.Dir = "/"
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), log, log
 	cmd.SysProcAttr = &unix.SysProcAttr{
 		Setsid:     true,
 		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
 	}
-	engine, err := begin(cmd, text, func(pid int) error {
-		return record{PID: pid, Version: daggerVersion, Began: time.Now().UTC().Truncate(time.Second), CLI: parts.cli}.write(p.pid)
-	})
+	engine, err := begin(cmd)
+	if err == nil {
+		r := record{PID: cmd.Process.Pid, Version: daggerVersion, Began: time.Now().UTC().Truncate(time.Second), CLI: parts.cli}
+		if err = r.write(p.pid); err != nil {
+			err = errors.Join(err, engine.kill())
+		}
+	}
 	if err != nil {
-		// A record that was written is of a process that has ended: alive sees it.
 		return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: "start the engine", Err: err,
 			Fix: "run as root with all capabilities (in a container: privileged) and with space left in " + p.dir + ", or start Docker; then run make engine again"}
 	}
@@ -104,7 +107,6 @@ func (c *control) logTail() string {
 	return remedy.LastLines(string(b), 15)
 }
 
-// setup describes the engine to the process inside.
 func (c *control) setup(ctx context.Context, parts engineParts) ([]byte, error) {
 	addrs, err := hostAddrs(c.paths.network + "0")
 	if err != nil {

@@ -41,7 +41,6 @@ commands:
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run is the whole program; its result is the exit status.
 func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 1 && args[0] == insideCommand {
 		return inside()
@@ -67,13 +66,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	c, err := newControl(stdout, stderr)
 	if err != nil {
-		return complain(stderr, err)
+		return remedy.Exit(ctx, stderr, err)
 	}
 	switch command {
 	case "start":
 		if *config != "" {
 			if c.config, err = os.ReadFile(*config); err != nil {
-				return complain(stderr, err)
+				return remedy.Exit(ctx, stderr, err)
 			}
 		}
 		err = c.start(ctx, *own || c.config != nil)
@@ -94,23 +93,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stderr, usage)
 		return 2
 	}
-	switch {
-	case err == nil:
-		return 0
-	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "stopped:", err)
-		return 7
-	}
-	return complain(stderr, err)
+	return remedy.Exit(ctx, stderr, err)
 }
 
-// complain prints err and returns the exit status.
-func complain(stderr io.Writer, err error) int {
-	remedy.Print(stderr, err)
-	return int(fault.ClassOf(err))
-}
-
-// control carries what the commands share.
 type control struct {
 	stdout, stderr io.Writer
 	checkout       string // root of the repository

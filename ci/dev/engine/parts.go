@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
@@ -26,7 +25,6 @@ func rootPackages() []string {
 	}
 }
 
-// hostTools is what building needs beyond Go.
 func hostTools() []debian.Tool {
 	return []debian.Tool{
 		{Command: "mmdebstrap", Package: "mmdebstrap"},
@@ -48,7 +46,6 @@ type engineParts struct {
 	image    string   // digest of its manifest
 }
 
-// command is one of Dagger's commands.
 func (c *control) command(name string) gotool.Command {
 	const dagger = "github.com/dagger/dagger"
 	command := gotool.Command{
@@ -65,10 +62,10 @@ func (c *control) command(name string) gotool.Command {
 
 // task runs one numbered piece of the build. While another process builds the
 // same thing, its line says so.
-func (c *control) task(ctx context.Context, p *progress.Reporter, name, doing string, do func(ctx context.Context) (hit bool, err error)) error {
+func (c *control) task(ctx context.Context, p *progress.Reporter, name, doing string, do func() (hit bool, err error)) error {
 	t := p.Start(name, doing)
-	c.store.Waiting = func(_ store.Key, holder string) { t.Say("waiting for " + holder + ", which builds it") }
-	hit, err := do(ctx)
+	c.store.Waiting = func() { t.Say("waiting for another process, which builds it") }
+	hit, err := do()
 	switch {
 	case err != nil:
 		t.Fail()
@@ -81,36 +78,32 @@ func (c *control) task(ctx context.Context, p *progress.Reporter, name, doing st
 	return nil
 }
 
-// compile builds one of Dagger's commands.
 func (c *control) compile(ctx context.Context, p *progress.Reporter, name string, path *string) error {
-	return c.task(ctx, p, "dagger "+name+" "+daggerVersion, "building", func(ctx context.Context) (bool, error) {
+	return c.task(ctx, p, "dagger "+name+" "+daggerVersion, "building", func() (bool, error) {
 		built, hit, err := c.command(name).Build(ctx, c.store)
 		*path = built
 		return hit, buildFault(err)
 	})
 }
 
-// buildFault names what to do about a failed build.
 func buildFault(err error) error {
 	if err == nil {
 		return nil
 	}
-	fix := "see the compiler's message above; then run make engine again"
-	for _, sign := range []string{"dial tcp", "no such host", "i/o timeout", "connection refused", "proxyconnect", "certificate"} {
-		if strings.Contains(err.Error(), sign) {
-			fix = "make the Go module proxy reachable (go env GOPROXY); then run make engine again"
-		}
-	}
-	if strings.Contains(err.Error(), "no space left on device") {
-		fix = "free disk space, or set SLIPWAY_CACHE to a folder on another disk; then run make engine again"
-	}
-	return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: "build the Dagger engine", Fix: fix, Err: err}
+	return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: "build the Dagger engine", Err: err,
+		Fix: "see the message above; make the Go module proxy reachable (go env GOPROXY), and room in the store (SLIPWAY_CACHE names another folder); then run make engine again"}
 }
 
 // buildEngine builds what is missing of an engine.
 func (c *control) buildEngine(ctx context.Context, p *progress.Reporter) (engineParts, error) {
 	var parts engineParts
-	err := c.task(ctx, p, "host packages", "checking", func(ctx context.Context) (bool, error) {
+	var err error
+	do := func(name, doing string, build func() (hit bool, err error)) {
+		if err == nil {
+			err = c.task(ctx, p, name, doing, build)
+		}
+	}
+	do("host packages", "checking", func() (bool, error) {
 		return len(debian.Missing(hostTools()...)) == 0, debian.Need(ctx, func(text string) { c.logf("%s", text) }, hostTools()...)
 	})
 	if err != nil {
@@ -121,46 +114,36 @@ func (c *control) buildEngine(ctx context.Context, p *progress.Reporter) (engine
 		return parts, &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: "find the Debian mirror", Err: err,
 			Fix: "run on a Debian machine whose apt sources name a mirror of its own release, or start a Docker daemon and run make engine again"}
 	}
-	var engine, initd, dnsname, codegen string
+	root := rootBuild{}
+	sdk := sdkImage{}
 	for _, b := range []struct {
 		name string
 		path *string
-	}{{"engine", &engine}, {"dagger", &parts.cli}, {"init", &initd}, {"dnsname", &dnsname}, {"codegen", &codegen}} {
+	}{{"engine", &root.engine}, {"dagger", &parts.cli}, {"init", &root.initd}, {"dnsname", &root.dnsname}, {"codegen", &sdk.codegen}} {
 		if err := c.compile(ctx, p, b.name, b.path); err != nil {
 			return parts, err
 		}
 		parts.programs = append(parts.programs, *b.path)
 	}
 	base := debian.Root{Name: "engine-debian", Packages: rootPackages(), Release: release}
-	var baseDir string
-	err = c.task(ctx, p, "Debian "+release.Codename+" root", "installing packages", func(ctx context.Context) (hit bool, err error) {
-		baseDir, hit, err = base.Build(ctx, c.store)
+	do("Debian "+release.Codename+" root", "installing packages", func() (bool, error) {
+		dir, hit, err := base.Build(ctx, c.store)
+		parts.debian = filepath.Join(dir, debian.TarFile)
 		return hit, aptFault(err)
 	})
-	if err != nil {
-		return parts, err
-	}
-	parts.debian = filepath.Join(baseDir, debian.TarFile)
-	var container string
-	err = c.task(ctx, p, gotool.Runc, "building", func(ctx context.Context) (hit bool, err error) {
-		container, hit, err = c.runc(ctx, base.Key(), parts.debian)
+	do(gotool.Runc, "building", func() (hit bool, err error) {
+		root.runc, hit, err = c.runc(ctx, base.Key(), parts.debian)
+		parts.programs = append(parts.programs, root.runc)
 		return hit, buildFault(err)
 	})
-	if err != nil {
-		return parts, err
-	}
-	parts.programs = append(parts.programs, container)
-	root := rootBuild{base: base.Key(), tar: parts.debian, runc: container, engine: engine, initd: initd, dnsname: dnsname}
-	err = c.task(ctx, p, "engine root", "putting together", func(ctx context.Context) (hit bool, err error) {
+	do("engine root", "putting together", func() (hit bool, err error) {
+		root.base, root.tar = base.Key(), parts.debian
 		parts.root, hit, err = root.build(ctx, c.store)
 		return hit, buildFault(err)
 	})
-	if err != nil {
-		return parts, err
-	}
-	err = c.task(ctx, p, "Go SDK image", "packing", func(ctx context.Context) (hit bool, err error) {
-		image := sdkImage{base: base.Key(), tar: root.tar, codegen: codegen}
-		parts.sdk, parts.image, hit, err = image.build(ctx, c.store)
+	do("Go SDK image", "packing", func() (hit bool, err error) {
+		sdk.base, sdk.tar = base.Key(), parts.debian
+		parts.sdk, parts.image, hit, err = sdk.build(ctx, c.store)
 		return hit, buildFault(err)
 	})
 	return parts, err

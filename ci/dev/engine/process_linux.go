@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os/exec"
 	"time"
@@ -14,15 +13,7 @@ type process struct {
 	err   error         // how it ended; to be read once ended is closed
 }
 
-// begin starts cmd and sends it setup on its standard input, but not before note
-// has put its pid on record. Whoever is killed in between leaves a cmd that reads
-// the end of its input, and so ends: none runs that is not on record. When begin
-// fails, cmd does not run.
-func begin(cmd *exec.Cmd, setup []byte, note func(pid int) error) (*process, error) {
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
+func begin(cmd *exec.Cmd) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -31,14 +22,6 @@ func begin(cmd *exec.Cmd, setup []byte, note func(pid int) error) (*process, err
 		defer close(p.ended)
 		p.err = cmd.Wait()
 	}()
-	err = note(cmd.Process.Pid)
-	if err == nil {
-		_, err = in.Write(setup)
-	}
-	_ = in.Close() // nothing is in a buffer, and the end of cmd may have closed it
-	if err != nil {
-		return nil, errors.Join(err, p.kill())
-	}
 	return p, nil
 }
 

@@ -50,13 +50,7 @@ func probe(ctx context.Context, host, cli string) error {
 }
 
 func dial(ctx context.Context, network, address string) error {
-	limited, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	began := time.Now()
-	conn, err := (&net.Dialer{}).DialContext(limited, network, address)
-	if err != nil && time.Since(began) >= dialTimeout {
-		return fmt.Errorf("dial %s %s: no answer within %s", network, address, dialTimeout)
-	}
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
 	if err != nil {
 		return err
 	}
@@ -94,17 +88,11 @@ func cliOnPath(ctx context.Context) string {
 	cmd := exec.CommandContext(ctx, path, "version")
 	cmd.Env = append(os.Environ(), "DO_NOT_TRACK=1")
 	out, err := cmd.Output()
-	if err != nil || !isVersion(string(out)) {
+	if err != nil || !strings.HasPrefix(string(out), "dagger "+daggerVersion+" ") { // as in "dagger v0.20.8 (…) linux/amd64"
 		return ""
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return ""
 	}
 	return path
-}
-
-// isVersion reads "dagger v0.20.8 (…) linux/amd64".
-func isVersion(text string) bool {
-	fields := strings.Fields(text)
-	return len(fields) >= 2 && fields[0] == "dagger" && fields[1] == daggerVersion
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
-// record is the pid file.
 type record struct {
 	PID     int       `json:"pid"`
 	Version string    `json:"version"` // of Dagger

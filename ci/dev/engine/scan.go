@@ -36,15 +36,11 @@ func (c *control) outdated(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "slipway-lists-*")
+	lists, err := debian.FetchLists(ctx, release)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	lists, err := debian.FetchLists(ctx, release, dir)
-	if err != nil {
-		return err
-	}
+	defer lists.Close()
 	return lists.RequireUpdated(ctx, versions, "run: make engine-stop; remove engine-debian, engine-root and engine-go-sdk below "+
 		filepath.Join(c.store.Path(), "objects")+", which are built again; then run: make engine")
 }

@@ -146,7 +146,6 @@ func imageConfig(host map[string]string) oci.Config {
 	return oci.Config{Arch: runtime.GOARCH, Env: env, WorkingDir: "/", Entrypoint: []string{"codegen"}}
 }
 
-// readGo is what `go env` says here.
 func readGo(ctx context.Context) (map[string]string, error) {
 	var env map[string]string
 	args := append([]string{"env", "-json", "GOROOT", "GOVERSION", "GOPROXY"}, goSettings()...)

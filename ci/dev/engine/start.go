@@ -26,7 +26,6 @@ const forwarding = "/proc/sys/net/ipv4/ip_forward"
 // startTimeout is how long an engine may take to answer after its start.
 const startTimeout = 90 * time.Second
 
-// start makes an engine reachable; see usage.
 func (c *control) start(ctx context.Context, own bool) error {
 	if r, ok := c.running(ctx); ok {
 		if c.config != nil {
@@ -58,7 +57,7 @@ func (c *control) start(ctx context.Context, own bool) error {
 	if err := c.mayRun(runtime.GOOS, os.Geteuid()); err != nil {
 		return err
 	}
-	c.store.Waiting = func(_ store.Key, holder string) { c.logf("engine: %s starts it already; waiting", holder) }
+	c.store.Waiting = func() { c.logf("engine: another process starts it already; waiting") }
 	lock, err := c.store.Lock(ctx, store.Key{Name: "engine"})
 	if err != nil {
 		return err
@@ -173,7 +172,6 @@ func (c *control) connect(ctx context.Context, ended func() bool) error {
 	}
 }
 
-// reportRunning describes the engine that is running.
 func (c *control) reportRunning(ctx context.Context, r record) error {
 	if r.Version != daggerVersion {
 		return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: "start an engine", Fix: "run: make engine-stop engine",

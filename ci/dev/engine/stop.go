@@ -18,7 +18,7 @@ func (c *control) stop(ctx context.Context) error {
 			Fix: "run make engine-stop as root (sudo -E make engine-stop)"}
 	}
 	if r.PID != 0 {
-		c.store.Waiting = func(_ store.Key, holder string) { c.logf("engine: %s starts or stops it; waiting", holder) }
+		c.store.Waiting = func() { c.logf("engine: another process starts or stops it; waiting") }
 		lock, lockErr := c.store.Lock(ctx, store.Key{Name: "engine"})
 		if lockErr != nil {
 			return lockErr
@@ -82,7 +82,6 @@ func (c *control) env(ctx context.Context) error {
 	return nil
 }
 
-// envLines is the exports.
 func envLines(host, cli, bin, path string) []string {
 	lines := []string{"export " + envRunner + "=" + quote(host), "export " + envCLI + "=" + quote(cli), "export DO_NOT_TRACK=1", "export DAGGER_NO_NAG=1"}
 	if !strings.Contains(":"+path+":", ":"+bin+":") {

@@ -22,7 +22,6 @@ func clearTraces(network, cidr string) error {
 	return errors.Join(errs...)
 }
 
-// closeNetwork lets nobody else's packets into the engine's network; see closing.
 func closeNetwork(network string) error {
 	if out, err := exec.Command("iptables", closing(network)...).CombinedOutput(); err != nil {
 		return fmt.Errorf("iptables: %w: %s", err, bytes.TrimSpace(out))
@@ -54,7 +53,6 @@ func clearRules(table, network, cidr string) error {
 // siocBridgeDelete is SIOCBRDELBR: delete the bridge of that name.
 const siocBridgeDelete = 0x89a1
 
-// removeBridge removes a bridge, if it is there.
 func removeBridge(name string) error {
 	if _, err := net.InterfaceByName(name); err != nil {
 		return nil

@@ -167,7 +167,6 @@ func (r *release) archive(name, folder string, files map[string]string) (err err
 	return errors.Join(w.AddFS(all), w.Close(), compressed.Close())
 }
 
-// debianPackage has nfpm make the package that nfpm.yaml describes.
 func (r *release) debianPackage(ctx context.Context, name, arch, program, completions string) error {
 	cmd := exec.CommandContext(ctx, "go", "tool", "nfpm", "package", "--config", filepath.Join(r.root, "ci/dev/release/nfpm.yaml"), "--packager", "deb", "--target", name)
 	cmd.Dir = filepath.Join(r.root, "ci/dev/nfpm")

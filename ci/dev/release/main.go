@@ -36,7 +36,6 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stderr))
 }
 
-// run is main without the process: it returns the exit code.
 func run(ctx context.Context, args []string, stderr io.Writer) int {
 	r, err := parse(args, stderr)
 	if err == nil {

@@ -13,7 +13,6 @@ package main
 
 import (
 	"context"
-	"debug/elf"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -44,7 +43,6 @@ var accepted []byte
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run is main without the process: it returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -138,11 +136,7 @@ func download(ctx context.Context) (string, error) {
 	return filepath.Join(module.Dir, "data", "osv"), nil
 }
 
-// scan returns the vulnerabilities of a program.
 func scan(ctx context.Context, govulncheck, db, program string) (findings, error) {
-	if err := withSymbols(program); err != nil {
-		return nil, err
-	}
 	cmd := exec.CommandContext(ctx, govulncheck, "-db", "file://"+filepath.ToSlash(db), "-mode", "binary", "-scan", "symbol", "-format", "json", program)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -157,17 +151,4 @@ func scan(ctx context.Context, govulncheck, db, program string) (findings, error
 		_, _ = io.Copy(io.Discard, out) // or it waits for a reader
 	}
 	return found, errors.Join(err, cmd.Wait())
-}
-
-// withSymbols fails if a program of Linux has no symbol table.
-func withSymbols(program string) error {
-	f, err := elf.Open(program)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	if f.Section(".symtab") == nil {
-		return errors.New("it has no symbol table: link it without -s")
-	}
-	return nil
 }

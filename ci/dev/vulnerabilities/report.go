@@ -21,7 +21,6 @@ type vulnerability struct {
 	Function        string // a vulnerable function that is in the program
 }
 
-// findings are the vulnerabilities of a program, by identifier.
 type findings map[string]vulnerability
 
 // message is one of those that govulncheck prints, of the kinds that are needed; see

@@ -82,5 +82,4 @@ func filled(pod json.RawMessage, images map[string]string) (at, text string, err
 	return o.Metadata.Namespace + "/" + o.Metadata.Name, string(pod), nil
 }
 
-// quoted is a word of a shell.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

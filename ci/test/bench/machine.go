@@ -38,7 +38,6 @@ func readPins(dir string) (*pins, error) {
 	return p, nil
 }
 
-// env is the pins as variables of a shell.
 func (p *pins) env() string {
 	var b strings.Builder
 	write := func(kind string, values map[string]string) {

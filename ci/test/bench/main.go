@@ -20,7 +20,6 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// settings are the flags.
 type settings struct {
 	bundle  string
 	rounds  int
@@ -151,7 +150,6 @@ func ready(ctx context.Context, contestants []contestant, errw io.Writer) error 
 	return nil
 }
 
-// rounds measures all contestants n times.
 func rounds(ctx context.Context, contestants []contestant, n int, all *samples, errw io.Writer) error {
 	for round := range n {
 		for i := range contestants {

@@ -24,7 +24,6 @@ const (
 	titleUpgradeScript = "install.sh, 1.1.0 to 2.0.0"
 )
 
-// kind is what is measured.
 type kind string
 
 const (
@@ -39,7 +38,6 @@ const (
 
 var kinds = []kind{cold, second, repeated, failed, resumed, planned, upgraded} //nolint:gochecknoglobals // a constant list
 
-// samples are the times taken so far.
 type samples struct {
 	titles []string // in the order of their first sample
 	taken  map[string][]time.Duration

@@ -10,7 +10,6 @@ import (
 
 func main() { os.Exit(run()) }
 
-// run waits for SIGTERM or SIGINT.
 func run() int {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGCHLD, syscall.SIGTERM, syscall.SIGINT)

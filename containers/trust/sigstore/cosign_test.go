@@ -48,14 +48,15 @@ func TestCosign(t *testing.T) {
 	put("bundle.sigstore.json", sigstoretest.Text(t, s.Sign(t, []byte("another file"))))
 	require.Error(t, verify("verify-blob"))
 
-	certificate, key := s.Certificate(t)
+	certificate, key, err := s.Virtual.GenerateLeafCert(sigstoretest.Subject, sigstoretest.Issuer)
+	require.NoError(t, err)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	require.NoError(t, err)
 	put("key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 	put("cert.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw}))
 	put("provenance.json", []byte(`{"buildDefinition":{"buildType":"https://slipway.sh/bundle/v1","externalParameters":{}},"runDetails":{"builder":{"id":"x"}}}`))
 	require.NoError(t, run("import-key-pair", "--key", "key.pem", "--output-key-prefix", "cosign"))
-	require.NoError(t, run("attest-blob", "--yes", "--key", "cosign.key", "--certificate", "cert.pem", "--rekor-url", s.Log(t), "--new-bundle-format",
+	require.NoError(t, run("attest-blob", "--yes", "--key", "cosign.key", "--certificate", "cert.pem", "--rekor-url", serveLog(t, s.Virtual), "--new-bundle-format",
 		"--bundle", "bundle.sigstore.json", "--type", "slsaprovenance1", "--predicate", "provenance.json", index))
 	text, err := os.ReadFile(filepath.Join(dir, "bundle.sigstore.json"))
 	require.NoError(t, err)

@@ -146,7 +146,7 @@ func TestTrustedRoots(t *testing.T) {
 			s.Root(t, func(own *sigstoretest.Parts) { p.Logs, p.Time = own.Logs, own.Time })
 		}), text, "does not prove that builder@example.com"},
 		"an authority that ended": {s.Root(t, ended), text, "does not prove that builder@example.com"},
-		"no such time":            {s.Root(t, func(p *sigstoretest.Parts) { p.Time = stranger.Times() }), timeless, "does not prove that builder@example.com"},
+		"no such time":            {s.Root(t, func(p *sigstoretest.Parts) { p.Time = stranger.Virtual.TimestampingAuthorities() }), timeless, "does not prove that builder@example.com"},
 		"certificates in a log":   {s.Root(t, func(p *sigstoretest.Parts) { p.WithCertificates = true }), text, "SCT"},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -24,7 +24,7 @@ func TestWhatNoClusterTakes(t *testing.T) {
 		"apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 70000, nodePort: 0, targetPort: 65536}, {port: 0}], selector: {a: b c}}": {
 			`spec.ports[0].port: got 70000, want a port, 1 to 65535`, `spec.ports[0].targetPort: got 65536`, `spec.ports[1].port: got 0`, `spec.selector.a: got "b c"`},
 		"apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 53, protocol: UDP}, {port: 53}, {port: 53, protocol: TCP}]}": {`spec.ports[2].port: got "53/TCP" again (first in ports[1]), want it once`},
-		podOf + ", image: 'quay.io/a/b:v1 '}]}}}": {`spec.template.spec.containers[0].image: "quay.io/a/b:v1 " is no reference of an image: it begins or ends with a space`},
+		podOf + ", image: 'quay.io/a/b:v1 '}]}}}": {`spec.template.spec.containers[0].image: "quay.io/a/b:v1 " is no reference of an image`},
 		podOf + ", image: 'http://quay.io/a:1'}, {name: d, image: quay.io/Team/App}], initContainers: [{name: i, image: 'a:b:c'}]}}}": {"containers[0].image", "containers[1].image", "initContainers[0].image"},
 		podOf + ", image: busybox}]}}}":                                             nil,
 		podOf + ", env: [{name: A, value: x}, {name: B}, {name: A, value: z}]}]}}}": {`spec.template.spec.containers[0].env[2].name: got "A" again (first in env[0]), want it once`},

@@ -137,12 +137,6 @@ func TestRootArguments(t *testing.T) {
 	require.Equal(t, []string{"bookworm", "/out.tar", "-"}, args[len(args)-3:])
 }
 
-func TestParseStatus(t *testing.T) {
-	got, err := parseStatus(strings.NewReader("Package: git\nStatus: install ok installed\nVersion: 1:2.39.5-0\n\nPackage: runc\nVersion: 1.1.5\n"))
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"git": "1:2.39.5-0", "runc": "1.1.5"}, got)
-}
-
 func TestNeed(t *testing.T) {
 	bin := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "there"), []byte("#!/bin/sh\n"), 0o755))
@@ -174,8 +168,9 @@ func TestListsOfAnotherArchitecture(t *testing.T) {
 	}
 	all := pkg("libc6", "") + pkg("bash", "Essential: yes\nDepends: libc6\n") + pkg("mount", "Priority: required\n") +
 		pkg("apt", "Recommends: ca-certificates\n") + pkg("ca-certificates", "") + pkg("git", "Depends: libcurl4\nPriority: optional\n") + pkg("libcurl4", "")
-	lists, err := FetchLists(t.Context(), Release{Codename: "bookworm", Arch: "s390x", Sources: []Source{mirror(t, "s390x", all)}}, t.TempDir())
+	lists, err := FetchLists(t.Context(), Release{Codename: "bookworm", Arch: "s390x", Sources: []Source{mirror(t, "s390x", all)}})
 	require.NoError(t, err)
+	defer lists.Close()
 	minimum := map[string]string{"apt": "1:2-3", "bash": "1:2-3", "libc6": "1:2-3", "mount": "1:2-3"}
 	got, err := lists.Resolve(t.Context(), nil)
 	require.NoError(t, err)
@@ -190,7 +185,7 @@ func TestListsOfAnotherArchitecture(t *testing.T) {
 
 	_, err = lists.Resolve(t.Context(), []string{"left-pad"})
 	require.ErrorContains(t, err, "Unable to locate package left-pad")
-	_, err = FetchLists(t.Context(), Release{Arch: "s390x", Sources: []Source{{URI: "file:" + t.TempDir(), Suite: "bookworm", Components: []string{"main"}}}}, t.TempDir())
+	_, err = FetchLists(t.Context(), Release{Arch: "s390x", Sources: []Source{{URI: "file:" + t.TempDir(), Suite: "bookworm", Components: []string{"main"}}}})
 	require.ErrorContains(t, err, "apt-get -q: ")
 }
 

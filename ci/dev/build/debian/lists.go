@@ -18,17 +18,30 @@ import (
 // Lists are a release's package lists for its architecture, whatever this machine's is, in a
 // folder of their own. apt has compared them with Debian's signature.
 type Lists struct {
+	dir    string
 	config string // of apt
 }
 
-// FetchLists has apt fetch the lists of a release into the empty folder dir. It needs no root.
-func FetchLists(ctx context.Context, release Release, dir string) (Lists, error) {
-	l := Lists{config: filepath.Join(dir, "apt.conf")}
+// Close removes the lists.
+func (l Lists) Close() { _ = os.RemoveAll(l.dir) }
+
+// FetchLists has apt fetch the lists of a release, for the caller to close. It needs no root.
+func FetchLists(ctx context.Context, release Release) (l Lists, err error) {
+	dir, err := os.MkdirTemp("", "slipway-lists-*")
+	if err != nil {
+		return l, err
+	}
+	l = Lists{dir, filepath.Join(dir, "apt.conf")}
+	defer func() {
+		if err != nil {
+			l.Close()
+		}
+	}()
 	var sources strings.Builder
 	for _, s := range release.Sources {
 		fmt.Fprintln(&sources, s.Line())
 	}
-	err := errors.Join(
+	err = errors.Join(
 		os.MkdirAll(filepath.Join(dir, "state/lists/partial"), 0o755),
 		os.MkdirAll(filepath.Join(dir, "cache/archives/partial"), 0o755),
 		os.WriteFile(filepath.Join(dir, "status"), nil, 0o644), // nothing is installed
@@ -117,7 +130,6 @@ func (l Lists) RequireUpdated(ctx context.Context, versions map[string]string, f
 	return errors.Join(problems...)
 }
 
-// policy is what apt-cache policy says of a package.
 type policy struct {
 	candidate string   // the version that would be installed
 	security  []string // the versions that are security updates
@@ -149,7 +161,6 @@ func policies(text []byte) map[string]policy {
 	return all
 }
 
-// run runs apt on the lists.
 func (l Lists) run(ctx context.Context, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "APT_CONFIG="+l.config)

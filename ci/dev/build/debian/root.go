@@ -5,7 +5,6 @@ package debian
 
 import (
 	"archive/tar"
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/containers/inventory"
 )
 
 // TarFile is the file of a built root in its folder: the file system, entries as "./etc/…".
@@ -149,26 +149,7 @@ func Versions(tarPath string) (map[string]string, error) {
 			return nil, fmt.Errorf("read the packages of a root: %s: %w", tarPath, err)
 		}
 		if path.Clean("/"+h.Name) == "/var/lib/dpkg/status" {
-			return parseStatus(tr)
+			return inventory.Installed(tr)
 		}
 	}
-}
-
-func parseStatus(r io.Reader) (map[string]string, error) {
-	versions := map[string]string{}
-	var name string
-	sc := bufio.NewScanner(r)
-	sc.Buffer(nil, 1<<20)
-	for sc.Scan() {
-		if v, ok := strings.CutPrefix(sc.Text(), "Package: "); ok {
-			name = v
-		}
-		if v, ok := strings.CutPrefix(sc.Text(), "Version: "); ok {
-			versions[name] = v
-		}
-	}
-	if err := sc.Err(); err != nil {
-		return nil, fmt.Errorf("read dpkg status: %w", err)
-	}
-	return versions, nil
 }

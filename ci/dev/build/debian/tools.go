@@ -44,13 +44,7 @@ func Need(ctx context.Context, notify func(text string), tools ...Tool) error {
 	if notify != nil {
 		notify("installing " + strings.Join(missing, ", "))
 	}
-	err := apt(ctx, install...)
-	if err == nil {
-		return nil
-	}
-	// The package lists may be old or absent. Lists of others' mirrors may well
-	// not answer: the second install decides.
-	updateErr := apt(ctx, "update")
+	updateErr := apt(ctx, "update") // lists of others' mirrors may well not answer: the install decides
 	if err := apt(ctx, install...); err != nil {
 		return &fault.Fault{Class: fault.Preflight, Code: CodeBuild, Op: op, Fix: "run: apt-get update && " + command,
 			Err: errors.Join(err, updateErr)}

@@ -71,7 +71,6 @@ func (i *Instead) prepare(ctx context.Context, tools, work string) (string, erro
 	return dir, nil
 }
 
-// put puts the files and links into the folder source, a copy of the module.
 func (i *Instead) put(tools, source string) error {
 	for link, target := range i.Links {
 		if err := store.CopyFile(filepath.Join(source, filepath.FromSlash(link)), filepath.Join(source, filepath.FromSlash(target)), 0o644); err != nil {

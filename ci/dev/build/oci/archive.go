@@ -83,23 +83,11 @@ func writeArchive(w io.Writer, images []Named) error {
 // its manifest.
 func collect(named Named, blobs map[string]v1.Layer) (v1.Descriptor, error) {
 	layers, err := named.Image.Layers()
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
-	config, err := partial.ConfigLayer(named.Image)
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
-	manifest, err := named.Image.RawManifest()
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
-	digest, err := named.Image.Digest()
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
-	file, err := named.Image.ConfigFile()
-	if err != nil {
+	config, configErr := partial.ConfigLayer(named.Image)
+	manifest, manifestErr := named.Image.RawManifest()
+	digest, digestErr := named.Image.Digest()
+	file, fileErr := named.Image.ConfigFile()
+	if err := errors.Join(err, configErr, manifestErr, digestErr, fileErr); err != nil {
 		return v1.Descriptor{}, err
 	}
 	for _, blob := range append(layers, config, static.NewLayer(manifest, types.OCIManifestSchema1)) {

@@ -85,7 +85,6 @@ func WriteLayer(ctx context.Context, dir string, trees []Tree, files []File) (v1
 	return OpenLayer(dir)
 }
 
-// compress writes the entries into the file path.
 func compress(ctx context.Context, path string, list []entry) (meta, error) {
 	out, err := os.Create(path)
 	if err != nil {

@@ -2,6 +2,7 @@
 package remedy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,14 +11,21 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// Print writes err for a person: message, code and remedy. Only main calls it.
-func Print(w io.Writer, err error) {
-	f, ok := errors.AsType[*fault.Fault](err)
-	if !ok {
-		fmt.Fprintf(w, "error: %v\n", err)
-		return
+// Exit prints err for a person, unless it is nil: message, code and remedy. It returns the exit code.
+func Exit(ctx context.Context, w io.Writer, err error) int {
+	switch {
+	case err == nil:
+		return int(fault.OK)
+	case ctx.Err() != nil:
+		fmt.Fprintln(w, "stopped:", err)
+		return int(fault.Cancelled)
 	}
-	fmt.Fprintf(w, "error %s: %v\n  remedy: %s\n", f.Code, err, f.Fix)
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		fmt.Fprintf(w, "error %s: %v\n  remedy: %s\n", f.Code, err, f.Fix)
+	} else {
+		fmt.Fprintf(w, "error: %v\n", err)
+	}
+	return int(fault.ClassOf(err))
 }
 
 // LastLines is the end of what a tool printed: there it says why it failed.

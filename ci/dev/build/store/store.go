@@ -37,9 +37,9 @@ func Root() (string, error) {
 type Store struct {
 	root string
 
-	// Waiting is called once when another builder holds the lock of a key that
-	// Do was asked for; holder is what that builder is known by. May be nil.
-	Waiting func(key Key, holder string)
+	// Waiting is called once when another process holds the lock of a key that
+	// Do was asked for. May be nil.
+	Waiting func()
 }
 
 // Open makes the store at root ready; an empty root means Root().

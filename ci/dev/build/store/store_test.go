@@ -84,7 +84,7 @@ func TestConcurrentBuildersShareOneBuild(t *testing.T) {
 		wg.Go(func() {
 			st, err := store.Open(root)
 			require.NoError(t, err)
-			st.Waiting = func(k store.Key, holder string) {
+			st.Waiting = func() {
 				if told.Add(1) == 1 {
 					close(waiting)
 				}
@@ -112,7 +112,7 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 	defer lock.Release()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	impatient := errors.New("impatient")
-	st.Waiting = func(store.Key, string) { cancel(impatient) }
+	st.Waiting = func() { cancel(impatient) }
 	_, _, err = st.Do(ctx, key("a"), write("never"))
 	require.ErrorIs(t, err, impatient)
 	require.ErrorContains(t, err, "thing@")
@@ -144,7 +144,7 @@ func TestKilledBuilder(t *testing.T) {
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
 
-	st.Waiting = func(store.Key, string) { t.Error("waits for a dead builder") }
+	st.Waiting = func() { t.Error("waits for a dead builder") }
 	dir, hit, err := st.Do(t.Context(), key("a"), func(ctx context.Context, dir string) error {
 		left, err := os.ReadDir(dir)
 		require.NoError(t, err)

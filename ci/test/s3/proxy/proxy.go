@@ -130,7 +130,6 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func changes(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
 
-// answer is what the server answers.
 type answer struct {
 	status int
 	header http.Header

@@ -34,7 +34,7 @@ const (
 )
 
 // Sigstore is an instance of its own.
-type Sigstore struct{ virtual *ca.VirtualSigstore }
+type Sigstore struct{ Virtual *ca.VirtualSigstore }
 
 // New makes one.
 func New(t *testing.T) *Sigstore {
@@ -56,8 +56,8 @@ type Parts struct {
 // certificates, for those that are made here are in none.
 func (s *Sigstore) Root(t *testing.T, change func(*Parts)) []byte {
 	t.Helper()
-	authority := *s.virtual.FulcioCertificateAuthorities()[0].(*root.FulcioCertificateAuthority)
-	p := Parts{Authority: &authority, Time: s.virtual.TimestampingAuthorities(), Logs: logs(t, s.virtual.RekorLogs()), Certified: logs(t, s.virtual.CTLogs())}
+	authority := *s.Virtual.FulcioCertificateAuthorities()[0].(*root.FulcioCertificateAuthority)
+	p := Parts{Authority: &authority, Time: s.Virtual.TimestampingAuthorities(), Logs: logs(t, s.Virtual.RekorLogs()), Certified: logs(t, s.Virtual.CTLogs())}
 	if change != nil {
 		change(&p)
 	}
@@ -84,9 +84,6 @@ func logs(t *testing.T, of map[string]*root.TransparencyLog) map[string]*root.Tr
 	return all
 }
 
-// Times are the time stamping authorities.
-func (s *Sigstore) Times() []root.TimestampingAuthority { return s.virtual.TimestampingAuthorities() }
-
 // RootFile is a file with the trusted root.
 func (s *Sigstore) RootFile(t *testing.T) string {
 	t.Helper()
@@ -108,7 +105,7 @@ func (s *Sigstore) Attest(t *testing.T, statement any) *protobundle.Bundle {
 	t.Helper()
 	payload, err := json.Marshal(statement)
 	require.NoError(t, err)
-	entity, err := s.virtual.AttestAtTime(Subject, Issuer, payload, time.Now().Add(time.Minute), true)
+	entity, err := s.Virtual.AttestAtTime(Subject, Issuer, payload, time.Now().Add(time.Minute), true)
 	require.NoError(t, err)
 	return s.bundle(t, entity)
 }
@@ -118,7 +115,7 @@ func (s *Sigstore) AttestTiles(t *testing.T, statement any) *protobundle.Bundle 
 	t.Helper()
 	payload, err := json.Marshal(statement)
 	require.NoError(t, err)
-	entity, err := s.virtual.AttestHashedRekordV2(Subject, Issuer, payload)
+	entity, err := s.Virtual.AttestHashedRekordV2(Subject, Issuer, payload)
 	require.NoError(t, err)
 	return s.bundle(t, entity)
 }
@@ -126,7 +123,7 @@ func (s *Sigstore) AttestTiles(t *testing.T, statement any) *protobundle.Bundle 
 // Sign signs a file, as cosign sign-blob does.
 func (s *Sigstore) Sign(t *testing.T, file []byte) *protobundle.Bundle {
 	t.Helper()
-	entity, err := s.virtual.SignAtTime(Subject, Issuer, file, time.Now().Add(time.Minute))
+	entity, err := s.Virtual.SignAtTime(Subject, Issuer, file, time.Now().Add(time.Minute))
 	require.NoError(t, err)
 	return s.bundle(t, entity)
 }
@@ -179,13 +176,13 @@ func (s *Sigstore) complete(t *testing.T, entry *protorekor.TransparencyLogEntry
 	var body struct{ Kind, APIVersion string }
 	require.NoError(t, json.Unmarshal(entry.CanonicalizedBody, &body))
 	entry.KindVersion = &protorekor.KindVersion{Kind: body.Kind, Version: body.APIVersion}
-	promise, err := s.virtual.RekorSignPayload(tlog.RekorPayload{
+	promise, err := s.Virtual.RekorSignPayload(tlog.RekorPayload{
 		Body: base64.StdEncoding.EncodeToString(entry.CanonicalizedBody), IntegratedTime: entry.IntegratedTime,
 		LogIndex: entry.LogIndex, LogID: hex.EncodeToString(entry.LogId.KeyId),
 	})
 	require.NoError(t, err)
 	entry.InclusionPromise = &protorekor.InclusionPromise{SignedEntryTimestamp: promise}
-	p, err := s.virtual.GetInclusionProof(entry.CanonicalizedBody)
+	p, err := s.Virtual.GetInclusionProof(entry.CanonicalizedBody)
 	require.NoError(t, err)
 	sum, err := hex.DecodeString(*p.RootHash)
 	require.NoError(t, err)

@@ -1,8 +1,6 @@
-package sigstoretest
+package sigstore
 
 import (
-	"crypto"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -13,30 +11,23 @@ import (
 	"github.com/go-openapi/runtime"
 	"github.com/sigstore/rekor/pkg/generated/models"
 	"github.com/sigstore/rekor/pkg/types"
+	"github.com/sigstore/sigstore-go/pkg/testing/ca"
 	"github.com/sigstore/sigstore-go/pkg/tlog"
 	"github.com/stretchr/testify/require"
 )
 
-// Certificate is a new one of Subject, with its key.
-func (s *Sigstore) Certificate(t *testing.T) (*x509.Certificate, crypto.PrivateKey) {
-	t.Helper()
-	c, key, err := s.virtual.GenerateLeafCert(Subject, Issuer)
-	require.NoError(t, err)
-	return c, key
-}
-
-// Log serves the transparency log, as Rekor does to who signs: it takes each entry and forgets
+// serveLog serves the transparency log, as Rekor does to who signs: it takes each entry and forgets
 // it. It returns the log's URL.
-func (s *Sigstore) Log(t *testing.T) string {
+func serveLog(t *testing.T, of *ca.VirtualSigstore) string {
 	t.Helper()
-	id, err := s.virtual.RekorLogID()
+	id, err := of.RekorLogID()
 	require.NoError(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || r.URL.Path != "/api/v1/log/entries" {
 			http.NotFound(w, r)
 			return
 		}
-		entry, err := s.enter(r, id)
+		entry, err := enter(r, of, id)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
@@ -50,7 +41,7 @@ func (s *Sigstore) Log(t *testing.T) string {
 }
 
 // enter is what the log with this id answers to a request.
-func (s *Sigstore) enter(r *http.Request, id string) (*models.LogEntryAnon, error) {
+func enter(r *http.Request, of *ca.VirtualSigstore, id string) (*models.LogEntryAnon, error) {
 	proposed, err := models.UnmarshalProposedEntry(r.Body, runtime.JSONConsumer())
 	if err != nil {
 		return nil, err
@@ -65,11 +56,11 @@ func (s *Sigstore) enter(r *http.Request, id string) (*models.LogEntryAnon, erro
 	}
 	at, index := time.Now().Unix(), int64(0)
 	encoded := base64.StdEncoding.EncodeToString(body)
-	promise, err := s.virtual.RekorSignPayload(tlog.RekorPayload{Body: encoded, IntegratedTime: at, LogIndex: index, LogID: id})
+	promise, err := of.RekorSignPayload(tlog.RekorPayload{Body: encoded, IntegratedTime: at, LogIndex: index, LogID: id})
 	if err != nil {
 		return nil, err
 	}
-	proof, err := s.virtual.GetInclusionProof(body)
+	proof, err := of.GetInclusionProof(body)
 	if err != nil {
 		return nil, err
 	}
