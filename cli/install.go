@@ -201,14 +201,9 @@ func (o *installOptions) findSecrets(ctx context.Context, c *conductor.Options, 
 func (o *installOptions) checkRelease(ctx context.Context, streams console.Streams, c *conductor.Options) error {
 	check := releaseCheck{
 		program: o.program, config: c.Config, release: c.Release, provider: c.Provider, images: c.Images,
-		bundle: o.deployment.Images.Bundle, registry: c.Images.Registry != nil,
+		bundle: o.deployment.Images.Bundle, registry: c.Images.Registry != nil, known: o.known,
 	}
-	look := func() error {
-		if o.known {
-			return check.run(ctx, streams.Err, io.Discard)
-		}
-		return check.everything(ctx, streams.Err, io.Discard) // slipway validate prints the notes
-	}
+	look := func() error { return check.everything(ctx, streams.Err, io.Discard) } // slipway validate prints the notes
 	switch from := o.deployment.Images; {
 	case !slices.ContainsFunc(c.Release.Components, func(p platform.Component) bool { return p.Bundle != "" }):
 		return look()

@@ -39,6 +39,7 @@ type releaseCheck struct {
 	manifests fs.FS              // the bundle's; nil where they are not at hand
 	bundle    string             // directory of the bundle, for the remedy; empty if it is not known
 	registry  bool               // images come from a registry
+	known     bool               // see installOptions
 }
 
 // missingImages are the images that the run does not have. Components whose images could not be
@@ -67,7 +68,11 @@ func (c releaseCheck) without(uses []contract.ImageUse) []contract.ImageUse {
 
 // contents is what the release runs and has.
 func (c releaseCheck) contents(ctx context.Context, in conductor.Inputs) (contract.Contents, error) {
-	input, err := c.renderInput(in)
+	input, err := stages.Preview(in)
+	if err == nil {
+		input.Manifests = c.manifests
+		input.Kubernetes, err = kubernetesVersion()
+	}
 	if err != nil {
 		return contract.Contents{}, err
 	}
@@ -93,35 +98,12 @@ func (c releaseCheck) unsupported(w, notes io.Writer, in conductor.Inputs, has c
 	}
 }
 
-// renderInput is what the release is rendered from.
-func (c releaseCheck) renderInput(in conductor.Inputs) (contract.RenderInput, error) {
-	input, err := stages.Preview(in)
-	if err != nil {
-		return input, err
-	}
-	input.Manifests = c.manifests
-	input.Kubernetes, err = kubernetesVersion()
-	return input, err
-}
-
-// gates fails with codeNoTarget unless what the run asks and waits for will
-// be there, as far as that is known before one; what is not is told of, on w.
-func (c releaseCheck) gates(ctx context.Context, w io.Writer) error {
+// gates fails with codeNoTarget unless what the run asks and waits for will be there, as far as the
+// rendered parts say; what is not is told of, on w.
+func (c releaseCheck) gates(w io.Writer, parts []contract.Rendered) error {
 	off, err := c.release.Off(c.config.Choices())
-	if err != nil {
+	if err != nil || c.known {
 		return err
-	}
-	in, err := wiringOf(c.config, c.release, c.provider, c.images)
-	if err != nil {
-		return err
-	}
-	input, err := c.renderInput(in)
-	if err != nil {
-		return err
-	}
-	parts, err := c.program.Render(ctx, c.release, input)
-	if err != nil {
-		return fmt.Errorf("render the platform release: %w", err)
 	}
 	m := objectsOf(c.release, parts)
 	wrong := together(checkServices(c.release, off, m), checkGates(c.release, off, m))
@@ -193,21 +175,12 @@ const (
 	filesUnknown  = "what comes with %s is not known before the install: %s\n"
 )
 
-// everything is run and gates. A release whose rendering did not end is not rendered again. It
-// prints on notes what is no problem, such as what only a cluster knows.
+// everything fails with contract.CodeUnusable and names all that is wrong with the release's files,
+// with contract.CodeNoImage and names each image that the run does not have, and with codeNoTarget:
+// see gates. Where the configuration lets the cluster pull images, they are only told of, on w, as
+// are fields that are probably wrong. It prints on notes what is no problem, such as what only a
+// cluster knows.
 func (c releaseCheck) everything(ctx context.Context, w, notes io.Writer) error {
-	err := c.run(ctx, w, notes)
-	if ctx.Err() != nil || errors.Is(err, bounded.ErrAbandoned) {
-		return err
-	}
-	return together(err, c.gates(ctx, notes))
-}
-
-// run fails with contract.CodeUnusable and names all that is wrong with the release's files, and with
-// contract.CodeNoImage and names each image that the run does not have. Where the configuration lets
-// the cluster pull these, they are only told of, on w, as are fields that are probably wrong; on
-// notes, NetworkPolicies that are not enforced.
-func (c releaseCheck) run(ctx context.Context, w, notes io.Writer) error {
 	in, err := wiringOf(c.config, c.release, c.provider, c.images)
 	if err != nil {
 		return err
@@ -221,14 +194,14 @@ func (c releaseCheck) run(ctx context.Context, w, notes io.Writer) error {
 	wrong := unusable(c.release, has.Unread)
 	if c.images == nil {
 		printUnread(w, filesUnknown, has.Unread)
-		return wrong
+		return together(wrong, c.gates(notes, has.Rendered))
 	}
 	printUnread(w, imagesUnknown, has.Unread)
 	var pulled error
 	if in.Site.Access != nil {
 		pulled = c.pulled(has.Images)
 	}
-	return together(wrong, c.all(w, c.without(has.Images)), pulled)
+	return together(wrong, c.all(w, c.without(has.Images)), pulled, c.gates(notes, has.Rendered))
 }
 
 // all fails with contract.CodeNoImage unless nothing is missing.

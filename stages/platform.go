@@ -335,7 +335,7 @@ func (w *platformWiring) external(pipeline.Dep) (*gitOps, error) {
 	repository := conductor.Add(w.Graph, contract.RepositoryStep(), func() contract.RepositoryInput {
 		return contract.RepositoryInput{
 			Namespace: namespace, URL: from.URL, Host: from.Host(), Username: from.Username, CA: from.CA,
-			Password: from.Password != "", Key: from.SSHKey != "", KnownHosts: from.KnownHosts,
+			Password: from.Password != "", Key: from.SSHKey != "",
 		}
 	}, w.prerequisites...)
 	return &gitOps{ready: []pipeline.Dep{repository}, tree: func() contract.Tree {

@@ -50,6 +50,7 @@ type Contents struct {
 	Policies []string   // components with NetworkPolicies, sorted
 	Denied   []Unread   // what objects ask that a cluster of Slipway's own does not have
 	Doubts   []Unread   // fields that are probably wrong, and that keep no component from being installed
+	Rendered []Rendered // what an install applies
 }
 
 // ImageUse is an image that a component, a test or a workload runs.

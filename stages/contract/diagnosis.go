@@ -48,7 +48,7 @@ type Diagnosis struct {
 	At       time.Time `json:"at"`
 	Findings []Finding `json:"findings"` // all that is not well, the cause first
 	Apps     []App     `json:"apps"`     // that are not Synced and Healthy, with their causes
-	Events   []Event   `json:"events"`   // warnings about what Findings name, newest first
+	Events   []Event   `json:"events"`   // warnings in the namespaces that were looked at, newest first
 	// Gaps are what could not be looked at, with the reason: "events: forbidden".
 	Gaps []string `json:"gaps"`
 }

@@ -170,7 +170,6 @@ type RepositoryInput struct {
 	Password  bool   `json:"password,omitempty"`
 	Key       bool   `json:"key,omitempty"` // it is read by SSH
 
-	KnownHosts string `json:"knownHosts,omitempty"` // lines for SSH
 }
 
 // Repository is a repository of the user's that Argo CD may read.

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,14 +12,14 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/backup"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -106,15 +107,8 @@ func (w *work) there(ctx context.Context, d platform.Data) (bool, error) {
 	if err != nil {
 		return false, w.badPod(d, err)
 	}
-	namespace := o.GetNamespace()
-	err = w.client.Retry(ctx, "get namespace "+namespace, func(ctx context.Context) error {
-		_, err := w.client.Kubernetes.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
-		return err
-	})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil, err
+	live, err := w.client.Live(ctx, kube.Member{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Name: o.GetNamespace()})
+	return live != nil, err
 }
 
 // dump stores the data below a key; what is left of it is removed if that fails.
@@ -228,13 +222,9 @@ func (w *work) assemble(ctx context.Context, rec installed.Record, in contract.B
 	if err != nil {
 		return contract.Backup{}, err
 	}
-	style := in.Style
-	if style == "" {
-		style = contract.Graceful
-	}
 	return contract.Backup{
 		ID: id, Time: time.Now().UTC().Truncate(time.Second), Reason: contract.ForUpgrade, Platform: kept.Platform,
-		From: kept.Version, To: w.release.Version, Style: style, Config: kept.Config, Release: &release, Target: &target, TargetDigest: digest, Settings: in.Settings, Data: in.Data,
+		From: kept.Version, To: w.release.Version, Style: cmp.Or(in.Style, contract.Graceful), Config: kept.Config, Release: &release, Target: &target, TargetDigest: digest, Settings: in.Settings, Data: in.Data,
 	}, nil
 }
 

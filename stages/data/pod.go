@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -120,19 +121,15 @@ func (w *work) badPod(d platform.Data, err error) error {
 
 // pod is the Pod of data as its file has it, with images, names and labels.
 func (w *work) pod(ctx context.Context, d platform.Data, scratch bool) (*unstructured.Unstructured, error) {
-	text, own := d.Pods()
+	text, withOwnStore := d.Pods()
 	name := "slipway-data-" + d.Name
 	if scratch {
-		text, name = own, "slipway-scratch-"+d.Name
+		text, name = withOwnStore, "slipway-scratch-"+d.Name
 	}
 	c, _ := w.release.Component(d.Component)
-	refs, known := maps.Clone(w.in.Rewrite), maps.Clone(w.in.Fill)
-	if refs == nil {
-		refs = map[string]string{}
-	}
-	if known == nil {
-		known = map[string]any{}
-	}
+	refs, known := map[string]string{}, map[string]any{}
+	maps.Copy(refs, w.in.Rewrite)
+	maps.Copy(known, w.in.Fill)
 	for _, image := range c.ImageNames() {
 		ref := w.in.Images[image]
 		if ref == "" {
@@ -159,13 +156,8 @@ func (w *work) pod(ctx context.Context, d platform.Data, scratch bool) (*unstruc
 	}
 	o.SetName(name)
 	o.SetGenerateName("")
-	labels := o.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	maps.Copy(labels, kube.Labels(w.env.Deployment))
-	labels[dataLabel] = d.Name
-	o.SetLabels(labels)
+	own := labels.Merge(kube.Labels(w.env.Deployment), labels.Set{dataLabel: d.Name})
+	o.SetLabels(labels.Merge(o.GetLabels(), own))
 	spec, _ := filled["spec"].(map[string]any)
 	spec["terminationGracePeriodSeconds"] = int64(1) // whoever idles does not hear that it is to end
 	if until, ok := ctx.Deadline(); ok {             // so that it does not outlive a run that is killed for long

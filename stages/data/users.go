@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -205,10 +205,8 @@ func (w *work) staysAlone(ctx context.Context, app *unstructured.Unstructured) e
 	if owner == nil || owner.Kind != "ApplicationSet" {
 		return nil
 	}
-	set, err := kube.Retry(ctx, w.client, "get ApplicationSet "+owner.Name, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return w.client.Dynamic.Resource(argo.ApplicationSets()).Namespace(app.GetNamespace()).Get(ctx, owner.Name, metav1.GetOptions{})
-	})
-	if err != nil {
+	set, err := w.client.Live(ctx, kube.Member{Kind: argo.ApplicationSets().GroupVersion().WithKind("ApplicationSet"), Namespace: app.GetNamespace(), Name: owner.Name})
+	if err != nil || set == nil {
 		return err
 	}
 	kept, _, err := unstructured.NestedStringSlice(set.Object, "spec", "preservedFields", "annotations")
@@ -298,14 +296,7 @@ func (w *work) reconcileAgain(ctx context.Context) error {
 
 // workload is one as it is in the cluster; nil if it is not there.
 func (w *work) workload(ctx context.Context, u platform.User) (*unstructured.Unstructured, error) {
-	api := w.client.Dynamic.Resource(resourceOf(u)).Namespace(u.Namespace)
-	o, err := kube.Retry(ctx, w.client, "get "+u.String(), func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return api.Get(ctx, u.Name, metav1.GetOptions{})
-	})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return o, err
+	return w.client.Live(ctx, kube.Member{Kind: appsv1.SchemeGroupVersion.WithKind(u.Kind), Namespace: u.Namespace, Name: u.Name})
 }
 
 func resourceOf(u platform.User) schema.GroupVersionResource {

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
+	"testing/fstest"
 
 	"helm.sh/helm/v3/pkg/strvals"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -76,30 +75,16 @@ func (v *linter) apps(ctx context.Context, build BuildTree) error {
 		v.skip(theApps, errors.New("their tree is in a repository of the user's"))
 		return nil
 	}
-	var tree Tree
-	var bad error
-	if err := v.look(ctx, theApps, v.release.GitOps.Tree, func() error {
-		tree, bad = build(v.release, v.Deployment, *v.Apps)
-		return nil
-	}); err != nil {
-		return err
-	}
-	if bad != nil {
-		v.wrong(theApps, v.release.GitOps.Tree, 0, bad)
+	tree, err := build(v.release, v.Deployment, *v.Apps)
+	if err != nil {
+		v.wrong(theApps, v.release.GitOps.Tree, 0, err)
 		return nil
 	}
-	return v.withDirectory(func(dir string) error {
-		for name, text := range tree.Files {
-			file := filepath.Join(dir, filepath.FromSlash(name))
-			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-				return err
-			}
-			if err := os.WriteFile(file, text, 0o600); err != nil {
-				return err
-			}
-		}
-		return v.tree(ctx, os.DirFS(dir), tree)
-	})
+	files := fstest.MapFS{}
+	for name, text := range tree.Files {
+		files[name] = &fstest.MapFile{Data: text}
+	}
+	return v.tree(ctx, files, tree)
 }
 
 // completeApps puts something in the place of images of apps that no short name is known for.
@@ -131,7 +116,7 @@ func (v *linter) tree(ctx context.Context, files fs.FS, tree Tree) error {
 		return nil
 	}
 	engine := v.release.Engine().Namespace
-	root := chart{component: theApps, files: files, dir: tree.Chart, path: v.inRelease(tree.Chart), release: "root", namespace: engine, values: values, kept: true, open: true, fetched: true}
+	root := chart{component: theApps, files: files, dir: tree.Chart, path: v.inRelease(tree.Chart), release: "root", namespace: engine, values: values, kept: true, app: true}
 	var waiting []*unstructured.Unstructured
 	var parts []rendered
 	if err := v.look(ctx, theApps, v.release.GitOps.Tree, func() (err error) {
@@ -253,7 +238,7 @@ func (v *linter) source(ctx context.Context, files fs.FS, app application, s sou
 		release = name
 	}
 	var out []*unstructured.Unstructured
-	parts, err := v.chart(ctx, chart{component: name, files: files, dir: at, path: v.inRelease(s.Path), release: release, namespace: app.Spec.Destination.Namespace, values: values, kept: true, open: true, fetched: true, strict: app.strict()})
+	parts, err := v.chart(ctx, chart{component: name, files: files, dir: at, path: v.inRelease(s.Path), release: release, namespace: app.Spec.Destination.Namespace, values: values, kept: true, app: true, strict: app.strict()})
 	for _, p := range parts {
 		v.applied(app, p.file, p.objs)
 		out = append(out, p.objs...)

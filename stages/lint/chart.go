@@ -32,10 +32,8 @@ type chart struct {
 	namespace string
 	values    map[string]any
 	in        contract.ComponentInput // Images take the place of references; zero for an app
-	crds      bool                    // its CustomResourceDefinitions, too
 	kept      bool                    // Argo CD applies it
-	open      bool                    // only a run knows all of its values
-	fetched   bool                    // Argo CD fetches what it depends on
+	app       bool                    // of an Application: Argo CD fetches what it depends on, and only a run knows all of its values
 	strict    bool                    // Kubernetes refuses fields that it does not know
 	name      string                  // its own, by which Helm names its files
 }
@@ -44,6 +42,7 @@ type chart struct {
 type rendered struct {
 	file string // in the release
 	kept bool   // Helm applies it as it is: a hook
+	crds bool   // Helm makes them once, unless they are there
 	objs []*unstructured.Unstructured
 
 	twice error // which keys it has twice in a mapping
@@ -74,18 +73,15 @@ func ended(ctx context.Context, component, file string, err error) error {
 
 // chart notes the images of a chart, those of its hooks among them.
 func (v *linter) chart(ctx context.Context, c chart) ([]rendered, error) {
-	c.crds = v.shown != nil
 	ch, err := c.load(ctx)
 	if err != nil {
 		v.badChart(c, err)
 		return nil, ended(ctx, c.component, c.path, err)
 	}
 	c.name = ch.Name()
-	if v.problems(c.component, render.Definitions(ch), c.inRelease) {
-		c.crds = false
-	}
+	crds := !v.problems(c.component, render.Definitions(ch), c.inRelease)
 	switch err := render.Missing(ch); {
-	case err != nil && c.fetched:
+	case err != nil && c.app:
 		v.skip(c.component, fmt.Errorf("what its chart depends on is fetched by Argo CD: %w", err))
 		return nil, nil
 	case err != nil:
@@ -104,7 +100,7 @@ func (v *linter) chart(ctx context.Context, c chart) ([]rendered, error) {
 		return nil, nil
 	}
 	opts := render.ChartOptions{Release: c.release, Namespace: c.namespace, Values: c.values, Kubernetes: version, APIs: v.APIs}
-	parts, err := c.render(ctx, ch, opts)
+	parts, err := c.render(ctx, ch, opts, crds)
 	if err != nil {
 		if err := ended(ctx, c.component, c.path, err); err != nil {
 			return nil, err
@@ -112,6 +108,10 @@ func (v *linter) chart(ctx context.Context, c chart) ([]rendered, error) {
 		return nil, v.unrendered(ctx, c, opts, err)
 	}
 	for _, p := range parts {
+		if p.crds {
+			v.file(c.component, p.file, c.namespace, nil, p.objs)
+			continue
+		}
 		v.duplicates(c, p)
 		if err := v.chartFields(ctx, c, opts, p); err != nil {
 			return nil, err
@@ -127,10 +127,7 @@ func (v *linter) chart(ctx context.Context, c chart) ([]rendered, error) {
 			v.conflicts(c.component, p.file, 0, c.namespace, p.objs)
 		}
 	}
-	if !c.kept && v.shown == nil {
-		err = v.volatile(ctx, c, opts)
-	}
-	return parts, err
+	return parts, nil
 }
 
 // hasTemplates reports whether a chart, or one that it depends on, can bring objects about.
@@ -140,17 +137,18 @@ func hasTemplates(ch *helmchart.Chart) bool {
 
 // render renders a chart as helm template does, for a version of Kubernetes. What a chart
 // looks up in the cluster is not there.
-func (c chart) render(ctx context.Context, ch *helmchart.Chart, opts render.ChartOptions) ([]rendered, error) {
+func (c chart) render(ctx context.Context, ch *helmchart.Chart, opts render.ChartOptions, crds bool) ([]rendered, error) {
 	rel, err := render.Chart(ctx, ch, opts)
 	if err != nil {
 		return nil, err
 	}
 	var out []rendered
-	if c.crds {
+	if crds {
 		for _, d := range ch.CRDObjects() {
 			if out, err = c.add(out, d.Filename, string(d.File.Data)); err != nil {
 				return nil, err
 			}
+			out[len(out)-1].crds = true
 		}
 	}
 	for _, doc := range documents(rel.Manifest) {

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/render"
@@ -48,8 +47,7 @@ func (v *linter) fields(c platform.Component, s render.Source, patches bool) {
 func (v *linter) chartFields(ctx context.Context, c chart, opts render.ChartOptions, p rendered) error {
 	for _, m := range render.Mistakes(nil, "", p.objs) {
 		if m.Unknown {
-			text, _ := bounded.FS(c.files, path.Join(c.dir, strings.TrimPrefix(p.file, c.path+"/")), bounded.Generated) // which a packed chart has not
-			m.Line = keyLine(text, m.Parent, m.Name)
+			m.Line = lineWith(c.files, path.Join(c.dir, strings.TrimPrefix(p.file, c.path+"/")), m.Name)
 		}
 		switch {
 		case m.Unknown && !c.strict:
@@ -96,50 +94,5 @@ func (v *linter) mistake(component, file string, m render.Mistake, unknown strin
 }
 
 func (v *linter) doubt(component, file string, m render.Mistake, becomes string) {
-	u := contract.Unread{Component: component, File: file, Line: m.Line, Err: fmt.Errorf("%w; %s", m.Err, becomes)}
-	if !listed(v.doubts, u) {
-		v.doubts = append(v.doubts, u)
-	}
+	note(&v.doubts, contract.Unread{Component: component, File: file, Line: m.Line, Err: fmt.Errorf("%w; %s", m.Err, becomes)})
 }
-
-// keyLine is the line of a template that has a key right below another one, or below none if
-// parent is empty; 0 if it has the key nowhere, in several places, or elsewhere.
-func keyLine(template []byte, parent, key string) int {
-	lines := strings.Split(string(template), "\n")
-	found := -1
-	for n, line := range lines {
-		if _, is := keyOf(line); is == key {
-			if found >= 0 {
-				return 0
-			}
-			found = n
-		}
-	}
-	if found < 0 {
-		return 0
-	}
-	in, _ := keyOf(lines[found])
-	for n := found - 1; n >= 0; n-- {
-		if at, above := keyOf(lines[n]); above != "" && at < in {
-			if above == parent {
-				return found + 1
-			}
-			return 0
-		}
-	}
-	if parent == "" {
-		return found + 1
-	}
-	return 0
-}
-
-// keyOf is the key that a line of YAML begins with, and its column; empty for none.
-func keyOf(line string) (column int, key string) {
-	m := hasKey.FindStringSubmatchIndex(line)
-	if m == nil {
-		return 0, ""
-	}
-	return m[2], line[m[2]:m[3]]
-}
-
-var hasKey = regexp.MustCompile(`^\s*(?:- +)*["']?([^\s"':{}#-][^\s"':{}]*)["']?:(?:\s|$)`)

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -43,28 +41,24 @@ type linter struct {
 	release *platform.Release
 	uses    []contract.ImageUse
 	unread  []contract.Unread
-	limited []string             // components with NetworkPolicies
-	denied  []contract.Unread    // what a cluster of Slipway's own does not have
-	doubts  []contract.Unread    // fields that are probably wrong
-	shown   *[]contract.Rendered // nil: only images are asked for
-	off     bool                 // of a component that is switched off
-	absent  map[string]bool      // what stands for images that are not known
-	made    []string             // namespaces that objects of components are
-	located []located
+	limited []string          // components with NetworkPolicies
+	denied  []contract.Unread // what a cluster of Slipway's own does not have
+	doubts  []contract.Unread // fields that are probably wrong
+	shown   []contract.Rendered
+	off     bool                   // of a component that is switched off
+	absent  map[string]bool        // what stands for images that are not known
 	origins map[kube.Member]origin // of each object that Slipway applies
-	more    bool                   // there may be namespaces besides those
 }
 
-// Contents is what the components of a release and its tests run and have. What is wrong with
-// the release's files is among what is unread. An error is one of this machine.
+// Contents is what the components of a release and its tests run and have, and what an install
+// applies, as Render has it. What is wrong with the release's files is among what is unread. An
+// error is one of this machine.
 func Contents(ctx context.Context, r *platform.Release, s contract.RenderInput, build BuildTree, objects MakeObjects) (contract.Contents, error) {
 	v := &linter{RenderInput: s, release: r}
-	v.configMaps()
-	v.completeApps()
-	v.forApps(objects)
-	if err := v.all(ctx, build); err != nil {
+	if err := v.installed(ctx, build, objects); err != nil {
 		return contract.Contents{}, err
 	}
+	rendered := v.shown
 	for _, in := range s.Suites {
 		c, err := v.part(in.Component)
 		if err != nil {
@@ -81,15 +75,16 @@ func Contents(ctx context.Context, r *platform.Release, s contract.RenderInput, 
 		}
 	}
 	v.homeless()
-	slices.SortFunc(v.uses, func(a, b contract.ImageUse) int {
-		return cmp.Or(strings.Compare(a.Component+"\n"+a.File+"\n"+a.Image, b.Component+"\n"+b.File+"\n"+b.Image), truth(a.Kept)-truth(b.Kept))
-	})
+	slices.SortFunc(v.uses, func(a, b contract.ImageUse) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	slices.Sort(v.limited)
-	return contract.Contents{Images: slices.Compact(v.uses), Unread: v.unread, Policies: slices.Compact(v.limited), Denied: v.denied, Doubts: v.doubts}, nil
+	return contract.Contents{Images: slices.Compact(v.uses), Unread: v.unread, Policies: slices.Compact(v.limited), Denied: v.denied, Doubts: v.doubts, Rendered: rendered}, nil
 }
 
-// all looks at every component.
-func (v *linter) all(ctx context.Context, build BuildTree) error {
+// installed looks at all that an install applies.
+func (v *linter) installed(ctx context.Context, build BuildTree, objects MakeObjects) error {
+	v.prerequisites()
+	v.completeApps()
+	v.forApps(objects)
 	for _, in := range v.Components {
 		c, err := v.part(in.Component)
 		if err != nil {
@@ -122,13 +117,6 @@ func (v *linter) part(name string) (platform.Component, error) {
 		return c, fmt.Errorf("platform %s has no component %s", v.release.Name, name)
 	}
 	return c, nil
-}
-
-func truth(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // declared notes the images that the component itself names.
@@ -169,7 +157,7 @@ func (v *linter) placeholder(name string) string {
 // skip notes that a component's images and objects cannot be found.
 func (v *linter) skip(component string, err error) {
 	v.unread = append(v.unread, contract.Unread{Component: component, Err: err})
-	v.show(contract.Rendered{Component: component, Kind: v.kind(component), Err: err})
+	v.shown = append(v.shown, contract.Rendered{Component: component, Kind: v.kind(component), Err: err})
 }
 
 // unused looks for what is wrong with the files of a component that is switched off. The
@@ -200,7 +188,7 @@ func (v *linter) component(ctx context.Context, c platform.Component, in contrac
 		if err != nil && v.badValues(c, in, err) {
 			return nil
 		}
-		of := chart{component: c.Name, files: v.release.Files(), dir: c.Path, path: c.Path, release: c.Name, namespace: c.Namespace, values: values, in: in, open: v.off}
+		of := chart{component: c.Name, files: v.release.Files(), dir: c.Path, path: c.Path, release: c.Name, namespace: c.Namespace, values: values, in: in}
 		if c.Kind == platform.Adopted { // it is Argo CD's in the end, which replaces no reference
 			of.in, of.kept = contract.ComponentInput{}, true
 		}
@@ -210,9 +198,7 @@ func (v *linter) component(ctx context.Context, c platform.Component, in contrac
 		return v.manifests(ctx, c, in)
 	case platform.AppSet:
 		err := v.manifests(ctx, c, in)
-		if v.shown == nil {
-			v.skip(c.Name, errors.New("the cluster decides which Applications that is"))
-		}
+		v.unread = append(v.unread, contract.Unread{Component: c.Name, Err: errors.New("the cluster decides which Applications that is")})
 		return err
 	}
 	return nil
@@ -243,15 +229,12 @@ func (v *linter) complete(c platform.Component, in contract.ComponentInput) cont
 func (v *linter) manifests(ctx context.Context, c platform.Component, in contract.ComponentInput) error {
 	whole := c.Bundle == "" // else the component has more than the release's files
 	if !whole && v.Manifests == nil {
-		if v.shown != nil {
-			v.skip(c.Name, errors.New("they are those of a bundle, and none is given: --bundle DIR"))
-			return nil
-		}
-		v.more = true
+		v.shown = append(v.shown, contract.Rendered{Component: c.Name, Kind: v.kind(c.Name), Err: errors.New("they are those of a bundle, and none is given: --bundle DIR")})
 		if c.Bundle = ""; c.Path == "" {
 			return nil
 		}
 	}
+	patches := !whole && c.Bundle == "" // of objects that are not at hand
 	sources, err := render.Sources(ctx, v.release.Files(), v.Manifests, c)
 	if err != nil {
 		if err := ended(ctx, c.Name, c.Path, err); err != nil {
@@ -263,10 +246,12 @@ func (v *linter) manifests(ctx context.Context, c platform.Component, in contrac
 	var all []*unstructured.Unstructured
 	for _, s := range sources {
 		all = append(all, s.Objects...)
-		v.fields(c, s, !whole && c.Bundle == "")
+		v.fields(c, s, patches)
 		render.SetImages(s.Objects, in.Images)
 		v.objects(c.Name, v.release.Files(), cmp.Or(c.Path, "manifests/"+c.Bundle), s.Objects)
-		v.file(c.Name, s.Name, c.Namespace, in.Hosts, s.Objects)
+		if !patches {
+			v.file(c.Name, s.Name, c.Namespace, in.Hosts, s.Objects)
+		}
 		if c.Bundle == "" {
 			v.conflicts(c.Name, s.Name, 0, c.Namespace, s.Objects)
 		} else {
@@ -302,14 +287,4 @@ func naming(files fs.FS, root, image string) string {
 		return err
 	})
 	return found
-}
-
-// withDirectory calls do with a directory that is removed afterwards.
-func (v *linter) withDirectory(do func(dir string) error) error {
-	dir, err := os.MkdirTemp("", "slipway-lint-")
-	if err != nil {
-		return fmt.Errorf("make a directory for charts: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	return do(filepath.Join(dir, "files"))
 }

@@ -24,7 +24,7 @@ func (v *linter) prerequisites() {
 		objs []map[string]any
 	}{{"namespaces", v.namespaces()}, {"secrets", v.secrets()}, {"certificates", v.certificates()}, {"configMaps", v.configMaps()}} {
 		if len(p.objs) > 0 {
-			v.show(contract.Rendered{Kind: p.kind, File: platform.File, Objects: p.objs})
+			v.shown = append(v.shown, contract.Rendered{Kind: p.kind, File: platform.File, Objects: p.objs})
 		}
 	}
 }

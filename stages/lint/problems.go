@@ -21,18 +21,21 @@ import (
 // wrong notes what is wrong with a file of the release, which no cluster would mend.
 func (v *linter) wrong(component, file string, line int, err error) {
 	u := contract.Unread{Component: component, File: file, Line: line, Err: err}
-	if listed(v.unread, u) {
+	if !note(&v.unread, u) {
 		return
 	}
-	v.unread = append(v.unread, u)
-	v.show(contract.Rendered{Component: component, Kind: v.kind(component), Err: fmt.Errorf("%s: %w", u.Place(), err), Wrong: true})
+	v.shown = append(v.shown, contract.Rendered{Component: component, Kind: v.kind(component), Err: fmt.Errorf("%s: %w", u.Place(), err), Wrong: true})
 }
 
-// listed reports whether that is in a list.
-func listed(all []contract.Unread, u contract.Unread) bool {
-	return slices.ContainsFunc(all, func(o contract.Unread) bool {
+// note adds u to a list, unless it is there.
+func note(all *[]contract.Unread, u contract.Unread) bool {
+	if slices.ContainsFunc(*all, func(o contract.Unread) bool {
 		return o.Place() == u.Place() && o.Component == u.Component && o.Err.Error() == u.Err.Error()
-	})
+	}) {
+		return false
+	}
+	*all = append(*all, u)
+	return true
 }
 
 // field is the line of a component's field in platform.yaml.
@@ -149,7 +152,7 @@ func (v *linter) unrendered(ctx context.Context, c chart, opts render.ChartOptio
 // everywhere reports whether a chart goes wrong with err in every cluster, whatever a run
 // finds out.
 func (v *linter) everywhere(ctx context.Context, c chart, opts render.ChartOptions, err error) (bool, error) {
-	if c.open {
+	if c.app || v.off {
 		return false, nil
 	}
 	ch, again := c.load(ctx) // anew: rendering changes it

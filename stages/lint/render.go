@@ -2,10 +2,10 @@ package lint
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -26,25 +26,21 @@ type MakeObjects func(*platform.Release, contract.RenderInput) ([]*unstructured.
 // Render returns what an install applies, in its order, as far as it is known without a
 // cluster and the release is right. An error is one of this machine.
 func Render(ctx context.Context, r *platform.Release, s contract.RenderInput, build BuildTree, objects MakeObjects) ([]contract.Rendered, error) {
-	var out []contract.Rendered
-	v := &linter{RenderInput: s, release: r, shown: &out}
-	v.prerequisites()
-	v.completeApps()
-	v.forApps(objects)
-	if err := v.all(ctx, build); err != nil {
+	v := &linter{RenderInput: s, release: r}
+	if err := v.installed(ctx, build, objects); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(out, func(a, b contract.Rendered) int { return v.place(a) - v.place(b) })
-	return out, nil
+	slices.SortStableFunc(v.shown, func(a, b contract.Rendered) int { return v.place(a) - v.place(b) })
+	return v.shown, nil
 }
 
 // Apps returns what Argo CD makes of the tree that is pushed: its Applications, and what these
 // bring.
 func Apps(ctx context.Context, r *platform.Release, s contract.RenderInput, build BuildTree) ([]contract.Rendered, error) {
-	var out []contract.Rendered
-	v := &linter{RenderInput: s, release: r, shown: &out}
+	v := &linter{RenderInput: s, release: r}
 	v.completeApps()
-	return out, v.apps(ctx, build)
+	err := v.apps(ctx, build)
+	return v.shown, err
 }
 
 // forApps finds what Slipway itself applies for the apps.
@@ -77,13 +73,6 @@ func (v *linter) place(r contract.Rendered) int {
 	}))
 }
 
-// show keeps what is rendered, where that is asked for.
-func (v *linter) show(r contract.Rendered) {
-	if v.shown != nil {
-		*v.shown = append(*v.shown, r)
-	}
-}
-
 // kind is a component's; what brings the apps about is gitops, what they bring an app. Of
 // what is made before the components, only ConfigMaps can be wrong.
 func (v *linter) kind(component string) string {
@@ -99,26 +88,25 @@ func (v *linter) kind(component string) string {
 	return string(platform.App)
 }
 
-// file keeps the objects of a file of a component as they are applied, and notes the namespaces
-// that they name, whether NetworkPolicies are among them, and what they ask in vain.
+// file keeps the objects of a file of a component as they are applied, and notes whether
+// NetworkPolicies are among them, and what they ask in vain.
 func (v *linter) file(component, name, namespace string, hosts map[string]string, objs []*unstructured.Unstructured) {
-	v.locate(component, name, objs)
 	if slices.ContainsFunc(objs, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == "NetworkPolicy" && o.GroupVersionKind().Group == "networking.k8s.io"
 	}) {
 		v.limited = append(v.limited, component)
 	}
 	v.ungranted(component, name, objs)
-	if v.shown == nil || len(objs) == 0 {
+	if len(objs) == 0 {
 		return
 	}
 	kind := v.kind(component)
-	labels := kube.Labels(v.Deployment)
+	own := kube.Labels(v.Deployment)
 	switch {
 	case kind == string(platform.Chart), kind == string(platform.Adopted): // Helm has a label of its own for who manages an object
-		delete(labels, kube.ManagedBy)
+		delete(own, kube.ManagedBy)
 	case kind == string(platform.App), component == theApps && name != platform.File: // Argo CD applies them as they are
-		labels = nil
+		own = nil
 	}
 	unknown := map[string]string{}
 	for host := range hosts {
@@ -127,12 +115,8 @@ func (v *linter) file(component, name, namespace string, hosts map[string]string
 	out := contract.Rendered{Component: component, Kind: kind, File: name, Namespace: namespace}
 	for _, o := range objs {
 		o = o.DeepCopy()
-		if all := o.GetLabels(); len(labels) > 0 {
-			if all == nil {
-				all = map[string]string{}
-			}
-			maps.Copy(all, labels)
-			o.SetLabels(all)
+		if len(own) > 0 {
+			o.SetLabels(labels.Merge(o.GetLabels(), own))
 		}
 		if o.GetNamespace() == "" && inNamespace(o) {
 			o.SetNamespace(namespace)
@@ -141,7 +125,7 @@ func (v *linter) file(component, name, namespace string, hosts map[string]string
 		hide(o)
 		out.Objects = append(out.Objects, o.Object)
 	}
-	v.show(out)
+	v.shown = append(v.shown, out)
 }
 
 // inNamespace reports whether an object is of one of Kubernetes' own kinds that have

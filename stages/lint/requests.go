@@ -3,6 +3,7 @@ package lint
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -14,18 +15,15 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
 // ungranted notes what objects of a file ask that a cluster of Slipway's own does not have: it has
-// one node, whose runtime is runc, with volumes on its disk. Objects that cannot be read are noted
-// elsewhere.
+// one node, with volumes on its disk. Objects that cannot be read are noted elsewhere.
 func (v *linter) ungranted(component, file string, objs []*unstructured.Unstructured) {
 	for _, o := range objs {
 		for _, a := range asks(o) {
-			u := contract.Unread{Component: component, File: file, Line: v.lineWith(file, a.word), Err: fmt.Errorf("%s %s %s", o.GetKind(), o.GetName(), a.text)}
-			if !listed(v.denied, u) {
-				v.denied = append(v.denied, u)
-			}
+			note(&v.denied, contract.Unread{Component: component, File: file, Line: lineWith(v.release.Files(), file, a.word), Err: fmt.Errorf("%s %s %s", o.GetKind(), o.GetName(), a.text)})
 		}
 	}
 }
@@ -34,52 +32,22 @@ func (v *linter) ungranted(component, file string, objs []*unstructured.Unstruct
 type ask struct{ word, text string }
 
 func asks(o *unstructured.Unstructured) []ask {
-	switch o.GetKind() {
-	case "RuntimeClass":
-		if handler, _, _ := unstructured.NestedString(o.Object, "handler"); handler != "runc" {
-			return []ask{{handler, fmt.Sprintf("has the handler %s; the node has runc alone, and its pods do not start", handler)}}
-		}
-	case "PersistentVolumeClaim":
-		var claim corev1.PersistentVolumeClaim
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &claim) == nil {
-			return claimAsks(claim.Spec)
-		}
-	case "Service":
-		if policy, _, _ := unstructured.NestedString(o.Object, "spec", "ipFamilyPolicy"); policy == string(corev1.IPFamilyPolicyRequireDualStack) {
-			return []ask{{policy, "requires IPv4 and IPv6 (" + policy + "); the cluster has IPv4 alone, and refuses it"}}
-		}
+	if o.GetKind() != "PersistentVolumeClaim" {
+		return podAsks(o)
 	}
-	return podAsks(o)
+	return claimAsks(o.Object)
 }
 
 // podAsks is what the pods of an object ask.
 func podAsks(o *unstructured.Unstructured) (all []ask) {
-	at := []string{"spec", "template"}
-	switch o.GetKind() {
-	case "Pod":
-		at = nil
-	case "CronJob":
-		at = []string{"spec", "jobTemplate", "spec", "template"}
-	case "Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicaSet", "ReplicationController":
-	default:
-		return nil
-	}
-	raw, _, _ := unstructured.NestedMap(o.Object, at...)
 	var pod corev1.PodTemplateSpec
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &pod) != nil {
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(render.Pod(o), &pod) != nil {
 		return nil
 	}
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		for _, list := range []corev1.ResourceList{c.Resources.Requests, c.Resources.Limits} {
-			for name, quantity := range list {
-				word := string(name)
-				switch {
-				case quantity.IsZero():
-				case strings.HasPrefix(word, corev1.ResourceHugePagesPrefix):
-					all = append(all, ask{word, "requests " + word + ", of which the node has what the machine of the engine has reserved (vm.nr_hugepages); without them its pods do not start"})
-				case strings.Contains(word, "/"):
-					all = append(all, ask{word, "requests " + word + ", which the node does not have, and its pods do not start"})
-				}
+		for name, quantity := range c.Resources.Limits { // such a resource has a limit, which is what is requested
+			if word := string(name); strings.Contains(word, "/") && !quantity.IsZero() {
+				all = append(all, ask{word, "requests " + word + ", which the node does not have, and its pods do not start"})
 			}
 		}
 	}
@@ -94,34 +62,31 @@ func podAsks(o *unstructured.Unstructured) (all []ask) {
 	}
 	templates, _, _ := unstructured.NestedSlice(o.Object, "spec", "volumeClaimTemplates")
 	for _, t := range templates {
-		var claim corev1.PersistentVolumeClaim
-		if m, ok := t.(map[string]any); ok && runtime.DefaultUnstructuredConverter.FromUnstructured(m, &claim) == nil {
-			all = append(all, claimAsks(claim.Spec)...)
-		}
+		claim, _ := t.(map[string]any)
+		all = append(all, claimAsks(claim)...)
 	}
 	slices.SortFunc(all, func(a, b ask) int { return strings.Compare(a.text, b.text) })
 	return slices.Compact(all)
 }
 
-// claimAsks is what a claim asks of the class that the cluster has by itself.
-func claimAsks(claim corev1.PersistentVolumeClaimSpec) []ask {
-	if claim.VolumeName != "" || claim.StorageClassName != nil {
-		return nil // of a volume or a class of the release's, which may have it
+// claimAsks is what a claim asks of the class that the cluster has by itself; another class may
+// have it.
+func claimAsks(o map[string]any) []ask {
+	var claim corev1.PersistentVolumeClaim
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(o, &claim) != nil || claim.Spec.VolumeName != "" || claim.Spec.StorageClassName != nil {
+		return nil
 	}
-	for _, mode := range claim.AccessModes {
+	for _, mode := range claim.Spec.AccessModes {
 		if mode != corev1.ReadWriteOnce && mode != corev1.ReadWriteOncePod {
 			return []ask{{string(mode), fmt.Sprintf("claims a volume with %s; the cluster's have ReadWriteOnce or ReadWriteOncePod, and it gets none", mode)}}
 		}
 	}
-	if claim.VolumeMode != nil && *claim.VolumeMode == corev1.PersistentVolumeBlock {
-		return []ask{{"Block", "claims a block device; the cluster's volumes are folders, and it gets none"}}
-	}
 	return nil
 }
 
-// lineWith is the line of a file of the release that has a word; 0 if none or several have.
-func (v *linter) lineWith(file, word string) int {
-	text, err := bounded.FS(v.release.Files(), file, bounded.Generated)
+// lineWith is the line of a file that has a word; 0 if none or several have.
+func lineWith(files fs.FS, name, word string) int {
+	text, err := bounded.FS(files, name, bounded.Generated)
 	if err != nil || bytes.Count(text, []byte(word)) != 1 {
 		return 0
 	}

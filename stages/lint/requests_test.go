@@ -24,21 +24,14 @@ spec:
       affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: other}}}]}}
       containers: [{name: a, resources: {requests: {cpu: 1, memory: 1Gi, ephemeral-storage: 2Gi}, limits: {nvidia.com/gpu: 0}}}]
 ---
-{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: usual}, handler: runc}
----
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: usual}, spec: {accessModes: [ReadWriteOnce]}}
 ---
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: theirs}, spec: {storageClassName: nfs, accessModes: [ReadWriteMany]}}
----
-apiVersion: v1
-kind: Service
-metadata: {name: usual}
-spec: {ipFamilyPolicy: PreferDualStack, ports: [{name: a, port: 53, protocol: UDP}, {name: b, port: 53, protocol: TCP}]}
 `
 	const denied = `apiVersion: batch/v1
 kind: CronJob
 metadata: {name: pages}
-spec: {jobTemplate: {spec: {template: {spec: {initContainers: [{name: a, resources: {limits: {hugepages-2Mi: 4Mi}}}], containers: []}}}}}
+spec: {jobTemplate: {spec: {template: {spec: {initContainers: [{name: a, resources: {limits: {example.com/page: 4}}}], containers: []}}}}}
 ---
 apiVersion: v1
 kind: Pod
@@ -55,13 +48,9 @@ spec:
     spec:
       affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: spread}}}]}}
       containers: []
-  volumeClaimTemplates: [{metadata: {name: a}, spec: {volumeMode: Block}}]
----
-{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: sandbox}, handler: runsc}
+  volumeClaimTemplates: [{metadata: {name: a}, spec: {accessModes: [ReadWriteMany]}}]
 ---
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: shared}, spec: {accessModes: [ReadWriteMany]}}
----
-{apiVersion: v1, kind: Service, metadata: {name: both}, spec: {ipFamilyPolicy: RequireDualStack}}
 `
 	r := load(t, `components:
   - {name: granted, kind: manifests, path: granted.yaml, namespace: shop}
@@ -83,13 +72,11 @@ spec:
 		says = append(says, d.Component+" ("+d.Place()+"): "+d.Err.Error())
 	}
 	require.Equal(t, []string{
-		"denied (denied.yaml, line 4): CronJob pages requests hugepages-2Mi, of which the node has what the machine of the engine has reserved (vm.nr_hugepages); without them its pods do not start",
+		"denied (denied.yaml, line 4): CronJob pages requests example.com/page, which the node does not have, and its pods do not start",
 		"denied (denied.yaml): Pod device requests nvidia.com/gpu, which the node does not have, and its pods do not start",
-		"denied (denied.yaml, line 21): StatefulSet spread claims a block device; the cluster's volumes are folders, and it gets none",
+		"denied (denied.yaml): StatefulSet spread claims a volume with ReadWriteMany; the cluster's have ReadWriteOnce or ReadWriteOncePod, and it gets none",
 		"denied (denied.yaml, line 19): StatefulSet spread wants each of its 3 pods on another node (podAntiAffinity); there is one node, and 2 do not start",
-		"denied (denied.yaml, line 23): RuntimeClass sandbox has the handler runsc; the node has runc alone, and its pods do not start",
-		"denied (denied.yaml, line 25): PersistentVolumeClaim shared claims a volume with ReadWriteMany; the cluster's have ReadWriteOnce or ReadWriteOncePod, and it gets none",
-		"denied (denied.yaml, line 27): Service both requires IPv4 and IPv6 (RequireDualStack); the cluster has IPv4 alone, and refuses it",
+		"denied (denied.yaml): PersistentVolumeClaim shared claims a volume with ReadWriteMany; the cluster's have ReadWriteOnce or ReadWriteOncePod, and it gets none",
 		"chart (chart/templates/a.yaml, line 1): PersistentVolumeClaim chart claims a volume with ReadOnlyMany; the cluster's have ReadWriteOnce or ReadWriteOncePod, and it gets none",
 	}, says)
 }

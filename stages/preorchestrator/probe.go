@@ -21,39 +21,30 @@ import (
 // askLimit is how long the server of a repository may take to answer.
 const askLimit = 20 * time.Second
 
-// answer is an error that Argo CD would get as well: its server has answered so, or what it is
-// asked with is wrong.
-type answer struct{ error }
-
-func (a answer) Unwrap() error { return a.error }
-
-// askRepository has a repository list its branches, as Argo CD will: what it would find out
-// minutes later, when an app waits for it. secret is the password, or the private key for SSH.
-// That the server cannot be reached is only told of: Argo CD is in the cluster, this is not.
-func askRepository(ctx context.Context, env *step.Env, in contract.RepositoryInput, secret []byte) error {
-	fix := "give who may read it (git.username, git.password), and the CA of a server whose certificate no public one has signed (git.ca)"
-	list := branchesByHTTPS
-	if in.Key {
-		fix = "give a key that may read it (git.sshKey), and the server's lines of known_hosts (git.knownHosts)"
-		list = branchesBySSH
-	}
-	err := list(ctx, in, secret)
-	_, answered := errors.AsType[answer](err)
+// askRepository has a repository that is read by HTTPS list its branches, as Argo CD will: what it
+// would find out minutes later, when an app waits for it. That the server cannot be reached is only
+// told of: Argo CD is in the cluster, this is not.
+func askRepository(ctx context.Context, env *step.Env, in contract.RepositoryInput, password []byte) error {
+	err := listBranches(ctx, in, password)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {
 	case err == nil:
 		env.Progress("%s can be read", in.URL)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case answered:
-		return &fault.Fault{Code: gitserver.CodeRepository, Class: fault.Step, Op: "ask for the branches of " + in.URL, Err: err, Fix: fix}
+	case untrusted, errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed),
+		errors.Is(err, transport.ErrRepositoryNotFound), errors.Is(err, transport.ErrEmptyRemoteRepository): // Argo CD would be told the same
+		return &fault.Fault{
+			Code: gitserver.CodeRepository, Class: fault.Step, Op: "ask for the branches of " + in.URL, Err: err,
+			Fix: "give an account that may read it (git.username, git.password), and the CA of a server whose certificate no public one has signed (git.ca)",
+		}
 	default:
 		env.Progress("%s cannot be asked from here, Argo CD will tell: %v", in.URL, err)
 	}
 	return nil
 }
 
-// branchesByHTTPS has a repository that is read by HTTPS list its branches.
-func branchesByHTTPS(ctx context.Context, in contract.RepositoryInput, password []byte) error {
+func listBranches(ctx context.Context, in contract.RepositoryInput, password []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	trusted, err := x509.SystemCertPool()
@@ -78,10 +69,5 @@ func branchesByHTTPS(ctx context.Context, in contract.RepositoryInput, password 
 	}
 	defer func() { _ = session.Close() }() // there is an answer, or none
 	_, err = session.AdvertisedReferencesContext(ctx)
-	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted ||
-		errors.Is(err, transport.ErrAuthenticationRequired) || errors.Is(err, transport.ErrAuthorizationFailed) ||
-		errors.Is(err, transport.ErrRepositoryNotFound) || errors.Is(err, transport.ErrEmptyRemoteRepository) {
-		return answer{err}
-	}
 	return err
 }

@@ -3,7 +3,6 @@ package preorchestrator
 import (
 	"context"
 	"net/url"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -12,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// runRepository tells Argo CD how it reads a repository of the user's, which is asked first.
+// runRepository tells Argo CD how it reads a repository of the user's, which is asked first if it is read by HTTPS.
 func runRepository(ctx context.Context, env *step.Env, in contract.RepositoryInput) (contract.Repository, error) {
 	c, err := kube.Connect(env.Kubeconfig, env.Progress)
 	if err != nil {
@@ -36,8 +35,10 @@ func runRepository(ctx context.Context, env *step.Env, in contract.RepositoryInp
 		env.Redact(string(value))
 		data[key.in] = value
 	}
-	if err := askRepository(ctx, env, in, slices.Concat(data["password"], data["sshPrivateKey"])); err != nil { // there is one of them, or none
-		return contract.Repository{}, err
+	if !in.Key { // a wrong key is for Argo CD to report
+		if err := askRepository(ctx, env, in, data["password"]); err != nil {
+			return contract.Repository{}, err
+		}
 	}
 	all := kube.Labels(env.Deployment)
 	all["argocd.argoproj.io/secret-type"] = "repository"

@@ -22,8 +22,7 @@ const (
 func TestArgoCDIsToldOfARepositoryOfTheUsers(t *testing.T) {
 	const https, ssh = "https://127.0.0.1:1/team/platform.git", "git@git.slipway.invalid:team/platform.git"
 	const password = "hunter2"
-	_, file := keyPair(t)
-	key := string(file)
+	const key = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEA\n-----END OPENSSH PRIVATE KEY-----\n"
 	for what, c := range map[string]struct {
 		in      contract.RepositoryInput
 		data    map[string]string
@@ -38,7 +37,7 @@ func TestArgoCDIsToldOfARepositoryOfTheUsers(t *testing.T) {
 			api, env := preparing(t, "")
 			env.UserSecretsDir = t.TempDir()
 			require.NoError(t, os.WriteFile(filepath.Join(env.UserSecretsDir, contract.GitPassword), []byte(password+"\n"), 0o600))
-			require.NoError(t, os.WriteFile(filepath.Join(env.UserSecretsDir, contract.GitKey), file, 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(env.UserSecretsDir, contract.GitKey), []byte(key), 0o600))
 			c.in.Namespace = "cd"
 			_, err := runRepository(dryrun.Context(t.Context()), env, c.in)
 			require.ErrorIs(t, err, dryrun.ErrWouldChange)

@@ -26,15 +26,14 @@ func TestASecretOfAnotherTypeIsNamed(t *testing.T) {
 	})
 	all := fault.All(err)
 	require.Len(t, all, 3)
-	const again = "; or make it again with its values: slipway toolchain -- sh -c 'kubectl get secret -n web "
-	for i, want := range []struct{ text, command string }{
-		{`write secret web/a: it is of type "Opaque", which never changes, and the release has it as "kubernetes.io/basic-auth"`, again + `a -o yaml --show-managed-fields | sed "s|^type: .*|type: kubernetes.io/basic-auth|" | kubectl replace --force -f -'`},
-		{`write secret web/b: it is of type "kubernetes.io/basic-auth", which never changes, and the release has it as "Opaque"`, again + `b -o yaml --show-managed-fields | sed "s|^type: .*|type: Opaque|" | kubectl replace --force -f -'`},
-		{`write secret web/d: it is of type "Opaque", which never changes, and the release has it as "x'; touch marker; '"`, ""},
+	for i, want := range []string{
+		`write secret web/a: it is of type "Opaque", which never changes, and the release has it as "kubernetes.io/basic-auth"`,
+		`write secret web/b: it is of type "kubernetes.io/basic-auth", which never changes, and the release has it as "Opaque"`,
+		`write secret web/d: it is of type "Opaque", which never changes, and the release has it as "x'; touch marker; '"`,
 	} {
 		require.Equal(t, CodeSecret, all[i].Code)
-		require.EqualError(t, all[i], want.text)
-		require.Equal(t, "name another Secret in platform.yaml, or give it the type that it has"+want.command+"; then run the same command again", all[i].Fix)
+		require.EqualError(t, all[i], want)
+		require.NotContains(t, all[i].Fix, "marker", "which could be run as a command")
 	}
 	list, err := c.Kubernetes.CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)

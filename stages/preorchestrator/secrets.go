@@ -19,7 +19,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/platform"
@@ -149,62 +148,72 @@ func (s *secrets) ensure(ctx context.Context, want []platform.Secret) (contract.
 	return out, s.kept.done(ctx)
 }
 
-// plan is, for each secret, the values of the keys that it lacks. Copies come
-// from what is in the cluster, else from what is planned.
+// plan is, for each secret, the values of the keys that it lacks; copies come last.
 func (s *secrets) plan(want []platform.Secret) (map[string]map[string][]byte, error) {
 	plan := map[string]map[string][]byte{}
-	type hole struct{ secret, key, from string }
-	var copies []hole
-	for _, w := range want {
-		name := w.Namespace + "/" + w.Name
-		plan[name] = map[string][]byte{}
-		for _, k := range w.Keys {
-			given, isGiven := s.givenFor(k)
-			if o := s.have[name]; o != nil {
-				if v, ok := o.Data[k.Key]; ok && (!isGiven || bytes.Equal(v, given)) && !s.due(o, k) {
-					s.hide(k, v)
-					s.keep(name, k, keptValue{v, rotations(o)[k.Key]})
+	for _, copies := range []bool{false, true} {
+		for _, w := range want {
+			name := w.Namespace + "/" + w.Name
+			if plan[name] == nil {
+				plan[name] = map[string][]byte{}
+			}
+			for _, k := range w.Keys {
+				if copies != (k.Generate == platform.CopyOf) {
 					continue
 				}
+				if v, stays := s.stays(name, k); stays {
+					s.hide(k, v)
+					s.keep(name, k, keptValue{v, rotations(s.have[name])[k.Key]})
+					continue
+				}
+				v, err := s.fresh(plan, name, k)
+				if err != nil {
+					return nil, fmt.Errorf("%s/%s: %w", name, k.Key, err)
+				}
+				s.hide(k, v)
+				s.keep(name, k, keptValue{v, k.Rotated})
+				plan[name][k.Key] = v
 			}
-			if k.Generate == platform.CopyOf {
-				copies = append(copies, hole{name, k.Key, k.From})
-				continue
-			}
-			v, err := given, error(nil)
-			if !isGiven {
-				v, err = s.earlierOr(name, k, s.value)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s/%s: %w", name, k.Key, err)
-			}
-			s.hide(k, v)
-			if s.made != nil && !isGiven {
-				s.made(string(v))
-			}
-			s.keep(name, k, keptValue{v, k.Rotated})
-			plan[name][k.Key] = v
 		}
-	}
-	for len(copies) > 0 {
-		left := slices.DeleteFunc(slices.Clone(copies), func(h hole) bool {
-			secret, key := h.from[:strings.LastIndexByte(h.from, '/')+1], h.from[strings.LastIndexByte(h.from, '/')+1:]
-			secret = strings.TrimSuffix(secret, "/")
-			v, ok := plan[secret][key]
-			if o := s.have[secret]; !ok && o != nil {
-				v, ok = o.Data[key]
-			}
-			if ok {
-				plan[h.secret][h.key] = v
-			}
-			return ok
-		})
-		if len(left) == len(copies) {
-			return nil, fmt.Errorf("%s/%s is a copy of %s, which is not there", left[0].secret, left[0].key, left[0].from)
-		}
-		copies = left
 	}
 	return plan, nil
+}
+
+// stays is the value that a key has in the cluster, and whether it is to have that.
+func (s *secrets) stays(name string, k platform.SecretKey) ([]byte, bool) {
+	o := s.have[name]
+	if o == nil {
+		return nil, false
+	}
+	v, has := o.Data[k.Key]
+	given, isGiven := s.givenFor(k)
+	return v, has && (!isGiven || bytes.Equal(v, given)) && !s.due(o, k)
+}
+
+// fresh is the value that a key gets: the given one, that of what it is a copy of, the one that a
+// lost cluster had unless the release has brought a new one since, or one that is made.
+func (s *secrets) fresh(plan map[string]map[string][]byte, name string, k platform.SecretKey) ([]byte, error) {
+	if v, is := s.givenFor(k); is {
+		return v, nil
+	}
+	if k.Generate == platform.CopyOf {
+		secret, key := path.Dir(k.From), path.Base(k.From)
+		if v, is := plan[secret][key]; is {
+			return v, nil
+		}
+		if o := s.have[secret]; o != nil && o.Data[key] != nil {
+			return o.Data[key], nil
+		}
+		return nil, fmt.Errorf("it is a copy of %s, which is not there", k.From)
+	}
+	v, err := s.value(k)
+	if was, ok := s.kept.restore(name + "/" + k.Key); ok && (k.Rotated == "" || was.Rotated != "" && !platform.Older(was.Rotated, k.Rotated)) {
+		v, err = was.Value, nil
+	}
+	if err == nil && s.made != nil {
+		s.made(string(v))
+	}
+	return v, err
 }
 
 // givenFor is the value that the configuration, or the release as a literal, gives for a key.
@@ -215,12 +224,8 @@ func (s *secrets) givenFor(k platform.SecretKey) (v []byte, ok bool) {
 	case platform.Literal:
 		v, ok = s.literal(k), true
 	case platform.CopyOf: // it follows what it is a copy of
-		for _, w := range s.declared {
-			for _, source := range w.Keys {
-				if k.From == w.Namespace+"/"+w.Name+"/"+source.Key && source.Generate != platform.CopyOf {
-					return s.givenFor(source)
-				}
-			}
+		if from := s.source(k); from.Generate != platform.CopyOf {
+			return s.givenFor(from)
 		}
 	default:
 		v, ok = s.given[k.Give]
@@ -241,16 +246,6 @@ func (s *secrets) keep(name string, k platform.SecretKey, v keptValue) {
 	if _, given := s.givenFor(k); !given && (k.Generate == platform.Password || k.Generate == platform.Token) {
 		s.kept.note(name+"/"+k.Key, v)
 	}
-}
-
-// earlierOr is the value that a lost cluster had of a key, unless the release has brought a
-// new one since; else that which is made.
-func (s *secrets) earlierOr(name string, k platform.SecretKey, made func(platform.SecretKey) ([]byte, error)) ([]byte, error) {
-	v, ok := s.kept.restore(name + "/" + k.Key)
-	if ok && (k.Rotated == "" || v.Rotated != "" && !platform.Older(v.Rotated, k.Rotated)) {
-		return v.Value, nil
-	}
-	return made(k)
 }
 
 func (s *secrets) value(k platform.SecretKey) ([]byte, error) {
@@ -330,31 +325,17 @@ func (s *secrets) addKeys(ctx context.Context, w platform.Secret, values map[str
 		if all := s.labels(w); !holds(o.Labels, all) {
 			o.Labels, missing = labels.Merge(o.Labels, all), true
 		}
-		switch {
-		case missing:
-			if err := s.noteRotations(o, w.Keys); err != nil {
-				return err
-			}
-			_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: kube.FieldManager})
-		case !kube.WroteTo(o):
-			err = s.own(ctx, w, o)
+		if !missing {
+			return nil
 		}
+		if err := s.noteRotations(o, w.Keys); err != nil {
+			return err
+		}
+		_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: kube.FieldManager})
 		if !apierrors.IsConflict(err) || ctx.Err() != nil {
 			return err
 		}
 	}
-}
-
-// own makes Slipway the writer of a Secret that somebody has made again with all that it had, out
-// of a backup for example: see kube.WroteTo.
-func (s *secrets) own(ctx context.Context, w platform.Secret, o *corev1.Secret) error {
-	data := map[string][]byte{}
-	for _, k := range w.Keys {
-		data[k.Key] = o.Data[k.Key]
-	}
-	same := applycorev1.Secret(o.Name, o.Namespace).WithResourceVersion(o.ResourceVersion).WithType(o.Type).WithLabels(s.labels(w)).WithData(data)
-	_, err := s.client.Kubernetes.CoreV1().Secrets(o.Namespace).Apply(ctx, same, metav1.ApplyOptions{FieldManager: kube.FieldManager, Force: true})
-	return err
 }
 
 const (

@@ -144,7 +144,7 @@ func TestACopyOfNothingIsAnError(t *testing.T) {
 		{Key: "k", Generate: platform.CopyOf, From: "n/b/k"},
 	}}})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeSecret})
-	require.ErrorContains(t, err, "n/a/k is a copy of n/b/k, which is not there")
+	require.ErrorContains(t, err, "n/a/k: it is a copy of n/b/k, which is not there")
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	list, err := c.Kubernetes.CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
@@ -278,30 +278,4 @@ func TestAPlanOfALabelThatANamespaceLoses(t *testing.T) {
 	o, err := c.Kubernetes.CoreV1().Namespaces().Get(t.Context(), "apps", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"a": "x", kube.ManagedBy: "slipway", kube.DeploymentLabel: "demo"}, o.Labels)
-}
-
-// TestASecretThatSomebodyMadeAgain, with all that it had, is Slipway's once more: a destroy would
-// take it for a copy.
-func TestASecretThatSomebodyMadeAgain(t *testing.T) {
-	c := fakeKube()
-	_, _, err := ensureSecrets(t, c, wanted())
-	require.NoError(t, err)
-	secrets := c.Kubernetes.CoreV1().Secrets("db")
-	o, err := secrets.Get(t.Context(), "reader", metav1.GetOptions{})
-	require.NoError(t, err)
-	require.NoError(t, secrets.Delete(t.Context(), "reader", metav1.DeleteOptions{}))
-	o.ManagedFields, o.ResourceVersion = nil, ""
-	o.Data["theirs"] = []byte("x")
-	_, err = secrets.Create(t.Context(), o, metav1.CreateOptions{FieldManager: "velero"})
-	require.NoError(t, err)
-	for range 2 {
-		out, _, err := ensureSecrets(t, c, wanted())
-		require.NoError(t, err)
-		require.Empty(t, append(out.Added, out.Created...))
-		now, err := secrets.Get(t.Context(), "reader", metav1.GetOptions{})
-		require.NoError(t, err)
-		require.True(t, kube.WroteTo(now))
-		require.Equal(t, []string{"password", "token", "username"}, kube.Written(now, "data"))
-		require.Equal(t, o.Data, now.Data)
-	}
 }

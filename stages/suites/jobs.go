@@ -105,25 +105,27 @@ func (t *trial) await(ctx context.Context, jobs []*unstructured.Unstructured, wh
 const podsEvery = time.Second
 
 // lastLook is how long the last look at the pods of a Job, and reading the rest of their
-// logs, may take.
-const lastLook = 10 * time.Second
-
-// wholeLog is lastLook where the whole log of a Job that has completed is wanted.
-const wholeLog = time.Minute
+// logs, may take; wholeLog where what a Job counts is wanted.
+const (
+	lastLook = 10 * time.Second
+	wholeLog = time.Minute
+)
 
 // watched is what is seen of a Job while it runs.
 type watched struct {
 	kube.JobWatch
 	trial *trial
-	logs  *logs
+	log   *jobLog
 	why   string // what is wrong with its pods
-	blind error  // the pods could not be listed
 }
 
 // watch begins to look at a Job.
 func (t *trial) watch(logs *logs, namespace, name string) *watched {
-	w := &watched{JobWatch: kube.JobWatch{Client: t.client, Namespace: namespace, Name: name, Every: podsEvery}, trial: t, logs: logs}
-	w.Pods = w.pods
+	w := &watched{JobWatch: kube.JobWatch{Client: t.client, Namespace: namespace, Name: name, Every: podsEvery}, trial: t, log: logs.job()}
+	w.Pods = func(ctx context.Context) string {
+		_ = w.follow(ctx) // the next look lists them again
+		return w.cause(ctx)
+	}
 	return w
 }
 
@@ -139,24 +141,23 @@ func (w *watched) ended(ctx context.Context, whole bool) error {
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
-	wrote, unread := w.rest(limited, completed && whole)
-	if completed {
+	wrote, unread := w.rest(limited)
+	switch {
+	case completed && whole:
 		return unread
-	}
-	if err == nil {
-		err = &fault.Fault{
-			Code: CodeFailed, Class: fault.Step, Op: "carry out the " + w.trial.files.Name, Err: fmt.Errorf("job %s: %s", id, w.Failure),
-			Fix: "correct the cause, then run it again: slipway test",
-		}
+	case completed:
+		return nil
+	case err == nil:
+		err = w.failed("carry out the", fmt.Errorf("job %s: %s", id, w.Failure), "correct the cause")
 	}
 	f, ok := errors.AsType[*fault.Fault](err)
 	if !ok {
 		return err
 	}
 	with := *f
-	if w.why != "" && !strings.Contains(f.Err.Error(), w.why) {
-		with.Err = fmt.Errorf("%w: %s", f.Err, w.why)
-	} else if line := kube.TellingLine(wrote); w.why == "" && line != "" {
+	if why := w.cause(limited); why != "" && !strings.Contains(f.Err.Error(), why) {
+		with.Err = fmt.Errorf("%w: %s", f.Err, why)
+	} else if line := kube.TellingLine(wrote); why == "" && line != "" {
 		with.Err = errors.New(kube.Wrote(f.Err.Error(), line))
 	}
 	if len(wrote) > 0 {
@@ -165,44 +166,37 @@ func (w *watched) ended(ctx context.Context, whole bool) error {
 	return &with
 }
 
-// rest reads what is left of the logs, and returns their last lines; with whole, also why they
-// could not be read to their end, which is tried until ctx ends.
-func (w *watched) rest(ctx context.Context, whole bool) ([]string, error) {
-	id := w.Namespace + "/" + w.Name
-	var unread error
-	for {
-		_ = w.pods(ctx)
-		wrote, err := w.logs.end(ctx, id)
-		err = cmp.Or(w.blind, err)
-		if err == nil || !whole {
-			return wrote, nil
-		}
-		if unread == nil || ctx.Err() == nil { // that the time is over says nothing of the log
-			unread = err
-		}
-		select {
-		case <-time.After(podsEvery):
-		case <-ctx.Done():
-		}
-		if ctx.Err() == nil {
-			continue
-		}
-		return wrote, &fault.Fault{
-			Code: CodeFailed, Class: fault.Step, Op: "read what the " + w.trial.files.Name + " has counted", Err: fmt.Errorf("job %s has completed, but %w", id, unread),
-			Fix: "check that the cluster and its nodes answer, then run it again: slipway test",
-		}
+func (w *watched) failed(op string, err error, fix string) error {
+	return &fault.Fault{
+		Code: CodeFailed, Class: fault.Step, Op: op + " " + w.trial.files.Name, Err: err, Fix: fix + ", then run it again: slipway test",
 	}
 }
 
-// pods looks at what is wrong with the pods, and reads the logs of those that have begun.
-// That there are none any more says nothing against what was wrong with them.
-func (w *watched) pods(ctx context.Context) string {
-	selector := "job-name=" + w.Name
-	all, err := w.Client.Kubernetes.CoreV1().Pods(w.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if w.blind = err; err == nil {
-		w.logs.follow(w.Namespace+"/"+w.Name, all.Items)
+// rest reads what is left of the logs, and returns their last lines. The error is that of a log
+// that was not read to its end.
+func (w *watched) rest(ctx context.Context) ([]string, error) {
+	id := w.Namespace + "/" + w.Name
+	err := w.Client.Retry(ctx, "list the pods of job "+id, w.follow)
+	wrote, unread := w.log.end(ctx)
+	if err = cmp.Or(err, unread); err != nil {
+		err = w.failed("read what was counted by the", fmt.Errorf("job %s has completed, but %w", id, err), "check that the cluster and its nodes answer")
 	}
-	why := w.Client.PodCause(ctx, w.Namespace, selector, w.Name)
+	return wrote, err
+}
+
+// follow reads the logs of the pods that have begun.
+func (w *watched) follow(ctx context.Context) error {
+	all, err := w.Client.Kubernetes.CoreV1().Pods(w.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "job-name=" + w.Name})
+	if err == nil {
+		w.log.follow(all.Items)
+	}
+	return err
+}
+
+// cause looks at what is wrong with the pods. That there are none any more says nothing against
+// what was wrong with them.
+func (w *watched) cause(ctx context.Context) string {
+	why := w.Client.PodCause(ctx, w.Namespace, "job-name="+w.Name, w.Name)
 	if w.why == "" || why != "" && !strings.HasPrefix(why, kube.NoPods) {
 		w.why = why
 	}

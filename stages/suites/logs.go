@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -37,90 +38,101 @@ type logs struct {
 	ctx    func() context.Context     // in which logs are read
 	close  func()
 
-	mu   sync.Mutex // of out as well, so that no lines are mixed
-	out  io.Writer
-	runs map[string]map[string]*reading // by Job, and by container and run of it
-	last map[string][]string            // the last lines, by Job
-	busy map[string]*sync.WaitGroup     // those that read, by Job
+	mu  sync.Mutex // of out as well, so that no lines are mixed
+	out io.Writer
 }
 
 func newLogs(ctx context.Context, client *kube.Client, out io.Writer, counts func(name string, n int64)) *logs {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // what is written at the end is read, too
-	return &logs{
-		client: client, counts: counts, ctx: func() context.Context { return ctx }, close: cancel, out: out,
-		runs: map[string]map[string]*reading{}, last: map[string][]string{}, busy: map[string]*sync.WaitGroup{},
-	}
+	return &logs{client: client, counts: counts, ctx: func() context.Context { return ctx }, close: cancel, out: out}
 }
 
-// reading is how far the log of one run of a container is read.
+// jobLog is what the containers of one Job write.
+type jobLog struct {
+	*logs
+	busy sync.WaitGroup
+	runs map[string]*reading // by container and run of it
+	last []string            // lines
+}
+
+// reading is the log of one run of a container.
 type reading struct {
-	busy  bool   // it is being read
-	whole bool   // it was, to its end
-	needs bool   // it has what a Job that has completed wrote
-	why   string // it could not be read
-	lines int    // that were read
-	size  int    // of these, in bytes
+	err    error // why it could not be read to its end
+	needed bool  // its pod has succeeded: what it counts counts
 }
 
-// follow reads the logs of all containers of a Job's pods that have begun and are not read
-// yet, and those again that could not be read.
-func (l *logs) follow(job string, pods []corev1.Pod) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (l *logs) job() *jobLog { return &jobLog{logs: l, runs: map[string]*reading{}} }
+
+// follow reads the logs of all containers of the Job's pods that have begun, each run once.
+func (j *jobLog) follow(pods []corev1.Pod) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	for _, p := range pods {
 		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 			if c.RestartCount > 0 {
-				l.start(job, p, c.Name, c.RestartCount-1, true)
+				j.start(p, c.Name, c.RestartCount-1, true)
 			}
 			if c.State.Running != nil || c.State.Terminated != nil {
-				l.start(job, p, c.Name, c.RestartCount, false)
+				j.start(p, c.Name, c.RestartCount, false).needed = p.Status.Phase == corev1.PodSucceeded
 			}
 		}
 	}
 }
 
-// start reads the log of one run of a container, unless it is read already. That of one which
-// is over is tried once: it may be gone.
-func (l *logs) start(job string, p corev1.Pod, container string, run int32, previous bool) {
+// start reads the log of one run of a container, unless that has begun.
+func (j *jobLog) start(p corev1.Pod, container string, run int32, previous bool) *reading {
 	id := fmt.Sprintf("%s/%s/%d", p.UID, container, run)
-	if l.runs[job] == nil {
-		l.runs[job], l.busy[job] = map[string]*reading{}, &sync.WaitGroup{}
+	if r := j.runs[id]; r != nil {
+		return r
 	}
-	r := l.runs[job][id]
-	if r == nil {
-		r = &reading{}
-		l.runs[job][id] = r
-	}
-	r.needs = !previous && p.Status.Phase == corev1.PodSucceeded
-	if r.busy || r.whole || previous && r.why != "" {
-		return
-	}
-	r.busy = true
-	l.busy[job].Go(func() {
-		err := l.copy(job, p, container, previous, r)
-		why := ""
+	r := &reading{}
+	j.runs[id] = r
+	j.busy.Go(func() {
+		err := j.read(p, container, previous)
 		if err != nil {
-			why = "its log cannot be read: " + err.Error()
+			err = fmt.Errorf("its log cannot be read: %w", err)
+			j.line(p.Name, container, err.Error())
 		}
-		l.mu.Lock()
-		known := why == r.why
-		r.busy, r.whole, r.why = false, err == nil, why
-		l.mu.Unlock()
-		if err != nil && !known {
-			l.line(job, p.Name, container, why)
-		}
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		r.err = err
 	})
+	return r
 }
 
-// copy writes the lines of the log of one run of a container, but for those that it wrote
-// before.
-func (l *logs) copy(job string, p corev1.Pod, container string, previous bool, r *reading) error {
-	secrets, err := l.client.SecretsOf(l.ctx(), &p)
+// read writes the lines of the log of one run of a container. Where the connection is lost, it
+// goes on after the lines that it has written.
+func (j *jobLog) read(p corev1.Pod, container string, previous bool) error {
+	secrets, err := j.client.SecretsOf(j.ctx(), &p)
 	if err != nil {
 		return err
 	}
-	o := &corev1.PodLogOptions{Container: container, Previous: previous, Follow: !previous}
-	stream, err := l.client.Kubernetes.CoreV1().Pods(p.Namespace).GetLogs(p.Name, o).Stream(l.ctx())
+	lines, size := 0, 0 // that are written
+	write := func(text string) {
+		lines, size = lines+1, size+len(text)+1
+		if _, _, counts := count(text); size <= mostOfALog || counts {
+			j.line(p.Name, container, secrets.Redact(text))
+		} else if size-len(text)-1 <= mostOfALog {
+			j.line(p.Name, container, "the rest of its log is left out")
+		}
+	}
+	for {
+		err := j.stream(p, &corev1.PodLogOptions{Container: container, Previous: previous, Follow: !previous}, lines, write)
+		if err == nil || !kube.Transient(err) {
+			return err
+		}
+		lines = max(0, lines-1) // the last one may have been a part
+		select {
+		case <-time.After(podsEvery):
+		case <-j.ctx().Done():
+			return err
+		}
+	}
+}
+
+// stream calls write with the whole lines of a log after the first ones.
+func (j *jobLog) stream(p corev1.Pod, o *corev1.PodLogOptions, first int, write func(string)) error {
+	stream, err := j.client.Kubernetes.CoreV1().Pods(p.Namespace).GetLogs(p.Name, o).Stream(j.ctx())
 	if err != nil {
 		return err
 	}
@@ -136,34 +148,25 @@ func (l *logs) copy(job string, p corev1.Pod, container string, previous bool, r
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			r.lines = max(0, r.lines-1) // it may have been a part of a line
 			return err
-		case n < r.lines:
-			continue
-		}
-		r.lines++
-		before := r.size
-		r.size += len(text) + 1
-		if _, _, counts := count(text); r.size <= mostOfALog || counts {
-			l.line(job, p.Name, container, secrets.Redact(text))
-		} else if before <= mostOfALog {
-			l.line(job, p.Name, container, "the rest of its log is left out")
+		case n >= first:
+			write(text)
 		}
 	}
 }
 
 // line writes a line of a log, without what looks like a secret.
-func (l *logs) line(job, pod, container, text string) {
+func (j *jobLog) line(pod, container, text string) {
 	text = redact.External(strings.TrimRight(text, "\r"))
 	if name, n, is := count(text); is {
-		l.counts(name, n)
+		j.counts(name, n)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fmt.Fprintf(l.out, "%s/%s: %s\n", pod, container, text)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	fmt.Fprintf(j.out, "%s/%s: %s\n", pod, container, text)
 	if strings.TrimSpace(text) != "" {
-		l.last[job] = append(l.last[job], text)
-		l.last[job] = l.last[job][max(0, len(l.last[job])-lastLines):]
+		j.last = append(j.last, text)
+		j.last = j.last[max(0, len(j.last)-lastLines):]
 	}
 }
 
@@ -179,30 +182,26 @@ func count(line string) (name string, n int64, is bool) {
 	return m[1], n, err == nil
 }
 
-// end waits until the logs of a Job that has ended are read, and returns their last lines. The
-// error says that what a pod wrote which has succeeded was not read to its end.
-func (l *logs) end(ctx context.Context, job string) ([]string, error) {
-	l.mu.Lock()
-	busy := l.busy[job]
-	l.mu.Unlock()
-	if busy != nil {
-		done := make(chan struct{})
-		go func() {
-			busy.Wait()
-			close(done)
-		}()
-		select {
-		case <-done:
-		case <-ctx.Done():
-		}
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// end waits until the logs are read or ctx ends, and returns their last lines. The error says that
+// what a pod wrote which has succeeded was not read to its end.
+func (j *jobLog) end(ctx context.Context) ([]string, error) {
+	done := make(chan struct{})
+	go func() {
+		j.busy.Wait()
+		close(done)
+	}()
 	var err error
-	for _, r := range l.runs[job] {
-		if r.needs && !r.whole {
-			err = errors.New(cmp.Or(r.why, "its log was not read in time"))
+	select {
+	case <-done:
+	case <-ctx.Done():
+		err = errors.New("its log was not read in time")
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, r := range j.runs {
+		if r.needed {
+			err = cmp.Or(err, r.err)
 		}
 	}
-	return slices.Clone(l.last[job]), err
+	return slices.Clone(j.last), err
 }

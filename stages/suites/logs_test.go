@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -48,19 +49,20 @@ func TestLogsAreReadWhileTheyAreWritten(t *testing.T) {
 	client, err := kube.New(&rest.Config{Host: s.URL})
 	require.NoError(t, err)
 	var out bytes.Buffer
-	l := newLogs(t.Context(), client, &out, nil)
-	defer l.close()
+	logs := newLogs(t.Context(), client, &out, nil)
+	defer logs.close()
+	l := logs.job()
 	env := corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "own"}}}
 	pod := corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "ask", EnvFrom: []corev1.EnvFromSource{env}}}}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
 		{Name: "ask", RestartCount: 1, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}},
 		{Name: "waits"},
 	}}}
 	pod.Name, pod.Namespace, pod.UID = "ask-1", "shop", "u"
-	l.follow("shop/ask", []corev1.Pod{pod})
-	l.follow("shop/ask", []corev1.Pod{pod})
+	l.follow([]corev1.Pod{pod})
+	l.follow([]corev1.Pod{pod})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	last, err := l.end(ctx, "shop/ask")
+	last, err := l.end(ctx)
 	require.NoError(t, err)
 	require.NoError(t, ctx.Err())
 	require.ElementsMatch(t, []string{"ask-1/log ask ", "ask-1/log ask true"}, asked)
@@ -74,14 +76,11 @@ func TestLogsAreReadWhileTheyAreWritten(t *testing.T) {
 	for line := range strings.Lines(text) {
 		require.Less(t, len(line), longestLine+100)
 	}
-	last, err = l.end(ctx, "shop/other")
-	require.NoError(t, err)
-	require.Empty(t, last)
 }
 
-// TestALogThatCannotBeReadIsReadAgain where it was, to its end, however long it is: what it
+// TestALogWhoseConnectionIsLost is read on from there, to its end, however long it is: what it
 // counts is said there.
-func TestALogThatCannotBeReadIsReadAgain(t *testing.T) {
+func TestALogWhoseConnectionIsLost(t *testing.T) {
 	tries := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		tries++
@@ -103,33 +102,35 @@ func TestALogThatCannotBeReadIsReadAgain(t *testing.T) {
 	require.NoError(t, err)
 	counted := map[string]int64{}
 	var out bytes.Buffer
-	l := newLogs(t.Context(), client, &out, func(name string, n int64) { counted[name] = n })
-	defer l.close()
+	logs := newLogs(t.Context(), client, &out, func(name string, n int64) { counted[name] = n })
+	defer logs.close()
+	l := logs.job()
 	pod := corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{
 		{Name: "ask", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}},
 	}}}
 	pod.Name, pod.Namespace, pod.UID = "ask-1", "shop", "u"
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	for n := range 4 {
-		l.follow("shop/ask", []corev1.Pod{pod})
-		_, err := l.end(ctx, "shop/ask")
-		if n < 2 {
-			require.ErrorContains(t, err, "its log cannot be read: ")
-		} else {
-			require.NoError(t, err)
-		}
+	for range 2 {
+		l.follow([]corev1.Pod{pod})
+		_, err = l.end(ctx)
+		require.NoError(t, err)
 	}
 	require.Equal(t, 3, tries, "what was read to its end is not read again")
 	require.Equal(t, map[string]int64{"rows": 812, "rows-there": 811}, counted)
 	require.Equal(t, 1, strings.Count(out.String(), ": begins\n"))
 	require.Equal(t, 1, strings.Count(out.String(), ": the rest of its log is left out\n"))
 	require.Less(t, out.Len(), mostOfALog+100<<10)
+}
 
-	slow, stop := context.WithCancel(t.Context())
+func TestALogThatTakesTooLong(t *testing.T) {
+	l := newLogs(t.Context(), nil, io.Discard, nil).job()
+	block := make(chan struct{})
+	defer close(block)
+	l.busy.Go(func() { <-block })
+	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	l.runs["shop/ask"]["u/ask/0"].whole = false
-	_, err = l.end(slow, "shop/ask")
+	_, err := l.end(ctx)
 	require.ErrorContains(t, err, "its log was not read in time")
 }
 
@@ -137,13 +138,13 @@ func TestALogThatCannotBeReadIsReadAgain(t *testing.T) {
 func TestWhatAJobCounts(t *testing.T) {
 	counted := map[string]int64{}
 	var out bytes.Buffer
-	l := newLogs(t.Context(), nil, &out, func(name string, n int64) { counted[name] = n })
+	l := newLogs(t.Context(), nil, &out, func(name string, n int64) { counted[name] = n }).job()
 	defer l.close()
 	for _, line := range []string{
 		"count rows 7", "count rows 40\r", "count missing-rows 0", "count Rows 1", "count rows -1", "count rows 1.5", "count rows",
 		" count spaced 1", "count rows 41 more", "we count rows 42", "count big 9999999999999999999",
 	} {
-		l.line("shop/ask", "ask-1", "ask", line)
+		l.line("ask-1", "ask", line)
 	}
 	require.Equal(t, map[string]int64{"rows": 40, "missing-rows": 0}, counted)
 	require.Contains(t, out.String(), "ask-1/ask: count rows 7\n")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path"
 	"strings"
 	"time"
@@ -13,15 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
-
-// runAnnotation names the run that made an object.
-const runAnnotation = "slipway.sh/run"
 
 // removeLimit is how long the removal of a test's objects may take, also once the test's
 // time is up.
@@ -39,19 +36,13 @@ func (m mark) list() string { return m.name + "-" + path.Base(m.label) }
 
 // put marks an object, and the claims that it will make.
 func (m mark) put(o *unstructured.Unstructured, deployment string) {
-	labels := kube.Labels(deployment)
-	labels[m.label] = m.name
-	all := o.GetLabels()
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, labels)
-	o.SetLabels(all)
+	own := labels.Merge(kube.Labels(deployment), labels.Set{m.label: m.name})
+	o.SetLabels(labels.Merge(o.GetLabels(), own))
 	claims, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "volumeClaimTemplates")
 	list, _ := claims.([]any)
 	for _, c := range list {
 		if claim, ok := c.(map[string]any); ok {
-			for key, value := range labels {
+			for key, value := range own {
 				_ = unstructured.SetNestedField(claim, value, "metadata", "labels", key) // the API server says what is wrong with it
 			}
 		}
@@ -74,17 +65,7 @@ func (t *trial) theirs(o *unstructured.Unstructured) error {
 
 // make makes objects that must not be there.
 func (t *trial) make(ctx context.Context, objs []*unstructured.Unstructured) error {
-	for _, o := range objs {
-		notes := o.GetAnnotations()
-		if notes == nil {
-			notes = map[string]string{}
-		}
-		notes[runAnnotation] = t.env.Run
-		o.SetAnnotations(notes)
-	}
-	not, err := t.client.Create(ctx, objs, func(live *unstructured.Unstructured) bool {
-		return t.mark.on(live, t.env.Deployment) && live.GetAnnotations()[runAnnotation] == t.env.Run
-	})
+	not, err := t.client.Create(ctx, objs, func(live *unstructured.Unstructured) bool { return t.mark.on(live, t.env.Deployment) })
 	switch {
 	case err == nil:
 		return nil
@@ -155,7 +136,7 @@ func core(resource string) schema.GroupVersionResource {
 // gone waits until an object that was deleted is gone, or somebody has made another one.
 func (r remover) gone(ctx context.Context, m kube.Member) error {
 	return r.client.WaitAbsent(ctx, m.String(), func(ctx context.Context) (string, error) {
-		live, err := r.live(ctx, m)
+		live, err := r.client.Live(ctx, m)
 		switch {
 		case err != nil:
 			return "", err
@@ -166,22 +147,6 @@ func (r remover) gone(ctx context.Context, m kube.Member) error {
 		}
 		return "it is still being deleted", nil
 	})
-}
-
-// live is an object as it is now, looked at once; nil if it, or its kind, is not there.
-func (r remover) live(ctx context.Context, m kube.Member) (*unstructured.Unstructured, error) {
-	api, err := r.client.Resource(ctx, m.Kind, m.Namespace)
-	if meta.IsNoMatchError(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	live, err := api.Get(ctx, m.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return live, err
 }
 
 // delete asks for the deletion of an object that the mark is on, after what it owns.

@@ -90,15 +90,24 @@ func test(ctx context.Context, env *step.Env, in contract.SuiteInput) (contract.
 // run waits for gates, carries the Jobs out, and removes what was made for them. What it
 // returns is about the first that went wrong.
 func (t *trial) run(ctx context.Context, gates []platform.Await) (out contract.Tested, err error) {
+	err = t.inTime(ctx, func(ctx context.Context) (err error) {
+		if out.Gates, err = t.gates(ctx, gates); err == nil && t.files.Path != "" {
+			out.Jobs, err = t.jobs(ctx)
+		}
+		return err
+	})
+	return out, err
+}
+
+// inTime does something within the deadline of the test or workload.
+func (t *trial) inTime(ctx context.Context, do func(context.Context) error) error {
 	limited, cancel := context.WithTimeoutCause(ctx, t.within, errDeadline)
 	defer cancel()
-	if out.Gates, err = t.gates(limited, gates); err == nil && t.files.Path != "" {
-		out.Jobs, err = t.jobs(limited)
-	}
+	err := do(limited)
 	if err == nil || ctx.Err() != nil || !errors.Is(context.Cause(limited), errDeadline) {
-		return out, err
+		return err
 	}
-	return out, t.late(err)
+	return t.late(err)
 }
 
 // errDeadline is the cause of a context that the deadline of a test has ended.

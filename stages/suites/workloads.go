@@ -36,18 +36,16 @@ func openWorkload(ctx context.Context, env *step.Env, in contract.SuiteInput) (*
 
 // deploy applies a workload, and waits until its pods are ready and its Jobs have
 // completed. A Job that is there is not made again, unless it has failed.
-func deploy(ctx context.Context, env *step.Env, in contract.SuiteInput) (contract.Workload, error) {
+func deploy(ctx context.Context, env *step.Env, in contract.SuiteInput) (out contract.Workload, err error) {
 	t, _, err := openWorkload(ctx, env, in)
 	if err != nil {
-		return contract.Workload{}, err
-	}
-	limited, cancel := context.WithTimeoutCause(ctx, t.within, errDeadline)
-	defer cancel()
-	out, err := t.deploy(limited)
-	if err == nil || ctx.Err() != nil || !errors.Is(context.Cause(limited), errDeadline) {
 		return out, err
 	}
-	return out, t.late(err)
+	err = t.inTime(ctx, func(ctx context.Context) (err error) {
+		out, err = t.deploy(ctx)
+		return err
+	})
+	return out, err
 }
 
 func (t *trial) deploy(ctx context.Context) (contract.Workload, error) {
@@ -145,16 +143,14 @@ func check(ctx context.Context, env *step.Env, in contract.SuiteInput) (contract
 }
 
 // destroy removes a workload, with its data.
-func destroy(ctx context.Context, env *step.Env, in contract.SuiteInput) (contract.Workload, error) {
+func destroy(ctx context.Context, env *step.Env, in contract.SuiteInput) (out contract.Workload, err error) {
 	t, _, err := openWorkload(ctx, env, in)
 	if err != nil {
-		return contract.Workload{}, err
+		return out, err
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, t.within, errDeadline)
-	defer cancel()
-	removed, err := remover{t.client, t.env, t.mark}.remove(limited)
-	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(limited), errDeadline) {
-		err = t.late(err)
-	}
-	return contract.Workload{Objects: removed}, err
+	err = t.inTime(ctx, func(ctx context.Context) (err error) {
+		out.Objects, err = remover{t.client, t.env, t.mark}.remove(ctx)
+		return err
+	})
+	return out, err
 }

@@ -45,12 +45,8 @@ type Facts struct {
 	newest map[object]time.Time
 }
 
-// The size of a page of a list, and how many pages are read: lists of very large
-// clusters are only read in part.
-const (
-	pageSize = 500
-	maxPages = 10
-)
+// maxItems is how much of a list is read: those of very large clusters only in part.
+const maxItems = 5000
 
 // maxLogs is how many containers' logs are read, and logLines how many lines of
 // each.
@@ -84,7 +80,7 @@ func Gather(ctx context.Context, client *kube.Client, scope Scope) *Facts {
 // part is one list that is read.
 type part struct {
 	name string
-	read func(ctx context.Context) (more bool, err error)
+	read func(ctx context.Context) error
 }
 
 // lists reads the lists concurrently.
@@ -92,19 +88,16 @@ func (f *Facts) lists(ctx context.Context, client *kube.Client) {
 	ctx, cancel := context.WithTimeout(ctx, listLimit)
 	defer cancel()
 	parts := f.parts(client)
-	errs, more := make([]error, len(parts)), make([]bool, len(parts))
+	errs := make([]error, len(parts))
 	var wg sync.WaitGroup
 	for i, p := range parts {
-		wg.Go(func() { more[i], errs[i] = p.read(ctx) })
+		wg.Go(func() { errs[i] = p.read(ctx) })
 	}
 	wg.Wait()
 	responds := false
 	for i, p := range parts {
-		switch {
-		case errs[i] != nil:
+		if errs[i] != nil {
 			f.gap(p.name, errs[i])
-		case more[i]:
-			f.Gaps = append(f.Gaps, fmt.Sprintf("%s: there are more than %d", p.name, pageSize*maxPages))
 		}
 		// A rejected request shows that the API responds, unlike a transient error.
 		responds = responds || !kube.Transient(errs[i])
@@ -140,66 +133,59 @@ func (f *Facts) parts(client *kube.Client) []part {
 		return core.Events("").List(ctx, o)
 	}
 	parts := []part{
-		{"pods", pages(&f.Pods, core.Pods("").List, func(l *corev1.PodList) []corev1.Pod { return l.Items })},
-		{"nodes", pages(&f.Nodes, core.Nodes().List, func(l *corev1.NodeList) []corev1.Node { return l.Items })},
-		{"claims", pages(&f.Claims, core.PersistentVolumeClaims("").List,
+		{"pods", items(&f.Pods, core.Pods("").List, func(l *corev1.PodList) []corev1.Pod { return l.Items })},
+		{"nodes", items(&f.Nodes, core.Nodes().List, func(l *corev1.NodeList) []corev1.Node { return l.Items })},
+		{"claims", items(&f.Claims, core.PersistentVolumeClaims("").List,
 			func(l *corev1.PersistentVolumeClaimList) []corev1.PersistentVolumeClaim { return l.Items })},
-		{"storage classes", pages(&f.Classes, client.Kubernetes.StorageV1().StorageClasses().List,
+		{"storage classes", items(&f.Classes, client.Kubernetes.StorageV1().StorageClasses().List,
 			func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })},
-		{"jobs", pages(&f.Jobs, client.Kubernetes.BatchV1().Jobs("").List, func(l *batchv1.JobList) []batchv1.Job { return l.Items })},
-		{"events", pages(&f.Events, warnings, func(l *corev1.EventList) []corev1.Event {
+		{"jobs", items(&f.Jobs, client.Kubernetes.BatchV1().Jobs("").List, func(l *batchv1.JobList) []batchv1.Job { return l.Items })},
+		{"events", items(&f.Events, warnings, func(l *corev1.EventList) []corev1.Event {
 			return slices.DeleteFunc(l.Items, func(e corev1.Event) bool { return e.Type != corev1.EventTypeWarning })
 		})},
 	}
 	if f.Apps == nil {
-		parts = append(parts, part{"applications", func(ctx context.Context) (bool, error) { return f.readApps(ctx, client) }})
+		parts = append(parts, part{"applications", func(ctx context.Context) error { return f.readApps(ctx, client) }})
 	}
 	return parts
 }
 
-// pages returns what reads a list into all, page by page, and reports whether there is
-// more.
-func pages[L metav1.ListInterface, T any](all *[]T, list func(context.Context, metav1.ListOptions) (L, error), items func(L) []T) func(context.Context) (bool, error) {
-	return func(ctx context.Context) (more bool, err error) {
-		next := ""
-		for range maxPages {
-			if err := ctx.Err(); err != nil {
-				return false, err
-			}
-			page, err := list(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
-			if err != nil {
-				return false, err
-			}
-			found := items(page)
-			*all = append(slices.Grow(*all, len(found)+1), found...) // not nil even if empty
-			if next = page.GetContinue(); next == "" {
-				return false, nil
-			}
+// items returns what reads a list into all.
+func items[L metav1.ListInterface, T any](all *[]T, list func(context.Context, metav1.ListOptions) (L, error), of func(L) []T) func(context.Context) error {
+	return func(ctx context.Context) error {
+		found, err := list(ctx, metav1.ListOptions{Limit: maxItems})
+		if err != nil {
+			return err
 		}
-		return true, nil
+		*all = append([]T{}, of(found)...) // not nil even if empty
+		if found.GetContinue() != "" {
+			return fmt.Errorf("there are more than %d", maxItems)
+		}
+		return nil
 	}
 }
 
 // readApps reads the Applications; a cluster without Argo CD has none.
-func (f *Facts) readApps(ctx context.Context, client *kube.Client) (bool, error) {
+func (f *Facts) readApps(ctx context.Context, client *kube.Client) error {
 	var list []unstructured.Unstructured
-	more, err := pages(&list, client.Dynamic.Resource(argo.Applications()).Namespace(f.Scope.Argo).List,
+	err := items(&list, client.Dynamic.Resource(argo.Applications()).Namespace(f.Scope.Argo).List,
 		func(l *unstructured.UnstructuredList) []unstructured.Unstructured { return l.Items })(ctx)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return false, err
+	if err != nil && len(list) == 0 && !apierrors.IsNotFound(err) {
+		return err
 	}
-	apps := make([]argo.Application, 0, len(list))
-	var unread error
+	f.Apps = []argo.Application{}
 	for i := range list {
-		a, err := argo.Read(&list[i])
-		if err != nil {
-			unread = err
+		a, bad := argo.Read(&list[i])
+		if bad != nil {
+			err = bad
 			continue
 		}
-		apps = append(apps, a)
+		f.Apps = append(f.Apps, a)
 	}
-	f.Apps = apps
-	return more, unread
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // details reads the logs and events of containers in trouble.

@@ -157,7 +157,7 @@ func TestNothingWrongSaysWhatWasNotLookedAt(t *testing.T) {
 	d := Collect(t.Context(), client, Scope{Failed: []contract.FailedStep{{Stage: "orchestrator", Step: "publish", Error: "x"}}})
 	require.False(t, d.Known)
 	require.Empty(t, d.Findings)
-	require.Equal(t, `no cause was found in the cluster; 3 apps are Synced and Healthy, 4 pods are well, 1 node is ready; `+
+	require.Equal(t, `no cause was found in the cluster; `+
 		`not looked at: events: events is forbidden: no role; see the error of orchestrator/publish`, d.Cause)
 }
 
@@ -198,7 +198,7 @@ func TestAnAPIThatDoesNotAnswerIsTheCause(t *testing.T) {
 
 func TestReadHealth(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"ready":true,"parts":{"pods":{"state":"waiting"}},"components":{"etcd":{"state":"running"}}}`: "its node says that it is ready",
+		`{"ready":true,"parts":{"pods":{"state":"ready"}},"components":{"etcd":{"state":"running"}}}`: "its node says that it is ready",
 		"not found\n": "its node says: not found",
 		`{"a":1}`:     `its node says: {"a":1}`,
 	} {
@@ -224,26 +224,16 @@ func TestAnAPIThatHangsTakesNoLongerThanTheContext(t *testing.T) {
 	require.Equal(t, "the API server at "+s.URL+" does not answer: no answer in time", d.Cause)
 }
 
-func TestListsAreReadInPages(t *testing.T) {
+func TestAVeryLongListIsReadInPart(t *testing.T) {
 	client, typed, _ := cluster(t, "fine")
-	calls := 0
-	endless := false
 	typed.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		o := a.(clienttesting.ListActionImpl).GetListOptions()
-		require.Equal(t, int64(pageSize), o.Limit)
-		calls++
-		list := &corev1.PodList{Items: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(calls), Namespace: "x"}, Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}}}
-		if calls < 3 || endless {
-			list.Continue = "more"
-		}
+		require.Equal(t, int64(maxItems), a.(clienttesting.ListActionImpl).GetListOptions().Limit)
+		list := &corev1.PodList{Items: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "x"}, Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}}}
+		list.Continue = "more"
 		return true, list, nil
 	})
 	f := Gather(t.Context(), client, Scope{})
-	require.Len(t, f.Pods, 3)
-	require.Empty(t, f.Gaps)
-	endless = true
-	f = Gather(t.Context(), client, Scope{})
-	require.Len(t, f.Pods, maxPages)
+	require.Len(t, f.Pods, 1)
 	require.Equal(t, []string{"pods: there are more than 5000"}, f.Gaps)
 }
 

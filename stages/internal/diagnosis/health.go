@@ -11,19 +11,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// nodeHealth is the health that a node of Slipway reports; see containers/node.
-type nodeHealth struct {
-	Ready      *bool               `json:"ready"`
-	Parts      map[string]nodePart `json:"parts"`
-	Components map[string]nodePart `json:"components"`
-}
-
-type nodePart struct {
-	State    string `json:"state"`
-	Restarts int    `json:"restarts"`
-	Detail   string `json:"detail"`
-}
-
 // queryNode queries the health of the cluster's node and describes it in a clause.
 func queryNode(ctx context.Context, client *kube.Client, url string) string {
 	ctx, cancel := context.WithTimeout(ctx, healthLimit)
@@ -35,17 +22,25 @@ func queryNode(ctx context.Context, client *kube.Client, url string) string {
 	return readHealth(text)
 }
 
-// readHealth summarises the node's health.
+// readHealth summarises the health that a node of Slipway reports; see containers/node.
 func readHealth(text string) string {
-	var h nodeHealth
-	if err := json.Unmarshal([]byte(text), &h); err != nil || h.Ready == nil {
+	type parts map[string]struct {
+		State    string `json:"state"`
+		Restarts int    `json:"restarts"`
+		Detail   string `json:"detail"`
+	}
+	var h struct {
+		Parts      parts `json:"parts"`
+		Components parts `json:"components"`
+	}
+	if err := json.Unmarshal([]byte(text), &h); err != nil || h.Parts == nil {
 		return "its node says: " + kube.OneLine(text)
 	}
 	var bad []string
-	add := func(parts map[string]nodePart, good string) {
-		for _, name := range slices.Sorted(maps.Keys(parts)) {
-			p := parts[name]
-			if p.State == good && p.Restarts == 0 {
+	for _, all := range []parts{h.Components, h.Parts} { // parts wait for components
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			p := all[name]
+			if (p.State == "running" || p.State == "ready") && p.Restarts == 0 {
 				continue
 			}
 			s := name + " is " + p.State
@@ -57,11 +52,6 @@ func readHealth(text string) string {
 			}
 			bad = append(bad, s)
 		}
-	}
-	// Components first, because parts wait for them.
-	add(h.Components, "running")
-	if !*h.Ready {
-		add(h.Parts, "ready")
 	}
 	if len(bad) == 0 {
 		return "its node says that it is ready"

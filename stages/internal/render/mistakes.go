@@ -20,7 +20,6 @@ import (
 type Mistake struct {
 	Problem        // without a file where none has it, as when a patch makes it
 	Name    string // of the field; empty in a list
-	Parent  string // name of the field that has it; empty for none, and in a list
 	Unknown bool   // Kubernetes does not know the field; else it does not take its value
 	Lenient bool   // only what is applied by the server is refused for it
 }
@@ -39,9 +38,6 @@ func Mistakes(release fs.FS, root string, objs []*unstructured.Unstructured) []M
 			found := Mistake{Problem: p, Unknown: m.Unknown, Lenient: m.Lenient}
 			if n := len(m.Path); n > 0 {
 				found.Name, _ = m.Path[n-1].(string)
-				if n > 1 {
-					found.Parent, _ = m.Path[n-2].(string)
-				}
 			}
 			out = append(out, found)
 		}

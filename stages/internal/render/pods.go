@@ -22,9 +22,9 @@ func podPath(kind string) []string {
 	return nil
 }
 
-// pod returns the pod template of an object, nil if it has none. Changes to it are
+// Pod returns the pod template of an object, nil if it has none. Changes to it are
 // changes to the object.
-func pod(o *unstructured.Unstructured) map[string]any {
+func Pod(o *unstructured.Unstructured) map[string]any {
 	at := podPath(o.GetKind())
 	if at == nil {
 		return nil
@@ -47,7 +47,7 @@ func AddHosts(objs []*unstructured.Unstructured, hosts map[string]string) {
 		aliases = append(aliases, map[string]any{"ip": hosts[host], "hostnames": []any{host}})
 	}
 	for _, o := range objs {
-		if p := pod(o); p != nil {
+		if p := Pod(o); p != nil {
 			spec := p["spec"].(map[string]any)
 			own, _ := spec["hostAliases"].([]any)
 			spec["hostAliases"] = append(slices.Clone(own), aliases...)
@@ -60,7 +60,7 @@ func AddHosts(objs []*unstructured.Unstructured, hosts map[string]string) {
 func AddPullSecret(objs []*unstructured.Unstructured, refs map[string]string, name string) {
 	own := slices.Collect(maps.Values(refs))
 	for _, o := range objs {
-		p := pod(o)
+		p := Pod(o)
 		if p == nil || !slices.ContainsFunc(Images([]*unstructured.Unstructured{o}), func(ref string) bool { return slices.Contains(own, ref) }) {
 			continue
 		}
@@ -75,36 +75,17 @@ func AddPullSecret(objs []*unstructured.Unstructured, refs map[string]string, na
 // Uses are the ConfigMaps and Secrets that the pods of an object read, "ConfigMap/name",
 // sorted.
 func Uses(o *unstructured.Unstructured) []string {
-	p := pod(o)
-	if p == nil {
-		return nil
+	kinds := map[string]string{
+		"configMap": "ConfigMap", "configMapRef": "ConfigMap", "configMapKeyRef": "ConfigMap",
+		"secret": "Secret", "secretRef": "Secret", "secretKeyRef": "Secret",
 	}
 	seen := map[string]bool{}
-	var walk func(v any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case []any:
-			for _, e := range v {
-				walk(e)
-			}
-		case map[string]any:
-			for key, e := range v {
-				kind := map[string]string{
-					"configMap": "ConfigMap", "configMapRef": "ConfigMap", "configMapKeyRef": "ConfigMap",
-					"secret": "Secret", "secretRef": "Secret", "secretKeyRef": "Secret",
-				}[key]
-				if ref, ok := e.(map[string]any); ok && kind != "" {
-					for _, field := range []string{"name", "secretName"} {
-						if name, ok := ref[field].(string); ok {
-							seen[kind+"/"+name] = true
-						}
-					}
-				}
-				walk(e)
-			}
+	eachField(Pod(o)["spec"], func(field string, value any) {
+		ref, _ := value.(map[string]any)
+		if name, ok := cmp.Or(ref["name"], ref["secretName"]).(string); ok && kinds[field] != "" {
+			seen[kinds[field]+"/"+name] = true
 		}
-	}
-	walk(p["spec"])
+	})
 	return slices.Sorted(maps.Keys(seen))
 }
 
@@ -112,34 +93,18 @@ func Uses(o *unstructured.Unstructured) []string {
 // "name/key", sorted.
 func SecretKeys(o *unstructured.Unstructured) []string {
 	seen := map[string]bool{}
-	var walk func(v any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case []any:
-			for _, e := range v {
-				walk(e)
-			}
-		case map[string]any:
-			for field, e := range v {
-				walk(e)
-				ref, _ := e.(map[string]any)
-				if (field != "secret" && field != "secretKeyRef") || ref["optional"] == true {
-					continue
-				}
-				name, _ := cmp.Or(ref["name"], ref["secretName"]).(string)
-				items, _ := ref["items"].([]any)
-				for _, item := range append(slices.Clone(items), ref) {
-					m, _ := item.(map[string]any)
-					if key, has := m["key"].(string); has {
-						seen[name+"/"+key] = true
-					}
-				}
+	eachField(Pod(o)["spec"], func(field string, value any) {
+		ref, _ := value.(map[string]any)
+		if field != "secret" && field != "secretKeyRef" || ref["optional"] == true {
+			return
+		}
+		name, _ := cmp.Or(ref["name"], ref["secretName"]).(string)
+		for _, item := range append(mappings(ref["items"]), ref) {
+			if key, has := item["key"].(string); has {
+				seen[name+"/"+key] = true
 			}
 		}
-	}
-	if p := pod(o); p != nil {
-		walk(p["spec"])
-	}
+	})
 	return slices.Sorted(maps.Keys(seen))
 }
 

@@ -69,6 +69,9 @@ func (w *workspace) addKustomization(dir string, parents []string) error {
 	if len(content.HelmCharts) > 0 || content.HelmGlobals != nil {
 		return fmt.Errorf("%s has helmCharts, for which kustomize runs Helm; make the chart a component of kind chart", k.file)
 	}
+	if len(content.Generators)+len(content.Transformers)+len(content.Validators) > 0 {
+		return fmt.Errorf("%s has generators, transformers or validators, which kustomize may run as programs; use its other fields, such as configMapGenerator, labels and patches", k.file)
+	}
 	if err := k.rewrite(&content); err != nil {
 		return err
 	}
@@ -156,14 +159,4 @@ func (k *kustomization) read(name string) (text []byte, at string, err error) {
 		return nil, "", fmt.Errorf("read %s: %w", at, err)
 	}
 	return text, at, nil
-}
-
-// inline adds text that stands in a list of names, as a file. kustomize would look for the
-// file or address of that name as soon as it cannot decode the text.
-func (k *kustomization) inline(field string, index int, text []byte) (string, error) {
-	name := fmt.Sprintf("slipway-%s-%d.yaml", field, index)
-	for isFile(k.release, path.Join(k.dir, name)) {
-		name = "_" + name
-	}
-	return "./" + name, k.write(path.Join(k.dir, name), text)
 }

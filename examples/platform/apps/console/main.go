@@ -16,7 +16,6 @@ import (
 	_ "embed"
 	"html/template"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -58,13 +57,8 @@ func serve(ctx context.Context, env *web.Env, log *slog.Logger) error {
 	if _, err := pair(nil); err != nil {
 		return err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", env.Text("LISTEN", ":8443"))
-	if err != nil {
-		return err
-	}
-	log.Info("serving", "address", listener.Addr().String())
-	secure := tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: pair})
-	return web.Serve(ctx, secure, handler(store{pool}, users, shown, log))
+	secure := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: pair}
+	return web.Serve(ctx, env.Text("LISTEN", ":8443"), secure, handler(store{pool}, users, shown, log), log)
 }
 
 func migrateDatabase(ctx context.Context, env *web.Env, log *slog.Logger) error {

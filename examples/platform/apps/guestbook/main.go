@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"html/template"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"sync/atomic"
@@ -38,12 +37,7 @@ func serve(ctx context.Context, env *web.Env, log *slog.Logger) error {
 		return err
 	}
 	defer pool.Close()
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
-	if err != nil {
-		return err
-	}
-	log.Info("serving", "address", listener.Addr().String())
-	return web.Serve(ctx, listener, handler(&entries{pool: pool}, title, log))
+	return web.Serve(ctx, listen, nil, handler(&entries{pool: pool}, title, log), log)
 }
 
 // source is where a handler's entries come from.

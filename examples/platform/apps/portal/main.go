@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"html/template"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -46,12 +45,7 @@ func serve(ctx context.Context, env *web.Env, log *slog.Logger) error {
 	if err := json.Unmarshal([]byte(list), &addons); err != nil {
 		return fmt.Errorf("ADDONS_FILE: %w", err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
-	if err != nil {
-		return err
-	}
-	log.Info("serving", "address", listener.Addr().String())
-	return web.Serve(ctx, listener, handler(users, cluster, addons, log))
+	return web.Serve(ctx, listen, nil, handler(users, cluster, addons, log), log)
 }
 
 // handler answers what signin.Users does, and

@@ -28,17 +28,13 @@ func sealing(key web.Secret) (cipher.AEAD, error) {
 
 // sealed is the content of a cookie.
 type sealed struct {
-	Until time.Time       `json:"until"`
-	Value json.RawMessage `json:"value"`
+	Until time.Time `json:"until"`
+	Value any       `json:"value"`
 }
 
 // set gives the browser a cookie that open reads until life is over.
 func (u *Users) set(w http.ResponseWriter, name string, value any, life time.Duration) error {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	text, err := json.Marshal(sealed{time.Now().Add(life), raw})
+	text, err := json.Marshal(sealed{time.Now().Add(life), value})
 	if err != nil {
 		return err
 	}
@@ -58,8 +54,8 @@ func (u *Users) open(r *http.Request, name string, value any) bool {
 		return false
 	}
 	text, err := u.aead.Open(nil, nil, raw, []byte(name))
-	var content sealed
-	return err == nil && json.Unmarshal(text, &content) == nil && time.Now().Before(content.Until) && json.Unmarshal(content.Value, value) == nil
+	content := sealed{Value: value} // a pointer
+	return err == nil && json.Unmarshal(text, &content) == nil && time.Now().Before(content.Until)
 }
 
 // cookie is sent to this host only, over HTTPS only, and shown to no script. The browser sends it

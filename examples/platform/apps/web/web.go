@@ -4,6 +4,7 @@ package web
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -114,8 +115,21 @@ func (e *Env) File(name string) Secret {
 	return Secret(content)
 }
 
-// Serve answers on listener until ctx is done, with the headers of Secure.
-func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+// Serve answers on address until ctx is done, with the headers of Secure; without TLS if secure is
+// nil.
+func Serve(ctx context.Context, address string, secure *tls.Config, handler http.Handler, log *slog.Logger) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	log.Info("serving", "address", listener.Addr().String())
+	if secure != nil {
+		listener = tls.NewListener(listener, secure)
+	}
+	return serve(ctx, listener, handler)
+}
+
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler:           Secure(handler),
 		ReadHeaderTimeout: 5 * time.Second,

@@ -33,7 +33,7 @@ func TestServeLosesNoRequest(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, listener, mux) }()
+	go func() { served <- serve(ctx, listener, mux) }()
 	get := func(path string) string {
 		request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, "http://"+listener.Addr().String()+path, nil)
 		if err != nil {
