@@ -9,10 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline/progress"
-	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -80,46 +78,6 @@ func upgradeOf(t *testing.T, file string) *upgradeOptions {
 	newRoot(t.Context(), &p).AddCommand(cmd)
 	require.NoError(t, cmd.ParseFlags([]string{"--config", file, "--name", "blue"}))
 	return o
-}
-
-// TestAPathIsPlannedAsItIsCarriedOut: what the plan says of a release on the way is what its
-// upgrade works on then.
-func TestAPathIsPlannedAsItIsCarriedOut(t *testing.T) {
-	for name, says := range map[string]string{
-		"it names a version": "release: 1.0.0, components: {database: {enabled: false}, guestbook: {enabled: false, values: {title: Ours}}}",
-		"it names none":      "components: {toolbox: {enabled: true}}",
-	} {
-		t.Run(name, func(t *testing.T) {
-			io := console.Streams{Err: progress.Open(&bytes.Buffer{}, progress.Options{})}
-			o := upgradeOf(t, configFile(t, "apiVersion: slipway.sh/v1\nplatform: {"+says+"}\n"))
-			o.written, o.style = "1.0.0", contract.InPlace
-			at := func(version string) stages.Held {
-				t.Helper()
-				cfg, err := o.install.deployment.Source.Load(io)
-				require.NoError(t, err)
-				o.install.deployment.Release.Choose(cfg, version)
-				r, _, err := release.Reference(version)
-				require.NoError(t, err)
-				run := &conductor.Options{Config: cfg, Release: r}
-				require.NoError(t, o.migrate(io, run, true))
-				return stages.Held{Release: r, Config: run.Config}
-			}
-			later, err := o.later(io, at("1.1.0"), []string{"2.0.0"})
-			require.NoError(t, err)
-			require.Len(t, later, 1)
-			require.Equal(t, at("2.0.0").Config.Digest(), later[0].ReadAs)
-			require.Equal(t, []string{"1.1.0", "2.0.0", contract.InPlace}, []string{later[0].From, later[0].To, later[0].Style})
-			_, digest, err := release.Reference("2.0.0")
-			require.NoError(t, err)
-			require.Equal(t, digest, later[0].Digest)
-			if name == "it names a version" {
-				require.Equal(t, []string{"platform.components.guestbook.values.title is now platform.components.guestbook.values.heading"}, later[0].Settings)
-				require.Empty(t, later[0].Backups, "the database is off")
-			} else {
-				require.Equal(t, []contract.PlannedBackup{{Data: "entries"}}, later[0].Backups)
-			}
-		})
-	}
 }
 
 // TestTheInstalledReleaseOnceMore is what an install has, unless the configuration names a newer one.

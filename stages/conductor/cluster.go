@@ -155,19 +155,12 @@ func portsTaken(provider string, err error) error {
 // Up runs the cluster's service and, with publish, publishes its ports on this machine, until
 // ctx ends. ready is called once they accept connections, or the service runs.
 func (c *Cluster) Up(ctx context.Context, publish bool, ready func()) error {
-	s, err := c.get()
-	if err != nil {
-		return err
-	}
-	if err := c.installed(ctx, runCluster); err != nil {
-		return err
-	}
 	if publish {
 		if err := c.FreePorts(ctx); err != nil {
 			return err
 		}
 	}
-	if err := c.start(ctx, s); err != nil {
+	if _, err := c.up(ctx, runCluster); err != nil {
 		return err
 	}
 	if !publish {
@@ -175,7 +168,7 @@ func (c *Cluster) Up(ctx context.Context, publish bool, ready func()) error {
 		<-ctx.Done()
 		return nil
 	}
-	err = c.service.Publish(ctx, ready)
+	err := c.service.Publish(ctx, ready)
 	switch {
 	case ctx.Err() != nil:
 		return nil // that is how it ends

@@ -42,19 +42,12 @@ func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any)
 	if cached, ok := c.cached[req.ID()]; ok && cached.For(req) {
 		return cached.Result, cached.Result.Decode(req.ID(), out)
 	}
-	text, err := json.Marshal(req)
-	if err != nil {
-		return result, fmt.Errorf("encode the request of %s: %w", s, err)
-	}
-	e := containers.Exec{
-		Args:   []string{"slipway", "step", s.String()},
-		Files:  contract.Parts(contract.RequestFile, string(text)),
-		Result: contract.ResultFile,
-	}
+	args := []string{"slipway", "step", s.String()}
 	if c.scratch != "" {
-		e.Args = append(e.Args, "--state", c.scratch)
+		args = append(args, "--state", c.scratch)
 	}
-	if err := c.mount(ctx, &e, s); err != nil {
+	e, err := c.execution(ctx, s, req, args...)
+	if err != nil {
 		return result, err
 	}
 	done, err := c.deployment.Exec(ctx, e)
@@ -70,6 +63,16 @@ func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any)
 	err = result.Decode(req.ID(), out)
 	_ = c.lock.heard(err) // it is the step's own, too
 	return result, err
+}
+
+// execution is a command that reads a request and leaves a result, in a container with what s says.
+func (c *containerRunner) execution(ctx context.Context, s contract.Spec, req any, args ...string) (containers.Exec, error) {
+	text, err := json.Marshal(req)
+	if err != nil {
+		return containers.Exec{}, fmt.Errorf("encode the request of %s: %w", s, err)
+	}
+	e := containers.Exec{Args: args, Files: contract.Parts(contract.RequestFile, string(text)), Result: contract.ResultFile}
+	return e, c.mount(ctx, &e, s)
 }
 
 // mounts are what containers can get besides the deployment's state.

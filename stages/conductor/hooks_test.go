@@ -275,9 +275,9 @@ func TestWhatAHookLacksIsFoundBeforeAnythingStarts(t *testing.T) {
 		return nil, fmt.Errorf("%s is not set", ref)
 	}}
 	refs := map[string]config.SecretRef{"A": "env:THERE", "B": "env:ONE", "C": "env:TWO"}
-	err := c.check(t.Context(), []config.Hook{
+	err := MissingSecrets([]config.Hook{
 		{Name: "backup", Secrets: refs}, {Name: "notify", Secrets: map[string]config.SecretRef{"T": "env:THREE"}, Optional: true},
-	})
+	}, c.secret)
 	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNoSecret})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.EqualError(t, err, "find the secret B of the hook backup: env:ONE is not set\nfind the secret C of the hook backup: env:TWO is not set")

@@ -2,14 +2,11 @@ package conductor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -146,16 +143,8 @@ func (c *containerRunner) verifyAll(ctx context.Context, req contract.PlanReques
 
 // dryRun runs `slipway dry-run` in a container with all that spec says.
 func (c *containerRunner) dryRun(ctx context.Context, spec contract.Spec, req contract.PlanRequest, out any) error {
-	text, err := json.Marshal(req)
+	e, err := c.execution(ctx, spec, req, "slipway", "dry-run", contract.RequestFile, contract.ResultFile)
 	if err != nil {
-		return fmt.Errorf("encode what is to be planned: %w", err)
-	}
-	e := containers.Exec{
-		Args:   []string{"slipway", "dry-run", contract.PlanRequestFile, contract.PlanResultFile},
-		Files:  contract.Parts(contract.PlanRequestFile, string(text)),
-		Result: contract.PlanResultFile,
-	}
-	if err := c.mount(ctx, &e, spec); err != nil {
 		return err
 	}
 	return commands{c.deployment}.result(ctx, e, out)

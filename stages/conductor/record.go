@@ -10,7 +10,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
@@ -25,32 +24,23 @@ const writeLimit = 2 * time.Minute
 // took too long.
 var errWriteTime = fmt.Errorf("the container that writes did not end within %s", writeLimit)
 
-// recorder writes the record of a run.
-type recorder struct {
-	commands
-	cluster *containers.Cluster // nil unless the provider's cluster is a service
-	config  *config.Config
-	flags   string            // as Options.Flags
-	logs    map[string]string // what hooks printed, by name in the run's directory
-}
-
 // recordFile is where the container that writes a record finds it.
 const recordFile = "/slipway/keep.json"
 
 // finish writes the record of a run that has ended and, at the same time, stops the cluster's
 // service; then it gives the lock up. It returns err, joined by what went wrong here.
-func (r recorder) finish(ctx context.Context, record *report.Run, state *contract.RuntimeState, l *deploymentLock, err error) error {
+func (r *run) finish(ctx context.Context, record *report.Run, state *contract.RuntimeState, l *deploymentLock, err error) error {
 	writing, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), writeLimit, errWriteTime)
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() {
-		if r.cluster == nil {
+		if r.service == nil {
 			stopped <- nil
 			return
 		}
-		stopped <- r.cluster.Stop(writing)
+		stopped <- r.service.Stop(writing)
 	}()
-	record.AddFlags(r.flags)
+	record.AddFlags(r.opts.Flags)
 	writeErr := l.heard(r.write(writing, record, state))
 	if lost := l.loss(); lost != nil && fault.ClassOf(err) != fault.Locked { // what else is wrong must not hide it
 		err = errors.Join(lost, err)
@@ -60,7 +50,7 @@ func (r recorder) finish(ctx context.Context, record *report.Run, state *contrac
 
 // write puts the record, and the runtime state unless that is nil, into the
 // deployment's state.
-func (r recorder) write(ctx context.Context, record *report.Run, state *contract.RuntimeState) error {
+func (r *run) write(ctx context.Context, record *report.Run, state *contract.RuntimeState) error {
 	// Records.Report makes the rest of the run's directory from this one when somebody asks for it.
 	text, encErr := record.Encode()
 	out := contract.RunFiles{Run: record.ID, Files: map[string]string{
@@ -77,7 +67,7 @@ func (r recorder) write(ctx context.Context, record *report.Run, state *contract
 
 // notWritten is the fault of a record that could not be written; nil for no error,
 // and the one in err if it has one.
-func (r recorder) notWritten(err error) error {
+func (r *run) notWritten(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -87,7 +77,7 @@ func (r recorder) notWritten(err error) error {
 	f := &fault.Fault{
 		Code: codeNotWritten, Class: fault.Step, Op: "write the run's record",
 		Fix: "free space on the machine that runs the Dagger engine; look at the deployment: slipway status --live",
-		Err: fmt.Errorf("write to the state of deployment %s: %w", r.config.Global.Name, err),
+		Err: fmt.Errorf("write to the state of deployment %s: %w", r.name, err),
 	}
 	switch {
 	case errors.Is(err, errWriteTime):
@@ -99,8 +89,8 @@ func (r recorder) notWritten(err error) error {
 }
 
 // configYAML is the configuration as it was understood, for the run's record.
-func (r recorder) configYAML() string {
-	b, err := yaml.JSONToYAML(r.config.Canonical())
+func (r *run) configYAML() string {
+	b, err := yaml.JSONToYAML(r.opts.Config.Canonical())
 	if err != nil {
 		return "# " + err.Error() + "\n"
 	}

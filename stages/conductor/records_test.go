@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -179,7 +178,8 @@ func TestAClusterThatSlipwayDoesNotRun(t *testing.T) {
 }
 
 func TestARecordThatIsNotWritten(t *testing.T) {
-	c := recorder{config: config.Default()}
+	conductor, _ := conducted(t, nil)
+	c := &run{Conductor: conductor}
 	require.NoError(t, c.notWritten(nil))
 	for class, err := range map[fault.Class]error{
 		fault.Step:      errors.New("exit status 4: no space left on device"),
@@ -189,7 +189,7 @@ func TestARecordThatIsNotWritten(t *testing.T) {
 		got := c.notWritten(err)
 		require.ErrorIs(t, got, &fault.Fault{Code: codeNotWritten})
 		require.Equal(t, class, fault.ClassOf(got))
-		require.EqualError(t, got, "write the run's record: write to the state of deployment "+c.config.Global.Name+": "+err.Error())
+		require.EqualError(t, got, "write the run's record: write to the state of deployment "+c.name+": "+err.Error())
 	}
 	require.ErrorContains(t, c.notWritten(errWriteTime), "did not end within 2m0s")
 	lost := &fault.Fault{Code: "CTR-001", Class: fault.Step, Op: "run it", Err: errors.New("killed")}
@@ -243,7 +243,8 @@ func TestStatusIsAnsweredFromTheRecord(t *testing.T) {
 // type works on the deployment that it is about.
 func TestARecordIsWrittenWithCommandsForItsDeployment(t *testing.T) {
 	c, e := conducted(t, nil)
-	r := recorder{commands: c.commands, cluster: c.service, config: c.opts.Config, flags: "--name dev"}
+	c.opts.Flags = "--name dev"
+	r := &run{Conductor: c}
 	record := &report.Run{ID: "r1", Commands: []string{"slipway cluster"}}
 	require.NoError(t, r.finish(t.Context(), record, nil, nil, nil))
 	require.Len(t, record.Commands, 2)

@@ -48,7 +48,7 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 			r.record.Finish(nil, err, time.Now())
 		}
 	}
-	return r.record, r.recorder().finish(ctx, r.record, found.State, r.steps.lock, err)
+	return r.record, r.finish(ctx, r.record, found.State, r.steps.lock, err)
 }
 
 // run is one run of a workflow.
@@ -103,10 +103,6 @@ func (r *run) wipe(ctx context.Context) error {
 	err = r.Cluster.deployment.Wipe(ctx, append(by, "--")...)
 	_ = r.steps.lock.heard(err) // it is the action's own, too
 	return err
-}
-
-func (r *run) recorder() recorder {
-	return recorder{commands: r.commands, cluster: r.service, config: r.opts.Config, flags: r.opts.Flags, logs: r.logs}
 }
 
 // carryOut runs the graph with its hooks under the lock.
@@ -230,14 +226,14 @@ func (c *Conductor) newRecord(id, workflow string) *report.Run {
 // begin writes the record of a run that begins, so that a run that is killed leaves one.
 // Writing it starts a container, so the first step does not wait for it.
 func (r *run) begin(ctx context.Context, record report.Run) <-chan error {
-	begun, recorder := make(chan error, 1), r.recorder()
+	begun := make(chan error, 1)
 	go func() {
 		if err := r.steps.lock.wait(ctx); err != nil {
 			begun <- nil // there is no run then
 			return
 		}
 		r.complete(&record)
-		begun <- recorder.write(ctx, &record, nil)
+		begun <- r.write(ctx, &record, nil)
 	}()
 	return begun
 }

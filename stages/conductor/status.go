@@ -50,43 +50,47 @@ type DeploymentStatus struct {
 
 // Text writes the status for a terminal.
 func (s *DeploymentStatus) Text(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s: %s\n", s.Deployment, s.State); err != nil {
-		return err
-	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", s.Deployment, s.State)
 	if r := s.Refused; r != nil {
-		if _, err := fmt.Fprintf(w, "the last run, %s %s, was refused, and changed nothing: %s: %s\n", r.Workflow, r.Run, r.Code, strings.Join(strings.Fields(report.Clean(r.Error)), " ")); err != nil {
+		fmt.Fprintf(&b, "the last run, %s %s, was refused, and changed nothing: %s: %s\n", r.Workflow, r.Run, r.Code, oneLine(r.Error))
+	}
+	if s.State != contract.NotStarted {
+		if err := s.run(&b); err != nil {
 			return err
 		}
 	}
-	if s.State == contract.NotStarted {
-		return nil
-	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// run writes what is known of the last run.
+func (s *DeploymentStatus) run(b *strings.Builder) error {
 	if s.Installed != "" && s.Installed != s.Platform {
-		if _, err := fmt.Fprintf(w, "the last run was for release %s; the last complete install is of release %s\n", s.Platform, s.Installed); err != nil {
-			return err
-		}
+		fmt.Fprintf(b, "the last run was for release %s; the last complete install is of release %s\n", s.Platform, s.Installed)
 	}
 	for _, a := range s.Waiting {
-		if _, err := fmt.Fprintf(w, "%s waits for %s since %s%s: %s\n", a.Step, a.For, a.Since.Format(time.TimeOnly), until(a), strings.Join(strings.Fields(report.Clean(a.Seen)), " ")); err != nil {
-			return err
-		}
+		fmt.Fprintf(b, "%s waits for %s since %s%s: %s\n", a.Step, a.For, a.Since.Format(time.TimeOnly), until(a), oneLine(a.Seen))
 	}
 	run := report.Run{
 		ID: s.Run, Workflow: s.Workflow, Deployment: s.Deployment, Provider: s.Provider, Outcome: s.Outcome,
 		Platform: report.Platform{Name: s.Release, Version: s.Platform}, Steps: s.steps(), Apps: s.Apps, Links: s.Links,
 	}
-	err := run.Summary(w)
+	err := run.Summary(b)
 	switch {
-	case err != nil || s.Live:
+	case s.Live:
 	case s.State == contract.Lost:
-		_, err = fmt.Fprintln(w, "\nThe cluster is gone: the applications are as the last run saw them.")
+		b.WriteString("\nThe cluster is gone: the applications are as the last run saw them.\n")
 	case s.Elsewhere:
-		_, err = fmt.Fprintln(w, "\nThe cluster is not on this engine: the applications are as the last run saw them.")
+		b.WriteString("\nThe cluster is not on this engine: the applications are as the last run saw them.\n")
 	default:
-		_, err = fmt.Fprintln(w, "\nThe applications are as the last run saw them; use --live to check them now.")
+		b.WriteString("\nThe applications are as the last run saw them; use --live to check them now.\n")
 	}
 	return err
 }
+
+// oneLine is a text that others have written, on one line.
+func oneLine(text string) string { return strings.Join(strings.Fields(report.Clean(text)), " ") }
 
 // until says when a wait ends, in UTC as its beginning is.
 func until(a contract.Wait) string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/slipway-sh/slipway/fault"
@@ -78,50 +79,36 @@ type Event struct {
 
 // Text writes the diagnosis for a terminal or a file.
 func (d *Diagnosis) Text(w io.Writer) error {
-	p := &printer{w: w}
-	p.line("cause: %s", d.Cause)
-	if len(d.Findings) > 0 {
-		p.line("\nfindings:")
+	var b strings.Builder
+	section := func(heading string, n int) {
+		if n > 0 {
+			b.WriteString("\n" + heading + ":\n")
+		}
 	}
+	fmt.Fprintf(&b, "cause: %s\n", d.Cause)
+	section("findings", len(d.Findings))
 	for _, f := range d.Findings {
 		more := ""
 		if f.Count > 1 {
 			more = fmt.Sprintf(" (%d of them)", f.Count)
 		}
-		p.line("  %s: %s%s", f.Kind, f.Sentence, more)
+		fmt.Fprintf(&b, "  %s: %s%s\n", f.Kind, f.Sentence, more)
 		for _, l := range f.Log {
-			p.line("    | %s", l)
+			fmt.Fprintf(&b, "    | %s\n", l)
 		}
 	}
-	if len(d.Apps) > 0 {
-		p.line("\napps:")
-	}
+	section("apps", len(d.Apps))
 	for _, a := range d.Apps {
-		p.line("  %s: sync %s, health %s: %s", a.Name, cmp.Or(a.Sync, "not known"), cmp.Or(a.Health, "not known"), a.Cause)
+		fmt.Fprintf(&b, "  %s: sync %s, health %s: %s\n", a.Name, cmp.Or(a.Sync, "not known"), cmp.Or(a.Health, "not known"), a.Cause)
 	}
-	if len(d.Events) > 0 {
-		p.line("\nwarnings, newest first:")
-	}
+	section("warnings, newest first", len(d.Events))
 	for _, e := range d.Events {
-		p.line("  %s %s %s (%d): %s", e.Last.UTC().Format("15:04:05"), e.Object, e.Reason, e.Count, e.Message)
+		fmt.Fprintf(&b, "  %s %s %s (%d): %s\n", e.Last.UTC().Format("15:04:05"), e.Object, e.Reason, e.Count, e.Message)
 	}
-	if len(d.Gaps) > 0 {
-		p.line("\nnot looked at:")
-	}
+	section("not looked at", len(d.Gaps))
 	for _, g := range d.Gaps {
-		p.line("  %s", g)
+		fmt.Fprintf(&b, "  %s\n", g)
 	}
-	return p.err
-}
-
-// printer writes lines until one cannot be written.
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
-	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

@@ -8,12 +8,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/journal"
 )
 
-// Paths in the container of `slipway dry-run`.
-const (
-	PlanRequestFile = "/slipway/plan.json"
-	PlanResultFile  = "/slipway/planned.json"
-)
-
 // PlanRequest is what `slipway dry-run` carries out without changing anything. It wires the graph
 // of the workflow from the same values as the conductor. The answer is a Plan or, with Verify, a
 // Verified.

@@ -17,7 +17,7 @@ func (p *Plan) Text(w io.Writer) error {
 
 // Body is Text without its last lines.
 func (p *Plan) Body(w io.Writer) error {
-	t := &planText{w: w}
+	var t planText
 	t.line("Plan of %s for deployment %s", p.Workflow, p.Deployment)
 	t.release(p)
 	t.change(p.PlannedChange)
@@ -46,7 +46,8 @@ func (p *Plan) Body(w io.Writer) error {
 		}
 	}
 	t.list("Destructive", "!", p.Destructive)
-	return t.err
+	_, err := io.WriteString(w, t.String())
+	return err
 }
 
 // Summary is the plan in one line.
@@ -93,22 +94,19 @@ func count(n int, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-// planText writes sections, each with a heading before its first line.
+// planText has sections, each with a heading before its first line.
 type planText struct {
-	w       io.Writer
+	strings.Builder
 	heading string
-	err     error
 }
 
 func (t *planText) line(format string, args ...any) {
-	if t.err == nil {
-		for i, arg := range args {
-			if text, is := arg.(string); is {
-				args[i] = oneLine(text)
-			}
+	for i, arg := range args {
+		if text, is := arg.(string); is {
+			args[i] = oneLine(text)
 		}
-		_, t.err = fmt.Fprintf(t.w, format+"\n", args...)
 	}
+	fmt.Fprintf(t, format+"\n", args...)
 }
 
 func (t *planText) section(heading string) {

@@ -92,5 +92,5 @@ func differences(before, after []byte) ([]contract.Difference, error) {
 	if err := errors.Join(json.Unmarshal(before, &was), json.Unmarshal(after, &is)); err != nil {
 		return nil, fmt.Errorf("compare the configuration with that before: %w", err)
 	}
-	return preview.Diff(was, is, func(_ string, v any) string { return preview.Shown(v) }), nil
+	return preview.Diff(was, is, preview.Shown), nil
 }

@@ -1,13 +1,13 @@
 package incontainer
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 
@@ -24,15 +24,15 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// planner previews the steps of one plan.
+// planner plans the steps of a workflow.
 type planner struct {
 	*Planner
 	req  contract.PlanRequest
 	seen *dryrun.Preview
 	out  *contract.Plan
-	// known is what Terraform said last. The other steps are previewed with it, and as if
+	// known is what Terraform said last. The other steps are planned with it, and as if
 	// nobody else's objects were in their way, beside those that find it out; if these find
-	// something else, all are previewed again, in their order.
+	// something else, all are planned again, in their order.
 	known  *contract.Infrastructure
 	beside errgroup.Group
 
@@ -41,13 +41,13 @@ type planner struct {
 	later   []contract.PlannedUnknown
 }
 
-// errNoCluster is why a step that works on the cluster is not previewed.
+// errNoCluster is why a step that works on the cluster is not planned.
 var errNoCluster = errors.New("there is no cluster yet")
 
 // errOther is that a step finds something else than was presumed.
 var errOther = errors.New("it is not what was presumed")
 
-// step previews one step, in a context of its own; lasting is that of all of them.
+// step plans one step, in a context of its own; lasting is that of all of them.
 func (p *planner) step(lasting, ctx context.Context, s contract.Spec, req contract.Request) (json.RawMessage, error) {
 	seen, looks := p.seen, s.Key == contract.OwnershipStep().Key && !p.req.Adopt
 	if looks { // at what there is, not at what would be; and it would write nothing
@@ -58,32 +58,29 @@ func (p *planner) step(lasting, ctx context.Context, s contract.Spec, req contra
 		return nil, errNoCluster
 	case p.known == nil || !p.req.Cluster:
 	case s.Key == contract.TerraformStep().Key:
-		return presumed(lasting, p, req, seen, *p.known, func(now contract.Infrastructure) bool { return reflect.DeepEqual(now, *p.known) })
+		return p.presumed(lasting, req, seen, *p.known)
 	case looks:
-		return presumed(lasting, p, req, seen, contract.Ownership{}, func(contract.Ownership) bool { return true }) // or it fails
+		return p.presumed(lasting, req, seen, contract.Ownership{})
 	}
-	return p.foresee(ctx, req, seen)
+	return p.look(ctx, req, seen)
 }
 
-// presumed is the output of a step that is previewed beside the others; holds says whether what
-// comes out is what they presume.
-func presumed[T any](ctx context.Context, p *planner, req contract.Request, seen *dryrun.Preview, output T, holds func(T) bool) (json.RawMessage, error) {
+// presumed is the output of a step that is planned beside the others, which do not wait for it.
+// What Terraform finds must be that; who owns the objects is found, or the step fails.
+func (p *planner) presumed(ctx context.Context, req contract.Request, seen *dryrun.Preview, output any) (json.RawMessage, error) {
+	text, err := json.Marshal(output)
 	p.beside.Go(func() error {
-		var now T
-		out, err := p.foresee(ctx, req, seen)
-		if err == nil {
-			err = json.Unmarshal(out, &now)
-		}
-		if err == nil && !holds(now) {
+		out, err := p.look(ctx, req, seen)
+		if _, must := output.(contract.Infrastructure); err == nil && must && !bytes.Equal(out, text) {
 			err = errOther
 		}
 		return err
 	})
-	return json.Marshal(output)
+	return text, err
 }
 
-// foresee previews one step; what it would write comes into seen.
-func (p *planner) foresee(ctx context.Context, req contract.Request, seen *dryrun.Preview) (json.RawMessage, error) {
+// look plans one step; what it would write comes into seen.
+func (p *planner) look(ctx context.Context, req contract.Request, seen *dryrun.Preview) (json.RawMessage, error) {
 	out, later, err := step.Plan(ctx, p.Steps, req, p.Dirs, seen)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,7 +93,7 @@ func (p *planner) foresee(ctx context.Context, req contract.Request, seen *dryru
 	return out, err
 }
 
-// note fills in what could not be previewed, and what the run would end with.
+// note fills in what could not be planned, and what the run would end with.
 func (p *planner) note(results []pipeline.Result) {
 	p.out.Unknown = append(p.out.Unknown, p.later...)
 	for _, r := range results {

@@ -18,19 +18,16 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// runs are all runs, or one of them with its attempts.
-func (s *State) runs(ctx context.Context, deployment, run string) (any, error) {
+// run is a run with its attempts.
+func (s *State) run(ctx context.Context, deployment, run string) (*contract.RunDetail, error) {
 	live, err := s.liveRun(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if run == "" {
-		return s.summaries(ctx, live)
-	}
 	if _, err := report.IDTime(run); err != nil {
 		return nil, &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Op: "read the run", Err: err, Fix: "slipway runs lists them"}
 	}
-	out := contract.RunDetail{ID: run}
+	out := &contract.RunDetail{ID: run}
 	record, problem, err := s.record(ctx, run, live)
 	if err != nil {
 		return nil, err
@@ -57,9 +54,13 @@ func (s *State) runs(ctx context.Context, deployment, run string) (any, error) {
 // recordsAtOnce is how many records of runs are read at the same time.
 const recordsAtOnce = 8
 
-// summaries are all runs, the oldest first. One without a record ended before it
+// runs are all runs, the oldest first. One without a record ended before it
 // had the lock: it did nothing, and is left out.
-func (s *State) summaries(ctx context.Context, live string) ([]contract.RunSummary, error) {
+func (s *State) runs(ctx context.Context) ([]contract.RunSummary, error) {
+	live, err := s.liveRun(ctx)
+	if err != nil {
+		return nil, err
+	}
 	ids, err := state.Runs(ctx, s.store)
 	if err != nil {
 		return nil, fmt.Errorf("list the runs: %w", err)

@@ -80,7 +80,9 @@ func (s *State) Answer(ctx context.Context, args []string, file string, stop <-c
 	case "show":
 		out, err = s.stored(ctx)
 	case "runs":
-		out, err = s.runs(ctx, req.Deployment, req.ID)
+		out, err = s.runs(ctx)
+	case "run":
+		out, err = s.run(ctx, req.Deployment, req.ID)
 	case "backups":
 		out, err = s.backups(ctx)
 	case "backup":

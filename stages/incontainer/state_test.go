@@ -91,14 +91,13 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, string(summary), ": "+outcome+", run "+r.ID)
 
-		list, err := on.runs(t.Context(), "blue", "")
+		list, err := on.runs(t.Context())
 		require.NoError(t, err)
 		require.Len(t, list, 1)
-		require.EqualValues(t, outcome, list.([]contract.RunSummary)[0].Outcome)
+		require.EqualValues(t, outcome, list[0].Outcome)
 
-		one, err := on.runs(t.Context(), "blue", r.ID)
+		detail, err := on.run(t.Context(), "blue", r.ID)
 		require.NoError(t, err)
-		detail := one.(contract.RunDetail)
 		require.EqualValues(t, outcome, detail.Record.Outcome)
 		require.Len(t, detail.Attempts, 1)
 		require.EqualValues(t, working, detail.Attempts[0].Status)
@@ -128,17 +127,16 @@ func TestRunsWithARecordThatCannotBeUsed(t *testing.T) {
 	for i, text := range []string{`{"version":`, `{"version":99}`, string(whole)} {
 		require.NoError(t, state.Keep(t.Context(), s, ids[i], map[string][]byte{report.RecordFile: []byte(text)}))
 	}
-	list, err := on.runs(t.Context(), "blue", "")
+	runs, err := on.runs(t.Context())
 	require.NoError(t, err)
-	runs := list.([]contract.RunSummary)
 	require.Len(t, runs, 3)
 	require.Contains(t, runs[0].Problem, "decode run record: ")
 	require.Contains(t, runs[1].Problem, "it has version 99")
 	require.Empty(t, runs[2].Problem)
 	require.Equal(t, report.Succeeded, runs[2].Outcome)
-	one, err := on.runs(t.Context(), "blue", ids[0])
+	one, err := on.run(t.Context(), "blue", ids[0])
 	require.NoError(t, err)
-	require.Len(t, one.(contract.RunDetail).Problems, 1)
+	require.Len(t, one.Problems, 1)
 }
 
 // TestState_afterTests: how a deployment is, the last run says that was not one of tests.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -192,7 +191,7 @@ func (c *chaos) holder(t *testing.T, i *running) (run string, p process, found b
 		return "", p, false
 	}
 	p, found = i.find(t, func(p process) bool {
-		return len(p.args) > 2 && strings.HasSuffix(p.args[0], "slipway") && p.args[1] == "state" && p.args[2] == "hold" && slices.Contains(p.args, run)
+		return len(p.args) > 2 && strings.HasSuffix(p.args[0], "slipway") && p.args[1] == "state" && p.args[2] == "hold" && strings.Contains(strings.Join(p.args, " "), run)
 	})
 	return run, p, found
 }

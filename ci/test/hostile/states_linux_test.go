@@ -37,7 +37,7 @@ func reading(backups bool) []command {
 		return []command{of("--result=../out/backups", "backups"), of("--result=../out/backup", "backup", `{"id":"`+recorded+`"}`), of("--result=../out/installed", "installed")}
 	}
 	return []command{
-		of("--result=../out/shown", "show"), of("--result=../out/runs", "runs"), of("--result=../out/run", "runs", `{"id":"`+recorded+`"}`),
+		of("--result=../out/shown", "show"), of("--result=../out/runs", "runs"), of("--result=../out/run", "run", `{"id":"`+recorded+`"}`),
 		of("--result=../out/id", "report", `{"path":"../out/report"}`),
 	}
 }

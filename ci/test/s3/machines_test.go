@@ -227,7 +227,7 @@ func TestTwoMachines(t *testing.T) {
 		e := a.state(t, "keep", `{"path":"`+file+`"}`)
 		require.Zero(t, e.code, e.errs)
 
-		for _, args := range [][]string{{"runs"}, {"show"}, {"runs", `{"id":"` + first + `","deployment":"demo"}`}} {
+		for _, args := range [][]string{{"runs"}, {"show"}, {"run", `{"id":"` + first + `","deployment":"demo"}`}} {
 			e := b.state(t, append([]string{"--result", file}, args...)...)
 			require.Zero(t, e.code, e.errs)
 			text, err := os.ReadFile(file)

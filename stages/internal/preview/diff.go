@@ -13,15 +13,15 @@ import (
 
 // Diff lists what differs between two values of JSON, by path. Lists whose items have names
 // are compared by those. show turns a value into what is shown of it.
-func Diff(before, after any, show func(path string, v any) string) []contract.Difference {
+func Diff(before, after any, show func(v any) string) []contract.Difference {
 	var out []contract.Difference
 	diff("", before, after, func(path string, a, b any) {
 		d := contract.Difference{Path: path}
 		if a != nil {
-			d.Old = show(path, a)
+			d.Old = show(a)
 		}
 		if b != nil {
-			d.New = show(path, b)
+			d.New = show(b)
 		}
 		out = append(out, d)
 	})

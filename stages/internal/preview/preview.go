@@ -158,12 +158,12 @@ func (m *Maker) object(o dryrun.Object) (out contract.PlannedObject, changes boo
 	case o.Before == nil:
 		out.Action, out.Content = contract.PlanAdd, m.digest(o.After)
 		if u.GetKind() == "Secret" {
-			out.Fields = Diff(map[string]any{"data": map[string]any{}}, map[string]any{"data": m.clean(o.After, true)["data"]}, m.show())
+			out.Fields = Diff(map[string]any{"data": map[string]any{}}, map[string]any{"data": m.clean(o.After, true)["data"]}, m.show)
 		}
 		return out, true
 	}
 	out.Action = contract.PlanChange
-	out.Fields = Diff(m.clean(o.Before, false), m.clean(o.After, false), m.show())
+	out.Fields = Diff(m.clean(o.Before, false), m.clean(o.After, false), m.show)
 	for i, d := range out.Fields {
 		if strings.HasSuffix(d.Path, configField) {
 			out.Fields[i].Old, out.Fields[i].New = "", "another digest of what the pods read: they start again"
@@ -278,27 +278,22 @@ func (m *Maker) secret(value string) string {
 const configField = "[" + render.ConfigAnnotation + "]"
 
 // show is how a value of an object is shown.
-func (m *Maker) show() func(path string, v any) string {
-	return func(_ string, v any) string {
-		text := Shown(v)
-		for value, label := range m.labels {
-			if len(value) >= shortest {
-				quoted, _ := json.Marshal(value)
-				text = strings.ReplaceAll(text, strings.Trim(string(quoted), `"`), label)
-			}
+func (m *Maker) show(v any) string {
+	text := Shown(v)
+	for value, label := range m.labels {
+		if len(value) >= shortest {
+			quoted, _ := json.Marshal(value)
+			text = strings.ReplaceAll(text, strings.Trim(string(quoted), `"`), label)
 		}
-		return m.secrets.Redact(text)
 	}
+	return m.secrets.Redact(text)
 }
 
 // digest tells an object's content from another one's, without what is made anew in each
 // preview.
 func (m *Maker) digest(o map[string]any) string {
 	clean := m.clean(o, true)
-	for value := range clean {
-		clean[value] = m.relabel(value, clean[value])
-	}
-	text, err := json.Marshal(clean)
+	text, err := json.Marshal(m.relabel(clean))
 	if err != nil {
 		return err.Error()
 	}
@@ -306,7 +301,7 @@ func (m *Maker) digest(o map[string]any) string {
 }
 
 // relabel puts labels in the place of what is made anew, wherever it is in a value.
-func (m *Maker) relabel(path string, v any) any {
+func (m *Maker) relabel(v any) any {
 	switch v := v.(type) {
 	case string:
 		if label, known := m.labels[v]; known {
@@ -318,11 +313,11 @@ func (m *Maker) relabel(path string, v any) any {
 				v[key] = ""
 				continue
 			}
-			v[key] = m.relabel(key, below)
+			v[key] = m.relabel(below)
 		}
 	case []any:
 		for i, below := range v {
-			v[i] = m.relabel(path, below)
+			v[i] = m.relabel(below)
 		}
 	}
 	return v

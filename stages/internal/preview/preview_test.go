@@ -198,7 +198,7 @@ func TestDifferencesByPath(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(text), &v))
 		return v
 	}
-	show := func(_ string, v any) string { return preview.Shown(v) }
+	show := preview.Shown
 	for _, c := range []struct {
 		a, b string
 		want []contract.Difference

@@ -51,9 +51,6 @@ func (p Place) Holds(ctx context.Context, run string) (end func() error, err err
 // before done is called.
 func (p Place) Idle(run string) (done func(), idle bool) {
 	f, err := flock.Alone(p.aliveFile(run, workersFile))
-	if errors.Is(err, errors.ErrUnsupported) {
-		return func() {}, true
-	}
 	return closed(f), err == nil
 }
 
@@ -91,8 +88,6 @@ func (p Place) share(ctx context.Context, run, name string) (end func() error, e
 	for begun := time.Now(); ; {
 		f, err := flock.Shared(path)
 		switch {
-		case errors.Is(err, errors.ErrUnsupported):
-			return func() error { return nil }, nil
 		case err == nil:
 			return f.Close, nil
 		case !errors.Is(err, flock.ErrBusy) || time.Since(begun) > aliveLimit:

@@ -41,11 +41,12 @@ func PutPlan(ctx context.Context, s *store.Store, id string, p *contract.Plan) e
 		return fmt.Errorf("keep the plan: %w", err)
 	}
 	slices.Sort(keys)
-	for i, k := range keys {
-		if k != key && (strings.HasSuffix(k, same) || i < len(keys)-plansKept) {
-			if err := s.Delete(ctx, k); err != nil {
-				return fmt.Errorf("forget an older plan: %w", err)
-			}
+	left := plansKept
+	for _, k := range slices.Backward(keys) {
+		if k == key || left > 0 && !strings.HasSuffix(k, same) {
+			left--
+		} else if err := s.Delete(ctx, k); err != nil {
+			return fmt.Errorf("forget an older plan: %w", err)
 		}
 	}
 	return nil
