@@ -28,11 +28,8 @@ type Commands struct {
 	Given   []string // flags of every command: where images, state and secrets come from
 	Name    string   // of the matrix
 	// Keep are the flags with which an install or upgrade leaves the cell's cluster running
-	// for the next command; none where it cannot be left, or runs anyway.
+	// for the next command; none where it runs anyway.
 	Keep []string
-	// Stops says that the cluster stops between the commands of a cell: requests fail then,
-	// whatever an upgrade does.
-	Stops bool
 	// Configuration is that of a cell's deployment, YAML.
 	Configuration func(Cell) []byte
 	Results       *Results
@@ -56,23 +53,18 @@ const (
 type cell struct {
 	*Commands
 	what   Cell
-	engine string
 	dir    string
-	begun  begun
 	result Result
 	// reproduced says that slipway reproduce can replay the run of the last command.
 	reproduced bool
 }
 
-// Do is that of a Runner.
-func (m *Commands) Do(ctx context.Context, what Cell, engine string) Result {
+// Do runs a cell. Cells run at the same time.
+func (m *Commands) Do(ctx context.Context, what Cell) Result {
 	deployment := what.Deployment(m.Name)
-	c := &cell{Commands: m, what: what, engine: engine, result: Result{
-		Cell: what, Deployment: deployment, Outcome: Upgraded, Began: time.Now().UTC(), Engine: engine,
-	}}
-	c.begun = m.Results.begun(deployment)
+	c := &cell{Commands: m, what: what, result: Result{Cell: what, Deployment: deployment, Outcome: Upgraded, Began: time.Now().UTC()}}
 	var err error
-	if c.dir, err = m.Results.begin(deployment, c.resumed()); err == nil {
+	if c.dir, err = m.Results.begin(deployment); err == nil {
 		err = os.WriteFile(filepath.Join(c.dir, "slipway.yaml"), m.Configuration(what), 0o600)
 	}
 	if err != nil {
@@ -80,24 +72,13 @@ func (m *Commands) Do(ctx context.Context, what Cell, engine string) Result {
 	} else {
 		c.all(ctx)
 	}
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		c.result.Outcome, c.result.Code, c.result.Reason = Cancelled, "", ""
-	default:
-		err = m.Results.forget(deployment)
 	}
-	if err := errors.Join(err, m.Results.Keep(c.result)); err != nil {
+	if err := m.Results.Keep(c.result); err != nil {
 		c.fails("keep the result: " + err.Error())
 	}
 	return c.result
-}
-
-// Prefers is that of a Runner: the engine that has the deployment of an interrupted cell.
-func (m *Commands) Prefers(c Cell) string {
-	if b := m.Results.begun(c.Deployment(m.Name)); b.Cell == c {
-		return b.Engine
-	}
-	return ""
 }
 
 // said is what a command printed that matters here.
@@ -135,9 +116,6 @@ func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) boo
 	}
 	cmd.WaitDelay = stopDelay
 	cmd.Env = append(os.Environ(), "NO_COLOR=1", "SLIPWAY_DEPLOYMENT=")
-	if c.engine != "" {
-		cmd.Env = append(cmd.Env, daggercli.EnvRunner+"="+c.engine)
-	}
 	heard := &listener{log: log, said: &said{}, begins: func(step string) {
 		if kill != nil && kill(step) {
 			p.Killed++
