@@ -13,7 +13,7 @@ import (
 //
 // +cache="never"
 func (m *Slipway) Clients(ctx context.Context) (*dagger.Directory, error) {
-	c, err := m.starting(ctx, nil, nil, "")
+	c, err := m.starting(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -25,9 +25,10 @@ func (m *Slipway) Clients(ctx context.Context) (*dagger.Directory, error) {
 		return all, nil
 	}
 	c.ctr = c.ctr.WithMountedDirectory(bundleDir, m.BundleFiles)
-	done, err := c.exec(append([]string{"clients", "--out", changed, "--bundle", bundleDir}, m.wanted(c)...)...).Sync(ctx)
+	const out = "/slipway/out/clients"
+	done, err := c.exec(append([]string{"clients", "--out", out, "--bundle", bundleDir}, m.wanted(c)...)...).Sync(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return done.Directory(changed), nil
+	return done.Directory(out), nil
 }
