@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -95,31 +96,27 @@ func newAwaitPods() *cobra.Command {
 
 func newVerify(p *Program) *cobra.Command {
 	var v incontainer.Verify
-	cmd := &cobra.Command{
-		Use: "verify PLAN RESULT", Hidden: true,
-		Args: takes(2, 2, "give: PLAN RESULT, two files"),
-		RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
-			v.Steps = p.Steps(p.Stores)
-			return v.Run(ctx, args[0], args[1], io.Err)
-		}),
-	}
-	cmd.Flags().StringVar(&v.Dirs.State, "root", contract.StateDir, "the state volume")
-	cmd.Flags().StringVar(&v.Dirs.Platform, "platform", contract.PlatformDir, "the platform release")
-	return cmd
+	return inVolumes("verify PLAN RESULT", &v.Dirs.State, &v.Dirs.Platform, func(ctx context.Context, io console.Streams, args []string) error {
+		v.Steps = p.Steps(p.Stores)
+		return v.Run(ctx, args[0], args[1], io.Err)
+	})
 }
 
 func newPreview(p *Program) *cobra.Command {
 	v := incontainer.Preview{Stores: p.Stores, Render: p.Render}
-	cmd := &cobra.Command{
-		Use: "preview REQUEST RESULT", Hidden: true,
-		Args: takes(2, 2, "give: REQUEST RESULT, two files"),
-		RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
-			v.Steps = p.Steps(p.Stores)
-			return v.Run(ctx, args[0], args[1], io.Err)
-		}),
-	}
-	cmd.Flags().StringVar(&v.Dirs.State, "root", contract.StateDir, "the state volume")
-	cmd.Flags().StringVar(&v.Dirs.Platform, "platform", contract.PlatformDir, "the platform release")
+	return inVolumes("preview REQUEST RESULT", &v.Dirs.State, &v.Dirs.Platform, func(ctx context.Context, io console.Streams, args []string) error {
+		v.Steps = p.Steps(p.Stores)
+		return v.Run(ctx, args[0], args[1], io.Err)
+	})
+}
+
+// inVolumes is a command that reads a file and writes another one, beside the state volume and the
+// platform release.
+func inVolumes(use string, state, platform *string, do action) *cobra.Command {
+	_, files, _ := strings.Cut(use, " ")
+	cmd := &cobra.Command{Use: use, Hidden: true, Args: takes(2, 2, "give: "+files+", two files"), RunE: run("", do)}
+	cmd.Flags().StringVar(state, "root", contract.StateDir, "the state volume")
+	cmd.Flags().StringVar(platform, "platform", contract.PlatformDir, "the platform release")
 	return cmd
 }
 
@@ -174,7 +171,6 @@ func newState(p *Program) *cobra.Command {
 		sub("archive ID FILE", 2, 2, func(ctx context.Context, _ streams, s state, args []string) error {
 			return s.Archive(ctx, args[1], args[0])
 		}),
-		sub("installed FILE", 1, 1, func(ctx context.Context, _ streams, s state, args []string) error { return s.Installed(ctx, args[0]) }),
 		sub("index FILE", 1, 1, func(_ context.Context, _ streams, _ state, args []string) error {
 			return incontainer.Index(args[0], contract.IndexDir)
 		}),
@@ -190,7 +186,7 @@ func newState(p *Program) *cobra.Command {
 	set.StringVar(&o.root, "root", contract.StateDir, "the state volume")
 	set.StringVar(&o.who.User, "user", "", "hold, unlock: who does it")
 	set.StringVar(&o.who.Host, "host", "", "hold, unlock: on which machine")
-	set.StringVar(&o.who.Run, "run", "", "all but keep, show, report, kubeconfig, unlock, backups, archive, installed, index, list, runs: id of the run")
+	set.StringVar(&o.who.Run, "run", "", "all but keep, show, report, kubeconfig, unlock, backups, archive, index, list, runs: id of the run")
 	set.StringVar(&o.who.Workflow, "workflow", "", "hold: of the run")
 	set.StringVar(&o.deployment, "deployment", "", "runs, open: name of the deployment")
 	set.StringVar(&o.entry, "entry", "", "open, purge: the deployment's file in the engine's index")

@@ -51,18 +51,3 @@ func (r *Records) Backup(ctx context.Context, id string) (*contract.Backup, fs.F
 	}
 	return out, files, nil
 }
-
-// InstalledRelease is the release that was installed last, to the end, and its files; nil if the
-// deployment's state has no copy of them.
-func (r *Records) InstalledRelease(ctx context.Context) (*contract.Installed, fs.FS, error) {
-	const at = "/slipway/installed.json"
-	var out *contract.InstalledRelease
-	if err := r.query(ctx, []string{"slipway", "state", "installed", at}, at, &out); err != nil || out == nil {
-		return nil, nil, err
-	}
-	files, err := bounded.Unpack(out.Archive)
-	if err != nil {
-		return nil, nil, fmt.Errorf("unpack release %s, which was installed: %w", out.Version, err)
-	}
-	return &out.Installed, files, nil
-}

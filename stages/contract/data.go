@@ -114,12 +114,6 @@ type Installed struct {
 	Release  Blob            `json:"release"`
 }
 
-// InstalledRelease is an installed release with its files.
-type InstalledRelease struct {
-	Installed
-	Archive []byte `json:"archive"` // a zip archive
-}
-
 // BackupSummary is a backup in a list.
 type BackupSummary struct {
 	ID      string        `json:"id"`

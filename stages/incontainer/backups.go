@@ -23,21 +23,6 @@ func (s *State) Backups(ctx context.Context, file, id string) error {
 	return writeJSON(file, b, err)
 }
 
-// Installed writes the release that was installed last, with its files, to file; null if the state
-// has no copy that can be read.
-func (s *State) Installed(ctx context.Context, file string) error {
-	repo, err := backup.Open(ctx, s.place, s.store)
-	if err != nil {
-		return err
-	}
-	is, err := repo.Installed(ctx)
-	if err != nil || is == nil {
-		return writeJSON(file, nil, err)
-	}
-	archive, err := repo.Archive(ctx, backup.InstalledKey(is.Digest), is.Release)
-	return writeJSON(file, contract.InstalledRelease{Installed: *is, Archive: archive}, err)
-}
-
 // Archive writes the release that was installed when a backup was made to file: a zip archive
 // in base64, for the engine hands on nothing but text.
 func (s *State) Archive(ctx context.Context, file, id string) error {
