@@ -104,9 +104,9 @@ func (c releaseCheck) renderInput(in conductor.Inputs) (contract.RenderInput, er
 	return input, err
 }
 
-// gates fails with codeNoTarget unless what the run asks and waits for will
-// be there, as far as that is known before one; what is not is told of, on w.
-func (c releaseCheck) gates(ctx context.Context, w io.Writer) error {
+// targets fails with codeNoTarget unless what the run asks and waits for will be there, as far as
+// that is known before one.
+func (c releaseCheck) targets(ctx context.Context) error {
 	off, err := c.release.Off(c.config.Choices())
 	if err != nil {
 		return err
@@ -123,10 +123,7 @@ func (c releaseCheck) gates(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("render the platform release: %w", err)
 	}
-	m := objectsOf(c.release, parts)
-	wrong := together(checkServices(c.release, off, m), checkGates(c.release, off, m))
-	m.printUnknown(w)
-	return wrong
+	return checkTargets(c.release, off, objectsOf(c.release, parts))
 }
 
 // pulled fails unless the nodes of an existing cluster find every image in the
@@ -193,14 +190,14 @@ const (
 	filesUnknown  = "what comes with %s is not known before the install: %s\n"
 )
 
-// everything is run and gates. A release whose rendering did not end is not rendered again. It
+// everything is run and targets. A release whose rendering did not end is not rendered again. It
 // prints on notes what is no problem, such as what only a cluster knows.
 func (c releaseCheck) everything(ctx context.Context, w, notes io.Writer) error {
 	err := c.run(ctx, w, notes)
 	if ctx.Err() != nil || errors.Is(err, bounded.ErrAbandoned) {
 		return err
 	}
-	return together(err, c.gates(ctx, notes))
+	return together(err, c.targets(ctx))
 }
 
 // run fails with contract.CodeUnusable and names all that is wrong with the release's files, and with

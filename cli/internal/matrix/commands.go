@@ -1,7 +1,6 @@
 package matrix
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
@@ -123,7 +123,7 @@ func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) boo
 			_ = cmd.Process.Kill() // it may have ended
 		}
 	}}
-	cmd.Stdout, cmd.Stderr = heard.stream(), heard.stream()
+	cmd.Stdout, cmd.Stderr = &console.Lines{Do: heard.receive}, &console.Lines{Do: heard.receive}
 	c.Say(fmt.Sprintf("%s: %s", c.what, p.Name))
 	before := p.Killed
 	began := time.Now()
@@ -139,7 +139,6 @@ func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) boo
 		err = cmd.Wait()
 		close(ended)
 	}
-	heard.end()
 	p.Took += time.Since(began)
 	p.Exit = cmd.ProcessState.ExitCode()
 	if _, exited := errors.AsType[*exec.ExitError](err); exited || p.Killed > before {
@@ -173,32 +172,12 @@ type listener struct {
 	begins  func(step string)
 	later   int  // how many upgrades of a path come after the one that runs
 	inError bool // the line is one of the error's
-	reads   sync.WaitGroup
-	pipes   []*io.PipeWriter
-}
-
-// stream is one of them.
-func (l *listener) stream() io.Writer {
-	in, out := io.Pipe()
-	l.pipes = append(l.pipes, out)
-	l.reads.Go(func() {
-		lines := bufio.NewReader(in)
-		for {
-			line, err := lines.ReadString('\n')
-			l.receive(line)
-			if err != nil {
-				return
-			}
-		}
-	})
-	return out
 }
 
 func (l *listener) receive(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, _ = io.WriteString(l.log, line) // a log that cannot be written stops no upgrade
-	line = strings.TrimRight(line, "\r\n")
+	_, _ = io.WriteString(l.log, line+"\n") // a log that cannot be written stops no upgrade
 	m := errorLine.FindStringSubmatch(line)
 	switch {
 	case m != nil && l.said.code == "":
@@ -225,12 +204,4 @@ func (l *listener) receive(line string) {
 			l.said.counts[name] += n
 		}
 	}
-}
-
-// end waits until everything was heard.
-func (l *listener) end() {
-	for _, p := range l.pipes {
-		_ = p.Close() // never fails
-	}
-	l.reads.Wait()
 }
