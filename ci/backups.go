@@ -66,15 +66,6 @@ func (m *Slipway) Rollback(
 	if err != nil {
 		return "", err
 	}
-	args := []string{"rollback"}
-	if takeOwnership {
-		args = append(args, "--take-ownership")
-	}
-	if backup != "" {
-		args = append(args, "--backup", backup)
-	}
-	if yes {
-		args = append(args, "--yes")
-	}
+	args := flags{"rollback"}.with("--backup", backup).on("--yes", yes).on("--take-ownership", takeOwnership)
 	return c.run(ctx, args, tlsKey, parallel, lockTimeout)
 }

@@ -52,11 +52,8 @@ func (m *Slipway) Cluster(
 	if err != nil {
 		return nil, err
 	}
-	id, err := c.exec("cluster", "--id", "/slipway/out/id").File("/slipway/out/id").Contents(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return dag.LoadServiceFromID(dagger.ServiceID(id)), nil
+	id, err := c.id(ctx, "cluster")
+	return dag.LoadServiceFromID(dagger.ServiceID(id)), err
 }
 
 // Toolchain is the container of the steps, with kubectl, helm and terraform.
@@ -77,9 +74,6 @@ func (m *Slipway) Toolchain(
 	if err != nil {
 		return nil, err
 	}
-	id, err := c.exec("toolchain", "--id", "/slipway/out/id").File("/slipway/out/id").Contents(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return dag.LoadContainerFromID(dagger.ContainerID(id)), nil
+	id, err := c.id(ctx, "toolchain")
+	return dag.LoadContainerFromID(dagger.ContainerID(id)), err
 }

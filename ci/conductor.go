@@ -18,7 +18,7 @@ import (
 // docs/decisions/0003-nested-conductor.md).
 type conductor struct {
 	ctr  *dagger.Container
-	args []string // flags that every command gets
+	args flags // that every command gets
 }
 
 // conductor prepares the container. It fails only with what refuse makes of an
@@ -49,12 +49,7 @@ func (m *Slipway) prepare(ctx context.Context, config *dagger.File, platform *da
 	if err := c.configuration(ctx, config); err != nil {
 		return nil, err
 	}
-	if name != "" {
-		c.args = append(c.args, "--name", name)
-	}
-	if m.State != "" {
-		c.args = append(c.args, "--state", m.State)
-	}
+	c.args = c.args.with("--name", name).with("--state", m.State)
 	c.secret("state-key", m.StateKey)
 	c.secret("state-credentials", m.StateCredentials)
 	c.secret("secrets", m.Secrets)
@@ -169,6 +164,12 @@ func (c *conductor) exec(args ...string) *dagger.Container {
 			dagger.ContainerWithExecOpts{ExperimentalPrivilegedNesting: true})
 }
 
+// id runs one command that writes the id of an object of Dagger, and returns that.
+func (c *conductor) id(ctx context.Context, args ...string) (string, error) {
+	const out = "/slipway/out/id"
+	return c.exec(append(args, "--id", out)...).File(out).Contents(ctx)
+}
+
 // stdout runs one command and returns what it prints. Its error is the exec's:
 // the dagger CLI then exits with the command's own exit code.
 func (c *conductor) stdout(ctx context.Context, args ...string) (string, error) {
@@ -176,22 +177,45 @@ func (c *conductor) stdout(ctx context.Context, args ...string) (string, error) 
 }
 
 // run runs a command that installs, and returns what it prints, as stdout does.
-func (c *conductor) run(ctx context.Context, args []string, tlsKey *dagger.Secret, parallel int, lockTimeout string) (string, error) {
-	args = append(args, "--lock-timeout", lockTimeout)
-	if parallel > 0 {
-		args = append(args, "--parallel", strconv.Itoa(parallel))
-	}
-	if tlsKey != nil {
-		args = append(args, c.withKey(tlsKey)...)
-	}
-	return c.stdout(ctx, args...)
+func (c *conductor) run(ctx context.Context, args flags, tlsKey *dagger.Secret, parallel int, lockTimeout string) (string, error) {
+	args = args.with("--lock-timeout", lockTimeout).with("--parallel", strconv.Itoa(parallel))
+	return c.stdout(ctx, c.withKey(args, tlsKey)...)
 }
 
-// withKey hands the private key of a certificate to a command, as the flags that it returns
-// say.
-func (c *conductor) withKey(tlsKey *dagger.Secret) []string {
+// withKey hands the private key of a certificate to a command; nil is none.
+func (c *conductor) withKey(args flags, tlsKey *dagger.Secret) flags {
+	if tlsKey == nil {
+		return args
+	}
 	c.ctr = c.ctr.WithMountedSecret("/slipway/in/tls.key", tlsKey)
-	return []string{"--tls-key", "/slipway/in/tls.key"}
+	return args.with("--tls-key", "/slipway/in/tls.key")
+}
+
+// flags are a command and its flags.
+type flags []string
+
+// with adds a flag that has a value; empty is none.
+func (f flags) with(name, value string) flags {
+	if value == "" {
+		return f
+	}
+	return append(f, name, value)
+}
+
+// each adds a flag once for each value.
+func (f flags) each(name string, values []string) flags {
+	for _, v := range values {
+		f = append(f, name, v)
+	}
+	return f
+}
+
+// on adds a switch.
+func (f flags) on(name string, on bool) flags {
+	if !on {
+		return f
+	}
+	return append(f, name)
 }
 
 // command runs one command about a deployment and returns what it prints, as stdout

@@ -41,13 +41,10 @@ func (m *Slipway) Configure(
 		c.ctr = c.ctr.WithMountedDirectory("/slipway/in/platform", platform)
 		c.args = append(c.args, "--platform", "/slipway/in/platform")
 	}
-	args := []string{"configure", "--out", "/slipway/out/slipway.yaml"}
-	for _, answer := range set {
-		args = append(args, "--set", answer)
-	}
+	args := flags{"configure", "--out", "/slipway/out/slipway.yaml"}.each("--set", set)
 	if answers != nil {
 		c.ctr = c.ctr.WithMountedFile("/slipway/in/answers.yaml", answers)
-		args = append(args, "--answers", "/slipway/in/answers.yaml")
+		args = args.with("--answers", "/slipway/in/answers.yaml")
 	}
 	if file != nil {
 		name, err := file.Name(ctx) // whose end says what it is
@@ -55,12 +52,9 @@ func (m *Slipway) Configure(
 			return nil, err
 		}
 		c.ctr = c.ctr.WithMountedFile("/slipway/in/file/"+name, file)
-		args = append(args, "--file", "/slipway/in/file/"+name)
+		args = args.with("--file", "/slipway/in/file/"+name)
 	}
-	if packageKey != nil {
-		c.ctr = c.ctr.WithMountedFile("/slipway/in/key.pub.pem", packageKey)
-		args = append(args, "--package-key", "/slipway/in/key.pub.pem")
-	}
+	args = c.verifying(args, packageKey)
 	done, err := c.exec(args...).Sync(ctx)
 	if err != nil {
 		return nil, err

@@ -154,19 +154,11 @@ func (m *Slipway) Install(
 	if err != nil {
 		return "", err
 	}
-	args := []string{"install"}
-	if takeOwnership {
-		args = append(args, "--take-ownership")
-	}
-	for flag, targets := range map[string][]string{"--until": until, "--only": only} {
-		for _, target := range targets {
-			args = append(args, flag, target)
-		}
-	}
+	args := flags{"install"}.on("--take-ownership", takeOwnership).each("--until", until).each("--only", only).with("--approve", approve)
 	if args, err = c.with(ctx, packageFile, packageKey, args); err != nil {
 		return "", err
 	}
-	return c.run(ctx, approved(args, approve), tlsKey, parallel, lockTimeout)
+	return c.run(ctx, args, tlsKey, parallel, lockTimeout)
 }
 
 // Upgrade brings an installed platform to another release.
@@ -216,20 +208,8 @@ func (m *Slipway) Upgrade(
 	if err != nil {
 		return "", err
 	}
-	args := []string{"upgrade"}
-	if takeOwnership {
-		args = append(args, "--take-ownership")
-	}
-	if to != "" {
-		args = append(args, "--to", to)
-	}
-	if resume {
-		args = append(args, "--resume")
-	}
-	if style != "" {
-		args = append(args, "--style", style)
-	}
-	return c.run(ctx, approved(args, approve), tlsKey, parallel, lockTimeout)
+	args := flags{"upgrade"}.with("--to", to).on("--resume", resume).with("--style", style).on("--take-ownership", takeOwnership).with("--approve", approve)
+	return c.run(ctx, args, tlsKey, parallel, lockTimeout)
 }
 
 // Status shows the deployment's steps and applications, as the last run saw them.
@@ -253,15 +233,11 @@ func (m *Slipway) Status(
 	// +optional
 	live bool,
 ) (string, error) {
-	args := []string{"status", "--output", format}
-	if live {
-		args = append(args, "--live")
-	}
 	c, err := m.conductor(ctx, config, platform, name)
 	if err != nil {
 		return "", err
 	}
-	return c.stdout(ctx, args...)
+	return c.stdout(ctx, flags{"status", "--output", format}.on("--live", live)...)
 }
 
 // Report is the directory with a run's report: report.html and more.
@@ -287,11 +263,7 @@ func (m *Slipway) Report(
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"report", "--out", "/slipway/out"}
-	if run != "" {
-		args = append(args, "--run", run)
-	}
-	done, err := c.exec(args...).Sync(ctx)
+	done, err := c.exec(flags{"report", "--out", "/slipway/out"}.with("--run", run)...).Sync(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -322,9 +294,6 @@ func (m *Slipway) Destroy(
 	// +optional
 	crds bool,
 ) (string, error) {
-	args := []string{"destroy", "--yes", "--ignore-not-found", "--lock-timeout", lockTimeout}
-	if crds {
-		args = append(args, "--crds")
-	}
-	return m.command(ctx, config, name, approved(args, approve)...)
+	args := flags{"destroy", "--yes", "--ignore-not-found", "--lock-timeout", lockTimeout}
+	return m.command(ctx, config, name, args.on("--crds", crds).with("--approve", approve)...)
 }

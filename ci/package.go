@@ -9,7 +9,7 @@ import (
 // Save packs a run into one archive, for others to install or to look at.
 //
 // It has the configuration, the platform release, the report with logs and journal, the
-// digests of tools and images, an SBOM, and an index with the sha256 of each file; no
+// digests of tools and images, and an index with the sha256 of each file; no
 // secrets. `save export --path run.tar.zst` writes it, after a failed run too.
 //
 // +cache="never"
@@ -36,10 +36,7 @@ func (m *Slipway) Save(
 		return nil, err
 	}
 	const out = "/slipway/out/run.tar.zst"
-	args := []string{"save", "--out", out}
-	if run != "" {
-		args = append(args, "--run", run)
-	}
+	args := flags{"save", "--out", out}.with("--run", run)
 	if key != nil {
 		c.ctr = c.ctr.WithMountedSecret("/slipway/in/key.pem", key)
 		args = append(args, "--key", "/slipway/in/key.pem")
@@ -63,40 +60,39 @@ func (m *Slipway) VerifyPackage(
 	// +optional
 	packageKey *dagger.File,
 ) (string, error) {
-	c, err := m.container(ctx)
+	c, err := m.starting(ctx)
 	if err != nil {
-		return "", refuse(err)
+		return "", err
 	}
 	name, err := packageFile.Name(ctx) // errors name it as the caller knows it
 	if err != nil {
 		return "", err
 	}
 	c.ctr = c.ctr.WithMountedFile("/slipway/in/package/"+name, packageFile).WithWorkdir("/slipway/in/package")
-	c.args = nil // it needs neither bundle nor lock
-	args := []string{"save", "--verify", name}
-	if packageKey != nil {
-		c.ctr = c.ctr.WithMountedFile("/slipway/in/key.pub.pem", packageKey)
-		args = append(args, "--package-key", "/slipway/in/key.pub.pem")
+	return c.stdout(ctx, c.verifying(flags{"save", "--verify", name}, packageKey)...)
+}
+
+// verifying adds the key that a package must be signed with to a command; nil is none.
+func (c *conductor) verifying(args flags, key *dagger.File) flags {
+	if key == nil {
+		return args
 	}
-	return c.stdout(ctx, args...)
+	c.ctr = c.ctr.WithMountedFile("/slipway/in/key.pub.pem", key)
+	return args.with("--package-key", "/slipway/in/key.pub.pem")
 }
 
 // with hands a package, and the key that it must be signed with, to a command that begins
 // with one; nil is none.
-func (c *conductor) with(ctx context.Context, packageFile, key *dagger.File, args []string) ([]string, error) {
+func (c *conductor) with(ctx context.Context, packageFile, key *dagger.File, args flags) (flags, error) {
 	if packageFile != nil {
 		name, err := packageFile.Name(ctx)
 		if err != nil {
 			return nil, err
 		}
 		c.ctr = c.ctr.WithMountedFile("/slipway/in/package/"+name, packageFile)
-		args = append(args, "--package", "/slipway/in/package/"+name)
+		args = args.with("--package", "/slipway/in/package/"+name)
 	}
-	if key != nil {
-		c.ctr = c.ctr.WithMountedFile("/slipway/in/key.pub.pem", key)
-		args = append(args, "--package-key", "/slipway/in/key.pub.pem")
-	}
-	return args, nil
+	return c.verifying(args, key), nil
 }
 
 // Reproduce runs what is in a package on a fresh local deployment, and compares.
@@ -136,10 +132,7 @@ func (m *Slipway) Reproduce(
 	if err != nil {
 		return "", err
 	}
-	if keep {
-		args = append(args, "--keep")
-	}
-	return c.run(ctx, args, tlsKey, parallel, lockTimeout)
+	return c.run(ctx, args.on("--keep", keep), tlsKey, parallel, lockTimeout)
 }
 
 // ReproduceShell is the container of a step of a run that is reproduced.
@@ -169,28 +162,16 @@ func (m *Slipway) ReproduceShell(
 	if err != nil {
 		return nil, err
 	}
-	if tlsKey != nil {
-		args = append(args, c.withKey(tlsKey)...)
-	}
-	id, err := c.exec(append(args, "--id", "/slipway/out/id")...).File("/slipway/out/id").Contents(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return dag.LoadContainerFromID(dagger.ContainerID(id)), nil
+	id, err := c.id(ctx, c.withKey(args, tlsKey)...)
+	return dag.LoadContainerFromID(dagger.ContainerID(id)), err
 }
 
 // reproducing is a conductor and the command that reproduces a run.
-func (m *Slipway) reproducing(ctx context.Context, packageFile, packageKey *dagger.File, until, name string) (*conductor, []string, error) {
+func (m *Slipway) reproducing(ctx context.Context, packageFile, packageKey *dagger.File, until, name string) (*conductor, flags, error) {
 	c, err := m.conductor(ctx, nil, nil, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	args, err := c.with(ctx, packageFile, packageKey, []string{"reproduce"})
-	if err != nil {
-		return nil, nil, err
-	}
-	if until != "" {
-		args = append(args, "--until", until)
-	}
-	return c, args, nil
+	args, err := c.with(ctx, packageFile, packageKey, flags{"reproduce"}.with("--until", until))
+	return c, args, err
 }

@@ -54,32 +54,7 @@ func (m *Slipway) Plan(
 	if err != nil {
 		return "", err
 	}
-	args := []string{"plan", workflow, "--output", format}
-	if to != "" {
-		args = append(args, "--to", to)
-	}
-	if style != "" {
-		args = append(args, "--style", style)
-	}
-	if takeOwnership {
-		args = append(args, "--take-ownership")
-	}
-	if crds {
-		args = append(args, "--crds")
-	}
-	if detailedExitcode {
-		args = append(args, "--detailed-exitcode")
-	}
-	if tlsKey != nil {
-		args = append(args, c.withKey(tlsKey)...)
-	}
-	return c.stdout(ctx, args...)
-}
-
-// approved adds the digest of an approved plan to a command, if there is one.
-func approved(args []string, digest string) []string {
-	if digest == "" {
-		return args
-	}
-	return append(args, "--approve", digest)
+	args := flags{"plan", workflow, "--output", format}.with("--to", to).with("--style", style).
+		on("--take-ownership", takeOwnership).on("--crds", crds).on("--detailed-exitcode", detailedExitcode)
+	return c.stdout(ctx, c.withKey(args, tlsKey)...)
 }

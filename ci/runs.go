@@ -26,11 +26,7 @@ func (m *Slipway) Runs(
 	// +default="text"
 	format string,
 ) (string, error) {
-	args := []string{"runs", "--output", format}
-	if show != "" {
-		args = append(args, "show", show)
-	}
-	return m.command(ctx, config, name, args...)
+	return m.command(ctx, config, name, flags{"runs", "--output", format}.with("show", show)...)
 }
 
 // Logs prints the logs of a run's steps, in the order of the steps.
@@ -51,14 +47,7 @@ func (m *Slipway) Logs(
 	// +optional
 	name string,
 ) (string, error) {
-	args := []string{"logs"}
-	if run != "" {
-		args = append(args, "--run", run)
-	}
-	if step != "" {
-		args = append(args, step)
-	}
-	return m.command(ctx, config, name, args...)
+	return m.command(ctx, config, name, flags{"logs"}.with("--run", run).on(step, step != "")...)
 }
 
 // Unlock takes the deployment's lock away from a run that is gone.
@@ -78,9 +67,5 @@ func (m *Slipway) Unlock(
 	// +optional
 	name string,
 ) (string, error) {
-	args := []string{"unlock"}
-	if force {
-		args = append(args, "--force")
-	}
-	return m.command(ctx, config, name, args...)
+	return m.command(ctx, config, name, flags{"unlock"}.on("--force", force)...)
 }

@@ -43,12 +43,6 @@ func (m *Slipway) Test(
 	if err != nil {
 		return "", err
 	}
-	args := []string{"test"}
-	if suite != "" {
-		args = append(args, suite)
-	}
-	if component != "" {
-		args = append(args, "--component", component)
-	}
+	args := flags{"test"}.on(suite, suite != "").with("--component", component)
 	return c.run(ctx, args, nil, parallel, lockTimeout)
 }

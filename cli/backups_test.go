@@ -2,10 +2,8 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +12,6 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -48,72 +45,17 @@ b4      not usable: it is torn
 }
 
 func TestOneGoesBackToTheLastUpgrade(t *testing.T) {
-	last, err := lastOf(someBackups()[:3])
+	last, err := lastOf(someBackups()[:3], nil)
 	require.NoError(t, err)
 	require.Equal(t, "b2", last.ID)
-	last, err = lastOf(someBackups()[2:3])
+	last, err = lastOf(someBackups()[2:3], nil)
 	require.NoError(t, err)
 	require.Nil(t, last)
-	_, err = lastOf(someBackups())
+	_, err = lastOf(someBackups(), nil)
 	require.ErrorContains(t, err, "the newest one, b4, cannot be read: it is torn", "one does not go further back than somebody means")
 	require.ErrorIs(t, noBackup(), &fault.Fault{Code: contract.CodeNoBackup})
 	require.ErrorIs(t, nothingToResume(), &fault.Fault{Code: contract.CodeNothing})
 	require.Equal(t, fault.Usage, fault.ClassOf(noBackup()))
-}
-
-// atWorkUntil is a deployment on which an upgrade works until a moment; it may leave a backup.
-type atWorkUntil struct {
-	end  time.Time
-	left []contract.BackupSummary
-}
-
-func (w atWorkUntil) Runs(context.Context) ([]contract.RunSummary, error) {
-	last := contract.RunSummary{ID: "r2", Workflow: "upgrade", Outcome: report.Running}
-	if !time.Now().Before(w.end) {
-		last.Outcome = report.Interrupted
-	}
-	return []contract.RunSummary{{ID: "r1", Workflow: "install", Outcome: report.Succeeded}, last}, nil
-}
-
-func (w atWorkUntil) Backups(context.Context) ([]contract.BackupSummary, error) {
-	if time.Now().Before(w.end) {
-		return nil, nil
-	}
-	return w.left, nil
-}
-
-// TestABackupThatARunMayMake is waited for: where an upgrade works on the deployment, that is why
-// there is nothing to go back to yet, or to go on with. One that was just killed seems to work for a
-// while.
-func TestABackupThatARunMayMake(t *testing.T) {
-	for name, c := range map[string]struct {
-		works, timeout, waits time.Duration
-		left                  []contract.BackupSummary
-		held                  bool
-	}{
-		"killed just now, with its backup": {works: lock.DefaultTTL, waits: 21 * time.Second, left: someBackups()[:1]},
-		"killed just now, without one":     {works: lock.DefaultTTL, waits: 21 * time.Second},
-		"at work":                          {works: time.Hour, timeout: 5 * time.Minute, waits: 5 * time.Minute, held: true},
-		"ended in time":                    {works: time.Minute, timeout: 5 * time.Minute, waits: time.Minute, left: someBackups()[:1]},
-		"none at work":                     {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				began, said := time.Now(), 0
-				got, err := awaitBackup(t.Context(), atWorkUntil{began.Add(c.works), c.left}, c.timeout, func(string) { said++ })
-				require.Equal(t, c.waits, time.Since(began))
-				require.Equal(t, c.waits > 0, said == 1)
-				if c.held {
-					require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeHeld})
-					require.Equal(t, fault.Locked, fault.ClassOf(err))
-					require.ErrorContains(t, err, "run r2, of workflow upgrade, works on the deployment")
-					return
-				}
-				require.NoError(t, err)
-				require.Equal(t, len(c.left) > 0, got != nil)
-			})
-		})
-	}
 }
 
 func TestAnUpgradeHasBegunWithItsBackup(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/acquire"
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/publish"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref"
 )
@@ -70,8 +71,10 @@ as it was, but for the images that were complete; run the same command again.`,
 func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []string) error {
 	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("add to the bundle", "run the same command again: images that are there are not taken again"))
 	defer release()
+	printed := transferPrinter(io.Err, "added")
 	add := acquire.Options{
-		Dir: args[0], Replace: o.force, PlainHTTP: o.plain, Observe: addPrinter(io.Err),
+		Dir: args[0], Replace: o.force, PlainHTTP: o.plain,
+		Observe: func(p acquire.Progress) { printed(publish.Progress(p)) },
 		Keep:    o.keep(io.Err),
 		Waiting: func() { fmt.Fprintln(io.Err, "waiting for another slipway bundle add on "+fault.Quote(args[0])) },
 	}
@@ -168,17 +171,17 @@ func (o *bundleAddOptions) missingImages(ctx context.Context, streams console.St
 	return out, together(refused...)
 }
 
-// addPrinter prints a line when an image is there, and every five seconds while one is on
-// its way.
-func addPrinter(w io.Writer) func(acquire.Progress) {
+// transferPrinter prints a line when an image is there, and every five seconds while one is on its
+// way. done is what is then said of it: "added".
+func transferPrinter(w io.Writer, done string) func(publish.Progress) {
 	last := time.Now()
-	return func(p acquire.Progress) {
+	return func(p publish.Progress) {
 		line := fmt.Sprintf("%2d/%d %s", p.N, p.Of, p.Image)
 		switch {
 		case p.There:
 			fmt.Fprintln(w, line, "there already")
 		case p.Finished:
-			fmt.Fprintf(w, "%s added, %.1f MB in %.1f s\n", line, float64(p.Total)/1e6, p.Took.Seconds())
+			fmt.Fprintf(w, "%s %s, %.1f MB in %.1f s\n", line, done, float64(p.Total)/1e6, p.Took.Seconds())
 		case time.Since(last) < 5*time.Second:
 			return
 		default:

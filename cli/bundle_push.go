@@ -5,19 +5,16 @@ import (
 	"crypto"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/key"
-	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
@@ -48,7 +45,7 @@ file keeps what it has of the other one. With --key, that must be signed with th
   slipway bundle push DIR registry.example.com/slipway --key key.pem`,
 		Args: takes(2, 2, "give the directory of a bundle and where it goes: slipway bundle push DIR HOST[:PORT]/PATH"), RunE: run("stopping", o.run),
 	}
-	output.Var(cmd.Flags(), &o.out, "out", "slipway.lock.json", "lock file to write")
+	cmd.Flags().StringVar(&o.out, "out", "slipway.lock.json", "lock file to write")
 	cmd.Flags().StringVar(&o.key, "key", "", "private key that signs the lock file: a PEM file, or env:NAME")
 	cmd.Flags().BoolVar(&o.plain, "plain-http", false, "allow HTTP without TLS to other machines")
 	o.trust.AddFlags(cmd.Flags())
@@ -56,11 +53,6 @@ file keeps what it has of the other one. With --key, that must be signed with th
 }
 
 func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []string) error {
-	for _, name := range []string{o.out, o.out + trust.Suffix} {
-		if _, err := atomicfile.Target(name); err != nil && o.key != "" {
-			return usage.Errorf("--out, with --key: %w", err)
-		}
-	}
 	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("push the bundle", "run the same command again: images that are there are not pushed again"))
 	defer release()
 	var private crypto.Signer
@@ -89,7 +81,7 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 	fmt.Fprintf(io.Err, "checking %s, then asking %s\n", args[0], args[1])
 	pushed, err := publish.Push(ctx, publish.Options{
 		Dir: args[0], Anchor: anchor, To: args[1], PlainHTTP: o.plain, Lock: pins,
-		Observe: pushPrinter(io.Err), Warn: func(text string) { fmt.Fprintln(io.Err, "warning: "+text) },
+		Observe: transferPrinter(io.Err, "pushed"), Warn: func(text string) { fmt.Fprintln(io.Err, "warning: "+text) },
 	})
 	if err != nil {
 		return err
@@ -163,24 +155,4 @@ func (o *bundlePushOptions) sign(ctx context.Context, b *bundle.Bundle, text []b
 		return usage.Wrap(fmt.Errorf("write the lock's signature: %w", err))
 	}
 	return nil
-}
-
-// pushPrinter prints a line when an image is there, and every five seconds while
-// one is on its way.
-func pushPrinter(w io.Writer) func(publish.Progress) {
-	last := time.Now()
-	return func(p publish.Progress) {
-		line := fmt.Sprintf("%2d/%d %-22s %6.1f MB", p.N, p.Of, p.Image, float64(p.Total)/1e6)
-		switch {
-		case p.There:
-			fmt.Fprintln(w, line, "there already")
-		case p.Finished:
-			fmt.Fprintf(w, "%s pushed in %.1f s\n", line, p.Took.Seconds())
-		case time.Since(last) < 5*time.Second:
-			return
-		default:
-			fmt.Fprintf(w, "%s, %.0f %%\n", line, 100*float64(p.Done)/float64(max(p.Total, 1)))
-		}
-		last = time.Now()
-	}
 }

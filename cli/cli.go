@@ -132,7 +132,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Install and change", []*cobra.Command{newConfigure(p), newValidate(p), newPlan(p), newInstall(p), newUpgrade(p), newRollback(p), newDestroy(p), newUse(p)}},
+		{"Install and change", []*cobra.Command{newConfigure(p), newValidate(p), newPlan(p), newInstall(p), newUpgrade(p), newRollback(p), newDestroy(p), newUse()}},
 		{"Look", []*cobra.Command{newList(p), newStatus(p), newRuns(p), newReport(p), newLogs(p), newBackups(p), newExplain()}},
 		{"Debug", []*cobra.Command{newDoctor(p), newSave(p), newReproduce(p), newCluster(p), newKubeconfig(p), newToolchain(p), newUnlock(p)}},
 		{"Release", []*cobra.Command{

@@ -11,7 +11,6 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/providers"
@@ -37,7 +36,7 @@ func newCluster(p *Program) *cobra.Command {
 	set.BoolVar(&o.stop, "stop", false, "stop the cluster, in the background or in another terminal")
 	set.BoolVar(&o.lend, "lend", false, "open a session for others, and run the cluster in it when one of them asks")
 	_ = set.MarkHidden("lend")
-	output.Var(set, &o.id, "id", "", "write the service's Dagger id to this file instead of running it")
+	set.StringVar(&o.id, "id", "", "write the service's Dagger id to this file instead of running it")
 	_ = set.MarkHidden("id")
 	return cmd
 }

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
@@ -23,26 +22,22 @@ type original struct {
 	run, code, step string // see report.Run.Failure
 	ended           bool   // by itself
 	facts           map[string]string
-	passed          map[string]bool    // steps that succeeded, or had nothing to do
-	seconds         map[string]float64 // of each step
+	passed          map[string]bool // steps that succeeded, or had nothing to do
 }
 
 // String is how it ended.
 func (o *original) String() string {
+	how := "failed with " + cmp.Or(o.code, "no code")
 	switch {
 	case !o.ended:
-		return strings.TrimSpace("ended from outside " + prefixed("in ", o.step))
+		how = "ended from outside"
 	case o.step == "" && o.code == "":
-		return "succeeded"
+		how = "succeeded"
 	}
-	return strings.TrimSpace("failed with " + cmp.Or(o.code, "no code") + prefixed(" in ", o.step))
-}
-
-func prefixed(prefix, s string) string {
-	if s == "" {
-		return ""
+	if o.step != "" {
+		how += " in " + o.step
 	}
-	return prefix + s
+	return how
 }
 
 // readOriginal is the run in a package.
@@ -70,7 +65,7 @@ func originalOf(r *report.Run, engine, kernel string, digests packing.Digests) *
 	o := &original{run: one(r.ID), ended: r.Outcome == report.Succeeded || r.Outcome == report.Failed, facts: map[string]string{
 		"slipway": one(r.Slipway), "engine": one(engine), "kernel": one(kernel), "platform": one(r.Platform.Digest),
 		"lock": one(r.Lock), "images": one(digests.All),
-	}, passed: map[string]bool{}, seconds: map[string]float64{}}
+	}, passed: map[string]bool{}}
 	code, step := r.Failure()
 	o.code, o.step = one(code), one(step)
 	if !o.ended {
@@ -85,9 +80,6 @@ func originalOf(r *report.Run, engine, kernel string, digests packing.Digests) *
 	}
 	for _, s := range r.Steps {
 		o.passed[one(s.ID())] = s.Status.OK()
-		if s.Seconds > 0 {
-			o.seconds[one(s.ID())] = s.Seconds
-		}
 	}
 	return o
 }
@@ -106,17 +98,12 @@ func (o *original) compare(w io.Writer, is *original, until string) (same, err e
 	_, err = io.WriteString(w, verdict+"\n")
 	t := newTable(w)
 	fmt.Fprintf(t, "\tORIGINAL\tHERE\n\t%s\t%s\n", o.run, is.run)
-	for _, name := range slices.Sorted(maps.Keys(merged(o.facts, is.facts))) {
+	all := maps.Clone(o.facts)
+	maps.Copy(all, is.facts)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		a, b := cmp.Or(o.facts[name], "-"), cmp.Or(is.facts[name], "-")
 		if a != b || name == "slipway" || name == "engine" {
 			fmt.Fprintf(t, "%s\t%s\t%s\n", name, short(a), short(b))
-		}
-	}
-	for _, step := range slices.Sorted(maps.Keys(merged(o.seconds, is.seconds))) {
-		a, b := o.seconds[step], is.seconds[step]
-		ran := a > 0 && b > 0
-		if step == o.step && a > 0 || step == is.step || ran && (a > 2*b || b > 2*a) && max(a, b) > 5 {
-			fmt.Fprintf(t, "%s\t%s\t%s\n", step, lasted(a), lasted(b))
 		}
 	}
 	return same, errors.Join(err, t.Flush())
@@ -146,23 +133,10 @@ func (o *original) matches(is *original, until string) error {
 		Fix: "compare the differences above; to look at the deployment, reproduce it with --keep; its report stays in any case"}
 }
 
-func merged[V any](a, b map[string]V) map[string]V {
-	out := maps.Clone(a)
-	maps.Copy(out, b)
-	return out
-}
-
 // short is a digest as far as people compare it.
 func short(s string) string {
 	if sum, ok := strings.CutPrefix(s, "sha256:"); ok && len(sum) > 12 {
 		return sum[:12]
 	}
 	return s
-}
-
-func lasted(seconds float64) string {
-	if seconds == 0 {
-		return "-"
-	}
-	return time.Duration(seconds * float64(time.Second)).Round(100 * time.Millisecond).String()
 }

@@ -23,30 +23,9 @@ func TestAShellCompletes(t *testing.T) {
 	for _, line := range []string{"use", "use --forget", "install --name", "validate --name", "runs --name", "runs show --name", "env -n", "configure --name", "config migrate --name"} {
 		require.Equal(t, names, completed(t, append(strings.Fields(line), "")...), line)
 	}
-	require.Empty(t, completed(t, "use", "prod", ""), "one is enough")
-
-	for _, flag := range []string{"--until", "--only"} {
-		got := completed(t, "install", flag, "infrastructure")
-		require.Subset(t, got, []string{"infrastructure", "infrastructure/cluster"})
-		require.IsIncreasing(t, got, "each once")
-	}
-	require.Contains(t, completed(t, "install", "--only", "orchestrator/"), "orchestrator/sync")
-	require.Contains(t, completed(t, "logs", "orchestrator/"), "orchestrator/sync")
 	require.Equal(t, names, completed(t, "logs", "orchestrator/sync", "--name", ""))
-
-	require.Contains(t, completed(t, "explain", "CFG-"), "CFG-001")
 	require.Subset(t, completed(t, "lock", ""), []string{"verify"})
 	require.NotContains(t, completed(t, ""), "step", "what is hidden")
-}
-
-// Without an engine there are no runs to complete, and nothing is shown of that.
-func TestRunsAreNotCompletedWithoutAnEngine(t *testing.T) {
-	keptDeployments(t, "")
-	t.Setenv("SLIPWAY_BUNDLE", "")
-	t.Setenv("SLIPWAY_LOCK", "")
-	for _, line := range []string{"runs show", "report --run"} {
-		require.Empty(t, completed(t, append(strings.Fields(line), "")...), line)
-	}
 }
 
 func TestEveryShellHasACompletion(t *testing.T) {

@@ -56,11 +56,6 @@ const codeNewerFile fault.Code = "CFG-042"
 // run writes the configuration as the current version of the schema has it, or a release, and
 // keeps the original beside it. One that would not be valid then is left as it is.
 func (o *migrateOptions) run(_ context.Context, io console.Streams, _ []string) error {
-	if o.source.File != "" && o.source.File != "-" && !o.dry { // before it is read, which may not end
-		if _, err := atomicfile.Target(o.source.File); errors.Is(err, atomicfile.ErrSpecial) {
-			return usage.Errorf("--config is rewritten: %w; --config - writes standard input to standard output", err)
-		}
-	}
 	text, err := o.source.Read(io)
 	if err != nil {
 		return err

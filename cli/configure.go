@@ -18,6 +18,6 @@ func newConfigure(p *Program) *cobra.Command {
 	}
 	cmd.Flags().SortFlags = false
 	c.AddFlags(cmd, p.Version, p.registries())
-	complete(cmd, "name", deploymentNames())
+	completeName(cmd, "name")
 	return cmd
 }

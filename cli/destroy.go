@@ -59,7 +59,7 @@ func addDefinitions(set *pflag.FlagSet, v *bool) {
 
 // remove removes the deployment.
 func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
-	prepare := func(_ context.Context, c *conductor.Options, _ deployment.Inputs) error {
+	prepare := func(_ context.Context, _ console.Streams, c *conductor.Options, _ deployment.Inputs) error {
 		c.LockTimeout, c.Approve, c.Approval, c.Definitions = o.lockTimeout, o.approval.digest, o.approval.given(), o.definitions
 		return nil
 	}

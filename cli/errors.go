@@ -12,7 +12,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
-	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
 // several are errors that have nothing to do with each other: each is told with its own
@@ -82,7 +81,7 @@ func complain(w io.Writer, name string, line hint.Line, err error) int {
 	}
 	fmt.Fprintf(w, "\nerror %s: %s\n", f.Code, redact.Printable(err.Error()))
 	if f.Fix != "" {
-		fmt.Fprintf(w, "  remedy: %s\n", redact.Printable(report.WithFlags(f.Fix, line.Flags())))
+		fmt.Fprintf(w, "  remedy: %s\n", redact.Printable(line.Remedy(f.Fix)))
 	}
 	if f.Log != "" {
 		command := line.Command("report")

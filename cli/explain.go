@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,8 +22,8 @@ const errorsPage = "https://github.com/slipway-sh/slipway/blob/main/docs/errors.
 
 func newExplain() *cobra.Command {
 	return &cobra.Command{
-		Use: "explain CODE", Short: "Explain an error code and its remedy", Example: "  slipway explain " + fault.Quote(string(conductor.CodeNotThere)), Args: takes(1, 1, "give one code, as an error shows it"), RunE: atOnce(explain),
-		ValidArgsFunction: once(errorCodes()),
+		Use: "explain CODE", Short: "Explain an error code and its remedy", Example: "  slipway explain " + fault.Quote(string(conductor.CodeNotThere)),
+		Args: takes(1, 1, "give one code, as an error shows it"), RunE: atOnce(explain),
 	}
 }
 
@@ -32,7 +34,10 @@ func explain(_ context.Context, io console.Streams, args []string) error {
 		fmt.Fprintf(io.Out, "%s\n\n%s\n", code, text)
 		return nil
 	}
-	return usage.Errorf("there is no code %q; %s", args[0], similar(code, entries))
+	prefix, _, _ := strings.Cut(code, "-")
+	alike := slices.Sorted(maps.Keys(entries))
+	alike = slices.DeleteFunc(alike, func(c string) bool { return !strings.HasPrefix(c, prefix+"-") })
+	return usage.Errorf("there is no code %q; there are %s; all codes: %s", args[0], cmp.Or(strings.Join(alike, ", "), "none like it"), errorsPage)
 }
 
 // explanations are the entries of docs/errors.md by code.
@@ -44,24 +49,4 @@ func explanations() map[string]string {
 		}
 	}
 	return out
-}
-
-// similar names the codes with the prefix of one that does not exist, else the
-// prefixes that there are.
-func similar(code string, entries map[string]string) string {
-	prefix, _, _ := strings.Cut(code, "-")
-	var codes, prefixes []string
-	for c := range entries {
-		p, _, _ := strings.Cut(c, "-")
-		if p == prefix {
-			codes = append(codes, c)
-		}
-		prefixes = append(prefixes, p)
-	}
-	if len(codes) > 0 {
-		slices.Sort(codes)
-		return "there are " + strings.Join(codes, ", ")
-	}
-	slices.Sort(prefixes)
-	return "codes begin with " + strings.Join(slices.Compact(prefixes), ", ")
 }

@@ -24,7 +24,7 @@ func TestExplainNamesTheCodesThereAre(t *testing.T) {
 		says string
 	}{
 		"a number that is not there": {[]string{"PRV-1"}, `there is no code "PRV-1"; there are PRV-001`},
-		"no such prefix":             {[]string{"moon"}, "codes begin with ACC, BAK, BUN, CFG, CLI, CMP, CTR, "},
+		"no such prefix":             {[]string{"moon"}, `there is no code "moon"; there are none like it; all codes: https://`},
 		"no code":                    {nil, "give one code"},
 		"two":                        {[]string{"a", "b"}, "give one code"},
 	} {

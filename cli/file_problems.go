@@ -65,22 +65,11 @@ func listed(problems []error) error {
 	return errors.Join(append([]error{fmt.Errorf("%d problems", len(lines))}, lines...)...)
 }
 
-// printUnread names what only a cluster knows: format is of the components of one reason, and
-// the reason.
+// printUnread names what only a cluster knows: format is of a component, and the reason.
 func printUnread(w io.Writer, format string, unread []contract.Unread) {
-	var reasons []string
-	of := map[string][]string{}
 	for _, u := range unread {
-		if u.Wrong() {
-			continue
+		if !u.Wrong() {
+			fmt.Fprintf(w, format, redact.OneLine(u.Component), redact.OneLine(u.Err.Error()))
 		}
-		why := u.Err.Error()
-		if of[why] == nil {
-			reasons = append(reasons, why)
-		}
-		of[why] = append(of[why], u.Component)
-	}
-	for _, why := range reasons {
-		fmt.Fprintf(w, format, redact.OneLine(strings.Join(of[why], ", ")), redact.OneLine(why))
 	}
 }

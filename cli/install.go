@@ -68,9 +68,6 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 	o.addTakeOwnership(set)
 	o.save.addFlags(set)
 	o.approval.addFlags(set)
-	for _, name := range []string{"until", "only"} {
-		complete(cmd, name, stepNames(&o.deployment.Source, &o.deployment.Release))
-	}
 }
 
 // addRun declares the flags of every run of steps.
@@ -108,13 +105,7 @@ func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string
 	if err != nil {
 		return err
 	}
-	how := deployment.Run{Workflow: config.Install, Unpublished: o.unpublished, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
-		return o.prepare(ctx, io, c, from)
-	}}
-	if o.keep {
-		how.Lifetime = session.AfterRun
-	}
-	return o.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
+	return o.deployment.Do(ctx, io, o.how(config.Install, o.prepare), func(ctx context.Context, d *deployment.Deployment) error {
 		agreed, err := o.agree(ctx, io, d.Agreed)
 		if err != nil || !agreed {
 			return err
@@ -122,6 +113,18 @@ func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string
 		_, err = o.conduct(ctx, io, d, stages.Install())
 		return err
 	})
+}
+
+// prepare completes the options of a conductor for a workflow.
+type prepare func(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error
+
+// how a workflow is run, which may leave its cluster running.
+func (o *installOptions) how(workflow string, with prepare) deployment.Run {
+	how := deployment.Run{Workflow: workflow, Unpublished: o.unpublished, Prepare: with}
+	if o.keep {
+		how.Lifetime = session.AfterRun
+	}
+	return how
 }
 
 // conduct carries a workflow out, and leaves the cluster running if that is wanted. It

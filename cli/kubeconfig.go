@@ -9,7 +9,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/module"
-	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
@@ -27,7 +26,7 @@ func newKubeconfig(p *Program) *cobra.Command {
 For a local cluster it names the address of this machine on which slipway cluster publishes the
 API: local.bind and local.apiPort of the configuration.`}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
-	output.Var(cmd.Flags(), &o.out, "out", "-", "file to write; - is standard output")
+	cmd.Flags().StringVar(&o.out, "out", "-", "file to write; - is standard output")
 	return cmd
 }
 

@@ -37,12 +37,11 @@ one stage.
 
 With --follow it goes on until the run ends. Ctrl-C then ends only this command, not the run.
 With the state in a bucket, the log of a step appears when the step has ended.`,
-		Args: takes(0, 1, "give one step or stage, or nothing"), RunE: atOnce(o.do), ValidArgsFunction: once(stepNames(&o.deployment.Source, &o.deployment.Release)),
+		Args: takes(0, 1, "give one step or stage, or nothing"), RunE: atOnce(o.do),
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	cmd.Flags().StringVar(&o.run, "run", "", "id of the run; the last one if not given")
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "print what a running run adds, until it ends or you press Ctrl-C")
-	complete(cmd, "run", runIDs(&o.deployment))
 	return cmd
 }
 

@@ -79,31 +79,40 @@ func TestHelpOfTheModule(t *testing.T) {
 // functions, with "dagger call" before it.
 var unlike = map[string]string{
 	// Files and settings of the machine that calls.
-	"use":                   "chooses among the configurations stored on this machine",
-	"env":                   "prints variables for the shell of this machine",
-	"bundle add":            "takes images from files of this machine and with the credentials of its docker login, and changes the bundle where it lies",
-	"bundle sign":           "see bundle add",
-	"bundle push":           "uses the credentials of docker login, and the bundle has to be on this machine anyway",
-	"configure --name":      "stored configurations are on the machine that calls; the module is given the file",
-	"config migrate --name": "see configure --name",
+	"use":              "chooses among the configurations stored on this machine",
+	"env":              "prints variables for the shell of this machine",
+	"bundle add":       "takes images from files of this machine and with the credentials of its docker login, and changes the bundle where it lies",
+	"bundle sign":      "see bundle add",
+	"bundle push":      "uses the credentials of docker login, and the bundle has to be on this machine anyway",
+	"configure --name": "stored configurations are on the machine that calls; the module is given the file",
+
+	// What starts nothing: dagger call clients exports slipway itself.
+	"explain":         "starts nothing",
+	"version":         "starts nothing",
+	"validate":        "starts nothing",
+	"schema":          "starts nothing",
+	"config explain":  "starts nothing",
+	"config migrate":  "starts nothing",
+	"platform init":   "starts nothing",
+	"platform render": "starts nothing",
+	"platform schema": "starts nothing",
+	"bundle list":     "starts nothing",
 
 	// What an object of Dagger's is in place of.
-	"--output":                           "dagger has a flag of that name: --format",
-	"dagger call --format":               "see --output",
-	"--out":                              "the module returns files and directories: export --path",
-	"config migrate --dry-run":           "the module returns the file; nothing is changed until it is exported",
-	"configure --force":                  "see config migrate --dry-run",
-	"dagger call bundle":                 "make bundle, in a container",
-	"save --package-key":                 "see save --verify",
-	"save --verify":                      "a function of its own, verify-package",
-	"dagger call verify-package":         "see save --verify",
-	"dagger call reproduce-shell":        "reproduce with a command, which returns the container",
-	"dagger call upgrade-matrix-results": "what upgrade-matrix --out has",
-	"--package":                          "a word of Go, and so no argument: --package-file",
-	"dagger call --package-file":         "see --package",
-	"runs show":                          "a function has no functions below it: runs --show ID",
-	"dagger call runs --show":            "see runs show",
-	"cluster --stop":                     "the module returns a service, and dagger runs it: cluster up",
+	"--output":                    "dagger has a flag of that name: --format",
+	"dagger call --format":        "see --output",
+	"--out":                       "the module returns files and directories: export --path",
+	"configure --force":           "the module returns the file; nothing is changed until it is exported",
+	"dagger call bundle":          "make bundle, in a container",
+	"save --package-key":          "see save --verify",
+	"save --verify":               "a function of its own, verify-package",
+	"dagger call verify-package":  "see save --verify",
+	"dagger call reproduce-shell": "reproduce with a command, which returns the container",
+	"--package":                   "a word of Go, and so no argument: --package-file",
+	"dagger call --package-file":  "see --package",
+	"runs show":                   "a function has no functions below it: runs --show ID",
+	"dagger call runs --show":     "see runs show",
+	"cluster --stop":              "the module returns a service, and dagger runs it: cluster up",
 
 	// What the module cannot do.
 	"--certificate-identity":        "sigstore's libraries would have to be compiled before the first call can tell whether to trust a bundle (decision 41); slipway bundle verify says the digest",
@@ -112,6 +121,7 @@ var unlike = map[string]string{
 	"--trusted-root":                "see --certificate-identity",
 
 	// What a session of dagger call has no use for.
+	"upgrade-matrix":             "the clusters of its cells run between the commands, which no session outlives",
 	"--verbose":                  "dagger's own: --progress, --verbose",
 	"--keep-cluster":             "the cluster ends with the session of dagger call",
 	"--unpublished":              "see --keep-cluster",
@@ -119,8 +129,6 @@ var unlike = map[string]string{
 	"--yes":                      "a function asks nobody",
 	"logs --follow":              "a function returns its text at its end",
 	"status --watch":             "see logs --follow",
-	"upgrade-matrix --engine":    "a function runs on the engine that runs it",
-	"config migrate --platform":  "a release in a directory is migrated to on the machine that has it",
 	"destroy --ignore-not-found": "the module always does so: dagger call is for CI, where a second destroy is no error",
 }
 

@@ -6,20 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-sh/slipway/cli/internal/output"
 )
-
-// writes matches the help of a flag that names a file to write.
-var writes = regexp.MustCompile(`file to write|to this file`)
 
 // pipeAt makes a pipe with a name.
 func pipeAt(t *testing.T) string {
@@ -27,45 +19,6 @@ func pipeAt(t *testing.T) string {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	return pipe
-}
-
-// TestACommandPutsNoFileInThePlaceOfAnythingElse: each flag that names a file to write.
-func TestACommandPutsNoFileInThePlaceOfAnythingElse(t *testing.T) {
-	folder := t.TempDir()
-	link := filepath.Join(folder, "link")
-	require.NoError(t, os.Symlink("nowhere", link))
-	directory := filepath.Join(folder, "directory")
-	require.NoError(t, os.Mkdir(directory, 0o700))
-	var found []string
-	var walk func(c *cobra.Command)
-	walk = func(c *cobra.Command) {
-		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			_, is := f.Value.(*output.Path)
-			name := c.CommandPath() + " --" + f.Name
-			require.Equal(t, writes.MatchString(f.Usage), is, "%s: %s: a flag that names a file to write is one of package output", name, f.Usage)
-			if !is {
-				return
-			}
-			found = append(found, strings.TrimPrefix(name, "slipway "))
-			for file, is := range map[string]string{link: "a link that leads nowhere", directory: "a directory"} {
-				code, out, errs := slipway(append(strings.Fields(c.CommandPath())[1:], "--"+f.Name, file)...)
-				require.Equal(t, 2, code, errs)
-				require.Empty(t, out)
-				require.Contains(t, errs, file+" is "+is+": give a regular file", name)
-			}
-		})
-		for _, sub := range c.Commands() {
-			walk(sub)
-		}
-	}
-	walk(tree(t))
-	require.ElementsMatch(t, []string{
-		"bundle push --out", "cluster --id", "configure --out", "kubeconfig --out",
-		"plan --out", "reproduce --id", "save --out", "toolchain --id",
-	}, found)
-	entries, err := os.ReadDir(folder)
-	require.NoError(t, err)
-	require.Len(t, entries, 2)
 }
 
 // TestAPipeThatACommandCannotWriteIsRefused before it is opened, which would wait for its other
@@ -76,11 +29,8 @@ func TestAPipeThatACommandCannotWriteIsRefused(t *testing.T) {
 	packed := strings.TrimSuffix(pipe, "pipe") + "p.tar.zst"
 	require.NoError(t, os.Symlink(pipe, packed))
 	for _, args := range [][]string{
-		{"config", "migrate", "--config", pipe},
-		{"bundle", "push", "DIR", "127.0.0.1:1/x", "--key", "none", "--out", pipe},
 		{"report", "--out", pipe},
 		{"platform", "init", pipe},
-		{"save", "--out", packed},
 		{"save", "--verify", packed},
 		{"configure", "--out", filepath.Join(filepath.Dir(pipe), "f"), "--file", packed},
 	} {

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
@@ -65,7 +65,7 @@ a wrong command line or configuration, which prints an error.`,
 	install.addTakeOwnership(set)
 	addDefinitions(set, &o.crds)
 	o.format.addFlag(set)
-	output.Var(set, &o.out, "out", "", "file to write the plan to as JSON, too")
+	set.StringVar(&o.out, "out", "", "file to write the plan to as JSON, too")
 	set.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 if there are changes")
 	return cmd
 }
@@ -151,18 +151,14 @@ func (o *planOptions) make(ctx context.Context, io console.Streams, w conductor.
 		if err != nil {
 			return err
 		}
-		how.Prepare = func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
-			return o.upgrade.prepare(ctx, io, c, from, &leg{version: route[0], rest: route[1:]})
-		}
+		how.Prepare = o.upgrade.prepare(&leg{version: route[0], rest: route[1:]})
 	case w.Removes:
-		how.Prepare = func(_ context.Context, c *conductor.Options, _ deployment.Inputs) error {
+		how.Prepare = func(_ context.Context, _ console.Streams, c *conductor.Options, _ deployment.Inputs) error {
 			c.Definitions = o.crds
 			return nil
 		}
 	default:
-		how.Prepare = func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
-			return o.upgrade.install.prepare(ctx, io, c, from)
-		}
+		how.Prepare = o.upgrade.install.prepare
 	}
 	return o.upgrade.install.deployment.Do(ctx, io, how, do)
 }

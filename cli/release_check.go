@@ -98,17 +98,14 @@ func (c releaseCheck) unsupported(w, notes io.Writer, in conductor.Inputs, has c
 	}
 }
 
-// gates fails with codeNoTarget unless what the run asks and waits for will be there, as far as the
-// rendered parts say; what is not is told of, on w.
-func (c releaseCheck) gates(w io.Writer, parts []contract.Rendered) error {
+// targets fails with codeNoTarget unless what the run asks and waits for will be there, as far as the
+// rendered parts say.
+func (c releaseCheck) targets(parts []contract.Rendered) error {
 	off, err := c.release.Off(c.config.Choices())
 	if err != nil || c.known {
 		return err
 	}
-	m := objectsOf(c.release, parts)
-	wrong := together(checkServices(c.release, off, m), checkGates(c.release, off, m))
-	m.printUnknown(w)
-	return wrong
+	return checkTargets(c.release, off, objectsOf(c.release, parts))
 }
 
 // pulled fails unless the nodes of an existing cluster find every image in the
@@ -177,7 +174,7 @@ const (
 
 // everything fails with contract.CodeUnusable and names all that is wrong with the release's files,
 // with contract.CodeNoImage and names each image that the run does not have, and with codeNoTarget:
-// see gates. Where the configuration lets the cluster pull images, they are only told of, on w, as
+// see targets. Where the configuration lets the cluster pull images, they are only told of, on w, as
 // are fields that are probably wrong. It prints on notes what is no problem, such as what only a
 // cluster knows.
 func (c releaseCheck) everything(ctx context.Context, w, notes io.Writer) error {
@@ -194,14 +191,14 @@ func (c releaseCheck) everything(ctx context.Context, w, notes io.Writer) error 
 	wrong := unusable(c.release, has.Unread)
 	if c.images == nil {
 		printUnread(w, filesUnknown, has.Unread)
-		return together(wrong, c.gates(notes, has.Rendered))
+		return together(wrong, c.targets(has.Rendered))
 	}
 	printUnread(w, imagesUnknown, has.Unread)
 	var pulled error
 	if in.Site.Access != nil {
 		pulled = c.pulled(has.Images)
 	}
-	return together(wrong, c.all(w, c.without(has.Images)), pulled, c.gates(notes, has.Rendered))
+	return together(wrong, c.all(w, c.without(has.Images)), pulled, c.targets(has.Rendered))
 }
 
 // all fails with contract.CodeNoImage unless nothing is missing.

@@ -35,7 +35,6 @@ func newReport(p *Program) *cobra.Command {
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	cmd.Flags().StringVar(&o.out, "out", "report", "directory to write; an earlier report in it is replaced")
 	addRunID(cmd.Flags(), &o.run)
-	complete(cmd, "run", runIDs(&o.deployment))
 	return cmd
 }
 
@@ -90,12 +89,11 @@ func forReport(dir string) error {
 		Fix: "name a directory that does not exist, or that of an earlier report: slipway report --out DIR"}
 }
 
-// replace has write make a directory beside dir and then gives it dir's name. What
-// dir held is kept until then, and for good when something goes wrong.
+// replace has write make a directory beside dir and then gives it dir's name. When write fails, dir
+// is as it was.
 func replace(dir string, write func(string) error) (err error) {
-	op := func(err error) error { return fmt.Errorf("write %s: %w", dir, err) }
 	if dir, err = filepath.Abs(dir); err != nil {
-		return op(err)
+		return err
 	}
 	if target, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = target
@@ -104,35 +102,22 @@ func replace(dir string, write func(string) error) (err error) {
 		return write(dir) // nothing to keep; it may be a mount, which cannot be renamed
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return op(err)
+		return err
 	}
 	beside, err := os.MkdirTemp(filepath.Dir(dir), ".slipway-*")
 	if err != nil {
-		return op(err)
+		return err
 	}
-	stranded := false // dir's content is beside it still
-	defer func() {
-		if !stranded {
-			err = errors.Join(err, os.RemoveAll(beside))
-		}
-	}()
-	fresh, old := filepath.Join(beside, "new"), filepath.Join(beside, "old")
+	defer func() { err = errors.Join(err, os.RemoveAll(beside)) }()
+	fresh := filepath.Join(beside, "new")
 	if err := write(fresh); err != nil {
 		return err
 	}
 	if err := forReport(dir); err != nil { // something was put there meanwhile
 		return err
 	}
-	if err := os.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return op(err)
+	if err := os.RemoveAll(dir); err != nil {
+		return err
 	}
-	if err := os.Rename(fresh, dir); err != nil {
-		back := os.Rename(old, dir)
-		stranded = back != nil && !errors.Is(back, fs.ErrNotExist)
-		if stranded {
-			err = fmt.Errorf("%w; what it held is in %s: %w", err, old, back)
-		}
-		return op(err)
-	}
-	return nil
+	return os.Rename(fresh, dir)
 }

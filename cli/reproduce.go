@@ -14,7 +14,6 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
@@ -66,7 +65,7 @@ unless --keep or COMMAND is given.`,
 	set.StringVar(&o.until, "until", "", "run up to this step, STAGE/STEP; the failed one if left out")
 	set.BoolVar(&o.keep, "keep", false, "keep the deployment, for status, report and toolchain")
 	o.install.addRun(set)
-	output.Var(set, &o.id, "id", "", "write the Dagger id of that container to this file instead of running a command")
+	set.StringVar(&o.id, "id", "", "write the Dagger id of that container to this file instead of running a command")
 	_ = set.MarkHidden("id")
 	return cmd
 }
@@ -186,7 +185,7 @@ func (r replay) workflow() conductor.Workflow {
 // reproduce carries the run out and compares. same is nil if it ended as the original; err
 // says why there is nothing to compare.
 func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, r replay) (same, err error) {
-	how := deployment.Run{Workflow: r.workflow().Name, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
+	how := deployment.Run{Workflow: r.workflow().Name, Prepare: func(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 		if r.origin != nil {
 			c.Change.Style = r.from.Before.Style
 		}
@@ -267,10 +266,7 @@ func (o *reproduceOptions) installBefore(ctx context.Context, io console.Streams
 	if err := o.install.from.use(f, r.origin.Config, r.origin.Release); err != nil {
 		return err
 	}
-	how := deployment.Run{Workflow: config.Install, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
-		return o.install.prepare(ctx, io, c, from)
-	}}
-	err := f.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
+	err := f.Do(ctx, io, deployment.Run{Workflow: config.Install, Prepare: o.install.prepare}, func(ctx context.Context, d *deployment.Deployment) error {
 		o.began = true
 		record, err := o.conduct(ctx, d, stages.Install())
 		return summary(io, record, err)

@@ -15,11 +15,9 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
@@ -66,7 +64,7 @@ func (o *rollbackOptions) run(ctx context.Context, io console.Streams, _ []strin
 	var b *contract.Backup
 	var files fs.FS
 	err := o.install.deployment.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) (err error) {
-		b, files, err = o.find(ctx, io, d)
+		b, files, err = o.find(ctx, d)
 		return err
 	})
 	if err != nil {
@@ -90,14 +88,14 @@ func (o *rollbackOptions) run(ctx context.Context, io console.Streams, _ []strin
 }
 
 // find finds the backup, and the files of the release that it goes back to.
-func (o *rollbackOptions) find(ctx context.Context, io console.Streams, d *deployment.Deployment) (*contract.Backup, fs.FS, error) {
+func (o *rollbackOptions) find(ctx context.Context, d *deployment.Deployment) (*contract.Backup, fs.FS, error) {
 	if _, err := d.Installed(ctx); err != nil {
 		return nil, nil, err
 	}
 	if o.backup != "" {
 		return d.Backup(ctx, o.backup)
 	}
-	last, err := awaitBackup(ctx, d, o.install.lockTimeout, io.Err.Message)
+	last, err := lastOf(d.Backups(ctx))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -105,59 +103,6 @@ func (o *rollbackOptions) find(ctx context.Context, io console.Streams, d *deplo
 		return nil, nil, noBackup()
 	}
 	return d.Backup(ctx, last.ID)
-}
-
-// records lists the runs and the backups of a deployment, the oldest first.
-type records interface {
-	Runs(ctx context.Context) ([]contract.RunSummary, error)
-	Backups(ctx context.Context) ([]contract.BackupSummary, error)
-}
-
-// awaitBackup returns the backup that the last upgrade made; nil if none did. While another run works
-// on the deployment, which may make one, it waits: for timeout, and at least until a run that was
-// killed does not seem to work any more. Then the error is the fault of the lock.
-func awaitBackup(ctx context.Context, d records, timeout time.Duration, say func(string)) (*contract.BackupSummary, error) {
-	timeout = max(timeout, lock.DefaultTTL+2*lock.DefaultBeat)
-	said := false
-	for began, idle := time.Now(), false; ; {
-		all, err := d.Backups(ctx)
-		if err != nil {
-			return nil, err
-		}
-		last, err := lastOf(all)
-		if last != nil || err != nil || idle {
-			return last, err
-		}
-		held, err := atWork(ctx, d)
-		if err != nil {
-			return nil, err
-		}
-		switch idle = held == nil; {
-		case idle: // it may have made one just now
-			continue
-		case time.Since(began) >= timeout:
-			return nil, held
-		case !said:
-			said = true
-			say("waiting for the run that works on the deployment")
-		}
-		select {
-		case <-time.After(lock.DefaultBeat):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// atWork is the fault of the lock where a run works on the deployment; nil where none does.
-func atWork(ctx context.Context, d records) (held, err error) {
-	runs, err := d.Runs(ctx)
-	for _, r := range slices.Backward(runs) {
-		if r.Outcome == report.Running {
-			return lock.Refused(fmt.Errorf("run %s, of workflow %s, works on the deployment since %s", r.ID, r.Workflow, r.Started.Format(time.RFC3339))), err
-		}
-	}
-	return nil, err
 }
 
 // noBackup is the fault of who wants to go back where no upgrade has made a backup.
@@ -170,7 +115,7 @@ func noBackup() error {
 
 // rollBack brings the platform back to a backup, whose release is in files.
 func (o *rollbackOptions) rollBack(ctx context.Context, io console.Streams, b *contract.Backup, files fs.FS) error {
-	how := deployment.Run{Workflow: config.Rollback, Unpublished: o.install.unpublished, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
+	how := o.install.how(config.Rollback, func(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 		was, err := config.Load(b.Config, config.Options{File: "the configuration in backup " + b.ID})
 		if err != nil {
 			return err
@@ -183,10 +128,7 @@ func (o *rollbackOptions) rollBack(ctx context.Context, io console.Streams, b *c
 			return err
 		}
 		return o.install.complete(ctx, io, c, from)
-	}}
-	if o.install.keep {
-		how.Lifetime = session.AfterRun
-	}
+	})
 	return o.install.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
 		_, err := o.install.conduct(ctx, io, d, stages.Rollback())
 		return err

@@ -28,7 +28,7 @@ func newRuns(p *Program) *cobra.Command {
 	}
 	show := &cobra.Command{
 		Use: "show ID", Short: "Show a run with each attempt at its steps", Example: `  slipway runs show 20260102-030405-abcdef`,
-		Args: takes(1, 1, "give the id of one run; slipway runs lists them"), RunE: atOnce(o.show), ValidArgsFunction: once(runIDs(&o.deployment)),
+		Args: takes(1, 1, "give the id of one run; slipway runs lists them"), RunE: atOnce(o.show),
 	}
 	addDeployment(cmd, cmd.PersistentFlags(), p, &o.deployment)
 	o.format.addFlag(cmd.PersistentFlags())

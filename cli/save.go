@@ -11,7 +11,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/key"
-	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/pipeline/redact"
@@ -37,11 +36,10 @@ func newSave(p *Program) *cobra.Command {
 	addDeployment(cmd, set, p, &o.deployment)
 	o.deployment.Release.AddFlags(set)
 	addRunID(set, &o.run)
-	output.Regular(set, &o.out, "out", "", "file to write; slipway-NAME-RUN"+runpackage.Suffix+" if left out")
+	set.StringVar(&o.out, "out", "", "file to write; slipway-NAME-RUN"+runpackage.Suffix+" if left out")
 	set.StringVar(&o.key, "key", "", "private key that signs the package: a PEM file, or env:NAME; else advanced.save.key")
 	set.StringVar(&o.verify, "verify", "", "verify this package instead of making one")
 	addPackageKey(set, &o.signer)
-	complete(cmd, "run", runIDs(&o.deployment))
 	return cmd
 }
 
@@ -61,7 +59,7 @@ func (o *saveOptions) do(ctx context.Context, streams console.Streams, _ []strin
 		if err != nil {
 			return err
 		}
-		what.Key, what.KeyFrom, what.Secrets = private, o.key, []string{text}
+		what.Key, what.Secrets = private, []string{text}
 	}
 	return o.deployment.Do(ctx, streams, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
 		if what.Key == nil {
@@ -92,9 +90,6 @@ func tellPacked(w io.Writer, streams console.Streams, made *packing.Packed) {
 	}
 	if made.Lacks != "" {
 		fmt.Fprintf(streams.Err, "slipway: the package has nothing of what was there before the upgrade, which so is reproduced by an install on an empty cluster: %s\n", made.Lacks)
-	}
-	if made.Unread != nil {
-		fmt.Fprintf(streams.Err, "slipway: the SBOM has only the Debian packages that the lock names: %v\n", made.Unread)
 	}
 	fmt.Fprintf(w, "%s: run %s, %d files, %d KiB\n", made.File, made.Info.Run, made.Files, (made.Bytes+1023)>>10)
 }

@@ -1,14 +1,22 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/pipeline/progress"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -54,7 +62,7 @@ func (o *statusOptions) run(ctx context.Context, io console.Streams, _ []string)
 
 // prepare finds the platform release, whose gates are checked. A release that only the
 // configuration names may be out of reach.
-func (o *statusOptions) prepare(ctx context.Context, opts *conductor.Options, from deployment.Inputs) error {
+func (o *statusOptions) prepare(ctx context.Context, _ console.Streams, opts *conductor.Options, from deployment.Inputs) error {
 	f := &o.deployment
 	err := f.Release.Open(ctx, opts.Config, f.Source.Path, from.Anew, opts)
 	if err == nil || f.Release.Dir != "" || f.Release.ID != "" || ctx.Err() != nil {
@@ -63,4 +71,62 @@ func (o *statusOptions) prepare(ctx context.Context, opts *conductor.Options, fr
 	opts.Release = nil
 	opts.Warn(report.Clean(err.Error()))
 	return nil
+}
+
+// repeatPause is the time between two looks at a deployment.
+const repeatPause = 2 * time.Second
+
+// repeat calls look until it is done or fails. The end of ctx is no error: an interrupt is how
+// people end a command that repeats.
+func repeat(ctx context.Context, look func() (done bool, err error)) error {
+	for {
+		done, err := look()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(repeatPause):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// repeat shows the status in place of the one before, until the command is interrupted. It also shows
+// the error that comes with a status: a deployment may be installed, or become healthy, while somebody
+// watches.
+func (o *statusOptions) repeat(ctx context.Context, io console.Streams, d *deployment.Deployment) error {
+	terminal := progress.Terminal(io.Out, os.Getenv)
+	return repeat(ctx, func() (bool, error) {
+		status, err := d.Status(ctx, o.live)
+		if status == nil || ctx.Err() != nil {
+			return false, err
+		}
+		var text bytes.Buffer
+		if err := status.Text(redact.NewPrinter(&text)); err != nil {
+			return false, err
+		}
+		if err != nil {
+			fmt.Fprintf(&text, "\n%s\n", redact.Printable(err.Error()))
+		}
+		return false, frame(io.Out, terminal, text.String())
+	})
+}
+
+// frame writes a text in place of the one before, as much of it as the terminal has room for;
+// elsewhere, below the one before.
+func frame(w io.Writer, on progress.Options, text string) error {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	start := "\n"
+	if on.Live {
+		start = "\x1b[H\x1b[2J"
+		if _, height := on.Size(); height > 1 && len(lines) >= height {
+			lines = lines[:height-1]
+		}
+	}
+	_, err := io.WriteString(w, start+strings.Join(lines, "\n")+"\n")
+	return err
 }

@@ -28,8 +28,8 @@ func TestValidateLooksForTheServicesThatAreAsked(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "shop/web:80", "shop/weg:80")), 0o600))
 	code, _, errs = slipway("validate", "--platform", dir)
 	require.Equal(t, 2, code, errs)
-	require.Contains(t, errs, "error PLT-016: find the Services that shop 0.1.0 asks: ")
-	require.Contains(t, errs, "no component has a Service shop/weg")
+	require.Contains(t, errs, "error PLT-016: find what the gates, links and checks of shop 0.1.0 ask: ")
+	require.Contains(t, errs, "no component has the Service shop/weg")
 
 	for gate, says := range map[string]string{
 		"rollout: apps/v1/Deployment shop/weg": "error PLT-016",
@@ -39,7 +39,7 @@ func TestValidateLooksForTheServicesThatAreAsked(t *testing.T) {
 		code, _, errs = slipway("validate", "--platform", dir)
 		require.Equal(t, 2, code, errs)
 		require.Contains(t, errs, says)
-		require.Regexp(t, `test is-up, gate .* \(\S+/platform.yaml, line \d+\): no component has a \w+ shop/weg`, errs)
+		require.Regexp(t, `test is-up, gate .* \(\S+/platform.yaml, line \d+\): no component has the \w+ shop/weg`, errs)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestUnmade(t *testing.T) {
 		return r
 	}
 	there := []contract.Rendered{object("apps/v1", "Deployment", "shop", "web"), object("batch/v1", "Job", "shop", "seed")}
-	const missing = "no component has a "
+	const missing = "no component has the "
 	for what, c := range map[string]struct {
 		gate platform.Await
 		more contract.Rendered
@@ -76,7 +76,7 @@ func TestUnmade(t *testing.T) {
 		"an app":                  {gate: platform.Await{Synced: "web"}},
 		"what cannot be rendered": {gate: platform.Await{Job: "shop/sed"}, more: contract.Rendered{Err: errors.New("not known")}},
 		"what an operator makes":  {gate: platform.Await{Job: "shop/sed"}, more: object("example.com/v1", "Task", "shop", "sed")},
-		"an Ingress":              {gate: platform.Await{CEL: &platform.CELGate{Object: "networking.k8s.io/v1/Ingress shop/weg"}}, says: "no component has an Ingress shop/weg"},
+		"an Ingress":              {gate: platform.Await{CEL: &platform.CELGate{Object: "networking.k8s.io/v1/Ingress shop/weg"}}, says: "no component has the Ingress shop/weg"},
 		"what a Job may make":     {gate: platform.Await{CEL: &platform.CELGate{Object: "v1/Secret shop/webhook"}}},
 		"beside a project":        {gate: platform.Await{Job: "shop/sed"}, more: of("manifests", object("argoproj.io/v1alpha1", "AppProject", "argocd", "web")), says: missing + "Job shop/sed"},
 		"beside an app":           {gate: platform.Await{Job: "shop/sed"}, more: of("gitops", object("argoproj.io/v1alpha1", "Application", "argocd", "web")), says: missing + "Job shop/sed"},
@@ -89,7 +89,7 @@ func TestUnmade(t *testing.T) {
 				Name: "shop", Version: "1", Namespaces: []platform.Namespace{{Name: "shop"}, {Name: "shop2"}},
 				Components: []platform.Component{{Name: "seen", Ready: []platform.Await{c.gate}}},
 			}
-			err := checkGates(r, c.off, objectsOf(r, append(there, c.more)))
+			err := checkTargets(r, c.off, objectsOf(r, append(there, c.more)))
 			if c.says == "" {
 				require.NoError(t, err)
 				return
@@ -122,7 +122,7 @@ func TestUnreached(t *testing.T) {
 		"a load balancer":         {release: release("shop/outside:443")},
 		"no load balancer":        {release: release("shop/inside:80"), says: "link Shop (platform.yaml): the Service shop/inside (component inside, charts/inside) is of type ClusterIP, and is asked through a load balancer"},
 		"another port":            {release: release("shop/outside:8080"), says: "has no port 8080, only 80, 443"},
-		"none":                    {release: release("shop/none:80"), says: "no component has a Service shop/none"},
+		"none":                    {release: release("shop/none:80"), says: "no component has the Service shop/none"},
 		"of what is off":          {release: release("shop/none:80"), off: []string{"web"}},
 		"what cannot be rendered": {release: release("shop/none:80"), more: contract.Rendered{Err: errors.New("not known")}},
 		"what an operator makes":  {release: release("shop/none:80"), more: of("postgresql.cnpg.io/v1", "Cluster", "db", nil)},
@@ -136,7 +136,7 @@ func TestUnreached(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			c.release.Namespaces = []platform.Namespace{{Name: "shop"}}
-			err := checkServices(c.release, c.off, objectsOf(c.release, []contract.Rendered{inside, outside, c.more}))
+			err := checkTargets(c.release, c.off, objectsOf(c.release, []contract.Rendered{inside, outside, c.more}))
 			if c.says == "" {
 				require.NoError(t, err)
 			} else {
@@ -145,29 +145,4 @@ func TestUnreached(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestWhatIsNotLookedForIsTold, with the reason.
-func TestWhatIsNotLookedForIsTold(t *testing.T) {
-	r := &platform.Release{
-		Name: "shop", Version: "1", Namespaces: []platform.Namespace{{Name: "shop"}},
-		Components: []platform.Component{{Name: "db", Ready: []platform.Await{{Rollout: "apps/v1/StatefulSet shop/db"}, {Endpoint: "shop/db:5432"}, {Endpoint: "shop/db:5433"}, {Endpoint: "kube-system/dns:53"}}}},
-	}
-	cluster := contract.Rendered{Component: "db", File: "db.yaml", Objects: []map[string]any{{"apiVersion": "postgresql.cnpg.io/v1", "kind": "Cluster", "metadata": map[string]any{"namespace": "shop", "name": "db"}}}}
-	for says, parts := range map[string][]contract.Rendered{
-		"for component db (db.yaml) has a Cluster of postgresql.cnpg.io/v1, whose controller may make more: Service shop/db, StatefulSet shop/db\n": {cluster, {Component: "db", Err: errors.New("x")}},
-		"for what component db brings is not known: Service shop/db, StatefulSet shop/db\n":                                                         {{Component: "db", Err: errors.New("x")}, cluster},
-		"for what the apps brings is not known: Service shop/db, StatefulSet shop/db\n":                                                             {{Component: "the apps", Err: errors.New("x")}},
-	} {
-		m := objectsOf(r, parts)
-		require.NoError(t, checkServices(r, nil, m))
-		require.NoError(t, checkGates(r, nil, m))
-		var told strings.Builder
-		m.printUnknown(&told)
-		require.Equal(t, "whether these will be there is not known before the install, "+says, told.String())
-	}
-	m := objectsOf(r, nil)
-	require.Error(t, checkServices(r, nil, m))
-	require.Error(t, checkGates(r, nil, m))
-	require.Empty(t, m.unknown, "which the errors name")
 }

@@ -36,7 +36,6 @@ func newTest(p *Program) *cobra.Command {
 		Use: "test [SUITE]", Short: "Run the platform's tests, or deploy, check or remove its test workloads", Example: `  slipway test smoke
   slipway test --component gitea`, Long: testLong,
 		Args: takes(0, 1, "give one suite"), RunE: run("stopping after the tests that run now", o.run),
-		ValidArgsFunction: once(suiteNames(&o.deployment.Source, &o.deployment.Release)),
 	}
 	set := cmd.Flags()
 	addDeployment(cmd, set, p, &o.deployment)
@@ -58,10 +57,7 @@ func (o *testOptions) run(ctx context.Context, io console.Streams, args []string
 	if o.parallel < 0 {
 		return usage.Errorf("--parallel is %d; give 0 or more", o.parallel)
 	}
-	how := deployment.Run{Workflow: config.Test, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
-		return o.prepare(ctx, io, c, from)
-	}}
-	return o.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
+	return o.deployment.Do(ctx, io, deployment.Run{Workflow: config.Test, Prepare: o.prepare}, func(ctx context.Context, d *deployment.Deployment) error {
 		record, err := d.Conduct(ctx, stages.Test(o.suite))
 		return summary(io, record, err)
 	})

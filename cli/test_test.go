@@ -19,10 +19,3 @@ func TestWhatTestIsAsked(t *testing.T) {
 		require.Contains(t, errs, says)
 	}
 }
-
-// TestTheSuitesOfTheRelease are what a shell completes.
-func TestTheSuitesOfTheRelease(t *testing.T) {
-	code, out, _ := slipway("__complete", "test", "")
-	require.Zero(t, code)
-	require.Contains(t, out, "smoke\nfull\napps-deploy\napps-check\napps-destroy\n")
-}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
@@ -24,7 +23,7 @@ func newToolchain(p *Program) *cobra.Command {
 		DisableFlagsInUseLine: true, RunE: atOnce(o.run),
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
-	output.Var(cmd.Flags(), &o.id, "id", "", "write the container's Dagger id to this file instead of running a command")
+	cmd.Flags().StringVar(&o.id, "id", "", "write the container's Dagger id to this file instead of running a command")
 	_ = cmd.Flags().MarkHidden("id")
 	return cmd
 }

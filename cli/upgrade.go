@@ -16,7 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/diff"
 	"github.com/slipway-sh/slipway/cli/internal/hint"
-	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/migrate"
@@ -35,7 +34,6 @@ type upgradeOptions struct {
 	style   string
 	resume  bool
 	written string // version of the release that the configuration was written for
-	names   string // release of the reference platform that the configuration names; empty: of another one
 }
 
 func newUpgrade(p *Program) *cobra.Command {
@@ -83,7 +81,11 @@ func (o *upgradeOptions) run(ctx context.Context, io console.Streams, _ []string
 		at := &leg{version: version, rest: route[n+1:]}
 		done, err := o.upgrade(ctx, io, at)
 		if err == nil && !done {
-			_, err = fmt.Fprint(io.Text(), o.declined(route, n))
+			said := nothingChanged
+			if n > 0 {
+				said = "The platform stays at release " + route[n-1] + ".\n"
+			}
+			_, err = fmt.Fprint(io.Text(), said)
 		}
 		if err != nil || !done {
 			return err
@@ -96,29 +98,6 @@ func (o *upgradeOptions) run(ctx context.Context, io console.Streams, _ []string
 	return err
 }
 
-// declined says where the platform stands if nobody wants upgrade n of a route: at the release
-// of the one before.
-func (o *upgradeOptions) declined(route []string, n int) string {
-	if n == 0 {
-		return nothingChanged
-	}
-	now, last, style := route[n-1], route[len(route)-1], ""
-	if o.style != "" {
-		style = " --style " + fault.Quote(o.style)
-	}
-	return fmt.Sprintf("The platform is at release %s, and nothing was changed since.\n%s\n", now,
-		goOn(o.install.deployment.Line(), "to go on to "+last, "upgrade --to "+fault.Quote(last)+style))
-}
-
-// again says how to install a release once more.
-func (o *upgradeOptions) again(version string) string {
-	install := o.install.deployment.Line().Command("install")
-	if platform.Older(version, o.names) {
-		install += ", with a configuration that names it"
-	}
-	return install
-}
-
 // path is which release is installed, and the versions of those that lead from there to the
 // wanted one.
 func (o *upgradeOptions) path(ctx context.Context, io console.Streams) (from string, route []string, err error) {
@@ -128,16 +107,11 @@ func (o *upgradeOptions) path(ctx context.Context, io console.Streams) (from str
 			return err
 		}
 		o.written = cmp.Or(d.Config.WrittenFor(), from)
-		if f.Release.IsReference(d.Config) {
-			o.names = d.Config.Platform.Release
-		}
 		if o.resume {
-			route, err = o.unfinished(ctx, io, d)
+			route, err = o.unfinished(ctx, d)
 			return err
 		}
-		if route, err = f.Release.Route(d.Config, from, o.to); errors.Is(err, &fault.Fault{Code: platform.CodeSame}) {
-			err = platform.Same(from, o.again(from))
-		}
+		route, err = f.Release.Route(d.Config, from, o.to)
 		return err
 	})
 	return from, route, err
@@ -152,13 +126,7 @@ type leg struct {
 // upgrade brings the platform to the release of a leg; done is false if nobody wants it.
 func (o *upgradeOptions) upgrade(ctx context.Context, io console.Streams, at *leg) (done bool, err error) {
 	f := &o.install.deployment
-	how := deployment.Run{Workflow: config.Upgrade, Unpublished: o.install.unpublished, Prepare: func(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
-		return o.prepare(ctx, io, c, from, at)
-	}}
-	if o.install.keep {
-		how.Lifetime = session.AfterRun
-	}
-	err = f.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) (err error) {
+	err = f.Do(ctx, io, o.install.how(config.Upgrade, o.prepare(at)), func(ctx context.Context, d *deployment.Deployment) (err error) {
 		if done, err = o.install.approval.ask(ctx, io, d, stages.Upgrade()); err != nil || !done {
 			return err
 		}
@@ -178,7 +146,13 @@ func goOn(line hint.Line, what, command string) string {
 }
 
 // prepare completes the options of a conductor for a leg.
-func (o *upgradeOptions) prepare(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs, at *leg) error {
+func (o *upgradeOptions) prepare(at *leg) prepare {
+	return func(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
+		return o.complete(ctx, io, c, from, at)
+	}
+}
+
+func (o *upgradeOptions) complete(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs, at *leg) error {
 	f := &o.install.deployment
 	says := c.Config.WrittenFor()
 	f.Release.Choose(c.Config, at.version)
@@ -219,8 +193,8 @@ func (o *upgradeOptions) check() error {
 
 // unfinished is the release of the last upgrade that was begun, as a route. Whether it is
 // unfinished, the cluster says.
-func (o *upgradeOptions) unfinished(ctx context.Context, io console.Streams, d *deployment.Deployment) ([]string, error) {
-	last, err := awaitBackup(ctx, d, o.install.lockTimeout, io.Err.Message)
+func (o *upgradeOptions) unfinished(ctx context.Context, d *deployment.Deployment) ([]string, error) {
+	last, err := lastOf(d.Backups(ctx))
 	_, inGit := d.Config.ReleaseInGit() // there a version is a name of the repository
 	switch {
 	case err == nil && last == nil:
@@ -236,8 +210,11 @@ func (o *upgradeOptions) unfinished(ctx context.Context, io console.Streams, d *
 }
 
 // lastOf is the backup that the last upgrade made; nil if none did. It is a fault if that
-// cannot be told, since a newer one cannot be read.
-func lastOf(all []contract.BackupSummary) (*contract.BackupSummary, error) {
+// cannot be told, since a newer one cannot be read. err is that of listing them.
+func lastOf(all []contract.BackupSummary, err error) (*contract.BackupSummary, error) {
+	if err != nil {
+		return nil, err
+	}
 	for _, b := range slices.Backward(all) {
 		switch {
 		case b.Problem != "":

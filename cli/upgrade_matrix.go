@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,13 +18,10 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/bucket"
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/matrix"
-	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
-	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
@@ -46,17 +42,16 @@ const defaultMatrix = "matrix"
 const longestMatrix = 8
 
 type matrixOptions struct {
-	program *Program
-	source  source.Source
-	images  images.Flags
-	secrets secrets.Flags
-	bucket  bucket.Flags
-	axes    matrix.Axes
-	shard   string
-	out     string
-	runner  matrix.Runner
-	set     *pflag.FlagSet
-	line    hint.Line
+	program  *Program
+	source   source.Source
+	images   images.Flags
+	secrets  secrets.Flags
+	bucket   bucket.Flags
+	axes     matrix.Axes
+	shard    string
+	out      string
+	parallel int
+	set      *pflag.FlagSet
 }
 
 func newUpgradeMatrix(p *Program) *cobra.Command {
@@ -65,7 +60,7 @@ func newUpgradeMatrix(p *Program) *cobra.Command {
 		Use: "upgrade-matrix", Short: "Test upgrades between many releases, each in its own deployment", Example: `  slipway upgrade-matrix --from 1.0.0,1.1.0 --to 2.0.0 --style graceful,in-place --parallel 2`,
 		Args: noArgs, RunE: run("stopping the cells that run now", o.run),
 	}
-	o.set, o.line = cmd.Flags(), hint.Line{Cmd: cmd, Stores: p.Stores}
+	o.set = cmd.Flags()
 	addSource(cmd, p, &o.source)
 	o.source.AddState(o.set)
 	o.set.Lookup("name").Usage = fmt.Sprintf("name of the matrix, at most %d characters; %s if left out", longestMatrix, defaultMatrix)
@@ -75,8 +70,7 @@ func newUpgradeMatrix(p *Program) *cobra.Command {
 	o.set.IntSliceVar(&o.axes.Scales, "scale", nil, "scales; that of the configuration if left out")
 	o.set.StringSliceVar(&o.axes.Styles, "style", []string{contract.Graceful}, "styles of the upgrade: graceful, in-place")
 	o.set.StringSliceVar(&o.axes.Faults, "faults", []string{matrix.NoFault}, "what happens to the upgrade: none, kill-at-each-step")
-	o.set.IntVar(&o.runner.Parallel, "parallel", 1, "how many cells run at the same time, on all engines together")
-	o.set.StringSliceVar(&o.runner.Engines, "engine", nil, "addresses of the Dagger engines to use; that of the environment if left out")
+	o.set.IntVar(&o.parallel, "parallel", 1, "how many cells run at the same time")
 	o.set.StringVar(&o.shard, "shard", "", "run part I of N of the cells: I/N")
 	o.set.StringVar(&o.out, "out", "upgrade-matrix", "directory for the results; an interrupted matrix continues there")
 	return cmd
@@ -96,19 +90,10 @@ func (o *matrixOptions) given() []string {
 	var out []string
 	o.set.Visit(func(f *pflag.Flag) {
 		if known.Lookup(f.Name) != nil {
-			out = append(out, written(f))
+			out = append(out, "--"+f.Name+"="+f.Value.String())
 		}
 	})
 	return out
-}
-
-// written is a flag as a person types it. A list's own text is not how it is read.
-func written(f *pflag.Flag) string {
-	value := f.Value.String()
-	if list, ok := f.Value.(pflag.SliceValue); ok {
-		value = strings.Join(list.GetSlice(), ",")
-	}
-	return "--" + f.Name + "=" + value
 }
 
 // check refuses what cannot be run, before anything is.
@@ -129,10 +114,12 @@ func (o *matrixOptions) check() error {
 		return usage.Errorf("give --from, the versions of the releases that are installed first")
 	case len(o.axes.To) == 0:
 		return usage.Errorf("give --to, the versions of the releases that they are upgraded to")
-	case o.runner.Parallel < 1:
-		return usage.Errorf("--parallel is %d; give 1 or more", o.runner.Parallel)
+	case o.parallel < 1:
+		return usage.Errorf("--parallel is %d; give 1 or more", o.parallel)
 	case o.out == "":
 		return usage.Errorf("--out is empty; give a directory")
+	case os.Getenv(daggercli.EnvSession) != "":
+		return usage.Errorf("%s names a session, and the cells' clusters outlive none", daggercli.EnvSession)
 	}
 	return errors.Join(
 		among("style", o.axes.Styles, contract.Graceful, contract.InPlace),
@@ -140,21 +127,17 @@ func (o *matrixOptions) check() error {
 	)
 }
 
-// clusters says with which flags the cluster of a cell is left running between its commands,
-// and whether it stops between them.
-func (o *matrixOptions) clusters(cfg *config.Config) (keep []string, stops bool, err error) {
+// keep are the flags with which the cluster of a cell is left running between its commands.
+func (o *matrixOptions) keep(cfg *config.Config) ([]string, error) {
 	provider, err := o.source.Providers.Get(cfg.Provider)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
-	switch {
-	case err != nil || site.Node == nil: // it was there already
-		return nil, false, err
-	case os.Getenv(daggercli.EnvSession) != "": // which nothing outlives
-		return nil, true, nil
+	if err != nil || site.Node == nil { // it was there already
+		return nil, err
 	}
-	return []string{"--keep-cluster", "--unpublished"}, false, nil
+	return []string{"--keep-cluster", "--unpublished"}, nil
 }
 
 // cells are those of this shard. Each has a way from its first release to the other.
@@ -198,23 +181,23 @@ func (o *matrixOptions) cells(cfg *config.Config) ([]matrix.Cell, error) {
 // refused.
 func (o *matrixOptions) head(ctx context.Context, cfg *config.Config) (matrix.Head, error) {
 	sum := sha256.Sum256(cfg.Canonical())
-	h := matrix.Head{Slipway: o.program.Version, Source: o.program.Source, Configuration: hex.EncodeToString(sum[:]), Releases: map[string]string{}}
+	h := matrix.Head{"Slipway": o.program.Version + " " + o.program.Source, "configuration": hex.EncodeToString(sum[:])}
 	own := *cfg
 	_, err := o.images.Pins(&own)
 	if err == nil {
 		err = o.images.Check(ctx)
 	}
 	if err == nil {
-		h.Images, err = o.images.Digest()
+		h["bundle or lock"], err = o.images.Digest()
 	}
 	wrong := []error{err}
 	for _, dir := range slices.Concat(o.axes.From, o.axes.To) {
-		if _, ok := h.Releases[dir]; ok || !matrix.IsDir(dir) {
+		if !matrix.IsDir(dir) {
 			continue
 		}
 		_, err := (&release.Flags{Dir: dir}).Load(cfg, o.source.Path)
 		if err == nil {
-			h.Releases[dir], err = platform.Digest(os.DirFS(dir))
+			h["release in "+dir], err = platform.Digest(os.DirFS(dir))
 		}
 		wrong = append(wrong, err)
 	}
@@ -233,7 +216,7 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	if err != nil {
 		return err
 	}
-	keep, stops, err := o.clusters(cfg)
+	keep, err := o.keep(cfg)
 	if err != nil {
 		return err
 	}
@@ -249,11 +232,6 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	if err != nil {
 		return err
 	}
-	release, err := matrix.Alone(o.out, name, cells)
-	if err != nil {
-		return err
-	}
-	defer release()
 	results, err := matrix.Open(o.out, head)
 	if err != nil {
 		return err
@@ -264,7 +242,7 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 		defer mu.Unlock()
 		fmt.Fprintf(io.Err, "%s\n", text)
 	}
-	commands := &matrix.Commands{Program: program, Given: o.given(), Name: name, Keep: keep, Stops: stops, Results: results, Say: say, AtOnce: ctx.Done(), Configuration: func(c matrix.Cell) []byte {
+	commands := &matrix.Commands{Program: program, Given: o.given(), Name: name, Keep: keep, Results: results, Say: say, AtOnce: ctx.Done(), Configuration: func(c matrix.Cell) []byte {
 		cell := *cfg
 		cell.Global.Scale = c.Scale
 		if !matrix.IsDir(c.From) {
@@ -272,9 +250,6 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 		}
 		return cell.Canonical()
 	}}
-	if stops {
-		say("the cells' clusters stop between commands, since a session is given: requests that fail are counted and not judged")
-	}
 	missing, done, err := results.Missing(name, cells)
 	if err != nil {
 		return err
@@ -284,11 +259,11 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	}
 	ctx, end := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("run the matrix", "run the same command again: cells that have ended are kept"))
 	defer end()
-	o.runner.Do, o.runner.Prefers, o.runner.Answers = commands.Do, commands.Prefers, session.Answers
-	o.runner.Ended = func(r matrix.Result) {
+	for _, r := range matrix.Run(ctx, missing, o.parallel, func(ctx context.Context, c matrix.Cell) matrix.Result {
+		r := commands.Do(ctx, c)
 		say(fmt.Sprintf("%s: %s", r.Cell, r.Why()))
-	}
-	for _, r := range o.runner.Run(ctx, missing) {
+		return r
+	}) {
 		done[r.Cell] = r
 	}
 	return o.finish(ctx, io, results, cells, done)
@@ -302,12 +277,6 @@ func (o *matrixOptions) finish(ctx context.Context, io console.Streams, results 
 		r := done[c]
 		if r.Outcome == matrix.Failed {
 			r.Again = o.again(c)
-			if module.Active() && r.Package != "" { // as it is named when the results are exported
-				r.Package = path.Join(takenTo, r.Deployment, filepath.Base(r.Package))
-				if r.Reproduce != "" {
-					r.Reproduce = "dagger call reproduce --package-file " + fault.Quote(r.Package)
-				}
-			}
 			failed = append(failed, c.String())
 		}
 		all = append(all, r)
@@ -320,35 +289,23 @@ func (o *matrixOptions) finish(ctx context.Context, io console.Streams, results 
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case len(failed) > 0:
-		f := &fault.Fault{
+		return &fault.Fault{
 			Code: codeCellsFailed, Class: fault.Step, Op: "run the matrix",
 			Err: fmt.Errorf("%d of %d cells failed: %s", len(failed), len(all), strings.Join(failed, "; ")),
 			Fix: "see " + filepath.Join(o.out, "matrix.html") + " and the logs of each cell beside it; to run failed ones again, remove their directories there, then run the same command again",
 		}
-		if module.Active() {
-			f.Fix = "take the results: dagger call upgrade-matrix-results --name " + fault.Quote(cmp.Or(o.source.Name, defaultMatrix)) + " export --path " + takenTo +
-				"; then see " + takenTo + "/matrix.html and the logs of each cell beside it; the line again of a cell, above, runs that one again"
-		}
-		return f
 	}
 	return nil
 }
 
-// takenTo is where remedies have whoever calls the module put the results.
-const takenTo = "results"
-
-// again is the command that runs a cell alone, with results of its own; with the module, whose
-// results have the matrix's name, in place of its former ones.
+// again is the command that runs a cell alone, with results of its own.
 func (o *matrixOptions) again(c matrix.Cell) string {
-	if module.Active() {
-		return o.line.Function("upgrade-matrix " + strings.Join(c.Flags(), " "))
-	}
 	args := append([]string{"slipway", "upgrade-matrix"}, c.Flags()...)
 	o.set.Visit(func(f *pflag.Flag) {
 		switch f.Name {
 		case "from", "to", "scale", "style", "faults", "parallel", "shard", "out":
 		default:
-			args = append(args, written(f))
+			args = append(args, "--"+f.Name+"="+f.Value.String())
 		}
 	})
 	args = append(args, "--out="+o.out+"-again")

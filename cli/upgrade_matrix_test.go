@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,9 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/matrix"
-	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
@@ -54,14 +51,14 @@ func TestTheNameOfAMatrix(t *testing.T) {
 // TestTheCommandThatRunsACellAgain has the options that the matrix had, but for its cells and
 // its results.
 func TestTheCommandThatRunsACellAgain(t *testing.T) {
-	was := line(t, "upgrade-matrix", "--from=1.0.0,1.1.0", "--to=2.0.0", "--scale=50,100", "--engine=tcp://a,tcp://b", "--engine=tcp://c", "--lock=x", "--name=mx", "--parallel=2")
+	was := line(t, "upgrade-matrix", "--from=1.0.0,1.1.0", "--to=2.0.0", "--scale=50,100", "--lock=x", "--name=mx", "--parallel=2")
 	o := matrixOptions{set: was.Flags(), out: "out"}
 	words := strings.Fields(o.again(matrix.Cell{From: "1.0.0", To: "2.0.0", Scale: 100, Style: "in-place", Faults: matrix.KillAtEachStep}))
 	require.Equal(t, []string{"slipway", "upgrade-matrix"}, words[:2])
 	is := line(t, "upgrade-matrix", words[2:]...)
 	for name, want := range map[string]string{
 		"from": "[1.0.0]", "to": "[2.0.0]", "scale": "[100]", "style": "[in-place]", "faults": "[kill-at-each-step]",
-		"engine": "[tcp://a,tcp://b,tcp://c]", "lock": "x", "name": "mx", "parallel": "1", "out": "out-again",
+		"lock": "x", "name": "mx", "parallel": "1", "out": "out-again",
 	} {
 		require.Equal(t, want, is.Flag(name).Value.String(), name)
 	}
@@ -115,44 +112,18 @@ func TestWhatAMatrixRunsWith(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: "BUN-007"})
 	require.NoError(t, o.set.Parse([]string{"--bundle-digest", "none"}))
 	first := head()
-	require.Equal(t, "sha256:1", first.Source)
-	require.Regexp(t, "^sha256:[0-9a-f]{64}$", first.Images)
+	require.Equal(t, "dev sha256:1", first["Slipway"])
+	require.Regexp(t, "^sha256:[0-9a-f]{64}$", first["bundle or lock"])
 	require.Equal(t, first, head())
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "more"), nil, 0o600))
 	changed := head()
-	require.NotEqual(t, first.Releases, changed.Releases)
+	require.NotEqual(t, first["release in "+dir], changed["release in "+dir])
 	index, err := os.ReadFile(filepath.Join(from, "bundle.json"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(from, "bundle.json"), append(index, '\n'), 0o600))
-	require.NotEqual(t, changed.Images, head().Images)
-	require.Equal(t, changed.Configuration, head().Configuration)
-}
-
-// TestWaysOnFromTheModule can be followed by who called it: there is no directory of results.
-func TestWaysOnFromTheModule(t *testing.T) {
-	results, err := matrix.Open(t.TempDir(), matrix.Head{})
-	require.NoError(t, err)
-	cmd := line(t, "upgrade-matrix", "--name=mx", "--config=my.yaml", "--bundle-id=/slipway/in/bundle.id", "--out=/slipway/matrix/results")
-	o := matrixOptions{set: cmd.Flags(), line: hint.Line{Cmd: cmd}, out: "/slipway/matrix/results"}
-	o.source.Name = "mx"
-	t.Setenv(module.Env, "1")
-	c := matrix.Cell{From: "1.0.0", To: "1.1.0", Scale: 50, Style: "graceful", Faults: matrix.NoFault}
-	file := "/slipway/matrix/results/mx-1/run.tar.zst"
-	var out strings.Builder
-	err = o.finish(t.Context(), console.Streams{Out: &out, Err: progress.Open(io.Discard, progress.Options{})}, results, []matrix.Cell{c}, map[matrix.Cell]matrix.Result{
-		c: {Cell: c, Deployment: "mx-1", Outcome: matrix.Failed, Package: file, Reproduce: "slipway reproduce --package " + file},
-	})
-	f, ok := errors.AsType[*fault.Fault](err)
-	require.True(t, ok)
-	require.Contains(t, f.Fix, "dagger call upgrade-matrix-results --name mx export --path results; then see results/matrix.html")
-	for _, want := range []string{
-		"again: dagger call upgrade-matrix --config my.yaml --name mx --from 1.0.0 --to 1.1.0 --scale 50 --style graceful --faults none\n",
-		"package: results/mx-1/run.tar.zst\n", "reproduce: dagger call reproduce --package-file results/mx-1/run.tar.zst\n",
-	} {
-		require.Contains(t, out.String(), want)
-	}
-	require.NotContains(t, out.String()+f.Fix, "/slipway/")
+	require.NotEqual(t, changed["bundle or lock"], head()["bundle or lock"])
+	require.Equal(t, changed["configuration"], head()["configuration"])
 }
 
 // TestVersionsOfAReleaseOfOnesOwn are not taken for those of the reference platform.

@@ -80,26 +80,6 @@ func upgradeOf(t *testing.T, file string) *upgradeOptions {
 	return o
 }
 
-// TestTheInstalledReleaseOnceMore is what an install has, unless the configuration names a newer one.
-func TestTheInstalledReleaseOnceMore(t *testing.T) {
-	file := configFile(t, "apiVersion: slipway.sh/v1\n")
-	o := upgradeOf(t, file)
-	install := "slipway install --config " + file + " --name blue"
-	for names, says := range map[string]string{"": install, "1.0.0": install, "1.1.0": install, "2.0.0": install + ", with a configuration that names it"} {
-		o.names = names
-		require.Equal(t, says, o.again("1.1.0"))
-	}
-}
-
-// TestAnUpgradeThatIsDeclinedOnTheWay says where the platform is then.
-func TestAnUpgradeThatIsDeclinedOnTheWay(t *testing.T) {
-	o := upgradeOf(t, configFile(t, "apiVersion: slipway.sh/v1\n"))
-	o.style = contract.InPlace
-	route := []string{"1.1.0", "2.0.0"}
-	require.Equal(t, "Nothing was changed.\n", o.declined(route, 0))
-	require.Regexp(t, `^The platform is at release 1\.1\.0, and nothing was changed since\.\nto go on to 2\.0\.0: slipway upgrade --to 2\.0\.0 --style in-place .*--name blue; to go back: slipway rollback .*--name blue.*\n$`, o.declined(route, 1))
-}
-
 // TestAPlanOfTheSameUpgrade is made with its flags.
 func TestAPlanOfTheSameUpgrade(t *testing.T) {
 	require.Empty(t, (&upgradeOptions{}).planFlags())

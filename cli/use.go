@@ -16,20 +16,17 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-type useOptions struct {
-	registries source.Registries
-	forget     string
-}
+type useOptions struct{ forget string }
 
-func newUse(p *Program) *cobra.Command {
-	o := useOptions{registries: p.registries()}
+func newUse() *cobra.Command {
+	var o useOptions
 	cmd := &cobra.Command{
 		Use: "use [NAME]", Short: "Choose the deployment that commands use by default, or list the stored ones", Example: `  slipway use shop
   slipway use --forget shop   # what is installed stays`,
-		RunE: atOnce(o.run), ValidArgsFunction: once(deploymentNames()),
+		RunE: atOnce(o.run), ValidArgsFunction: deploymentNames,
 	}
 	cmd.Flags().StringVar(&o.forget, "forget", "", "remove the stored configuration of this deployment")
-	complete(cmd, "forget", deploymentNames())
+	completeName(cmd, "forget")
 	return cmd
 }
 
@@ -54,7 +51,7 @@ func (o *useOptions) run(_ context.Context, io console.Streams, args []string) e
 		return err
 	}
 	if len(args) == 0 {
-		return o.list(io.Out, folder)
+		return listStored(io.Out, folder)
 	}
 	if err := folder.Use(args[0]); err != nil {
 		return err
@@ -66,8 +63,8 @@ func (o *useOptions) run(_ context.Context, io console.Streams, args []string) e
 	return nil
 }
 
-// list prints a line per stored deployment, and marks the current one.
-func (o *useOptions) list(w io.Writer, folder deployments.Folder) error {
+// listStored prints a line per stored deployment, and marks the current one.
+func listStored(w io.Writer, folder deployments.Folder) error {
 	names, err := folder.Names()
 	if err != nil {
 		return err
@@ -83,24 +80,7 @@ func (o *useOptions) list(w io.Writer, folder deployments.Folder) error {
 		if name == current {
 			mark = "* "
 		}
-		fmt.Fprintf(table, "%s%s\t%s\t%s\n", mark, name, o.providerOf(folder.File(name), name), folder.File(name))
+		fmt.Fprintf(table, "%s%s\t%s\n", mark, name, folder.File(name))
 	}
 	return errors.Join(gone, table.Flush())
-}
-
-// providerOf is the provider in the configuration stored under name.
-func (o *useOptions) providerOf(file, name string) string {
-	s := &source.Source{Registries: o.registries, File: file, Deployment: name, Stored: true}
-	data, err := s.Read(console.Streams{})
-	if err != nil {
-		return "(not readable)"
-	}
-	cfg, err := s.Parse(data, nil)
-	if err == nil {
-		err = s.CheckName(cfg)
-	}
-	if err != nil {
-		return "(not valid)"
-	}
-	return cfg.Provider
 }

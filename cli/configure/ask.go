@@ -32,7 +32,7 @@ func (c *Command) ask(ctx context.Context, io console.Streams, f *form.Form) ([]
 		if err != nil {
 			return nil, err
 		}
-		text, what, err := c.review(ctx, io, f, text)
+		what, err := c.review(ctx, io, f, text)
 		switch {
 		case err != nil:
 			return nil, err
@@ -41,9 +41,6 @@ func (c *Command) ask(ctx context.Context, io console.Streams, f *form.Form) ([]
 		case what == quit:
 			fmt.Fprintln(io.Screen(), "Nothing was written.")
 			return nil, nil
-		}
-		if s.Draft, err = answers.NewDraft(s.Schema, text); err != nil {
-			return nil, err
 		}
 	}
 }

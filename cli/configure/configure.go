@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/module"
-	"github.com/slipway-sh/slipway/cli/internal/output"
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/source"
@@ -94,7 +93,7 @@ func (c *Command) AddFlags(cmd *cobra.Command, version string, known source.Regi
 	set.StringVar(&c.fragment, "answers", "", "file with answers, YAML as in a configuration; - is standard input")
 	set.StringVarP(&c.file, "file", "f", "", "begin with this configuration, package of slipway save, or report of a run")
 	set.StringVar(&c.packageKey, "package-key", "", "public key that must have signed the package: a PEM file, or env:NAME")
-	output.Var(set, &c.out, "out", "", "file to write, instead of storing it by name; - is standard output")
+	set.StringVar(&c.out, "out", "", "file to write, instead of storing it by name; - is standard output")
 	set.BoolVar(&c.force, "force", false, "without a form: replace an existing file other than that of --file")
 	c.images.AddFlags(set)
 	c.secrets.AddFlags(set)

@@ -2,21 +2,14 @@
 package skeleton
 
 import (
-	"cmp"
 	"embed"
 	"errors"
-	"fmt"
 	"io/fs"
-	"maps"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/bounded"
-	"github.com/slipway-sh/slipway/config/platform"
-	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 //go:embed all:files
@@ -47,70 +40,23 @@ type NotEmpty struct{ Holds string }
 func (e *NotEmpty) Error() string { return "it is not empty: it holds " + e.Holds }
 
 // Write writes files, by their paths with slashes, to a directory that does not exist or is
-// empty; another one is NotEmpty. When it fails, the directory is as it was. One of a writer
-// that was killed is no platform release.
-func Write(dir string, files map[string][]byte) (err error) {
+// empty; another one is NotEmpty.
+func Write(dir string, files map[string][]byte) error {
 	entries, err := os.ReadDir(dir)
-	missing := errors.Is(err, fs.ErrNotExist)
-	switch {
-	case missing:
-		err = os.MkdirAll(dir, 0o755)
-	case err == nil && len(entries) > 0:
-		err = &NotEmpty{Holds: entries[0].Name()}
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	var undo []string
-	defer func() {
-		if err == nil {
-			return
-		}
-		for _, name := range undo {
-			err = errors.Join(err, os.RemoveAll(name))
-		}
-		if missing {
-			err = errors.Join(err, os.Remove(dir))
-		}
-	}()
-	stage, err := os.MkdirTemp(dir, atomicfile.Unfinished)
-	if err != nil {
-		return err
+	if len(entries) > 0 {
+		return &NotEmpty{Holds: entries[0].Name()}
 	}
-	undo = append(undo, stage)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		file := filepath.Join(stage, filepath.FromSlash(name))
+	for name, text := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(file, files[name], 0o644); err != nil {
+		if err := os.WriteFile(file, text, 0o644); err != nil {
 			return err
 		}
-	}
-	for _, name := range roots(files) {
-		to := filepath.Join(dir, name)
-		if err := os.Rename(filepath.Join(stage, name), to); err != nil {
-			return err
-		}
-		undo = append(undo, to)
-	}
-	if err := os.Remove(stage); err != nil {
-		return fmt.Errorf("remove what the files were written to: %w", err)
 	}
 	return nil
-}
-
-// roots are the first parts of the files' paths, each once. The file that makes the
-// directory a release is the last one.
-func roots(files map[string][]byte) []string {
-	var out []string
-	for name := range files {
-		first, _, _ := strings.Cut(path.Clean(name), "/")
-		out = append(out, first)
-	}
-	slices.SortFunc(out, func(a, b string) int {
-		last := map[bool]int{true: 1}
-		return cmp.Or(last[a == platform.File]-last[b == platform.File], strings.Compare(a, b))
-	})
-	return slices.Compact(out)
 }

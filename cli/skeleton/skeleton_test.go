@@ -124,22 +124,13 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestWriteLeavesNothingHalf behind when it fails on the way.
-func TestWriteLeavesNothingHalf(t *testing.T) {
-	broken := map[string][]byte{"charts/a/Chart.yaml": nil, platform.File: nil, "zz\x00": nil}
-	parent := t.TempDir()
-	fresh, empty := filepath.Join(parent, "fresh"), t.TempDir()
-	require.Error(t, skeleton.Write(fresh, broken))
-	require.NoDirExists(t, fresh)
-	require.Error(t, skeleton.Write(empty, broken))
-	entries, err := os.ReadDir(empty)
-	require.NoError(t, err)
-	require.Empty(t, entries)
-
-	file := filepath.Join(parent, "file")
+// TestWriteNeedsADirectory and leaves a file alone.
+func TestWriteNeedsADirectory(t *testing.T) {
+	files := map[string][]byte{platform.File: nil}
+	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, []byte("kept"), 0o600))
-	require.Error(t, skeleton.Write(file, broken))
-	require.Error(t, skeleton.Write(filepath.Join(file, "below"), broken))
+	require.Error(t, skeleton.Write(file, files))
+	require.Error(t, skeleton.Write(filepath.Join(file, "below"), files))
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, "kept", string(text))

@@ -1,5 +1,4 @@
-// Package sbom lists what a run executes, a bundle holds or a released program is made of, as a
-// CycloneDX document: Slipway's program with its Go modules, the tools of the toolchain, and the
+// Package sbom lists what a bundle holds or a released program is made of, as a CycloneDX document: Slipway's program with its Go modules, the tools of the toolchain, and the
 // images by digest with what they are made of.
 package sbom
 
@@ -13,7 +12,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 
@@ -22,9 +20,7 @@ import (
 
 // Of is what a document is about.
 type Of struct {
-	Run     string    // id; empty: it is about a bundle
-	At      time.Time // when the run began; zero for a bundle
-	Version string    // of Slipway
+	Version string // of Slipway
 	Pins    *lock.Lock
 	Images  Images
 	// Packages are the Debian packages of images, versions by image and name. Of an image that
@@ -35,8 +31,6 @@ type Of struct {
 	// Builds say what programs were built from, by name of the tool or image; of one that is not
 	// in it the lock's modules are listed.
 	Builds map[string]*debug.BuildInfo
-	// Incomplete says that the run had more than is known.
-	Incomplete bool
 }
 
 // Images are the digests of tools and images.
@@ -57,22 +51,10 @@ func Document(of Of) ([]byte, error) {
 	slices.SortStableFunc(all, func(a, b cyclonedx.Component) int { return strings.Compare(a.BOMRef, b.BOMRef) })
 	bom := cyclonedx.NewBOM()
 	bom.SerialNumber = serial(of)
-	if of.Run == "" {
-		bom.Metadata = &cyclonedx.Metadata{Component: &cyclonedx.Component{
-			BOMRef: "bundle", Type: cyclonedx.ComponentTypeApplication, Name: "slipway-bundle", Version: of.Images.All,
-		}}
-	} else {
-		bom.Metadata = &cyclonedx.Metadata{
-			Timestamp: of.At.UTC().Format(time.RFC3339),
-			Component: &cyclonedx.Component{BOMRef: "run", Type: cyclonedx.ComponentTypeApplication, Name: "slipway-run", Version: of.Run},
-		}
-	}
+	bom.Metadata = &cyclonedx.Metadata{Component: &cyclonedx.Component{
+		BOMRef: "bundle", Type: cyclonedx.ComponentTypeApplication, Name: "slipway-bundle", Version: of.Images.All,
+	}}
 	bom.Components = &all
-	if of.Incomplete {
-		bom.Compositions = &[]cyclonedx.Composition{{
-			Aggregate: cyclonedx.CompositionAggregateIncomplete, Assemblies: &[]cyclonedx.BOMReference{cyclonedx.BOMReference(bom.Metadata.Component.BOMRef)},
-		}}
-	}
 	return encode(bom)
 }
 
@@ -96,7 +78,7 @@ func encode(bom *cyclonedx.BOM) ([]byte, error) {
 
 // serial is a UUID (version 8, of its own kind) made of what the document is about.
 func serial(of Of) string {
-	b := sha256.Sum256([]byte(of.Run + "\n" + of.Images.All + "\n" + of.Version))
+	b := sha256.Sum256([]byte("\n" + of.Images.All + "\n" + of.Version))
 	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80
 	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }

@@ -19,18 +19,14 @@ const (
 )
 
 func main() {
-	if err := write("docs"); err != nil {
+	files, err := generate()
+	if err == nil {
+		err = reference.Save("docs", files)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "configuration:", err)
 		os.Exit(1)
 	}
-}
-
-func write(dir string) error {
-	files, err := generate()
-	if err != nil {
-		return err
-	}
-	return reference.Save(dir, files)
 }
 
 // generate makes the files.

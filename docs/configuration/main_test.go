@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/docs/internal/reference"
 	providers "github.com/slipway-sh/slipway/providers/all"
 )
 
@@ -27,7 +28,7 @@ func TestTheFilesAreThoseOfTheCode(t *testing.T) {
 		require.True(t, string(want) == string(got), "docs/%s is not up to date: run make generate", name)
 	}
 	dir := t.TempDir()
-	require.NoError(t, write(dir))
+	require.NoError(t, reference.Save(dir, files))
 	require.FileExists(t, filepath.Join(dir, pageFile))
 }
 

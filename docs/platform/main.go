@@ -28,18 +28,14 @@ const (
 )
 
 func main() {
-	if err := write("docs"); err != nil {
+	files, err := generate()
+	if err == nil {
+		err = reference.Save("docs", files)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "platform:", err)
 		os.Exit(1)
 	}
-}
-
-func write(dir string) error {
-	files, err := generate()
-	if err != nil {
-		return err
-	}
-	return reference.Save(dir, files)
 }
 
 // generate makes the files. It reads the repository's sources from the working directory.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/invopop/jsonschema"
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/docs/internal/reference"
 )
 
 func TestTheFilesAreThoseOfTheCode(t *testing.T) {
@@ -22,7 +24,7 @@ func TestTheFilesAreThoseOfTheCode(t *testing.T) {
 		require.True(t, string(want) == string(got), "docs/%s is not up to date: run make generate", name)
 	}
 	dir := t.TempDir()
-	require.NoError(t, write(dir))
+	require.NoError(t, reference.Save(dir, files))
 	require.FileExists(t, filepath.Join(dir, pageFile))
 }
 

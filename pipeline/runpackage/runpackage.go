@@ -42,13 +42,12 @@ const PredicateType = "https://slipway.sh/run-package/v1"
 
 // The names in a package.
 const (
-	ConfigFile  = "config.yaml"   // the configuration as used, with every default
-	JournalFile = "journal.json"  // the attempts at each step
-	ImagesFile  = "images.json"   // the digests of tools and images
-	SBOMFile    = "sbom.cdx.json" // CycloneDX
-	ReleaseDir  = "release"       // the platform release
-	RunDir      = "run"           // the report of the run: see docs/report.md
-	BeforeDir   = "before"        // what an upgrade began from: ReleaseDir and ConfigFile
+	ConfigFile  = "config.yaml"  // the configuration as used, with every default
+	JournalFile = "journal.json" // the attempts at each step
+	ImagesFile  = "images.json"  // the digests of tools and images
+	ReleaseDir  = "release"      // the platform release
+	RunDir      = "run"          // the report of the run: see docs/report.md
+	BeforeDir   = "before"       // what an upgrade began from: ReleaseDir and ConfigFile
 )
 
 // Format is the version of packages that this program writes and reads.

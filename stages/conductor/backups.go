@@ -39,17 +39,3 @@ func (r *Records) Backup(ctx context.Context, id string) (*contract.Backup, fs.F
 	}
 	return &out.Backup, files, nil
 }
-
-// InstalledRelease is the release that was installed last, to the end, and its files; nil if the
-// deployment's state has no copy of them.
-func (r *Records) InstalledRelease(ctx context.Context) (*contract.Installed, fs.FS, error) {
-	var out *contract.InstalledRelease
-	if err := r.ask(ctx, "installed", contract.StateRequest{}, &out); err != nil || out == nil {
-		return nil, nil, err
-	}
-	files, err := bounded.Unpack(out.Archive)
-	if err != nil {
-		return nil, nil, fmt.Errorf("unpack release %s, which was installed: %w", out.Version, err)
-	}
-	return &out.Installed, files, nil
-}

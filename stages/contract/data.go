@@ -114,12 +114,6 @@ type Installed struct {
 	Release  Blob            `json:"release"`
 }
 
-// InstalledRelease is an installed release with its files.
-type InstalledRelease struct {
-	Installed
-	Archive []byte `json:"archive"` // a zip archive
-}
-
 // BackupRelease is a backup with the files of the release that was installed when it was made.
 type BackupRelease struct {
 	Backup

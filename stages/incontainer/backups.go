@@ -32,18 +32,3 @@ func (s *State) backup(ctx context.Context, id string) (*contract.BackupRelease,
 	archive, err := repo.Archive(ctx, backup.ReleaseKey(id), *b.Release)
 	return &contract.BackupRelease{Backup: b, Archive: archive}, err
 }
-
-// installedRelease is the release that was installed last, with its files; nil if the state has no
-// copy that can be read.
-func (s *State) installedRelease(ctx context.Context) (*contract.InstalledRelease, error) {
-	repo, err := backup.Open(ctx, s.place, s.store)
-	if err != nil {
-		return nil, err
-	}
-	is, err := repo.Installed(ctx)
-	if err != nil || is == nil {
-		return nil, err
-	}
-	archive, err := repo.Archive(ctx, backup.InstalledKey(is.Digest), is.Release)
-	return &contract.InstalledRelease{Installed: *is, Archive: archive}, err
-}

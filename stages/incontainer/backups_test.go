@@ -56,19 +56,6 @@ func TestABackupLeavesTheContainer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "name: shop\n", string(text))
 
-	var kept *contract.InstalledRelease
-	require.NoError(t, answer("installed", "{}", &kept))
-	require.Nil(t, kept, "nothing was installed to its end")
-	require.NoError(t, repo.KeepInstalled(t.Context(), 1, contract.Installed{Platform: "shop", Version: "1.0.0", Digest: "sha256:aa", Config: []byte(`{"a":2}`)},
-		fstest.MapFS{"platform.yaml": {Data: []byte("name: shop\n"), Mode: 0o644}}))
-	require.NoError(t, answer("installed", "{}", &kept))
-	require.Equal(t, "1.0.0", kept.Version)
-	require.JSONEq(t, `{"a":2}`, string(kept.Config))
-	files, err = bounded.Unpack(kept.Archive)
-	require.NoError(t, err)
-	_, err = fs.Stat(files, "platform.yaml")
-	require.NoError(t, err)
-
 	err = answer("backup", `{"id":"b2"}`, &b)
 	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeNoBackup})
 	require.ErrorContains(t, err, "backup b2 holds data only")

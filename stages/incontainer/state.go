@@ -87,8 +87,6 @@ func (s *State) Answer(ctx context.Context, args []string, file string, stop <-c
 		out, err = s.backups(ctx)
 	case "backup":
 		out, err = s.backup(ctx, req.ID)
-	case "installed":
-		out, err = s.installedRelease(ctx)
 	case "index":
 		out, err = entries(contract.IndexDir)
 	case "list":

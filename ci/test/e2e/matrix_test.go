@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -72,27 +71,4 @@ func TestUpgradeMatrix(t *testing.T) {
 	r = matrix("--from", "1.0.0", "--to", "1.1.0", "--style", "in-place,graceful", "--shard", "3/2")
 	require.Equal(t, 2, r.code, r.err)
 	require.Contains(t, r.err, `"3/2" is no shard`)
-}
-
-// TestMatrixOnTwoEngines: cells are spread over two engines, and that of one which dies runs
-// on the other.
-func TestMatrixOnTwoEngines(t *testing.T) {
-	takesLong(t)
-	inTurn(t)
-	d := open(t, "")
-	first := os.Getenv("_EXPERIMENTAL_DAGGER_RUNNER_HOST")
-	second := secondEngine(t)
-	results := filepath.Join(t.TempDir(), "results")
-	b := start(t, d.CLI(t.Context(), "upgrade-matrix", "--name", "e2e-two", "--out", results, "--from", "1.0.0", "--to", "1.1.0",
-		"--style", "graceful,in-place", "--parallel", "2", "--engine", first+","+second.address))
-	begun := func(phase string) int { return strings.Count(b.printed(), ": "+phase+"\n") }
-	require.Eventually(t, func() bool { return begun("upgrade") == 2 }, callLimit, time.Second, "both are installed")
-	second.end()
-	require.Zero(t, b.wait(t), slipway.Tail(b.printed()))
-	require.Equal(t, 3, begun("install"), "one of them twice: %s", b.printed())
-	var all struct {
-		Cells []struct{ Outcome, Engine string }
-	}
-	require.NoError(t, json.Unmarshal([]byte(read(t, results, "matrix.json")), &all))
-	require.Equal(t, []struct{ Outcome, Engine string }{{"upgraded", first}, {"upgraded", first}}, all.Cells)
 }

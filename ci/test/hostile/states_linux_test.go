@@ -34,7 +34,7 @@ func reading(backups bool) []command {
 		return from(append([]string{"state", "--root", "state"}, args...), keys, rules{broken: true})
 	}
 	if backups {
-		return []command{of("--result=../out/backups", "backups"), of("--result=../out/backup", "backup", `{"id":"`+recorded+`"}`), of("--result=../out/installed", "installed")}
+		return []command{of("--result=../out/backups", "backups"), of("--result=../out/backup", "backup", `{"id":"`+recorded+`"}`)}
 	}
 	return []command{
 		of("--result=../out/shown", "show"), of("--result=../out/runs", "runs"), of("--result=../out/run", "run", `{"id":"`+recorded+`"}`),

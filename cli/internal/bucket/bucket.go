@@ -88,8 +88,7 @@ func (f *Flags) Open(ctx context.Context, all *config.Config, from secrets.Sourc
 	find := func(what string, ref config.SecretRef) *dagger.Secret {
 		s, err := from.Find(ctx, ref)
 		if err != nil {
-			errs = append(errs, &fault.Fault{Code: config.CodeNoSecret, Class: fault.Usage, Op: "find " + what, Err: err,
-				Fix: "put it where the configuration says, or give --secrets FILE; dagger call also takes --state-key and --state-credentials, before the function"})
+			errs = append(errs, secrets.Missing("find "+what, err))
 		}
 		return s
 	}
@@ -111,8 +110,7 @@ func (f *Flags) Open(ctx context.Context, all *config.Config, from secrets.Sourc
 	switch {
 	case f.Key != "":
 		if out.Key, err = from.File(f.Key); err != nil {
-			errs = append(errs, &fault.Fault{Code: config.CodeNoSecret, Class: fault.Usage, Op: "find the key of --state-key", Err: err,
-				Fix: "give the path of a file that age-keygen wrote"})
+			errs = append(errs, secrets.Missing("find the key of --state-key", err))
 		}
 	case cfg.Key != "":
 		out.Key = find("state.key", cfg.Key)

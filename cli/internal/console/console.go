@@ -32,31 +32,33 @@ func (s Streams) Screen() io.Writer { return redact.NewPrinter(s.Terminal) }
 
 // EngineLog shows the engine's log when it is wanted, else only the lines in
 // which a step says what goes on: one that this process started, which is origin, or
-// where no origin is told.
+// where no origin is told. See contract.ParseLine.
 func EngineLog(screen *progress.Screen, verbose bool, origin string) io.Writer {
 	if verbose {
 		return screen
 	}
-	return &progressLines{say: screen.Message, own: origin}
+	return &Lines{Do: func(line string) {
+		if from, said, ok := contract.ParseLine(line); ok && (from == "" || from == origin) {
+			screen.Message(said)
+		}
+	}}
 }
 
-// progressLines passes what steps say, see contract.ParseLine.
-type progressLines struct {
-	say  func(string)
-	own  string
+// Lines is a writer that calls Do with each line, without its end.
+type Lines struct {
+	Do   func(line string)
 	rest []byte
 }
 
-func (p *progressLines) Write(b []byte) (int, error) {
-	p.rest = append(p.rest, b...)
+// Write calls Do with the lines that have ended.
+func (l *Lines) Write(b []byte) (int, error) {
+	l.rest = append(l.rest, b...)
 	for {
-		line, rest, ok := strings.Cut(string(p.rest), "\n")
+		line, rest, ok := strings.Cut(string(l.rest), "\n")
 		if !ok {
 			return len(b), nil
 		}
-		p.rest = []byte(rest)
-		if origin, said, ok := contract.ParseLine(line); ok && (origin == "" || origin == p.own) {
-			p.say(said)
-		}
+		l.rest = []byte(rest)
+		l.Do(strings.TrimSuffix(line, "\r"))
 	}
 }

@@ -24,11 +24,12 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
-	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // Flags are those of every command that works on a deployment, by what they are about.
@@ -70,12 +71,8 @@ type Deployment struct {
 	Config  *config.Config
 	Session *session.Session
 	Images  *containers.Images
-	Pins    *lock.Lock // of tools and images
-	Version string     // of Slipway
 	Inputs  Inputs
 	Line    hint.Line
-
-	secretsFile string // as the command line names it
 }
 
 // Run is what a command does with a deployment.
@@ -86,7 +83,7 @@ type Run struct {
 	// Workflow is that of a run that changes something; empty: none.
 	Workflow string
 	// Prepare completes the conductor's options; nil: they are complete.
-	Prepare func(ctx context.Context, opts *conductor.Options, from Inputs) error
+	Prepare func(ctx context.Context, io console.Streams, opts *conductor.Options, from Inputs) error
 }
 
 // Inputs are where a run finds what it is given.
@@ -175,7 +172,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 		opts.Warn(w)
 	}
 	if run.Prepare != nil {
-		if err := run.Prepare(ctx, &opts, from); err != nil {
+		if err := run.Prepare(ctx, io, &opts, from); err != nil {
 			return err
 		}
 	}
@@ -184,12 +181,18 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 			return err
 		}
 	}
-	d := &Deployment{Config: cfg, Session: s, Images: opts.Images, Pins: pins, Version: f.version, Inputs: from, Line: f.Line(), secretsFile: f.Secrets.SecretsFile}
+	d := &Deployment{Config: cfg, Session: s, Images: opts.Images, Inputs: from, Line: f.Line()}
 	opts.Reproduce = func(record *report.Run) []string { return d.Reproduction(record, "") }
 	if d.Conductor, err = conductor.New(opts); err != nil {
 		return err
 	}
 	return do(ctx, d)
+}
+
+// watch shows a run's steps on screen.
+func watch(screen *progress.Screen, opts *conductor.Options) {
+	opts.Begin, opts.Observe = screen.Begin, screen.Observe
+	screen.Sparsely(contract.CheckEarlierSpec().Key)
 }
 
 // args are the flags of this command line that say what it works on, for a process in

@@ -29,7 +29,7 @@ func (d *Deployment) Reproduction(record *report.Run, file string) []string {
 	if err != nil { // nobody knows then whether another install has the step
 		steps = nil
 	}
-	return reproduction(record, steps, file, secretsOf(d.secretsFile, d.Config), d.Line)
+	return reproduction(record, steps, file, neededSecrets(d.Config), d.Line)
 }
 
 // PackByModule is the command that packs a run of the module, which hands out no file itself.
@@ -37,36 +37,23 @@ func PackByModule(record *report.Run, line hint.Line) string {
 	return line.Function("save --run "+fault.Quote(record.ID)) + " export --path run.tar.zst"
 }
 
-// neededSecrets are the secrets that a run is reproduced with.
-type neededSecrets struct {
-	file  string   // of --secrets; empty: none was given
-	names []string // of the variables that the configuration refers to
-}
-
-func secretsOf(file string, cfg *config.Config) neededSecrets {
-	n := neededSecrets{file: file}
+// neededSecrets are the variables with the secrets that a run is reproduced with.
+func neededSecrets(cfg *config.Config) []string {
+	var names []string
 	for setting, ref := range cfg.References(nil) { // a reproduction has a provider of its own
 		if kind, name := ref.Split(); kind == config.SecretEnv && !strings.HasPrefix(setting, "state.") { // and no bucket
-			n.names = append(n.names, name)
+			names = append(names, name)
 		}
 	}
-	slices.Sort(n.names)
-	n.names = slices.Compact(n.names)
-	return n
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // reproduction is Reproduction for a workflow with these steps.
-func reproduction(record *report.Run, steps []string, file string, secrets neededSecrets, line hint.Line) []string {
-	given := secrets.file != "" && len(secrets.names) > 0
+func reproduction(record *report.Run, steps []string, file string, secrets []string, line hint.Line) []string {
 	pack, run, give := line.Command("save --run "+fault.Quote(record.ID)+" --out run.tar.zst"), "slipway reproduce --package ", "--secrets FILE"
-	if given {
-		run = "slipway reproduce --secrets " + fault.Quote(secrets.file) + " --package "
-	}
 	if module.Active() { // whose files nobody else has
 		file, pack, run, give = "", PackByModule(record, line), "dagger call reproduce --package-file ", "--secrets file:FILE"
-		if given {
-			run = "dagger call " + give + " reproduce --package-file "
-		}
 	}
 	var lines []string
 	if file == "" {
@@ -77,8 +64,8 @@ func reproduction(record *report.Run, steps []string, file string, secrets neede
 		return lines
 	}
 	lines = append(lines, run+fault.Quote(cmp.Or(file, "run.tar.zst")))
-	if secrets.file == "" && len(secrets.names) > 0 {
-		lines = append(lines, "# with these in the environment, or in the file of "+give+": "+strings.Join(secrets.names, ", "))
+	if len(secrets) > 0 {
+		lines = append(lines, "# with these in the environment, or in the file of "+give+": "+strings.Join(secrets, ", "))
 	}
 	return lines
 }

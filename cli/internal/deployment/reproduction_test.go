@@ -24,21 +24,19 @@ func TestHowAFailedRunIsReproduced(t *testing.T) {
 	}
 	steps := []string{"preorchestrator/gitea"}
 	for step, there := range map[string]bool{"preorchestrator/gitea": true, report.HooksStage + "/before": true, "preorchestrator/restore": false} {
-		lines := reproduction(failed(step), steps, "", neededSecrets{}, hint.Line{})
+		lines := reproduction(failed(step), steps, "", nil, hint.Line{})
 		require.Equal(t, "slipway save --run r1 --out run.tar.zst", lines[0], step)
 		require.Equal(t, there, slices.Contains(lines, "slipway reproduce --package run.tar.zst"), step)
 	}
-	require.Equal(t, []string{"slipway reproduce --package x.tar.zst"}, reproduction(failed("preorchestrator/gitea"), steps, "x.tar.zst", neededSecrets{}, hint.Line{}))
-	require.Empty(t, reproduction(failed("preorchestrator/restore"), steps, "x.tar.zst", neededSecrets{}, hint.Line{}), "it is packed, and that was said")
+	require.Equal(t, []string{"slipway reproduce --package x.tar.zst"}, reproduction(failed("preorchestrator/gitea"), steps, "x.tar.zst", nil, hint.Line{}))
+	require.Empty(t, reproduction(failed("preorchestrator/restore"), steps, "x.tar.zst", nil, hint.Line{}), "it is packed, and that was said")
 
 	cfg := config.Default()
 	cfg.Platform.Secrets = map[string]config.SecretRef{"adminPassword": "env:ADMIN", "token": "env:TOKEN", "again": "env:ADMIN", "file": "file:/x"}
 	cfg.State.Key = "env:BUCKET"
-	require.Equal(t, neededSecrets{}, secretsOf("", config.Default()))
-	require.Equal(t, neededSecrets{names: []string{"ADMIN", "TOKEN"}}, secretsOf("", cfg), "a reproduction has no bucket")
-	lines := reproduction(failed("preorchestrator/gitea"), steps, "x.tar.zst", secretsOf("my secrets.env", cfg), hint.Line{})
-	require.Equal(t, []string{"slipway reproduce --secrets 'my secrets.env' --package x.tar.zst"}, lines)
-	lines = reproduction(failed("preorchestrator/gitea"), steps, "x.tar.zst", secretsOf("", cfg), hint.Line{})
+	require.Empty(t, neededSecrets(config.Default()))
+	require.Equal(t, []string{"ADMIN", "TOKEN"}, neededSecrets(cfg), "a reproduction has no bucket")
+	lines := reproduction(failed("preorchestrator/gitea"), steps, "x.tar.zst", neededSecrets(cfg), hint.Line{})
 	require.Equal(t, []string{"slipway reproduce --package x.tar.zst", "# with these in the environment, or in the file of --secrets FILE: ADMIN, TOKEN"}, lines)
 }
 

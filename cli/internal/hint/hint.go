@@ -2,12 +2,14 @@
 package hint
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
@@ -47,6 +49,28 @@ func (l Line) Function(function string) string {
 	name, rest, _ := strings.Cut(function, " ")
 	return strings.TrimSuffix(before+" "+name+after+" "+rest, " ")
 }
+
+// Remedy returns fix with the flags of l that all commands of slipway in it have.
+func (l Line) Remedy(fix string) string {
+	if l.Cmd == nil {
+		return fix
+	}
+	var out strings.Builder
+	for _, f := range l.flags() {
+		known := true
+		for _, command := range commands.FindAllStringSubmatch(fix, -1) {
+			other, _, _ := l.Cmd.Root().Find(strings.Fields(command[1]))
+			known = known && other.Flag(f.name) != nil
+		}
+		if known {
+			out.WriteString(f.text)
+		}
+	}
+	return report.WithFlags(fix, strings.TrimPrefix(out.String(), " "))
+}
+
+// commands are those of slipway in a text, and the words behind each.
+var commands = regexp.MustCompile(`\bslipway ([a-z -]+)`)
 
 // Flags are the flags that other commands need to work on what l works on: "--name dev".
 func (l Line) Flags() string {

@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/pullsecret"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -63,22 +64,13 @@ func (f *Flags) pullSecret(ctx context.Context, client *dagger.Client, cfg *conf
 // sent in clear is not for a package either.
 func (f *Flags) vouched(nodes, registry, named string) error {
 	host := hostOf(cmp.Or(f.Registry, named))
-	fix := "or name the registry: --registry HOST/PATH; "
-	why := "the package alone names that registry, and your account of %s would go there"
-	switch {
-	case hostOf(nodes) != host:
-	case hostOf(registry) != host:
-		why = "the package alone names %s, and your account of that would go to this registry"
-	case strings.HasPrefix(nodes, "http://"):
-		why = "the package alone asks for http, and your account of %s would go there in clear"
-		fix = "" // the package says http of whichever it is
-	default:
+	if hostOf(nodes) == host && hostOf(registry) == host && !strings.HasPrefix(nodes, "http://") {
 		return nil
 	}
 	return &fault.Fault{
 		Code: pullsecret.Code, Class: fault.Preflight, Op: "let the cluster's nodes pull from " + hostOf(nodes),
-		Err: fmt.Errorf(why, hostOf(registry)),
-		Fix: "verify who signed the package: --package-key FILE; " + fix + "or pull without an account: --" + registryAuthFlag + " FILE, where FILE contains {}",
+		Err: fmt.Errorf("your account of %s would go to %s, and only the package names that registry or asks for http", hostOf(registry), redact.OneLine(nodes)),
+		Fix: "verify who signed the package: --package-key FILE; or name the registry: --registry HOST/PATH, without http; or pull without an account: --" + registryAuthFlag + " FILE, where FILE contains {}",
 	}
 }
 

@@ -1,7 +1,6 @@
 package matrix
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
@@ -28,11 +28,8 @@ type Commands struct {
 	Given   []string // flags of every command: where images, state and secrets come from
 	Name    string   // of the matrix
 	// Keep are the flags with which an install or upgrade leaves the cell's cluster running
-	// for the next command; none where it cannot be left, or runs anyway.
+	// for the next command; none where it runs anyway.
 	Keep []string
-	// Stops says that the cluster stops between the commands of a cell: requests fail then,
-	// whatever an upgrade does.
-	Stops bool
 	// Configuration is that of a cell's deployment, YAML.
 	Configuration func(Cell) []byte
 	Results       *Results
@@ -56,23 +53,18 @@ const (
 type cell struct {
 	*Commands
 	what   Cell
-	engine string
 	dir    string
-	begun  begun
 	result Result
 	// reproduced says that slipway reproduce can replay the run of the last command.
 	reproduced bool
 }
 
-// Do is that of a Runner.
-func (m *Commands) Do(ctx context.Context, what Cell, engine string) Result {
+// Do runs a cell. Cells run at the same time.
+func (m *Commands) Do(ctx context.Context, what Cell) Result {
 	deployment := what.Deployment(m.Name)
-	c := &cell{Commands: m, what: what, engine: engine, result: Result{
-		Cell: what, Deployment: deployment, Outcome: Upgraded, Began: time.Now().UTC(), Engine: engine,
-	}}
-	c.begun = m.Results.begun(deployment)
+	c := &cell{Commands: m, what: what, result: Result{Cell: what, Deployment: deployment, Outcome: Upgraded, Began: time.Now().UTC()}}
 	var err error
-	if c.dir, err = m.Results.begin(deployment, c.resumed()); err == nil {
+	if c.dir, err = m.Results.begin(deployment); err == nil {
 		err = os.WriteFile(filepath.Join(c.dir, "slipway.yaml"), m.Configuration(what), 0o600)
 	}
 	if err != nil {
@@ -80,24 +72,13 @@ func (m *Commands) Do(ctx context.Context, what Cell, engine string) Result {
 	} else {
 		c.all(ctx)
 	}
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		c.result.Outcome, c.result.Code, c.result.Reason = Cancelled, "", ""
-	default:
-		err = m.Results.forget(deployment)
 	}
-	if err := errors.Join(err, m.Results.Keep(c.result)); err != nil {
+	if err := m.Results.Keep(c.result); err != nil {
 		c.fails("keep the result: " + err.Error())
 	}
 	return c.result
-}
-
-// Prefers is that of a Runner: the engine that has the deployment of an interrupted cell.
-func (m *Commands) Prefers(c Cell) string {
-	if b := m.Results.begun(c.Deployment(m.Name)); b.Cell == c {
-		return b.Engine
-	}
-	return ""
 }
 
 // said is what a command printed that matters here.
@@ -135,9 +116,6 @@ func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) boo
 	}
 	cmd.WaitDelay = stopDelay
 	cmd.Env = append(os.Environ(), "NO_COLOR=1", "SLIPWAY_DEPLOYMENT=")
-	if c.engine != "" {
-		cmd.Env = append(cmd.Env, daggercli.EnvRunner+"="+c.engine)
-	}
 	heard := &listener{log: log, said: &said{}, begins: func(step string) {
 		if kill != nil && kill(step) {
 			p.Killed++
@@ -145,7 +123,7 @@ func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) boo
 			_ = cmd.Process.Kill() // it may have ended
 		}
 	}}
-	cmd.Stdout, cmd.Stderr = heard.stream(), heard.stream()
+	cmd.Stdout, cmd.Stderr = &console.Lines{Do: heard.receive}, &console.Lines{Do: heard.receive}
 	c.Say(fmt.Sprintf("%s: %s", c.what, p.Name))
 	before := p.Killed
 	began := time.Now()
@@ -161,7 +139,6 @@ func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) boo
 		err = cmd.Wait()
 		close(ended)
 	}
-	heard.end()
 	p.Took += time.Since(began)
 	p.Exit = cmd.ProcessState.ExitCode()
 	if _, exited := errors.AsType[*exec.ExitError](err); exited || p.Killed > before {
@@ -195,32 +172,12 @@ type listener struct {
 	begins  func(step string)
 	later   int  // how many upgrades of a path come after the one that runs
 	inError bool // the line is one of the error's
-	reads   sync.WaitGroup
-	pipes   []*io.PipeWriter
-}
-
-// stream is one of them.
-func (l *listener) stream() io.Writer {
-	in, out := io.Pipe()
-	l.pipes = append(l.pipes, out)
-	l.reads.Go(func() {
-		lines := bufio.NewReader(in)
-		for {
-			line, err := lines.ReadString('\n')
-			l.receive(line)
-			if err != nil {
-				return
-			}
-		}
-	})
-	return out
 }
 
 func (l *listener) receive(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, _ = io.WriteString(l.log, line) // a log that cannot be written stops no upgrade
-	line = strings.TrimRight(line, "\r\n")
+	_, _ = io.WriteString(l.log, line+"\n") // a log that cannot be written stops no upgrade
 	m := errorLine.FindStringSubmatch(line)
 	switch {
 	case m != nil && l.said.code == "":
@@ -247,12 +204,4 @@ func (l *listener) receive(line string) {
 			l.said.counts[name] += n
 		}
 	}
-}
-
-// end waits until everything was heard.
-func (l *listener) end() {
-	for _, p := range l.pipes {
-		_ = p.Close() // never fails
-	}
-	l.reads.Wait()
 }

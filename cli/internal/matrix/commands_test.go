@@ -44,7 +44,7 @@ var cellOfTest = Cell{From: "1.0.0", To: "1.1.0", Scale: 50, Style: "graceful", 
 
 func TestTheCommandsOfACell(t *testing.T) {
 	m, dir := commandsOf(t, "exit 0")
-	r := m.Do(t.Context(), cellOfTest, "")
+	r := m.Do(t.Context(), cellOfTest)
 	require.Equal(t, Upgraded, r.Outcome, r.Reason)
 	require.Equal(t, []string{
 		"destroy --yes --ignore-not-found", "install --yes --keep-cluster", "test apps-deploy",
@@ -63,7 +63,7 @@ func TestReleasesInDirectories(t *testing.T) {
 	m, dir := commandsOf(t, "exit 0")
 	c := cellOfTest
 	c.From, c.To = "./one", "./two"
-	r := m.Do(t.Context(), c, "")
+	r := m.Do(t.Context(), c)
 	require.Subset(t, calls(t, dir, r.Deployment), []string{
 		"install --yes --platform ./one --keep-cluster", "test apps-deploy --platform ./one",
 		"upgrade --platform ./two --style graceful --lock-timeout 1m --keep-cluster",
@@ -73,7 +73,7 @@ func TestReleasesInDirectories(t *testing.T) {
 
 func TestACellThatFailsIsLeftAsItIs(t *testing.T) {
 	m, dir := commandsOf(t, `test "$1" != upgrade || { printf '\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x\n\nerror CMP-001: carry out job x/y:\n  it failed\n  remedy: mend it\n' >&2; echo "error UPG-002: second" >&2; exit 4; }`)
-	r := m.Do(t.Context(), cellOfTest, "")
+	r := m.Do(t.Context(), cellOfTest)
 	require.Equal(t, []any{Failed, "CMP-001", "carry out job x/y: it failed"}, []any{r.Outcome, r.Code, r.Reason})
 	require.Equal(t, "upgrade failed: CMP-001 carry out job x/y: it failed", r.Why())
 	own := filepath.Join(dir, "results", r.Deployment)
@@ -88,7 +88,7 @@ func TestACellThatFailsIsLeftAsItIs(t *testing.T) {
 // does not have every step of it.
 func TestAFailedUpgradeIsReproduced(t *testing.T) {
 	m, _ := commandsOf(t, `test "$1" != upgrade || { echo 'error BAK-001: prove the backup: no' >&2; exit 4; }`)
-	r := m.Do(t.Context(), cellOfTest, "")
+	r := m.Do(t.Context(), cellOfTest)
 	require.NotEmpty(t, r.Package)
 	require.Empty(t, r.Reproduce)
 }
@@ -106,16 +106,15 @@ for step in one two three; do
 done
 `
 	m, dir := commandsOf(t, steps)
-	r := m.Do(t.Context(), c, "")
+	r := m.Do(t.Context(), c)
 	require.Equal(t, Upgraded, r.Outcome, r.Reason)
 	require.Equal(t, 3, r.Phases[3].Killed)
 	require.Len(t, calls(t, dir, r.Deployment), 7+4)
-	require.NoFileExists(t, filepath.Join(dir, "results", r.Deployment, begunFile))
 
 	m, _ = commandsOf(t, steps+`echo "error PLT-023: it is installed already" >&2; exit 2`)
-	require.Equal(t, Upgraded, m.Do(t.Context(), c, "").Outcome, "the last one was killed when all was done")
+	require.Equal(t, Upgraded, m.Do(t.Context(), c).Outcome, "the last one was killed when all was done")
 	m, _ = commandsOf(t, steps+`echo "error UPG-001: no" >&2; exit 2`)
-	r = m.Do(t.Context(), c, "")
+	r = m.Do(t.Context(), c)
 	require.Equal(t, []any{Failed, "UPG-001"}, []any{r.Outcome, r.Code})
 }
 
@@ -137,49 +136,9 @@ if test ! -e two; then
 fi
 step two
 `)
-	r := m.Do(t.Context(), c, "")
+	r := m.Do(t.Context(), c)
 	require.Equal(t, Upgraded, r.Outcome, r.Reason)
 	require.Equal(t, 2, r.Phases[3].Killed)
-}
-
-// TestAnUpgradeThatIsKilledGoesOn where it was when the matrix was interrupted, on the same
-// engine: the steps at which it was killed are not killed again.
-func TestAnUpgradeThatIsKilledGoesOn(t *testing.T) {
-	c := cellOfTest
-	c.Faults = KillAtEachStep
-	m, dir := commandsOf(t, `test "$1" = upgrade || exit 0
-for step in one two; do
-	echo "stage/$step: running" >&2
-	test -e go-on || test "$step" != two || exec sleep 60
-	sleep 0.2
-done
-`)
-	ctx, stop := context.WithCancel(t.Context())
-	m.Say = func(said string) {
-		if strings.Contains(said, "killed when stage/two") {
-			stop()
-		}
-	}
-	r := m.Do(ctx, c, "a")
-	require.Equal(t, Cancelled, r.Outcome)
-	require.Equal(t, []string{"stage/one", "stage/two"}, m.Results.begun(r.Deployment).Killed)
-	require.Equal(t, "a", m.Prefers(c))
-	require.Empty(t, m.Prefers(cellOfTest))
-	before := calls(t, dir, r.Deployment)
-	require.Equal(t, "cluster --stop", before[len(before)-1], "also after an interrupt")
-
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "go-on"), nil, 0o600))
-	r = m.Do(t.Context(), c, "a")
-	require.Equal(t, Upgraded, r.Outcome, r.Reason)
-	require.Equal(t, []Phase{{Name: phaseUpgrade, Killed: 2}}, []Phase{{Name: r.Phases[0].Name, Killed: r.Phases[0].Killed}})
-	after := calls(t, dir, r.Deployment)[len(before):]
-	require.Equal(t, "upgrade --to 1.1.0 --style graceful --lock-timeout 1m --keep-cluster", after[0])
-	require.Equal(t, "destroy --yes", after[len(after)-1])
-
-	require.NoError(t, m.Results.note(r.Deployment, begun{Cell: c, Engine: "a"}))
-	r = m.Do(t.Context(), c, "b")
-	require.Equal(t, Upgraded, r.Outcome, r.Reason)
-	require.Equal(t, "clear", r.Phases[0].Name, "the other engine has nothing to go on with")
 }
 
 // counting is a script whose checks count.
@@ -197,30 +156,27 @@ func TestACellIsJudged(t *testing.T) {
 	inPlace.Style, killed.Faults = "in-place", KillAtEachStep
 	for name, test := range map[string]struct {
 		cell   Cell
-		stops  bool
 		script string
 		why    string
 		counts map[string]int64
 	}{
-		"nothing is lost": {cellOfTest, false, counting(0, "writer counted: rows-acknowledged 7, rows-there 7", "reader counted: requests 40, requests-failed 0"), "upgraded",
+		"nothing is lost": {cellOfTest, counting(0, "writer counted: rows-acknowledged 7, rows-there 7", "reader counted: requests 40, requests-failed 0"), "upgraded",
 			map[string]int64{RowsAcknowledged: 7, RowsThere: 7, Requests: 40, RequestsFailed: 0}},
-		"two who write": {cellOfTest, false, counting(0, "a counted: rows-acknowledged 7, rows-there 7", "b counted: rows-acknowledged 2, rows-there 2"), "upgraded",
+		"two who write": {cellOfTest, counting(0, "a counted: rows-acknowledged 7, rows-there 7", "b counted: rows-acknowledged 2, rows-there 2"), "upgraded",
 			map[string]int64{RowsAcknowledged: 9, RowsThere: 9}},
-		"a row":                         {cellOfTest, false, counting(4, "writer counted: rows-acknowledged 7, rows-there 6"), "apps-check failed: MTX-003 1 of 7 rows that were acknowledged are missing", map[string]int64{RowsAcknowledged: 7, RowsThere: 6}},
-		"a row of an upgrade killed":    {killed, false, counting(0, "writer counted: rows-acknowledged 7, rows-there 6"), "apps-check failed: MTX-003 1 of 7 rows that were acknowledged are missing", map[string]int64{RowsAcknowledged: 7, RowsThere: 6}},
-		"a request":                     {cellOfTest, false, counting(0, "reader counted: requests 40, requests-failed 2"), "apps-check failed: MTX-003 2 of 40 requests failed in a graceful upgrade that nothing disturbed", map[string]int64{Requests: 40, RequestsFailed: 2}},
-		"a request in place":            {inPlace, false, counting(0, "reader counted: requests 40, requests-failed 2"), "upgraded", map[string]int64{Requests: 40, RequestsFailed: 2}},
-		"a request when killed":         {killed, false, counting(0, "reader counted: requests 40, requests-failed 2"), "upgraded", map[string]int64{Requests: 40, RequestsFailed: 2}},
-		"a request when it stops":       {cellOfTest, true, counting(0, "reader counted: requests 40, requests-failed 2"), "upgraded", map[string]int64{Requests: 40, RequestsFailed: 2}},
-		"rows that nobody acknowledged": {cellOfTest, false, counting(0, "writer counted: rows-there 7"), "apps-check failed: MTX-003 the checks have counted only one of rows-acknowledged and rows-there", map[string]int64{RowsThere: 7}},
-		"requests of unknown end":       {cellOfTest, true, counting(0, "reader counted: requests 40"), "apps-check failed: MTX-003 the checks have counted only one of requests and requests-failed", map[string]int64{Requests: 40}},
-		"a check that fails":            {cellOfTest, false, counting(4), "apps-check failed: TST-001 run the tests: 1 of the workloads failed: writer", nil},
-		"a test that fails":             {cellOfTest, false, `case $* in *" full "*) echo "error TST-001: run the tests: 1 of the tests failed: web" >&2; exit 4 ;; esac`, "full failed: TST-001 run the tests: 1 of the tests failed: web", nil},
-		"a release without any":         {cellOfTest, false, `test "$1" != test || { echo "error TST-008: run the tests: there are none" >&2; exit 2; }`, "upgraded", nil},
+		"a row":                         {cellOfTest, counting(4, "writer counted: rows-acknowledged 7, rows-there 6"), "apps-check failed: MTX-003 1 of 7 rows that were acknowledged are missing", map[string]int64{RowsAcknowledged: 7, RowsThere: 6}},
+		"a row of an upgrade killed":    {killed, counting(0, "writer counted: rows-acknowledged 7, rows-there 6"), "apps-check failed: MTX-003 1 of 7 rows that were acknowledged are missing", map[string]int64{RowsAcknowledged: 7, RowsThere: 6}},
+		"a request":                     {cellOfTest, counting(0, "reader counted: requests 40, requests-failed 2"), "apps-check failed: MTX-003 2 of 40 requests failed in a graceful upgrade that nothing disturbed", map[string]int64{Requests: 40, RequestsFailed: 2}},
+		"a request in place":            {inPlace, counting(0, "reader counted: requests 40, requests-failed 2"), "upgraded", map[string]int64{Requests: 40, RequestsFailed: 2}},
+		"a request when killed":         {killed, counting(0, "reader counted: requests 40, requests-failed 2"), "upgraded", map[string]int64{Requests: 40, RequestsFailed: 2}},
+		"rows that nobody acknowledged": {cellOfTest, counting(0, "writer counted: rows-there 7"), "apps-check failed: MTX-003 the checks have counted only one of rows-acknowledged and rows-there", map[string]int64{RowsThere: 7}},
+		"requests of unknown end":       {cellOfTest, counting(0, "reader counted: requests 40"), "apps-check failed: MTX-003 the checks have counted only one of requests and requests-failed", map[string]int64{Requests: 40}},
+		"a check that fails":            {cellOfTest, counting(4), "apps-check failed: TST-001 run the tests: 1 of the workloads failed: writer", nil},
+		"a test that fails":             {cellOfTest, `case $* in *" full "*) echo "error TST-001: run the tests: 1 of the tests failed: web" >&2; exit 4 ;; esac`, "full failed: TST-001 run the tests: 1 of the tests failed: web", nil},
+		"a release without any":         {cellOfTest, `test "$1" != test || { echo "error TST-008: run the tests: there are none" >&2; exit 2; }`, "upgraded", nil},
 	} {
 		m, dir := commandsOf(t, test.script)
-		m.Stops = test.stops
-		r := m.Do(t.Context(), test.cell, "")
+		r := m.Do(t.Context(), test.cell)
 		require.Equal(t, test.why, r.Why(), name)
 		require.Equal(t, test.counts, r.Counts, name)
 		if r.Outcome == Failed {
@@ -242,7 +198,7 @@ func TestACellThatIsInterruptedIsRunAgain(t *testing.T) {
 			}
 		}
 	}()
-	r := m.Do(ctx, cellOfTest, "")
+	r := m.Do(ctx, cellOfTest)
 	require.Equal(t, Cancelled, r.Outcome)
 	_, kept := m.Results.kept(r.Deployment, cellOfTest)
 	require.False(t, kept)
@@ -252,34 +208,19 @@ func TestACellThatIsInterruptedIsRunAgain(t *testing.T) {
 	require.Equal(t, []string{"destroy --yes --ignore-not-found", "install --yes --keep-cluster", "cluster --stop"}, calls(t, dir, r.Deployment))
 }
 
-// TestACellThatBeginsAnewHasNothing of what it left before; one that goes on has its logs, and
-// none has a result before it ends: it may be killed.
+// TestACellThatBeginsAnewHasNothing of what it left before.
 func TestACellThatBeginsAnewHasNothing(t *testing.T) {
-	c := cellOfTest
-	c.Faults = KillAtEachStep
 	m, dir := commandsOf(t, `test ! -e results/*/result.json || echo "has a result"`)
-	own := filepath.Join(dir, "results", c.Deployment(m.Name))
-	left := func(b begun) {
-		require.NoError(t, m.Results.Keep(Result{Cell: c, Deployment: c.Deployment(m.Name), Outcome: Upgraded}))
-		require.NoError(t, m.Results.note(c.Deployment(m.Name), b))
-		require.NoError(t, os.WriteFile(filepath.Join(own, "run.tar.zst"), nil, 0o600))
-		require.NoError(t, os.WriteFile(filepath.Join(own, "upgrade.log"), []byte("before\n"), 0o600))
-	}
-	log := func() string {
-		text, err := os.ReadFile(filepath.Join(own, "upgrade.log"))
-		require.NoError(t, err)
-		return string(text)
-	}
-	left(begun{})
-	m.Do(t.Context(), c, "")
+	deployment := cellOfTest.Deployment(m.Name)
+	own := filepath.Join(dir, "results", deployment)
+	require.NoError(t, m.Results.Keep(Result{Cell: cellOfTest, Deployment: deployment, Outcome: Upgraded}))
+	require.NoError(t, os.WriteFile(filepath.Join(own, "run.tar.zst"), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(own, "upgrade.log"), []byte("before\n"), 0o600))
+	m.Do(t.Context(), cellOfTest)
 	require.NoFileExists(t, filepath.Join(own, "run.tar.zst"))
-	require.NotContains(t, log(), "before")
-	require.NotContains(t, log(), "has a result")
-
-	left(begun{Cell: c, Killed: []string{"stage/one"}})
-	m.Do(t.Context(), c, "")
-	require.Contains(t, log(), "before\n")
-	require.NotContains(t, log(), "has a result")
+	text, err := os.ReadFile(filepath.Join(own, "upgrade.log"))
+	require.NoError(t, err)
+	require.Empty(t, string(text))
 }
 
 // TestTheSecondInterruptKills what the first one waits for, and nothing is begun after it.
@@ -294,7 +235,7 @@ func TestTheSecondInterruptKills(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	ended := make(chan Result, 1)
-	go func() { ended <- m.Do(ctx, cellOfTest, "") }()
+	go func() { ended <- m.Do(ctx, cellOfTest) }()
 	require.Eventually(t, func() bool {
 		text, _ := os.ReadFile(filepath.Join(dir, "calls"))
 		return strings.Contains(string(text), "\ninstall ")

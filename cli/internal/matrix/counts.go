@@ -35,7 +35,7 @@ func (c *cell) lost() string {
 		return fmt.Sprintf("%d of %d rows that were acknowledged are missing", rows-there, rows)
 	}
 	failed := r.Counts[RequestsFailed]
-	if failed == 0 || c.Stops || c.what.Style != contract.Graceful || c.what.Faults != NoFault {
+	if failed == 0 || c.what.Style != contract.Graceful || c.what.Faults != NoFault {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d requests failed in a graceful upgrade that nothing disturbed", failed, r.Counts[Requests])

@@ -3,7 +3,6 @@ package matrix
 import (
 	"cmp"
 	"context"
-	"errors"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,41 +23,15 @@ const (
 // all runs the cell's commands, and stops at the first that fails. What has failed stays, to
 // be looked at, but does not run on.
 func (c *cell) all(ctx context.Context) {
-	if c.resumed() {
-		c.Say(c.what.String() + ": goes on with the upgrade")
-	} else if !c.prepare(ctx) {
-		c.leave(ctx)
-		return
-	}
-	if !c.upgrade(ctx) || !c.command(ctx, "report", "report", "--out", filepath.Join(c.dir, reportDir)) || !c.check(ctx) || !c.command(ctx, "destroy", "destroy", "--yes") {
-		c.leave(ctx)
-	}
-}
-
-// resumed tells whether an interrupted matrix has left the cell in the middle of its upgrade,
-// and it was killed at steps that need not be killed again.
-func (c *cell) resumed() bool {
-	return c.what.Faults == KillAtEachStep && c.begun.Cell == c.what && c.begun.Engine == c.engine
-}
-
-// prepare installs the first release, and what its users run on it.
-func (c *cell) prepare(ctx context.Context) bool {
-	c.begun = begun{Cell: c.what, Engine: c.engine}
 	if !c.command(ctx, "clear", "destroy", "--yes", "--ignore-not-found") ||
 		!c.command(ctx, phaseInstall, "install", slices.Concat([]string{"--yes"}, releaseIn(c.what.From), c.Keep)...) ||
-		!c.test(ctx, platform.DeployApps, c.what.From) {
-		return false
+		!c.test(ctx, platform.DeployApps, c.what.From) ||
+		!c.upgrade(ctx) ||
+		!c.command(ctx, "report", "report", "--out", filepath.Join(c.dir, reportDir)) ||
+		!c.check(ctx) ||
+		!c.command(ctx, "destroy", "destroy", "--yes") {
+		c.leave(ctx)
 	}
-	return c.note()
-}
-
-// note keeps how far the upgrade is.
-func (c *cell) note() bool {
-	err := c.Results.note(c.result.Deployment, c.begun)
-	if err != nil {
-		c.fails("note how far the upgrade is: " + err.Error())
-	}
-	return err == nil
 }
 
 // releaseIn are the flags that name the directory of a release; none for a version.
@@ -185,29 +158,25 @@ func (c *cell) upgrade(ctx context.Context) bool {
 	if IsDir(c.what.To) {
 		args[0] = "--platform"
 	}
-	p := Phase{Name: phaseUpgrade, Killed: len(c.begun.Killed)}
+	p := Phase{Name: phaseUpgrade}
+	var killed []string
 	var kill func(string) bool
 	if c.what.Faults == KillAtEachStep {
 		kill = func(step string) bool {
-			if slices.Contains(c.begun.Killed, step) {
-				return false
+			first := !slices.Contains(killed, step)
+			if first {
+				killed = append(killed, step)
 			}
-			c.begun.Killed = append(c.begun.Killed, step)
-			return true
+			return first
 		}
 	}
-	again := c.resumed() // the one before may have been killed when all was done
 	for {
 		before := p.Killed
 		said, err := c.process(ctx, &p, kill, "upgrade", args)
-		if p.Killed > before && !c.note() {
-			err = errors.New(c.result.Reason)
-		}
 		switch {
 		case err == nil && p.Killed > before && p.Killed <= mostKills && ctx.Err() == nil:
-			again = true
 			continue
-		case again && said.code == string(platform.CodeSame):
+		case before > 0 && said.code == string(platform.CodeSame): // it was killed when all was done
 			p.Exit = 0
 		}
 		return c.ended(ctx, p, said, err)

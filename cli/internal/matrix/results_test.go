@@ -3,7 +3,6 @@ package matrix
 import (
 	"encoding/json"
 	"encoding/xml"
-	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -117,7 +115,7 @@ func TestPage(t *testing.T) {
 
 func TestAnInterruptedMatrixGoesOn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	head := Head{Slipway: "1", Configuration: "c"}
+	head := Head{"Slipway": "1", "configuration": "c"}
 	r, err := Open(dir, head)
 	require.NoError(t, err)
 	for _, result := range three() {
@@ -150,35 +148,28 @@ func TestAnInterruptedMatrixGoesOn(t *testing.T) {
 // TestResultsOfAnotherMatrix are not taken for this one's; of a directory that had no part in
 // it nothing is known.
 func TestResultsOfAnotherMatrix(t *testing.T) {
-	head := Head{Slipway: "dev", Source: "s", Images: "i", Configuration: "c", Releases: map[string]string{"./a": "1"}}
+	head := Head{"Slipway": "dev s", "bundle or lock": "i", "configuration": "c", "release in ./a": "1"}
 	dir := t.TempDir()
-	open := func(change func(*Head)) error {
-		h := head
-		h.Releases = maps.Clone(head.Releases)
-		change(&h)
+	open := func(change Head) error {
+		h := maps.Clone(head)
+		maps.Copy(h, change)
 		_, err := Open(dir, h)
 		return err
 	}
-	require.NoError(t, open(func(*Head) {}))
-	require.NoError(t, open(func(h *Head) { h.Releases = map[string]string{"./b": "2"} }))
-	require.NoError(t, open(func(*Head) {}))
-	for says, change := range map[string]func(*Head){
-		"they are of another Slipway":                               func(h *Head) { h.Source = "t" },
-		"they are of another bundle or lock":                        func(h *Head) { h.Images = "j" },
-		"they are of another configuration":                         func(h *Head) { h.Configuration = "d" },
-		"they are of another release in ./a":                        func(h *Head) { h.Releases["./a"] = "2" },
-		"they are of another configuration, another release in ./b": func(h *Head) { h.Configuration, h.Releases["./b"] = "d", "3" },
+	require.NoError(t, open(nil))
+	require.NoError(t, open(Head{"release in ./b": "2"}))
+	for says, change := range map[string]Head{
+		"they are of another Slipway":                               {"Slipway": "dev t"},
+		"they are of another bundle or lock":                        {"bundle or lock": "j"},
+		"they are of another release in ./a":                        {"release in ./a": "2"},
+		"they are of another configuration, another release in ./b": {"configuration": "d", "release in ./b": "3"},
 	} {
 		err := open(change)
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeOther}, says)
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
 		require.ErrorContains(t, err, says)
 	}
-	require.NoError(t, open(func(*Head) {}), "nothing has changed it")
-	t.Setenv(module.Env, "1")
-	f, ok := errors.AsType[*fault.Fault](open(func(h *Head) { h.Source = "t" }))
-	require.True(t, ok)
-	require.Equal(t, "give the matrix another name: --name OTHER", f.Fix)
+	require.NoError(t, open(nil), "nothing has changed it")
 }
 
 // TestAnotherMatrixKeepsNothing of the one before, which had come to its end: it may itself be
@@ -202,47 +193,4 @@ func TestAnotherMatrixKeepsNothing(t *testing.T) {
 	require.Equal(t, cells[1:], missing)
 	require.Len(t, kept, 1)
 	require.Equal(t, Failed, kept[cells[0]].Outcome)
-}
-
-// TestTwoMatricesAtOnce have neither results nor cells in common: parts of one run beside each
-// other.
-func TestTwoMatricesAtOnce(t *testing.T) {
-	t.Setenv("SLIPWAY_CACHE", t.TempDir())
-	dir := t.TempDir()
-	var cells []Cell
-	for _, r := range three() {
-		cells = append(cells, r.Cell)
-	}
-	held := func(err error, says string) {
-		t.Helper()
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeRunning})
-		require.Equal(t, fault.Locked, fault.ClassOf(err))
-		require.ErrorContains(t, err, says)
-	}
-	release, err := Alone(filepath.Join(dir, "a"), "m", cells[:2])
-	require.NoError(t, err)
-	_, err = Alone(filepath.Join(dir, "a"), "n", cells)
-	held(err, "another one writes its results to "+filepath.Join(dir, "a"))
-	_, err = Alone(filepath.Join(dir, "b"), "m", cells[1:])
-	held(err, "another one of the name m runs 1.0.0 to 1.1.0, scale 50, in-place")
-	require.NoDirExists(t, filepath.Join(dir, "b"), "it has no results")
-	for name, part := range map[string][]Cell{"m": cells[2:], "n": cells} {
-		other, err := Alone(filepath.Join(dir, "b"), name, part)
-		require.NoError(t, err, "what the one before was refused it has not kept")
-		other()
-	}
-	release()
-	release, err = Alone(filepath.Join(dir, "a"), "m", cells)
-	require.NoError(t, err)
-	release()
-
-	t.Setenv(module.Env, "1")
-	t.Setenv("SLIPWAY_CACHE", "")
-	t.Setenv("HOME", "")
-	t.Setenv("XDG_CACHE_HOME", "")
-	release, err = Alone(dir, "m", cells)
-	require.NoError(t, err, "there is no cache of the user")
-	_, err = Alone(dir, "m", cells)
-	held(err, dir)
-	release()
 }

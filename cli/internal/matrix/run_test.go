@@ -3,7 +3,6 @@ package matrix
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -61,18 +60,16 @@ func cellsOf(n int) []Cell {
 func TestSoManyCellsRunAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int32
-		var told []string
-		r := Runner{Parallel: 3, Do: func(_ context.Context, c Cell, engine string) Result {
+		results := Run(t.Context(), cellsOf(7), 3, func(_ context.Context, c Cell) Result {
 			most.Store(max(most.Load(), now.Add(1)))
 			time.Sleep(time.Minute)
 			now.Add(-1)
 			return Result{Cell: c, Outcome: Upgraded}
-		}, Ended: func(r Result) { told = append(told, r.Cell.From) }}
-		results := r.Run(t.Context(), cellsOf(7))
+		})
 		require.Equal(t, int32(3), most.Load())
-		require.Len(t, told, 7)
 		for i, result := range results {
 			require.Equal(t, fmt.Sprint(i), result.Cell.From, "in their order")
+			require.Equal(t, Upgraded, result.Outcome)
 		}
 	})
 }
@@ -80,78 +77,15 @@ func TestSoManyCellsRunAtATime(t *testing.T) {
 func TestAMatrixThatIsInterruptedBeginsNoCell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		r := Runner{Parallel: 2, Do: func(ctx context.Context, c Cell, _ string) Result {
+		var begun atomic.Int32
+		time.AfterFunc(time.Minute, stop)
+		for _, result := range Run(ctx, cellsOf(5), 2, func(ctx context.Context, c Cell) Result {
+			begun.Add(1)
 			<-ctx.Done()
 			return Result{Cell: c, Outcome: Cancelled}
-		}}
-		time.AfterFunc(time.Minute, stop)
-		for _, result := range r.Run(ctx, cellsOf(5)) {
+		}) {
 			require.Equal(t, Cancelled, result.Outcome)
 		}
+		require.Equal(t, int32(2), begun.Load())
 	})
-}
-
-// TestCellsOfAnEngineThatDiesRunElsewhere: each cell has one engine for all its commands, the
-// cells are spread evenly, and a failure is a cell's own as long as its engine answers.
-func TestCellsOfAnEngineThatDiesRunElsewhere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		ran := map[string]int{}
-		died := false
-		r := Runner{Parallel: 4, Engines: []string{"a", "b"},
-			Do: func(_ context.Context, c Cell, engine string) Result {
-				mu.Lock()
-				ran[engine]++
-				mu.Unlock()
-				time.Sleep(time.Minute)
-				mu.Lock()
-				defer mu.Unlock()
-				if engine == "b" {
-					died = true
-				}
-				if engine == "b" || c.From == "0" {
-					return Result{Cell: c, Outcome: Failed, Engine: engine}
-				}
-				return Result{Cell: c, Outcome: Upgraded, Engine: engine}
-			},
-			Answers: func(_ context.Context, engine string) bool {
-				mu.Lock()
-				defer mu.Unlock()
-				return engine == "a" || !died
-			},
-		}
-		results := r.Run(t.Context(), cellsOf(6))
-		require.Equal(t, map[string]int{"a": 6, "b": 2}, ran)
-		for i, result := range results {
-			require.Equal(t, "a", result.Engine)
-			require.Equal(t, i == 0, result.Outcome == Failed, "cell %d", i)
-		}
-	})
-}
-
-func TestTheErrorOfTheLastEngineIsTold(t *testing.T) {
-	r := Runner{Parallel: 1, Engines: []string{"a"}, Do: func(_ context.Context, c Cell, _ string) Result {
-		return Result{Cell: c, Outcome: Failed, Reason: "no engine"}
-	}, Answers: func(context.Context, string) bool { return false }}
-	for _, result := range r.Run(t.Context(), cellsOf(2)) {
-		require.Equal(t, "no engine", result.Reason)
-	}
-}
-
-// TestACellGoesOnOnItsEngine unless that is dead, or none of these.
-func TestACellGoesOnOnItsEngine(t *testing.T) {
-	ran := map[string]string{}
-	r := Runner{Parallel: 1, Engines: []string{"a", "b"},
-		Do: func(_ context.Context, c Cell, engine string) Result {
-			ran[c.From] += engine
-			if engine == "b" && c.From == "2" {
-				return Result{Cell: c, Outcome: Failed}
-			}
-			return Result{Cell: c, Outcome: Upgraded}
-		},
-		Prefers: func(c Cell) string { return map[string]string{"0": "b", "1": "c", "2": "b", "3": "b"}[c.From] },
-		Answers: func(_ context.Context, engine string) bool { return engine == "a" },
-	}
-	r.Run(t.Context(), cellsOf(4))
-	require.Equal(t, map[string]string{"0": "b", "1": "a", "2": "ba", "3": "a"}, ran)
 }

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 
 	"github.com/slipway-sh/slipway/bounded"
@@ -19,9 +18,6 @@ import (
 	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/containers"
-	"github.com/slipway-sh/slipway/containers/inventory"
-	"github.com/slipway-sh/slipway/containers/lock"
-	"github.com/slipway-sh/slipway/containers/sbom"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
@@ -37,7 +33,6 @@ type packer struct {
 	options    Options
 	clean      cleaner
 	absent     []string
-	unread     error  // why the SBOM has only those Debian packages that the lock names
 	lacks      string // why the package has nothing of what an upgrade began from
 
 	info   runpackage.Info
@@ -76,7 +71,7 @@ func (p *packer) collect(ctx context.Context, run, dir string) error {
 	if err := p.journal(ctx, id); err != nil {
 		return err
 	}
-	return p.images(ctx)
+	return p.images()
 }
 
 // knowCluster learns the administrator's access to the cluster, if there is one.
@@ -284,54 +279,13 @@ func DigestsOf(from *containers.Images) Digests {
 	return Digests{All: from.Digest, Tools: from.Tools, Images: own, Others: from.StandsFor}
 }
 
-// images adds the digests of tools and images, and the SBOM.
-func (p *packer) images(ctx context.Context) error {
-	platform, err := p.deployment.Session.Client.DefaultPlatform(ctx)
-	if err != nil {
-		return fmt.Errorf("ask the engine for its platform: %w", err)
+// images adds the digests of what the run was carried out with: of what is at hand, if that is the
+// same. Otherwise no more is known than the run's record says.
+func (p *packer) images() error {
+	of := DigestsOf(p.deployment.Images)
+	if p.record.Images != of.All {
+		p.info.OtherImages = true
+		of = Digests{All: p.record.Images, Tools: p.record.Tools, Images: map[string]string{}}
 	}
-	of := p.ranWith()
-	of.Platform = string(platform)
-	if !of.Incomplete {
-		b, err := p.flags.Images.Here()
-		if err == nil && b != nil {
-			of.Packages, err = inventory.Read(ctx, b)
-		}
-		if err != nil { // the lock has the most important ones
-			p.unread = err
-		}
-	}
-	if err := p.add(runpackage.ImagesFile, Digests(of.Images)); err != nil {
-		return err
-	}
-	text, err := sbom.Document(of)
-	if err != nil {
-		return fmt.Errorf("write the SBOM: %w", err)
-	}
-	p.files[runpackage.SBOMFile] = runpackage.File{Data: text}
-	return nil
-}
-
-// ranWith is what the run was carried out with: what is at hand, if that is the same.
-// Otherwise no more is known than the run's record says.
-func (p *packer) ranWith() sbom.Of {
-	r, d := p.record, p.deployment
-	of := sbom.Of{Run: r.ID, At: r.Started, Version: r.Slipway, Pins: d.Pins, Images: sbom.Images(DigestsOf(d.Images))}
-	same := r.Images == d.Images.Digest
-	if !same {
-		p.info.OtherImages, of.Incomplete = true, true
-		of.Images = sbom.Images{Tools: r.Tools, Images: map[string]string{}, All: r.Images}
-		of.Pins = &lock.Lock{}
-		for _, name := range slices.Sorted(maps.Keys(r.Tools)) {
-			if name != "slipway" { // which the SBOM has by itself
-				of.Pins.Tools = append(of.Pins.Tools, lock.Tool{Name: name})
-			}
-		}
-	}
-	if same && r.Slipway == d.Version {
-		if build, ok := debug.ReadBuildInfo(); ok {
-			of.Builds = map[string]*debug.BuildInfo{"slipway": build}
-		}
-	}
-	return of
+	return p.add(runpackage.ImagesFile, of)
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"slices"
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
@@ -38,7 +37,7 @@ func (p *packer) before(ctx context.Context, id, dir string) error {
 	if err != nil || record.Workflow != config.Upgrade {
 		return err
 	}
-	o, why, err := p.findOrigin(ctx, record, dir)
+	o, why, err := p.findOrigin(ctx, dir)
 	if err == nil && why == "" {
 		why, err = p.takeOrigin(o)
 	}
@@ -46,9 +45,8 @@ func (p *packer) before(ctx context.Context, id, dir string) error {
 	return err
 }
 
-// findOrigin finds what the upgrade began from: in the backup on which it rests or, where it
-// did not come that far and nothing came after it, as what is installed.
-func (p *packer) findOrigin(ctx context.Context, record *report.Run, dir string) (_ origin, why string, _ error) {
+// findOrigin finds what the upgrade began from, in the backup on which it rests.
+func (p *packer) findOrigin(ctx context.Context, dir string) (_ origin, why string, _ error) {
 	var result contract.Result
 	var rests contract.BackupSummary
 	step := contract.BackupStep()
@@ -56,31 +54,17 @@ func (p *packer) findOrigin(ctx context.Context, record *report.Run, dir string)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return origin{}, "", err
 	}
-	if json.Unmarshal(text, &result) == nil && json.Unmarshal(result.Output, &rests) == nil && rests.ID != "" { // else it did not come so far
-		b, files, err := p.deployment.Backup(ctx, rests.ID)
-		if class := fault.ClassOf(err); class == fault.Usage || class == fault.Step { // newer ones have taken its place, or it is damaged
-			return origin{}, err.Error(), nil
-		}
-		if err != nil {
-			return origin{}, "", fmt.Errorf("find what the upgrade began from: %w", err)
-		}
-		return origin{runpackage.Before{Platform: runpackage.Platform{Name: b.Platform, Version: b.From}, Style: b.Style}, b.Config, files}, "", nil
+	if json.Unmarshal(text, &result) != nil || json.Unmarshal(result.Output, &rests) != nil || rests.ID == "" {
+		return origin{}, "it ended before its backup", nil
 	}
-	runs, err := p.deployment.Runs(ctx)
-	if err != nil {
-		return origin{}, "", err
+	b, files, err := p.deployment.Backup(ctx, rests.ID)
+	if class := fault.ClassOf(err); class == fault.Usage || class == fault.Step { // newer ones have taken its place, or it is damaged
+		return origin{}, err.Error(), nil
 	}
-	if slices.ContainsFunc(runs, func(r contract.RunSummary) bool { return r.ID > record.ID && r.Workflow != config.Test }) {
-		return origin{}, "it ended before its backup, and other runs came after it", nil
-	}
-	is, files, err := p.deployment.InstalledRelease(ctx)
 	if err != nil {
 		return origin{}, "", fmt.Errorf("find what the upgrade began from: %w", err)
 	}
-	if is == nil || is.Version == record.Platform.Version {
-		return origin{}, "the deployment's state has no copy of it", nil
-	}
-	return origin{runpackage.Before{Platform: runpackage.Platform{Name: is.Platform, Version: is.Version}}, is.Config, files}, "", nil
+	return origin{runpackage.Before{Platform: runpackage.Platform{Name: b.Platform, Version: b.From}, Style: b.Style}, b.Config, files}, "", nil
 }
 
 // takeOrigin adds it to the package, unless a secret would have to be in there, and learns

@@ -36,8 +36,6 @@ type Options struct {
 	Out string        // file; empty: one named for the run
 	Dir string        // where that is; empty: the working directory
 	Key crypto.Signer // nil: the package is not signed
-	// KeyFrom is where the command line says that Key is; empty: it says nothing.
-	KeyFrom string
 	// Secrets are known besides those of the configuration: they are in no package.
 	Secrets []string
 }
@@ -51,7 +49,6 @@ type Packed struct {
 	// Absent are secrets of the configuration that could not be read, and so not searched for.
 	Absent []string
 	Lacks  string // why it has nothing of what an upgrade began from; empty: it has, or is of no upgrade
-	Unread error  // why its SBOM has only those Debian packages that the lock names
 }
 
 // Make packs a run of a deployment, of which f are the flags.
@@ -78,7 +75,7 @@ func Make(ctx context.Context, f *deployment.Flags, d *deployment.Deployment, o 
 	if err := o.put(file, out.Bytes()); err != nil {
 		return nil, err
 	}
-	return &Packed{File: file, Info: p.info, Files: len(p.files), Bytes: out.Len(), Absent: p.absent, Lacks: p.lacks, Unread: p.unread}, nil
+	return &Packed{File: file, Info: p.info, Files: len(p.files), Bytes: out.Len(), Absent: p.absent, Lacks: p.lacks}, nil
 }
 
 // Signer signs the index of a package with key; nil: a package is not signed.
@@ -100,18 +97,6 @@ func (o Options) named(deployment, run string) string {
 	return filepath.Join(o.Dir, "slipway-"+deployment+"-"+run+runpackage.Suffix)
 }
 
-// again is the command that packs the same run, without the place of the package.
-func (o Options) again() string {
-	command := "slipway save"
-	if o.Run != "" {
-		command += " --run " + fault.Quote(o.Run)
-	}
-	if o.KeyFrom != "" {
-		command += " --key " + fault.Quote(o.KeyFrom)
-	}
-	return command
-}
-
 // put writes a package, in place of an earlier one and of nothing else.
 func (o Options) put(file string, data []byte) error {
 	if info, err := os.Stat(file); err == nil && info.Size() > 0 {
@@ -129,9 +114,12 @@ func (o Options) put(file string, data []byte) error {
 	return nil
 }
 
+// again is the command that packs a run, also when others have followed.
+func again(run string) string { return "slipway save --run " + fault.Quote(run) }
+
 func (o Options) unwritten(file string, err error) error {
 	return &fault.Fault{Code: atomicfile.CodeUnwritten, Class: fault.Usage, Op: strings.TrimSpace("write the package " + file), Err: err,
-		Fix: "name another place, with room for it: " + o.again() + " --out FILE" + runpackage.Suffix}
+		Fix: "name another place, with room for it: " + again(o.Run) + " --out FILE" + runpackage.Suffix}
 }
 
 // gate makes sure that no known secret is left in what was collected.

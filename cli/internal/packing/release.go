@@ -56,17 +56,10 @@ func (p *packer) mayOpen() bool {
 	return !stored.ReleaseIsPath()
 }
 
-// otherRelease is the fault of a release that is not the run's, or may not be. Its remedy packs
-// the same run, though others may have followed meanwhile, into the same file.
+// otherRelease is the fault of a release that is not the run's, or may not be.
 func (p *packer) otherRelease(op string, why error) error {
-	o := p.options
-	o.Run = p.record.ID
-	again := o.again()
-	if o.Out != "" {
-		again += " --out " + fault.Quote(o.Out)
-	}
 	return &fault.Fault{Code: codeOtherRelease, Class: fault.Usage, Op: op, Err: why,
-		Fix: "name the directory of the release that was installed: " + again + " --platform DIR"}
+		Fix: "name the directory of the release that was installed: " + again(p.record.ID) + " --platform DIR"}
 }
 
 // vouch refuses to sign a stored configuration with what runs or reads something where the package
@@ -99,9 +92,7 @@ func (p *packer) vouch(id string) error {
 		return nil
 	}
 	slices.Sort(others)
-	o := p.options
-	o.Run, o.KeyFrom = id, ""
 	return &fault.Fault{Code: codeOtherRelease, Class: fault.Usage, Op: "sign the package of run " + id,
 		Err: fmt.Errorf("the configuration stored with the run has what yours has not: %s", strings.Join(others, ", ")),
-		Fix: "give the configuration with which the run was made: --config FILE; or pack it without a key: " + o.again()}
+		Fix: "give the configuration with which the run was made: --config FILE; or pack it without a key: " + again(id)}
 }

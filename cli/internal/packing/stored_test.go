@@ -90,7 +90,7 @@ func TestAKeySignsOnlyWhatIsTheUsers(t *testing.T) {
 	_, key, err := ed25519.GenerateKey(nil)
 	require.NoError(t, err)
 	dir := t.TempDir()
-	p := packer{files: runpackage.Files{}, flags: &deployment.Flags{}, options: Options{Key: key, KeyFrom: "env:KEY"}}
+	p := packer{files: runpackage.Files{}, flags: &deployment.Flags{}, options: Options{Key: key}}
 	p.flags.Source.Providers, p.flags.Source.State = providers.All(), "s3://mine?region=eu-central-1"
 	p.flags.Source.Stores = map[string]store.Opener{"s3": s3.Opener{}}
 	users, err := p.flags.Source.Parse([]byte("apiVersion: slipway.sh/v1\nhooks: [{name: a, before: workflow, run: ['true']}]\n"), nil)

@@ -47,7 +47,7 @@ func Passwords(ctx context.Context, cfg *config.Config, from Source) (map[string
 	for _, name := range Names(cfg) {
 		secret, err := from.Find(ctx, all[name])
 		if err != nil {
-			errs = append(errs, noPassword(name, err))
+			errs = append(errs, Missing("find "+name, err))
 			continue
 		}
 		out[name] = secret
@@ -55,9 +55,9 @@ func Passwords(ctx context.Context, cfg *config.Config, from Source) (map[string
 	return out, errors.Join(errs...)
 }
 
-// noPassword is the fault of a password that is not where the configuration says.
-func noPassword(name string, err error) error {
-	return &fault.Fault{Code: config.CodeNoSecret, Class: fault.Usage, Op: "find " + name, Err: err,
+// Missing is the fault of a secret that is not where the configuration says.
+func Missing(op string, err error) error {
+	return &fault.Fault{Code: config.CodeNoSecret, Class: fault.Usage, Op: op, Err: err,
 		Fix: "put it where the configuration says, or give --secrets FILE (dagger call: before the function)"}
 }
 
@@ -76,8 +76,7 @@ func TLSKey(ctx context.Context, cfg *config.Config, from Source, file string) (
 		key, err = from.Find(ctx, cfg.TLS.Key)
 	}
 	if err != nil {
-		return nil, &fault.Fault{Code: config.CodeNoSecret, Class: fault.Usage, Op: "find the private key of the given certificate", Err: err,
-			Fix: "put it where tls.key of the configuration says; dagger call also takes it with --tls-key, after the function"}
+		return nil, Missing("find the private key of the given certificate (tls.key; dagger call: --tls-key)", err)
 	}
 	return key, nil
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/kubeconfig"
-	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 )
 
@@ -56,10 +55,7 @@ func (f *Flags) CheckKubeconfig(access providers.Access) error {
 	return err
 }
 
-func noKubeconfig(err error) error {
-	return &fault.Fault{Code: config.CodeNoSecret, Class: fault.Usage, Op: "find the kubeconfig of the cluster", Err: err,
-		Fix: "put it where the configuration says, or give --secrets FILE (dagger call: before the function)"}
-}
+func noKubeconfig(err error) error { return Missing("find the kubeconfig of the cluster", err) }
 
 // beside reads the files that a kubeconfig names, as kubectl does: a relative path is from
 // the kubeconfig's own directory. It is nil for one that is no file.

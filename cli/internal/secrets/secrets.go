@@ -146,7 +146,7 @@ func (f *Flags) Check(cfg *config.Config) error {
 	for _, name := range Names(cfg) {
 		kind, variable := references(cfg)[name].Split()
 		if value, ok := values[variable]; ok && kind == config.SecretEnv && value == "" {
-			errs = append(errs, noPassword(name, emptyIn(variable)))
+			errs = append(errs, Missing("find "+name, emptyIn(variable)))
 		}
 	}
 	return errors.Join(errs...)

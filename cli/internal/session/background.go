@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/slipway-sh/slipway/bounded"
@@ -37,7 +38,11 @@ func files(deployment string) (socket, log string, err error) {
 		return "", "", fmt.Errorf("find the user's cache: %w", err)
 	}
 	machine, _ := bounded.File("/etc/machine-id", bounded.Written) // several may share the folder
-	sum := sha256.Sum256([]byte(deployment + "\n" + engineAddress() + "\n" + string(machine)))
+	on := []string{deployment, string(machine)}
+	for _, name := range []string{daggercli.EnvRunner, "DOCKER_HOST", "DOCKER_CONTEXT"} { // where the engine is
+		on = append(on, os.Getenv(name))
+	}
+	sum := sha256.Sum256([]byte(strings.Join(on, "\n")))
 	dir = filepath.Join(dir, "background")
 	return filepath.Join(dir, hex.EncodeToString(sum[:8])), filepath.Join(dir, deployment+".log"), nil
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -134,10 +133,8 @@ func noEngine(err error) error {
 		Fix: "start one with make engine, then eval \"$(make -s engine-env)\"", Err: err}
 }
 
-const (
-	engineLimit = 5 * time.Second  // how long an engine that starts may take to listen
-	endLimit    = 20 * time.Second // how long one that ends may listen on
-)
+// engineLimit is how long an engine that starts may take to listen.
+const engineLimit = 5 * time.Second
 
 // reach waits for the engine, and has this program run in place of the dagger CLI.
 func reach(ctx context.Context) error {
@@ -152,25 +149,6 @@ func reach(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	return noEngine(err)
-}
-
-// Answers reports whether somebody listens, and goes on listening, where an engine is; empty:
-// where the environment says that it is. An engine that ends fails what is asked of it before
-// it stops listening.
-func Answers(ctx context.Context, runner string) bool {
-	for until := time.Now().Add(endLimit); ; {
-		if replies(ctx, cmp.Or(runner, os.Getenv(daggercli.EnvRunner))) != nil {
-			return false
-		}
-		select {
-		case <-time.After(time.Second):
-			if time.Now().After(until) {
-				return true
-			}
-		case <-ctx.Done():
-			return true
-		}
-	}
 }
 
 // replies returns nil once somebody listens where runner says that the engine is,

@@ -13,29 +13,16 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/progress"
 )
 
-// TestFramesWithoutATerminal are lines that a log can have: each change once.
-func TestFramesWithoutATerminal(t *testing.T) {
-	var out strings.Builder
-	f := frames{out: &out}
-	for _, c := range []struct{ text, says string }{
-		{"demo: InProgress\n\nSTEP  STATUS\na/b   running\na/c   pending\n", "demo: InProgress\n\nSTEP  STATUS\na/b   running\na/c   pending\n"},
-		{"demo: InProgress\n\nSTEP  STATUS\na/b   running\na/c   pending\n", ""},
-		{"demo: InProgress\n\nSTEP  STATUS     TIME\na/b   succeeded  2s\na/c   pending    -\n", "STEP  STATUS     TIME\na/b   succeeded  2s\na/c   pending    -\n"},
-		{"demo: InProgress\n\nSTEP  STATUS              TIME\na/b   succeeded           2s\na/c   blocked by x/y      -\n", "a/c   blocked by x/y      -\n"},
-	} {
-		out.Reset()
-		require.NoError(t, f.show(c.text))
-		require.Equal(t, c.says, out.String())
-	}
-}
-
 // TestFramesOnATerminal replace one another, and none is longer than the terminal.
 func TestFramesOnATerminal(t *testing.T) {
 	var out strings.Builder
-	f := frames{out: &out, on: progress.Options{Live: true, Size: func() (int, int) { return 80, 3 }}}
-	require.NoError(t, f.show("a\n"))
-	require.NoError(t, f.show("b\nc\nd\ne\n"))
+	terminal := progress.Options{Live: true, Size: func() (int, int) { return 80, 3 }}
+	require.NoError(t, frame(&out, terminal, "a\n"))
+	require.NoError(t, frame(&out, terminal, "b\nc\nd\ne\n"))
 	require.Equal(t, "\x1b[H\x1b[2Ja\n\x1b[H\x1b[2Jb\nc\n", out.String())
+	out.Reset()
+	require.NoError(t, frame(&out, progress.Options{}, "b\nc\nd\ne\n"))
+	require.Equal(t, "\nb\nc\nd\ne\n", out.String(), "a log has all of it")
 }
 
 // TestLooksAreRepeated until they are done, one fails, or the command is interrupted.
