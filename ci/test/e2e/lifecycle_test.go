@@ -114,7 +114,11 @@ func TestLifecycle(t *testing.T) {
 		require.Equal(t, 6, second.code, slipway.Tail(second.err))
 		require.Contains(t, second.err, "LOK-001")
 		require.Regexp(t, `dagger call@\S+ \(install, run \S+\) has had the lock since`, second.err)
+		followed := finish(t, d.CLI(t.Context(), "logs", "--follow"))
 		require.NoError(t, first.Wait(), "the first goes on")
+		require.Zero(t, followed.code, slipway.Tail(followed.err))
+		require.Regexp(t, `slipway: run \S+: succeeded`, followed.err)
+		require.Contains(t, followed.out, "==> infrastructure/preflight <==")
 		require.Regexp(t, `(?m)^\s*orchestrator/sync\s+reused`, out.String())
 		laterNonce, later = k.snapshot(t)
 		require.NotEqual(t, nonce, laterNonce, "the engine answered from its cache")
@@ -122,6 +126,9 @@ func TestLifecycle(t *testing.T) {
 		require.Equal(t, serial, k.serial(t))
 		runs := d.ok(t, "runs").out
 		require.Regexp(t, `(?m)^\S+\s+install\s+succeeded\s`, runs)
+		require.Regexp(t, `(?m)^`+d.Name+` +reference \S+ +\S+ +install `, d.ok(t, "list").out)
+		require.NotEmpty(t, d.ok(t, "logs", "--step", "infrastructure/preflight").out)
+		require.Contains(t, d.ok(t, "doctor").out, "no problems")
 	})
 
 	t.Run("the example for GitHub Actions installs and shows its report", long(d.pipeline))
