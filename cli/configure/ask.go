@@ -2,6 +2,7 @@ package configure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -84,7 +85,11 @@ func (c *Command) interview(ctx context.Context, io console.Streams, f *form.For
 		return err
 	}
 	before := counted(s.Pending(first))
-	return c.page(ctx, f, s, schema.Rest(s.Draft.Get("provider"), components), before, 0, before > 0)
+	err = c.page(ctx, f, s, schema.Rest(s.Draft.Get("provider"), components), before, 0, before > 0)
+	if errors.Is(err, form.ErrBack) {
+		return c.interview(ctx, io, f, s)
+	}
+	return err
 }
 
 // leave takes away what was answered for another provider, before that was changed.
@@ -171,7 +176,7 @@ func counted(pages []answers.Page) int {
 
 // page asks the questions of pages that are not answered yet. before and after are how many other
 // pages there are, for the numbers of these.
-func (c *Command) page(ctx context.Context, f *form.Form, s *initialDraft, pages []answers.Page, before, after int, more bool) error {
+func (c *Command) page(ctx context.Context, f *form.Form, s *initialDraft, pages []answers.Page, before, after int, back bool) error {
 	pages = s.Pending(pages)
 	if len(pages) == 0 {
 		return nil
@@ -183,8 +188,15 @@ func (c *Command) page(ctx context.Context, f *form.Form, s *initialDraft, pages
 			pages[i].Title += fmt.Sprintf(" (page %d of %d)", before, total)
 		}
 	}
-	all, err := f.Ask(ctx, s.Interview, pages, s.Before(pages), more)
-	if err != nil {
+	was := s.Before(pages)
+	all, err := f.Ask(ctx, s.Interview, pages, was, back)
+	if err != nil && !errors.Is(err, form.ErrBack) {
+		return err
+	}
+	if err != nil { // what was answered is where the next time begins, if it can be
+		if draft, problems := s.With(s.Changed(pages, was, all), all); len(problems) == 0 {
+			s.Draft = draft
+		}
 		return err
 	}
 	draft, problems := s.With(pages, all)

@@ -29,6 +29,11 @@ func (v *Interview) Pending(pages []Page) []Page {
 	return v.without(pages, func(q Question) bool { return v.Given[q.Path] || v.unanswerable(q) })
 }
 
+// Changed returns the questions whose answers have changed.
+func (v *Interview) Changed(pages []Page, before, after map[string]string) []Page {
+	return v.without(pages, func(q Question) bool { return before[q.Path] == after[q.Path] })
+}
+
 // unanswerable reports whether a form cannot ask a question. The draft's value is
 // preserved.
 func (v *Interview) unanswerable(q Question) bool {

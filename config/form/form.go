@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/charmbracelet/bubbles/key"
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/huh"
 
@@ -20,6 +21,9 @@ import (
 // ErrAborted means that the user does not want to continue.
 var ErrAborted = errors.New("interrupted")
 
+// ErrBack means that the user wants to go back to earlier pages.
+var ErrBack = errors.New("back")
+
 // Form prompts a user on an interactive terminal. There, Ctrl-C is an ordinary key, unless the form is
 // accessible.
 type Form struct {
@@ -28,9 +32,10 @@ type Form struct {
 	Accessible bool // for screen readers: one question after another, in plain lines
 }
 
-// Ask asks the questions of pages and returns all answers. before are the initial answers. The first form
-// says how an accessible form is used; a form with more follows another one.
-func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string, more bool) (map[string]string, error) {
+// Ask asks the questions of pages and returns all answers. before are the initial answers. With back, a
+// form that is not accessible lets the user go back to earlier pages: it then returns the answers with
+// ErrBack.
+func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string, back bool) (map[string]string, error) {
 	s := sheet{texts: map[string]*string{}, lists: map[string]*[]string{}}
 	for path, answer := range before {
 		s.texts[path] = &answer
@@ -45,7 +50,7 @@ func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Pag
 	}
 	if f.Accessible {
 		err := f.inLines(ctx, func(in io.Reader, out io.Writer) {
-			if !more {
+			if !back {
 				fmt.Fprint(out, "An empty line accepts the value in [ ]; - clears it; Ctrl-C exits without writing anything.\n")
 			}
 			for _, p := range pages {
@@ -59,17 +64,27 @@ func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Pag
 		}
 		return s.answers(), nil
 	}
+	left := false
 	var groups []*huh.Group
-	for _, p := range pages {
+	for i, p := range pages {
 		var fields []huh.Field
 		for _, q := range p.Questions {
 			fields = append(fields, field(q))
 		}
+		if l, ok := fields[0].(*line); ok && i == 0 && back {
+			l.back = func() tea.Cmd {
+				left = true
+				return tea.Quit
+			}
+		}
 		groups = append(groups, huh.NewGroup(fields...).Title(redact.OneLine(p.Title)).Description(below(redact.Printable(p.Help))).
 			WithHideFunc(func() bool { return !p.Asked(s.answers()) }))
 	}
-	if err := f.run(ctx, huh.NewForm(groups...)); err != nil {
+	if err := f.run(ctx, huh.NewForm(groups...), &left); err != nil {
 		return nil, err
+	}
+	if left {
+		return s.answers(), ErrBack
 	}
 	return s.answers(), nil
 }
@@ -85,14 +100,14 @@ func (f Form) Choose(ctx context.Context, title string, options []answers.Option
 		}
 		return choice, nil
 	}
-	err := f.run(ctx, huh.NewForm(huh.NewGroup(field)))
+	err := f.run(ctx, huh.NewForm(huh.NewGroup(field)), new(bool))
 	return choice, err
 }
 
-// run shows a form until the user completes it.
-func (f Form) run(ctx context.Context, form *huh.Form) error {
+// run shows a form until the user completes or leaves it.
+func (f Form) run(ctx context.Context, form *huh.Form, left *bool) error {
 	// The caller handles signals; they end ctx.
-	err := form.WithTheme(huh.ThemeBase16()).WithLayout(compact{huh.LayoutDefault}).
+	err := form.WithTheme(huh.ThemeBase16()).WithLayout(compact{huh.LayoutDefault, left}).
 		WithProgramOptions(tea.WithInput(f.In), tea.WithOutput(f.Out), tea.WithoutSignalHandler()).RunWithContext(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -167,14 +182,56 @@ func (s sheet) field(q answers.Question, before string, accessible bool, try fun
 		}
 		input.Suggestions(examples)
 	}
-	return input
+	return &line{Input: input, try: try}
 }
 
-// compact removes the empty lines with which huh pads all pages to the same height.
-type compact struct{ huh.Layout }
+// line is an input that shows problems during typing.
+type line struct {
+	*huh.Input
+	try  func() error
+	err  error
+	back func() tea.Cmd // leaves the form for earlier pages; nil: the form itself goes back
+}
+
+// KeyBinds returns the keys that the form shows.
+func (l *line) KeyBinds() []key.Binding {
+	keys := l.Input.KeyBinds()
+	if l.back != nil {
+		keys = append([]key.Binding{key.NewBinding(key.WithKeys("shift+tab"), key.WithHelp("shift+tab", "back"))}, keys...)
+	}
+	return keys
+}
+
+// Update validates the text after each key.
+func (l *line) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	_, cmd := l.Input.Update(msg)
+	if pressed, ok := msg.(tea.KeyMsg); ok {
+		l.err = nil // a problem must not prevent going back
+		switch {
+		case pressed.Type != tea.KeyShiftTab:
+			l.err = l.try()
+		case l.back != nil:
+			return l, l.back()
+		}
+	}
+	return l, cmd
+}
+
+// Error returns the problem with the text.
+func (l *line) Error() error { return l.err }
+
+// compact removes the empty lines with which huh pads all pages to the same height, and
+// the contents of a form that the user has left.
+type compact struct {
+	huh.Layout
+	left *bool
+}
 
 // View renders the page.
 func (c compact) View(f *huh.Form) string {
+	if *c.left {
+		return ""
+	}
 	var out []string
 	empty := false
 	for l := range strings.SplitSeq(c.Layout.View(f), "\n") {
