@@ -125,7 +125,6 @@ local: {ports: [80]}
 		"global.domain":                         "ci.example.com from line 3, environment",
 		"global.admin.email":                    "admin@ci.example.com from default",
 		"global.scale":                          "500 from line 4",
-		"profile.memoryGiB":                     "12 from profile 500",
 		"platform.components.toolbox.enabled":   "true from line 6",
 		"platform.components.guestbook.enabled": "true from platform reference 1.0.0",
 		"hooks[0].script":                       "true from line 8",

@@ -95,7 +95,7 @@ func TestVariablesAreTheEffectiveValues(t *testing.T) {
 	require.NoError(t, err)
 	want := map[string]string{}
 	for _, s := range settings {
-		if !strings.HasPrefix(s.Path, "profile.") && s.Value != "{}" {
+		if s.Value != "{}" {
 			want[config.EnvName(s.Path)] = strings.Trim(s.Value, "[]")
 		}
 	}

@@ -19,23 +19,18 @@ import (
 // What looks like a secret where none belongs: values of components, settings of the release,
 // and what hooks run and get in their environment. All of it is in records of runs, and more;
 // see docs/configuration.md. What the values are is not told.
-//
-// And hooks that seem to use the cluster, which they do not reach.
 func (c *Config) Doubts() []Problem {
 	var out document.List
 	for _, name := range slices.Sorted(maps.Keys(c.Platform.Components)) {
-		eachText(c.Platform.Components[name].Values, "platform.components."+name+".values", func(path, key, value string) {
+		EachText(c.Platform.Components[name].Values, "platform.components."+name+".values", func(path, key, value string) {
 			inClear(&out, path, key, value, "let the component take it from a Secret; platform.secrets is for your own")
 		})
 	}
-	eachText(c.Platform.Settings, "platform.settings", func(path, key, value string) {
+	EachText(c.Platform.Settings, "platform.settings", func(path, key, value string) {
 		inClear(&out, path, key, value, "platform.secrets is for secrets")
 	})
 	for i, h := range c.Hooks {
 		at := fmt.Sprintf("hooks[%d]", i)
-		if word := h.seeksCluster(); word != "" {
-			out.Add(at, word+", and it does not reach the cluster: kubeconfig: true lets it", "")
-		}
 		for _, name := range slices.Sorted(maps.Keys(h.Env)) {
 			inClear(&out, at+".env."+name, name, h.Env[name], at+".secrets is for secrets")
 		}
@@ -48,19 +43,6 @@ func (c *Config) Doubts() []Problem {
 		return out
 	}
 	return c.doc.Merge(out...)
-}
-
-// clusterWord is what commands that use a cluster have in them.
-var clusterWord = regexp.MustCompile(`(?i)\b(kubectl|helm|kubeconfig)\b`)
-
-// seeksCluster returns the word by which a hook without access to the cluster seems to use it;
-// empty if it does not seem so, or has an access of its own.
-func (h *Hook) seeksCluster() string {
-	const own = "KUBECONFIG"
-	if _, secret := h.Secrets[own]; h.Kubeconfig || secret || h.Env[own] != "" || len(h.Workflows) == 1 && h.Workflows[0] == Configure {
-		return ""
-	}
-	return clusterWord.FindString(strings.Join(h.Command(), "\n"))
 }
 
 // object is what the name of a Secret looks like, and a password seldom does: web-keys.
@@ -77,10 +59,10 @@ func inClear(l *document.List, path, key, value, instead string) {
 	}
 }
 
-// eachText calls do with the path, the key and the value of every text in raw, and of every
+// EachText calls do with the path, the key and the value of every text in raw, and of every
 // number whose key names a password. The key of a value beside a name, as in the environment
 // of a container, is that name.
-func eachText(raw json.RawMessage, path string, do func(path, key, value string)) {
+func EachText(raw json.RawMessage, path string, do func(path, key, value string)) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var value any

@@ -64,32 +64,6 @@ hooks:
 	}, got)
 }
 
-func TestHooksThatSeemToUseTheClusterAreNamed(t *testing.T) {
-	for hook, word := range map[string]string{
-		`script: "x; kubectl get pods"`:                                 "kubectl",
-		`run: [sh, -c, "helm list"]`:                                    "helm",
-		`run: [/scan, --kubeconfig, /slipway/kubeconfig]`:               "kubeconfig",
-		`script: 'curl --cacert "$KUBECONFIG"'`:                         "KUBECONFIG",
-		`script: "kubectl get pods", kubeconfig: true`:                  "",
-		`script: "kubectl get pods", env: {KUBECONFIG: /mine}`:          "",
-		`script: "kubectl get pods", secrets: {KUBECONFIG: "env:MINE"}`: "",
-		`script: "kubectl version --client", workflows: [configure]`:    "",
-		`script: "echo the helmsman kept to his helmet"`:                "",
-		`script: "kubectl get pods", workflows: [install, configure]`:   "kubectl",
-	} {
-		c, err := config.Load([]byte("apiVersion: slipway.sh/v1\nhooks:\n  - {name: a, before: workflow, "+hook+"}\n"), config.Options{})
-		require.NoError(t, err, hook)
-		var got, want []string
-		for _, p := range c.Doubts() {
-			got = append(got, p.String())
-		}
-		if word != "" {
-			want = []string{"line 3: hooks[0]: " + word + ", and it does not reach the cluster: kubeconfig: true lets it"}
-		}
-		require.Equal(t, want, got, hook)
-	}
-}
-
 func TestNothingIsInClearByItself(t *testing.T) {
 	require.Empty(t, config.Default().Doubts())
 }

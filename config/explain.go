@@ -24,7 +24,7 @@ const (
 type Setting struct {
 	Path   string `json:"path"`   // "global.name"
 	Value  string `json:"value"`  // as JSON; text without quotes
-	Origin Origin `json:"origin"` // "default", "line 3", "line 3, environment", "flag --name", "profile 50", …
+	Origin Origin `json:"origin"` // "default", "line 3", "line 3, environment", "flag --name"
 }
 
 // Values returns the effective values as encoding/json has them; numbers are json.Number.
@@ -49,15 +49,6 @@ func (c *Config) Explain() ([]Setting, error) {
 	walk("", all, func(path string, value any) {
 		out = append(out, Setting{path, shown(value), c.origin(path)})
 	})
-	p := c.Profile()
-	for _, s := range []struct {
-		path  string
-		value int
-	}{
-		{"cpus", p.CPUs}, {"memoryGiB", p.MemoryGiB}, {"diskGiB", p.DiskGiB},
-	} {
-		out = append(out, Setting{"profile." + s.path, fmt.Sprint(s.value), Origin("profile " + p.Name())})
-	}
 	slices.SortStableFunc(out, func(a, b Setting) int { return strings.Compare(a.Path, b.Path) })
 	return out, nil
 }

@@ -81,14 +81,10 @@ const gitWant = "a repository such as https://git.example.com/team/platform.git,
 
 func (g *Git) problems(l *document.List) {
 	if g.URL == "" {
-		for field, set := range map[string]bool{
+		noValues(l, "git.url", "git.", "none without git.url", map[string]bool{
 			"revision": g.Revision != "", "path": g.Path != "", "username": g.Username != "", "password": g.Password != "",
 			"sshKey": g.SSHKey != "", "knownHosts": g.KnownHosts != "", "ca": g.CA != "",
-		} {
-			if set {
-				l.Follow("git.url", "git."+field, "a value", "none without git.url")
-			}
-		}
+		})
 		return
 	}
 	if !isRevision(g.Revision) {
@@ -105,11 +101,7 @@ func (g *Git) problems(l *document.List) {
 		l.Add("git.url", "another kind of URL", gitWant)
 	}
 	g.SSHKey.problem(l, "git.sshKey", "private key")
-	for field, set := range map[string]bool{"username": g.Username != "", "password": g.Password != "", "ca": g.CA != ""} {
-		if set {
-			l.Follow("git.url", "git."+field, "a value", "none with SSH")
-		}
-	}
+	noValues(l, "git.url", "git.", "none with SSH", map[string]bool{"username": g.Username != "", "password": g.Password != "", "ca": g.CA != ""})
 	if g.KnownHosts == "" {
 		l.Add("git.knownHosts", "nothing", "the server's lines of known_hosts: "+g.keyscan())
 	}
@@ -144,11 +136,7 @@ func (g *Git) httpProblems(l *document.List) {
 	case u.Scheme != "https", !gitHostRE.MatchString(u.Host), len(u.Path) < 2, u.RawQuery != "", u.Fragment != "", !isPort(u.Port()):
 		l.Add("git.url", "another kind of URL", gitWant)
 	}
-	for field, set := range map[string]bool{"sshKey": g.SSHKey != "", "knownHosts": g.KnownHosts != ""} {
-		if set {
-			l.Follow("git.url", "git."+field, "a value", "none with HTTPS")
-		}
-	}
+	noValues(l, "git.url", "git.", "none with HTTPS", map[string]bool{"sshKey": g.SSHKey != "", "knownHosts": g.KnownHosts != ""})
 	if got, ok := certificates(g.CA); !ok && g.CA != "" {
 		l.Add("git.ca", got, "PEM certificates (-----BEGIN CERTIFICATE-----)")
 	}

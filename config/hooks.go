@@ -1,8 +1,6 @@
 package config
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -27,40 +25,13 @@ const (
 	Configure = "configure"
 )
 
-// workflow is what a hook must know of one.
-type workflow struct {
-	name    string
-	changes bool // what is installed: a hook that names no workflow runs with it
-	steps   bool // has some
-}
-
-// workflows are all, in the order in which messages name them.
-func workflows() []workflow {
-	return []workflow{
-		{Install, true, true}, {Upgrade, true, true}, {Rollback, true, true}, {Destroy, true, true},
-		{Test, false, true}, {Configure, false, false},
-	}
-}
-
-// named are the workflows of which is says so.
-func named(is func(workflow) bool) (names []string) {
-	for _, w := range workflows() {
-		if is(w) {
-			names = append(names, w.name)
-		}
-	}
-	return names
-}
-
-// Workflows returns the names of the workflows that run hooks.
-func Workflows() []string { return named(func(workflow) bool { return true }) }
+// Workflows returns the names of the workflows that run hooks, in the order in which messages name
+// them: those that change what is installed come first.
+func Workflows() []string { return []string{Install, Upgrade, Rollback, Destroy, Test, Configure} }
 
 // changing returns the workflows of a hook that names none: those that change what is
 // installed.
-func changing() []string { return named(func(w workflow) bool { return w.changes }) }
-
-// stepped returns the workflows that have steps.
-func stepped() []string { return named(func(w workflow) bool { return w.steps }) }
+func changing() []string { return Workflows()[:4] }
 
 // Places of a hook besides "stage/name", one step, and "stage", all steps of one.
 const (
@@ -111,14 +82,7 @@ func (h *Hook) Command() []string {
 }
 
 // equal reports whether h and other are the same in a file.
-func (h Hook) equal(other Hook) bool {
-	one, err := json.Marshal(h)
-	if err != nil {
-		return false
-	}
-	two, err := json.Marshal(other)
-	return err == nil && bytes.Equal(one, two)
-}
+func (h Hook) equal(other Hook) bool { return reflect.DeepEqual(h, other) }
 
 // HooksOf returns the hooks of a workflow in the order of the file. Those on a step
 // that the workflow does not have are among them.
@@ -226,7 +190,7 @@ func (h *Hook) stepProblem(l *document.List, field, at string, known bool, steps
 	case at == WholeWorkflow:
 	case slices.Contains(h.Workflows, Configure):
 		want := WholeWorkflow + ": configuring has no steps"
-		if slices.ContainsFunc(h.Workflows, func(w string) bool { return slices.Contains(stepped(), w) }) {
+		if slices.ContainsFunc(h.Workflows, func(w string) bool { return w != Configure && slices.Contains(Workflows(), w) }) {
 			want += "; or a hook of its own for " + Configure
 		}
 		l.Add(field, document.Quote(at)+" for "+Configure, want)

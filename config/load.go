@@ -203,12 +203,6 @@ func version(doc *document.Document) (string, *Problem) {
 	switch {
 	case !doc.Has("apiVersion") && migrate.Version(doc.Root()) != "":
 		return migrate.Version(doc.Root()), nil
-	case !doc.Has("apiVersion") && doc.Has("version"):
-		got := doc.Kind("version")
-		if text := doc.Text("version"); text != "" {
-			got = document.Quote(text)
-		}
-		return "", &Problem{Field: "version", Got: got, Want: "apiVersion: " + APIVersion + " (or version: 1, a number, in a file of the first version)", Meant: "apiVersion"}
 	case !doc.Has("apiVersion"):
 		return "", &Problem{Field: "apiVersion", Line: 1, Got: "nothing", Want: APIVersion}
 	case text == "":

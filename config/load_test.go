@@ -217,7 +217,7 @@ func TestLoad_noConfig(t *testing.T) {
 		"hello":                    "line 1: got text, want a mapping of fields",
 		"tls: {}\n---\nproxy: {}":  "got another document, want one document in the file",
 		"tls: {}":                  "line 1: apiVersion: got nothing, want slipway.sh/v1",
-		"version: two":             `line 1: version: got "two", want apiVersion: slipway.sh/v1`,
+		"version: two":             "line 1: apiVersion: got nothing, want slipway.sh/v1",
 		"apiVersion: [slipway/v1]": `apiVersion`,
 	} {
 		_, err := config.Load([]byte(text), config.Options{DefaultProvider: "local"})
@@ -245,7 +245,7 @@ hooks: [{name: a, before: workflow, script: 'echo ${PROXY} $$'}]
 
 	_, err = config.Load(v1("global:\n  domain: ${NONE}.${EMPTY}\nplatform: {release: './$$x/${NONE:-}'}"), config.Options{DefaultProvider: "local", Env: lookup})
 	require.Len(t, config.Problems(err), 1)
-	require.ErrorContains(t, err, "line 2: global.domain: got ${NONE}, ${EMPTY}, want the environment variables NONE, EMPTY set, or defaults: ${NONE:-value}")
+	require.ErrorContains(t, err, "line 2: global.domain: got ${NONE}, ${EMPTY}, want the environment variables set, or defaults: ${NONE:-value}")
 	c, err = config.Load(v1("platform: {release: './$$x/${NONE:-}'}"), config.Options{DefaultProvider: "local", Env: lookup})
 	require.NoError(t, err)
 	require.Equal(t, "./$x/", c.Platform.Release)

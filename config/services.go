@@ -51,11 +51,8 @@ func (s *SMTP) complete() {
 
 func (s *SMTP) problems(l *document.List) {
 	if s.Host == "" {
-		for field, set := range map[string]bool{"port": s.Port != 0, "from": s.From != "", "tls": s.TLS != "", "username": s.Username != "", "password": s.Password != ""} {
-			if set {
-				l.Follow("smtp.host", "smtp."+field, "a value", "none without smtp.host")
-			}
-		}
+		noValues(l, "smtp.host", "smtp.", "none without smtp.host",
+			map[string]bool{"port": s.Port != 0, "from": s.From != "", "tls": s.TLS != "", "username": s.Username != "", "password": s.Password != ""})
 		return
 	}
 	if !domainRE.MatchString(s.Host) && !hostRE.MatchString(s.Host) {
@@ -73,11 +70,8 @@ func (s *SMTP) problems(l *document.List) {
 
 func (o *Observability) problems(l *document.List) {
 	if o.Endpoint == "" {
-		for field, set := range map[string]bool{"username": o.Username != "", "password": o.Password != "", "ca": o.CA != ""} {
-			if set {
-				l.Follow("observability.endpoint", "observability."+field, "a value", "none without observability.endpoint")
-			}
-		}
+		noValues(l, "observability.endpoint", "observability.", "none without observability.endpoint",
+			map[string]bool{"username": o.Username != "", "password": o.Password != "", "ca": o.CA != ""})
 		return
 	}
 	checkURL(l, "observability.endpoint", o.Endpoint, "a URL such as https://metrics.example.com/api/v1/write", "; they go into username and password", false)

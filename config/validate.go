@@ -75,7 +75,7 @@ func (c *Config) problems(providers []string, opts Options) []Problem {
 	c.SMTP.problems(l)
 	c.Observability.problems(l)
 	c.Git.problems(l)
-	c.Platform.problems(l)
+	c.platformProblems(l)
 	c.State.problems(l, opts)
 	c.Advanced.Timeouts.App.problem(l, "advanced.timeouts.app")
 	c.Advanced.Timeouts.Step.problem(l, "advanced.timeouts.step")
@@ -83,13 +83,18 @@ func (c *Config) problems(providers []string, opts Options) []Problem {
 	return *l
 }
 
+// noValues adds a problem for each field of a section that is set, unless cause has one.
+func noValues(l *document.List, cause, section, want string, set map[string]bool) {
+	for field, is := range set {
+		if is {
+			l.Follow(cause, section+field, "a value", want)
+		}
+	}
+}
+
 func (t *TLS) problems(l *document.List) {
 	if t.Mode == SelfSigned {
-		for field, set := range map[string]bool{"tls.certificate": t.Certificate != "", "tls.key": t.Key != ""} {
-			if set {
-				l.Follow("tls.mode", field, "a value", "none with mode self-signed; or set tls.mode to given")
-			}
-		}
+		noValues(l, "tls.mode", "tls.", "none with mode self-signed; or set tls.mode to given", map[string]bool{"certificate": t.Certificate != "", "key": t.Key != ""})
 	}
 	if got, ok := certificates(t.CA); !ok && t.CA != "" {
 		l.Add("tls.ca", got, "PEM certificates (-----BEGIN CERTIFICATE-----)")
@@ -143,7 +148,8 @@ func (p *Proxy) problems(l *document.List) {
 	}
 }
 
-func (p *Platform) problems(l *document.List) {
+func (c *Config) platformProblems(l *document.List) {
+	p := &c.Platform
 	for _, name := range slices.Sorted(maps.Keys(p.Secrets)) {
 		p.Secrets[name].problem(l, "platform.secrets."+name, "secret")
 	}
@@ -162,34 +168,19 @@ func (p *Platform) problems(l *document.List) {
 			l.Add(field, document.QuoteKey(name), "the name of a component: lower-case letters, digits and hyphens, starting with a letter")
 			continue
 		}
-		if c := p.Components[name]; c.Enabled == nil && c.Values == nil {
+		if choice := p.Components[name]; choice.Enabled == nil && choice.Values == nil {
 			l.Follow(field, field+".enabled", "nothing", "true or false, or values of its chart")
-		} else if c.Values != nil && !isObject(c.Values) {
-			l.Add(field+".values", kindOf(c.Values), "a mapping")
+		} else if choice.Values != nil && !isObject(choice.Values) {
+			l.Add(field+".values", c.doc.Kind(field+".values"), "a mapping")
 		}
 	}
 	if p.Settings != nil && !isObject(p.Settings) {
-		l.Add("platform.settings", kindOf(p.Settings), "a mapping")
+		l.Add("platform.settings", c.doc.Kind("platform.settings"), "a mapping")
 	}
 }
 
 // isObject reports whether raw is a JSON object.
 func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
-
-// kindOf names what raw is that is no JSON object.
-func kindOf(raw json.RawMessage) string {
-	switch {
-	case len(raw) == 0:
-		return "nothing"
-	case raw[0] == '[':
-		return "a list"
-	case raw[0] == '"':
-		return "text"
-	case raw[0] == 't', raw[0] == 'f':
-		return "true or false"
-	}
-	return "a number"
-}
 
 func isMail(s string) bool {
 	a, err := mail.ParseAddress(s)

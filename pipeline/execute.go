@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// errGoexit is the error of a step that called runtime.Goexit, directly or in a hook.
-var errGoexit = errors.New("the step ended its goroutine")
-
 // execute runs n and its hooks and completes its result.
 func (s *scheduler) execute(ctx context.Context, n *node) {
 	r := &n.result
@@ -57,7 +54,7 @@ func (s *scheduler) call(ctx context.Context, n *node) (Detail, error) {
 	}
 	var e execution
 	own, cancel := e.in(ctx, n.part == verify)
-	defer cancel() // also when the step ends its goroutine
+	defer cancel()
 	err := safely(func() error {
 		if n.part != verify { // a step that only verifies is not carried out
 			if err := s.stages[n.key.Stage].before(own, s.opts.Hooks); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -106,20 +105,4 @@ func TestHooks_unknownStep(t *testing.T) {
 	require.ErrorContains(t, err, `"test/y"`)
 	require.NotContains(t, err.Error(), `"test/a"`)
 	require.Empty(t, results)
-}
-
-// TestHooks_endTheGoroutine: as a test's FailNow does.
-func TestHooks_endTheGoroutine(t *testing.T) {
-	for _, hook := range []Hook{
-		{Step: "test/a", Before: func(context.Context, Key) error { runtime.Goexit(); return nil }},
-		{Step: "test/a", After: func(context.Context, Result) error { runtime.Goexit(); return nil }},
-	} {
-		var p Pipeline
-		a := Add(&p, key("a"), func(context.Context) (int, error) { return 0, nil })
-		Add(&p, key("b"), func(context.Context) (int, error) { return 0, nil }, a)
-		Add(&p, key("c"), func(context.Context) (int, error) { return 0, nil }, Settled(a))
-		results, err := p.Run(t.Context(), Options{Hooks: []Hook{hook}})
-		require.EqualError(t, err, "test/a: the step ended its goroutine")
-		require.Equal(t, map[string]Status{"a": Failed, "b": Blocked, "c": Succeeded}, statuses(results))
-	}
 }

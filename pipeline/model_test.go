@@ -65,7 +65,7 @@ func randomPlan(r *rand.Rand) plan {
 		p.optional = append(p.optional, r.IntN(5) == 0)
 		end := "ok"
 		if r.IntN(3) == 0 {
-			end = []string{"reuse", "fail", "skip", "panic", "exit", "before fails", "before skips", "after fails"}[r.IntN(8)]
+			end = []string{"reuse", "fail", "skip", "panic", "before fails", "before skips", "after fails"}[r.IntN(7)]
 		}
 		p.ends = append(p.ends, end)
 		p.verifies = append(p.verifies, r.IntN(4) != 0)

@@ -3,7 +3,6 @@ package pipeline_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 
 	. "github.com/slipway-sh/slipway/pipeline"
@@ -21,7 +20,6 @@ func TestOptional_failureIsAWarning(t *testing.T) {
 	}{
 		"error":      {run: func(context.Context) (int, error) { return 0, no }, err: "no"},
 		"panic":      {run: func(context.Context) (int, error) { panic(no) }, err: "panic: no"},
-		"goroutine":  {run: func(context.Context) (int, error) { runtime.Goexit(); return 0, nil }, err: "the step ended its goroutine"},
 		"hook after": {run: func(context.Context) (int, error) { return 0, nil }, hooks: []Hook{{Step: "test/addon", After: func(context.Context, Result) error { return no }}}, err: "hook after the step: no"},
 	} {
 		t.Run(name, func(t *testing.T) {

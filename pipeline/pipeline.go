@@ -75,10 +75,9 @@ func (r Result) Elapsed() time.Duration {
 // Pipeline is a graph of steps. The zero value is empty and ready to use. It is
 // built by one goroutine and run once.
 type Pipeline struct {
-	nodes     []*node
-	keys      map[Key]struct{}
-	sealed    bool                   // Run was called
-	diagnosis atomic.Pointer[Result] // set once, when Options.Diagnose has ended
+	nodes  []*node
+	keys   map[Key]struct{}
+	sealed bool // Run was called
 }
 
 // Step is a handle on a step and its output.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -63,7 +62,7 @@ func (w *world) run(sel Select) (results []Result, start time.Time, err error) {
 	}
 	start = time.Now()
 	results, err = pipe.Run(ctx, opts)
-	w.checkDiagnosis(&pipe, results)
+	w.checkDiagnosis(results)
 	return results, start, err
 }
 
@@ -101,8 +100,6 @@ func (w *world) step(i int) func(context.Context) (int, error) {
 			return 0, errors.New("fails")
 		case "panic":
 			panic("panics")
-		case "exit":
-			runtime.Goexit()
 		case "skip":
 			return 0, ErrSkip
 		case "reuse":
@@ -186,25 +183,17 @@ func (w *world) diagnosis(ctx context.Context, failed []Result) error {
 		return errors.New("fails")
 	case "panic":
 		panic("panics")
-	case "exit":
-		runtime.Goexit()
 	}
 	return nil
 }
 
-// checkDiagnosis checks that it ran once if a step failed, and how it ended.
-func (w *world) checkDiagnosis(pipe *Pipeline, results []Result) {
-	r, made := pipe.Diagnosis()
-	want := w.diagnose != "" && slices.ContainsFunc(results, func(r Result) bool { return r.Status == Failed })
-	require.Equal(w.t, want, made)
-	if !want {
-		require.Zero(w.t, w.diagnoses.Load())
-		return
+// checkDiagnosis checks that it ran once if a step failed.
+func (w *world) checkDiagnosis(results []Result) {
+	want := int32(0)
+	if w.diagnose != "" && slices.ContainsFunc(results, func(r Result) bool { return r.Status == Failed }) {
+		want = 1
 	}
-	require.EqualValues(w.t, 1, w.diagnoses.Load())
-	require.Equal(w.t, time.Second, r.Elapsed())
-	require.Equal(w.t, w.diagnose == "ok", r.Err == nil, "%v", r.Err)
-	require.Equal(w.t, w.diagnose == "ok", r.Status == Succeeded)
+	require.Equal(w.t, want, w.diagnoses.Load())
 }
 
 // check compares the run with what the model permits, given how the needs of each
@@ -291,7 +280,7 @@ func TestRun_likeTheModel(t *testing.T) {
 			parts, some := p.parts(sel)
 			w := newWorld(t, p, parts)
 			w.parallel = r.IntN(4)
-			w.diagnose = []string{"", "", "ok", "fail", "panic", "exit"}[r.IntN(6)]
+			w.diagnose = []string{"", "", "ok", "fail", "panic"}[r.IntN(5)]
 			results, start, err := w.run(sel)
 			if !some {
 				require.ErrorIs(t, err, &fault.Fault{Code: CodeSelection})
@@ -330,7 +319,7 @@ func TestRun_interruptedAnywhere(t *testing.T) {
 			}
 			w := newWorld(t, p, parts)
 			w.parallel = r.IntN(4)
-			w.diagnose = []string{"", "ok", "fail", "panic", "exit"}[r.IntN(5)]
+			w.diagnose = []string{"", "ok", "fail", "panic"}[r.IntN(4)]
 			at := time.Duration(1+r.IntN(9000)) * time.Millisecond
 			if r.IntN(3) == 0 {
 				at = max(1, at.Truncate(time.Second)) // just when steps end

@@ -41,8 +41,7 @@ type Options struct {
 	// first step to fail is a clean-up step, it is called after that.
 	//
 	// Its context is not cancelled with the run's and ends after CleanupTimeout.
-	// An error or panic does not change the run's error or results;
-	// Pipeline.Diagnosis returns it. May be nil.
+	// An error or panic does not change the run's error or results. May be nil.
 	Diagnose func(ctx context.Context, failed []Result) error
 }
 

@@ -25,6 +25,7 @@ type scheduler struct {
 	spoiled []error           // returned by hooks after stages
 	stages  map[string]*stage // those with hooks around them
 	failed  int               // how many steps have failed
+	asked   bool              // Options.Diagnose was called
 }
 
 func newScheduler(p *Pipeline, opts Options) *scheduler {
@@ -122,15 +123,8 @@ func (s *scheduler) start(ctx context.Context, n *node) {
 	n.result = Result{Key: n.key, Status: Running, Started: time.Now()}
 	s.observe(Event{Time: n.result.Started, Status: Running, Result: n.result})
 	s.workers.Go(func() {
-		returned := false
-		defer func() {
-			if !returned {
-				n.result.Status, n.result.Err = n.failed(), errors.Join(n.result.Err, errGoexit)
-			}
-			s.ended <- n
-		}()
 		s.execute(ctx, n)
-		returned = true
+		s.ended <- n
 	})
 }
 

@@ -52,29 +52,22 @@ func VerifyOnly(ctx context.Context) bool {
 func notVerified(sel Select, err error) error {
 	return &fault.Fault{
 		Code: CodeNotVerified, Class: fault.Step, Err: err,
-		Op:  fmt.Sprintf("leave it out (%s), though what is selected needs it", sel.flags()),
+		Op:  fmt.Sprintf("leave it out (%s), though what is selected needs it", sel),
 		Fix: "run all steps, of which those that hold are not repeated: slipway install",
 	}
 }
 
-// flags are those of a command line that select the same.
-func (s Select) flags() string {
+// String returns the flags of a command line that select the same.
+func (s Select) String() string {
 	var out []string
-	for _, f := range s.fields() {
-		for _, target := range f.targets {
-			out = append(out, "--"+f.name+" "+target)
-		}
+	for _, target := range s.Until {
+		out = append(out, "--until "+target)
+	}
+	for _, target := range s.Only {
+		out = append(out, "--only "+target)
 	}
 	return strings.Join(out, " ")
 }
-
-// field is a part of a selection.
-type field struct {
-	name    string
-	targets []string
-}
-
-func (s Select) fields() []field { return []field{{"until", s.Until}, {"only", s.Only}} }
 
 // part is the role of a step in a run.
 type part int
@@ -187,15 +180,4 @@ func (p *Pipeline) before(marked []bool) []bool {
 		}
 	}
 	return marks
-}
-
-// String describes the selection: "until a, b and only c".
-func (s Select) String() string {
-	var parts []string
-	for _, f := range s.fields() {
-		if len(f.targets) > 0 {
-			parts = append(parts, f.name+" "+strings.Join(f.targets, ", "))
-		}
-	}
-	return strings.Join(parts, " and ")
 }

@@ -101,7 +101,7 @@ func TestSelect_errors(t *testing.T) {
 		"a clean-up step": {Select{Only: []string{"stop/node"}}, CodeSelection, `no stage or step is named "stop/node"`},
 		"a name alone":    {Select{Only: []string{"git"}}, CodeSelection, `"git"`},
 		"empty":           {Select{Only: []string{""}}, CodeSelection, `""`},
-		"nothing":         {Select{Until: []string{"infra/cluster", "pre/git"}, Only: []string{"apps"}}, CodeSelection, "select steps: no step is until infra/cluster, pre/git and only apps at once"},
+		"nothing":         {Select{Until: []string{"infra/cluster", "pre/git"}, Only: []string{"apps"}}, CodeSelection, "select steps: no step is --until infra/cluster --until pre/git --only apps at once"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var rec recorder

@@ -42,10 +42,6 @@ func (p *Pipeline) stages(hooks []Hook) map[string]*stage {
 	return all
 }
 
-// errStageGoexit is the error of the steps of a stage when a hook before it called
-// runtime.Goexit.
-var errStageGoexit = errors.New("a hook before the stage ended its goroutine")
-
 // before runs the hooks before the stage when the first of its steps is about to start;
 // the others wait for that. Their error is that of each step.
 func (st *stage) before(ctx context.Context, hooks []Hook) error {
@@ -54,7 +50,6 @@ func (st *stage) before(ctx context.Context, hooks []Hook) error {
 	}
 	st.once.Do(func() {
 		st.begun = true
-		st.err = errStageGoexit // stays when a hook ends the goroutine
 		st.err = safely(func() error { return before(ctx, hooks, Key{Stage: st.name}) })
 	})
 	return st.err

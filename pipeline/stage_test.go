@@ -3,7 +3,6 @@ package pipeline_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 
 	"github.com/slipway-sh/slipway/fault"
@@ -114,20 +113,5 @@ func TestAPanicInAHookOfAStageIsAnError(t *testing.T) {
 	for _, r := range results {
 		_, ok := errors.AsType[*PanicError](r.Err)
 		require.True(t, ok, r.Err)
-	}
-}
-
-// TestAHookOfAStageThatEndsItsGoroutineFailsEachStep, not only the one whose goroutine
-// it was.
-func TestAHookOfAStageThatEndsItsGoroutineFailsEachStep(t *testing.T) {
-	var p Pipeline
-	for _, name := range []string{"1", "2"} {
-		Add(&p, Key{Stage: "a", Name: name}, func(context.Context) (int, error) { t.Error("ran"); return 1, nil })
-	}
-	results, err := p.Run(t.Context(), Options{Hooks: []Hook{{Step: "a", Before: func(context.Context, Key) error { runtime.Goexit(); return nil }}}})
-	require.ErrorContains(t, err, "the step ended its goroutine")
-	require.ErrorContains(t, err, "a hook before the stage ended its goroutine")
-	for _, r := range results {
-		require.Equal(t, Failed, r.Status)
 	}
 }

@@ -37,24 +37,14 @@ const (
 
 // NewCA creates the certificate authority of a deployment: ECDSA P-256, ten years.
 func NewCA(deployment string, now time.Time) (Pair, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return Pair{}, fmt.Errorf("make the CA's key: %w", err)
-	}
 	t := &x509.Certificate{
-		Subject:               pkix.Name{CommonName: "Slipway CA of " + deployment, Organization: []string{"Slipway"}},
-		NotBefore:             now.Add(-5 * time.Minute),
-		NotAfter:              now.Add(caLife),
-		IsCA:                  true,
-		MaxPathLenZero:        true,
-		BasicConstraintsValid: true,
-		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		Subject:        pkix.Name{CommonName: "Slipway CA of " + deployment, Organization: []string{"Slipway"}},
+		NotAfter:       now.Add(caLife),
+		IsCA:           true,
+		MaxPathLenZero: true,
+		KeyUsage:       x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, t, t, key.Public(), key)
-	if err != nil {
-		return Pair{}, fmt.Errorf("make the CA's certificate: %w", err)
-	}
-	return encode(der, key)
+	return issue(t, t, nil, now)
 }
 
 // NewLeaf creates a serving certificate for names, signed by ca: ECDSA P-256, valid for
@@ -67,21 +57,14 @@ func NewLeaf(ca Pair, names []string, now time.Time) (Pair, error) {
 	if err != nil {
 		return Pair{}, fmt.Errorf("read the CA: %w", err)
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return Pair{}, fmt.Errorf("make the certificate's key: %w", err)
-	}
-	notAfter := now.Add(leafLife)
-	if parent.NotAfter.Before(notAfter) {
-		notAfter = parent.NotAfter
-	}
 	t := &x509.Certificate{
-		Subject:               pkix.Name{Organization: []string{"Slipway"}},
-		NotBefore:             now.Add(-5 * time.Minute),
-		NotAfter:              notAfter,
-		KeyUsage:              x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		BasicConstraintsValid: true,
+		Subject:     pkix.Name{Organization: []string{"Slipway"}},
+		NotAfter:    now.Add(leafLife),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if parent.NotAfter.Before(t.NotAfter) {
+		t.NotAfter = parent.NotAfter
 	}
 	for _, n := range names {
 		if ip := net.ParseIP(n); ip != nil {
@@ -93,11 +76,31 @@ func NewLeaf(ca Pair, names []string, now time.Time) (Pair, error) {
 	if len(names[0]) <= 64 {
 		t.Subject.CommonName = names[0]
 	}
+	return issue(t, parent, signer, now)
+}
+
+// issue makes a key, and its certificate by a template, signed by that of parent; nil: by itself.
+func issue(t, parent *x509.Certificate, signer crypto.Signer, now time.Time) (Pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, fmt.Errorf("make a key: %w", err)
+	}
+	if signer == nil {
+		signer = key
+	}
+	t.NotBefore, t.BasicConstraintsValid = now.Add(-5*time.Minute), true
 	der, err := x509.CreateCertificate(rand.Reader, t, parent, key.Public(), signer)
 	if err != nil {
-		return Pair{}, fmt.Errorf("make the certificate: %w", err)
+		return Pair{}, fmt.Errorf("make a certificate: %w", err)
 	}
-	return encode(der, key)
+	b, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("encode a key: %w", err)
+	}
+	return Pair{
+		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		Key:         pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: b}),
+	}, nil
 }
 
 // CAProblem returns why ca cannot sign a leaf at now; empty if it can.
@@ -221,15 +224,10 @@ func keyProblems(chain, key []byte) []error {
 	if len(key) == 0 {
 		return []error{errors.New("the private key is empty")}
 	}
-	blocks := 0
 	for block, rest := pem.Decode(key); block != nil; block, rest = pem.Decode(rest) {
-		blocks++
 		if block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "" {
 			return []error{errors.New("the private key is encrypted, and no passphrase is asked for: write it without one, openssl pkey -in ENCRYPTED -out KEY")}
 		}
-	}
-	if blocks == 0 {
-		return []error{errors.New("the private key is not PEM (-----BEGIN PRIVATE KEY-----); a PKCS #12 file has it: openssl pkcs12 -in FILE -nodes -nocerts")}
 	}
 	switch _, err := tls.X509KeyPair(chain, key); {
 	case err == nil:
@@ -315,15 +313,4 @@ func (p Pair) parse() (*x509.Certificate, crypto.Signer, error) {
 		return nil, nil, errors.New("the key cannot sign")
 	}
 	return pair.Leaf, signer, nil
-}
-
-func encode(der []byte, key *ecdsa.PrivateKey) (Pair, error) {
-	b, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return Pair{}, fmt.Errorf("encode a key: %w", err)
-	}
-	return Pair{
-		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		Key:         pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: b}),
-	}, nil
 }

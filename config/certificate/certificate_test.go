@@ -89,7 +89,7 @@ func TestGivenReportsEverythingAtOnce(t *testing.T) {
 	parameters := pem.EncodeToMemory(&pem.Block{Type: "EC PARAMETERS", Bytes: []byte{6, 1, 1}})
 	for says, key := range map[string][]byte{
 		"the private key is encrypted, and no passphrase is asked for": encrypted, "openssl pkey -in ENCRYPTED -out KEY": append(parameters, legacy...),
-		"the private key is not PEM": {0x30, 0x82}, "the private key cannot be used: ": leaf.Certificate, "openssl pkcs12 -in FILE": []byte("0\x82"),
+		"the private key cannot be used: tls: ": {0x30, 0x82}, "the private key cannot be used: ": leaf.Certificate,
 	} {
 		errs := certificate.Given(chain, key, nil, hosts, at())
 		require.Len(t, errs, 1)

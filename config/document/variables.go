@@ -44,10 +44,8 @@ func (d *decoder) expand(field string, n *yaml.Node, v reflect.Value) {
 	switch {
 	case malformed:
 		d.problem(field, n, "${ without a name and } after it", "${NAME} or ${NAME:-default} (without a reference in it); or $${ for the characters themselves")
-	case len(unset) == 1:
-		d.problem(field, n, "${"+unset[0]+"}", fmt.Sprintf("the environment variable %s set, or a default: ${%s:-value}", unset[0], unset[0]))
-	case len(unset) > 1:
+	case len(unset) > 0:
 		d.problem(field, n, "${"+strings.Join(unset, "}, ${")+"}",
-			fmt.Sprintf("the environment variables %s set, or defaults: ${%s:-value}", strings.Join(unset, ", "), unset[0]))
+			fmt.Sprintf("the environment variables set, or defaults: ${%s:-value}", unset[0]))
 	}
 }

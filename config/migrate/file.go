@@ -62,16 +62,6 @@ func (f *file) move(from, to string) {
 		into.Content = append(into.Content, key, value)
 	}
 	f.changes = append(f.changes, Change{From: from, To: to, Line: key.Line})
-	// A duplicate of the field moves along, to be reported as one.
-	for in != into || name != key.Value {
-		again, value := document.Find(in, name)
-		if again == nil {
-			return
-		}
-		document.Cut(in, again)
-		again.Value = key.Value
-		into.Content = append(into.Content, again, value)
-	}
 }
 
 // mapping returns the one at path, which is made where key stands, in the mapping in, if

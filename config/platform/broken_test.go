@@ -58,7 +58,7 @@ correct what is listed in platform.yaml, then run the same command again
 `, told(t, release))
 	release[platform.File] = &fstest.MapFile{}
 	require.Equal(t, `error PLT-001: read the platform release's platform.yaml: 4 problems:
-  apiVersion: got "", want slipway/v2
+  apiVersion: got nothing, want slipway/v2
   name: got nothing, want lower-case letters, digits and hyphens, 53 at most, starting with a letter
   version: got nothing, want a semantic version such as "1.0.0"
   components: got nothing, want at least one component

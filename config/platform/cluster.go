@@ -5,32 +5,30 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/slipway-sh/slipway/fault"
 )
 
 // Requirement is an object that somebody else puts into the cluster. Exactly one of
 // Secret and ConfigMap is set.
 type Requirement struct {
-	Secret    string   `json:"secret,omitempty"`    // Secret, "namespace/name"
-	ConfigMap string   `json:"configMap,omitempty"` // ConfigMap, "namespace/name"
-	Keys      []string `json:"keys,omitempty"`      // required keys
+	Secret    string   `json:"secret,omitempty" is:"reference"`    // Secret, "namespace/name"
+	ConfigMap string   `json:"configMap,omitempty" is:"reference"` // ConfigMap, "namespace/name"
+	Keys      []string `json:"keys,omitempty" is:"key"`            // required keys
 }
 
 // Namespace is a Kubernetes namespace of the platform.
 type Namespace struct {
-	Name   string            `json:"name"`             // name of the namespace
-	Labels map[string]string `json:"labels,omitempty"` // labels, such as pod-security.kubernetes.io/enforce
+	Name   string            `json:"name" is:"ownNamespace"`                       // name of the namespace
+	Labels map[string]string `json:"labels,omitempty" key:"label" is:"labelValue"` // labels, such as pod-security.kubernetes.io/enforce
 }
 
 // Secret is a Kubernetes Secret whose values are made by the first run that has them and
 // kept from then on, except for those that the user's configuration gives, which follow it.
 type Secret struct {
-	Name      string            `json:"name"`             // name of the Secret
-	Namespace string            `json:"namespace"`        // its namespace: one of namespaces, default or kube-system
-	Type      string            `json:"type,omitempty"`   // type of the Secret; default "Opaque"
-	Labels    map[string]string `json:"labels,omitempty"` // labels of the Secret
-	Keys      []SecretKey       `json:"keys"`             // keys of the Secret
+	Name      string            `json:"name" is:"name"`                               // name of the Secret
+	Namespace string            `json:"namespace" is:"namespace"`                     // its namespace: one of namespaces, default or kube-system
+	Type      string            `json:"type,omitempty"`                               // type of the Secret; default "Opaque"
+	Labels    map[string]string `json:"labels,omitempty" key:"label" is:"labelValue"` // labels of the Secret
+	Keys      []SecretKey       `json:"keys" least:"at least one key"`                // keys of the Secret
 }
 
 // SecretsGiven are the Secrets of the release without the keys that the configuration, which
@@ -62,7 +60,7 @@ const DefaultLength = 32
 
 // SecretKey is one key of a Secret.
 type SecretKey struct {
-	Key      string   `json:"key"`              // name of the key
+	Key      string   `json:"key" is:"key"`     // name of the key
 	Generate Generate `json:"generate"`         // source of the value
 	Length   int      `json:"length,omitempty"` // length of a password or token, 16 to 128; 32 when left out
 	Value    string   `json:"value,omitempty"`  // value of a literal, with {domain}, {deployment} and {adminEmail}
@@ -96,37 +94,28 @@ func (r *Release) Gives() []string {
 // CheckGiven finds secrets of the configuration that the release does not take.
 func (r *Release) CheckGiven(names []string) error {
 	takes := r.Gives()
-	var unknown []string
-	for _, name := range names {
-		if !slices.Contains(takes, name) {
-			unknown = append(unknown, name)
-		}
-	}
+	unknown := slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(name string) bool { return slices.Contains(takes, name) })
 	if len(unknown) == 0 {
 		return nil
 	}
-	slices.Sort(unknown)
-	return &fault.Fault{
-		Code: CodeUnfit, Class: fault.Usage, Op: "take the secrets of platform.secrets",
-		Err: fmt.Errorf("platform %s %s takes no secret %s", r.Name, r.Version, strings.Join(unknown, ", ")),
-		Fix: "correct platform.secrets in the configuration (it takes: " + cmp.Or(strings.Join(takes, ", "), "none") + ")",
-	}
+	return unfit("take the secrets of platform.secrets", fmt.Errorf("platform %s %s takes no secret %s", r.Name, r.Version, strings.Join(unknown, ", ")),
+		"correct platform.secrets in the configuration (it takes: "+cmp.Or(strings.Join(takes, ", "), "none")+")")
 }
 
 // ConfigMap is a ConfigMap that is made from the configuration. Pods that use it are
 // started again when it changes.
 type ConfigMap struct {
-	Name      string            `json:"name"`      // name of the ConfigMap
-	Namespace string            `json:"namespace"` // its namespace: one of namespaces, default or kube-system
-	Data      map[string]string `json:"data"`      // texts by key, with names in braces
+	Name      string            `json:"name" is:"name"`                          // name of the ConfigMap
+	Namespace string            `json:"namespace" is:"namespace"`                // its namespace: one of namespaces, default or kube-system
+	Data      map[string]string `json:"data" key:"key" least:"at least one key"` // texts by key, with names in braces
 }
 
 // Certificate is a Secret of type kubernetes.io/tls, with the keys tls.crt, tls.key and
 // ca.crt, for hosts of the platform. It comes from the deployment's own CA, unless the
 // user brings a certificate: then it is that one.
 type Certificate struct {
-	Secret string   `json:"secret"` // Secret for the certificate, "namespace/name"
-	Hosts  []string `json:"hosts"`  // hosts of the certificate, with {domain}, also with a leading "*."
+	Secret string   `json:"secret" is:"reference"`                                // Secret for the certificate, "namespace/name"
+	Hosts  []string `json:"hosts" is:"certificateHost" least:"at least one host"` // hosts of the certificate, with {domain}, also with a leading "*."
 }
 
 // AuthorityConfigMap is the ConfigMap in each namespace of a release with Certificates

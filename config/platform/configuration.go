@@ -20,9 +20,9 @@ const CodeOutdated fault.Code = "CFG-040"
 // Change is what a release changed in what users write for it. It is carried out in
 // configurations that were written for an older one when they are upgraded over it.
 type Change struct {
-	Version string            `json:"version"`          // release that made the change
-	Move    map[string]string `json:"move,omitempty"`   // moved settings, from: to, such as platform.settings.color: platform.settings.theme.color
-	Remove  []string          `json:"remove,omitempty"` // removed settings
+	Version string            `json:"version" is:"version"` // release that made the change
+	Move    map[string]string `json:"move,omitempty"`       // moved settings, from: to, such as platform.settings.color: platform.settings.theme.color
+	Remove  []string          `json:"remove,omitempty"`     // removed settings
 }
 
 // settingRE matches what a release may change in a configuration: what is in one of the
@@ -35,7 +35,6 @@ const settingWant = "a setting of the configuration below platform.components, p
 func (v *validator) configuration() {
 	for i, c := range v.r.Configuration {
 		field := fmt.Sprintf("configuration[%d]", i)
-		v.Match(field+".version", c.Version, versionRE, `a semantic version such as "1.0.0"`)
 		if Older(v.r.Version, c.Version) {
 			v.Add(field+".version", document.Quote(c.Version), "the version of this release, "+v.r.Version+", or an older one")
 		}

@@ -15,6 +15,7 @@ import (
 	kubernetes "sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/imageref"
 )
@@ -25,15 +26,15 @@ const DefaultRetain = 3
 // Data is what an upgrade must not lose. Before one, it is backed up, and the backup is
 // proved by restoring it.
 type Data struct {
-	Name      string   `json:"name"`             // name of the data: lower-case letters, digits and hyphens
-	Component string   `json:"component"`        // component with the data; Slipway backs the data up if the component is on
-	Pod       string   `json:"pod"`              // file with one Pod in which the commands run; it names images as manifests do, and may have names in braces
-	Scratch   string   `json:"scratch"`          // file with one Pod with its own empty store, in which a backup is restored to prove it
-	Dump      []string `json:"dump"`             // command that writes the data to standard output
-	Restore   []string `json:"restore"`          // command that replaces the data with standard input, completely or not at all
-	Check     []string `json:"check"`            // command that succeeds if the data is complete, and prints one line about it; standard input has the line for the backup, or nothing when the backup itself is checked
-	Users     []string `json:"users,omitempty"`  // workloads that use the data, "Deployment shop/web"; they stop while a rollback restores a backup and, with style in-place, during migrations
-	Retain    int      `json:"retain,omitempty"` // number of backups to keep, 1 to 100; default 3
+	Name      string   `json:"name" is:"name"`               // name of the data: lower-case letters, digits and hyphens
+	Component string   `json:"component" is:"component"`     // component with the data; Slipway backs the data up if the component is on
+	Pod       string   `json:"pod"`                          // file with one Pod in which the commands run; it names images as manifests do, and may have names in braces
+	Scratch   string   `json:"scratch"`                      // file with one Pod with its own empty store, in which a backup is restored to prove it
+	Dump      []string `json:"dump"`                         // command that writes the data to standard output
+	Restore   []string `json:"restore"`                      // command that replaces the data with standard input, completely or not at all
+	Check     []string `json:"check"`                        // command that succeeds if the data is complete, and prints one line about it; standard input has the line for the backup, or nothing when the backup itself is checked
+	Users     []string `json:"users,omitempty" is:"user"`    // workloads that use the data, "Deployment shop/web"; they stop while a rollback restores a backup and, with style in-place, during migrations
+	Retain    int      `json:"retain,omitempty" is:"retain"` // number of backups to keep, 1 to 100; default 3
 
 	pod, scratch json.RawMessage // the Pods of these files
 }
@@ -57,12 +58,12 @@ const (
 // Migration changes data when a release older than Version is upgraded. It runs in the
 // data's pod, may run again at any moment, and so may what undoes it.
 type Migration struct {
-	Name    string   `json:"name"`           // name of the migration: lower-case letters, digits and hyphens
-	Version string   `json:"version"`        // first release that needs it
-	Data    string   `json:"data"`           // data that it changes
-	When    When     `json:"when"`           // before or after the components are upgraded
-	Command []string `json:"command"`        // command that migrates
-	Undo    []string `json:"undo,omitempty"` // command that reverts the migration without loss; without it, a rollback restores the backup
+	Name    string   `json:"name" is:"name"`       // name of the migration: lower-case letters, digits and hyphens
+	Version string   `json:"version" is:"version"` // first release that needs it
+	Data    string   `json:"data"`                 // data that it changes
+	When    When     `json:"when"`                 // before or after the components are upgraded
+	Command []string `json:"command"`              // command that migrates
+	Undo    []string `json:"undo,omitempty"`       // command that reverts the migration without loss; without it, a rollback restores the backup
 }
 
 // DataNamed returns the data of a name.
@@ -130,15 +131,8 @@ var workloadRE = regexp.MustCompile(`^(Deployment|StatefulSet) ([a-z0-9][a-z0-9-
 const maxRetain = 100
 
 func (v *validator) data() {
-	all := v.r.Data
-	v.unique("data", "name", len(all), func(i int) string { return all[i].Name })
-	for i := range all {
-		d, field := &all[i], fmt.Sprintf("data[%d]", i)
-		v.Match(field+".name", d.Name, nameRE, nameWant)
-		if d.Component == "" {
-			v.Add(field+".component", "nothing", "the name of a component in this file")
-		}
-		v.componentName(field+".component", d.Component)
+	for i := range v.r.Data {
+		d, field := &v.r.Data[i], fmt.Sprintf("data[%d]", i)
 		if v.r.component("backup-"+d.Name) != nil {
 			v.Add(field+".name", document.Quote(d.Name)+", and there is a component backup-"+d.Name, "another name, or another one of the component")
 		}
@@ -148,35 +142,21 @@ func (v *validator) data() {
 		v.command(field+".restore", d.Restore)
 		v.command(field+".check", d.Check)
 		for j, user := range d.Users {
-			at := fmt.Sprintf("%s.users[%d]", field, j)
-			w, err := ParseUser(user)
-			if err != nil {
-				v.Add(at, document.Shown(user), "a Deployment or StatefulSet such as Deployment shop/web")
-				continue
+			if w, err := ParseUser(user); err == nil {
+				v.namespace(fmt.Sprintf("%s.users[%d]", field, j), w.Namespace)
 			}
-			v.namespace(at, w.Namespace)
-		}
-		if d.Retain < 1 || d.Retain > maxRetain {
-			v.Add(field+".retain", fmt.Sprint(d.Retain), fmt.Sprintf("1 to %d", maxRetain))
 		}
 	}
 }
 
 func (v *validator) migrations() {
-	all := v.r.Migrations
-	v.unique("migrations", "name", len(all), func(i int) string { return all[i].Name })
-	for i, m := range all {
+	for i, m := range v.r.Migrations {
 		field := fmt.Sprintf("migrations[%d]", i)
-		v.Match(field+".name", m.Name, nameRE, nameWant)
-		v.Match(field+".version", m.Version, versionRE, `a semantic version such as "1.0.0"`)
 		if Older(v.r.Version, m.Version) {
 			v.Add(field+".version", document.Quote(m.Version), v.r.Version+" or a version before it")
 		}
 		if _, ok := v.r.DataNamed(m.Data); !ok {
 			v.Add(field+".data", document.Shown(m.Data), "the name of an entry of data in this file")
-		}
-		if m.When != Before && m.When != After {
-			v.Add(field+".when", document.Shown(string(m.When)), document.OneOf(string(Before), string(After)))
 		}
 		v.command(field+".command", m.Command)
 		if m.Undo != nil {
@@ -212,7 +192,7 @@ func (v *validator) pod(field, name, component string) json.RawMessage {
 		return nil
 	}
 	v.namespace(field, pod.Metadata.Namespace)
-	eachText("", text, func(at, text string) { v.filled(field, text) })
+	config.EachText(text, "", func(_, _, text string) { v.filled(field, text) })
 	c := v.r.component(component)
 	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		if c != nil && !c.runs(container.Image) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/document"
 )
 
@@ -180,35 +181,10 @@ func holes(texts ...string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// eachText calls do with every text in raw, and with its path below field. Keys are none: they
-// are never filled.
-func eachText(field string, raw json.RawMessage, do func(field, text string)) {
-	v, err := decoded(raw)
-	if err != nil { // there is none, or it is reported as what it is
-		return
-	}
-	var walk func(field string, v any)
-	walk = func(field string, v any) {
-		switch v := v.(type) {
-		case string:
-			do(field, v)
-		case []any:
-			for i, item := range v {
-				walk(fmt.Sprintf("%s[%d]", field, i), item)
-			}
-		case map[string]any:
-			for _, key := range slices.Sorted(maps.Keys(v)) {
-				walk(field+"."+key, v[key])
-			}
-		}
-	}
-	walk(field, v)
-}
-
 // Holes returns the names that the component's values contain, sorted.
 func (c Component) Holes() []string {
 	texts := slices.Clone(c.ValuesFiles)
-	eachText("", c.Values, func(_, text string) { texts = append(texts, text) })
+	config.EachText(c.Values, "", func(_, _, text string) { texts = append(texts, text) })
 	return holes(texts...)
 }
 
@@ -256,7 +232,7 @@ func Setting(settings json.RawMessage, path string) (any, bool) {
 // HolesIn returns the names in braces in the texts of a JSON value, sorted.
 func HolesIn(value json.RawMessage) []string {
 	var texts []string
-	eachText("", value, func(_, text string) { texts = append(texts, text) })
+	config.EachText(value, "", func(_, _, text string) { texts = append(texts, text) })
 	return holes(texts...)
 }
 

@@ -10,38 +10,38 @@ import (
 
 // Await is a gate and how long it may take to open. Exactly one of the gates is set.
 type Await struct {
-	Rollout   string          `json:"rollout,omitempty"`   // rollout of a Deployment, StatefulSet or DaemonSet: "apps/v1/Deployment namespace/name"
-	Job       string          `json:"job,omitempty"`       // completed Job: "namespace/name"
-	Endpoint  string          `json:"endpoint,omitempty"`  // Service with a ready endpoint: "namespace/name:port"
-	HTTP      *HTTPGate       `json:"http,omitempty"`      // Service that responds
-	Condition *ConditionGate  `json:"condition,omitempty"` // condition of an object
-	CEL       *CELGate        `json:"cel,omitempty"`       // expression on an object
-	Synced    string          `json:"synced,omitempty"`    // name of an app that must be Synced and Healthy
-	Deadline  config.Duration `json:"deadline,omitempty"`  // time limit for the gate, 1s to 24h; default 5m
+	Rollout   string          `json:"rollout,omitempty" is:"object"`      // rollout of a Deployment, StatefulSet or DaemonSet: "apps/v1/Deployment namespace/name"
+	Job       string          `json:"job,omitempty" is:"reference"`       // completed Job: "namespace/name"
+	Endpoint  string          `json:"endpoint,omitempty" is:"ourService"` // Service with a ready endpoint: "namespace/name:port"
+	HTTP      *HTTPGate       `json:"http,omitempty"`                     // Service that responds
+	Condition *ConditionGate  `json:"condition,omitempty"`                // condition of an object
+	CEL       *CELGate        `json:"cel,omitempty"`                      // expression on an object
+	Synced    string          `json:"synced,omitempty"`                   // name of an app that must be Synced and Healthy
+	Deadline  config.Duration `json:"deadline,omitempty" is:"deadline"`   // time limit for the gate, 1s to 24h; default 5m
 }
 
 // HTTPGate is open while a Service of the platform responds as described. It is asked
 // through the API server, so that it need not be reachable from outside of the cluster.
 type HTTPGate struct {
-	Service  string `json:"service"`            // Service to call: "namespace/name:port"
-	TLS      bool   `json:"tls,omitempty"`      // whether to use HTTPS, without verifying the certificate
-	Path     string `json:"path,omitempty"`     // path of the request; default "/"
-	Status   int    `json:"status,omitempty"`   // expected status; default 200
-	Contains string `json:"contains,omitempty"` // text that the body must contain
+	Service  string `json:"service" is:"ourService"`      // Service to call: "namespace/name:port"
+	TLS      bool   `json:"tls,omitempty"`                // whether to use HTTPS, without verifying the certificate
+	Path     string `json:"path,omitempty" is:"urlPath"`  // path of the request; default "/"
+	Status   int    `json:"status,omitempty" is:"status"` // expected status; default 200
+	Contains string `json:"contains,omitempty"`           // text that the body must contain
 }
 
 // ConditionGate is open while an object has a condition.
 type ConditionGate struct {
-	Object string `json:"object"`           // object: "apps/v1/Deployment namespace/name", or without namespace
-	Type   string `json:"type"`             // type of the condition, such as "Programmed"
-	Status string `json:"status,omitempty"` // required status of the condition; default "True"
+	Object string `json:"object" is:"object"`                              // object: "apps/v1/Deployment namespace/name", or without namespace
+	Type   string `json:"type" least:"the condition's type such as Ready"` // type of the condition, such as "Programmed"
+	Status string `json:"status,omitempty"`                                // required status of the condition; default "True"
 }
 
 // CELGate is open while an expression in the Common Expression Language, with the object
 // as variable object, is true.
 type CELGate struct {
-	Object     string `json:"object"`     // object: "apps/v1/Deployment namespace/name", or without namespace
-	Expression string `json:"expression"` // expression in the Common Expression Language: "object.status.ready == true"
+	Object     string `json:"object" is:"object"`  // object: "apps/v1/Deployment namespace/name", or without namespace
+	Expression string `json:"expression" is:"cel"` // expression in the Common Expression Language: "object.status.ready == true"
 }
 
 // Object names an object in a cluster.
@@ -94,9 +94,8 @@ func (a Await) Describe() string {
 	return "nothing"
 }
 
-// set lists the gates of a that are set.
-func (a Await) set() []string {
-	var out []string
+// gates names every gate, and those of a that are set.
+func (a Await) gates() (all, set []string) {
 	for _, g := range []struct {
 		name string
 		is   bool
@@ -104,16 +103,11 @@ func (a Await) set() []string {
 		{"rollout", a.Rollout != ""}, {"job", a.Job != ""}, {"endpoint", a.Endpoint != ""}, {"http", a.HTTP != nil},
 		{"condition", a.Condition != nil}, {"cel", a.CEL != nil}, {"synced", a.Synced != ""},
 	} {
-		if g.is {
-			out = append(out, g.name)
+		if all = append(all, g.name); g.is {
+			set = append(set, g.name)
 		}
 	}
-	return out
-}
-
-// gates names every gate.
-func gates() []string {
-	return []string{"rollout", "job", "endpoint", "http", "condition", "cel", "synced"}
+	return all, set
 }
 
 // rollouts are the kinds whose rollout can be awaited.

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/slipway-sh/slipway/fault"
 )
 
 // GitOps says how apps are installed: Argo CD brings them about from a tree in a
@@ -24,9 +22,9 @@ type GitOps struct {
 // may have the names of Fill, and those of the tree's place: {git.url}, {git.revision}
 // and {git.path}.
 type Cluster struct {
-	Name        string            `json:"name,omitempty"`        // Argo CD's name for the cluster; default "in-cluster"
-	Labels      map[string]string `json:"labels,omitempty"`      // labels for generators; names in braces in their values
-	Annotations map[string]string `json:"annotations,omitempty"` // annotations for generators; names in braces in their values
+	Name        string            `json:"name,omitempty" is:"name"`                      // Argo CD's name for the cluster; default "in-cluster"
+	Labels      map[string]string `json:"labels,omitempty" key:"label" is:"filled"`      // labels for generators; names in braces in their values
+	Annotations map[string]string `json:"annotations,omitempty" key:"label" is:"filled"` // annotations for generators; names in braces in their values
 }
 
 // Holes returns the names that the cluster's texts contain, sorted.
@@ -41,27 +39,27 @@ func (*Cluster) Filled(texts map[string]string, known map[string]any) (map[strin
 
 // GitServer is a git server that is a component of the platform.
 type GitServer struct {
-	Component  string   `json:"component"`  // the server's component
-	Service    string   `json:"service"`    // its Service with HTTPS: "namespace/name:port"
-	Hosts      []string `json:"hosts"`      // hosts of its certificate, with {domain}; Argo CD uses the first host that the certificate covers
-	Repository string   `json:"repository"` // repository of the tree, such as "slipway/platform"
-	Accounts   Accounts `json:"accounts"`   // accounts on the server
+	Component  string   `json:"component"`                                 // the server's component
+	Service    string   `json:"service" is:"ourService"`                   // its Service with HTTPS: "namespace/name:port"
+	Hosts      []string `json:"hosts" is:"host" least:"at least one host"` // hosts of its certificate, with {domain}; Argo CD uses the first host that the certificate covers
+	Repository string   `json:"repository" is:"repository"`                // repository of the tree, such as "slipway/platform"
+	Accounts   Accounts `json:"accounts"`                                  // accounts on the server
 }
 
 // Accounts are Secrets, "namespace/name", with the keys username and password.
 type Accounts struct {
-	Administrator string `json:"administrator"` // Secret of the administrator's account
-	Writer        string `json:"writer"`        // Secret of the account with which Slipway pushes
-	Reader        string `json:"reader"`        // Secret of Argo CD's account, which can only read
+	Administrator string `json:"administrator" is:"reference"` // Secret of the administrator's account
+	Writer        string `json:"writer" is:"reference"`        // Secret of the account with which Slipway pushes
+	Reader        string `json:"reader" is:"reference"`        // Secret of Argo CD's account, which can only read
 }
 
 // Project says what the platform's apps may bring about: the objects of an AppProject
 // that Slipway makes. Their namespaces are those of the apps, and Namespaces.
 type Project struct {
-	Name         string   `json:"name,omitempty"`         // name of the AppProject; default "platform"
-	Namespaces   []string `json:"namespaces,omitempty"`   // namespaces in addition to those of the apps, for Applications of ApplicationSets
-	ClusterKinds []string `json:"clusterKinds,omitempty"` // cluster-scoped kinds: "scheduling.k8s.io/PriorityClass"
-	Kinds        []string `json:"kinds,omitempty"`        // namespaced kinds: "apps/Deployment", "ConfigMap"; all when left out
+	Name         string   `json:"name,omitempty" is:"name"`               // name of the AppProject; default "platform"
+	Namespaces   []string `json:"namespaces,omitempty" is:"appNamespace"` // namespaces in addition to those of the apps, for Applications of ApplicationSets
+	ClusterKinds []string `json:"clusterKinds,omitempty" is:"groupKind"`  // cluster-scoped kinds: "scheduling.k8s.io/PriorityClass"
+	Kinds        []string `json:"kinds,omitempty" is:"groupKind"`         // namespaced kinds: "apps/Deployment", "ConfigMap"; all when left out
 }
 
 // Destinations are the namespaces in which the project lets its Applications bring objects
@@ -117,11 +115,8 @@ func (r *Release) ForRepository() *Release {
 // NoGitServer is the fault of a release with apps and without a git server, for a
 // deployment without a repository of the user's.
 func (r *Release) NoGitServer() error {
-	return &fault.Fault{
-		Code: CodeUnfit, Class: fault.Usage, Op: fmt.Sprintf("find where the apps of %s %s come from", r.Name, r.Version),
-		Err: errors.New("the platform has no git server of its own"),
-		Fix: "set git.url in the configuration to the repository with its tree",
-	}
+	return unfit(fmt.Sprintf("find where the apps of %s %s come from", r.Name, r.Version), errors.New("the platform has no git server of its own"),
+		"set git.url in the configuration to the repository with its tree")
 }
 
 // Engine returns the component that is Argo CD; nil if there is none.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -32,17 +33,33 @@ type GuidanceData struct {
 type GuidanceLink struct{ Name, URL string }
 
 // On reports whether a component is on.
-func (d GuidanceData) On(component string) bool {
-	for _, name := range d.Components {
-		if name == component {
-			return true
-		}
-	}
-	return false
-}
+func (d GuidanceData) On(component string) bool { return slices.Contains(d.Components, component) }
 
 // Setting is a value of the settings by its path; nil if the configuration does not have it.
 func (d GuidanceData) Setting(path string) any { return valueOf(d.Settings, path) }
+
+// ApprovalData is what the template of a release's approval is filled in with. It holds no
+// secret.
+type ApprovalData struct {
+	Platform   string   // name of the release
+	Version    string   // its version
+	Deployment string   // name of the deployment
+	Domain     string   // its parent domain
+	Scale      string   // name of its scale profile
+	Provider   string   // name of the provider
+	Cluster    string   // the cluster
+	Region     string   // region of the provider, or empty
+	Components []string // names of the components that are on
+
+	// The configuration's `platform.settings`, JSON: `.Setting "a.b"` is one of them.
+	Settings json.RawMessage
+}
+
+// On reports whether a component is on.
+func (d ApprovalData) On(component string) bool { return slices.Contains(d.Components, component) }
+
+// Setting is a value of the settings by its path; nil if the configuration does not have it.
+func (d ApprovalData) Setting(path string) any { return valueOf(d.Settings, path) }
 
 // valueOf is Setting for templates, in which what is not there is nil.
 func valueOf(settings json.RawMessage, path string) any {
@@ -95,12 +112,21 @@ func (s *short) Write(b []byte) (int, error) {
 
 // Guide is the release's guidance: plain text, empty if it has none.
 func (r *Release) Guide(data GuidanceData) (string, error) {
-	if r.guidance == nil {
+	return filledIn(r.guidance, "guidance", data)
+}
+
+// Approve is what the release has people agree to: plain text, empty if it does not ask.
+func (r *Release) Approve(data ApprovalData) (string, error) {
+	return filledIn(r.approval, "approval", data)
+}
+
+func filledIn(t *template.Template, what string, data any) (string, error) {
+	if t == nil {
 		return "", nil
 	}
-	text, err := fill(r.guidance, data)
+	text, err := fill(t, data)
 	if err != nil {
-		return "", fmt.Errorf("fill in the platform's guidance: %w", err)
+		return "", fmt.Errorf("fill in the platform's %s: %w", what, err)
 	}
 	return strings.TrimSpace(text), nil
 }

@@ -159,8 +159,8 @@ func (r *Release) checkNeeds(off []string) error {
 	for _, c := range r.Components {
 		for _, need := range c.Needs {
 			if !slices.Contains(off, c.Name) && slices.Contains(off, need) {
-				errs = append(errs, &fault.Fault{Code: CodeUnfit, Class: fault.Usage, Op: "switch component " + need + " off", Err: fmt.Errorf("%s needs it", c.Name),
-					Fix: fmt.Sprintf("leave %s on, or set platform.components.%s.enabled to false too", need, c.Name)})
+				errs = append(errs, unfit("switch component "+need+" off", fmt.Errorf("%s needs it", c.Name),
+					fmt.Sprintf("leave %s on, or set platform.components.%s.enabled to false too", need, c.Name)))
 			}
 		}
 	}
@@ -176,9 +176,8 @@ func (r *Release) Overrides(values map[string]json.RawMessage) error {
 	}
 	for _, c := range r.Components {
 		if _, given := values[c.Name]; given && !c.HasChart() && c.Kind != App {
-			return &fault.Fault{Code: CodeUnfit, Class: fault.Usage, Op: "give values to component " + c.Name,
-				Fix: "remove platform.components." + c.Name + ".values from the configuration",
-				Err: errors.New("it has no chart that takes values")}
+			return unfit("give values to component "+c.Name, errors.New("it has no chart that takes values"),
+				"remove platform.components."+c.Name+".values from the configuration")
 		}
 	}
 	return nil
@@ -207,24 +206,17 @@ func (r *Release) Apps(off []string) ([]Component, error) {
 }
 
 func (r *Release) checkNames(names []string) error {
-	var unknown, known []string
-	for _, c := range r.Components {
-		known = append(known, c.Name)
-	}
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			unknown = append(unknown, name)
-		}
-	}
+	unknown := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return r.component(name) != nil })
 	if len(unknown) == 0 {
 		return nil
 	}
-	slices.Sort(known)
-	return &fault.Fault{
-		Code: CodeUnfit, Class: fault.Usage, Op: "choose components",
-		Err: fmt.Errorf("platform %s %s has no component %s", r.Name, r.Version, strings.Join(unknown, ", ")),
-		Fix: "correct platform.components (there are: " + strings.Join(known, ", ") + "), then run the same command again",
+	var known []string
+	for _, c := range r.Components {
+		known = append(known, c.Name)
 	}
+	slices.Sort(known)
+	return unfit("choose components", fmt.Errorf("platform %s %s has no component %s", r.Name, r.Version, strings.Join(unknown, ", ")),
+		"correct platform.components (there are: "+strings.Join(known, ", ")+"), then run the same command again")
 }
 
 func (r *Release) checkRequired(off []string) error {
@@ -237,11 +229,13 @@ func (r *Release) checkRequired(off []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return &fault.Fault{
-		Code: CodeUnfit, Class: fault.Usage, Op: "choose components",
-		Err: fmt.Errorf("platform %s %s cannot do without %s", r.Name, r.Version, strings.Join(names, ", ")),
-		Fix: "remove it from platform.components, then run the same command again",
-	}
+	return unfit("choose components", fmt.Errorf("platform %s %s cannot do without %s", r.Name, r.Version, strings.Join(names, ", ")),
+		"remove it from platform.components, then run the same command again")
+}
+
+// unfit is the fault of a configuration that does not fit the release.
+func unfit(op string, err error, fix string) error {
+	return &fault.Fault{Code: CodeUnfit, Class: fault.Usage, Op: op, Err: err, Fix: fix}
 }
 
 func invalid(problems []Problem) error {

@@ -13,7 +13,7 @@ import (
 // of a run shows the phases that it has something of, with their results, in this order. Steps
 // and components that no phase has are in the report all the same.
 type Phase struct {
-	Name       string   `json:"name"`                 // name of the phase
+	Name       string   `json:"name" is:"text"`       // name of the phase
 	Approval   bool     `json:"approval,omitempty"`   // whether the phase is consent to the run: on a terminal, with --yes or with --approve
 	Steps      []string `json:"steps,omitempty"`      // Slipway's own steps, such as "preorchestrator/secrets"
 	Components []string `json:"components,omitempty"` // components, each with all its steps
@@ -35,7 +35,6 @@ var stepRE = regexp.MustCompile(`^[a-z-]+/[a-z0-9-]+$`)
 // phases checks the phases.
 func (v *validator) phases() {
 	all := v.r.Phases
-	v.unique("phases", "name", len(all), func(i int) string { return all[i].Name })
 	approval := -1
 	first := map[string]string{} // where a step or a component is
 	once := func(at, name string) {
@@ -47,9 +46,6 @@ func (v *validator) phases() {
 	}
 	for i, p := range all {
 		field := fmt.Sprintf("phases[%d]", i)
-		if strings.TrimSpace(p.Name) == "" {
-			v.Add(field+".name", document.Shown(p.Name), "a name")
-		}
 		switch {
 		case p.Approval && approval >= 0:
 			v.Add(field+".approval", "true again", fmt.Sprintf("it in one phase; phases[%d] has it", approval))
@@ -76,7 +72,7 @@ func (v *validator) phases() {
 			at := fmt.Sprintf("%s.components[%d]", field, j)
 			switch c := v.r.component(name); {
 			case c == nil:
-				v.Add(at, document.Shown(name), "the name of a component in this file")
+				v.Add(at, document.Shown(name), componentWant)
 			case !c.Installed():
 				v.Add(at, document.Quote(name)+", which is an app", "a component that is none; apps are brought about in the step orchestrator/sync")
 			default:

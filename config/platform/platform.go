@@ -29,30 +29,30 @@ const APIVersion = "slipway/v2"
 //
 // Texts for which a field's description lists names may contain them in braces: see Fill.
 type Release struct {
-	APIVersion     string        `json:"apiVersion"`               // version of this file's schema
-	Name           string        `json:"name"`                     // name of the platform: lower-case letters, digits and hyphens
-	Version        string        `json:"version"`                  // semantic version without a leading v: "1.0.0"
-	Description    string        `json:"description,omitempty"`    // what it is, in one line
-	UpgradableFrom []string      `json:"upgradableFrom,omitempty"` // versions that can be upgraded to this one
-	Requires       []Requirement `json:"requires,omitempty"`       // objects that others put into the cluster; a run waits for them
-	Namespaces     []Namespace   `json:"namespaces,omitempty"`     // namespaces, created before anything else
-	Secrets        []Secret      `json:"secrets,omitempty"`        // Secrets with values that are generated once or given by the user
-	ConfigMaps     []ConfigMap   `json:"configMaps,omitempty"`     // ConfigMaps made from the configuration
-	Certificates   []Certificate `json:"certificates,omitempty"`   // certificates that are generated, or copied if the user brings one
-	Components     []Component   `json:"components"`               // what is installed
-	GitOps         *GitOps       `json:"gitops,omitempty"`         // how apps are installed; required if there are apps
-	Links          []Link        `json:"links,omitempty"`          // addresses of the platform for people
-	Checks         []Check       `json:"checks,omitempty"`         // requests that must succeed at the end of a run
-	Settings       string        `json:"settings,omitempty"`       // file with the JSON schema of platform.settings in the configuration; no settings when left out
-	Guidance       string        `json:"guidance,omitempty"`       // file with a text template, shown at the end of an install
-	Approval       string        `json:"approval,omitempty"`       // file with a text template that an install shows before it asks for consent; without a terminal, --yes or --approve is required
-	Remove         *Remove       `json:"remove,omitempty"`         // how the platform is removed from an existing cluster
-	Phases         []Phase       `json:"phases,omitempty"`         // parts of a run by the names that users know, in order, for the run's report
-	Data           []Data        `json:"data,omitempty"`           // data that an upgrade must not lose
-	Migrations     []Migration   `json:"migrations,omitempty"`     // changes that an upgrade makes to data, in this order
-	Configuration  []Change      `json:"configuration,omitempty"`  // changes to the settings under platform, oldest first, including those of earlier releases
-	Tests          []Test        `json:"tests,omitempty"`          // tests of the platform, run by slipway test
-	Workloads      []Workload    `json:"workloads,omitempty"`      // examples of users' workloads that slipway test deploys, checks and removes
+	APIVersion     string        `json:"apiVersion"`                                              // version of this file's schema
+	Name           string        `json:"name" is:"name"`                                          // name of the platform: lower-case letters, digits and hyphens
+	Version        string        `json:"version" is:"version"`                                    // semantic version without a leading v: "1.0.0"
+	Description    string        `json:"description,omitempty"`                                   // what it is, in one line
+	UpgradableFrom []string      `json:"upgradableFrom,omitempty" is:"version"`                   // versions that can be upgraded to this one
+	Requires       []Requirement `json:"requires,omitempty"`                                      // objects that others put into the cluster; a run waits for them
+	Namespaces     []Namespace   `json:"namespaces,omitempty" unique:"name"`                      // namespaces, created before anything else
+	Secrets        []Secret      `json:"secrets,omitempty"`                                       // Secrets with values that are generated once or given by the user
+	ConfigMaps     []ConfigMap   `json:"configMaps,omitempty"`                                    // ConfigMaps made from the configuration
+	Certificates   []Certificate `json:"certificates,omitempty" unique:"secret"`                  // certificates that are generated, or copied if the user brings one
+	Components     []Component   `json:"components" unique:"name" least:"at least one component"` // what is installed
+	GitOps         *GitOps       `json:"gitops,omitempty"`                                        // how apps are installed; required if there are apps
+	Links          []Link        `json:"links,omitempty" unique:"name"`                           // addresses of the platform for people
+	Checks         []Check       `json:"checks,omitempty" unique:"name"`                          // requests that must succeed at the end of a run
+	Settings       string        `json:"settings,omitempty"`                                      // file with the JSON schema of platform.settings in the configuration; no settings when left out
+	Guidance       string        `json:"guidance,omitempty"`                                      // file with a text template, shown at the end of an install
+	Approval       string        `json:"approval,omitempty"`                                      // file with a text template that an install shows before it asks for consent; without a terminal, --yes or --approve is required
+	Remove         *Remove       `json:"remove,omitempty"`                                        // how the platform is removed from an existing cluster
+	Phases         []Phase       `json:"phases,omitempty" unique:"name"`                          // parts of a run by the names that users know, in order, for the run's report
+	Data           []Data        `json:"data,omitempty" unique:"name"`                            // data that an upgrade must not lose
+	Migrations     []Migration   `json:"migrations,omitempty" unique:"name"`                      // changes that an upgrade makes to data, in this order
+	Configuration  []Change      `json:"configuration,omitempty"`                                 // changes to the settings under platform, oldest first, including those of earlier releases
+	Tests          []Test        `json:"tests,omitempty" unique:"name"`                           // tests of the platform, run by slipway test
+	Workloads      []Workload    `json:"workloads,omitempty" unique:"name"`                       // examples of users' workloads that slipway test deploys, checks and removes
 
 	files        fs.FS
 	dir          string             // on this machine, in which users find files; empty: nowhere
@@ -128,20 +128,20 @@ const MaxWave = 99
 // Component is a part of the platform. Each one that is not an app is a step of a run:
 // it is installed, and then its gates are awaited.
 type Component struct {
-	Name      string   `json:"name"`                // name of the component and of its Helm release or Application: lower-case letters, digits and hyphens
-	Kind      Kind     `json:"kind"`                // how it is installed
-	Path      string   `json:"path,omitempty"`      // directory of the chart, app or kustomization, or directory or file with objects
-	Bundle    string   `json:"bundle,omitempty"`    // for kind manifests: directory of the bundle's manifests, to which path adds or applies patches
-	Namespace string   `json:"namespace,omitempty"` // its namespace: one of namespaces, default or kube-system
-	After     []string `json:"after,omitempty"`     // components that must be ready before this one is installed
-	Ready     []Await  `json:"ready,omitempty"`     // gates that must open before it is ready, in addition to its pods' rollout
-	Wave      int      `json:"wave,omitempty"`      // for kind app, 0 to 99: a wave starts when the previous one is Healthy
-	Enabled   bool     `json:"enabled"`             // whether it is installed by default
-	Required  bool     `json:"required,omitempty"`  // whether the user cannot switch it off
-	Optional  bool     `json:"optional,omitempty"`  // whether a run only warns if it cannot be installed
-	Empty     bool     `json:"empty,omitempty"`     // for kind appset: whether it may create no Application
-	Needs     []string `json:"needs,omitempty"`     // components that this one requires
-	Images    []string `json:"images,omitempty"`    // its images: short names of the bundle's images, such as "postgresql", or references as in a manifest
+	Name      string   `json:"name" is:"name"`                     // name of the component and of its Helm release or Application: lower-case letters, digits and hyphens
+	Kind      Kind     `json:"kind"`                               // how it is installed
+	Path      string   `json:"path,omitempty"`                     // directory of the chart, app or kustomization, or directory or file with objects
+	Bundle    string   `json:"bundle,omitempty"`                   // for kind manifests: directory of the bundle's manifests, to which path adds or applies patches
+	Namespace string   `json:"namespace,omitempty" is:"namespace"` // its namespace: one of namespaces, default or kube-system
+	After     []string `json:"after,omitempty"`                    // components that must be ready before this one is installed
+	Ready     []Await  `json:"ready,omitempty"`                    // gates that must open before it is ready, in addition to its pods' rollout
+	Wave      int      `json:"wave,omitempty" is:"wave"`           // for kind app, 0 to 99: a wave starts when the previous one is Healthy
+	Enabled   bool     `json:"enabled"`                            // whether it is installed by default
+	Required  bool     `json:"required,omitempty"`                 // whether the user cannot switch it off
+	Optional  bool     `json:"optional,omitempty"`                 // whether a run only warns if it cannot be installed
+	Empty     bool     `json:"empty,omitempty"`                    // for kind appset: whether it may create no Application
+	Needs     []string `json:"needs,omitempty" is:"component"`     // components that this one requires
+	Images    []string `json:"images,omitempty" is:"image"`        // its images: short names of the bundle's images, such as "postgresql", or references as in a manifest
 
 	// Values of a chart that replace its own. Texts may have names in braces; a text that
 	// is only a name becomes the value itself, with its type.
@@ -151,7 +151,7 @@ type Component struct {
 	ValuesFiles []string `json:"valuesFiles,omitempty"`
 	// Hosts that the component's pods resolve to a Service of the platform,
 	// "namespace/name", regardless of DNS; {domain} in them.
-	Hosts map[string]string `json:"hosts,omitempty"`
+	Hosts map[string]string `json:"hosts,omitempty" key:"host" is:"reference"`
 	// The node that the component's pods select by a label.
 	Node *Node `json:"node,omitempty"`
 }
@@ -179,7 +179,7 @@ func (c Component) ImageReferences() []string {
 // Node is a node with a label. Where no node has it, one is chosen and given it; more
 // than one is an error.
 type Node struct {
-	Label string `json:"label"` // label of the node, such as "storage=fast"
+	Label string `json:"label" is:"nodeLabel"` // label of the node, such as "storage=fast"
 }
 
 // HasChart reports whether Slipway renders a chart with the component's values.
@@ -190,21 +190,21 @@ func (c Component) Installed() bool { return c.Kind != App }
 
 // Link is an address that people use.
 type Link struct {
-	Name        string `json:"name"`                // name of the link, such as "Gitea"
-	URLTemplate string `json:"urlTemplate"`         // URL, with {domain} and {deployment}: "https://gitea.{domain}"
-	Service     string `json:"service,omitempty"`   // its Service of type LoadBalancer, "namespace/name:port", checked at the end of a run
-	Component   string `json:"component,omitempty"` // omit the link without this component
+	Name        string `json:"name" least:"a name"`                // name of the link, such as "Gitea"
+	URLTemplate string `json:"urlTemplate"`                        // URL, with {domain} and {deployment}: "https://gitea.{domain}"
+	Service     string `json:"service,omitempty" is:"service"`     // its Service of type LoadBalancer, "namespace/name:port", checked at the end of a run
+	Component   string `json:"component,omitempty" is:"component"` // omit the link without this component
 }
 
 // Check is an HTTP request that must succeed for a run to succeed.
 type Check struct {
-	Name      string `json:"name"`                // description of the check, in a few words
-	Component string `json:"component,omitempty"` // omit the check without this component
-	Service   string `json:"service"`             // Service of type LoadBalancer: "namespace/name:port"
-	TLS       bool   `json:"tls,omitempty"`       // whether to use HTTPS
-	Path      string `json:"path,omitempty"`      // path of the request; default "/"
-	Status    int    `json:"status,omitempty"`    // expected status; default 200
-	Contains  string `json:"contains,omitempty"`  // text that the body must contain
+	Name      string `json:"name" least:"a name"`                // description of the check, in a few words
+	Component string `json:"component,omitempty" is:"component"` // omit the check without this component
+	Service   string `json:"service" is:"service"`               // Service of type LoadBalancer: "namespace/name:port"
+	TLS       bool   `json:"tls,omitempty"`                      // whether to use HTTPS
+	Path      string `json:"path,omitempty" is:"urlPath"`        // path of the request; default "/"
+	Status    int    `json:"status,omitempty" is:"status"`       // expected status; default 200
+	Contains  string `json:"contains,omitempty"`                 // text that the body must contain
 }
 
 // URL returns the link's URL.

@@ -15,7 +15,7 @@ type Remove struct {
 	Order []string `json:"order,omitempty"` // components to remove first, in this order; the others follow in reverse order of installation
 	// Applications of ApplicationSets, removed before all components, one set after the
 	// other; unnamed sets come last.
-	Applications []SetRemoval `json:"applications,omitempty"`
+	Applications []SetRemoval `json:"applications,omitempty" unique:"set"`
 	Claims       string       `json:"claims,omitempty"`     // delete or keep PersistentVolumeClaims, with their namespace, its Secrets and the volumes; default delete
 	CRDs         string       `json:"crds,omitempty"`       // CustomResourceDefinitions: delete, with all their objects; keep; or unused, which deletes those without objects of others; default unused
 	Finalizers   Finalizers   `json:"finalizers,omitempty"` // what happens to objects that stay
@@ -24,8 +24,8 @@ type Remove struct {
 // SetRemoval is the removal of the Applications that an ApplicationSet has made. The set itself
 // goes before, and takes nothing along.
 type SetRemoval struct {
-	Set      string          `json:"set"`                // name of the ApplicationSet
-	Deadline config.Duration `json:"deadline,omitempty"` // how long its Applications and their objects may take to disappear, 1s to 24h; remove.finalizers.after when left out. Then remove.finalizers.then applies
+	Set      string          `json:"set" least:"the name of an ApplicationSet"` // name of the ApplicationSet
+	Deadline config.Duration `json:"deadline,omitempty"`                        // how long its Applications and their objects may take to disappear, 1s to 24h; remove.finalizers.after when left out. Then remove.finalizers.then applies
 }
 
 // Limit is how long the Applications may take to go.
@@ -38,8 +38,8 @@ func (s SetRemoval) Limit(r Remove) time.Duration {
 
 // Finalizers says what happens to objects whose finalizers nobody removes.
 type Finalizers struct {
-	After config.Duration `json:"after,omitempty"` // how long objects may take to disappear, 1s to 24h; default 2m
-	Then  string          `json:"then,omitempty"`  // what happens then: strip removes their finalizers; report fails the run and names them; default strip
+	After config.Duration `json:"after,omitempty" is:"deadline"` // how long objects may take to disappear, 1s to 24h; default 2m
+	Then  string          `json:"then,omitempty"`                // what happens then: strip removes their finalizers; report fails the run and names them; default strip
 }
 
 // What becomes of claims, definitions and finalizers.
@@ -50,10 +50,6 @@ const (
 	FinalizerStrip  = "strip"
 	FinalizerReport = "report"
 )
-
-func claimPolicies() []string     { return []string{RemoveDelete, RemoveKeep} }
-func crdPolicies() []string       { return []string{RemoveDelete, RemoveKeep, RemoveUnused} }
-func finalizerPolicies() []string { return []string{FinalizerStrip, FinalizerReport} }
 
 // SetDefaults sets the defaults of the removal.
 func (r *Remove) SetDefaults() {
@@ -127,7 +123,7 @@ func (v *validator) remove() {
 		at := fmt.Sprintf("remove.order[%d]", i)
 		switch c := v.r.component(name); {
 		case c == nil:
-			v.Add(at, document.Shown(name), "the name of a component in this file")
+			v.Add(at, document.Shown(name), componentWant)
 		case c.Kind == App:
 			v.Add(at, document.Quote(name)+", which is an app", "a component that is none; Argo CD removes apps in the reverse order of their waves")
 		case slices.Index(r.Order, name) < i:
@@ -135,27 +131,8 @@ func (v *validator) remove() {
 		}
 	}
 	for i, s := range r.Applications {
-		at := fmt.Sprintf("remove.applications[%d]", i)
-		if s.Set == "" {
-			v.Add(at+".set", "nothing", "the name of an ApplicationSet")
-		} else if slices.IndexFunc(r.Applications, func(o SetRemoval) bool { return o.Set == s.Set }) < i {
-			v.Add(at+".set", document.Quote(s.Set)+" again", "each ApplicationSet once")
-		}
 		if s.Deadline != 0 {
-			v.deadline(at+".deadline", s.Deadline)
+			deadline(v, fmt.Sprintf("remove.applications[%d].deadline", i), s.Deadline.String())
 		}
 	}
-	for _, p := range []struct {
-		field, value string
-		known        []string
-	}{
-		{"remove.claims", r.Claims, claimPolicies()},
-		{"remove.crds", r.CRDs, crdPolicies()},
-		{"remove.finalizers.then", r.Finalizers.Then, finalizerPolicies()},
-	} {
-		if !slices.Contains(p.known, p.value) {
-			v.Add(p.field, document.Shown(p.value), document.OneOf(p.known...))
-		}
-	}
-	v.deadline("remove.finalizers.after", r.Finalizers.After)
 }

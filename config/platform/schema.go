@@ -86,11 +86,11 @@ func sentence(comment string) string {
 func enums() map[string][]string {
 	return map[string][]string{
 		"Release.apiVersion": {APIVersion},
-		"SecretKey.generate": generates(),
+		"SecretKey.generate": {string(Password), string(Token), string(Literal), string(CopyOf), string(Given)},
 		"Component.kind":     Kinds(),
 		"Migration.when":     {string(Before), string(After)},
-		"Remove.claims":      claimPolicies(),
-		"Remove.crds":        crdPolicies(),
-		"Finalizers.then":    finalizerPolicies(),
+		"Remove.claims":      {RemoveDelete, RemoveKeep},
+		"Remove.crds":        {RemoveDelete, RemoveKeep, RemoveUnused},
+		"Finalizers.then":    {FinalizerStrip, FinalizerReport},
 	}
 }

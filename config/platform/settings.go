@@ -15,7 +15,6 @@ import (
 	"golang.org/x/text/message"
 
 	"github.com/slipway-sh/slipway/bounded"
-	"github.com/slipway-sh/slipway/fault"
 )
 
 // schemaURL names the schema of a release's settings while it is compiled. It leads
@@ -77,8 +76,7 @@ func (r *Release) CheckSettings(settings json.RawMessage) error {
 		}
 		err = errors.New(strings.Join(lines, "\n  "))
 	}
-	return &fault.Fault{Code: CodeUnfit, Class: fault.Usage, Op: fmt.Sprintf("check platform.settings for %s %s", r.Name, r.Version), Err: err,
-		Fix: "correct platform.settings in the configuration"}
+	return unfit(fmt.Sprintf("check platform.settings for %s %s", r.Name, r.Version), err, "correct platform.settings in the configuration")
 }
 
 // SettingsProblems returns the problems of the settings by field, as described by the

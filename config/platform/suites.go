@@ -23,14 +23,14 @@ func ReservedSuites() []string { return []string{DeployApps, CheckApps, DestroyA
 // Test is something that users rely on, tried on an installed platform. It passes when
 // its gates have opened and its Jobs have completed.
 type Test struct {
-	Name      string          `json:"name"`                // name of the test, unique: lower-case letters, digits and hyphens
-	Suites    []string        `json:"suites,omitempty"`    // its suites: smoke, full, or your own; default full
-	Component string          `json:"component,omitempty"` // omit the test without this component
-	Path      string          `json:"path,omitempty"`      // file or directory with Jobs and what they need, which the test creates and then removes
-	Namespace string          `json:"namespace,omitempty"` // its namespace: one of namespaces, default or kube-system
-	Images    []string        `json:"images,omitempty"`    // its images: short names of the bundle's images, or references as in a manifest
-	Ready     []Await         `json:"ready,omitempty"`     // gates that must open before the Jobs are created
-	Deadline  config.Duration `json:"deadline,omitempty"`  // time limit for the test, 1s to 24h; default 5m
+	Name      string          `json:"name" is:"name"`                                                       // name of the test, unique: lower-case letters, digits and hyphens
+	Suites    []string        `json:"suites,omitempty" is:"suite" least:"at least one suite such as smoke"` // its suites: smoke, full, or your own; default full
+	Component string          `json:"component,omitempty" is:"component"`                                   // omit the test without this component
+	Path      string          `json:"path,omitempty"`                                                       // file or directory with Jobs and what they need, which the test creates and then removes
+	Namespace string          `json:"namespace,omitempty" is:"namespace"`                                   // its namespace: one of namespaces, default or kube-system
+	Images    []string        `json:"images,omitempty" is:"image"`                                          // its images: short names of the bundle's images, or references as in a manifest
+	Ready     []Await         `json:"ready,omitempty"`                                                      // gates that must open before the Jobs are created
+	Deadline  config.Duration `json:"deadline,omitempty" is:"deadline"`                                     // time limit for the test, 1s to 24h; default 5m
 }
 
 // SetDefaults sets the defaults of the test.
@@ -46,13 +46,13 @@ func (t Test) Files() Component {
 // Workload is what users of the platform run on it. It is no part of the platform: it is
 // deployed, looked at and removed when somebody wants that.
 type Workload struct {
-	Name      string          `json:"name"`                // name of the workload, unique: lower-case letters, digits and hyphens
-	Component string          `json:"component,omitempty"` // omit the workload without this component
-	Path      string          `json:"path"`                // directory or file with objects, or a kustomization
-	Namespace string          `json:"namespace"`           // namespace of objects that name none: one of namespaces, default or kube-system
-	Images    []string        `json:"images,omitempty"`    // images of the workload and its check: short names of the bundle's images, or references as in a manifest
-	Check     string          `json:"check"`               // file or directory with Jobs that complete if the workload works
-	Deadline  config.Duration `json:"deadline,omitempty"`  // time limit to deploy, check or remove it, 1s to 24h; default 5m
+	Name      string          `json:"name" is:"name"`                     // name of the workload, unique: lower-case letters, digits and hyphens
+	Component string          `json:"component,omitempty" is:"component"` // omit the workload without this component
+	Path      string          `json:"path"`                               // directory or file with objects, or a kustomization
+	Namespace string          `json:"namespace" is:"namespace"`           // namespace of objects that name none: one of namespaces, default or kube-system
+	Images    []string        `json:"images,omitempty" is:"image"`        // images of the workload and its check: short names of the bundle's images, or references as in a manifest
+	Check     string          `json:"check"`                              // file or directory with Jobs that complete if the workload works
+	Deadline  config.Duration `json:"deadline,omitempty" is:"deadline"`   // time limit to deploy, check or remove it, 1s to 24h; default 5m
 }
 
 // SetDefaults sets the default of the workload.

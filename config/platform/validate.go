@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -32,32 +33,17 @@ var (
 
 	giveRE       = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9.-]{0,62}$`)
 	repositoryRE = regexp.MustCompile(`^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$`)
+	textRE       = regexp.MustCompile(`\S`)
+	urlPathRE    = regexp.MustCompile(`^/`)
+	nodeLabelRE  = regexp.MustCompile(strings.TrimSuffix(labelRE.String(), "$") + "=" + strings.TrimPrefix(valueRE.String(), "^"))
 	groupKindRE  = regexp.MustCompile(`^([a-z0-9.-]+/)?[A-Z][A-Za-z0-9]*$`)
 )
 
-// The range of an HTTP status.
+// What nameRE and versionRE match.
 const (
-	minStatus = 100
-	maxStatus = 599
+	nameWant    = "lower-case letters, digits and hyphens, 53 at most, starting with a letter"
+	versionWant = `a semantic version such as "1.0.0"`
 )
-
-// nameWant describes what nameRE matches.
-const nameWant = "lower-case letters, digits and hyphens, 53 at most, starting with a letter"
-
-// NamespaceWant says what a name should be in place of one that cannot be that of a
-// platform's namespace; empty if it can.
-func NamespaceWant(name string) string {
-	switch {
-	case !nameRE.MatchString(name):
-		return nameWant
-	case reservedRE.MatchString(name):
-		return "a namespace that is neither Kubernetes' nor Slipway's own"
-	}
-	return ""
-}
-
-// clusterNamespaces returns the namespaces that every cluster has.
-func clusterNamespaces() []string { return []string{"default", "kube-system"} }
 
 // validator collects the problems of a release.
 type validator struct {
@@ -80,71 +66,33 @@ func (v *validator) unique(field, key string, n int, name func(int) string) {
 
 func (v *validator) release() {
 	r := v.r
-	if r.APIVersion != APIVersion {
-		v.Add("apiVersion", document.Quote(r.APIVersion), APIVersion)
-	}
-	v.Match("name", r.Name, nameRE, nameWant)
-	const version = `a semantic version such as "1.0.0"`
-	v.Match("version", r.Version, versionRE, version)
-	// nil for what Match has reported, and for a pre-release with a leading zero (1.0.0-01),
+	v.fields("", reflect.ValueOf(r).Elem())
+	// nil for a version that was reported, and for a pre-release with a leading zero (1.0.0-01),
 	// which semantic versioning does not order.
 	release, _ := semver.StrictNewVersion(r.Version)
 	for i, from := range r.UpgradableFrom {
-		field := fmt.Sprintf("upgradableFrom[%d]", i)
-		v.Match(field, from, versionRE, version)
 		earlier, err := semver.StrictNewVersion(from)
 		if err == nil && release != nil && !earlier.LessThan(release) {
-			v.Add(field, document.Quote(from), "a version before "+r.Version)
+			v.Add(fmt.Sprintf("upgradableFrom[%d]", i), document.Quote(from), "a version before "+r.Version)
 		}
 	}
 	v.requirements()
-	v.namespaces()
 	v.components()
 	v.gitops()
 	v.secrets()
-	v.configMaps()
-	v.certificates()
+	v.unique("configMaps", "name", len(r.ConfigMaps), func(i int) string { return r.ConfigMaps[i].Namespace + "/" + r.ConfigMaps[i].Name })
+	for i, m := range r.ConfigMaps {
+		for _, key := range slices.Sorted(maps.Keys(m.Data)) {
+			v.filled(fmt.Sprintf("configMaps[%d].data.%s", i, key), m.Data[key])
+		}
+	}
 	v.links()
-	v.checks()
 	v.remove()
 	v.phases()
 	v.data()
 	v.migrations()
 	v.configuration()
 	v.tests()
-	v.workloads()
-}
-
-func (v *validator) namespaces() {
-	all := v.r.Namespaces
-	v.unique("namespaces", "name", len(all), func(i int) string { return all[i].Name })
-	for i, n := range all {
-		field := fmt.Sprintf("namespaces[%d]", i)
-		if want := NamespaceWant(n.Name); want != "" {
-			v.Add(field+".name", document.Shown(n.Name), want)
-		}
-		v.labels(field+".labels", n.Labels)
-	}
-}
-
-func (v *validator) labels(field string, labels map[string]string) {
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		if !labelRE.MatchString(key) {
-			v.Add(field+"."+key, "the key "+document.Quote(key), "a label's key such as app.kubernetes.io/name")
-		} else if !valueRE.MatchString(labels[key]) {
-			v.Add(field+"."+key, document.Quote(labels[key]), "a label's value: letters, digits, dots, hyphens and underscores")
-		}
-	}
-}
-
-func (v *validator) namespace(field, name string) {
-	names := clusterNamespaces()
-	for _, n := range v.r.Namespaces {
-		names = append(names, n.Name)
-	}
-	if !slices.Contains(names, name) {
-		v.Add(field, document.Shown(name), "one of the namespaces: "+strings.Join(names, ", "))
-	}
 }
 
 // holes checks that the {names} in a text are among names.
@@ -189,53 +137,13 @@ func braced(names []string) []string {
 }
 
 func (v *validator) links() {
-	all := v.r.Links
-	v.unique("links", "name", len(all), func(i int) string { return all[i].Name })
-	for i, l := range all {
-		field := fmt.Sprintf("links[%d]", i)
-		if l.Name == "" {
-			v.Add(field+".name", "nothing", "a name")
-		}
+	for i, l := range v.r.Links {
+		field := fmt.Sprintf("links[%d].urlTemplate", i)
 		u, err := url.Parse(l.URL("example.com", "x"))
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			v.Add(field+".urlTemplate", document.Shown(l.URLTemplate), "a URL such as https://gitea.{domain}")
+			v.Add(field, document.Shown(l.URLTemplate), "a URL such as https://gitea.{domain}")
 		}
-		v.holes(field+".urlTemplate", l.URLTemplate, "domain", "deployment")
-		if l.Service != "" {
-			v.service(field+".service", l.Service)
-		}
-		v.componentName(field+".component", l.Component)
-	}
-}
-
-func (v *validator) checks() {
-	all := v.r.Checks
-	v.unique("checks", "name", len(all), func(i int) string { return all[i].Name })
-	for i, c := range all {
-		field := fmt.Sprintf("checks[%d]", i)
-		if c.Name == "" {
-			v.Add(field+".name", "nothing", "a name")
-		}
-		v.service(field+".service", c.Service)
-		v.componentName(field+".component", c.Component)
-		if !strings.HasPrefix(c.Path, "/") {
-			v.Add(field+".path", document.Quote(c.Path), "a path that starts with /")
-		}
-		if c.Status < minStatus || c.Status > maxStatus {
-			v.Add(field+".status", fmt.Sprint(c.Status), "an HTTP status")
-		}
-	}
-}
-
-func (v *validator) componentName(field, name string) {
-	if name != "" && !slices.ContainsFunc(v.r.Components, func(c Component) bool { return c.Name == name }) {
-		v.Add(field, document.Quote(name), "the name of a component in this file")
-	}
-}
-
-func (v *validator) service(field, value string) {
-	if _, _, _, err := ParseService(value); err != nil {
-		v.Add(field, document.Shown(value), "namespace/name:port")
+		v.holes(field, l.URLTemplate, "domain", "deployment")
 	}
 }
 

@@ -4,30 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/document"
-	"github.com/slipway-sh/slipway/imageref"
 )
 
 func (v *validator) components() {
-	all := v.r.Components
-	if len(all) == 0 {
-		v.Add("components", "nothing", "at least one component")
-	}
-	v.unique("components", "name", len(all), func(i int) string { return all[i].Name })
-	for i, c := range all {
+	for i, c := range v.r.Components {
 		field := fmt.Sprintf("components[%d]", i)
-		v.Match(field+".name", c.Name, nameRE, nameWant)
-		if c.Kind != Gate || c.Namespace != "" {
-			v.namespace(field+".namespace", c.Namespace)
-		}
-		if c.Wave < 0 || c.Wave > MaxWave {
-			v.Add(field+".wave", fmt.Sprint(c.Wave), fmt.Sprintf("0 to %d", MaxWave))
+		if c.Kind != Gate && c.Namespace == "" {
+			v.namespace(field+".namespace", "")
 		}
 		if c.Required && !c.Enabled {
 			v.Add(field+".enabled", "false", "true, because the component is required")
@@ -35,34 +24,18 @@ func (v *validator) components() {
 		if c.Required && c.Optional {
 			v.Add(field+".optional", "true", "false, because the component is required")
 		}
-		for j, need := range c.Needs {
-			at := fmt.Sprintf("%s.needs[%d]", field, j)
-			if v.componentName(at, need); need == c.Name {
-				v.Add(at, document.Quote(need), "another component than this one")
-			}
-		}
-		for j, image := range c.Images {
-			v.image(fmt.Sprintf("%s.images[%d]", field, j), image)
+		if j := slices.Index(c.Needs, c.Name); j >= 0 {
+			v.Add(fmt.Sprintf("%s.needs[%d]", field, j), document.Quote(c.Name), "another component than this one")
 		}
 		v.kind(field, c)
 		v.after(field, c)
 		v.chart(field, c)
-		v.hosts(field, c)
-		v.node(field, c)
-		for j, a := range c.Ready {
-			v.gate(fmt.Sprintf("%s.ready[%d]", field, j), a)
+		if c.Node != nil && !c.HasChart() && c.Kind != Manifests && c.Kind != Job {
+			v.Add(field+".node", "a value", "none for "+string(c.Kind)+": it has no pods of its own")
 		}
+		v.gates(field, c.Ready)
 	}
 	v.cycles()
-}
-
-// image checks a short name or a reference of an image.
-func (v *validator) image(field, image string) {
-	if image == "" || imageref.IsShort(image) {
-		v.Match(field, image, imageRE, "an image's short name such as postgresql, or a reference such as docker.io/library/redis:8.2")
-	} else if _, err := imageref.Parse(image); err != nil {
-		v.Add(field, document.Quote(image), "a reference of an image such as docker.io/library/redis:8.2")
-	}
 }
 
 // kind checks what a component of its kind must have and must not have.
@@ -73,8 +46,7 @@ func (v *validator) kind(field string, c Component) {
 		}
 	}
 	if !slices.Contains(Kinds(), string(c.Kind)) {
-		v.Add(field+".kind", document.Shown(string(c.Kind)), document.OneOf(Kinds()...))
-		return
+		return // which fields has reported
 	}
 	if c.Kind != Manifests {
 		unwanted("bundle", c.Bundle != "", "manifests of the bundle have the kind manifests")
@@ -101,8 +73,8 @@ func (v *validator) kind(field string, c Component) {
 		unwanted("hosts", len(c.Hosts) > 0, "Argo CD would take them out of the pods again")
 		v.inTree(field+".path", c)
 	}
-	if engine := v.r.Engine(); c.Kind == App && engine != nil && engine.Installed() && c.Namespace != "" && c.Namespace == engine.Namespace {
-		v.Add(field+".namespace", document.Quote(c.Namespace)+", which is Argo CD's", "another one: anyone who may write there may do anything")
+	if c.Kind == App {
+		v.notEngines(field+".namespace", c.Namespace)
 	}
 	if v.r.GitOps == nil && slices.Contains(byGitOps(), c.Kind) {
 		v.Add(field+".kind", string(c.Kind)+" without gitops", "gitops, which says what brings apps about")
@@ -193,7 +165,7 @@ func (v *validator) after(field string, c Component) {
 		before := v.r.component(name)
 		switch {
 		case before == nil:
-			v.Add(at, document.Quote(name), "the name of a component in this file")
+			v.Add(at, document.Quote(name), componentWant)
 		case name == c.Name:
 			v.Add(at, document.Quote(name), "another component than this one")
 		case c.Kind == App && before.Kind == App:
@@ -222,7 +194,7 @@ func (v *validator) chart(field string, c Component) {
 	if v.r.GitOps != nil && c.Kind == Chart && !slices.Contains(v.r.Foundation(), c.Name) {
 		more = TreeNames()
 	}
-	eachText(field+".values", c.Values, func(at, text string) { v.filled(at, text, more...) })
+	config.EachText(c.Values, field+".values", func(at, _, text string) { v.filled(at, text, more...) })
 	for j, file := range c.ValuesFiles {
 		at := fmt.Sprintf("%s.valuesFiles[%d]", field, j)
 		v.holes(at, file, FillScale)
@@ -235,29 +207,6 @@ func (v *validator) chart(field string, c Component) {
 				break
 			}
 		}
-	}
-}
-
-// hosts checks the names that a component's pods resolve.
-func (v *validator) hosts(field string, c Component) {
-	for _, host := range slices.Sorted(maps.Keys(c.Hosts)) {
-		at := field + ".hosts." + host
-		v.host(at, host)
-		v.reference(at, c.Hosts[host])
-	}
-}
-
-// node checks the label of the node that a component's pods select.
-func (v *validator) node(field string, c Component) {
-	if c.Node == nil {
-		return
-	}
-	if !c.HasChart() && c.Kind != Manifests && c.Kind != Job {
-		v.Add(field+".node", "a value", "none for "+string(c.Kind)+": it has no pods of its own")
-	}
-	key, value, ok := strings.Cut(c.Node.Label, "=")
-	if !ok || !labelRE.MatchString(key) || !valueRE.MatchString(value) {
-		v.Add(field+".node.label", document.Shown(c.Node.Label), "a label such as storage=fast")
 	}
 }
 

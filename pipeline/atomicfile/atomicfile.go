@@ -29,12 +29,7 @@ const Unfinished = ".tmp-"
 // anything else that is no regular file is ErrSpecial.
 func Write(path string, data []byte, mode fs.FileMode) error {
 	if IsStream(path) {
-		w, err := stream(path)
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(data)
-		return errors.Join(err, w.Close())
+		return pass(path, data)
 	}
 	path, err := Target(path)
 	if err != nil {

@@ -35,6 +35,6 @@ func TestADeviceIsWrittenTo(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "text", string(got))
 		_, err = atomicfile.Target(file)
-		require.ErrorContains(t, err, "is a character device: give a regular file")
+		require.ErrorContains(t, err, "is a special file: give a regular file")
 	}
 }

@@ -22,7 +22,7 @@ func TestNothingIsPutInThePlaceOfWhatIsNoRegularFile(t *testing.T) {
 	for what, make := range map[string]func(t *testing.T, file string){
 		"a directory":               func(t *testing.T, file string) { require.NoError(t, os.Mkdir(file, 0o700)) },
 		"a link that leads nowhere": func(t *testing.T, file string) { require.NoError(t, os.Symlink("nowhere", file)) },
-		"a socket": func(t *testing.T, file string) {
+		"a special file": func(t *testing.T, file string) {
 			l, err := net.Listen("unix", file)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, l.Close()) })

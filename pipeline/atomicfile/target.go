@@ -3,7 +3,6 @@ package atomicfile
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,14 +20,6 @@ func special(path string, mode fs.FileMode) error {
 		what = "a directory"
 	case mode&fs.ModeSymlink != 0:
 		what = "a link that leads nowhere"
-	case mode&fs.ModeCharDevice != 0:
-		what = "a character device"
-	case mode&fs.ModeDevice != 0:
-		what = "a block device"
-	case mode&fs.ModeNamedPipe != 0:
-		what = "a pipe"
-	case mode&fs.ModeSocket != 0:
-		what = "a socket"
 	}
 	return fmt.Errorf("%s is %s: %w", path, what, ErrSpecial)
 }
@@ -69,19 +60,20 @@ func standard(info fs.FileInfo) *os.File {
 	return nil
 }
 
-// stream opens what IsStream reports.
-func stream(path string) (io.WriteCloser, error) {
+// pass writes data to what IsStream reports.
+func pass(path string, data []byte) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if f := standard(info); f != nil {
-		return kept{f}, nil
+	f := standard(info) // which stays open
+	if f != nil {
+		_, err = f.Write(data)
+		return err
 	}
-	return os.OpenFile(path, os.O_WRONLY, 0)
+	if f, err = os.OpenFile(path, os.O_WRONLY, 0); err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }
-
-// kept stays open.
-type kept struct{ io.Writer }
-
-func (kept) Close() error { return nil }

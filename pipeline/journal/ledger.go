@@ -191,7 +191,7 @@ func (l *Ledger) End(ctx context.Context, a Attempt, output json.RawMessage, f *
 		a.Status, a.Output, a.Fault = Failed, nil, f
 	}
 	// The run's record comes first, because later runs reuse the other one.
-	if err := l.putAttempt(ctx, a); err != nil {
+	if err := l.put(ctx, l.store, a.key(), a); err != nil {
 		return err
 	}
 	return l.putLatest(ctx, a)
@@ -228,7 +228,7 @@ func (l *Ledger) Resume(ctx context.Context, run, stage, step string, d Digests,
 	}
 	reused := Attempt{Deployment: l.deployment, Run: run, Stage: stage, Step: step, Number: n + 1, Digests: d,
 		Status: Reused, Output: last.Output, Started: started, Finished: l.clock().UTC(), From: last.Run}
-	return last.Output, "", l.putAttempt(ctx, reused)
+	return last.Output, "", l.put(ctx, l.store, reused.key(), reused)
 }
 
 // unusable returns why a's output cannot be reused for digests d, or "" if the record
@@ -278,15 +278,10 @@ func (l *Ledger) lastNumber(ctx context.Context, run, stage, step string) (int, 
 	return highest, nil
 }
 
-// putAttempt writes a into its run's directory.
-func (l *Ledger) putAttempt(ctx context.Context, a Attempt) error {
-	return l.put(ctx, l.store, a.key(), a)
-}
-
 func (l *Ledger) put(ctx context.Context, s Store, key string, a Attempt) error {
-	data, err := seal.Seal(kind, version, a)
+	data, err := sealed(key, a)
 	if err != nil {
-		return fmt.Errorf("journal record %s: %w", key, err)
+		return err
 	}
 	return s.Put(ctx, key, data)
 }
@@ -294,9 +289,17 @@ func (l *Ledger) put(ctx context.Context, s Store, key string, a Attempt) error 
 // putLatest writes a as the last attempt at its step.
 func (l *Ledger) putLatest(ctx context.Context, a Attempt) error {
 	value := latest(a.Stage, a.Step)
-	data, err := seal.Seal(kind, version, a)
+	data, err := sealed(value.Key(l.generation), a)
 	if err != nil {
-		return fmt.Errorf("journal record %s: %w", value.Key(l.generation), err)
+		return err
 	}
 	return value.Put(ctx, l.fenced, l.generation, data)
+}
+
+func sealed(key string, a Attempt) ([]byte, error) {
+	data, err := seal.Seal(kind, version, a)
+	if err != nil {
+		return nil, unusable(key, err)
+	}
+	return data, nil
 }

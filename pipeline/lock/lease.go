@@ -19,9 +19,12 @@ type Lease struct {
 	end    context.CancelCauseFunc
 	expire *time.Timer // ends the lease unless a heartbeat is written in time
 
-	stop        chan struct{} // closed to stop the heartbeats
-	stopped     chan struct{} // closed when they have stopped
-	releaseOnce func(ctx context.Context, mark bool) error
+	stop    chan struct{}      // closed to stop the heartbeats
+	stopped chan struct{}      // closed when they have stopped
+	cancel  context.CancelFunc // of a heartbeat in flight
+
+	once     sync.Once
+	released error // result of release
 
 	mu       sync.Mutex
 	deadline time.Duration // by Options.Boot: the lease has expired then
@@ -36,12 +39,7 @@ func (l *Lock) lease(ctx context.Context, r Record, started time.Time, boot time
 	le.expire = time.AfterFunc(r.ttl(), le.expired)
 	le.expire.Reset(time.Until(started.Add(r.ttl())))
 	beats, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var once sync.Once
-	var result error
-	le.releaseOnce = func(ctx context.Context, mark bool) error {
-		once.Do(func() { result = le.release(ctx, cancel, mark) })
-		return result
-	}
+	le.cancel = cancel
 	go le.beat(beats)
 	return ctx, le
 }
@@ -216,23 +214,28 @@ func (l *Lease) Check(ctx context.Context) error {
 // Release releases the lock and ends the lease's context. It works even if ctx has
 // ended, and takes at most 15 s. If the lock had been lost, it returns that error.
 // A second call returns the result of the first.
-func (l *Lease) Release(ctx context.Context) error { return l.releaseOnce(ctx, true) }
+func (l *Lease) Release(ctx context.Context) error { return l.finish(ctx, true) }
 
 // Leave ends the lease's context as Release does, but leaves the lock to expire, as after the
 // end of the process: something may still work under it. The error says so, or that the lock
 // had been lost.
-func (l *Lease) Leave(ctx context.Context) error { return l.releaseOnce(ctx, false) }
+func (l *Lease) Leave(ctx context.Context) error { return l.finish(ctx, false) }
 
-func (l *Lease) release(ctx context.Context, cancelBeats context.CancelFunc, mark bool) error {
+func (l *Lease) finish(ctx context.Context, mark bool) error {
+	l.once.Do(func() { l.released = l.release(ctx, mark) })
+	return l.released
+}
+
+func (l *Lease) release(ctx context.Context, mark bool) error {
 	defer l.end(nil)
-	defer cancelBeats()
+	defer l.cancel()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
 	defer cancel()
 	close(l.stop)
 	select { // a heartbeat in flight must not arrive after the release
 	case <-l.stopped:
 	case <-time.After(releaseLimit / 3):
-		cancelBeats()
+		l.cancel()
 		<-l.stopped
 	}
 	err := errWorks

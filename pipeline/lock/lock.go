@@ -154,19 +154,11 @@ func (l *Lock) settle(ctx context.Context, r Record) (bool, error) {
 	case highest < r.Generation:
 		return false, fmt.Errorf("lock record %s was written and is not listed", key(r.Generation))
 	}
-	if err := l.probe(ctx, r); err != nil {
-		return false, err
+	// A store in which creating r a second time succeeds cannot exclude a second run. Any error will do.
+	if r.write(ctx, l.store.Create) == nil {
+		return false, unconditional(r)
 	}
 	return true, l.prune(ctx, r.Generation)
-}
-
-// probe tries to create r, which exists, a second time: a store where that succeeds
-// cannot exclude a second run. Any error will do.
-func (l *Lock) probe(ctx context.Context, r Record) error {
-	if r.write(ctx, l.store.Create) == nil {
-		return unconditional(r)
-	}
-	return nil
 }
 
 // create creates r's generation and reports whether it belongs to r. When a request

@@ -24,7 +24,6 @@ type state struct {
 	started time.Time
 	message string    // the last one that it reported
 	beat    time.Time // when its last heartbeat was shown
-	err     bool      // ended with an error
 }
 
 func (s *state) running() bool { return s.status == pipeline.Running }
@@ -33,27 +32,6 @@ func (s *state) running() bool { return s.status == pipeline.Running }
 // package.
 func (s *state) ended() bool {
 	return s.status != "" && s.status != pipeline.Pending && s.status != pipeline.Running
-}
-
-// done reports whether the step counts as done.
-func (s *state) done() bool {
-	if s.status.OK() {
-		return true
-	}
-	switch s.status {
-	case pipeline.Failed, pipeline.Blocked, pipeline.Cancelled, pipeline.Skipped:
-		return false
-	}
-	return s.ended() && !s.started.IsZero()
-}
-
-// counts reports whether the step counts towards the total, which steps that were left
-// out on purpose do not.
-func (s *state) counts() bool {
-	if s.status == pipeline.Skipped {
-		return false
-	}
-	return !s.ended() || !s.started.IsZero() || s.err
 }
 
 func newBoard(now time.Time) *board {
@@ -82,7 +60,7 @@ func (b *board) begin(graph []pipeline.Node) {
 // observe records an event.
 func (b *board) observe(e pipeline.Event) {
 	s := b.step(e.Result.Key)
-	s.status, s.err, s.started = e.Status, e.Result.Err != nil, e.Result.Started
+	s.status, s.started = e.Status, e.Result.Started
 	if s.running() {
 		s.beat, s.message = s.started, ""
 	}
@@ -142,20 +120,18 @@ func (b *board) summary(now time.Time) string {
 	if b.graph == nil {
 		return "configure, " + elapsed
 	}
-	var done, all, failed, left int
+	var done, all, failed int
 	for _, n := range b.graph {
 		s := b.steps[n.Key]
-		if s.counts() {
-			all++
+		if s.status == pipeline.Skipped || s.status == pipeline.Unselected {
+			continue
 		}
-		if s.done() {
+		all++
+		if s.ended() {
 			done++
 		}
 		if s.status == pipeline.Failed {
 			failed++
-		}
-		if !s.ended() {
-			left++
 		}
 	}
 	parts := []string{fmt.Sprintf("%d/%d done", done, all)}
@@ -163,7 +139,7 @@ func (b *board) summary(now time.Time) string {
 		parts = append(parts, fmt.Sprintf("%d failed", failed))
 	}
 	parts = append(parts, elapsed)
-	if left == 0 {
+	if done == all {
 		return strings.Join(append(parts, "finishing"), ", ")
 	}
 	line := strings.Join(parts, ", ")

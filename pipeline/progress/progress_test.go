@@ -249,7 +249,7 @@ func TestUnknownStatuses(t *testing.T) {
 		r.end(node, "marvelled", errors.New("hm"))
 		r.end(preflight, pipeline.Cancelled, pipeline.ErrStopped)
 		after(time.Second)
-		require.Contains(t, term.text(), "1/3 done, 1s: infrastructure")
+		require.Contains(t, term.text(), "2/3 done, 1s: infrastructure")
 		require.NotContains(t, term.text(), "tls")
 		require.NotContains(t, term.text(), "preflight")
 	})

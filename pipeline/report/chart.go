@@ -2,20 +2,20 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
 
-// timelineView is the graph over time: a row for each step, in lanes.
+// timelineView is the graph over time: a row for each step, those of the critical path first.
 type timelineView struct {
-	Start  string // time of day at which the axis begins, UTC
-	Ticks  []tick
-	Lanes  []laneView
-	Rest   []*stepView // never started
-	Path   []*stepView // critical path
-	Spent  string      // time spent on it
-	Ran    string      // "12 steps"
-	Across string      // "3 parallel lanes"
+	Start string // time of day at which the axis begins, UTC
+	Ticks []tick
+	Lanes []laneView
+	Rest  []*stepView // never started
+	Path  []*stepView // critical path
+	Spent string      // time spent on it
+	Ran   string      // "12 steps"
 }
 
 type laneView struct {
@@ -56,53 +56,40 @@ func (r *Run) timeline(steps []*stepView) timelineView {
 		}
 		v.Ticks = append(v.Ticks, tick{fmt.Sprintf("%.2f", percent(t)), at(t), anchor})
 	}
-	placed := map[int]bool{}
-	put := func(s *stepView) {
+	path := CriticalPath(r.Steps)
+	spent := r.spent(path)
+	critical := laneView{Title: "Critical path", Note: fmt.Sprintf("%s, %s", count(len(path), "step"), Took(spent))}
+	if length > 0 {
+		critical.Note += fmt.Sprintf(", %.0f %% of the run", 100*float64(spent)/float64(length))
+	}
+	v.Spent = Took(spent)
+	var beside []*stepView
+	for i, s := range steps {
+		switch {
+		case !s.ran():
+			v.Rest = append(v.Rest, s)
+			continue
+		case !slices.Contains(path, i):
+			beside = append(beside, s)
+		}
 		x, x2 := percent(s.Started.Sub(start)), percent(s.Finished.Sub(start))
 		width := max(x2-x, minWidth)
 		x = min(x, 100-width)
 		s.Bar = bar{X: fmt.Sprintf("%.2f", x), Width: fmt.Sprintf("%.2f", width), End: fmt.Sprintf("%.2f", x+width)}
 	}
-	for n, lane := range Lanes(r.Steps) {
-		l := laneView{Title: fmt.Sprintf("Lane %d", n+1), Note: count(len(lane), "step") + " beside it"}
-		if n == 0 {
-			spent := r.spent(lane)
-			l.Title, v.Spent = "Critical path", Took(spent)
-			l.Note = fmt.Sprintf("%s, %s", count(len(lane), "step"), v.Spent)
-			if length > 0 {
-				l.Note += fmt.Sprintf(", %.0f %% of the run", 100*float64(spent)/float64(length))
-			}
-		}
-		for k, i := range lane {
-			s := steps[i]
-			placed[i] = true
-			put(s)
-			if n == 0 {
-				s.Critical = true
-				s.Bar.JoinBefore, s.Bar.JoinEnd = k > 0, k < len(lane)-1
-				v.Path = append(v.Path, s)
-			}
-			l.Steps = append(l.Steps, s)
-		}
-		v.Lanes = append(v.Lanes, l)
+	for k, i := range path {
+		s := steps[i]
+		s.Critical, s.Bar.JoinBefore, s.Bar.JoinEnd = true, k > 0, k < len(path)-1
+		v.Path = append(v.Path, s)
 	}
-	v.Ran, v.Across = count(len(placed), "step"), count(len(v.Lanes), "parallel lane")
-	hooks := laneView{Title: "Hooks"}
-	for i, s := range steps {
-		if s.Stage == HooksStage && s.ran() {
-			placed[i] = true
-			put(s)
-			hooks.Steps = append(hooks.Steps, s)
-		}
+	slices.SortStableFunc(beside, func(a, b *stepView) int { return a.Started.Compare(b.Started) })
+	v.Ran = count(len(path)+len(beside), "step")
+	if len(path) > 0 {
+		critical.Steps = v.Path
+		v.Lanes = append(v.Lanes, critical)
 	}
-	if n := len(hooks.Steps); n > 0 {
-		hooks.Note = count(n, "execution") + "; one around a step is a part of its time"
-		v.Lanes = append(v.Lanes, hooks)
-	}
-	for i, s := range steps {
-		if !placed[i] {
-			v.Rest = append(v.Rest, s)
-		}
+	if len(beside) > 0 {
+		v.Lanes = append(v.Lanes, laneView{Title: "Beside it", Note: count(len(beside), "step") + "; a hook around a step is a part of its time", Steps: beside})
 	}
 	return v
 }

@@ -21,25 +21,18 @@ func TestARecordTakesNoMoreMemoryThanItMay(t *testing.T) {
 	_, err = report.Decode(many("commands", `"a"`, 10_000))
 	require.NoError(t, err)
 
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err = report.Decode(many("steps", "{}", 2_000_000))
-	runtime.ReadMemStats(&after)
-	require.ErrorContains(t, err, "it has 2000000 steps; at most 2000 are read")
-	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100<<20))
-	for _, list := range []string{"apps", "links", "diagnosis", "warnings"} {
-		_, err = report.Decode(many(list, "{}", 10_001))
-		require.ErrorContains(t, err, "one of its lists has 10001 entries; at most 10000 are read", list)
+	for _, entry := range []string{"{}", "null", "0", "[]", `"a"`} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for _, list := range []string{"steps", "Steps", "apps", "links", "diagnosis", "warnings", "commands", "phases"} {
+			_, err = report.Decode(many(list, entry, 1_000_000))
+			require.ErrorContains(t, err, "commas; at most 50000 are read")
+		}
+		runtime.ReadMemStats(&after)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<30))
 	}
 	_, err = report.Decode(many("phases", "{}", 201))
 	require.ErrorContains(t, err, "it has 201 phases; at most 200 are read")
-	_, err = report.Decode(many("commands", `"a"`, 10_001))
-	require.ErrorContains(t, err, "10001 entries")
-	twice := many("steps", "{}", 2_001)
-	_, err = report.Decode(append(twice[:len(twice)-1], `, "steps": []}`...))
-	require.ErrorContains(t, err, "2001 steps")
-	_, err = report.Decode(many("Steps", "{}", 2_001)) // as the decoder reads names
-	require.ErrorContains(t, err, "2001 steps")
 	_, err = report.Decode([]byte(`{"version": 1, "error": "` + strings.Repeat("a", 8<<20) + `"}`))
 	require.ErrorContains(t, err, "at most 8388608 are read")
 }

@@ -78,7 +78,7 @@ func (r *Run) page(b *bytes.Buffer, root *os.Root) error {
 		byID[s.ID()] = s
 	}
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"meaning": meaning, "parts": parts, "short": short, "size": size, "took": Took, "utc": utc,
+		"meaning": meaning, "short": short, "size": size, "took": Took, "utc": utc,
 		"appStyle": (*App).style, "counts": (*Run).counts, "outcomeStyle": Outcome.style,
 		"step": func(id string) *stepView { return byID[id] }, // nil: there is none
 		"web":  func(url string) bool { return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") },
@@ -95,7 +95,7 @@ func (r *Run) page(b *bytes.Buffer, root *os.Root) error {
 func (r *Run) view(root *os.Root, steps []*stepView) *pageView {
 	v := &pageView{
 		Run: r, CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Problems: r.problems(), Parts: r.phaseViews(), Timeline: r.timeline(steps), Facts: r.facts(),
-		Title: fmt.Sprintf("%s of %s %s", title(r.Workflow), r.Deployment, phrase(r.Outcome)),
+		Title: fmt.Sprintf("%s of %s: %s", title(r.Workflow), r.Deployment, r.Outcome),
 		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri 'none'; form-action 'none'",
 			digest(pageCSS), digest(pageJS)),
 	}
@@ -195,20 +195,6 @@ func (r *Run) facts() []fact {
 		}
 	}
 	return out
-}
-
-func phrase(o Outcome) string {
-	switch o {
-	case Succeeded:
-		return "succeeded"
-	case Failed:
-		return "failed"
-	case Cancelled:
-		return "was cancelled"
-	case Interrupted:
-		return "was interrupted"
-	}
-	return "has not ended"
 }
 
 func title(s string) string {

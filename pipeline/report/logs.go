@@ -85,51 +85,6 @@ func (l *logText) Last(n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// part is a range of lines of a log with the same class.
-type part struct {
-	Class string // "err", "warn" or empty
-	Text  string
-}
-
-// classOf classifies a line of a log by the prefixes that programs commonly use.
-func classOf(line string) string {
-	starts := func(marks ...string) bool {
-		for _, m := range marks {
-			if len(line) >= len(m) && strings.EqualFold(line[:len(m)], m) {
-				return true
-			}
-		}
-		return false
-	}
-	switch {
-	case strings.Contains(line, "level=ERROR "), starts("error:", "panic:", "fatal:"):
-		return "err"
-	case strings.Contains(line, "level=WARN "), starts("warning:"):
-		return "warn"
-	}
-	return ""
-}
-
-// parts splits text by the class of its lines.
-func parts(text string) []part {
-	var out []part
-	begin, last := 0, ""
-	at := 0
-	for line := range strings.Lines(text) {
-		if class := classOf(line); class != last {
-			if at > begin {
-				out = append(out, part{last, text[begin:at]})
-			}
-			begin, last = at, class
-		}
-		at += len(line)
-	}
-	if at > begin {
-		out = append(out, part{last, text[begin:at]})
-	}
-	return out
-}
-
 // size formats a number of bytes.
 func size(n int64) string {
 	switch {

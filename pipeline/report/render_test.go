@@ -78,7 +78,7 @@ func TestRender_withoutAnEnd(t *testing.T) {
 	}
 	dir := left()
 	text := page(t, dir, r)
-	require.Contains(t, text, "Install of blue was interrupted")
+	require.Contains(t, text, "Install of blue: interrupted")
 	require.Contains(t, text, "2 succeeded, 1 reused, 1 interrupted, 4 pending", "the node, whose start leaves nothing, had started when cluster did")
 	require.Contains(t, text, "working\n")
 	require.NotContains(t, text, "all went well")
@@ -101,7 +101,7 @@ func TestRender_withoutAnEnd(t *testing.T) {
 	require.NoError(t, report.Render(dir, r.ID, true))
 	b, err = os.ReadFile(filepath.Join(dir, report.PageFile))
 	require.NoError(t, err)
-	require.Contains(t, string(b), "Install of blue has not ended")
+	require.Contains(t, string(b), "Install of blue: running")
 	require.Contains(t, string(b), "2 succeeded, 1 reused, 1 running, 4 pending")
 	require.NotContains(t, string(b), "Running the same command again")
 }
@@ -113,7 +113,7 @@ func TestRender_withoutARecord(t *testing.T) {
 	text := page(t, dir, r)
 	require.Contains(t, text, "X-001")
 	require.Contains(t, text, "undo it")
-	require.Contains(t, text, "was interrupted")
+	require.Contains(t, text, ": interrupted")
 
 	require.ErrorContains(t, report.Render(t.TempDir(), "r1", false), "run id")
 	put(t, dir, report.RecordFile, `{"version":99}`)
@@ -127,7 +127,7 @@ func TestRender_nothing(t *testing.T) {
 	failure := &fault.Fault{Code: "X-002", Class: fault.Locked, Op: "lock", Fix: "wait", Err: errors.New("held by somebody")}
 	r.Finish(nil, failure, at(0.1))
 	text := page(t, directory(t, r), r)
-	require.Contains(t, text, "Destroy of blue failed")
+	require.Contains(t, text, "Destroy of blue: failed")
 	require.Contains(t, text, "held by somebody")
 	require.Contains(t, text, "X-002")
 	require.Contains(t, text, "The run has no steps")
@@ -157,7 +157,7 @@ func TestRender_cancelled(t *testing.T) {
 	r := startedRun("install", nodes)
 	r.Finish(results, &fault.Fault{Code: "RUN-001", Class: fault.Cancelled, Op: "run the pipeline", Fix: "run the same command again", Err: pipeline.ErrStopped}, at(3))
 	text := page(t, directory(t, r), r)
-	require.Contains(t, text, "Install of blue was cancelled")
+	require.Contains(t, text, "Install of blue: cancelled")
 	require.Contains(t, text, "run the same command again")
 	require.Contains(t, text, "1 succeeded, 3 cancelled")
 }

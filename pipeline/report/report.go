@@ -5,6 +5,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -192,18 +193,16 @@ func (r *Run) Failure() (code, step string) {
 	if r.Outcome == Succeeded {
 		return "", ""
 	}
-	var first *Step
+	var first, running *Step
 	for i := range r.Steps {
-		s := &r.Steps[i]
-		if s.Status == pipeline.Failed && (first == nil || s.Finished.Before(first.Finished)) {
+		switch s := &r.Steps[i]; {
+		case s.Status == pipeline.Failed && (first == nil || s.Finished.Before(first.Finished)):
 			first = s
+		case running == nil && (s.Status == pipeline.Interrupted || s.Status == pipeline.Cancelled) && !s.Started.IsZero():
+			running = s
 		}
 	}
-	for i := range r.Steps {
-		if s := &r.Steps[i]; first == nil && (s.Status == pipeline.Interrupted || s.Status == pipeline.Cancelled) && !s.Started.IsZero() {
-			first = s
-		}
-	}
+	first = cmp.Or(first, running)
 	if r.Fault != nil {
 		code = string(r.Fault.Code)
 	}

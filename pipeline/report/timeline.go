@@ -8,7 +8,7 @@ import (
 // ran reports whether the step has started and finished.
 func (s *Step) ran() bool { return !s.Started.IsZero() && !s.Finished.IsZero() }
 
-// placed reports whether the step is shown in a lane.
+// placed reports whether the step can be on the critical path.
 func (s *Step) placed() bool { return s.ran() && s.Stage != HooksStage }
 
 // CriticalPath returns the chain of steps that determined the duration of the run: it
@@ -41,35 +41,6 @@ func CriticalPath(steps []Step) []int {
 	}
 	slices.Reverse(path)
 	return path
-}
-
-// Lanes distributes the steps that ran, without hooks, over lanes so that steps in one
-// lane do not overlap. The first lane is the critical path. It returns indexes into
-// steps, in the order in which they ran.
-func Lanes(steps []Step) [][]int {
-	critical := CriticalPath(steps)
-	if len(critical) == 0 {
-		return nil
-	}
-	var rest []int
-	for i := range steps {
-		if steps[i].placed() && !slices.Contains(critical, i) {
-			rest = append(rest, i)
-		}
-	}
-	slices.SortStableFunc(rest, func(a, b int) int { return steps[a].Started.Compare(steps[b].Started) })
-	lanes := [][]int{critical}
-	for _, i := range rest {
-		free := slices.IndexFunc(lanes[1:], func(lane []int) bool {
-			return !steps[lane[len(lane)-1]].Finished.After(steps[i].Started)
-		})
-		if free < 0 {
-			lanes = append(lanes, []int{i})
-			continue
-		}
-		lanes[free+1] = append(lanes[free+1], i)
-	}
-	return lanes
 }
 
 // window returns the time that the record covers: that of the run, extended by steps

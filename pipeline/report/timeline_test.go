@@ -2,10 +2,8 @@ package report_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,61 +64,6 @@ func TestCriticalPath(t *testing.T) {
 	all[2].After = []string{"s/a", "s/b"}
 	require.Equal(t, "a cleanup", namesOf(all, report.CriticalPath(all)))
 	require.Empty(t, report.CriticalPath(nil))
-}
-
-func TestLanes(t *testing.T) {
-	all := steps("a 0 1", "b 1 6 a", "c 1 2 a", "d 2 3 c", "e 1 4 a", "f 6 9 b d e", "g 0 0 f")
-	var got []string
-	for _, lane := range report.Lanes(all) {
-		got = append(got, namesOf(all, lane))
-	}
-	require.Equal(t, []string{"a b f", "c d", "e"}, got)
-	require.Empty(t, report.Lanes(steps("a 0 0")))
-}
-
-// TestLanes_any: whatever ran is in one lane, and nothing of a lane at the same
-// time as another of it.
-func TestLanes_any(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
-		var all []report.Step
-		for i := range r.IntN(40) {
-			s := report.Step{Stage: "s", Step: fmt.Sprint(i)}
-			begin := at(0)
-			for j := range i {
-				if r.IntN(i) < 2 && !all[j].Finished.IsZero() {
-					s.Needs = append(s.Needs, all[j].ID())
-					if all[j].Finished.After(begin) {
-						begin = all[j].Finished
-					}
-				}
-			}
-			if r.IntN(10) > 0 {
-				s.Started = begin.Add(time.Duration(r.IntN(3)) * time.Second)
-				s.Finished = s.Started.Add(time.Duration(r.IntN(9e9)))
-			}
-			all = append(all, s)
-		}
-		var seen []int
-		for n, lane := range report.Lanes(all) {
-			seen = append(seen, lane...)
-			for k := 1; k < len(lane); k++ {
-				before, this := all[lane[k-1]], all[lane[k]]
-				require.False(t, this.Started.Before(before.Finished))
-				if n == 0 {
-					require.Contains(t, this.Needs, before.ID())
-				}
-			}
-		}
-		slices.Sort(seen)
-		var ran []int
-		for i, s := range all {
-			if !s.Started.IsZero() {
-				ran = append(ran, i)
-			}
-		}
-		require.Equal(t, ran, seen)
-	}
 }
 
 // TestTheTimesOfAForgedRecord are more than 292 years apart, which no duration is long enough for.

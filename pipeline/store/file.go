@@ -11,16 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
-// abandoned is the age at which unfinished files are removed. Their names are not valid
-// in keys.
-const abandoned = time.Hour
-
-// directory is a backend of plain files whose paths are their keys. The layout is that
+// directory is a backend of plain files whose paths are their keys. The name of a file that a killed
+// writer has not finished is no key. The layout is that
 // of gocloud.dev's fileblob without metadata. fileblob itself is not used: its create
 // is not atomic but checks before it renames, it does not sync, and its list includes
 // unfinished files and skips unreadable directories.
@@ -31,33 +27,21 @@ type directory struct {
 
 // openDirectory opens dir, creating it if necessary.
 func openDirectory(dir string) (*directory, error) {
-	if err := makeAll(filepath.Clean(dir)); err != nil {
-		return nil, err
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s: %w", dir, syscall.ENOTDIR)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		if err := atomicfile.SyncDir(filepath.Dir(dir)); err != nil { // so that it survives a crash
+			return nil, err
+		}
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
 	return &directory{root, atomicfile.Dir{Root: root}}, nil
-}
-
-// makeAll creates dir and its parents, so that they survive a crash.
-func makeAll(dir string) error {
-	if info, err := os.Stat(dir); err == nil && info.IsDir() {
-		return nil
-	} else if err == nil {
-		return fmt.Errorf("%s: %w", dir, syscall.ENOTDIR)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	parent := filepath.Dir(dir)
-	if err := makeAll(parent); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return atomicfile.SyncDir(parent)
 }
 
 // Close closes the directory.
@@ -90,17 +74,13 @@ func (d *directory) get(ctx context.Context, key string) (data []byte, err error
 }
 
 func (d *directory) put(ctx context.Context, key string, data []byte, ifAbsent bool) error {
-	dir := path.Dir(key)
-	if err := d.files.MakeAll(dir); err != nil {
+	if err := d.files.MakeAll(path.Dir(key)); err != nil {
 		return err
 	}
 	if ifAbsent { // a shortcut; only Create decides
 		if _, err := d.root.Lstat(key); err == nil {
 			return ErrExists
 		}
-	}
-	if err := d.sweep(dir); err != nil {
-		return err
 	}
 	if !ifAbsent {
 		return d.files.Replace(ctx, key, data, 0o600)
@@ -110,32 +90,6 @@ func (d *directory) put(ctx context.Context, key string, data []byte, ifAbsent b
 		err = ErrExists
 	}
 	return err
-}
-
-// sweep removes unfinished files that killed writers left in dir.
-func (d *directory) sweep(dir string) error {
-	entries, err := d.entries(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), atomicfile.Unfinished) {
-			continue
-		}
-		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // its writer has finished it
-		} else if err != nil {
-			return err
-		}
-		if time.Since(info.ModTime()) < abandoned {
-			continue
-		}
-		if err := d.files.Remove(path.Join(dir, e.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (d *directory) remove(ctx context.Context, key string) error {

@@ -50,9 +50,6 @@ func (Provider) Validate(section json.RawMessage) []config.Problem {
 }
 
 func settings(section json.RawMessage) (Settings, []config.Problem) {
-	if len(section) == 0 {
-		section = json.RawMessage("{}")
-	}
 	var s Settings
 	l := document.List(config.Decode(section, &s))
 	providers.CheckAccess(&l, s.Kubeconfig, s.Context)

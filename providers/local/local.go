@@ -75,36 +75,36 @@ func (Provider) Validate(section json.RawMessage) []config.Problem {
 }
 
 func settings(section json.RawMessage) (Settings, []config.Problem) {
-	if len(section) == 0 {
-		section = json.RawMessage("{}")
-	}
 	var s Settings
-	problems := config.Decode(section, &s)
+	l := document.List(config.Decode(section, &s))
+	const port = "a TCP port, 1 to 65535"
 	api := s.apiPort()
 	if api < 1 || api > 65535 {
-		problems = append(problems, config.Problem{Field: "apiPort", Got: fmt.Sprint(api), Want: "a TCP port, 1 to 65535"})
+		l.Add("apiPort", fmt.Sprint(api), port)
 	}
 	for i, p := range s.Ports {
-		field, got := fmt.Sprintf("ports[%d]", i), fmt.Sprint(p)
+		want := ""
 		switch {
 		case p < 1 || p > 65535:
-			problems = append(problems, config.Problem{Field: field, Got: got, Want: "a TCP port, 1 to 65535"})
+			want = port
 		case p == APIPort || p == api:
-			problems = append(problems, config.Problem{Field: field, Got: got, Want: "another port: this one is for the node's API"})
+			want = "another port: this one is for the node's API"
 		case p == healthPort:
-			problems = append(problems, config.Problem{Field: field, Got: got, Want: "another port: this one is the node's own, for its health"})
+			want = "another port: this one is the node's own, for its health"
 		case slices.Contains(s.Ports[:i], p):
-			problems = append(problems, config.Problem{Field: field, Got: got, Want: "each port once"})
+			want = "each port once"
+		}
+		if want != "" {
+			l.Add(fmt.Sprintf("ports[%d]", i), fmt.Sprint(p), want)
 		}
 	}
 	if a, err := netip.ParseAddr(s.Bind); s.Bind != "" && (err != nil || a.Zone() != "" || a.IsMulticast()) {
-		problems = append(problems, config.Problem{Field: "bind", Got: document.Quote(s.Bind), Want: "an address of this machine, such as 127.0.0.1 or 192.0.2.1; 0.0.0.0 for all"})
+		l.Add("bind", document.Quote(s.Bind), "an address of this machine, such as 127.0.0.1 or 192.0.2.1; 0.0.0.0 for all")
 	}
 	if s.RegistryMirror != "" && !isMirror(s.RegistryMirror) {
-		problems = append(problems, config.Problem{Field: "registryMirror", Got: document.Quote(s.RegistryMirror),
-			Want: "a URL with http or https, a host and at most a path, such as http://192.0.2.1:5000/slipway"})
+		l.Add("registryMirror", document.Quote(s.RegistryMirror), "a URL with http or https, a host and at most a path, such as http://192.0.2.1:5000/slipway")
 	}
-	return s, problems
+	return s, l
 }
 
 // bind is the address of this machine on which the ports are published.
