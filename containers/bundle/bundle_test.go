@@ -208,7 +208,7 @@ func TestWhatImagesStandFor(t *testing.T) {
 	b.Index.Images[2].Archive = "images/workloads.tar"
 	_, err = b.Marshal()
 	for _, says := range []string{
-		"stands for nginx, which is written docker.io/library/nginx:latest", "docker.io/library/nginx:1, as docker.io/library/nginx:1 does",
+		"stands for nginx, which is written docker.io/library/nginx:latest", "docker.io/library/nginx:1, as another image does",
 		`"Not a reference" is no reference`, "has no digest", "is no file of the bundle in images/added",
 	} {
 		require.ErrorContains(t, err, says)

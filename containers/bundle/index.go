@@ -40,7 +40,7 @@ func (x Index) validate() error {
 		}
 		paths[f.Path] = true
 	}
-	names, overrides := map[string]bool{}, map[string]string{}
+	names, overrides := map[string]bool{}, map[string]bool{}
 	for i, image := range x.Images {
 		switch odd := unprintable(image.Name, image.Ref); {
 		case odd != "":
@@ -55,19 +55,25 @@ func (x Index) validate() error {
 			report("images[%d]: the archive of %s is no file of the bundle in %s", i, image.Name, AddedDir)
 		}
 		names[image.Name] = true
-		for _, s := range image.StandsFor {
-			switch normal, err := imageref.Normal(s); {
-			case err != nil:
-				report("images[%d]: %s stands for something else: %w", i, image.Name, err)
-			case normal != s:
-				report("images[%d]: %s stands for %s, which is written %s", i, image.Name, s, normal)
-			case overrides[s] != "":
-				report("images[%d]: %s stands for %s, as %s does", i, image.Name, s, overrides[s])
-			}
-			overrides[s] = image.Name
-		}
+		CheckStandsFor(image.StandsFor, overrides, func(err error) { report("images[%d]: %s: %w", i, image.Name, err) })
 	}
 	return errors.Join(problems...)
+}
+
+// CheckStandsFor reports what is wrong with the references that an image stands for. seen are those
+// of the images before.
+func CheckStandsFor(references []string, seen map[string]bool, report func(error)) {
+	for _, s := range references {
+		switch normal, err := imageref.Normal(s); {
+		case err != nil:
+			report(fmt.Errorf("it stands for something else: %w", err))
+		case normal != s:
+			report(fmt.Errorf("it stands for %s, which is written %s", s, normal))
+		case seen[s]:
+			report(fmt.Errorf("it stands for %s, as another image does", s))
+		}
+		seen[s] = true
+	}
 }
 
 // unprintable is the first text that is no part of a line, if there is one: lists and errors name it.

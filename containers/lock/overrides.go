@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/imageref"
 )
 
@@ -63,17 +64,6 @@ func (l *Lock) Overrides(platform string) []Override {
 	return out
 }
 
-// standsFor checks upstream references; seen are those of the images before.
 func (p *problems) standsFor(at string, references []string, seen map[string]bool) {
-	for _, s := range references {
-		switch normal, err := imageref.Normal(s); {
-		case err != nil:
-			p.add(at, "it stands for something else: %w", err)
-		case normal != s:
-			p.add(at, "it stands for %s, which is written %s", s, normal)
-		case seen[s]:
-			p.add(at, "it stands for %s, as another image does", s)
-		}
-		seen[s] = true
-	}
+	bundle.CheckStandsFor(references, seen, func(err error) { p.add(at, "%w", err) })
 }

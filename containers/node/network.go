@@ -32,11 +32,9 @@ func prepareNetwork(ctx context.Context) (outside, error) {
 	if err := keepInside(link, o.address); err != nil {
 		return o, err
 	}
-	rule := []string{"POSTROUTING", "-s", podCIDR, "!", "-d", podCIDR, "-m", "comment", "--comment", "pods to the outside", "-j", "MASQUERADE"}
-	if exec.CommandContext(ctx, "iptables", append([]string{"-w", "5", "-t", "nat", "-C"}, rule...)...).Run() == nil {
-		return o, nil
-	}
-	if out, err := exec.CommandContext(ctx, "iptables", append([]string{"-w", "5", "-t", "nat", "-A"}, rule...)...).CombinedOutput(); err != nil {
+	masquerade := exec.CommandContext(ctx, "iptables", "-w", "5", "-t", "nat", "-A", "POSTROUTING",
+		"-s", podCIDR, "!", "-d", podCIDR, "-m", "comment", "--comment", "pods to the outside", "-j", "MASQUERADE")
+	if out, err := masquerade.CombinedOutput(); err != nil {
 		return o, fmt.Errorf("let pods reach the outside: %w: %s", err, bytes.TrimSpace(out))
 	}
 	return o, nil

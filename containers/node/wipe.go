@@ -6,12 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
-// wipe removes everything in the data directory, but not the directory, which is
-// a mount. It fails when a node uses it. What tells that there are data goes last, so that a
-// wipe that was interrupted leaves no data that a node would make new keys for.
+// wipe removes everything in the data directory but its lock. It fails when a node uses it.
 func wipe(ctx context.Context, s settings) error {
 	lock, err := lockData(ctx, s.Data, s.LockWait, printLine)
 	if err != nil {
@@ -33,16 +30,17 @@ func wipe(ctx context.Context, s settings) error {
 	return nil
 }
 
-// wipeOrder are the names of entries in the order in which they are removed: the last ones tell
-// that there are data, and keep others out.
+// wipeOrder are the names of what is removed of entries, in that order. The keys tell that there
+// are data, and go last, so that a wipe that was interrupted leaves no data that a node would make
+// new ones for.
 func wipeOrder(entries []fs.DirEntry) []string {
-	last := []string{pkiDir, lockFile}
 	var names []string
 	for _, e := range entries {
-		names = append(names, e.Name())
+		if name := e.Name(); name != pkiDir && name != lockFile {
+			names = append(names, name)
+		}
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return slices.Index(last, a) - slices.Index(last, b) })
-	return names
+	return append(names, pkiDir)
 }
 
 func printLine(line string) { fmt.Fprintln(os.Stderr, "slipway-node: "+line) }
