@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -30,22 +33,15 @@ func (v *linter) prerequisites() {
 }
 
 // object is one of Slipway's own making.
-func (v *linter) object(kind, namespace, name string, labels map[string]string, field string, content map[string]any) map[string]any {
-	all := map[string]any{}
-	for _, m := range []map[string]string{labels, kube.Labels(v.Deployment)} {
-		for k, l := range m {
-			all[k] = l
-		}
-	}
-	metadata := map[string]any{"name": name, "labels": all}
-	if namespace != "" {
-		metadata["namespace"] = namespace
-	}
-	out := map[string]any{"apiVersion": "v1", "kind": kind, "metadata": metadata}
+func (v *linter) object(kind, namespace, name string, more map[string]string, field string, content map[string]any) map[string]any {
+	o := unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind}}
+	o.SetName(name)
+	o.SetNamespace(namespace)
+	o.SetLabels(labels.Merge(more, kube.Labels(v.Deployment)))
 	if field != "" {
-		out[field] = content
+		o.Object[field] = content
 	}
-	return out
+	return o.Object
 }
 
 func (v *linter) namespaces() []map[string]any {

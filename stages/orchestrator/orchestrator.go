@@ -21,9 +21,11 @@ const (
 const (
 	// RootApp is the name of the Application that brings all others, in Argo CD's
 	// namespace.
-	RootApp    = "root"
-	rootChart  = "root-app"     // folder of the GitOps tree
-	valuesFile = "slipway.yaml" // in rootChart: what Slipway fills in
+	RootApp = "root"
+	// RootChart is the folder of the GitOps tree with the chart that makes the Applications, and
+	// RootValues the file in it that Slipway fills in.
+	RootChart  = "root-app"
+	RootValues = "slipway.yaml"
 )
 
 // Register adds the code of the stage's steps to r.

@@ -9,12 +9,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// The chart of the tree that makes the Applications, and the file in it with its values.
-const (
-	RootChart  = rootChart
-	RootValues = valuesFile
-)
-
 // Tree is the GitOps tree of a release as it would be pushed, by path. It is not known yet
 // where to.
 func Tree(r *platform.Release, deployment string, in contract.TreeValues) (map[string][]byte, error) {

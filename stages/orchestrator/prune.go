@@ -44,28 +44,25 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 		}
 	}
 	var out contract.Pruned
-	parts := []func() (objects, kept []string, err error){
-		func() (objects, kept []string, err error) {
-			if in.Apps {
-				return nil, nil, nil
-			}
-			return withoutApps(ctx, env, c, record.Argo) // while Argo CD is there
-		},
-		func() (objects, kept []string, err error) {
-			out.Components, objects, err = remover.Dropped(ctx, now, in.Components, removal.Prerequisites(r))
-			return objects, nil, err
-		},
-		func() (objects, kept []string, err error) { return remover.PrunePrerequisites(ctx, r, in.LeftOut) },
-		func() (objects, kept []string, err error) {
-			return remover.Keys(ctx, r.SecretsGiven(in.UserSecrets), in.LeftOut)
-		},
-	}
-	for _, part := range parts {
-		objects, kept, err := part()
+	take := func(objects, kept []string, err error) error {
 		out.Objects, out.Kept, out.Stripped = append(out.Objects, objects...), append(out.Kept, kept...), remover.Stripped
-		if err != nil {
+		return err
+	}
+	if !in.Apps { // while Argo CD is there
+		if err := take(withoutApps(ctx, env, c, record.Argo)); err != nil {
 			return out, err
 		}
+	}
+	dropped, objects, err := remover.Dropped(ctx, now, in.Components, removal.Prerequisites(r))
+	out.Components = dropped
+	if err = take(objects, nil, err); err == nil {
+		err = take(remover.PrunePrerequisites(ctx, r, in.LeftOut))
+	}
+	if err == nil {
+		err = take(remover.Keys(ctx, r.SecretsGiven(in.UserSecrets), in.LeftOut))
+	}
+	if err != nil {
+		return out, err
 	}
 	if len(out.Components) > 0 {
 		env.Progress("removed %s", strings.Join(out.Components, ", "))

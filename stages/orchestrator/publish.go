@@ -128,10 +128,10 @@ func buildTree(fsys fs.FS, r *platform.Release, deployment string, in contract.P
 	if !slices.ContainsFunc(r.Components, func(c platform.Component) bool { return c.Kind == platform.App }) {
 		return tree, nil
 	}
-	if _, ok := tree[rootChart+"/Chart.yaml"]; !ok {
-		return nil, badTree(fmt.Errorf("folder %s holds no chart %s", r.GitOps.Tree, rootChart))
+	if _, ok := tree[RootChart+"/Chart.yaml"]; !ok {
+		return nil, badTree(fmt.Errorf("folder %s holds no chart %s", r.GitOps.Tree, RootChart))
 	}
-	generated := rootChart + "/" + valuesFile
+	generated := RootChart + "/" + RootValues
 	if _, taken := tree[generated]; taken {
 		return nil, badTree(fmt.Errorf("%s is Slipway's to write", generated))
 	}
@@ -141,7 +141,7 @@ func buildTree(fsys fs.FS, r *platform.Release, deployment string, in contract.P
 	}
 	b, err := yaml.Marshal(values)
 	if err != nil {
-		return nil, badTree(fmt.Errorf("encode the values of %s: %w", rootChart, err))
+		return nil, badTree(fmt.Errorf("encode the values of %s: %w", RootChart, err))
 	}
 	tree[generated] = append([]byte("# Written by Slipway; a change made here is undone by the next run.\n"), b...)
 	return tree, nil

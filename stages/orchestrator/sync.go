@@ -89,17 +89,17 @@ func rootApplication(deployment string, r *platform.Release, in contract.AppsInp
 		"parameters":  []any{map[string]any{"name": "repository.revision", "value": "$ARGOCD_APP_REVISION", "forceString": true}},
 	}
 	if in.Values == nil {
-		helm["valueFiles"] = []any{valuesFile}
+		helm["valueFiles"] = []any{RootValues}
 	} else {
 		values, err := rootValues(r, deployment, *in.Values, repository{Revision: in.Target, URL: in.Repository, Path: in.Path})
 		if err != nil {
 			return nil, err
 		}
 		if helm["valuesObject"], err = runtime.DefaultUnstructuredConverter.ToUnstructured(values); err != nil {
-			return nil, badTree(fmt.Errorf("encode the values of %s: %w", rootChart, err))
+			return nil, badTree(fmt.Errorf("encode the values of %s: %w", RootChart, err))
 		}
 	}
-	source := map[string]any{"repoURL": in.Repository, "targetRevision": in.Target, "path": path.Join(in.Path, rootChart), "helm": helm}
+	source := map[string]any{"repoURL": in.Repository, "targetRevision": in.Target, "path": path.Join(in.Path, RootChart), "helm": helm}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
 		"metadata": map[string]any{
@@ -275,7 +275,7 @@ func wrongSet(v argo.Verdict) error {
 func badSet(err error) error {
 	return &fault.Fault{
 		Code: CodeSet, Class: fault.Step, Op: "compare the apps with the platform release", Err: err,
-		Fix: "make components in platform.yaml and the chart " + rootChart + " agree, then run the same command again",
+		Fix: "make components in platform.yaml and the chart " + RootChart + " agree, then run the same command again",
 	}
 }
 

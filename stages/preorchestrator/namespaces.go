@@ -79,14 +79,10 @@ func noteNamespaces(ctx context.Context, c *kube.Client, deployment string, r *p
 func ensureNamespaces(ctx context.Context, c *kube.Client, deployment, identity string, want []platform.Namespace) (contract.Namespaces, error) {
 	want = append([]platform.Namespace{{Name: kube.SystemNamespace}}, want...)
 	var out contract.Namespaces
-	var reserved, foreign, leaving []string
+	var foreign, leaving []string
 	have := map[string]metav1.ObjectMeta{}
 	for _, ns := range want {
 		out.Names = append(out.Names, ns.Name)
-		if ns.Name == metav1.NamespaceDefault || strings.HasPrefix(ns.Name, "kube-") {
-			reserved = append(reserved, ns.Name)
-			continue
-		}
 		meta, err := readNamespace(ctx, c, ns.Name)
 		have[ns.Name] = meta
 		found := meta.Labels
@@ -104,8 +100,12 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment, identity 
 			out.Created = append(out.Created, ns.Name)
 		}
 	}
-	if err := unusable(reserved, foreign); err != nil {
-		return contract.Namespaces{}, err
+	if len(foreign) > 0 {
+		return contract.Namespaces{}, &fault.Fault{ // whose they are, nobody here knows: no command that removes them
+			Code: kube.CodeForeign, Class: fault.Step, Op: "make the platform's namespaces",
+			Fix: "use another cluster, or name other namespaces in the platform release, then run the same command again",
+			Err: fmt.Errorf("these namespaces exist and do not belong to this deployment: %s; nothing was created", strings.Join(foreign, ", ")),
+		}
 	}
 	if p, _ := dryrun.Previewing(ctx); len(leaving) > 0 && p == nil {
 		if err := dryrun.Check(ctx, "make namespaces %s, which are being deleted, again", strings.Join(leaving, ", ")); err != nil {
@@ -261,26 +261,4 @@ func waitGone(ctx context.Context, c *kube.Client, names []string) error {
 		}
 	}
 	return nil
-}
-
-// unusable is the fault for namespaces that cannot be taken; nil when there are
-// none.
-func unusable(reserved, foreign []string) error {
-	const op = "make the platform's namespaces"
-	var errs []error
-	if len(reserved) > 0 {
-		errs = append(errs, &fault.Fault{
-			Code: kube.CodeForeign, Class: fault.Step, Op: op,
-			Fix: "name other namespaces in platform.yaml, then run the same command again",
-			Err: fmt.Errorf("these belong to Kubernetes: %s", strings.Join(reserved, ", ")),
-		})
-	}
-	if len(foreign) > 0 {
-		errs = append(errs, &fault.Fault{ // whose they are, nobody here knows: no command that removes them
-			Code: kube.CodeForeign, Class: fault.Step, Op: op,
-			Fix: "use another cluster, or name other namespaces in the platform release, then run the same command again",
-			Err: fmt.Errorf("these namespaces exist and do not belong to this deployment: %s; nothing was created", strings.Join(foreign, ", ")),
-		})
-	}
-	return errors.Join(errs...)
 }

@@ -132,36 +132,27 @@ func badReconcile(engine string, err error) error {
 // any Application in Argo CD's namespace may use it, whatever its sourceNamespaces are. The
 // probe has no finalizer: see removeProbe.
 func probeObjects(deployment string, in contract.ReconcileInput) []*unstructured.Unstructured {
-	meta := func(namespace string) map[string]any {
-		return map[string]any{
-			"name": probeApp, "namespace": namespace,
-			"labels": map[string]any{kube.ManagedBy: kube.FieldManager, kube.DeploymentLabel: deployment},
-		}
-	}
-	target := map[string]any{"server": "https://kubernetes.default.svc", "namespace": kube.SystemNamespace}
-	return []*unstructured.Unstructured{
-		{Object: map[string]any{
-			"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": meta(in.Namespace),
-			"spec": map[string]any{
-				"description":      probeRetention,
-				"sourceRepos":      []any{in.Repository},
-				"sourceNamespaces": []any{kube.SystemNamespace},
-				"destinations":     []any{target},
-
-				"clusterResourceWhitelist":   []any{},
-				"namespaceResourceWhitelist": []any{map[string]any{"group": "", "kind": "PodTemplate"}},
-			},
-		}},
-		{Object: map[string]any{
-			"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": meta(kube.SystemNamespace),
-			"spec": map[string]any{
-				"project":     probeApp,
-				"source":      map[string]any{"repoURL": in.Repository, "targetRevision": contract.Branch, "path": "."},
-				"destination": target,
-				"syncPolicy":  map[string]any{"automated": map[string]any{"prune": true}},
-			},
-		}},
-	}
+	target := map[string]any{"server": argo.InCluster, "namespace": kube.SystemNamespace}
+	project := argo.Project(in.Namespace, probeApp, kube.Labels(deployment), map[string]any{
+		"description":                probeRetention,
+		"sourceRepos":                []any{in.Repository},
+		"sourceNamespaces":           []any{kube.SystemNamespace},
+		"destinations":               []any{target},
+		"clusterResourceWhitelist":   []any{},
+		"namespaceResourceWhitelist": []any{map[string]any{"group": "", "kind": "PodTemplate"}},
+	})
+	app := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+		"metadata": map[string]any{"name": probeApp, "namespace": kube.SystemNamespace},
+		"spec": map[string]any{
+			"project":     probeApp,
+			"source":      map[string]any{"repoURL": in.Repository, "targetRevision": contract.Branch, "path": "."},
+			"destination": target,
+			"syncPolicy":  map[string]any{"automated": map[string]any{"prune": true}},
+		},
+	}}
+	app.SetLabels(kube.Labels(deployment))
+	return []*unstructured.Unstructured{project, app}
 }
 
 // removeProbe deletes the probe, what it brought, and its project, and waits for

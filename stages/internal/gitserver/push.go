@@ -38,7 +38,6 @@ const gitTimeout = 2 * time.Minute
 func (s *Server) head(ctx context.Context, repository, branch string) (at plumbing.Hash, commit *object.Commit, err error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
-	defer s.waited(ctx, time.Now(), &err)
 	ep, err := s.endpoint(repository)
 	if err != nil {
 		return at, nil, err
@@ -126,10 +125,9 @@ func (s *Server) Push(ctx context.Context, repository, branch string, t Tree, c 
 }
 
 // send uploads the objects of b and updates one reference.
-func (s *Server) send(ctx context.Context, repository string, cmd *packp.Command, b *builder) (err error) {
+func (s *Server) send(ctx context.Context, repository string, cmd *packp.Command, b *builder) error {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
-	defer s.waited(ctx, time.Now(), &err)
 	ep, err := s.endpoint(repository)
 	if err != nil {
 		return err

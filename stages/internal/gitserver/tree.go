@@ -2,7 +2,7 @@ package gitserver
 
 import (
 	"fmt"
-	"path"
+	"io/fs"
 	"sort"
 	"strings"
 
@@ -23,18 +23,26 @@ type builder struct {
 
 // tree stores t with everything in it and returns the root's hash.
 func (b *builder) tree(t Tree) (plumbing.Hash, error) {
-	root := newFolder()
+	files, folders := map[string][]byte{}, map[string]Tree{}
 	for p, content := range t {
-		if err := root.put(p, content); err != nil {
-			return plumbing.ZeroHash, err
+		if !fs.ValidPath(p) || p == "." {
+			return plumbing.ZeroHash, fmt.Errorf("%q is not a path inside a repository", p)
+		}
+		name, rest, below := strings.Cut(p, "/")
+		switch {
+		case !below:
+			files[name] = content
+		case folders[name] == nil:
+			folders[name] = Tree{rest: content}
+		default:
+			folders[name][rest] = content
 		}
 	}
-	return b.folder(root)
-}
-
-func (b *builder) folder(f *folder) (plumbing.Hash, error) {
 	var entries []object.TreeEntry
-	for name, content := range f.files {
+	for name, content := range files {
+		if folders[name] != nil {
+			return plumbing.ZeroHash, fmt.Errorf("%q is both a file and a folder", name)
+		}
 		h, err := b.put(plumbing.BlobObject, func(o plumbing.EncodedObject) error {
 			w, err := o.Writer()
 			if err != nil {
@@ -50,8 +58,8 @@ func (b *builder) folder(f *folder) (plumbing.Hash, error) {
 		}
 		entries = append(entries, object.TreeEntry{Name: name, Mode: filemode.Regular, Hash: h})
 	}
-	for name, sub := range f.folders {
-		h, err := b.folder(sub)
+	for name, sub := range folders {
+		h, err := b.tree(sub)
 		if err != nil {
 			return plumbing.ZeroHash, err
 		}
@@ -78,37 +86,4 @@ func (b *builder) put(kind plumbing.ObjectType, encode func(plumbing.EncodedObje
 	}
 	b.made = append(b.made, h)
 	return h, nil
-}
-
-type folder struct {
-	files   map[string][]byte
-	folders map[string]*folder
-}
-
-func newFolder() *folder {
-	return &folder{files: map[string][]byte{}, folders: map[string]*folder{}}
-}
-
-func (f *folder) put(p string, content []byte) error {
-	if p == "" || path.Clean(p) != p || path.IsAbs(p) || strings.HasPrefix(p, "..") {
-		return fmt.Errorf("%q is not a path inside a repository", p)
-	}
-	for {
-		dir, rest, found := strings.Cut(p, "/")
-		if !found {
-			break
-		}
-		if _, ok := f.files[dir]; ok {
-			return fmt.Errorf("%q is both a file and a folder", dir)
-		}
-		if f.folders[dir] == nil {
-			f.folders[dir] = newFolder()
-		}
-		f, p = f.folders[dir], rest
-	}
-	if _, ok := f.folders[p]; ok {
-		return fmt.Errorf("%q is both a file and a folder", p)
-	}
-	f.files[p] = content
-	return nil
 }

@@ -33,14 +33,19 @@ func everywhere(ch *chart.Chart, opts ChartOptions, guess bool, err error) bool 
 	if invalid != nil {
 		return true
 	}
-	a := &asked{guess: guess}
-	top["Capabilities"] = capabilities{asked: a, version: opts.Kubernetes}
+	a := &asked{guess: guess, version: opts.Kubernetes}
+	top["Capabilities"] = a
 	_, again := engine.RenderWithClientProvider(ch, top, a)
 	return !a.cluster && (again == nil || again.Error() == err.Error())
 }
 
-// asked notes whether a chart asks for what only a cluster knows.
-type asked struct{ guess, cluster bool }
+// asked stands for Helm's capabilities, as templates name them, and for a cluster, and notes
+// whether a chart asks for what only a cluster knows.
+type asked struct {
+	guess   bool
+	version *chartutil.KubeVersion
+	cluster bool
+}
 
 // GetClientFor is called for an object that is looked up.
 func (a *asked) GetClientFor(string, string) (dynamic.NamespaceableResourceInterface, bool, error) {
@@ -48,35 +53,24 @@ func (a *asked) GetClientFor(string, string) (dynamic.NamespaceableResourceInter
 	return nil, false, errors.New("there is no cluster")
 }
 
-// capabilities are Helm's, as templates name them.
-type capabilities struct {
-	asked   *asked
-	version *chartutil.KubeVersion
-}
-
 // KubeVersion is {{ .Capabilities.KubeVersion }}.
-func (c capabilities) KubeVersion() *chartutil.KubeVersion {
-	c.asked.cluster = c.asked.cluster || c.asked.guess
-	return c.version
+func (a *asked) KubeVersion() *chartutil.KubeVersion {
+	a.cluster = a.cluster || a.guess
+	return a.version
 }
 
 // HelmVersion is {{ .Capabilities.HelmVersion }}.
-func (capabilities) HelmVersion() any { return chartutil.DefaultCapabilities.HelmVersion }
+func (*asked) HelmVersion() any { return chartutil.DefaultCapabilities.HelmVersion }
 
-// APIVersions is {{ .Capabilities.APIVersions }}. What templates do with it besides Has
-// fails.
-func (c capabilities) APIVersions() apis { return apis{asked: c.asked} }
-
-type apis struct{ asked *asked }
+// APIVersions is {{ .Capabilities.APIVersions }}. What templates do with it besides Has fails.
+func (a *asked) APIVersions() *asked { return a }
 
 // stable is a version that no later Kubernetes lacks.
 var stable = regexp.MustCompile(`(^|/)v[0-9]+$`)
 
 // Has is {{ .Capabilities.APIVersions.Has "apps/v1" }}.
-func (a apis) Has(version string) bool {
+func (a *asked) Has(version string) bool {
 	has := chartutil.DefaultVersionSet.Has(version)
-	if a.asked.guess || !has || !stable.MatchString(version) {
-		a.asked.cluster = true
-	}
+	a.cluster = a.cluster || a.guess || !has || !stable.MatchString(version)
 	return has
 }
