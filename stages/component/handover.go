@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,9 +49,9 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 	if err != nil {
 		return contract.Component{}, err
 	}
-	objs, err := i.template(ctx, ch, values)
+	objs, err := render.InCluster(ctx, i.client, i.component, ch, values)
 	if err != nil {
-		return contract.Component{}, err
+		return contract.Component{}, badChart(i.component.Name, err)
 	}
 	applied, err := i.client.Apply(ctx, []*unstructured.Unstructured{i.project(objs, in.Tree), app}, kube.ApplyOptions{Force: true, Added: argo.Added})
 	if err != nil {
@@ -69,28 +68,6 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 		return out, err
 	}
 	return i.settle(ctx, out)
-}
-
-// template renders the chart as Argo CD does: as helm template, for this cluster. Hooks and
-// definitions are among the objects.
-func (i *installer) template(ctx context.Context, ch *chart.Chart, values map[string]any) ([]*unstructured.Unstructured, error) {
-	opts := render.ChartOptions{Release: i.component.Name, Namespace: i.component.Namespace, Values: values, Definitions: true}
-	if err := opts.ForCluster(ctx, i.client); err != nil {
-		return nil, err
-	}
-	rel, err := render.Chart(ctx, ch, opts)
-	if err != nil {
-		return nil, badChart(i.component.Name, err)
-	}
-	text := rel.Manifest
-	for _, h := range rel.Hooks {
-		text += "\n---\n" + h.Manifest
-	}
-	objs, err := kube.DecodeRendered([]byte(text))
-	if err != nil {
-		return nil, badChart(i.component.Name, err)
-	}
-	return objs, i.client.Place(ctx, objs, i.component.Namespace)
 }
 
 // projectName is that of the AppProject of a component alone.
@@ -228,6 +205,9 @@ func (i *installer) letGo(ctx context.Context, objs []*unstructured.Unstructured
 		return err
 	}
 	if err := i.client.Yield(ctx, objs, i.component.Namespace, kube.FieldManager, helmManager()); err != nil {
+		return err
+	}
+	if err := i.client.Forget(ctx, i.env.Deployment, i.component.Name); err != nil {
 		return err
 	}
 	for _, h := range history {

@@ -9,34 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
-
-// adopted installs the chart of a component that Argo CD takes over afterwards. Once it
-// has, Slipway leaves the component alone: what is new in it comes with the tree, and the
-// step that hands it over waits for that.
-func (i *installer) adopted(ctx context.Context) (contract.Component, error) {
-	owned, err := i.owned(ctx)
-	if err != nil {
-		return contract.Component{}, err
-	}
-	if owned {
-		i.env.Progress("it is left to Argo CD, whose Application %s owns it", i.component.Name)
-		return contract.Component{}, nil
-	}
-	objs, out, err := i.chart(ctx)
-	if p, _ := dryrun.Previewing(ctx); err != nil || p != nil {
-		return out, err
-	}
-	if out.Workloads, err = i.client.WaitRollouts(ctx, objs); err != nil {
-		return out, err
-	}
-	out.Gates, err = i.gates(ctx) // status looks at those of the step that hands it over
-	return out, err
-}
 
 // owned reports whether Argo CD has taken the component over, with an Application of its name.
 func (i *installer) owned(ctx context.Context) (bool, error) {

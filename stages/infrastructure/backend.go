@@ -130,7 +130,6 @@ func (b *backend) because(err error) error {
 	return err
 }
 
-// write puts the backend's block into Terraform's directory.
 func (b *backend) write(dir string) error {
 	block := map[string]any{"http": map[string]any{"address": b.address}}
 	text, err := json.MarshalIndent(map[string]any{"terraform": map[string]any{"backend": block}}, "", "  ")

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -18,8 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/step"
 )
-
-const mergePatch = types.MergePatchType
 
 // expected finds what a platform is made of.
 type expected struct {
@@ -55,7 +52,7 @@ func (e *expected) findNamespaces(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	own := map[string]bool{kube.SystemNamespace: true, checker{env: e.env}.namespace(): true}
+	own := map[string]bool{kube.SystemNamespace: true, checksNamespace(e.env.Deployment): true}
 	if live != nil && kube.Ours(live, e.env.Deployment) {
 		listed, err := removal.PrerequisiteNamespaces(ctx, e.client)
 		if err != nil || listed == nil {
@@ -92,7 +89,7 @@ func (e *expected) objects(ctx context.Context, in contract.OwnershipInput) ([]*
 // prerequisites are the objects that are made before any component is.
 func (e *expected) prerequisites(in contract.OwnershipInput) []*unstructured.Unstructured {
 	members, v1 := removal.Prerequisites(e.release), core("").GroupVersion()
-	for _, name := range []string{kube.SystemNamespace, checker{env: e.env}.namespace()} {
+	for _, name := range []string{kube.SystemNamespace, checksNamespace(e.env.Deployment)} {
 		members = append(members, kube.Member{Kind: v1.WithKind("Namespace"), Name: name})
 	}
 	if in.PullSecret {
@@ -110,7 +107,6 @@ func (e *expected) prerequisites(in contract.OwnershipInput) []*unstructured.Uns
 	return out
 }
 
-// component are the objects of a component.
 func (e *expected) component(ctx context.Context, c platform.Component, in contract.ComponentInput) ([]*unstructured.Unstructured, error) {
 	switch c.Kind {
 	case platform.Chart:
@@ -138,9 +134,6 @@ func (e *expected) adopted(ctx context.Context, c platform.Component, in contrac
 	if err != nil {
 		return nil, err
 	}
-	if err := e.client.Place(ctx, objs, c.Namespace); err != nil {
-		return nil, err
-	}
 	return e.elsewhere(ctx, objs)
 }
 
@@ -164,33 +157,14 @@ func (e *expected) chart(ctx context.Context, c platform.Component, in contract.
 	if err != nil {
 		return nil, err
 	}
-	opts := render.ChartOptions{Release: c.Name, Namespace: c.Namespace, Definitions: true}
-	if opts.Values, err = render.Values(e.release.Files(), c, in); err != nil {
-		return nil, err
-	}
-	if err := opts.ForCluster(ctx, e.client); err != nil {
-		return nil, err
-	}
-	rel, err := render.Chart(ctx, ch, opts)
+	values, err := render.Values(e.release.Files(), c, in)
 	if err != nil {
 		return nil, err
 	}
-	texts := []string{rel.Manifest}
 	if err := e.noteRelease(ctx, c); err != nil {
 		return nil, err
 	}
-	for _, h := range rel.Hooks {
-		texts = append(texts, h.Manifest)
-	}
-	var out []*unstructured.Unstructured
-	for _, text := range texts {
-		objs, err := kube.DecodeRendered([]byte(text))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, objs...)
-	}
-	return out, nil
+	return render.InCluster(ctx, e.client, c, ch, values)
 }
 
 // noteRelease notes a Helm release that has a component's name and is somebody else's.
@@ -206,7 +180,6 @@ func (e *expected) noteRelease(ctx context.Context, c platform.Component) error 
 	return err
 }
 
-// isRelease reports whether an object is a record of a Helm release.
 func isRelease(o *unstructured.Unstructured) bool {
 	kind, _, _ := unstructured.NestedString(o.Object, "type")
 	return kind == helmSecret

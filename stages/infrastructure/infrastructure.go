@@ -42,7 +42,7 @@ const (
 // Register adds the code of the stage's steps to r; build makes the tree of the apps.
 func Register(r *step.Registry, build lint.BuildTree) {
 	var tools toolchain
-	step.RegisterVerified(r, contract.PreflightStep(), tools.preflight, verifyPreflight)
+	step.RegisterVerified(r, contract.PreflightStep(), preflight, verifyPreflight)
 	step.RegisterRepeatable(r, contract.ClusterPreflightStep(), clusterPreflight)
 	step.RegisterVerified(r, contract.TerraformStep(), tools.terraform, verifyTerraform)
 	step.Register(r, contract.TerraformDestroyStep(), tools.terraformDestroy)

@@ -73,7 +73,6 @@ func observe(root, state string, sysctls ...string) (machine, error) {
 	return m, nil
 }
 
-// memTotal reads MemTotal, in bytes.
 func memTotal(meminfo []byte) (int64, error) {
 	for line := range strings.Lines(string(meminfo)) {
 		f := strings.Fields(line)

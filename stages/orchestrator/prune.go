@@ -56,9 +56,6 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 			return objects, nil, err
 		},
 		func() (objects, kept []string, err error) { return remover.PrunePrerequisites(ctx, r, in.LeftOut) },
-		func() (objects, kept []string, err error) {
-			return remover.Keys(ctx, r.SecretsGiven(in.UserSecrets), in.LeftOut)
-		},
 	}
 	for _, part := range parts {
 		objects, kept, err := part()
@@ -71,7 +68,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 		env.Progress("removed %s", strings.Join(out.Components, ", "))
 	}
 	if len(out.Objects) > 0 {
-		env.Progress("removed %d objects and keys that the release no longer has", len(out.Objects))
+		env.Progress("removed %d objects that the release no longer has", len(out.Objects))
 	}
 	for _, kept := range out.Kept {
 		env.Progress("the release no longer has these, but they stay: %s", kept)

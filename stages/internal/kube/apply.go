@@ -5,9 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,9 +23,6 @@ type ApplyOptions struct {
 	Force bool
 	// Namespace is for namespaced objects that name none. "" means "default".
 	Namespace string
-	// Migrate is a field manager that wrote the objects before Slipway applied them, such as
-	// Helm's: what it set and objs no longer has is removed. "" means none.
-	Migrate string
 	// Added says what others have added to an object that is theirs no more than its other fields:
 	// a merge patch that removes it from live, which is as applying obj has left it. Nil: nothing.
 	Added func(live, obj *unstructured.Unstructured) (patch map[string]any)
@@ -52,11 +48,8 @@ const (
 
 // Applied tells what happened to one object.
 type Applied struct {
-	Kind       string
-	Namespace  string
-	Name       string
-	Change     Change
-	Generation int64 // after; 0 for kinds that have none
+	Kind, Namespace, Name string
+	Change                Change
 }
 
 // parallel is how many objects of one rank are applied at a time.
@@ -95,32 +88,32 @@ func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, o
 
 func (c *Client) applyRank(ctx context.Context, objs []*unstructured.Unstructured, which []int, opts ApplyOptions, out []Applied) error {
 	errs := make([]error, len(which))
-	free := make(chan struct{}, parallel)
-	var wg sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(parallel)
 	for n, i := range which {
-		free <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-free }()
+		group.Go(func() error {
 			out[i], errs[n] = c.applyOne(ctx, objs[i], opts)
+			return nil
 		})
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, group.Wait())...)
 }
 
 func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, opts ApplyOptions) (Applied, error) {
 	ns := cmp.Or(obj.GetNamespace(), opts.Namespace, metav1.NamespaceDefault)
+	a := Applied{Kind: obj.GetKind(), Namespace: ns, Name: obj.GetName(), Change: Created}
 	target, namespaced, err := c.resource(ctx, obj.GroupVersionKind(), ns)
 	if meta.IsNoMatchError(err) && unserved(ctx, obj, ns) {
-		return Applied{Kind: obj.GetKind(), Namespace: ns, Name: obj.GetName(), Change: Created}, nil
+		return a, nil
 	}
 	if err != nil {
 		return Applied{}, rejected("apply "+describe(obj), nil, err)
 	}
-	obj = plainSecret(obj)
-	if namespaced {
+	if obj = plainSecret(obj); namespaced {
 		obj = obj.DeepCopy()
 		obj.SetNamespace(ns)
+	} else {
+		a.Namespace = ""
 	}
 	what := "apply " + describe(obj)
 	live := func(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -136,9 +129,8 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 	}
 	previewed, _ := dryrun.Previewing(ctx)
 	if before != nil && before.GetDeletionTimestamp() != nil && previewed == nil {
-		made := Applied{Kind: obj.GetKind(), Namespace: before.GetNamespace(), Name: obj.GetName(), Change: Created}
 		if err := dryrun.Check(ctx, "%s, which is being deleted", what); err != nil {
-			return made, err
+			return a, err
 		}
 		if err := c.awaitDeleted(ctx, target, before); err != nil {
 			return Applied{}, err
@@ -146,18 +138,12 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		before = nil
 	}
 	if dryrun.On(ctx) && previewed == nil && before != nil && isApplied(before, obj) && opts.added(before, obj) == nil {
-		return Applied{Kind: obj.GetKind(), Namespace: before.GetNamespace(), Name: before.GetName(), Change: Unchanged, Generation: before.GetGeneration()}, nil
+		a.Change = Unchanged
+		return a, nil
 	}
 	how := metav1.ApplyOptions{FieldManager: FieldManager, Force: opts.Force}
 	if dryrun.On(ctx) {
 		how.DryRun = []string{metav1.DryRunAll}
-	}
-	if before != nil && opts.Migrate != "" && !dryrun.On(ctx) {
-		if err := c.Retry(ctx, what, func(ctx context.Context) error {
-			return migrate(ctx, target, obj.GetName(), opts.Migrate, FieldManager)
-		}); err != nil {
-			return Applied{}, rejected(what, before, err)
-		}
 	}
 	after, err := Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		after, err := target.Apply(ctx, obj.GetName(), obj, how)
@@ -194,15 +180,12 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 			return Applied{}, err
 		}
 	}
-	a := Applied{
-		Kind: obj.GetKind(), Namespace: after.GetNamespace(), Name: after.GetName(),
-		Change: Changed, Generation: after.GetGeneration(),
-	}
 	switch {
 	case before == nil:
-		a.Change = Created
 	case dryrun.On(ctx) && sameContent(before, after) && len(byHand(after)) == 0 && added == nil, !dryrun.On(ctx) && before.GetResourceVersion() == after.GetResourceVersion():
 		a.Change = Unchanged
+	default:
+		a.Change = Changed
 	}
 	if len(byHand(after)) > 0 || added != nil {
 		previewTaken(ctx, before, after, added)
@@ -241,19 +224,16 @@ func rank(o *unstructured.Unstructured) int {
 	}
 }
 
-// condition is the status ("True", "False", "Unknown") of an object's condition,
-// "" when it has none of that type.
-func condition(o *unstructured.Unstructured, kind string) string {
-	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	i := slices.IndexFunc(conditions, func(c any) bool {
-		m, ok := c.(map[string]any)
-		return ok && m["type"] == kind
-	})
-	if i < 0 {
-		return ""
+// Entries are the objects of a list in an object.
+func Entries(o *unstructured.Unstructured, fields ...string) []map[string]any {
+	all, _, _ := unstructured.NestedSlice(o.Object, fields...)
+	var out []map[string]any
+	for _, v := range all {
+		if m, ok := v.(map[string]any); ok {
+			out = append(out, m)
+		}
 	}
-	status, _ := conditions[i].(map[string]any)["status"].(string)
-	return status
+	return out
 }
 
 // describe is "Deployment argocd/repo-server".

@@ -15,8 +15,9 @@ import (
 // Set is a group of objects that is applied as a whole: what an earlier version of it
 // had and a later one has not is deleted.
 type Set struct {
-	Name       string // of the ConfigMap in SystemNamespace that lists the members
-	Deployment string // whose objects they are
+	Name       string   // of the ConfigMap in SystemNamespace that lists the members
+	Deployment string   // whose objects they are
+	Also       []Member // members that the caller makes itself
 
 	// Others, which may be nil, lists what of dropped has another owner by now, and stays; it may
 	// list more. It is asked only before something is deleted, and after objs are applied.
@@ -34,10 +35,11 @@ func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstr
 	if err != nil {
 		return nil, nil, err
 	}
-	now, err := c.membersOf(ctx, objs, opts.Namespace)
+	now, err := c.MembersOf(ctx, objs, opts.Namespace)
 	if err != nil {
 		return nil, nil, err
 	}
+	now = append(now, s.Also...)
 	stays := func(m Member) bool { return slices.ContainsFunc(now, m.Same) }
 	dropped := slices.DeleteFunc(before, stays)
 	// A run that is killed on the way must not forget what is there.
@@ -101,7 +103,7 @@ func (m Member) Same(o Member) bool {
 // Members lists the objects of the set of that name, as ApplySet noted them; none if there
 // is no such set.
 func (c *Client) Members(ctx context.Context, name string) ([]Member, error) {
-	notes, err := c.Notes(ctx, name, "the list of "+name)
+	notes, err := c.Notes(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -131,39 +133,21 @@ func (c *Client) KeepMembers(ctx context.Context, deployment, name string, membe
 	return c.KeepNotes(ctx, deployment, name, map[string]string{membersKey: strings.Join(lines, "")})
 }
 
-// DeleteOurs asks for the deletion of an object that is still labelled as the deployment's. One that is
-// not there, or whose kind is not, is no error; one with which data goes stays, and so does one that Keeps. Claims that a
-// StatefulSet leaves get the deployment's label.
+// DeleteOurs asks for the deletion of an object that is still labelled as the deployment's. One that
+// is not there, or whose kind is not, is no error. One with which data goes stays, and so does one
+// that Keeps. Claims that a StatefulSet leaves get the deployment's label.
 func (c *Client) DeleteOurs(ctx context.Context, m Member, deployment string, policy metav1.DeletionPropagation) (asked bool, err error) {
 	if m.HasData() {
 		return false, nil
 	}
-	api, err := c.Resource(ctx, m.Kind, m.Namespace)
-	if meta.IsNoMatchError(err) {
-		return false, nil
-	} else if err != nil {
+	live, err := c.Live(ctx, m)
+	if err != nil || live == nil || DeploymentOf(live.GetLabels()) != deployment || Keeps(live) {
 		return false, err
 	}
-	if m.MakesClaims() {
-		live, err := c.Live(ctx, m)
-		if err == nil && live != nil && DeploymentOf(live.GetLabels()) == deployment {
-			err = c.MarkClaims(ctx, live, deployment)
-		}
-		if err != nil {
-			return false, err
-		}
+	if err := c.MarkClaims(ctx, live, deployment); err != nil {
+		return false, err
 	}
-	err = c.Retry(ctx, "delete "+m.String(), func(ctx context.Context) error {
-		live, err := api.Get(ctx, m.Name, metav1.GetOptions{})
-		if err != nil || DeploymentOf(live.GetLabels()) != deployment || Keeps(live) {
-			return err
-		}
-		uid := live.GetUID()
-		err = api.Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &policy})
-		asked = err == nil
-		return err
-	})
-	return asked, ifThere(err)
+	return true, c.DeleteObject(ctx, live, policy)
 }
 
 // Live is an object as it is now; nil if it, or its kind, is not there.

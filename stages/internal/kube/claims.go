@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,9 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// MarkClaims gives the claims that a StatefulSet of a deployment has made the deployment's
-// label: they outlast it, and have none of their own by which a destroy would find them.
+// MarkClaims gives the claims that an object of a deployment has made, if it is a StatefulSet, the
+// deployment's label: they outlast it, and have none of their own by which a destroy would find them.
 func (c *Client) MarkClaims(ctx context.Context, o *unstructured.Unstructured, deployment string) error {
+	if !MemberOf(o).MakesClaims() {
+		return nil
+	}
 	var set appsv1.StatefulSet
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &set); err != nil {
 		return fmt.Errorf("read %s: %w", describe(o), err)
@@ -28,16 +30,12 @@ func (c *Client) MarkClaims(ctx context.Context, o *unstructured.Unstructured, d
 	if err != nil {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{DeploymentLabel: deployment}}})
-	if err != nil {
-		return err
-	}
 	for i := range claims {
 		claim := &claims[i]
 		if !madeFor(&set, claim.GetName()) || DeploymentOf(claim.GetLabels()) == deployment && WroteTo(claim) {
 			continue
 		}
-		if err := c.Patch(ctx, "label "+describe(claim), gvr, claim.GetNamespace(), claim.GetName(), patch); err != nil {
+		if err := c.Label(ctx, claim, map[string]any{DeploymentLabel: deployment}); err != nil {
 			return err
 		}
 	}

@@ -1,12 +1,10 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -14,31 +12,6 @@ import (
 
 // leavingLimit is how long an object that is being deleted may take to be gone.
 const leavingLimit = 3 * time.Minute
-
-// AwaitDeleted waits until those of objs that are being deleted are gone: whatever is written
-// to one goes with it. namespace is for objects that name none.
-func (c *Client) AwaitDeleted(ctx context.Context, objs []*unstructured.Unstructured, namespace string) error {
-	for _, o := range objs {
-		api, _, err := c.resource(ctx, o.GroupVersionKind(), cmp.Or(o.GetNamespace(), namespace))
-		if meta.IsNoMatchError(err) {
-			continue
-		} else if err != nil {
-			return err
-		}
-		live, err := Retry(ctx, c, "get "+describe(o), func(ctx context.Context) (*unstructured.Unstructured, error) {
-			return api.Get(ctx, o.GetName(), metav1.GetOptions{})
-		})
-		if ifThere(err) != nil {
-			return err
-		}
-		if err == nil && live.GetDeletionTimestamp() != nil {
-			if err := c.awaitDeleted(ctx, api, live); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
 
 // awaitDeleted waits until an object that is being deleted is gone, or another one has its name.
 func (c *Client) awaitDeleted(ctx context.Context, api dynamic.ResourceInterface, o *unstructured.Unstructured) error {

@@ -164,7 +164,6 @@ func (m *mistakes) value(t reflect.Type, v any, at []any) {
 
 const wholeNumber = "a whole number"
 
-// wanted describes values of a type.
 func wanted(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[resource.Quantity]():

@@ -66,7 +66,6 @@ func (m *mistakes) limit(at []any, got, want string) {
 	*m = append(*m, Mistake{Problem: document.Problem{Field: pathOf(at), Got: got, Want: want}, Path: at})
 }
 
-// name checks the name of an object.
 func (m *mistakes) name(o *unstructured.Unstructured) {
 	check := names.NameIsDNSSubdomain
 	switch o.GroupVersionKind().Group + "/" + o.GetKind() {
@@ -92,7 +91,6 @@ func withoutExample(rule string) string {
 	return rule
 }
 
-// image checks the reference of the image of a container.
 func (m *mistakes) image(t reflect.Type, v map[string]any, at []any) {
 	switch t {
 	case reflect.TypeFor[corev1.Container](), reflect.TypeFor[corev1.EphemeralContainer]():
@@ -110,7 +108,6 @@ func (m *mistakes) image(t reflect.Type, v map[string]any, at []any) {
 
 const maxPort = 65535
 
-// port checks a field that is a port.
 func (m *mistakes) port(t reflect.Type, name string, v any, at []any) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

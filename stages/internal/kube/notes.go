@@ -2,6 +2,8 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,10 +11,9 @@ import (
 )
 
 // Notes returns the data of a ConfigMap in which Slipway keeps something in the cluster, of
-// that name in SystemNamespace; nil if it is not there. what says what is read, for errors.
-// What somebody else wrote there is a fault.
-func (c *Client) Notes(ctx context.Context, name, what string) (map[string]string, error) {
-	o, err := c.note(ctx, name, what)
+// that name in SystemNamespace; nil if it is not there. What somebody else wrote there is a fault.
+func (c *Client) Notes(ctx context.Context, name string) (map[string]string, error) {
+	o, err := c.note(ctx, name)
 	if err != nil || o == nil {
 		return nil, err
 	}
@@ -27,14 +28,35 @@ func (c *Client) Notes(ctx context.Context, name, what string) (map[string]strin
 
 // note is the ConfigMap of that name in SystemNamespace, whoever wrote it; nil if it is not
 // there.
-func (c *Client) note(ctx context.Context, name, what string) (*corev1.ConfigMap, error) {
-	o, err := Retry(ctx, c, "read "+what, func(ctx context.Context) (*corev1.ConfigMap, error) {
+func (c *Client) note(ctx context.Context, name string) (*corev1.ConfigMap, error) {
+	o, err := Retry(ctx, c, "read configmap "+SystemNamespace+"/"+name, func(ctx context.Context) (*corev1.ConfigMap, error) {
 		return c.Kubernetes.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, name, metav1.GetOptions{})
 	})
 	if err != nil {
 		return nil, ifThere(err)
 	}
 	return o, nil
+}
+
+// Note decodes into out what KeepNote has written; found is false where it has not.
+func (c *Client) Note(ctx context.Context, name, key string, out any) (found bool, err error) {
+	data, err := c.Notes(ctx, name)
+	if err != nil || data == nil {
+		return false, err
+	}
+	if err := json.Unmarshal([]byte(data[key]), out); err != nil {
+		return false, fmt.Errorf("read %s of configmap %s/%s: %w", key, SystemNamespace, name, err)
+	}
+	return true, nil
+}
+
+// KeepNote is KeepNotes of a value as JSON, under a key.
+func (c *Client) KeepNote(ctx context.Context, deployment, name, key string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode %s of configmap %s/%s: %w", key, SystemNamespace, name, err)
+	}
+	return c.KeepNotes(ctx, deployment, name, map[string]string{key: string(text)})
 }
 
 // KeepNotes writes all data of that ConfigMap, as one of the deployment's. In a dry run it

@@ -36,7 +36,6 @@ func Extra(live, obj map[string]any) map[string]any {
 	return out
 }
 
-// patched merges a patch into an object.
 func patched(ctx context.Context, api dynamic.ResourceInterface, name string, patch map[string]any) (*unstructured.Unstructured, error) {
 	text, err := json.Marshal(patch)
 	if err != nil {

@@ -18,7 +18,7 @@ const StatusConfigMap = "slipway-status"
 
 // ReadProgress returns the state of the last install; empty if the cluster shows none.
 func (c *Client) ReadProgress(ctx context.Context) (contract.Progress, error) {
-	o, err := c.note(ctx, StatusConfigMap, "how far the install is")
+	o, err := c.note(ctx, StatusConfigMap)
 	if err != nil || o == nil {
 		return "", err
 	}

@@ -86,7 +86,7 @@ func (c *Client) WaitAddress(ctx context.Context, namespace, name string, port i
 		return address != "", "its load balancer has no address yet", err
 	})
 	if errors.Is(err, &fault.Fault{Code: CodeWait}) {
-		err = withCause(ctx, err, func(ctx context.Context) string {
+		err = WithCause(ctx, err, func(ctx context.Context) string {
 			return c.Warning(ctx, schema.GroupKind{Kind: "Service"}, namespace, name)
 		})
 	}

@@ -48,7 +48,7 @@ func (c *Client) WaitRollout(ctx context.Context, kind, namespace, name string) 
 		}
 		return false, r.seen(why), nil
 	})
-	return withCause(ctx, err, func(ctx context.Context) string {
+	return WithCause(ctx, err, func(ctx context.Context) string {
 		if why != "" && strings.Contains(err.Error(), why) { // told already
 			return ""
 		}
@@ -289,7 +289,7 @@ func (c *Client) waitPod(ctx context.Context, namespace, name, be string, is fun
 		trouble, _ := PodTrouble(p, nil)
 		return yes, cmp.Or(trouble.Text, "phase "+string(p.Status.Phase)), nil
 	})
-	return withCause(ctx, err, func(ctx context.Context) string {
+	return WithCause(ctx, err, func(ctx context.Context) string {
 		p, err := c.Kubernetes.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return ""

@@ -61,7 +61,6 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	api.Define("argoproj.io/v1alpha1", "Application", true)
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/search", "{metadata: {name: search, namespace: argocd}, status: {resources: [{kind: ConfigMap, namespace: shop, name: tracked}]}}")
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/theirs", "metadata: {labels: {"+kube.DeploymentLabel+": other}}")
-	require.NoError(t, r.Client.KeepNotes(t.Context(), "demo", "search-jobs", map[string]string{"shop.index": "digest"}))
 	api.Define("rbac.authorization.k8s.io/v1", "ClusterRole", false)
 	for _, name := range []string{"reader", "writer"} { // noted before their kind was known
 		api.Set(t, "/apis/rbac.authorization.k8s.io/v1/clusterroles/"+name, "metadata: {name: "+name+", "+label+"}")
@@ -69,7 +68,7 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	api.Set(t, "/apis/rbac.authorization.k8s.io/v1/clusterroles/reader", "metadata: {managedFields: [{manager: argocd-controller}]}") // with a label as its mark
 	noted, _ := api.Get("/api/v1/namespaces/slipway-system/configmaps/search-objects")["data"].(map[string]any)
 	require.NoError(t, r.Client.KeepNotes(t.Context(), "demo", "search-objects", map[string]string{
-		"objects": fmt.Sprint(noted["objects"]) + "rbac.authorization.k8s.io/v1 ClusterRole shop/reader\nrbac.authorization.k8s.io/v1 ClusterRole shop/writer\n",
+		"objects": fmt.Sprint(noted["objects"]) + "batch/v1 Job shop/index\nrbac.authorization.k8s.io/v1 ClusterRole shop/reader\nrbac.authorization.k8s.io/v1 ClusterRole shop/writer\n",
 	}))
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/roles", "{metadata: {name: roles, namespace: argocd}, status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: reader}]}}")
 	// What the Application of a tenant names, and nobody has brought by it.
@@ -208,7 +207,7 @@ func TestAChartGoesWithItsHooks(t *testing.T) {
 	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/ours", "metadata: {name: ours, "+label+"}")
 	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/theirs", "metadata: {name: theirs}")
 	api.Set(t, "/api/v1/namespaces/kube-system/persistentvolumeclaims/rows", "metadata: {name: rows, "+label+"}")
-	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/hook", "metadata: {name: hook, annotations: {helm.sh/hook: pre-install}, managedFields: [{manager: slipway}]}")
+	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/hook", "metadata: {name: hook, namespace: kube-system, annotations: {helm.sh/hook: pre-install}, managedFields: [{manager: slipway}]}")
 	const atNode = "/api/v1/nodes/one" // which has a label from Slipway, and which no hook made
 	api.Set(t, atNode, "metadata: {name: one, managedFields: [{manager: slipway}]}")
 

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -105,41 +104,6 @@ func Uses(o *unstructured.Unstructured) []string {
 		}
 	}
 	walk(p["spec"])
-	return slices.Sorted(maps.Keys(seen))
-}
-
-// SecretKeys are the keys of Secrets without which the pods of an object do not start,
-// "name/key", sorted.
-func SecretKeys(o *unstructured.Unstructured) []string {
-	seen := map[string]bool{}
-	var walk func(v any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case []any:
-			for _, e := range v {
-				walk(e)
-			}
-		case map[string]any:
-			for field, e := range v {
-				walk(e)
-				ref, _ := e.(map[string]any)
-				if (field != "secret" && field != "secretKeyRef") || ref["optional"] == true {
-					continue
-				}
-				name, _ := cmp.Or(ref["name"], ref["secretName"]).(string)
-				items, _ := ref["items"].([]any)
-				for _, item := range append(slices.Clone(items), ref) {
-					m, _ := item.(map[string]any)
-					if key, has := m["key"].(string); has {
-						seen[name+"/"+key] = true
-					}
-				}
-			}
-		}
-	}
-	if p := pod(o); p != nil {
-		walk(p["spec"])
-	}
 	return slices.Sorted(maps.Keys(seen))
 }
 
