@@ -66,86 +66,72 @@ func (e *expected) findNamespaces(ctx context.Context) error {
 	return nil
 }
 
-// objects are all objects of the platform, by kind and name at least.
-func (e *expected) objects(ctx context.Context, in contract.OwnershipInput) ([]*unstructured.Unstructured, error) {
+// objects are all objects of the platform.
+func (e *expected) objects(ctx context.Context, in contract.OwnershipInput) ([]kube.Member, error) {
 	out := e.prerequisites(in)
 	for _, component := range in.Components {
 		c, ok := e.release.Component(component.Component)
 		if !ok {
 			return nil, fmt.Errorf("platform %s %s has no component %s", e.release.Name, e.release.Version, component.Component)
 		}
-		objs, err := e.component(ctx, c, component)
+		members, err := e.component(ctx, c, component)
 		if err != nil {
 			return nil, fmt.Errorf("component %s: %w", c.Name, err)
 		}
-		if err := e.client.Place(ctx, objs, c.Namespace); err != nil {
-			return nil, err
-		}
-		out = append(out, objs...)
+		out = append(out, members...)
 	}
 	return out, nil
 }
 
 // prerequisites are the objects that are made before any component is.
-func (e *expected) prerequisites(in contract.OwnershipInput) []*unstructured.Unstructured {
-	members, v1 := removal.Prerequisites(e.release), core("").GroupVersion()
+func (e *expected) prerequisites(in contract.OwnershipInput) []kube.Member {
+	out, v1 := removal.Prerequisites(e.release), core("").GroupVersion()
 	for _, name := range []string{kube.SystemNamespace, checksNamespace(e.env.Deployment)} {
-		members = append(members, kube.Member{Kind: v1.WithKind("Namespace"), Name: name})
+		out = append(out, kube.Member{Kind: v1.WithKind("Namespace"), Name: name})
 	}
 	if in.PullSecret {
 		for _, ns := range e.release.Namespaces {
-			members = append(members, kube.Member{Kind: v1.WithKind("Secret"), Namespace: ns.Name, Name: kube.PullSecret})
+			out = append(out, kube.Member{Kind: v1.WithKind("Secret"), Namespace: ns.Name, Name: kube.PullSecret})
 		}
-	}
-	out := make([]*unstructured.Unstructured, len(members))
-	for i, m := range members {
-		out[i] = &unstructured.Unstructured{}
-		out[i].SetGroupVersionKind(m.Kind)
-		out[i].SetNamespace(m.Namespace)
-		out[i].SetName(m.Name)
 	}
 	return out
 }
 
-func (e *expected) component(ctx context.Context, c platform.Component, in contract.ComponentInput) ([]*unstructured.Unstructured, error) {
-	switch c.Kind {
-	case platform.Chart:
-		return e.chart(ctx, c, in)
-	case platform.Adopted:
-		return e.adopted(ctx, c, in)
-	case platform.Manifests, platform.Job, platform.AppSet:
-		return render.Manifests(ctx, e.release.Files(), os.DirFS(filepath.Join(e.env.BundleDir, "manifests")), c)
-	}
-	return nil, nil
-}
-
-// adopted are the objects of a component that Argo CD takes over, until it has. Those in
-// namespaces that Slipway made are left out: what Argo CD made there has no label, and is
+// component are the objects of a component; of one that Argo CD takes over, until it has, and
+// without those in namespaces that Slipway made: what Argo CD made there has no label, and is
 // there again after a destroy that was interrupted.
-func (e *expected) adopted(ctx context.Context, c platform.Component, in contract.ComponentInput) ([]*unstructured.Unstructured, error) {
-	app, err := e.client.Live(ctx, argo.Member(e.release.Engine().Namespace, c.Name))
-	if err != nil {
-		return nil, err
+func (e *expected) component(ctx context.Context, c platform.Component, in contract.ComponentInput) (out []kube.Member, err error) {
+	var objs []*unstructured.Unstructured
+	switch c.Kind {
+	case platform.Adopted:
+		app, err := e.client.Live(ctx, argo.Member(e.release.Engine().Namespace, c.Name))
+		if err != nil || app != nil && kube.DeploymentOf(app.GetLabels()) == e.env.Deployment && app.GetLabels()[kube.AdoptedLabel] != "" {
+			return nil, err
+		}
+		fallthrough
+	case platform.Chart:
+		objs, err = e.chart(ctx, c, in)
+	case platform.Manifests, platform.Job, platform.AppSet:
+		objs, err = render.Manifests(ctx, e.release.Files(), os.DirFS(filepath.Join(e.env.BundleDir, "manifests")), c)
 	}
-	if app != nil && kube.DeploymentOf(app.GetLabels()) == e.env.Deployment && app.GetLabels()[kube.AdoptedLabel] != "" {
-		return nil, nil
+	if err == nil {
+		out, err = e.client.MembersOf(ctx, objs, c.Namespace)
 	}
-	objs, err := e.chart(ctx, c, in)
-	if err != nil {
-		return nil, err
+	if err == nil && c.Kind == platform.Adopted {
+		out, err = e.elsewhere(ctx, out)
 	}
-	return e.elsewhere(ctx, objs)
+	return out, err
 }
 
-// elsewhere are those of objs that are in no namespace that Slipway made.
-func (e *expected) elsewhere(ctx context.Context, objs []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+// elsewhere are those of members that are in no namespace that Slipway made.
+func (e *expected) elsewhere(ctx context.Context, members []kube.Member) ([]kube.Member, error) {
 	namespaces, err := e.client.List(ctx, core("namespaces"), "", "")
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(objs, func(o *unstructured.Unstructured) bool {
+	return slices.DeleteFunc(members, func(m kube.Member) bool {
 		return slices.ContainsFunc(namespaces, func(ns unstructured.Unstructured) bool {
-			return ns.GetName() == o.GetNamespace() && kube.MadeNamespace(ns.GetLabels(), e.env.Deployment) && e.owns(&ns)
+			return ns.GetName() == m.Namespace && kube.MadeNamespace(ns.GetLabels(), e.env.Deployment) && e.owns(&ns)
 		})
 	}), nil
 }

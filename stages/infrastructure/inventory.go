@@ -67,7 +67,7 @@ func ask(ctx context.Context, env *step.Env, in contract.InventoryInput, out *co
 	if c == nil {
 		return nil
 	}
-	r, _, err := newRemover(ctx, env, c, in.Definitions)
+	r, err := newRemover(ctx, env, c, in.Definitions)
 	if err != nil {
 		return err
 	}

@@ -100,26 +100,25 @@ func (f finder) ownership(ctx context.Context, env *step.Env, in contract.Owners
 	return out, nil
 }
 
-// foreignAmong are those of objs that are there and not the deployment's own.
-func foreignAmong(ctx context.Context, c *kube.Client, objs []*unstructured.Unstructured, own func(*unstructured.Unstructured) bool) ([]unstructured.Unstructured, error) {
+// foreignAmong are those of members that are there and not the deployment's own.
+func foreignAmong(ctx context.Context, c *kube.Client, members []kube.Member, own func(*unstructured.Unstructured) bool) ([]unstructured.Unstructured, error) {
 	served := map[schema.GroupVersionKind]bool{} // a kind that is not, the platform defines itself
-	found := make([]*unstructured.Unstructured, len(objs))
+	found := make([]*unstructured.Unstructured, len(members))
 	group, looking := errgroup.WithContext(ctx)
 	group.SetLimit(looks)
-	for i, o := range objs {
-		gvk := o.GroupVersionKind()
-		if _, asked := served[gvk]; !asked {
-			_, err := c.ResourceOf(ctx, gvk)
+	for i, m := range members {
+		if _, asked := served[m.Kind]; !asked {
+			_, err := c.ResourceOf(ctx, m.Kind)
 			if err != nil && !meta.IsNoMatchError(err) {
 				return nil, errors.Join(err, group.Wait())
 			}
-			served[gvk] = err == nil
+			served[m.Kind] = err == nil
 		}
-		if !served[gvk] || o.GetName() == "" || removal.OfEveryNamespace(o) {
+		if !served[m.Kind] || m.Name == "" || removal.OfEveryNamespace(m) {
 			continue
 		}
 		group.Go(func() (err error) {
-			found[i], err = c.Live(looking, kube.MemberOf(o))
+			found[i], err = c.Live(looking, m)
 			return err
 		})
 	}

@@ -56,10 +56,9 @@ type remover struct {
 // namespaces but for CustomResourceDefinitions, and its labels on nodes. It works on a platform
 // that is complete, half installed or removed already.
 func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
-	return remove(ctx, env, in, func(r *remover, all []removal.Component) []part {
+	return remove(ctx, env, in, func(r *remover) []part {
 		return []part{
-			r.findNodes, r.findNamespaces, r.known, r.findApplications, r.mark, r.sets,
-			func(ctx context.Context) error { return r.components(ctx, all) },
+			r.findNodes, r.findNamespaces, r.known, r.findApplications, r.mark, r.sets, r.components,
 			r.namespaces, r.objects, r.volumes, r.clusterScope, r.nodes,
 		}
 	})
@@ -69,7 +68,7 @@ func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput)
 // that platformRemove removes, and then Slipway's own namespace: with that goes how the platform
 // is removed.
 func definitionsRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
-	return remove(ctx, env, in, func(r *remover, _ []removal.Component) []part {
+	return remove(ctx, env, in, func(r *remover) []part {
 		return []part{r.findNamespaces, r.ownDefinitions, r.systemNamespace}
 	})
 }
@@ -78,16 +77,16 @@ func definitionsRemove(ctx context.Context, env *step.Env, in contract.RemoveInp
 type part = func(context.Context) error
 
 // remove carries out parts of a removal, one after the other, by what the cluster says of that.
-func remove(ctx context.Context, env *step.Env, in contract.RemoveInput, parts func(*remover, []removal.Component) []part) (contract.Removed, error) {
+func remove(ctx context.Context, env *step.Env, in contract.RemoveInput, parts func(*remover) []part) (contract.Removed, error) {
 	c, why, err := reach(ctx, env, reachLimit, false)
 	if err != nil || c == nil {
 		return contract.Removed{Unreachable: why}, err
 	}
-	r, components, err := newRemover(ctx, env, c, in.Definitions)
+	r, err := newRemover(ctx, env, c, in.Definitions)
 	if err != nil {
 		return contract.Removed{}, notRemoved(err)
 	}
-	for _, do := range parts(r, components) {
+	for _, do := range parts(r) {
 		if err := do(ctx); err != nil {
 			return r.result(), notRemoved(err)
 		}
@@ -100,12 +99,12 @@ func remove(ctx context.Context, env *step.Env, in contract.RemoveInput, parts f
 	return r.result(), nil
 }
 
-// newRemover is the remover of what the cluster says of the removal, with the components in the
-// order in which they go. definitions has those go that the release keeps, too.
-func newRemover(ctx context.Context, env *step.Env, c *kube.Client, definitions bool) (*remover, []removal.Component, error) {
+// newRemover is the remover of what the cluster says of the removal. definitions has those go that
+// the release keeps, too.
+func newRemover(ctx context.Context, env *step.Env, c *kube.Client, definitions bool) (*remover, error) {
 	record, recorded, err := removal.Read(ctx, c)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if record.Orphans == nil {
 		record.Orphans = map[string]string{}
@@ -117,7 +116,7 @@ func newRemover(ctx context.Context, env *step.Env, c *kube.Client, definitions 
 		r.Rules.CRDs = platform.RemoveDelete
 	}
 	r.listed, err = r.Listed(ctx, record.Components)
-	return r, record.Components, err
+	return r, err
 }
 
 func (r *remover) result() contract.Removed {
@@ -169,7 +168,8 @@ func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (
 // components removes the components of the record, one after the other, and the
 // Applications in the place that it gives them; those that it does not know, before
 // everything else.
-func (r *remover) components(ctx context.Context, all []removal.Component) error {
+func (r *remover) components(ctx context.Context) error {
+	all := r.record.Components
 	if !slices.ContainsFunc(all, func(c removal.Component) bool { return c.Apps }) {
 		all = append([]removal.Component{{Apps: true}}, all...)
 	}

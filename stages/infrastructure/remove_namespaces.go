@@ -16,9 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
-// keptClaims is the value of kube.Kept on what stays because a release keeps its claims.
-const keptClaims = "claims"
-
 func core(resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: resource}
 }
@@ -158,16 +155,6 @@ func (r *remover) stays(o unstructured.Unstructured, claims map[string]bool) boo
 	return false
 }
 
-// keptAsked is the value of kube.Kept on what says itself that it stays.
-const keptAsked = "resource-policy"
-
-func whyKept(o unstructured.Unstructured) string {
-	if kube.Keeps(&o) {
-		return keptAsked
-	}
-	return keptClaims
-}
-
 // keep notes that an object stays, in the cluster too.
 func (r *remover) keep(ctx context.Context, o unstructured.Unstructured, why string) error {
 	name := o.GetKind() + " " + nameOf(o)
@@ -221,7 +208,7 @@ func (r *remover) empty(ctx context.Context, namespace string) error {
 		r.made = slices.DeleteFunc(r.made, func(n string) bool { return n == namespace })
 		return nil
 	}
-	if err := r.keep(ctx, ns[0], keptClaims); err != nil {
+	if err := r.keep(ctx, ns[0], keptPart); err != nil {
 		return err
 	}
 	objs, _, err := r.Client.Everything(ctx, true, namespace, "")
@@ -229,7 +216,7 @@ func (r *remover) empty(ctx context.Context, namespace string) error {
 		return err
 	}
 	r.env.Progress("emptying namespace %s, but for what stays", namespace)
-	objs = slices.DeleteFunc(objs, func(o unstructured.Unstructured) bool { return removal.OfEveryNamespace(&o) })
+	objs = slices.DeleteFunc(objs, func(o unstructured.Unstructured) bool { return removal.OfEveryNamespace(kube.MemberOf(&o)) })
 	going, err := r.deleteBut(ctx, objs, map[string]bool{namespace: true})
 	if err != nil {
 		return err

@@ -9,11 +9,11 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// keptUsed and keptCRDs are values of kube.Kept on definitions that stay: others have
-// objects of them, or the release keeps them.
+// The values of kube.Kept.
 const (
-	keptUsed = "used"
-	keptCRDs = "crds"
+	keptPart = "part" // of what a component or a namespace has: a claim that the release keeps, or what says so itself
+	keptUsed = "used" // a definition of which others have objects
+	keptCRDs = "crds" // a definition that the release keeps
 )
 
 const definitionKind = "CustomResourceDefinition"
@@ -39,7 +39,7 @@ func (r *remover) deleteBut(ctx context.Context, objs []unstructured.Unstructure
 	for _, o := range objs {
 		if !r.stays(o, claims) {
 			going = append(going, o)
-		} else if err := r.keep(ctx, o, whyKept(o)); err != nil {
+		} else if err := r.keep(ctx, o, keptPart); err != nil {
 			return nil, err
 		}
 	}

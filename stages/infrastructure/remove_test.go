@@ -208,7 +208,7 @@ func found(t *testing.T, env *step.Env) *remover {
 	t.Helper()
 	c, err := kube.Connect(env.Kubeconfig, nil)
 	require.NoError(t, err)
-	r, _, err := newRemover(t.Context(), env, c, false)
+	r, err := newRemover(t.Context(), env, c, false)
 	require.NoError(t, err)
 	var usual removal.Record
 	usual.Remove.SetDefaults()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -34,15 +33,6 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 	remover := &removal.Remover{
 		Client: c, Kubeconfig: env.Kubeconfig, Deployment: env.Deployment, Argo: record.Argo, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
 	}
-	// What has moved is not removed from where it was before it is where it is to be.
-	var now, late []removal.Component
-	for _, c := range record.Components {
-		if c.Moved && slices.Contains(in.LeftOut, c.Name) {
-			late = append(late, c)
-		} else {
-			now = append(now, c)
-		}
-	}
 	var out contract.Pruned
 	parts := []func() (objects, kept []string, err error){
 		func() (objects, kept []string, err error) {
@@ -52,7 +42,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 			return withoutApps(ctx, env, c, record.Argo) // while Argo CD is there
 		},
 		func() (objects, kept []string, err error) {
-			out.Components, objects, err = remover.Dropped(ctx, now, in.Components, removal.Prerequisites(r))
+			out.Components, objects, err = remover.Dropped(ctx, record.Components, in.Components, removal.Prerequisites(r))
 			return objects, nil, err
 		},
 		func() (objects, kept []string, err error) { return remover.PrunePrerequisites(ctx, r, in.LeftOut) },
@@ -76,6 +66,5 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 	earlier := record.Argo
 	record = removal.RecordOf(r)
 	record.Argo = cmp.Or(record.Argo, earlier)
-	record.Components = append(late, record.Components...)
 	return out, record.Write(ctx, c, env.Deployment)
 }

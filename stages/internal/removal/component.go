@@ -15,7 +15,7 @@ import (
 // does what keep, which may be nil, says of: objects that another component has now. It
 // returns what it deleted; nothing if there is nothing of the component.
 func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Member) bool) ([]string, error) {
-	members, err := r.members(ctx, c)
+	members, err := r.Client.Members(ctx, kube.ObjectsOf(c.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +66,6 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 			names = append(names, m.String())
 		}
 	}
-	if c.Moved {
-		return names, nil
-	}
 	return names, r.Client.Forget(ctx, r.Deployment, c.Name)
 }
 
@@ -100,12 +97,4 @@ func rank(m kube.Member) int {
 		return 0
 	}
 	return 1
-}
-
-// members are those in the list of a component.
-func (r *Remover) members(ctx context.Context, c Component) ([]kube.Member, error) {
-	if c.Moved { // they are those of where it is now
-		return nil, nil
-	}
-	return r.Client.Members(ctx, kube.ObjectsOf(c.Name))
 }

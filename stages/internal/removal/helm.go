@@ -135,7 +135,12 @@ func (r *Remover) uninstall(ctx context.Context, c *chart) error {
 
 // previewUninstall deletes in a preview what Helm would.
 func (r *Remover) previewUninstall(ctx context.Context, c *chart) error {
-	for _, m := range append(slices.Clone(c.members), c.hooks...) {
+	for _, m := range c.members {
+		if _, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationBackground); err != nil {
+			return err
+		}
+	}
+	for _, m := range c.hooks {
 		if err := r.deleteHook(ctx, m); err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ func (r *Remover) Dropped(ctx context.Context, all []Component, installed []stri
 	var stays, dropped []Component
 	var asked []kube.Member
 	for _, c := range all {
-		if c.Apps || !c.Moved && slices.Contains(installed, c.Name) {
+		if c.Apps || slices.Contains(installed, c.Name) {
 			stays = append(stays, c)
 			continue
 		}
@@ -68,7 +68,7 @@ func (r *Remover) listed(ctx context.Context, c Component) (out []kube.Member, t
 	if c.Apps {
 		return nil, false, nil
 	}
-	if out, err = r.members(ctx, c); err != nil {
+	if out, err = r.Client.Members(ctx, kube.ObjectsOf(c.Name)); err != nil {
 		return nil, false, err
 	}
 	chart, err := r.release(ctx, c, nil)

@@ -79,12 +79,12 @@ func (r *Remover) Release(ctx context.Context, name string) error {
 }
 
 // OfEveryNamespace reports whether Kubernetes itself makes an object in every namespace.
-func OfEveryNamespace(o *unstructured.Unstructured) bool {
-	switch o.GetKind() {
+func OfEveryNamespace(m kube.Member) bool {
+	switch m.Kind.Kind {
 	case "ServiceAccount":
-		return o.GetName() == metav1.NamespaceDefault
+		return m.Name == metav1.NamespaceDefault
 	case "ConfigMap":
-		return o.GetName() == "kube-root-ca.crt"
+		return m.Name == "kube-root-ca.crt"
 	}
-	return o.GetKind() == "Event"
+	return m.Kind.Kind == "Event"
 }

@@ -165,9 +165,13 @@ func (r *Remover) mine(o *unstructured.Unstructured) bool {
 
 // needed is why a Secret or ConfigMap stays; empty if nobody needs it.
 func (u *prerequisitePruning) needed(ctx context.Context, m kube.Member) (string, error) {
-	in, err := u.usesIn(ctx, m.Namespace)
-	if err != nil {
-		return "", err
+	in, known := u.uses[m.Namespace]
+	if !known {
+		var err error
+		if in, err = u.used(ctx, m.Namespace); err != nil {
+			return "", err
+		}
+		u.uses[m.Namespace] = in
 	}
 	switch reader := in.readers[m.Kind.Kind+"/"+m.Name]; {
 	case reader != "":
@@ -176,19 +180,6 @@ func (u *prerequisitePruning) needed(ctx context.Context, m kube.Member) (string
 		return fmt.Sprintf("what is in the claim %s, which no pod has, may be worth nothing without it", in.idle[0]), nil
 	}
 	return "", nil
-}
-
-// usesIn is what the pods of a namespace need, which is asked once.
-func (u *prerequisitePruning) usesIn(ctx context.Context, namespace string) (use, error) {
-	in, known := u.uses[namespace]
-	if known {
-		return in, nil
-	}
-	in, err := u.used(ctx, namespace)
-	if err == nil {
-		u.uses[namespace] = in
-	}
-	return in, err
 }
 
 // use is what the pods of a namespace need.
@@ -256,7 +247,7 @@ func (u *prerequisitePruning) occupied(ctx context.Context, name string) (string
 		there[o.GetUID()] = true
 	}
 	objs = slices.DeleteFunc(objs, func(o unstructured.Unstructured) bool {
-		if !withData(o) && (u.mine(&o) && !u.apps.brought(&o) || OfEveryNamespace(&o) || derived(o)) {
+		if !withData(o) && (u.mine(&o) && !u.apps.brought(&o) || OfEveryNamespace(kube.MemberOf(&o)) || derived(o)) {
 			return true
 		}
 		for _, owner := range o.GetOwnerReferences() {
@@ -272,7 +263,11 @@ func (u *prerequisitePruning) occupied(ctx context.Context, name string) (string
 	if at := slices.IndexFunc(objs, withData); at > 0 { // which is what tells most
 		objs[0], objs[at] = objs[at], objs[0]
 	}
-	return "it has " + kube.MemberOf(&objs[0]).String() + more(len(objs)-1), nil
+	why := "it has " + kube.MemberOf(&objs[0]).String()
+	if more := len(objs) - 1; more > 0 {
+		why += fmt.Sprintf(" and %d more", more)
+	}
+	return why, nil
 }
 
 // withData reports whether data, or what runs elsewhere, goes with an object in a namespace.
@@ -283,11 +278,4 @@ func withData(o unstructured.Unstructured) bool {
 // derived reports whether an object only says what Kubernetes knows of others.
 func derived(o unstructured.Unstructured) bool {
 	return slices.Contains([]string{"Endpoints", "EndpointSlice", "Lease"}, o.GetKind())
-}
-
-func more(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" and %d more", n)
 }

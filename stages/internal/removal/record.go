@@ -33,9 +33,6 @@ type Component struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"`
 	Apps      bool   `json:"apps,omitempty"` // all Applications are removed in its place
-	// Moved says that the component is in another namespace now: what is meant is the Helm
-	// release that it had in this one.
-	Moved bool `json:"moved,omitempty"`
 }
 
 // RecordOf is the record of a release. Applications go before what Argo CD has adopted: it
@@ -58,19 +55,9 @@ func RecordOf(r *platform.Release) Record {
 }
 
 // Following is rec after an earlier one: a component that only that one has goes first,
-// since nothing comes after it any more, and so does what one has left in another namespace.
+// since nothing comes after it any more.
 func (rec Record) Following(earlier Record) Record {
-	var dropped []Component
-	for _, c := range earlier.Components {
-		at := slices.IndexFunc(rec.Components, c.same)
-		switch {
-		case at < 0:
-			dropped = append(dropped, c)
-		case !c.Apps && c.Namespace != rec.Components[at].Namespace:
-			c.Moved = true
-			dropped = append(dropped, c)
-		}
-	}
+	dropped := slices.DeleteFunc(slices.Clone(earlier.Components), func(c Component) bool { return slices.ContainsFunc(rec.Components, c.same) })
 	rec.Components = append(dropped, rec.Components...)
 	rec.Argo, rec.Orphans = cmp.Or(rec.Argo, earlier.Argo), earlier.Orphans
 	return rec

@@ -160,41 +160,6 @@ func TestAMachineThatSleptInstallsNothingWithHelm(t *testing.T) {
 	require.Len(t, history, 1)
 }
 
-// TestAChartThatIsInAnotherNamespaceNow is removed from where it was, but for its data and
-// for what it has outside of namespaces.
-func TestAChartThatIsInAnotherNamespaceNow(t *testing.T) {
-	api, r := on(t)
-	ours := map[string]string{kube.DeploymentLabel: "demo"}
-	manifest := "{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}\n---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: rows}}\n---\n" +
-		"{apiVersion: v1, kind: Node, metadata: {name: shared}}\n"
-	api.Set(t, "/api/v1/nodes/shared", "metadata: {name: shared, "+label+"}")
-	for _, namespace := range []string{"old", "new"} {
-		installed(t, r, namespace, "web", ours, manifest)
-		api.Set(t, "/api/v1/namespaces/"+namespace+"/configmaps/web", "metadata: {name: web, "+label+"}")
-		api.Set(t, "/api/v1/namespaces/"+namespace+"/persistentvolumeclaims/rows", "metadata: {name: rows, "+label+"}")
-	}
-	apply(t, r, "queue", "queue")
-	before := removal.Record{Components: []removal.Component{{Name: "web", Namespace: "old"}, {Name: "queue", Namespace: "old"}}}
-	now := removal.Record{Components: []removal.Component{{Name: "web", Namespace: "new"}, {Name: "queue", Namespace: "new"}}}
-	all := now.Following(now.Following(before)) // a run that was killed, and the next one
-	require.Equal(t, []removal.Component{
-		{Name: "web", Namespace: "old", Moved: true}, {Name: "queue", Namespace: "old", Moved: true}, {Name: "web", Namespace: "new"}, {Name: "queue", Namespace: "new"},
-	}, all.Components)
-	require.Equal(t, before.Components, before.Following(before).Components)
-
-	components, objects, err := r.Dropped(t.Context(), all.Components, []string{"web", "queue"}, nil)
-	require.NoError(t, err)
-	require.Equal(t, []string{"web"}, components, "objects that were applied, the component itself removes")
-	require.Equal(t, []string{"ConfigMap old/web"}, objects)
-	for path, stays := range map[string]bool{
-		"namespaces/old/configmaps/web": false, "namespaces/old/secrets/sh.helm.release.v1.web.v1": false, "namespaces/old/persistentvolumeclaims/rows": true,
-		"namespaces/new/configmaps/web": true, "namespaces/new/secrets/sh.helm.release.v1.web.v1": true, "nodes/shared": true,
-		"namespaces/shop/configmaps/queue": true, "namespaces/slipway-system/configmaps/queue-objects": true,
-	} {
-		require.Equal(t, stays, api.Get("/api/v1/"+path) != nil, path)
-	}
-}
-
 // TestAChartGoesWithItsHooks, but for what is not the deployment's and for its data.
 func TestAChartGoesWithItsHooks(t *testing.T) {
 	api, r := on(t)
