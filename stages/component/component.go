@@ -163,10 +163,7 @@ func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured
 // dropped Argo CD's Applications have brought.
 func (i *installer) others(ctx context.Context, dropped []kube.Member) ([]kube.Member, error) {
 	r := &removal.Remover{
-		Client: i.client, Kubeconfig: i.env.Kubeconfig, Deployment: i.env.Deployment, Log: i.env.Logger, Progress: i.env.Progress,
-	}
-	if engine := i.release.Engine(); engine != nil {
-		r.Argo = engine.Namespace
+		Client: i.client, Kubeconfig: i.env.Kubeconfig, Deployment: i.env.Deployment, Argo: i.engine(), Log: i.env.Logger, Progress: i.env.Progress,
 	}
 	all := removal.RecordOf(i.release).Components
 	has, err := r.Has(ctx, slices.DeleteFunc(all, func(c removal.Component) bool { return c.Name == i.component.Name }), dropped)

@@ -5,12 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
@@ -63,11 +68,7 @@ const parallel = 8
 // the order of objs. It stops at the first rank with an error and reports all errors of that rank;
 // a preview reports those of what comes after namespaces and definitions, too.
 func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, opts ApplyOptions) ([]Applied, error) {
-	out := make([]Applied, len(objs))
-	ranks := map[int][]int{}
-	for i, o := range objs {
-		ranks[rank(o)] = append(ranks[rank(o)], i)
-	}
+	out, ranks := make([]Applied, len(objs)), byRank(objs)
 	p, _ := dryrun.Previewing(ctx)
 	var errs []error
 	for r := rankNamespace; r <= rankLast; r++ {
@@ -206,6 +207,15 @@ const (
 	rankLast
 )
 
+// byRank are the places of objects in objs.
+func byRank(objs []*unstructured.Unstructured) map[int][]int {
+	out := map[int][]int{}
+	for i, o := range objs {
+		out[rank(o)] = append(out[rank(o)], i)
+	}
+	return out
+}
+
 func rank(o *unstructured.Unstructured) int {
 	switch o.GetKind() {
 	case "Namespace":
@@ -259,4 +269,51 @@ func Altered(applied []Applied) int {
 		}
 	}
 	return n
+}
+
+func (c *Client) established(ctx context.Context, objs []*unstructured.Unstructured, which []int) error {
+	gvk := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	crds, err := c.Resource(ctx, gvk, "")
+	if err != nil {
+		return err
+	}
+	for _, i := range which {
+		name := objs[i].GetName()
+		err := c.WaitFor(ctx, "definition "+name+" to be served", Poll, func(ctx context.Context) (bool, string, error) {
+			o, err := crds.Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return false, "", err
+			}
+			is := func(c map[string]any) bool { return c["type"] == "Established" && c["status"] == "True" }
+			return slices.ContainsFunc(Entries(o, "status", "conditions"), is), "not established yet", nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mapper.Reset()
+	return nil
+}
+
+// leavingLimit is how long an object that is being deleted may take to be gone.
+const leavingLimit = 3 * time.Minute
+
+// awaitDeleted waits until an object that is being deleted is gone, or another one has its name.
+func (c *Client) awaitDeleted(ctx context.Context, api dynamic.ResourceInterface, o *unstructured.Unstructured) error {
+	c.progress("%s is being deleted: it is made again once it is gone", describe(o))
+	limited, cancel := context.WithTimeout(ctx, leavingLimit)
+	defer cancel()
+	return c.WaitFor(limited, describe(o)+", which is being deleted, to be gone", Poll, func(ctx context.Context) (bool, string, error) {
+		live, err := api.Get(ctx, o.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return ifThere(err) == nil, "", ifThere(err)
+		}
+		seen := "it is still there"
+		if f := live.GetFinalizers(); len(f) > 0 {
+			seen = "nobody has removed its finalizer " + strings.Join(f, ", ")
+		}
+		return live.GetUID() != o.GetUID(), seen, nil
+	})
 }

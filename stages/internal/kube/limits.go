@@ -45,19 +45,19 @@ func (m *mistakes) limits(t reflect.Type, v any, at []any) {
 			return
 		}
 		m.image(t, is, at)
-		keys := mergeKeys(t)
+		fields := fieldsOf(t)
 		for _, name := range slices.Sorted(maps.Keys(is)) {
 			in := append(slices.Clip(at), name)
-			field, ok := fieldsOf(t)[name]
+			f, ok := fields[name]
 			if !ok {
 				continue
 			}
-			m.port(field, name, is[name], in)
+			m.port(f.Type, name, is[name], in)
 			m.labels(t, name, is[name], in)
-			if list, ok := is[name].([]any); ok && keys[name] != "" {
-				m.twice(t, name, keys[name], list, in)
+			if list, ok := is[name].([]any); ok && f.key != "" {
+				m.twice(t, name, f.key, list, in)
 			}
-			m.limits(field, is[name], in)
+			m.limits(f.Type, is[name], in)
 		}
 	}
 }
@@ -185,19 +185,4 @@ func itemID(item any, key string) string {
 		id += "/" + cmp.Or(protocol, "TCP")
 	}
 	return id
-}
-
-// mergeKeys are the keys by which Kubernetes tells the items of a type's lists from one another.
-func mergeKeys(t reflect.Type) map[string]string {
-	out := map[string]string{}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" && f.Anonymous && f.Type.Kind() == reflect.Struct {
-			maps.Copy(out, mergeKeys(f.Type))
-		} else if key := f.Tag.Get("patchMergeKey"); key != "" && name != "conditions" {
-			out[name] = key
-		}
-	}
-	return out
 }
