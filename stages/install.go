@@ -69,7 +69,7 @@ type infrastructure struct {
 func wireInfrastructure(g *conductor.Graph, disabled []string, objects func() contract.OwnershipInput) infrastructure {
 	cfg, images := g.Config, g.Images
 	preflight := conductor.Add(g, contract.PreflightStep(), func() contract.PreflightInput {
-		in := contract.PreflightInput{Requirements: g.Site.Requirements, Tools: g.Tools}
+		in := contract.PreflightInput{Requirements: g.Site.Requirements}
 		if t := cfg.TLS; t.Mode == config.UserCertificate {
 			in.TLS = &contract.UserTLS{Certificate: t.Certificate, CA: t.CA, Hosts: g.Release.Hosts(cfg.Global.Domain, cfg.Global.Name, disabled)}
 		}

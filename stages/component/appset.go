@@ -165,13 +165,8 @@ func (i *installer) setWaits(ctx context.Context, o *unstructured.Unstructured, 
 
 // setStatus says why an ApplicationSet has not made its Applications; empty: it has.
 func setStatus(o *unstructured.Unstructured) string {
-	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	upToDate := false
-	for _, e := range conditions {
-		m, ok := e.(map[string]any)
-		if !ok {
-			continue
-		}
+	for _, m := range kube.Entries(o, "status", "conditions") {
 		switch {
 		case m["type"] == "ErrorOccurred" && m["status"] == "True":
 			return fmt.Sprint(m["message"])

@@ -8,6 +8,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -18,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// loadChart reads the component's chart and the values that it gets.
 func (i *installer) loadChart(ctx context.Context) (*chart.Chart, map[string]any, error) {
 	ch, err := render.LoadChart(ctx, i.release.Files(), i.component.Path)
 	if err != nil {
@@ -31,7 +31,6 @@ func (i *installer) loadChart(ctx context.Context) (*chart.Chart, map[string]any
 	return ch, values, nil
 }
 
-// chart installs or upgrades the chart of a component.
 func (i *installer) chart(ctx context.Context) ([]*unstructured.Unstructured, contract.Component, error) {
 	ch, values, err := i.loadChart(ctx)
 	if err != nil {
@@ -78,12 +77,12 @@ func (i *installer) definitions(ctx context.Context, ch *chart.Chart) (int, erro
 		}
 		objs = append(objs, more...)
 	}
-	labels := kube.Labels(i.env.Deployment)
+	own := kube.Labels(i.env.Deployment)
 	if i.component.Kind == platform.Adopted { // the chart's own label stays
-		delete(labels, kube.ManagedBy)
+		delete(own, kube.ManagedBy)
 	}
 	for _, o := range objs {
-		o.SetLabels(merged(o.GetLabels(), labels))
+		o.SetLabels(labels.Merge(o.GetLabels(), own))
 	}
 	applied, err := i.client.Apply(ctx, objs, kube.ApplyOptions{Force: true})
 	return kube.Altered(applied), err
@@ -101,7 +100,7 @@ func (i *installer) complete(ctx context.Context, rendered *bytes.Buffer) (*byte
 	}
 	for _, o := range objs {
 		kube.KeepLast(o)
-		o.SetAnnotations(merged(o.GetAnnotations(), map[string]string{
+		o.SetAnnotations(labels.Merge(o.GetAnnotations(), map[string]string{
 			"meta.helm.sh/release-name": i.component.Name, "meta.helm.sh/release-namespace": i.component.Namespace,
 		}))
 	}
@@ -122,14 +121,4 @@ func badChart(name string, err error) error {
 	}
 	const fix = "correct the chart in the platform release, then run the same command again"
 	return &fault.Fault{Code: contract.CodeUnusable, Class: fault.Step, Op: "render the chart " + name, Fix: fix, Err: err}
-}
-
-func merged(a, b map[string]string) map[string]string {
-	out := map[string]string{}
-	for _, m := range []map[string]string{a, b} {
-		for k, v := range m {
-			out[k] = v
-		}
-	}
-	return out
 }

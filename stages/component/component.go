@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -35,7 +36,6 @@ func Register(r *step.Registry) {
 	step.Register(r, contract.AdoptionStep(), step.Repeatable(adopt))
 }
 
-// installer installs one component.
 type installer struct {
 	env       *step.Env
 	client    *kube.Client
@@ -44,7 +44,6 @@ type installer struct {
 	in        contract.ComponentInput
 }
 
-// open prepares the installation of a component.
 func open(ctx context.Context, env *step.Env, in contract.ComponentInput) (*installer, error) {
 	r, err := platform.Load(os.DirFS(env.PlatformDir))
 	if err != nil {
@@ -81,8 +80,19 @@ func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contra
 	var objs []*unstructured.Unstructured
 	var out contract.Component
 	switch i.component.Kind {
-	case platform.Adopted:
-		return i.adopted(ctx)
+	case platform.Adopted: // once Argo CD has it, what is new in it comes with the tree; the step that hands it over waits for that
+		owned, err := i.owned(ctx)
+		if err != nil {
+			return out, err
+		}
+		if owned {
+			i.env.Progress("it is left to Argo CD, whose Application %s owns it", i.component.Name)
+			return out, nil
+		}
+		objs, out, err = i.chart(ctx)
+		if err != nil {
+			return out, err
+		}
 	case platform.Chart:
 		objs, out, err = i.chart(ctx)
 	case platform.Manifests:
@@ -108,7 +118,6 @@ func (i *installer) settle(ctx context.Context, out contract.Component) (contrac
 	return out, err
 }
 
-// manifests applies the objects of a component of kind manifests.
 func (i *installer) manifests(ctx context.Context) ([]*unstructured.Unstructured, contract.Component, error) {
 	objs, err := i.read(ctx)
 	if err != nil {
@@ -129,9 +138,16 @@ func (i *installer) manifests(ctx context.Context) ([]*unstructured.Unstructured
 	return objs, out, err
 }
 
-// apply applies objects, and deletes what an earlier version of the component had.
-func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured) (contract.Component, error) {
+// apply applies objects, and deletes what an earlier version of the component had. The component's
+// list has them, and also those that are made otherwise.
+func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured, also ...*unstructured.Unstructured) (contract.Component, error) {
 	set := kube.Set{Name: kube.ObjectsOf(i.component.Name), Deployment: i.env.Deployment, Others: i.others}
+	if i.component.Kind == platform.Job {
+		set.Others = i.othersJobs
+	}
+	for _, o := range also {
+		set.Also = append(set.Also, kube.MemberOf(o))
+	}
 	applied, deleted, err := i.client.ApplySet(ctx, set, objs, kube.ApplyOptions{Force: true, Namespace: i.component.Namespace})
 	if err != nil {
 		return contract.Component{}, err
@@ -147,17 +163,13 @@ func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured
 // dropped Argo CD's Applications have brought.
 func (i *installer) others(ctx context.Context, dropped []kube.Member) ([]kube.Member, error) {
 	r := &removal.Remover{
-		Client: i.client, Kubeconfig: i.env.Kubeconfig, Deployment: i.env.Deployment, Log: i.env.Logger, Progress: i.env.Progress,
-	}
-	if engine := i.release.Engine(); engine != nil {
-		r.Argo = engine.Namespace
+		Client: i.client, Kubeconfig: i.env.Kubeconfig, Deployment: i.env.Deployment, Argo: i.engine(), Log: i.env.Logger, Progress: i.env.Progress,
 	}
 	all := removal.RecordOf(i.release).Components
 	has, err := r.Has(ctx, slices.DeleteFunc(all, func(c removal.Component) bool { return c.Name == i.component.Name }), dropped)
 	return append(has, removal.Prerequisites(i.release)...), err
 }
 
-// read renders the component's files.
 func (i *installer) read(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	objs, err := render.Manifests(ctx, i.release.Files(), os.DirFS(filepath.Join(i.env.BundleDir, "manifests")), i.component)
 	if err != nil {
@@ -179,12 +191,12 @@ func (i *installer) badManifests(err error) error {
 
 // prepare completes objects: their namespaces, labels, the references of images, what the
 // pods resolve, and an annotation for the configuration that pods read when they start.
-func (i *installer) prepare(ctx context.Context, objs []*unstructured.Unstructured, labels map[string]string) error {
+func (i *installer) prepare(ctx context.Context, objs []*unstructured.Unstructured, own map[string]string) error {
 	if err := i.client.Place(ctx, objs, i.component.Namespace); err != nil {
 		return err
 	}
 	for _, o := range objs {
-		o.SetLabels(merged(o.GetLabels(), labels))
+		o.SetLabels(labels.Merge(o.GetLabels(), own))
 	}
 	if err := i.pods(ctx, objs); err != nil || i.component.Kind == platform.Adopted {
 		return err
@@ -198,7 +210,7 @@ func (i *installer) pods(ctx context.Context, objs []*unstructured.Unstructured)
 	if i.component.Kind == platform.Adopted { // Argo CD changes nothing in what the chart renders to
 		return nil
 	}
-	refs := merged(i.in.Rewrite, i.in.Images)
+	refs := labels.Merge(i.in.Rewrite, i.in.Images)
 	render.SetImages(objs, refs)
 	if i.in.PullSecret {
 		render.AddPullSecret(objs, refs, kube.PullSecret)

@@ -1,6 +1,7 @@
 package component
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/hmac"
@@ -13,14 +14,15 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
@@ -47,7 +49,6 @@ func (i *installer) hosts(ctx context.Context) (map[string]string, error) {
 	return out, nil
 }
 
-// clusterIP waits for the address of a Service in the cluster.
 func (i *installer) clusterIP(ctx context.Context, namespace, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, serviceSoon)
 	defer cancel()
@@ -70,8 +71,7 @@ func (i *installer) annotate(ctx context.Context, objs []*unstructured.Unstructu
 	known := map[string][]byte{} // "kind/namespace/name"
 	var salt []byte
 	for _, o := range objs {
-		digest := hmac.New(sha256.New, nil)
-		used := false
+		var all bytes.Buffer
 		for _, use := range render.Uses(o) {
 			kind, name, _ := strings.Cut(use, "/")
 			namespace := cmp.Or(o.GetNamespace(), i.component.Namespace)
@@ -83,23 +83,21 @@ func (i *installer) annotate(ctx context.Context, objs []*unstructured.Unstructu
 				}
 				known[key] = content
 			}
-			if known[key] == nil {
-				continue
+			if known[key] != nil {
+				fmt.Fprintf(&all, "%s %d\n%s\n", use, len(known[key]), known[key])
 			}
-			if !used {
-				if salt == nil {
-					var err error
-					if salt, err = i.salt(ctx); err != nil {
-						return err
-					}
-				}
-				digest, used = hmac.New(sha256.New, salt), true
-			}
-			fmt.Fprintf(digest, "%s %d\n%s\n", use, len(known[key]), known[key])
 		}
-		if !used {
+		if all.Len() == 0 {
 			continue
 		}
+		if salt == nil {
+			var err error
+			if salt, err = i.salt(ctx); err != nil {
+				return err
+			}
+		}
+		digest := hmac.New(sha256.New, salt)
+		digest.Write(all.Bytes())
 		if err := render.Annotate(o, render.ConfigAnnotation, hex.EncodeToString(digest.Sum(nil))); err != nil {
 			return i.badManifests(err)
 		}
@@ -116,11 +114,11 @@ func (i *installer) content(ctx context.Context, objs []*unstructured.Unstructur
 	if at >= 0 {
 		return json.Marshal([]any{objs[at].Object["data"], objs[at].Object["binaryData"], objs[at].Object["stringData"]})
 	}
-	if !i.generated(kind, namespace, name) {
+	m := kube.Member{Kind: corev1.SchemeGroupVersion.WithKind(kind), Namespace: namespace, Name: name}
+	if !slices.ContainsFunc(removal.Prerequisites(i.release), m.Same) {
 		return nil, nil
 	}
-	what := "get " + kind + " " + namespace + "/" + name
-	data, err := kube.Retry(ctx, i.client, what, func(ctx context.Context) (any, error) {
+	data, err := kube.Retry(ctx, i.client, "get "+m.String(), func(ctx context.Context) (any, error) {
 		if kind == "Secret" {
 			o, err := i.client.Kubernetes.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
@@ -141,16 +139,6 @@ func (i *installer) content(ctx context.Context, objs []*unstructured.Unstructur
 		return nil, err
 	}
 	return json.Marshal(data)
-}
-
-// generated reports whether Slipway makes the ConfigMap or Secret.
-func (i *installer) generated(kind, namespace, name string) bool {
-	if kind == "ConfigMap" {
-		return slices.ContainsFunc(i.release.ConfigMaps, func(m platform.ConfigMap) bool { return m.Namespace == namespace && m.Name == name }) ||
-			name == platform.AuthorityConfigMap
-	}
-	return slices.ContainsFunc(i.release.Secrets, func(s platform.Secret) bool { return s.Namespace == namespace && s.Name == name }) ||
-		slices.ContainsFunc(i.release.Certificates, func(c platform.Certificate) bool { return c.Secret == namespace+"/"+name })
 }
 
 // salt keeps the digest of a short secret from being guessed at.

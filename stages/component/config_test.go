@@ -30,6 +30,7 @@ func noting(objs ...runtime.Object) *installer {
 		client:    &kube.Client{Kubernetes: fake.NewClientset(objs...)},
 		component: platform.Component{Name: "web", Namespace: "shop"},
 		release: &platform.Release{
+			Namespaces:   []platform.Namespace{{Name: "shop"}},
 			Secrets:      []platform.Secret{{Name: "generated", Namespace: "shop"}},
 			ConfigMaps:   []platform.ConfigMap{{Name: "settings", Namespace: "shop"}},
 			Certificates: []platform.Certificate{{Secret: "shop/cert"}},

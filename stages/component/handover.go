@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -50,9 +50,9 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 	if err != nil {
 		return contract.Component{}, err
 	}
-	objs, err := i.template(ctx, ch, values)
+	objs, err := render.InCluster(ctx, i.client, i.component, ch, values)
 	if err != nil {
-		return contract.Component{}, err
+		return contract.Component{}, badChart(i.component.Name, err)
 	}
 	applied, err := i.client.Apply(ctx, []*unstructured.Unstructured{i.project(objs, in.Tree), app}, kube.ApplyOptions{Force: true, Added: argo.Added})
 	if err != nil {
@@ -69,28 +69,6 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 		return out, err
 	}
 	return i.settle(ctx, out)
-}
-
-// template renders the chart as Argo CD does: as helm template, for this cluster. Hooks and
-// definitions are among the objects.
-func (i *installer) template(ctx context.Context, ch *chart.Chart, values map[string]any) ([]*unstructured.Unstructured, error) {
-	opts := render.ChartOptions{Release: i.component.Name, Namespace: i.component.Namespace, Values: values, Definitions: true}
-	if err := opts.ForCluster(ctx, i.client); err != nil {
-		return nil, err
-	}
-	rel, err := render.Chart(ctx, ch, opts)
-	if err != nil {
-		return nil, badChart(i.component.Name, err)
-	}
-	text := rel.Manifest
-	for _, h := range rel.Hooks {
-		text += "\n---\n" + h.Manifest
-	}
-	objs, err := kube.DecodeRendered([]byte(text))
-	if err != nil {
-		return nil, badChart(i.component.Name, err)
-	}
-	return objs, i.client.Place(ctx, objs, i.component.Namespace)
 }
 
 // projectName is that of the AppProject of a component alone.
@@ -230,6 +208,9 @@ func (i *installer) letGo(ctx context.Context, objs []*unstructured.Unstructured
 	if err := i.client.Yield(ctx, objs, i.component.Namespace, kube.FieldManager, helmManager()); err != nil {
 		return err
 	}
+	if err := i.client.Forget(ctx, i.env.Deployment, i.component.Name); err != nil {
+		return err
+	}
 	for _, h := range history {
 		if err := dryrun.Check(ctx, "remove the Helm release %s", rel.name); err != nil {
 			return err
@@ -240,4 +221,27 @@ func (i *installer) letGo(ctx context.Context, objs []*unstructured.Unstructured
 	}
 	i.env.Progress("Argo CD owns it now")
 	return nil
+}
+
+// owned reports whether Argo CD has taken the component over, with an Application of its name.
+func (i *installer) owned(ctx context.Context) (bool, error) {
+	name, namespace := i.component.Name, i.release.Engine().Namespace
+	what := "get the Application " + namespace + "/" + name
+	o, err := kube.Retry(ctx, i.client, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return i.client.Dynamic.Resource(argo.Applications()).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	})
+	if apierrors.IsNotFound(err) { // or Argo CD is not there yet
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if kube.DeploymentOf(o.GetLabels()) != i.env.Deployment || o.GetLabels()[kube.AdoptedLabel] == "" {
+		return false, &fault.Fault{
+			Code: kube.CodeForeign, Class: fault.Step, Op: "install component " + name,
+			Fix: "remove the Application " + namespace + "/" + name + ", or give the component another name, then run the same command again",
+			Err: fmt.Errorf("the Application %s/%s is not the deployment's own", namespace, name),
+		}
+	}
+	return true, nil
 }

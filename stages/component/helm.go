@@ -27,7 +27,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// maxHistory is how many revisions of a Helm release are kept.
 const maxHistory = 5
 
 // chartRelease is one Helm release that a step brings about.
@@ -45,7 +44,6 @@ type chartRelease struct {
 	others     func(context.Context, []kube.Member) ([]kube.Member, error) // see kube.Set
 }
 
-// open connects Helm to the cluster for the component's chart.
 func (i *installer) open(ctx context.Context, ch *chart.Chart, values map[string]any) (*chartRelease, error) {
 	namespace := i.component.Namespace
 	config, err := helm.Connect(ctx, i.env.Kubeconfig, namespace, i.env.Logger)
@@ -54,7 +52,7 @@ func (i *installer) open(ctx context.Context, ch *chart.Chart, values map[string
 	}
 	if own, is := config.KubeClient.(*helmkube.Client); is {
 		config.KubeClient = serverSide{own, func(objs []*unstructured.Unstructured) error {
-			_, err := i.client.Apply(ctx, objs, kube.ApplyOptions{Force: true, Namespace: namespace, Migrate: helmManager()})
+			_, err := i.apply(ctx, objs)
 			return err
 		}, func(objs []*unstructured.Unstructured) error { return i.pods(ctx, objs) },
 			func(namespace, name string) error { return i.completed(ctx, namespace, name) }}
@@ -118,9 +116,9 @@ const (
 )
 
 // converge installs or upgrades the release. A deployed revision with the same inputs stays,
-// and so does one that renders the same: objects that differ from it are restored. What a
-// killed run left behind is cleared away first; no object and no volume is deleted for it. It
-// does not wait for the pods.
+// and so does one that renders the same: objects that differ from it are restored, without the
+// chart's hooks. What a killed run left behind is cleared away first; no object and no volume is
+// deleted for it. It does not wait for the pods.
 func (r *chartRelease) converge(ctx context.Context) (change string, err error) {
 	deployed, unfinished, err := r.recover(ctx)
 	if err != nil {
@@ -144,7 +142,11 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 		return installed, nil
 	}
 	if !unfinished && r.sameInputs(deployed) {
-		return r.keep(ctx, deployed)
+		objs, err := r.current(ctx, deployed)
+		if err != nil {
+			return "", err
+		}
+		return r.restore(ctx, objs)
 	}
 	planned, err := r.upgrade(ctx, true)
 	if kube.Transient(err) || ctx.Err() != nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
@@ -157,10 +159,8 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 	if err != nil {
 		return "", badChart(r.name, err)
 	}
-	if !dryrun.On(ctx) {
-		if err := r.client.AwaitDeleted(ctx, objs, r.namespace); err != nil {
-			return "", err
-		}
+	if !unfinished && same(deployed, planned) {
+		return r.restore(ctx, objs)
 	}
 	scaled, err := r.client.Rescale(ctx, objs, r.namespace)
 	if err != nil {
@@ -169,23 +169,7 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 	if len(scaled) > 0 {
 		r.log.Info("scaled to 1", "release", r.name, "objects", scaled)
 	}
-	if !unfinished && same(deployed, planned) {
-		differ, err := r.drift(ctx, objs)
-		if err != nil {
-			return "", err
-		}
-		switch {
-		case len(differ) == 0 && len(scaled) > 0:
-			return rescaled, nil
-		case len(differ) == 0:
-			return unchanged, nil
-		}
-		r.log.Info("objects are not as the release has them", "release", r.name, "objects", differ)
-	}
 	if err := dryrun.Check(ctx, "upgrade the chart %s", r.name); err != nil {
-		return "", err
-	}
-	if err := r.spare(ctx, deployed, objs); err != nil {
 		return "", err
 	}
 	if _, err := r.upgrade(ctx, false); err != nil {
@@ -288,7 +272,6 @@ func (r *chartRelease) drift(ctx context.Context, objs []*unstructured.Unstructu
 	return out, nil
 }
 
-// objects are those of the newest deployed revision.
 func (r *chartRelease) objects(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	rel, err := r.config.Releases.Deployed(r.name)
 	if err != nil {

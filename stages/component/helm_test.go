@@ -19,7 +19,6 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 
@@ -146,59 +145,6 @@ func TestTheSameInputsRenderNothingAnew(t *testing.T) {
 	require.Equal(t, first, api.Get(at)["data"])
 	r.labels = map[string]string{inputsLabel: "two"}
 	converge(upgraded)
-}
-
-// TestAnUpgradeDeletesNoData: Helm deletes what is in its record and not in the newer chart.
-func TestAnUpgradeDeletesNoData(t *testing.T) {
-	api := kubetest.Serve(t)
-	client, err := kube.New(&rest.Config{Host: api.URL})
-	require.NoError(t, err)
-	flags := genericclioptions.NewConfigFlags(false)
-	flags.APIServer = &api.URL
-	object := func(apiVersion, kind, name string) string {
-		return "---\n{apiVersion: " + apiVersion + ", kind: " + kind + ", metadata: {name: " + name + "}}\n"
-	}
-	web := object("v1", "ConfigMap", "web")
-	all := web + object("v1", "ConfigMap", "old") + object("v1", "ConfigMap", "moved") + object("v1", "ConfigMap", "theirs") + object("v1", "PersistentVolumeClaim", "rows") +
-		object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "widgets.example.com")
-	asked := 0
-	r := &chartRelease{
-		client: client, log: slog.New(slog.DiscardHandler), deployment: "demo", name: "web", namespace: "shop", complete: asRendered,
-		chart: &chart.Chart{Metadata: &chart.Metadata{Name: "web", Version: "1.0.0"}, Templates: []*chart.File{{Name: "templates/web.yaml", Data: []byte(all)}}},
-		config: &action.Configuration{
-			Releases: storage.Init(driver.NewMemory()), KubeClient: &helmkube.PrintingKubeClient{Out: io.Discard},
-			RESTClientGetter: flags, Capabilities: chartutil.DefaultCapabilities, Log: func(string, ...any) {},
-		},
-		others: func(context.Context, []kube.Member) ([]kube.Member, error) {
-			asked++
-			return []kube.Member{{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "shop", Name: "moved"}}, nil
-		},
-	}
-	_, err = r.converge(t.Context())
-	require.NoError(t, err)
-	for _, name := range []string{"web", "old", "moved"} {
-		api.Set(t, "/api/v1/namespaces/shop/configmaps/"+name, "metadata: {name: "+name+", labels: {"+kube.DeploymentLabel+": demo}}")
-	}
-	api.Set(t, "/api/v1/namespaces/shop/configmaps/theirs", "metadata: {name: theirs, labels: {"+kube.DeploymentLabel+": other}}")
-
-	r.chart.Metadata.Version = "1.0.1"
-	_, err = r.converge(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, asked, "the chart has all that it had")
-
-	r.chart.Metadata.Version, r.chart.Templates[0].Data = "2.0.0", []byte(web)
-	change, err := r.converge(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, upgraded, change)
-	before, err := r.config.Releases.Get("web", 2)
-	require.NoError(t, err)
-	objs, err := kube.Decode([]byte(before.Manifest))
-	require.NoError(t, err)
-	var left []string
-	for _, o := range objs {
-		left = append(left, kube.MemberOf(o).String())
-	}
-	require.ElementsMatch(t, []string{"ConfigMap web", "ConfigMap old"}, left, "what Helm takes for the chart's own")
 }
 
 func TestHelmThatCannotInstall(t *testing.T) {

@@ -3,12 +3,45 @@ package component
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
+
+// TestAnUpgradeDeletesNoData: the component's list says what the chart no longer has, and Helm
+// deletes nothing.
+func TestAnUpgradeDeletesNoData(t *testing.T) {
+	s := newSite(t, valuesRelease, valuesFiles())
+	rel, err := s.installer(t, valuesInput()).open(t.Context(), nil, nil)
+	require.NoError(t, err)
+	build := func(objects ...string) helmkube.ResourceList {
+		t.Helper()
+		var text bytes.Buffer
+		for _, o := range objects {
+			kind, name, _ := strings.Cut(o, " ")
+			fmt.Fprintf(&text, "---\n{apiVersion: v1, kind: %s, metadata: {name: %s, namespace: shop, labels: {%s: demo}}}\n", kind, name, kube.DeploymentLabel)
+		}
+		out, err := rel.config.KubeClient.Build(&text, false)
+		require.NoError(t, err)
+		return out
+	}
+	before, now := build("ConfigMap web", "ConfigMap old", "ConfigMap theirs", "PersistentVolumeClaim rows"), build("ConfigMap web")
+	_, err = rel.config.KubeClient.Create(before)
+	require.NoError(t, err)
+	s.api.Set(t, "/api/v1/namespaces/shop/configmaps/theirs", "metadata: {labels: {"+kube.DeploymentLabel+": other}}")
+	_, err = rel.config.KubeClient.Update(before, now, false)
+	require.NoError(t, err)
+	for path, stays := range map[string]bool{"configmaps/web": true, "configmaps/old": false, "configmaps/theirs": true, "persistentvolumeclaims/rows": true} {
+		require.Equal(t, stays, s.api.Get("/api/v1/namespaces/shop/"+path) != nil, path)
+	}
+}
 
 // TestTheImagesOfHooks are those that the cluster's nodes can pull, as of other objects.
 func TestTheImagesOfHooks(t *testing.T) {

@@ -72,21 +72,14 @@ func (r *chartRelease) current(ctx context.Context, deployed *release.Release) (
 				continue
 			}
 		}
-		// Helm marks what it makes itself, not what is in the record.
-		o.SetLabels(merged(o.GetLabels(), map[string]string{kube.ManagedBy: "Helm"}))
-		o.SetAnnotations(merged(o.GetAnnotations(), map[string]string{"meta.helm.sh/release-name": r.name, "meta.helm.sh/release-namespace": r.namespace}))
 		out = append(out, o)
 	}
 	return out, nil
 }
 
-// keep restores the objects of a revision with the same inputs, and returns what it did. The
+// restore restores the objects of the deployed revision, and returns what it did. The
 // chart's hooks do not run: nothing is upgraded.
-func (r *chartRelease) keep(ctx context.Context, deployed *release.Release) (change string, err error) {
-	objs, err := r.current(ctx, deployed)
-	if err != nil {
-		return "", err
-	}
+func (r *chartRelease) restore(ctx context.Context, objs []*unstructured.Unstructured) (change string, err error) {
 	scaled, err := r.client.Rescale(ctx, objs, r.namespace)
 	if err != nil {
 		return "", err

@@ -94,7 +94,7 @@ func (r *chartRelease) previewObjects(ctx context.Context, objs []*unstructured.
 }
 
 // previewDropped deletes in a preview what the deployed revision has and the next one has
-// not, but for what stays: see spare.
+// not, but for what stays: see kube.ApplySet.
 func (r *chartRelease) previewDropped(ctx context.Context, deployed *release.Release, objs []*unstructured.Unstructured) error {
 	before, err := kube.Decode([]byte(deployed.Manifest))
 	if err != nil {

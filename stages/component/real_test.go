@@ -63,7 +63,7 @@ func realSite(t *testing.T, components string, files map[string]string) (env *st
 		t.Cleanup(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 			defer cancel()
-			require.NoError(t, c.DeleteNamespace(ctx, name, ""))
+			require.NoError(t, c.Kubernetes.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}))
 		})
 	}
 	return env, shown, c, busybox

@@ -14,7 +14,8 @@ import (
 // serverSide is Helm's client with the objects of a chart applied as those of any other
 // component. Helm's own patches merge lists by one key, so that a port as TCP and UDP never
 // becomes what the chart has, and they leave what cannot be compared with the objects later.
-// Helm makes what its hooks have, and deletes.
+// What the chart no longer has is deleted by the component's list: Helm would also delete what data
+// goes with, and what others have by now. Helm makes what its hooks have.
 type serverSide struct {
 	*helmkube.Client
 	apply func([]*unstructured.Unstructured) error
@@ -60,15 +61,7 @@ func (s serverSide) Update(original, target helmkube.ResourceList, force bool) (
 	if slices.ContainsFunc(target, made) {
 		return s.Client.Update(original, target, force)
 	}
-	if err := s.apply(objectsOf(target)); err != nil {
-		return &helmkube.Result{}, err
-	}
-	out, err := s.Client.Update(original.Difference(target), nil, force)
-	if out == nil {
-		out = &helmkube.Result{}
-	}
-	out.Updated = target
-	return out, err
+	return &helmkube.Result{Updated: target}, s.apply(objectsOf(target))
 }
 
 // UpdateThreeWayMerge implements kube.InterfaceThreeWayMerge.

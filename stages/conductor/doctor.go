@@ -24,7 +24,7 @@ func (c *Conductor) Checkup(ctx context.Context) (out Checkup, err error) {
 	if err != nil {
 		return out, err
 	}
-	in := contract.PreflightInput{Requirements: c.inputs.Site.Requirements, Tools: c.inputs.Tools}
+	in := contract.PreflightInput{Requirements: c.inputs.Site.Requirements}
 	if stored.Cluster && !stored.Lost {
 		in.Requirements.DiskBytes = min(in.Requirements.DiskBytes, contract.DiskReserve)
 	}

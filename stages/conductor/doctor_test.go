@@ -18,7 +18,7 @@ const (
 // TestACheckupRecordsNothing: its step has a state that goes with its container, and no bucket.
 func TestACheckupRecordsNothing(t *testing.T) {
 	c, e := conducted(t, map[string]any{
-		`"state","show"`: `{}`, checksMachine: `{"status":"succeeded","output":{"memoryBytes":4294967296,"cpus":2,"tools":{}}}`,
+		`"state","show"`: `{}`, checksMachine: `{"status":"succeeded","output":{"memoryBytes":4294967296,"cpus":2}}`,
 	})
 	c.opts.State = State{URL: "s3://bucket?prefix=slipway"}
 	c, err := New(c.opts)

@@ -55,7 +55,7 @@ func TestWhatARunKnowsIsTheEnginesInSecretOnly(t *testing.T) {
 	c.opts.Config.Hooks[0].SetDefaults()
 	_, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Wire: func(g *Graph) error {
 		s := Add(g, contract.PreflightStep(), func() contract.PreflightInput {
-			return contract.PreflightInput{Tools: map[string]string{"helm": "c4nary-input"}}
+			return contract.PreflightInput{TLS: &contract.UserTLS{CA: "c4nary-input"}}
 		})
 		verified := g.Action(contract.CheckEarlierSpec().Key, s)
 		Add(g, contract.ClusterStep(), func() contract.ClusterInput { return contract.ClusterInput{} }, verified)
@@ -98,7 +98,7 @@ func TestTheErrorThatAHookGetsHoldsNoSecret(t *testing.T) {
 // TestARequestOfAnySizeReachesTheStep: a secret of the engine is short.
 func TestARequestOfAnySizeReachesTheStep(t *testing.T) {
 	steps, e := stepRunner(t, map[string]any{"{export": `{"status":"succeeded","output":{}}`})
-	big := contract.PreflightInput{Tools: map[string]string{"helm": strings.Repeat("x", 1<<20)}}
+	big := contract.PreflightInput{TLS: &contract.UserTLS{CA: strings.Repeat("x", 1<<20)}}
 	var out contract.Preflight
 	_, err := steps.run(t.Context(), contract.PreflightStep().Spec, big, &out)
 	require.NoError(t, err)

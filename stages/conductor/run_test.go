@@ -23,7 +23,7 @@ func conductOne(t *testing.T, result string, removes bool, change ...func(*engin
 		f(e)
 	}
 	record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Removes: removes, Wire: func(g *Graph) error {
-		s := Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{Tools: g.Tools} })
+		s := Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })
 		g.Action(contract.CheckEarlierSpec().Key, s)
 		Collect(g, s, func(out contract.Preflight, f *Findings) {
 			f.Record.Commands, f.State.Revision = []string{"nproc"}, "collected"

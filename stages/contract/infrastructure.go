@@ -12,10 +12,7 @@ const DiskReserve = 1 << 30
 // PreflightInput is what infrastructure/preflight looks at.
 type PreflightInput struct {
 	Requirements providers.Requirements `json:"requirements"`
-	// Tools maps a tool of the toolchain ("terraform", "helm", "kubectl") to the
-	// version it must have exactly, without a leading v.
-	Tools map[string]string `json:"tools"`
-	TLS   *UserTLS          `json:"tls,omitempty"` // nil: the certificate is not the user's
+	TLS          *UserTLS               `json:"tls,omitempty"` // nil: the certificate is not the user's
 }
 
 // UserTLS is a certificate that the user brings; its private key is in TLSKeyFile.
@@ -27,11 +24,10 @@ type UserTLS struct {
 
 // Preflight is what infrastructure/preflight saw.
 type Preflight struct {
-	MemoryBytes int64             `json:"memoryBytes"` // total, limited by the container's cgroup
-	DiskBytes   int64             `json:"diskBytes"`   // free on the state volume
-	CPUs        int               `json:"cpus"`
-	Kernel      string            `json:"kernel,omitempty"` // release of the engine's
-	Tools       map[string]string `json:"tools"`            // tool → version, without a leading v
+	MemoryBytes int64  `json:"memoryBytes"` // total, limited by the container's cgroup
+	DiskBytes   int64  `json:"diskBytes"`   // free on the state volume
+	CPUs        int    `json:"cpus"`
+	Kernel      string `json:"kernel,omitempty"` // release of the engine's
 	// Raises says which sysctls of the machine the cluster will raise, from what and to what.
 	Raises []string `json:"raises,omitempty"`
 }

@@ -135,14 +135,12 @@ type PruneInput struct {
 	Components []string `json:"components"`        // that are installed
 	Apps       bool     `json:"apps,omitempty"`    // apps are installed, too
 	LeftOut    []string `json:"leftOut,omitempty"` // of them, by this run: optional ones that failed, and what comes after these
-	// UserSecrets are those of SecretsInput.
-	UserSecrets []string `json:"given,omitempty"`
 }
 
 // Pruned is what orchestrator/prune removed.
 type Pruned struct {
 	Components []string `json:"components,omitempty"`
-	Objects    []string `json:"objects,omitempty"`  // "Kind namespace/name", or "Secret namespace/name, key a"
+	Objects    []string `json:"objects,omitempty"`  // "Kind namespace/name"
 	Kept       []string `json:"kept,omitempty"`     // what stays although the release has it no more, as in Objects, and ": why"
 	Stripped   []string `json:"stripped,omitempty"` // see Removed
 }

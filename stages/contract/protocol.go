@@ -2,7 +2,6 @@ package contract
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -69,10 +68,6 @@ type Request struct {
 
 // ID is "stage/step".
 func (r Request) ID() string { return r.Stage + "/" + r.Step }
-
-// ErrNoTime is in the error of a wait or a call that could not begin, because what had
-// come before it had used up the time: it says nothing about what was waited for.
-var ErrNoTime = errors.New("no time is left")
 
 // Result is what `slipway step` leaves in ResultFile, whether it succeeded or not.
 type Result struct {

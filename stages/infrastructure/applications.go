@@ -2,41 +2,33 @@ package infrastructure
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
-const (
-	controllerStart = time.Minute      // for its pods after the cluster was started
-	controllerGone  = 20 * time.Second // without a ready pod: it does not come back
-)
+// controllerStart is how long the pods of Argo CD's controller may take to start after the
+// cluster was started.
+const controllerStart = time.Minute
 
 // mine lists the deployment's objects of one of Argo CD's kinds: those in its namespaces, and
 // those that are the platform's.
-func (r *remover) mine(gvr schema.GroupVersionResource) removal.Look {
-	return func(ctx context.Context) ([]unstructured.Unstructured, error) {
-		if err := r.findApplications(ctx); err != nil {
-			return nil, err
-		}
-		list, err := r.Client.List(ctx, gvr, "", "")
-		return slices.DeleteFunc(list, func(o unstructured.Unstructured) bool { return !r.ours(o) }), err
+func (r *remover) mine(ctx context.Context, gvr schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
+	if err := r.findApplications(ctx); err != nil {
+		return nil, err
 	}
+	list, err := r.Client.List(ctx, gvr, "", "")
+	return slices.DeleteFunc(list, func(o unstructured.Unstructured) bool { return !r.ours(o) }), err
 }
 
 // applications deletes the deployment's Applications with what they own. Those that no
@@ -44,94 +36,67 @@ func (r *remover) mine(gvr schema.GroupVersionResource) removal.Look {
 // of the sync waves. What the others may rest on follows: components that Argo CD has
 // adopted, and Argo CD itself last, without what it owns: nobody would run the cascade.
 // An Application that a user made in a namespace of the platform goes as it is: without a
-// finalizer of its own, what it has elsewhere stays. What is left at the deadline, or when nobody runs the cascade, loses its finalizers: its
-// objects go with their namespaces.
-func (r *remover) applications(ctx context.Context, deadline time.Duration) error {
-	apps, err := r.mine(argo.Applications())(ctx)
-	if err != nil || len(apps) == 0 {
-		return err
+// finalizer of its own, what it has elsewhere stays.
+func (r *remover) applications(ctx context.Context) error {
+	limit, stripped := cascadeLimit, len(r.Stripped)
+	for {
+		apps, err := r.mine(ctx, argo.Applications())
+		if err != nil || len(apps) == 0 {
+			return err
+		}
+		if err := r.inTurn(ctx, "Applications", limit, r.roots(apps), apps); err != nil {
+			return err
+		}
+		if len(r.Stripped) > stripped { // nobody runs the cascade: the rest goes without it
+			limit = 0
+		}
 	}
-	names := make([]string, len(apps))
-	for i, a := range apps {
-		names[i] = nameOf(a)
+}
+
+// inTurn removes Applications with what they own, and waits until they are gone. Those that
+// are left at the limit, or when nobody runs the cascade, lose their finalizers, or end the
+// removal: see platform.Finalizers. Of all, those that one of the group has made go with it, and
+// what they own with them.
+func (r *remover) inTurn(ctx context.Context, what string, limit time.Duration, group, all []unstructured.Unstructured) error {
+	if len(group) == 0 {
+		return nil
 	}
-	slices.Sort(names)
-	r.out.Applications = append(r.out.Applications, names...)
+	var names []string
 	runs, err := r.controllerRuns(ctx)
 	if err != nil {
 		return err
 	}
 	if !runs {
-		r.env.Logger.Warn("Argo CD's controller does not run: Applications are removed without it")
-		deadline = 0
+		r.env.Logger.Warn("Argo CD's controller does not run: Applications are removed without it", "applications", kube.Left(group))
+		limit = 0
 	}
-	for _, a := range apps {
-		if !r.platform[a.GetUID()] {
+	for _, a := range group {
+		names = append(names, nameOf(a))
+	}
+	going := r.origin().descent(group, all)
+	for _, a := range all {
+		if !going[a.GetUID()] || !r.platform[a.GetUID()] {
 			continue
+		}
+		if name := nameOf(a); !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 		if err := r.markOwned(ctx, a); err != nil {
 			return err
 		}
-		if deadline > 0 && !isEngine(a) {
+		if runs && a.GetLabels()[kube.AdoptedLabel] != kube.AdoptedEngine {
 			if err := r.addCascade(ctx, a); err != nil {
 				return err
 			}
 		}
 	}
-	if err := r.Delete(ctx, argo.Applications(), r.roots(apps)); err != nil {
+	slices.Sort(names)
+	r.out.Applications = append(r.out.Applications, names...)
+	r.env.Progress("deleting %s: %s", what, kube.Left(group))
+	if err := r.Delete(ctx, group); err != nil {
 		return err
 	}
-	if deadline > 0 {
-		r.env.Progress("deleting %d applications", len(apps))
-		err := r.cascaded(ctx, deadline)
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-		r.env.Logger.Warn("Applications do not go by themselves", "error", err)
-	}
-	return r.forceApplications(ctx)
-}
-
-// cascaded waits until Argo CD has removed all Applications. Once the roots are
-// gone it deletes what they did not own.
-func (r *remover) cascaded(ctx context.Context, deadline time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, deadline)
-	defer cancel()
-	lastSeen := time.Now()
-	return r.Client.WaitFor(ctx, "Argo CD to remove the Applications", 500*time.Millisecond, func(ctx context.Context) (bool, string, error) {
-		apps, err := r.mine(argo.Applications())(ctx)
-		if err != nil || len(apps) == 0 {
-			return err == nil, "", err
-		}
-		if r.controllerReady(ctx) {
-			lastSeen = time.Now()
-		} else if time.Since(lastSeen) > controllerGone {
-			return false, "", fmt.Errorf("the controller of Argo CD is gone, %s", kube.Left(apps))
-		}
-		free := slices.DeleteFunc(slices.Clone(r.roots(apps)), func(a unstructured.Unstructured) bool { return a.GetDeletionTimestamp() != nil })
-		if err := r.Delete(ctx, argo.Applications(), free); err != nil {
-			return false, "", err
-		}
-		return false, kube.Left(apps), nil
-	})
-}
-
-// forceApplications deletes every Application that is left and strips it.
-func (r *remover) forceApplications(ctx context.Context) error {
-	apps, err := r.mine(argo.Applications())(ctx)
-	if err != nil {
-		return err
-	}
-	if err := r.Delete(ctx, argo.Applications(), apps); err != nil {
-		return err
-	}
-	if apps, err = r.mine(argo.Applications())(ctx); err != nil {
-		return err
-	}
-	if err := r.Strip(ctx, kube.StuckObjects(argo.Applications(), apps)); err != nil {
-		return err
-	}
-	return r.Gone(ctx, "the Applications", r.mine(argo.Applications()))
+	return r.GoneAfter(ctx, limit, what, r.Same(group))
 }
 
 // turn says when an Application is removed: only after those of a lower turn.
@@ -145,10 +110,6 @@ func turn(a unstructured.Unstructured) int {
 	return 1
 }
 
-func isEngine(a unstructured.Unstructured) bool {
-	return a.GetLabels()[kube.AdoptedLabel] == kube.AdoptedEngine
-}
-
 // markOwned gives the objects outside of namespaces that an Application has brought the
 // deployment's label, by which they are removed afterwards: what Argo CD itself owns, what is
 // left where an Application goes without the cascade, and definitions, which no cascade
@@ -159,23 +120,11 @@ func (r *remover) markOwned(ctx context.Context, a unstructured.Unstructured) er
 	if err != nil {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{kube.DeploymentLabel: r.Deployment}}})
-	if err != nil {
-		return err
-	}
 	for _, o := range objs {
 		if o.GetKind() == definitionKind && r.older(o) {
 			continue
 		}
-		api, err := r.Client.Resource(ctx, o.GroupVersionKind(), "")
-		if err != nil {
-			return err
-		}
-		err = r.Client.Retry(ctx, "label "+o.GetKind()+" "+o.GetName(), func(ctx context.Context) error {
-			_, err := api.Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
-			return err
-		})
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err := r.Client.Label(ctx, &o, map[string]any{kube.DeploymentLabel: r.Deployment}); err != nil {
 			return err
 		}
 	}
@@ -208,11 +157,8 @@ func (r *remover) addCascade(ctx context.Context, a unstructured.Unstructured) e
 	if has || a.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": append(a.GetFinalizers(), argo.CascadeFinalizer)}})
-	if err != nil {
-		return err
-	}
-	return r.Client.Patch(ctx, "prepare the deletion of Application "+nameOf(a), argo.Applications(), a.GetNamespace(), a.GetName(), patch)
+	patch := map[string]any{"metadata": map[string]any{"finalizers": append(a.GetFinalizers(), argo.CascadeFinalizer)}}
+	return r.Client.PatchObject(ctx, "prepare the deletion of Application "+nameOf(a), &a, patch)
 }
 
 // controllerRuns tells whether the controller of the deployment's Argo CD, which runs the
@@ -225,14 +171,17 @@ func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
 	if err != nil || len(list) == 0 {
 		return false, err
 	}
-	r.engines = nil
-	for _, o := range list {
-		r.engines = append(r.engines, o.GetNamespace())
-	}
 	ctx, cancel := context.WithTimeout(ctx, controllerStart)
 	defer cancel()
 	err = r.Client.WaitFor(ctx, "Argo CD's controller", kube.Poll, func(ctx context.Context) (bool, string, error) {
-		return r.controllerReady(ctx), "its pod is not ready", nil
+		pods, err := r.Client.Kubernetes.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: argo.Controller})
+		if err != nil {
+			return false, "", err
+		}
+		ready := slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool {
+			return kube.PodReady(&p) && slices.ContainsFunc(list, func(o unstructured.Unstructured) bool { return o.GetNamespace() == p.Namespace })
+		})
+		return ready, "its pod is not ready", nil
 	})
 	if fault.ClassOf(err) == fault.Timeout {
 		return false, nil
@@ -240,10 +189,69 @@ func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-func (r *remover) controllerReady(ctx context.Context) bool {
-	pods, err := r.Client.Kubernetes.CoreV1().Pods("").List(ctx, metav1.ListOptions{LabelSelector: argo.Controller})
-	if err != nil {
-		return kube.Transient(err) // an API that is away says nothing about the controller
+// sets removes the deployment's ApplicationSets without what they have made, and then that:
+// the Applications of one set after the other, as the release says, and at last those of
+// the sets that it does not name.
+func (r *remover) sets(ctx context.Context) error {
+	if err := r.orphan(ctx); err != nil || len(r.record.Orphans) == 0 {
+		return err
 	}
-	return slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return slices.Contains(r.engines, p.Namespace) && kube.PodReady(&p) })
+	apps, err := r.mine(ctx, argo.Applications())
+	if err != nil {
+		return err
+	}
+	of := map[string][]unstructured.Unstructured{}
+	for _, a := range apps {
+		if set := r.record.Orphans[nameOf(a)]; set != "" {
+			of[set] = append(of[set], a)
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	for _, s := range r.Rules.Applications {
+		group := of[s.Set]
+		delete(of, s.Set)
+		if err := r.inTurn(ctx, "the Applications of "+s.Set, s.Limit(r.Rules), group, apps); err != nil {
+			return err
+		}
+	}
+	var rest []unstructured.Unstructured
+	for _, set := range slices.Sorted(maps.Keys(of)) {
+		rest = append(rest, of[set]...)
+	}
+	return r.inTurn(ctx, "the Applications of ApplicationSets", max(cascadeLimit, r.Limit()), rest, apps)
+}
+
+// orphan deletes the ApplicationSets, and nothing that they have made. What those of the
+// platform have made is noted before.
+func (r *remover) orphan(ctx context.Context) error {
+	sets, err := r.mine(ctx, argo.ApplicationSets())
+	if err != nil || len(sets) == 0 {
+		return err
+	}
+	apps, err := r.Client.List(ctx, argo.Applications(), metav1.NamespaceAll, "")
+	if err != nil {
+		return err
+	}
+	for _, s := range sets {
+		for _, a := range apps {
+			if r.platform[s.GetUID()] && r.origin().made(s, a) {
+				r.record.Orphans[nameOf(a)] = s.GetName()
+			}
+		}
+	}
+	if len(r.record.Orphans) > 0 && r.recorded {
+		if err := r.record.Write(ctx, r.Client, r.Deployment); err != nil {
+			return err
+		}
+	}
+	for i := range sets {
+		if err := r.Client.DeleteObject(ctx, &sets[i], metav1.DeletePropagationOrphan); err != nil {
+			return err
+		}
+	}
+	r.env.Progress("removed %d ApplicationSets, and nothing that they have made", len(sets))
+	// One that an Application has brought may be made again until that goes.
+	return r.Gone(ctx, "the ApplicationSets", r.Same(sets))
 }

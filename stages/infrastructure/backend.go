@@ -130,7 +130,6 @@ func (b *backend) because(err error) error {
 	return err
 }
 
-// write puts the backend's block into Terraform's directory.
 func (b *backend) write(dir string) error {
 	block := map[string]any{"http": map[string]any{"address": b.address}}
 	text, err := json.MarshalIndent(map[string]any{"terraform": map[string]any{"backend": block}}, "", "  ")
@@ -175,4 +174,47 @@ func tellErrored(ctx context.Context, env *step.Env) error {
 		env.Progress("what Terraform of another run has done is not in its state, but in %s/%s: look for resources that are there twice; once that is dealt with, delete this file", s.Location(), key)
 	}
 	return err
+}
+
+// tfstate is what this package reads of a Terraform state file, version 4.
+type tfstate struct {
+	Version   int          `json:"version"`
+	Serial    int64        `json:"serial"`
+	Lineage   string       `json:"lineage"`
+	Resources []tfresource `json:"resources"`
+}
+
+type tfresource struct {
+	Module string `json:"module"`
+	Mode   string `json:"mode"`
+	Type   string `json:"type"`
+	Name   string `json:"name"`
+}
+
+// parseState decodes a state that was read from somewhere.
+func parseState(path string, b []byte) (tfstate, error) {
+	var s tfstate
+	if err := json.Unmarshal(b, &s); err != nil {
+		return s, fmt.Errorf("%s: %w", path, err)
+	}
+	if s.Version != 4 {
+		return s, fmt.Errorf("%s: version %d of the state is unknown", path, s.Version)
+	}
+	return s, nil
+}
+
+// addresses are the resources' addresses.
+func (s tfstate) addresses() []string {
+	var out []string
+	for _, r := range s.Resources {
+		a := r.Type + "." + r.Name
+		if r.Mode == "data" {
+			a = "data." + a
+		}
+		if r.Module != "" {
+			a = r.Module + "." + a
+		}
+		out = append(out, a)
+	}
+	return out
 }

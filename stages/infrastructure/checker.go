@@ -2,11 +2,9 @@ package infrastructure
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,15 +22,17 @@ type checker struct {
 	account []byte // docker config.json with which its pods pull; nil: they have none
 }
 
-// namespace is where a deployment's checks are.
-func (k checker) namespace() string { return "slipway-checks-" + k.env.Deployment }
+func (k *checker) namespace() string { return checksNamespace(k.env.Deployment) }
+
+func checksNamespace(deployment string) string { return "slipway-checks-" + deployment }
 
 // begin makes the namespace and removes what a run that was killed left.
-func (k checker) begin(ctx context.Context) error {
-	ns := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Namespace",
-		"metadata": map[string]any{"name": k.namespace()},
-	}}
+func (k *checker) begin(ctx context.Context) (err error) {
+	if k.account, err = k.env.RegistryAccount(); err != nil {
+		return err
+	}
+	ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+	ns.SetName(k.namespace())
 	ns.SetLabels(kube.Labels(k.env.Deployment))
 	if _, err := k.client.Apply(ctx, []*unstructured.Unstructured{ns}, kube.ApplyOptions{Force: true}); err != nil {
 		return err
@@ -45,21 +45,15 @@ func (k checker) begin(ctx context.Context) error {
 	if err := k.client.WaitDefaultAccount(ctx, k.namespace()); err != nil || k.account == nil {
 		return err
 	}
-	secret := &corev1.Secret{
-		ObjectMeta: k.meta(pullSecret), Type: corev1.SecretTypeDockerConfigJson,
-		Data: map[string][]byte{corev1.DockerConfigJsonKey: k.account},
-	}
-	return k.create(ctx, "the Secret with the registry's account", func(ctx context.Context) error {
-		_, err := k.client.Kubernetes.CoreV1().Secrets(k.namespace()).Create(ctx, secret, metav1.CreateOptions{})
-		return err
-	})
+	return k.apply(ctx, "{apiVersion: v1, kind: Secret, metadata: {name: %s}, type: kubernetes.io/dockerconfigjson, data: {.dockerconfigjson: %s}}",
+		pullSecret, base64.StdEncoding.EncodeToString(k.account))
 }
 
 // pullSecret is the name, within a check, of the Secret with which its pods pull.
 const pullSecret = "registry"
 
 // end is removeObjects after a check, also after ctx has been cancelled.
-func (k checker) end(ctx context.Context) {
+func (k *checker) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
 	defer cancel()
 	k.removeObjects(ctx)
@@ -67,7 +61,7 @@ func (k checker) end(ctx context.Context) {
 
 // removeObjects removes the check's objects. What is left then goes with the platform,
 // so that a failure is only logged.
-func (k checker) removeObjects(ctx context.Context) {
+func (k *checker) removeObjects(ctx context.Context) {
 	for _, gvr := range checkResources() {
 		list, err := k.client.List(ctx, gvr, k.namespace(), k.selector())
 		for _, o := range list {
@@ -81,7 +75,7 @@ func (k checker) removeObjects(ctx context.Context) {
 	}
 }
 
-func (k checker) selector() string { return checkLabel + "=" + k.name }
+func (k *checker) selector() string { return checkLabel + "=" + k.name }
 
 // checkResources are the kinds that checks make, users before what they use.
 func checkResources() []schema.GroupVersionResource {
@@ -94,65 +88,45 @@ func checkResources() []schema.GroupVersionResource {
 	}
 }
 
-func (k checker) labels() map[string]string {
-	l := kube.Labels(k.env.Deployment)
-	l[checkLabel] = k.name
-	return l
-}
-
-func (k checker) meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: k.name + "-" + name, Namespace: k.namespace(), Labels: k.labels()}
-}
-
-// pod runs a shell command in a pod that has the claim at /data, waits until it
-// has succeeded and returns what it wrote.
-func (k checker) pod(ctx context.Context, name, image, claim, command string) (string, error) {
-	pod := &corev1.Pod{ObjectMeta: k.meta(name), Spec: k.podSpec(name, image, command, "data", corev1.VolumeSource{
-		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: k.name + "-" + claim},
-	})}
-	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
-	err := k.create(ctx, "pod "+pod.Name, func(ctx context.Context) error {
-		_, err := k.client.Kubernetes.CoreV1().Pods(k.namespace()).Create(ctx, pod, metav1.CreateOptions{})
-		return err
-	})
+// apply makes the objects of a manifest, a format, in the check's namespace. Their names begin with
+// the check's.
+func (k *checker) apply(ctx context.Context, manifest string, args ...any) error {
+	objs, err := kube.Decode(fmt.Appendf(nil, manifest, args...))
 	if err != nil {
-		return "", err
-	}
-	if err := k.client.WaitPodDone(ctx, k.namespace(), pod.Name); err != nil {
-		return "", err
-	}
-	return k.client.Logs(ctx, k.namespace(), pod.Name, kube.LogOptions{})
-}
-
-// create calls f, which creates an object that this check has not made before.
-func (k checker) create(ctx context.Context, what string, f func(ctx context.Context) error) error {
-	return k.client.Retry(ctx, "create "+what, func(ctx context.Context) error {
-		err := f(ctx)
-		if apierrors.IsAlreadyExists(err) {
-			return nil // the answer to the first attempt was lost
-		}
 		return err
-	})
+	}
+	labels := kube.Labels(k.env.Deployment)
+	labels[checkLabel] = k.name
+	for _, o := range objs {
+		o.SetName(k.name + "-" + o.GetName())
+		o.SetNamespace(k.namespace())
+		o.SetLabels(labels)
+	}
+	_, err = k.client.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	return err
 }
 
-// podSpec is that of a pod that runs a shell command, with volume at /<mount>.
-func (k checker) podSpec(name, image, command, mount string, volume corev1.VolumeSource) corev1.PodSpec {
-	var secrets []corev1.LocalObjectReference
+// pod runs a shell command in a pod that has a claim of the check's at /data, waits until it
+// has succeeded and returns what it wrote.
+func (k *checker) pod(ctx context.Context, name, image, claim, command string) (string, error) {
+	volume := "persistentVolumeClaim: {claimName: " + k.name + "-" + claim + "}"
+	if err := k.apply(ctx, "{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {restartPolicy: Never, %s}}", name, k.podSpec(image, command, "data", volume)); err != nil {
+		return "", err
+	}
+	name = k.name + "-" + name
+	if err := k.client.WaitPodDone(ctx, k.namespace(), name); err != nil {
+		return "", err
+	}
+	return k.client.Logs(ctx, k.namespace(), name, kube.LogOptions{})
+}
+
+// podSpec are the fields of a pod that runs a shell command, with a volume at /<mount>.
+func (k *checker) podSpec(image, command, mount, volume string) string {
+	secrets := ""
 	if k.account != nil {
-		secrets = append(secrets, corev1.LocalObjectReference{Name: k.meta(pullSecret).Name})
+		secrets = "{name: " + k.name + "-" + pullSecret + "}"
 	}
-	return corev1.PodSpec{
-		ImagePullSecrets:              secrets,
-		TerminationGracePeriodSeconds: new(int64(0)),
-		AutomountServiceAccountToken:  new(false),
-		Containers: []corev1.Container{{
-			Name: name, Image: image, ImagePullPolicy: corev1.PullIfNotPresent,
-			Command:      []string{"/bin/sh", "-c", command},
-			VolumeMounts: []corev1.VolumeMount{{Name: mount, MountPath: "/" + mount}},
-			Resources: corev1.ResourceRequirements{
-				Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("8Mi")},
-			},
-		}},
-		Volumes: []corev1.Volume{{Name: mount, VolumeSource: volume}},
-	}
+	return fmt.Sprintf("imagePullSecrets: [%s], terminationGracePeriodSeconds: 0, automountServiceAccountToken: false, volumes: [{name: %s, %s}], "+
+		"containers: [{name: main, image: %q, imagePullPolicy: IfNotPresent, command: [/bin/sh, -c, %q], volumeMounts: [{name: %[2]s, mountPath: /%[2]s}], resources: {requests: {memory: 8Mi}}}]",
+		secrets, mount, volume, image, command)
 }

@@ -6,14 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -163,36 +162,25 @@ func clusters(ctx context.Context, env *step.Env, c *kube.Client) (known *state.
 	return known, state.Cluster{UID: uid, Server: c.Endpoint()}, nil
 }
 
-// judgeVersion compares the version of a cluster with what Slipway is built for.
 func judgeVersion(server, pinned string) []problem {
-	want, err := minor(pinned)
+	want, err := utilversion.ParseGeneric(pinned)
 	if err != nil {
 		return nil // nothing to compare with
 	}
-	got, err := minor(server)
-	if err != nil || got < want-oldest || got > want+newest {
-		return []problem{{
-			fmt.Sprintf("the cluster is Kubernetes %s; this Slipway works with 1.%d to 1.%d", server, want-oldest, want+newest),
-			"use a cluster of one of these versions",
-		}}
+	got, err := utilversion.ParseGeneric(server)
+	if err == nil && got.Major() == want.Major() && got.Minor()+oldest >= want.Minor() && got.Minor() <= want.Minor()+newest {
+		return nil
 	}
-	return nil
-}
-
-// minor is 37 of "v1.37.2-gke.1".
-func minor(of string) (int, error) {
-	parts := strings.SplitN(strings.TrimPrefix(of, "v"), ".", 3)
-	if len(parts) < 2 || parts[0] != "1" {
-		return 0, fmt.Errorf("%q is no version of Kubernetes", of)
-	}
-	return strconv.Atoi(parts[1])
+	return []problem{{
+		fmt.Sprintf("the cluster is Kubernetes %s; this Slipway works with 1.%d to 1.%d", server, want.Minor()-oldest, want.Minor()+newest),
+		"use a cluster of one of these versions",
+	}}
 }
 
 // judgeStorage finds the storage class of the volumes: the named one, or the default one.
 // One without a provisioner would take volumes that somebody else has made.
 func judgeStorage(ctx context.Context, c *kube.Client, want string) (string, []problem, error) {
-	gvr := schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
-	classes, err := c.List(ctx, gvr, "", "")
+	classes, err := c.List(ctx, storageClasses(), "", "")
 	if apierrors.IsForbidden(err) { // which is among the rights that are missing
 		return want, nil, nil
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -18,8 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/step"
 )
-
-const mergePatch = types.MergePatchType
 
 // expected finds what a platform is made of.
 type expected struct {
@@ -55,7 +52,7 @@ func (e *expected) findNamespaces(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	own := map[string]bool{kube.SystemNamespace: true, checker{env: e.env}.namespace(): true}
+	own := map[string]bool{kube.SystemNamespace: true, checksNamespace(e.env.Deployment): true}
 	if live != nil && kube.Ours(live, e.env.Deployment) {
 		listed, err := removal.PrerequisiteNamespaces(ctx, e.client)
 		if err != nil || listed == nil {
@@ -69,90 +66,72 @@ func (e *expected) findNamespaces(ctx context.Context) error {
 	return nil
 }
 
-// objects are all objects of the platform, by kind and name at least.
-func (e *expected) objects(ctx context.Context, in contract.OwnershipInput) ([]*unstructured.Unstructured, error) {
+// objects are all objects of the platform.
+func (e *expected) objects(ctx context.Context, in contract.OwnershipInput) ([]kube.Member, error) {
 	out := e.prerequisites(in)
 	for _, component := range in.Components {
 		c, ok := e.release.Component(component.Component)
 		if !ok {
 			return nil, fmt.Errorf("platform %s %s has no component %s", e.release.Name, e.release.Version, component.Component)
 		}
-		objs, err := e.component(ctx, c, component)
+		members, err := e.component(ctx, c, component)
 		if err != nil {
 			return nil, fmt.Errorf("component %s: %w", c.Name, err)
 		}
-		if err := e.client.Place(ctx, objs, c.Namespace); err != nil {
-			return nil, err
-		}
-		out = append(out, objs...)
+		out = append(out, members...)
 	}
 	return out, nil
 }
 
 // prerequisites are the objects that are made before any component is.
-func (e *expected) prerequisites(in contract.OwnershipInput) []*unstructured.Unstructured {
-	members, v1 := removal.Prerequisites(e.release), core("").GroupVersion()
-	for _, name := range []string{kube.SystemNamespace, checker{env: e.env}.namespace()} {
-		members = append(members, kube.Member{Kind: v1.WithKind("Namespace"), Name: name})
+func (e *expected) prerequisites(in contract.OwnershipInput) []kube.Member {
+	out, v1 := removal.Prerequisites(e.release), core("").GroupVersion()
+	for _, name := range []string{kube.SystemNamespace, checksNamespace(e.env.Deployment)} {
+		out = append(out, kube.Member{Kind: v1.WithKind("Namespace"), Name: name})
 	}
 	if in.PullSecret {
 		for _, ns := range e.release.Namespaces {
-			members = append(members, kube.Member{Kind: v1.WithKind("Secret"), Namespace: ns.Name, Name: kube.PullSecret})
+			out = append(out, kube.Member{Kind: v1.WithKind("Secret"), Namespace: ns.Name, Name: kube.PullSecret})
 		}
-	}
-	out := make([]*unstructured.Unstructured, len(members))
-	for i, m := range members {
-		out[i] = &unstructured.Unstructured{}
-		out[i].SetGroupVersionKind(m.Kind)
-		out[i].SetNamespace(m.Namespace)
-		out[i].SetName(m.Name)
 	}
 	return out
 }
 
-// component are the objects of a component.
-func (e *expected) component(ctx context.Context, c platform.Component, in contract.ComponentInput) ([]*unstructured.Unstructured, error) {
-	switch c.Kind {
-	case platform.Chart:
-		return e.chart(ctx, c, in)
-	case platform.Adopted:
-		return e.adopted(ctx, c, in)
-	case platform.Manifests, platform.Job, platform.AppSet:
-		return render.Manifests(ctx, e.release.Files(), os.DirFS(filepath.Join(e.env.BundleDir, "manifests")), c)
-	}
-	return nil, nil
-}
-
-// adopted are the objects of a component that Argo CD takes over, until it has. Those in
-// namespaces that Slipway made are left out: what Argo CD made there has no label, and is
+// component are the objects of a component; of one that Argo CD takes over, until it has, and
+// without those in namespaces that Slipway made: what Argo CD made there has no label, and is
 // there again after a destroy that was interrupted.
-func (e *expected) adopted(ctx context.Context, c platform.Component, in contract.ComponentInput) ([]*unstructured.Unstructured, error) {
-	app, err := e.client.Live(ctx, argo.Member(e.release.Engine().Namespace, c.Name))
-	if err != nil {
-		return nil, err
+func (e *expected) component(ctx context.Context, c platform.Component, in contract.ComponentInput) (out []kube.Member, err error) {
+	var objs []*unstructured.Unstructured
+	switch c.Kind {
+	case platform.Adopted:
+		app, err := e.client.Live(ctx, argo.Member(e.release.Engine().Namespace, c.Name))
+		if err != nil || app != nil && kube.DeploymentOf(app.GetLabels()) == e.env.Deployment && app.GetLabels()[kube.AdoptedLabel] != "" {
+			return nil, err
+		}
+		fallthrough
+	case platform.Chart:
+		objs, err = e.chart(ctx, c, in)
+	case platform.Manifests, platform.Job, platform.AppSet:
+		objs, err = render.Manifests(ctx, e.release.Files(), os.DirFS(filepath.Join(e.env.BundleDir, "manifests")), c)
 	}
-	if app != nil && kube.DeploymentOf(app.GetLabels()) == e.env.Deployment && app.GetLabels()[kube.AdoptedLabel] != "" {
-		return nil, nil
+	if err == nil {
+		out, err = e.client.MembersOf(ctx, objs, c.Namespace)
 	}
-	objs, err := e.chart(ctx, c, in)
-	if err != nil {
-		return nil, err
+	if err == nil && c.Kind == platform.Adopted {
+		out, err = e.elsewhere(ctx, out)
 	}
-	if err := e.client.Place(ctx, objs, c.Namespace); err != nil {
-		return nil, err
-	}
-	return e.elsewhere(ctx, objs)
+	return out, err
 }
 
-// elsewhere are those of objs that are in no namespace that Slipway made.
-func (e *expected) elsewhere(ctx context.Context, objs []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+// elsewhere are those of members that are in no namespace that Slipway made.
+func (e *expected) elsewhere(ctx context.Context, members []kube.Member) ([]kube.Member, error) {
 	namespaces, err := e.client.List(ctx, core("namespaces"), "", "")
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(objs, func(o *unstructured.Unstructured) bool {
+	return slices.DeleteFunc(members, func(m kube.Member) bool {
 		return slices.ContainsFunc(namespaces, func(ns unstructured.Unstructured) bool {
-			return ns.GetName() == o.GetNamespace() && kube.MadeNamespace(ns.GetLabels(), e.env.Deployment) && e.owns(&ns)
+			return ns.GetName() == m.Namespace && kube.MadeNamespace(ns.GetLabels(), e.env.Deployment) && e.owns(&ns)
 		})
 	}), nil
 }
@@ -164,33 +143,14 @@ func (e *expected) chart(ctx context.Context, c platform.Component, in contract.
 	if err != nil {
 		return nil, err
 	}
-	opts := render.ChartOptions{Release: c.Name, Namespace: c.Namespace, Definitions: true}
-	if opts.Values, err = render.Values(e.release.Files(), c, in); err != nil {
-		return nil, err
-	}
-	if err := opts.ForCluster(ctx, e.client); err != nil {
-		return nil, err
-	}
-	rel, err := render.Chart(ctx, ch, opts)
+	values, err := render.Values(e.release.Files(), c, in)
 	if err != nil {
 		return nil, err
 	}
-	texts := []string{rel.Manifest}
 	if err := e.noteRelease(ctx, c); err != nil {
 		return nil, err
 	}
-	for _, h := range rel.Hooks {
-		texts = append(texts, h.Manifest)
-	}
-	var out []*unstructured.Unstructured
-	for _, text := range texts {
-		objs, err := kube.DecodeRendered([]byte(text))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, objs...)
-	}
-	return out, nil
+	return render.InCluster(ctx, e.client, c, ch, values)
 }
 
 // noteRelease notes a Helm release that has a component's name and is somebody else's.
@@ -206,7 +166,6 @@ func (e *expected) noteRelease(ctx context.Context, c platform.Component) error 
 	return err
 }
 
-// isRelease reports whether an object is a record of a Helm release.
 func isRelease(o *unstructured.Unstructured) bool {
 	kind, _, _ := unstructured.NestedString(o.Object, "type")
 	return kind == helmSecret

@@ -18,7 +18,7 @@ import (
 // apps are the objects that Argo CD makes of the tree: it would take over what has their
 // names, and the destroy would take that along. Those in namespaces that Slipway made are left
 // out: all that is there goes with them. What cannot be rendered here is not looked for.
-func (e *expected) apps(ctx context.Context, in *contract.TreeValues, build lint.BuildTree) ([]*unstructured.Unstructured, error) {
+func (e *expected) apps(ctx context.Context, in *contract.TreeValues, build lint.BuildTree) ([]kube.Member, error) {
 	if in == nil {
 		return nil, nil
 	}
@@ -33,7 +33,7 @@ func (e *expected) apps(ctx context.Context, in *contract.TreeValues, build lint
 		return nil, fmt.Errorf("render the apps: %w", err)
 	}
 	e.applications = map[string]bool{}
-	var out []*unstructured.Unstructured
+	var out []kube.Member
 	for _, part := range parts {
 		if part.Err != nil {
 			e.env.Logger.Warn("it is not known what an app brings", "app", part.Component, "error", part.Err)
@@ -47,10 +47,11 @@ func (e *expected) apps(ctx context.Context, in *contract.TreeValues, build lint
 			}
 			objs = append(objs, o)
 		}
-		if err := e.client.Place(ctx, objs, part.Namespace); err != nil {
+		members, err := e.client.MembersOf(ctx, objs, part.Namespace)
+		if err != nil {
 			return nil, err
 		}
-		out = append(out, objs...)
+		out = append(out, members...)
 	}
 	if err := e.noteApplications(ctx); err != nil {
 		return nil, err

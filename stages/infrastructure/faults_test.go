@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
@@ -132,15 +134,13 @@ func TestAClusterThatDoesNotCome(t *testing.T) {
 }
 
 func TestStorageThatIsNotThere(t *testing.T) {
-	const classes = "/apis/storage.k8s.io/v1/storageclasses"
+	const class = "/apis/storage.k8s.io/v1/storageclasses/fast"
 	in := contract.StorageInput{StorageClass: "fast"}
-	for list, says := range map[string]string{
-		`[]`:                             "the cluster has no StorageClass",
-		`[{"metadata":{"name":"slow"}}]`: "the cluster has no StorageClass fast, but slow",
-		`[{"metadata":{"name":"fast"}}]`: "StorageClass fast is not the default",
-		`[{"metadata":{"name":"fast","annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"kubernetes.io/no-provisioner"}]`: "StorageClass fast has only statically provisioned volumes: its provisioner is kubernetes.io/no-provisioner",
+	for fields, says := range map[string]string{
+		`"metadata":{"name":"fast"}`: "StorageClass fast is not the default",
+		`"metadata":{"name":"fast","annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"kubernetes.io/no-provisioner"`: "StorageClass fast has only statically provisioned volumes: its provisioner is kubernetes.io/no-provisioner",
 	} {
-		_, err := storage(t.Context(), clusterOf(t, map[string]string{classes: `{"kind":"StorageClassList","apiVersion":"storage.k8s.io/v1","items":` + list + `}`}), in)
+		_, err := storage(t.Context(), clusterOf(t, map[string]string{class: `{"kind":"StorageClass","apiVersion":"storage.k8s.io/v1",` + fields + `}`}), in)
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeStorage})
 		require.Equal(t, fault.Step, fault.ClassOf(err))
 		require.EqualError(t, err, "use the storage: "+says)
@@ -148,7 +148,7 @@ func TestStorageThatIsNotThere(t *testing.T) {
 	_, err := storage(soon(t), reaching(t, away), in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeStorage})
 	require.Equal(t, fault.Timeout, fault.ClassOf(err))
-	require.Regexp(t, `^use the storage: list storageclasses: waited [0-9.]+m?s for `+away+`: .*; last seen: `, err.Error())
+	require.Regexp(t, `^use the storage: read the StorageClass fast: waited [0-9.]+m?s for `+away+`: .*; last seen: `, err.Error())
 }
 
 func TestALoadBalancerThatCannotBeUsed(t *testing.T) {
@@ -205,7 +205,7 @@ func TestAPlatformThatCannotBeRemoved(t *testing.T) {
 	_, err := platformRemove(t.Context(), clusterOf(t, map[string]string{"/readyz": "ok"}), contract.RemoveInput{})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeRemove})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
-	require.ErrorContains(t, err, "remove the platform: read how the deployment is removed: you may not")
+	require.ErrorContains(t, err, "remove the platform: read configmap slipway-system/slipway-removal: you may not")
 }
 
 // TestAControllerThatCannotBeSeenMayRun: an Application that loses its finalizers leaves
@@ -218,9 +218,9 @@ func TestAControllerThatCannotBeSeenMayRun(t *testing.T) {
 	c, err := kube.Connect(env.Kubeconfig, nil)
 	require.NoError(t, err)
 	env.Deployment = "demo"
-	r := newRemover(env, c, removal.Record{}, false, false)
+	r := &remover{env: env, projects: argo.Projects{}, platform: map[types.UID]bool{}, Remover: &removal.Remover{Client: c, Deployment: "demo", Log: env.Logger, Progress: env.Progress}}
 	r.made = []string{"argocd"}
-	err = r.applications(t.Context(), time.Minute)
+	err = r.applications(t.Context())
 	require.ErrorContains(t, err, "list statefulsets: you may not")
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -68,12 +67,8 @@ func ask(ctx context.Context, env *step.Env, in contract.InventoryInput, out *co
 	if c == nil {
 		return nil
 	}
-	record, recorded, err := removal.Read(ctx, c)
+	r, err := newRemover(ctx, env, c, in.Definitions)
 	if err != nil {
-		return err
-	}
-	r := newRemover(env, c, record, recorded, in.Definitions)
-	if err := r.findLists(ctx, record.Components); err != nil {
 		return err
 	}
 	return r.take(ctx, out)
@@ -84,7 +79,7 @@ const helmSecret = "helm.sh/release.v1"
 
 // take fills in what the deployment has in the cluster.
 func (r *remover) take(ctx context.Context, out *contract.Inventory) error {
-	for _, part := range []func(context.Context) error{r.findNamespaces, r.findOrphans, r.findApplications} {
+	for _, part := range []func(context.Context) error{r.findNamespaces, r.findApplications} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -152,36 +147,39 @@ func (r *remover) takeOthers(ctx context.Context, claims map[string]bool, out *c
 	}
 	named := slices.Concat(out.Applications, out.PersistentVolumeClaims, out.LoadBalancers, out.HelmReleases)
 	var definitions []unstructured.Unstructured
-	add := func(_ schema.GroupVersionResource, objs []unstructured.Unstructured) error {
-		for _, o := range objs {
-			kept := o.GetLabels()[kube.Kept] != ""
-			if o.GetKind() == definitionKind {
-				kept = r.staysKept(o)
-				definitions = append(definitions, o)
-			}
-			if !kept && !r.stays(o, claims) && !slices.Contains(named, nameOf(o)) {
-				out.Objects = append(out.Objects, o.GetKind()+" "+nameOf(o))
-			}
-		}
-		return nil
-	}
-	if err := r.elsewhere(ctx, add); err != nil {
+	elsewhere, err := r.elsewhere(ctx)
+	if err != nil {
 		return err
 	}
-	if err := r.outside(ctx, add); err != nil {
-		return err
-	}
-	if err := r.takeBrought(ctx, claims, out); err != nil {
+	outside, err := r.outside(ctx)
+	if err != nil {
 		return err
 	}
 	brought, err := r.brought(ctx)
 	if err != nil {
 		return err
 	}
-	if err := add(definitionResource(), brought); err != nil || r.Rules.CRDs != platform.RemoveDelete {
+	for _, o := range slices.Concat(elsewhere, outside, brought) {
+		kept := o.GetLabels()[kube.Kept] != ""
+		if o.GetKind() == definitionKind {
+			kept = r.staysKept(o)
+			definitions = append(definitions, o)
+		}
+		if name := o.GetKind() + " " + nameOf(o); !kept && !r.stays(o, claims) && !slices.Contains(named, nameOf(o)) && !slices.Contains(out.Objects, name) {
+			out.Objects = append(out.Objects, name)
+		}
+	}
+	if err := r.takeBrought(ctx, claims, out); err != nil || r.Rules.CRDs != platform.RemoveDelete {
 		return err
 	}
-	return r.takeInstances(ctx, definitions, out)
+	objs, err := r.instancesOf(definitions)(ctx)
+	for _, o := range objs { // these go with the definitions, whoever has made them
+		name := o.GetKind() + " " + nameOf(o)
+		if !slices.Contains(out.Namespaces, o.GetNamespace()) && !slices.Contains(out.Objects, name) {
+			out.Objects = append(out.Objects, name)
+		}
+	}
+	return err
 }
 
 // takeBrought fills in what the platform's Applications have brought elsewhere: it goes with
@@ -200,22 +198,6 @@ func (r *remover) takeBrought(ctx context.Context, claims map[string]bool, out *
 	})
 }
 
-// takeInstances fills in the objects of definitions that go with all of them, whoever has made
-// these; those in namespaces that go are with them.
-func (r *remover) takeInstances(ctx context.Context, definitions []unstructured.Unstructured, out *contract.Inventory) error {
-	objs, err := r.instancesOf(definitions)(ctx)
-	if err != nil {
-		return err
-	}
-	for _, o := range objs {
-		name := o.GetKind() + " " + nameOf(o)
-		if !slices.Contains(out.Namespaces, o.GetNamespace()) && !slices.Contains(out.Objects, name) {
-			out.Objects = append(out.Objects, name)
-		}
-	}
-	return nil
-}
-
 func nameOf(o unstructured.Unstructured) string {
 	name := o.GetName()
 	if isRelease(&o) {
@@ -227,7 +209,6 @@ func nameOf(o unstructured.Unstructured) string {
 	return name
 }
 
-// told is the inventory in one line.
 func told(i contract.Inventory) string {
 	seen := "nothing is left"
 	if !i.Empty() {
@@ -239,7 +220,6 @@ func told(i contract.Inventory) string {
 	return seen
 }
 
-// left names what is left, for people.
 func left(i contract.Inventory) string {
 	var out []string
 	for _, part := range []struct {

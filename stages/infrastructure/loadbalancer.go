@@ -12,10 +12,8 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -40,11 +38,8 @@ func loadBalancer(ctx context.Context, env *step.Env, in contract.LoadBalancerIn
 	if err != nil {
 		return contract.LoadBalancerCheck{}, err
 	}
-	check := checker{client: c, env: env, name: "loadbalancer"}
-	if check.account, err = env.RegistryAccount(); err == nil {
-		err = check.begin(ctx)
-	}
-	if err != nil {
+	check := &checker{client: c, env: env, name: "loadbalancer"}
+	if err := check.begin(ctx); err != nil {
 		return contract.LoadBalancerCheck{}, badLoadBalancer(portFree(), err)
 	}
 	defer check.end(ctx)
@@ -66,34 +61,22 @@ type noAddress struct{ error }
 // Unwrap returns what the wait said.
 func (e noAddress) Unwrap() error { return e.error }
 
-func useLoadBalancer(ctx context.Context, check checker, image string) (string, error) {
-	token := rand.Text()
+func useLoadBalancer(ctx context.Context, check *checker, image string) (string, error) {
+	token, name := rand.Text(), check.name+"-web"
 	c := check.client
-	err := check.create(ctx, "the web server", func(ctx context.Context) error {
-		_, err := c.Kubernetes.AppsV1().Deployments(check.namespace()).Create(ctx, webServer(check, image, token), metav1.CreateOptions{})
-		return err
-	})
+	serve := "busybox echo " + token + " > /www/index.html && exec busybox httpd -f -p 8080 -h /www" // its only page
+	err := check.apply(ctx, `
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {app: %[1]s}}, template: {metadata: {labels: {app: %[1]s}}, spec: {%[2]s}}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {type: LoadBalancer, selector: {app: %[1]s}, ports: [{name: http, port: %[3]d, targetPort: 8080}]}}
+`, name, check.podSpec(image, serve, "www", "emptyDir: {}"), checkPort)
 	if err != nil {
 		return "", err
 	}
-	service := &corev1.Service{
-		ObjectMeta: check.meta("web"),
-		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeLoadBalancer, Selector: check.labels(),
-			Ports: []corev1.ServicePort{{Name: "http", Port: checkPort, TargetPort: intstr.FromInt32(8080)}},
-		},
-	}
-	err = check.create(ctx, "the Service", func(ctx context.Context) error {
-		_, err := c.Kubernetes.CoreV1().Services(check.namespace()).Create(ctx, service, metav1.CreateOptions{})
-		return err
-	})
-	if err != nil {
+	if err := c.WaitRollout(ctx, "Deployment", check.namespace(), name); err != nil {
 		return "", err
 	}
-	if err := c.WaitRollout(ctx, "Deployment", check.namespace(), service.Name); err != nil {
-		return "", err
-	}
-	address, err := c.WaitAddress(ctx, check.namespace(), service.Name, checkPort)
+	address, err := c.WaitAddress(ctx, check.namespace(), name, checkPort)
 	if errors.Is(err, &fault.Fault{Code: kube.CodeWait}) {
 		err = noAddress{err}
 	}
@@ -129,20 +112,6 @@ func fetch(ctx context.Context, web *http.Client, url string) (string, error) {
 		return "", fmt.Errorf("status %s", resp.Status)
 	}
 	return strings.TrimSpace(string(b)), nil
-}
-
-// webServer serves token as its only page.
-func webServer(check checker, image, token string) *appsv1.Deployment {
-	serve := "busybox echo " + token + " > /www/index.html && exec busybox httpd -f -p 8080 -h /www"
-	pod := check.podSpec("web", image, serve, "www", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
-	pod.Containers[0].Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}
-	return &appsv1.Deployment{
-		ObjectMeta: check.meta("web"),
-		Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: check.labels()},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: check.labels()}, Spec: pod},
-		},
-	}
 }
 
 // verifyLoadBalancer tells whether every Service of type LoadBalancer in the deployment's

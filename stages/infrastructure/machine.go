@@ -73,7 +73,6 @@ func observe(root, state string, sysctls ...string) (machine, error) {
 	return m, nil
 }
 
-// memTotal reads MemTotal, in bytes.
 func memTotal(meminfo []byte) (int64, error) {
 	for line := range strings.Lines(string(meminfo)) {
 		f := strings.Fields(line)
@@ -88,36 +87,21 @@ func memTotal(meminfo []byte) (int64, error) {
 // compareMachine compares what was seen with what is required.
 func compareMachine(m machine, r providers.Requirements) []problem {
 	var out []problem
-	// Firmware and kernel keep a part of the memory that a machine is sold with.
-	if r.MemoryBytes > 0 && m.memory < r.MemoryBytes*15/16 {
-		out = append(out, problem{
-			fmt.Sprintf("memory is %s, %s is needed", size(m.memory), size(r.MemoryBytes)),
-			"use a machine with more memory for the Dagger engine",
-		})
-	}
-	if m.disk < r.DiskBytes {
-		out = append(out, problem{
-			fmt.Sprintf("free disk of the Dagger engine is %s, %s is needed", size(m.disk), size(r.DiskBytes)),
-			"make room, in this order: run the same command again, as an engine may have removed layers at the end of this session; remove old builds in ~/.cache/slipway/objects while the engine is stopped, which are built again; remove deployments that nobody needs: slipway destroy --name NAME (docs/local-cluster.md, Disk space)",
-		})
-	}
-	if m.cpus < r.CPUs {
-		out = append(out, problem{
-			fmt.Sprintf("there are %d CPUs, %d are needed", m.cpus, r.CPUs), "give the Dagger engine more CPUs",
-		})
-	}
-	for _, fs := range r.Filesystems {
-		if !slices.Contains(m.filesystems, fs) {
-			out = append(out, problem{
-				fmt.Sprintf("the kernel has no filesystem %s", fs), fmt.Sprintf("load it on the Dagger engine's machine: modprobe %s", fs),
-			})
+	check := func(met bool, what, remedy string) {
+		if !met {
+			out = append(out, problem{what, remedy})
 		}
 	}
-	if r.Netfilter && !m.netfilter {
-		out = append(out, problem{
-			"the kernel has neither iptables nor nf_tables", "load one on the Dagger engine's machine: modprobe nf_tables",
-		})
+	// Firmware and kernel keep a part of the memory that a machine is sold with.
+	check(m.memory >= r.MemoryBytes*15/16, fmt.Sprintf("memory is %s, %s is needed", size(m.memory), size(r.MemoryBytes)),
+		"use a machine with more memory for the Dagger engine")
+	check(m.disk >= r.DiskBytes, fmt.Sprintf("free disk of the Dagger engine is %s, %s is needed", size(m.disk), size(r.DiskBytes)),
+		"make room, in this order: run the same command again, as an engine may have removed layers at the end of this session; remove old builds in ~/.cache/slipway/objects while the engine is stopped, which are built again; remove deployments that nobody needs: slipway destroy --name NAME (docs/local-cluster.md, Disk space)")
+	check(m.cpus >= r.CPUs, fmt.Sprintf("there are %d CPUs, %d are needed", m.cpus, r.CPUs), "give the Dagger engine more CPUs")
+	for _, fs := range r.Filesystems {
+		check(slices.Contains(m.filesystems, fs), "the kernel has no filesystem "+fs, "load it on the Dagger engine's machine: modprobe "+fs)
 	}
+	check(m.netfilter || !r.Netfilter, "the kernel has neither iptables nor nf_tables", "load one on the Dagger engine's machine: modprobe nf_tables")
 	return out
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
 // origin tells the platform's Applications and ApplicationSets from those that others made,
@@ -39,7 +38,7 @@ func (p origin) applied(o *unstructured.Unstructured) bool {
 		return true
 	}
 	known := p.argo != "" && o.GetNamespace() == p.argo || slices.ContainsFunc(p.listed, kube.MemberOf(o).Same)
-	return known && kube.DeploymentOf(o.GetLabels()) == p.deployment && kube.WroteTo(o)
+	return known && !kube.Keeps(o) && kube.DeploymentOf(o.GetLabels()) == p.deployment && kube.WroteTo(o)
 }
 
 // descent are those of all, by UID, that are among first, or brought by one that is in descent.
@@ -78,9 +77,8 @@ func (p origin) brought(by, o *unstructured.Unstructured) bool {
 // "Application namespace/name".
 func owned(a unstructured.Unstructured) map[string]bool {
 	out := map[string]bool{}
-	resources, _, _ := unstructured.NestedSlice(a.Object, "status", "resources")
-	for _, res := range resources {
-		if m, ok := res.(map[string]any); ok && m["group"] == argo.Applications().Group && m["requiresPruning"] != true {
+	for _, m := range kube.Entries(&a, "status", "resources") {
+		if m["group"] == argo.Applications().Group && m["requiresPruning"] != true {
 			out[fmt.Sprintf("%v %v/%v", m["kind"], m["namespace"], m["name"])] = true
 		}
 	}
@@ -88,13 +86,7 @@ func owned(a unstructured.Unstructured) map[string]bool {
 }
 
 func (r *remover) origin() origin {
-	return origin{deployment: r.Deployment, argo: r.Argo, listed: r.listed, orphans: r.orphans, projects: r.projects}
-}
-
-// findLists finds what the deployment wrote down before it applied it.
-func (r *remover) findLists(ctx context.Context, all []removal.Component) (err error) {
-	r.listed, err = r.Listed(ctx, all)
-	return err
+	return origin{deployment: r.Deployment, argo: r.Argo, listed: r.listed, orphans: r.record.Orphans, projects: r.projects}
 }
 
 // findApplications finds the platform's Applications and ApplicationSets. One that was found
@@ -128,7 +120,7 @@ func applications(ctx context.Context, c *kube.Client, engine string) (all, proj
 // ofApplications hands on the objects, of those that the platform's Applications name and which
 // wants, that Argo CD has brought by them.
 func (r *remover) ofApplications(ctx context.Context, which func(argo.Resource) bool, each func(unstructured.Unstructured)) error {
-	apps, err := r.mine(argo.Applications())(ctx)
+	apps, err := r.mine(ctx, argo.Applications())
 	if err != nil {
 		return err
 	}

@@ -2,16 +2,14 @@ package infrastructure
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -102,42 +100,36 @@ func (f finder) ownership(ctx context.Context, env *step.Env, in contract.Owners
 	return out, nil
 }
 
-// foreignAmong are those of objs that are there and not the deployment's own.
-func foreignAmong(ctx context.Context, c *kube.Client, objs []*unstructured.Unstructured, own func(*unstructured.Unstructured) bool) ([]unstructured.Unstructured, error) {
+// foreignAmong are those of members that are there and not the deployment's own.
+func foreignAmong(ctx context.Context, c *kube.Client, members []kube.Member, own func(*unstructured.Unstructured) bool) ([]unstructured.Unstructured, error) {
 	served := map[schema.GroupVersionKind]bool{} // a kind that is not, the platform defines itself
-	for _, o := range objs {
-		gvk := o.GroupVersionKind()
-		if _, asked := served[gvk]; asked {
+	found := make([]*unstructured.Unstructured, len(members))
+	group, looking := errgroup.WithContext(ctx)
+	group.SetLimit(looks)
+	for i, m := range members {
+		if _, asked := served[m.Kind]; !asked {
+			_, err := c.ResourceOf(ctx, m.Kind)
+			if err != nil && !meta.IsNoMatchError(err) {
+				return nil, errors.Join(err, group.Wait())
+			}
+			served[m.Kind] = err == nil
+		}
+		if !served[m.Kind] || m.Name == "" || removal.OfEveryNamespace(m) {
 			continue
 		}
-		_, err := c.Resource(ctx, gvk, "")
-		if err != nil && !meta.IsNoMatchError(err) {
-			return nil, err
-		}
-		served[gvk] = err == nil
-	}
-	found := make([]*unstructured.Unstructured, len(objs))
-	errs := make([]error, len(objs))
-	free := make(chan struct{}, looks)
-	var wg sync.WaitGroup
-	for i, o := range objs {
-		if !served[o.GroupVersionKind()] || o.GetName() == "" || removal.OfEveryNamespace(o) {
-			continue
-		}
-		free <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-free }()
-			found[i], errs[i] = c.Live(ctx, kube.MemberOf(o))
+		group.Go(func() (err error) {
+			found[i], err = c.Live(looking, m)
+			return err
 		})
 	}
-	wg.Wait()
+	err := group.Wait()
 	var out []unstructured.Unstructured
 	for _, live := range found {
 		if live != nil && !own(live) {
 			out = append(out, *live)
 		}
 	}
-	return out, errors.Join(errs...)
+	return out, err
 }
 
 // isForeign names what is somebody else's, to a run with that input.
@@ -198,20 +190,9 @@ func whose(deployment string, o *unstructured.Unstructured) string {
 // adopt gives an object the deployment's label. A namespace gets no more, and loses what
 // says that Slipway made it, for another deployment: see kube.MadeNamespace.
 func adopt(ctx context.Context, c *kube.Client, deployment string, o *unstructured.Unstructured) error {
-	api, err := c.Resource(ctx, o.GroupVersionKind(), o.GetNamespace())
-	if err != nil {
-		return err
-	}
 	labels := map[string]any{kube.DeploymentLabel: deployment}
 	if o.GetKind() == "Namespace" && o.GetLabels()[kube.ManagedBy] == kube.FieldManager && kube.DeploymentOf(o.GetLabels()) != deployment {
 		labels[kube.ManagedBy] = nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
-	if err != nil {
-		return err
-	}
-	return c.Retry(ctx, "take over "+o.GetKind()+" "+nameOf(*o), func(ctx context.Context) error {
-		_, err := api.Patch(ctx, o.GetName(), mergePatch, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
-		return err
-	})
+	return c.Label(ctx, o, labels)
 }

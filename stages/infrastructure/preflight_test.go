@@ -1,7 +1,6 @@
 package infrastructure
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,40 +16,10 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// fakeTools writes tools that print the given versions as the real ones do.
-func fakeTools(t *testing.T, terraform, helm, kubectl string) toolchain {
-	t.Helper()
-	dir := t.TempDir()
-	for tool, text := range map[string]string{
-		"terraform": fmt.Sprintf(`{"terraform_version": %q, "platform": "linux_amd64"}`, terraform),
-		"helm":      helm,
-		"kubectl":   fmt.Sprintf(`{"clientVersion": {"gitVersion": %q}}`, kubectl),
-	} {
-		script := "#!/bin/sh\ncat <<'END'\n" + text + "\nEND\n"
-		require.NoError(t, os.WriteFile(filepath.Join(dir, tool), []byte(script), 0o755))
-	}
-	return toolchain{dir: dir}
-}
-
-func pins() map[string]string {
-	return map[string]string{"terraform": "1.15.9", "helm": "v3.22.0", "kubectl": "1.35.4"}
-}
-
-func TestPreflightAcceptsPinnedTools(t *testing.T) {
-	tools := fakeTools(t, "1.15.9", "v3.22.0", "v1.35.4+slipway")
-	out, err := tools.preflight(t.Context(), newEnv(t, "/nowhere", os.Stderr), contract.PreflightInput{
-		Requirements: providers.Requirements{MemoryBytes: 1 << 20, DiskBytes: 1 << 20, CPUs: 1}, Tools: pins(),
-	})
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"terraform": "1.15.9", "helm": "3.22.0", "kubectl": "1.35.4"}, out.Tools)
-	require.Positive(t, out.MemoryBytes)
-	require.Positive(t, out.DiskBytes)
-}
-
 func TestPreflightSaysWhatTheClusterRaises(t *testing.T) {
 	in := contract.PreflightInput{Requirements: providers.Requirements{Raises: map[string]int64{"kernel.pid_max": 1 << 50, "vm.overcommit_memory": 0}}}
 	var log strings.Builder
-	out, err := toolchain{}.preflight(t.Context(), newEnv(t, "/nowhere", &log), in)
+	out, err := preflight(t.Context(), newEnv(t, "/nowhere", &log), in)
 	require.NoError(t, err)
 	require.Len(t, out.Raises, 1)
 	require.Regexp(t, `^kernel\.pid_max from \d+ to 1125899906842624$`, out.Raises[0])
@@ -58,18 +27,14 @@ func TestPreflightSaysWhatTheClusterRaises(t *testing.T) {
 }
 
 func TestPreflightReportsEverythingAtOnce(t *testing.T) {
-	tools := fakeTools(t, "1.16.0", "v3.22.0", "v1.35.4")
-	require.NoError(t, os.Remove(tools.path("helm")))
-	_, err := tools.preflight(t.Context(), newEnv(t, "/nowhere", os.Stderr), contract.PreflightInput{
+	_, err := preflight(t.Context(), newEnv(t, "/nowhere", os.Stderr), contract.PreflightInput{
 		Requirements: providers.Requirements{MemoryBytes: 1 << 50, DiskBytes: 1 << 60, CPUs: 1 << 20, Filesystems: []string{"nosuchfs"}},
-		Tools:        pins(),
 	})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodePreflight})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
-	require.ErrorContains(t, err, "6 requirements are not met")
+	require.ErrorContains(t, err, "4 requirements are not met")
 	for _, part := range []string{
 		"memory is ", "free disk of the Dagger engine is ", "1048576 are needed", "no filesystem nosuchfs",
-		"helm does not run", "terraform is version 1.16.0 instead of 1.15.9",
 	} {
 		require.ErrorContains(t, err, part)
 	}
@@ -79,7 +44,7 @@ func TestADeploymentThatIsThereNeedsAReserveOfDiskOnly(t *testing.T) {
 	env := newEnv(t, "/nowhere", os.Stderr)
 	in := contract.PreflightInput{Requirements: providers.Requirements{DiskBytes: 1 << 60}}
 	look := func() error {
-		_, err := toolchain{}.preflight(t.Context(), env, in)
+		_, err := preflight(t.Context(), env, in)
 		verified := verifyPreflight(t.Context(), env, in, contract.Preflight{})
 		require.Equal(t, err == nil, verified == nil, "both ask for the same")
 		return err
@@ -152,18 +117,6 @@ func TestObserveReadsTheLimitsOfTheContainer(t *testing.T) {
 	require.ErrorContains(t, err, "no MemTotal")
 }
 
-func TestToolThatPrintsNoVersion(t *testing.T) {
-	for _, tool := range []string{"terraform", "kubectl", "helm"} {
-		for _, text := range []string{"", "{}"} {
-			if tool == "helm" && text != "" {
-				continue
-			}
-			_, err := parseVersion(tool, []byte(text))
-			require.Error(t, err, tool)
-		}
-	}
-}
-
 func TestPreflightJudgesAGivenCertificate(t *testing.T) {
 	now := time.Now()
 	ca, err := certificate.NewCA("given", now)
@@ -175,9 +128,8 @@ func TestPreflightJudgesAGivenCertificate(t *testing.T) {
 	env := newEnv(t, "/nowhere", os.Stderr)
 	env.TLSKeyFile = filepath.Join(t.TempDir(), "tls.key")
 	in := contract.PreflightInput{TLS: &contract.UserTLS{Certificate: string(leaf.Certificate), CA: string(ca.Certificate), Hosts: []string{"gitea.example.org"}}}
-	tools := fakeTools(t, "1.15.9", "v3.22.0", "v1.35.4")
 	look := func() error {
-		_, err := tools.preflight(t.Context(), env, in)
+		_, err := preflight(t.Context(), env, in)
 		verified := verifyPreflight(t.Context(), env, in, contract.Preflight{})
 		require.Equal(t, err == nil, verified == nil, "an earlier result counts for nothing then")
 		return err

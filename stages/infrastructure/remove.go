@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -29,21 +30,17 @@ const (
 // remover takes a platform out of a cluster that stays. It collects what it did.
 type remover struct {
 	*removal.Remover
-	env     *step.Env
-	made    []string             // namespaces that Slipway made for the deployment, but its own
-	used    []string             // namespaces of others that it uses
-	system  bool                 // whether its own is the deployment's
-	kept    []string             // of made: with claims or objects that stay
-	engines []string             // namespaces of the deployment's Argo CD
-	born    map[string]time.Time // when those of made were created
-	uids    map[string]types.UID // of made and its own: another UID is somebody else's namespace
-	// recorded says that the cluster still has what the release said of the removal.
+	env    *step.Env
+	made   []string                             // namespaces that Slipway made for the deployment, but its own
+	used   []string                             // namespaces of others that it uses
+	system bool                                 // whether its own is the deployment's
+	kept   []string                             // of made: with claims or objects that stay
+	found  map[string]unstructured.Unstructured // made and its own, by name: one of another UID is somebody else's
+	// recorded says that the cluster still has the record, which is what the release said of the removal.
 	recorded bool
+	record   removal.Record
 	shielded map[string]bool // namespaces with claims that the release keeps
-	// orphans are Applications that the platform's ApplicationSets have made, "namespace/name":
-	// the name of the set.
-	orphans map[string]string
-	listed  []kube.Member // what the deployment wrote down before it applied it
+	listed   []kube.Member   // what the deployment wrote down before it applied it
 	// projects are those that were found in Argo CD's namespace, the present ones and earlier ones.
 	projects argo.Projects
 	// platform are the Applications and ApplicationSets that are the platform's, by UID: see
@@ -59,11 +56,9 @@ type remover struct {
 // namespaces but for CustomResourceDefinitions, and its labels on nodes. It works on a platform
 // that is complete, half installed or removed already.
 func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
-	return remove(ctx, env, in, func(r *remover, all []removal.Component) []part {
-		lists := func(ctx context.Context) error { return r.findLists(ctx, all) }
+	return remove(ctx, env, in, func(r *remover) []part {
 		return []part{
-			r.findNodes, r.findNamespaces, r.known, lists, r.findOrphans, r.findApplications, r.mark, r.sets,
-			func(ctx context.Context) error { return r.components(ctx, all) },
+			r.findNodes, r.findNamespaces, r.known, r.findApplications, r.mark, r.sets, r.components,
 			r.namespaces, r.objects, r.volumes, r.clusterScope, r.nodes,
 		}
 	})
@@ -73,7 +68,7 @@ func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput)
 // that platformRemove removes, and then Slipway's own namespace: with that goes how the platform
 // is removed.
 func definitionsRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
-	return remove(ctx, env, in, func(r *remover, _ []removal.Component) []part {
+	return remove(ctx, env, in, func(r *remover) []part {
 		return []part{r.findNamespaces, r.ownDefinitions, r.systemNamespace}
 	})
 }
@@ -82,17 +77,16 @@ func definitionsRemove(ctx context.Context, env *step.Env, in contract.RemoveInp
 type part = func(context.Context) error
 
 // remove carries out parts of a removal, one after the other, by what the cluster says of that.
-func remove(ctx context.Context, env *step.Env, in contract.RemoveInput, parts func(*remover, []removal.Component) []part) (contract.Removed, error) {
+func remove(ctx context.Context, env *step.Env, in contract.RemoveInput, parts func(*remover) []part) (contract.Removed, error) {
 	c, why, err := reach(ctx, env, reachLimit, false)
 	if err != nil || c == nil {
 		return contract.Removed{Unreachable: why}, err
 	}
-	record, recorded, err := removal.Read(ctx, c)
+	r, err := newRemover(ctx, env, c, in.Definitions)
 	if err != nil {
 		return contract.Removed{}, notRemoved(err)
 	}
-	r := newRemover(env, c, record, recorded, in.Definitions)
-	for _, do := range parts(r, record.Components) {
+	for _, do := range parts(r) {
 		if err := do(ctx); err != nil {
 			return r.result(), notRemoved(err)
 		}
@@ -105,15 +99,24 @@ func remove(ctx context.Context, env *step.Env, in contract.RemoveInput, parts f
 	return r.result(), nil
 }
 
-// newRemover is the remover of what a record says; definitions has those go that the release
-// keeps, too.
-func newRemover(env *step.Env, c *kube.Client, record removal.Record, recorded, definitions bool) *remover {
-	if definitions {
-		record.Remove.CRDs = platform.RemoveDelete
+// newRemover is the remover of what the cluster says of the removal. definitions has those go that
+// the release keeps, too.
+func newRemover(ctx context.Context, env *step.Env, c *kube.Client, definitions bool) (*remover, error) {
+	record, recorded, err := removal.Read(ctx, c)
+	if err != nil {
+		return nil, err
 	}
-	return &remover{env: env, recorded: recorded, projects: argo.Projects{}, platform: map[types.UID]bool{}, Remover: &removal.Remover{
+	if record.Orphans == nil {
+		record.Orphans = map[string]string{}
+	}
+	r := &remover{env: env, recorded: recorded, record: record, projects: argo.Projects{}, platform: map[types.UID]bool{}, Remover: &removal.Remover{
 		Client: c, Kubeconfig: env.Kubeconfig, Deployment: env.Deployment, Argo: record.Argo, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
 	}}
+	if definitions {
+		r.Rules.CRDs = platform.RemoveDelete
+	}
+	r.listed, err = r.Listed(ctx, record.Components)
+	return r, err
 }
 
 func (r *remover) result() contract.Removed {
@@ -165,13 +168,14 @@ func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (
 // components removes the components of the record, one after the other, and the
 // Applications in the place that it gives them; those that it does not know, before
 // everything else.
-func (r *remover) components(ctx context.Context, all []removal.Component) error {
+func (r *remover) components(ctx context.Context) error {
+	all := r.record.Components
 	if !slices.ContainsFunc(all, func(c removal.Component) bool { return c.Apps }) {
 		all = append([]removal.Component{{Apps: true}}, all...)
 	}
 	for _, c := range all {
 		if c.Apps {
-			if err := r.applications(ctx, cascadeLimit); err != nil {
+			if err := r.applications(ctx); err != nil {
 				return err
 			}
 			continue

@@ -76,20 +76,20 @@ func (r *remover) removeDefinitions(ctx context.Context, all []unstructured.Unst
 		return nil
 	}
 	// Who answers for their finalizers may be gone.
-	if err := r.Gone(ctx, "objects of CustomResourceDefinitions", r.sameObjects(objects)); err != nil {
+	if err := r.Gone(ctx, "objects of CustomResourceDefinitions", r.Same(objects)); err != nil {
 		return err
 	}
 	for _, d := range going {
 		r.out.Cluster = append(r.out.Cluster, d.GetKind()+"/"+d.GetName())
 	}
-	if err := r.Delete(ctx, definitionResource(), going); err != nil {
+	if err := r.Delete(ctx, going); err != nil {
 		return err
 	}
 	// A definition waits for objects that somebody has made since.
 	if err := r.Gone(ctx, "objects of CustomResourceDefinitions", r.instancesOf(going)); err != nil {
 		return err
 	}
-	return r.Gone(ctx, "CustomResourceDefinitions", r.sameObjects(going))
+	return r.Gone(ctx, "CustomResourceDefinitions", r.Same(going))
 }
 
 // definitionGoes reports whether a definition goes; one that stays is noted.
@@ -98,22 +98,22 @@ func (r *remover) definitionGoes(ctx context.Context, d unstructured.Unstructure
 		return true, nil
 	}
 	if r.Rules.CRDs == platform.RemoveKeep || !r.recorded && d.GetLabels()[kube.Kept] == keptCRDs {
-		return false, r.keep(ctx, definitionResource(), d, keptCRDs)
+		return false, r.keep(ctx, d, keptCRDs)
 	}
 	objs, err := r.instances(ctx, d)
 	if err != nil || len(objs) == 0 {
 		return err == nil, err
 	}
 	r.env.Progress("%s stays: there are objects of it that are not the platform's: %s", d.GetName(), kube.Left(objs))
-	return false, r.keep(ctx, definitionResource(), d, keptUsed)
+	return false, r.keep(ctx, d, keptUsed)
 }
 
 // deleteInstances deletes the objects of a definition that goes, and returns them.
 func (r *remover) deleteInstances(ctx context.Context, d unstructured.Unstructured) ([]unstructured.Unstructured, error) {
 	// The webhook that converts them may be gone, and they would be neither listed nor deleted.
 	if strategy, _, _ := unstructured.NestedString(d.Object, "spec", "conversion", "strategy"); strategy == "Webhook" {
-		plain := []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`)
-		if err := r.Client.Patch(ctx, "leave the objects of "+d.GetName()+" unconverted", definitionResource(), "", d.GetName(), plain); err != nil {
+		plain := map[string]any{"spec": map[string]any{"conversion": map[string]any{"strategy": "None", "webhook": nil}}}
+		if err := r.Client.PatchObject(ctx, "leave the objects of "+d.GetName()+" unconverted", &d, plain); err != nil {
 			return nil, err
 		}
 	}
@@ -121,11 +121,10 @@ func (r *remover) deleteInstances(ctx context.Context, d unstructured.Unstructur
 	if err != nil {
 		return nil, err
 	}
-	gvr, _ := served(d)
 	for _, o := range objs {
 		r.out.Objects = append(r.out.Objects, o.GetKind()+" "+nameOf(o))
 	}
-	return objs, r.Delete(ctx, gvr, objs)
+	return objs, r.Delete(ctx, objs)
 }
 
 // instancesOf looks for the objects of definitions.
@@ -156,10 +155,9 @@ func (r *remover) instances(ctx context.Context, d unstructured.Unstructured) ([
 func served(d unstructured.Unstructured) (gvr schema.GroupVersionResource, ok bool) {
 	group, _, _ := unstructured.NestedString(d.Object, "spec", "group")
 	resource, _, _ := unstructured.NestedString(d.Object, "spec", "names", "plural")
-	versions, _, _ := unstructured.NestedSlice(d.Object, "spec", "versions")
-	for _, v := range versions {
-		if m, is := v.(map[string]any); is && m["served"] == true {
-			version, _ := m["name"].(string)
+	for _, v := range kube.Entries(&d, "spec", "versions") {
+		if v["served"] == true {
+			version, _ := v["name"].(string)
 			return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}, true
 		}
 	}

@@ -6,20 +6,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
-
-// keptClaims is the value of kube.Kept on what stays because a release keeps its claims.
-const keptClaims = "claims"
 
 func core(resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: resource}
@@ -31,7 +26,7 @@ func (r *remover) findNamespaces(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.born, r.uids = map[string]time.Time{}, map[string]types.UID{}
+	r.found = map[string]unstructured.Unstructured{}
 	for _, ns := range list {
 		name := ns.GetName()
 		if !r.genuine(ns) {
@@ -41,10 +36,9 @@ func (r *remover) findNamespaces(ctx context.Context) error {
 		case !kube.MadeNamespace(ns.GetLabels(), r.Deployment):
 			r.used = append(r.used, name)
 		case name == kube.SystemNamespace:
-			r.system, r.uids[name], r.since = true, ns.GetUID(), ns.GetCreationTimestamp().Time
+			r.system, r.found[name], r.since = true, ns, ns.GetCreationTimestamp().Time
 		default:
-			r.made = append(r.made, name)
-			r.born[name], r.uids[name] = ns.GetCreationTimestamp().Time, ns.GetUID()
+			r.made, r.found[name] = append(r.made, name), ns
 			if err := r.findKept(ctx, ns); err != nil {
 				return err
 			}
@@ -60,22 +54,13 @@ func (r *remover) findAsked(ctx context.Context) error {
 	if len(r.made) == 0 {
 		return nil
 	}
-	resources, err := r.Client.Listable(ctx, true)
-	if err != nil {
-		return err
-	}
-	for _, gvr := range resources {
-		objs, err := r.Client.List(ctx, gvr, "", r.Selector())
-		if err != nil {
-			return err
-		}
-		for _, o := range objs {
-			if n := o.GetNamespace(); kube.Keeps(&o) && kube.WroteTo(&o) && slices.Contains(r.made, n) && !slices.Contains(r.kept, n) {
-				r.kept = append(r.kept, n)
-			}
+	objs, _, err := r.Client.Everything(ctx, true, "", r.Selector())
+	for _, o := range objs {
+		if n := o.GetNamespace(); kube.Keeps(&o) && kube.WroteTo(&o) && slices.Contains(r.made, n) && !slices.Contains(r.kept, n) {
+			r.kept = append(r.kept, n)
 		}
 	}
-	return nil
+	return err
 }
 
 // findKept notes a namespace whose claims stay. That an earlier destroy kept them counts
@@ -100,7 +85,7 @@ func (r *remover) known(ctx context.Context) error {
 	}
 	var lost []string
 	for _, name := range r.made {
-		if slices.Contains(r.kept, name) || name == (checker{env: r.env}).namespace() {
+		if slices.Contains(r.kept, name) || name == checksNamespace(r.Deployment) {
 			continue
 		}
 		claims, err := r.Client.List(ctx, core("persistentvolumeclaims"), name, "!"+kube.Kept)
@@ -170,23 +155,13 @@ func (r *remover) stays(o unstructured.Unstructured, claims map[string]bool) boo
 	return false
 }
 
-// keptAsked is the value of kube.Kept on what says itself that it stays.
-const keptAsked = "resource-policy"
-
-func whyKept(o unstructured.Unstructured) string {
-	if kube.Keeps(&o) {
-		return keptAsked
-	}
-	return keptClaims
-}
-
 // keep notes that an object stays, in the cluster too.
-func (r *remover) keep(ctx context.Context, gvr schema.GroupVersionResource, o unstructured.Unstructured, why string) error {
+func (r *remover) keep(ctx context.Context, o unstructured.Unstructured, why string) error {
 	name := o.GetKind() + " " + nameOf(o)
 	if !slices.Contains(r.out.Kept, name) {
 		r.out.Kept = append(r.out.Kept, name)
 	}
-	return r.Label(ctx, gvr, o, map[string]any{kube.Kept: why, kube.DeploymentLabel: r.Deployment})
+	return r.Client.Label(ctx, &o, map[string]any{kube.Kept: why, kube.DeploymentLabel: r.Deployment})
 }
 
 // namespaces deletes the namespaces that Slipway made, all at a time. Of one with claims or other
@@ -216,83 +191,37 @@ func (r *remover) systemNamespace(ctx context.Context) error {
 func (r *remover) deleteNamespaces(ctx context.Context, names []string) error {
 	r.out.Namespaces = append(r.out.Namespaces, names...)
 	slices.Sort(r.out.Namespaces)
-	uids := map[string]types.UID{}
-	for _, name := range names {
-		uids[name] = r.uids[name]
+	all := make([]unstructured.Unstructured, len(names))
+	for i, name := range names {
+		all[i] = r.found[name]
 	}
-	return r.Namespaces(ctx, uids)
+	return r.Namespaces(ctx, all)
 }
 
 // empty deletes what a namespace has besides what stays.
 func (r *remover) empty(ctx context.Context, namespace string) error {
-	ns, err := r.Namespace(ctx, namespace, r.uids[namespace])
+	ns, err := r.Same([]unstructured.Unstructured{r.found[namespace]})(ctx)
 	if err != nil {
 		return err
 	}
-	if ns == nil {
+	if len(ns) == 0 {
 		r.made = slices.DeleteFunc(r.made, func(n string) bool { return n == namespace })
 		return nil
 	}
-	if err := r.keep(ctx, core("namespaces"), *ns, keptClaims); err != nil {
+	if err := r.keep(ctx, ns[0], keptPart); err != nil {
 		return err
 	}
-	resources, err := r.Client.Listable(ctx, true)
+	objs, _, err := r.Client.Everything(ctx, true, namespace, "")
 	if err != nil {
 		return err
 	}
 	r.env.Progress("emptying namespace %s, but for what stays", namespace)
-	var deleted []unstructured.Unstructured
-	for _, gvr := range resources {
-		objs, err := r.Client.List(ctx, gvr, namespace, "")
-		if err != nil {
-			return err
-		}
-		var going []unstructured.Unstructured
-		for _, o := range objs {
-			switch {
-			case removal.OfEveryNamespace(&o):
-			case r.stays(o, map[string]bool{namespace: true}):
-				if err := r.keep(ctx, gvr, o, whyKept(o)); err != nil {
-					return err
-				}
-			default:
-				going = append(going, o)
-			}
-		}
-		if err := r.Delete(ctx, gvr, going); err != nil {
-			return err
-		}
-		deleted = append(deleted, going...)
+	objs = slices.DeleteFunc(objs, func(o unstructured.Unstructured) bool { return removal.OfEveryNamespace(kube.MemberOf(&o)) })
+	going, err := r.deleteBut(ctx, objs, map[string]bool{namespace: true})
+	if err != nil {
+		return err
 	}
-	return r.Gone(ctx, "what is in namespace "+namespace, r.sameObjects(deleted))
-}
-
-// sameObjects looks for objects that are still the same: controllers may make others of
-// their names.
-func (r *remover) sameObjects(objs []unstructured.Unstructured) func(context.Context) ([]unstructured.Unstructured, error) {
-	return func(ctx context.Context) ([]unstructured.Unstructured, error) {
-		var left []unstructured.Unstructured
-		for _, o := range objs {
-			live, err := r.Client.Live(ctx, kube.MemberOf(&o))
-			if err != nil {
-				return nil, err
-			}
-			if live != nil && live.GetUID() == o.GetUID() {
-				left = append(left, *live)
-			}
-		}
-		return left, nil
-	}
-}
-
-// release takes the deployment's labels off the namespaces that it used.
-func (r *remover) release(ctx context.Context) error {
-	for _, name := range r.used {
-		if err := r.Release(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.Gone(ctx, "what is in namespace "+namespace, r.Same(going))
 }
 
 // nodes takes off the labels that Slipway gave nodes for the deployment.

@@ -224,7 +224,7 @@ func TestASetThatAnApplicationBringsBack(t *testing.T) {
 	}()
 	t.Cleanup(func() { close(done); <-stopped })
 	require.NoError(t, r.orphan(t.Context()))
-	require.Equal(t, map[string]string{"shop/a-a": "a"}, r.orphans)
+	require.Equal(t, map[string]string{"shop/a-a": "a"}, r.record.Orphans)
 }
 
 // TestADefinitionOfUnknownAge may be somebody else's: nothing says when the deployment began.
@@ -234,7 +234,7 @@ func TestADefinitionOfUnknownAge(t *testing.T) {
 	api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: gizmos.example.com}]}")
 	r := found(t, env)
 	r.since = time.Time{}
-	apps, err := r.mine(argo.Applications())(t.Context())
+	apps, err := r.mine(t.Context(), argo.Applications())
 	require.NoError(t, err)
 	require.NoError(t, r.markOwned(t.Context(), apps[0]))
 	meta, _ := api.Get(definitions + "gizmos.example.com")["metadata"].(map[string]any)

@@ -160,7 +160,8 @@ func TestAnApplicationInATenantsNamespace(t *testing.T) {
 	api.Set(t, rolesAPI+"of-pages", "metadata: {name: of-pages, "+tracked("team_pages", "rbac.authorization.k8s.io/ClusterRole:/of-pages")+"}")
 	api.Set(t, rolesAPI+"of-another", "metadata: {name: of-another, "+tracked("pages", "rbac.authorization.k8s.io/ClusterRole:/of-another")+"}")
 	r := found(t, env)
-	require.NoError(t, r.findLists(t.Context(), []removal.Component{{Name: "pages"}}))
+	r.listed, err = r.Listed(t.Context(), []removal.Component{{Name: "pages"}})
+	require.NoError(t, err)
 	require.NoError(t, r.findApplications(t.Context()))
 	live, err := c.Live(t.Context(), pages)
 	require.NoError(t, err)
@@ -175,10 +176,8 @@ func TestAnApplicationInATenantsNamespace(t *testing.T) {
 func TestWhatSomebodyEditedIsRefusedByName(t *testing.T) {
 	const notes = "/api/v1/namespaces/slipway-system/configmaps/"
 	for name, data := range map[string]string{
-		"slipway-orphans": `{applications.json: '{"team/theirs":"a"}'}`,
 		"slipway-removal": `{removal.json: '{"remove":{"crds":"delete"}}'}`,
 		"cache-objects":   `{objects: "argoproj.io/v1alpha1 Application team/theirs\n"}`,
-		"cache-jobs":      `{team.job: ""}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			api, env := withSets(t, "a")

@@ -208,10 +208,13 @@ func found(t *testing.T, env *step.Env) *remover {
 	t.Helper()
 	c, err := kube.Connect(env.Kubeconfig, nil)
 	require.NoError(t, err)
-	r := newRemover(env, c, removal.Record{Argo: "shop"}, false, false)
-	r.Rules.SetDefaults()
+	r, err := newRemover(t.Context(), env, c, false)
+	require.NoError(t, err)
+	var usual removal.Record
+	usual.Remove.SetDefaults()
+	r.Rules = usual.Remove
 	require.NoError(t, r.findNamespaces(t.Context()))
-	for _, part := range []part{r.findOrphans, r.findApplications, r.mark} {
+	for _, part := range []part{r.findApplications, r.mark} {
 		require.NoError(t, part(t.Context()))
 	}
 	return r

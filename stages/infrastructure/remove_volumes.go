@@ -2,7 +2,6 @@ package infrastructure
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -33,9 +32,9 @@ func (r *remover) mark(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, v := range volumes {
-		r.out.Volumes = append(r.out.Volumes, v.GetName())
-		if err := r.Label(ctx, core("persistentvolumes"), v, map[string]any{kube.DeploymentLabel: r.Deployment}); err != nil {
+	for i := range volumes {
+		r.out.Volumes = append(r.out.Volumes, volumes[i].GetName())
+		if err := r.Client.Label(ctx, &volumes[i], map[string]any{kube.DeploymentLabel: r.Deployment}); err != nil {
 			return err
 		}
 	}
@@ -82,13 +81,10 @@ func (r *remover) shield(ctx context.Context) (err error) {
 			if !r.ours(o) || !r.stays(o, r.shielded) {
 				continue
 			}
-			patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			patch := map[string]any{"metadata": map[string]any{
 				"annotations": map[string]any{argo.SyncOptions: argo.NotDeleted(o.GetAnnotations()[argo.SyncOptions])}, "ownerReferences": nil,
-			}})
-			if err != nil {
-				return err
-			}
-			if err := r.Client.Patch(ctx, "keep "+o.GetKind()+" "+nameOf(o), core(resource), o.GetNamespace(), o.GetName(), patch); err != nil {
+			}}
+			if err := r.Client.PatchObject(ctx, "keep "+o.GetKind()+" "+nameOf(o), &o, patch); err != nil {
 				return err
 			}
 		}
@@ -138,8 +134,8 @@ func (r *remover) ownVolume(o unstructured.Unstructured, claims []unstructured.U
 	if at >= 0 {
 		return true
 	}
-	born, made := r.born[ref["namespace"]]
-	return made && !o.GetCreationTimestamp().Time.Before(born)
+	ns, made := r.found[ref["namespace"]]
+	return made && !o.GetCreationTimestamp().Time.Before(ns.GetCreationTimestamp().Time)
 }
 
 // claimOf reports whether a claim is the member, or a StatefulSet that is has made it.
@@ -165,7 +161,6 @@ func (r *remover) volumes(ctx context.Context) error {
 	if err != nil || len(first) == 0 {
 		return err
 	}
-	gvr := core("persistentvolumes")
 	var now []unstructured.Unstructured
 	for _, v := range first {
 		if !slices.Contains(r.out.Volumes, v.GetName()) {
@@ -175,35 +170,28 @@ func (r *remover) volumes(ctx context.Context) error {
 			now = append(now, v)
 		}
 	}
-	if err := r.Delete(ctx, gvr, now); err != nil {
+	if err := r.Delete(ctx, now); err != nil {
 		return err
 	}
 	r.env.Progress("waiting for %d volumes to be removed", len(first))
-	left := func(ctx context.Context) ([]unstructured.Unstructured, error) { return r.ownVolumes(ctx) }
 	limited, cancel := context.WithTimeout(ctx, r.Limit())
 	defer cancel()
 	err = r.Client.WaitFor(limited, "the volumes to be removed", kube.Poll, func(ctx context.Context) (bool, string, error) {
-		volumes, err := left(ctx)
-		var names []string
-		for _, v := range volumes {
-			phase, _, _ := unstructured.NestedString(v.Object, "status", "phase")
-			message, _, _ := unstructured.NestedString(v.Object, "status", "message")
-			names = append(names, strings.TrimSpace(v.GetName()+" "+phase+" "+message))
-		}
-		return err == nil && len(volumes) == 0, strings.Join(names, ", "), err
+		left, err := r.ownVolumes(ctx)
+		return err == nil && len(left) == 0, kube.Left(left), err
 	})
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	r.env.Logger.Warn("volumes do not go by themselves", "error", err)
-	volumes, err := left(ctx)
+	left, err := r.ownVolumes(ctx)
 	if err != nil {
 		return err
 	}
-	if err := r.Delete(ctx, gvr, volumes); err != nil {
+	if err := r.Delete(ctx, left); err != nil {
 		return err
 	}
-	return r.GoneAfter(ctx, volumeGone, "the volumes", left)
+	return r.GoneAfter(ctx, volumeGone, "the volumes", r.ownVolumes)
 }
 
 // keptIn are the namespaces with claims that stay.

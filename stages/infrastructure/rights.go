@@ -9,7 +9,6 @@ import (
 	authv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -99,15 +98,15 @@ func judgeRights(ctx context.Context, c *kube.Client, in contract.ClusterPreflig
 
 // checkKinds names each right that the credentials lack over the other kinds of objects that
 // the platform is made of. One that it defines itself is not served yet.
-func checkKinds(ctx context.Context, c *kube.Client, objs []*unstructured.Unstructured) ([]problem, error) {
+func checkKinds(ctx context.Context, c *kube.Client, members []kube.Member) ([]problem, error) {
 	all, err := mayAll(ctx, c)
 	if err != nil || all {
 		return nil, err
 	}
 	var over []right
 	seen := map[schema.GroupVersionKind]bool{}
-	for _, o := range objs {
-		gvk := o.GroupVersionKind()
+	for _, m := range members {
+		gvk := m.Kind
 		if seen[gvk] {
 			continue
 		}

@@ -3,15 +3,14 @@ package infrastructure
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/fault"
@@ -52,11 +51,8 @@ func storage(ctx context.Context, env *step.Env, in contract.StorageInput) (cont
 		env.Progress("storage class %s is there; nothing is written to it, for that might be to a volume that waits for somebody's claim: %s", out.Class, strings.Join(free, ", "))
 		return out, nil
 	}
-	check := checker{client: c, env: env, name: "storage"}
-	if check.account, err = env.RegistryAccount(); err == nil {
-		err = check.begin(ctx)
-	}
-	if err != nil {
+	check := &checker{client: c, env: env, name: "storage"}
+	if err := check.begin(ctx); err != nil {
 		return out, badStorage(err)
 	}
 	defer check.end(ctx)
@@ -67,20 +63,9 @@ func storage(ctx context.Context, env *step.Env, in contract.StorageInput) (cont
 	return out, nil
 }
 
-func useStorage(ctx context.Context, check checker, image, class string) error {
+func useStorage(ctx context.Context, check *checker, image, class string) error {
 	token := rand.Text()
-	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: check.meta("data"),
-		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			StorageClassName: &class,
-			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}},
-		},
-	}
-	err := check.create(ctx, "the claim", func(ctx context.Context) error {
-		_, err := check.client.Kubernetes.CoreV1().PersistentVolumeClaims(check.namespace()).Create(ctx, claim, metav1.CreateOptions{})
-		return err
-	})
+	err := check.apply(ctx, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: %q, resources: {requests: {storage: 1Mi}}}}", class)
 	if err != nil {
 		return err
 	}
@@ -95,7 +80,7 @@ func useStorage(ctx context.Context, check checker, image, class string) error {
 		return fmt.Errorf("a second pod read %q from the volume instead of what was written", strings.TrimSpace(got))
 	}
 	bound, err := kube.Retry(ctx, check.client, "read the claim", func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
-		return check.client.Kubernetes.CoreV1().PersistentVolumeClaims(check.namespace()).Get(ctx, claim.Name, metav1.GetOptions{})
+		return check.client.Kubernetes.CoreV1().PersistentVolumeClaims(check.namespace()).Get(ctx, check.name+"-data", metav1.GetOptions{})
 	})
 	if err != nil {
 		return err
@@ -149,38 +134,30 @@ func releasable(ctx context.Context, c *kube.Client, claim *corev1.PersistentVol
 	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
 		return nil
 	}
-	gvr := schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}
-	return c.Patch(ctx, "have the volume "+volume+" removed with its claim", gvr, "", volume, []byte(`{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`))
+	return c.Patch(ctx, "have the volume "+volume+" removed with its claim", core("persistentvolumes"), "", volume, []byte(`{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`))
 }
 
 // usableStorage checks that the StorageClass of in is there and, where the cluster is
 // Slipway's, the default.
 func usableStorage(ctx context.Context, c *kube.Client, in contract.StorageInput) (contract.StorageCheck, error) {
-	want := in.StorageClass
-	gvr := schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
-	classes, err := c.List(ctx, gvr, "", "")
+	sc, err := kube.Retry(ctx, c, "read the StorageClass "+in.StorageClass, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return c.Dynamic.Resource(storageClasses()).Get(ctx, in.StorageClass, metav1.GetOptions{})
+	})
 	if err != nil {
 		return contract.StorageCheck{}, err
 	}
-	var names []string
-	for _, sc := range classes {
-		names = append(names, sc.GetName())
-		if sc.GetName() != want {
-			continue
-		}
-		if !in.Existing && sc.GetAnnotations()[kube.DefaultClass] != "true" {
-			return contract.StorageCheck{}, fmt.Errorf("StorageClass %s is not the default", want)
-		}
-		provisioner, _ := sc.Object["provisioner"].(string)
-		if provisioner == noProvisioner {
-			return contract.StorageCheck{}, fmt.Errorf("StorageClass %s has only statically provisioned volumes: its provisioner is %s", want, noProvisioner)
-		}
-		return contract.StorageCheck{Class: want, Provisioner: provisioner}, nil
+	provisioner, _ := sc.Object["provisioner"].(string)
+	switch {
+	case !in.Existing && sc.GetAnnotations()[kube.DefaultClass] != "true":
+		err = fmt.Errorf("StorageClass %s is not the default", in.StorageClass)
+	case provisioner == noProvisioner:
+		err = fmt.Errorf("StorageClass %s has only statically provisioned volumes: its provisioner is %s", in.StorageClass, noProvisioner)
 	}
-	if len(names) == 0 {
-		return contract.StorageCheck{}, errors.New("the cluster has no StorageClass")
-	}
-	return contract.StorageCheck{}, fmt.Errorf("the cluster has no StorageClass %s, but %s", want, strings.Join(names, ", "))
+	return contract.StorageCheck{Class: in.StorageClass, Provisioner: provisioner}, err
+}
+
+func storageClasses() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
 }
 
 // verifyStorage tells whether the class is still there, and still the default where it must be.

@@ -208,24 +208,22 @@ func prepare(dir, root string, vars map[string]any) error {
 	if len(names) == 0 {
 		return fmt.Errorf("%s holds no *.tf", root)
 	}
-	lockFile := filepath.Join(root, ".terraform.lock.hcl")
-	if _, err := os.Stat(lockFile); err == nil {
-		names = append(names, lockFile)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, name := range names {
+	const lockFile = ".terraform.lock.hcl"
+	var locked []byte
+	for _, name := range append(names, filepath.Join(root, lockFile)) {
 		b, err := bounded.File(name, bounded.Generated)
+		if filepath.Base(name) == lockFile {
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			locked = b
+		}
 		if err != nil {
 			return err
 		}
 		if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), b, 0o600); err != nil {
 			return err
 		}
-	}
-	locked, err := bounded.File(lockFile, bounded.Generated)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	if err := os.WriteFile(filepath.Join(dir, ".terraformrc"), installable(locked), 0o600); err != nil {
 		return err

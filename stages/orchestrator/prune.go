@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -34,15 +33,6 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 	remover := &removal.Remover{
 		Client: c, Kubeconfig: env.Kubeconfig, Deployment: env.Deployment, Argo: record.Argo, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
 	}
-	// What has moved is not removed from where it was before it is where it is to be.
-	var now, late []removal.Component
-	for _, c := range record.Components {
-		if c.Moved && slices.Contains(in.LeftOut, c.Name) {
-			late = append(late, c)
-		} else {
-			now = append(now, c)
-		}
-	}
 	var out contract.Pruned
 	take := func(objects, kept []string, err error) error {
 		out.Objects, out.Kept, out.Stripped = append(out.Objects, objects...), append(out.Kept, kept...), remover.Stripped
@@ -53,13 +43,10 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 			return out, err
 		}
 	}
-	dropped, objects, err := remover.Dropped(ctx, now, in.Components, removal.Prerequisites(r))
+	dropped, objects, err := remover.Dropped(ctx, record.Components, in.Components, removal.Prerequisites(r))
 	out.Components = dropped
 	if err = take(objects, nil, err); err == nil {
 		err = take(remover.PrunePrerequisites(ctx, r, in.LeftOut))
-	}
-	if err == nil {
-		err = take(remover.Keys(ctx, r.SecretsGiven(in.UserSecrets), in.LeftOut))
 	}
 	if err != nil {
 		return out, err
@@ -68,7 +55,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 		env.Progress("removed %s", strings.Join(out.Components, ", "))
 	}
 	if len(out.Objects) > 0 {
-		env.Progress("removed %d objects and keys that the release no longer has", len(out.Objects))
+		env.Progress("removed %d objects that the release no longer has", len(out.Objects))
 	}
 	for _, kept := range out.Kept {
 		env.Progress("the release no longer has these, but they stay: %s", kept)
@@ -76,6 +63,5 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 	earlier := record.Argo
 	record = removal.RecordOf(r)
 	record.Argo = cmp.Or(record.Argo, earlier)
-	record.Components = append(late, record.Components...)
 	return out, record.Write(ctx, c, env.Deployment)
 }

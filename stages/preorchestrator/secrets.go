@@ -100,7 +100,7 @@ type secrets struct {
 	kept       *kept             // what is generated
 }
 
-// ensure makes sure of the Secrets. One without a key is not made: see removal.Remover.Keys.
+// ensure makes sure of the Secrets. One without a key is not made.
 func (s *secrets) ensure(ctx context.Context, want []platform.Secret) (contract.Secrets, error) {
 	want = slices.DeleteFunc(slices.Clone(want), func(w platform.Secret) bool { return len(w.Keys) == 0 })
 	var out contract.Secrets

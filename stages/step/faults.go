@@ -10,7 +10,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // The codes of faults that come from running a step, whatever the step does.
@@ -21,10 +20,7 @@ const (
 	codeSecret fault.Code = "STP-007"
 )
 
-const (
-	fixStep = "look at the step's log, then run the same command again"
-	fixLate = "look at the step's log for what took the time, raise advanced.timeouts.step in the configuration if it needs more, then run the same command again"
-)
+const fixStep = "look at the step's log, then run the same command again"
 
 var errSecret = errors.New("the output holds a secret")
 
@@ -85,15 +81,10 @@ func (e *Env) classify(ctx context.Context, timeout time.Duration, err error) *f
 		f := *lost
 		return &f
 	}
-	// What no time was left for is innocent, whatever code its error has.
-	late := errors.Is(err, contract.ErrNoTime)
-	if ctx.Err() != nil && (!coded || late || f.Class != fault.Timeout) {
+	if ctx.Err() != nil && (!coded || f.Class != fault.Timeout) {
 		if errors.Is(context.Cause(ctx), errTimeUp) {
 			fix := fixStep
-			if late {
-				fix = fixLate
-			}
-			if coded && f.Fix != "" && !late {
+			if coded && f.Fix != "" {
 				fix = f.Fix
 			}
 			return &fault.Fault{

@@ -54,25 +54,6 @@ func TestTimeoutSaysWhatWasAwaited(t *testing.T) {
 	require.Contains(t, res.Fault.Error(), "run stage/measure: not finished within 2s; its last message was \"looking at the sky\": waited for the moon")
 }
 
-// TestTimeThatWasUsedUpBefore: what no time was left for is not blamed, whatever code and
-// remedy its error has.
-func TestTimeThatWasUsedUpBefore(t *testing.T) {
-	b := newBench(t)
-	b.do = func(ctx context.Context, _ *step.Env) {
-		<-ctx.Done()
-		b.err = &fault.Fault{
-			Code: "INF-020", Class: fault.Timeout, Op: "use the storage", Fix: "check that the storage class works",
-			Err: fmt.Errorf("%w to wait for pod read: %w", contract.ErrNoTime, context.Cause(ctx)),
-		}
-	}
-	code, res := b.run(contract.Request{Timeout: contract.Duration(time.Second)})
-	require.Equal(t, 5, code)
-	require.Equal(t, fault.Code("RUN-002"), res.Fault.Code)
-	require.Contains(t, res.Fault.Error(), "not finished within 1s; its last message was \"nothing\": use the storage: no time is left to wait for pod read: the step's time is up")
-	require.Contains(t, res.Fault.Fix, "raise advanced.timeouts.step")
-	require.NotContains(t, res.Fault.Fix, "storage class")
-}
-
 // TestWhatAStepSaysTellsWhoStartedIt: in one session several processes see it.
 func TestWhatAStepSaysTellsWhoStartedIt(t *testing.T) {
 	t.Setenv(contract.OriginVariable, "me")

@@ -110,3 +110,13 @@ func RefreshingSet(o *unstructured.Unstructured) bool {
 func refreshWith(annotation, value string) []byte {
 	return fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, annotation, value)
 }
+
+// Controller, RepoServer and Redis select Argo CD's own workloads, and their pods, by the
+// label that its manifests and its chart give them, whatever they are called.
+const (
+	Controller = workload + "argocd-application-controller"
+	RepoServer = workload + "argocd-repo-server"
+	Redis      = workload + "argocd-redis"
+
+	workload = "app.kubernetes.io/name="
+)

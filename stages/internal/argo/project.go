@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
 // Projects are the AppProjects of an Argo CD, by name.
@@ -38,7 +40,7 @@ func (p Projects) Permit(by, o *unstructured.Unstructured) bool {
 		return false
 	}
 	permitted := false
-	for _, d := range listed(project, "destinations") {
+	for _, d := range kube.Entries(&project, "spec", "destinations") {
 		pattern, _ := d["namespace"].(string)
 		if denied, is := strings.CutPrefix(pattern, "!"); is && glob(denied, namespace) {
 			return false
@@ -51,7 +53,7 @@ func (p Projects) Permit(by, o *unstructured.Unstructured) bool {
 // among reports whether a list of an AppProject has the kind of an object, or that object alone.
 func among(project unstructured.Unstructured, list string, o *unstructured.Unstructured) bool {
 	gk := o.GroupVersionKind().GroupKind()
-	for _, item := range listed(project, list) {
+	for _, item := range kube.Entries(&project, "spec", list) {
 		group, _ := item["group"].(string)
 		kind, _ := item["kind"].(string)
 		name, _ := item["name"].(string)
@@ -60,16 +62,6 @@ func among(project unstructured.Unstructured, list string, o *unstructured.Unstr
 		}
 	}
 	return false
-}
-
-func listed(project unstructured.Unstructured, list string) (out []map[string]any) {
-	all, _, _ := unstructured.NestedSlice(project.Object, "spec", list)
-	for _, v := range all {
-		if m, ok := v.(map[string]any); ok {
-			out = append(out, m)
-		}
-	}
-	return out
 }
 
 func glob(pattern, text string) bool {

@@ -29,16 +29,17 @@ const (
 const name = "slipway-release"
 
 const (
-	platformKey   = "platform"
-	versionKey    = "version"
-	towardKey     = "toward"
-	backupKey     = "backup"
-	styleKey      = "style"
 	migrationsKey = "migrations" // "authors=done trim=begun"
-	rollbackKey   = "rollback"
-	savedKey      = "saved"
-	replacedKey   = "replaced" // "orders words"
+	replacedKey   = "replaced"   // "orders words"
 )
+
+// fields are those of a record that are kept as they are, by their keys.
+func (rec *Record) fields() map[string]*string {
+	return map[string]*string{
+		"platform": &rec.Platform, "version": &rec.Version, "toward": &rec.Toward, "backup": &rec.Backup,
+		"style": &rec.Style, "rollback": &rec.Rollback, "saved": &rec.Saved,
+	}
+}
 
 // Record says which release of which platform a cluster has. The zero value is that of a
 // cluster with none.
@@ -74,10 +75,10 @@ const (
 
 // Read returns the record of a cluster.
 func Read(ctx context.Context, c *kube.Client) (Record, error) {
-	data, err := c.Notes(ctx, name, "which release is installed")
-	rec := Record{
-		Platform: data[platformKey], Version: data[versionKey], Toward: data[towardKey],
-		Backup: data[backupKey], Style: data[styleKey], Rollback: data[rollbackKey], Saved: data[savedKey],
+	data, err := c.Notes(ctx, name)
+	var rec Record
+	for key, field := range rec.fields() {
+		*field = data[key]
 	}
 	rec.Replaced = append(rec.Replaced, strings.Fields(data[replacedKey])...)
 	for _, m := range strings.Fields(data[migrationsKey]) {
@@ -147,10 +148,9 @@ func (rec Record) Keep(ctx context.Context, c *kube.Client, deployment string) e
 		}
 		migrations = append(migrations, m.Name+"="+state)
 	}
-	data := map[string]string{
-		platformKey: rec.Platform, versionKey: rec.Version, towardKey: rec.Toward, backupKey: rec.Backup, styleKey: rec.Style,
-		migrationsKey: strings.Join(migrations, " "), rollbackKey: rec.Rollback, savedKey: rec.Saved,
-		replacedKey: strings.Join(rec.Replaced, " "),
+	data := map[string]string{migrationsKey: strings.Join(migrations, " "), replacedKey: strings.Join(rec.Replaced, " ")}
+	for key, field := range rec.fields() {
+		data[key] = *field
 	}
 	return c.KeepNotes(ctx, deployment, name, data)
 }

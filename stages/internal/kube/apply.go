@@ -6,12 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
+	"strings"
+	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
@@ -24,9 +28,6 @@ type ApplyOptions struct {
 	Force bool
 	// Namespace is for namespaced objects that name none. "" means "default".
 	Namespace string
-	// Migrate is a field manager that wrote the objects before Slipway applied them, such as
-	// Helm's: what it set and objs no longer has is removed. "" means none.
-	Migrate string
 	// Added says what others have added to an object that is theirs no more than its other fields:
 	// a merge patch that removes it from live, which is as applying obj has left it. Nil: nothing.
 	Added func(live, obj *unstructured.Unstructured) (patch map[string]any)
@@ -52,11 +53,8 @@ const (
 
 // Applied tells what happened to one object.
 type Applied struct {
-	Kind       string
-	Namespace  string
-	Name       string
-	Change     Change
-	Generation int64 // after; 0 for kinds that have none
+	Kind, Namespace, Name string
+	Change                Change
 }
 
 // parallel is how many objects of one rank are applied at a time.
@@ -70,11 +68,7 @@ const parallel = 8
 // the order of objs. It stops at the first rank with an error and reports all errors of that rank;
 // a preview reports those of what comes after namespaces and definitions, too.
 func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, opts ApplyOptions) ([]Applied, error) {
-	out := make([]Applied, len(objs))
-	ranks := map[int][]int{}
-	for i, o := range objs {
-		ranks[rank(o)] = append(ranks[rank(o)], i)
-	}
+	out, ranks := make([]Applied, len(objs)), byRank(objs)
 	p, _ := dryrun.Previewing(ctx)
 	var errs []error
 	for r := rankNamespace; r <= rankLast; r++ {
@@ -95,32 +89,32 @@ func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, o
 
 func (c *Client) applyRank(ctx context.Context, objs []*unstructured.Unstructured, which []int, opts ApplyOptions, out []Applied) error {
 	errs := make([]error, len(which))
-	free := make(chan struct{}, parallel)
-	var wg sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(parallel)
 	for n, i := range which {
-		free <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-free }()
+		group.Go(func() error {
 			out[i], errs[n] = c.applyOne(ctx, objs[i], opts)
+			return nil
 		})
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, group.Wait())...)
 }
 
 func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, opts ApplyOptions) (Applied, error) {
 	ns := cmp.Or(obj.GetNamespace(), opts.Namespace, metav1.NamespaceDefault)
+	a := Applied{Kind: obj.GetKind(), Namespace: ns, Name: obj.GetName(), Change: Created}
 	target, namespaced, err := c.resource(ctx, obj.GroupVersionKind(), ns)
 	if meta.IsNoMatchError(err) && unserved(ctx, obj, ns) {
-		return Applied{Kind: obj.GetKind(), Namespace: ns, Name: obj.GetName(), Change: Created}, nil
+		return a, nil
 	}
 	if err != nil {
 		return Applied{}, rejected("apply "+describe(obj), nil, err)
 	}
-	obj = plainSecret(obj)
-	if namespaced {
+	if obj = plainSecret(obj); namespaced {
 		obj = obj.DeepCopy()
 		obj.SetNamespace(ns)
+	} else {
+		a.Namespace = ""
 	}
 	what := "apply " + describe(obj)
 	live := func(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -136,9 +130,8 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 	}
 	previewed, _ := dryrun.Previewing(ctx)
 	if before != nil && before.GetDeletionTimestamp() != nil && previewed == nil {
-		made := Applied{Kind: obj.GetKind(), Namespace: before.GetNamespace(), Name: obj.GetName(), Change: Created}
 		if err := dryrun.Check(ctx, "%s, which is being deleted", what); err != nil {
-			return made, err
+			return a, err
 		}
 		if err := c.awaitDeleted(ctx, target, before); err != nil {
 			return Applied{}, err
@@ -146,18 +139,12 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		before = nil
 	}
 	if dryrun.On(ctx) && previewed == nil && before != nil && isApplied(before, obj) && opts.added(before, obj) == nil {
-		return Applied{Kind: obj.GetKind(), Namespace: before.GetNamespace(), Name: before.GetName(), Change: Unchanged, Generation: before.GetGeneration()}, nil
+		a.Change = Unchanged
+		return a, nil
 	}
 	how := metav1.ApplyOptions{FieldManager: FieldManager, Force: opts.Force}
 	if dryrun.On(ctx) {
 		how.DryRun = []string{metav1.DryRunAll}
-	}
-	if before != nil && opts.Migrate != "" && !dryrun.On(ctx) {
-		if err := c.Retry(ctx, what, func(ctx context.Context) error {
-			return migrate(ctx, target, obj.GetName(), opts.Migrate, FieldManager)
-		}); err != nil {
-			return Applied{}, rejected(what, before, err)
-		}
 	}
 	after, err := Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		after, err := target.Apply(ctx, obj.GetName(), obj, how)
@@ -194,15 +181,12 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 			return Applied{}, err
 		}
 	}
-	a := Applied{
-		Kind: obj.GetKind(), Namespace: after.GetNamespace(), Name: after.GetName(),
-		Change: Changed, Generation: after.GetGeneration(),
-	}
 	switch {
 	case before == nil:
-		a.Change = Created
 	case dryrun.On(ctx) && sameContent(before, after) && len(byHand(after)) == 0 && added == nil, !dryrun.On(ctx) && before.GetResourceVersion() == after.GetResourceVersion():
 		a.Change = Unchanged
+	default:
+		a.Change = Changed
 	}
 	if len(byHand(after)) > 0 || added != nil {
 		previewTaken(ctx, before, after, added)
@@ -223,6 +207,15 @@ const (
 	rankLast
 )
 
+// byRank are the places of objects in objs.
+func byRank(objs []*unstructured.Unstructured) map[int][]int {
+	out := map[int][]int{}
+	for i, o := range objs {
+		out[rank(o)] = append(out[rank(o)], i)
+	}
+	return out
+}
+
 func rank(o *unstructured.Unstructured) int {
 	switch o.GetKind() {
 	case "Namespace":
@@ -241,19 +234,16 @@ func rank(o *unstructured.Unstructured) int {
 	}
 }
 
-// condition is the status ("True", "False", "Unknown") of an object's condition,
-// "" when it has none of that type.
-func condition(o *unstructured.Unstructured, kind string) string {
-	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	i := slices.IndexFunc(conditions, func(c any) bool {
-		m, ok := c.(map[string]any)
-		return ok && m["type"] == kind
-	})
-	if i < 0 {
-		return ""
+// Entries are the objects of a list in an object.
+func Entries(o *unstructured.Unstructured, fields ...string) []map[string]any {
+	all, _, _ := unstructured.NestedSlice(o.Object, fields...)
+	var out []map[string]any
+	for _, v := range all {
+		if m, ok := v.(map[string]any); ok {
+			out = append(out, m)
+		}
 	}
-	status, _ := conditions[i].(map[string]any)["status"].(string)
-	return status
+	return out
 }
 
 // describe is "Deployment argocd/repo-server".
@@ -279,4 +269,51 @@ func Altered(applied []Applied) int {
 		}
 	}
 	return n
+}
+
+func (c *Client) established(ctx context.Context, objs []*unstructured.Unstructured, which []int) error {
+	gvk := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	crds, err := c.Resource(ctx, gvk, "")
+	if err != nil {
+		return err
+	}
+	for _, i := range which {
+		name := objs[i].GetName()
+		err := c.WaitFor(ctx, "definition "+name+" to be served", Poll, func(ctx context.Context) (bool, string, error) {
+			o, err := crds.Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return false, "", err
+			}
+			is := func(c map[string]any) bool { return c["type"] == "Established" && c["status"] == "True" }
+			return slices.ContainsFunc(Entries(o, "status", "conditions"), is), "not established yet", nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mapper.Reset()
+	return nil
+}
+
+// leavingLimit is how long an object that is being deleted may take to be gone.
+const leavingLimit = 3 * time.Minute
+
+// awaitDeleted waits until an object that is being deleted is gone, or another one has its name.
+func (c *Client) awaitDeleted(ctx context.Context, api dynamic.ResourceInterface, o *unstructured.Unstructured) error {
+	c.progress("%s is being deleted: it is made again once it is gone", describe(o))
+	limited, cancel := context.WithTimeout(ctx, leavingLimit)
+	defer cancel()
+	return c.WaitFor(limited, describe(o)+", which is being deleted, to be gone", Poll, func(ctx context.Context) (bool, string, error) {
+		live, err := api.Get(ctx, o.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return ifThere(err) == nil, "", ifThere(err)
+		}
+		seen := "it is still there"
+		if f := live.GetFinalizers(); len(f) > 0 {
+			seen = "nobody has removed its finalizer " + strings.Join(f, ", ")
+		}
+		return live.GetUID() != o.GetUID(), seen, nil
+	})
 }

@@ -6,17 +6,21 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Set is a group of objects that is applied as a whole: what an earlier version of it
 // had and a later one has not is deleted.
 type Set struct {
-	Name       string // of the ConfigMap in SystemNamespace that lists the members
-	Deployment string // whose objects they are
+	Name       string   // of the ConfigMap in SystemNamespace that lists the members
+	Deployment string   // whose objects they are
+	Also       []Member // members that the caller makes itself
 
 	// Others, which may be nil, lists what of dropped has another owner by now, and stays; it may
 	// list more. It is asked only before something is deleted, and after objs are applied.
@@ -34,10 +38,11 @@ func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstr
 	if err != nil {
 		return nil, nil, err
 	}
-	now, err := c.membersOf(ctx, objs, opts.Namespace)
+	now, err := c.MembersOf(ctx, objs, opts.Namespace)
 	if err != nil {
 		return nil, nil, err
 	}
+	now = append(now, s.Also...)
 	stays := func(m Member) bool { return slices.ContainsFunc(now, m.Same) }
 	dropped := slices.DeleteFunc(before, stays)
 	// A run that is killed on the way must not forget what is there.
@@ -101,7 +106,7 @@ func (m Member) Same(o Member) bool {
 // Members lists the objects of the set of that name, as ApplySet noted them; none if there
 // is no such set.
 func (c *Client) Members(ctx context.Context, name string) ([]Member, error) {
-	notes, err := c.Notes(ctx, name, "the list of "+name)
+	notes, err := c.Notes(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -131,39 +136,21 @@ func (c *Client) KeepMembers(ctx context.Context, deployment, name string, membe
 	return c.KeepNotes(ctx, deployment, name, map[string]string{membersKey: strings.Join(lines, "")})
 }
 
-// DeleteOurs asks for the deletion of an object that is still labelled as the deployment's. One that is
-// not there, or whose kind is not, is no error; one with which data goes stays, and so does one that Keeps. Claims that a
-// StatefulSet leaves get the deployment's label.
+// DeleteOurs asks for the deletion of an object that is still labelled as the deployment's. One that
+// is not there, or whose kind is not, is no error. One with which data goes stays, and so does one
+// that Keeps. Claims that a StatefulSet leaves get the deployment's label.
 func (c *Client) DeleteOurs(ctx context.Context, m Member, deployment string, policy metav1.DeletionPropagation) (asked bool, err error) {
 	if m.HasData() {
 		return false, nil
 	}
-	api, err := c.Resource(ctx, m.Kind, m.Namespace)
-	if meta.IsNoMatchError(err) {
-		return false, nil
-	} else if err != nil {
+	live, err := c.Live(ctx, m)
+	if err != nil || live == nil || DeploymentOf(live.GetLabels()) != deployment || Keeps(live) {
 		return false, err
 	}
-	if m.MakesClaims() {
-		live, err := c.Live(ctx, m)
-		if err == nil && live != nil && DeploymentOf(live.GetLabels()) == deployment {
-			err = c.MarkClaims(ctx, live, deployment)
-		}
-		if err != nil {
-			return false, err
-		}
+	if err := c.MarkClaims(ctx, live, deployment); err != nil {
+		return false, err
 	}
-	err = c.Retry(ctx, "delete "+m.String(), func(ctx context.Context) error {
-		live, err := api.Get(ctx, m.Name, metav1.GetOptions{})
-		if err != nil || DeploymentOf(live.GetLabels()) != deployment || Keeps(live) {
-			return err
-		}
-		uid := live.GetUID()
-		err = api.Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &policy})
-		asked = err == nil
-		return err
-	})
-	return asked, ifThere(err)
+	return true, c.DeleteObject(ctx, live, policy)
 }
 
 // Live is an object as it is now; nil if it, or its kind, is not there.
@@ -181,4 +168,68 @@ func (c *Client) Live(ctx context.Context, m Member) (*unstructured.Unstructured
 		return nil, ifThere(err)
 	}
 	return o, nil
+}
+
+// ObjectsOf is the name of the Set of what a component has in the cluster.
+func ObjectsOf(component string) string { return component + "-objects" }
+
+// JobsOf is the name of the ConfigMap in SystemNamespace of the Jobs of a component that have
+// completed: by JobKey, the digest of what each did.
+func JobsOf(component string) string { return component + "-jobs" }
+
+// JobKey is a Job's key there.
+func JobKey(job metav1.Object) string { return job.GetNamespace() + "." + job.GetName() }
+
+// Forget deletes what is noted of a component that is gone, or somebody else's by now.
+func (c *Client) Forget(ctx context.Context, deployment, component string) error {
+	maps := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	for _, name := range []string{ObjectsOf(component), JobsOf(component)} {
+		if _, err := c.DeleteOurs(ctx, Member{maps, SystemNamespace, name}, deployment, metav1.DeletePropagationBackground); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MarkClaims gives the claims that an object of a deployment has made, if it is a StatefulSet, the
+// deployment's label: they outlast it, and have none of their own by which a destroy would find them.
+func (c *Client) MarkClaims(ctx context.Context, o *unstructured.Unstructured, deployment string) error {
+	if !MemberOf(o).MakesClaims() {
+		return nil
+	}
+	var set appsv1.StatefulSet
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &set); err != nil {
+		return fmt.Errorf("read %s: %w", describe(o), err)
+	}
+	if len(set.Spec.VolumeClaimTemplates) == 0 {
+		return nil
+	}
+	gvr := corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
+	claims, err := c.List(ctx, gvr, o.GetNamespace(), "")
+	if err != nil {
+		return err
+	}
+	for i := range claims {
+		claim := &claims[i]
+		if !madeFor(&set, claim.GetName()) || DeploymentOf(claim.GetLabels()) == deployment && WroteTo(claim) {
+			continue
+		}
+		if err := c.Label(ctx, claim, map[string]any{DeploymentLabel: deployment}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// madeFor reports whether a claim's name is one that a StatefulSet gives: template-set-0.
+func madeFor(set *appsv1.StatefulSet, claim string) bool {
+	return slices.ContainsFunc(set.Spec.VolumeClaimTemplates, func(t corev1.PersistentVolumeClaim) bool {
+		number, ok := strings.CutPrefix(claim, t.Name+"-"+set.Name+"-")
+		return ok && number != "" && strings.Trim(number, "0123456789") == ""
+	})
+}
+
+// MakesClaims reports whether an object makes claims that outlast it.
+func (m Member) MakesClaims() bool {
+	return m.Kind.Group == appsv1.GroupName && m.Kind.Kind == "StatefulSet"
 }

@@ -126,19 +126,6 @@ func (c *Client) progress(format string, args ...any) {
 	}
 }
 
-// mapping finds the resource of a kind. A kind that is not known is looked up
-// again at the server once: its definition may be new.
-func (c *Client) mapping(gk schema.GroupKind, version string) (*meta.RESTMapping, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m, err := c.mapper.RESTMapping(gk, version)
-	if meta.IsNoMatchError(err) {
-		c.mapper.Reset()
-		m, err = c.mapper.RESTMapping(gk, version)
-	}
-	return m, err
-}
-
 // Resource returns the dynamic interface for objects of a kind; namespace is
 // ignored where the kind has none.
 func (c *Client) Resource(ctx context.Context, gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
@@ -155,10 +142,18 @@ func (c *Client) ResourceOf(ctx context.Context, gvk schema.GroupVersionKind) (s
 	return m.Resource.Resource, nil
 }
 
-// lookUp is mapping, which is tried again while the server cannot be reached.
+// lookUp finds the resource of a kind. A kind that is not known is looked up again at the server
+// once: its definition may be new.
 func (c *Client) lookUp(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	return Retry(ctx, c, "look up "+gvk.Kind, func(context.Context) (*meta.RESTMapping, error) {
-		return c.mapping(gvk.GroupKind(), gvk.Version)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		m, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		if meta.IsNoMatchError(err) {
+			c.mapper.Reset()
+			m, err = c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		}
+		return m, err
 	})
 }
 

@@ -14,10 +14,7 @@ import (
 // field that the API server does not know is an error, as it is for Apply. With an error it
 // returns the object that was not made, where it is about one.
 func (c *Client) Create(ctx context.Context, objs []*unstructured.Unstructured, made func(live *unstructured.Unstructured) bool) (not *unstructured.Unstructured, err error) {
-	ranks := map[int][]int{}
-	for i, o := range objs {
-		ranks[rank(o)] = append(ranks[rank(o)], i)
-	}
+	ranks := byRank(objs)
 	for r := rankNamespace; r <= rankLast; r++ {
 		for _, i := range ranks[r] {
 			if err := c.create(ctx, objs[i], made); err != nil {

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -59,18 +58,6 @@ func (c *Client) WaitAbsent(ctx context.Context, what string, look func(ctx cont
 	})
 }
 
-// WaitGone waits until no object of a resource matches any more. What is left
-// at the end is in the error, with its finalizers.
-func (c *Client) WaitGone(ctx context.Context, gvr schema.GroupVersionResource, namespace, selector string) error {
-	return c.WaitFor(ctx, gvr.Resource+" to be gone", Poll, func(ctx context.Context) (bool, string, error) {
-		list, err := c.Dynamic.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-		if err != nil {
-			return apierrors.IsNotFound(err), "", ifThere(err)
-		}
-		return len(list.Items) == 0, Left(list.Items), nil
-	})
-}
-
 // DeleteAll deletes the objects of a resource that match, and waits until they
 // are gone or ctx ends. It returns their names, "namespace/name".
 func (c *Client) DeleteAll(ctx context.Context, gvr schema.GroupVersionResource, namespace, selector string) ([]string, error) {
@@ -88,152 +75,90 @@ func (c *Client) DeleteAll(ctx context.Context, gvr schema.GroupVersionResource,
 	if len(names) == 0 {
 		return nil, nil
 	}
-	return names, c.WaitGone(ctx, gvr, namespace, selector)
+	return names, c.WaitFor(ctx, gvr.Resource+" to be gone", Poll, func(ctx context.Context) (bool, string, error) {
+		list, err := c.Dynamic.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			return apierrors.IsNotFound(err), "", ifThere(err)
+		}
+		return len(list.Items) == 0, Left(list.Items), nil
+	})
 }
 
-// DeleteNamespace deletes a namespace and waits until it is gone or ctx ends.
-// What holds it up is in the error: the finalizers or resources that remain. One of that
-// name with another UID was made since: it stays. An empty uid stands for whichever is there.
-func (c *Client) DeleteNamespace(ctx context.Context, name string, uid types.UID) error {
-	background := metav1.DeletePropagationBackground
-	opts := metav1.DeleteOptions{PropagationPolicy: &background}
-	if uid != "" {
-		opts.Preconditions = &metav1.Preconditions{UID: &uid}
-	}
-	err := c.Retry(ctx, "delete namespace "+name, func(ctx context.Context) error {
-		return c.Kubernetes.CoreV1().Namespaces().Delete(ctx, name, opts)
-	})
-	if err := ifThere(err); err != nil && (uid == "" || !apierrors.IsConflict(err)) {
+// DeleteObject asks for the deletion of an object as it was read. One that is not there, or whose
+// name another one has by now, is no error.
+func (c *Client) DeleteObject(ctx context.Context, o *unstructured.Unstructured, policy metav1.DeletionPropagation) error {
+	api, err := c.Resource(ctx, o.GroupVersionKind(), o.GetNamespace())
+	if meta.IsNoMatchError(err) {
+		return nil
+	} else if err != nil {
 		return err
 	}
-	return c.WaitAbsent(ctx, "namespace "+name, func(ctx context.Context) (string, error) {
-		ns, err := c.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return "", err
-		}
-		if uid != "" && ns.UID != uid {
-			return "", apierrors.NewNotFound(corev1.Resource("namespaces"), name)
-		}
-		var seen []string
-		for _, cond := range ns.Status.Conditions {
-			if cond.Status == "True" && cond.Message != "" {
-				seen = append(seen, cond.Message)
-			}
-		}
-		return cmp.Or(strings.Join(seen, "; "), "phase "+string(ns.Status.Phase)), nil
-	})
-}
-
-// Stuck is an object whose deletion waits for its finalizers.
-type Stuck struct {
-	Resource   schema.GroupVersionResource
-	Kind       string
-	Namespace  string
-	Name       string
-	Finalizers []string
-}
-
-// String is "Application argocd/root: resources-finalizer.argocd.argoproj.io".
-func (s Stuck) String() string {
-	return fmt.Sprintf("%s %s: %s", s.Kind, join(s.Namespace, s.Name), strings.Join(s.Finalizers, ", "))
-}
-
-// StuckObjects are those of objs that are being deleted and have finalizers.
-func StuckObjects(gvr schema.GroupVersionResource, objs []unstructured.Unstructured) []Stuck {
-	var out []Stuck
-	for _, o := range objs {
-		if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) > 0 {
-			out = append(out, Stuck{gvr, o.GetKind(), o.GetNamespace(), o.GetName(), o.GetFinalizers()})
-		}
+	opts := metav1.DeleteOptions{PropagationPolicy: &policy}
+	if o.GetUID() != "" {
+		opts.Preconditions = metav1.NewUIDPreconditions(string(o.GetUID()))
 	}
-	return out
-}
-
-// Stuck are those of objs, of whatever kinds, that are being deleted and have finalizers.
-func (c *Client) Stuck(ctx context.Context, objs []unstructured.Unstructured) ([]Stuck, error) {
-	var out []Stuck
-	for _, o := range objs {
-		gvk := o.GroupVersionKind()
-		m, err := c.lookUp(ctx, gvk)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, StuckObjects(m.Resource, []unstructured.Unstructured{o})...)
+	err = c.Retry(ctx, "delete "+describe(o), func(ctx context.Context) error { return api.Delete(ctx, o.GetName(), opts) })
+	if apierrors.IsConflict(err) {
+		return nil
 	}
-	return out, nil
+	return ifThere(err)
 }
 
-// StuckIn finds what keeps a namespace that is being deleted.
-func (c *Client) StuckIn(ctx context.Context, namespace string) ([]Stuck, error) {
-	resources, err := c.Listable(ctx, true)
+// PatchObject merges a patch into an object; one that is not there is no error. what says in the
+// error what was attempted.
+func (c *Client) PatchObject(ctx context.Context, what string, o *unstructured.Unstructured, patch map[string]any) error {
+	api, err := c.Resource(ctx, o.GroupVersionKind(), o.GetNamespace())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []Stuck
-	for _, gvr := range resources {
-		objs, err := c.List(ctx, gvr, namespace, "")
-		if apierrors.IsMethodNotSupported(err) {
-			continue
-		}
-		if err != nil {
-			return out, err
-		}
-		out = append(out, StuckObjects(gvr, objs)...)
-	}
-	return out, nil
+	return ifThere(c.Retry(ctx, what, func(ctx context.Context) error {
+		_, err := patched(ctx, api, o.GetName(), patch)
+		return err
+	}))
 }
 
-// Strip removes the finalizers of an object, so that its deletion goes through
-// without what they stood for.
-func (c *Client) Strip(ctx context.Context, s Stuck) error {
-	return c.Patch(ctx, "remove the finalizers of "+s.String(), s.Resource, s.Namespace, s.Name, []byte(`{"metadata":{"finalizers":null}}`))
+// Label sets labels of an object; nil removes one.
+func (c *Client) Label(ctx context.Context, o *unstructured.Unstructured, labels map[string]any) error {
+	return c.PatchObject(ctx, "label "+describe(o), o, map[string]any{"metadata": map[string]any{"labels": labels}})
 }
 
-// Listable returns the resources that can be listed and deleted: those that have
-// namespaces, or those of the cluster's own scope.
-func (c *Client) Listable(ctx context.Context, namespaced bool) ([]schema.GroupVersionResource, error) {
+// Everything lists the objects of every resource that can be listed and deleted: of those that
+// have namespaces, in one ("" means all), or of those of the cluster's own scope; narrowed by a
+// label selector ("" means all). away names the groups of the API whose own servers do not answer:
+// what there is of their kinds, nobody knows.
+func (c *Client) Everything(ctx context.Context, namespaced bool, namespace, selector string) (objs []unstructured.Unstructured, away []string, err error) {
 	lists, err := Retry(ctx, c, "list the API's resources", func(context.Context) ([]*metav1.APIResourceList, error) {
 		lists, err := c.Kubernetes.Discovery().ServerPreferredResources()
-		if len(lists) > 0 {
-			return lists, nil // a group whose own server is away has nothing to tell
-		}
-		return nil, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	var out []schema.GroupVersionResource
-	for _, l := range lists {
-		gv, err := schema.ParseGroupVersion(l.GroupVersion)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range l.APIResources {
-			if r.Namespaced == namespaced && slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "delete") {
-				out = append(out, gv.WithResource(r.Name))
-			}
-		}
-	}
-	return out, nil
-}
-
-// Away names the groups of the API whose own servers do not answer: what there is of their
-// kinds, nobody knows.
-func (c *Client) Away(ctx context.Context) ([]string, error) {
-	var away []string
-	err := c.Retry(ctx, "list the API's resources", func(context.Context) error {
-		_, err := c.Kubernetes.Discovery().ServerPreferredResources()
-		if failed, ok := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); ok {
-			away = nil
+		away = nil
+		if failed, ok := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); ok && len(lists) > 0 {
 			for gv := range failed.Groups {
 				away = append(away, gv.String())
 			}
-			return nil
+			return lists, nil
 		}
-		return err
+		return lists, err
 	})
+	if err != nil {
+		return nil, nil, err
+	}
 	slices.Sort(away)
-	return away, err
+	for _, l := range lists {
+		gv, err := schema.ParseGroupVersion(l.GroupVersion)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, r := range l.APIResources {
+			if r.Namespaced != namespaced || !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") {
+				continue
+			}
+			found, err := c.List(ctx, gv.WithResource(r.Name), namespace, selector)
+			if err != nil && !apierrors.IsMethodNotSupported(err) {
+				return nil, nil, err
+			}
+			objs = append(objs, found...)
+		}
+	}
+	return objs, away, nil
 }
 
 // Left names objects for people, with the finalizers of those that are being
@@ -250,9 +175,26 @@ func Left(objs []unstructured.Unstructured) string {
 		if f := o.GetFinalizers(); o.GetDeletionTimestamp() != nil && len(f) > 0 {
 			name += fmt.Sprintf(" (since %s for finalizer %s)", time.Since(o.GetDeletionTimestamp().Time).Round(time.Second), strings.Join(f, ", "))
 		}
+		if o.GetKind() == "Namespace" {
+			name += whyKept(o)
+		}
 		names = append(names, name)
 	}
 	return fmt.Sprintf("%d left: %s", len(objs), strings.Join(names, ", "))
+}
+
+// whyKept is what a namespace that is being deleted says of what is left in it.
+func whyKept(ns unstructured.Unstructured) string {
+	var why []string
+	for _, c := range Entries(&ns, "status", "conditions") {
+		if c["status"] == "True" {
+			why = append(why, fmt.Sprint(c["message"]))
+		}
+	}
+	if len(why) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(why, "; ") + ")"
 }
 
 // target is where objects of gvr in namespace ("" for the cluster's own) are.

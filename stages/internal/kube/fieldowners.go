@@ -3,14 +3,11 @@ package kube
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
@@ -47,11 +44,7 @@ func yield(ctx context.Context, api dynamic.ResourceInterface, name string, mana
 		if !changed {
 			return nil
 		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": o.GetResourceVersion(), "managedFields": left}})
-		if err != nil {
-			return fmt.Errorf("encode the managers of %s: %w", describe(o), err)
-		}
-		_, err = api.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
+		_, err = patched(ctx, api, name, map[string]any{"metadata": map[string]any{"resourceVersion": o.GetResourceVersion(), "managedFields": left}})
 		if apierrors.IsConflict(err) && ctx.Err() == nil { // somebody wrote to it in between
 			continue
 		}

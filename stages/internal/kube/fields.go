@@ -88,7 +88,7 @@ func (m *mistakes) look(t reflect.Type, v any, at []any) {
 
 // mapping looks at the fields of an object, or at the values of a map.
 func (m *mistakes) mapping(t reflect.Type, v map[string]any, at []any) {
-	var fields map[string]reflect.Type
+	var fields map[string]fieldType
 	switch t.Kind() {
 	case reflect.Struct:
 		fields = fieldsOf(t)
@@ -99,11 +99,11 @@ func (m *mistakes) mapping(t reflect.Type, v map[string]any, at []any) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		in := append(slices.Clip(at), name)
-		switch field, ok := fields[name]; {
+		switch f, ok := fields[name]; {
 		case fields == nil:
 			m.look(t.Elem(), v[name], in)
 		case ok:
-			m.look(field, v[name], in)
+			m.look(f.Type, v[name], in)
 		default:
 			p := document.Problem{Field: pathOf(in), Got: document.Unknown}
 			if meant := document.Nearest(name, slices.Sorted(maps.Keys(fields))); meant != "" {
@@ -114,16 +114,24 @@ func (m *mistakes) mapping(t reflect.Type, v map[string]any, at []any) {
 	}
 }
 
-// fieldsOf are the types of an object's fields by their names.
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
-	out := map[string]reflect.Type{}
+// fieldType is a field of an object.
+type fieldType struct {
+	reflect.Type
+	key string // by which Kubernetes tells the items of the list that it is from one another; empty: it does not
+}
+
+// fieldsOf are an object's fields by their names.
+func fieldsOf(t reflect.Type) map[string]fieldType {
+	out := map[string]fieldType{}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		switch name, _, _ := strings.Cut(f.Tag.Get("json"), ","); {
 		case name == "" && f.Anonymous: // inline
 			maps.Copy(out, fieldsOf(f.Type))
+		case name == "conditions":
+			out[name] = fieldType{Type: f.Type}
 		case name != "-":
-			out[name] = f.Type
+			out[name] = fieldType{f.Type, f.Tag.Get("patchMergeKey")}
 		}
 	}
 	return out
@@ -164,7 +172,6 @@ func (m *mistakes) value(t reflect.Type, v any, at []any) {
 
 const wholeNumber = "a whole number"
 
-// wanted describes values of a type.
 func wanted(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[resource.Quantity]():

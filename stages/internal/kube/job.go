@@ -35,7 +35,7 @@ type JobWatch struct {
 	Client          *Client
 	Namespace, Name string
 	Every           time.Duration                      // how often Pods is called; the first time after as long
-	Pods            func(context.Context) (why string) // looks at its pods, and says what is wrong with them
+	Pods            func(context.Context) (why string) // looks at its pods, and says what is wrong with them; nil: Cause
 	Failure         string                             // why it failed: "BackoffLimitExceeded …"; empty: it has not, or not yet
 
 	uid    types.UID // empty until it has been seen
@@ -62,11 +62,24 @@ func (w *JobWatch) Look(ctx context.Context) (ended bool, seen string, err error
 		w.looked = time.Now()
 	}
 	if time.Since(w.looked) >= w.Every {
-		w.why, w.looked = w.Pods(ctx), time.Now()
+		if w.looked = time.Now(); w.Pods != nil {
+			w.why = w.Pods(ctx)
+		} else {
+			w.Cause(ctx)
+		}
 	}
 	seen = fmt.Sprintf("%d active, %d failed", j.Status.Active, j.Status.Failed)
 	if w.why != "" {
 		seen += ": " + w.why
 	}
 	return false, seen, nil
+}
+
+// Cause says what is wrong with the Job's pods. That there are none any more says nothing against
+// what was wrong with them.
+func (w *JobWatch) Cause(ctx context.Context) string {
+	if why := w.Client.PodCause(ctx, w.Namespace, "job-name="+w.Name, w.Name); w.why == "" || !strings.HasPrefix(why, NoPods) {
+		w.why = why
+	}
+	return w.why
 }

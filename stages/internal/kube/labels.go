@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -80,35 +79,12 @@ func marked(o metav1.Object) bool {
 	return id != "" && strings.HasSuffix(id, where)
 }
 
-// written reports whether Slipway has written to an object.
 func written(o metav1.Object) bool { return writtenBy(o, FieldManager) }
 
 func writtenBy(o metav1.Object, manager string) bool {
 	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
 		return f.Manager == manager && f.Subresource == ""
 	})
-}
-
-// Written are the keys of a map in an object, such as its data, that nobody else has set since
-// FieldManager did, sorted.
-func Written(o metav1.Object, path ...string) []string {
-	var out []string
-	for _, f := range o.GetManagedFields() {
-		fields := map[string]any{}
-		if f.Manager != FieldManager || f.Subresource != "" || f.FieldsV1 == nil || json.Unmarshal(f.FieldsV1.Raw, &fields) != nil {
-			continue
-		}
-		for _, name := range path {
-			fields, _ = fields["f:"+name].(map[string]any)
-		}
-		for field := range fields {
-			if key, is := strings.CutPrefix(field, "f:"); is {
-				out = append(out, key)
-			}
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // MadeNamespace reports whether Slipway made a namespace with these labels for a
@@ -130,3 +106,25 @@ const (
 	SaltSecret = "slipway-salt"
 	SaltKey    = "salt"
 )
+
+// ArgoManager is the name under which Argo CD owns fields.
+const ArgoManager = "argocd-controller"
+
+// BroughtBy reports whether Argo CD has brought an object, by one of the Applications. It
+// marks no definitions, nor, where it is set to use a label, anything else: of these it has to
+// have written to one.
+func BroughtBy(o metav1.Object, applications map[string]bool) bool {
+	if marked(o) {
+		return applications[TrackedBy(o)]
+	}
+	return writtenBy(o, ArgoManager)
+}
+
+// Brought reports whether Argo CD has brought an object, by whichever Application.
+func Brought(o metav1.Object) bool { return marked(o) || writtenBy(o, ArgoManager) }
+
+// TrackedBy is the Application of Argo CD that brought an object; empty if none has.
+func TrackedBy(o metav1.Object) string {
+	app, _, _ := strings.Cut(o.GetAnnotations()[TrackingID], ":")
+	return app
+}

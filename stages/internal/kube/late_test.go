@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // late is a context that ends a moment after its deadline, as those do whose timer
@@ -78,38 +77,4 @@ func TestADeadlineThatHasJustPassed(t *testing.T) {
 		require.ErrorContains(t, err, "last seen: connection refused")
 		require.NotErrorIs(t, err, errLimited)
 	})
-}
-
-// TestNoTimeWasLeft: what is waited for has had no chance, and is not accused.
-func TestNoTimeWasLeft(t *testing.T) {
-	late := errors.New("the step's time is up")
-	waits := map[string]func(context.Context) error{
-		"no time is left to wait for the moon: the step's time is up": func(ctx context.Context) error {
-			return new(Client).WaitSuccess(ctx, "the moon", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
-		},
-		"no time is left to apply x: the step's time is up": func(ctx context.Context) error {
-			return new(Client).Retry(ctx, "apply x", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
-		},
-	}
-	for says, wait := range waits {
-		for _, left := range []time.Duration{0, 10 * time.Millisecond} {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeoutCause(t.Context(), left, late)
-				defer cancel()
-				err := wait(ctx)
-				require.EqualError(t, err, says)
-				require.ErrorIs(t, err, contract.ErrNoTime)
-				require.Equal(t, fault.Timeout, fault.ClassOf(err))
-			})
-		}
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeoutCause(t.Context(), 3*time.Second, late)
-			defer cancel()
-			require.NotErrorIs(t, wait(ctx), contract.ErrNoTime)
-			ended, cancel := context.WithCancel(t.Context())
-			cancel()
-			require.NotErrorIs(t, wait(ended), contract.ErrNoTime)
-			require.ErrorIs(t, wait(ended), context.Canceled)
-		})
-	}
 }

@@ -45,19 +45,19 @@ func (m *mistakes) limits(t reflect.Type, v any, at []any) {
 			return
 		}
 		m.image(t, is, at)
-		keys := mergeKeys(t)
+		fields := fieldsOf(t)
 		for _, name := range slices.Sorted(maps.Keys(is)) {
 			in := append(slices.Clip(at), name)
-			field, ok := fieldsOf(t)[name]
+			f, ok := fields[name]
 			if !ok {
 				continue
 			}
-			m.port(field, name, is[name], in)
+			m.port(f.Type, name, is[name], in)
 			m.labels(t, name, is[name], in)
-			if list, ok := is[name].([]any); ok && keys[name] != "" {
-				m.twice(t, name, keys[name], list, in)
+			if list, ok := is[name].([]any); ok && f.key != "" {
+				m.twice(t, name, f.key, list, in)
 			}
-			m.limits(field, is[name], in)
+			m.limits(f.Type, is[name], in)
 		}
 	}
 }
@@ -66,7 +66,6 @@ func (m *mistakes) limit(at []any, got, want string) {
 	*m = append(*m, Mistake{Problem: document.Problem{Field: pathOf(at), Got: got, Want: want}, Path: at})
 }
 
-// name checks the name of an object.
 func (m *mistakes) name(o *unstructured.Unstructured) {
 	check := names.NameIsDNSSubdomain
 	switch o.GroupVersionKind().Group + "/" + o.GetKind() {
@@ -92,7 +91,6 @@ func withoutExample(rule string) string {
 	return rule
 }
 
-// image checks the reference of the image of a container.
 func (m *mistakes) image(t reflect.Type, v map[string]any, at []any) {
 	switch t {
 	case reflect.TypeFor[corev1.Container](), reflect.TypeFor[corev1.EphemeralContainer]():
@@ -110,7 +108,6 @@ func (m *mistakes) image(t reflect.Type, v map[string]any, at []any) {
 
 const maxPort = 65535
 
-// port checks a field that is a port.
 func (m *mistakes) port(t reflect.Type, name string, v any, at []any) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -188,19 +185,4 @@ func itemID(item any, key string) string {
 		id += "/" + cmp.Or(protocol, "TCP")
 	}
 	return id
-}
-
-// mergeKeys are the keys by which Kubernetes tells the items of a type's lists from one another.
-func mergeKeys(t reflect.Type) map[string]string {
-	out := map[string]string{}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" && f.Anonymous && f.Type.Kind() == reflect.Struct {
-			maps.Copy(out, mergeKeys(f.Type))
-		} else if key := f.Tag.Get("patchMergeKey"); key != "" && name != "conditions" {
-			out[name] = key
-		}
-	}
-	return out
 }

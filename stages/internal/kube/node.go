@@ -38,7 +38,8 @@ func NodeReady(n *corev1.Node) bool {
 // LabelNode gives a node a label, and notes that it was Slipway. Steps that run at the same
 // time write the same note.
 func (c *Client) LabelNode(ctx context.Context, deployment, name, key, value string) error {
-	if err := c.makeKeyOfSeals(ctx, deployment); err != nil {
+	secret, err := c.makeKeyOfSeals(ctx, deployment)
+	if err != nil {
 		return err
 	}
 	return c.changeNode(ctx, "label node "+name, name, func(ctx context.Context, n *corev1.Node) (labels, annotations map[string]any, err error) {
@@ -58,7 +59,7 @@ func (c *Client) LabelNode(ctx context.Context, deployment, name, key, value str
 			list = append(list, key+"="+given[key])
 		}
 		note := strings.Join(list, " ")
-		sealed, err := c.sealLabels(ctx, deployment, n, note)
+		sealed, err := seal(secret, nameOfLabels(deployment, n), map[string]string{NodeLabels(deployment): note})
 		return map[string]any{key: value}, map[string]any{NodeLabels(deployment): note, sealOfLabels(deployment): sealed}, err
 	})
 }
@@ -113,14 +114,6 @@ func (c *Client) LabelsGiven(ctx context.Context, deployment string, n metav1.Ob
 // had its name, has another.
 func nameOfLabels(deployment string, n metav1.Object) string {
 	return NodeLabels(deployment) + " of node " + n.GetName() + " " + string(n.GetUID())
-}
-
-func (c *Client) sealLabels(ctx context.Context, deployment string, n metav1.Object, note string) (string, error) {
-	key, err := c.keyOfSeals(ctx)
-	if err != nil {
-		return "", err
-	}
-	return seal(key, nameOfLabels(deployment, n), map[string]string{NodeLabels(deployment): note})
 }
 
 // changeNode changes labels and annotations of a node to what change makes of it; nil removes

@@ -36,11 +36,10 @@ func Extra(live, obj map[string]any) map[string]any {
 	return out
 }
 
-// patched merges a patch into an object.
 func patched(ctx context.Context, api dynamic.ResourceInterface, name string, patch map[string]any) (*unstructured.Unstructured, error) {
 	text, err := json.Marshal(patch)
 	if err != nil {
-		return nil, fmt.Errorf("encode what is removed from %s: %w", name, err)
+		return nil, fmt.Errorf("encode the patch of %s: %w", name, err)
 	}
 	return api.Patch(ctx, name, types.MergePatchType, text, metav1.PatchOptions{FieldManager: FieldManager})
 }

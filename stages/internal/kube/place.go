@@ -44,8 +44,8 @@ func (c *Client) Place(ctx context.Context, objs []*unstructured.Unstructured, n
 	return nil
 }
 
-// membersOf are the members that objects are once Apply has applied them.
-func (c *Client) membersOf(ctx context.Context, objs []*unstructured.Unstructured, namespace string) ([]Member, error) {
+// MembersOf are the members that objects are once Apply has applied them.
+func (c *Client) MembersOf(ctx context.Context, objs []*unstructured.Unstructured, namespace string) ([]Member, error) {
 	placed := make([]*unstructured.Unstructured, len(objs))
 	for i, o := range objs {
 		placed[i] = o.DeepCopy()

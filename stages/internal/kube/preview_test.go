@@ -25,7 +25,7 @@ import (
 func TestAPreviewGoesOnAsIfItHadWritten(t *testing.T) {
 	api := kubetest.Serve(t)
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/old", "{metadata: {uid: u1, labels: {slipway.sh/deployment: blue}}, data: {k: v}}")
-	api.Set(t, "/api/v1/namespaces/shop/configmaps/gone", "{metadata: {uid: u2, labels: {slipway.sh/deployment: blue}}}")
+	api.Set(t, "/api/v1/namespaces/shop/configmaps/gone", "{metadata: {name: gone, namespace: shop, uid: u2, labels: {slipway.sh/deployment: blue}}}")
 	c, err := kube.New(&rest.Config{Host: api.URL})
 	require.NoError(t, err)
 	p := &dryrun.Preview{}

@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -86,9 +87,38 @@ func (c *Client) WaitAddress(ctx context.Context, namespace, name string, port i
 		return address != "", "its load balancer has no address yet", err
 	})
 	if errors.Is(err, &fault.Fault{Code: CodeWait}) {
-		err = withCause(ctx, err, func(ctx context.Context) string {
+		err = WithCause(ctx, err, func(ctx context.Context) string {
 			return c.Warning(ctx, schema.GroupKind{Kind: "Service"}, namespace, name)
 		})
 	}
 	return address, err
+}
+
+// The deployment's CA is in the namespace SystemNamespace, in a Secret and, for
+// those who must not see its key, in a ConfigMap.
+const (
+	CA    = "slipway-ca" // name of both
+	CAKey = "ca.crt"     // key of the ConfigMap with the certificate
+)
+
+// Roots returns the certificates for verifying those of the platform: the system's
+// roots and, if there is one, the deployment's CA.
+func Roots(ctx context.Context, c *Client) (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	o, err := Retry(ctx, c, "read the deployment's CA", func(ctx context.Context) (*corev1.ConfigMap, error) {
+		return c.Kubernetes.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, CA, metav1.GetOptions{})
+	})
+	if apierrors.IsNotFound(err) {
+		return pool, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !pool.AppendCertsFromPEM([]byte(o.Data[CAKey])) {
+		return nil, fmt.Errorf("configmap %s/%s holds no certificate under %s", SystemNamespace, CA, CAKey)
+	}
+	return pool, nil
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
@@ -39,7 +39,7 @@ func replace(ctx context.Context, api dynamic.ResourceInterface, obj *unstructur
 	if err != nil || len(how.DryRun) > 0 {
 		return after, err
 	}
-	if err := migrate(ctx, api, obj.GetName(), FieldManager, FieldManager); err != nil {
+	if err := migrate(ctx, api, obj.GetName()); err != nil {
 		return nil, err
 	}
 	applied, err := api.Apply(ctx, obj.GetName(), obj, how)
@@ -57,8 +57,8 @@ func whole(before, obj *unstructured.Unstructured) *unstructured.Unstructured {
 			out.Object[field] = v
 		}
 	}
-	out.SetLabels(merged(before.GetLabels(), obj.GetLabels()))
-	out.SetAnnotations(merged(before.GetAnnotations(), obj.GetAnnotations()))
+	out.SetLabels(labels.Merge(before.GetLabels(), obj.GetLabels()))
+	out.SetAnnotations(labels.Merge(before.GetAnnotations(), obj.GetAnnotations()))
 	out.SetManagedFields(nil)
 	n, scaled, _ := unstructured.NestedInt64(before.Object, "spec", "replicas")
 	spec, is := out.Object["spec"].(map[string]any)
@@ -68,30 +68,21 @@ func whole(before, obj *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-func merged(a, b map[string]string) map[string]string {
-	out := maps.Clone(a)
-	if out == nil {
-		return b
-	}
-	maps.Copy(out, b)
-	return out
-}
-
-// migrate makes the fields of an object that one manager wrote those that another one applies.
-func migrate(ctx context.Context, api dynamic.ResourceInterface, name, from, to string) error {
+// migrate makes the fields of an object that Slipway wrote those that it applies.
+func migrate(ctx context.Context, api dynamic.ResourceInterface, name string) error {
 	for {
 		o, err := api.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return ifThere(err)
 		}
-		patch, err := csaupgrade.UpgradeManagedFieldsPatch(o, sets.New(from), to)
+		patch, err := csaupgrade.UpgradeManagedFieldsPatch(o, sets.New(FieldManager), FieldManager)
 		if err != nil {
-			return fmt.Errorf("find the fields of %s: %w", from, err)
+			return fmt.Errorf("find the fields of %s: %w", name, err)
 		}
 		if patch == nil {
 			return nil
 		}
-		_, err = api.Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: to})
+		_, err = api.Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
 		if !apierrors.IsConflict(err) || ctx.Err() != nil { // else somebody wrote to it in between
 			return err
 		}

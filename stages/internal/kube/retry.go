@@ -15,15 +15,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 const (
 	retryFirst   = 250 * time.Millisecond
 	retryLongest = 2 * time.Second
 	perCall      = 30 * time.Second // one attempt
-	// atOnce is the time within which a call that its deadline ended cannot have told anything.
-	atOnce = 50 * time.Millisecond
 )
 
 // Transient reports whether a retry may help: the API server is unreachable, starting,
@@ -70,12 +67,8 @@ func untyped(err error) bool {
 // Retry calls f until it succeeds, ctx ends, it fails with an error that is not
 // Transient, or it has failed for two minutes on end. what says in the error
 // what was attempted: "apply Deployment argocd/repo-server". The error of a time
-// that ran out is a fault of class Timeout with CodeUnreachable; that of one which had run
-// out before has CodeWait and contract.ErrNoTime.
+// that ran out is a fault of class Timeout with CodeUnreachable.
 func (c *Client) Retry(ctx context.Context, what string, f func(ctx context.Context) error) error {
-	if timeUp(ctx) {
-		return noTime(ctx, what)
-	}
 	delay, begun := retryFirst, time.Now()
 	var since time.Time
 	var seen error // the last failure that is not ctx's own end
@@ -90,9 +83,6 @@ func (c *Client) Retry(ctx context.Context, what string, f func(ctx context.Cont
 			return nil
 		}
 		if ended(ctx) {
-			if seen == nil && timeUp(ctx) && time.Since(begun) < atOnce {
-				return noTime(ctx, what)
-			}
 			return c.outOfTime(ctx, what, time.Since(begun), cmp.Or(seen, err))
 		}
 		seen = err
@@ -146,16 +136,6 @@ func (c *Client) outOfTime(ctx context.Context, what string, long time.Duration,
 	return unreachable(what, err)
 }
 
-// noTime is the error of a wait or call that the end of the time of its step, or of a part
-// of that, left nothing for.
-func noTime(ctx context.Context, what string) error {
-	return &fault.Fault{
-		Code: CodeWait, Class: fault.Timeout,
-		Fix: "look at the step's log for what took the time, then run the same command again",
-		Err: fmt.Errorf("%w to %s: %w", contract.ErrNoTime, what, context.Cause(ctx)),
-	}
-}
-
 func unreachable(what string, err error) error {
 	return &fault.Fault{
 		Code: CodeUnreachable, Class: fault.Timeout, Op: what,
@@ -174,11 +154,6 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// timeUp is ended for a deadline.
-func timeUp(ctx context.Context) bool {
-	return ended(ctx) && errors.Is(ctx.Err(), context.DeadlineExceeded)
 }
 
 // ended reports whether ctx has ended or its deadline has passed: the error of a call is

@@ -67,15 +67,15 @@ func (c *Client) isSealed(ctx context.Context, name string, data map[string]stri
 	return (len(key) > 0 || p != nil) && hmac.Equal([]byte(want), []byte(sealed)), err
 }
 
-// makeKeyOfSeals makes the key of the seals, unless there is one.
-func (c *Client) makeKeyOfSeals(ctx context.Context, deployment string) error {
+// makeKeyOfSeals is the key of the seals, which it makes unless there is one.
+func (c *Client) makeKeyOfSeals(ctx context.Context, deployment string) ([]byte, error) {
 	key, err := c.keyOfSeals(ctx)
 	if p, _ := dryrun.Previewing(ctx); err != nil || len(key) > 0 || p != nil { // seals of a preview are the same each time
-		return err
+		return key, err
 	}
 	value := make([]byte, sha256.Size)
 	if _, err := rand.Read(value); err != nil {
-		return fmt.Errorf("make the key of the seals: %w", err)
+		return nil, fmt.Errorf("make the key of the seals: %w", err)
 	}
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "data": map[string]any{sealKey: base64.StdEncoding.EncodeToString(value)},
@@ -84,8 +84,10 @@ func (c *Client) makeKeyOfSeals(ctx context.Context, deployment string) error {
 	o.SetNamespace(SystemNamespace)
 	o.SetLabels(Labels(deployment))
 	// Another step may be first: its key is as good.
-	_, err = c.Create(ctx, []*unstructured.Unstructured{o}, func(*unstructured.Unstructured) bool { return true })
-	return err
+	if _, err := c.Create(ctx, []*unstructured.Unstructured{o}, func(*unstructured.Unstructured) bool { return true }); err != nil {
+		return nil, err
+	}
+	return c.keyOfSeals(ctx)
 }
 
 // keyOfSeals is the key of the seals; empty if there is none.

@@ -107,7 +107,6 @@ func (r reading) trouble() Trouble {
 // Order is the place of k in TroubleKinds.
 func (k TroubleKind) Order() int { return slices.Index(TroubleKinds(), k) }
 
-// container is the status of a container and what is wanted of it.
 type container struct {
 	corev1.ContainerStatus
 	limit string // of memory; empty when there is none

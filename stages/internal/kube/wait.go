@@ -32,16 +32,12 @@ const (
 // are Transient or "not found" count as seen; any other ends the wait. what completes
 // "waited 30s for …": "deployment gitea/gitea to be rolled out". The error is a fault of
 // class Timeout with CodeWait when time ran out, and tells how long it waited and what was
-// seen last; where no time was left to begin with, it has contract.ErrNoTime. It does not
-// contact the cluster itself, so it works on the zero Client.
+// seen last. It does not contact the cluster itself, so it works on the zero Client.
 func (c *Client) WaitFor(ctx context.Context, what string, interval time.Duration, cond func(ctx context.Context) (done bool, seen string, err error)) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, noDeadline)
 		defer cancel()
-	}
-	if timeUp(ctx) {
-		return noTime(ctx, "wait for "+what)
 	}
 	start := time.Now()
 	last, told, toldAt := nothing, "", start
@@ -85,9 +81,6 @@ func (c *Client) WaitFor(ctx context.Context, what string, interval time.Duratio
 			c.OnWait(what, start, until, last, false)
 		}
 		if !sleep(ctx, interval) {
-			if last == nothing && timeUp(ctx) && time.Since(start) < atOnce {
-				return noTime(ctx, "wait for "+what)
-			}
 			return waited(ctx, what, time.Since(start), last)
 		}
 	}
@@ -116,9 +109,9 @@ func waited(ctx context.Context, what string, long time.Duration, last string) e
 	}
 }
 
-// withCause completes the error of a wait by the cause that find sees in the cluster,
+// WithCause completes the error of a wait by the cause that find sees in the cluster,
 // and keeps its code. Looking takes ten seconds at most, also after ctx has ended.
-func withCause(ctx context.Context, err error, find func(context.Context) string) error {
+func WithCause(ctx context.Context, err error, find func(context.Context) string) error {
 	if err == nil {
 		return nil
 	}

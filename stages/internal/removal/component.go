@@ -6,17 +6,16 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
 // Component removes what Slipway installed for a component and waits until it is gone: the
-// objects of its set, its Jobs, and its Helm release. What data goes with stays, and so
+// objects of its set, and its Helm release. What data goes with stays, and so
 // does what keep, which may be nil, says of: objects that another component has now. It
 // returns what it deleted; nothing if there is nothing of the component.
 func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Member) bool) ([]string, error) {
-	members, err := r.members(ctx, c)
+	members, err := r.Client.Members(ctx, kube.ObjectsOf(c.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +27,8 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 		members = slices.DeleteFunc(members, keep)
 	}
 	if chart != nil {
-		// Helm deletes them too, but not what intercepts requests before all else.
+		members = slices.DeleteFunc(members, func(m kube.Member) bool { return slices.ContainsFunc(chart.all, m.Same) })
+		// Helm deletes them, but not what intercepts requests before all else.
 		members = append(members, slices.DeleteFunc(slices.Clone(chart.members), func(m kube.Member) bool { return !intercepts(m) })...)
 	}
 	slices.SortStableFunc(members, func(a, b kube.Member) int { return rank(a) - rank(b) })
@@ -43,8 +43,12 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 		}
 	}
 	if chart != nil {
-		for _, m := range chart.members {
-			if err := r.markClaims(ctx, m); err != nil {
+		for _, m := range chart.members { // the claims that they leave are found then
+			if live, err := r.Client.Live(ctx, m); err != nil {
+				return nil, err
+			} else if live == nil {
+				continue
+			} else if err := r.Client.MarkClaims(ctx, live, r.Deployment); err != nil {
 				return nil, err
 			}
 		}
@@ -62,19 +66,7 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 			names = append(names, m.String())
 		}
 	}
-	return names, r.forget(ctx, c)
-}
-
-// markClaims has the claims that a StatefulSet leaves found when it is gone.
-func (r *Remover) markClaims(ctx context.Context, m kube.Member) error {
-	if !m.MakesClaims() {
-		return nil
-	}
-	live, err := r.Client.Live(ctx, m)
-	if err != nil || live == nil {
-		return err
-	}
-	return r.Client.MarkClaims(ctx, live, r.Deployment)
+	return names, r.Client.Forget(ctx, r.Deployment, c.Name)
 }
 
 // Left looks for those of members that are there and the deployment's.
@@ -105,35 +97,4 @@ func rank(m kube.Member) int {
 		return 0
 	}
 	return 1
-}
-
-// members are the objects that were applied for a component, and its Jobs.
-func (r *Remover) members(ctx context.Context, c Component) ([]kube.Member, error) {
-	if c.Moved { // they are those of where it is now
-		return nil, nil
-	}
-	out, err := r.Client.Members(ctx, kube.ObjectsOf(c.Name))
-	if err != nil {
-		return nil, err
-	}
-	jobs, err := r.Client.Notes(ctx, kube.JobsOf(c.Name), "which jobs have completed")
-	for key := range jobs {
-		out = append(out, kube.JobOf(key))
-	}
-	return out, err
-}
-
-// forget deletes the lists of a component that is gone.
-func (r *Remover) forget(ctx context.Context, c Component) error {
-	if c.Moved {
-		return nil
-	}
-	maps := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	for _, name := range []string{kube.ObjectsOf(c.Name), kube.JobsOf(c.Name)} {
-		m := kube.Member{Kind: maps, Namespace: kube.SystemNamespace, Name: name}
-		if _, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationBackground); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -22,11 +22,11 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// chart is the Helm release of a component.
 type chart struct {
 	config  *action.Configuration
 	last    *release.Release
-	members []kube.Member // what of it is removed
+	all     []kube.Member // what it is made of
+	members []kube.Member // what of that is removed
 	hooks   []kube.Member // what its hooks made, which Helm leaves
 }
 
@@ -57,6 +57,7 @@ func (r *Remover) release(ctx context.Context, c Component, keep func(kube.Membe
 	var text bytes.Buffer
 	for _, o := range objs {
 		m := kube.MemberOf(o)
+		out.all = append(out.all, m)
 		live, err := r.Client.Live(ctx, m)
 		if err != nil {
 			return nil, err
@@ -86,7 +87,6 @@ func (r *Remover) release(ctx context.Context, c Component, keep func(kube.Membe
 	return out, nil
 }
 
-// parts are the objects of a manifest.
 func (r *Remover) parts(ctx context.Context, manifest, namespace string) ([]*unstructured.Unstructured, error) {
 	objs, err := kube.DecodeRendered([]byte(manifest))
 	if err != nil {
@@ -135,7 +135,12 @@ func (r *Remover) uninstall(ctx context.Context, c *chart) error {
 
 // previewUninstall deletes in a preview what Helm would.
 func (r *Remover) previewUninstall(ctx context.Context, c *chart) error {
-	for _, m := range append(slices.Clone(c.members), c.hooks...) {
+	for _, m := range c.members {
+		if _, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationBackground); err != nil {
+			return err
+		}
+	}
+	for _, m := range c.hooks {
 		if err := r.deleteHook(ctx, m); err != nil {
 			return err
 		}
@@ -150,18 +155,7 @@ func (r *Remover) deleteHook(ctx context.Context, m kube.Member) error {
 	if err != nil || live == nil || m.HasData() || kube.Keeps(live) || live.GetAnnotations()[release.HookAnnotation] == "" || !kube.Ours(live, r.Deployment) {
 		return err
 	}
-	api, err := r.Client.Resource(ctx, m.Kind, m.Namespace)
-	if err != nil {
-		return err
-	}
-	err = r.Client.Retry(ctx, "delete "+m.String(), func(ctx context.Context) error {
-		policy := metav1.DeletePropagationBackground
-		return api.Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(live.GetUID())), PropagationPolicy: &policy})
-	})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return r.Client.DeleteObject(ctx, live, metav1.DeletePropagationBackground)
 }
 
 // OwnsRelease reports whether a Helm release of that name is the deployment's, by its label.

@@ -16,25 +16,22 @@ import (
 // besides components. It returns the components and what it deleted of them.
 func (r *Remover) Dropped(ctx context.Context, all []Component, installed []string, prepared []kube.Member) (components, objects []string, err error) {
 	var stays, dropped []Component
+	var asked []kube.Member
 	for _, c := range all {
-		if c.Apps || !c.Moved && slices.Contains(installed, c.Name) {
+		if c.Apps || slices.Contains(installed, c.Name) {
 			stays = append(stays, c)
 			continue
 		}
-		there, err := r.has(ctx, c)
+		listed, there, err := r.listed(ctx, c)
 		if err != nil {
 			return nil, nil, err
 		}
 		if there {
-			dropped = append(dropped, c)
+			dropped, asked = append(dropped, c), append(asked, listed...)
 		}
 	}
 	if len(dropped) == 0 {
 		return nil, nil, nil
-	}
-	asked, err := r.Listed(ctx, dropped)
-	if err != nil {
-		return nil, nil, err
 	}
 	stay, err := r.Has(ctx, stays, asked)
 	if err != nil {
@@ -56,23 +53,29 @@ func (r *Remover) Dropped(ctx context.Context, all []Component, installed []stri
 func (r *Remover) Listed(ctx context.Context, components []Component) ([]kube.Member, error) {
 	var out []kube.Member
 	for _, c := range components {
-		if c.Apps {
-			continue
-		}
-		members, err := r.members(ctx, c)
+		members, _, err := r.listed(ctx, c)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, members...)
-		chart, err := r.release(ctx, c, nil)
-		if err != nil {
-			return nil, err
-		}
-		if chart != nil {
-			out = append(out, chart.members...)
-		}
 	}
 	return out, nil
+}
+
+// listed is Listed of one component. there reports whether there is anything of it, such as the
+// record of a Helm release that has no object any more.
+func (r *Remover) listed(ctx context.Context, c Component) (out []kube.Member, there bool, err error) {
+	if c.Apps {
+		return nil, false, nil
+	}
+	if out, err = r.Client.Members(ctx, kube.ObjectsOf(c.Name)); err != nil {
+		return nil, false, err
+	}
+	chart, err := r.release(ctx, c, nil)
+	if chart != nil {
+		out = append(out, chart.members...)
+	}
+	return out, chart != nil || len(out) > 0, err
 }
 
 // Has lists what components have, and those of asked that an Application has brought.
@@ -137,14 +140,4 @@ func (a applications) brought(o *unstructured.Unstructured) bool {
 		name := by.GetName()
 		return argo.Brought(a.argo, by, o) || kube.TrackedBy(o) == name && kube.BroughtBy(o, map[string]bool{name: true})
 	})
-}
-
-// has reports whether there is something of a component.
-func (r *Remover) has(ctx context.Context, c Component) (bool, error) {
-	members, err := r.members(ctx, c)
-	if err != nil || len(members) > 0 {
-		return len(members) > 0, err
-	}
-	chart, err := r.release(ctx, c, nil)
-	return chart != nil, err
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -102,7 +101,7 @@ func (r *Remover) PrunePrerequisites(ctx context.Context, release *platform.Rele
 			return nil, nil, err
 		}
 	}
-	uids := map[string]types.UID{} // of the namespaces that go
+	var going []unstructured.Unstructured // namespaces
 	for _, namespaces := range []bool{false, true} {
 		for _, m := range gone {
 			if namespaces != (m.Kind.Kind == "Namespace") {
@@ -116,7 +115,7 @@ func (r *Remover) PrunePrerequisites(ctx context.Context, release *platform.Rele
 				stay, kept = append(stay, m), append(kept, m.String()+": "+why)
 			case live == nil:
 			case namespaces:
-				uids[m.Name], deleted = live.GetUID(), append(deleted, m.String())
+				going, deleted = append(going, *live), append(deleted, m.String())
 			default:
 				if _, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationBackground); err != nil {
 					return deleted, nil, err
@@ -125,7 +124,7 @@ func (r *Remover) PrunePrerequisites(ctx context.Context, release *platform.Rele
 			}
 		}
 	}
-	if err := r.Namespaces(ctx, uids); err != nil {
+	if err := r.Namespaces(ctx, going); err != nil {
 		return deleted, nil, err
 	}
 	return deleted, kept, r.Client.KeepMembers(ctx, r.Deployment, prerequisitesName, stay)
@@ -166,46 +165,31 @@ func (r *Remover) mine(o *unstructured.Unstructured) bool {
 
 // needed is why a Secret or ConfigMap stays; empty if nobody needs it.
 func (u *prerequisitePruning) needed(ctx context.Context, m kube.Member) (string, error) {
-	in, err := u.usesIn(ctx, m.Namespace)
-	if err != nil {
-		return "", err
+	in, known := u.uses[m.Namespace]
+	if !known {
+		var err error
+		if in, err = u.used(ctx, m.Namespace); err != nil {
+			return "", err
+		}
+		u.uses[m.Namespace] = in
 	}
 	switch reader := in.readers[m.Kind.Kind+"/"+m.Name]; {
 	case reader != "":
 		return reader + " reads it", nil
 	case m.Kind.Kind == "Secret" && len(in.idle) > 0:
-		return noPodHas(in.idle[0]), nil
+		return fmt.Sprintf("what is in the claim %s, which no pod has, may be worth nothing without it", in.idle[0]), nil
 	}
 	return "", nil
-}
-
-// noPodHas is why what is beside a claim that no pod has stays.
-func noPodHas(claim string) string {
-	return fmt.Sprintf("what is in the claim %s, which no pod has, may be worth nothing without it", claim)
-}
-
-// usesIn is what the pods of a namespace need, which is asked once.
-func (u *prerequisitePruning) usesIn(ctx context.Context, namespace string) (use, error) {
-	in, known := u.uses[namespace]
-	if known {
-		return in, nil
-	}
-	in, err := u.used(ctx, namespace)
-	if err == nil {
-		u.uses[namespace] = in
-	}
-	return in, err
 }
 
 // use is what the pods of a namespace need.
 type use struct {
 	readers map[string]string // "Secret/name": "Deployment web"
-	keys    map[string]string // of Secrets, without which a pod does not start, "name/key": "Deployment web"
 	idle    []string          // claims that no pod has
 }
 
 func (r *Remover) used(ctx context.Context, namespace string) (use, error) {
-	out := use{readers: map[string]string{}, keys: map[string]string{}}
+	out := use{readers: map[string]string{}}
 	apps, batch := schema.GroupVersion{Group: "apps", Version: "v1"}, schema.GroupVersion{Group: "batch", Version: "v1"}
 	mounted := map[string]bool{}
 	for _, gvr := range []schema.GroupVersionResource{ // the pods of Jobs are there while they run
@@ -224,14 +208,11 @@ func (r *Remover) used(ctx context.Context, namespace string) (use, error) {
 			for _, name := range render.Uses(o) {
 				out.readers[name] = o.GetKind() + " " + o.GetName()
 			}
-			for _, key := range render.SecretKeys(o) {
-				out.keys[key] = o.GetKind() + " " + o.GetName()
-			}
-			for _, v := range listed(o, "spec", "imagePullSecrets") { // of a pod, as the next one
+			for _, v := range kube.Entries(o, "spec", "imagePullSecrets") { // of a pod, as the next one
 				name, _ := v["name"].(string)
 				out.readers["Secret/"+name] = o.GetKind() + " " + o.GetName()
 			}
-			for _, v := range listed(o, "spec", "volumes") {
+			for _, v := range kube.Entries(o, "spec", "volumes") {
 				claim, _, _ := unstructured.NestedString(v, "persistentVolumeClaim", "claimName")
 				mounted[claim] = true
 			}
@@ -247,18 +228,6 @@ func (r *Remover) used(ctx context.Context, namespace string) (use, error) {
 	return out, err
 }
 
-// listed are the objects of a list in an object.
-func listed(o *unstructured.Unstructured, fields ...string) []map[string]any {
-	all, _, _ := unstructured.NestedSlice(o.Object, fields...)
-	var out []map[string]any
-	for _, v := range all {
-		if m, ok := v.(map[string]any); ok {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
 // occupied is why a namespace stays: what is in it besides what Kubernetes makes everywhere
 // and what is the deployment's. It is empty if the namespace can go.
 func (u *prerequisitePruning) occupied(ctx context.Context, name string) (string, error) {
@@ -266,34 +235,19 @@ func (u *prerequisitePruning) occupied(ctx context.Context, name string) (string
 	if at >= 0 {
 		return "it has " + u.others[at].String(), nil
 	}
-	away, err := u.Client.Away(ctx)
+	objs, away, err := u.Client.Everything(ctx, true, name, "")
 	if err != nil {
 		return "", err
 	}
 	if len(away) > 0 { // nobody knows what there is of these
 		return "the API does not answer for " + strings.Join(away, ", "), nil
 	}
-	resources, err := u.Client.Listable(ctx, true)
-	if err != nil {
-		return "", err
-	}
-	var objs []unstructured.Unstructured
-	for _, gvr := range resources {
-		found, err := u.Client.List(ctx, gvr, name, "")
-		if apierrors.IsMethodNotSupported(err) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		objs = append(objs, found...)
-	}
 	there := map[types.UID]bool{}
 	for _, o := range objs {
 		there[o.GetUID()] = true
 	}
 	objs = slices.DeleteFunc(objs, func(o unstructured.Unstructured) bool {
-		if !withData(o) && (u.mine(&o) && !u.apps.brought(&o) || OfEveryNamespace(&o) || derived(o)) {
+		if !withData(o) && (u.mine(&o) && !u.apps.brought(&o) || OfEveryNamespace(kube.MemberOf(&o)) || derived(o)) {
 			return true
 		}
 		for _, owner := range o.GetOwnerReferences() {
@@ -309,7 +263,11 @@ func (u *prerequisitePruning) occupied(ctx context.Context, name string) (string
 	if at := slices.IndexFunc(objs, withData); at > 0 { // which is what tells most
 		objs[0], objs[at] = objs[at], objs[0]
 	}
-	return "it has " + kube.MemberOf(&objs[0]).String() + more(len(objs)-1), nil
+	why := "it has " + kube.MemberOf(&objs[0]).String()
+	if more := len(objs) - 1; more > 0 {
+		why += fmt.Sprintf(" and %d more", more)
+	}
+	return why, nil
 }
 
 // withData reports whether data, or what runs elsewhere, goes with an object in a namespace.
@@ -320,11 +278,4 @@ func withData(o unstructured.Unstructured) bool {
 // derived reports whether an object only says what Kubernetes knows of others.
 func derived(o unstructured.Unstructured) bool {
 	return slices.Contains([]string{"Endpoints", "EndpointSlice", "Lease"}, o.GetKind())
-}
-
-func more(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" and %d more", n)
 }

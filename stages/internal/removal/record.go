@@ -3,8 +3,6 @@ package removal
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -25,6 +23,9 @@ type Record struct {
 	// Argo is the namespace of Argo CD, in which whoever may write may do anything; empty: the
 	// platform has no Argo CD.
 	Argo string `json:"argo,omitempty"`
+	// Orphans are Applications, "namespace/name", that the platform's ApplicationSets had made, which
+	// a removal has deleted: the name of the set. A removal that is killed then goes on in the same order.
+	Orphans map[string]string `json:"orphans,omitempty"`
 }
 
 // Component is one that is, or was, installed.
@@ -32,9 +33,6 @@ type Component struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"`
 	Apps      bool   `json:"apps,omitempty"` // all Applications are removed in its place
-	// Moved says that the component is in another namespace now: what is meant is the Helm
-	// release that it had in this one.
-	Moved bool `json:"moved,omitempty"`
 }
 
 // RecordOf is the record of a release. Applications go before what Argo CD has adopted: it
@@ -57,21 +55,11 @@ func RecordOf(r *platform.Release) Record {
 }
 
 // Following is rec after an earlier one: a component that only that one has goes first,
-// since nothing comes after it any more, and so does what one has left in another namespace.
+// since nothing comes after it any more.
 func (rec Record) Following(earlier Record) Record {
-	var dropped []Component
-	for _, c := range earlier.Components {
-		at := slices.IndexFunc(rec.Components, c.same)
-		switch {
-		case at < 0:
-			dropped = append(dropped, c)
-		case !c.Apps && c.Namespace != rec.Components[at].Namespace:
-			c.Moved = true
-			dropped = append(dropped, c)
-		}
-	}
+	dropped := slices.DeleteFunc(slices.Clone(earlier.Components), func(c Component) bool { return slices.ContainsFunc(rec.Components, c.same) })
 	rec.Components = append(dropped, rec.Components...)
-	rec.Argo = cmp.Or(rec.Argo, earlier.Argo)
+	rec.Argo, rec.Orphans = cmp.Or(rec.Argo, earlier.Argo), earlier.Orphans
 	return rec
 }
 
@@ -83,25 +71,13 @@ func (c Component) same(o Component) bool {
 // Read returns the record of the deployment in a cluster. Without one it is that of a
 // release with no components, and found is false.
 func Read(ctx context.Context, c *kube.Client) (rec Record, found bool, err error) {
-	notes, err := c.Notes(ctx, recordName, "how the deployment is removed")
-	if err != nil {
-		return rec, false, err
-	}
-	if notes == nil {
+	if found, err = c.Note(ctx, recordName, recordKey, &rec); !found {
 		rec.Remove.SetDefaults()
-		return rec, false, nil
 	}
-	if err := json.Unmarshal([]byte(notes[recordKey]), &rec); err != nil {
-		return rec, false, fmt.Errorf("read how the deployment is removed, configmap %s/%s: %w", kube.SystemNamespace, recordName, err)
-	}
-	return rec, true, nil
+	return rec, found, err
 }
 
 // Write keeps the record in the cluster.
 func (rec Record) Write(ctx context.Context, c *kube.Client, deployment string) error {
-	text, err := json.Marshal(rec)
-	if err != nil {
-		return fmt.Errorf("encode how the deployment is removed: %w", err)
-	}
-	return c.KeepNotes(ctx, deployment, recordName, map[string]string{recordKey: string(text)})
+	return c.KeepNote(ctx, deployment, recordName, recordKey, rec)
 }

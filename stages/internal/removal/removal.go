@@ -14,7 +14,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -47,10 +46,10 @@ func (r *Remover) Selector() string { return kube.DeploymentLabel + "=" + r.Depl
 // Limit is how long objects may take to go.
 func (r *Remover) Limit() time.Duration { return time.Duration(r.Rules.Finalizers.After) }
 
-// Delete asks for the deletion of objects of a resource.
-func (r *Remover) Delete(ctx context.Context, gvr schema.GroupVersionResource, objs []unstructured.Unstructured) error {
-	for _, o := range objs {
-		if err := r.Client.Delete(ctx, gvr, o.GetNamespace(), o.GetName(), metav1.DeletePropagationBackground); err != nil {
+// Delete asks for the deletion of objects.
+func (r *Remover) Delete(ctx context.Context, objs []unstructured.Unstructured) error {
+	for i := range objs {
+		if err := r.Client.DeleteObject(ctx, &objs[i], metav1.DeletePropagationBackground); err != nil {
 			return err
 		}
 	}
@@ -68,6 +67,11 @@ func (r *Remover) Gone(ctx context.Context, what string, look Look) error {
 
 // GoneAfter is Gone with a limit of its own.
 func (r *Remover) GoneAfter(ctx context.Context, limit time.Duration, what string, look Look) error {
+	return r.gone(ctx, limit, what, look, nil)
+}
+
+// gone is GoneAfter where other objects may hold up those that are left; nil: none do.
+func (r *Remover) gone(ctx context.Context, limit time.Duration, what string, look Look, holding func(ctx context.Context, left []unstructured.Unstructured) ([]unstructured.Unstructured, error)) error {
 	wait := func(limit time.Duration) error {
 		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
@@ -81,49 +85,47 @@ func (r *Remover) GoneAfter(ctx context.Context, limit time.Duration, what strin
 		return err
 	}
 	left, lookErr := look(ctx)
+	if lookErr == nil && holding != nil {
+		left, lookErr = holding(ctx, left)
+	}
 	if lookErr != nil {
 		return errors.Join(err, lookErr)
 	}
 	r.Log.Warn("objects do not go by themselves", "error", err)
-	stuck, lookErr := r.Client.Stuck(ctx, left)
-	if lookErr != nil {
-		return errors.Join(err, lookErr)
-	}
-	if err := r.Strip(ctx, stuck); err != nil {
+	if err := r.Strip(ctx, left); err != nil {
 		return err
 	}
 	return wait(afterStrip)
 }
 
-// Strip removes finalizers that nobody answers for any more, and notes them; where the
-// release says to report them, it names them in an error.
-func (r *Remover) Strip(ctx context.Context, stuck []kube.Stuck) error {
-	if len(stuck) == 0 {
-		return nil
-	}
-	if r.Rules.Finalizers.Then == platform.FinalizerReport {
-		return reported(stuck)
-	}
-	for _, s := range stuck {
-		r.Progress("removing the finalizers of %s", s)
-		if err := r.Client.Strip(ctx, s); err != nil {
+// Strip removes the finalizers of those of objs that are being deleted, and notes them: nobody
+// answers for them any more. Where the release says to report them, it names them in an error.
+func (r *Remover) Strip(ctx context.Context, objs []unstructured.Unstructured) error {
+	var reported []string
+	for i := range objs {
+		o := &objs[i]
+		if o.GetDeletionTimestamp() == nil || len(o.GetFinalizers()) == 0 {
+			continue
+		}
+		name := kube.MemberOf(o).String() + ": " + strings.Join(o.GetFinalizers(), ", ")
+		if r.Rules.Finalizers.Then == platform.FinalizerReport {
+			reported = append(reported, name)
+			continue
+		}
+		r.Progress("removing the finalizers of %s", name)
+		if err := r.Client.PatchObject(ctx, "remove the finalizers of "+name, o, map[string]any{"metadata": map[string]any{"finalizers": nil}}); err != nil {
 			return err
 		}
-		if !slices.Contains(r.Stripped, s.String()) {
-			r.Stripped = append(r.Stripped, s.String())
+		if !slices.Contains(r.Stripped, name) {
+			r.Stripped = append(r.Stripped, name)
 		}
 	}
-	return nil
-}
-
-func reported(stuck []kube.Stuck) error {
-	names := make([]string, len(stuck))
-	for i, s := range stuck {
-		names[i] = s.String()
+	if len(reported) == 0 {
+		return nil
 	}
 	return &fault.Fault{
 		Code: CodeStuck, Class: fault.Step, Op: "remove objects",
 		Fix: "do what these finalizers wait for, or remove them (kubectl edit), then run the same command again",
-		Err: fmt.Errorf("nobody removes the finalizers of %s", strings.Join(names, "; ")),
+		Err: fmt.Errorf("nobody removes the finalizers of %s", strings.Join(reported, "; ")),
 	}
 }

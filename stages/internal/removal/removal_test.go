@@ -61,7 +61,6 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	api.Define("argoproj.io/v1alpha1", "Application", true)
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/search", "{metadata: {name: search, namespace: argocd}, status: {resources: [{kind: ConfigMap, namespace: shop, name: tracked}]}}")
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/theirs", "metadata: {labels: {"+kube.DeploymentLabel+": other}}")
-	require.NoError(t, r.Client.KeepNotes(t.Context(), "demo", "search-jobs", map[string]string{"shop.index": "digest"}))
 	api.Define("rbac.authorization.k8s.io/v1", "ClusterRole", false)
 	for _, name := range []string{"reader", "writer"} { // noted before their kind was known
 		api.Set(t, "/apis/rbac.authorization.k8s.io/v1/clusterroles/"+name, "metadata: {name: "+name+", "+label+"}")
@@ -69,7 +68,7 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	api.Set(t, "/apis/rbac.authorization.k8s.io/v1/clusterroles/reader", "metadata: {managedFields: [{manager: argocd-controller}]}") // with a label as its mark
 	noted, _ := api.Get("/api/v1/namespaces/slipway-system/configmaps/search-objects")["data"].(map[string]any)
 	require.NoError(t, r.Client.KeepNotes(t.Context(), "demo", "search-objects", map[string]string{
-		"objects": fmt.Sprint(noted["objects"]) + "rbac.authorization.k8s.io/v1 ClusterRole shop/reader\nrbac.authorization.k8s.io/v1 ClusterRole shop/writer\n",
+		"objects": fmt.Sprint(noted["objects"]) + "batch/v1 Job shop/index\nrbac.authorization.k8s.io/v1 ClusterRole shop/reader\nrbac.authorization.k8s.io/v1 ClusterRole shop/writer\n",
 	}))
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/roles", "{metadata: {name: roles, namespace: argocd}, status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: reader}]}}")
 	// What the Application of a tenant names, and nobody has brought by it.
@@ -161,41 +160,6 @@ func TestAMachineThatSleptInstallsNothingWithHelm(t *testing.T) {
 	require.Len(t, history, 1)
 }
 
-// TestAChartThatIsInAnotherNamespaceNow is removed from where it was, but for its data and
-// for what it has outside of namespaces.
-func TestAChartThatIsInAnotherNamespaceNow(t *testing.T) {
-	api, r := on(t)
-	ours := map[string]string{kube.DeploymentLabel: "demo"}
-	manifest := "{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}\n---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: rows}}\n---\n" +
-		"{apiVersion: v1, kind: Node, metadata: {name: shared}}\n"
-	api.Set(t, "/api/v1/nodes/shared", "metadata: {name: shared, "+label+"}")
-	for _, namespace := range []string{"old", "new"} {
-		installed(t, r, namespace, "web", ours, manifest)
-		api.Set(t, "/api/v1/namespaces/"+namespace+"/configmaps/web", "metadata: {name: web, "+label+"}")
-		api.Set(t, "/api/v1/namespaces/"+namespace+"/persistentvolumeclaims/rows", "metadata: {name: rows, "+label+"}")
-	}
-	apply(t, r, "queue", "queue")
-	before := removal.Record{Components: []removal.Component{{Name: "web", Namespace: "old"}, {Name: "queue", Namespace: "old"}}}
-	now := removal.Record{Components: []removal.Component{{Name: "web", Namespace: "new"}, {Name: "queue", Namespace: "new"}}}
-	all := now.Following(now.Following(before)) // a run that was killed, and the next one
-	require.Equal(t, []removal.Component{
-		{Name: "web", Namespace: "old", Moved: true}, {Name: "queue", Namespace: "old", Moved: true}, {Name: "web", Namespace: "new"}, {Name: "queue", Namespace: "new"},
-	}, all.Components)
-	require.Equal(t, before.Components, before.Following(before).Components)
-
-	components, objects, err := r.Dropped(t.Context(), all.Components, []string{"web", "queue"}, nil)
-	require.NoError(t, err)
-	require.Equal(t, []string{"web"}, components, "objects that were applied, the component itself removes")
-	require.Equal(t, []string{"ConfigMap old/web"}, objects)
-	for path, stays := range map[string]bool{
-		"namespaces/old/configmaps/web": false, "namespaces/old/secrets/sh.helm.release.v1.web.v1": false, "namespaces/old/persistentvolumeclaims/rows": true,
-		"namespaces/new/configmaps/web": true, "namespaces/new/secrets/sh.helm.release.v1.web.v1": true, "nodes/shared": true,
-		"namespaces/shop/configmaps/queue": true, "namespaces/slipway-system/configmaps/queue-objects": true,
-	} {
-		require.Equal(t, stays, api.Get("/api/v1/"+path) != nil, path)
-	}
-}
-
 // TestAChartGoesWithItsHooks, but for what is not the deployment's and for its data.
 func TestAChartGoesWithItsHooks(t *testing.T) {
 	api, r := on(t)
@@ -208,7 +172,7 @@ func TestAChartGoesWithItsHooks(t *testing.T) {
 	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/ours", "metadata: {name: ours, "+label+"}")
 	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/theirs", "metadata: {name: theirs}")
 	api.Set(t, "/api/v1/namespaces/kube-system/persistentvolumeclaims/rows", "metadata: {name: rows, "+label+"}")
-	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/hook", "metadata: {name: hook, annotations: {helm.sh/hook: pre-install}, managedFields: [{manager: slipway}]}")
+	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/hook", "metadata: {name: hook, namespace: kube-system, annotations: {helm.sh/hook: pre-install}, managedFields: [{manager: slipway}]}")
 	const atNode = "/api/v1/nodes/one" // which has a label from Slipway, and which no hook made
 	api.Set(t, atNode, "metadata: {name: one, managedFields: [{manager: slipway}]}")
 

@@ -8,8 +8,10 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -56,6 +58,28 @@ func Chart(ctx context.Context, ch *chart.Chart, opts ChartOptions) (*release.Re
 		}
 		return rel, err
 	})
+}
+
+// InCluster are the objects that a component's chart renders to in a cluster, with its definitions
+// and what its hooks make.
+func InCluster(ctx context.Context, c *kube.Client, component platform.Component, ch *chart.Chart, values map[string]any) ([]*unstructured.Unstructured, error) {
+	opts := ChartOptions{Release: component.Name, Namespace: component.Namespace, Values: values, Definitions: true}
+	if err := opts.ForCluster(ctx, c); err != nil {
+		return nil, err
+	}
+	rel, err := Chart(ctx, ch, opts)
+	if err != nil {
+		return nil, err
+	}
+	text := rel.Manifest
+	for _, h := range rel.Hooks {
+		text += "\n---\n" + h.Manifest
+	}
+	objs, err := kube.DecodeRendered([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return objs, c.Place(ctx, objs, component.Namespace)
 }
 
 // Missing fails, as helm install does, unless everything that a chart says it depends on is

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -84,25 +83,6 @@ func Uses(o *unstructured.Unstructured) []string {
 		ref, _ := value.(map[string]any)
 		if name, ok := cmp.Or(ref["name"], ref["secretName"]).(string); ok && kinds[field] != "" {
 			seen[kinds[field]+"/"+name] = true
-		}
-	})
-	return slices.Sorted(maps.Keys(seen))
-}
-
-// SecretKeys are the keys of Secrets without which the pods of an object do not start,
-// "name/key", sorted.
-func SecretKeys(o *unstructured.Unstructured) []string {
-	seen := map[string]bool{}
-	eachField(Pod(o)["spec"], func(field string, value any) {
-		ref, _ := value.(map[string]any)
-		if field != "secret" && field != "secretKeyRef" || ref["optional"] == true {
-			return
-		}
-		name, _ := cmp.Or(ref["name"], ref["secretName"]).(string)
-		for _, item := range append(mappings(ref["items"]), ref) {
-			if key, has := item["key"].(string); has {
-				seen[name+"/"+key] = true
-			}
 		}
 	})
 	return slices.Sorted(maps.Keys(seen))

@@ -216,29 +216,3 @@ spec: {source: {helm: {valuesObject: {containers: [{image: "redis:8"}]}}}}
 	}
 	require.Equal(t, []string{"registry.example.com/redis@sha256:aa"}, render.Images(custom[:1]))
 }
-
-// TestSecretKeys are those without which pods do not start.
-func TestSecretKeys(t *testing.T) {
-	objs := decode(t, `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  template:
-    spec:
-      volumes:
-        - {name: a, secret: {secretName: whole}}
-        - {name: b, secret: {secretName: files, items: [{key: tls.crt, path: c}, {key: tls.key, path: k}]}}
-        - {name: c, secret: {secretName: maybe, optional: true, items: [{key: none, path: c}]}}
-        - {name: d, projected: {sources: [{secret: {name: part, items: [{key: one, path: o}]}}]}}
-      initContainers: [{name: i, env: [{name: A, valueFrom: {secretKeyRef: {name: login, key: user}}}]}]
-      containers:
-        - name: m
-          envFrom: [{secretRef: {name: all}}]
-          env:
-            - {name: A, valueFrom: {secretKeyRef: {name: login, key: user}}}
-            - {name: B, valueFrom: {secretKeyRef: {name: login, key: token, optional: true}}}
-            - {name: C, valueFrom: {configMapKeyRef: {name: settings, key: user}}}
-`)
-	require.Equal(t, []string{"files/tls.crt", "files/tls.key", "login/user", "part/one"}, render.SecretKeys(objs[0]))
-}

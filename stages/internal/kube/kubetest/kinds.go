@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// kind is a kind of objects that the server knows.
 type kind struct {
 	apiVersion, name string
 	namespaced       bool
