@@ -31,7 +31,6 @@ type installOptions struct {
 	program     *Program
 	deployment  deployment.Flags
 	selected    pipeline.Select
-	tlsKey      string
 	lockTimeout time.Duration
 	parallel    int
 	keep        bool // the cluster
@@ -39,7 +38,6 @@ type installOptions struct {
 	takeover    bool // of objects that others own
 	known       bool // the release is one that a run had before: what its gates wait for is not looked for
 	from        packageFlags
-	save        saveFlags
 	approval    approval
 	what        string // the release has people agree to; empty: nothing
 }
@@ -66,13 +64,11 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 	o.addRun(set)
 	o.addKeep(set)
 	o.addTakeOwnership(set)
-	o.save.addFlags(set)
 	o.approval.addFlags(set)
 }
 
 // addRun declares the flags of every run of steps.
 func (o *installOptions) addRun(set *pflag.FlagSet) {
-	addTLSKey(set, &o.tlsKey)
 	addParallel(set, &o.parallel)
 	addLockTimeout(set, &o.lockTimeout)
 }
@@ -132,7 +128,7 @@ func (o *installOptions) how(workflow string, with prepare) deployment.Run {
 func (o *installOptions) conduct(ctx context.Context, io console.Streams, d *deployment.Deployment, w conductor.Workflow) (*report.Run, error) {
 	record, err := d.Conduct(ctx, w)
 	err = summary(io, record, err)
-	o.save.save(ctx, io, &o.deployment, d, record)
+	tellReproduce(io, record)
 	if !o.keep {
 		return record, err
 	}
@@ -150,7 +146,7 @@ func (o *installOptions) check() error {
 	if s := o.selected; o.approval.digest != "" && !s.Empty() {
 		return usage.Errorf("--approve is for a whole run: leave out --until and --only")
 	}
-	return errors.Join(o.save.check(), o.approval.check())
+	return o.approval.check()
 }
 
 // prepare adds what only an install needs.
@@ -192,7 +188,7 @@ func (o *installOptions) complete(ctx context.Context, io console.Streams, c *co
 func (o *installOptions) findSecrets(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
 	var missing, noKey error
 	c.UserSecrets, missing = secrets.Passwords(ctx, c.Config, from.Secrets)
-	c.TLSKey, noKey = secrets.TLSKey(ctx, c.Config, from.Secrets, o.tlsKey)
+	c.TLSKey, noKey = secrets.TLSKey(ctx, c.Config, from.Secrets)
 	if missing == nil && noKey == nil {
 		return nil
 	}
@@ -244,13 +240,6 @@ func addLockTimeout(set *pflag.FlagSet, d *time.Duration) {
 func addParallel(set *pflag.FlagSet, n *int) {
 	set.IntVar(n, "parallel", 0, "how many may run at the same time; 0 is no limit")
 	usage.Group(set, usage.Run, "parallel")
-}
-
-// addTLSKey declares the flag with which a function of the Dagger module hands over what tls.key
-// of a configuration names on the caller's machine.
-func addTLSKey(set *pflag.FlagSet, file *string) {
-	set.StringVar(file, "tls-key", "", "file with the private key, PEM; replaces tls.key")
-	_ = set.MarkHidden("tls-key")
 }
 
 // summary prints a run's summary on standard output, whatever its outcome. The error is
