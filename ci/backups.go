@@ -49,9 +49,6 @@ func (m *Slipway) Rollback(
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
-	// Private key of a certificate given in the configuration, PEM.
-	// +optional
-	tlsKey *dagger.Secret,
 	// How many steps may run at the same time; 0 is no limit.
 	// +optional
 	parallel int,
@@ -67,5 +64,5 @@ func (m *Slipway) Rollback(
 		return "", err
 	}
 	args := flags{"rollback"}.with("--backup", backup).on("--yes", yes).on("--take-ownership", takeOwnership)
-	return c.run(ctx, args, tlsKey, parallel, lockTimeout)
+	return c.run(ctx, args, parallel, lockTimeout)
 }

@@ -50,8 +50,6 @@ func (m *Slipway) prepare(ctx context.Context, config *dagger.File, platform *da
 		return nil, err
 	}
 	c.args = c.args.with("--name", name).with("--state", m.State)
-	c.secret("state-key", m.StateKey)
-	c.secret("state-credentials", m.StateCredentials)
 	c.secret("secrets", m.Secrets)
 	return c, nil
 }
@@ -177,18 +175,8 @@ func (c *conductor) stdout(ctx context.Context, args ...string) (string, error) 
 }
 
 // run runs a command that installs, and returns what it prints, as stdout does.
-func (c *conductor) run(ctx context.Context, args flags, tlsKey *dagger.Secret, parallel int, lockTimeout string) (string, error) {
-	args = args.with("--lock-timeout", lockTimeout).with("--parallel", strconv.Itoa(parallel))
-	return c.stdout(ctx, c.withKey(args, tlsKey)...)
-}
-
-// withKey hands the private key of a certificate to a command; nil is none.
-func (c *conductor) withKey(args flags, tlsKey *dagger.Secret) flags {
-	if tlsKey == nil {
-		return args
-	}
-	c.ctr = c.ctr.WithMountedSecret("/slipway/in/tls.key", tlsKey)
-	return args.with("--tls-key", "/slipway/in/tls.key")
+func (c *conductor) run(ctx context.Context, args flags, parallel int, lockTimeout string) (string, error) {
+	return c.stdout(ctx, args.with("--lock-timeout", lockTimeout).with("--parallel", strconv.Itoa(parallel))...)
 }
 
 // flags are a command and its flags.

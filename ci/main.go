@@ -36,10 +36,6 @@ type Slipway struct {
 	// +private
 	State string
 	// +private
-	StateKey *dagger.Secret
-	// +private
-	StateCredentials *dagger.Secret
-	// +private
 	Secrets *dagger.Secret
 }
 
@@ -83,14 +79,6 @@ func New(
 	// Without either it is a volume of the engine.
 	// +optional
 	state string,
-	// Age identity for the secrets in the bucket; replaces state.key.
-	// As age-keygen writes it.
-	// +optional
-	stateKey *dagger.Secret,
-	// Credentials for the bucket; replaces state.credentials.
-	// NAME=value in each line, such as AWS_ACCESS_KEY_ID=….
-	// +optional
-	stateCredentials *dagger.Secret,
 	// Secrets that the configuration refers to as env:NAME.
 	// NAME=value in each line; a value with several lines, $ or # in single quotes.
 	// +optional
@@ -98,7 +86,7 @@ func New(
 ) *Slipway {
 	return &Slipway{
 		BundleFiles: bundle, BundleDigest: bundleDigest, BundleKey: bundleKey, Lock: lock, LockSignature: lockSignature, Registry: registry, RegistryAuth: registryAuth,
-		State: state, StateKey: stateKey, StateCredentials: stateCredentials, Secrets: secrets,
+		State: state, Secrets: secrets,
 	}
 }
 
@@ -119,9 +107,6 @@ func (m *Slipway) Install(
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
-	// Private key of a certificate given in the configuration, PEM.
-	// +optional
-	tlsKey *dagger.Secret,
 	// How many steps may run at the same time; 0 is no limit.
 	// +optional
 	parallel int,
@@ -158,7 +143,7 @@ func (m *Slipway) Install(
 	if args, err = c.with(ctx, packageFile, packageKey, args); err != nil {
 		return "", err
 	}
-	return c.run(ctx, args, tlsKey, parallel, lockTimeout)
+	return c.run(ctx, args, parallel, lockTimeout)
 }
 
 // Upgrade brings an installed platform to another release.
@@ -188,9 +173,6 @@ func (m *Slipway) Upgrade(
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
-	// Private key of a certificate given in the configuration, PEM.
-	// +optional
-	tlsKey *dagger.Secret,
 	// How many steps may run at the same time; 0 is no limit.
 	// +optional
 	parallel int,
@@ -209,7 +191,7 @@ func (m *Slipway) Upgrade(
 		return "", err
 	}
 	args := flags{"upgrade"}.with("--to", to).on("--resume", resume).with("--style", style).on("--take-ownership", takeOwnership).with("--approve", approve)
-	return c.run(ctx, args, tlsKey, parallel, lockTimeout)
+	return c.run(ctx, args, parallel, lockTimeout)
 }
 
 // Status shows the deployment's steps and applications, as the last run saw them.

@@ -118,9 +118,6 @@ func (m *Slipway) Reproduce(
 	// Leave the deployment for `status`, `report` and `toolchain`.
 	// +optional
 	keep bool,
-	// Private key of a certificate given in the configuration, PEM.
-	// +optional
-	tlsKey *dagger.Secret,
 	// How many steps may run at the same time; 0 is no limit.
 	// +optional
 	parallel int,
@@ -132,7 +129,7 @@ func (m *Slipway) Reproduce(
 	if err != nil {
 		return "", err
 	}
-	return c.run(ctx, args.on("--keep", keep), tlsKey, parallel, lockTimeout)
+	return c.run(ctx, args.on("--keep", keep), parallel, lockTimeout)
 }
 
 // ReproduceShell is the container of a step of a run that is reproduced.
@@ -154,15 +151,12 @@ func (m *Slipway) ReproduceShell(
 	// Name of the deployment, under which there was none yet.
 	// +optional
 	name string,
-	// Private key of a certificate given in the configuration, PEM.
-	// +optional
-	tlsKey *dagger.Secret,
 ) (*dagger.Container, error) {
 	c, args, err := m.reproducing(ctx, packageFile, packageKey, until, name)
 	if err != nil {
 		return nil, err
 	}
-	id, err := c.id(ctx, c.withKey(args, tlsKey)...)
+	id, err := c.id(ctx, args...)
 	return dag.LoadContainerFromID(dagger.ContainerID(id)), err
 }
 

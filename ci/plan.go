@@ -34,9 +34,6 @@ func (m *Slipway) Plan(
 	// Name of the deployment; replaces the one in the configuration.
 	// +optional
 	name string,
-	// Private key of a certificate given in the configuration, PEM.
-	// +optional
-	tlsKey *dagger.Secret,
 	// Of an install that takes over what is in the cluster and somebody else's.
 	// +optional
 	takeOwnership bool,
@@ -56,5 +53,5 @@ func (m *Slipway) Plan(
 	}
 	args := flags{"plan", workflow, "--output", format}.with("--to", to).with("--style", style).
 		on("--take-ownership", takeOwnership).on("--crds", crds).on("--detailed-exitcode", detailedExitcode)
-	return c.stdout(ctx, c.withKey(args, tlsKey)...)
+	return c.stdout(ctx, args...)
 }

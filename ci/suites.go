@@ -44,5 +44,5 @@ func (m *Slipway) Test(
 		return "", err
 	}
 	args := flags{"test"}.on(suite, suite != "").with("--component", component)
-	return c.run(ctx, args, nil, parallel, lockTimeout)
+	return c.run(ctx, args, parallel, lockTimeout)
 }

@@ -23,7 +23,6 @@ type destroyOptions struct {
 	lockTimeout time.Duration
 	ignore      bool
 	definitions bool
-	save        saveFlags
 	approval    approval
 }
 
@@ -38,7 +37,6 @@ func newDestroy(p *Program) *cobra.Command {
 	}
 	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	addLockTimeout(cmd.Flags(), &o.lockTimeout)
-	o.save.addFlags(cmd.Flags())
 	o.approval.addFlags(cmd.Flags())
 	addDefinitions(cmd.Flags(), &o.definitions)
 	cmd.Flags().BoolVar(&o.ignore, "ignore-not-found", false, "succeed if no deployment of that name was ever installed")
@@ -46,7 +44,7 @@ func newDestroy(p *Program) *cobra.Command {
 }
 
 func (o *destroyOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	if err := errors.Join(o.save.check(), o.approval.check(), o.approval.checkYes(io, "destroy")); err != nil {
+	if err := errors.Join(o.approval.check(), o.approval.checkYes(io, "destroy")); err != nil {
 		return err
 	}
 	return o.remove(ctx, io)
@@ -78,7 +76,7 @@ func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
 			d.Session.EndWithRun()
 		}
 		err = summary(io, record, err)
-		o.save.save(ctx, io, &o.deployment, d, record)
+		tellReproduce(io, record)
 		return err
 	})
 }

@@ -39,5 +39,4 @@ func TestFlagsOfManyCommandsAreBelowHeadings(t *testing.T) {
 	code, help, errs := slipway("install", "--help")
 	require.Zero(t, code, errs)
 	requireOrder(t, help, "\nFlags:\n", "--until", "\nRun:\n", "--take-ownership", "\nDeployment:\n", "--config", "--platform", "\nImages and trust:\n", "--bundle", "--registry-auth")
-	require.NotContains(t, help, "--state-key", "which the configuration says")
 }

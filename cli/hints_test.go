@@ -36,7 +36,7 @@ func TestCommandsWorkOnTheSame(t *testing.T) {
 		{[]string{"--platform", "./mine"}, "status --live", "slipway status --live --platform ./mine"},
 		{[]string{"--platform", "./mine"}, "runs", "slipway runs"},
 		{[]string{"--name", "dev"}, "bundle push DIR", "slipway bundle push DIR"},
-		{[]string{"--state", "s3://b?region=x", "--state-key", "key.txt"}, "runs", "slipway runs --state 's3://b?region=x'"},
+		{[]string{"--state", "s3://b?region=x", "--secrets", "s.env"}, "runs", "slipway runs --state 's3://b?region=x' --secrets s.env"},
 		{[]string{"--state", "s3://me:hunter2@b"}, "install", "slipway install"},
 	} {
 		require.Equal(t, c.want, hint.Line{Cmd: line(t, "install", c.args...), Stores: program().Stores}.Command(c.command))
@@ -46,7 +46,7 @@ func TestCommandsWorkOnTheSame(t *testing.T) {
 	t.Setenv(module.Env, "1")
 	l := hint.Line{Cmd: line(t, "install", "--name", "dev", "--lock", "/slipway/in/lock.json", "--config", "c.yaml")}
 	require.Equal(t, "dagger call save --config c.yaml --name dev --run r1", l.Function("save --run r1"), "where the module has its files means nothing to who called it")
-	l = hint.Line{Cmd: line(t, "runs", "--state", "gs://b", "--state-key", "/slipway/in/state-key"), Stores: program().Stores}
+	l = hint.Line{Cmd: line(t, "runs", "--state", "gs://b", "--secrets", "/slipway/in/secrets"), Stores: program().Stores}
 	require.Equal(t, "dagger call --state gs://b runs", l.Function("runs"), "a URL does")
 }
 

@@ -20,8 +20,11 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
+	platforms "github.com/slipway-sh/slipway/examples/platform"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/incontainer"
@@ -31,7 +34,6 @@ type installOptions struct {
 	program     *Program
 	deployment  deployment.Flags
 	selected    pipeline.Select
-	tlsKey      string
 	lockTimeout time.Duration
 	parallel    int
 	keep        bool // the cluster
@@ -39,7 +41,6 @@ type installOptions struct {
 	takeover    bool // of objects that others own
 	known       bool // the release is one that a run had before: what its gates wait for is not looked for
 	from        packageFlags
-	save        saveFlags
 	approval    approval
 	what        string // the release has people agree to; empty: nothing
 }
@@ -66,13 +67,11 @@ func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
 	o.addRun(set)
 	o.addKeep(set)
 	o.addTakeOwnership(set)
-	o.save.addFlags(set)
 	o.approval.addFlags(set)
 }
 
 // addRun declares the flags of every run of steps.
 func (o *installOptions) addRun(set *pflag.FlagSet) {
-	addTLSKey(set, &o.tlsKey)
 	addParallel(set, &o.parallel)
 	addLockTimeout(set, &o.lockTimeout)
 }
@@ -132,7 +131,7 @@ func (o *installOptions) how(workflow string, with prepare) deployment.Run {
 func (o *installOptions) conduct(ctx context.Context, io console.Streams, d *deployment.Deployment, w conductor.Workflow) (*report.Run, error) {
 	record, err := d.Conduct(ctx, w)
 	err = summary(io, record, err)
-	o.save.save(ctx, io, &o.deployment, d, record)
+	tellReproduce(io, record)
 	if !o.keep {
 		return record, err
 	}
@@ -150,7 +149,7 @@ func (o *installOptions) check() error {
 	if s := o.selected; o.approval.digest != "" && !s.Empty() {
 		return usage.Errorf("--approve is for a whole run: leave out --until and --only")
 	}
-	return errors.Join(o.save.check(), o.approval.check())
+	return o.approval.check()
 }
 
 // prepare adds what only an install needs.
@@ -192,7 +191,7 @@ func (o *installOptions) complete(ctx context.Context, io console.Streams, c *co
 func (o *installOptions) findSecrets(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
 	var missing, noKey error
 	c.UserSecrets, missing = secrets.Passwords(ctx, c.Config, from.Secrets)
-	c.TLSKey, noKey = secrets.TLSKey(ctx, c.Config, from.Secrets, o.tlsKey)
+	c.TLSKey, noKey = secrets.TLSKey(ctx, c.Config, from.Secrets)
 	if missing == nil && noKey == nil {
 		return nil
 	}
@@ -241,13 +240,6 @@ func addParallel(set *pflag.FlagSet, n *int) {
 	usage.Group(set, usage.Run, "parallel")
 }
 
-// addTLSKey declares the flag with which a function of the Dagger module hands over what tls.key
-// of a configuration names on the caller's machine.
-func addTLSKey(set *pflag.FlagSet, file *string) {
-	set.StringVar(file, "tls-key", "", "file with the private key, PEM; replaces tls.key")
-	_ = set.MarkHidden("tls-key")
-}
-
 // summary prints a run's summary on standard output, whatever its outcome. The error is
 // printed in full where the program ends.
 func summary(io console.Streams, record *report.Run, err error) error {
@@ -256,4 +248,52 @@ func summary(io console.Streams, record *report.Run, err error) error {
 		return err
 	}
 	return errors.Join(err, record.Brief(io.Out))
+}
+
+// openRelease finds the release of an install. After an upgrade, the configuration may still name
+// the older release; the install then works with the installed one, and says so.
+func (o *installOptions) openRelease(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
+	f := &o.deployment
+	kept, err := o.keeps(c.Config, func() (string, error) {
+		has, err := conductor.New(*c)
+		if err != nil {
+			return "", err
+		}
+		return has.Installed(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	names, unsaid := c.Config.Platform.Release, c.Config.WrittenFor() == ""
+	f.Release.Choose(c.Config, kept)
+	if err := f.Release.Open(ctx, c.Config, f.Source.Path, from.Anew, c); err != nil || kept == "" {
+		return err
+	}
+	if unsaid {
+		fmt.Fprintf(io.Err, "slipway: keeping the installed release %s, although the default is the older release %s\n", kept, names)
+	} else {
+		fmt.Fprintf(io.Err, "slipway: keeping the installed release %s, although %s names the older release %s\n", kept, f.Source.FileName(), names)
+	}
+	u := upgradeOptions{install: *o, written: names}
+	return u.migrate(io, c, unsaid)
+}
+
+// keeps is the version of the installed release if the configuration names an older one; empty
+// otherwise. This program has the releases of the reference platform only: for another platform,
+// the run rejects an older release (UPG-001).
+func (o *installOptions) keeps(cfg *config.Config, installed func() (string, error)) (string, error) {
+	newer := func(version string) bool { return platform.Older(cfg.Platform.Release, version) }
+	if !o.deployment.Release.IsReference(cfg) || !slices.ContainsFunc(platforms.Versions(), newer) {
+		return "", nil
+	}
+	version, err := installed()
+	switch {
+	case err != nil && fault.ClassOf(err) == fault.Usage: // no release is installed, or its cluster is lost
+		return "", nil
+	case err != nil:
+		return "", store.Preflight(err)
+	case !newer(version) || !slices.Contains(platforms.Versions(), version):
+		return "", nil
+	}
+	return version, nil
 }

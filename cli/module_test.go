@@ -125,7 +125,6 @@ var unlike = map[string]string{
 	"--verbose":                  "dagger's own: --progress, --verbose",
 	"--keep-cluster":             "the cluster ends with the session of dagger call",
 	"--unpublished":              "see --keep-cluster",
-	"--save":                     "a call that fails exports nothing: save is one of its own",
 	"--yes":                      "a function asks nobody",
 	"logs --follow":              "a function returns its text at its end",
 	"status --watch":             "see logs --follow",
@@ -228,7 +227,7 @@ func hidden(c *cobra.Command, name string) bool {
 	return false
 }
 
-// kebab is a name of Go as dagger call has it: tlsKey, TLSKey and tls-key.
+// kebab is a name of Go as dagger call has it: packageKey, PackageKey and package-key.
 func kebab(name string) string {
 	name = regexp.MustCompile(`([a-z0-9])([A-Z])`).ReplaceAllString(name, "$1-$2")
 	name = regexp.MustCompile(`([A-Z])([A-Z][a-z])`).ReplaceAllString(name, "$1-$2")

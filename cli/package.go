@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -18,7 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
-	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
@@ -127,75 +124,10 @@ func (p *packageFlags) untrusted(op string, err error, fix string) error {
 		Fix: fix + "if you trust it, verify who signed it: --package-key FILE; or write its configuration, change that, and install with it: slipway configure --out slipway.yaml --file " + fault.Quote(p.file)}
 }
 
-// saveFlags say when a run is packed once it has ended.
-type saveFlags struct{ when string }
-
-func (s *saveFlags) addFlags(set *pflag.FlagSet) {
-	set.StringVar(&s.when, "save", "", "pack the run at its end: failed, always or never; replaces advanced.save.when")
-	set.Lookup("save").NoOptDefVal = config.SaveFailed
-	usage.Group(set, usage.Run, "save")
-}
-
-func (s *saveFlags) check() error {
-	if s.when != "" && !slices.Contains([]string{config.SaveFailed, config.SaveAlways, config.SaveNever}, s.when) {
-		return usage.Errorf("--save is %q; give --save=failed, --save=always or --save=never", s.when)
-	}
-	return nil
-}
-
-// saveLimit is how long packing a run may take that was interrupted, too.
-const saveLimit = 3 * time.Minute
-
-// errSaveTime is the cause of a context in which packing took too long.
-var errSaveTime = fmt.Errorf("it took longer than %s", saveLimit)
-
-// save packs a run that has ended, if that is wanted, and says how one that failed is
-// reproduced from its package. It only prints what goes wrong then: the outcome of the run stays.
-func (s *saveFlags) save(ctx context.Context, io console.Streams, f *deployment.Flags, d *deployment.Deployment, record *report.Run) {
-	when, to := d.Config.Advanced.Save.When, d.Config.Advanced.Save.To
-	if f.Source.Brought {
-		to = "" // where files are written is not for who made the package
-	}
-	if to != "" {
-		to = f.Source.Path(to)
-	}
-	if s.when != "" {
-		when = s.when
-	}
-	switch {
-	case record == nil:
-		return
-	case when != config.SaveAlways && (when != config.SaveFailed || record.Outcome == report.Succeeded):
-		tellReproduce(io, record.Reproduce)
-		return
-	}
-	io.Err.End()
-	if module.Active() { // whose files are gone with its container
-		tellReproduce(io, record.Reproduce)
-		if len(record.Reproduce) == 0 {
-			fmt.Fprintf(io.Err, "\nTo pack the run:\n  %s\n", deployment.PackByModule(record, d.Line))
-		}
-		return
-	}
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), saveLimit, errSaveTime)
-	defer cancel()
-	what := packing.Options{Run: record.ID, Dir: to}
-	if err := what.SignWith(ctx, d); err != nil { // better one without a signature than none
-		fmt.Fprintf(io.Err, "slipway: the package will not be signed: %v\n", err)
-	}
-	made, err := packing.Make(ctx, f, d, what)
-	if err != nil {
-		fmt.Fprintf(io.Err, "slipway: run %s could not be packed: %v\n  %s\n", record.ID, err, d.Line.Command("save --run "+fault.Quote(record.ID))+" does it later")
-		return
-	}
-	tellPacked(io.Err, io, made)
-	tellReproduce(io, d.Reproduction(record, made.File))
-}
-
-// tellReproduce prints the commands that reproduce a failed run elsewhere.
-func tellReproduce(io console.Streams, lines []string) {
-	if len(lines) > 0 {
+// tellReproduce prints the commands that reproduce a failed run elsewhere; there may be no record.
+func tellReproduce(io console.Streams, record *report.Run) {
+	if record != nil && len(record.Reproduce) > 0 {
 		io.Err.End()
-		fmt.Fprint(io.Err, "\n"+report.ToReproduce+"\n  "+strings.Join(lines, "\n  ")+"\n")
+		fmt.Fprint(io.Err, "\n"+report.ToReproduce+"\n  "+strings.Join(record.Reproduce, "\n  ")+"\n")
 	}
 }

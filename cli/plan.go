@@ -60,7 +60,6 @@ a wrong command line or configuration, which prints an error.`,
 	addDeployment(cmd, set, p, &install.deployment)
 	install.deployment.Release.AddFlags(set)
 	o.upgrade.addFlags(set)
-	addTLSKey(set, &install.tlsKey)
 	install.addTakeOwnership(set)
 	addDefinitions(set, &o.crds)
 	o.format.addFlag(set)

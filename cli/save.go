@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,13 +70,13 @@ func (o *saveOptions) do(ctx context.Context, streams console.Streams, _ []strin
 		if err != nil {
 			return err
 		}
-		tellPacked(streams.Out, streams, made)
+		tellPacked(streams, made)
 		return nil
 	})
 }
 
-// tellPacked says on w what was made.
-func tellPacked(w io.Writer, streams console.Streams, made *packing.Packed) {
+// tellPacked says what was made.
+func tellPacked(streams console.Streams, made *packing.Packed) {
 	streams.Err.End() // both streams may be the same terminal
 	if len(made.Absent) > 0 {
 		fmt.Fprintf(streams.Err, "slipway: these secrets are not at hand, and so could not be searched for once more: %s\n", strings.Join(made.Absent, ", "))
@@ -91,7 +90,7 @@ func tellPacked(w io.Writer, streams console.Streams, made *packing.Packed) {
 	if made.Lacks != "" {
 		fmt.Fprintf(streams.Err, "slipway: the package has nothing of what was there before the upgrade, which so is reproduced by an install on an empty cluster: %s\n", made.Lacks)
 	}
-	fmt.Fprintf(w, "%s: run %s, %d files, %d KiB\n", made.File, made.Info.Run, made.Files, (made.Bytes+1023)>>10)
+	fmt.Fprintf(streams.Out, "%s: run %s, %d files, %d KiB\n", made.File, made.Info.Run, made.Files, (made.Bytes+1023)>>10)
 }
 
 // check verifies a package.

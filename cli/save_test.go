@@ -17,15 +17,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
-	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	reference "github.com/slipway-sh/slipway/examples/platform"
-	"github.com/slipway-sh/slipway/pipeline/progress"
-	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 )
 
@@ -137,7 +131,6 @@ func TestInstallFromAPackage(t *testing.T) {
 		{[]string{"--package-key", key}, 2, "--package-key goes with a package"},
 		{[]string{"--package", file, "--package-key", otherKey}, 3, "error PKG-003"},
 		{[]string{"--package", key + ".tar.zst"}, 2, "error PKG-001"},
-		{[]string{"--save=sometimes"}, 2, `--save is "sometimes"`},
 		{[]string{"--package", file, "--package-key", key, "--bundle", "/none", "--name", "again"}, 3, "of deployment shop, reference 1.0.0"},
 	} {
 		code, _, errs := slipway(append([]string{"install"}, c.args...)...)
@@ -169,11 +162,6 @@ func TestInstallFromAPackage(t *testing.T) {
 	require.NoFileExists(t, ran)
 	code, _, errs := slipway("install", "--package", file, "--approve", "sha256:"+strings.Repeat("ab", 32), "--bundle", "/none", "--name", "again")
 	require.Equal(t, 3, code, "a package is no step: %s", errs)
-	for _, command := range []string{"upgrade", "destroy"} {
-		code, _, errs := slipway(command, "--save=sometimes")
-		require.Equal(t, 2, code, errs)
-		require.Contains(t, errs, `give --save=failed, --save=always or --save=never`)
-	}
 }
 
 // TestWhatAPackageBringsRunsNothing, wherever its configuration is used, unless somebody vouched
@@ -248,7 +236,7 @@ func TestWhatAPackageBringsSendsNothing(t *testing.T) {
 		require.NotContains(t, errs, "canary", agreed)
 	}
 
-	file, _ = packageWith(t, false, "git: {url: 'https://${MINE}.test/a.git'}\nproxy: {https: 'http://${MINE}.test'}\nadvanced: {save: {when: always, to: '/${MINE}'}}\n")
+	file, _ = packageWith(t, false, "git: {url: 'https://${MINE}.test/a.git'}\nproxy: {https: 'http://${MINE}.test'}\n")
 	_, _, errs = slipway("install", "--package", file, "--bundle", "/none", "--name", "again")
 	require.Contains(t, errs, "git.url: got something that is not a URL", "for it has no variable")
 	require.NotContains(t, errs, "canary")
@@ -285,18 +273,6 @@ func TestConfigureBeginsWithAPackage(t *testing.T) {
 	code, _, errs = slipway("configure", "--file", key+".tar.zst")
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "PKG-001")
-}
-
-// TestTheModulePacksNothingByItself: its files are gone with its container.
-func TestTheModulePacksNothingByItself(t *testing.T) {
-	t.Setenv(module.Env, "1")
-	var screen bytes.Buffer
-	io := console.Streams{Err: progress.Open(&screen, progress.Options{})}
-	cfg := config.Default()
-	cfg.Advanced.Save.When = config.SaveAlways
-	d := &deployment.Deployment{Config: cfg}
-	new(saveFlags).save(t.Context(), io, &deployment.Flags{}, d, &report.Run{ID: "r1", Workflow: config.Install, Outcome: report.Succeeded})
-	require.Equal(t, "\nTo pack the run:\n  dagger call save --run r1 export --path run.tar.zst\n", screen.String())
 }
 
 // TestNoDirectoryThatOnlyAPackageNamesIsOpened: it may be on a server, as of an automount.

@@ -52,7 +52,6 @@ func newUpgrade(p *Program) *cobra.Command {
 	o.install.approval.addFlags(set)
 	o.install.addTakeOwnership(set)
 	o.install.addKeep(set)
-	o.install.save.addFlags(set)
 	return cmd
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/slipway-sh/slipway/cli/internal/bucket"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/matrix"
@@ -46,7 +45,6 @@ type matrixOptions struct {
 	source   source.Source
 	images   images.Flags
 	secrets  secrets.Flags
-	bucket   bucket.Flags
 	axes     matrix.Axes
 	shard    string
 	out      string
@@ -80,7 +78,6 @@ func newUpgradeMatrix(p *Program) *cobra.Command {
 func (o *matrixOptions) add(set *pflag.FlagSet) {
 	o.images.AddFlags(set)
 	o.secrets.AddFlags(set)
-	o.bucket.AddFlags(set)
 }
 
 // given are these flags as they were set.

@@ -109,7 +109,7 @@ type Advanced struct {
 	// MissingImages is what happens with images of the release that neither the bundle nor
 	// the registry has: RefuseMissing or PullMissing.
 	MissingImages string `json:"missingImages" jsonschema:"enum=refuse,enum=pull,example=pull" jsonschema_description:"What happens if neither the bundle nor the registry has an image of the release. refuse: Slipway starts nothing. pull: Slipway lists the images, and the cluster pulls them from their own registries."`
-	Save          Save   `json:"save,omitzero" jsonschema_description:"When a run is packed into one file at its end, for others to inspect or reproduce; never when left out."`
+	Save          Save   `json:"save,omitzero" jsonschema_description:"How the packages of runs are made."`
 	Registry      string `json:"registry,omitempty" interpolate:"true" jsonschema:"example=registry.example.com/slipway" jsonschema_description:"Registry, host[:port][/path], for images by digest if no bundle is given."`
 }
 
@@ -119,18 +119,9 @@ type Timeouts struct {
 	Step Duration `json:"step" jsonschema:"example=1h" jsonschema_description:"Time limit for a step, 1s to 24h."`
 }
 
-// When a run is packed at its end.
-const (
-	SaveFailed = "failed" // if it did not succeed
-	SaveAlways = "always"
-	SaveNever  = "never"
-)
-
-// Save says when a run is packed and where the package is put.
+// Save says how packages of runs are made.
 type Save struct {
-	When string    `json:"when,omitempty" jsonschema:"enum=failed,enum=always,enum=never,example=failed" jsonschema_description:"Whether a run is packed at its end: if it failed, always, or never."`
-	To   string    `json:"to,omitempty" interpolate:"true" jsonschema:"example=./packages" jsonschema_description:"Directory for the packages; the working directory when left out."`
-	Key  SecretRef `json:"key,omitempty" jsonschema:"example=env:SIGNING_KEY" jsonschema_description:"Reference to the private key that signs packages (PEM, ECDSA P-256 or Ed25519); no signature when left out."`
+	Key SecretRef `json:"key,omitempty" jsonschema:"example=env:SIGNING_KEY" jsonschema_description:"Reference to the private key that signs packages (PEM, ECDSA P-256 or Ed25519); no signature when left out."`
 }
 
 // Choices returns the components that the user switched on (true) or off (false).

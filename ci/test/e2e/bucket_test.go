@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,10 +88,12 @@ func TestStateInABucket(t *testing.T) {
 	})
 
 	t.Run("the module sees it too", func(t *testing.T) {
-		credentials := filepath.Join(t.TempDir(), "aws.env")
-		require.NoError(t, os.WriteFile(credentials, []byte("AWS_ACCESS_KEY_ID="+s3ID+"\nAWS_SECRET_ACCESS_KEY="+s3Secret+"\n"), 0o600))
-		m := d
-		m.Flags = []string{"--state-key", "file:" + key, "--state-credentials", "file:" + credentials}
+		text, err := os.ReadFile(key)
+		require.NoError(t, err)
+		secrets := filepath.Join(t.TempDir(), "secrets.env")
+		require.NoError(t, os.WriteFile(secrets, []byte("E2E_ID="+s3ID+"\nE2E_SECRET="+s3Secret+"\nE2E_KEY='"+string(text)+"'\n"), 0o600))
+		m, config := d, write(t, configured+strings.Replace(stateAt(server.Address, key), "file:"+key, "env:E2E_KEY", 1))
+		m.Flags = []string{"--secrets", "file:" + secrets}
 		require.Contains(t, m.ok(t, "status", "--config", config).out, "preorchestrator/secrets")
 		require.Len(t, regexp.MustCompile(`(?m)^\S+\s+install\s+succeeded\s`).FindAllString(m.ok(t, "runs", "--config", config).out, -1), 2)
 		dir := t.TempDir()

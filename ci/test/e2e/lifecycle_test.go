@@ -184,13 +184,14 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 	t.Run("a broken image fails at its deadline with its cause", func(t *testing.T) {
 		broken := brokenPlatform(t)
 		private, public := signingKeys(t)
-		k := k.with(write(t, configured+port+"advanced: {timeouts: {app: 45s}, missingImages: pull, save: {when: failed, to: "+packages+", key: 'file:"+private+"'}}\n"))
+		k := k.with(write(t, configured+port+"advanced: {timeouts: {app: 45s}, missingImages: pull, save: {key: 'file:"+private+"'}}\n"))
 		r := k.cli(t, "install", "--platform", broken)
 		require.Contains(t, []int{4, 5}, r.code, slipway.Tail(r.err))
 		require.Contains(t, r.err, "guestbook")
 		require.Contains(t, r.err, "45s", "the deadline of the configuration")
 		require.Regexp(t, `ErrImagePull|ImagePullBackOff|not found`, r.err)
 		require.Contains(t, r.err, "remedy")
+		k.must(t, "save", "--out", filepath.Join(packages, "own.tar.zst"), "--platform", broken)
 		report := t.TempDir()
 		d.ok(t, "report", "export", "--path", report)
 		for _, file := range []string{"report.json", "junit.xml", "summary.md", "summary.txt"} {

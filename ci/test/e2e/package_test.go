@@ -62,16 +62,14 @@ func (k *kept) save(t *testing.T, args ...string) string {
 	return file
 }
 
-// saved asserts that a run which failed has packed itself into dir, signed with the key of
-// the configuration, and packs it again, signed with another one, with the release that it
+// saved asserts that own.tar.zst in dir is a run that failed, signed with the key of the
+// configuration, and packs it again, signed with another one, with the release that it
 // had. It returns that package, and the files in it by what they are.
 func (k *kept) saved(t *testing.T, dir, release, ownKey string) (file string, files map[string]string) {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(dir, "slipway-"+k.Name+"-*.tar.zst"))
-	require.NoError(t, err)
-	require.Len(t, found, 1)
-	own := unpacked(t, found[0])
-	require.Contains(t, k.must(t, "save", "--verify", found[0], "--package-key", ownKey).out, "\nsigned with the key ")
+	first := filepath.Join(dir, "own.tar.zst")
+	own := unpacked(t, first)
+	require.Contains(t, k.must(t, "save", "--verify", first, "--package-key", ownKey).out, "\nsigned with the key ")
 
 	r := k.cli(t, "save", "--out", filepath.Join(dir, "other.tar.zst"))
 	require.Equal(t, 2, r.code, r.err)

@@ -102,7 +102,7 @@ var places = map[string]string{
 	"state.credentials":      "state: {url: 's3://bucket?region=eu-central-1', credentials: {AWS_ACCESS_KEY_ID: 'REF', AWS_SECRET_ACCESS_KEY: 'REF'}}",
 	"platform.secrets":       "platform: {secrets: {adminPassword: 'REF'}}",
 	"hooks.secrets":          "hooks: [{name: h, before: workflow, run: [touch, '@ROOT@/tmp/ran'], secrets: {T: 'REF'}}]",
-	"advanced.save.key":      "advanced: {save: {when: always, key: 'REF'}}",
+	"advanced.save.key":      "advanced: {save: {key: 'REF'}}",
 }
 
 // references are what such a setting may say.
@@ -158,7 +158,7 @@ func packages() []testCase {
 	for name, text := range map[string]string{
 		"domain": "global: {domain: '${SECRET_TOKEN}.example.com', name: shop, scale: 50}", "proxy": "proxy: {http: 'http://${SECRET_TOKEN}.example.com:1'}", "smtp": "smtp: {host: '${SECRET_TOKEN}.example.com', from: a@example.com}",
 		"state": "state: {url: 's3://${SECRET_TOKEN}?region=eu-central-1'}", "release": "platform: {release: './${SECRET_TOKEN}'}", "git": "git: {url: 'https://git.example.com/${SECRET_TOKEN}.git'}",
-		"registry": "advanced: {registry: '${SECRET_TOKEN}.example.com/x'}", "folder": "advanced: {save: {when: always, to: '/${SECRET_TOKEN}'}}",
+		"registry": "advanced: {registry: '${SECRET_TOKEN}.example.com/x'}",
 	} {
 		add("variable in "+name, "the configuration takes a variable of the user, who would be shown it", "", opening(), func(t *testing.T, _ sandbox) []byte {
 			c := harmless(t, "")

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/slipway-sh/slipway/cli/internal/bucket"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/images"
@@ -25,7 +24,6 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/pipeline/progress"
-	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -36,7 +34,6 @@ import (
 type Flags struct {
 	Source  source.Source
 	Images  images.Flags
-	Bucket  bucket.Flags
 	Secrets secrets.Flags
 	Release release.Flags
 	verbose bool
@@ -56,7 +53,6 @@ func (f *Flags) add(set *pflag.FlagSet) {
 	f.Images.AddFlags(set)
 	f.Secrets.AddFlags(set)
 	f.Source.AddState(set)
-	f.Bucket.AddFlags(set)
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "show everything that the engine reports")
 	usage.Group(set, usage.Deployment, "verbose")
 	f.Release.AddID(set)
@@ -109,10 +105,6 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	}
 	opts := conductor.Options{Config: cfg, Version: f.version, Stop: io.Stop, Flags: f.Line().Flags()}
 	opts.User, opts.Host = whoAmI()
-	credentials, err := f.Bucket.ReadCredentials(cfg, f.Source.Stores)
-	if err != nil {
-		return err
-	}
 	provider, err := f.Source.Providers.Get(cfg.Provider)
 	if err != nil {
 		return err
@@ -161,7 +153,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	opts.Access = func(ctx context.Context, a providers.Access) (*dagger.Secret, error) {
 		return f.Secrets.Kubeconfig(ctx, a, from.Secrets)
 	}
-	if opts.State, err = f.Bucket.Open(ctx, cfg, from.Secrets, credentials); err != nil {
+	if opts.State, err = stateOf(ctx, cfg, from.Secrets); err != nil {
 		return err
 	}
 	opts.Warn = func(text string) { fmt.Fprintln(io.Err, "slipway: warning: "+text) }
@@ -182,7 +174,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 		}
 	}
 	d := &Deployment{Config: cfg, Session: s, Images: opts.Images, Inputs: from, Line: f.Line()}
-	opts.Reproduce = func(record *report.Run) []string { return d.Reproduction(record, "") }
+	opts.Reproduce = d.reproduction
 	if d.Conductor, err = conductor.New(opts); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package deployment
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -13,11 +12,10 @@ import (
 	"github.com/slipway-sh/slipway/stages"
 )
 
-// Reproduction returns the commands that reproduce a failed run elsewhere, from the package in file;
-// empty: the first command packs the run. A run whose failed step no install or upgrade has is
-// only packed, for others to look at. It returns nothing for a run that was rejected, because its
-// reason is in what the deployment had before.
-func (d *Deployment) Reproduction(record *report.Run, file string) []string {
+// reproduction returns the commands that pack a failed run and reproduce it elsewhere. A run whose
+// failed step no install or upgrade has is only packed, for others to look at. It returns nothing for
+// a run that was rejected, because its reason is in what the deployment had before.
+func (d *Deployment) reproduction(record *report.Run) []string {
 	if record.Outcome != report.Failed || record.Exit == fault.Usage || record.Workflow == config.Destroy {
 		return nil
 	}
@@ -29,12 +27,7 @@ func (d *Deployment) Reproduction(record *report.Run, file string) []string {
 	if err != nil { // nobody knows then whether another install has the step
 		steps = nil
 	}
-	return reproduction(record, steps, file, neededSecrets(d.Config), d.Line)
-}
-
-// PackByModule is the command that packs a run of the module, which hands out no file itself.
-func PackByModule(record *report.Run, line hint.Line) string {
-	return line.Function("save --run "+fault.Quote(record.ID)) + " export --path run.tar.zst"
+	return reproduction(record, steps, neededSecrets(d.Config), d.Line)
 }
 
 // neededSecrets are the variables with the secrets that a run is reproduced with.
@@ -49,21 +42,18 @@ func neededSecrets(cfg *config.Config) []string {
 	return slices.Compact(names)
 }
 
-// reproduction is Reproduction for a workflow with these steps.
-func reproduction(record *report.Run, steps []string, file string, secrets []string, line hint.Line) []string {
-	pack, run, give := line.Command("save --run "+fault.Quote(record.ID)+" --out run.tar.zst"), "slipway reproduce --package ", "--secrets FILE"
-	if module.Active() { // whose files nobody else has
-		file, pack, run, give = "", PackByModule(record, line), "dagger call reproduce --package-file ", "--secrets file:FILE"
-	}
-	var lines []string
-	if file == "" {
-		lines = append(lines, pack)
+// reproduction are these commands for a workflow with these steps.
+func reproduction(record *report.Run, steps, secrets []string, line hint.Line) []string {
+	id := fault.Quote(record.ID)
+	pack, run, give := line.Command("save --run "+id+" --out run.tar.zst"), "slipway reproduce --package run.tar.zst", "--secrets FILE"
+	if module.Active() { // which hands out no file itself
+		pack, run, give = line.Function("save --run "+id)+" export --path run.tar.zst", "dagger call reproduce --package-file run.tar.zst", "--secrets file:FILE"
 	}
 	_, step := record.Failure()
 	if step != "" && !strings.HasPrefix(step, report.HooksStage+"/") && !slices.Contains(steps, step) {
-		return lines
+		return []string{pack}
 	}
-	lines = append(lines, run+fault.Quote(cmp.Or(file, "run.tar.zst")))
+	lines := []string{pack, run}
 	if len(secrets) > 0 {
 		lines = append(lines, "# with these in the environment, or in the file of "+give+": "+strings.Join(secrets, ", "))
 	}

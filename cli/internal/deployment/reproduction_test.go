@@ -24,24 +24,22 @@ func TestHowAFailedRunIsReproduced(t *testing.T) {
 	}
 	steps := []string{"preorchestrator/gitea"}
 	for step, there := range map[string]bool{"preorchestrator/gitea": true, report.HooksStage + "/before": true, "preorchestrator/restore": false} {
-		lines := reproduction(failed(step), steps, "", nil, hint.Line{})
+		lines := reproduction(failed(step), steps, nil, hint.Line{})
 		require.Equal(t, "slipway save --run r1 --out run.tar.zst", lines[0], step)
 		require.Equal(t, there, slices.Contains(lines, "slipway reproduce --package run.tar.zst"), step)
 	}
-	require.Equal(t, []string{"slipway reproduce --package x.tar.zst"}, reproduction(failed("preorchestrator/gitea"), steps, "x.tar.zst", nil, hint.Line{}))
-	require.Empty(t, reproduction(failed("preorchestrator/restore"), steps, "x.tar.zst", nil, hint.Line{}), "it is packed, and that was said")
 
 	cfg := config.Default()
 	cfg.Platform.Secrets = map[string]config.SecretRef{"adminPassword": "env:ADMIN", "token": "env:TOKEN", "again": "env:ADMIN", "file": "file:/x"}
 	cfg.State.Key = "env:BUCKET"
 	require.Empty(t, neededSecrets(config.Default()))
 	require.Equal(t, []string{"ADMIN", "TOKEN"}, neededSecrets(cfg), "a reproduction has no bucket")
-	lines := reproduction(failed("preorchestrator/gitea"), steps, "x.tar.zst", neededSecrets(cfg), hint.Line{})
-	require.Equal(t, []string{"slipway reproduce --package x.tar.zst", "# with these in the environment, or in the file of --secrets FILE: ADMIN, TOKEN"}, lines)
+	lines := reproduction(failed("preorchestrator/gitea"), steps, neededSecrets(cfg), hint.Line{})
+	require.Equal(t, []string{"slipway save --run r1 --out run.tar.zst", "slipway reproduce --package run.tar.zst", "# with these in the environment, or in the file of --secrets FILE: ADMIN, TOKEN"}, lines)
 }
 
 // TestWhatWasRejectedIsNotReproduced: its reason is in what the deployment had before.
 func TestWhatWasRejectedIsNotReproduced(t *testing.T) {
 	d := &Deployment{Config: config.Default()}
-	require.Empty(t, d.Reproduction(&report.Run{ID: "r1", Workflow: config.Install, Outcome: report.Failed, Exit: fault.Usage}, "x.tar.zst"))
+	require.Empty(t, d.reproduction(&report.Run{ID: "r1", Workflow: config.Install, Outcome: report.Failed, Exit: fault.Usage}))
 }

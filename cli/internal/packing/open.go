@@ -115,23 +115,14 @@ func (o *Opened) source(file, at string, of runpackage.Platform, files runpackag
 
 // current is a configuration as slipway configure would begin with it, for which commands that are
 // given the unpacked file take it: of the current version, as a migration afterwards could move
-// text into a field in which variables are replaced, and without the directory for packages, as
-// where files are written is not for who made this one.
+// text into a field in which variables are replaced.
 func (o *Opened) current(file string, text []byte) ([]byte, error) {
 	text, _, err := config.Migrate(text, "the configuration in "+file)
 	if err != nil {
 		return nil, err
 	}
 	schema := answers.NewSchema(config.Describe(o.sections), nil)
-	if text, err = answers.Readable(schema, text); err != nil {
-		return nil, err
-	}
-	d, err := answers.NewDraft(schema, text)
-	if err != nil {
-		return nil, err
-	}
-	d.Remove("advanced.save.to")
-	return d.Bytes()
+	return answers.Readable(schema, text)
 }
 
 const fixAgain = "get the package again from where it was made"

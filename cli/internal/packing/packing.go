@@ -34,7 +34,6 @@ const (
 type Options struct {
 	Run string        // id; empty: the last one
 	Out string        // file; empty: one named for the run
-	Dir string        // where that is; empty: the working directory
 	Key crypto.Signer // nil: the package is not signed
 	// Secrets are known besides those of the configuration: they are in no package.
 	Secrets []string
@@ -70,7 +69,7 @@ func Make(ctx context.Context, f *deployment.Flags, d *deployment.Deployment, o 
 	}
 	file := o.Out
 	if file == "" {
-		file = o.named(d.Config.Global.Name, p.info.Run)
+		file = named(d.Config.Global.Name, p.info.Run)
 	}
 	if err := o.put(file, out.Bytes()); err != nil {
 		return nil, err
@@ -93,8 +92,8 @@ func Signer(key crypto.Signer) func(index []byte) ([]byte, error) {
 
 // named is the file of a package without another name. Its parts are the user's own name of the
 // deployment, and an id: a record in the state may hold a path there.
-func (o Options) named(deployment, run string) string {
-	return filepath.Join(o.Dir, "slipway-"+deployment+"-"+run+runpackage.Suffix)
+func named(deployment, run string) string {
+	return "slipway-" + deployment + "-" + run + runpackage.Suffix
 }
 
 // put writes a package, in place of an earlier one and of nothing else.

@@ -8,7 +8,6 @@ import (
 
 	"dagger.io/dagger"
 
-	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -18,8 +17,6 @@ import (
 type Source interface {
 	// Find is what ref refers to.
 	Find(ctx context.Context, ref config.SecretRef) (*dagger.Secret, error)
-	// File is the content of a file.
-	File(path string) (*dagger.Secret, error)
 	// Set is a secret with this value.
 	Set(name, value string) *dagger.Secret
 }
@@ -61,22 +58,14 @@ func Missing(op string, err error) error {
 		Fix: "put it where the configuration says, or give --secrets FILE (dagger call: before the function)"}
 }
 
-// TLSKey is the private key of a given certificate, from file or from where the
-// configuration says; nil where no certificate is given.
-func TLSKey(ctx context.Context, cfg *config.Config, from Source, file string) (key *dagger.Secret, err error) {
+// TLSKey is the private key of a given certificate; nil where no certificate is given.
+func TLSKey(ctx context.Context, cfg *config.Config, from Source) (*dagger.Secret, error) {
 	if cfg.TLS.Mode != config.UserCertificate {
-		if file != "" {
-			return nil, usage.Errorf("--tls-key goes with tls.mode given in the configuration")
-		}
 		return nil, nil
 	}
-	if file != "" {
-		key, err = from.File(file)
-	} else {
-		key, err = from.Find(ctx, cfg.TLS.Key)
-	}
+	key, err := from.Find(ctx, cfg.TLS.Key)
 	if err != nil {
-		return nil, Missing("find the private key of the given certificate (tls.key; dagger call: --tls-key)", err)
+		return nil, Missing("find tls.key, the private key of the given certificate", err)
 	}
 	return key, nil
 }

@@ -103,7 +103,11 @@ func (f *Finder) find(ctx context.Context, ref config.SecretRef) (*dagger.Secret
 	if err != nil {
 		return nil, err
 	}
-	return f.File(file)
+	text, err := bounded.File(file, bounded.Written)
+	if err != nil {
+		return nil, err
+	}
+	return f.Client.SetSecret(unique(filepath.Base(file)), string(text)), nil
 }
 
 // handed is the value of a variable in the file of --secrets, which comes before the
@@ -167,32 +171,6 @@ func (f *Flags) AtHand(ref config.SecretRef) ([]byte, error) {
 		}
 	}
 	return AtHand(ref), nil
-}
-
-// File is the secret in a file that is there, such as one that a flag names.
-func (f *Finder) File(file string) (*dagger.Secret, error) {
-	abs, err := filepath.Abs(file)
-	if err != nil {
-		return nil, err
-	}
-	info, err := os.Stat(abs)
-	if err == nil && info.Mode().IsRegular() && info.Size() == 0 {
-		err = fmt.Errorf("%s is empty", abs)
-	}
-	if err == nil && info.Size() > bounded.Written { // which Dagger would read whole
-		err = bounded.TooLarge(abs, bounded.Written)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !f.Joined {
-		return f.Client.Secret("file://" + abs), nil
-	}
-	value, err := bounded.File(abs, bounded.Written)
-	if err != nil {
-		return nil, err
-	}
-	return f.Client.SetSecret(unique(filepath.Base(abs)), string(value)), nil
 }
 
 // Set is a secret with a value that this process has.

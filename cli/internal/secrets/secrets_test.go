@@ -28,9 +28,6 @@ func TestASecretThatIsNotThereIsFoundOutBeforeARun(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
 	empty := filepath.Join(home, "empty")
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
-	_, err := (&Finder{}).File(empty)
-	require.EqualError(t, err, empty+" is empty")
-
 	for _, there := range []string{"env:SLIPWAY_TEST_TOKEN", "file:" + file, "file:~/token"} {
 		require.NoError(t, readable(config.SecretRef(there)), there)
 	}
@@ -71,7 +68,7 @@ func TestASecretThatACommandPrints(t *testing.T) {
 	require.EqualError(t, err, "it printed nothing")
 
 	cfg := &config.Config{TLS: config.TLS{Mode: config.UserCertificate, Key: "env:SLIPWAY_TEST_NO_KEY"}}
-	_, err = TLSKey(t.Context(), cfg, &Finder{}, "")
+	_, err = TLSKey(t.Context(), cfg, &Finder{})
 	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-007"})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.ErrorContains(t, err, "the environment variable SLIPWAY_TEST_NO_KEY is not set")

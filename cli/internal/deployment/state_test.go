@@ -1,4 +1,4 @@
-package bucket
+package deployment
 
 import (
 	"context"
@@ -14,11 +14,8 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
-	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/s3"
 )
 
 // bucketed is a configuration whose state is in a bucket.
@@ -27,8 +24,6 @@ func bucketed(url string) *config.Config {
 	cfg.State.URL = url
 	return cfg
 }
-
-func stores() map[string]store.Opener { return map[string]store.Opener{"s3": s3.Opener{}} }
 
 // fake finds secrets with a function.
 type fake struct {
@@ -39,40 +34,10 @@ type fake struct {
 func (f *fake) Find(_ context.Context, ref config.SecretRef) (*dagger.Secret, error) {
 	return f.find(ref)
 }
-func (f *fake) File(path string) (*dagger.Secret, error) { return f.Finder.File(path) }
-func (f *fake) Set(name, value string) *dagger.Secret    { return f.Finder.Set(name, value) }
-
-func TestGivenCredentials(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "aws.env")
-	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
-	var x Flags
-	cfg := bucketed("s3://bucket")
-	got, err := x.ReadCredentials(cfg, stores())
-	require.NoError(t, err)
-	require.Nil(t, got)
-
-	x.Credentials = file
-	_, err = x.ReadCredentials(cfg, stores())
-	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNoSecret})
-	write("# of the tests\n\nAWS_ACCESS_KEY_ID=id\nAWS_SECRET_ACCESS_KEY=se=cret \n")
-	got, err = x.ReadCredentials(cfg, stores())
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "se=cret"}, got)
-	for _, bad := range []string{"hunter2", "PATH=hunter2", "hunter2=x"} {
-		write("AWS_ACCESS_KEY_ID=id\n" + bad)
-		_, err = x.ReadCredentials(cfg, stores())
-		require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNoSecret})
-		require.ErrorContains(t, err, "line 2 is not NAME=value")
-		require.NotContains(t, err.Error(), "hunter2")
-	}
-	cfg = bucketed("")
-	_, err = x.ReadCredentials(cfg, stores())
-	require.ErrorAs(t, err, new(usage.Error))
-}
+func (f *fake) Set(name, value string) *dagger.Secret { return f.Finder.Set(name, value) }
 
 // TestStateOf_missing: everything that is not there is reported at once.
 func TestStateOf_missing(t *testing.T) {
-	var x Flags
 	cfg := bucketed("s3://bucket?prefix=team")
 	cfg.State.Key = "env:KEY"
 	cfg.State.Credentials = map[string]config.SecretRef{"AWS_ACCESS_KEY_ID": "env:ID", "AWS_SECRET_ACCESS_KEY": "file:/nowhere"}
@@ -82,7 +47,7 @@ func TestStateOf_missing(t *testing.T) {
 		}
 		return nil, errors.New(string(ref) + " is not there")
 	}}
-	_, err := x.Open(t.Context(), cfg, from, nil)
+	_, err := stateOf(t.Context(), cfg, from)
 	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNoSecret})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.ErrorContains(t, err, "find state.credentials.AWS_SECRET_ACCESS_KEY: file:/nowhere is not there")
@@ -91,24 +56,21 @@ func TestStateOf_missing(t *testing.T) {
 	t.Run("in the module", func(t *testing.T) {
 		t.Setenv(module.Env, "1")
 		from := &secrets.Finder{}
-		_, err := x.Open(t.Context(), cfg, from, nil)
+		_, err := stateOf(t.Context(), cfg, from)
 		require.ErrorContains(t, err, "find state.credentials.AWS_ACCESS_KEY_ID: env:ID is on the machine that calls")
 		f, _ := errors.AsType[*fault.Fault](err)
 		require.Contains(t, f.Fix, "before the function")
 	})
 
-	cfg.State.Key, cfg.State.Credentials, x.Key = "", nil, filepath.Join(t.TempDir(), "none")
-	_, err = x.Open(t.Context(), cfg, from, nil)
-	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNoSecret})
-	x.Key = ""
-	got, err := x.Open(t.Context(), cfg, from, nil)
+	cfg.State.Key, cfg.State.Credentials = "", nil
+	got, err := stateOf(t.Context(), cfg, from)
 	require.NoError(t, err)
 	require.Equal(t, "s3://bucket?prefix=team%2Fslipway", got.URL)
 	require.Nil(t, got.Key)
 
-	cfg, x.Key = bucketed(""), "key"
-	_, err = x.Open(t.Context(), cfg, from, nil)
-	require.ErrorAs(t, err, new(usage.Error))
+	got, err = stateOf(t.Context(), bucketed(""), from)
+	require.NoError(t, err)
+	require.Empty(t, got)
 }
 
 // A file ends with the end of a line, which a variable must not have.
@@ -150,13 +112,12 @@ func TestStateOf_credentialsInFiles(t *testing.T) {
 	engine := &asked{}
 	client, err := dagger.Connect(t.Context(), dagger.WithConn(engine))
 	require.NoError(t, err)
-	var x Flags
 	cfg := bucketed("s3://bucket")
 	cfg.State.Credentials = map[string]config.SecretRef{"AWS_ACCESS_KEY_ID": "env:ID", "AWS_SECRET_ACCESS_KEY": config.SecretRef("file:" + file)}
 	from := &fake{Finder: secrets.Finder{Client: client}, find: func(ref config.SecretRef) (*dagger.Secret, error) {
 		return client.Secret(ref.URI()), nil
 	}}
-	got, err := x.Open(t.Context(), cfg, from, nil)
+	got, err := stateOf(t.Context(), cfg, from)
 	require.NoError(t, err)
 	for _, secret := range got.Credentials {
 		_, err := secret.Plaintext(t.Context())
