@@ -30,9 +30,5 @@ func run(args []string, stderr io.Writer) int {
 		}
 		tools = append(tools, debian.Tool{Command: command, Package: pkg})
 	}
-	if err := debian.Need(ctx, func(text string) { fmt.Fprintln(stderr, text) }, tools...); err != nil {
-		remedy.Print(stderr, err)
-		return 3
-	}
-	return 0
+	return remedy.Exit(ctx, stderr, debian.Need(ctx, func(text string) { fmt.Fprintln(stderr, text) }, tools...))
 }
