@@ -63,7 +63,7 @@ func TestABackupLeavesTheContainer(t *testing.T) {
 
 	require.NoError(t, do(func(s *incontainer.State) error { return s.Installed(t.Context(), out) }))
 	require.Equal(t, "null", string(read()), "nothing was installed to its end")
-	require.NoError(t, repo.KeepInstalled(t.Context(), 1, contract.Installed{Platform: "shop", Version: "1.0.0", Digest: "sha256:aa", Config: []byte(`{"a":2}`)},
+	require.NoError(t, repo.KeepInstalled(t.Context(), 1, nil, contract.Installed{Platform: "shop", Version: "1.0.0", Digest: "sha256:aa", Config: []byte(`{"a":2}`)},
 		fstest.MapFS{"platform.yaml": {Data: []byte("name: shop\n"), Mode: 0o644}}))
 	require.NoError(t, do(func(s *incontainer.State) error { return s.Installed(t.Context(), out) }))
 	var kept contract.InstalledRelease
