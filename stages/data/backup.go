@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
@@ -82,7 +83,7 @@ func backUp(ctx context.Context, env *step.Env, in contract.BackupDataInput) (co
 	if out.Check, err = w.prove(ctx, d, key, out.Blob, live); err != nil {
 		return out, errors.Join(err, w.discard(ctx, key))
 	}
-	env.Progress("%s backed up, restored beside it and checked: %s", size(out.Bytes), out.Check)
+	env.Progress("%s backed up, restored beside it and checked: %s", humanize.IBytes(uint64(out.Bytes)), out.Check)
 	return out, nil
 }
 
@@ -114,7 +115,7 @@ func (w *work) there(ctx context.Context, d platform.Data) (bool, error) {
 // dump stores the data below a key; what is left of it is removed if that fails.
 func (p runningPod) dump(ctx context.Context, key, fix string) (contract.Blob, error) {
 	to := p.repo.Writer(ctx, key)
-	told := &telling{w: to, tell: func() { p.env.Progress("backing up %s: %s so far", p.data.Name, size(to.Bytes())) }, last: time.Now()}
+	told := &telling{w: to, tell: func() { p.env.Progress("backing up %s: %s so far", p.data.Name, humanize.IBytes(uint64(to.Bytes()))) }, last: time.Now()}
 	err := p.run(ctx, p.data.Dump, nil, told)
 	if told.err != nil { // what the store says tells more than the pipe
 		err = told.err
@@ -283,15 +284,4 @@ func (t *telling) Write(p []byte) (int, error) {
 		t.tell()
 	}
 	return n, err
-}
-
-// size is a number of bytes for people.
-func size(n int64) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d B", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }

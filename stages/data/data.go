@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -60,23 +59,16 @@ type work struct {
 
 // open prepares a step on the data of the release in PlatformDir.
 func open(ctx context.Context, env *step.Env, in contract.PodInput) (*work, error) {
-	r, err := platform.Load(os.DirFS(env.PlatformDir))
+	w, err := look(env, in)
 	if err != nil {
 		return nil, err
 	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
-	if err != nil {
+	if err := w.client.HideSecrets(ctx, env.Deployment, env.Redact); err != nil {
 		return nil, err
 	}
-	if err := c.HideSecrets(ctx, env.Deployment, env.Redact); err != nil {
-		return nil, err
-	}
-	c.OnWait = env.Waits
-	repo, err := openRepository(ctx, env)
-	if err != nil {
-		return nil, err
-	}
-	return &work{env: env, client: c, repo: repo, release: r, in: in, exec: kubectl(env)}, nil
+	w.client.OnWait = env.Waits
+	w.repo, err = openRepository(ctx, env)
+	return w, err
 }
 
 // openRepository opens the backups in the deployment's state.

@@ -149,7 +149,9 @@ func (b *bench) installs() {
 	digest, err := platform.Digest(files)
 	require.NoError(b.t, err)
 	in := contract.Installed{Platform: "shop", Version: "1.0.0", Digest: digest, Config: []byte(`{"a":1}`)}
-	require.NoError(b.t, b.repo().KeepInstalled(b.t.Context(), 1, in, files))
+	before, err := b.repo().Installed(b.t.Context())
+	require.NoError(b.t, err)
+	require.NoError(b.t, b.repo().KeepInstalled(b.t.Context(), 1, before, in, files))
 }
 
 func (b *bench) backUp(run string) (contract.BackedUp, error) {

@@ -23,7 +23,7 @@ func look(env *step.Env, in contract.PodInput) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &work{env: env, client: c, release: r, in: in, next: "then run the same command again"}, nil
+	return &work{env: env, client: c, release: r, in: in, exec: kubectl(env), next: "then run the same command again"}, nil
 }
 
 // previewBackUp tells whether data would be backed up.

@@ -37,17 +37,33 @@ func (w *work) stopped(ctx context.Context, d platform.Data, do func(context.Con
 	return do(ctx)
 }
 
-func (w *work) stopUsers(ctx context.Context, d platform.Data) error {
-	for _, text := range d.Users {
-		u, err := platform.ParseUser(text)
-		if err == nil {
-			err = w.stop(ctx, u)
-		}
+// users calls do with each workload that uses the data of these names.
+func (w *work) users(data []string, do func(u platform.User) error) error {
+	for _, name := range data {
+		d, err := w.dataNamed(name)
 		if err != nil {
-			return w.badUsers("stop "+text, err)
+			return err
+		}
+		for _, text := range d.Users {
+			u, err := platform.ParseUser(text)
+			if err == nil {
+				err = do(u)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+func (w *work) stopUsers(ctx context.Context, d platform.Data) error {
+	return w.users([]string{d.Name}, func(u platform.User) error {
+		if err := w.stop(ctx, u); err != nil {
+			return w.badUsers("stop "+u.String(), err)
+		}
+		return nil
+	})
 }
 
 // startUsers starts them again, also after ctx has ended.
@@ -71,29 +87,17 @@ func (w *work) stoppable(ctx context.Context, data []string) error {
 
 // applicationsOf are the Applications that own the users of data.
 func (w *work) applicationsOf(ctx context.Context, data []string) (out []kube.Member, _ error) {
-	for _, name := range data {
-		d, err := w.dataNamed(name)
-		if err != nil {
-			return nil, err
+	err := w.users(data, func(u platform.User) error {
+		live, err := w.workload(ctx, u)
+		if err != nil || live == nil { // what is not there uses nothing
+			return err
 		}
-		for _, text := range d.Users {
-			u, err := platform.ParseUser(text)
-			if err != nil {
-				return nil, err
-			}
-			live, err := w.workload(ctx, u)
-			if err != nil {
-				return nil, err
-			}
-			if live == nil { // what is not there uses nothing
-				continue
-			}
-			if app := w.applicationOf(live); app != nil {
-				out = append(out, *app)
-			}
+		if app := w.applicationOf(live); app != nil {
+			out = append(out, *app)
 		}
-	}
-	return out, nil
+		return nil
+	})
+	return out, err
 }
 
 // stoppedInPlace is stopped if the style is in-place; otherwise it only calls do.
@@ -220,23 +224,17 @@ func (w *work) staysAlone(ctx context.Context, app *unstructured.Unstructured) e
 // Argo CD what it was told to leave alone. It does nothing where they are not stopped, and
 // leaves those alone that use data of w.held, too.
 func (w *work) start(ctx context.Context, data []string) error {
-	for _, name := range data {
-		d, err := w.dataNamed(name)
-		if err != nil {
-			return err
+	err := w.users(data, func(u platform.User) error {
+		if w.holds(u.String()) {
+			return nil
 		}
-		for _, text := range d.Users {
-			if w.holds(text) {
-				continue
-			}
-			u, err := platform.ParseUser(text)
-			if err == nil {
-				err = w.startOne(ctx, u)
-			}
-			if err != nil {
-				return w.badUsers("start "+text, err)
-			}
+		if err := w.startOne(ctx, u); err != nil {
+			return w.badUsers("start "+u.String(), err)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return w.reconcileAgain(ctx)
 }

@@ -190,7 +190,7 @@ func TestAPlanOfAPath(t *testing.T) {
 		require.NoError(t, err)
 		repo, err := backup.Open(t.Context(), p.state.place, p.state.store)
 		require.NoError(t, err)
-		require.NoError(t, repo.KeepInstalled(t.Context(), 1, contract.Installed{Platform: "reference", Version: version, Digest: digest, Config: cfg.Canonical()}, files))
+		require.NoError(t, repo.KeepInstalled(t.Context(), 1, nil, contract.Installed{Platform: "reference", Version: version, Digest: digest, Config: cfg.Canonical()}, files))
 		require.NoError(t, state.PutRuntime(t.Context(), p.state.store, 1, contract.RuntimeState{Platform: version}))
 	}
 	brings := func(version string) string {

@@ -35,5 +35,5 @@ func keep(ctx context.Context, env *step.Env, r *platform.Release, config json.R
 	if err := dryrun.Check(ctx, "keep release %s for a backup", r.Version); err != nil {
 		return err
 	}
-	return repo.KeepInstalled(ctx, env.Generation(), want, files)
+	return repo.KeepInstalled(ctx, env.Generation(), kept, want, files)
 }

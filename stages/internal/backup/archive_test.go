@@ -55,11 +55,11 @@ func TestTheSameFilesMakeTheSameArchive(t *testing.T) {
 func TestAReleaseThatIsKeptIsNotWrittenAgain(t *testing.T) {
 	r := repository(t)
 	in := contract.Installed{Platform: "shop", Version: "1.0.0", Digest: "sha256:a", Config: []byte(`{"a":1}`)}
-	require.NoError(t, r.KeepInstalled(t.Context(), 1, in, release(0)))
+	require.NoError(t, r.KeepInstalled(t.Context(), 1, nil, in, release(0)))
 	before, err := r.Installed(t.Context())
 	require.NoError(t, err)
 	in.Config = []byte(`{"a":2}`)
-	require.NoError(t, r.KeepInstalled(t.Context(), 1, in, fstest.MapFS{}))
+	require.NoError(t, r.KeepInstalled(t.Context(), 1, before, in, fstest.MapFS{}))
 	after, err := r.Installed(t.Context())
 	require.NoError(t, err)
 	require.JSONEq(t, `{"a":2}`, string(after.Config))

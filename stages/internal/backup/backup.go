@@ -280,14 +280,11 @@ func Holds(kept *contract.Installed, want contract.Installed) bool {
 	return kept != nil && kept.Platform == want.Platform && kept.Version == want.Version && kept.Digest == want.Digest && bytes.Equal(kept.Config, want.Config)
 }
 
-// KeepInstalled keeps the files of the release that was installed, and its configuration, for who
-// has the lock of a generation. What was kept before is removed.
-func (r *Repository) KeepInstalled(ctx context.Context, generation int64, in contract.Installed, files fs.FS) error {
-	before, err := r.Installed(ctx)
-	if err != nil {
-		return err
-	}
-	if before != nil && before.Digest == in.Digest { // it is there, and a backup may be copied from it
+// KeepInstalled keeps the files of the release that was installed, and its configuration, in the
+// place of the one that was kept before (nil: none), for who has the lock of a generation.
+func (r *Repository) KeepInstalled(ctx context.Context, generation int64, before *contract.Installed, in contract.Installed, files fs.FS) (err error) {
+	same := before != nil && before.Digest == in.Digest
+	if same { // it is there, and a backup may be copied from it
 		in.Release = before.Release
 	} else if in.Release, err = r.Pack(ctx, InstalledKey(in.Digest), files); err != nil {
 		return err
@@ -299,11 +296,8 @@ func (r *Repository) KeepInstalled(ctx context.Context, generation int64, in con
 	if err == nil {
 		err = installedVersions().Put(ctx, r.store, generation, data)
 	}
-	if err != nil {
+	if err != nil || same || before == nil {
 		return err
 	}
-	if before != nil && before.Digest != in.Digest {
-		return r.Clear(ctx, InstalledKey(before.Digest))
-	}
-	return nil
+	return r.Clear(ctx, InstalledKey(before.Digest))
 }

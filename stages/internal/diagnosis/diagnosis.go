@@ -92,14 +92,14 @@ const tellLimit = 5 * time.Second
 
 // collect returns Collect for a cluster whose access file may not be there.
 func collect(ctx context.Context, env *step.Env, in contract.DiagnosisInput) *contract.Diagnosis {
+	scope := Scope{Failed: in.Failed, Namespaces: in.Namespaces, Argo: in.Argo, Health: in.Health, Clean: env.Clean, Deployment: env.Deployment, Hide: env.Redact}
 	client, err := kube.Connect(env.Kubeconfig, nil)
 	if err != nil {
-		return &contract.Diagnosis{
-			Cause: "no cause was found in the cluster; " + env.Clean(kube.OneLine(err.Error())), At: time.Now().UTC(),
-			Findings: []contract.Finding{}, Apps: []contract.App{}, Events: []contract.Event{}, Gaps: []string{"the cluster"},
-		}
+		f := &Facts{Scope: scope, Now: time.Now().UTC()}
+		f.gap("the cluster", err)
+		return f.Diagnose()
 	}
-	return Collect(ctx, client, Scope{Failed: in.Failed, Namespaces: in.Namespaces, Argo: in.Argo, Health: in.Health, Clean: env.Clean, Deployment: env.Deployment, Hide: env.Redact})
+	return Collect(ctx, client, scope)
 }
 
 // textFile holds the diagnosis for people, beside the step's log.

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,8 @@ type Facts struct {
 	Down string
 	Gaps []string // what could not be read, each with the reason
 
-	sorted []*finding // nil until ranked
+	pulls  []corev1.Event // of images that are being pulled
+	sorted []*finding     // nil until ranked
 	newest map[object]time.Time
 }
 
@@ -94,6 +96,7 @@ func (f *Facts) lists(ctx context.Context, client *kube.Client) {
 		wg.Go(func() { errs[i] = p.read(ctx) })
 	}
 	wg.Wait()
+	f.Events = append(f.Events, f.pulls...)
 	responds := false
 	for i, p := range parts {
 		if errs[i] != nil {
@@ -128,10 +131,18 @@ func reason(err error) string {
 
 func (f *Facts) parts(client *kube.Client) []part {
 	core := client.Kubernetes.CoreV1()
-	warnings := func(ctx context.Context, o metav1.ListOptions) (*corev1.EventList, error) {
-		o.FieldSelector = fields.OneTermEqualSelector("type", corev1.EventTypeWarning).String()
-		return core.Events("").List(ctx, o)
+	events := func(field, value string) func(context.Context, metav1.ListOptions) (*corev1.EventList, error) {
+		return func(ctx context.Context, o metav1.ListOptions) (*corev1.EventList, error) {
+			o.FieldSelector = fields.OneTermEqualSelector(field, value).String()
+			return core.Events("").List(ctx, o)
+		}
 	}
+	warnings := items(&f.Events, events("type", corev1.EventTypeWarning), func(l *corev1.EventList) []corev1.Event {
+		return slices.DeleteFunc(l.Items, func(e corev1.Event) bool { return e.Type != corev1.EventTypeWarning })
+	})
+	pulls := items(&f.pulls, events("reason", pulling), func(l *corev1.EventList) []corev1.Event {
+		return slices.DeleteFunc(l.Items, func(e corev1.Event) bool { return e.Reason != pulling })
+	})
 	parts := []part{
 		{"pods", items(&f.Pods, core.Pods("").List, func(l *corev1.PodList) []corev1.Pod { return l.Items })},
 		{"nodes", items(&f.Nodes, core.Nodes().List, func(l *corev1.NodeList) []corev1.Node { return l.Items })},
@@ -140,9 +151,7 @@ func (f *Facts) parts(client *kube.Client) []part {
 		{"storage classes", items(&f.Classes, client.Kubernetes.StorageV1().StorageClasses().List,
 			func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })},
 		{"jobs", items(&f.Jobs, client.Kubernetes.BatchV1().Jobs("").List, func(l *batchv1.JobList) []batchv1.Job { return l.Items })},
-		{"events", items(&f.Events, warnings, func(l *corev1.EventList) []corev1.Event {
-			return slices.DeleteFunc(l.Items, func(e corev1.Event) bool { return e.Type != corev1.EventTypeWarning })
-		})},
+		{"events", func(ctx context.Context) error { return cmp.Or(warnings(ctx), pulls(ctx)) }},
 	}
 	if f.Apps == nil {
 		parts = append(parts, part{"applications", func(ctx context.Context) error { return f.readApps(ctx, client) }})
@@ -188,7 +197,10 @@ func (f *Facts) readApps(ctx context.Context, client *kube.Client) error {
 	return err
 }
 
-// details reads the logs and events of containers in trouble.
+// pulling is the reason of events that say that an image is being pulled.
+const pulling = "Pulling"
+
+// details reads the logs of containers in trouble.
 func (f *Facts) details(ctx context.Context, client *kube.Client) {
 	ctx, cancel := context.WithTimeout(ctx, logLimit)
 	defer cancel()
@@ -198,38 +210,18 @@ func (f *Facts) details(ctx context.Context, client *kube.Client) {
 			top = append(top, x)
 		}
 	}
-	logs, logErrs := make([][]string, len(top)), make([]error, len(top))
-	pulls, pullErrs := make([][]corev1.Event, len(top)), make([]error, len(top))
+	logs, errs := make([][]string, len(top)), make([]error, len(top))
 	var wg sync.WaitGroup
 	for i, x := range top {
-		wg.Go(func() { logs[i], logErrs[i] = client.LastLines(ctx, x.pod, x.trouble, logLines) })
-		if x.kind == string(kube.TroubleStarting) {
-			wg.Go(func() { pulls[i], pullErrs[i] = pulling(ctx, client, x.pod) })
-		}
+		wg.Go(func() { logs[i], errs[i] = client.LastLines(ctx, x.pod, x.trouble, logLines) })
 	}
 	wg.Wait()
 	f.sorted = nil
 	for i, x := range top {
 		if len(logs[i]) > 0 {
 			f.Logs[x.pod.Namespace+"/"+x.pod.Name] = logs[i]
-		} else if logErrs[i] != nil {
-			f.gap("log of "+x.object.String(), logErrs[i])
-		}
-		f.Events = append(f.Events, pulls[i]...)
-		if pullErrs[i] != nil {
-			f.gap("events of "+x.object.String(), pullErrs[i])
+		} else if errs[i] != nil {
+			f.gap("log of "+x.object.String(), errs[i])
 		}
 	}
-}
-
-// pulling returns the events about images of a pod that are being pulled. They are not
-// warnings, so the other lists do not include them.
-func pulling(ctx context.Context, client *kube.Client, p *corev1.Pod) ([]corev1.Event, error) {
-	list, err := client.Kubernetes.CoreV1().Events(p.Namespace).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.Set{"involvedObject.name": p.Name, "reason": "Pulling"}.String(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(list.Items, func(e corev1.Event) bool { return e.Reason != "Pulling" }), nil
 }

@@ -289,7 +289,7 @@ func TestTheStepNeverFails(t *testing.T) {
 	d, err := run(t.Context(), env, contract.DiagnosisInput{})
 	require.NoError(t, err)
 	require.False(t, d.Known)
-	require.Contains(t, d.Cause, "no cause was found in the cluster; read the kubeconfig: ")
+	require.Contains(t, d.Cause, "no cause was found in the cluster; not looked at: the cluster: read the kubeconfig: ")
 	b, err := json.Marshal(d)
 	require.NoError(t, err)
 	require.NotContains(t, string(b), "null")

@@ -236,7 +236,7 @@ func (f *Facts) warnings() []contract.Event {
 	out := []contract.Event{}
 	for _, e := range f.Events {
 		o := object{e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name}
-		if !f.within(o.namespace) || e.Reason == "Pulling" {
+		if !f.within(o.namespace) || e.Reason == pulling {
 			continue
 		}
 		n := max(1, int(e.Count))
