@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -27,7 +25,6 @@ const changesExit = 2
 type planOptions struct {
 	upgrade  upgradeOptions // what else it is of uses a part of them
 	format   format
-	out      string
 	detailed bool
 	crds     bool
 }
@@ -63,7 +60,6 @@ a wrong command line or configuration, which prints an error.`,
 	install.addTakeOwnership(set)
 	addDefinitions(set, &o.crds)
 	o.format.addFlag(set)
-	set.StringVar(&o.out, "out", "", "file to write the plan to as JSON, too")
 	set.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 if there are changes")
 	return cmd
 }
@@ -96,15 +92,6 @@ func (o *planOptions) run(ctx context.Context, io console.Streams, args []string
 	})
 	if err != nil {
 		return err
-	}
-	if o.out != "" {
-		text, err := json.MarshalIndent(made, "", "  ")
-		if err == nil {
-			err = atomicfile.Write(o.out, append(text, '\n'), 0o644)
-		}
-		if err != nil {
-			return usage.Wrap(fmt.Errorf("write the plan: %w", err))
-		}
 	}
 	io.Err.End()
 	if err := o.format.print(io.Out, made, made.Text); err != nil {

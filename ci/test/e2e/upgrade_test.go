@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,13 +31,9 @@ func (k *kept) plans(t *testing.T, args ...string) planned {
 
 func (k *kept) plan(t *testing.T, args ...string) planned {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "plan.json")
-	k.must(t, "plan", append([]string{"--out", file}, args...)...)
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	k.printed.add(string(text))
+	r := k.must(t, "plan", append([]string{"--output", "json"}, args...)...)
 	var p planned
-	require.NoError(t, json.Unmarshal(text, &p))
+	require.NoError(t, json.Unmarshal([]byte(r.out), &p))
 	return p
 }
 
