@@ -61,7 +61,7 @@ apiVersion: slipway.sh/v1
 
 **Environment variables** are replaced in fields of type *env*: ` + "`${NAME}`" + `, or ` + "`${NAME:-default}`" + `; ` + "`$$`" + ` is a dollar sign.
 
-**Answers** for ` + "`slipway configure`" + `: ` + "`--set global.name=staging`" + `, a file for ` + "`--answers`" + `, or variables such as SLIPWAY_CONFIG_AWS_VPC_ID for ` + "`aws.vpcId`" + `. Variables of other programs, listed below, suggest some answers.
+**Answers** for ` + "`slipway configure`" + `: ` + "`--set global.name=staging`" + `, a file for ` + "`--answers`" + `, or variables such as SLIPWAY_CONFIG_AWS_VPC_ID for ` + "`aws.vpcId`" + `.
 
 **Older files** (` + "`version: 1`" + `, ` + "`slipway.sh/v1alpha1`" + `) still work, with a warning. ` + "`slipway config migrate --config FILE`" + ` updates a file and keeps the original beside it.
 `

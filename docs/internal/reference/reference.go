@@ -170,9 +170,6 @@ func preset(s *jsonschema.Schema) string {
 
 func about(s *jsonschema.Schema) string {
 	text := cell(s.Description)
-	if names, ok := s.Extras["x-suggested-by"].([]string); ok {
-		text += " Suggested by: " + strings.Join(names, ", ") + "."
-	}
 	if len(s.Examples) == 0 || s.Type == "boolean" || len(s.Enum) > 0 || preset(s) != "" || kind(s) == secret {
 		return text // the other columns have examples
 	}
