@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/answers"
 )
 
 // kept is an empty folder for the configurations of the test's user.
@@ -20,11 +19,6 @@ func kept(t *testing.T) string {
 	t.Setenv("SLIPWAY_CONFIG_DIR", dir)
 	for _, pair := range os.Environ() {
 		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "SLIPWAY_CONFIG_") && name != "SLIPWAY_CONFIG_DIR" {
-			t.Setenv(name, "")
-		}
-	}
-	for _, f := range answers.NewSchema(config.Describe(program().Providers.Sections()), nil).Fields("") {
-		for _, name := range f.SuggestedBy {
 			t.Setenv(name, "")
 		}
 	}
@@ -122,8 +116,7 @@ func TestConfigureTakesAnswersInTheirOrder(t *testing.T) {
 	require.Contains(t, out, "hooks: [{name: tell, after: workflow, run: [\"true\"]}]\n")
 	require.Contains(t, errs, "the variable SLIPWAY_CONFIG_GLOBAL_NMAE is for no field of this configuration")
 
-	t.Setenv("AWS_REGION", "eu-west-1")
-	code, out, errs = slipway("configure", "--set", "provider=aws", "--set", "global.scale=50", "--out", "-")
+	code, out, errs = slipway("configure", "--set", "provider=aws", "--set", "aws.region=eu-west-1", "--set", "global.scale=50", "--out", "-")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "aws:\n  region: eu-west-1\n  cidr: 10.250.0.0/16\n")
 	code, out, _ = slipway("configure", "--set", "global.scale=50", "--out", "-")

@@ -78,9 +78,9 @@ type TLS struct {
 
 // Proxy holds the outgoing proxies, as the variables of the same names do.
 type Proxy struct {
-	HTTP    string `json:"http,omitempty" interpolate:"true" suggested:"HTTP_PROXY,http_proxy" jsonschema:"example=http://proxy.example.com:3128" jsonschema_description:"Proxy for http URLs, without user and password."`
-	HTTPS   string `json:"https,omitempty" interpolate:"true" suggested:"HTTPS_PROXY,https_proxy" jsonschema:"example=http://proxy.example.com:3128" jsonschema_description:"Proxy for https URLs, without user and password."`
-	NoProxy string `json:"noProxy,omitempty" interpolate:"true" suggested:"NO_PROXY,no_proxy" jsonschema:"example=.example.com\\,10.0.0.0/8" jsonschema_description:"Hosts, domains and networks to reach directly, separated by commas."`
+	HTTP    string `json:"http,omitempty" interpolate:"true" jsonschema:"example=http://proxy.example.com:3128" jsonschema_description:"Proxy for http URLs, without user and password."`
+	HTTPS   string `json:"https,omitempty" interpolate:"true" jsonschema:"example=http://proxy.example.com:3128" jsonschema_description:"Proxy for https URLs, without user and password."`
+	NoProxy string `json:"noProxy,omitempty" interpolate:"true" jsonschema:"example=.example.com\\,10.0.0.0/8" jsonschema_description:"Hosts, domains and networks to reach directly, separated by commas."`
 }
 
 // Platform selects a platform release and its components.

@@ -296,7 +296,7 @@ func (h *Hook) envProblems(l *document.List, field string) {
 	}
 }
 
-// JSONSchemaExtend adds the workflows, and the constraints between fields.
+// JSONSchemaExtend adds the workflows, and which fields exclude each other.
 func (Hook) JSONSchemaExtend(s *jsonschema.Schema) {
 	if list, ok := s.Properties.Get("workflows"); ok {
 		for _, name := range Workflows() {
@@ -318,11 +318,4 @@ func (Hook) JSONSchemaExtend(s *jsonschema.Schema) {
 			after.Pattern = place.Pattern
 		}
 	}
-	configures := jsonschema.NewProperties()
-	configures.Set("workflows", &jsonschema.Schema{Contains: &jsonschema.Schema{Const: Configure}})
-	s.If = &jsonschema.Schema{Required: []string{"workflows"}, Properties: configures}
-	whole := jsonschema.NewProperties()
-	whole.Set("before", &jsonschema.Schema{Const: WholeWorkflow})
-	whole.Set("after", &jsonschema.Schema{Const: WholeWorkflow})
-	s.Then = &jsonschema.Schema{Properties: whole}
 }

@@ -117,9 +117,6 @@ func defaults(s *jsonschema.Schema, v reflect.Value) {
 		if v.Type().Field(i).Tag.Get("interpolate") == "true" {
 			extra(p, "x-interpolate", true) // the value may refer to environment variables
 		}
-		if names := v.Type().Field(i).Tag.Get("suggested"); names != "" {
-			extra(p, "x-suggested-by", strings.Split(names, ",")) // environment variables, for slipway configure
-		}
 		if field.Kind() == reflect.Struct {
 			defaults(p, field)
 			continue

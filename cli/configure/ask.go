@@ -20,7 +20,6 @@ func (c *Command) ask(ctx context.Context, io console.Streams, f *form.Form) ([]
 	if err != nil {
 		return nil, err
 	}
-	s.suggest("proxy")
 	if len(s.problems) > 0 {
 		return nil, c.invalid(s.problems)
 	}
@@ -77,7 +76,6 @@ func (c *Command) interview(ctx context.Context, io console.Streams, f *form.For
 	if err := c.leave(s); err != nil {
 		return err
 	}
-	s.suggest(s.Draft.Get("provider"))
 	if err := c.askWrong(s); err != nil {
 		return err
 	}

@@ -84,17 +84,6 @@ func (c *Command) environ() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, deployments.EnvFolder+"=") })
 }
 
-// suggest enters what variables of other programs suggest for sections of the file.
-func (s *initialDraft) suggest(sections ...string) {
-	for _, section := range sections {
-		for _, g := range s.Schema.Suggestions(section, os.LookupEnv) {
-			if !s.Draft.Has(g.Field.Path) {
-				s.set(g)
-			}
-		}
-	}
-}
-
 // take takes over answers that were given.
 func (s *initialDraft) take(given []answers.Given) {
 	s.given = append(s.given, given...)
@@ -130,7 +119,6 @@ func (c *Command) given(io console.Streams) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.suggest(provider)
 	for _, g := range s.given {
 		section, _, _ := strings.Cut(g.Field.Path, ".")
 		if g.By == "--set" && section != provider && slices.Contains(c.source.Providers.Names(), section) {

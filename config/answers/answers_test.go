@@ -312,15 +312,6 @@ func TestVariablesAnswer(t *testing.T) {
 		"global.name": "blue", "aws.vpcId": "vpc-1", "platform.settings.theme": "dark",
 		"platform.components.tool-box.enabled": "true", "smtp.username": "a$${b}$$$$",
 	}, got)
-
-	env := map[string]string{"AWS_DEFAULT_REGION": "eu-central-1", "HTTPS_PROXY": "http://me:pw@proxy:1", "http_proxy": "http://proxy:1"}
-	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	usual := s.Suggestions("aws", lookup)
-	require.Len(t, usual, 1)
-	require.Equal(t, "eu-central-1", usual[0].Answer)
-	usual = s.Suggestions("proxy", lookup)
-	require.Len(t, usual, 1, "a value with a password is not suggested")
-	require.Equal(t, "proxy.http", usual[0].Field.Path)
 }
 
 func TestEveryQuestionIsThatOfAFieldAndEveryFieldIsAsked(t *testing.T) {

@@ -96,26 +96,6 @@ func (s *Schema) Environment(environ, components []string) (out []Given, unknown
 	return out, unknown
 }
 
-// Suggestions returns the values of other programs' variables, such as AWS_REGION, for the
-// fields of a section that refer to them.
-func (s *Schema) Suggestions(section string, lookup func(string) (string, bool)) []Given {
-	var out []Given
-	for _, f := range s.Fields(section) {
-		for _, name := range f.SuggestedBy {
-			answer, ok := lookup(name)
-			if !ok || answer == "" || strings.Contains(answer, "@") { // it may hold a password
-				continue
-			}
-			if f.interpolate {
-				answer = literal(answer)
-			}
-			out = append(out, Given{Field: f, Answer: answer, By: name})
-			break
-		}
-	}
-	return out
-}
-
 // Secret reports whether the field is a reference to a secret, or the answer may contain
 // one by mistake. Such an answer must not be shown if it is rejected.
 func (f Field) Secret(answer string) bool { return f.secret || strings.Contains(answer, "@") }

@@ -40,9 +40,7 @@ type Field struct {
 	Default  string   // in the form of an answer; may be empty
 	Example  string   // in the form of an answer; may be empty
 	Examples []string // all examples, beginning with Example
-	// SuggestedBy are variables of other programs that may hold an answer.
-	SuggestedBy []string
-	Required    bool // a file without it is not valid
+	Required bool     // a file without it is not valid
 
 	secret      bool   // it is a reference to a secret
 	within      string // optional mapping within which alone the field is required
@@ -155,7 +153,6 @@ func (s *Schema) Field(path string) (Field, *config.Problem) {
 	f.secret = strings.HasPrefix(at.Pattern, "^(env:")
 	f.within = s.optional(path)
 	f.interpolate, _ = at.Extras["x-interpolate"].(bool)
-	f.SuggestedBy, _ = at.Extras["x-suggested-by"].([]string)
 	for _, v := range at.Enum {
 		f.Options = append(f.Options, formatAnswer(v))
 	}

@@ -48,35 +48,22 @@ func (v *validator) configuration() {
 	}
 }
 
-// change checks that a change can be carried out in any order.
+// change checks that a change can be carried out in any order: no setting is in it twice.
 func (v *validator) change(field string, c Change) {
 	type place struct{ field, path string }
-	var gone, made []place
+	var all []place
 	for _, from := range slices.Sorted(maps.Keys(c.Move)) {
-		gone = append(gone, place{field + ".move." + from, from})
-		made = append(made, place{field + ".move." + from, c.Move[from]})
+		at := field + ".move." + from
+		all = append(all, place{at, from}, place{at, c.Move[from]})
 	}
 	for j, path := range c.Remove {
-		gone = append(gone, place{fmt.Sprintf("%s.remove[%d]", field, j), path})
+		all = append(all, place{fmt.Sprintf("%s.remove[%d]", field, j), path})
 	}
-	for _, p := range slices.Concat(gone, made) {
+	for j, p := range all {
 		v.Match(p.field, p.path, settingRE, settingWant)
-	}
-	overlap := func(all []place, want string) {
-		for j, p := range all {
-			for _, earlier := range all[:j] {
-				if within(p.path, earlier.path) || within(earlier.path, p.path) {
-					v.Add(p.field, document.Quote(p.path)+" beside "+document.Quote(earlier.path), want)
-				}
-			}
-		}
-	}
-	overlap(gone, "each setting moved or removed once")
-	overlap(made, "another place for each setting")
-	for _, to := range made {
-		for _, from := range gone {
-			if within(to.path, from.path) || within(from.path, to.path) {
-				v.Add(to.field, document.Quote(to.path)+", which is moved or removed itself ("+from.path+")", "that in a version of its own")
+		for _, other := range all[:j] {
+			if within(p.path, other.path) || within(other.path, p.path) {
+				v.Add(p.field, document.Quote(p.path)+" beside "+document.Quote(other.path), "each setting once in a version: moved, removed, or moved to")
 			}
 		}
 	}

@@ -216,7 +216,6 @@ func TestTheSchemaRefusesWrongValues(t *testing.T) {
 	for _, text := range []string{
 		"{}", "apiVersion: slipway.sh/v2", "apiVersion: slipway.sh/v1\nglobal: {scale: 75}", "apiVersion: slipway.sh/v1\nglobal: {nam: x}",
 		"apiVersion: slipway.sh/v1\nprovider: moon", "apiVersion: slipway.sh/v1\naws: {}", "apiVersion: slipway.sh/v1\nhooks: [{name: a}]",
-		"apiVersion: slipway.sh/v1\nhooks: [{name: a, before: a/b, workflows: [install, configure], run: [x]}]",
 		"apiVersion: slipway.sh/v1\ntls: {key: hunter2}", "apiVersion: slipway.sh/v1\nadvanced: {timeouts: {app: soon}}",
 	} {
 		require.Error(t, schema.Validate(document(t, []byte(text))), text)

@@ -22,7 +22,7 @@ type Provider struct{}
 
 // Settings is this provider's section of the config.
 type Settings struct {
-	Region   string   `json:"region" suggested:"AWS_REGION,AWS_DEFAULT_REGION" jsonschema:"required,pattern=^[a-z]{2}(-[a-z]+)+-[0-9]$,example=eu-central-1,example=eu-west-1,example=us-east-1,example=us-east-2,example=us-west-2,example=ap-northeast-1,example=ap-southeast-1" want:"a region such as eu-central-1" jsonschema_description:"Region for all resources."`
+	Region   string   `json:"region" jsonschema:"required,pattern=^[a-z]{2}(-[a-z]+)+-[0-9]$,example=eu-central-1,example=eu-west-1,example=us-east-1,example=us-east-2,example=us-west-2,example=ap-northeast-1,example=ap-southeast-1" want:"a region such as eu-central-1" jsonschema_description:"Region for all resources."`
 	Account  string   `json:"account,omitempty" jsonschema:"pattern=^[0-9]{12}$,example=123456789012" want:"12 digits (in quotes in the file)" jsonschema_description:"Account that the credentials must belong to, 12 digits; not checked when left out."`
 	CIDR     string   `json:"cidr,omitempty" jsonschema:"example=10.20.0.0/16" jsonschema_description:"IPv4 network of a new VPC, /16 to /20."`
 	VPCID    string   `json:"vpcId,omitempty" jsonschema:"pattern=^vpc-[0-9a-f]{8}([0-9a-f]{9})?$,example=vpc-0123456789abcdef0" want:"the id of a VPC such as vpc-0123456789abcdef0" jsonschema_description:"Existing VPC to use instead of a new one."`

@@ -89,7 +89,7 @@ func (p *planned) installed(t *testing.T, is contract.Installed) {
 	is.Platform = "reference"
 	is.Digest, err = platform.Digest(files)
 	require.NoError(t, err)
-	require.NoError(t, repo.KeepInstalled(t.Context(), 1, is, files))
+	require.NoError(t, repo.KeepInstalled(t.Context(), 1, nil, is, files))
 }
 
 func TestAPlanWithoutACluster(t *testing.T) {

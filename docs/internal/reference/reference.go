@@ -167,9 +167,6 @@ func preset(s *jsonschema.Schema) string {
 // about is what a field is for, with an example of a list or a mapping.
 func about(s *jsonschema.Schema) string {
 	text := cell(s.Description)
-	if names, ok := s.Extras["x-suggested-by"].([]string); ok {
-		text += " Suggested by: " + strings.Join(names, ", ") + "."
-	}
 	if len(s.Examples) == 0 || s.Type != "array" && s.Type != "object" || preset(s) != "" {
 		return text
 	}
