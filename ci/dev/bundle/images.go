@@ -160,24 +160,12 @@ func (b *builder) definitions(ctx context.Context) (map[string]definition, error
 			config: oci.Config{Entrypoint: []string{"/coredns"}, Ports: []string{"53/udp", "53/tcp"}},
 			files:  []oci.File{b.program(coredns, "coredns"), certificates, nobody, tmp},
 		},
-		"portal": {
-			config: oci.Config{Entrypoint: []string{"/portal"}, User: "65534:65534"},
-			files:  []oci.File{b.program(portal, "portal"), certificates, nobody, tmp},
-		},
-		"console": {
-			config: oci.Config{Entrypoint: []string{"/console"}, User: "65534:65534"},
-			files:  []oci.File{b.program(console, "console"), certificates, nobody, tmp},
-		},
 		"dex": {
 			debian: "base", // it is linked with C
 			config: oci.Config{
 				Env: path, Entrypoint: []string{"/usr/local/bin/dex"}, User: "65534:65534", Ports: []string{"5556/tcp", "5557/tcp", "5558/tcp"},
 			},
 			files: []oci.File{b.program(dex, "usr/local/bin/dex"), certificates},
-		},
-		"guestbook": {
-			config: oci.Config{Entrypoint: []string{"/guestbook"}, User: "65534:65534"},
-			files:  []oci.File{b.program(guestbook, "guestbook"), certificates, nobody, tmp},
 		},
 		"local-path-provisioner": {
 			config: oci.Config{Env: path, Entrypoint: []string{"/usr/bin/local-path-provisioner"}},
@@ -213,6 +201,12 @@ func (b *builder) definitions(ctx context.Context) (map[string]definition, error
 			},
 			files: []oci.File{{Path: "data", Mode: 0o755, Dir: true, Owner: oci.Owner{UID: redisID, GID: redisID}}},
 		},
+	}
+	for _, app := range []string{console, guestbook, portal} {
+		all[app] = definition{
+			config: oci.Config{Entrypoint: []string{"/" + app}, User: "65534:65534"},
+			files:  []oci.File{b.program(app, app), certificates, nobody, tmp},
+		}
 	}
 	maps.Copy(all, b.addons(certificates, nobody, tmp))
 	for name, define := range map[string]func(context.Context) (definition, error){"argocd": b.argocd, "gitea": b.gitea} { // which read their modules

@@ -28,7 +28,7 @@ type Command struct {
 	CGO     bool     // link with C; needs a C compiler
 	CC      string   // the C compiler, if not the one that go takes by itself
 	Tags    []string // build tags
-	LDFlags []string // each one argument of the linker: "-X", "path.Var=value"
+	LDFlags []string // each one argument of the linker, without spaces: "-X", "path.Var=value"
 	System  string   // GOOS/GOARCH to build for; empty is what go builds for by itself
 	Env     []string // NAME=VALUE, for the compilers: places on this machine, which are not in the key
 	Linked  string   // digest of what Env leads to
@@ -156,7 +156,7 @@ func (c Command) arguments(out string) []string {
 		args = append(args, "-tags", strings.Join(c.Tags, ","))
 	}
 	if len(c.LDFlags) > 0 {
-		args = append(args, "-ldflags", quoteFlags(c.LDFlags))
+		args = append(args, "-ldflags", strings.Join(c.LDFlags, " "))
 	}
 	return append(args, "-o", out, c.Package)
 }
@@ -175,18 +175,6 @@ func (c Command) environment() []string {
 		env = append(env, "CC="+c.CC)
 	}
 	return env
-}
-
-// quoteFlags joins flags the way that go splits them again.
-func quoteFlags(flags []string) string {
-	quoted := make([]string, len(flags))
-	for i, f := range flags {
-		quoted[i] = f
-		if strings.ContainsAny(f, " \t\n\"'") {
-			quoted[i] = "'" + f + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
 }
 
 type toolchain struct{ GOVERSION, GOOS, GOARCH, GOAMD64, GOARM64, CC string }

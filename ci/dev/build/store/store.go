@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 )
 
@@ -80,9 +79,6 @@ func (s *Store) dir(key Key) string { return filepath.Join(s.root, "objects", ke
 // it afterwards. When build fails, its error is returned as it is and the
 // unfinished folder is removed.
 func (s *Store) Do(ctx context.Context, key Key, build func(ctx context.Context, dir string) error) (dir string, hit bool, err error) {
-	if err := key.check(); err != nil {
-		return "", false, err
-	}
 	if dir, ok := s.Lookup(key); ok {
 		return dir, true, nil
 	}
@@ -114,11 +110,4 @@ func (s *Store) Do(ctx context.Context, key Key, build func(ctx context.Context,
 		return "", false, fmt.Errorf("keep %s: %w", key, err)
 	}
 	return dir, false, nil
-}
-
-func (k Key) check() error {
-	if k.Name == "" || strings.HasPrefix(k.Name, ".") || strings.ContainsAny(k.Name, "/\\") || len(k.Digest) != 64 {
-		return fmt.Errorf("%q with digest %q is no store key", k.Name, k.Digest)
-	}
-	return nil
 }

@@ -177,14 +177,6 @@ func buildUntilKilled(t *testing.T, root string) {
 	require.NoError(t, err)
 }
 
-func TestBadKeyIsRefused(t *testing.T) {
-	st := open(t)
-	for _, k := range []store.Key{{}, {Name: "a/b", Digest: key("a").Digest}, {Name: ".x", Digest: key("a").Digest}, {Name: "a", Digest: "12"}} {
-		_, _, err := st.Do(t.Context(), k, write("x"))
-		require.Error(t, err, "%v", k)
-	}
-}
-
 func TestRootFollowsTheEnvironment(t *testing.T) {
 	t.Setenv("HOME", "/home/somebody")
 	t.Setenv("SLIPWAY_CACHE", "")
