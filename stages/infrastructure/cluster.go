@@ -61,24 +61,18 @@ func cluster(ctx context.Context, env *step.Env, in contract.ClusterInput) (cont
 // keep notes what the deployment has to know of its cluster from now on: the access to it
 // or, of one that was there already, which one it is.
 func keep(ctx context.Context, env *step.Env, existing bool) error {
-	if !existing {
-		return keepAccess(ctx, env)
+	if existing {
+		c, err := kube.Connect(env.Kubeconfig, env.Progress)
+		if err != nil {
+			return err
+		}
+		return keepCluster(ctx, env, c)
 	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
-	if err != nil {
-		return err
-	}
-	return keepCluster(ctx, env, c)
-}
-
-// keepAccess puts the access to the cluster, which works, into the deployment's
-// store, where that is a bucket.
-func keepAccess(ctx context.Context, env *step.Env) error {
 	s, err := env.Store(ctx)
 	if err != nil {
 		return err
 	}
-	changed, err := env.Place.SealKubeconfig(ctx, s, env.Generation(), dryrun.On(ctx))
+	changed, err := env.Place.SealKubeconfig(ctx, s, env.Generation(), dryrun.On(ctx)) // where the store is a bucket
 	if err == nil && changed {
 		return dryrun.Pass(ctx, "keep the access to the cluster in %s", s.Location())
 	}

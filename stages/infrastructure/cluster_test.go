@@ -17,11 +17,11 @@ import (
 // TestTheAccessIsKept: a look says that it is not there yet and keeps nothing.
 func TestTheAccessIsKept(t *testing.T) {
 	env := step.NewEnv("r1", "infrastructure/cluster", step.Dirs{State: t.TempDir()}, io.Discard, io.Discard)
-	require.NoError(t, keepAccess(t.Context(), env), "it is in the store already, which is the volume")
+	require.NoError(t, keep(t.Context(), env, false), "it is in the store already, which is the volume")
 
 	env = step.NewEnv("r1", "infrastructure/cluster", step.Dirs{State: env.StateDir}, io.Discard, io.Discard)
 	env.Place = state.Place{Volume: env.StateDir, URL: "s3://bucket", MakeKey: true, Openers: map[string]store.Opener{"s3": memory{}}}
-	require.ErrorContains(t, keepAccess(t.Context(), env), "read the kubeconfig")
+	require.ErrorContains(t, keep(t.Context(), env, false), "read the kubeconfig")
 	require.NoError(t, os.MkdirAll(filepath.Dir(env.Kubeconfig), 0o700))
 	require.NoError(t, os.WriteFile(env.Kubeconfig, []byte("c4nary"), 0o600))
 	s, err := env.Store(t.Context())
@@ -31,9 +31,9 @@ func TestTheAccessIsKept(t *testing.T) {
 		require.NoError(t, err)
 		return len(keys) == 1
 	}
-	require.ErrorContains(t, keepAccess(dryrun.Context(t.Context()), env), "keep the access to the cluster in s3://bucket")
+	require.ErrorContains(t, keep(dryrun.Context(t.Context()), env, false), "keep the access to the cluster in s3://bucket")
 	require.False(t, there())
-	require.NoError(t, keepAccess(t.Context(), env))
+	require.NoError(t, keep(t.Context(), env, false))
 	require.True(t, there())
-	require.NoError(t, keepAccess(dryrun.Context(t.Context()), env), "nothing is left to do")
+	require.NoError(t, keep(dryrun.Context(t.Context()), env, false), "nothing is left to do")
 }

@@ -49,7 +49,14 @@ func count(ctx context.Context, env *step.Env, in contract.InventoryInput, out c
 			Fix: "run again: slipway destroy", Err: errors.New(left(out)),
 		}
 	}
-	env.Progress("%s", told(out))
+	seen := "nothing is left"
+	if !out.Empty() {
+		seen = left(out)
+	}
+	if out.Unreachable != "" {
+		seen += "; " + out.Unreachable
+	}
+	env.Progress("%s", seen)
 	return out, nil
 }
 
@@ -207,17 +214,6 @@ func nameOf(o unstructured.Unstructured) string {
 		return ns + "/" + name
 	}
 	return name
-}
-
-func told(i contract.Inventory) string {
-	seen := "nothing is left"
-	if !i.Empty() {
-		seen = left(i)
-	}
-	if i.Unreachable != "" {
-		seen += "; " + i.Unreachable
-	}
-	return seen
 }
 
 func left(i contract.Inventory) string {
