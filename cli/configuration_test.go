@@ -73,7 +73,7 @@ func TestWhatIsNotMigratedIsLeftAsItIs(t *testing.T) {
 		"apiVersion: slipway.sh/v9\na: 1\n":  "CFG-002",
 		"version: 1\nname: [\n":              "CFG-001",
 		"version: 1\nname: a\nglobal: {}\nx": "CFG-001",
-		"version: \"1\"\nname: a\n":          "line 1: version: got",
+		"version: \"1\"\nname: a\n":          "line 1: apiVersion: got nothing",
 		"global: {name: a}\n":                "line 1: apiVersion: got nothing",
 	} {
 		file := configFile(t, text)
