@@ -61,10 +61,10 @@ func notVerified(sel Select, err error) error {
 func (s Select) String() string {
 	var out []string
 	for _, target := range s.Until {
-		out = append(out, "--until "+target)
+		out = append(out, "--until "+fault.Quote(target))
 	}
 	for _, target := range s.Only {
-		out = append(out, "--only "+target)
+		out = append(out, "--only "+fault.Quote(target))
 	}
 	return strings.Join(out, " ")
 }

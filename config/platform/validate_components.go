@@ -177,13 +177,12 @@ func (v *validator) after(field string, c Component) {
 // chart checks the values of a chart.
 func (v *validator) chart(field string, c Component) {
 	if !c.HasChart() {
-		for _, f := range []struct {
-			name string
-			has  bool
-		}{{"values", c.Values != nil}, {"valuesFiles", c.ValuesFiles != nil}} {
-			if f.has {
-				v.Add(field+"."+f.name, "values", "none unless kind is chart or adopted")
-			}
+		const want = "none unless kind is chart or adopted"
+		if c.Values != nil {
+			v.Add(field+".values", "values", want)
+		}
+		if c.ValuesFiles != nil {
+			v.Add(field+".valuesFiles", "values", want)
 		}
 		return
 	}
