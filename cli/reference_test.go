@@ -181,7 +181,7 @@ func listOf(names []string) string { return "`--" + strings.Join(names, " --") +
 func modulePage(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("# Functions of the Dagger module" + generated + "A function does what the [command](cli.md) of its name does, `config-explain` what `config explain` does, with the same flags; [Using Slipway](using.md#which-command-is-which-function) says what differs. `dagger call FUNCTION --help` says more. Arguments in brackets are optional. Optional `--config` and `--name` are not listed.\n")
+	b.WriteString("# Functions of the Dagger module" + generated + "A function does what the [command](cli.md) of its name does, `bundle-verify` what `bundle verify` does, with the same flags; [Using Slipway](using.md#which-command-is-which-function) says what differs. `dagger call FUNCTION --help` says more. Arguments in brackets are optional. Optional `--config` and `--name` are not listed.\n")
 	set, files := moduleFiles(t)
 	line := func(n ast.Node) int { return set.Position(n.Pos()).Line }
 	flags := flagsOfFunctions(t)

@@ -71,7 +71,7 @@ func (o *upgradeOptions) run(ctx context.Context, io console.Streams, _ []string
 		return err
 	}
 	if len(route) > 1 && o.install.approval.digest != "" {
-		return usage.Errorf("a plan is of one upgrade, and %s are %d: give --to %s with --approve, then plan the next one", strings.Join(route, ", "), len(route), route[0])
+		return usage.Errorf("a plan is of one upgrade, and %s are %d: give --to %s with --approve, then plan the next one", strings.Join(route, ", "), len(route), fault.Quote(route[0]))
 	}
 	for n, version := range route {
 		if len(route) > 1 {

@@ -37,9 +37,9 @@ nothing, and list the fields without an answer or a sensible default, with exit 
 
 A field begins with the first of these: --set; --answers; its variable, such as
 SLIPWAY_CONFIG_GLOBAL_NAME for global.name (slipway env prints them), which the form does not
-ask again; its value in --file, or in the file that exists already; a variable of another
-program, such as AWS_REGION; its default. With --set, a list has commas between its items,
-@FILE is what a file holds, and an empty value brings the default back.
+ask again; its value in --file, or in the file that exists already; its default. With --set, a
+list has commas between its items, @FILE is what a file holds, and an empty value brings the
+default back.
 
 Without --out the file is stored under the deployment's name, for --name NAME and
 slipway use NAME. It must not contain secrets, only references to them.`
