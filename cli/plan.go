@@ -112,8 +112,12 @@ func (o *planOptions) run(ctx context.Context, io console.Streams, args []string
 // approve is the command that carries out a plan.
 func (o *planOptions) approve(p *contract.Plan) string {
 	command := fault.Quote(p.Workflow) + " --approve " + fault.Quote(p.Digest)
-	if o.upgrade.to != "" { // of a path only the first upgrade is planned
-		command += " --to " + fault.Quote(p.Release.To)
+	to := o.upgrade.to
+	if len(p.Later) > 0 { // a plan is of the first upgrade of a path
+		to = p.Release.To
+	}
+	if to != "" {
+		command += " --to " + fault.Quote(to)
 	}
 	if o.upgrade.style != "" {
 		command += " --style " + fault.Quote(o.upgrade.style)

@@ -176,8 +176,8 @@ func writeComponentConfigs(s settings) error {
 
 // kubeletYAML: cgroups are not enforced, because a container's view of them is
 // partial on hosts with cgroup v1. Nothing is evicted or collected for disk
-// space, which is the host's; an image goes once nothing has used it for two
-// hours. Limits that protect a registry or a big API server are off.
+// space, which is the host's; an image goes once nothing has used it for a
+// week. Limits that protect a registry or a big API server are off.
 func kubeletYAML(s settings) string {
 	return `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -213,7 +213,7 @@ kubeAPIBurst: 1000
 syncFrequency: 10s
 nodeStatusUpdateFrequency: 5s
 imageGCHighThresholdPercent: 100
-imageMaximumGCAge: 2h
+imageMaximumGCAge: 168h
 evictionHard:
   memory.available: 64Mi
   nodefs.available: 0%

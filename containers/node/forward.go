@@ -273,13 +273,15 @@ func (f *forwarder) connect(ctx context.Context, path string) (*http.Client, err
 	return f.client, nil
 }
 
-// onlyTLS sends no request without TLS: the client of a registry on a private network would try
-// that by itself.
+// onlyTLS sends no account without TLS, and does not ask a registry without it: the client of a
+// registry on a private network would try that by itself. A registry may redirect to a store
+// without TLS, which gets no account, and what it has is compared with its digest.
 type onlyTLS struct{ next http.RoundTripper }
 
 // RoundTrip sends r unless that is without TLS.
 func (o onlyTLS) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme != "https" {
+	redirected := r.Response != nil && r.Method == http.MethodGet && r.Header.Get("Authorization") == ""
+	if r.URL.Scheme != "https" && !redirected {
 		return nil, fmt.Errorf("%s has no TLS, and the mirror has", r.URL.Host)
 	}
 	return o.next.RoundTrip(r)

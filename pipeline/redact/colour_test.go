@@ -19,6 +19,7 @@ var between = map[string]string{
 	"zero width space": "\u200b", "zero width joiner": "\u200d", "BOM": "\ufeff", "soft hyphen": "\u00ad", "grapheme joiner": "\u034f", "variation": "\ufe0f", "filler": "\u3164",
 	"bidi": "\u202e", "isolate": "\u2066", "tag": "\U000e0041",
 	"NUL": "\x00", "DEL": "\x7f", "return": "\r", "bell": "\a", "two": "\x00\x1b[1m\u200b",
+	"quoted colour": `\x1b[1m`, "colour in JSON": `\u001b[1m`, "in JSON in JSON": `\\u001b[1m`, "zero width in JSON": `\u200b`, "octal": `\033[1m`, "e": `\e[1m`,
 }
 
 func TestASecretThatIsShownInPiecesIsMasked(t *testing.T) {
@@ -73,6 +74,9 @@ func TestGrepInColour(t *testing.T) {
 // TestNothingWritesToATerminal: whatever is written can be shown.
 func TestNothingWritesToATerminal(t *testing.T) {
 	for name, mark := range between {
+		if strings.HasPrefix(mark, `\`) {
+			continue
+		}
 		got := written(t, "hunter2", "safe"+mark+"text\n"+strings.Repeat("long"+mark, 8_000)+"\n", 1000)
 		require.Equal(t, redact.Printable(got), got, name)
 		require.Contains(t, got, "safe", name)
@@ -82,6 +86,9 @@ func TestNothingWritesToATerminal(t *testing.T) {
 
 func TestPrinter(t *testing.T) {
 	for name, mark := range between {
+		if strings.HasPrefix(mark, `\`) {
+			continue
+		}
 		text := "safe" + mark + "text: "
 		for at := range len(text) + 1 {
 			var out strings.Builder

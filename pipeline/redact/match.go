@@ -9,21 +9,36 @@ import (
 // part is a part of a text: from one offset to another.
 type part struct{ from, to int }
 
-// find returns the parts of s that are secrets, in order and apart from each other.
+// find returns the parts of s that are secrets, in order and apart from each other: of s as it
+// is, and of what a terminal shows of it.
 func (r *Secrets) find(s string) []part {
+	found := r.literal(s)
+	shown := flat{text: s}
+	if !plain(s) || strings.IndexByte(s, '\\') >= 0 {
+		shown = strip(s, true)
+		found = append(found, shown.hidden(r.literal(shown.text))...)
+	}
+	if len(r.wrapped) > 0 {
+		f := flatten(shown.text)
+		found = append(found, shown.hidden(f.origin(r.wrapped.find(f.text)))...)
+	}
+	if len(r.dumped) > 0 {
+		f := digits(shown.text)
+		found = append(found, shown.hidden(f.origin(r.dumped.find(f.text)))...)
+		for _, f := range dumps(shown.text) {
+			found = append(found, shown.hidden(withLines(shown.text, f.origin(r.dumped.find(f.text))))...)
+		}
+	}
+	return union(found)
+}
+
+// literal returns the parts of s that are secrets in one piece.
+func (r *Secrets) literal(s string) []part {
 	found := r.exact.find(s)
 	for _, f := range r.escaped {
 		found = append(found, f.find(s)...)
 	}
-	if len(r.wrapped) > 0 {
-		f := flatten(s)
-		found = append(found, f.origin(r.wrapped.find(f.text))...)
-	}
-	if len(r.dumped) > 0 {
-		f := digits(s)
-		found = append(found, f.origin(r.dumped.find(f.text))...)
-	}
-	return union(found)
+	return found
 }
 
 // union joins the parts that overlap or touch.
@@ -102,13 +117,32 @@ func (x *index) addWrapped(text string) {
 // flat is a text of which something is left out.
 type flat struct {
 	text string
-	at   []int // where each byte of text is in the original
+	at   []int // where each byte of text is in the original; nil: nothing is left out
 }
 
 // origin returns where parts are in the original.
 func (f flat) origin(parts []part) []part {
+	if f.at == nil {
+		return parts
+	}
 	for i, p := range parts {
 		parts[i] = part{f.at[p.from], f.at[p.to-1] + 1}
+	}
+	return parts
+}
+
+// hidden is origin with what is left out before each part: a character that the first one
+// strikes over.
+func (f flat) hidden(parts []part) []part {
+	if f.at == nil {
+		return parts
+	}
+	for i, p := range parts {
+		from := 0
+		if p.from > 0 {
+			from = f.at[p.from-1] + 1
+		}
+		parts[i] = part{from, f.at[p.to-1] + 1}
 	}
 	return parts
 }
@@ -136,21 +170,6 @@ func flatten(s string) flat {
 	return flat{b.String(), at}
 }
 
-// digits leaves out of s all but hexadecimal digits, and the sign of such numbers ("0x2a"): what
-// separates the numbers of bytes is different everywhere.
-func digits(s string) flat {
-	b, at := make([]byte, 0, len(s)), make([]int, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		switch c := s[i] | ' '; { // in lower case
-		case s[i] == '0' && i+1 < len(s) && s[i+1] == 'x':
-			i++
-		case '0' <= s[i] && s[i] <= '9', 'a' <= c && c <= 'f':
-			b, at = append(b, c), append(at, i)
-		}
-	}
-	return flat{string(b), at}
-}
-
 // whole returns the length of the lines in b after which no secret goes on in the next line.
 func (r *Secrets) whole(b []byte) int {
 	r.mu.RLock()
@@ -159,16 +178,21 @@ func (r *Secrets) whole(b []byte) int {
 	if end == 0 || len(r.wrapped) == 0 {
 		return end
 	}
-	lines := string(b[:end])
+	shown := strip(string(b[:end]), true)
 	wait := func(x index, f flat) {
 		if i := x.begun(f.text); i < len(f.text) {
-			end = min(end, bytes.LastIndexByte(b[:f.at[i]], '\n')+1)
+			end = min(end, bytes.LastIndexByte(b[:shown.at[f.at[i]]], '\n')+1)
 		}
 	}
-	wait(r.wrapped, flatten(lines))
-	wait(r.dumped, digits(lines))
+	wait(r.wrapped, flatten(shown.text))
+	wait(r.dumped, digits(shown.text))
+	for _, f := range dumps(shown.text) {
+		wait(r.dumped, f)
+	}
 	return end
 }
 
 // continues reports whether b has something with which a wrapped secret may go on.
-func continues(b []byte) bool { return flatten(string(b)).text != "" }
+func continues(b []byte) bool {
+	return flatten(strip(string(b), true).text).text != ""
+}

@@ -3,6 +3,7 @@ package redact
 import (
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,7 +17,7 @@ import (
 // to them.
 func Printable(s string) string {
 	if !plain(s) {
-		s = strip(s)
+		s = strip(s, false).text
 	}
 	if logsCommand() {
 		s = command.ReplaceAllString(s, "$1$3 $2$4")
@@ -53,27 +54,50 @@ func plain(s string) bool {
 	return true
 }
 
-// strip returns what Printable does.
-func strip(s string) string {
+// strip returns what Printable does. Quoted leaves out what JSON and other quoted text have
+// escaped, too ("\u001b[1m"), and says where the rest is in s.
+func strip(s string, quoted bool) flat {
 	var b strings.Builder
 	b.Grow(len(s))
+	var at []int
+	if quoted {
+		at = make([]int, 0, len(s))
+	}
 	for i := 0; i < len(s); {
-		end, shown := unit(s, i)
+		end, shown := unit(s, i, quoted)
 		if shown {
-			b.WriteString(strings.ToValidUTF8(s[i:end], "\ufffd"))
+			text := s[i:end]
+			if r, size := utf8.DecodeRuneInString(text); r == utf8.RuneError && size == 1 {
+				text = "\ufffd"
+			}
+			b.WriteString(text)
+			for n := 0; quoted && n < len(text); n++ { // a log may be long
+				at = append(at, min(i+n, end-1))
+			}
 		}
 		i = end
 	}
-	return b.String()
+	return flat{b.String(), at}
 }
 
 // unit returns the end of what begins at i, a character or a sequence, and whether it is shown.
-func unit(s string, i int) (end int, shown bool) {
+func unit(s string, i int, quoted bool) (end int, shown bool) {
 	r, size := utf8.DecodeRuneInString(s[i:])
 	end = i + size
 	switch {
 	case r == '\x1b':
 		return escape(s, end), false
+	case r == '\\' && quoted:
+		for end < len(s) && s[end] == '\\' {
+			end++ // as one, or a long run would be read again from each of its characters
+		}
+		if code, after := escaped(s, end); after > end {
+			if code == '\x1b' {
+				return escape(s, after), false
+			}
+			return after, code == '\n' || code == '\t' || visible(code)
+		}
+		return end, true
 	case r == utf8.RuneError && size == 1:
 		r = rune(s[i]) // a byte of a terminal without UTF-8
 		if r >= 0xa0 {
@@ -163,4 +187,31 @@ func message(s string, i int) (end int, ended bool) {
 		}
 	}
 	return end, false
+}
+
+// escaped returns the control or invisible character that s has after the backslash before i
+// (x1b, u001b, 033, e), and its end; i if there is none.
+func escaped(s string, i int) (code rune, end int) {
+	number := func(base, from, digits int) (rune, int) {
+		if from+digits > len(s) {
+			return 0, i
+		}
+		n, err := strconv.ParseUint(s[from:from+digits], base, 32)
+		if r := rune(n); err == nil && r != '\n' && r != '\r' && r != '\t' && !visible(r) && !unicode.Is(unicode.Cs, r) {
+			return r, from + digits
+		}
+		return 0, i
+	}
+	switch {
+	case i == len(s):
+	case s[i] == 'x':
+		return number(16, i+1, 2)
+	case s[i] == 'u':
+		return number(16, i+1, 4)
+	case s[i] == '0':
+		return number(8, i, 3)
+	case strings.HasPrefix(s[i:], "e["):
+		return '\x1b', i + 1
+	}
+	return 0, i
 }

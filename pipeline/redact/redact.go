@@ -55,22 +55,10 @@ func (r *Secrets) Add(secret string) {
 	}
 }
 
-// Redact returns s with "***" in place of every secret. If only what a terminal shows of s has a
-// secret, between whose characters are colours for example, it returns that.
+// Redact returns s with "***" in place of every secret.
 func (r *Secrets) Redact(s string) string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	masked := r.mask(s)
-	if !plain(s) {
-		if shown := r.mask(strip(s)); shown != strip(masked) {
-			return shown
-		}
-	}
-	return masked
-}
-
-// mask replaces the secrets in s.
-func (r *Secrets) mask(s string) string {
 	found := r.find(s)
 	if len(found) == 0 {
 		return s
@@ -78,7 +66,8 @@ func (r *Secrets) mask(s string) string {
 	var b strings.Builder
 	at := 0
 	for _, f := range found {
-		b.WriteString(s[at:f.from] + hidden)
+		b.WriteString(s[at:f.from])
+		b.WriteString(hidden)
 		at = f.to
 	}
 	b.WriteString(s[at:])
@@ -87,10 +76,20 @@ func (r *Secrets) mask(s string) string {
 
 // Clean returns what Plain leaves of s, with "***" in place of every secret: those in s, and
 // those that s shows.
-func (r *Secrets) Clean(s string) string { return r.Redact(Plain(r.Redact(s))) }
+func (r *Secrets) Clean(s string) string {
+	s = r.Redact(s)
+	if shown := Plain(s); shown != s {
+		return r.Redact(shown)
+	}
+	return s
+}
 
 // In reports whether b contains a registered secret.
-func (r *Secrets) In(b []byte) bool { return r.Redact(string(b)) != string(b) }
+func (r *Secrets) In(b []byte) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.find(string(b))) > 0
+}
 
 // escapedLongest returns how many bytes the longest form of a secret takes, at least 1.
 func (r *Secrets) escapedLongest() int {

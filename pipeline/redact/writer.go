@@ -67,7 +67,7 @@ func (w *LineWriter) take(p []byte) {
 		clean := w.secrets.Redact(string(w.buf)) // its end may be the beginning of a secret
 		cut := 0
 		for cut < len(clean)-keep {
-			end, _ := unit(clean, cut)
+			end, _ := unit(clean, cut, false)
 			if end > len(clean)-keep {
 				break
 			}
@@ -144,7 +144,7 @@ func begun(s string) int {
 	if at < max(0, len(s)-most) || strings.IndexByte(s[at:], '\n') >= 0 {
 		return len(s)
 	}
-	end, _ := unit(s, at)
+	end, _ := unit(s, at, false)
 	_, size := utf8.DecodeRuneInString(s[at:])
 	if strings.HasPrefix(s[at:], "\x1b[") {
 		size = 2
