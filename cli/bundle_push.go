@@ -53,6 +53,15 @@ file keeps what it has of the other one. With --key, that must be signed with th
 }
 
 func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []string) error {
+	places := []string{o.out}
+	if o.key != "" {
+		places = append(places, o.out+trust.Suffix)
+	}
+	for _, name := range places { // which would show only after the push
+		if _, err := atomicfile.Target(name); err != nil && (o.key != "" || !atomicfile.IsStream(name)) {
+			return usage.Errorf("--out: %w", err)
+		}
+	}
 	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("push the bundle", "run the same command again: images that are there are not pushed again"))
 	defer release()
 	var private crypto.Signer

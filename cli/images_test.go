@@ -251,7 +251,14 @@ func TestBundlePushUsage(t *testing.T) {
 	code, _, errs = slipway("bundle", "push", t.TempDir(), to)
 	require.Equal(t, 3, code)
 	require.Contains(t, errs, "BUN-001")
-	code, out, _ := slipway("bundle", "push", "--help")
+	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "lock.json")
+	require.NoError(t, os.Mkdir(out+trust.Suffix, 0o755))
+	for _, args := range [][]string{{"--out", dir}, {"--out", out, "--key", "key.pem"}} {
+		code, _, errs = slipway(append([]string{"bundle", "push", dir, to}, args...)...)
+		require.Equal(t, 2, code, errs)
+		require.Contains(t, errs, "--out: ")
+	}
+	code, out, _ = slipway("bundle", "push", "--help")
 	require.Zero(t, code)
 	for _, text := range []string{"push DIR HOST/PATH", "--out string", "--plain-http", "(default \"slipway.lock.json\")"} {
 		require.Contains(t, out, text)

@@ -90,7 +90,7 @@ func forReport(dir string) error {
 }
 
 // replace has write make a directory beside dir and then gives it dir's name. When write fails, dir
-// is as it was.
+// is as it was. Where dir cannot be renamed, as a mount cannot, it is as it was, too.
 func replace(dir string, write func(string) error) (err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
@@ -108,16 +108,19 @@ func replace(dir string, write func(string) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(beside)) }()
-	fresh := filepath.Join(beside, "new")
+	fresh, old := filepath.Join(beside, "new"), filepath.Join(beside, "old")
+	defer func() { err = errors.Join(err, os.RemoveAll(fresh), os.Remove(beside)) }() // where old is still there, the error says so
 	if err := write(fresh); err != nil {
 		return err
 	}
 	if err := forReport(dir); err != nil { // something was put there meanwhile
 		return err
 	}
-	if err := os.RemoveAll(dir); err != nil {
+	if err := os.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.Rename(fresh, dir)
+	if err := os.Rename(fresh, dir); err != nil {
+		return errors.Join(err, os.Rename(old, dir))
+	}
+	return os.RemoveAll(old)
 }

@@ -86,6 +86,9 @@ func TestAnEarlierReportIsReplacedAsAWhole(t *testing.T) {
 	require.DirExists(t, filepath.Join(dir, "steps", "r2"), "it is as it was")
 	require.NoDirExists(t, filepath.Join(dir, "steps", "r3"))
 
+	require.Error(t, replace(dir, func(string) error { return nil }), "there is nothing to put in its place")
+	require.DirExists(t, filepath.Join(dir, "steps", "r2"), "it is as it was")
+
 	err = replace(dir, func(fresh string) error {
 		return errors.Join(writeReport(t, "r3")(fresh), os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600))
 	})

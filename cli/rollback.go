@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
@@ -100,9 +101,20 @@ func (o *rollbackOptions) find(ctx context.Context, d *deployment.Deployment) (*
 		return nil, nil, err
 	}
 	if last == nil {
-		return nil, nil, noBackup()
+		return nil, nil, cmp.Or(atWork(d.Runs(ctx)), noBackup())
 	}
 	return d.Backup(ctx, last.ID)
+}
+
+// atWork is the fault of the lock where one of runs works on the deployment, which may make a backup;
+// nil where none does. err is that of listing them.
+func atWork(runs []contract.RunSummary, err error) error {
+	for _, r := range slices.Backward(runs) {
+		if r.Outcome == report.Running {
+			return lock.Refused(fmt.Errorf("run %s, of workflow %s, works on the deployment since %s", r.ID, r.Workflow, r.Started.Format(time.RFC3339)))
+		}
+	}
+	return err
 }
 
 // noBackup is the fault of who wants to go back where no upgrade has made a backup.

@@ -58,7 +58,7 @@ func (o *saveOptions) do(ctx context.Context, streams console.Streams, _ []strin
 		if err != nil {
 			return err
 		}
-		what.Key, what.Secrets = private, []string{text}
+		what.Key, what.KeyFrom, what.Secrets = private, o.key, []string{text}
 	}
 	return o.deployment.Do(ctx, streams, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
 		if what.Key == nil {

@@ -197,7 +197,7 @@ func (o *upgradeOptions) unfinished(ctx context.Context, d *deployment.Deploymen
 	_, inGit := d.Config.ReleaseInGit() // there a version is a name of the repository
 	switch {
 	case err == nil && last == nil:
-		return nil, nothingToResume()
+		return nil, cmp.Or(atWork(d.Runs(ctx)), nothingToResume())
 	case err != nil && !errors.Is(err, &fault.Fault{Code: contract.CodeNoBackup}):
 		return nil, err
 	case o.to != "" || inGit: // also where the newest backup cannot be read

@@ -233,6 +233,7 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	if err != nil {
 		return err
 	}
+	defer results.Close()
 	var mu sync.Mutex
 	say := func(text string) {
 		mu.Lock()

@@ -40,8 +40,8 @@ type NotEmpty struct{ Holds string }
 func (e *NotEmpty) Error() string { return "it is not empty: it holds " + e.Holds }
 
 // Write writes files, by their paths with slashes, to a directory that does not exist or is
-// empty; another one is NotEmpty.
-func Write(dir string, files map[string][]byte) error {
+// empty; another one is NotEmpty. When it fails, nothing is left in the directory.
+func Write(dir string, files map[string][]byte) (err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -49,6 +49,15 @@ func Write(dir string, files map[string][]byte) error {
 	if len(entries) > 0 {
 		return &NotEmpty{Holds: entries[0].Name()}
 	}
+	defer func() {
+		if err == nil {
+			return
+		}
+		for name := range files {
+			first, _, _ := strings.Cut(name, "/")
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, first)))
+		}
+	}()
 	for name, text := range files {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

@@ -135,3 +135,12 @@ func TestWriteNeedsADirectory(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "kept", string(text))
 }
+
+// TestWriteLeavesNoHalfRelease, which would be in the way of the next one.
+func TestWriteLeavesNoHalfRelease(t *testing.T) {
+	dir := t.TempDir()
+	require.Error(t, skeleton.Write(dir, map[string][]byte{platform.File: nil, "a": nil, "a/b": nil, "c/d": nil}))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}

@@ -60,8 +60,9 @@ type source struct {
 type record map[string]written
 
 type written struct {
-	Origin string `json:"origin"` // sha256 of what it came from
-	SHA256 string `json:"sha256"` // its own
+	Origin string `json:"origin"`           // sha256 of what it came from
+	SHA256 string `json:"sha256"`           // its own
+	Before string `json:"before,omitempty"` // that of the one that it replaces
 }
 
 // Put puts the clients into the folder, each in one step; those that are there are left
@@ -87,7 +88,7 @@ func Put(ctx context.Context, o Options) ([]Client, error) {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			return nil, o.folder(err)
-		case sum != s.origin && sum != have[s.name].SHA256:
+		case sum != s.origin && sum != have[s.name].SHA256 && sum != have[s.name].Before:
 			others = append(others, fmt.Errorf("%s is another program than was put there", o.path(s.name)))
 		}
 		there[s.name] = sum
@@ -100,9 +101,9 @@ func Put(ctx context.Context, o Options) ([]Client, error) {
 	var failed []error
 	for _, s := range sources {
 		c := Client{Name: s.name, Version: s.version, From: s.from}
-		sum := there[s.name]
-		if c.There = sum != "" && (sum == s.origin || have[s.name] == written{s.origin, sum}); !c.There {
-			err = o.put(ctx, s, have)
+		sum, has := there[s.name], have[s.name]
+		if c.There = sum != "" && (sum == s.origin || has.Origin == s.origin && has.SHA256 == sum); !c.There {
+			err = o.put(ctx, s, have, sum)
 		}
 		switch {
 		case errors.Is(err, &fault.Fault{Code: CodeFetch}):
@@ -116,8 +117,9 @@ func Put(ctx context.Context, o Options) ([]Client, error) {
 	return out, errors.Join(append(failed, none)...)
 }
 
-// put writes a client, and what it came from into the record.
-func (o Options) put(ctx context.Context, s source, have record) error {
+// put writes a client, in the place of one with the sha256 before. The record says so first: what is
+// there is ours whenever this ends.
+func (o Options) put(ctx context.Context, s source, have record, before string) error {
 	var data []byte
 	var err error
 	if s.fetch != nil {
@@ -132,13 +134,13 @@ func (o Options) put(ctx context.Context, s source, have record) error {
 	if err != nil {
 		return err
 	}
-	have[s.name] = written{Origin: s.origin, SHA256: bundle.SumOf(data)}
+	have[s.name] = written{Origin: s.origin, SHA256: bundle.SumOf(data), Before: before}
 	text, err := json.MarshalIndent(have, "", "  ")
 	if err == nil {
-		err = atomicfile.Write(o.path(s.name), data, 0o755)
+		err = atomicfile.Write(filepath.Join(o.Dir, RecordFile), append(text, '\n'), 0o644)
 	}
 	if err == nil {
-		err = atomicfile.Write(filepath.Join(o.Dir, RecordFile), append(text, '\n'), 0o644)
+		err = atomicfile.Write(o.path(s.name), data, 0o755)
 	}
 	if err != nil {
 		return o.folder(err)

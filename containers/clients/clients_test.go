@@ -226,3 +226,26 @@ func TestAFolderThatCannotBeWritten(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: atomicfile.CodeUnwritten})
 	require.ErrorContains(t, err, RecordFile)
 }
+
+// TestAnInterruptedPutGoesOn: one that is killed after the record and before the program leaves
+// nothing that the next one takes for somebody else's.
+func TestAnInterruptedPutGoesOn(t *testing.T) {
+	o := Options{Dir: t.TempDir(), Platform: "linux/amd64", Pins: &lock.Lock{}, Bundle: made(t, all())}
+	_, err := Put(t.Context(), o)
+	require.NoError(t, err)
+	helm := filepath.Join(o.Dir, "helm")
+	for _, text := range []string{"h2", "h3"} {
+		newer := all()
+		newer["helm"] = text
+		o.Bundle = made(t, newer)
+		was, err := os.ReadFile(helm)
+		require.NoError(t, err)
+		_, err = Put(t.Context(), o)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(helm, was, 0o755)) // as if it had not come so far
+		put, err := Put(t.Context(), o)
+		require.NoError(t, err)
+		require.False(t, put[2].There)
+		require.Equal(t, newer, files(t, o.Dir))
+	}
+}

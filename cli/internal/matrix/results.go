@@ -11,17 +11,25 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gofrs/flock"
+
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
-// CodeOther: a directory has the results of another matrix.
-const CodeOther fault.Code = "MTX-001"
+// The codes of a directory with results.
+const (
+	// CodeOther: it has those of another matrix.
+	CodeOther fault.Code = "MTX-001"
+	// CodeRunning: another matrix writes to it now.
+	CodeRunning fault.Code = "MTX-004"
+)
 
 // The files of a directory with results; each cell has a directory, which is named after
 // its deployment, with the output of its commands and its run's report.
 const (
+	lockFile   = ".lock" // locked while a matrix runs
 	headFile   = "matrix.lock.json"
 	resultFile = "result.json"
 
@@ -34,22 +42,49 @@ const (
 type Head map[string]string
 
 // Results are those in a directory.
-type Results struct{ dir string }
+type Results struct {
+	dir  string
+	lock *flock.Flock
+}
 
 // Open makes the directory, or goes on with the one that an interrupted run of the same
-// matrix has left. The error is a fault MTX-001 if another matrix has left it.
+// matrix has left. The error is a fault MTX-001 if another matrix has left it, and MTX-004 if another
+// one has it open.
 func Open(dir string, head Head) (*Results, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	file := filepath.Join(dir, headFile)
+	r := &Results{dir, flock.New(filepath.Join(dir, lockFile))}
+	locked, err := r.lock.TryLock()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	case !locked:
+		return nil, &fault.Fault{
+			Code: CodeRunning, Class: fault.Locked, Op: "run the matrix", Err: fmt.Errorf("another matrix writes its results to %s", dir),
+			Fix: "wait until that has ended, or give this one another name and other results: --name OTHER --out DIR",
+		}
+	}
+	if err := r.begun(head); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Close lets other matrices write to the directory. The end of the process does so, too.
+func (r *Results) Close() { _ = r.lock.Close() }
+
+// begun writes down what the matrix runs with, and refuses the results of another one.
+func (r *Results) begun(head Head) error {
+	file := filepath.Join(r.dir, headFile)
 	before := Head{}
 	text, err := bounded.File(file, bounded.Generated)
 	if err == nil {
 		err = json.Unmarshal(text, &before)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read %s: %w", file, err)
+		return fmt.Errorf("read %s: %w", file, err)
 	}
 	var others []string
 	for _, part := range slices.Sorted(maps.Keys(head)) {
@@ -58,17 +93,17 @@ func Open(dir string, head Head) (*Results, error) {
 		}
 	}
 	if len(others) > 0 {
-		return nil, &fault.Fault{
-			Code: CodeOther, Class: fault.Usage, Op: "go on with the results in " + dir,
+		return &fault.Fault{
+			Code: CodeOther, Class: fault.Usage, Op: "go on with the results in " + r.dir,
 			Err: fmt.Errorf("they are of another %s", strings.Join(others, ", another ")),
 			Fix: "name another directory: --out DIR",
 		}
 	}
 	maps.Copy(before, head) // another shard may have other releases
 	if text, err = json.Marshal(before); err != nil {
-		return nil, err
+		return err
 	}
-	return &Results{dir}, atomicfile.Write(file, text, 0o644)
+	return atomicfile.Write(file, text, 0o644)
 }
 
 // begin is the directory of a cell that is run now, which is empty.

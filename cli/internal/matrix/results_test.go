@@ -91,7 +91,7 @@ func TestAPartWithoutCells(t *testing.T) {
 }
 
 func TestPage(t *testing.T) {
-	r := &Results{t.TempDir()}
+	r := &Results{dir: t.TempDir()}
 	all := append(three(),
 		Result{Cell: Cell{From: "1.1.0", To: "2.0.0", Style: "graceful", Faults: NoFault}, Deployment: "m-4", Outcome: Failed},
 		Result{Cell: Cell{From: "1.1.0", To: "2.0.0", Style: "in-place", Faults: NoFault}, Outcome: Cancelled})
@@ -123,6 +123,11 @@ func TestAnInterruptedMatrixGoesOn(t *testing.T) {
 	}
 	require.NoError(t, r.Summarise(three()))
 
+	_, err = Open(dir, head)
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeRunning})
+	require.Equal(t, fault.Locked, fault.ClassOf(err))
+	require.ErrorContains(t, err, "another matrix writes its results to "+dir)
+	r.Close()
 	r, err = Open(dir, head)
 	require.NoError(t, err)
 	for i, want := range three() {
@@ -153,7 +158,10 @@ func TestResultsOfAnotherMatrix(t *testing.T) {
 	open := func(change Head) error {
 		h := maps.Clone(head)
 		maps.Copy(h, change)
-		_, err := Open(dir, h)
+		r, err := Open(dir, h)
+		if err == nil {
+			r.Close()
+		}
 		return err
 	}
 	require.NoError(t, open(nil))

@@ -35,6 +35,8 @@ type Options struct {
 	Run string        // id; empty: the last one
 	Out string        // file; empty: one named for the run
 	Key crypto.Signer // nil: the package is not signed
+	// KeyFrom is where the command line says that Key is; empty: it says nothing.
+	KeyFrom string
 	// Secrets are known besides those of the configuration: they are in no package.
 	Secrets []string
 }
@@ -113,12 +115,22 @@ func (o Options) put(file string, data []byte) error {
 	return nil
 }
 
-// again is the command that packs a run, also when others have followed.
-func again(run string) string { return "slipway save --run " + fault.Quote(run) }
+// again is the command that packs run, also when others have followed, in the same way.
+func (o Options) again(run string) string {
+	command := "slipway save --run " + fault.Quote(run)
+	if o.KeyFrom != "" {
+		command += " --key " + fault.Quote(o.KeyFrom)
+	}
+	if o.Out != "" {
+		command += " --out " + fault.Quote(o.Out)
+	}
+	return command
+}
 
 func (o Options) unwritten(file string, err error) error {
+	o.Out = "FILE" + runpackage.Suffix
 	return &fault.Fault{Code: atomicfile.CodeUnwritten, Class: fault.Usage, Op: strings.TrimSpace("write the package " + file), Err: err,
-		Fix: "name another place, with room for it: " + again(o.Run) + " --out FILE" + runpackage.Suffix}
+		Fix: "name another place, with room for it: " + o.again(o.Run)}
 }
 
 // gate makes sure that no known secret is left in what was collected.

@@ -225,16 +225,19 @@ func TestAPackageSaysWhatTheRunRanWith(t *testing.T) {
 	}
 }
 
-// TestARemedyPacksTheSameRun.
+// TestARemedyPacksTheSameRun, to the same place and signed with the same key.
 func TestARemedyPacksTheSameRun(t *testing.T) {
 	fix := func(err error) string {
 		f, ok := errors.AsType[*fault.Fault](err)
 		require.True(t, ok)
 		return f.Fix
 	}
-	p := &packer{record: &report.Run{ID: "r1"}}
-	require.Contains(t, fix(p.otherRelease("pack", errors.New("another"))), ": slipway save --run r1 --platform DIR")
-	require.Contains(t, fix(Options{Run: "r1"}.unwritten("x", errors.New("no"))), ": slipway save --run r1 --out FILE.tar.zst")
+	o := Options{Run: "r1", Out: "my runs/a.tar.zst", KeyFrom: "env:KEY"}
+	p := &packer{options: o, record: &report.Run{ID: "r1"}}
+	require.Contains(t, fix(p.otherRelease("pack", errors.New("another"))), ": slipway save --run r1 --key env:KEY --out 'my runs/a.tar.zst' --platform DIR")
+	p.options = Options{}
+	require.Contains(t, fix(p.otherRelease("pack", errors.New("another"))), ": slipway save --run r1 --platform DIR", "the last one may be another one by then")
+	require.Contains(t, fix(o.unwritten(o.Out, errors.New("no"))), ": slipway save --run r1 --key env:KEY --out FILE.tar.zst")
 }
 
 func TestAPackageReplacesNothingElse(t *testing.T) {

@@ -59,7 +59,7 @@ func (p *packer) mayOpen() bool {
 // otherRelease is the fault of a release that is not the run's, or may not be.
 func (p *packer) otherRelease(op string, why error) error {
 	return &fault.Fault{Code: codeOtherRelease, Class: fault.Usage, Op: op, Err: why,
-		Fix: "name the directory of the release that was installed: " + again(p.record.ID) + " --platform DIR"}
+		Fix: "name the directory of the release that was installed: " + p.options.again(p.record.ID) + " --platform DIR"}
 }
 
 // vouch refuses to sign a stored configuration with what runs or reads something where the package
@@ -92,7 +92,8 @@ func (p *packer) vouch(id string) error {
 		return nil
 	}
 	slices.Sort(others)
+	unsigned := Options{Out: p.options.Out}
 	return &fault.Fault{Code: codeOtherRelease, Class: fault.Usage, Op: "sign the package of run " + id,
 		Err: fmt.Errorf("the configuration stored with the run has what yours has not: %s", strings.Join(others, ", ")),
-		Fix: "give the configuration with which the run was made: --config FILE; or pack it without a key: " + again(id)}
+		Fix: "give the configuration with which the run was made: --config FILE; or pack it without a key: " + unsigned.again(id)}
 }
