@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,7 +84,7 @@ func (r *remover) inTurn(ctx context.Context, what string, limit time.Duration, 
 			return err
 		}
 		if runs && a.GetLabels()[kube.AdoptedLabel] != kube.AdoptedEngine {
-			if err := r.addCascade(ctx, a); err != nil {
+			if err := argo.Cascade(ctx, r.Client, &a); err != nil {
 				return err
 			}
 		}
@@ -149,16 +148,6 @@ func (r *remover) roots(apps []unstructured.Unstructured) []unstructured.Unstruc
 		return apps // they own each other
 	}
 	return free
-}
-
-// addCascade gives an Application the finalizer that takes its objects along.
-func (r *remover) addCascade(ctx context.Context, a unstructured.Unstructured) error {
-	has := slices.ContainsFunc(a.GetFinalizers(), func(f string) bool { return strings.HasPrefix(f, argo.CascadeFinalizer) })
-	if has || a.GetDeletionTimestamp() != nil {
-		return nil
-	}
-	patch := map[string]any{"metadata": map[string]any{"finalizers": append(a.GetFinalizers(), argo.CascadeFinalizer)}}
-	return r.Client.PatchObject(ctx, "prepare the deletion of Application "+nameOf(a), &a, patch)
 }
 
 // controllerRuns tells whether the controller of the deployment's Argo CD, which runs the
