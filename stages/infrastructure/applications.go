@@ -151,8 +151,11 @@ func (r *remover) roots(apps []unstructured.Unstructured) []unstructured.Unstruc
 }
 
 // controllerRuns tells whether the controller of the deployment's Argo CD, which runs the
-// cascade, is there and ready, and gives it time to start if there is one.
+// cascade, is there and ready, and gives it time to start if there is one, but only once.
 func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
+	if r.noController {
+		return false, nil
+	}
 	list, err := r.Client.Workloads(ctx, metav1.NamespaceAll, argo.Controller)
 	list = slices.DeleteFunc(list, func(o unstructured.Unstructured) bool {
 		return !r.ours(o) || r.Argo != "" && o.GetNamespace() != r.Argo
@@ -173,6 +176,7 @@ func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
 		return ready, "its pod is not ready", nil
 	})
 	if fault.ClassOf(err) == fault.Timeout {
+		r.noController = true
 		return false, nil
 	}
 	return err == nil, err
