@@ -35,21 +35,27 @@ func (r *remover) mine(ctx context.Context, gvr schema.GroupVersionResource) ([]
 // of the sync waves. What the others may rest on follows: components that Argo CD has
 // adopted, and Argo CD itself last, without what it owns: nobody would run the cascade.
 // An Application that a user made in a namespace of the platform goes as it is: without a
-// finalizer of its own, what it has elsewhere stays.
+// finalizer of its own, what it has elsewhere stays. It gives up on Applications that somebody
+// makes again and again: the error names them.
 func (r *remover) applications(ctx context.Context) error {
 	limit, stripped := cascadeLimit, len(r.Stripped)
-	for {
-		apps, err := r.mine(ctx, argo.Applications())
-		if err != nil || len(apps) == 0 {
-			return err
-		}
+	look := func(ctx context.Context) ([]unstructured.Unstructured, error) {
+		return r.mine(ctx, argo.Applications())
+	}
+	apps, err := look(ctx)
+	for rounds := len(apps) + 3; err == nil && len(apps) > 0 && rounds > 0; rounds-- {
 		if err := r.inTurn(ctx, "Applications", limit, r.roots(apps), apps); err != nil {
 			return err
 		}
 		if len(r.Stripped) > stripped { // nobody runs the cascade: the rest goes without it
 			limit = 0
 		}
+		apps, err = look(ctx)
 	}
+	if err != nil || len(apps) == 0 {
+		return err
+	}
+	return r.Gone(ctx, "the Applications", look)
 }
 
 // inTurn removes Applications with what they own, and waits until they are gone. Those that
