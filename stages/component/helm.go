@@ -322,7 +322,7 @@ var batchJob = schema.GroupKind{Group: "batch", Kind: "Job"}
 
 // Create implements kube.Interface.
 func (s serverSide) Create(resources helmkube.ResourceList) (*helmkube.Result, error) {
-	if slices.ContainsFunc(resources, made) {
+	if slices.ContainsFunc(resources, isHook) {
 		if err := s.hook(objectsOf(slices.DeleteFunc(slices.Clone(resources), func(i *resource.Info) bool { return !isHook(i) }))); err != nil {
 			return nil, err
 		}
@@ -331,24 +331,14 @@ func (s serverSide) Create(resources helmkube.ResourceList) (*helmkube.Result, e
 	return &helmkube.Result{Created: resources}, s.apply(objectsOf(resources))
 }
 
-// Update implements kube.Interface.
-func (s serverSide) Update(original, target helmkube.ResourceList, force bool) (*helmkube.Result, error) {
-	if slices.ContainsFunc(target, made) {
-		return s.Client.Update(original, target, force)
-	}
+// Update implements kube.Interface. It never calls Helm's own, which would delete.
+func (s serverSide) Update(_, target helmkube.ResourceList, _ bool) (*helmkube.Result, error) {
 	return &helmkube.Result{Updated: target}, s.apply(objectsOf(target))
 }
 
 // UpdateThreeWayMerge implements kube.InterfaceThreeWayMerge.
 func (s serverSide) UpdateThreeWayMerge(original, target helmkube.ResourceList, force bool) (*helmkube.Result, error) {
 	return s.Update(original, target, force)
-}
-
-// made reports whether Helm has to make an object: one of a hook, which is not there, or one
-// to which the API server gives a name.
-func made(i *resource.Info) bool {
-	o, is := i.Object.(*unstructured.Unstructured)
-	return !is || isHook(i) || o.GetName() == ""
 }
 
 func isHook(i *resource.Info) bool {

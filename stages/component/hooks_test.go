@@ -43,6 +43,29 @@ func TestAnUpgradeDeletesNoData(t *testing.T) {
 	}
 }
 
+// TestAnObjectWithoutAName is rejected before Helm sees it; an upgrade with one deletes nothing
+// either.
+func TestAnObjectWithoutAName(t *testing.T) {
+	s := newSite(t, valuesRelease, valuesFiles())
+	i := s.installer(t, valuesInput())
+	rel, err := i.open(t.Context(), nil, nil)
+	require.NoError(t, err)
+	const unnamed = "{apiVersion: v1, kind: ConfigMap, metadata: {generateName: web-, namespace: shop}}"
+	_, err = i.complete(t.Context(), bytes.NewBufferString(unnamed))
+	require.ErrorContains(t, err, "metadata.name is missing")
+
+	const rows = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: rows, namespace: shop, labels: {" + kube.DeploymentLabel + ": demo}}}"
+	before, err := rel.config.KubeClient.Build(bytes.NewBufferString(rows), false)
+	require.NoError(t, err)
+	_, err = rel.config.KubeClient.Create(before)
+	require.NoError(t, err)
+	now, err := rel.config.KubeClient.Build(bytes.NewBufferString(unnamed), false)
+	require.NoError(t, err)
+	_, err = rel.config.KubeClient.Update(before, now, false)
+	require.Error(t, err)
+	require.NotNil(t, s.api.Get("/api/v1/namespaces/shop/persistentvolumeclaims/rows"))
+}
+
 // TestTheImagesOfHooks are those that the cluster's nodes can pull, as of other objects.
 func TestTheImagesOfHooks(t *testing.T) {
 	s := newSite(t, valuesRelease, valuesFiles())

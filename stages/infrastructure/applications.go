@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,21 +35,27 @@ func (r *remover) mine(ctx context.Context, gvr schema.GroupVersionResource) ([]
 // of the sync waves. What the others may rest on follows: components that Argo CD has
 // adopted, and Argo CD itself last, without what it owns: nobody would run the cascade.
 // An Application that a user made in a namespace of the platform goes as it is: without a
-// finalizer of its own, what it has elsewhere stays.
+// finalizer of its own, what it has elsewhere stays. It gives up on Applications that somebody
+// makes again and again: the error names them.
 func (r *remover) applications(ctx context.Context) error {
 	limit, stripped := cascadeLimit, len(r.Stripped)
-	for {
-		apps, err := r.mine(ctx, argo.Applications())
-		if err != nil || len(apps) == 0 {
-			return err
-		}
+	look := func(ctx context.Context) ([]unstructured.Unstructured, error) {
+		return r.mine(ctx, argo.Applications())
+	}
+	apps, err := look(ctx)
+	for rounds := len(apps) + 3; err == nil && len(apps) > 0 && rounds > 0; rounds-- {
 		if err := r.inTurn(ctx, "Applications", limit, r.roots(apps), apps); err != nil {
 			return err
 		}
 		if len(r.Stripped) > stripped { // nobody runs the cascade: the rest goes without it
 			limit = 0
 		}
+		apps, err = look(ctx)
 	}
+	if err != nil || len(apps) == 0 {
+		return err
+	}
+	return r.Gone(ctx, "the Applications", look)
 }
 
 // inTurn removes Applications with what they own, and waits until they are gone. Those that
@@ -85,7 +90,7 @@ func (r *remover) inTurn(ctx context.Context, what string, limit time.Duration, 
 			return err
 		}
 		if runs && a.GetLabels()[kube.AdoptedLabel] != kube.AdoptedEngine {
-			if err := r.addCascade(ctx, a); err != nil {
+			if err := argo.Cascade(ctx, r.Client, &a); err != nil {
 				return err
 			}
 		}
@@ -151,19 +156,12 @@ func (r *remover) roots(apps []unstructured.Unstructured) []unstructured.Unstruc
 	return free
 }
 
-// addCascade gives an Application the finalizer that takes its objects along.
-func (r *remover) addCascade(ctx context.Context, a unstructured.Unstructured) error {
-	has := slices.ContainsFunc(a.GetFinalizers(), func(f string) bool { return strings.HasPrefix(f, argo.CascadeFinalizer) })
-	if has || a.GetDeletionTimestamp() != nil {
-		return nil
-	}
-	patch := map[string]any{"metadata": map[string]any{"finalizers": append(a.GetFinalizers(), argo.CascadeFinalizer)}}
-	return r.Client.PatchObject(ctx, "prepare the deletion of Application "+nameOf(a), &a, patch)
-}
-
 // controllerRuns tells whether the controller of the deployment's Argo CD, which runs the
-// cascade, is there and ready, and gives it time to start if there is one.
+// cascade, is there and ready, and gives it time to start if there is one, but only once.
 func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
+	if r.noController {
+		return false, nil
+	}
 	list, err := r.Client.Workloads(ctx, metav1.NamespaceAll, argo.Controller)
 	list = slices.DeleteFunc(list, func(o unstructured.Unstructured) bool {
 		return !r.ours(o) || r.Argo != "" && o.GetNamespace() != r.Argo
@@ -184,6 +182,7 @@ func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
 		return ready, "its pod is not ready", nil
 	})
 	if fault.ClassOf(err) == fault.Timeout {
+		r.noController = true
 		return false, nil
 	}
 	return err == nil, err

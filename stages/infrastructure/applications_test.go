@@ -1,8 +1,10 @@
 package infrastructure
 
 import (
+	"context"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -119,4 +121,21 @@ func TestArgoCDsControllerIsFoundWhateverItIs(t *testing.T) {
 	runs, err = r.controllerRuns(t.Context())
 	require.NoError(t, err)
 	require.True(t, runs)
+}
+
+// TestAControllerThatDoesNotStartIsWaitedForOnce: every group of Applications asks for it.
+func TestAControllerThatDoesNotStartIsWaitedForOnce(t *testing.T) {
+	api, env := withSets(t)
+	const pod = "/api/v1/namespaces/shop/pods/argocd-application-controller-0"
+	api.Set(t, pod, "status: {conditions: null}")
+	r := found(t, env)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	runs, err := r.controllerRuns(ctx)
+	require.NoError(t, err)
+	require.False(t, runs)
+	api.Set(t, pod, "status: {conditions: [{type: Ready, status: 'True'}]}")
+	runs, err = r.controllerRuns(t.Context())
+	require.NoError(t, err)
+	require.False(t, runs)
 }

@@ -46,8 +46,10 @@ type remover struct {
 	// platform are the Applications and ApplicationSets that are the platform's, by UID: see
 	// findApplications.
 	platform map[types.UID]bool
-	since    time.Time // when the deployment's own namespace was created
-	out      contract.Removed
+	// noController says that Argo CD's controller did not start in time.
+	noController bool
+	since        time.Time // when the deployment's own namespace was created
+	out          contract.Removed
 }
 
 // platformRemove removes what the deployment has in the cluster, and nothing else: what its

@@ -1,6 +1,7 @@
 package infrastructure
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -208,23 +209,44 @@ func TestASetThatAnApplicationBringsBack(t *testing.T) {
 	const set = argoAPI + "applicationsets/a"
 	api.Set(t, set, "metadata: {finalizers: [example.com/until-it-is-back]}") // nobody sees it gone
 	r := found(t, env)
+	madeAgain(t, api, set)
+	require.NoError(t, r.orphan(t.Context()))
+	require.Equal(t, map[string]string{"shop/a-a": "a"}, r.record.Orphans)
+}
+
+// madeAgain acts as somebody who makes an object again each time that it is deleted.
+func madeAgain(t *testing.T, api *kubetest.API, path string) {
+	t.Helper()
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		for {
+		for n := 0; ; n++ {
 			select {
 			case <-done:
 				return
 			case <-time.After(time.Millisecond):
 			}
-			if meta, _ := api.Get(set)["metadata"].(map[string]any); meta["deletionTimestamp"] != nil {
-				api.Set(t, set, "metadata: {uid: again, deletionTimestamp: null, finalizers: null}")
+			if meta, _ := api.Get(path)["metadata"].(map[string]any); meta["deletionTimestamp"] != nil {
+				api.Set(t, path, fmt.Sprintf("metadata: {uid: again-%d, deletionTimestamp: null}", n))
 			}
 		}
 	}()
 	t.Cleanup(func() { close(done); <-stopped })
-	require.NoError(t, r.orphan(t.Context()))
-	require.Equal(t, map[string]string{"shop/a-a": "a"}, r.record.Orphans)
+}
+
+// TestAnApplicationThatIsMadeAgainAndAgain ends the removal, which names it.
+func TestAnApplicationThatIsMadeAgainAndAgain(t *testing.T) {
+	api, env := withSets(t)
+	const app = argoAPI + "applications/again"
+	api.Set(t, app, "metadata: {name: again, namespace: shop, uid: first, finalizers: [example.com/until-it-is-back]}") // nobody sees it gone
+	r := found(t, env)
+	madeAgain(t, api, app)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	err := r.applications(ctx)
+	require.ErrorContains(t, err, "the Applications to be gone; last seen: ")
+	require.ErrorContains(t, err, "shop/again")
+	require.Len(t, deletions(api, argoAPI+"applications/"), 4)
 }
 
 // TestADefinitionOfUnknownAge may be somebody else's: nothing says when the deployment began.

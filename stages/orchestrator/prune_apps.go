@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/dryrun"
@@ -33,18 +34,22 @@ func withoutApps(ctx context.Context, env *step.Env, c *kube.Client, engine stri
 	if len(controllers) == 0 {
 		return nil, []string{name + ": there is no Argo CD that would remove what it brought"}, nil
 	}
-	return []string{name}, nil, removeRoot(ctx, env, c, engine)
+	return []string{name}, nil, removeRoot(ctx, env, c, root)
 }
 
 // removeRoot deletes the root Application with all that it brought, and waits until it is
 // gone.
-func removeRoot(ctx context.Context, env *step.Env, c *kube.Client, namespace string) error {
+func removeRoot(ctx context.Context, env *step.Env, c *kube.Client, root *unstructured.Unstructured) error {
+	namespace := root.GetNamespace()
 	p, _ := dryrun.Previewing(ctx)
 	if p == nil {
 		if err := dryrun.Check(ctx, "remove the Application %s/%s", namespace, RootApp); err != nil {
 			return err
 		}
 		env.Progress("removing the apps, none of which is on any more")
+		if err := argo.Cascade(ctx, c, root); err != nil {
+			return err
+		}
 	}
 	err := c.Delete(ctx, argo.Applications(), namespace, RootApp, metav1.DeletePropagationBackground)
 	if err != nil || p != nil {

@@ -64,7 +64,7 @@ func TestAPlatformWithoutAnAppAnyMore(t *testing.T) {
 	api, _ := withArgo(t)
 	env := published(t, api.URL, "")
 	installing(t, env, "namespaces: [{name: cd}]\n")
-	api.Set(t, atRoot, "{metadata: {name: root, namespace: cd, finalizers: ["+argo.CascadeFinalizer+"], "+byUs+"}, status: {resources: [{group: argoproj.io, kind: Application, namespace: cd, name: web}]}}")
+	api.Set(t, atRoot, "{metadata: {name: root, namespace: cd, "+byUs+"}, status: {resources: [{group: argoproj.io, kind: Application, namespace: cd, name: web}]}}")
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/cd/applications/mine", "metadata: {name: mine, namespace: cd, labels: {"+kube.DeploymentLabel+": demo}}")
 	c, err := kube.Connect(env.Kubeconfig, nil)
 	require.NoError(t, err)

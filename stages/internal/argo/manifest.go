@@ -1,8 +1,10 @@
 package argo
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -52,6 +54,17 @@ func Added(live, obj *unstructured.Unstructured) map[string]any {
 		return nil
 	}
 	return out
+}
+
+// Cascade gives an Application that is about to be deleted the finalizer that takes its objects
+// along.
+func Cascade(ctx context.Context, c *kube.Client, app *unstructured.Unstructured) error {
+	has := slices.ContainsFunc(app.GetFinalizers(), func(f string) bool { return strings.HasPrefix(f, CascadeFinalizer) })
+	if has || app.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	patch := map[string]any{"metadata": map[string]any{"finalizers": append(app.GetFinalizers(), CascadeFinalizer)}}
+	return c.PatchObject(ctx, "prepare the deletion of Application "+app.GetNamespace()+"/"+app.GetName(), app, patch)
 }
 
 // Member is the Application of that name.
