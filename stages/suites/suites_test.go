@@ -346,9 +346,14 @@ func TestThePodsOfAStoppedClusterAreWaitedFor(t *testing.T) {
 
 // TestAnObjectWhoseAnswerWasLost is the run's own, though it is there already.
 func TestAnObjectWhoseAnswerWasLost(t *testing.T) {
+	const ours = "{metadata: {name: words, namespace: shop, uid: u, labels: {slipway.sh/deployment: demo, slipway.sh/test: answers}, annotations: {slipway.sh/run: %s}, managedFields: [{manager: slipway}]}}"
 	c := asks(t)
-	c.api.Set(t, atWords, "{metadata: {name: words, namespace: shop, uid: u, labels: {slipway.sh/deployment: demo, slipway.sh/test: answers}, managedFields: [{manager: slipway}]}}")
+	c.api.Set(t, atWords, fmt.Sprintf(ours, "r1"))
 	_, err := c.test(t.Context())
 	require.NoError(t, err)
 	c.requireClean(t)
+
+	c.api.Set(t, atWords, fmt.Sprintf(ours, "r0"))
+	_, err = c.test(t.Context())
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign}, "of another run, and on no list")
 }
