@@ -51,6 +51,11 @@ func (i *installer) jobs(ctx context.Context) ([]*unstructured.Unstructured, con
 		return nil, contract.Component{}, i.badManifests(errors.New("its files hold no Job"))
 	}
 	all := slices.DeleteFunc(slices.Clone(objs), func(o *unstructured.Unstructured) bool { return !isJob(o) })
+	for _, o := range all {
+		if after, is, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "ttlSecondsAfterFinished"); is && fmt.Sprint(after) == "0" {
+			return nil, contract.Component{}, i.badManifests(fmt.Errorf("the Job %s is gone before anybody can see that it has completed: remove its ttlSecondsAfterFinished: 0, or set it to 3600", o.GetName()))
+		}
+	}
 	out, err := i.apply(ctx, slices.DeleteFunc(objs, isJob), all...)
 	if err != nil {
 		return nil, out, err

@@ -266,6 +266,21 @@ func TestAJobThatIsGone(t *testing.T) {
 	}
 }
 
+// TestAJobThatNobodyCouldSeeComplete is refused before anything is made.
+func TestAJobThatNobodyCouldSeeComplete(t *testing.T) {
+	files := seeds("once", "a")
+	files["jobs/seed.yaml"] = strings.Replace(seedYAML, "spec: {template", "spec: {ttlSecondsAfterFinished: 0, template", 1)
+	s := newSite(t, seedRelease, files)
+	_, err := s.install(t.Context(), seedInput())
+	refused(t, err, contract.CodeUnusable, "read the manifests of component seed: the Job seed is gone before anybody can see that it has completed: remove its ttlSecondsAfterFinished: 0, ")
+	require.Empty(t, s.api.Writes())
+
+	files["jobs/seed.yaml"] = strings.Replace(seedYAML, "spec: {template", "spec: {ttlSecondsAfterFinished: 60, template", 1)
+	s.release(t, seedRelease, files)
+	_, err = s.install(t.Context(), seedInput())
+	require.NoError(t, err)
+}
+
 func TestAJobThatTakesTooLong(t *testing.T) {
 	s := newSite(t, seedRelease, seeds("once", "a"))
 	s.api.Controller = func(path string, o map[string]any) {

@@ -141,7 +141,7 @@ func (w *watched) ended(ctx context.Context, whole bool) error {
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
-	wrote, unread := w.rest(limited)
+	wrote, unread := w.rest(limited, completed && whole)
 	switch {
 	case completed && whole:
 		return unread
@@ -172,16 +172,27 @@ func (w *watched) failed(op string, err error, fix string) error {
 	}
 }
 
-// rest reads what is left of the logs, and returns their last lines. The error is that of a log
-// that was not read to its end.
-func (w *watched) rest(ctx context.Context) ([]string, error) {
+// rest reads what is left of the logs, and returns their last lines; with whole, also why they
+// could not be read to their end, which is tried until ctx ends.
+func (w *watched) rest(ctx context.Context, whole bool) ([]string, error) {
 	id := w.Namespace + "/" + w.Name
-	err := w.Client.Retry(ctx, "list the pods of job "+id, w.follow)
-	wrote, unread := w.log.end(ctx)
-	if err = cmp.Or(err, unread); err != nil {
-		err = w.failed("read what was counted by the", fmt.Errorf("job %s has completed, but %w", id, err), "check that the cluster and its nodes answer")
+	var last error
+	for {
+		err := w.Client.Retry(ctx, "list the pods of job "+id, w.follow)
+		wrote, unread := w.log.end(ctx)
+		err = cmp.Or(err, unread)
+		if err == nil || !whole {
+			return wrote, nil
+		}
+		if last == nil || ctx.Err() == nil { // that the time is over says nothing of the log
+			last = err
+		}
+		select {
+		case <-time.After(podsEvery):
+		case <-ctx.Done():
+			return wrote, w.failed("read what was counted by the", fmt.Errorf("job %s has completed, but %w", id, last), "check that the cluster and its nodes answer")
+		}
 	}
-	return wrote, err
 }
 
 // follow reads the logs of the pods that have begun.

@@ -2,7 +2,6 @@ package suites
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -55,15 +53,20 @@ type jobLog struct {
 	last []string            // lines
 }
 
-// reading is the log of one run of a container.
+// reading is how far the log of one run of a container is read.
 type reading struct {
-	err    error // why it could not be read to its end
+	busy   bool  // it is being read
+	whole  bool  // it was, to its end
 	needed bool  // its pod has succeeded: what it counts counts
+	err    error // why it could not be read
+	lines  int   // that are written
+	size   int   // of these, in bytes
 }
 
 func (l *logs) job() *jobLog { return &jobLog{logs: l, runs: map[string]*reading{}} }
 
-// follow reads the logs of all containers of the Job's pods that have begun, each run once.
+// follow reads the logs of all containers of the Job's pods that have begun, each run once, and
+// those again that could not be read.
 func (j *jobLog) follow(pods []corev1.Pod) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -73,65 +76,48 @@ func (j *jobLog) follow(pods []corev1.Pod) {
 				j.start(p, c.Name, c.RestartCount-1, true)
 			}
 			if c.State.Running != nil || c.State.Terminated != nil {
-				j.start(p, c.Name, c.RestartCount, false).needed = p.Status.Phase == corev1.PodSucceeded
+				j.start(p, c.Name, c.RestartCount, false)
 			}
 		}
 	}
 }
 
-// start reads the log of one run of a container, unless that has begun.
-func (j *jobLog) start(p corev1.Pod, container string, run int32, previous bool) *reading {
+// start reads the log of one run of a container, unless it is read already. That of a previous
+// run is tried once: it may be gone.
+func (j *jobLog) start(p corev1.Pod, container string, run int32, previous bool) {
 	id := fmt.Sprintf("%s/%s/%d", p.UID, container, run)
-	if r := j.runs[id]; r != nil {
-		return r
+	r := j.runs[id]
+	if r == nil {
+		r = &reading{}
+		j.runs[id] = r
 	}
-	r := &reading{}
-	j.runs[id] = r
+	r.needed = !previous && p.Status.Phase == corev1.PodSucceeded
+	if r.busy || r.whole || previous && r.err != nil {
+		return
+	}
+	r.busy = true
 	j.busy.Go(func() {
-		err := j.read(p, container, previous)
+		err := j.read(p, container, previous, r)
 		if err != nil {
 			err = fmt.Errorf("its log cannot be read: %w", err)
-			j.line(p.Name, container, err.Error())
 		}
 		j.mu.Lock()
-		defer j.mu.Unlock()
-		r.err = err
+		known := err == nil || r.err != nil && r.err.Error() == err.Error()
+		r.busy, r.whole, r.err = false, err == nil, err
+		j.mu.Unlock()
+		if !known {
+			j.line(p.Name, container, err.Error())
+		}
 	})
-	return r
 }
 
-// read writes the lines of the log of one run of a container. Where the connection is lost, it
-// goes on after the lines that it has written.
-func (j *jobLog) read(p corev1.Pod, container string, previous bool) error {
+// read writes the lines of the log of one run of a container after those that are written.
+func (j *jobLog) read(p corev1.Pod, container string, previous bool, r *reading) error {
 	secrets, err := j.client.SecretsOf(j.ctx(), &p)
 	if err != nil {
 		return err
 	}
-	lines, size := 0, 0 // that are written
-	write := func(text string) {
-		lines, size = lines+1, size+len(text)+1
-		if _, _, counts := count(text); size <= mostOfALog || counts {
-			j.line(p.Name, container, secrets.Redact(text))
-		} else if size-len(text)-1 <= mostOfALog {
-			j.line(p.Name, container, "the rest of its log is left out")
-		}
-	}
-	for {
-		err := j.stream(p, &corev1.PodLogOptions{Container: container, Previous: previous, Follow: !previous}, lines, write)
-		if err == nil || !kube.Transient(err) {
-			return err
-		}
-		lines = max(0, lines-1) // the last one may have been a part
-		select {
-		case <-time.After(podsEvery):
-		case <-j.ctx().Done():
-			return err
-		}
-	}
-}
-
-// stream calls write with the whole lines of a log after the first ones.
-func (j *jobLog) stream(p corev1.Pod, o *corev1.PodLogOptions, first int, write func(string)) error {
+	o := &corev1.PodLogOptions{Container: container, Previous: previous, Follow: !previous}
 	stream, err := j.client.Kubernetes.CoreV1().Pods(p.Namespace).GetLogs(p.Name, o).Stream(j.ctx())
 	if err != nil {
 		return err
@@ -148,9 +134,16 @@ func (j *jobLog) stream(p corev1.Pod, o *corev1.PodLogOptions, first int, write 
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
+			r.lines = max(0, r.lines-1) // the last one may have been a part
 			return err
-		case n >= first:
-			write(text)
+		case n < r.lines:
+			continue
+		}
+		r.lines, r.size = r.lines+1, r.size+len(text)+1
+		if _, _, counts := count(text); r.size <= mostOfALog || counts {
+			j.line(p.Name, container, secrets.Redact(text))
+		} else if r.size-len(text)-1 <= mostOfALog {
+			j.line(p.Name, container, "the rest of its log is left out")
 		}
 	}
 }
@@ -190,17 +183,19 @@ func (j *jobLog) end(ctx context.Context) ([]string, error) {
 		j.busy.Wait()
 		close(done)
 	}()
-	var err error
 	select {
 	case <-done:
 	case <-ctx.Done():
-		err = errors.New("its log was not read in time")
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	var err error
 	for _, r := range j.runs {
-		if r.needed {
-			err = cmp.Or(err, r.err)
+		if r.needed && !r.whole {
+			err = r.err
+			if err == nil {
+				err = errors.New("its log was not read in time")
+			}
 		}
 	}
 	return slices.Clone(j.last), err

@@ -78,14 +78,14 @@ func TestLogsAreReadWhileTheyAreWritten(t *testing.T) {
 	}
 }
 
-// TestALogWhoseConnectionIsLost is read on from there, to its end, however long it is: what it
+// TestALogThatCannotBeReadIsReadAgain from where it was, to its end, however long it is: what it
 // counts is said there.
-func TestALogWhoseConnectionIsLost(t *testing.T) {
+func TestALogThatCannotBeReadIsReadAgain(t *testing.T) {
 	tries := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		tries++
 		if tries == 1 {
-			http.Error(w, "no", http.StatusBadGateway)
+			http.Error(w, "container is waiting to start", http.StatusBadRequest)
 			return
 		}
 		fmt.Fprint(w, "begins\ncount rows ")
@@ -111,10 +111,14 @@ func TestALogWhoseConnectionIsLost(t *testing.T) {
 	pod.Name, pod.Namespace, pod.UID = "ask-1", "shop", "u"
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	for range 2 {
+	for n := range 4 {
 		l.follow([]corev1.Pod{pod})
-		_, err = l.end(ctx)
-		require.NoError(t, err)
+		_, err := l.end(ctx)
+		if n < 2 {
+			require.ErrorContains(t, err, "its log cannot be read: ")
+		} else {
+			require.NoError(t, err)
+		}
 	}
 	require.Equal(t, 3, tries, "what was read to its end is not read again")
 	require.Equal(t, map[string]int64{"rows": 812, "rows-there": 811}, counted)
@@ -123,6 +127,7 @@ func TestALogWhoseConnectionIsLost(t *testing.T) {
 	require.Less(t, out.Len(), mostOfALog+100<<10)
 }
 
+// TestALogThatTakesTooLong is an error only where it is needed and not read to its end.
 func TestALogThatTakesTooLong(t *testing.T) {
 	l := newLogs(t.Context(), nil, io.Discard, nil).job()
 	block := make(chan struct{})
@@ -130,8 +135,13 @@ func TestALogThatTakesTooLong(t *testing.T) {
 	l.busy.Go(func() { <-block })
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
+	l.runs["of a pod that has failed"] = &reading{busy: true}
+	l.runs["read"] = &reading{needed: true, whole: true}
 	_, err := l.end(ctx)
-	require.ErrorContains(t, err, "its log was not read in time")
+	require.NoError(t, err)
+	l.runs["of a pod that has succeeded"] = &reading{needed: true, busy: true}
+	_, err = l.end(ctx)
+	require.EqualError(t, err, "its log was not read in time")
 }
 
 // TestWhatAJobCounts is a line of its own, of a name and a number.

@@ -20,6 +20,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
+// runAnnotation names the run that made an object.
+const runAnnotation = "slipway.sh/run"
+
 // removeLimit is how long the removal of a test's objects may take, also once the test's
 // time is up.
 const removeLimit = time.Minute
@@ -65,7 +68,12 @@ func (t *trial) theirs(o *unstructured.Unstructured) error {
 
 // make makes objects that must not be there.
 func (t *trial) make(ctx context.Context, objs []*unstructured.Unstructured) error {
-	not, err := t.client.Create(ctx, objs, func(live *unstructured.Unstructured) bool { return t.mark.on(live, t.env.Deployment) })
+	for _, o := range objs {
+		o.SetAnnotations(labels.Merge(o.GetAnnotations(), labels.Set{runAnnotation: t.env.Run}))
+	}
+	not, err := t.client.Create(ctx, objs, func(live *unstructured.Unstructured) bool {
+		return t.mark.on(live, t.env.Deployment) && live.GetAnnotations()[runAnnotation] == t.env.Run
+	})
 	switch {
 	case err == nil:
 		return nil

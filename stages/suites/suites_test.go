@@ -140,9 +140,11 @@ func TestATestWhoseLogIsLost(t *testing.T) {
 	defer logs.close()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	_, err = tested.watch(logs, "shop", "ask").rest(ctx)
+	_, err = tested.watch(logs, "shop", "ask").rest(ctx, true)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeFailed})
 	require.ErrorContains(t, err, "job shop/ask has completed, but its log cannot be read: ")
+	_, err = tested.watch(logs, "shop", "ask").rest(ctx, false)
+	require.NoError(t, err)
 }
 
 func TestATestThatTakesTooLong(t *testing.T) {
@@ -344,9 +346,14 @@ func TestThePodsOfAStoppedClusterAreWaitedFor(t *testing.T) {
 
 // TestAnObjectWhoseAnswerWasLost is the run's own, though it is there already.
 func TestAnObjectWhoseAnswerWasLost(t *testing.T) {
+	const ours = "{metadata: {name: words, namespace: shop, uid: u, labels: {slipway.sh/deployment: demo, slipway.sh/test: answers}, annotations: {slipway.sh/run: %s}, managedFields: [{manager: slipway}]}}"
 	c := asks(t)
-	c.api.Set(t, atWords, "{metadata: {name: words, namespace: shop, uid: u, labels: {slipway.sh/deployment: demo, slipway.sh/test: answers}, managedFields: [{manager: slipway}]}}")
+	c.api.Set(t, atWords, fmt.Sprintf(ours, "r1"))
 	_, err := c.test(t.Context())
 	require.NoError(t, err)
 	c.requireClean(t)
+
+	c.api.Set(t, atWords, fmt.Sprintf(ours, "r0"))
+	_, err = c.test(t.Context())
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign}, "of another run, and on no list")
 }

@@ -259,7 +259,8 @@ func synced(ctx context.Context, c *kube.Client, namespace, name string) (bool, 
 	return why == "", why, nil
 }
 
-// applications are those of a namespace, and the one of a name, which is nil where there is none.
+// applications are those of a namespace that can be read, and the one of a name, which is nil
+// where there is none.
 func applications(ctx context.Context, c *kube.Client, namespace, name string) (all []argo.Application, named *argo.Application, err error) {
 	objs, err := c.List(ctx, argo.Applications(), namespace, "")
 	if err != nil {
@@ -267,10 +268,12 @@ func applications(ctx context.Context, c *kube.Client, namespace, name string) (
 	}
 	for i := range objs {
 		app, err := argo.Read(&objs[i])
-		if err != nil {
+		switch is := objs[i].GetName() == name; {
+		case err != nil && is:
 			return nil, nil, err
-		}
-		if app.Name == name {
+		case err != nil:
+			continue
+		case is:
 			named = &app
 		}
 		all = append(all, app)

@@ -131,6 +131,7 @@ func TestEachGateOpens(t *testing.T) {
 			[]look{
 				{"", "", "it is not there"},
 				{"/apis/argoproj.io/v1alpha1/namespaces/cd/applications/other", "{metadata: {name: other, namespace: cd}, status: {sync: {status: Synced}, health: {status: Healthy}}}", "it is not there"},
+				{"/apis/argoproj.io/v1alpha1/namespaces/cd/applications/odd", "{metadata: {name: odd, namespace: cd}, status: {sync: nobody can read this}}", "it is not there"},
 				{"/apis/argoproj.io/v1alpha1/namespaces/aa/applications/web", "{metadata: {name: web, namespace: aa}, status: {sync: {status: Synced}, health: {status: Healthy}}}", "it is not there"},
 				{atApp, "{metadata: {name: web, namespace: cd}, status: {sync: {status: OutOfSync, revision: abc}, health: {status: Healthy}, reconciledAt: '2026-01-02T03:04:05Z'}}", "OutOfSync"},
 				{atApp, "status: {sync: {status: Synced}, health: {status: Progressing}}", "Progressing"},

@@ -78,3 +78,16 @@ func TestADeadlineThatHasJustPassed(t *testing.T) {
 		require.NotErrorIs(t, err, errLimited)
 	})
 }
+
+// TestACallAfterTheEnd is not made, and does not accuse the API server.
+func TestACallAfterTheEnd(t *testing.T) {
+	up := errors.New("the step's time is up")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, up)
+	defer cancel()
+	err := new(Client).Retry(ctx, "apply x", func(context.Context) error {
+		t.Error("it was made")
+		return nil
+	})
+	require.EqualError(t, err, "apply x: the step's time is up")
+	require.ErrorIs(t, err, up)
+}

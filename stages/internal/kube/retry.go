@@ -67,8 +67,12 @@ func untyped(err error) bool {
 // Retry calls f until it succeeds, ctx ends, it fails with an error that is not
 // Transient, or it has failed for two minutes on end. what says in the error
 // what was attempted: "apply Deployment argocd/repo-server". The error of a time
-// that ran out is a fault of class Timeout with CodeUnreachable.
+// that ran out is a fault of class Timeout with CodeUnreachable. Where ctx has ended before, f
+// is not called, and the error is the cause of that.
 func (c *Client) Retry(ctx context.Context, what string, f func(ctx context.Context) error) error {
+	if ended(ctx) {
+		return fmt.Errorf("%s: %w", what, context.Cause(ctx))
+	}
 	delay, begun := retryFirst, time.Now()
 	var since time.Time
 	var seen error // the last failure that is not ctx's own end

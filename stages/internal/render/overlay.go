@@ -47,8 +47,14 @@ func mergeOne(o, patch *unstructured.Unstructured) (*unstructured.Unstructured, 
 	if err != nil {
 		return nil, err
 	}
-	merged, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(o.DeepCopy().Object, patch.DeepCopy().Object, schema)
-	return &unstructured.Unstructured{Object: merged}, err
+	into, change := o.DeepCopy().Object, patch.DeepCopy().Object
+	identify(into, change)
+	m, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(into, change, twoKeys{schema})
+	if err != nil {
+		return nil, err
+	}
+	eachItem("", map[string]any(m), func(_ string, item map[string]any) { delete(item, bothKeys) })
+	return &unstructured.Unstructured{Object: m}, nil
 }
 
 // mergeMaps is a JSON merge patch.
