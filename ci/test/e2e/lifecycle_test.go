@@ -126,7 +126,9 @@ func TestLifecycle(t *testing.T) {
 		require.Equal(t, serial, k.serial(t))
 		runs := d.ok(t, "runs").out
 		require.Regexp(t, `(?m)^\S+\s+install\s+succeeded\s`, runs)
-		require.Regexp(t, `(?m)^`+d.Name+` +reference \S+ +\S+ +install `, d.ok(t, "list").out)
+		engine := d
+		engine.Name = "" // of all deployments
+		require.Regexp(t, `(?m)^`+d.Name+` +reference \S+ +\S+ +install `, engine.ok(t, "list").out)
 		require.NotEmpty(t, d.ok(t, "logs", "--step", "infrastructure/preflight").out)
 		require.Contains(t, d.ok(t, "doctor").out, "no problems")
 	})
