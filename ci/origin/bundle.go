@@ -16,7 +16,7 @@ const (
 	Toolchain = "images/toolchain.tar"
 )
 
-const rebuild = "remove the bundle's folder, then build it anew: make bundle"
+const rebuild = "move the bundle's folder away, then build it anew: make bundle"
 
 // Unverified, in place of a digest, takes any bundle.
 const Unverified = "none"

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	old "sigs.k8s.io/yaml"
+	k8syaml "sigs.k8s.io/yaml"
 )
 
 // Decode reads the document into the struct that into points to, by its json tags.
@@ -228,7 +228,7 @@ func (d *decoder) raw(field string, n *yaml.Node) (json.RawMessage, bool) {
 	}
 	text, err := yaml.Marshal(n)
 	if err == nil {
-		text, err = old.YAMLToJSON(text)
+		text, err = k8syaml.YAMLToJSON(text)
 	}
 	if err != nil {
 		d.problem(field, n, "a value that JSON cannot hold", "text, finite numbers, true, false, lists and mappings")

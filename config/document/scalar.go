@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
-	old "sigs.k8s.io/yaml"
+	k8syaml "sigs.k8s.io/yaml"
 )
 
 // tag returns the short tag of a value as Helm and kubectl read it, by YAML 1.1: a plain no is
@@ -34,7 +34,7 @@ func truth(n *yaml.Node) (is, ok bool) {
 		return false, false
 	}
 	var v any
-	if old.Unmarshal([]byte(n.Value), &v) != nil {
+	if k8syaml.Unmarshal([]byte(n.Value), &v) != nil {
 		return false, false
 	}
 	is, ok = v.(bool)

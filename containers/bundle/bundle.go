@@ -68,7 +68,7 @@ const (
 // damaged, and for one that is not there.
 const (
 	Fix        = "build the bundle anew: make bundle"
-	FixDamaged = "remove its folder, then build it anew: make bundle; in place of a copy, copy that one again; " +
+	FixDamaged = "move its folder away, then build it anew: make bundle; in place of a copy, copy that one again; " +
 		"add the images again that were added to it: slipway bundle add DIR REF"
 	FixAbsent = "build one with make bundle, or give the path of one: --bundle DIR"
 )

@@ -88,7 +88,7 @@ func TestVerifyNamesEveryWrongFile(t *testing.T) {
 	require.NotContains(t, err.Error(), "bin/a ")
 	f, _ := errors.AsType[*fault.Fault](err)
 	require.Contains(t, f.Fix, "in place of a copy, copy that one again")
-	require.Contains(t, f.Fix, "remove its folder, then build it anew: make bundle")
+	require.Contains(t, f.Fix, "move its folder away, then build it anew: make bundle")
 }
 
 func TestReadFaults(t *testing.T) {

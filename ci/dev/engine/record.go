@@ -21,8 +21,8 @@ type record struct {
 }
 
 // alive reports whether the process of the record still runs. The kernel gives pids out again, so
-// the command line has to be an engine's. A process that has just started has no command line for
-// a moment, and neither has one that has ended and that nobody waited for.
+// the command line has to be an engine's. A process has no command line in its first moment, nor
+// after it ended while its parent has not collected it.
 func (r record) alive() bool {
 	for range 20 {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", r.PID))

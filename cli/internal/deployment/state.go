@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
-// stateOf says where the deployment's state is, with the secrets for it. Every one that is not
-// there is reported.
+// stateOf is the place of the deployment's state, with the secrets for it. It reports all missing
+// secrets at once.
 func stateOf(ctx context.Context, all *config.Config, from secrets.Source) (conductor.State, error) {
 	cfg := all.State
 	if cfg.URL == "" {
@@ -56,9 +56,9 @@ func stateOf(ctx context.Context, all *config.Config, from secrets.Source) (cond
 	return out, errors.Join(errs...)
 }
 
-// oneLine is the content of the file that ref refers to, without the end of its
-// line, which is no part of a credential: a variable with it is refused by the
-// clouds. ok is false for one that is no file or has several lines.
+// oneLine is the content of the file that ref refers to, without the line break at its end, because
+// clouds reject a credential with one. ok is false if ref refers to no file, or the file has several
+// lines.
 func oneLine(ref config.SecretRef) (text string, ok bool, err error) {
 	name, err := secrets.Path(ref)
 	if name == "" || err != nil {
