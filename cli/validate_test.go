@@ -197,7 +197,7 @@ func TestRenderingEndsWithTheCommand(t *testing.T) {
 	for name, text := range map[string]string{
 		"platform.yaml":               "{apiVersion: slipway/v2, name: p, version: 1.0.0, namespaces: [{name: shop}], components: [{name: web, kind: chart, path: charts/web, namespace: shop}]}",
 		"charts/web/Chart.yaml":       "{apiVersion: v2, name: web, version: 1.0.0}",
-		"charts/web/templates/a.yaml": "{{ range until 3000 }}{{ range until 3000 }}{{ end }}{{ end }}{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
+		"charts/web/templates/a.yaml": "{{ range until 9000 }}{{ range until 9000 }}{{ end }}{{ end }}{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
 	} {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
@@ -205,7 +205,7 @@ func TestRenderingEndsWithTheCommand(t *testing.T) {
 	}
 	for _, command := range [][]string{{"validate"}, {"platform", "render"}} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(300*time.Millisecond, func() { cancel(console.Interrupted("run", "run it again")) })
+		time.AfterFunc(150*time.Millisecond, func() { cancel(console.Interrupted("run", "run it again")) })
 		var out, errs bytes.Buffer
 		code := Run(ctx, program(), append(command, "--platform", dir), strings.NewReader(""), &out, &errs)
 		require.Equal(t, int(fault.Cancelled), code, errs.String())
