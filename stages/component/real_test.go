@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -63,7 +64,16 @@ func realSite(t *testing.T, components string, files map[string]string) (env *st
 		t.Cleanup(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 			defer cancel()
-			require.NoError(t, c.Kubernetes.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}))
+			namespaces := c.Kubernetes.CoreV1().Namespaces()
+			require.NoError(t, namespaces.Delete(ctx, name, metav1.DeleteOptions{}))
+			for { // the next test makes it again
+				_, err := namespaces.Get(ctx, name, metav1.GetOptions{})
+				if apierrors.IsNotFound(err) {
+					return
+				}
+				require.NoError(t, err)
+				time.Sleep(200 * time.Millisecond)
+			}
 		})
 	}
 	return env, shown, c, busybox
