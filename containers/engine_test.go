@@ -79,9 +79,14 @@ func TestASessionThatHasEnded(t *testing.T) {
 		_, _ = io.WriteString(w, `{"data":null,"errors":[{"message":"solve: database not open [traceparent:1e100386d38b035a516ed63d4a506c48-6f5702ac557bff3d]","path":["host"]}]}`)
 	}))
 	defer ending.Close()
+	unattached := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, `{"data":null,"errors":[{"message":"loading workspace: workspace detection: failed to stat path: failed to get requester session: session for \"pmro\" not found"}]}`)
+	}))
+	defer unattached.Close()
 	index := &bundle.Bundle{}
 	index.Files = []bundle.File{{Kind: bundle.Tool, Name: runner, Path: "bin/slipway"}}
-	for url, says := range map[string]string{refused.URL: "connection refused", unreachable.URL: "502 Bad Gateway: http do: the engine is gone", ending.URL: "solve: database not open"} {
+	for url, says := range map[string]string{refused.URL: "connection refused", unreachable.URL: "502 Bad Gateway: http do: the engine is gone", ending.URL: "solve: database not open", unattached.URL: "failed to get requester session"} {
 		client, err := dagger.Connect(t.Context(), dagger.WithConn(DetectEnd(gone{strings.TrimPrefix(url, "http://")})))
 		require.NoError(t, err)
 		_, asked := client.Version(t.Context())

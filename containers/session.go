@@ -75,13 +75,19 @@ func withoutTraces(answer []byte) []byte {
 	return clean
 }
 
-// closed is what an engine that is ending says of its own database (bbolt's ErrDatabaseNotOpen),
-// whatever it is asked.
-const closed = "database not open"
+const (
+	// closed is what an engine that is ending says of its own database (bbolt's ErrDatabaseNotOpen),
+	// whatever it is asked.
+	closed = "database not open"
+	// unattached begins what Dagger 0.20.8 answers to every request of a container's process if the
+	// first came before the engine had its session (github.com/dagger/dagger/pull/13108).
+	unattached = "failed to get requester session"
+)
 
-// ending is the engine's error in an answer that says that it is ending; empty if none does.
+// ending is the engine's error in an answer that says that the session is of no use any more; empty
+// if none does.
 func ending(answer []byte) string {
-	if !bytes.Contains(answer, []byte(closed)) {
+	if !bytes.Contains(answer, []byte(closed)) && !bytes.Contains(answer, []byte(unattached)) {
 		return ""
 	}
 	var a struct{ Errors []struct{ Message string } }
@@ -89,7 +95,7 @@ func ending(answer []byte) string {
 		return ""
 	}
 	for _, e := range a.Errors {
-		if strings.HasSuffix(strings.TrimSpace(e.Message), closed) {
+		if strings.HasSuffix(strings.TrimSpace(e.Message), closed) || strings.Contains(e.Message, unattached) {
 			return e.Message
 		}
 	}

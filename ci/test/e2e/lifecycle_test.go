@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -103,13 +104,22 @@ func TestLifecycle(t *testing.T) {
 		require.Regexp(t, `(?m)^gitea\s+gitea-admin`, before, "and the Secrets")
 		require.NotContains(t, before, emptySHA256)
 		serial := k.serial(t)
-		first := d.Module(t.Context(), "install", "--config", k.config)
+		var first *exec.Cmd
 		var out strings.Builder
-		first.Stdout = &out
-		errs, err := first.StderrPipe()
-		require.NoError(t, err)
-		require.NoError(t, first.Start())
-		until(t, errs, "infrastructure/verify: running")                           // the node before it waits for the lock
+		for { // again after a race of the engine
+			first = d.Module(t.Context(), "install", "--config", k.config)
+			first.Stdout = &out
+			errs, err := first.StderrPipe()
+			require.NoError(t, err)
+			require.NoError(t, first.Start())
+			found, printed := shows(errs, "infrastructure/verify: running") // the node before it waits for the lock
+			if found {
+				break
+			}
+			require.Contains(t, printed, "failed to get requester session", slipway.Tail(printed))
+			require.Contains(t, printed, "error ENG-010")
+			require.Error(t, first.Wait())
+		}
 		second := finish(t, d.CLI(t.Context(), "install", "--lock-timeout", "0s")) // which starts faster than the module
 		require.Equal(t, 6, second.code, slipway.Tail(second.err))
 		require.Contains(t, second.err, "LOK-001")
@@ -379,6 +389,14 @@ func write(t *testing.T, text string) string {
 // until reads lines up to one that holds text, then lets the rest pass.
 func until(t *testing.T, r io.Reader, text string) {
 	t.Helper()
+	if found, printed := shows(r, text); !found {
+		t.Fatalf("the output ended without %q:\n%s", text, slipway.Tail(printed))
+	}
+}
+
+// shows reads the output of a program until it shows a text; if it never does, it returns what it
+// showed.
+func shows(r io.Reader, text string) (found bool, printed string) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	var seen []string
@@ -386,8 +404,8 @@ func until(t *testing.T, r io.Reader, text string) {
 		seen = append(seen, lines.Text())
 		if strings.Contains(lines.Text(), text) {
 			go func() { _, _ = io.Copy(io.Discard, r) }()
-			return
+			return true, ""
 		}
 	}
-	t.Fatalf("the output ended without %q:\n%s", text, slipway.Tail(strings.Join(seen, "\n")))
+	return false, strings.Join(seen, "\n")
 }

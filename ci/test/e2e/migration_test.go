@@ -87,7 +87,7 @@ func (k *kept) migrates(t *testing.T) {
 	require.Contains(t, r.out, "\nupgraded from 1.1.0 to 2.0.0 in ")
 	require.Contains(t, r.err, moved+"\n")
 	require.Contains(t, r.err, "platform.components.welcome is gone\n")
-	require.Contains(t, r.err, "slipway config migrate --to 2.0.0 --config "+k.config+" writes it so\n")
+	require.Contains(t, r.err, "slipway config migrate --to 2.0.0 --config "+k.config+" --name "+k.Name+" writes it so\n")
 	require.Regexp(t, `(?m)^database\s+.*Synced\s+Healthy`, r.out)
 	require.Equal(t, before, k.shell(t, stays), "nothing is made anew")
 	require.Equal(t, `application.argoproj.io/base
