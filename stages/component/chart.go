@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
@@ -47,8 +46,12 @@ func (i *installer) chart(ctx context.Context) ([]*unstructured.Unstructured, co
 	if rel.labels[inputsLabel], err = i.inputs(ctx, ch, values); err != nil {
 		return nil, contract.Component{}, err
 	}
-	if p, _ := dryrun.Previewing(ctx); p != nil {
-		return nil, contract.Component{}, rel.preview(ctx)
+	if i.client.Plan != nil {
+		objs, err := rel.plan(ctx)
+		if err == nil && i.client.Plan.Verifies() {
+			err = i.client.Place(ctx, objs, i.component.Namespace)
+		}
+		return objs, contract.Component{Objects: len(objs)}, err
 	}
 	change, err := rel.converge(ctx)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
@@ -38,6 +38,13 @@ func (s *site) installer(t *testing.T, in contract.ComponentInput) *installer {
 	client, err := kube.Connect(s.env.Kubeconfig, nil)
 	require.NoError(t, err)
 	return &installer{env: s.env, client: client, release: r, component: c, in: in}
+}
+
+func planned(t *testing.T, c *kube.Client, p *plan.Step) *kube.Client {
+	t.Helper()
+	out, err := c.Planned(p)
+	require.NoError(t, err)
+	return out
 }
 
 func valuesFiles() map[string]string {
@@ -160,8 +167,12 @@ func TestTheDefinitionsOfAChart(t *testing.T) {
 		return &chart.Chart{Metadata: &chart.Metadata{Name: "web"}, Files: []*chart.File{{Name: "crds/widgets.yaml", Data: []byte(text)}}}
 	}
 	i := s.installer(t, valuesInput())
-	_, err := i.definitions(dryrun.Context(t.Context()), of("v1"))
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	p, client := plan.Verify("web"), i.client
+	i.client = planned(t, client, p)
+	_, err := i.definitions(t.Context(), of("v1"))
+	require.NoError(t, err)
+	require.ErrorIs(t, p.Err(), plan.ErrChange)
+	i.client = client
 	for n, c := range []struct {
 		version string
 		altered int

@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
@@ -58,7 +57,7 @@ func open(ctx context.Context, env *step.Env, in contract.ComponentInput) (*inst
 			return nil, noImage(name)
 		}
 	}
-	client, err := kube.Connect(env.Kubeconfig, env.Progress)
+	client, err := env.Connect()
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +101,7 @@ func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contra
 	case platform.AppSet:
 		out, err = i.appSet(ctx)
 	}
-	if p, _ := dryrun.Previewing(ctx); err != nil || p != nil {
+	if err != nil || i.client.Plan.Previews() {
 		return out, err
 	}
 	if out.Workloads, err = i.client.WaitRollouts(ctx, objs); err != nil {

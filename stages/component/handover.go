@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -59,7 +58,7 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 		return contract.Component{}, err
 	}
 	out := contract.Component{Objects: len(objs), Changed: kube.Altered(applied)}
-	if p, _ := dryrun.Previewing(ctx); p != nil { // what comes next is Argo CD's
+	if i.client.Plan.Previews() { // what comes next is Argo CD's
 		return out, nil
 	}
 	if err := i.synced(ctx, in); err != nil {
@@ -164,7 +163,7 @@ func (i *installer) synced(ctx context.Context, in contract.AdoptionInput) error
 	err := i.client.WaitFor(limited, "the Application "+name, kube.Poll, func(ctx context.Context) (bool, string, error) {
 		if time.Since(asked) >= refreshEvery {
 			// What was seen before is not trusted: somebody may have changed an object since.
-			if err := i.client.Patch(dryrun.Allow(ctx), "refresh the Application "+name, argo.Applications(), namespace, name, argo.Refresh()); err != nil {
+			if err := i.client.Asking().Patch(ctx, "refresh the Application "+name, argo.Applications(), namespace, name, argo.Refresh()); err != nil {
 				return false, "", err
 			}
 			asked = time.Now()
@@ -205,6 +204,10 @@ func (i *installer) letGo(ctx context.Context, objs []*unstructured.Unstructured
 	if err != nil || len(history) == 0 {
 		return err
 	}
+	if i.client.Plan != nil {
+		i.client.Plan.Change("remove the Helm release %s", rel.name)
+		return nil
+	}
 	if err := i.client.Yield(ctx, objs, i.component.Namespace, kube.FieldManager, helmManager()); err != nil {
 		return err
 	}
@@ -212,9 +215,6 @@ func (i *installer) letGo(ctx context.Context, objs []*unstructured.Unstructured
 		return err
 	}
 	for _, h := range history {
-		if err := dryrun.Check(ctx, "remove the Helm release %s", rel.name); err != nil {
-			return err
-		}
 		if _, err := rel.config.Releases.Delete(rel.name, h.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
 			return badRelease(fmt.Sprintf("remove the Helm release %s", rel.name), err)
 		}

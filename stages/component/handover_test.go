@@ -11,8 +11,9 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
+	"github.com/slipway-sh/slipway/stages/step"
 )
 
 const (
@@ -87,8 +88,8 @@ func (s *site) helmRelease(t *testing.T) {
 func TestArgoCDTakesAComponentOver(t *testing.T) {
 	s := eso(t, "argocd", "Healthy")
 	s.helmRelease(t)
-	_, err := adopt(dryrun.Context(t.Context()), s.env, operatorInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err := step.Unchanged(adopt)(t.Context(), s.env, operatorInput())
+	require.ErrorIs(t, err, plan.ErrChange)
 	require.Nil(t, s.api.Get(atESO))
 
 	out, err := adopt(t.Context(), s.env, operatorInput())
@@ -126,7 +127,7 @@ func TestArgoCDTakesAComponentOver(t *testing.T) {
 		return n
 	}
 	before := written()
-	_, err = adopt(dryrun.Context(t.Context()), s.env, operatorInput())
+	_, err = step.Unchanged(adopt)(t.Context(), s.env, operatorInput())
 	require.NoError(t, err)
 	again, err := s.install(t.Context(), operatorInput().ComponentInput)
 	require.NoError(t, err)
@@ -142,8 +143,8 @@ func TestWhatAPushAddedToAnAdoptedApplicationGoes(t *testing.T) {
 	require.NoError(t, err)
 	want := s.at(atESO, "spec")
 	s.api.Set(t, atESO, `spec: {ignoreDifferences: [{kind: Deployment}], source: {helm: {valuesObject: {image: other}}}}`)
-	_, err = adopt(dryrun.Context(t.Context()), s.env, operatorInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = step.Unchanged(adopt)(t.Context(), s.env, operatorInput())
+	require.ErrorIs(t, err, plan.ErrChange)
 	require.NotEqual(t, want, s.at(atESO, "spec"))
 	_, err = adopt(t.Context(), s.env, operatorInput())
 	require.NoError(t, err)

@@ -24,7 +24,6 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
@@ -48,7 +47,7 @@ type chartRelease struct {
 
 func (i *installer) open(ctx context.Context, ch *chart.Chart, values map[string]any) (*chartRelease, error) {
 	namespace := i.component.Namespace
-	config, err := helm.Connect(ctx, i.env.Kubeconfig, namespace, i.env.Logger)
+	config, err := helm.Connect(ctx, i.client.Plan, i.env.Kubeconfig, namespace, i.env.Logger)
 	if err != nil {
 		return nil, badRelease("connect Helm to the cluster", err)
 	}
@@ -127,9 +126,6 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 		return "", err
 	}
 	if deployed == nil {
-		if err := dryrun.Check(ctx, "install the chart %s", r.name); err != nil {
-			return "", err
-		}
 		in := action.NewInstall(r.config)
 		in.ReleaseName, in.Namespace, in.SkipCRDs = r.name, r.namespace, true
 		// What is somebody else's has ended the run, unless it is to be taken over.
@@ -170,9 +166,6 @@ func (r *chartRelease) converge(ctx context.Context) (change string, err error) 
 	}
 	if len(scaled) > 0 {
 		r.log.Info("scaled to 1", "release", r.name, "objects", scaled)
-	}
-	if err := dryrun.Check(ctx, "upgrade the chart %s", r.name); err != nil {
-		return "", err
 	}
 	if _, err := r.upgrade(ctx, false); err != nil {
 		return "", badRelease("upgrade the chart "+r.name, err)
@@ -216,9 +209,6 @@ func (r *chartRelease) recover(ctx context.Context) (deployed *release.Release, 
 	}
 	deployed, stale := sortHistory(history)
 	for _, s := range stale {
-		if err := dryrun.Check(ctx, "remove the record of an unfinished operation on %s", r.name); err != nil {
-			return nil, false, err
-		}
 		r.log.Info("removing the record of an unfinished operation", "release", r.name, "revision", s.Version, "status", s.Info.Status)
 		if _, err := r.config.Releases.Delete(r.name, s.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
 			return nil, false, badRelease("remove a record of the Helm release "+r.name, err)

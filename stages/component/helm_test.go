@@ -24,9 +24,9 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 // asRendered completes what a chart renders to by nothing.
@@ -261,7 +261,10 @@ func TestAChartThatIsRenderedEndsWithItsStep(t *testing.T) {
 			_, err := r.converge(ctx)
 			return err
 		},
-		"plan": r.preview,
+		"plan": func(ctx context.Context) error {
+			_, err := r.plan(ctx)
+			return err
+		},
 	} {
 		interrupt := errors.New("interrupted")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -299,8 +302,11 @@ func TestAChartAsksNoNameServer(t *testing.T) {
 	}
 	for _, revision := range []string{"first", "second"} {
 		r.chart.Templates = []*chart.File{{Name: "templates/gitea.yaml", Data: fmt.Appendf(nil, manifest, revision)}}
-		require.NoError(t, r.preview(new(dryrun.Preview).Watch(t.Context(), "orchestrator/gitea")))
-		_, err := r.converge(t.Context())
+		r.client = planned(t, client, new(plan.Plan).Of("orchestrator/gitea"))
+		_, err := r.plan(t.Context())
+		require.NoError(t, err)
+		r.client = client
+		_, err = r.converge(t.Context())
 		require.NoError(t, err)
 	}
 	require.Equal(t, 5, rendered, "two plans, an install, an upgrade and its trial")

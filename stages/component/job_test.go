@@ -11,8 +11,8 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 const (
@@ -43,8 +43,8 @@ func (s *site) made() int {
 
 func TestAJobIsMadeOnce(t *testing.T) {
 	s := newSite(t, seedRelease, seeds("once", "a"))
-	_, err := s.install(dryrun.Context(t.Context()), seedInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err := s.verify(t.Context(), seedInput())
+	require.ErrorIs(t, err, plan.ErrChange)
 	require.Empty(t, s.api.Writes())
 
 	out, err := s.install(t.Context(), seedInput())
@@ -64,8 +64,8 @@ func TestAJobIsMadeOnce(t *testing.T) {
 	require.Nil(t, s.api.Get(atSeed), "it has completed; somebody has cleared it away")
 
 	s.api.Delete(atDone)
-	_, err = s.install(dryrun.Context(t.Context()), seedInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = s.verify(t.Context(), seedInput())
+	require.ErrorIs(t, err, plan.ErrChange)
 	out, err = s.install(t.Context(), seedInput())
 	require.NoError(t, err)
 	require.Equal(t, 1, out.Changed, "nobody knows that it has")
@@ -96,8 +96,8 @@ func TestAJobThatTheReleaseHasNoMoreIsDeleted(t *testing.T) {
 	files = seeds("once", "a")
 	files["later/moved.yaml"] = named("moved")
 	s.release(t, seedRelease+"  - {name: later, kind: job, path: later, namespace: shop}\n", files)
-	_, err = s.install(dryrun.Context(t.Context()), seedInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = s.verify(t.Context(), seedInput())
+	require.ErrorIs(t, err, plan.ErrChange)
 	out, err := s.install(t.Context(), seedInput())
 	require.NoError(t, err)
 	require.Equal(t, 2, out.Changed, "one was made, one deleted")
@@ -141,8 +141,8 @@ func TestAJobIsMadeAgainWhenItDoesSomethingElse(t *testing.T) {
 			require.NoError(t, err)
 			first := s.at(atSeed, "metadata", "uid")
 			change(t, s)
-			_, err = s.install(dryrun.Context(t.Context()), seedInput())
-			require.ErrorIs(t, err, dryrun.ErrWouldChange)
+			_, err = s.verify(t.Context(), seedInput())
+			require.ErrorIs(t, err, plan.ErrChange)
 			require.Equal(t, first, s.at(atSeed, "metadata", "uid"))
 
 			out, err := s.install(t.Context(), seedInput())
@@ -192,8 +192,8 @@ status:
 	require.Equal(t, "correct the cause, then run the same command again; its log: slipway toolchain -- kubectl logs -n shop job/seed", f.Fix)
 	require.Nil(t, s.api.Get(atDone), "it has not completed")
 	require.Contains(t, s.at("/api/v1/namespaces/slipway-system/configmaps/seed-objects", "data", "objects"), "batch/v1 Job shop/seed\n", "it is known to who removes the component")
-	_, err = s.install(dryrun.Context(t.Context()), seedInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange, "it would be made again")
+	_, err = s.verify(t.Context(), seedInput())
+	require.ErrorIs(t, err, plan.ErrChange, "it would be made again")
 
 	s.api.Controller = completes
 	_, err = s.install(t.Context(), seedInput())
@@ -294,7 +294,7 @@ func TestAJobThatTakesTooLong(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeWait})
 	require.Equal(t, fault.Timeout, fault.ClassOf(err))
 	require.ErrorContains(t, err, "for job shop/seed to complete; last seen: 1 active, 0 failed: there is no pod")
-	_, err = s.install(dryrun.Context(t.Context()), seedInput())
+	_, err = s.verify(t.Context(), seedInput())
 	require.ErrorContains(t, err, "job shop/seed has not completed: 1 active, 0 failed")
 	require.Equal(t, 1, s.made(), "the one that runs stays")
 }

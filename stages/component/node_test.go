@@ -16,7 +16,6 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -45,13 +44,11 @@ func TestTheNodeOfAComponent(t *testing.T) {
 		}
 		return out
 	}
-	require.ErrorIs(t, i.node(dryrun.Context(t.Context())), dryrun.ErrWouldChange)
 	require.NoError(t, i.node(t.Context()))
 	require.Equal(t, map[string]string{"a": "", "b": "slow", "c": "fast"}, labels(), "the first that is ready and has no such label")
 	chosen, err := c.CoreV1().Nodes().Get(t.Context(), "c", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "storage=fast", chosen.Annotations[kube.NodeLabels("demo")])
-	require.NoError(t, i.node(dryrun.Context(t.Context())), "and then it is used")
 
 	other := node("d", "fast", corev1.ConditionTrue)
 	_, err = c.CoreV1().Nodes().Create(t.Context(), other, metav1.CreateOptions{})

@@ -175,20 +175,6 @@ type Repository struct {
 	URL string `json:"url"`
 }
 
-// ReconcileInput is what preorchestrator/reconcile works on.
-type ReconcileInput struct {
-	Namespace  string `json:"namespace"`  // of Argo CD
-	Repository string `json:"repository"` // URL of what was pushed, as Argo CD reaches it
-	Revision   string `json:"revision"`   // commit that was pushed
-}
-
-// Reconcile is the Application outside Argo CD's namespace that was seen Synced
-// and Healthy and then removed.
-type Reconcile struct {
-	Application string `json:"application"` // namespace/name
-	Revision    string `json:"revision"`
-}
-
 // PublishInput is what orchestrator/publish works on. The platform release is in
 // PlatformDir.
 type PublishInput struct {

@@ -23,7 +23,7 @@ func addons(ctx context.Context, env *step.Env, in contract.AddonsInput) (contra
 	if err != nil {
 		return contract.Addons{}, err
 	}
-	client, err := kube.Connect(env.Kubeconfig, env.Progress)
+	client, err := env.Connect()
 	if err != nil {
 		return contract.Addons{}, err
 	}

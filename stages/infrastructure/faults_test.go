@@ -235,5 +235,5 @@ func TestWhatIsLeftIsNamed(t *testing.T) {
 	_, err := platformInventory(t.Context(), reaching(t, api.URL), contract.InventoryInput{MustBeEmpty: true})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeRemove})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
-	require.EqualError(t, err, "see that nothing is left: left: namespaces web; load balancers web/site")
+	require.EqualError(t, err, "see that nothing is left: left: Namespace web, Service web/site")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
@@ -37,11 +35,7 @@ type finder struct {
 //
 // It has no look at objects that Kubernetes makes in every namespace.
 func (f finder) ownership(ctx context.Context, env *step.Env, in contract.OwnershipInput) (contract.Ownership, error) {
-	r, err := platform.Load(os.DirFS(env.PlatformDir))
-	if err != nil {
-		return contract.Ownership{}, err
-	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	r, c, err := env.Open()
 	if err != nil {
 		return contract.Ownership{}, err
 	}

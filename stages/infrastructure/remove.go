@@ -142,7 +142,7 @@ func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (
 		env.Progress("there was no cluster yet")
 		return nil, "there was no cluster yet: it has no access file", nil
 	}
-	c, err = kube.Connect(env.Kubeconfig, env.Progress)
+	c, err = env.Connect()
 	switch {
 	case err != nil:
 	case env.Existing:

@@ -65,8 +65,7 @@ func TestACopyOfWhatIsOursStays(t *testing.T) {
 	api.Set(t, "/api/v1/namespaces/team/configmaps/ours", "metadata: {name: ours, namespace: team, annotations: {argocd.argoproj.io/tracking-id: 'web:/ConfigMap:team/ours'}, "+copied(used)+"}")
 	left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
 	require.NoError(t, err)
-	require.Equal(t, []string{"shop", "slipway-system"}, left.Namespaces)
-	require.Equal(t, []string{"shop/rows"}, left.PersistentVolumeClaims)
+	require.Subset(t, left.Objects, []string{"Namespace shop", "Namespace slipway-system", "PersistentVolumeClaim shop/rows"})
 
 	out, err := removed(t.Context(), env, contract.RemoveInput{})
 	require.NoError(t, err)

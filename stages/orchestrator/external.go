@@ -10,7 +10,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
@@ -20,7 +19,7 @@ import (
 func resolve(ctx context.Context, c *kube.Client, in contract.AppsInput, deadline time.Duration) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	err := c.Patch(dryrun.Allow(limited), "refresh the Application "+RootApp, argo.Applications(), in.Namespace, RootApp, argo.HardRefresh())
+	err := c.Asking().Patch(limited, "refresh the Application "+RootApp, argo.Applications(), in.Namespace, RootApp, argo.HardRefresh())
 	if err != nil {
 		return "", err
 	}

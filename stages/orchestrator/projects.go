@@ -25,7 +25,7 @@ func runProjects(ctx context.Context, env *step.Env, in contract.ProjectsInput) 
 	if err != nil {
 		return contract.Projects{}, err
 	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	c, err := env.Connect()
 	if err != nil {
 		return contract.Projects{}, err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -22,7 +21,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 	if err != nil {
 		return contract.Pruned{}, err
 	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	c, err := env.Connect()
 	if err != nil {
 		return contract.Pruned{}, err
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -49,8 +49,8 @@ func TestWhatANewerReleaseHasNoMoreIsRemoved(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"Secret shop/web: this run has left out argocd", "Namespace shop: this run has left out argocd"}, out.Kept)
 	in.LeftOut = nil
-	_, err = runPrune(dryrun.Context(t.Context()), env, in)
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = step.Unchanged(runPrune)(t.Context(), env, in)
+	require.ErrorIs(t, err, plan.ErrChange)
 	out, err = runPrune(t.Context(), env, in)
 	require.NoError(t, err)
 	require.Equal(t, contract.Pruned{Objects: []string{"Secret shop/web", "Namespace shop"}}, out)
@@ -81,8 +81,8 @@ func TestAPlatformWithoutAnAppAnyMore(t *testing.T) {
 	require.NotNil(t, api.Get(atRoot))
 
 	api.Set(t, atController, "metadata: {name: argo-cd-argocd-application-controller, namespace: cd, labels: {app.kubernetes.io/name: argocd-application-controller}}")
-	_, err = runPrune(dryrun.Context(t.Context()), env, in)
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = step.Unchanged(runPrune)(t.Context(), env, in)
+	require.ErrorIs(t, err, plan.ErrChange)
 	require.NotNil(t, api.Get(atRoot))
 	held := make(chan any, 1)
 	go func() { // what Argo CD does

@@ -22,7 +22,7 @@ import (
 // runStatus reads the Applications in Argo CD's namespace as they are now, with the cause for each unhealthy one,
 // and looks at the gates of the components that the steps have installed. It does not wait.
 func runStatus(ctx context.Context, env *step.Env, in contract.LiveInput) (contract.Live, error) {
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	c, err := env.Connect()
 	if err != nil {
 		return contract.Live{}, err
 	}

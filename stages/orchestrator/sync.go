@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -34,7 +33,7 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 	if len(in.Apps) == 0 {
 		return contract.Apps{}, badSet(errors.New("no app is expected: a platform without apps is never installed"))
 	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	c, err := env.Connect()
 	if err != nil {
 		return contract.Apps{}, err
 	}
@@ -53,7 +52,7 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 	if err != nil {
 		return contract.Apps{}, err
 	}
-	if p, _ := dryrun.Previewing(ctx); p != nil {
+	if c.Plan.Previews() {
 		return contract.Apps{Revision: in.Revision}, nil
 	}
 	env.Logger.Info("root application", "change", applied[0].Change, "revision", in.Revision)
@@ -232,11 +231,11 @@ func (w *waiter) keep() {
 func (w *waiter) act(ctx context.Context, actions []argo.Action) error {
 	for _, a := range actions {
 		w.env.Logger.Info("argo cd is asked", "app", a.App.Name, "to", a.Why)
-		ctx := ctx
+		c := w.client
 		if a.Refresh {
-			ctx = dryrun.Allow(ctx)
+			c = c.Asking()
 		}
-		if err := w.client.Patch(ctx, "patch the Application "+a.App.Name, argo.Applications(), a.App.Namespace, a.App.Name, a.Patch); err != nil {
+		if err := c.Patch(ctx, "patch the Application "+a.App.Name, argo.Applications(), a.App.Namespace, a.App.Name, a.Patch); err != nil {
 			return err
 		}
 	}

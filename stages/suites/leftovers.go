@@ -20,11 +20,10 @@ import (
 // run was killed.
 func leftovers(ctx context.Context, env *step.Env, in contract.LeftoversInput) (contract.Leftovers, error) {
 	var out contract.Leftovers
-	client, err := kube.Connect(env.Kubeconfig, env.Progress)
+	client, err := env.Connect()
 	if err != nil {
 		return out, err
 	}
-	client.OnWait = env.Waits
 	if in.Version != "" {
 		if err := sameRelease(ctx, env, client, in); err != nil {
 			return out, err

@@ -57,14 +57,10 @@ func (k *kept) upgrades(t *testing.T) {
 
 	plan := k.plans(t, "--to", "1.1.0")
 	require.Equal(t, before, facts(), "a plan changes nothing")
-	var brought []string
-	for _, a := range plan.Applications {
-		brought = append(brought, a.Name)
-	}
-	require.Contains(t, brought, "welcome")
+	require.Contains(t, plan.of("applications"), "add Application argocd/welcome")
 	require.Contains(t, plan.names(), "change Secret argocd/argocd-redis")
 	require.Contains(t, plan.names(), "add Deployment platform/welcome")
-	require.NotEmpty(t, plan.Git.Changed)
+	require.NotEmpty(t, plan.of("files"))
 
 	const started = `kubectl get --raw /readyz --server https://cluster:6444 | grep '"started"'`
 	node := k.shell(t, started)

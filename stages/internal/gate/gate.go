@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -32,11 +31,11 @@ const (
 // lookLimit bounds one look at a gate.
 const lookLimit = 10 * time.Second
 
-// Wait waits until the gate is open, up to its deadline. In a dry run it looks once. The
+// Wait waits until the gate is open, up to its deadline. For a plan it looks once. The
 // error names the gate, says what was seen last, and what is behind it in the cluster.
 // engine is as in Look.
 func Wait(ctx context.Context, c *kube.Client, engine string, a platform.Await) error {
-	if dryrun.On(ctx) {
+	if c.Plan != nil {
 		open, seen, err := Look(ctx, c, engine, a)
 		if err == nil && !open {
 			err = fmt.Errorf("gate %s is shut: %s", a.Describe(), seen)

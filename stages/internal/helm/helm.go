@@ -16,18 +16,23 @@ import (
 
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 // Connect connects Helm to the cluster of a kubeconfig, a path, for the releases of a
 // namespace. What Helm says goes to log. It changes nothing once it is not certain any more
-// that the step whose context ctx is has the deployment's lock: see lock.Guard.
-func Connect(ctx context.Context, kubeconfig, namespace string, log *slog.Logger) (*action.Configuration, error) {
+// that the step whose context ctx is has the deployment's lock: see lock.Guard; and nothing at all
+// where p is not nil.
+func Connect(ctx context.Context, p *plan.Step, kubeconfig, namespace string, log *slog.Logger) (*action.Configuration, error) {
 	flags := genericclioptions.NewConfigFlags(false)
 	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
 	flags.WrapConfigFn = func(c *rest.Config) *rest.Config {
 		c.Wrap(func(next http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(r *http.Request) (*http.Response, error) { // whose own context is Helm's
 				if r.Method != http.MethodGet && r.Method != http.MethodHead {
+					if p != nil {
+						return nil, plan.Later("%s %s", r.Method, r.URL.Path)
+					}
 					if err := lock.Guard(ctx); err != nil {
 						return nil, err
 					}

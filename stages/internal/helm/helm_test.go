@@ -36,7 +36,7 @@ func TestAMachineThatSleptChangesNoRelease(t *testing.T) {
 	require.NoError(t, os.WriteFile(kubeconfig, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"clusters":[{"name":"c","cluster":{"server":%q}}],"users":[{"name":"u","user":{}}]}`, server.URL), 0o600))
 
 	ctx, sleep := kubetest.Work(t)
-	config, err := Connect(ctx, kubeconfig, "n", slog.New(slog.DiscardHandler))
+	config, err := Connect(ctx, nil, kubeconfig, "n", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	record := func(version int) *release.Release {
 		return &release.Release{Name: "r", Namespace: "n", Version: version, Info: &release.Info{Status: release.StatusDeployed}}

@@ -125,7 +125,7 @@ func (c *Client) Members(ctx context.Context, name string) ([]Member, error) {
 	return c.scoped(ctx, out)
 }
 
-// KeepMembers makes members the list of that name, which is a deployment's. In a dry run it
+// KeepMembers makes members the list of that name, which is a deployment's. For a plan it
 // fails if that would change anything.
 func (c *Client) KeepMembers(ctx context.Context, deployment, name string, members []Member) error {
 	lines := make([]string, len(members))

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 func onFake(t *testing.T) (*kubetest.API, *kube.Client) {
@@ -68,11 +68,14 @@ func TestASetLosesWhatANewerVersionDropped(t *testing.T) {
 	require.Empty(t, deleted)
 	api.Set(t, atTook, "metadata: {labels: {"+kube.DeploymentLabel+": somebody else's}}")
 
-	dry := dryrun.Context(t.Context())
-	_, _, err = c.ApplySet(dry, set, objects(t, web+old+taken), kube.ApplyOptions{Force: true})
-	require.ErrorIs(t, err, dryrun.ErrWouldChange, "the label")
-	_, _, err = c.ApplySet(dry, set, objects(t, web), kube.ApplyOptions{Force: true})
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	verified := func(text string) error {
+		p := plan.Verify("web")
+		_, _, err := planned(t, c, p).ApplySet(t.Context(), set, objects(t, text), kube.ApplyOptions{Force: true})
+		require.NoError(t, err)
+		return p.Err()
+	}
+	require.ErrorIs(t, verified(web+old+taken), plan.ErrChange, "the label")
+	require.ErrorIs(t, verified(web), plan.ErrChange)
 	require.NotNil(t, api.Get(atOld))
 
 	_, deleted, err = c.ApplySet(t.Context(), set, objects(t, web), kube.ApplyOptions{Force: true})
@@ -82,7 +85,7 @@ func TestASetLosesWhatANewerVersionDropped(t *testing.T) {
 	require.NotNil(t, api.Get(atTook), "it is not ours any more")
 	require.NotNil(t, api.Get("/api/v1/namespaces/ns/configmaps/theirs"), "it never was in the set")
 
-	_, deleted, err = c.ApplySet(dry, set, objects(t, web), kube.ApplyOptions{Force: true})
+	_, deleted, err = c.ApplySet(t.Context(), set, objects(t, web), kube.ApplyOptions{Force: true})
 	require.NoError(t, err, "and then nothing is left to do")
 	require.Empty(t, deleted)
 }

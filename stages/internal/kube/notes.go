@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
 // Notes returns the data of a ConfigMap in which Slipway keeps something in the cluster, of
@@ -64,7 +63,7 @@ func (c *Client) KeepNote(ctx context.Context, deployment, name, key string, val
 	return c.KeepNotes(ctx, deployment, name, map[string]string{key: string(text)})
 }
 
-// KeepNotes writes all data of that ConfigMap, as one of the deployment's. In a dry run it
+// KeepNotes writes all data of that ConfigMap, as one of the deployment's. For a plan it
 // fails if that would change anything.
 func (c *Client) KeepNotes(ctx context.Context, deployment, name string, data map[string]string) error {
 	key, err := c.makeKeyOfSeals(ctx, deployment)
@@ -105,9 +104,9 @@ func (c *Client) ReadProgress(ctx context.Context) (contract.Progress, error) {
 
 // WriteProgress writes the state of an install into the cluster, unless SystemNamespace is another
 // deployment's. That it cannot be written does no harm to the install, and is only logged.
-// In a dry run nothing is written.
+// A plan does not tell of it.
 func (c *Client) WriteProgress(ctx context.Context, log *slog.Logger, deployment, run string, s contract.Progress, message string) {
-	if dryrun.On(ctx) {
+	if c.Plan != nil {
 		return
 	}
 	system, err := Retry(ctx, c, "see whose "+SystemNamespace+" is", func(ctx context.Context) (*corev1.Namespace, error) {

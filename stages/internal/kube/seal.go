@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
 // SealSecret, in SystemNamespace, holds the key of the seals of Slipway's notes. Whoever may
@@ -63,14 +62,13 @@ func (c *Client) isSealed(ctx context.Context, name string, data map[string]stri
 		return false, err
 	}
 	want, err := seal(key, name, data)
-	p, _ := dryrun.Previewing(ctx)
-	return (len(key) > 0 || p != nil) && hmac.Equal([]byte(want), []byte(sealed)), err
+	return (len(key) > 0 || c.Plan != nil) && hmac.Equal([]byte(want), []byte(sealed)), err
 }
 
 // makeKeyOfSeals is the key of the seals, which it makes unless there is one.
 func (c *Client) makeKeyOfSeals(ctx context.Context, deployment string) ([]byte, error) {
 	key, err := c.keyOfSeals(ctx)
-	if p, _ := dryrun.Previewing(ctx); err != nil || len(key) > 0 || p != nil { // seals of a preview are the same each time
+	if err != nil || len(key) > 0 || c.Plan != nil { // seals of a plan are the same each time
 		return key, err
 	}
 	value := make([]byte, sha256.Size)

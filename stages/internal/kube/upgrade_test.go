@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 // workload is a manifest of one without pods: spec and pod are fields in flow style.
@@ -151,8 +151,8 @@ func TestRealWhatAnUpgradeCannotChange(t *testing.T) {
 			apply(t, c, ns, x.before)
 			opts := kube.ApplyOptions{Force: true, Namespace: ns}
 			was := liveText(t, c, ns, x.before)
-			for _, ctx := range []context.Context{dryrun.Context(t.Context()), t.Context()} {
-				_, err := applyYAML(ctx, c, []byte(x.after), opts)
+			for _, c := range []*kube.Client{planned(t, c, plan.Verify("web")), c} {
+				_, err := applyYAML(t.Context(), c, []byte(x.after), opts)
 				require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeRejected})
 				f, ok := fault.Whole(err)
 				require.True(t, ok)

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
@@ -42,7 +41,7 @@ func (r *Remover) release(ctx context.Context, c Component, keep func(kube.Membe
 		return nil, err
 	}
 	out := &chart{}
-	if out.config, err = helm.Connect(ctx, r.Kubeconfig, c.Namespace, r.Log); err != nil {
+	if out.config, err = helm.Connect(ctx, r.Client.Plan, r.Kubeconfig, c.Namespace, r.Log); err != nil {
 		return nil, fmt.Errorf("connect Helm to the cluster: %w", err)
 	}
 	history, err := helm.History(ctx, r.Client, out.config, c.Name)
@@ -99,11 +98,8 @@ func (r *Remover) parts(ctx context.Context, manifest, namespace string) ([]*uns
 // them.
 func (r *Remover) uninstall(ctx context.Context, c *chart) error {
 	name := c.last.Name
-	if p, _ := dryrun.Previewing(ctx); p != nil {
-		return r.previewUninstall(ctx, c)
-	}
-	if err := dryrun.Check(ctx, "uninstall the Helm release %s", name); err != nil {
-		return err
+	if r.Client.Plan != nil {
+		return r.planUninstall(ctx, c)
 	}
 	un := action.NewUninstall(c.config)
 	un.IgnoreNotFound, un.DeletionPropagation, un.Timeout = true, "foreground", r.Limit()
@@ -133,8 +129,8 @@ func (r *Remover) uninstall(ctx context.Context, c *chart) error {
 	return nil
 }
 
-// previewUninstall deletes in a preview what Helm would.
-func (r *Remover) previewUninstall(ctx context.Context, c *chart) error {
+// planUninstall deletes in a plan what Helm would.
+func (r *Remover) planUninstall(ctx context.Context, c *chart) error {
 	for _, m := range c.members {
 		if _, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationBackground); err != nil {
 			return err

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config/platform"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
@@ -91,14 +91,20 @@ func TestWhatANewerReleaseDoesNotPrepare(t *testing.T) {
 	put(t, api, "Secret shop/unnoted", byUs)
 	put(t, api, "ConfigMap tools/kube-root-ca.crt", "")
 	same := preparing(t, prepared)
-	deleted, kept, err := r.PrunePrerequisites(dryrun.Context(t.Context()), same, nil)
-	require.NoError(t, err, "nothing is dropped")
+	own, p := r.Client, verified(t, r)
+	deleted, kept, err := r.PrunePrerequisites(t.Context(), same, nil)
+	require.NoError(t, err)
+	require.NoError(t, p.Err(), "nothing is dropped")
+	r.Client = own
 	require.Empty(t, append(deleted, kept...))
 
 	newer := preparing(t, "namespaces: [{name: shop}]\n")
 	require.NoError(t, removal.RecordPrerequisites(t.Context(), r.Client, "demo", newer))
-	_, _, err = r.PrunePrerequisites(dryrun.Context(t.Context()), newer, nil)
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	p = verified(t, r)
+	_, _, err = r.PrunePrerequisites(t.Context(), newer, nil)
+	require.NoError(t, err)
+	require.ErrorIs(t, p.Err(), plan.ErrChange)
+	r.Client = own
 	deleted, kept, err = r.PrunePrerequisites(t.Context(), newer, nil)
 	require.NoError(t, err)
 	require.Empty(t, kept)
@@ -115,8 +121,10 @@ func TestWhatANewerReleaseDoesNotPrepare(t *testing.T) {
 		require.NotNil(t, api.Get(path(object)), object)
 	}
 	require.Equal(t, map[string]any{"objects": "v1 Namespace shop\n"}, api.Get(atList)["data"])
-	deleted, kept, err = r.PrunePrerequisites(dryrun.Context(t.Context()), newer, nil)
-	require.NoError(t, err, "there is nothing to do")
+	p = verified(t, r)
+	deleted, kept, err = r.PrunePrerequisites(t.Context(), newer, nil)
+	require.NoError(t, err)
+	require.NoError(t, p.Err(), "there is nothing to do")
 	require.Empty(t, append(deleted, kept...))
 }
 
@@ -265,8 +273,10 @@ func TestWhatIsNotToBeLostStays(t *testing.T) {
 				require.NotContains(t, list, "v1 "+object+"\n")
 			}
 			writes := api.Writes()
-			_, again, err := r.PrunePrerequisites(dryrun.Context(t.Context()), newer, c.leftOut)
+			p := verified(t, r)
+			_, again, err := r.PrunePrerequisites(t.Context(), newer, c.leftOut)
 			require.NoError(t, err)
+			require.NoError(t, p.Err())
 			require.ElementsMatch(t, want, again)
 			require.Equal(t, writes, api.Writes())
 		})

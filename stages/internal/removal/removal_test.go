@@ -16,10 +16,10 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
@@ -79,8 +79,12 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/index", "metadata: {name: index, namespace: shop, "+label+"}")
 	all := []removal.Component{{Name: "never"}, {Name: "search"}, {Name: "web"}, {Apps: true, Name: "app"}}
 
-	_, _, err := r.Dropped(dryrun.Context(t.Context()), all, []string{"web"}, prepared)
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	own := r.Client
+	p := verified(t, r)
+	_, _, err := r.Dropped(t.Context(), all, []string{"web"}, prepared)
+	require.NoError(t, err)
+	require.ErrorIs(t, p.Err(), plan.ErrChange)
+	r.Client = own
 	components, objects, err := r.Dropped(t.Context(), all, []string{"web"}, prepared)
 	require.NoError(t, err)
 	require.Equal(t, []string{"search"}, components)
@@ -100,8 +104,10 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 	} {
 		require.Equal(t, stays, api.Get(path) != nil, path)
 	}
-	components, _, err = r.Dropped(dryrun.Context(t.Context()), all, []string{"web"}, prepared)
-	require.NoError(t, err, "there is nothing to do")
+	p = verified(t, r)
+	components, _, err = r.Dropped(t.Context(), all, []string{"web"}, prepared)
+	require.NoError(t, err)
+	require.NoError(t, p.Err(), "there is nothing to do")
 	require.Empty(t, components)
 }
 
@@ -133,7 +139,7 @@ func TestClaimsThatOutlastTheirStatefulSetAreFound(t *testing.T) {
 // installed is a Helm release.
 func installed(t *testing.T, r *removal.Remover, namespace, name string, labels map[string]string, manifest string, hooks ...*release.Hook) {
 	t.Helper()
-	config, err := helm.Connect(t.Context(), r.Kubeconfig, namespace, r.Log)
+	config, err := helm.Connect(t.Context(), nil, r.Kubeconfig, namespace, r.Log)
 	require.NoError(t, err)
 	require.NoError(t, config.Releases.Create(&release.Release{
 		Name: name, Namespace: namespace, Version: 1, Manifest: manifest, Labels: labels, Chart: &chart.Chart{Metadata: &chart.Metadata{Name: name}},
@@ -145,7 +151,7 @@ func installed(t *testing.T, r *removal.Remover, namespace, name string, labels 
 func TestAMachineThatSleptInstallsNothingWithHelm(t *testing.T) {
 	_, r := on(t)
 	ctx, sleep := kubetest.Work(t)
-	config, err := helm.Connect(ctx, r.Kubeconfig, "shop", r.Log)
+	config, err := helm.Connect(ctx, nil, r.Kubeconfig, "shop", r.Log)
 	require.NoError(t, err)
 	create := func(version int) error {
 		return config.Releases.Create(&release.Release{
@@ -228,4 +234,14 @@ remove: {order: [search], claims: keep, finalizers: {then: report}}
 	second := removal.RecordOf(files("components: [{name: database, kind: manifests, path: a.yaml, namespace: shop}]")).Following(rec)
 	require.Equal(t, rec.Components, second.Components, "what only the earlier one has goes first")
 	require.Equal(t, platform.RemoveDelete, second.Remove.Claims)
+}
+
+// verified makes r plan instead of removing.
+func verified(t *testing.T, r *removal.Remover) *plan.Step {
+	t.Helper()
+	p := plan.Verify("prune")
+	c, err := r.Client.Planned(p)
+	require.NoError(t, err)
+	r.Client = c
+	return p
 }

@@ -13,28 +13,27 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// preview is converge in a preview: the chart is rendered for the cluster, and its objects
-// are compared with those that are there.
-func (r *chartRelease) preview(ctx context.Context) error {
+// plan is converge for a plan: the chart is rendered for the cluster, and its objects, which it
+// returns, are compared with those that are there.
+func (r *chartRelease) plan(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	history, err := r.history(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	deployed, stale := sortHistory(history)
 	if deployed != nil && len(stale) == 0 && r.sameInputs(deployed) {
 		objs, err := r.current(ctx, deployed)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if _, err := r.previewObjects(ctx, objs); err != nil {
-			return err
+		if _, err := r.planObjects(ctx, objs); err != nil {
+			return nil, err
 		}
 		_, err = r.client.Rescale(ctx, objs, r.namespace)
-		return err
+		return objs, err
 	}
 	var planned *release.Release
 	if deployed == nil {
@@ -49,38 +48,39 @@ func (r *chartRelease) preview(ctx context.Context) error {
 		planned, err = r.upgrade(ctx, true)
 	}
 	if err != nil {
-		return badChart(r.name, err)
+		return nil, badChart(r.name, err)
 	}
 	objs, err := kube.Decode([]byte(planned.Manifest))
 	if err != nil {
-		return badChart(r.name, err)
+		return nil, badChart(r.name, err)
 	}
 	changes := deployed == nil || len(stale) > 0 || !same(deployed, planned)
-	altered, err := r.previewObjects(ctx, objs)
+	altered, err := r.planObjects(ctx, objs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if deployed != nil {
-		if err := r.previewDropped(ctx, deployed, objs); err != nil {
-			return err
+		if err := r.planDropped(ctx, deployed, objs); err != nil {
+			return nil, err
 		}
 	}
 	if _, err := r.client.Rescale(ctx, objs, r.namespace); err != nil {
-		return err
+		return nil, err
 	}
 	if !changes && altered == 0 {
-		return nil
+		return objs, nil
 	}
+	r.client.Plan.Change("upgrade the chart %s", r.name)
 	event := release.HookPreUpgrade
 	if deployed == nil {
 		event = release.HookPreInstall
 	}
-	return r.previewHooks(ctx, planned.Hooks, event)
+	return objs, r.planHooks(ctx, planned.Hooks, event)
 }
 
-// previewObjects compares objects with those in the cluster, and returns how many would be
+// planObjects compares objects with those in the cluster, and returns how many would be
 // made or changed. It names all that the API server refuses.
-func (r *chartRelease) previewObjects(ctx context.Context, objs []*unstructured.Unstructured) (altered int, err error) {
+func (r *chartRelease) planObjects(ctx context.Context, objs []*unstructured.Unstructured) (altered int, err error) {
 	var refused []error
 	for _, o := range objs {
 		applied, err := r.client.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true, Namespace: r.namespace})
@@ -93,9 +93,9 @@ func (r *chartRelease) previewObjects(ctx context.Context, objs []*unstructured.
 	return altered, errors.Join(refused...)
 }
 
-// previewDropped deletes in a preview what the deployed revision has and the next one has
+// planDropped deletes in a plan what the deployed revision has and the next one has
 // not, but for what stays: see kube.ApplySet.
-func (r *chartRelease) previewDropped(ctx context.Context, deployed *release.Release, objs []*unstructured.Unstructured) error {
+func (r *chartRelease) planDropped(ctx context.Context, deployed *release.Release, objs []*unstructured.Unstructured) error {
 	before, err := kube.Decode([]byte(deployed.Manifest))
 	if err != nil {
 		return badChart(r.name, err)
@@ -133,9 +133,9 @@ func (r *chartRelease) previewDropped(ctx context.Context, deployed *release.Rel
 	return nil
 }
 
-// previewHooks tells which Jobs and other objects the hooks of a chart would make: those of
+// planHooks tells which Jobs and other objects the hooks of a chart would make: those of
 // an event, and of the one after it.
-func (r *chartRelease) previewHooks(ctx context.Context, hooks []*release.Hook, before release.HookEvent) error {
+func (r *chartRelease) planHooks(ctx context.Context, hooks []*release.Hook, before release.HookEvent) error {
 	after := map[release.HookEvent]release.HookEvent{release.HookPreInstall: release.HookPostInstall, release.HookPreUpgrade: release.HookPostUpgrade}[before]
 	for _, h := range hooks {
 		if !slices.Contains(h.Events, before) && !slices.Contains(h.Events, after) {
@@ -149,14 +149,14 @@ func (r *chartRelease) previewHooks(ctx context.Context, hooks []*release.Hook, 
 			return badChart(r.name, err)
 		}
 		for _, o := range objs {
-			dryrun.Tell(ctx, contract.PlannedJob{Object: kube.MemberOf(o).String(), Why: "a hook of the chart " + r.name})
+			r.client.Plan.Tell(contract.PlannedChange{Of: contract.PlanJobs, Action: contract.PlanRun, Name: kube.MemberOf(o).String(), Note: "a hook of the chart " + r.name})
 		}
 	}
 	return nil
 }
 
-// previewJob tells whether a Job would be carried out, and why.
-func previewJob(ctx context.Context, o *unstructured.Unstructured, live *batchv1.Job, there bool, digest string) bool {
+// planJob tells whether a Job would be carried out, and why.
+func (i *installer) planJob(o *unstructured.Unstructured, live *batchv1.Job, there bool, digest string) bool {
 	why := "it has not been carried out, or does something else now"
 	if there {
 		_, failed := kube.JobEnd(live)
@@ -171,6 +171,7 @@ func previewJob(ctx context.Context, o *unstructured.Unstructured, live *batchv1
 			return false
 		}
 	}
-	dryrun.Tell(ctx, contract.PlannedJob{Object: kube.MemberOf(o).String(), Why: why})
+	i.client.Plan.Change("carry out %s", kube.MemberOf(o))
+	i.client.Plan.Tell(contract.PlannedChange{Of: contract.PlanJobs, Action: contract.PlanRun, Name: kube.MemberOf(o).String(), Note: why})
 	return true
 }
