@@ -187,8 +187,7 @@ type Inventory struct {
 	Applications           []string `json:"applications"`
 	PersistentVolumes      []string `json:"persistentVolumes"`
 	PersistentVolumeClaims []string `json:"persistentVolumeClaims"`
-	LoadBalancers          []string `json:"loadBalancers"` // Services of type LoadBalancer
-	HelmReleases           []string `json:"helmReleases"`
+	LoadBalancers          []string `json:"loadBalancers"`      // Services of type LoadBalancer
 	Objects                []string `json:"objects"`            // others outside of these namespaces, "Kind namespace/name"
 	Nodes                  []string `json:"nodes"`              // with labels that Slipway gave
 	TerraformResources     []string `json:"terraformResources"` // addresses in the Terraform state
@@ -198,5 +197,5 @@ type Inventory struct {
 // Empty reports whether nothing is left.
 func (i Inventory) Empty() bool {
 	return len(i.Namespaces)+len(i.Applications)+len(i.PersistentVolumes)+len(i.PersistentVolumeClaims)+
-		len(i.LoadBalancers)+len(i.HelmReleases)+len(i.Objects)+len(i.Nodes)+len(i.TerraformResources) == 0
+		len(i.LoadBalancers)+len(i.Objects)+len(i.Nodes)+len(i.TerraformResources) == 0
 }

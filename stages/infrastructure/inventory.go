@@ -81,9 +81,6 @@ func ask(ctx context.Context, env *step.Env, in contract.InventoryInput, out *co
 	return r.take(ctx, out)
 }
 
-// helmSecret is the type of the Secrets in which Helm keeps its releases.
-const helmSecret = "helm.sh/release.v1"
-
 // take fills in what the deployment has in the cluster.
 func (r *remover) take(ctx context.Context, out *contract.Inventory) error {
 	for _, part := range []func(context.Context) error{r.findNamespaces, r.findApplications} {
@@ -103,23 +100,18 @@ func (r *remover) take(ctx context.Context, out *contract.Inventory) error {
 		claims[n] = true
 	}
 	for _, part := range []struct {
-		gvr      schema.GroupVersionResource
-		selector string
-		into     *[]string
-		is       func(o unstructured.Unstructured) bool
+		gvr  schema.GroupVersionResource
+		into *[]string
+		is   func(o unstructured.Unstructured) bool
 	}{
-		{argo.Applications(), "", &out.Applications, nil},
-		{core("persistentvolumeclaims"), "", &out.PersistentVolumeClaims, nil},
-		{core("services"), "", &out.LoadBalancers, func(o unstructured.Unstructured) bool {
+		{argo.Applications(), &out.Applications, nil},
+		{core("persistentvolumeclaims"), &out.PersistentVolumeClaims, nil},
+		{core("services"), &out.LoadBalancers, func(o unstructured.Unstructured) bool {
 			kind, _, _ := unstructured.NestedString(o.Object, "spec", "type")
 			return kind == "LoadBalancer"
 		}},
-		{core("secrets"), "owner=helm", &out.HelmReleases, func(o unstructured.Unstructured) bool {
-			kind, _, _ := unstructured.NestedString(o.Object, "type")
-			return kind == helmSecret
-		}},
 	} {
-		objs, err := r.Client.List(ctx, part.gvr, "", part.selector)
+		objs, err := r.Client.List(ctx, part.gvr, "", "")
 		if err != nil {
 			return err
 		}
@@ -130,8 +122,6 @@ func (r *remover) take(ctx context.Context, out *contract.Inventory) error {
 		}
 		slices.Sort(*part.into)
 	}
-	// A release has a Secret per revision; its name is a label.
-	out.HelmReleases = slices.Compact(out.HelmReleases)
 	return r.takeOthers(ctx, claims, out)
 }
 
@@ -145,14 +135,16 @@ func (r *remover) takeOthers(ctx context.Context, claims map[string]bool, out *c
 	for _, v := range volumes {
 		out.PersistentVolumes = append(out.PersistentVolumes, v.GetName())
 	}
-	nodes, err := r.labelledNodes(ctx)
+	labels, err := r.nodeLabels(ctx)
 	if err != nil {
 		return err
 	}
-	for _, n := range nodes {
-		out.Nodes = append(out.Nodes, n.GetName())
+	for _, l := range labels {
+		if !slices.Contains(out.Nodes, l.Node) {
+			out.Nodes = append(out.Nodes, l.Node)
+		}
 	}
-	named := slices.Concat(out.Applications, out.PersistentVolumeClaims, out.LoadBalancers, out.HelmReleases)
+	named := slices.Concat(out.Applications, out.PersistentVolumeClaims, out.LoadBalancers)
 	var definitions []unstructured.Unstructured
 	elsewhere, err := r.elsewhere(ctx)
 	if err != nil {
@@ -206,14 +198,10 @@ func (r *remover) takeBrought(ctx context.Context, claims map[string]bool, out *
 }
 
 func nameOf(o unstructured.Unstructured) string {
-	name := o.GetName()
-	if isRelease(&o) {
-		name = o.GetLabels()["name"]
-	}
 	if ns := o.GetNamespace(); ns != "" {
-		return ns + "/" + name
+		return ns + "/" + o.GetName()
 	}
-	return name
+	return o.GetName()
 }
 
 func left(i contract.Inventory) string {
@@ -227,7 +215,6 @@ func left(i contract.Inventory) string {
 		{"volumes", i.PersistentVolumes},
 		{"volume claims", i.PersistentVolumeClaims},
 		{"load balancers", i.LoadBalancers},
-		{"Helm releases", i.HelmReleases},
 		{"objects", i.Objects},
 		{"labels of nodes", i.Nodes},
 		{"Terraform resources", i.TerraformResources},

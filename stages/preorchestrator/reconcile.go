@@ -108,9 +108,7 @@ func reconcile(ctx context.Context, c *kube.Client, deployment string, in contra
 		if err != nil {
 			return false, "", err
 		}
-		if app, err = argo.Read(o); err != nil {
-			return false, "", err
-		}
+		app = argo.Read(o)
 		why := app.Waiting(in.Revision)
 		if why != "" {
 			why += ": " + app.Explain()

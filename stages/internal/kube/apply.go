@@ -138,9 +138,15 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		}
 		before = nil
 	}
-	if dryrun.On(ctx) && previewed == nil && before != nil && isApplied(before, obj) && opts.added(before, obj) == nil {
+	if previewed == nil && before != nil && isApplied(before, obj) && opts.added(before, obj) == nil {
 		a.Change = Unchanged
 		return a, nil
+	}
+	if hands := byHand(before); len(hands) > 0 && !dryrun.On(ctx) {
+		err := c.Retry(ctx, what, func(ctx context.Context) error { return takeOver(ctx, target, obj.GetName(), hands...) })
+		if err != nil {
+			return Applied{}, rejected(what, before, err)
+		}
 	}
 	how := metav1.ApplyOptions{FieldManager: FieldManager, Force: opts.Force}
 	if dryrun.On(ctx) {
@@ -160,13 +166,6 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		}
 		return after, err
 	})
-	if err == nil && !dryrun.On(ctx) && len(byHand(after)) > 0 {
-		var without *unstructured.Unstructured
-		without, err = Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) { return undo(ctx, target, obj.GetName()) })
-		if without != nil {
-			after = without
-		}
-	}
 	added := opts.added(after, obj)
 	if err == nil && !dryrun.On(ctx) && added != nil {
 		after, err = Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {

@@ -115,7 +115,7 @@ func removed(out *contract.Plan, has contract.Inventory) {
 		kind  string
 		names []string
 	}{
-		{"Application", has.Applications}, {"Helm release", has.HelmReleases}, {"PersistentVolumeClaim", has.PersistentVolumeClaims},
+		{"Application", has.Applications}, {"PersistentVolumeClaim", has.PersistentVolumeClaims},
 		{"PersistentVolume", has.PersistentVolumes}, {"Service", has.LoadBalancers}, {"Namespace", has.Namespaces}, {"", has.Objects},
 	} {
 		for _, id := range part.names {
@@ -323,7 +323,7 @@ func (m *Maker) relabel(v any) any {
 	return v
 }
 
-// helper reports whether an object is one in which Slipway or Helm notes something.
+// helper reports whether an object is one in which Slipway notes something.
 func helper(o map[string]any) bool {
 	u := &unstructured.Unstructured{Object: o}
 	switch {
@@ -331,8 +331,8 @@ func helper(o map[string]any) bool {
 		return false
 	case u.GetKind() == "ConfigMap" && u.GetNamespace() == kube.SystemNamespace:
 		return strings.HasPrefix(u.GetName(), "slipway-")
-	case u.GetKind() == "Secret":
-		return o["type"] == "helm.sh/release.v1" || u.GetNamespace() == kube.SystemNamespace && u.GetName() == kube.SealSecret
+	case u.GetKind() == "Secret" && u.GetNamespace() == kube.SystemNamespace:
+		return o["type"] == string(kube.NoteType)
 	}
 	return false
 }
