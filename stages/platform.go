@@ -65,7 +65,7 @@ func (w *platformWiring) wire() error {
 		return in
 	}, last...)
 	conductor.Add(w.Graph, contract.PruneStep(), func() contract.PruneInput {
-		return contract.PruneInput{Components: w.installed(), Apps: w.sync != nil, LeftOut: w.leftOut()}
+		return contract.PruneInput{Components: w.installed(), Apps: w.sync != nil}
 	}, last...)
 	conductor.Collect(w.Graph, access, func(out contract.Access, f *conductor.Findings) {
 		f.State.Access, f.State.Platform = &out, w.Release.Version

@@ -281,15 +281,11 @@ func TestAppsThatComeFromNowhere(t *testing.T) {
 func TestAnOptionalComponentThatFailsIsAWarning(t *testing.T) {
 	ended := map[string]pipeline.Status{}
 	var access contract.AccessInput
-	var prune contract.PruneInput
 	fail := func(name string) {
 		clear(ended)
 		run := func(_ context.Context, req contract.Request) contract.Result {
 			if req.ID() == "postorchestrator/access" {
 				require.NoError(t, json.Unmarshal(req.Input, &access))
-			}
-			if req.ID() == "orchestrator/prune" {
-				require.NoError(t, json.Unmarshal(req.Input, &prune))
 			}
 			if req.ID() == name {
 				return contract.Result{Status: contract.Failed, Fault: &fault.Fault{Code: "CMP-001", Class: fault.Step, Err: errors.New("no")}}
@@ -311,7 +307,6 @@ func TestAnOptionalComponentThatFailsIsAWarning(t *testing.T) {
 	require.Equal(t, pipeline.Reused, ended["orchestrator/seed"])
 	require.Equal(t, pipeline.Reused, ended["postorchestrator/access"], "the rest is looked at, and shown")
 	require.Equal(t, []string{"off", "console", "optional", "seen"}, access.Disabled)
-	require.Equal(t, []string{"console", "optional", "seen"}, prune.LeftOut, "what is left of an earlier release may be in use")
 	fail("orchestrator/database")
 	require.Equal(t, pipeline.Failed, ended["orchestrator/database"])
 	require.Equal(t, pipeline.Blocked, ended["orchestrator/seed"])

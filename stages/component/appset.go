@@ -144,10 +144,7 @@ func (i *installer) setWaits(ctx context.Context, o *unstructured.Unstructured, 
 		if err != nil {
 			return false, nil, err
 		}
-		app, err := argo.Read(&all[n])
-		if err != nil {
-			return false, nil, err
-		}
+		app := argo.Read(&all[n])
 		switch why := app.Waiting(""); {
 		case first || app.Refreshing:
 			compared = false

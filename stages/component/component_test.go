@@ -98,7 +98,7 @@ const atStatus = "/api/v1/namespaces/slipway-system/configmaps/slipway-status"
 
 // writes are those that have changed something but how far the install is.
 func (s *site) writes() []string {
-	return slices.DeleteFunc(s.api.Writes(), func(w string) bool { return strings.HasSuffix(w, atStatus) || strings.HasSuffix(w, kube.SealSecret) })
+	return slices.DeleteFunc(s.api.Writes(), func(w string) bool { return strings.HasSuffix(w, atStatus) })
 }
 
 // held fails the test unless the step would change nothing.
@@ -112,6 +112,20 @@ func (s *site) held(t *testing.T, in contract.ComponentInput) {
 	require.NoError(t, err)
 	require.Zero(t, out.Changed)
 	require.Len(t, s.writes(), before)
+}
+
+// listed are the objects in the list of a component.
+func (s *site) listed(t *testing.T, component string) []string {
+	t.Helper()
+	c, err := kube.Connect(s.env.Kubeconfig, nil)
+	require.NoError(t, err)
+	members, err := c.Members(t.Context(), kube.ObjectsOf(component))
+	require.NoError(t, err)
+	var out []string
+	for _, m := range members {
+		out = append(out, m.String())
+	}
+	return out
 }
 
 // at is a field of an object in the cluster.

@@ -78,8 +78,8 @@ func (i *installer) jobs(ctx context.Context) ([]*unstructured.Unstructured, con
 
 // othersJobs is others with the Jobs that the other components of the release are to have: these
 // are not to be carried out again, and they may not have been installed yet.
-func (i *installer) othersJobs(ctx context.Context, dropped []kube.Member) ([]kube.Member, error) {
-	out, err := i.others(ctx, dropped)
+func (i *installer) othersJobs(ctx context.Context) ([]kube.Member, error) {
+	out, err := i.others(ctx)
 	if err != nil {
 		return nil, err
 	}

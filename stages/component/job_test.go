@@ -2,6 +2,7 @@ package component
 
 import (
 	"context"
+	"encoding/base64"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ import (
 
 const (
 	atSeed      = "/apis/batch/v1/namespaces/shop/jobs/seed"
-	atDone      = "/api/v1/namespaces/slipway-system/configmaps/seed-jobs"
+	atDone      = "/api/v1/namespaces/slipway-system/secrets/seed-jobs"
 	seedRelease = "  - {name: seed, kind: job, path: jobs, namespace: shop}\n"
 	seedYAML    = "{apiVersion: batch/v1, kind: Job, metadata: {name: seed}, spec: {template: {spec: {containers: [{name: seed, image: i, command: [seed, WORDS]}], volumes: [{name: rows, configMap: {name: rows}}]}}}}\n"
 	rowsYAML    = "{apiVersion: v1, kind: ConfigMap, metadata: {name: rows}, data: {rows: DATA}}\n"
@@ -54,7 +55,7 @@ func TestAJobIsMadeOnce(t *testing.T) {
 	require.Equal(t, "demo", s.at(atSeed, "metadata", "labels", kube.DeploymentLabel))
 	digest, _ := s.at(atSeed, "metadata", "annotations", workAnnotation).(string)
 	require.Regexp(t, `^[0-9a-f]{64}$`, digest)
-	require.Equal(t, map[string]any{"shop.seed": digest}, s.at(atDone, "data"))
+	require.Equal(t, map[string]any{"shop.seed": base64.StdEncoding.EncodeToString([]byte(digest))}, s.at(atDone, "data"))
 	require.Contains(t, s.shown.String(), "job shop/seed was made")
 	s.held(t, seedInput())
 	require.Equal(t, 1, s.made())
@@ -107,7 +108,7 @@ func TestAJobThatTheReleaseHasNoMoreIsDeleted(t *testing.T) {
 	s.held(t, seedInput())
 	_, err = s.install(t.Context(), contract.ComponentInput{Component: "later"})
 	require.NoError(t, err)
-	require.Contains(t, s.at("/api/v1/namespaces/slipway-system/configmaps/later-jobs", "data"), "shop.moved", "and is not carried out again")
+	require.Contains(t, s.at("/api/v1/namespaces/slipway-system/secrets/later-jobs", "data"), "shop.moved", "and is not carried out again")
 	require.NotContains(t, s.shown.String(), "job shop/moved is made again")
 }
 
@@ -151,7 +152,8 @@ func TestAJobIsMadeAgainWhenItDoesSomethingElse(t *testing.T) {
 			require.NotEqual(t, first, s.at(atSeed, "metadata", "uid"), "a Job cannot be changed")
 			require.Contains(t, s.shown.String(), "job shop/seed is made again")
 			require.Equal(t, 2, s.made())
-			require.Equal(t, s.at(atSeed, "metadata", "annotations", workAnnotation), s.at(atDone, "data", "shop.seed"))
+			digest, _ := s.at(atSeed, "metadata", "annotations", workAnnotation).(string)
+			require.Equal(t, base64.StdEncoding.EncodeToString([]byte(digest)), s.at(atDone, "data", "shop.seed"))
 			s.held(t, seedInput())
 		})
 	}
@@ -191,7 +193,7 @@ status:
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, "correct the cause, then run the same command again; its log: slipway toolchain -- kubectl logs -n shop job/seed", f.Fix)
 	require.Nil(t, s.api.Get(atDone), "it has not completed")
-	require.Contains(t, s.at("/api/v1/namespaces/slipway-system/configmaps/seed-objects", "data", "objects"), "batch/v1 Job shop/seed\n", "it is known to who removes the component")
+	require.Contains(t, s.listed(t, "seed"), "Job shop/seed", "it is known to who removes the component")
 	_, err = s.verify(t.Context(), seedInput())
 	require.ErrorIs(t, err, plan.ErrChange, "it would be made again")
 

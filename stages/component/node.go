@@ -54,7 +54,7 @@ func (i *installer) node(ctx context.Context) error {
 		return i.noNode("no node is ready that could get the label "+label, "look at the nodes: slipway toolchain -- kubectl get nodes")
 	}
 	i.env.Progress("node %s gets the label %s", free[0], label)
-	err = i.client.LabelNode(ctx, i.env.Deployment, free[0], key, value)
+	err = i.client.LabelNode(ctx, i.env.Deployment, i.component.Name, free[0], key, value)
 	if errors.Is(err, kube.ErrLabelTaken) { // by another component's step
 		return i.node(ctx)
 	}

@@ -101,7 +101,7 @@ func TestRealNodeOfAComponent(t *testing.T) {
 		require.NoError(t, err)
 	}
 	t.Cleanup(func() {
-		patch(first, `{"metadata":{"labels":{"`+label+`":null},"annotations":{"`+kube.NodeLabels("it")+`":null}}}`)
+		patch(first, `{"metadata":{"labels":{"`+label+`":null}}}`)
 		require.NoError(t, nodes.Delete(context.Background(), spare, metav1.DeleteOptions{}))
 	})
 	labelled := func() []string {

@@ -182,6 +182,6 @@ type InventoryInput struct {
 // Inventory is what the deployment has in the cluster, and nothing of others; what a
 // destroy keeps on purpose is not in it.
 type Inventory struct {
-	Objects     []string `json:"objects,omitempty"` // "Kind namespace/name"; "labels of Node name"; "Terraform resource address"
+	Objects     []string `json:"objects,omitempty"` // "Kind namespace/name"; "label key of Node name"; "Terraform resource address"
 	Unreachable string   `json:"unreachable,omitempty"`
 }

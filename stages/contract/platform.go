@@ -132,9 +132,8 @@ type Gate struct {
 // PruneInput is what orchestrator/prune leaves alone. The platform release is in
 // PlatformDir.
 type PruneInput struct {
-	Components []string `json:"components"`        // that are installed
-	Apps       bool     `json:"apps,omitempty"`    // apps are installed, too
-	LeftOut    []string `json:"leftOut,omitempty"` // of them, by this run: optional ones that failed, and what comes after these
+	Components []string `json:"components"`     // that are installed
+	Apps       bool     `json:"apps,omitempty"` // apps are installed, too
 }
 
 // Pruned is what orchestrator/prune removed.

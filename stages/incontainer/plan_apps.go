@@ -215,10 +215,7 @@ func (a *appsPreview) dropped(ctx context.Context) error {
 		return err
 	}
 	for i := range all {
-		app, err := argo.Read(&all[i])
-		if err != nil {
-			return err
-		}
+		app := argo.Read(&all[i])
 		root := a.ofSteps[app.Namespace+"/"+app.Name]
 		gone := !root && !a.wanted[memberKey(argo.Applications().Group, "Application", app.Namespace, app.Name)]
 		if gone && !a.fromTree(&all[i]) {

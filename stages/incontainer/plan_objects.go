@@ -275,7 +275,7 @@ func (m *maker) relabel(v any) any {
 	return v
 }
 
-// helper reports whether an object is one in which Slipway or Helm notes something.
+// helper reports whether an object is one in which Slipway notes something.
 func helper(o map[string]any) bool {
 	u := &unstructured.Unstructured{Object: o}
 	switch {
@@ -283,8 +283,8 @@ func helper(o map[string]any) bool {
 		return false
 	case u.GetKind() == "ConfigMap" && u.GetNamespace() == kube.SystemNamespace:
 		return strings.HasPrefix(u.GetName(), "slipway-")
-	case u.GetKind() == "Secret":
-		return o["type"] == "helm.sh/release.v1" || u.GetNamespace() == kube.SystemNamespace && u.GetName() == kube.SealSecret
+	case u.GetKind() == "Secret" && u.GetNamespace() == kube.SystemNamespace:
+		return o["type"] == string(kube.NoteType)
 	}
 	return false
 }

@@ -205,7 +205,7 @@ func TestAPlatformThatCannotBeRemoved(t *testing.T) {
 	_, err := platformRemove(t.Context(), clusterOf(t, map[string]string{"/readyz": "ok"}), contract.RemoveInput{})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeRemove})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
-	require.ErrorContains(t, err, "remove the platform: read configmap slipway-system/slipway-removal: you may not")
+	require.ErrorContains(t, err, "remove the platform: get secret slipway-system/slipway-removal: you may not")
 }
 
 // TestAControllerThatCannotBeSeenMayRun: an Application that loses its finalizers leaves

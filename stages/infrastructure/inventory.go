@@ -84,9 +84,6 @@ func ask(ctx context.Context, env *step.Env, in contract.InventoryInput) (has ho
 	return has, why, err
 }
 
-// helmSecret is the type of the Secrets in which Helm keeps its releases.
-const helmSecret = "helm.sh/release.v1"
-
 // holdings are what a deployment has in a cluster, each once, with its name: "Kind namespace/name".
 type holdings struct {
 	objects []unstructured.Unstructured
@@ -95,9 +92,6 @@ type holdings struct {
 
 func (h *holdings) add(objs ...unstructured.Unstructured) {
 	for _, o := range objs {
-		if isRelease(&o) { // it has a Secret per revision; its name is a label
-			o = unstructured.Unstructured{Object: map[string]any{"kind": "Helm release", "metadata": map[string]any{"namespace": o.GetNamespace(), "name": o.GetLabels()["name"]}}}
-		}
 		if name := o.GetKind() + " " + nameOf(o); !slices.Contains(h.names, name) {
 			h.objects, h.names = append(h.objects, o), append(h.names, name)
 		}
@@ -126,19 +120,17 @@ func (r *remover) take(ctx context.Context, out *holdings) error {
 		claims[n] = true
 	}
 	for _, kind := range []struct {
-		gvr      schema.GroupVersionResource
-		selector string
-		is       func(o unstructured.Unstructured) bool
+		gvr schema.GroupVersionResource
+		is  func(o unstructured.Unstructured) bool
 	}{
-		{argo.Applications(), "", nil},
-		{core("persistentvolumeclaims"), "", nil},
-		{core("services"), "", func(o unstructured.Unstructured) bool {
+		{argo.Applications(), nil},
+		{core("persistentvolumeclaims"), nil},
+		{core("services"), func(o unstructured.Unstructured) bool {
 			kind, _, _ := unstructured.NestedString(o.Object, "spec", "type")
 			return kind == "LoadBalancer"
 		}},
-		{core("secrets"), "owner=helm", func(o unstructured.Unstructured) bool { return isRelease(&o) }},
 	} {
-		objs, err := r.Client.List(ctx, kind.gvr, "", kind.selector)
+		objs, err := r.Client.List(ctx, kind.gvr, "", "")
 		if err != nil {
 			return err
 		}
@@ -159,12 +151,14 @@ func (r *remover) takeOthers(ctx context.Context, going []string, claims map[str
 		return err
 	}
 	out.add(volumes...)
-	nodes, err := r.labelledNodes(ctx)
+	labels, err := r.nodeLabels(ctx)
 	if err != nil {
 		return err
 	}
-	for _, n := range nodes {
-		out.names = append(out.names, "labels of Node "+n.GetName())
+	for _, l := range labels {
+		if name := "label " + l.Key + " of Node " + l.Node; !slices.Contains(out.names, name) {
+			out.names = append(out.names, name)
+		}
 	}
 	var definitions, all []unstructured.Unstructured
 	for _, look := range []removal.Look{r.elsewhere, r.outside, r.brought} {
@@ -205,12 +199,8 @@ func (r *remover) takeOthers(ctx context.Context, going []string, claims map[str
 }
 
 func nameOf(o unstructured.Unstructured) string {
-	name := o.GetName()
-	if isRelease(&o) {
-		name = o.GetLabels()["name"]
-	}
 	if ns := o.GetNamespace(); ns != "" {
-		return ns + "/" + name
+		return ns + "/" + o.GetName()
 	}
-	return name
+	return o.GetName()
 }

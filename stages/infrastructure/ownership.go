@@ -73,7 +73,7 @@ func (f finder) ownership(ctx context.Context, env *step.Env, in contract.Owners
 	if err != nil {
 		return contract.Ownership{}, checkFault(kube.CodeForeign, "look for what the apps are made of", "run the same command again", err)
 	}
-	foreign = slices.Concat(foreign, inWay, e.releases)
+	foreign = append(foreign, inWay...)
 	out := contract.Ownership{Objects: len(objs) + len(ofApps)}
 	if err := othersSystem(foreign); err != nil {
 		return out, err
@@ -168,9 +168,6 @@ func othersSystem(objs []unstructured.Unstructured) error {
 // whose is "ConfigMap shop/settings (without an owner)".
 func whose(deployment string, o *unstructured.Unstructured) string {
 	what := o.GetKind() + " " + nameOf(*o)
-	if isRelease(o) {
-		what = "Helm release " + nameOf(*o)
-	}
 	switch owner := kube.DeploymentOf(o.GetLabels()); owner {
 	case "":
 		return what + " (without an owner)"

@@ -111,7 +111,7 @@ func TestWhatStaysOutlastsWhatMadeIt(t *testing.T) {
 	require.NoError(t, err)
 	record(t, env, func(rec *removal.Record) {
 		rec.Remove.Claims = "keep"
-		rec.Components = []removal.Component{{Name: "web", Namespace: "shop"}}
+		rec.Components = []removal.Component{{Name: "web"}}
 	})
 	r := found(t, env)
 	require.NotNil(t, api.Get(rows)["metadata"].(map[string]any)["ownerReferences"], "they go")

@@ -52,7 +52,7 @@ func shared(t *testing.T) (*kubetest.API, *step.Env) {
 	require.NoError(t, err)
 	cache := kube.Member{Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, Namespace: "kube-system", Name: "cache"}
 	require.NoError(t, c.KeepMembers(t.Context(), "demo", kube.ObjectsOf("cache"), []kube.Member{cache}))
-	require.NoError(t, c.LabelNode(t.Context(), "demo", "one", "storage", "fast"))
+	require.NoError(t, c.LabelNode(t.Context(), "demo", "cache", "one", "storage", "fast"))
 	return api, env
 }
 
@@ -157,7 +157,7 @@ func TestOnlyWhatIsOursIsCountedAndRemoved(t *testing.T) {
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{
 		"Namespace shop", "Namespace slipway-system", "PersistentVolume former", "PersistentVolume rows", "PersistentVolumeClaim shop/rows", "Service shop/web",
-		"labels of Node one", "StatefulSet kube-system/cache", "CustomResourceDefinition gadgets.example.com", "ClusterRole web",
+		"label storage of Node one", "StatefulSet kube-system/cache", "CustomResourceDefinition gadgets.example.com", "ClusterRole web",
 	}, left.Objects)
 
 	out, err := removed(t.Context(), env, contract.RemoveInput{})
@@ -241,7 +241,7 @@ func record(t *testing.T, env *step.Env, change func(*removal.Record)) {
 	var rec removal.Record
 	rec.Remove.SetDefaults()
 	rec.Argo = "shop"
-	rec.Components = []removal.Component{{Name: "cache", Namespace: "kube-system"}}
+	rec.Components = []removal.Component{{Name: "cache"}}
 	change(&rec)
 	require.NoError(t, rec.Write(t.Context(), c, "demo"))
 }
@@ -277,7 +277,7 @@ func TestClaimsThatAReleaseKeeps(t *testing.T) {
 // TestClaimsOfAReleaseThatNobodyKnows: it may have said that they stay.
 func TestClaimsOfAReleaseThatNobodyKnows(t *testing.T) {
 	api, env := shared(t)
-	api.Delete("/api/v1/namespaces/slipway-system/configmaps/slipway-removal")
+	api.Delete("/api/v1/namespaces/slipway-system/secrets/slipway-removal")
 	api.Set(t, "/api/v1/namespaces/slipway-checks-demo", "metadata: {name: slipway-checks-demo, "+byUs+"}")
 	api.Set(t, "/api/v1/namespaces/slipway-checks-demo/persistentvolumeclaims/data", "metadata: {name: data, namespace: slipway-checks-demo}")
 	before := api.Writes()
@@ -336,7 +336,7 @@ func TestComponentsGoInTheOrderOfTheRelease(t *testing.T) {
 		require.NoError(t, err)
 	}
 	record(t, env, func(rec *removal.Record) {
-		rec.Components = []removal.Component{{Name: "manager", Namespace: "shop"}, {Name: "never-installed", Namespace: "shop"}, {Name: "database", Namespace: "shop"}}
+		rec.Components = []removal.Component{{Name: "manager"}, {Name: "never-installed"}, {Name: "database"}}
 	})
 	before := len(api.Writes())
 	out, err := removed(t.Context(), env, contract.RemoveInput{})
@@ -351,7 +351,7 @@ func TestComponentsGoInTheOrderOfTheRelease(t *testing.T) {
 	require.Equal(t, []string{
 		"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/manager",
 		"/apis/apps/v1/namespaces/shop/deployments/manager",
-		"/api/v1/namespaces/slipway-system/configmaps/manager-objects",
+		"/api/v1/namespaces/slipway-system/secrets/manager-objects",
 		"/api/v1/namespaces/shop/configmaps/database",
 	}, deleted[:4])
 	require.Equal(t, "/api/v1/namespaces/slipway-system", deleted[len(deleted)-1], "with it goes how the rest is removed")

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
@@ -25,11 +23,7 @@ func resolve(ctx context.Context, c *kube.Client, in contract.AppsInput, deadlin
 	}
 	revision := ""
 	err = c.WaitFor(limited, "Argo CD to read "+in.Repository, kube.Poll, func(ctx context.Context) (bool, string, error) {
-		o, err := c.Dynamic.Resource(argo.Applications()).Namespace(in.Namespace).Get(ctx, RootApp, metav1.GetOptions{})
-		if err != nil {
-			return false, "", err
-		}
-		app, err := argo.Read(o)
+		app, err := argo.Get(ctx, c, in.Namespace, RootApp)
 		if err != nil {
 			return false, "", err
 		}

@@ -53,11 +53,7 @@ func removeRoot(ctx context.Context, env *step.Env, c *kube.Client, root *unstru
 	limited, cancel := context.WithTimeout(ctx, defaultDeadline)
 	defer cancel()
 	return c.WaitAbsent(limited, "the Application "+namespace+"/"+RootApp+", with the apps that it brought,", func(ctx context.Context) (string, error) {
-		o, err := c.Dynamic.Resource(argo.Applications()).Namespace(namespace).Get(ctx, RootApp, metav1.GetOptions{})
-		if err != nil {
-			return "", err
-		}
-		app, err := argo.Read(o)
+		app, err := argo.Get(ctx, c, namespace, RootApp)
 		return "Argo CD has not removed " + cmp.Or(strings.Join(app.Children(), ", "), "it") + " yet", err
 	})
 }

@@ -74,7 +74,7 @@ func statusOfApps(ctx context.Context, env *step.Env, c *kube.Client) (contract.
 	if err != nil || record.Argo == "" { // the platform has no Argo CD
 		return out, err
 	}
-	all, err := list(ctx, c, record.Argo)
+	all, err := argo.List(ctx, c, record.Argo)
 	if err != nil {
 		return contract.Apps{}, err
 	}

@@ -138,7 +138,7 @@ func (w *waiter) wait(ctx context.Context) (contract.Apps, error) {
 	until, _ := ctx.Deadline()
 	defer func() { w.env.Waits("the apps", begun, until, line, true) }()
 	for {
-		all, err := list(ctx, w.client, w.tracker.Namespace)
+		all, err := argo.List(ctx, w.client, w.tracker.Namespace)
 		if err != nil {
 			return contract.Apps{}, w.outOfTime(ctx, begun, line, err)
 		}
@@ -240,24 +240,6 @@ func (w *waiter) act(ctx context.Context, actions []argo.Action) error {
 		}
 	}
 	return nil
-}
-
-// list reads the Applications in Argo CD's namespace. Those elsewhere are of others, and may have
-// the same names.
-func list(ctx context.Context, c *kube.Client, namespace string) ([]argo.Application, error) {
-	objs, err := c.List(ctx, argo.Applications(), namespace, "")
-	if err != nil {
-		return nil, err
-	}
-	out := make([]argo.Application, 0, len(objs))
-	for i := range objs {
-		a, err := argo.Read(&objs[i])
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, a)
-	}
-	return out, nil
 }
 
 func wrongSet(v argo.Verdict) error {

@@ -30,7 +30,7 @@ func leftovers(ctx context.Context, env *step.Env, in contract.LeftoversInput) (
 		}
 	}
 	client.AwaitPods(ctx, in.Pods)
-	lists, err := client.List(ctx, core("configmaps"), kube.SystemNamespace, kube.DeploymentLabel+"="+env.Deployment)
+	lists, err := client.List(ctx, core("secrets"), kube.SystemNamespace, kube.DeploymentLabel+"="+env.Deployment)
 	if err != nil {
 		return out, err
 	}

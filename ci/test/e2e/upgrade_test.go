@@ -14,7 +14,7 @@ import (
 // released prints what an upgrade to release 1.1.0 changes, and what it must leave alone: a
 // line for each.
 const released = `
-kubectl get configmap -n slipway-system slipway-release -o 'jsonpath={.data.platform} {.data.version} ({.data.toward}){"\n"}'
+kubectl get secret -n slipway-system slipway-release -o 'go-template={{.data.platform | base64decode}} {{.data.version | base64decode}} ({{.data.toward | base64decode}}){{"\n"}}'
 kubectl get secret -n argocd argocd-redis -o 'jsonpath={.data.auth}' | sha256sum
 for secret in gitea/gitea-admin gitea/gitea-keys database/database-owner database/database-reader guestbook/database-reader; do
   kubectl get secret -n "${secret%/*}" "${secret#*/}" -o 'jsonpath={.data}'

@@ -258,24 +258,11 @@ func synced(ctx context.Context, c *kube.Client, namespace, name string) (bool, 
 	return why == "", why, nil
 }
 
-// applications are those of a namespace that can be read, and the one of a name, which is nil
-// where there is none.
+// applications are those of a namespace, and the one of a name, which is nil where there is none.
 func applications(ctx context.Context, c *kube.Client, namespace, name string) (all []argo.Application, named *argo.Application, err error) {
-	objs, err := c.List(ctx, argo.Applications(), namespace, "")
-	if err != nil {
-		return nil, nil, err
+	all, err = argo.List(ctx, c, namespace)
+	if at := slices.IndexFunc(all, func(a argo.Application) bool { return a.Name == name }); at >= 0 {
+		named = &all[at]
 	}
-	for i := range objs {
-		app, err := argo.Read(&objs[i])
-		switch is := objs[i].GetName() == name; {
-		case err != nil && is:
-			return nil, nil, err
-		case err != nil:
-			continue
-		case is:
-			named = &app
-		}
-		all = append(all, app)
-	}
-	return all, named, nil
+	return all, named, err
 }

@@ -136,9 +136,15 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		}
 		before = nil
 	}
-	if c.Plan.Verifies() && before != nil && isApplied(before, obj) && opts.added(before, obj) == nil {
+	if !c.Plan.Previews() && before != nil && isApplied(before, obj) && opts.added(before, obj) == nil {
 		a.Change = Unchanged
 		return a, nil
+	}
+	if hands := byHand(before); len(hands) > 0 && c.Plan == nil {
+		err := c.Retry(ctx, what, func(ctx context.Context) error { return takeOver(ctx, target, obj.GetName(), hands...) })
+		if err != nil {
+			return Applied{}, rejected(what, before, err)
+		}
 	}
 	how := metav1.ApplyOptions{FieldManager: FieldManager, Force: opts.Force}
 	after, err := Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -155,13 +161,6 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		}
 		return after, err
 	})
-	if err == nil && c.Plan == nil && len(byHand(after)) > 0 {
-		var without *unstructured.Unstructured
-		without, err = Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) { return undo(ctx, target, obj.GetName()) })
-		if without != nil {
-			after = without
-		}
-	}
 	added := opts.added(after, obj)
 	if err == nil && c.Plan == nil && added != nil {
 		after, err = Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {

@@ -207,9 +207,6 @@ func dryDeletion(body []byte) ([]byte, error) {
 // side effects.
 var noDryRun = regexp.MustCompile(`admission webhook "([^"]*)" does not support dry run`)
 
-// TakesNoDryRuns reports whether a write cannot be tried out for that.
-func TakesNoDryRuns(err error) bool { return err != nil && noDryRun.MatchString(err.Error()) }
-
 // takesNoDryRuns says which webhook keeps a write from being tried out; empty: none does.
 func takesNoDryRuns(resp *http.Response) (string, error) {
 	if resp.StatusCode != http.StatusBadRequest {
