@@ -255,7 +255,7 @@ func (i *installer) definitions(ctx context.Context, ch *chart.Chart) (int, erro
 	for _, o := range objs {
 		o.SetLabels(labels.Merge(o.GetLabels(), own))
 	}
-	applied, err := i.client.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	applied, err := i.client.Apply(ctx, objs, kube.ApplyOptions{})
 	return kube.Altered(applied), err
 }
 

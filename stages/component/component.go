@@ -130,7 +130,7 @@ func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured
 	for _, o := range also {
 		set.Also = append(set.Also, kube.MemberOf(o))
 	}
-	applied, deleted, err := i.client.ApplySet(ctx, set, objs, kube.ApplyOptions{Force: true, Namespace: i.component.Namespace})
+	applied, deleted, err := i.client.ApplySet(ctx, set, objs, kube.ApplyOptions{Namespace: i.component.Namespace})
 	if err != nil {
 		return contract.Component{}, err
 	}

@@ -51,7 +51,7 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 	if err != nil {
 		return contract.Component{}, badChart(i.component.Name, err)
 	}
-	applied, err := i.client.Apply(ctx, []*unstructured.Unstructured{i.project(objs, in.Tree), app}, kube.ApplyOptions{Force: true, Added: argo.Added})
+	applied, err := i.client.Apply(ctx, []*unstructured.Unstructured{i.project(objs, in.Tree), app}, kube.ApplyOptions{Added: argo.Added})
 	if err != nil {
 		return contract.Component{}, err
 	}

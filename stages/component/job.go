@@ -139,7 +139,7 @@ func (i *installer) work(ctx context.Context, o *unstructured.Unstructured, done
 		}
 	}
 	if !there {
-		if _, err := i.client.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true}); err != nil {
+		if _, err := i.client.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{}); err != nil {
 			return false, err
 		}
 		made = true

@@ -282,7 +282,7 @@ func TestAPlanNamesAllThatAStepIsRefused(t *testing.T) {
 	p := newPlanned(t)
 	fails := errors.Join(
 		&fault.Fault{Code: "KUB-005", Class: fault.Step, Op: "apply Secret shop/a", Err: errors.New("its type is immutable"), Fix: "delete a"},
-		fmt.Errorf("component db: %w", &fault.Fault{Code: "KUB-004", Class: fault.Step, Op: "apply Service shop/b", Err: errors.New("taken"), Fix: "undo b"}),
+		fmt.Errorf("component db: %w", &fault.Fault{Code: "KUB-005", Class: fault.Step, Op: "apply Service shop/b", Err: errors.New("taken"), Fix: "undo b"}),
 		errors.New("no answer"),
 	)
 	step.Register(p.Steps, contract.OwnershipStep(), step.Repeatable(func(context.Context, *step.Env, contract.OwnershipInput) (contract.Ownership, error) {
@@ -295,7 +295,7 @@ func TestAPlanNamesAllThatAStepIsRefused(t *testing.T) {
 	id := s.Key.String()
 	require.Equal(t, []contract.PlannedUnknown{
 		{What: id, Why: "apply Secret shop/a: its type is immutable", Code: "KUB-005", Exit: 4, Fix: "delete a"},
-		{What: id, Why: "component db: apply Service shop/b: taken", Code: "KUB-004", Exit: 4, Fix: "undo b"},
+		{What: id, Why: "component db: apply Service shop/b: taken", Code: "KUB-005", Exit: 4, Fix: "undo b"},
 		{What: id, Why: "run " + id + ": no answer", Code: "STP-001", Exit: 4, Fix: "look at the step's log, then run the same command again"},
 	}, made.out.Refused)
 	require.Empty(t, made.out.Unknown)

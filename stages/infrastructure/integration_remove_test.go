@@ -46,7 +46,7 @@ func (d *deployment) argo(c *kube.Client, everything bool) {
 	}
 	_, err = applyYAML(d.t.Context(), c, []byte(namespaces), kube.ApplyOptions{})
 	require.NoError(d.t, err)
-	_, err = c.Apply(d.t.Context(), objs, kube.ApplyOptions{Namespace: "argocd", Force: true})
+	_, err = c.Apply(d.t.Context(), objs, kube.ApplyOptions{Namespace: "argocd"})
 	require.NoError(d.t, err)
 	if everything {
 		require.NoError(d.t, c.WaitRollout(d.t.Context(), "Deployment", "argocd", "argocd-redis"))

@@ -107,7 +107,7 @@ func TestWhatStaysOutlastsWhatMadeIt(t *testing.T) {
 	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: Secret, metadata: {name: password, namespace: shop, labels: {" + kube.DeploymentLabel + ": demo}}}\n---\n" +
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: shop, labels: {" + kube.DeploymentLabel + ": demo}}}"))
 	require.NoError(t, err)
-	_, _, err = c.ApplySet(t.Context(), kube.Set{Name: "web-objects", Deployment: "demo"}, objs, kube.ApplyOptions{Force: true})
+	_, _, err = c.ApplySet(t.Context(), kube.Set{Name: "web-objects", Deployment: "demo"}, objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	record(t, env, func(rec *removal.Record) {
 		rec.Remove.Claims = "keep"

@@ -332,7 +332,7 @@ func TestComponentsGoInTheOrderOfTheRelease(t *testing.T) {
 	} {
 		objs, err := kube.Decode([]byte(strings.ReplaceAll(text, written, "")))
 		require.NoError(t, err)
-		_, _, err = c.ApplySet(t.Context(), kube.Set{Name: name + "-objects", Deployment: "demo"}, objs, kube.ApplyOptions{Force: true})
+		_, _, err = c.ApplySet(t.Context(), kube.Set{Name: name + "-objects", Deployment: "demo"}, objs, kube.ApplyOptions{})
 		require.NoError(t, err)
 	}
 	record(t, env, func(rec *removal.Record) {

@@ -17,7 +17,7 @@ import (
 )
 
 // alone is how the root Application is applied: nobody else has anything to add to it.
-func alone() kube.ApplyOptions { return kube.ApplyOptions{Force: true, Added: argo.Added} }
+func alone() kube.ApplyOptions { return kube.ApplyOptions{Added: argo.Added} }
 
 // settled waits for the apps, and has the root Application be as Slipway applies it after that,
 // too: until Argo CD has removed an Application that somebody has pushed, that may write to it.

@@ -178,7 +178,7 @@ func (r Runner) Run(ctx context.Context, hooks []Hook, event release.HookEvent) 
 }
 
 func (r Runner) make(ctx context.Context, h Hook) error {
-	if _, err := r.Client.Apply(ctx, h.Objects, kube.ApplyOptions{Force: true}); err != nil {
+	if _, err := r.Client.Apply(ctx, h.Objects, kube.ApplyOptions{}); err != nil {
 		return err
 	}
 	for _, o := range h.Objects {

@@ -20,12 +20,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
-// ApplyOptions tell how objects are applied. The zero value is right for
-// objects that only Slipway writes.
+// ApplyOptions tell how objects are applied: fields are taken over from other managers.
 type ApplyOptions struct {
-	// Force takes fields over from other managers. False: a field that another
-	// manager set to another value is an error (CodeConflict).
-	Force bool
 	// Namespace is for namespaced objects that name none. "" means "default".
 	Namespace string
 	// Added says what others have added to an object that is theirs no more than its other fields:
@@ -146,7 +142,7 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 			return Applied{}, rejected(what, before, err)
 		}
 	}
-	how := metav1.ApplyOptions{FieldManager: FieldManager, Force: opts.Force}
+	how := metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
 	after, err := Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		after, err := target.Apply(ctx, obj.GetName(), obj, how)
 		if free, failed := c.freed(ctx, obj, err); failed != nil {
@@ -154,7 +150,7 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		} else if free {
 			return target.Apply(ctx, obj.GetName(), obj, how)
 		}
-		if opts.Force && replaceable(before, err) {
+		if replaceable(before, err) {
 			if whole, refused := replace(ctx, target, obj, how); refused == nil || Transient(refused) || untyped(err) && !untyped(refused) {
 				return whole, refused
 			}

@@ -64,14 +64,14 @@ func TestASetLosesWhatANewerVersionDropped(t *testing.T) {
 	api, c := onFake(t)
 	set := kube.Set{Name: "set", Deployment: "d"}
 	api.Set(t, "/api/v1/namespaces/ns/configmaps/theirs", "metadata: {name: theirs, labels: {"+kube.DeploymentLabel+": d}}")
-	_, deleted, err := c.ApplySet(t.Context(), set, objects(t, web+old+taken), kube.ApplyOptions{Force: true})
+	_, deleted, err := c.ApplySet(t.Context(), set, objects(t, web+old+taken), kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Empty(t, deleted)
 	api.Set(t, atTook, "metadata: {labels: {"+kube.DeploymentLabel+": somebody else's}}")
 
 	verified := func(text string) error {
 		p := plan.Verify("web")
-		_, _, err := planned(t, c, p).ApplySet(t.Context(), set, objects(t, text), kube.ApplyOptions{Force: true})
+		_, _, err := planned(t, c, p).ApplySet(t.Context(), set, objects(t, text), kube.ApplyOptions{})
 		require.NoError(t, err)
 		return p.Err()
 	}
@@ -79,14 +79,14 @@ func TestASetLosesWhatANewerVersionDropped(t *testing.T) {
 	require.ErrorIs(t, verified(web), plan.ErrChange)
 	require.NotNil(t, api.Get(atOld))
 
-	_, deleted, err = c.ApplySet(t.Context(), set, objects(t, web), kube.ApplyOptions{Force: true})
+	_, deleted, err = c.ApplySet(t.Context(), set, objects(t, web), kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"ConfigMap ns/old"}, deleted)
 	require.Nil(t, api.Get(atOld))
 	require.NotNil(t, api.Get(atTook), "it is not ours any more")
 	require.NotNil(t, api.Get("/api/v1/namespaces/ns/configmaps/theirs"), "it never was in the set")
 
-	_, deleted, err = c.ApplySet(t.Context(), set, objects(t, web), kube.ApplyOptions{Force: true})
+	_, deleted, err = c.ApplySet(t.Context(), set, objects(t, web), kube.ApplyOptions{})
 	require.NoError(t, err, "and then nothing is left to do")
 	require.Empty(t, deleted)
 }
@@ -96,9 +96,9 @@ func TestASetKeepsWhatDataGoesWith(t *testing.T) {
 	api, c := onFake(t)
 	set := kube.Set{Name: "set", Deployment: "d"}
 	const label = "labels: {" + kube.DeploymentLabel + ": d}}"
-	_, _, err := c.ApplySet(t.Context(), set, objects(t, web+"---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: rows, "+label+"}\n"), kube.ApplyOptions{Force: true})
+	_, _, err := c.ApplySet(t.Context(), set, objects(t, web+"---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: rows, "+label+"}\n"), kube.ApplyOptions{})
 	require.NoError(t, err)
-	_, deleted, err := c.ApplySet(t.Context(), set, objects(t, web), kube.ApplyOptions{Force: true})
+	_, deleted, err := c.ApplySet(t.Context(), set, objects(t, web), kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Empty(t, deleted)
 	require.NotNil(t, api.Get("/api/v1/persistentvolumes/rows"))
@@ -133,7 +133,7 @@ spec: {group: new.example.com, scope: Cluster, names: {kind: Whole}}
 		api.Define("new.example.com/v1", "Whole", false)
 		api.Set(t, atDefinition, "status: {conditions: [{type: Established, status: 'True'}]}")
 	}()
-	opts := kube.ApplyOptions{Force: true, Namespace: "shop"}
+	opts := kube.ApplyOptions{Namespace: "shop"}
 	set := kube.Set{Name: "set", Deployment: "d"}
 	require.NoError(t, c.KeepMembers(t.Context(), "d", "set", []kube.Member{
 		{Kind: schema.GroupVersionKind{Group: "new.example.com", Version: "v1", Kind: "Whole"}, Namespace: "shop", Name: "all"},

@@ -36,8 +36,6 @@ const (
 	// CodeForeign: what is to be made is in the cluster already and somebody else's, or is to be
 	// in a namespace of Kubernetes' own.
 	CodeForeign fault.Code = "INF-034"
-	// CodeConflict: a field of an object belongs to somebody else.
-	CodeConflict fault.Code = "KUB-004"
 	// CodeRejected: the API server refuses an object.
 	CodeRejected fault.Code = "KUB-005"
 	// CodeFailed: what was waited for has failed for good.

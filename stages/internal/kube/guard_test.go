@@ -101,11 +101,11 @@ func TestAControllerIsNoDrift(t *testing.T) {
 	require.NoError(t, err)
 	objs, err := kube.Decode(fmt.Appendf(nil, object, "", "v"))
 	require.NoError(t, err)
-	found, err := c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true})
+	found, err := c.Drift(t.Context(), objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Empty(t, found)
 	looks, live = 0, "edited"
-	found, err = c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true})
+	found, err = c.Drift(t.Context(), objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 }

@@ -71,7 +71,7 @@ func (c *Client) keep(ctx context.Context, deployment, name string, object map[s
 	o.SetName(name)
 	o.SetNamespace(SystemNamespace)
 	o.SetLabels(Labels(deployment))
-	_, err := c.Apply(ctx, []*unstructured.Unstructured{o}, ApplyOptions{Force: true})
+	_, err := c.Apply(ctx, []*unstructured.Unstructured{o}, ApplyOptions{})
 	return err
 }
 

@@ -40,7 +40,7 @@ func TestAPlanGoesOnAsIfItHadWritten(t *testing.T) {
 
 	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: shop}, data: {k: w}}"))
 	require.NoError(t, err)
-	applied, err := c.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	applied, err := c.Apply(ctx, objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Equal(t, kube.Changed, applied[0].Change)
 
@@ -71,7 +71,7 @@ func TestAPlanComparesWholeNumbers(t *testing.T) {
 	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: Service, metadata: {name: s, namespace: shop}, spec: {healthCheckNodePort: 9007199254740992}}"))
 	require.NoError(t, err)
 	p := &plan.Plan{}
-	_, err = planned(t, c, p.Of("a/b")).Apply(t.Context(), objs, kube.ApplyOptions{Force: true})
+	_, err = planned(t, c, p.Of("a/b")).Apply(t.Context(), objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	found := p.Objects()
 	require.Len(t, found, 1)
@@ -88,7 +88,7 @@ func TestAPlanOfWhatIsNotServed(t *testing.T) {
 	p := &plan.Plan{}
 	objs, err := kube.Decode([]byte("{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: shop}}"))
 	require.NoError(t, err)
-	_, err = planned(t, c, p.Of("a/b")).Apply(t.Context(), objs, kube.ApplyOptions{Force: true})
+	_, err = planned(t, c, p.Of("a/b")).Apply(t.Context(), objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Len(t, p.Objects(), 1)
 	require.Equal(t, "nothing serves the kind Widget yet: nobody has checked it", p.Objects()[0].Why)
@@ -114,7 +114,7 @@ func TestAPlanOfWhatWasSetByHand(t *testing.T) {
 	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {colour: blue}}"))
 	require.NoError(t, err)
 	p := &plan.Plan{}
-	_, err = planned(t, c, p.Of("a/b")).Apply(t.Context(), objs, kube.ApplyOptions{Force: true})
+	_, err = planned(t, c, p.Of("a/b")).Apply(t.Context(), objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	found := p.Objects()
 	require.Len(t, found, 1)
@@ -142,7 +142,7 @@ func TestAPlanWithAWebhookThatTakesNoDryRuns(t *testing.T) {
 	c = planned(t, c, p.Of("a/b"))
 	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: shop}, data: {k: w}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: new, namespace: shop}, data: {k: x}}\n---\n{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}}"))
 	require.NoError(t, err)
-	_, err = c.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	_, err = c.Apply(ctx, objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	doubts := map[string]plan.Object{}
 	for _, o := range p.Objects() {
@@ -183,7 +183,7 @@ func TestAPlanNamesAllThatIsRefused(t *testing.T) {
 	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: shop}}\n---\n{apiVersion: v1, kind: Service, metadata: {name: two, namespace: shop}}\n---\n{apiVersion: v1, kind: Service, metadata: {name: good, namespace: shop}}"))
 	require.NoError(t, err)
 	p := &plan.Plan{}
-	_, err = planned(t, c, p.Of("a/b")).Apply(t.Context(), objs, kube.ApplyOptions{Force: true})
+	_, err = planned(t, c, p.Of("a/b")).Apply(t.Context(), objs, kube.ApplyOptions{})
 	var ops []string
 	for _, f := range fault.All(err) {
 		require.Equal(t, kube.CodeRejected, f.Code)
@@ -211,11 +211,11 @@ func TestWhatIsAppliedIsNotTriedOut(t *testing.T) {
 	require.NoError(t, err)
 	objs, err := kube.Decode([]byte(text))
 	require.NoError(t, err)
-	drift, err := c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true})
+	drift, err := c.Drift(t.Context(), objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Empty(t, drift)
 	p := &plan.Plan{}
-	applied, err := planned(t, c, p.Of("a/b")).Apply(t.Context(), objs, kube.ApplyOptions{Force: true})
+	applied, err := planned(t, c, p.Of("a/b")).Apply(t.Context(), objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Equal(t, kube.Unchanged, applied[0].Change)
 	require.Zero(t, tried)
@@ -224,7 +224,7 @@ func TestWhatIsAppliedIsNotTriedOut(t *testing.T) {
 	require.Equal(t, found[0].Before, found[0].After)
 
 	api.Set(t, at, "data: {k: edited}")
-	drift, err = c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true})
+	drift, err = c.Drift(t.Context(), objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Len(t, drift, 1)
 	require.Equal(t, 1, tried)

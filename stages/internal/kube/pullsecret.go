@@ -35,7 +35,7 @@ func (c *Client) SetPullSecret(ctx context.Context, deployment, namespace string
 	o.SetName(PullSecret)
 	o.SetNamespace(namespace)
 	o.SetLabels(Labels(deployment))
-	if _, err := c.Apply(ctx, []*unstructured.Unstructured{o}, ApplyOptions{Force: true}); err != nil {
+	if _, err := c.Apply(ctx, []*unstructured.Unstructured{o}, ApplyOptions{}); err != nil {
 		return err
 	}
 	if c.Plan == nil { // where the namespace may not be there yet

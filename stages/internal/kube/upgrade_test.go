@@ -79,7 +79,7 @@ func TestRealWhatAnUpgradeChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, manifest := range []string{x.before, x.after} {
 				require.Len(t, drifted(t, c, ns, manifest), 1)
-				_, err := applyYAML(t.Context(), c, []byte(manifest), kube.ApplyOptions{Force: true, Namespace: ns})
+				_, err := applyYAML(t.Context(), c, []byte(manifest), kube.ApplyOptions{Namespace: ns})
 				require.NoError(t, err)
 				require.Empty(t, drifted(t, c, ns, manifest))
 			}
@@ -149,7 +149,7 @@ func TestRealWhatAnUpgradeCannotChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			apply(t, c, ns, x.before)
-			opts := kube.ApplyOptions{Force: true, Namespace: ns}
+			opts := kube.ApplyOptions{Namespace: ns}
 			was := liveText(t, c, ns, x.before)
 			for _, c := range []*kube.Client{planned(t, c, plan.Verify("web")), c} {
 				_, err := applyYAML(t.Context(), c, []byte(x.after), opts)
@@ -179,7 +179,7 @@ func drifted(t *testing.T, c *kube.Client, namespace, manifest string) []kube.Ap
 	t.Helper()
 	objs, err := kube.Decode([]byte(manifest))
 	require.NoError(t, err)
-	found, err := c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true, Namespace: namespace})
+	found, err := c.Drift(t.Context(), objs, kube.ApplyOptions{Namespace: namespace})
 	require.NoError(t, err)
 	return found
 }

@@ -45,7 +45,7 @@ func apply(t *testing.T, r *removal.Remover, component string, names ...string) 
 	}
 	objs, err := kube.Decode([]byte(text))
 	require.NoError(t, err)
-	_, _, err = r.Client.ApplySet(t.Context(), kube.Set{Name: component + "-objects", Deployment: "demo"}, objs, kube.ApplyOptions{Force: true})
+	_, _, err = r.Client.ApplySet(t.Context(), kube.Set{Name: component + "-objects", Deployment: "demo"}, objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 }
 
@@ -121,7 +121,7 @@ func TestClaimsThatOutlastTheirStatefulSetAreFound(t *testing.T) {
 	api, r := on(t)
 	objs, err := kube.Decode([]byte(set("cache")))
 	require.NoError(t, err)
-	_, _, err = r.Client.ApplySet(t.Context(), kube.Set{Name: "cache-objects", Deployment: "demo"}, objs, kube.ApplyOptions{Force: true})
+	_, _, err = r.Client.ApplySet(t.Context(), kube.Set{Name: "cache-objects", Deployment: "demo"}, objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	for _, name := range []string{"data-cache-0", "data-cached-0"} {
 		api.Set(t, claims+name, "metadata: {name: "+name+", namespace: kube-system}")
