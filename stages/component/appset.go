@@ -46,7 +46,7 @@ func (i *installer) appSet(ctx context.Context) (contract.Component, error) {
 	if err != nil {
 		return out, err
 	}
-	if i.client.Plan.Previews() {
+	if !i.client.Plan.Waits() {
 		return out, nil
 	}
 	sets := slices.DeleteFunc(objs, func(o *unstructured.Unstructured) bool { return !isSet(o) })

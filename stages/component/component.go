@@ -92,7 +92,7 @@ func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contra
 	case platform.AppSet:
 		out, err = i.appSet(ctx)
 	}
-	if err != nil || i.client.Plan.Previews() {
+	if err != nil || !i.client.Plan.Waits() {
 		return out, err
 	}
 	if out.Workloads, err = i.client.WaitRollouts(ctx, objs); err != nil {

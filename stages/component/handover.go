@@ -56,7 +56,7 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 		return contract.Component{}, err
 	}
 	out := contract.Component{Objects: len(objs), Changed: kube.Altered(applied)}
-	if i.client.Plan.Previews() { // what comes next is Argo CD's
+	if !i.client.Plan.Waits() { // what comes next is Argo CD's
 		return out, nil
 	}
 	if err := i.synced(ctx, in); err != nil {

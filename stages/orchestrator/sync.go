@@ -52,7 +52,7 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 	if err != nil {
 		return contract.Apps{}, err
 	}
-	if c.Plan.Previews() {
+	if !c.Plan.Waits() {
 		return contract.Apps{Revision: in.Revision}, nil
 	}
 	env.Logger.Info("root application", "change", applied[0].Change, "revision", in.Revision)
