@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime/metrics"
-	"sync/atomic"
 	"time"
 )
 
 // ErrAbandoned: work on what others wrote took more than anyone's needs. Nothing ends a template
 // that runs, so it still does: the program has to end.
 var ErrAbandoned = errors.New("rendering was stopped")
-
-// ErrDone is the answer to work that was abandoned while it rendered.
-var ErrDone = errors.New("nobody waits for what is rendered any more")
 
 // Limits are what work may take.
 type Limits struct {
@@ -29,22 +25,9 @@ func Usual() Limits { return Limits{Time: time.Minute, Memory: 1 << 30} }
 const sampleEvery = 20 * time.Millisecond
 
 // Work does work on what others wrote, such as templates, which may never end or take all memory.
-// A panic is an error.
+// A panic is an error. It returns when ctx ends or work goes beyond its limits, and then work goes
+// on by itself.
 func Work[T any](ctx context.Context, most Limits, work func() (T, error)) (T, error) {
-	return Begin(ctx, most, func(func() error) (T, error) { return work() })
-}
-
-// What a piece of work is in.
-const (
-	rendering int32 = iota
-	pastRendering
-	abandoned
-)
-
-// Begin is Work for work that goes on after what is bounded. It returns when ctx ends or the first
-// part goes beyond its limits, and then work goes on by itself. Work calls rendered between the
-// two: it fails if work was abandoned, and from then on only work's own context ends it.
-func Begin[T any](ctx context.Context, most Limits, work func(rendered func() error) (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
@@ -52,13 +35,6 @@ func Begin[T any](ctx context.Context, most Limits, work func(rendered func() er
 	var none T
 	if ctx.Err() != nil {
 		return none, context.Cause(ctx)
-	}
-	var state atomic.Int32
-	rendered := func() error {
-		if !state.CompareAndSwap(rendering, pastRendering) && state.Load() == abandoned {
-			return ErrDone
-		}
-		return nil
 	}
 	before := memoryInUse()
 	done := make(chan result, 1)
@@ -70,36 +46,28 @@ func Begin[T any](ctx context.Context, most Limits, work func(rendered func() er
 			}
 			done <- r
 		}()
-		r.value, r.err = work(rendered)
+		r.value, r.err = work()
 	}()
 	end := time.NewTimer(most.Time)
 	defer end.Stop()
 	sample := time.NewTicker(sampleEvery)
 	defer sample.Stop()
 	for {
-		var why error
 		select {
 		case r := <-done:
 			return r.value, r.err
 		case <-ctx.Done():
-			why = context.Cause(ctx)
+			return none, context.Cause(ctx)
 		case <-end.C:
-			why = fmt.Errorf("%w: it takes longer than %s", ErrAbandoned, most.Time)
+			return none, fmt.Errorf("%w: it takes longer than %s", ErrAbandoned, most.Time)
 		case <-sample.C:
 			switch now := memoryInUse(); {
 			case stacks() > maxStacks:
-				why = fmt.Errorf("%w: it calls itself without end", ErrAbandoned)
+				return none, fmt.Errorf("%w: it calls itself without end", ErrAbandoned)
 			case now > before && now-before > most.Memory:
-				why = fmt.Errorf("%w: it takes more than %d MiB of memory", ErrAbandoned, most.Memory>>20)
-			default:
-				continue
+				return none, fmt.Errorf("%w: it takes more than %d MiB of memory", ErrAbandoned, most.Memory>>20)
 			}
 		}
-		if !state.CompareAndSwap(rendering, abandoned) {
-			r := <-done
-			return r.value, r.err
-		}
-		return none, why
 	}
 }
 

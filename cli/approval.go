@@ -89,7 +89,7 @@ func (a *approval) ask(ctx context.Context, io console.Streams, d *deployment.De
 		return false, context.Cause(ctx)
 	case err != nil:
 		return false, err
-	case !plan.Changes():
+	case plan.Empty():
 		return true, refusal(plan)
 	}
 	io.Err.End()
@@ -115,20 +115,21 @@ const shortLines = 20
 // briefly prints a plan without its fields.
 func briefly(io console.Streams, plan *contract.Plan) error {
 	brief := *plan
-	strip := func(all []contract.PlannedObject) []contract.PlannedObject {
-		out := make([]contract.PlannedObject, 0, min(len(all), shortLines))
-		for _, o := range all[:min(len(all), shortLines)] {
-			o.Fields = nil
-			out = append(out, o)
+	brief.Changes = nil
+	left, shown := 0, map[string]int{} // what they are of
+	for _, c := range plan.Changes {
+		if shown[c.Of]++; shown[c.Of] > shortLines && c.Destroys == "" {
+			left++
+			continue
 		}
-		return out
+		c.Fields = nil
+		brief.Changes = append(brief.Changes, c)
 	}
-	brief.Objects, brief.Applications = strip(plan.Objects), strip(plan.Applications)
 	if err := brief.Body(io.Text()); err != nil {
 		return err
 	}
-	if left := len(plan.Objects) + len(plan.Applications) - len(brief.Objects) - len(brief.Applications); left > 0 {
-		fmt.Fprintf(io.Text(), "\n%d more objects: slipway plan %s shows all\n", left, fault.Quote(plan.Workflow))
+	if left > 0 {
+		fmt.Fprintf(io.Text(), "\n%d more changes: slipway plan %s shows all\n", left, fault.Quote(plan.Workflow))
 	}
 	_, err := fmt.Fprintf(io.Text(), "\n%s\ndigest %s\n\n", plan.Summary(), plan.Digest)
 	return err

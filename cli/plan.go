@@ -100,10 +100,10 @@ func (o *planOptions) run(ctx context.Context, io console.Streams, args []string
 	if err := refusal(made); err != nil {
 		return err
 	}
-	if made.Changes() && o.format == "text" {
+	if !made.Empty() && o.format == "text" {
 		fmt.Fprintf(io.Text(), "to carry it out: %s\n", o.approve(made))
 	}
-	if o.detailed && made.Changes() {
+	if o.detailed && !made.Empty() {
 		return exit(changesExit)
 	}
 	return nil

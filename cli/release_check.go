@@ -67,7 +67,7 @@ func (c releaseCheck) without(uses []contract.ImageUse) []contract.ImageUse {
 }
 
 // contents is what the release runs and has.
-func (c releaseCheck) contents(ctx context.Context, in conductor.Inputs) (contract.Contents, error) {
+func (c releaseCheck) contents(ctx context.Context, in contract.Inputs) (contract.Contents, error) {
 	input, err := stages.Preview(in)
 	if err == nil {
 		input.Manifests = c.manifests
@@ -85,7 +85,7 @@ func (c releaseCheck) contents(ctx context.Context, in conductor.Inputs) (contra
 
 // unsupported tells, on w, what objects ask of a cluster that Slipway runs itself and does not get
 // there; on notes, that it does not enforce the release's NetworkPolicies.
-func (c releaseCheck) unsupported(w, notes io.Writer, in conductor.Inputs, has contract.Contents) {
+func (c releaseCheck) unsupported(w, notes io.Writer, in contract.Inputs, has contract.Contents) {
 	if in.Site.Node == nil {
 		return
 	}
@@ -144,12 +144,12 @@ func (c releaseCheck) pulled(uses []contract.ImageUse) error {
 
 // wiringOf is what the steps of a deployment are wired from, as far as it is known without
 // an engine. provider and images may be nil.
-func wiringOf(cfg *config.Config, r *platform.Release, provider providers.Provider, images *containers.Images) (conductor.Inputs, error) {
+func wiringOf(cfg *config.Config, r *platform.Release, provider providers.Provider, images *containers.Images) (contract.Inputs, error) {
 	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
 	if err != nil {
-		return conductor.Inputs{}, err
+		return contract.Inputs{}, err
 	}
-	in := conductor.Inputs{Config: cfg, Release: r, Site: site}
+	in := contract.Inputs{Config: cfg, Release: r, Site: site}
 	if images != nil {
 		in.Images, in.Rewrite = images.In(site.Node != nil)
 	}

@@ -1,7 +1,6 @@
 // Package providers defines what a provider is: a place to install a platform to. A
-// provider owns its section of the user's config and its Terraform root, and offers
-// further features through optional interfaces. Providers contribute data; the code that
-// uses it is in the steps.
+// provider owns its section of the user's config and its Terraform root, and says what its
+// clusters are. Providers contribute data; the code that uses it is in the steps.
 package providers
 
 import (
@@ -39,7 +38,24 @@ type Provider interface {
 	// Terraform returns the provider's root and its variables for a deployment,
 	// whose section is valid.
 	Terraform(d Deployment) (Root, error)
+	// Cluster says what the cluster of a deployment is, whose section is valid.
+	Cluster(d Deployment) (Cluster, error)
 }
+
+// Cluster is what is known of a cluster before Terraform has run. The zero value is one that
+// Terraform makes.
+type Cluster struct {
+	Requirements Requirements `json:"requirements"`
+	Node         *NodeSpec    `json:"node,omitempty"`   // Slipway runs it as a service; nil: it does not
+	Addons       *Addons      `json:"addons,omitempty"` // what it lacks when it is fresh; nil: nothing
+	Access       *Access      `json:"access,omitempty"` // it existed before; nil: it did not
+}
+
+// OwnsNodes reports whether Slipway runs the nodes of the cluster.
+func (c Cluster) OwnsNodes() bool { return c.Node != nil }
+
+// Existed reports whether the cluster existed before the deployment, and outlives it.
+func (c Cluster) Existed() bool { return c.Access != nil }
 
 // Placer is a Section that says where it installs, for people who are asked whether it may.
 type Placer interface {

@@ -19,6 +19,9 @@ func (n named) Validate(json.RawMessage) []config.Problem {
 }
 func (n named) Settings() any                                          { return struct{}{} }
 func (n named) Terraform(providers.Deployment) (providers.Root, error) { return providers.Root{}, nil }
+func (n named) Cluster(providers.Deployment) (providers.Cluster, error) {
+	return providers.Cluster{}, nil
+}
 
 func TestUnknownProviderListsTheKnown(t *testing.T) {
 	_, err := providers.NewRegistry(named("onprem"), named("local")).Get("lcoal")

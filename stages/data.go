@@ -71,7 +71,7 @@ func (w *platformWiring) podInput() contract.PodInput {
 	in := contract.PodInput{
 		Fill: w.fill(platform.Everywhere()), Images: w.Images, Rewrite: w.Rewrite, Settings: json.RawMessage(w.Config.Platform.Settings), PullSecret: w.Site.Account != "",
 	}
-	if w.Site.Node != nil {
+	if w.Site.OwnsNodes() {
 		in.Pods = contract.NodePods
 	}
 	return in

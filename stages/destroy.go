@@ -17,7 +17,7 @@ func Destroy() conductor.Workflow {
 }
 
 func wireDestroy(g *conductor.Graph) error {
-	own := g.Site.Node != nil
+	own := g.Site.OwnsNodes()
 	var gone pipeline.Dep
 	if own {
 		gone = g.Action(contract.NodeRemoveKey())
@@ -34,7 +34,7 @@ func wireDestroy(g *conductor.Graph) error {
 	// The last look: at what would outlive the deployment, which includes a cluster that was
 	// there before it.
 	last := contract.InventoryStep()
-	last.Offline = g.Site.Access == nil
+	last.Offline = !g.Site.Existed()
 	conductor.Add(g, last, func() contract.InventoryInput {
 		return contract.InventoryInput{MustBeEmpty: true, SkipUnreachable: true, Gone: own, Definitions: g.Definitions}
 	}, terraform)

@@ -54,9 +54,9 @@ func TestAChangeInvalidatesTheStepsThatUseIt(t *testing.T) {
 		"hooks":                   {func(c *config.Config, _ *contract.PlanRequest) { c.Hooks = []config.Hook{{Name: "x"}} }, nil},
 		"given secrets":           {func(_ *config.Config, p *contract.PlanRequest) { p.UserSecrets = []string{"smtp"} }, []string{secrets}},
 		"the provider's root":     {func(_ *config.Config, p *contract.PlanRequest) { p.Site.Terraform.Root = "y" }, []string{terraform}},
-		"image of checks":         {func(_ *config.Config, p *contract.PlanRequest) { p.Refs["busybox"] = "y" }, []string{addons, balancer, storage, publish}},
-		"image of the git server": {func(_ *config.Config, p *contract.PlanRequest) { p.Refs["gitea"] = "y" }, []string{addons, ownership, gitea}},
-		"image of Argo CD":        {func(_ *config.Config, p *contract.PlanRequest) { p.Refs["redis"] = "y" }, []string{addons, argocd}},
+		"image of checks":         {func(_ *config.Config, p *contract.PlanRequest) { p.Images["busybox"] = "y" }, []string{addons, balancer, storage, publish}},
+		"image of the git server": {func(_ *config.Config, p *contract.PlanRequest) { p.Images["gitea"] = "y" }, []string{addons, ownership, gitea}},
+		"image of Argo CD":        {func(_ *config.Config, p *contract.PlanRequest) { p.Images["redis"] = "y" }, []string{addons, argocd}},
 	} {
 		base, other := digests(t, nil), digests(t, c.change)
 		require.Equal(t, slices.Sorted(maps.Keys(base)), slices.Sorted(maps.Keys(other)), what)
@@ -73,8 +73,11 @@ func TestAChangeInvalidatesTheStepsThatUseIt(t *testing.T) {
 // digests are those of the steps of an install, by step.
 func digests(t *testing.T, change func(*config.Config, *contract.PlanRequest)) map[string]journal.Digests {
 	t.Helper()
-	cfg, plan := config.Default(), contract.PlanRequest{Run: "r2", Refs: map[string]string{"busybox": "x", "gitea": "x", "argocd": "x", "redis": "x"}, Images: "sha256:1", Release: "sha256:2"}
-	plan.Site = localSite(t, cfg)
+	cfg, plan := config.Default(), contract.PlanRequest{Run: "r2", Inputs: contract.Inputs{
+		Release: reference(t), ReleaseDigest: "sha256:2",
+		Images: map[string]string{"busybox": "x", "gitea": "x", "argocd": "x", "redis": "x"}, ImagesDigest: "sha256:1",
+	}}
+	plan.Config, plan.Site = cfg, localSite(t, cfg)
 	if change != nil {
 		change(cfg, &plan)
 		site := localSite(t, cfg)
@@ -82,7 +85,7 @@ func digests(t *testing.T, change func(*config.Config, *contract.PlanRequest)) m
 		plan.Site = site
 	}
 	e := &earlier{}
-	_, err := conductor.Verify(t.Context(), stages.Install(), plan, cfg, reference(t), e.run)
+	_, err := conductor.Verify(t.Context(), stages.Install(), plan, e.run)
 	require.NoError(t, err)
 	out := map[string]journal.Digests{}
 	for id, req := range e.asked {

@@ -26,8 +26,8 @@ func asked(t *testing.T, r *platform.Release, cfg *config.Config, refs map[strin
 		}
 		return out
 	}
-	plan := contract.PlanRequest{Run: "r1", Site: localSite(t, cfg), Refs: refs}
-	_, err := conductor.Verify(t.Context(), stages.Install(), plan, cfg, r, run)
+	plan := contract.PlanRequest{Run: "r1", Inputs: contract.Inputs{Config: cfg, Release: r, Site: localSite(t, cfg), Images: refs}}
+	_, err := conductor.Verify(t.Context(), stages.Install(), plan, run)
 	require.NoError(t, err)
 	return e.asked
 }

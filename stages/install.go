@@ -76,12 +76,12 @@ func wireInfrastructure(g *conductor.Graph, disabled []string, objects func() co
 		return in
 	})
 	up := []pipeline.Dep{preflight}
-	if g.Site.Node != nil {
+	if g.Site.OwnsNodes() {
 		up = append(up, g.Action(contract.NodeKey(), preflight))
 	}
 	// Checks in one container which earlier results still hold; the steps below reuse those.
 	verified := g.Action(contract.CheckEarlierSpec().Key, up...)
-	existing := g.Site.Access != nil
+	existing := g.Site.Existed()
 	terraform := wireTerraform(g, verified)
 	cluster := conductor.Add(g, contract.ClusterStep(), func() contract.ClusterInput {
 		return contract.ClusterInput{APIEndpoint: terraform.Value().APIEndpoint, Existing: existing}

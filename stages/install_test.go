@@ -49,7 +49,7 @@ func graph(t *testing.T, w conductor.Workflow, provider providers.Provider, r *p
 	}
 	site, err := conductor.SiteOf(provider, providers.Deployment{Name: "demo", Scale: 50})
 	require.NoError(t, err)
-	nodes, err := conductor.Nodes(w, conductor.Inputs{Config: cfg, Release: r, Site: site})
+	nodes, err := conductor.Nodes(w, contract.Inputs{Config: cfg, Release: r, Site: site})
 	require.NoError(t, err)
 	out := map[string][]string{}
 	for _, n := range nodes {
@@ -103,7 +103,7 @@ func TestTheGraphOfAnInstall(t *testing.T) {
 		"infrastructure/storage": prepared[:1], "infrastructure/loadbalancer": prepared[:1],
 		"preorchestrator/gitea": prepared, "preorchestrator/argocd": prepared,
 		"preorchestrator/secrets": {"preorchestrator/namespaces"}, "preorchestrator/tls": {"preorchestrator/namespaces"}, "preorchestrator/configmaps": {"preorchestrator/namespaces"},
-		"preorchestrator/git": {"preorchestrator/gitea"}, "preorchestrator/reconcile": {"preorchestrator/git", "preorchestrator/argocd"},
+		"preorchestrator/git":  {"preorchestrator/gitea"},
 		"orchestrator/publish": {"preorchestrator/git"}, "orchestrator/projects": {"orchestrator/publish", "preorchestrator/argocd"},
 		"orchestrator/sync": {"infrastructure/storage", "infrastructure/loadbalancer", "orchestrator/projects"},
 	} {
@@ -143,7 +143,7 @@ func TestALoadBalancerIsAskedForWhereSomethingIsReachedThroughIt(t *testing.T) {
 			cfg.Platform.Components = map[string]config.Component{"web": {Enabled: &not}}
 		}
 		e := &earlier{outputs: map[string]string{"infrastructure/cluster-preflight": "{}"}}
-		_, err := conductor.Verify(t.Context(), stages.Install(), contract.PlanRequest{Run: "r2", Site: site}, cfg, r, e.run)
+		_, err := conductor.Verify(t.Context(), stages.Install(), contract.PlanRequest{Run: "r2", Inputs: contract.Inputs{Config: cfg, Release: r, Site: site}}, e.run)
 		require.NoError(t, err)
 		return string(e.asked["infrastructure/loadbalancer"].Input)
 	}

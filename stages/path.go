@@ -2,7 +2,6 @@ package stages
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
@@ -34,8 +33,12 @@ func named(all []platform.Component, name string) bool {
 	return slices.ContainsFunc(all, func(c platform.Component) bool { return c.Name == name })
 }
 
+func planned(action string, c platform.Component) contract.PlannedChange {
+	return contract.PlannedChange{Of: contract.PlanComponents, Action: action, Name: c.Name, Note: string(c.Kind)}
+}
+
 // ComponentsBetween are the components that one release adds to another and removes.
-func ComponentsBetween(was, is Held) ([]contract.PlannedComponent, error) {
+func ComponentsBetween(was, is Held) ([]contract.PlannedChange, error) {
 	before, err := was.on()
 	if err != nil {
 		return nil, err
@@ -44,17 +47,16 @@ func ComponentsBetween(was, is Held) ([]contract.PlannedComponent, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []contract.PlannedComponent
+	var out []contract.PlannedChange
 	for _, c := range after {
 		if !named(before, c.Name) {
-			out = append(out, contract.PlannedComponent{Action: contract.PlanAdd, Name: c.Name, Kind: string(c.Kind)})
+			out = append(out, planned(contract.PlanAdd, c))
 		}
 	}
 	for _, c := range before {
 		if !named(after, c.Name) {
-			out = append(out, contract.PlannedComponent{Action: contract.PlanRemove, Name: c.Name, Kind: string(c.Kind)})
+			out = append(out, planned(contract.PlanRemove, c))
 		}
 	}
-	slices.SortFunc(out, func(a, b contract.PlannedComponent) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }

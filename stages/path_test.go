@@ -30,8 +30,8 @@ func TestTheComponentsBetweenTwoReleases(t *testing.T) {
 	was := held(t, "1.1.0", off)
 	got, err := stages.ComponentsBetween(was, held(t, "2.0.0", off))
 	require.NoError(t, err)
-	require.Equal(t, []contract.PlannedComponent{{Action: contract.PlanRemove, Name: "welcome", Kind: "app"}}, got)
+	require.Equal(t, []contract.PlannedChange{{Of: contract.PlanComponents, Action: contract.PlanRemove, Name: "welcome", Note: "app"}}, got)
 	got, err = stages.ComponentsBetween(was, held(t, "2.0.0", ""))
 	require.NoError(t, err)
-	require.Contains(t, got, contract.PlannedComponent{Action: contract.PlanAdd, Name: "database", Kind: "app"})
+	require.Contains(t, got, contract.PlannedChange{Of: contract.PlanComponents, Action: contract.PlanAdd, Name: "database", Note: "app"})
 }

@@ -65,7 +65,7 @@ func (w *platformWiring) wire() error {
 		return in
 	}, last...)
 	conductor.Add(w.Graph, contract.PruneStep(), func() contract.PruneInput {
-		return contract.PruneInput{Components: w.installed(), Apps: w.sync != nil, LeftOut: w.leftOut()}
+		return contract.PruneInput{Components: w.installed(), Apps: w.sync != nil}
 	}, last...)
 	conductor.Collect(w.Graph, access, func(out contract.Access, f *conductor.Findings) {
 		f.State.Access, f.State.Platform = &out, w.Release.Version
@@ -218,7 +218,7 @@ func (w *platformWiring) gitOps() (*gitOps, error) {
 	if w.Config.Git.URL == "" {
 		from = w.published
 	}
-	ops, err := from(engine)
+	ops, err := from()
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +303,7 @@ func (w *platformWiring) following(c platform.Component, needs []pipeline.Dep) (
 }
 
 // published wires the git server of the platform's own, to which the tree is pushed.
-func (w *platformWiring) published(engine pipeline.Dep) (*gitOps, error) {
+func (w *platformWiring) published() (*gitOps, error) {
 	g, server := w.Graph, w.Release.GitServer()
 	if server == nil {
 		return nil, w.Release.NoGitServer()
@@ -315,9 +315,6 @@ func (w *platformWiring) published(engine pipeline.Dep) (*gitOps, error) {
 	git := conductor.Add(g, contract.GitStep(), func() contract.GitInput {
 		return contract.GitInput{Domain: w.Config.Global.Domain, GitHost: w.tls.Value().GitHost}
 	}, w.steps[server.Component])
-	conductor.Add(g, contract.ReconcileStep(), func() contract.ReconcileInput {
-		return contract.ReconcileInput{Namespace: namespace, Repository: git.Value().CloneURL(git.Value().Probe), Revision: git.Value().Revision}
-	}, git, engine)
 	publish := conductor.Add(g, contract.PublishStep(), func() contract.PublishInput {
 		return contract.PublishInput{Git: git.Value(), Values: w.treeValues()}
 	}, git)
@@ -330,7 +327,7 @@ func (w *platformWiring) published(engine pipeline.Dep) (*gitOps, error) {
 }
 
 // external wires a repository of the user's, which Argo CD reads.
-func (w *platformWiring) external(pipeline.Dep) (*gitOps, error) {
+func (w *platformWiring) external() (*gitOps, error) {
 	from, namespace := w.Config.Git, w.Release.Engine().Namespace
 	repository := conductor.Add(w.Graph, contract.RepositoryStep(), func() contract.RepositoryInput {
 		return contract.RepositoryInput{

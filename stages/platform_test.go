@@ -117,7 +117,7 @@ func TestComponentsComeAfterEachOther(t *testing.T) {
 // TestAPlatformWithoutApps has no git server, no tree and no Argo CD.
 func TestAPlatformWithoutApps(t *testing.T) {
 	g := installs(t, load(t, components), nil)
-	for _, name := range []string{"preorchestrator/git", "preorchestrator/repository", "preorchestrator/reconcile", "orchestrator/publish", "orchestrator/projects", "orchestrator/sync"} {
+	for _, name := range []string{"preorchestrator/git", "preorchestrator/repository", "orchestrator/publish", "orchestrator/projects", "orchestrator/sync"} {
 		require.NotContains(t, g, name)
 	}
 }
@@ -187,7 +187,6 @@ func TestAppsAndComponentsComeAfterEachOther(t *testing.T) {
 	require.Empty(t, after(t, g, "preorchestrator/store"), "what the git server comes after is of its stage")
 	require.Equal(t, []string{"preorchestrator/store"}, after(t, g, "preorchestrator/git-server"))
 	require.Equal(t, []string{"preorchestrator/git-server"}, g["preorchestrator/git"])
-	require.Equal(t, []string{"preorchestrator/git", "preorchestrator/argocd"}, g["preorchestrator/reconcile"])
 	require.Equal(t, []string{"preorchestrator/git"}, g["orchestrator/publish"])
 	require.Equal(t, []string{"orchestrator/publish", "preorchestrator/argocd"}, g["orchestrator/projects"])
 }
@@ -229,7 +228,7 @@ func TestAdoptedComponentsAreHandedOver(t *testing.T) {
 
 	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: 50})
 	require.NoError(t, err)
-	s, err := stages.Rendering(conductor.Inputs{Config: config.Default(), Release: r, Site: site}, nil)
+	s, err := stages.Rendering(contract.Inputs{Config: config.Default(), Release: r, Site: site}, nil)
 	require.NoError(t, err)
 	shown := slices.DeleteFunc(slices.Clone(s.Order), func(name string) bool { return name != "argocd" && name != "secrets-operator" })
 	require.Equal(t, []string{"secrets-operator", "argocd"}, shown, "each once")
@@ -244,7 +243,7 @@ gitops:
 	r := load(t, told)
 	require.Equal(t, []string{"orchestrator/projects"}, after(t, installs(t, r, nil), "orchestrator/told"))
 	fill := func(cfg *config.Config) map[string]any {
-		in := conductor.Inputs{Config: cfg, Release: r, Site: localSite(t, cfg)}
+		in := contract.Inputs{Config: cfg, Release: r, Site: localSite(t, cfg)}
 		s, err := stages.Rendering(in, nil)
 		require.NoError(t, err)
 		at := slices.IndexFunc(s.Components, func(c contract.ComponentInput) bool { return c.Component == "told" })
@@ -259,7 +258,7 @@ gitops:
 // TestAppsOfARepositoryOfTheUsers: the platform has no git server then.
 func TestAppsOfARepositoryOfTheUsers(t *testing.T) {
 	g := installs(t, load(t, withApps), func(c *config.Config) { c.Git.URL = "https://git.example.org/team/platform.git" })
-	for _, name := range []string{"preorchestrator/git-server", "preorchestrator/git", "preorchestrator/reconcile", "orchestrator/publish"} {
+	for _, name := range []string{"preorchestrator/git-server", "preorchestrator/git", "orchestrator/publish"} {
 		require.NotContains(t, g, name)
 	}
 	require.Empty(t, after(t, g, "preorchestrator/repository"))
@@ -273,7 +272,7 @@ func TestAppsThatComeFromNowhere(t *testing.T) {
 	r := load(t, withApps[:server])
 	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: 50})
 	require.NoError(t, err)
-	_, err = conductor.Nodes(stages.Install(), conductor.Inputs{Config: config.Default(), Release: r, Site: site})
+	_, err = conductor.Nodes(stages.Install(), contract.Inputs{Config: config.Default(), Release: r, Site: site})
 	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnfit})
 }
 
@@ -282,22 +281,18 @@ func TestAppsThatComeFromNowhere(t *testing.T) {
 func TestAnOptionalComponentThatFailsIsAWarning(t *testing.T) {
 	ended := map[string]pipeline.Status{}
 	var access contract.AccessInput
-	var prune contract.PruneInput
 	fail := func(name string) {
 		clear(ended)
 		run := func(_ context.Context, req contract.Request) contract.Result {
 			if req.ID() == "postorchestrator/access" {
 				require.NoError(t, json.Unmarshal(req.Input, &access))
 			}
-			if req.ID() == "orchestrator/prune" {
-				require.NoError(t, json.Unmarshal(req.Input, &prune))
-			}
 			if req.ID() == name {
 				return contract.Result{Status: contract.Failed, Fault: &fault.Fault{Code: "CMP-001", Class: fault.Step, Err: errors.New("no")}}
 			}
 			return contract.Result{Status: contract.Reused, Output: []byte("{}")}
 		}
-		results, err := conductor.Walk(t.Context(), stages.Install(), contract.PlanRequest{Run: "r1", Site: localSite(t, config.Default())}, config.Default(), load(t, components),
+		results, err := conductor.Walk(t.Context(), stages.Install(), contract.PlanRequest{Run: "r1", Inputs: contract.Inputs{Config: config.Default(), Release: load(t, components), Site: localSite(t, config.Default())}},
 			func(ctx context.Context, _ contract.Spec, req contract.Request) (contract.Result, error) {
 				return run(ctx, req), nil
 			})
@@ -312,7 +307,6 @@ func TestAnOptionalComponentThatFailsIsAWarning(t *testing.T) {
 	require.Equal(t, pipeline.Reused, ended["orchestrator/seed"])
 	require.Equal(t, pipeline.Reused, ended["postorchestrator/access"], "the rest is looked at, and shown")
 	require.Equal(t, []string{"off", "console", "optional", "seen"}, access.Disabled)
-	require.Equal(t, []string{"console", "optional", "seen"}, prune.LeftOut, "what is left of an earlier release may be in use")
 	fail("orchestrator/database")
 	require.Equal(t, pipeline.Failed, ended["orchestrator/database"])
 	require.Equal(t, pipeline.Blocked, ended["orchestrator/seed"])

@@ -12,7 +12,7 @@ import (
 
 // Preview is what an install would hand to the steps that render, as far as it is known
 // before one. Nothing is started for it.
-func Preview(in conductor.Inputs) (contract.RenderInput, error) {
+func Preview(in contract.Inputs) (contract.RenderInput, error) {
 	s, _, err := preview(in, contract.Infrastructure{StorageClass: "standard"})
 	for i := range s.Components {
 		s.Components[i].Rewrite = nil // what the objects name is asked for
@@ -20,7 +20,7 @@ func Preview(in conductor.Inputs) (contract.RenderInput, error) {
 	return s, err
 }
 
-func preview(in conductor.Inputs, found contract.Infrastructure) (contract.RenderInput, *platformWiring, error) {
+func preview(in contract.Inputs, found contract.Infrastructure) (contract.RenderInput, *platformWiring, error) {
 	off, err := in.Release.Off(in.Config.Choices())
 	if err != nil {
 		return contract.RenderInput{}, nil, err
@@ -29,7 +29,7 @@ func preview(in conductor.Inputs, found contract.Infrastructure) (contract.Rende
 		Graph: &conductor.Graph{Inputs: in}, disabled: off,
 		site: infrastructure{found: func() contract.Infrastructure { return found }},
 	}
-	out := contract.RenderInput{Deployment: in.Config.Global.Name, Elsewhere: in.Config.Git.URL != "", Guessed: in.Site.Node == nil}
+	out := contract.RenderInput{Deployment: in.Config.Global.Name, Elsewhere: in.Config.Git.URL != "", Guessed: !in.Site.OwnsNodes()}
 	var holes []string
 	for _, m := range in.Release.ConfigMaps {
 		holes = append(holes, m.Holes()...)
@@ -67,7 +67,7 @@ func preview(in conductor.Inputs, found contract.Infrastructure) (contract.Rende
 
 // Rendering is Preview with all that an install applies, on an infrastructure that Terraform has
 // found. Nil: contract.NotKnown stands for what only a run finds out.
-func Rendering(in conductor.Inputs, found *contract.Infrastructure) (contract.RenderInput, error) {
+func Rendering(in contract.Inputs, found *contract.Infrastructure) (contract.RenderInput, error) {
 	if found == nil {
 		found = &contract.Infrastructure{
 			StorageClass: contract.NotKnown,

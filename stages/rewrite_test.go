@@ -8,7 +8,6 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -25,7 +24,7 @@ func TestComponentsGetTheReferencesToRewrite(t *testing.T) {
 	require.Empty(t, input(nil).Rewrite)
 	require.Equal(t, rewrite, input(func(p *contract.PlanRequest) { p.Rewrite = rewrite }).Rewrite)
 
-	s, err := stages.Preview(conductor.Inputs{Config: config.Default(), Release: reference(t), Rewrite: rewrite})
+	s, err := stages.Preview(contract.Inputs{Config: config.Default(), Release: reference(t), Rewrite: rewrite})
 	require.NoError(t, err)
 	require.Len(t, s.Components, 2, "gitea and argocd")
 	for _, in := range s.Components {

@@ -70,7 +70,7 @@ func wireTest(g *conductor.Graph, s Suite) error {
 	}
 	var up []pipeline.Dep
 	in := contract.LeftoversInput{Platform: g.Release.Name, Version: g.Release.Version}
-	if g.Site.Node != nil {
+	if g.Site.OwnsNodes() {
 		up = append(up, g.Action(contract.NodeKey()))
 		in.Pods = contract.NodePods
 	}

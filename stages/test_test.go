@@ -85,7 +85,7 @@ func TestASuiteThatIsNot(t *testing.T) {
 		{Name: "smok"}:       "run the tests of suite smok: a 1.0.0 has none for what is installed; there are tests of: smoke, full, apps-deploy, apps-check, apps-destroy",
 		{Component: "cache"}: "run the tests of component cache: a 1.0.0 has none for what is installed; there are tests of: web",
 	} {
-		_, err := conductor.Nodes(stages.Test(suite), conductor.Inputs{Config: config.Default(), Release: tested(t), Site: site})
+		_, err := conductor.Nodes(stages.Test(suite), contract.Inputs{Config: config.Default(), Release: tested(t), Site: site})
 		require.ErrorIs(t, err, &fault.Fault{Code: stages.CodeNoTests})
 		require.EqualError(t, err, says)
 		require.Equal(t, fault.Usage, fault.ClassOf(err))

@@ -45,11 +45,14 @@ func (e *earlier) run(_ context.Context, req contract.Request) contract.Result {
 
 func verifyAll(t *testing.T, e *earlier, change func(*contract.PlanRequest)) contract.Verified {
 	t.Helper()
-	plan := contract.PlanRequest{Run: "r2", Site: localSite(t, config.Default()), Refs: map[string]string{"gitea": "x"}, Images: "sha256:1", Release: "sha256:2"}
+	plan := contract.PlanRequest{Run: "r2", Inputs: contract.Inputs{
+		Config: config.Default(), Release: reference(t), ReleaseDigest: "sha256:2", Site: localSite(t, config.Default()),
+		Images: map[string]string{"gitea": "x"}, ImagesDigest: "sha256:1",
+	}}
 	if change != nil {
 		change(&plan)
 	}
-	got, err := conductor.Verify(t.Context(), stages.Install(), plan, config.Default(), reference(t), e.run)
+	got, err := conductor.Verify(t.Context(), stages.Install(), plan, e.run)
 	require.NoError(t, err)
 	return got
 }
@@ -118,7 +121,7 @@ func TestALookThatIsInterruptedFindsNothing(t *testing.T) {
 		cancel()
 		return contract.Result{Status: contract.Reused, Output: json.RawMessage("{}")}
 	}
-	got, err := conductor.Verify(ctx, stages.Install(), contract.PlanRequest{Site: localSite(t, config.Default())}, config.Default(), reference(t), run)
+	got, err := conductor.Verify(ctx, stages.Install(), contract.PlanRequest{Inputs: contract.Inputs{Config: config.Default(), Release: reference(t), Site: localSite(t, config.Default())}}, run)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, got.Steps)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // Workflows are those that run on a deployment.
@@ -45,7 +46,7 @@ func Steps(provider providers.Provider, cfg *config.Config, release *platform.Re
 	}
 	out := map[string][]string{}
 	for _, w := range Workflows() {
-		nodes, err := conductor.Nodes(w, conductor.Inputs{Config: cfg, Release: known, Site: site})
+		nodes, err := conductor.Nodes(w, contract.Inputs{Config: cfg, Release: known, Site: site})
 		if err != nil {
 			return nil, err
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
-	"reflect"
 	"regexp"
 	"slices"
 	"testing"
@@ -69,77 +68,42 @@ func Run(t *testing.T, s Suite) {
 			require.Equal(t, root.Vars, again.Vars, "the same deployment has the same variables")
 		})
 	}
-	t.Run("addons", func(t *testing.T) {
-		a, ok := s.Provider.(interface {
-			Addons() (providers.Addons, error)
-		})
-		if !s.has(t, "Addons", ok) {
-			t.Skip("the provider's cluster lacks nothing")
-		}
-		addons, err := a.Addons()
-		require.NoError(t, err)
-		require.NotEmpty(t, addons.Manifests)
-		image := func(name string) string { return "example.org/" + name }
-		for name, text := range addons.Manifests {
-			manifest, err := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"image": image}).Parse(text)
+	for _, section := range s.Valid {
+		t.Run("cluster "+section, func(t *testing.T) {
+			c, err := s.Provider.Cluster(providers.Deployment{Name: "suite", Scale: 50, Section: json.RawMessage(section)})
 			require.NoError(t, err)
-			require.NoError(t, manifest.Execute(io.Discard, addons.Values))
-		}
-	})
-	t.Run("requirements", func(t *testing.T) {
-		r, ok := s.Provider.(interface {
-			Requirements(d providers.Deployment) providers.Requirements
+			checkCluster(t, c)
 		})
-		if !s.has(t, "Requirements", ok) {
-			t.Skip("the provider asks nothing of the machine")
-		}
-		req := r.Requirements(providers.Deployment{Name: "suite"})
-		require.GreaterOrEqual(t, req.MemoryBytes, int64(0))
-		require.GreaterOrEqual(t, req.DiskBytes, int64(0))
-		require.GreaterOrEqual(t, req.CPUs, 0)
-	})
-	t.Run("node", func(t *testing.T) {
-		n, ok := s.Provider.(interface {
-			Node(d providers.Deployment) providers.NodeSpec
-		})
-		if !s.has(t, "Node", ok) {
-			t.Skip("the provider's cluster is elsewhere")
-		}
-		for _, section := range s.Valid {
-			node := n.Node(providers.Deployment{Name: "suite", Scale: 50, Section: json.RawMessage(section)})
-			require.True(t, node.APIPort > 0 && node.APIPort < 65536, "%d is a TCP port", node.APIPort)
-			ports := node.Ports
-			for i, port := range ports {
-				require.True(t, port > 0 && port < 65536, "%d is a TCP port", port)
-				require.NotContains(t, []int{6443, 6444, node.APIPort}, port, "the API's and the node's own")
-				require.NotContains(t, ports[:i], port, "a port is named once")
-			}
-		}
-	})
-	t.Run("access", func(t *testing.T) {
-		a, ok := s.Provider.(interface {
-			Access(d providers.Deployment) providers.Access
-		})
-		if !s.has(t, "Access", ok) {
-			t.Skip("the provider's cluster is made by it")
-		}
-		_, runs := s.Provider.(interface {
-			Node(d providers.Deployment) providers.NodeSpec
-		})
-		require.False(t, runs, "an existing cluster is not a service of Slipway")
-		for _, section := range s.Valid {
-			access := a.Access(providers.Deployment{Name: "suite", Scale: 50, Section: json.RawMessage(section)})
-			require.True(t, access.Kubeconfig.Valid(), "%s: the reference to the kubeconfig", section)
-		}
-	})
+	}
 }
 
-// has returns ok: whether the provider has the optional method of that name. One with
-// another signature would never be called.
-func (s Suite) has(t *testing.T, name string, ok bool) bool {
-	_, named := reflect.TypeOf(s.Provider).MethodByName(name)
-	require.Equal(t, named, ok, "the method %s has a signature of its own", name)
-	return ok
+func checkCluster(t *testing.T, c providers.Cluster) {
+	t.Helper()
+	require.GreaterOrEqual(t, c.Requirements.MemoryBytes, int64(0))
+	require.GreaterOrEqual(t, c.Requirements.DiskBytes, int64(0))
+	require.GreaterOrEqual(t, c.Requirements.CPUs, 0)
+	if c.Addons != nil {
+		require.NotEmpty(t, c.Addons.Manifests)
+		image := func(name string) string { return "example.org/" + name }
+		for name, text := range c.Addons.Manifests {
+			manifest, err := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"image": image}).Parse(text)
+			require.NoError(t, err)
+			require.NoError(t, manifest.Execute(io.Discard, c.Addons.Values))
+		}
+	}
+	if c.Access != nil {
+		require.Nil(t, c.Node, "an existing cluster is not a service of Slipway")
+		require.True(t, c.Access.Kubeconfig.Valid(), "the reference to the kubeconfig")
+	}
+	if c.Node == nil {
+		return
+	}
+	require.True(t, c.Node.APIPort > 0 && c.Node.APIPort < 65536, "%d is a TCP port", c.Node.APIPort)
+	for i, port := range c.Node.Ports {
+		require.True(t, port > 0 && port < 65536, "%d is a TCP port", port)
+		require.NotContains(t, []int{6443, 6444, c.Node.APIPort}, port, "the API's and the node's own")
+		require.NotContains(t, c.Node.Ports[:i], port, "a port is named once")
+	}
 }
 
 // checkRoot reads the root as text, which suffices for the canonical format of terraform

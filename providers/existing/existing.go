@@ -59,10 +59,11 @@ func settings(section json.RawMessage) (Settings, []config.Problem) {
 	return s, l
 }
 
-// Access says how the cluster is reached.
-func (Provider) Access(d providers.Deployment) providers.Access {
+// Cluster says how the cluster is reached.
+func (Provider) Cluster(d providers.Deployment) (providers.Cluster, error) {
 	s, _ := settings(d.Section)
-	return providers.Access{Kubeconfig: s.Kubeconfig, Context: s.Context, StorageClass: s.StorageClass, Registry: s.Registry}
+	access := providers.Access{Kubeconfig: s.Kubeconfig, Context: s.Context, StorageClass: s.StorageClass, Registry: s.Registry}
+	return providers.Cluster{Access: &access}, nil
 }
 
 // Place names the context and where the kubeconfig is.

@@ -145,6 +145,13 @@ func (Provider) Describe(s *config.Section) {
 	s.Summary, s.Private = "a Kubernetes that Slipway runs itself, on this machine", true
 }
 
+// Cluster is a node that Slipway runs, and what it lacks.
+func (p Provider) Cluster(d providers.Deployment) (providers.Cluster, error) {
+	node := p.Node(d)
+	addons, err := p.Addons()
+	return providers.Cluster{Requirements: p.Requirements(d), Node: &node, Addons: &addons}, err
+}
+
 // Requirements returns what the node requires of the machine.
 func (Provider) Requirements(d providers.Deployment) providers.Requirements {
 	p := config.ProfileOf(d.Scale)

@@ -15,7 +15,6 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 	releases "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/lint"
 )
@@ -34,7 +33,7 @@ func TestTheExamplesImages(t *testing.T) {
 		t.Helper()
 		r, err := platform.Load(files)
 		require.NoError(t, err)
-		s, err := stages.Preview(conductor.Inputs{Config: config.Default(), Release: r, Images: refs})
+		s, err := stages.Preview(contract.Inputs{Config: config.Default(), Release: r, Images: refs})
 		require.NoError(t, err)
 		s.Kubernetes = "1.35.4"
 		has, err := Contents(t.Context(), r, s)

@@ -16,11 +16,10 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// comparedLimit is how long Argo CD may take to compare what it was asked to, in a dry run.
+// comparedLimit is how long Argo CD may take to compare what it was asked to, for a plan.
 const comparedLimit = 30 * time.Second
 
 // appSet applies a component's ApplicationSets and waits until each has made its
@@ -47,12 +46,12 @@ func (i *installer) appSet(ctx context.Context) (contract.Component, error) {
 	if err != nil {
 		return out, err
 	}
-	if p, _ := dryrun.Previewing(ctx); p != nil {
+	if !i.client.Plan.Waits() {
 		return out, nil
 	}
 	sets := slices.DeleteFunc(objs, func(o *unstructured.Unstructured) bool { return !isSet(o) })
 	asked := refreshed{}
-	if dryrun.On(ctx) {
+	if i.client.Plan != nil {
 		return out, i.setsHold(ctx, sets, asked)
 	}
 	err = i.client.WaitFor(ctx, "the Applications of "+i.component.Name, kube.Poll, func(ctx context.Context) (bool, string, error) {
@@ -68,7 +67,7 @@ func (i *installer) appSet(ctx context.Context) (contract.Component, error) {
 	return out, err
 }
 
-// setsHold looks, in a dry run, whether ApplicationSets and their Applications are as they
+// setsHold looks, for a plan, whether ApplicationSets and their Applications are as they
 // should be, once Argo CD has compared them.
 func (i *installer) setsHold(ctx context.Context, sets []*unstructured.Unstructured, asked refreshed) error {
 	limited, cancel := context.WithTimeout(ctx, comparedLimit)
@@ -93,7 +92,7 @@ func (i *installer) refresh(ctx context.Context, asked refreshed, gvr schema.Gro
 	if asked[o.GetUID()] {
 		return false, nil
 	}
-	if err := i.client.Patch(dryrun.Allow(ctx), "refresh the "+o.GetKind()+" "+o.GetName(), gvr, o.GetNamespace(), o.GetName(), patch); err != nil {
+	if err := i.client.Asking().Patch(ctx, "refresh the "+o.GetKind()+" "+o.GetName(), gvr, o.GetNamespace(), o.GetName(), patch); err != nil {
 		return true, err
 	}
 	asked[o.GetUID()] = true
@@ -145,10 +144,7 @@ func (i *installer) setWaits(ctx context.Context, o *unstructured.Unstructured, 
 		if err != nil {
 			return false, nil, err
 		}
-		app, err := argo.Read(&all[n])
-		if err != nil {
-			return false, nil, err
-		}
+		app := argo.Read(&all[n])
 		switch why := app.Waiting(""); {
 		case first || app.Refreshing:
 			compared = false

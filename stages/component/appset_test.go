@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 const (
@@ -77,11 +77,11 @@ func TestTheApplicationsOfASetAreWaitedFor(t *testing.T) {
 		require.Equal(t, fault.Timeout, fault.ClassOf(err))
 		require.ErrorContains(t, err, "bring about the Applications of addons: waited ")
 		require.ErrorContains(t, err, says)
-		_, err = s.install(dryrun.Context(t.Context()), in)
+		_, err = s.verify(t.Context(), in)
 		require.ErrorContains(t, err, says)
 	}
-	_, err := s.install(dryrun.Context(t.Context()), in)
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err := s.verify(t.Context(), in)
+	require.ErrorIs(t, err, plan.ErrChange)
 	shut("addons: its controller has not looked at it yet")
 	uid, _ := s.at(atSet, "metadata", "uid").(string)
 	require.NotEmpty(t, uid)
@@ -97,7 +97,7 @@ func TestTheApplicationsOfASetAreWaitedFor(t *testing.T) {
 	shut("app logs: ")
 	s.application(t, "logs", uid, "Healthy")
 	require.NoError(t, wait(10*time.Second))
-	_, err = s.install(dryrun.Context(t.Context()), in)
+	_, err = s.verify(t.Context(), in)
 	require.NoError(t, err)
 }
 
@@ -130,7 +130,7 @@ func TestApplicationsOfASetAreComparedAnew(t *testing.T) {
 	require.ErrorContains(t, wait(), "app metrics: OutOfSync: ")
 
 	s.application(t, "metrics", uid, "Healthy")
-	_, err := s.install(dryrun.Context(t.Context()), in)
+	_, err := s.verify(t.Context(), in)
 	require.ErrorContains(t, err, "app metrics: OutOfSync: ")
 
 	s.application(t, "metrics", uid, "Healthy")

@@ -1,20 +1,26 @@
 package component
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/release"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/yaml"
+	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
@@ -31,39 +37,204 @@ func (i *installer) loadChart(ctx context.Context) (*chart.Chart, map[string]any
 	return ch, values, nil
 }
 
+// chart applies what a chart renders to. From the same inputs it is not rendered anew: a chart
+// that asks for the time or a random number renders differently each time. Its hooks run only
+// where it renders to something else, or where an earlier run did not come to its end.
 func (i *installer) chart(ctx context.Context) ([]*unstructured.Unstructured, contract.Component, error) {
+	var out contract.Component
 	ch, values, err := i.loadChart(ctx)
 	if err != nil {
-		return nil, contract.Component{}, err
+		return nil, out, err
 	}
 	defined, err := i.definitions(ctx, ch)
 	if err != nil {
-		return nil, contract.Component{}, err
+		return nil, out, err
 	}
-	rel, err := i.open(ctx, ch, values)
+	was, err := readChart(ctx, i.client, i.component.Name)
 	if err != nil {
-		return nil, contract.Component{}, err
+		return nil, out, err
 	}
-	if rel.labels[inputsLabel], err = i.inputs(ctx, ch, values); err != nil {
-		return nil, contract.Component{}, err
-	}
-	if p, _ := dryrun.Previewing(ctx); p != nil {
-		return nil, contract.Component{}, rel.preview(ctx)
-	}
-	change, err := rel.converge(ctx)
+	now, err := i.render(ctx, ch, values, was)
 	if err != nil {
-		return nil, contract.Component{}, err
+		return nil, out, err
 	}
-	i.env.Progress("chart %s", change)
-	objs, err := rel.objects(ctx)
+	parts, err := i.parts(ctx, now.text)
 	if err != nil {
-		return nil, contract.Component{}, err
+		return nil, out, err
 	}
-	out := contract.Component{Objects: len(objs), Changed: defined}
-	if change != unchanged {
-		out.Changed += len(objs)
+	upgrade, objs := now.revision > was.revision, parts.Objects
+	var also []*unstructured.Unstructured // that the list has, too
+	for _, h := range parts.Hooks {
+		also = append(also, h.Objects...)
 	}
-	return objs, out, i.client.Place(ctx, objs, i.component.Namespace)
+	if !upgrade {
+		var done []*unstructured.Unstructured
+		if objs, done, err = i.withoutExpired(ctx, objs); err != nil {
+			return nil, out, err
+		}
+		also = append(also, done...)
+	}
+	hooks := func(event release.HookEvent) error { return i.hooks(ctx, parts.Hooks, event, upgrade) }
+	before, after := release.HookPreUpgrade, release.HookPostUpgrade
+	if now.revision == 1 {
+		before, after = release.HookPreInstall, release.HookPostInstall
+	}
+	if upgrade {
+		i.client.Plan.Change("install or upgrade the chart %s", i.component.Name)
+		was.inputs = "" // until the hooks have run
+		err = i.keepChart(ctx, was, parts.Hooks)
+	}
+	if err == nil {
+		err = hooks(before)
+	}
+	if err == nil {
+		out, err = i.apply(ctx, objs, also...)
+	}
+	if err == nil {
+		err = hooks(after)
+	}
+	if err == nil {
+		err = i.keepChart(ctx, now, parts.Hooks)
+	}
+	out.Changed += defined
+	return objs, out, err
+}
+
+// rendered is what the chart of a component rendered to, as the cluster has it in a note.
+type rendered struct {
+	text     string
+	inputs   string // a digest of what it was rendered from; empty: it has not been applied to the end
+	revision int    // 0: it never was
+}
+
+func readChart(ctx context.Context, c *kube.Client, component string) (out rendered, err error) {
+	note, err := c.Notes(ctx, kube.ChartOf(component))
+	if err != nil || note == nil {
+		return out, err
+	}
+	out.inputs = note["inputs"]
+	if out.revision, err = strconv.Atoi(note["revision"]); err == nil {
+		out.text, err = helm.Unpack(note["manifest"])
+	}
+	if err != nil {
+		return out, fmt.Errorf("read what the chart %s rendered to: %w", component, err)
+	}
+	return out, nil
+}
+
+// keepChart writes that note, with the hooks for the removal of the component.
+func (i *installer) keepChart(ctx context.Context, r rendered, hooks []helm.Hook) error {
+	if i.client.Plan.Previews() { // it is no change that anybody cares for
+		return nil
+	}
+	text, err := helm.Text(hooks)
+	if err != nil {
+		return err
+	}
+	data := map[string]string{"inputs": r.inputs, "revision": strconv.Itoa(r.revision)}
+	for key, text := range map[string]string{"manifest": r.text, "hooks": text} {
+		if data[key], err = helm.Pack(text); err != nil {
+			return err
+		}
+	}
+	return i.client.KeepNotes(ctx, i.env.Deployment, kube.ChartOf(i.component.Name), data)
+}
+
+// render renders the chart, unless it was from the same inputs. The revision is another one if
+// that comes to something else, or was not applied to the end. Which APIs the cluster has is no
+// input: components that come later add to them.
+func (i *installer) render(ctx context.Context, ch *chart.Chart, values map[string]any, was rendered) (rendered, error) {
+	kubernetes, err := kube.Retry(ctx, i.client, "get the version of Kubernetes", func(context.Context) (*version.Info, error) {
+		return i.client.Kubernetes.Discovery().ServerVersion()
+	})
+	if err != nil {
+		return was, err
+	}
+	in := i.in
+	in.Fill, in.Values = nil, nil // they are in values
+	text, err := json.Marshal([]any{ch.Raw, values, in, kubernetes.Major, kubernetes.Minor})
+	if err != nil {
+		return was, badChart(i.component.Name, err)
+	}
+	sum := sha256.Sum256(text)
+	now := rendered{inputs: hex.EncodeToString(sum[:]), text: was.text, revision: was.revision}
+	if now.inputs == was.inputs {
+		return now, nil
+	}
+	now.text, err = helm.Render(ctx, i.client, ch, values, helm.Install{Name: i.component.Name, Namespace: i.component.Namespace, Revision: was.revision + 1})
+	if kube.Transient(err) || ctx.Err() != nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+		return was, err
+	} else if err != nil {
+		return was, badChart(i.component.Name, err)
+	}
+	if was.inputs == "" || now.text != was.text {
+		now.revision++
+	}
+	return now, nil
+}
+
+// parts are the objects that a chart rendered to, and its hooks, complete.
+func (i *installer) parts(ctx context.Context, text string) (helm.Rendered, error) {
+	parts, err := helm.Parse(text)
+	if err != nil {
+		return parts, badChart(i.component.Name, err)
+	}
+	own := map[string]string{kube.DeploymentLabel: i.env.Deployment} // the chart's own label of who manages it stays
+	if err := i.prepare(ctx, parts.Objects, own); err != nil {
+		return parts, err
+	}
+	for _, o := range parts.Objects {
+		kube.KeepLast(o)
+	}
+	for _, h := range parts.Hooks {
+		if err := i.client.Place(ctx, h.Objects, i.component.Namespace); err != nil {
+			return parts, err
+		}
+		for _, o := range h.Objects {
+			o.SetLabels(labels.Merge(o.GetLabels(), own))
+		}
+		if err := i.pods(ctx, h.Objects); err != nil {
+			return parts, err
+		}
+	}
+	return parts, nil
+}
+
+// withoutExpired separates objects from the Jobs among them that are done and gone.
+func (i *installer) withoutExpired(ctx context.Context, objs []*unstructured.Unstructured) (there, gone []*unstructured.Unstructured, err error) {
+	for _, o := range objs {
+		if _, expires, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "ttlSecondsAfterFinished"); o.GetKind() == "Job" && expires {
+			live, err := i.client.Live(ctx, kube.MemberOf(o))
+			if err != nil {
+				return nil, nil, err
+			}
+			if live == nil {
+				gone = append(gone, o)
+				continue
+			}
+		}
+		there = append(there, o)
+	}
+	return there, gone, nil
+}
+
+// hooks runs the hooks of an event, if the chart is installed or upgraded; a plan tells what they
+// would make.
+func (i *installer) hooks(ctx context.Context, all []helm.Hook, event release.HookEvent, upgrade bool) error {
+	if !upgrade {
+		return nil
+	}
+	if i.client.Plan == nil {
+		return helm.Runner{Client: i.client, Deployment: i.env.Deployment, Job: i.completed}.Run(ctx, all, event)
+	}
+	for _, h := range all {
+		for _, o := range h.Objects {
+			if h.On(event) {
+				i.client.Plan.Tell(contract.PlannedChange{Of: contract.PlanJobs, Action: contract.PlanRun, Name: kube.MemberOf(o).String(), Note: "a hook of the chart " + i.component.Name})
+			}
+		}
+	}
+	return nil
 }
 
 // definitions applies the chart's CustomResourceDefinitions, which Helm itself would only
@@ -84,35 +255,8 @@ func (i *installer) definitions(ctx context.Context, ch *chart.Chart) (int, erro
 	for _, o := range objs {
 		o.SetLabels(labels.Merge(o.GetLabels(), own))
 	}
-	applied, err := i.client.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	applied, err := i.client.Apply(ctx, objs, kube.ApplyOptions{})
 	return kube.Altered(applied), err
-}
-
-// complete prepares what a chart renders to. Its context is that of one operation.
-func (i *installer) complete(ctx context.Context, rendered *bytes.Buffer) (*bytes.Buffer, error) {
-	objs, err := kube.DecodeRendered(rendered.Bytes())
-	if err != nil {
-		return nil, err
-	}
-	// Helm has a label of its own for who manages an object, and two annotations.
-	if err := i.prepare(ctx, objs, map[string]string{kube.DeploymentLabel: i.env.Deployment, kube.ManagedBy: "Helm"}); err != nil {
-		return nil, err
-	}
-	for _, o := range objs {
-		kube.KeepLast(o)
-		o.SetAnnotations(labels.Merge(o.GetAnnotations(), map[string]string{
-			"meta.helm.sh/release-name": i.component.Name, "meta.helm.sh/release-namespace": i.component.Namespace,
-		}))
-	}
-	var out bytes.Buffer
-	for _, o := range objs {
-		text, err := yaml.Marshal(o.Object)
-		if err != nil {
-			return nil, fmt.Errorf("encode %s %s: %w", o.GetKind(), o.GetName(), err)
-		}
-		fmt.Fprintf(&out, "---\n%s", text)
-	}
-	return &out, nil
 }
 
 func badChart(name string, err error) error {

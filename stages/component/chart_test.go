@@ -1,18 +1,18 @@
 package component
 
 import (
-	"bytes"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"helm.sh/helm/v3/pkg/chart"
+	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
@@ -38,6 +38,13 @@ func (s *site) installer(t *testing.T, in contract.ComponentInput) *installer {
 	client, err := kube.Connect(s.env.Kubeconfig, nil)
 	require.NoError(t, err)
 	return &installer{env: s.env, client: client, release: r, component: c, in: in}
+}
+
+func planned(t *testing.T, c *kube.Client, p *plan.Step) *kube.Client {
+	t.Helper()
+	out, err := c.Planned(p)
+	require.NoError(t, err)
+	return out
 }
 
 func valuesFiles() map[string]string {
@@ -116,7 +123,7 @@ func TestWhatAChartRendersToIsCompleted(t *testing.T) {
 	s.api.Set(t, "/api/v1/namespaces/shop/services/git", "spec: {clusterIP: 10.96.0.7}")
 	s.api.Set(t, "/api/v1/namespaces/shop/secrets/generated", "data: {password: YQ==}")
 	i := s.installer(t, valuesInput())
-	out, err := i.complete(t.Context(), bytes.NewBufferString(`
+	parts, err := i.parts(t.Context(), `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, labels: {app.kubernetes.io/managed-by: Helm}}
@@ -129,23 +136,36 @@ spec:
 # Source: web/templates/empty.yaml
 ---
 {apiVersion: v1, kind: Namespace, metadata: {name: extra}}
-`))
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, annotations: {helm.sh/hook: pre-install}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: "docker.io/library/nginx:1"}]}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: try, annotations: {helm.sh/hook: test}}}
+`)
 	require.NoError(t, err)
-	objs, err := kube.Decode(out.Bytes())
-	require.NoError(t, err)
-	require.Len(t, objs, 2)
-	web := objs[0]
-	require.Equal(t, map[string]string{"app.kubernetes.io/managed-by": "Helm", kube.DeploymentLabel: "demo"}, web.GetLabels(), "Helm's own label stays")
+	require.Len(t, parts.Objects, 2)
+	extra, web := parts.Objects[0], parts.Objects[1]
+	require.Equal(t, map[string]string{"app.kubernetes.io/managed-by": "Helm", kube.DeploymentLabel: "demo"}, web.GetLabels(), "the chart's own label stays")
 	require.Equal(t, "shop", web.GetNamespace())
-	require.Empty(t, objs[1].GetNamespace())
-	for _, text := range []string{"image: slipway.local/nginx@sha256:00", "ip: 10.96.0.7", "- git.example.org", "slipway.sh/config: ", "replicas: 2"} {
-		require.Contains(t, out.String(), text)
-	}
-	again, err := i.complete(t.Context(), bytes.NewBuffer(out.Bytes()))
+	require.Empty(t, extra.GetNamespace())
+	out, err := yaml.Marshal(web.Object)
 	require.NoError(t, err)
-	require.Contains(t, again.String(), "slipway.local/nginx@sha256:00")
-	_, err = i.complete(t.Context(), bytes.NewBufferString("kind: X"))
-	require.ErrorContains(t, err, "document 1: ")
+	for _, text := range []string{"image: slipway.local/nginx@sha256:00", "ip: 10.96.0.7", "- git.example.org", "slipway.sh/config: ", "replicas: 2"} {
+		require.Contains(t, string(out), text)
+	}
+	require.Len(t, parts.Hooks, 1, "tests are no hooks of an install")
+	job := parts.Hooks[0].Objects[0]
+	require.Equal(t, "shop", job.GetNamespace())
+	require.Equal(t, "demo", job.GetLabels()[kube.DeploymentLabel], "by which it is found")
+	out, err = yaml.Marshal(job.Object)
+	require.NoError(t, err)
+	require.Contains(t, string(out), "image: slipway.local/nginx@sha256:00")
+	_, err = i.parts(t.Context(), "kind: X")
+	refused(t, err, contract.CodeUnusable, "document 1: ")
+	_, err = i.parts(t.Context(), "{apiVersion: v1, kind: ConfigMap, metadata: {generateName: web-, namespace: shop}}")
+	refused(t, err, contract.CodeUnusable, "metadata.name is missing")
 }
 
 // TestTheDefinitionsOfAChart are made and changed; Helm would only make them.
@@ -160,8 +180,12 @@ func TestTheDefinitionsOfAChart(t *testing.T) {
 		return &chart.Chart{Metadata: &chart.Metadata{Name: "web"}, Files: []*chart.File{{Name: "crds/widgets.yaml", Data: []byte(text)}}}
 	}
 	i := s.installer(t, valuesInput())
-	_, err := i.definitions(dryrun.Context(t.Context()), of("v1"))
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	p, client := plan.Verify("web"), i.client
+	i.client = planned(t, client, p)
+	_, err := i.definitions(t.Context(), of("v1"))
+	require.NoError(t, err)
+	require.ErrorIs(t, p.Err(), plan.ErrChange)
+	i.client = client
 	for n, c := range []struct {
 		version string
 		altered int

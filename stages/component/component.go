@@ -17,17 +17,10 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/step"
-)
-
-// The codes of this package's faults.
-const (
-	// CodeRelease: Helm could not install or upgrade.
-	CodeRelease fault.Code = "PRE-007"
 )
 
 // Register adds the code of the steps of components to r.
@@ -58,7 +51,7 @@ func open(ctx context.Context, env *step.Env, in contract.ComponentInput) (*inst
 			return nil, noImage(name)
 		}
 	}
-	client, err := kube.Connect(env.Kubeconfig, env.Progress)
+	client, err := env.Connect()
 	if err != nil {
 		return nil, err
 	}
@@ -89,10 +82,7 @@ func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contra
 			i.env.Progress("it is left to Argo CD, whose Application %s owns it", i.component.Name)
 			return out, nil
 		}
-		objs, out, err = i.chart(ctx)
-		if err != nil {
-			return out, err
-		}
+		fallthrough
 	case platform.Chart:
 		objs, out, err = i.chart(ctx)
 	case platform.Manifests:
@@ -102,7 +92,7 @@ func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contra
 	case platform.AppSet:
 		out, err = i.appSet(ctx)
 	}
-	if p, _ := dryrun.Previewing(ctx); err != nil || p != nil {
+	if err != nil || !i.client.Plan.Waits() {
 		return out, err
 	}
 	if out.Workloads, err = i.client.WaitRollouts(ctx, objs); err != nil {
@@ -127,14 +117,6 @@ func (i *installer) manifests(ctx context.Context) ([]*unstructured.Unstructured
 		return nil, contract.Component{}, err
 	}
 	out, err := i.apply(ctx, objs)
-	if err != nil {
-		return nil, out, err
-	}
-	scaled, err := i.client.Rescale(ctx, objs, i.component.Namespace)
-	if len(scaled) > 0 {
-		i.env.Progress("scaled to 1 again, as the manifest leaves the number of replicas out: %s", strings.Join(scaled, ", "))
-	}
-	out.Changed += len(scaled)
 	return objs, out, err
 }
 
@@ -148,7 +130,7 @@ func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured
 	for _, o := range also {
 		set.Also = append(set.Also, kube.MemberOf(o))
 	}
-	applied, deleted, err := i.client.ApplySet(ctx, set, objs, kube.ApplyOptions{Force: true, Namespace: i.component.Namespace})
+	applied, deleted, err := i.client.ApplySet(ctx, set, objs, kube.ApplyOptions{Namespace: i.component.Namespace})
 	if err != nil {
 		return contract.Component{}, err
 	}
@@ -156,17 +138,17 @@ func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured
 	if len(deleted) > 0 {
 		i.env.Progress("deleted objects that the release no longer has: %s", strings.Join(deleted, ", "))
 	}
-	return contract.Component{Objects: len(objs), Changed: kube.Altered(applied) + len(deleted)}, nil
+	scaled, err := i.client.Rescale(ctx, objs, i.component.Namespace)
+	if len(scaled) > 0 {
+		i.env.Progress("scaled to 1 again, as the manifest leaves the number of replicas out: %s", strings.Join(scaled, ", "))
+	}
+	return contract.Component{Objects: len(objs), Changed: kube.Altered(applied) + len(deleted) + len(scaled)}, err
 }
 
-// others lists what is made besides components, what the other components have, and what of
-// dropped Argo CD's Applications have brought.
-func (i *installer) others(ctx context.Context, dropped []kube.Member) ([]kube.Member, error) {
-	r := &removal.Remover{
-		Client: i.client, Kubeconfig: i.env.Kubeconfig, Deployment: i.env.Deployment, Argo: i.engine(), Log: i.env.Logger, Progress: i.env.Progress,
-	}
+// others lists what is made besides components, and what the other components have.
+func (i *installer) others(ctx context.Context) ([]kube.Member, error) {
 	all := removal.RecordOf(i.release).Components
-	has, err := r.Has(ctx, slices.DeleteFunc(all, func(c removal.Component) bool { return c.Name == i.component.Name }), dropped)
+	has, err := removal.Listed(ctx, i.client, slices.DeleteFunc(all, func(c removal.Component) bool { return c.Name == i.component.Name }))
 	return append(has, removal.Prerequisites(i.release)...), err
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -88,25 +88,44 @@ func (s *site) install(ctx context.Context, in contract.ComponentInput) (contrac
 	return run(ctx, s.env, in)
 }
 
+// verify has an earlier result verified.
+func (s *site) verify(ctx context.Context, in contract.ComponentInput) (contract.Component, error) {
+	return step.Unchanged(run)(ctx, s.env, in)
+}
+
 // atStatus shows how far the install is.
 const atStatus = "/api/v1/namespaces/slipway-system/configmaps/slipway-status"
 
 // writes are those that have changed something but how far the install is.
 func (s *site) writes() []string {
-	return slices.DeleteFunc(s.api.Writes(), func(w string) bool { return strings.HasSuffix(w, atStatus) || strings.HasSuffix(w, kube.SealSecret) })
+	return slices.DeleteFunc(s.api.Writes(), func(w string) bool { return strings.HasSuffix(w, atStatus) })
 }
 
 // held fails the test unless the step would change nothing.
 func (s *site) held(t *testing.T, in contract.ComponentInput) {
 	t.Helper()
 	before, shown := len(s.writes()), s.api.Get(atStatus)
-	_, err := s.install(dryrun.Context(t.Context()), in)
+	_, err := s.verify(t.Context(), in)
 	require.NoError(t, err)
 	require.Equal(t, shown, s.api.Get(atStatus))
 	out, err := s.install(t.Context(), in)
 	require.NoError(t, err)
 	require.Zero(t, out.Changed)
 	require.Len(t, s.writes(), before)
+}
+
+// listed are the objects in the list of a component.
+func (s *site) listed(t *testing.T, component string) []string {
+	t.Helper()
+	c, err := kube.Connect(s.env.Kubeconfig, nil)
+	require.NoError(t, err)
+	members, err := c.Members(t.Context(), kube.ObjectsOf(component))
+	require.NoError(t, err)
+	var out []string
+	for _, m := range members {
+		out = append(out, m.String())
+	}
+	return out
 }
 
 // at is a field of an object in the cluster.
@@ -187,8 +206,8 @@ func TestFilesAreInstalledAndTheirGatesAwaited(t *testing.T) {
 	s.held(t, webInput())
 
 	s.api.Set(t, atPage, "data: {index: edited}")
-	_, err = s.install(dryrun.Context(t.Context()), webInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = s.verify(t.Context(), webInput())
+	require.ErrorIs(t, err, plan.ErrChange)
 	out, err = s.install(t.Context(), webInput())
 	require.NoError(t, err)
 	require.Equal(t, 1, out.Changed)
@@ -196,8 +215,8 @@ func TestFilesAreInstalledAndTheirGatesAwaited(t *testing.T) {
 
 	for _, replicas := range []string{"0", "3"} {
 		s.api.Set(t, atWeb, "spec: {replicas: "+replicas+"}")
-		_, err = s.install(dryrun.Context(t.Context()), webInput())
-		require.ErrorIs(t, err, dryrun.ErrWouldChange)
+		_, err = s.verify(t.Context(), webInput())
+		require.ErrorIs(t, err, plan.ErrChange)
 		out, err = s.install(t.Context(), webInput())
 		require.NoError(t, err)
 		require.Equal(t, 1, out.Changed)

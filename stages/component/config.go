@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
@@ -30,7 +30,7 @@ import (
 // each other are installed at the same time.
 const serviceSoon = 5 * time.Minute
 
-// noAddress stands in a preview for the address of a Service that is not there yet.
+// noAddress stands in a plan for the address of a Service that is not there yet.
 const noAddress = "192.0.2.1"
 
 // hosts are the addresses in the cluster of what the component's pods resolve, by host.
@@ -39,9 +39,9 @@ func (i *installer) hosts(ctx context.Context) (map[string]string, error) {
 	for host, service := range i.in.Hosts {
 		namespace, name, _ := strings.Cut(service, "/")
 		var err error
-		if out[host], err = i.clusterIP(ctx, namespace, name); errors.Is(err, dryrun.ErrLater) {
+		if out[host], err = i.clusterIP(ctx, namespace, name); errors.Is(err, plan.ErrLater) {
 			out[host] = noAddress
-			dryrun.Label(ctx, noAddress, contract.NotKnown)
+			i.client.Plan.Label(noAddress, contract.NotKnown)
 		} else if err != nil {
 			return nil, err
 		}

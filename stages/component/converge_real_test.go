@@ -12,8 +12,8 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 const (
@@ -72,10 +72,10 @@ func TestRealUpgradeOfAChart(t *testing.T) {
 	require.Zero(t, changed())
 
 	values("port: 6363\nsize: 1Mi\n")
-	plan := &dryrun.Preview{}
-	_, err := run(plan.Watch(t.Context(), "a/b"), env, in)
+	p := &plan.Plan{}
+	_, err := run(t.Context(), env.Planned(p.Of("a/b")), in)
 	require.NoError(t, err)
-	planned := plan.Objects()
+	planned := p.Objects()
 	require.NotZero(t, changed())
 	require.Zero(t, changed())
 	service, err := c.Kubernetes.CoreV1().Services("shop").Get(t.Context(), "dns", metav1.GetOptions{})
@@ -105,7 +105,7 @@ func TestRealUpgradeOfAChart(t *testing.T) {
 	values("port: 6363\nsize: 2Mi\n")
 	for what, look := range map[string]func() error{
 		"plan": func() error {
-			_, err := run((&dryrun.Preview{}).Watch(t.Context(), "a/b"), env, in)
+			_, err := run(t.Context(), env.Planned(new(plan.Plan).Of("a/b")), in)
 			return err
 		},
 		"install": func() error { _, err := run(t.Context(), env, in); return err },

@@ -12,7 +12,6 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gate"
 )
 
@@ -35,7 +34,7 @@ func TestAGateInstallsNothing(t *testing.T) {
 	require.ErrorContains(t, err, "the gate job shop/seed; last seen: ")
 	require.NotContains(t, err.Error(), "has(object.metadata)")
 	require.Less(t, time.Since(begun), 10*time.Second)
-	_, err = s.install(dryrun.Context(t.Context()), in)
+	_, err = s.verify(t.Context(), in)
 	require.ErrorContains(t, err, "gate Ready=True of v1/Namespace shop is shut")
 
 	s.api.Set(t, "/api/v1/namespaces/shop", "status: {conditions: [{type: Ready, status: 'True'}]}")

@@ -3,7 +3,6 @@ package component
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -30,10 +27,10 @@ const (
 	refreshEvery     = 10 * time.Second // while Argo CD has not seen the commit
 )
 
-// adopt hands a component that Slipway has installed with Helm over to Argo CD: an
-// Application has it from the same chart, now in the tree, with the same values. Helm's
-// record of it goes, so that it has one owner. Then and in every later run it waits until
-// the Application is Synced and Healthy, and the component's gates are open.
+// adopt hands a component that Slipway has installed over to Argo CD: an Application has it from
+// the same chart, now in the tree, with the same values. Slipway's list of it goes, so that it has
+// one owner. Then and in every later run it waits until the Application is Synced and Healthy, and
+// the component's gates are open.
 func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contract.Component, error) {
 	i, err := open(ctx, env, in.ComponentInput)
 	if err != nil {
@@ -54,12 +51,12 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 	if err != nil {
 		return contract.Component{}, badChart(i.component.Name, err)
 	}
-	applied, err := i.client.Apply(ctx, []*unstructured.Unstructured{i.project(objs, in.Tree), app}, kube.ApplyOptions{Force: true, Added: argo.Added})
+	applied, err := i.client.Apply(ctx, []*unstructured.Unstructured{i.project(objs, in.Tree), app}, kube.ApplyOptions{Added: argo.Added})
 	if err != nil {
 		return contract.Component{}, err
 	}
 	out := contract.Component{Objects: len(objs), Changed: kube.Altered(applied)}
-	if p, _ := dryrun.Previewing(ctx); p != nil { // what comes next is Argo CD's
+	if !i.client.Plan.Waits() { // what comes next is Argo CD's
 		return out, nil
 	}
 	if err := i.synced(ctx, in); err != nil {
@@ -102,7 +99,7 @@ func (i *installer) project(objs []*unstructured.Unstructured, tree contract.Tre
 	})
 }
 
-// application has the component as Helm installed it. By server-side apply it changes
+// application has the component as Slipway installed it. By server-side apply it changes
 // nothing in objects that are as the chart has them; the mark by which Argo CD knows its
 // own is all that it adds.
 func (i *installer) application(values map[string]any, tree contract.Tree) (*unstructured.Unstructured, error) {
@@ -164,16 +161,12 @@ func (i *installer) synced(ctx context.Context, in contract.AdoptionInput) error
 	err := i.client.WaitFor(limited, "the Application "+name, kube.Poll, func(ctx context.Context) (bool, string, error) {
 		if time.Since(asked) >= refreshEvery {
 			// What was seen before is not trusted: somebody may have changed an object since.
-			if err := i.client.Patch(dryrun.Allow(ctx), "refresh the Application "+name, argo.Applications(), namespace, name, argo.Refresh()); err != nil {
+			if err := i.client.Asking().Patch(ctx, "refresh the Application "+name, argo.Applications(), namespace, name, argo.Refresh()); err != nil {
 				return false, "", err
 			}
 			asked = time.Now()
 		}
-		o, err := i.client.Dynamic.Resource(argo.Applications()).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, "", err
-		}
-		app, err := argo.Read(o)
+		app, err := argo.Get(ctx, i.client, namespace, name)
 		if err != nil {
 			return false, "", err
 		}
@@ -195,29 +188,17 @@ func (i *installer) synced(ctx context.Context, in contract.AdoptionInput) error
 	return err
 }
 
-// letGo ends Helm's and Slipway's part in the component, once Argo CD has applied it.
+// letGo ends Slipway's part in the component, once Argo CD has applied it.
 func (i *installer) letGo(ctx context.Context, objs []*unstructured.Unstructured) error {
-	rel, err := i.open(ctx, nil, nil)
-	if err != nil {
+	listed, err := i.client.Notes(ctx, kube.ObjectsOf(i.component.Name))
+	if err != nil || listed == nil {
 		return err
 	}
-	history, err := rel.history(ctx)
-	if err != nil || len(history) == 0 {
-		return err
-	}
-	if err := i.client.Yield(ctx, objs, i.component.Namespace, kube.FieldManager, helmManager()); err != nil {
+	if err := i.client.Yield(ctx, objs, i.component.Namespace, kube.FieldManager); err != nil {
 		return err
 	}
 	if err := i.client.Forget(ctx, i.env.Deployment, i.component.Name); err != nil {
 		return err
-	}
-	for _, h := range history {
-		if err := dryrun.Check(ctx, "remove the Helm release %s", rel.name); err != nil {
-			return err
-		}
-		if _, err := rel.config.Releases.Delete(rel.name, h.Version); err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
-			return badRelease(fmt.Sprintf("remove the Helm release %s", rel.name), err)
-		}
 	}
 	i.env.Progress("Argo CD owns it now")
 	return nil

@@ -5,21 +5,20 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/release"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
+	"github.com/slipway-sh/slipway/stages/step"
 )
 
 const (
 	atProject  = "/apis/argoproj.io/v1alpha1/namespaces/shop/appprojects/slipway-adopted-eso"
 	atESO      = "/apis/argoproj.io/v1alpha1/namespaces/shop/applications/eso"
 	atOperator = "/apis/apps/v1/namespaces/shop/deployments/eso"
-	atRelease  = "/api/v1/namespaces/shop/secrets/sh.helm.release.v1.eso.v1"
+	atList     = "/api/v1/namespaces/slipway-system/secrets/eso-objects"
 )
 
 // esoFiles are a chart with a definition, a hook, and objects of the cluster's own scope
@@ -73,22 +72,18 @@ func operatorInput() contract.AdoptionInput {
 	}
 }
 
-// helmRelease is Helm's record of the first install.
-func (s *site) helmRelease(t *testing.T) {
+// listESO is what the first install wrote down.
+func (s *site) listESO(t *testing.T) {
 	t.Helper()
-	rel, err := s.installer(t, operatorInput().ComponentInput).open(t.Context(), nil, nil)
-	require.NoError(t, err)
-	require.NoError(t, rel.config.Releases.Create(&release.Release{
-		Name: "eso", Namespace: "shop", Version: 1, Info: &release.Info{Status: release.StatusDeployed}, Chart: &chart.Chart{Metadata: &chart.Metadata{Name: "eso"}},
-	}))
-	require.NotNil(t, s.api.Get(atRelease))
+	require.NoError(t, s.installer(t, operatorInput().ComponentInput).client.KeepMembers(t.Context(), "demo", kube.ObjectsOf("eso"), nil))
+	require.NotNil(t, s.api.Get(atList))
 }
 
 func TestArgoCDTakesAComponentOver(t *testing.T) {
 	s := eso(t, "argocd", "Healthy")
-	s.helmRelease(t)
-	_, err := adopt(dryrun.Context(t.Context()), s.env, operatorInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	s.listESO(t)
+	_, err := step.Unchanged(adopt)(t.Context(), s.env, operatorInput())
+	require.ErrorIs(t, err, plan.ErrChange)
 	require.Nil(t, s.api.Get(atESO))
 
 	out, err := adopt(t.Context(), s.env, operatorInput())
@@ -109,7 +104,7 @@ func TestArgoCDTakesAComponentOver(t *testing.T) {
 	require.Equal(t, []any{kind("", "ConfigMap"), kind("apps", "Deployment"), kind("batch", "Job")}, s.at(atProject, "spec", "namespaceResourceWhitelist"))
 	require.Len(t, s.at(atProject, "spec", "destinations"), 2)
 
-	require.Nil(t, s.api.Get(atRelease), "it has one owner")
+	require.Nil(t, s.api.Get(atList), "it has one owner")
 	var managers []string
 	for _, f := range s.at(atOperator, "metadata", "managedFields").([]any) {
 		managers = append(managers, f.(map[string]any)["manager"].(string))
@@ -126,7 +121,7 @@ func TestArgoCDTakesAComponentOver(t *testing.T) {
 		return n
 	}
 	before := written()
-	_, err = adopt(dryrun.Context(t.Context()), s.env, operatorInput())
+	_, err = step.Unchanged(adopt)(t.Context(), s.env, operatorInput())
 	require.NoError(t, err)
 	again, err := s.install(t.Context(), operatorInput().ComponentInput)
 	require.NoError(t, err)
@@ -142,8 +137,8 @@ func TestWhatAPushAddedToAnAdoptedApplicationGoes(t *testing.T) {
 	require.NoError(t, err)
 	want := s.at(atESO, "spec")
 	s.api.Set(t, atESO, `spec: {ignoreDifferences: [{kind: Deployment}], source: {helm: {valuesObject: {image: other}}}}`)
-	_, err = adopt(dryrun.Context(t.Context()), s.env, operatorInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = step.Unchanged(adopt)(t.Context(), s.env, operatorInput())
+	require.ErrorIs(t, err, plan.ErrChange)
 	require.NotEqual(t, want, s.at(atESO, "spec"))
 	_, err = adopt(t.Context(), s.env, operatorInput())
 	require.NoError(t, err)
@@ -161,14 +156,14 @@ func TestArgoCDItselfIsNotRemovedByItself(t *testing.T) {
 
 func TestAnAdoptedComponentThatDoesNotGetHealthy(t *testing.T) {
 	s := eso(t, "argocd", "Degraded")
-	s.helmRelease(t)
+	s.listESO(t)
 	in := operatorInput()
 	in.Deadline = 1
 	_, err := adopt(t.Context(), s.env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: argo.CodeLate})
 	require.Equal(t, fault.Timeout, fault.ClassOf(err))
 	require.ErrorContains(t, err, "Degraded")
-	require.NotNil(t, s.api.Get(atRelease), "Helm lets go only of what Argo CD has")
+	require.NotNil(t, s.api.Get(atList), "Slipway lets go only of what Argo CD has")
 
 	in.Tree.Revision = "def"
 	_, err = adopt(t.Context(), s.env, in)

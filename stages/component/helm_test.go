@@ -1,226 +1,219 @@
 package component
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"log/slog"
-	"syscall"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
-	helmkube "helm.sh/helm/v3/pkg/kube/fake"
-	"helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage"
-	"helm.sh/helm/v3/pkg/storage/driver"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
+	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// asRendered completes what a chart renders to by nothing.
-func asRendered(_ context.Context, b *bytes.Buffer) (*bytes.Buffer, error) { return b, nil }
+const (
+	gitRelease = "  - {name: gitea, kind: chart, path: chart, namespace: shop, images: [nginx]}\n"
+	atConfig   = "/api/v1/namespaces/shop/configmaps/gitea"
+	atServer   = "/apis/apps/v1/namespaces/shop/deployments/gitea"
+	atMigrate  = "/apis/batch/v1/namespaces/shop/jobs/migrate"
+)
 
-// TestWhatSomebodyEditedIsNoUnchangedRelease: an upgrade brings it back.
-func TestWhatSomebodyEditedIsNoUnchangedRelease(t *testing.T) {
-	const (
-		deployment = "/apis/apps/v1/namespaces/git/deployments/gitea"
-		config     = "/api/v1/namespaces/git/configmaps/gitea"
-	)
-	objs, err := kube.Decode([]byte(`
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: gitea}
-spec: {replicas: 1, template: {spec: {containers: [{name: gitea, image: i, command: [web], env: [{name: A, value: a}]}]}}}
----
-{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}, data: {app.ini: x}}
-`))
-	require.NoError(t, err)
-	for what, edit := range map[string]struct{ path, text, want string }{
-		"none":       {deployment, "{}", ""},
-		"scaled":     {deployment, "spec: {replicas: 0}", "Deployment/gitea would be changed"},
-		"a variable": {deployment, "spec: {template: {spec: {containers: [{name: gitea, image: i, command: [web], env: [{name: A, value: b}]}]}}}", "Deployment/gitea would be changed"},
-		"a command":  {deployment, "spec: {template: {spec: {containers: [{name: gitea, image: i, command: [sh], env: [{name: A, value: a}]}]}}}", "Deployment/gitea would be changed"},
-		"a file":     {config, "data: {app.ini: y}", "ConfigMap/gitea would be changed"},
-	} {
-		t.Run(what, func(t *testing.T) {
-			api := kubetest.Serve(t)
-			client, err := kube.New(&rest.Config{Host: api.URL})
-			require.NoError(t, err)
-			_, err = client.Apply(t.Context(), objs, kube.ApplyOptions{Namespace: "git"})
-			require.NoError(t, err)
-			api.Set(t, edit.path, edit.text)
-			r := &chartRelease{client: client, log: slog.New(slog.DiscardHandler), name: "gitea", namespace: "git"}
-			found, err := r.drift(t.Context(), objs)
-			require.NoError(t, err)
-			if edit.want == "" {
-				require.Empty(t, found)
-			} else {
-				require.Equal(t, []string{edit.want}, found)
-			}
-		})
-	}
+// git is a site with a chart that has these templates.
+func git(t *testing.T, templates ...string) *site {
+	t.Helper()
+	return newSite(t, gitRelease, gitFiles(templates...))
 }
 
-// TestWhatWasScaledIsSaid: a release whose number of pods was corrected is not unchanged.
-func TestWhatWasScaledIsSaid(t *testing.T) {
-	const deployment = "/apis/apps/v1/namespaces/git/deployments/gitea"
-	manifest := []byte("{apiVersion: apps/v1, kind: Deployment, metadata: {name: gitea}, spec: {template: {}}}")
-	api := kubetest.Serve(t)
-	client, err := kube.New(&rest.Config{Host: api.URL})
+func gitFiles(templates ...string) map[string]string {
+	return map[string]string{"chart/Chart.yaml": "{apiVersion: v2, name: gitea, version: 1.0.0}", "chart/templates/all.yaml": strings.Join(templates, "\n---\n")}
+}
+
+// git installs the chart, and returns how many objects that has changed.
+func (s *site) git(t *testing.T) int {
+	t.Helper()
+	out, err := s.install(t.Context(), gitInput())
 	require.NoError(t, err)
-	flags := genericclioptions.NewConfigFlags(false)
-	flags.APIServer = &api.URL
-	r := &chartRelease{
-		client: client, log: slog.New(slog.DiscardHandler), name: "gitea", namespace: "git", complete: asRendered,
-		chart: &chart.Chart{
-			Metadata:  &chart.Metadata{Name: "gitea", Version: "1.0.0"},
-			Templates: []*chart.File{{Name: "templates/gitea.yaml", Data: manifest}},
-		},
-		config: &action.Configuration{
-			Releases: storage.Init(driver.NewMemory()), KubeClient: &helmkube.PrintingKubeClient{Out: io.Discard},
-			RESTClientGetter: flags, Capabilities: chartutil.DefaultCapabilities, Log: func(string, ...any) {},
-		},
-	}
-	change, err := r.converge(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, installed, change)
-	objs, err := kube.Decode(manifest)
-	require.NoError(t, err)
-	_, err = client.Apply(t.Context(), objs, kube.ApplyOptions{Namespace: "git"})
-	require.NoError(t, err)
-	for _, replicas := range []string{"0", "3"} {
-		api.Set(t, deployment, "spec: {replicas: "+replicas+"}")
-		for _, want := range []string{rescaled, unchanged} {
-			change, err = r.converge(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, want, change)
+	return out.Changed
+}
+
+func gitInput() contract.ComponentInput {
+	in := webInput()
+	in.Component = "gitea"
+	return in
+}
+
+// hook is a Job of a chart that runs at an event.
+func hook(name, event, more string) string {
+	return "{apiVersion: batch/v1, kind: Job, metadata: {name: " + name + ", annotations: {helm.sh/hook: '" + event + "'" + more + "}}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: 'docker.io/library/nginx:1'}]}}}}"
+}
+
+// made are the names of the Jobs that were made, in their order.
+func (s *site) jobsMade() (out []string) {
+	for _, w := range s.api.Writes() {
+		if name, is := strings.CutPrefix(w, "PATCH /apis/batch/v1/namespaces/shop/jobs/"); is {
+			out = append(out, name)
 		}
 	}
+	return out
 }
 
 // TestTheSameInputsRenderNothingAnew: a chart with a random password would differ each time.
 func TestTheSameInputsRenderNothingAnew(t *testing.T) {
-	const at = "/api/v1/namespaces/git/configmaps/gitea"
-	api := kubetest.Serve(t)
-	client, err := kube.New(&rest.Config{Host: api.URL})
+	config := "{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}, data: {password: '{{ randAlphaNum 16 }}', revision: '{{ .Release.Revision }}', upgrade: '{{ .Release.IsUpgrade }}'}}"
+	s := git(t, config)
+	require.Equal(t, 1, s.git(t))
+	first := s.at(atConfig, "data").(map[string]any)
+	require.Equal(t, "1", first["revision"])
+	require.Equal(t, "false", first["upgrade"])
+	s.held(t, gitInput())
+	s.api.Set(t, atConfig, "data: {password: edited}")
+	_, err := s.verify(t.Context(), gitInput())
+	require.ErrorIs(t, err, plan.ErrChange)
+	require.Equal(t, 1, s.git(t))
+	require.Equal(t, first, s.at(atConfig, "data"))
+
+	in := gitInput()
+	in.Values = []byte(`{"more": true}`)
+	_, err = s.verify(t.Context(), in)
+	require.ErrorIs(t, err, plan.ErrChange)
+	_, err = s.install(t.Context(), in)
 	require.NoError(t, err)
-	flags := genericclioptions.NewConfigFlags(false)
-	flags.APIServer = &api.URL
-	r := &chartRelease{
-		client: client, log: slog.New(slog.DiscardHandler), name: "gitea", namespace: "git", complete: asRendered,
-		labels: map[string]string{inputsLabel: "one"},
-		chart: &chart.Chart{
-			Metadata:  &chart.Metadata{Name: "gitea", Version: "1.0.0"},
-			Templates: []*chart.File{{Name: "templates/gitea.yaml", Data: []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}, data: {password: '{{ randAlphaNum 16 }}'}}")}},
-		},
-		config: &action.Configuration{
-			Releases: storage.Init(driver.NewMemory()), KubeClient: &helmkube.PrintingKubeClient{Out: io.Discard},
-			RESTClientGetter: flags, Capabilities: chartutil.DefaultCapabilities, Log: func(string, ...any) {},
-		},
-	}
-	converge := func(want string) {
-		t.Helper()
-		change, err := r.converge(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, want, change)
-	}
-	converge(installed)
-	converge(restored) // the fake of Helm's client makes nothing
-	converge(unchanged)
-	first := api.Get(at)["data"]
-	api.Set(t, at, "data: {password: edited}")
-	converge(restored)
-	require.Equal(t, first, api.Get(at)["data"])
-	r.labels = map[string]string{inputsLabel: "two"}
-	converge(upgraded)
+	next := s.at(atConfig, "data").(map[string]any)
+	require.Equal(t, "2", next["revision"])
+	require.Equal(t, "true", next["upgrade"])
+	require.NotEqual(t, first["password"], next["password"])
 }
 
-func TestHelmThatCannotInstall(t *testing.T) {
-	r := &chartRelease{
-		client: &kube.Client{}, log: slog.New(slog.DiscardHandler), name: "gitea", namespace: "gitea", complete: asRendered,
-		chart: &chart.Chart{Metadata: &chart.Metadata{Name: "gitea", Version: "1.0.0"}},
-		config: &action.Configuration{
-			Releases:     storage.Init(driver.NewMemory()),
-			KubeClient:   &helmkube.FailingKubeClient{PrintingKubeClient: helmkube.PrintingKubeClient{Out: io.Discard}, BuildError: errors.New("no route to the cluster")},
-			Capabilities: chartutil.DefaultCapabilities,
-			Log:          func(string, ...any) {},
-		},
+// TestWhatSomebodyEditedIsRestored, and what was scaled, without the chart's hooks.
+func TestWhatSomebodyEditedIsRestored(t *testing.T) {
+	s := git(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: gitea}, spec: {template: {spec: {containers: [{name: a, image: 'docker.io/library/nginx:1'}]}}}}",
+		hook("migrate", "pre-install,post-upgrade", ""))
+	require.Equal(t, 1, s.git(t))
+	require.Equal(t, []string{"migrate"}, s.jobsMade())
+	for _, replicas := range []string{"0", "3"} {
+		s.api.Set(t, atServer, "spec: {replicas: "+replicas+"}")
+		require.Equal(t, 1, s.git(t))
+		require.EqualValues(t, 1, s.at(atServer, "spec", "replicas"))
+		s.held(t, gitInput())
 	}
-	_, err := r.converge(t.Context())
-	refused(t, err, CodeRelease, "install the chart gitea: ", "no route to the cluster")
-
-	r.complete = func(context.Context, *bytes.Buffer) (*bytes.Buffer, error) { return nil, noImage("gitea") }
-	_, err = r.converge(t.Context())
-	refused(t, err, contract.CodeNoImage, "neither the bundle nor the registry has an image named gitea")
+	require.Equal(t, []string{"migrate"}, s.jobsMade())
 }
 
-// TestAnUpgradeThatCannotBePlanned: only what cannot be rendered is the chart's fault.
-func TestAnUpgradeThatCannotBePlanned(t *testing.T) {
-	ch := &chart.Chart{Metadata: &chart.Metadata{Name: "gitea", Version: "1.0.0"}, Templates: []*chart.File{{Name: "templates/a.yaml", Data: []byte(`{{ fail "no host" }}`)}}}
-	memory := driver.NewMemory()
-	memory.SetNamespace("gitea")
-	r := &chartRelease{
-		client: &kube.Client{}, log: slog.New(slog.DiscardHandler), name: "gitea", namespace: "gitea", chart: ch, complete: asRendered,
-		config: &action.Configuration{Releases: storage.Init(memory), Capabilities: chartutil.DefaultCapabilities, Log: func(string, ...any) {}},
-	}
-	require.NoError(t, r.config.Releases.Create(&release.Release{
-		Name: "gitea", Namespace: "gitea", Version: 1, Chart: ch, Info: &release.Info{Status: release.StatusDeployed},
-	}))
-	r.config.KubeClient = &helmkube.PrintingKubeClient{Out: io.Discard}
-	_, err := r.converge(t.Context())
-	refused(t, err, contract.CodeUnusable, "render the chart gitea: ", "no host")
-
-	r.config.KubeClient = awayCluster{&helmkube.PrintingKubeClient{Out: io.Discard}}
-	_, err = r.converge(t.Context())
-	refused(t, err, CodeRelease, "plan the upgrade of the chart gitea: the cluster: connection refused")
-}
-
-// awayCluster is Helm's client of a cluster that does not answer.
-type awayCluster struct{ *helmkube.PrintingKubeClient }
-
-func (awayCluster) IsReachable() error { return fmt.Errorf("the cluster: %w", syscall.ECONNREFUSED) }
-
-func TestRecordsInTheWayAreFound(t *testing.T) {
-	rel := func(version int, status release.Status) *release.Release {
-		return &release.Release{Version: version, Info: &release.Info{Status: status}}
-	}
-	versions := func(list []*release.Release) (out []int) {
-		for _, r := range list {
-			out = append(out, r.Version)
+// TestTheHooksOfAChart run before and after it is applied, by weight, once for each upgrade.
+func TestTheHooksOfAChart(t *testing.T) {
+	config := "{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}, data: {size: '{{ .Values.size }}'}}"
+	s := git(t, config, hook("later", "pre-install", ", helm.sh/hook-weight: '5'"), hook("sooner", "pre-install", ", helm.sh/hook-delete-policy: hook-succeeded"),
+		hook("migrate", "pre-upgrade", ""), hook("after", "post-install,post-upgrade", ""), hook("never", "test", ""))
+	p := s.preview(t, gitInput())
+	require.Len(t, p.Notes(), 3)
+	require.Equal(t, contract.PlannedChange{Of: contract.PlanJobs, Action: contract.PlanRun, Name: "Job shop/sooner", Note: "a hook of the chart gitea"}, p.Notes()[0])
+	s.git(t)
+	require.Equal(t, []string{"sooner", "later", "after"}, s.jobsMade())
+	require.Nil(t, s.api.Get("/apis/batch/v1/namespaces/shop/jobs/sooner"), "its policy says so")
+	require.NotNil(t, s.api.Get("/apis/batch/v1/namespaces/shop/jobs/later"))
+	writes := s.api.Writes()
+	at := func(path string) int {
+		for i, w := range writes {
+			if strings.HasSuffix(w, path) {
+				return i
+			}
 		}
-		return out
+		return -1
 	}
-	deployed, stale := sortHistory([]*release.Release{rel(1, release.StatusPendingInstall)})
-	require.Nil(t, deployed)
-	require.Equal(t, []int{1}, versions(stale), "a killed install")
+	require.Less(t, at("jobs/later"), at("configmaps/gitea"))
+	require.Less(t, at("configmaps/gitea"), at("jobs/after"))
+	require.Subset(t, s.listed(t, "gitea"), []string{"ConfigMap shop/gitea", "Job shop/later", "Job shop/after"}, "they go with it")
+	containers := s.at("/apis/batch/v1/namespaces/shop/jobs/later", "spec", "template", "spec", "containers").([]any)
+	require.Equal(t, "slipway.local/nginx@sha256:00", containers[0].(map[string]any)["image"])
+	s.held(t, gitInput())
 
-	deployed, stale = sortHistory([]*release.Release{rel(1, release.StatusSuperseded), rel(2, release.StatusDeployed), rel(3, release.StatusFailed), rel(4, release.StatusPendingUpgrade)})
-	require.Equal(t, 2, deployed.Version)
-	require.Equal(t, []int{4, 3}, versions(stale), "a killed upgrade after a failed one")
-
-	deployed, stale = sortHistory([]*release.Release{rel(1, release.StatusFailed), rel(2, release.StatusPendingUpgrade)})
-	require.Nil(t, deployed)
-	require.Equal(t, []int{2, 1}, versions(stale))
+	in := gitInput()
+	in.Values = []byte(`{"size": "2"}`)
+	_, err := s.install(t.Context(), in)
+	require.NoError(t, err)
+	require.Equal(t, []string{"sooner", "later", "after", "migrate", "after"}, s.jobsMade())
+	in.Values = []byte(`{"size": "2", "unused": true}`)
+	_, err = s.install(t.Context(), in)
+	require.NoError(t, err)
+	require.Len(t, s.jobsMade(), 5, "it renders to the same")
 }
 
-// TestAHookHasTheStepsTime: Helm bounds each by itself, by five minutes unless it is told.
-func TestAHookHasTheStepsTime(t *testing.T) {
-	require.Equal(t, hookLimit, timeLeft(t.Context()))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+// TestAnUpgradeThatWasKilled is carried out anew, with its hooks.
+func TestAnUpgradeThatWasKilled(t *testing.T) {
+	s := git(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}}", hook("migrate", "pre-install", ""))
+	works := s.api.Controller
+	s.api.Controller = func(path string, o map[string]any) {
+		if works(path, o); path == atMigrate {
+			o["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Failed", "status": "True"}}}
+		}
+	}
+	_, err := s.install(t.Context(), gitInput())
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeJob})
+	require.Nil(t, s.api.Get(atConfig))
+	s.api.Controller = works
+	require.Equal(t, 1, s.git(t))
+	require.NotNil(t, s.api.Get(atConfig))
+	s.held(t, gitInput())
+}
+
+// TestAnUpgradeDeletesNoData: the component's list says what the chart no longer has.
+func TestAnUpgradeDeletesNoData(t *testing.T) {
+	of := func(kind, name string) string {
+		return "{apiVersion: v1, kind: " + kind + ", metadata: {name: " + name + "}}"
+	}
+	s := git(t, of("ConfigMap", "gitea"), of("ConfigMap", "old"), of("ConfigMap", "theirs"), of("PersistentVolumeClaim", "rows"))
+	s.git(t)
+	s.api.Set(t, "/api/v1/namespaces/shop/configmaps/theirs", "metadata: {labels: {"+kube.DeploymentLabel+": other}}")
+	s.release(t, gitRelease, gitFiles(of("ConfigMap", "gitea")))
+	p := s.preview(t, gitInput())
+	old, known := p.At("/api/v1/namespaces/shop/configmaps/old")
+	require.True(t, known)
+	require.Nil(t, old.After)
+	s.git(t)
+	for path, stays := range map[string]bool{"configmaps/gitea": true, "configmaps/old": false, "configmaps/theirs": true, "persistentvolumeclaims/rows": true} {
+		require.Equal(t, stays, s.api.Get("/api/v1/namespaces/shop/"+path) != nil, path)
+	}
+}
+
+// TestAHookWhosePodDoesNotStart is told with its reason while it is waited for.
+func TestAHookWhosePodDoesNotStart(t *testing.T) {
+	s := git(t, hook("migrate", "pre-install", ""))
+	s.api.Controller = nil
+	s.api.Set(t, "/api/v1/namespaces/shop/pods/migrate-1", "{metadata: {name: migrate-1, namespace: shop, labels: {job-name: migrate}}, spec: {containers: [{name: a, image: 'example.com/none:1'}]}, "+
+		"status: {phase: Pending, containerStatuses: [{name: a, state: {waiting: {reason: ImagePullBackOff, message: 'Back-off pulling image \"example.com/none:1\"'}}}]}}")
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	require.InDelta(t, time.Hour, timeLeft(ctx), float64(time.Minute))
+	_, err := s.install(ctx, gitInput())
+	require.ErrorContains(t, err, "image cannot be pulled")
+	require.ErrorContains(t, err, "pod migrate-1")
+}
+
+// TestAChartThatCannotBeRendered is the chart's fault; a cluster that does not answer is not.
+func TestAChartThatCannotBeRendered(t *testing.T) {
+	for text, says := range map[string]string{
+		`{{ fail "no host" }}`: "no host",
+		"{kind: ConfigMap}":    "apiVersion, kind or metadata.name is missing",
+	} {
+		_, err := git(t, text).install(t.Context(), gitInput())
+		refused(t, err, contract.CodeUnusable, "render the chart gitea: ", says)
+	}
+	s := git(t, "{}")
+	s.release(t, gitRelease, map[string]string{"chart/Chart.yaml": "{apiVersion: v2, name: gitea, version: 1.0.0, kubeVersion: '>=1.99'}", "chart/templates/all.yaml": "{}"})
+	_, err := s.install(t.Context(), gitInput())
+	refused(t, err, contract.CodeUnusable, "the chart requires Kubernetes >=1.99, and the cluster has v1.35.0")
+}
+
+// TestAChartLooksThingsUp in the cluster, as Helm has it do.
+func TestAChartLooksThingsUp(t *testing.T) {
+	s := git(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}, data: {found: '{{ (lookup \"v1\" \"ConfigMap\" \"shop\" \"settings\").data.k }}'}}")
+	s.api.Set(t, "/api/v1/namespaces/shop/configmaps/settings", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop}, data: {k: v}}")
+	s.git(t)
+	require.Equal(t, "v", s.at(atConfig, "data", "found"))
 }
 
 // refused fails the test unless err has that code, is of class Step, and says all
@@ -236,72 +229,22 @@ func refused(t *testing.T, err error, code fault.Code, says ...string) {
 
 // TestAChartThatIsRenderedEndsWithItsStep: what it renders to afterwards is not applied.
 func TestAChartThatIsRenderedEndsWithItsStep(t *testing.T) {
-	api := kubetest.Serve(t)
-	client, err := kube.New(&rest.Config{Host: api.URL})
-	require.NoError(t, err)
-	flags := genericclioptions.NewConfigFlags(false)
-	flags.APIServer = &api.URL
-	config := &action.Configuration{
-		Releases: storage.Init(driver.NewMemory()), KubeClient: &helmkube.PrintingKubeClient{Out: io.Discard},
-		RESTClientGetter: flags, Capabilities: chartutil.DefaultCapabilities, Log: func(string, ...any) {},
-	}
-	r := &chartRelease{
-		client: client, log: slog.New(slog.DiscardHandler), name: "gitea", namespace: "git", config: config,
-		complete: func(context.Context, *bytes.Buffer) (*bytes.Buffer, error) {
-			t.Error("the step has ended")
-			return nil, errors.New("the step has ended")
-		},
-		chart: &chart.Chart{
-			Metadata:  &chart.Metadata{Name: "gitea", Version: "1.0.0"},
-			Templates: []*chart.File{{Name: "templates/gitea.yaml", Data: []byte("{{ range until 2000 }}{{ range until 2000 }}{{ end }}{{ end }}{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}}")}},
-		},
-	}
-	for name, work := range map[string]func(context.Context) error{
-		"install": func(ctx context.Context) error {
-			_, err := r.converge(ctx)
-			return err
-		},
-		"plan": r.preview,
-	} {
+	s := git(t, "{{ range until 2000 }}{{ range until 2000 }}{{ end }}{{ end }}{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}}")
+	for name, env := range map[string]*step.Env{"install": s.env, "plan": s.env.Planned(new(plan.Plan).Of("orchestrator/gitea"))} {
 		interrupt := errors.New("interrupted")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(100*time.Millisecond, func() { cancel(interrupt) })
-		require.ErrorIs(t, work(ctx), interrupt, name)
+		_, err := run(ctx, env, gitInput())
+		require.ErrorIs(t, err, interrupt, name)
 	}
 	time.Sleep(time.Second) // the templates end meanwhile
-	records, err := config.Releases.ListReleases()
-	require.NoError(t, err)
-	require.Empty(t, records)
+	require.Nil(t, s.api.Get(atConfig))
 }
 
-// TestAChartAsksNoNameServer: neither in an install, nor in an upgrade, nor in the plan of either.
+// TestAChartAsksNoNameServer: neither in an install nor in a plan.
 func TestAChartAsksNoNameServer(t *testing.T) {
-	api := kubetest.Serve(t)
-	client, err := kube.New(&rest.Config{Host: api.URL})
-	require.NoError(t, err)
-	flags := genericclioptions.NewConfigFlags(false)
-	flags.APIServer = &api.URL
-	manifest := "{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}, data: {address: '%s<{{ getHostByName \"localhost\" }}>'}}"
-	rendered := 0
-	r := &chartRelease{
-		client: client, log: slog.New(slog.DiscardHandler), name: "gitea", namespace: "git",
-		chart: &chart.Chart{Metadata: &chart.Metadata{Name: "gitea", Version: "1.0.0"}},
-		config: &action.Configuration{
-			Releases: storage.Init(driver.NewMemory()), KubeClient: &helmkube.PrintingKubeClient{Out: io.Discard},
-			RESTClientGetter: flags, Capabilities: chartutil.DefaultCapabilities, Log: func(string, ...any) {},
-		},
-		complete: func(_ context.Context, b *bytes.Buffer) (*bytes.Buffer, error) {
-			require.Contains(t, b.String(), "<>")
-			rendered++
-			return b, nil
-		},
-		others: func(context.Context, []kube.Member) ([]kube.Member, error) { return nil, nil },
-	}
-	for _, revision := range []string{"first", "second"} {
-		r.chart.Templates = []*chart.File{{Name: "templates/gitea.yaml", Data: fmt.Appendf(nil, manifest, revision)}}
-		require.NoError(t, r.preview(new(dryrun.Preview).Watch(t.Context(), "orchestrator/gitea")))
-		_, err := r.converge(t.Context())
-		require.NoError(t, err)
-	}
-	require.Equal(t, 5, rendered, "two plans, an install, an upgrade and its trial")
+	s := git(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}, data: {address: '<{{ getHostByName \"localhost\" }}>'}}")
+	require.Equal(t, "<>", value(t, s.preview(t, gitInput()), atConfig, "data", "address"))
+	s.git(t)
+	require.Equal(t, "<>", s.at(atConfig, "data", "address"))
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
@@ -79,8 +78,8 @@ func (i *installer) jobs(ctx context.Context) ([]*unstructured.Unstructured, con
 
 // othersJobs is others with the Jobs that the other components of the release are to have: these
 // are not to be carried out again, and they may not have been installed yet.
-func (i *installer) othersJobs(ctx context.Context, dropped []kube.Member) ([]kube.Member, error) {
-	out, err := i.others(ctx, dropped)
+func (i *installer) othersJobs(ctx context.Context) ([]kube.Member, error) {
+	out, err := i.others(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +124,10 @@ func (i *installer) work(ctx context.Context, o *unstructured.Unstructured, done
 	if !there && done[kube.JobKey(o)] == digest {
 		return false, nil
 	}
-	if p, _ := dryrun.Previewing(ctx); p != nil {
-		return previewJob(ctx, o, live, there, digest), nil
+	if i.client.Plan != nil {
+		if made = i.planJob(o, live, there, digest); made || i.client.Plan.Previews() {
+			return made, nil
+		}
 	}
 	if there {
 		_, failed := kube.JobEnd(live)
@@ -138,7 +139,7 @@ func (i *installer) work(ctx context.Context, o *unstructured.Unstructured, done
 		}
 	}
 	if !there {
-		if _, err := i.client.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true}); err != nil {
+		if _, err := i.client.Apply(ctx, []*unstructured.Unstructured{o}, kube.ApplyOptions{}); err != nil {
 			return false, err
 		}
 		made = true
@@ -153,9 +154,6 @@ func (i *installer) work(ctx context.Context, o *unstructured.Unstructured, done
 
 func (i *installer) discard(ctx context.Context, j *batchv1.Job) error {
 	id := j.Namespace + "/" + j.Name
-	if err := dryrun.Check(ctx, "delete job %s", id); err != nil {
-		return err
-	}
 	i.env.Progress("job %s is made again", id)
 	api := i.client.Kubernetes.BatchV1().Jobs(j.Namespace)
 	propagation := metav1.DeletePropagationForeground
@@ -174,11 +172,11 @@ func (i *installer) discard(ctx context.Context, j *batchv1.Job) error {
 // podsEvery is how often the pods of a Job are looked at while it runs.
 const podsEvery = 2 * time.Second
 
-// completed waits until a Job has completed. In a dry run it looks once.
+// completed waits until a Job has completed. For a plan it looks once.
 func (i *installer) completed(ctx context.Context, namespace, name string) error {
 	id := namespace + "/" + name
 	w := &kube.JobWatch{Client: i.client, Namespace: namespace, Name: name, Every: podsEvery}
-	if dryrun.On(ctx) {
+	if i.client.Plan != nil {
 		ended, seen, err := w.Look(ctx)
 		if err == nil && (!ended || w.Failure != "") {
 			err = fmt.Errorf("job %s has not completed: %s", id, cmp.Or(w.Failure, seen))

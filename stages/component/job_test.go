@@ -2,6 +2,7 @@ package component
 
 import (
 	"context"
+	"encoding/base64"
 	"slices"
 	"strings"
 	"testing"
@@ -11,13 +12,13 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 const (
 	atSeed      = "/apis/batch/v1/namespaces/shop/jobs/seed"
-	atDone      = "/api/v1/namespaces/slipway-system/configmaps/seed-jobs"
+	atDone      = "/api/v1/namespaces/slipway-system/secrets/seed-jobs"
 	seedRelease = "  - {name: seed, kind: job, path: jobs, namespace: shop}\n"
 	seedYAML    = "{apiVersion: batch/v1, kind: Job, metadata: {name: seed}, spec: {template: {spec: {containers: [{name: seed, image: i, command: [seed, WORDS]}], volumes: [{name: rows, configMap: {name: rows}}]}}}}\n"
 	rowsYAML    = "{apiVersion: v1, kind: ConfigMap, metadata: {name: rows}, data: {rows: DATA}}\n"
@@ -43,8 +44,8 @@ func (s *site) made() int {
 
 func TestAJobIsMadeOnce(t *testing.T) {
 	s := newSite(t, seedRelease, seeds("once", "a"))
-	_, err := s.install(dryrun.Context(t.Context()), seedInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err := s.verify(t.Context(), seedInput())
+	require.ErrorIs(t, err, plan.ErrChange)
 	require.Empty(t, s.api.Writes())
 
 	out, err := s.install(t.Context(), seedInput())
@@ -54,7 +55,7 @@ func TestAJobIsMadeOnce(t *testing.T) {
 	require.Equal(t, "demo", s.at(atSeed, "metadata", "labels", kube.DeploymentLabel))
 	digest, _ := s.at(atSeed, "metadata", "annotations", workAnnotation).(string)
 	require.Regexp(t, `^[0-9a-f]{64}$`, digest)
-	require.Equal(t, map[string]any{"shop.seed": digest}, s.at(atDone, "data"))
+	require.Equal(t, map[string]any{"shop.seed": base64.StdEncoding.EncodeToString([]byte(digest))}, s.at(atDone, "data"))
 	require.Contains(t, s.shown.String(), "job shop/seed was made")
 	s.held(t, seedInput())
 	require.Equal(t, 1, s.made())
@@ -64,8 +65,8 @@ func TestAJobIsMadeOnce(t *testing.T) {
 	require.Nil(t, s.api.Get(atSeed), "it has completed; somebody has cleared it away")
 
 	s.api.Delete(atDone)
-	_, err = s.install(dryrun.Context(t.Context()), seedInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = s.verify(t.Context(), seedInput())
+	require.ErrorIs(t, err, plan.ErrChange)
 	out, err = s.install(t.Context(), seedInput())
 	require.NoError(t, err)
 	require.Equal(t, 1, out.Changed, "nobody knows that it has")
@@ -96,8 +97,8 @@ func TestAJobThatTheReleaseHasNoMoreIsDeleted(t *testing.T) {
 	files = seeds("once", "a")
 	files["later/moved.yaml"] = named("moved")
 	s.release(t, seedRelease+"  - {name: later, kind: job, path: later, namespace: shop}\n", files)
-	_, err = s.install(dryrun.Context(t.Context()), seedInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = s.verify(t.Context(), seedInput())
+	require.ErrorIs(t, err, plan.ErrChange)
 	out, err := s.install(t.Context(), seedInput())
 	require.NoError(t, err)
 	require.Equal(t, 2, out.Changed, "one was made, one deleted")
@@ -107,7 +108,7 @@ func TestAJobThatTheReleaseHasNoMoreIsDeleted(t *testing.T) {
 	s.held(t, seedInput())
 	_, err = s.install(t.Context(), contract.ComponentInput{Component: "later"})
 	require.NoError(t, err)
-	require.Contains(t, s.at("/api/v1/namespaces/slipway-system/configmaps/later-jobs", "data"), "shop.moved", "and is not carried out again")
+	require.Contains(t, s.at("/api/v1/namespaces/slipway-system/secrets/later-jobs", "data"), "shop.moved", "and is not carried out again")
 	require.NotContains(t, s.shown.String(), "job shop/moved is made again")
 }
 
@@ -141,8 +142,8 @@ func TestAJobIsMadeAgainWhenItDoesSomethingElse(t *testing.T) {
 			require.NoError(t, err)
 			first := s.at(atSeed, "metadata", "uid")
 			change(t, s)
-			_, err = s.install(dryrun.Context(t.Context()), seedInput())
-			require.ErrorIs(t, err, dryrun.ErrWouldChange)
+			_, err = s.verify(t.Context(), seedInput())
+			require.ErrorIs(t, err, plan.ErrChange)
 			require.Equal(t, first, s.at(atSeed, "metadata", "uid"))
 
 			out, err := s.install(t.Context(), seedInput())
@@ -151,7 +152,8 @@ func TestAJobIsMadeAgainWhenItDoesSomethingElse(t *testing.T) {
 			require.NotEqual(t, first, s.at(atSeed, "metadata", "uid"), "a Job cannot be changed")
 			require.Contains(t, s.shown.String(), "job shop/seed is made again")
 			require.Equal(t, 2, s.made())
-			require.Equal(t, s.at(atSeed, "metadata", "annotations", workAnnotation), s.at(atDone, "data", "shop.seed"))
+			digest, _ := s.at(atSeed, "metadata", "annotations", workAnnotation).(string)
+			require.Equal(t, base64.StdEncoding.EncodeToString([]byte(digest)), s.at(atDone, "data", "shop.seed"))
 			s.held(t, seedInput())
 		})
 	}
@@ -191,9 +193,9 @@ status:
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, "correct the cause, then run the same command again; its log: slipway toolchain -- kubectl logs -n shop job/seed", f.Fix)
 	require.Nil(t, s.api.Get(atDone), "it has not completed")
-	require.Contains(t, s.at("/api/v1/namespaces/slipway-system/configmaps/seed-objects", "data", "objects"), "batch/v1 Job shop/seed\n", "it is known to who removes the component")
-	_, err = s.install(dryrun.Context(t.Context()), seedInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange, "it would be made again")
+	require.Contains(t, s.listed(t, "seed"), "Job shop/seed", "it is known to who removes the component")
+	_, err = s.verify(t.Context(), seedInput())
+	require.ErrorIs(t, err, plan.ErrChange, "it would be made again")
 
 	s.api.Controller = completes
 	_, err = s.install(t.Context(), seedInput())
@@ -294,7 +296,7 @@ func TestAJobThatTakesTooLong(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeWait})
 	require.Equal(t, fault.Timeout, fault.ClassOf(err))
 	require.ErrorContains(t, err, "for job shop/seed to complete; last seen: 1 active, 0 failed: there is no pod")
-	_, err = s.install(dryrun.Context(t.Context()), seedInput())
+	_, err = s.verify(t.Context(), seedInput())
 	require.ErrorContains(t, err, "job shop/seed has not completed: 1 active, 0 failed")
 	require.Equal(t, 1, s.made(), "the one that runs stays")
 }

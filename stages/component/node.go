@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -54,11 +53,8 @@ func (i *installer) node(ctx context.Context) error {
 	case len(free) == 0:
 		return i.noNode("no node is ready that could get the label "+label, "look at the nodes: slipway toolchain -- kubectl get nodes")
 	}
-	if err := dryrun.Pass(ctx, "label node %s", free[0]); err != nil {
-		return err
-	}
 	i.env.Progress("node %s gets the label %s", free[0], label)
-	err = i.client.LabelNode(ctx, i.env.Deployment, free[0], key, value)
+	err = i.client.LabelNode(ctx, i.env.Deployment, i.component.Name, free[0], key, value)
 	if errors.Is(err, kube.ErrLabelTaken) { // by another component's step
 		return i.node(ctx)
 	}

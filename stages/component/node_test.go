@@ -16,7 +16,6 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -32,7 +31,7 @@ func TestTheNodeOfAComponent(t *testing.T) {
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
 		return n
 	}
-	c := fake.NewClientset(keyOfSeals(), node("a", "", corev1.ConditionFalse), node("b", "slow", corev1.ConditionTrue), node("c", "", corev1.ConditionTrue))
+	c := fake.NewClientset(node("a", "", corev1.ConditionFalse), node("b", "slow", corev1.ConditionTrue), node("c", "", corev1.ConditionTrue))
 	env := step.NewEnv("r", "orchestrator/db", step.Dirs{State: t.TempDir()}, io.Discard, io.Discard)
 	env.Deployment = "demo"
 	i := &installer{env: env, client: &kube.Client{Kubernetes: c}, component: platform.Component{Name: "db", Node: &platform.Node{Label: "storage=fast"}}}
@@ -45,13 +44,11 @@ func TestTheNodeOfAComponent(t *testing.T) {
 		}
 		return out
 	}
-	require.ErrorIs(t, i.node(dryrun.Context(t.Context())), dryrun.ErrWouldChange)
 	require.NoError(t, i.node(t.Context()))
 	require.Equal(t, map[string]string{"a": "", "b": "slow", "c": "fast"}, labels(), "the first that is ready and has no such label")
-	chosen, err := c.CoreV1().Nodes().Get(t.Context(), "c", metav1.GetOptions{})
+	given, err := i.client.NodeLabels(t.Context(), "demo")
 	require.NoError(t, err)
-	require.Equal(t, "storage=fast", chosen.Annotations[kube.NodeLabels("demo")])
-	require.NoError(t, i.node(dryrun.Context(t.Context())), "and then it is used")
+	require.Equal(t, []kube.NodeLabel{{Node: "c", Key: "storage", Value: "fast"}}, given)
 
 	other := node("d", "fast", corev1.ConditionTrue)
 	_, err = c.CoreV1().Nodes().Create(t.Context(), other, metav1.CreateOptions{})
@@ -70,16 +67,13 @@ func TestTheNodeOfAComponent(t *testing.T) {
 // TestComponentsThatLabelANodeAtTheSameTime: both keys are noted, or the destroy would leave a
 // label; and where both are of the same key, the later takes another node.
 func TestComponentsThatLabelANodeAtTheSameTime(t *testing.T) {
-	for other, want := range map[string]struct{ node, note string }{
-		"cache=here":   {"a", "cache=here storage=fast"},
-		"storage=slow": {"b", "storage=fast"},
-	} {
+	for other, want := range map[string]string{"cache=here": "a", "storage=slow": "b"} {
 		node := func(name string) *corev1.Node {
 			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"}}
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 			return n
 		}
-		c := fake.NewClientset(keyOfSeals(), node("a"), node("b"))
+		c := fake.NewClientset(node("a"), node("b"))
 		raced := false
 		c.PrependReactor("patch", "nodes", func(a clienttesting.Action) (bool, runtime.Object, error) {
 			if raced {
@@ -87,8 +81,15 @@ func TestComponentsThatLabelANodeAtTheSameTime(t *testing.T) {
 			}
 			raced = true
 			key, value, _ := strings.Cut(other, "=")
-			theirs := fake.NewClientset(keyOfSeals(), node("a"))
-			require.NoError(t, (&kube.Client{Kubernetes: theirs}).LabelNode(t.Context(), "demo", "a", key, value))
+			theirs := fake.NewClientset(node("a"))
+			require.NoError(t, (&kube.Client{Kubernetes: theirs}).LabelNode(t.Context(), "demo", "other", "a", key, value))
+			note, err := theirs.CoreV1().Secrets(kube.SystemNamespace).Get(t.Context(), kube.NodesNote, metav1.GetOptions{})
+			require.NoError(t, err)
+			o, err := c.Tracker().Get(corev1.SchemeGroupVersion.WithResource("secrets"), kube.SystemNamespace, kube.NodesNote)
+			require.NoError(t, err)
+			ours := o.(*corev1.Secret).DeepCopy()
+			ours.Data["other"] = note.Data["other"]
+			require.NoError(t, c.Tracker().Update(corev1.SchemeGroupVersion.WithResource("secrets"), ours, kube.SystemNamespace))
 			n, err := theirs.CoreV1().Nodes().Get(t.Context(), "a", metav1.GetOptions{})
 			require.NoError(t, err)
 			n.ResourceVersion = "2"
@@ -102,14 +103,12 @@ func TestComponentsThatLabelANodeAtTheSameTime(t *testing.T) {
 		env.Deployment = "demo"
 		i := &installer{env: env, client: &kube.Client{Kubernetes: c}, component: platform.Component{Name: "db", Node: &platform.Node{Label: "storage=fast"}}}
 		require.NoError(t, i.node(t.Context()), other)
-		got, err := c.CoreV1().Nodes().Get(t.Context(), want.node, metav1.GetOptions{})
+		got, err := c.CoreV1().Nodes().Get(t.Context(), want, metav1.GetOptions{})
 		require.NoError(t, err)
 		require.Equal(t, "fast", got.Labels["storage"], other)
-		require.Equal(t, want.note, got.Annotations[kube.NodeLabels("demo")], other)
+		given, err := i.client.NodeLabels(t.Context(), "demo")
+		require.NoError(t, err)
+		key, value, _ := strings.Cut(other, "=")
+		require.Equal(t, []kube.NodeLabel{{Node: want, Key: "storage", Value: "fast"}, {Node: "a", Key: key, Value: value}}, given)
 	}
-}
-
-// keyOfSeals is the Secret that is there when components are installed.
-func keyOfSeals() *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kube.SealSecret, Namespace: kube.SystemNamespace}, Data: map[string][]byte{"key": []byte("of seals")}}
 }

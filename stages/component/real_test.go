@@ -21,9 +21,9 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gate"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -111,7 +111,7 @@ func TestRealNodeOfAComponent(t *testing.T) {
 		require.NoError(t, err)
 	}
 	t.Cleanup(func() {
-		patch(first, `{"metadata":{"labels":{"`+label+`":null},"annotations":{"`+kube.NodeLabels("it")+`":null}}}`)
+		patch(first, `{"metadata":{"labels":{"`+label+`":null}}}`)
 		require.NoError(t, nodes.Delete(context.Background(), spare, metav1.DeleteOptions{}))
 	})
 	labelled := func() []string {
@@ -130,8 +130,8 @@ func TestRealNodeOfAComponent(t *testing.T) {
 	defer cancel()
 
 	require.Empty(t, labelled())
-	_, err = run(dryrun.Context(ctx), env, in)
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = step.Unchanged(run)(ctx, env, in)
+	require.ErrorIs(t, err, plan.ErrChange)
 	require.Empty(t, labelled())
 	_, err = run(ctx, env, in)
 	require.NoError(t, err)
@@ -215,7 +215,7 @@ func TestRealGates(t *testing.T) {
 		})
 	}
 	seen := contract.ComponentInput{Component: "seen"}
-	_, err := run(dryrun.Context(ctx), env, seen)
+	_, err := step.Unchanged(run)(ctx, env, seen)
 	require.ErrorContains(t, err, "gate Available=True of apps/v1/Deployment shop/web is shut: it is not there")
 	require.ErrorContains(t, err, `jobs.batch "load" not found`)
 
@@ -311,7 +311,7 @@ func TestRealChartThatRendersDifferently(t *testing.T) {
 		return err == nil && len(all.Items) == 0
 	}, time.Minute, 200*time.Millisecond, "the Job is done and gone")
 
-	_, err = run(dryrun.Context(ctx), env, values("1"))
+	_, err = step.Unchanged(run)(ctx, env, values("1"))
 	require.NoError(t, err, "an earlier result holds")
 	out, err = run(ctx, env, values("1"))
 	require.NoError(t, err)
@@ -320,13 +320,13 @@ func TestRealChartThatRendersDifferently(t *testing.T) {
 	require.NoError(t, c.Kubernetes.CoreV1().Secrets("shop").Delete(ctx, "login", metav1.DeleteOptions{}))
 	_, err = c.Kubernetes.CoreV1().ConfigMaps("shop").Patch(ctx, "web", types.MergePatchType, []byte(`{"data":{"size":"9","more":"x"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 	require.NoError(t, err)
-	_, err = run(dryrun.Context(ctx), env, values("1"))
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = step.Unchanged(run)(ctx, env, values("1"))
+	require.ErrorIs(t, err, plan.ErrChange)
 	_, err = run(ctx, env, values("1"))
 	require.NoError(t, err)
 	require.Equal(t, first, password())
 	require.Equal(t, "1", revision())
-	_, err = run(dryrun.Context(ctx), env, values("1"))
+	_, err = step.Unchanged(run)(ctx, env, values("1"))
 	require.NoError(t, err, "nothing differs after it")
 	o, err := c.Kubernetes.CoreV1().ConfigMaps("shop").Get(ctx, "web", metav1.GetOptions{})
 	require.NoError(t, err)

@@ -50,7 +50,7 @@ func TestAStepThatIsLeftOut(t *testing.T) {
 		namespaces := Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{} })
 		Add(g, contract.ConfigMapsStep(), func() contract.ConfigMapsInput { return contract.ConfigMapsInput{} }, namespaces)
 		return nil
-	}}, Inputs{}, steps, nil)
+	}}, contract.Inputs{}, steps, nil)
 	require.NoError(t, err)
 	only := contract.ConfigMapsStep().String()
 	_, err = g.pipeline.Run(t.Context(), pipeline.Options{Select: pipeline.Select{Only: []string{only}}})

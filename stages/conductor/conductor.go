@@ -120,7 +120,7 @@ type Conductor struct {
 	*Records
 
 	opts   Options
-	inputs Inputs
+	inputs contract.Inputs
 	hooks  hookExecutor
 	access *clusterAccess // nil unless the cluster is there already
 	// account is that with which the nodes of such a cluster pull; nil: they have none.
@@ -134,29 +134,30 @@ func New(opts Options) (*Conductor, error) {
 	if err != nil {
 		return nil, err
 	}
-	refs, rewrite := opts.Images.In(site.Node != nil)
+	refs, rewrite := opts.Images.In(site.OwnsNodes())
 	reach := opts.State.access(site, opts.Origin)
 	reach.Env[contract.ProviderVariable] = cfg.Provider
 	deployment := containers.Open(opts.Client, cfg.Global.Name, opts.Images, reach)
 	var access *clusterAccess
 	var account *dagger.Secret
-	if site.Access != nil {
+	if site.Existed() {
 		access = &clusterAccess{to: *site.Access, find: opts.Access}
 		account, site.Account = opts.Images.PullSecret, opts.Images.PullSecretDigest
 	}
 	records := &Records{
 		commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host, access: access,
-		node: site.Node != nil, inBucket: opts.State.URL != "",
+		node: site.OwnsNodes(), inBucket: opts.State.URL != "",
 	}
 	cluster := &Cluster{deployment: deployment, records: records, provider: cfg.Provider, access: access}
-	if site.Node != nil {
+	if site.OwnsNodes() {
 		cluster.service = deployment.Cluster(site.Node.Bind, site.Node.APIPort, site.Node.Ports...)
 		cluster.service.Keep(opts.Background)
 	}
 	return &Conductor{
 		Cluster: cluster, Records: records, opts: opts, access: access,
-		inputs: Inputs{
-			Config: cfg, Release: opts.Release, Site: site, Images: refs, Rewrite: rewrite, Tools: opts.Tools,
+		inputs: contract.Inputs{
+			Config: cfg, Release: opts.Release, ReleaseDigest: opts.ReleaseDigest, Site: site,
+			Images: refs, ImagesDigest: opts.Images.Digest, Rewrite: rewrite, Tools: opts.Tools,
 			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)), RunOptions: opts.RunOptions,
 		},
 		account: account,
@@ -167,7 +168,7 @@ func New(opts Options) (*Conductor, error) {
 // runner runs the steps of a run, which holds the lock if it needs one.
 func (c *Conductor) runner(run string, l *deploymentLock) *containerRunner {
 	return &containerRunner{
-		requests: requestsOf(c.opts.Config, run, c.opts.ReleaseDigest, c.opts.Images.Digest),
+		requests: requests{run, c.inputs},
 		mounts: mounts{
 			client: c.opts.Client, cluster: c.service, site: c.inputs.Site, release: c.opts.ReleaseDir,
 			manifests: c.opts.Images.Manifests, tlsKey: c.opts.TLSKey, given: c.opts.UserSecrets, access: c.access, account: c.account,

@@ -85,7 +85,7 @@ func diagnosisInput(g *Graph, failed []pipeline.Result) contract.DiagnosisInput 
 			in.Argo = engine.Namespace
 		}
 	}
-	if g.Site.Node != nil {
+	if g.Site.OwnsNodes() {
 		in.Health = contract.NodeHealth
 	}
 	return in

@@ -22,9 +22,9 @@ func failedAt(stage, name string, err error) pipeline.Result {
 }
 
 func TestADiagnosisIsAboutTheStepsWithACluster(t *testing.T) {
-	g := sample(t, Inputs{
+	g := sample(t, contract.Inputs{
 		Release: &platform.Release{Namespaces: []platform.Namespace{{Name: "gitea"}, {Name: "apps"}}, GitOps: &platform.GitOps{Engine: "argocd"}, Components: []platform.Component{{Name: "argocd", Namespace: "cd"}}},
-		Site:    contract.Site{Node: &providers.NodeSpec{}},
+		Site:    contract.Site{Cluster: providers.Cluster{Node: &providers.NodeSpec{}}},
 	})
 	in := diagnosisInput(g, []pipeline.Result{
 		failedAt("infrastructure", "terraform", errors.New("no disk")),
@@ -40,11 +40,11 @@ func TestADiagnosisIsAboutTheStepsWithACluster(t *testing.T) {
 	require.Equal(t, "cd", in.Argo)
 	require.Equal(t, "https://cluster:6444/readyz", in.Health)
 
-	require.Empty(t, diagnosisInput(sample(t, Inputs{}), nil).Health, "nobody but Slipway's node has that")
+	require.Empty(t, diagnosisInput(sample(t, contract.Inputs{}), nil).Health, "nobody but Slipway's node has that")
 }
 
 func TestWithoutAClusterThereIsNoDiagnosis(t *testing.T) {
-	d, err := diagnose(t.Context(), nil, sample(t, Inputs{}), "install", []pipeline.Result{ // with nothing that could run a step
+	d, err := diagnose(t.Context(), nil, sample(t, contract.Inputs{}), "install", []pipeline.Result{ // with nothing that could run a step
 		failedAt("infrastructure", "node", errors.New("no")), failedAt("infrastructure", "preflight", errors.New("no")),
 	})
 	require.NoError(t, err)

@@ -167,7 +167,7 @@ func (e *engine) all() string {
 }
 
 // sample is a workflow with some steps of each kind.
-func sample(t *testing.T, in Inputs) *Graph {
+func sample(t *testing.T, in contract.Inputs) *Graph {
 	t.Helper()
 	g, err := newGraph(Workflow{Name: config.Install, Wire: func(g *Graph) error {
 		Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })

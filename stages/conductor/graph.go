@@ -7,8 +7,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
@@ -33,18 +31,6 @@ type Workflow struct {
 	Conclude func(error) error
 }
 
-// Inputs are what a workflow is wired from.
-type Inputs struct {
-	Config      *config.Config
-	Release     *platform.Release
-	Site        contract.Site
-	Images      map[string]string // see containers.Images.In
-	Rewrite     map[string]string // see contract.ComponentInput
-	Tools       map[string]string // version, by name, without a leading v
-	UserSecrets []string          // names of the secrets that the configuration gives
-	contract.RunOptions
-}
-
 // Findings are what steps found out, of which a run's record and the deployment's
 // runtime state are made.
 type Findings struct {
@@ -54,7 +40,7 @@ type Findings struct {
 
 // Graph is a workflow being wired.
 type Graph struct {
-	Inputs
+	contract.Inputs
 
 	pipeline pipeline.Pipeline
 	specs    map[pipeline.Key]contract.Spec // of the steps
@@ -70,7 +56,7 @@ type runner interface {
 }
 
 // newGraph wires w. Steps run with r; an action that is not among actions is nothing.
-func newGraph(w Workflow, in Inputs, r runner, actions map[pipeline.Key]func(context.Context) error) (*Graph, error) {
+func newGraph(w Workflow, in contract.Inputs, r runner, actions map[pipeline.Key]func(context.Context) error) (*Graph, error) {
 	g := &Graph{Inputs: in, specs: map[pipeline.Key]contract.Spec{}, runner: r, actions: actions}
 	if err := w.Wire(g); err != nil {
 		return nil, err
@@ -105,7 +91,7 @@ func (g *Graph) component(name string) bool {
 }
 
 // Nodes are the nodes of a workflow, in the order of its wiring. Nothing is started.
-func Nodes(w Workflow, in Inputs) ([]pipeline.Node, error) {
+func Nodes(w Workflow, in contract.Inputs) ([]pipeline.Node, error) {
 	g, err := newGraph(w, in, nil, nil)
 	if err != nil {
 		return nil, err

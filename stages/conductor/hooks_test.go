@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // fakeHooks runs nothing: a hook ends as outcomes and errs say, and what it was
@@ -287,7 +288,7 @@ func TestWhatAHookLacksIsFoundBeforeAnythingStarts(t *testing.T) {
 }
 
 func TestAHookReachesTheClusterAsItsStepDoes(t *testing.T) {
-	c := hookExecutor{cluster: &containers.Cluster{}, online: sample(t, Inputs{}).online}
+	c := hookExecutor{cluster: &containers.Cluster{}, online: sample(t, contract.Inputs{}).online}
 	for step, want := range map[string]bool{
 		"infrastructure/preflight": false, "infrastructure/terraform": false, "infrastructure/node": false,
 		"infrastructure/cluster": true, "preorchestrator/gitea": true, "orchestrator/sync": true,

@@ -25,7 +25,7 @@ func (r *Records) looking(e containers.Exec) containers.Exec {
 
 // lost is the fault of a question about a deployment whose cluster is not on this engine.
 func (r *Records) lost(what string, s *contract.Stored) error {
-	fix := "install it again, with the same secrets and without its data: slipway install; or forget it: slipway destroy"
+	fix := "install it again, with new secrets and without its data: slipway install; or forget it: slipway destroy"
 	if r.inBucket {
 		fix = "use the engine that has the cluster; or, if none has it any more: " + fix
 	}
@@ -56,7 +56,7 @@ func (r *run) judge(now contract.Opened) error {
 	install := r.workflow.Name == config.Install
 	switch {
 	case now.Lost && install:
-		warn(r.lostText()+"; it is made anew here, with the same secrets and without its data", "docs/state.md says how an engine keeps its volumes")
+		warn(r.lostText()+"; it is made anew here, with new secrets and without its data", "docs/state.md says how an engine keeps its volumes")
 	case now.Lost && !r.workflow.Removes:
 		return r.lost(r.workflow.Name+" the platform", &contract.Stored{})
 	case now.Lost && r.inBucket:

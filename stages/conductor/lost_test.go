@@ -90,7 +90,7 @@ func TestALostClusterIsMadeAnew(t *testing.T) {
 		record, err := conduct(config.Install)
 		require.NoError(t, err)
 		require.Len(t, record.Warnings, 1)
-		require.Equal(t, lost+"; it is made anew here, with the same secrets and without its data", record.Warnings[0].Summary)
+		require.Equal(t, lost+"; it is made anew here, with new secrets and without its data", record.Warnings[0].Summary)
 
 		record, err = conduct(config.Upgrade)
 		require.Nil(t, record)

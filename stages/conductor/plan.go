@@ -39,7 +39,7 @@ func (c *Conductor) Nothing(ctx context.Context, w Workflow) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return !plan.Changes() && len(plan.Unknown)+len(plan.Refused) == 0, nil
+	return plan.Empty() && len(plan.Unknown)+len(plan.Refused) == 0, nil
 }
 
 // Approve has the next workflow do what the plan of a digest says: under the lock, and before
@@ -108,12 +108,7 @@ func (c *Conductor) hasCluster(ctx context.Context, w Workflow) (bool, error) {
 
 // planRequest is the request for a plan of w.
 func (c *Conductor) planRequest(w Workflow, run string) contract.PlanRequest {
-	in := c.inputs
-	return contract.PlanRequest{
-		Workflow: w.Name, Run: run, Config: in.Config.Canonical(), Site: in.Site, Refs: in.Images, Rewrite: in.Rewrite,
-		Images: c.opts.Images.Digest, Release: c.opts.ReleaseDigest, Tools: in.Tools, UserSecrets: in.UserSecrets,
-		RunOptions: in.RunOptions, PlannedPath: c.opts.Path,
-	}
+	return contract.PlanRequest{Workflow: w.Name, Run: run, ConfigText: c.inputs.Config.Canonical(), Inputs: c.inputs, PlannedPath: c.opts.Path}
 }
 
 // verifyFrom is how many steps must have run before for their results to be verified all at

@@ -39,7 +39,9 @@ func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
 	cfg.Provider = local.Name
 	refs := map[string]string{"gitea": "x"}
 	plan := contract.PlanRequest{
-		Workflow: config.Install, Run: "r2", Refs: refs, Images: "sha256:1", Release: "sha256:2", Tools: map[string]string{"helm": "4"}, UserSecrets: []string{"smtp"},
+		Workflow: config.Install, Run: "r2", Inputs: contract.Inputs{
+			Images: refs, ImagesDigest: "sha256:1", ReleaseDigest: "sha256:2", Tools: map[string]string{"helm": "4"}, UserSecrets: []string{"smtp"},
+		},
 	}
 	plan.Site, err = conductor.SiteOf(elsewhere{local.Provider{}}, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale})
 	require.NoError(t, err)
@@ -47,10 +49,11 @@ func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
 	require.NoError(t, err)
 	plan = contract.PlanRequest{}
 	require.NoError(t, json.Unmarshal(text, &plan))
+	plan.Config, plan.Release = cfg, release
 	reused := func(context.Context, contract.Request) contract.Result {
 		return contract.Result{Status: contract.Reused, Output: json.RawMessage("{}")}
 	}
-	found, err := conductor.Verify(t.Context(), stages.Install(), plan, cfg, release, reused)
+	found, err := conductor.Verify(t.Context(), stages.Install(), plan, reused)
 	require.NoError(t, err)
 	encoded, err := json.Marshal(found)
 	require.NoError(t, err)
@@ -62,7 +65,7 @@ func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
 		o.Images.Refs, o.Images.Digest, o.Tools = refs, "sha256:1", plan.Tools
 		o.UserSecrets = map[string]*dagger.Secret{"smtp": nil}
 	}, found)
-	nodes, err := conductor.Nodes(stages.Install(), conductor.Inputs{Config: cfg, Release: release, Site: plan.Site})
+	nodes, err := conductor.Nodes(stages.Install(), plan.Inputs)
 	require.NoError(t, err)
 	require.Len(t, results, len(nodes))
 	for _, r := range results {

@@ -17,11 +17,8 @@ import (
 // requests, so a result that was verified for a request in a container of its own is valid
 // for the request of the run.
 type requests struct {
-	run        string // its id
-	deployment string
-	timeout    time.Duration // of a step without one of its own
-	release    string        // digest of the platform release
-	images     string        // digest of the images and tools
+	run string // its id
+	contract.Inputs
 }
 
 // of is the request to a step.
@@ -41,8 +38,8 @@ func (r requests) of(s contract.Spec, in any) (contract.Request, error) {
 		code = s.Code.String()
 	}
 	return contract.Request{
-		Run: r.run, Stage: s.Stage, Step: s.Name, Code: code, Timeout: contract.Duration(cmp.Or(s.Timeout, r.timeout)),
-		Deployment: r.deployment, Digests: r.digests(s, lasting), Input: input,
+		Run: r.run, Stage: s.Stage, Step: s.Name, Code: code, Timeout: contract.Duration(cmp.Or(s.Timeout, time.Duration(r.Config.Advanced.Timeouts.Step))),
+		Deployment: r.Config.Global.Name, Digests: r.digests(s, lasting), Input: input,
 		Cluster: !s.Offline,
 	}, nil
 }
@@ -59,7 +56,7 @@ func (r requests) digests(s contract.Spec, input []byte) journal.Digests {
 	}
 	release := ""
 	if s.Platform {
-		release = r.release
+		release = r.ReleaseDigest
 	}
-	return journal.Digests{Input: sum(s.String(), string(input)), Release: sum(release), Tools: sum(r.images)}
+	return journal.Digests{Input: sum(s.String(), string(input)), Release: sum(release), Tools: sum(r.ImagesDigest)}
 }

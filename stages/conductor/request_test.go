@@ -59,7 +59,7 @@ func TestAnAddressDoesNotMakeAnEarlierResultInvalid(t *testing.T) {
 
 // TestTheStepsOfComponentsShareTheirCode: a request names it, and only theirs do.
 func TestTheStepsOfComponentsShareTheirCode(t *testing.T) {
-	var r requests
+	r := requests{Inputs: contract.Inputs{Config: config.Default()}}
 	web, err := r.of(contract.ComponentStep().Named(contract.StageOrchestrator, "web").Spec, contract.ComponentInput{Component: "web"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"orchestrator/web", "orchestrator/component"}, []string{web.ID(), web.Code})
@@ -74,18 +74,18 @@ func TestTheStepsOfComponentsShareTheirCode(t *testing.T) {
 
 func TestAnEarlierResultCountsForAllThatTheStepReads(t *testing.T) {
 	of := func(s contract.Spec, input string, change func(*requests)) journal.Digests {
-		var r requests
+		r := requests{Inputs: contract.Inputs{Config: config.Default()}}
 		if change != nil {
 			change(&r)
 		}
 		return r.digests(s, []byte(input))
 	}
-	release := func(r *requests) { r.release = "sha256:1" }
+	release := func(r *requests) { r.ReleaseDigest = "sha256:1" }
 	named := func(name string) pipeline.Key { return pipeline.Key{Stage: "a", Name: name} }
 	reads, other := contract.Spec{Key: named("b"), Platform: true}, contract.Spec{Key: named("b")}
 	base := of(reads, "{}", nil)
 	require.Equal(t, base, of(reads, "{}", nil))
-	require.Equal(t, []string{"tools"}, base.Changed(of(reads, "{}", func(r *requests) { r.images = "sha256:1" })))
+	require.Equal(t, []string{"tools"}, base.Changed(of(reads, "{}", func(r *requests) { r.ImagesDigest = "sha256:1" })))
 	require.Equal(t, []string{"platform release"}, base.Changed(of(reads, "{}", release)))
 	require.Equal(t, of(other, "{}", nil), of(other, "{}", release), "it does not read the platform release")
 	require.Equal(t, []string{"input (settings and results of earlier steps)"}, base.Changed(of(contract.Spec{Key: named("c"), Platform: true}, "{}", nil)))

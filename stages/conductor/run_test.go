@@ -54,7 +54,7 @@ func TestARunThatHasNothingToDo(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, record.Unchanged)
 
-	g := sample(t, Inputs{})
+	g := sample(t, contract.Inputs{})
 	require.False(t, g.unchanged(nil))
 	left := []pipeline.Result{{Key: contract.NodeKey(), Status: pipeline.Succeeded}, {Key: contract.SyncStep().Key, Status: pipeline.Unselected}}
 	require.False(t, g.unchanged(left), "nothing was looked at")

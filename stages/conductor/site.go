@@ -13,27 +13,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// requirer is a provider with requirements of the machine.
-type requirer interface {
-	Requirements(d providers.Deployment) providers.Requirements
-}
-
-// clusterServer is a provider whose cluster is a service of the run: it is gone when
-// its volume is, so that nothing in it must be removed one by one.
-type clusterServer interface {
-	Node(d providers.Deployment) providers.NodeSpec
-}
-
-// addonsProvider is a provider whose fresh cluster lacks something.
-type addonsProvider interface {
-	Addons() (providers.Addons, error)
-}
-
-// clusterUser is a provider whose cluster is there already.
-type clusterUser interface {
-	Access(d providers.Deployment) providers.Access
-}
-
 // SiteOf is what provider, which may be nil, contributes to a deployment.
 func SiteOf(provider providers.Provider, d providers.Deployment) (contract.Site, error) {
 	if provider == nil {
@@ -48,26 +27,8 @@ func SiteOf(provider providers.Provider, d providers.Deployment) (contract.Site,
 	if err != nil {
 		return contract.Site{}, fmt.Errorf("read the Terraform root: %w", err)
 	}
-	s := contract.Site{Root: root.Files, Terraform: contract.TerraformInput{Vars: root.Vars, Root: digest}}
-	if r, ok := provider.(requirer); ok {
-		s.Requirements = r.Requirements(d)
-	}
-	if c, ok := provider.(clusterServer); ok {
-		node := c.Node(d)
-		s.Node = &node
-	}
-	if u, ok := provider.(clusterUser); ok {
-		access := u.Access(d)
-		s.Access = &access
-	}
-	if a, ok := provider.(addonsProvider); ok {
-		addons, err := a.Addons()
-		if err != nil {
-			return contract.Site{}, err
-		}
-		s.Addons = &addons
-	}
-	return s, nil
+	cluster, err := provider.Cluster(d)
+	return contract.Site{Root: root.Files, Terraform: contract.TerraformInput{Vars: root.Vars, Root: digest}, Cluster: cluster}, err
 }
 
 // DeploymentOf is what a provider needs to know of the deployment.

@@ -48,7 +48,7 @@ func (s State) access(site contract.Site, origin string) containers.Access {
 	}
 	if s.Key != nil {
 		a.Files[contract.StateKeyFile] = s.Key
-	} else if site.Node != nil || site.Access != nil { // of which the state holds no secret
+	} else if site.OwnsNodes() || site.Existed() { // of which the state holds no secret
 		a.Env[contract.StateMakeKeyVariable] = "1"
 	}
 	return a

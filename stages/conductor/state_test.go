@@ -11,7 +11,7 @@ import (
 )
 
 func TestAccessToTheState(t *testing.T) {
-	node := contract.Site{Node: &providers.NodeSpec{}}
+	node := contract.Site{Cluster: providers.Cluster{Node: &providers.NodeSpec{}}}
 	none := State{}.access(node, "")
 	require.Empty(t, none.Env, "the volume needs none")
 	require.Empty(t, none.Secrets)

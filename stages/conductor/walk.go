@@ -5,10 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
-	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -37,13 +34,9 @@ func (p processRunner) run(ctx context.Context, s contract.Spec, in, out any) (c
 
 // Walk has every step of w done, in this process and in the order of a run, and returns how each
 // ended: what fails blocks what needs it.
-func Walk(ctx context.Context, w Workflow, plan contract.PlanRequest, cfg *config.Config, release *platform.Release, do Do) ([]pipeline.Result, error) {
-	in := Inputs{
-		Config: cfg, Release: release, Site: plan.Site, Images: plan.Refs, Rewrite: plan.Rewrite, Tools: plan.Tools,
-		UserSecrets: plan.UserSecrets, RunOptions: plan.RunOptions,
-	}
+func Walk(ctx context.Context, w Workflow, plan contract.PlanRequest, do Do) ([]pipeline.Result, error) {
 	// There is no action to take: the container is connected to the cluster, if that runs.
-	g, err := newGraph(w, in, processRunner{requestsOf(cfg, plan.Run, plan.Release, plan.Images), do}, nil)
+	g, err := newGraph(w, plan.Inputs, processRunner{requests{plan.Run, plan.Inputs}, do}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -62,11 +55,11 @@ var errHooked = errors.New("hooks run around it")
 
 // Verify returns the earlier results of w that hold. step runs a step without changing anything.
 // A result that no longer holds is no error; the step's dependents are not checked.
-func Verify(ctx context.Context, w Workflow, plan contract.PlanRequest, cfg *config.Config, release *platform.Release,
+func Verify(ctx context.Context, w Workflow, plan contract.PlanRequest,
 	step func(context.Context, contract.Request) contract.Result) (contract.Verified, error) {
 	found := contract.Verified{Steps: map[string]contract.CachedResult{}}
 	var mu sync.Mutex
-	_, err := Walk(ctx, w, plan, cfg, release, func(ctx context.Context, s contract.Spec, req contract.Request) (contract.Result, error) {
+	_, err := Walk(ctx, w, plan, func(ctx context.Context, s contract.Spec, req contract.Request) (contract.Result, error) {
 		if slices.Contains(plan.Hooked, s.String()) || slices.Contains(plan.Hooked, s.Stage) {
 			return contract.Result{}, errHooked
 		}
@@ -83,12 +76,4 @@ func Verify(ctx context.Context, w Workflow, plan contract.PlanRequest, cfg *con
 		return contract.Verified{}, err
 	}
 	return found, nil
-}
-
-// requestsOf makes the requests of a run.
-func requestsOf(cfg *config.Config, run, release, images string) requests {
-	return requests{
-		run: run, deployment: cfg.Global.Name, timeout: time.Duration(cfg.Advanced.Timeouts.Step),
-		release: release, images: images,
-	}
 }

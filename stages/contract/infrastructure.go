@@ -180,23 +180,8 @@ type InventoryInput struct {
 }
 
 // Inventory is what the deployment has in the cluster, and nothing of others; what a
-// destroy keeps on purpose is not in it. Names are namespace/name where the kind has a
-// namespace.
+// destroy keeps on purpose is not in it.
 type Inventory struct {
-	Namespaces             []string `json:"namespaces"` // that Slipway made
-	Applications           []string `json:"applications"`
-	PersistentVolumes      []string `json:"persistentVolumes"`
-	PersistentVolumeClaims []string `json:"persistentVolumeClaims"`
-	LoadBalancers          []string `json:"loadBalancers"` // Services of type LoadBalancer
-	HelmReleases           []string `json:"helmReleases"`
-	Objects                []string `json:"objects"`            // others outside of these namespaces, "Kind namespace/name"
-	Nodes                  []string `json:"nodes"`              // with labels that Slipway gave
-	TerraformResources     []string `json:"terraformResources"` // addresses in the Terraform state
-	Unreachable            string   `json:"unreachable,omitempty"`
-}
-
-// Empty reports whether nothing is left.
-func (i Inventory) Empty() bool {
-	return len(i.Namespaces)+len(i.Applications)+len(i.PersistentVolumes)+len(i.PersistentVolumeClaims)+
-		len(i.LoadBalancers)+len(i.HelmReleases)+len(i.Objects)+len(i.Nodes)+len(i.TerraformResources) == 0
+	Objects     []string `json:"objects,omitempty"` // "Kind namespace/name"; "label key of Node name"; "Terraform resource address"
+	Unreachable string   `json:"unreachable,omitempty"`
 }

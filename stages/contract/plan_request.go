@@ -9,20 +9,13 @@ import (
 )
 
 // PlanRequest is what `slipway dry-run` carries out without changing anything. It wires the graph
-// of the workflow from the same values as the conductor. The answer is a Plan or, with Verify, a
+// of the workflow from the same Inputs as the conductor. The answer is a Plan or, with Verify, a
 // Verified.
 type PlanRequest struct {
-	Workflow    string            `json:"workflow"`
-	Run         string            `json:"run"`    // id of the run, or of the plan
-	Config      json.RawMessage   `json:"config"` // canonical
-	Site        Site              `json:"site"`
-	Refs        map[string]string `json:"refs"` // of the images
-	Rewrite     map[string]string `json:"rewrite,omitempty"`
-	Images      string            `json:"images"` // their digest
-	Release     string            `json:"release"`
-	Tools       map[string]string `json:"tools"`
-	UserSecrets []string          `json:"given"`
-	RunOptions
+	Workflow   string          `json:"workflow"`
+	Run        string          `json:"run"`    // id of the run, or of the plan
+	ConfigText json.RawMessage `json:"config"` // canonical; with the release's files, the rest of Inputs
+	Inputs
 
 	Verify    bool            `json:"verify,omitempty"`   // only find which earlier results hold
 	Selection pipeline.Select `json:"selection,omitzero"` // with Verify

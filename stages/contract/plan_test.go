@@ -13,19 +13,21 @@ func TestAPlanAsText(t *testing.T) {
 	p := &contract.Plan{
 		Workflow: "install", Deployment: "blue", Digest: "sha256:1", Unchanged: 7,
 		Release:       contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.0.0"},
-		PlannedChange: contract.PlannedChange{Configuration: []contract.Difference{{Path: "global.domain", Old: `"a"`, New: `"b"`}}},
-		Terraform:     contract.PlannedTerraform{Resources: []contract.PlannedResource{{Address: "a.b", Action: "replace", Fields: []contract.Difference{{Path: "id", Old: `"1"`, New: "(known after apply)"}}}}},
-		Objects: []contract.PlannedObject{
-			{Action: contract.PlanAdd, Kind: "Secret", Namespace: "shop", Name: "db", Fields: []contract.Difference{{Path: "data.password", New: `"generated"`}}},
-			{Action: contract.PlanRemove, Kind: "Namespace", Name: "old"},
+		Configuration: []contract.Difference{{Path: "global.domain", Old: `"a"`, New: `"b"`}},
+		Changes: []contract.PlannedChange{
+			{Of: contract.PlanImages, Action: contract.PlanAdd, Name: "new"},
+			{Of: contract.PlanImages, Action: contract.PlanRemove, Name: "old"},
+			{Of: contract.PlanTerraform, Action: contract.PlanReplace, Name: "a.b", Fields: []contract.Difference{{Path: "id", Old: `"1"`, New: "(known after apply)"}}},
+			{Of: contract.PlanObjects, Action: contract.PlanAdd, Name: "Secret shop/db", Fields: []contract.Difference{{Path: "data.password", New: `"generated"`}}},
+			{Of: contract.PlanObjects, Action: contract.PlanRemove, Name: "Namespace old", Destroys: "removes Namespace old, with its data"},
+			{Of: contract.PlanJobs, Action: contract.PlanRun, Name: "Job shop/migrate", Note: "what it does has changed"},
+			{Of: contract.PlanFiles, Action: contract.PlanChange, Name: "apps/web.yaml"},
+			{Of: contract.PlanApplications, Action: contract.PlanChange, Name: "Application argocd/web", Note: "why"},
 		},
-		Jobs:         []contract.PlannedJob{{Object: "Job shop/migrate", Why: "what it does has changed"}},
-		Git:          contract.PlannedGit{Repository: "slipway/platform", Changed: []string{"apps/web.yaml"}},
-		Applications: []contract.PlannedObject{{Action: contract.PlanChange, Kind: "Application", Namespace: "argocd", Name: "web", Note: "why"}},
-		Images:       contract.PlannedImages{Added: []string{"new"}, Removed: []string{"old"}},
-		Unknown:      []contract.PlannedUnknown{{What: "a/b", Why: "it waits"}},
-		Destructive:  []string{"removes Namespace old, with its data"},
+		Unknown: []contract.PlannedUnknown{{What: "a/b", Why: "it waits"}},
 	}
+	p.Sort()
+	require.Equal(t, []string{"a.b", "Namespace old", "Secret shop/db"}, []string{p.Changes[0].Name, p.Changes[1].Name, p.Changes[2].Name})
 	var b strings.Builder
 	require.NoError(t, p.Text(&b))
 	require.Equal(t, `Plan of install for deployment blue
@@ -35,18 +37,18 @@ Configuration:
   ~ global.domain: "a" → "b"
 
 Terraform:
-  replace a.b
+  -/+ a.b
       ~ id: "1" → (known after apply)
 
 Objects:
+  - Namespace old
   + Secret shop/db
       + data.password: "generated"
-  - Namespace old
 
 Jobs that would run:
   Job shop/migrate: what it does has changed
 
-Files that would be pushed to slipway/platform:
+Files that would be pushed to the Git server:
   ~ apps/web.yaml
 
 Applications:
@@ -81,11 +83,11 @@ digest sha256:1
 func TestAPlanOfAnUpgradeAsText(t *testing.T) {
 	p := &contract.Plan{
 		Workflow: "upgrade", Deployment: "blue", Digest: "sha256:1", Release: contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.1.0"},
-		PlannedChange: contract.PlannedChange{
-			Style: contract.InPlace, Configuration: []contract.Difference{{Path: "a.b", Old: "1"}}, Settings: []string{"a.b is gone"},
-			Components: []contract.PlannedComponent{{Action: contract.PlanAdd, Name: "page", Kind: "app"}, {Action: contract.PlanRemove, Name: "site", Kind: "app"}},
-			Backups:    []contract.PlannedBackup{{Data: "orders", Made: "20260102-030405-aaaaaa"}, {Data: "users"}},
-			Migrations: []contract.PlannedMigration{{Name: "split", Data: "orders", When: "before", Stops: []string{"Deployment shop/web"}}, {Name: "trim", Data: "orders", When: "after", Undo: true}},
+		Style: contract.InPlace, Configuration: []contract.Difference{{Path: "a.b", Old: "1"}}, Settings: []string{"a.b is gone"},
+		Changes: []contract.PlannedChange{
+			{Of: contract.PlanComponents, Action: contract.PlanAdd, Name: "page", Note: "app"}, {Of: contract.PlanComponents, Action: contract.PlanRemove, Name: "site", Note: "app"},
+			{Of: contract.PlanBackups, Action: contract.PlanRun, Name: "orders", Note: "exists already, as 20260102-030405-aaaaaa"}, {Of: contract.PlanBackups, Action: contract.PlanRun, Name: "users"},
+			{Of: contract.PlanMigrations, Action: contract.PlanRun, Name: "trim of orders", Note: "after the components"},
 		},
 		Later: []string{"2.0.0"},
 	}
@@ -111,10 +113,9 @@ Backups that would be made, and proved by restoring them:
   users
 
 Migrations:
-  split of orders, before the components; stopped meanwhile: Deployment shop/web; only the backup leads back
-  trim of orders, after the components
+  trim of orders: after the components
 
-0 to add, 0 to change, 0 to remove, 0 unchanged; 1 setting differs; 2 backups are made; 2 migrations are carried out; 1 upgrade follows
+0 to add, 0 to change, 0 to remove, 0 unchanged; 1 setting differs; 2 backups are made; 1 migration is carried out; 1 upgrade follows
 digest sha256:1
 `, b.String())
 }
@@ -123,11 +124,12 @@ digest sha256:1
 func TestNamesWithLineBreaksAddNoLineToAPlan(t *testing.T) {
 	const name = "x\nerror FAKE-001: forged"
 	p := &contract.Plan{
-		Objects:     []contract.PlannedObject{{Action: contract.PlanRemove, Kind: "Role", Namespace: "team", Name: name, Note: name}},
-		Jobs:        []contract.PlannedJob{{Object: name, Why: name}},
-		Unknown:     []contract.PlannedUnknown{{What: name, Why: name}},
-		Refused:     []contract.PlannedUnknown{{What: name, Why: name, Fix: name}},
-		Destructive: []string{"removes Role team/" + name},
+		Changes: []contract.PlannedChange{
+			{Of: contract.PlanObjects, Action: contract.PlanRemove, Name: "Role team/" + name, Note: name, Destroys: "removes Role team/" + name},
+			{Of: contract.PlanJobs, Action: contract.PlanRun, Name: name, Note: name},
+		},
+		Unknown: []contract.PlannedUnknown{{What: name, Why: name}},
+		Refused: []contract.PlannedUnknown{{What: name, Why: name, Fix: name}},
 	}
 	var b strings.Builder
 	require.NoError(t, p.Text(&b))

@@ -1,8 +1,10 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -20,20 +22,26 @@ func (p *Plan) Body(w io.Writer) error {
 	var t planText
 	t.line("Plan of %s for deployment %s", p.Workflow, p.Deployment)
 	t.release(p)
-	t.change(p.PlannedChange)
-	t.terraform(p.Terraform)
-	t.objects("Objects", p.Objects)
-	for _, j := range p.Jobs {
-		t.section("Jobs that would run")
-		t.line("  %s: %s", j.Object, j.Why)
+	for _, d := range p.Configuration {
+		t.section("Configuration")
+		t.difference("  ", d)
 	}
-	pushed := "Files that would be pushed to " + p.Git.Repository
-	t.list(pushed, "+", p.Git.Added)
-	t.list(pushed, "~", p.Git.Changed)
-	t.list(pushed, "-", p.Git.Removed)
-	t.objects("Applications", p.Applications)
-	t.list("Images", "+", p.Images.Added)
-	t.list("Images", "-", p.Images.Removed)
+	for _, setting := range p.Settings {
+		t.section("Settings of the file that the release has elsewhere or no more")
+		t.line("  %s", setting)
+	}
+	var destroyed []string
+	for _, part := range planParts() {
+		for _, c := range p.Changes {
+			if c.Of == part.of {
+				t.section(part.heading)
+				t.change(c)
+			}
+			if c.Of == part.of && c.Destroys != "" {
+				destroyed = append(destroyed, c.Destroys)
+			}
+		}
+	}
 	for _, u := range p.Unknown {
 		t.section("Unknown until a run has been there")
 		t.line("  %s: %s", u.What, u.Why)
@@ -45,44 +53,77 @@ func (p *Plan) Body(w io.Writer) error {
 			t.line("    remedy: %s", u.Fix)
 		}
 	}
-	t.list("Destructive", "!", p.Destructive)
+	for _, what := range destroyed {
+		t.section("Destructive")
+		t.line("  ! %s", what)
+	}
 	_, err := io.WriteString(w, t.String())
 	return err
 }
 
+// planPart is how the changes of one kind are told.
+type planPart struct{ of, heading, one, more string }
+
+func planParts() []planPart {
+	return []planPart{
+		{of: PlanComponents, heading: "Components"},
+		{PlanBackups, "Backups that would be made, and proved by restoring them", "backup is made", "backups are made"},
+		{PlanMigrations, "Migrations", "migration is carried out", "migrations are carried out"},
+		{PlanTerraform, "Terraform", "resource of Terraform changes", "resources of Terraform change"},
+		{of: PlanOutputs, heading: "Terraform outputs"},
+		{of: PlanObjects, heading: "Objects"},
+		{PlanJobs, "Jobs that would run", "Job runs", "Jobs run"},
+		{PlanFiles, "Files that would be pushed to the Git server", "file is pushed", "files are pushed"},
+		{of: PlanApplications, heading: "Applications"},
+		{of: PlanImages, heading: "Images"},
+	}
+}
+
+// Sort brings the changes into the order in which a plan has them: by what they are of and, but
+// for migrations, by name.
+func (p *Plan) Sort() {
+	place := func(c PlannedChange) int {
+		return slices.IndexFunc(planParts(), func(part planPart) bool { return part.of == c.Of })
+	}
+	slices.SortStableFunc(p.Changes, func(a, b PlannedChange) int {
+		if a.Of == b.Of && a.Of == PlanMigrations {
+			return 0
+		}
+		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a.Name, b.Name))
+	})
+}
+
 // Summary is the plan in one line.
 func (p *Plan) Summary() string {
-	if !p.Changes() {
+	if p.Empty() {
 		text := "no changes: " + count(p.Unchanged, "object is as it should be", "objects are as they should be")
 		if len(p.Unknown) > 0 {
 			text += "; " + count(len(p.Unknown), "thing is unknown", "things are unknown")
 		}
 		return text
 	}
-	n := map[string]int{}
-	for _, all := range [][]PlannedObject{p.Objects, p.Applications} {
-		for _, o := range all {
-			n[o.Action]++
+	actions, parts, destroyed := map[string]int{}, map[string]int{}, 0
+	for _, c := range p.Changes {
+		parts[c.Of]++
+		if c.Of == PlanObjects || c.Of == PlanApplications {
+			actions[c.Action]++
+		}
+		if c.Destroys != "" {
+			destroyed++
 		}
 	}
-	out := fmt.Sprintf("%d to add, %d to change, %d to remove, %d unchanged", n[PlanAdd], n[PlanChange], n[PlanRemove], p.Unchanged)
-	for _, part := range []struct {
-		n         int
-		one, more string
-	}{
-		{len(p.Configuration), "setting differs", "settings differ"},
-		{len(p.Terraform.Resources), "resource of Terraform changes", "resources of Terraform change"},
-		{len(p.Jobs), "Job runs", "Jobs run"},
-		{len(p.Backups), "backup is made", "backups are made"},
-		{len(p.Migrations), "migration is carried out", "migrations are carried out"},
-		{len(p.Later), "upgrade follows", "upgrades follow"},
-		{len(p.Git.Added) + len(p.Git.Changed) + len(p.Git.Removed), "file is pushed", "files are pushed"},
-		{len(p.Destructive), "is destructive", "are destructive"},
-	} {
-		if part.n > 0 {
-			out += "; " + count(part.n, part.one, part.more)
+	out := fmt.Sprintf("%d to add, %d to change, %d to remove, %d unchanged", actions[PlanAdd], actions[PlanChange], actions[PlanRemove], p.Unchanged)
+	tell := func(n int, one, more string) {
+		if n > 0 && one != "" {
+			out += "; " + count(n, one, more)
 		}
 	}
+	tell(len(p.Configuration), "setting differs", "settings differ")
+	for _, part := range planParts() {
+		tell(parts[part.of], part.one, part.more)
+	}
+	tell(len(p.Later), "upgrade follows", "upgrades follow")
+	tell(destroyed, "is destructive", "are destructive")
 	return out
 }
 
@@ -142,46 +183,19 @@ func (t *planText) release(p *Plan) {
 	}
 }
 
-// change writes what a release brings.
 func (t *planText) change(c PlannedChange) {
-	t.differences("Configuration", c.Configuration)
-	for _, setting := range c.Settings {
-		t.section("Settings of the file that the release has elsewhere or no more")
-		t.line("  %s", setting)
-	}
-	for _, c := range c.Components {
-		t.section("Components")
-		sign := "+"
-		if c.Action == PlanRemove {
-			sign = "-"
+	line := "  " + c.Name
+	if sign := map[string]string{PlanAdd: "+", PlanChange: "~", PlanRemove: "-", PlanReplace: "-/+"}[c.Action]; sign != "" {
+		line = "  " + sign + " " + c.Name
+		if c.Note != "" {
+			line += " (" + c.Note + ")"
 		}
-		t.line("  %s %s (%s)", sign, c.Name, c.Kind)
+	} else if c.Note != "" {
+		line += ": " + c.Note
 	}
-	for _, b := range c.Backups {
-		t.section("Backups that would be made, and proved by restoring them")
-		if b.Made != "" {
-			t.line("  %s: exists already, as %s", b.Data, b.Made)
-		} else {
-			t.line("  %s", b.Data)
-		}
-	}
-	for _, m := range c.Migrations {
-		t.section("Migrations")
-		line := fmt.Sprintf("  %s of %s, %s the components", m.Name, m.Data, m.When)
-		if len(m.Stops) > 0 {
-			line += "; stopped meanwhile: " + strings.Join(m.Stops, ", ")
-		}
-		if !m.Undo {
-			line += "; only the backup leads back"
-		}
-		t.line("%s", line)
-	}
-}
-
-func (t *planText) differences(heading string, all []Difference) {
-	for _, d := range all {
-		t.section(heading)
-		t.difference("  ", d)
+	t.line("%s", line)
+	for _, d := range c.Fields {
+		t.difference("      ", d)
 	}
 }
 
@@ -193,38 +207,5 @@ func (t *planText) difference(indent string, d Difference) {
 		t.line("%s- %s: %s", indent, d.Path, d.Old)
 	default:
 		t.line("%s~ %s: %s → %s", indent, d.Path, d.Old, d.New)
-	}
-}
-
-func (t *planText) terraform(tf PlannedTerraform) {
-	for _, r := range tf.Resources {
-		t.section("Terraform")
-		t.line("  %s %s", r.Action, r.Address)
-		for _, d := range r.Fields {
-			t.difference("      ", d)
-		}
-	}
-	t.differences("Terraform outputs", tf.Outputs)
-}
-
-func (t *planText) objects(heading string, all []PlannedObject) {
-	for _, o := range all {
-		t.section(heading)
-		sign := map[string]string{PlanAdd: "+", PlanChange: "~", PlanRemove: "-"}[o.Action]
-		line := "  " + sign + " " + o.String()
-		if o.Note != "" {
-			line += " (" + o.Note + ")"
-		}
-		t.line("%s", line)
-		for _, d := range o.Fields {
-			t.difference("      ", d)
-		}
-	}
-}
-
-func (t *planText) list(heading, sign string, all []string) {
-	for _, what := range all {
-		t.section(heading)
-		t.line("  %s %s", sign, what)
 	}
 }

@@ -132,9 +132,8 @@ type Gate struct {
 // PruneInput is what orchestrator/prune leaves alone. The platform release is in
 // PlatformDir.
 type PruneInput struct {
-	Components []string `json:"components"`        // that are installed
-	Apps       bool     `json:"apps,omitempty"`    // apps are installed, too
-	LeftOut    []string `json:"leftOut,omitempty"` // of them, by this run: optional ones that failed, and what comes after these
+	Components []string `json:"components"`     // that are installed
+	Apps       bool     `json:"apps,omitempty"` // apps are installed, too
 }
 
 // Pruned is what orchestrator/prune removed.
@@ -173,20 +172,6 @@ type RepositoryInput struct {
 // Repository is a repository of the user's that Argo CD may read.
 type Repository struct {
 	URL string `json:"url"`
-}
-
-// ReconcileInput is what preorchestrator/reconcile works on.
-type ReconcileInput struct {
-	Namespace  string `json:"namespace"`  // of Argo CD
-	Repository string `json:"repository"` // URL of what was pushed, as Argo CD reaches it
-	Revision   string `json:"revision"`   // commit that was pushed
-}
-
-// Reconcile is the Application outside Argo CD's namespace that was seen Synced
-// and Healthy and then removed.
-type Reconcile struct {
-	Application string `json:"application"` // namespace/name
-	Revision    string `json:"revision"`
 }
 
 // PublishInput is what orchestrator/publish works on. The platform release is in

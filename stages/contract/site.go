@@ -17,12 +17,9 @@ const (
 // Site is what a provider contributes to a deployment, as data: the container of a plan
 // wires the same graph from it, without the provider. The zero value is that of no provider.
 type Site struct {
-	Root         fs.FS                  `json:"-"`         // Terraform root
-	Terraform    TerraformInput         `json:"terraform"` // what the steps with the root work on
-	Requirements providers.Requirements `json:"requirements"`
-	Node         *providers.NodeSpec    `json:"node,omitempty"`   // the cluster that Slipway runs; nil: it runs none
-	Addons       *providers.Addons      `json:"addons,omitempty"` // what a fresh cluster lacks; nil: nothing
-	Access       *providers.Access      `json:"access,omitempty"` // to an existing cluster; nil: it is not
+	Root      fs.FS          `json:"-"`         // Terraform root
+	Terraform TerraformInput `json:"terraform"` // what the steps with the root work on
+	providers.Cluster
 	// Account tells the account apart with which that cluster's nodes pull, and nothing of it;
 	// empty: they have none from Slipway.
 	Account string `json:"account,omitempty"`

@@ -180,11 +180,6 @@ func RepositoryStep() Step[RepositoryInput, Repository] {
 	return Step[RepositoryInput, Repository]{Spec{Key: key(StagePreOrchestrator, "repository"), UserSecrets: true}}
 }
 
-// ReconcileStep verifies Argo CD by use.
-func ReconcileStep() Step[ReconcileInput, Reconcile] {
-	return Step[ReconcileInput, Reconcile]{Spec{Key: key(StagePreOrchestrator, "reconcile")}}
-}
-
 // BackupDataStep dumps data into the deployment's state, and proves that by restoring it. Each is
 // Named by BackupDataKey.
 func BackupDataStep() Step[BackupDataInput, BackedUp] {

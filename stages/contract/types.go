@@ -65,9 +65,6 @@ type Git struct {
 	ClusterURL string `json:"clusterURL"` // as Argo CD sees it
 	Repository string `json:"repository"` // of the GitOps tree: "slipway/platform"
 	Writer     string `json:"writer"`     // Secret of the account that pushes: "namespace/name"
-	// Probe is the repository of which Revision was pushed as a trial.
-	Probe    string `json:"probe"`
-	Revision string `json:"revision"` // commit SHA of its branch main
 }
 
 // CloneURL is the address of a repository as Argo CD reaches it.

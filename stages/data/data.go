@@ -37,10 +37,10 @@ const (
 
 // Register adds the code of these steps to r.
 func Register(r *step.Registry) {
-	step.Register(r, contract.BackupDataStep(), step.Once(backUp).Planned(previewBackUp))
-	step.Register(r, contract.BackupStep(), step.Once(complete).Planned(previewComplete))
-	step.Register(r, contract.MigrateBeforeStep(), step.Once(migrateBefore).Planned(previewMigrateBefore))
-	step.Register(r, contract.MigrateAfterStep(), step.Once(migrateAfter).Planned(previewMigrateAfter))
+	step.Register(r, contract.BackupDataStep(), step.Once(backUp).Planned(planBackUp))
+	step.Register(r, contract.BackupStep(), step.Once(complete).Planned(planComplete))
+	step.Register(r, contract.MigrateBeforeStep(), step.Once(migrateBefore).Planned(planMigrateBefore))
+	step.Register(r, contract.MigrateAfterStep(), step.Once(migrateAfter).Planned(planMigrateAfter))
 	step.Register(r, contract.RestoreStep(), step.Once(restore))
 	step.Register(r, contract.DataCheckStep(), step.Once(checkAll))
 }
@@ -66,7 +66,7 @@ func open(ctx context.Context, env *step.Env, in contract.PodInput) (*work, erro
 	if err := w.client.HideSecrets(ctx, env.Deployment, env.Redact); err != nil {
 		return nil, err
 	}
-	w.client.OnWait = env.Waits
+	w.exec = kubectl(env)
 	w.repo, err = openRepository(ctx, env)
 	return w, err
 }

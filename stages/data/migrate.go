@@ -20,7 +20,7 @@ const bothWays = "then go on: slipway upgrade --resume; or go back: slipway roll
 // the backup in the place of data it says so, and how CI consents: the command as it is printed
 // asks, for it takes something away.
 func waysFrom(rec installed.Record, b contract.Backup, target *platform.Release) string {
-	if p := plan(rec, b, target); len(p.replace) > 0 {
+	if p := wayBack(rec, b, target); len(p.replace) > 0 {
 		return bothWays + "; it asks before the backup takes the place of data " + strings.Join(p.replace, " and ") + ", and loses everything written since; without a terminal it requires --yes"
 	}
 	return bothWays

@@ -81,7 +81,7 @@ func (w *work) within(ctx context.Context, d platform.Data, scratch bool, do fun
 	}()
 	starting, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	if _, err = w.client.Apply(starting, []*unstructured.Unstructured{o}, kube.ApplyOptions{Force: true}); err == nil {
+	if _, err = w.client.Apply(starting, []*unstructured.Unstructured{o}, kube.ApplyOptions{}); err == nil {
 		err = w.client.WaitPodReady(starting, at.namespace, at.pod)
 	}
 	if err != nil {

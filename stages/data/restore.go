@@ -35,7 +35,7 @@ func restore(ctx context.Context, env *step.Env, in contract.RestoreInput) (cont
 	if err != nil {
 		return contract.Restored{}, err
 	}
-	p := plan(rec, b, w.release)
+	p := wayBack(rec, b, w.release)
 	again := rec.Rollback == b.ID
 	if err := p.allowed(in.Restore || rec.Saved != "", again, b, w.release); err != nil {
 		return contract.Restored{}, err
@@ -118,10 +118,10 @@ type way struct {
 	why     []string             // that is so
 }
 
-// plan finds how the data goes back to the release of a backup. target is the release to
+// wayBack finds how the data goes back to the release of a backup. target is the release to
 // which the platform was brought after it. What the rollback has replaced already is left
 // alone: it may have been written to since.
-func plan(rec installed.Record, b contract.Backup, target *platform.Release) way {
+func wayBack(rec installed.Record, b contract.Backup, target *platform.Release) way {
 	var out way
 	for _, d := range b.Data {
 		if !d.Absent {

@@ -19,9 +19,8 @@ import (
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/preview"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -35,7 +34,7 @@ const (
 )
 
 // planVersion is that of the format of plans.
-const planVersion = 2
+const planVersion = 3
 
 // Planner carries the graph of a workflow out without changing anything, and says which earlier
 // results hold, or what the workflow would do.
@@ -73,24 +72,18 @@ func (p *Planner) Run(ctx context.Context, requestFile, resultFile string, scree
 	})
 }
 
-// loaded is what a graph is wired from.
-type loaded struct {
-	cfg      *config.Config
-	release  *platform.Release // nil where it is removed
-	workflow conductor.Workflow
-}
-
-func (p *Planner) load(req contract.PlanRequest) (in loaded, err error) {
-	if in.workflow, err = stages.Named(req.Workflow); err != nil {
-		return in, err
+// load completes what the graph of a request is wired from.
+func (p *Planner) load(req *contract.PlanRequest) (w conductor.Workflow, err error) {
+	if w, err = stages.Named(req.Workflow); err != nil {
+		return w, err
 	}
-	if in.cfg, err = config.Load(req.Config, config.Options{File: "the plan"}); err != nil {
-		return in, err
+	if req.Config, err = config.Load(req.ConfigText, config.Options{File: "the plan"}); err != nil {
+		return w, err
 	}
-	if !in.workflow.Removes {
-		in.release, err = platform.Load(os.DirFS(p.Dirs.Platform))
+	if !w.Removes {
+		req.Release, err = platform.Load(os.DirFS(p.Dirs.Platform))
 	}
-	return in, err
+	return w, err
 }
 
 // perform makes the plan and keeps it, or compares it with the one that is approved.
@@ -116,7 +109,7 @@ func (p *Planner) perform(ctx context.Context, s *State, req contract.PlanReques
 	if approved == nil {
 		return out, state.PutPlan(ctx, s.store, req.Run, out)
 	}
-	if why := preview.Stale(approved, out); len(why) > 0 {
+	if why := stale(approved, out); len(why) > 0 {
 		return nil, &fault.Fault{
 			Code: codeStale, Class: fault.Preflight, Op: "apply the approved plan",
 			Err: fmt.Errorf("since it was made: %s; nothing was changed", strings.Join(why, "; ")),
@@ -137,28 +130,28 @@ func planCommand(req contract.PlanRequest) string {
 
 // plan makes the plan.
 func (p *Planner) plan(ctx context.Context, s *State, req contract.PlanRequest) (*contract.Plan, error) {
-	in, err := p.load(req)
+	w, err := p.load(&req)
 	if err != nil {
 		return nil, err
 	}
-	cfg, release := in.cfg, in.release
+	cfg, release := req.Config, req.Release
 	out := &contract.Plan{
 		Version: planVersion, Made: time.Now().UTC(), Deployment: cfg.Global.Name, Workflow: req.Workflow,
-		Basis: contract.PlanBasis{Configuration: cfg.Digest(), Release: req.Release, Tools: req.Images, Objects: map[string]string{}},
+		Basis: contract.PlanBasis{Configuration: cfg.Digest(), Release: req.ReleaseDigest, Tools: req.ImagesDigest, Objects: map[string]string{}},
 	}
 	if release != nil {
-		out.Release = contract.PlannedRelease{Name: release.Name, To: release.Version, Digest: req.Release}
+		out.Release = contract.PlannedRelease{Name: release.Name, To: release.Version, Digest: req.ReleaseDigest}
 	}
 	out.Settings, out.Later = req.Settings, req.Later
-	infrastructure, err := s.before(ctx, in, out)
+	infrastructure, err := s.before(ctx, req.Inputs, out)
 	if err != nil {
 		return nil, err
 	}
 	var look *planner
 	var nodes []pipeline.Node
 	for holds := false; !holds; infrastructure = nil {
-		look = &planner{Planner: p, req: req, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, out: out, known: infrastructure}
-		results, err := conductor.Walk(ctx, in.workflow, req, cfg, release, func(step context.Context, s contract.Spec, req contract.Request) (contract.Result, error) {
+		look = &planner{Planner: p, req: req, seen: &plan.Plan{}, outputs: map[string]json.RawMessage{}, out: out, known: infrastructure}
+		results, err := conductor.Walk(ctx, w, req, func(step context.Context, s contract.Spec, req contract.Request) (contract.Result, error) {
 			out, err := look.step(ctx, step, s, req)
 			return contract.Result{Status: contract.Succeeded, Output: out}, err
 		})
@@ -173,15 +166,15 @@ func (p *Planner) plan(ctx context.Context, s *State, req contract.PlanRequest) 
 			}
 		}
 	}
-	maker := &preview.Maker{Seen: look.seen}
+	objects := &maker{Seen: look.seen}
 	switch {
 	case release != nil && !req.Cluster:
-		err = look.render(ctx, cfg, release)
+		err = look.render(ctx)
 	case release != nil:
-		err = look.apps(ctx, cfg, release)
+		err = look.apps(ctx)
 	}
 	if err == nil && req.Cluster {
-		maker.Salt, err = p.salt(ctx)
+		objects.Salt, err = p.salt(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -189,7 +182,7 @@ func (p *Planner) plan(ctx context.Context, s *State, req contract.PlanRequest) 
 	if out.Phases, err = s.phases(ctx, release, nodes); err != nil {
 		return nil, err
 	}
-	maker.Fill(out)
+	objects.Fill(out)
 	return out, out.Seal()
 }
 

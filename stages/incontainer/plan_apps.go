@@ -12,12 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -29,7 +27,8 @@ const pushed = "the commit that would be pushed"
 
 // apps previews what Argo CD would make of the tree: the Applications, and what is in their
 // charts. What is left as it is in Git changes nothing.
-func (p *planner) apps(ctx context.Context, cfg *config.Config, release *platform.Release) error {
+func (p *planner) apps(ctx context.Context) error {
+	cfg, release := p.req.Config, p.req.Release
 	sync := contract.SyncStep().String()
 	if _, known := p.outputs[sync]; !known || cfg.Git.URL != "" {
 		if cfg.Git.URL != "" {
@@ -44,7 +43,7 @@ func (p *planner) apps(ctx context.Context, cfg *config.Config, release *platfor
 			return fmt.Errorf("read the output of %s: %w", id, err)
 		}
 	}
-	input, err := stages.Rendering(p.inputs(cfg, release), &site)
+	input, err := stages.Rendering(p.req.Inputs, &site)
 	if err != nil {
 		return err
 	}
@@ -55,11 +54,13 @@ func (p *planner) apps(ctx context.Context, cfg *config.Config, release *platfor
 		return fmt.Errorf("render the apps: %w", err)
 	}
 	c, err := kube.Connect(p.Dirs.Kubeconfig(), nil)
+	if err == nil {
+		c, err = c.Planned(p.seen.Of(sync))
+	}
 	if err != nil {
 		return err
 	}
 	a := &appsPreview{planner: p, client: c, engine: release.Engine().Namespace, clone: git.CloneURL(git.Repository), revision: p.revision(), wanted: map[string]bool{}, ofSteps: p.stepped()}
-	ctx = p.seen.Watch(ctx, sync)
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	for _, part := range parts {
@@ -84,15 +85,20 @@ func (p *planner) apps(ctx context.Context, cfg *config.Config, release *platfor
 
 // revision is the commit that the apps would be at.
 func (p *planner) revision() string {
+	at := pushed
 	for _, n := range p.seen.Notes() {
-		if git, is := n.Value.(contract.PlannedGit); is {
-			if len(git.Added)+len(git.Changed)+len(git.Removed) > 0 {
+		switch v := n.(type) {
+		case contract.PlannedChange:
+			if v.Of == contract.PlanFiles {
 				return pushed
 			}
-			return git.Revision
+		case contract.PlanBasis:
+			if _, revision, is := strings.Cut(v.Git, "@"); is {
+				at = revision
+			}
 		}
 	}
-	return pushed
+	return at
 }
 
 // appsPreview previews the objects of apps.
@@ -209,10 +215,7 @@ func (a *appsPreview) dropped(ctx context.Context) error {
 		return err
 	}
 	for i := range all {
-		app, err := argo.Read(&all[i])
-		if err != nil {
-			return err
-		}
+		app := argo.Read(&all[i])
 		root := a.ofSteps[app.Namespace+"/"+app.Name]
 		gone := !root && !a.wanted[memberKey(argo.Applications().Group, "Application", app.Namespace, app.Name)]
 		if gone && !a.fromTree(&all[i]) {
@@ -244,7 +247,6 @@ func (a *appsPreview) remove(ctx context.Context, by *unstructured.Unstructured,
 	if err != nil || live == nil || !argo.Brought(a.engine, by, live) {
 		return err
 	}
-	p, step := dryrun.Previewing(ctx)
-	p.Put("removed/"+m.Kind.String()+"/"+m.Namespace+"/"+m.Name, step, live.Object, nil, "")
+	a.client.Plan.Put("removed/"+m.Kind.String()+"/"+m.Namespace+"/"+m.Name, live.Object, nil, "")
 	return nil
 }

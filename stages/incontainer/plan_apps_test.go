@@ -17,9 +17,8 @@ import (
 	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
-	"github.com/slipway-sh/slipway/stages/internal/preview"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -54,16 +53,18 @@ func TestAPlanOfApps(t *testing.T) {
 	cfg.Global.Name = "demo"
 	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: cfg.Global.Scale})
 	require.NoError(t, err)
-	plan := func(replicas int, git contract.PlannedGit) *contract.Plan {
+	made := func(replicas int, git ...any) *contract.Plan {
 		t.Helper()
 		root := t.TempDir()
 		require.NoError(t, os.MkdirAll(filepath.Join(root, "secrets"), 0o700))
 		access := fmt.Sprintf(`{"clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`, api.URL)
 		require.NoError(t, os.WriteFile(filepath.Join(root, "secrets", "kubeconfig"), []byte(access), 0o600))
 		out := &contract.Plan{Deployment: "demo", Basis: contract.PlanBasis{Objects: map[string]string{}}}
-		seen := &dryrun.Preview{}
-		dryrun.Tell(seen.Watch(t.Context(), "orchestrator/publish"), git)
-		seen.Put(apps+"root", "orchestrator/sync", api.Get(apps+"root"), api.Get(apps+"root"), "")
+		seen := &plan.Plan{}
+		for _, note := range git {
+			seen.Of("orchestrator/publish").Tell(note)
+		}
+		seen.Of("orchestrator/sync").Put(apps+"root", api.Get(apps+"root"), api.Get(apps+"root"), "")
 		p := &planner{
 			Planner: &Planner{Dirs: step.Dirs{State: root}, Render: func(context.Context, *platform.Release, contract.RenderInput) ([]contract.Rendered, error) {
 				return []contract.Rendered{
@@ -77,33 +78,33 @@ func TestAPlanOfApps(t *testing.T) {
 					}},
 				}, nil
 			}},
-			req: contract.PlanRequest{Site: site, Cluster: true}, seen: seen, out: out,
+			req: contract.PlanRequest{Inputs: contract.Inputs{Config: cfg, Release: release, Site: site}, Cluster: true}, seen: seen, out: out,
 			outputs: map[string]json.RawMessage{
 				"orchestrator/sync": []byte("{}"), "infrastructure/terraform": []byte("{}"),
 				"preorchestrator/git": []byte(`{"clusterURL":"https://gitea.gitea.svc","repository":"slipway/platform"}`),
 			},
 		}
-		require.NoError(t, p.apps(t.Context(), cfg, release))
-		(&preview.Maker{Seen: seen}).Fill(out)
+		require.NoError(t, p.apps(t.Context()))
+		(&maker{Seen: seen}).Fill(out)
 		return out
 	}
-	names := func(all []contract.PlannedObject) (out []string) {
-		for _, o := range all {
-			out = append(out, o.Action+" "+o.String())
+	names := func(p *contract.Plan) (out []string) {
+		for _, c := range p.Changes {
+			if c.Of == contract.PlanObjects || c.Of == contract.PlanApplications {
+				out = append(out, c.Action+" "+c.Name)
+			}
 		}
 		return out
 	}
 
-	got := plan(1, contract.PlannedGit{Revision: "c1"})
-	require.Equal(t, []string{"remove Application argocd/old"}, names(got.Applications))
-	require.Equal(t, []string{"remove Service shop/former"}, names(got.Objects))
+	got := made(1, contract.PlanBasis{Git: "slipway/platform@c1"})
+	require.Equal(t, []string{"remove Service shop/former", "remove Application argocd/old"}, names(got))
 	require.Empty(t, got.Unknown)
-	require.Contains(t, got.Destructive, "removes Application argocd/old")
+	require.Equal(t, "removes Application argocd/old", got.Changes[1].Destroys)
 
-	got = plan(2, contract.PlannedGit{Revision: "c1", Changed: []string{"web.yaml"}})
-	require.Equal(t, []string{"remove Application argocd/old", "change Application argocd/web"}, names(got.Applications))
-	require.Equal(t, []contract.Difference{{Path: "spec.source.targetRevision", Old: `"c1"`, New: `"the commit that would be pushed"`}}, got.Applications[1].Fields)
-	require.Equal(t, []string{"change Deployment shop/web", "remove Service shop/former"}, names(got.Objects))
-	require.Equal(t, []contract.Difference{{Path: "spec.replicas", Old: "1", New: "2"}}, got.Objects[0].Fields)
+	got = made(2, contract.PlanBasis{Git: "slipway/platform@c1"}, contract.PlannedChange{Of: contract.PlanFiles, Action: contract.PlanChange, Name: "web.yaml"})
+	require.Equal(t, []string{"change Deployment shop/web", "remove Service shop/former", "remove Application argocd/old", "change Application argocd/web"}, names(got))
+	require.Equal(t, []contract.Difference{{Path: "spec.replicas", Old: "1", New: "2"}}, got.Changes[0].Fields)
+	require.Equal(t, []contract.Difference{{Path: "spec.source.targetRevision", Old: `"c1"`, New: `"the commit that would be pushed"`}}, got.Changes[4].Fields)
 	require.Empty(t, api.Writes())
 }

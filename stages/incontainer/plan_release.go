@@ -11,13 +11,12 @@ import (
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/backup"
-	"github.com/slipway-sh/slipway/stages/internal/preview"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
 // before fills in what is installed, and how the configuration and the components differ from that.
 // It returns what Terraform said last, if it is known.
-func (s *State) before(ctx context.Context, in loaded, out *contract.Plan) (*contract.Infrastructure, error) {
+func (s *State) before(ctx context.Context, in contract.Inputs, out *contract.Plan) (*contract.Infrastructure, error) {
 	var said *contract.Infrastructure
 	runtime, err := state.Runtime(ctx, s.store)
 	switch {
@@ -31,16 +30,16 @@ func (s *State) before(ctx context.Context, in loaded, out *contract.Plan) (*con
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case in.release == nil:
+	case in.Release == nil:
 		if is != nil && is.Version == out.Release.From {
 			out.Release.Name = is.Platform
 		}
 		return said, nil
 	case is != nil:
-		if out.Configuration, err = differences(is.Config, in.cfg.Canonical()); err != nil {
+		if out.Configuration, err = differences(is.Config, in.Config.Canonical()); err != nil {
 			return nil, err
 		}
-		out.Components, why = components(ctx, repo, is, stages.Held{Release: in.release, Config: in.cfg}, out.Release.Digest)
+		out.Changes, why = components(ctx, repo, is, stages.Held{Release: in.Release, Config: in.Config}, out.Release.Digest)
 	}
 	if why != nil && out.Release.From != "" {
 		out.Unknown = append(out.Unknown, contract.PlannedUnknown{What: "components", Why: why.Error()})
@@ -68,7 +67,7 @@ func (s *State) kept(ctx context.Context) (*backup.Repository, *contract.Install
 }
 
 // components are those that wanted, of a digest, would add to what is installed, or remove.
-func components(ctx context.Context, repo *backup.Repository, is *contract.Installed, wanted stages.Held, digest string) ([]contract.PlannedComponent, error) {
+func components(ctx context.Context, repo *backup.Repository, is *contract.Installed, wanted stages.Held, digest string) ([]contract.PlannedChange, error) {
 	was := stages.Held{Release: wanted.Release}
 	if is.Digest != digest {
 		archive, err := repo.Archive(ctx, backup.InstalledKey(is.Digest), is.Release)
@@ -92,5 +91,5 @@ func differences(before, after []byte) ([]contract.Difference, error) {
 	if err := errors.Join(json.Unmarshal(before, &was), json.Unmarshal(after, &is)); err != nil {
 		return nil, fmt.Errorf("compare the configuration with that before: %w", err)
 	}
-	return preview.Diff(was, is, preview.Shown), nil
+	return diffOf(was, is, asText), nil
 }

@@ -13,14 +13,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -28,7 +25,7 @@ import (
 type planner struct {
 	*Planner
 	req  contract.PlanRequest
-	seen *dryrun.Preview
+	seen *plan.Plan
 	out  *contract.Plan
 	// known is what Terraform said last. The other steps are planned with it, and as if
 	// nobody else's objects were in their way, beside those that find it out; if these find
@@ -51,7 +48,7 @@ var errOther = errors.New("it is not what was presumed")
 func (p *planner) step(lasting, ctx context.Context, s contract.Spec, req contract.Request) (json.RawMessage, error) {
 	seen, looks := p.seen, s.Key == contract.OwnershipStep().Key && !p.req.Adopt
 	if looks { // at what there is, not at what would be; and it would write nothing
-		seen = &dryrun.Preview{}
+		seen = &plan.Plan{}
 	}
 	switch {
 	case !s.Offline && !p.req.Cluster:
@@ -67,7 +64,7 @@ func (p *planner) step(lasting, ctx context.Context, s contract.Spec, req contra
 
 // presumed is the output of a step that is planned beside the others, which do not wait for it.
 // What Terraform finds must be that; who owns the objects is found, or the step fails.
-func (p *planner) presumed(ctx context.Context, req contract.Request, seen *dryrun.Preview, output any) (json.RawMessage, error) {
+func (p *planner) presumed(ctx context.Context, req contract.Request, seen *plan.Plan, output any) (json.RawMessage, error) {
 	text, err := json.Marshal(output)
 	p.beside.Go(func() error {
 		out, err := p.look(ctx, req, seen)
@@ -80,7 +77,7 @@ func (p *planner) presumed(ctx context.Context, req contract.Request, seen *dryr
 }
 
 // look plans one step; what it would write comes into seen.
-func (p *planner) look(ctx context.Context, req contract.Request, seen *dryrun.Preview) (json.RawMessage, error) {
+func (p *planner) look(ctx context.Context, req contract.Request, seen *plan.Plan) (json.RawMessage, error) {
 	out, later, err := step.Plan(ctx, p.Steps, req, p.Dirs, seen)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,14 +114,14 @@ func (p *planner) note(results []pipeline.Result) {
 }
 
 // render has everything that the release is made of added: there is no cluster yet.
-func (p *planner) render(ctx context.Context, cfg *config.Config, release *platform.Release) error {
-	input, err := stages.Rendering(p.inputs(cfg, release), nil)
+func (p *planner) render(ctx context.Context) error {
+	input, err := stages.Rendering(p.req.Inputs, nil)
 	if err != nil {
 		return err
 	}
 	input.Manifests = os.DirFS(filepath.Join(p.Dirs.Bundle, "manifests"))
 	input.Kubernetes = p.req.Tools["kubectl"]
-	parts, err := p.Render(ctx, release, input)
+	parts, err := p.Render(ctx, p.req.Release, input)
 	if err != nil {
 		return fmt.Errorf("render the platform release: %w", err)
 	}
@@ -137,8 +134,8 @@ func (p *planner) render(ctx context.Context, cfg *config.Config, release *platf
 			p.out.Unknown = append(p.out.Unknown, contract.PlannedUnknown{What: who, Why: part.Err.Error()})
 		}
 		for n, o := range part.Objects {
-			p.seen.Put(fmt.Sprintf("rendered/%d/%d", i, n), who, nil, o, "")
-			p.placeholders(ctx, o)
+			p.seen.Of(who).Put(fmt.Sprintf("rendered/%d/%d", i, n), nil, o, "")
+			p.placeholders(o)
 		}
 	}
 	p.out.Unknown = append(p.out.Unknown, contract.PlannedUnknown{What: "objects", Why: errNoCluster.Error() + ": they are as they are rendered, and nobody has checked them"})
@@ -146,18 +143,11 @@ func (p *planner) render(ctx context.Context, cfg *config.Config, release *platf
 }
 
 // placeholders has what stands for the values of a rendered Secret shown as it is.
-func (p *planner) placeholders(ctx context.Context, o map[string]any) {
+func (p *planner) placeholders(o map[string]any) {
 	values, _ := o["stringData"].(map[string]any)
 	for _, v := range values {
 		if text, is := v.(string); is && o["kind"] == "Secret" {
-			dryrun.Label(p.seen.Watch(ctx, ""), text, strings.Trim(text, "<>"))
+			p.seen.Of("").Label(text, strings.Trim(text, "<>"))
 		}
-	}
-}
-
-func (p *planner) inputs(cfg *config.Config, release *platform.Release) conductor.Inputs {
-	return conductor.Inputs{
-		Config: cfg, Release: release, Site: p.req.Site, Images: p.req.Refs, Rewrite: p.req.Rewrite, Tools: p.req.Tools,
-		UserSecrets: p.req.UserSecrets, RunOptions: p.req.RunOptions,
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/backup"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -51,8 +51,9 @@ func newPlanned(t *testing.T) *planned {
 		t.Error("a plan applies nothing")
 		return contract.Infrastructure{}, nil
 	}
-	step.Register(reg, contract.TerraformStep(), step.Once(apply).Planned(func(ctx context.Context, _ *step.Env, _ contract.TerraformInput) (contract.Infrastructure, error) {
-		dryrun.Tell(ctx, contract.PlannedTerraform{Lineage: "l", Serial: p.serial, Resources: []contract.PlannedResource{{Address: "a.b", Action: "replace"}}})
+	step.Register(reg, contract.TerraformStep(), step.Once(apply).Planned(func(_ context.Context, env *step.Env, _ contract.TerraformInput) (contract.Infrastructure, error) {
+		env.Plan.Tell(contract.PlanBasis{Terraform: fmt.Sprintf("l %d", p.serial)})
+		env.Plan.Tell(contract.PlannedChange{Of: contract.PlanTerraform, Action: contract.PlanReplace, Name: "a.b", Destroys: "Terraform would replace a.b"})
 		return contract.Infrastructure{StorageClass: "c"}, nil
 	}))
 	p.Planner = &Planner{Steps: reg, Dirs: step.Dirs{State: root, Platform: release}, Render: func(_ context.Context, r *platform.Release, s contract.RenderInput) ([]contract.Rendered, error) {
@@ -75,8 +76,9 @@ func (p *planned) make(t *testing.T, text, release, approved string) (*contract.
 	require.NoError(t, err)
 	p.n++
 	return p.perform(t.Context(), p.state, contract.PlanRequest{
-		Workflow: config.Install, Run: "20260102-030405-" + strings.Repeat("0", 5) + string(rune('a'+p.n)), Config: cfg.Canonical(), Site: site,
-		Release: release, Images: "i", RunOptions: contract.RunOptions{Adopt: p.adopt}, Approved: approved, PlannedPath: p.path,
+		Workflow: config.Install, Run: "20260102-030405-" + strings.Repeat("0", 5) + string(rune('a'+p.n)), ConfigText: cfg.Canonical(),
+		Inputs:   contract.Inputs{Site: site, ReleaseDigest: release, ImagesDigest: "i", RunOptions: contract.RunOptions{Adopt: p.adopt}},
+		Approved: approved, PlannedPath: p.path,
 	})
 }
 
@@ -97,10 +99,13 @@ func TestAPlanWithoutACluster(t *testing.T) {
 	got, err := p.make(t, "", "sha256:r", "")
 	require.NoError(t, err)
 	require.Equal(t, contract.PlannedRelease{Name: "reference", To: "1.0.0", Digest: "sha256:r"}, got.Release)
-	require.Equal(t, []string{"Deployment gitea/gitea", "Secret gitea/s"}, []string{got.Objects[0].String(), got.Objects[1].String()})
-	require.Equal(t, []contract.Difference{{Path: "data.password", New: `"generated"`}}, got.Objects[1].Fields)
-	require.Equal(t, []string{"gitea@sha256:1"}, got.Images.Added)
-	require.Equal(t, []string{"Terraform would replace a.b"}, got.Destructive)
+	var names []string
+	for _, c := range got.Changes {
+		names = append(names, c.Action+" "+c.Name)
+	}
+	require.Equal(t, []string{"replace a.b", "add Deployment gitea/gitea", "add Secret gitea/s", "add gitea@sha256:1"}, names)
+	require.Equal(t, "Terraform would replace a.b", got.Changes[0].Destroys)
+	require.Equal(t, []contract.Difference{{Path: "data.password", New: `"generated"`}}, got.Changes[2].Fields)
 	require.Contains(t, got.Unknown[0].Why, "there is no cluster yet")
 	require.Empty(t, got.Refused)
 
@@ -205,7 +210,7 @@ func TestAPlanOfAPath(t *testing.T) {
 	p.path = contract.PlannedPath{Settings: []string{"a is now b"}, Later: []string{"2.0.0"}}
 	was, err := p.make(t, "", brings("1.1.0"), "")
 	require.NoError(t, err)
-	require.Equal(t, []contract.PlannedComponent{{Action: contract.PlanAdd, Name: "welcome", Kind: "app"}}, was.Components)
+	require.Equal(t, contract.PlannedChange{Of: contract.PlanComponents, Action: contract.PlanAdd, Name: "welcome", Note: "app"}, was.Changes[0])
 	require.Equal(t, []string{"a is now b"}, was.Settings)
 	require.Equal(t, []string{"2.0.0"}, was.Later)
 	p.path.Later = nil
@@ -221,7 +226,7 @@ func TestAPlanWithoutTheInstalledRelease(t *testing.T) {
 	require.NoError(t, state.PutRuntime(t.Context(), p.state.store, 1, contract.RuntimeState{Platform: "0.9.0"}))
 	got, err := p.make(t, "", "sha256:r", "")
 	require.NoError(t, err)
-	require.Empty(t, got.Components)
+	require.NotEqual(t, contract.PlanComponents, got.Changes[0].Of)
 	require.Contains(t, got.Unknown, contract.PlannedUnknown{What: "components", Why: "the deployment's state has no copy of the release that is installed"})
 }
 
@@ -233,14 +238,14 @@ func TestAStepWhoseOutputIsPresumed(t *testing.T) {
 	var fails error
 	step.Register(p.Steps, contract.OwnershipStep(), step.Repeatable(func(context.Context, *step.Env, contract.OwnershipInput) (contract.Ownership, error) {
 		return finds, fails
-	}).Planned(func(ctx context.Context, _ *step.Env, _ contract.OwnershipInput) (contract.Ownership, error) {
-		dryrun.Tell(ctx, contract.PlannedStyle("seen"))
+	}).Planned(func(_ context.Context, env *step.Env, _ contract.OwnershipInput) (contract.Ownership, error) {
+		env.Plan.Tell(contract.PlannedStyle("seen"))
 		return finds, fails
 	}))
 	adopt := false
-	look := func(s contract.Spec, known *contract.Infrastructure) (json.RawMessage, *dryrun.Preview, error) {
+	look := func(s contract.Spec, known *contract.Infrastructure) (json.RawMessage, *plan.Plan, error) {
 		t.Helper()
-		made := &planner{Planner: p.Planner, req: contract.PlanRequest{Cluster: true, RunOptions: contract.RunOptions{Adopt: adopt}}, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, known: known}
+		made := &planner{Planner: p.Planner, req: contract.PlanRequest{Cluster: true, Inputs: contract.Inputs{RunOptions: contract.RunOptions{Adopt: adopt}}}, seen: &plan.Plan{}, outputs: map[string]json.RawMessage{}, known: known}
 		out, err := made.step(t.Context(), t.Context(), s, contract.Request{Run: "r1", Stage: s.Stage, Step: s.Name, Deployment: "demo", Input: json.RawMessage("{}")})
 		require.NoError(t, err)
 		return out, made.seen, made.beside.Wait()
@@ -277,20 +282,20 @@ func TestAPlanNamesAllThatAStepIsRefused(t *testing.T) {
 	p := newPlanned(t)
 	fails := errors.Join(
 		&fault.Fault{Code: "KUB-005", Class: fault.Step, Op: "apply Secret shop/a", Err: errors.New("its type is immutable"), Fix: "delete a"},
-		fmt.Errorf("component db: %w", &fault.Fault{Code: "KUB-004", Class: fault.Step, Op: "apply Service shop/b", Err: errors.New("taken"), Fix: "undo b"}),
+		fmt.Errorf("component db: %w", &fault.Fault{Code: "KUB-005", Class: fault.Step, Op: "apply Service shop/b", Err: errors.New("taken"), Fix: "undo b"}),
 		errors.New("no answer"),
 	)
 	step.Register(p.Steps, contract.OwnershipStep(), step.Repeatable(func(context.Context, *step.Env, contract.OwnershipInput) (contract.Ownership, error) {
 		return contract.Ownership{}, fails
 	}))
 	s := contract.OwnershipStep().Spec
-	made := &planner{Planner: p.Planner, req: contract.PlanRequest{Cluster: true}, seen: &dryrun.Preview{}, outputs: map[string]json.RawMessage{}, out: &contract.Plan{}}
+	made := &planner{Planner: p.Planner, req: contract.PlanRequest{Cluster: true}, seen: &plan.Plan{}, outputs: map[string]json.RawMessage{}, out: &contract.Plan{}}
 	_, err := made.step(t.Context(), t.Context(), s, contract.Request{Run: "r1", Stage: s.Stage, Step: s.Name, Deployment: "demo", Input: json.RawMessage("{}")})
 	made.note([]pipeline.Result{{Key: s.Key, Status: pipeline.Failed, Err: err}})
 	id := s.Key.String()
 	require.Equal(t, []contract.PlannedUnknown{
 		{What: id, Why: "apply Secret shop/a: its type is immutable", Code: "KUB-005", Exit: 4, Fix: "delete a"},
-		{What: id, Why: "component db: apply Service shop/b: taken", Code: "KUB-004", Exit: 4, Fix: "undo b"},
+		{What: id, Why: "component db: apply Service shop/b: taken", Code: "KUB-005", Exit: 4, Fix: "undo b"},
 		{What: id, Why: "run " + id + ": no answer", Code: "STP-001", Exit: 4, Fix: "look at the step's log, then run the same command again"},
 	}, made.out.Refused)
 	require.Empty(t, made.out.Unknown)
@@ -337,7 +342,7 @@ func TestAPlanOfADestroyNamesTheRelease(t *testing.T) {
 	require.NoError(t, state.PutRuntime(t.Context(), p.state.store, 1, contract.RuntimeState{Platform: "1.0.0"}))
 	of := func() contract.PlannedRelease {
 		out := &contract.Plan{Workflow: config.Destroy}
-		_, err := p.state.before(t.Context(), loaded{cfg: config.Default()}, out)
+		_, err := p.state.before(t.Context(), contract.Inputs{Config: config.Default()}, out)
 		require.NoError(t, err)
 		return out.Release
 	}

@@ -23,11 +23,11 @@ func addons(ctx context.Context, env *step.Env, in contract.AddonsInput) (contra
 	if err != nil {
 		return contract.Addons{}, err
 	}
-	client, err := kube.Connect(env.Kubeconfig, env.Progress)
+	client, err := env.Connect()
 	if err != nil {
 		return contract.Addons{}, err
 	}
-	applied, err := client.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	applied, err := client.Apply(ctx, objs, kube.ApplyOptions{})
 	if err != nil {
 		return contract.Addons{}, err
 	}

@@ -34,7 +34,7 @@ func (k *checker) begin(ctx context.Context) (err error) {
 	ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 	ns.SetName(k.namespace())
 	ns.SetLabels(kube.Labels(k.env.Deployment))
-	if _, err := k.client.Apply(ctx, []*unstructured.Unstructured{ns}, kube.ApplyOptions{Force: true}); err != nil {
+	if _, err := k.client.Apply(ctx, []*unstructured.Unstructured{ns}, kube.ApplyOptions{}); err != nil {
 		return err
 	}
 	for _, gvr := range checkResources() {
@@ -102,7 +102,7 @@ func (k *checker) apply(ctx context.Context, manifest string, args ...any) error
 		o.SetNamespace(k.namespace())
 		o.SetLabels(labels)
 	}
-	_, err = k.client.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	_, err = k.client.Apply(ctx, objs, kube.ApplyOptions{})
 	return err
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -38,7 +37,7 @@ func cluster(ctx context.Context, env *step.Env, in contract.ClusterInput) (cont
 	start := time.Now()
 	what := fmt.Sprintf("the API at %s to answer with Ready nodes", in.APIEndpoint)
 	wait := &kube.Client{Progress: env.Progress} // the cluster's own access file may not exist yet
-	err := wait.WaitSuccess(dryrun.Patient(ctx), what, func(ctx context.Context) (err error) {
+	err := wait.WaitSuccess(ctx, what, func(ctx context.Context) (err error) {
 		out, err = readCluster(ctx, env.Kubeconfig, in.Existing) // access file and certificates may still change
 		return err
 	})
@@ -62,7 +61,7 @@ func cluster(ctx context.Context, env *step.Env, in contract.ClusterInput) (cont
 // or, of one that was there already, which one it is.
 func keep(ctx context.Context, env *step.Env, existing bool) error {
 	if existing {
-		c, err := kube.Connect(env.Kubeconfig, env.Progress)
+		c, err := env.Connect()
 		if err != nil {
 			return err
 		}
@@ -72,9 +71,9 @@ func keep(ctx context.Context, env *step.Env, existing bool) error {
 	if err != nil {
 		return err
 	}
-	changed, err := env.Place.SealKubeconfig(ctx, s, env.Generation(), dryrun.On(ctx)) // where the store is a bucket
+	changed, err := env.Place.SealKubeconfig(ctx, s, env.Generation(), env.Plan != nil) // where the store is a bucket
 	if err == nil && changed {
-		return dryrun.Pass(ctx, "keep the access to the cluster in %s", s.Location())
+		env.Plan.Change("keep the access to the cluster in %s", s.Location())
 	}
 	return err
 }

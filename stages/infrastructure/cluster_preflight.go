@@ -18,7 +18,6 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -36,7 +35,7 @@ const (
 // missing at once. It changes nothing.
 func clusterPreflight(ctx context.Context, env *step.Env, in contract.ClusterPreflightInput) (contract.ClusterPreflight, error) {
 	var out contract.ClusterPreflight
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	c, err := env.Connect()
 	if err != nil {
 		return out, err
 	}
@@ -223,13 +222,14 @@ func judgeStorage(ctx context.Context, c *kube.Client, want string) (string, []p
 // keepCluster notes which cluster the deployment is on, before anything is made there.
 func keepCluster(ctx context.Context, env *step.Env, c *kube.Client) error {
 	known, now, err := clusters(ctx, env, c)
-	if p, _ := dryrun.Previewing(ctx); err != nil || known != nil || p != nil {
+	if err != nil || known != nil {
 		return err
 	}
-	s, err := env.Store(ctx)
-	if err == nil {
-		err = dryrun.Check(ctx, "note which cluster the deployment is on in %s", s.Location())
+	if env.Plan != nil {
+		env.Plan.Change("note which cluster the deployment is on")
+		return nil
 	}
+	s, err := env.Store(ctx)
 	if err != nil {
 		return err
 	}

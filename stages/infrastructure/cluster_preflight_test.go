@@ -18,8 +18,8 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -102,7 +102,7 @@ func TestAClusterThatIsThereAlready(t *testing.T) {
 		require.Equal(t, want, out.StorageClass)
 		require.Equal(t, "v1.33.2-gke.1", out.Version)
 		require.True(t, strings.HasPrefix(out.APIEndpoint, "http://127.0.0.1:"))
-		looked, err := clusterPreflight(dryrun.Context(t.Context()), env, in)
+		looked, err := step.Unchanged(clusterPreflight)(t.Context(), env, in)
 		require.NoError(t, err, "it changes nothing")
 		require.Equal(t, out, looked)
 	}
@@ -201,9 +201,13 @@ func TestAnotherCluster(t *testing.T) {
 	c, err := kube.Connect(env.Kubeconfig, nil)
 	require.NoError(t, err)
 	require.NoError(t, sameCluster(t.Context(), env, c, false), "nothing was installed yet")
-	require.ErrorIs(t, keepCluster(dryrun.Context(t.Context()), env, c), dryrun.ErrWouldChange)
+	p := plan.Verify("cluster")
+	require.NoError(t, keepCluster(t.Context(), env.Planned(p), c))
+	require.ErrorIs(t, p.Err(), plan.ErrChange)
 	require.NoError(t, keepCluster(t.Context(), env, c))
-	require.NoError(t, keepCluster(dryrun.Context(t.Context()), env, c), "it is known")
+	p = plan.Verify("cluster")
+	require.NoError(t, keepCluster(t.Context(), env.Planned(p), c))
+	require.NoError(t, p.Err(), "it is known")
 	require.NoError(t, sameCluster(t.Context(), env, c, false))
 	s, err := env.Store(t.Context())
 	require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -31,9 +31,13 @@ func TestTheAccessIsKept(t *testing.T) {
 		require.NoError(t, err)
 		return len(keys) == 1
 	}
-	require.ErrorContains(t, keep(dryrun.Context(t.Context()), env, false), "keep the access to the cluster in s3://bucket")
+	p := plan.Verify("cluster")
+	require.NoError(t, keep(t.Context(), env.Planned(p), false))
+	require.ErrorContains(t, p.Err(), "keep the access to the cluster in s3://bucket")
 	require.False(t, there())
 	require.NoError(t, keep(t.Context(), env, false))
 	require.True(t, there())
-	require.NoError(t, keep(dryrun.Context(t.Context()), env, false), "nothing is left to do")
+	p = plan.Verify("cluster")
+	require.NoError(t, keep(t.Context(), env.Planned(p), false))
+	require.NoError(t, p.Err(), "nothing is left to do")
 }

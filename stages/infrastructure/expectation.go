@@ -25,9 +25,6 @@ type expected struct {
 	env     *step.Env
 	release *platform.Release
 
-	// releases are the records of Helm releases that have a component's name and are
-	// somebody else's.
-	releases []unstructured.Unstructured
 	// applications are those of the deployment, by name; what they brought is its own.
 	applications map[string]bool
 	// namespaces are those of the deployment; nil: what their labels say counts.
@@ -148,28 +145,7 @@ func (e *expected) chart(ctx context.Context, c platform.Component, in contract.
 	if err != nil {
 		return nil, err
 	}
-	if err := e.noteRelease(ctx, c); err != nil {
-		return nil, err
-	}
 	return render.InCluster(ctx, e.client, c, ch, values)
-}
-
-// noteRelease notes a Helm release that has a component's name and is somebody else's.
-func (e *expected) noteRelease(ctx context.Context, c platform.Component) error {
-	records, err := e.client.List(ctx, core("secrets"), c.Namespace, "owner=helm,name="+c.Name)
-	if err != nil || len(records) == 0 {
-		return err
-	}
-	ours, err := removal.OwnsRelease(ctx, e.client, e.env.Deployment, c.Namespace, c.Name)
-	if err == nil && !ours {
-		e.releases = append(e.releases, records...)
-	}
-	return err
-}
-
-func isRelease(o *unstructured.Unstructured) bool {
-	kind, _, _ := unstructured.NestedString(o.Object, "type")
-	return kind == helmSecret
 }
 
 // apps are the objects that Argo CD makes of the tree: it would take over what has their
@@ -225,8 +201,7 @@ func (e *expected) noteApplications(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := removal.Remover{Client: e.client, Kubeconfig: e.env.Kubeconfig, Deployment: e.env.Deployment, Log: e.env.Logger}
-	listed, err := r.Listed(ctx, removal.RecordOf(e.release).Components)
+	listed, err := removal.Listed(ctx, e.client, removal.RecordOf(e.release).Components)
 	if err != nil {
 		return err
 	}

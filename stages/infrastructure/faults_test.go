@@ -205,7 +205,7 @@ func TestAPlatformThatCannotBeRemoved(t *testing.T) {
 	_, err := platformRemove(t.Context(), clusterOf(t, map[string]string{"/readyz": "ok"}), contract.RemoveInput{})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeRemove})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
-	require.ErrorContains(t, err, "remove the platform: read configmap slipway-system/slipway-removal: you may not")
+	require.ErrorContains(t, err, "remove the platform: get secret slipway-system/slipway-removal: you may not")
 }
 
 // TestAControllerThatCannotBeSeenMayRun: an Application that loses its finalizers leaves
@@ -235,5 +235,5 @@ func TestWhatIsLeftIsNamed(t *testing.T) {
 	_, err := platformInventory(t.Context(), reaching(t, api.URL), contract.InventoryInput{MustBeEmpty: true})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeRemove})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
-	require.EqualError(t, err, "see that nothing is left: left: namespaces web; load balancers web/site")
+	require.EqualError(t, err, "see that nothing is left: left: Namespace web, Service web/site")
 }

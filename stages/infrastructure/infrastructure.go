@@ -44,17 +44,17 @@ func Register(r *step.Registry, build lint.BuildTree) {
 	var tools toolchain
 	step.Register(r, contract.PreflightStep(), step.Verified(preflight, verifyPreflight))
 	step.Register(r, contract.ClusterPreflightStep(), step.Repeatable(clusterPreflight))
-	step.Register(r, contract.TerraformStep(), step.Verified(tools.terraform, verifyTerraform).Planned(tools.previewTerraform))
-	step.Register(r, contract.TerraformDestroyStep(), step.Once(tools.terraformDestroy).Planned(tools.previewTerraformDestroy))
+	step.Register(r, contract.TerraformStep(), step.Verified(tools.terraform, verifyTerraform).Planned(tools.planTerraform))
+	step.Register(r, contract.TerraformDestroyStep(), step.Once(tools.terraformDestroy).Planned(tools.planTerraformDestroy))
 	step.Register(r, contract.ClusterStep(), step.Repeatable(cluster))
 	step.Register(r, contract.OwnershipStep(), step.Repeatable(finder{build: build}.ownership))
 	step.Register(r, contract.AddonsStep(), step.Repeatable(addons))
 	step.Register(r, contract.StorageStep(), step.Verified(storage, verifyStorage))
 	step.Register(r, contract.LoadBalancerStep(), step.Verified(loadBalancer, verifyLoadBalancer))
-	step.Register(r, contract.PlatformRemoveStep(), step.Once(platformRemove).Planned(previewRemove))
-	step.Register(r, contract.DefinitionsRemoveStep(), step.Once(definitionsRemove).Planned(previewRemove))
+	step.Register(r, contract.PlatformRemoveStep(), step.Once(platformRemove).Planned(planRemove))
+	step.Register(r, contract.DefinitionsRemoveStep(), step.Once(definitionsRemove).Planned(planRemove))
 	step.Register(r, contract.PlatformInventoryStep(), step.Once(platformInventory))
-	step.Register(r, contract.InventoryStep(), step.Once(inventory).Planned(previewRemoval))
+	step.Register(r, contract.InventoryStep(), step.Once(inventory).Planned(planRemoval))
 }
 
 // toolchain is where the tools are.

@@ -46,7 +46,7 @@ func (d *deployment) argo(c *kube.Client, everything bool) {
 	}
 	_, err = applyYAML(d.t.Context(), c, []byte(namespaces), kube.ApplyOptions{})
 	require.NoError(d.t, err)
-	_, err = c.Apply(d.t.Context(), objs, kube.ApplyOptions{Namespace: "argocd", Force: true})
+	_, err = c.Apply(d.t.Context(), objs, kube.ApplyOptions{Namespace: "argocd"})
 	require.NoError(d.t, err)
 	if everything {
 		require.NoError(d.t, c.WaitRollout(d.t.Context(), "Deployment", "argocd", "argocd-redis"))
@@ -252,21 +252,9 @@ func TestRealRemovalLeavesWhatIsSomebodyElses(t *testing.T) {
 	}
 	nodes, err := c.Kubernetes.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
-	require.NoError(t, c.LabelNode(t.Context(), "it", nodes.Items[0].Name, "storage", "fast"))
-	annotate := func(note string) {
-		t.Helper()
-		patch := []byte(`{"metadata":{"labels":{"theirs":"fast"},"annotations":{"` + kube.NodeLabels("it") + `":"` + note + `"}}}`)
-		_, err = c.Kubernetes.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
-		require.NoError(t, err)
-	}
-	annotate("storage=fast theirs=fast")
-	var refused contract.Removed
-	res := d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &refused)
-	require.NotNil(t, res.Fault)
-	require.Equal(t, kube.CodeConflict, res.Fault.Code)
-	require.ErrorContains(t, res.Fault, kube.NodeLabels("it")+" of node "+nodes.Items[0].Name)
-	require.Empty(t, refused, "nothing was removed")
-	annotate("storage=fast")
+	require.NoError(t, c.LabelNode(t.Context(), "it", "cache", nodes.Items[0].Name, "storage", "fast"))
+	_, err = c.Kubernetes.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"theirs":"fast"}}}`), metav1.PatchOptions{FieldManager: kube.FieldManager})
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		_, _ = c.Kubernetes.CoreV1().Nodes().Patch(context.Background(), nodes.Items[0].Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"theirs":null}}}`), metav1.PatchOptions{})
 	})
@@ -283,7 +271,6 @@ func TestRealRemovalLeavesWhatIsSomebodyElses(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, node.Labels, "storage")
 	require.Contains(t, node.Labels, "theirs")
-	require.NotContains(t, node.Annotations, kube.NodeLabels("it"))
 	for _, o := range objs {
 		live, err := c.Live(t.Context(), kube.MemberOf(o))
 		require.NoError(t, err)

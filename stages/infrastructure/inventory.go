@@ -3,9 +3,7 @@ package infrastructure
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -27,7 +26,11 @@ func inventory(ctx context.Context, env *step.Env, in contract.InventoryInput) (
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return contract.Inventory{}, badState(err)
 	}
-	return count(ctx, env, in, contract.Inventory{TerraformResources: state.addresses()})
+	var out contract.Inventory
+	for _, address := range state.addresses() {
+		out.Objects = append(out.Objects, "Terraform resource "+address)
+	}
+	return count(ctx, env, in, out)
 }
 
 // platformInventory lists what the deployment has in the cluster, while Terraform's
@@ -40,18 +43,22 @@ func platformInventory(ctx context.Context, env *step.Env, in contract.Inventory
 func count(ctx context.Context, env *step.Env, in contract.InventoryInput, out contract.Inventory) (contract.Inventory, error) {
 	if in.Gone {
 		out.Unreachable = "the cluster was removed, with everything in it"
-	} else if err := ask(ctx, env, in, &out); err != nil {
-		return out, err
-	}
-	if in.MustBeEmpty && !out.Empty() {
-		return out, &fault.Fault{
-			Code: CodeRemove, Class: fault.Step, Op: "see that nothing is left",
-			Fix: "run again: slipway destroy", Err: errors.New(left(out)),
+	} else {
+		has, why, err := ask(ctx, env, in)
+		if err != nil {
+			return out, err
 		}
+		out.Objects, out.Unreachable = append(out.Objects, has.names...), why
 	}
 	seen := "nothing is left"
-	if !out.Empty() {
-		seen = left(out)
+	if len(out.Objects) > 0 {
+		seen = "left: " + strings.Join(out.Objects, ", ")
+	}
+	if in.MustBeEmpty && len(out.Objects) > 0 {
+		return out, &fault.Fault{
+			Code: CodeRemove, Class: fault.Step, Op: "see that nothing is left",
+			Fix: "run again: slipway destroy", Err: errors.New(seen),
+		}
 	}
 	if out.Unreachable != "" {
 		seen += "; " + out.Unreachable
@@ -60,40 +67,50 @@ func count(ctx context.Context, env *step.Env, in contract.InventoryInput, out c
 	return out, nil
 }
 
-// ask looks into the cluster, if it answers.
-func ask(ctx context.Context, env *step.Env, in contract.InventoryInput, out *contract.Inventory) error {
+// ask looks into the cluster. If that does not answer, why says so.
+func ask(ctx context.Context, env *step.Env, in contract.InventoryInput) (has holdings, why string, err error) {
 	limit := reachLimit
 	if in.SkipUnreachable {
 		limit = skipLimit
 	}
 	c, why, err := reach(ctx, env, limit, in.SkipUnreachable)
-	if err != nil {
-		return err
-	}
-	out.Unreachable = why
-	if c == nil {
-		return nil
+	if err != nil || c == nil {
+		return has, why, err
 	}
 	r, err := newRemover(ctx, env, c, in.Definitions)
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.take(ctx, &has)
 	}
-	return r.take(ctx, out)
+	return has, why, err
 }
 
-// helmSecret is the type of the Secrets in which Helm keeps its releases.
-const helmSecret = "helm.sh/release.v1"
+// holdings are what a deployment has in a cluster, each once, with its name: "Kind namespace/name".
+type holdings struct {
+	objects []unstructured.Unstructured
+	names   []string
+}
 
-// take fills in what the deployment has in the cluster.
-func (r *remover) take(ctx context.Context, out *contract.Inventory) error {
-	for _, part := range []func(context.Context) error{r.findNamespaces, r.findApplications} {
+func (h *holdings) add(objs ...unstructured.Unstructured) {
+	for _, o := range objs {
+		if name := o.GetKind() + " " + nameOf(o); !slices.Contains(h.names, name) {
+			h.objects, h.names = append(h.objects, o), append(h.names, name)
+		}
+	}
+}
+
+// take finds what the deployment has in the cluster, but for what stays.
+func (r *remover) take(ctx context.Context, out *holdings) error {
+	for _, part := range []part{r.findNamespaces, r.findApplications} {
 		if err := part(ctx); err != nil {
 			return err
 		}
 	}
-	out.Namespaces = slices.DeleteFunc(slices.Clone(r.made), func(n string) bool { return slices.Contains(r.kept, n) })
+	going := slices.DeleteFunc(slices.Clone(r.made), func(n string) bool { return slices.Contains(r.kept, n) })
 	if r.system {
-		out.Namespaces = append(out.Namespaces, kube.SystemNamespace)
+		going = append(going, kube.SystemNamespace)
+	}
+	for _, name := range going {
+		out.add(r.found[name])
 	}
 	claims, err := r.keptIn(ctx)
 	if err != nil {
@@ -102,139 +119,88 @@ func (r *remover) take(ctx context.Context, out *contract.Inventory) error {
 	for _, n := range r.kept {
 		claims[n] = true
 	}
-	for _, part := range []struct {
-		gvr      schema.GroupVersionResource
-		selector string
-		into     *[]string
-		is       func(o unstructured.Unstructured) bool
+	for _, kind := range []struct {
+		gvr schema.GroupVersionResource
+		is  func(o unstructured.Unstructured) bool
 	}{
-		{argo.Applications(), "", &out.Applications, nil},
-		{core("persistentvolumeclaims"), "", &out.PersistentVolumeClaims, nil},
-		{core("services"), "", &out.LoadBalancers, func(o unstructured.Unstructured) bool {
+		{argo.Applications(), nil},
+		{core("persistentvolumeclaims"), nil},
+		{core("services"), func(o unstructured.Unstructured) bool {
 			kind, _, _ := unstructured.NestedString(o.Object, "spec", "type")
 			return kind == "LoadBalancer"
 		}},
-		{core("secrets"), "owner=helm", &out.HelmReleases, func(o unstructured.Unstructured) bool {
-			kind, _, _ := unstructured.NestedString(o.Object, "type")
-			return kind == helmSecret
-		}},
 	} {
-		objs, err := r.Client.List(ctx, part.gvr, "", part.selector)
+		objs, err := r.Client.List(ctx, kind.gvr, "", "")
 		if err != nil {
 			return err
 		}
 		for _, o := range objs {
-			if r.ours(o) && !r.stays(o, claims) && (part.is == nil || part.is(o)) {
-				*part.into = append(*part.into, nameOf(o))
+			if r.ours(o) && !r.stays(o, claims) && (kind.is == nil || kind.is(o)) {
+				out.add(o)
 			}
 		}
-		slices.Sort(*part.into)
 	}
-	// A release has a Secret per revision; its name is a label.
-	out.HelmReleases = slices.Compact(out.HelmReleases)
-	return r.takeOthers(ctx, claims, out)
+	return r.takeOthers(ctx, going, claims, out)
 }
 
-// takeOthers fills in volumes, nodes, and the objects that are in no namespace of the
-// deployment's. claims are the namespaces with claims that stay.
-func (r *remover) takeOthers(ctx context.Context, claims map[string]bool, out *contract.Inventory) error {
+// takeOthers finds volumes, nodes, and the objects that are in no namespace that goes. claims are
+// the namespaces with claims that stay.
+func (r *remover) takeOthers(ctx context.Context, going []string, claims map[string]bool, out *holdings) error {
 	volumes, err := r.ownVolumes(ctx)
 	if err != nil {
 		return err
 	}
-	for _, v := range volumes {
-		out.PersistentVolumes = append(out.PersistentVolumes, v.GetName())
-	}
-	nodes, err := r.labelledNodes(ctx)
+	out.add(volumes...)
+	labels, err := r.nodeLabels(ctx)
 	if err != nil {
 		return err
 	}
-	for _, n := range nodes {
-		out.Nodes = append(out.Nodes, n.GetName())
+	for _, l := range labels {
+		if name := "label " + l.Key + " of Node " + l.Node; !slices.Contains(out.names, name) {
+			out.names = append(out.names, name)
+		}
 	}
-	named := slices.Concat(out.Applications, out.PersistentVolumeClaims, out.LoadBalancers, out.HelmReleases)
-	var definitions []unstructured.Unstructured
-	elsewhere, err := r.elsewhere(ctx)
-	if err != nil {
-		return err
+	var definitions, all []unstructured.Unstructured
+	for _, look := range []removal.Look{r.elsewhere, r.outside, r.brought} {
+		objs, err := look(ctx)
+		if err != nil {
+			return err
+		}
+		all = append(all, objs...)
 	}
-	outside, err := r.outside(ctx)
-	if err != nil {
-		return err
-	}
-	brought, err := r.brought(ctx)
-	if err != nil {
-		return err
-	}
-	for _, o := range slices.Concat(elsewhere, outside, brought) {
+	for _, o := range all {
 		kept := o.GetLabels()[kube.Kept] != ""
 		if o.GetKind() == definitionKind {
 			kept = r.staysKept(o)
 			definitions = append(definitions, o)
 		}
-		if name := o.GetKind() + " " + nameOf(o); !kept && !r.stays(o, claims) && !slices.Contains(named, nameOf(o)) && !slices.Contains(out.Objects, name) {
-			out.Objects = append(out.Objects, name)
+		if !kept && !r.stays(o, claims) {
+			out.add(o)
 		}
 	}
-	if err := r.takeBrought(ctx, claims, out); err != nil || r.Rules.CRDs != platform.RemoveDelete {
+	elsewhere := func(o argo.Resource) bool { // what is in a namespace goes with it
+		return o.Kind != definitionKind && !slices.Contains(going, o.Namespace) && !(o.Kind == "Namespace" && slices.Contains(going, o.Name))
+	}
+	err = r.ofApplications(ctx, elsewhere, func(o unstructured.Unstructured) {
+		if !argo.Stays(&o) && !r.stays(o, claims) {
+			out.add(o)
+		}
+	})
+	if err != nil || r.Rules.CRDs != platform.RemoveDelete {
 		return err
 	}
 	objs, err := r.instancesOf(definitions)(ctx)
 	for _, o := range objs { // these go with the definitions, whoever has made them
-		name := o.GetKind() + " " + nameOf(o)
-		if !slices.Contains(out.Namespaces, o.GetNamespace()) && !slices.Contains(out.Objects, name) {
-			out.Objects = append(out.Objects, name)
+		if !slices.Contains(going, o.GetNamespace()) {
+			out.add(o)
 		}
 	}
 	return err
 }
 
-// takeBrought fills in what the platform's Applications have brought elsewhere: it goes with
-// them.
-func (r *remover) takeBrought(ctx context.Context, claims map[string]bool, out *contract.Inventory) error {
-	elsewhere := func(o argo.Resource) bool {
-		named := slices.Concat(out.Applications, out.PersistentVolumeClaims, out.LoadBalancers)
-		return o.Kind != definitionKind && !slices.Contains(out.Namespaces, o.Namespace) && !(o.Kind == "Namespace" && slices.Contains(out.Namespaces, o.Name)) &&
-			!slices.Contains(named, path.Join(o.Namespace, o.Name))
-	}
-	return r.ofApplications(ctx, elsewhere, func(o unstructured.Unstructured) {
-		name := o.GetKind() + " " + nameOf(o)
-		if !argo.Stays(&o) && !r.stays(o, claims) && !slices.Contains(out.Objects, name) {
-			out.Objects = append(out.Objects, name)
-		}
-	})
-}
-
 func nameOf(o unstructured.Unstructured) string {
-	name := o.GetName()
-	if isRelease(&o) {
-		name = o.GetLabels()["name"]
-	}
 	if ns := o.GetNamespace(); ns != "" {
-		return ns + "/" + name
+		return ns + "/" + o.GetName()
 	}
-	return name
-}
-
-func left(i contract.Inventory) string {
-	var out []string
-	for _, part := range []struct {
-		what  string
-		names []string
-	}{
-		{"namespaces", i.Namespaces},
-		{"applications", i.Applications},
-		{"volumes", i.PersistentVolumes},
-		{"volume claims", i.PersistentVolumeClaims},
-		{"load balancers", i.LoadBalancers},
-		{"Helm releases", i.HelmReleases},
-		{"objects", i.Objects},
-		{"labels of nodes", i.Nodes},
-		{"Terraform resources", i.TerraformResources},
-	} {
-		if len(part.names) > 0 {
-			out = append(out, fmt.Sprintf("%s %s", part.what, strings.Join(part.names, ", ")))
-		}
-	}
-	return "left: " + strings.Join(out, "; ")
+	return o.GetName()
 }

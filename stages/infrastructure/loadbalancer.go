@@ -34,7 +34,7 @@ func loadBalancer(ctx context.Context, env *step.Env, in contract.LoadBalancerIn
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, checkLimit, errCheckLate)
 	defer cancel()
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	c, err := env.Connect()
 	if err != nil {
 		return contract.LoadBalancerCheck{}, err
 	}
@@ -120,7 +120,7 @@ func verifyLoadBalancer(ctx context.Context, env *step.Env, in contract.LoadBala
 	if in.Unused {
 		return nil
 	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	c, err := env.Connect()
 	if err != nil {
 		return err
 	}

@@ -147,12 +147,8 @@ func isApplication(o *unstructured.Unstructured) bool {
 // broughtBy are the objects, of those that an Application names and which wants, that Argo CD
 // has brought by it.
 func (r *remover) broughtBy(ctx context.Context, a unstructured.Unstructured, which func(argo.Resource) bool) ([]unstructured.Unstructured, error) {
-	app, err := argo.Read(&a)
-	if err != nil {
-		return nil, err
-	}
 	var out []unstructured.Unstructured
-	for _, o := range app.Resources {
+	for _, o := range argo.Read(&a).Resources {
 		if !which(o) {
 			continue
 		}

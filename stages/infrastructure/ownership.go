@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
@@ -37,11 +35,7 @@ type finder struct {
 //
 // It has no look at objects that Kubernetes makes in every namespace.
 func (f finder) ownership(ctx context.Context, env *step.Env, in contract.OwnershipInput) (contract.Ownership, error) {
-	r, err := platform.Load(os.DirFS(env.PlatformDir))
-	if err != nil {
-		return contract.Ownership{}, err
-	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	r, c, err := env.Open()
 	if err != nil {
 		return contract.Ownership{}, err
 	}
@@ -79,7 +73,7 @@ func (f finder) ownership(ctx context.Context, env *step.Env, in contract.Owners
 	if err != nil {
 		return contract.Ownership{}, checkFault(kube.CodeForeign, "look for what the apps are made of", "run the same command again", err)
 	}
-	foreign = slices.Concat(foreign, inWay, e.releases)
+	foreign = append(foreign, inWay...)
 	out := contract.Ownership{Objects: len(objs) + len(ofApps)}
 	if err := othersSystem(foreign); err != nil {
 		return out, err
@@ -174,9 +168,6 @@ func othersSystem(objs []unstructured.Unstructured) error {
 // whose is "ConfigMap shop/settings (without an owner)".
 func whose(deployment string, o *unstructured.Unstructured) string {
 	what := o.GetKind() + " " + nameOf(*o)
-	if isRelease(o) {
-		what = "Helm release " + nameOf(*o)
-	}
 	switch owner := kube.DeploymentOf(o.GetLabels()); owner {
 	case "":
 		return what + " (without an owner)"

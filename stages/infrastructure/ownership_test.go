@@ -69,17 +69,16 @@ func wanting(t *testing.T) (*kubetest.API, *step.Env, contract.OwnershipInput) {
 func TestWhatIsSomebodyElsesEndsTheRunOrIsTakenOver(t *testing.T) {
 	elsewhere := "labels: {" + kube.DeploymentLabel + ": elsewhere}"
 	foreign := map[string]string{ // to what it is called
-		"/api/v1/namespaces/shop":                                            "Namespace shop (without an owner)",
-		"/api/v1/namespaces/default/secrets/password":                        "Secret default/password (without an owner)",
-		"/api/v1/namespaces/shop/configmaps/settings":                        "ConfigMap shop/settings (of the deployment elsewhere)",
-		"/api/v1/namespaces/shop/configmaps/slipway-ca":                      "ConfigMap shop/slipway-ca (without an owner)",
-		"/api/v1/namespaces/shop/secrets/tls":                                "Secret shop/tls (without an owner)",
-		"/api/v1/namespaces/shop/configmaps/web":                             "ConfigMap shop/web (without an owner)",
-		"/apis/rbac.authorization.k8s.io/v1/clusterroles/web":                "ClusterRole web (without an owner)",
-		"/api/v1/namespaces/kube-system/configmaps/cache-config":             "ConfigMap kube-system/cache-config (without an owner)",
-		"/api/v1/namespaces/kube-system/configmaps/hook":                     "ConfigMap kube-system/hook (without an owner)",
-		"/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.cache.v1": "Helm release kube-system/cache (without an owner)",
-		definitions + "gadgets.example.com":                                  "CustomResourceDefinition gadgets.example.com (without an owner)",
+		"/api/v1/namespaces/shop":                                "Namespace shop (without an owner)",
+		"/api/v1/namespaces/default/secrets/password":            "Secret default/password (without an owner)",
+		"/api/v1/namespaces/shop/configmaps/settings":            "ConfigMap shop/settings (of the deployment elsewhere)",
+		"/api/v1/namespaces/shop/configmaps/slipway-ca":          "ConfigMap shop/slipway-ca (without an owner)",
+		"/api/v1/namespaces/shop/secrets/tls":                    "Secret shop/tls (without an owner)",
+		"/api/v1/namespaces/shop/configmaps/web":                 "ConfigMap shop/web (without an owner)",
+		"/apis/rbac.authorization.k8s.io/v1/clusterroles/web":    "ClusterRole web (without an owner)",
+		"/api/v1/namespaces/kube-system/configmaps/cache-config": "ConfigMap kube-system/cache-config (without an owner)",
+		"/api/v1/namespaces/kube-system/configmaps/hook":         "ConfigMap kube-system/hook (without an owner)",
+		definitions + "gadgets.example.com":                      "CustomResourceDefinition gadgets.example.com (without an owner)",
 	}
 	api, env, in := wanting(t)
 	api.Set(t, "/api/v1/namespaces/shop/serviceaccounts/default", "metadata: {name: default}") // Kubernetes' own
@@ -95,7 +94,6 @@ func TestWhatIsSomebodyElsesEndsTheRunOrIsTakenOver(t *testing.T) {
 		api.Set(t, path, text)
 	}
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/settings", "metadata: {"+elsewhere+"}")
-	api.Set(t, "/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.cache.v1", "{metadata: {labels: {owner: helm, name: cache}}, type: helm.sh/release.v1}")
 	_, err = finder{}.ownership(t.Context(), env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
@@ -185,11 +183,9 @@ gitops: {engine: argocd}
 	require.NoError(t, os.Rename(filepath.Join(env.PlatformDir, "cache"), filepath.Join(env.PlatformDir, "gitops", "cache")))
 	in.Components = []contract.ComponentInput{{Component: "argocd"}, {Component: "cache"}}
 	api.Set(t, "/api/v1/namespaces/kube-system/configmaps/cache-config", "metadata: {name: cache-config, namespace: kube-system}")
-	api.Set(t, "/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.cache.v1", "{metadata: {namespace: kube-system, labels: {owner: helm, name: cache}}, type: helm.sh/release.v1}")
 	_, err := finder{}.ownership(t.Context(), env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 	require.ErrorContains(t, err, "ConfigMap kube-system/cache-config (without an owner)")
-	require.ErrorContains(t, err, "Helm release kube-system/cache (without an owner)")
 
 	app := "/apis/argoproj.io/v1alpha1/namespaces/shop/applications/cache"
 	api.Set(t, app, "metadata: {name: cache, namespace: shop}")
@@ -200,7 +196,6 @@ gitops: {engine: argocd}
 	require.NoError(t, err, "Argo CD owns it")
 
 	api.Delete(app)
-	api.Delete("/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.cache.v1")
 	api.Set(t, "/api/v1/namespaces/kube-system", "metadata: {labels: {"+kube.ManagedBy+": slipway, "+kube.DeploymentLabel+": demo}}")
 	_, err = finder{}.ownership(t.Context(), env, in)
 	require.NoError(t, err, "a destroy that was interrupted left it in a namespace that Slipway made")
@@ -209,7 +204,6 @@ gitops: {engine: argocd}
 // TestAHookThatANewerChartAddsIsLookedForToo: nothing would end Helm's taking it over.
 func TestAHookThatANewerChartAddsIsLookedForToo(t *testing.T) {
 	api, env, in := wanting(t)
-	api.Set(t, "/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.cache.v1", "{metadata: {labels: {owner: helm, name: cache, "+kube.DeploymentLabel+": demo}}, type: helm.sh/release.v1}")
 	hook := "/api/v1/namespaces/kube-system/configmaps/hook"
 	api.Set(t, hook, "metadata: {name: hook, namespace: kube-system, managedFields: [{manager: slipway, operation: Update}]}")
 	_, err := finder{}.ownership(t.Context(), env, in)

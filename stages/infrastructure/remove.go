@@ -60,7 +60,7 @@ type remover struct {
 func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
 	return remove(ctx, env, in, func(r *remover) []part {
 		return []part{
-			r.findNodes, r.findNamespaces, r.known, r.findApplications, r.mark, r.sets, r.components,
+			r.findNamespaces, r.known, r.findApplications, r.mark, r.sets, r.components,
 			r.namespaces, r.objects, r.volumes, r.clusterScope, r.nodes,
 		}
 	})
@@ -112,12 +112,12 @@ func newRemover(ctx context.Context, env *step.Env, c *kube.Client, definitions 
 		record.Orphans = map[string]string{}
 	}
 	r := &remover{env: env, recorded: recorded, record: record, projects: argo.Projects{}, platform: map[types.UID]bool{}, Remover: &removal.Remover{
-		Client: c, Kubeconfig: env.Kubeconfig, Deployment: env.Deployment, Argo: record.Argo, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
+		Client: c, Deployment: env.Deployment, Argo: record.Argo, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
 	}}
 	if definitions {
 		r.Rules.CRDs = platform.RemoveDelete
 	}
-	r.listed, err = r.Listed(ctx, record.Components)
+	r.listed, err = removal.Listed(ctx, c, record.Components)
 	return r, err
 }
 
@@ -128,7 +128,7 @@ func (r *remover) result() contract.Removed {
 
 // notRemoved keeps the faults that say what is to be done.
 func notRemoved(err error) error {
-	if f, ok := errors.AsType[*fault.Fault](err); ok && slices.Contains([]fault.Code{removal.CodeStuck, CodeUnrecorded, kube.CodeConflict}, f.Code) {
+	if f, ok := errors.AsType[*fault.Fault](err); ok && slices.Contains([]fault.Code{removal.CodeStuck, CodeUnrecorded}, f.Code) {
 		return f
 	}
 	return checkFault(CodeRemove, "remove the platform", "run again: slipway destroy", err)
@@ -142,7 +142,7 @@ func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (
 		env.Progress("there was no cluster yet")
 		return nil, "there was no cluster yet: it has no access file", nil
 	}
-	c, err = kube.Connect(env.Kubeconfig, env.Progress)
+	c, err = env.Connect()
 	switch {
 	case err != nil:
 	case env.Existing:

@@ -2,7 +2,6 @@ package infrastructure
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -146,11 +145,11 @@ func (r *remover) stays(o unstructured.Unstructured, claims map[string]bool) boo
 	if r.Rules.Claims != platform.RemoveKeep && (o.GetLabels()[kube.Kept] == "" || r.recorded) {
 		return false
 	}
-	switch kind, _, _ := unstructured.NestedString(o.Object, "type"); o.GetKind() {
+	switch o.GetKind() {
 	case "PersistentVolumeClaim":
 		return true
 	case "Secret":
-		return claims[o.GetNamespace()] && kube.DeploymentOf(o.GetLabels()) == r.Deployment && kind != helmSecret && o.GetName() != kube.PullSecret
+		return claims[o.GetNamespace()] && kube.DeploymentOf(o.GetLabels()) == r.Deployment && o.GetName() != kube.PullSecret
 	}
 	return false
 }
@@ -226,36 +225,26 @@ func (r *remover) empty(ctx context.Context, namespace string) error {
 
 // nodes takes off the labels that Slipway gave nodes for the deployment.
 func (r *remover) nodes(ctx context.Context) error {
-	nodes, err := r.labelledNodes(ctx)
-	for _, n := range nodes {
-		if err := r.Client.UnlabelNode(ctx, r.Deployment, n.GetName()); err != nil {
+	labels, err := r.nodeLabels(ctx)
+	for _, l := range labels {
+		if err := r.Client.UnlabelNode(ctx, l); err != nil {
 			return err
 		}
-		r.out.Nodes = append(r.out.Nodes, n.GetName())
-	}
-	return err
-}
-
-// findNodes fails if somebody has edited which labels Slipway gave a node.
-func (r *remover) findNodes(ctx context.Context) error {
-	_, err := r.labelledNodes(ctx)
-	return err
-}
-
-// labelledNodes are the nodes that Slipway gave labels for the deployment.
-func (r *remover) labelledNodes(ctx context.Context) ([]unstructured.Unstructured, error) {
-	nodes, err := r.Client.List(ctx, core("nodes"), "", "")
-	if err != nil {
-		return nil, err
-	}
-	var out []unstructured.Unstructured
-	var errs []error
-	for _, n := range nodes {
-		given, err := r.Client.LabelsGiven(ctx, r.Deployment, &n)
-		errs = append(errs, err)
-		if len(given) > 0 {
-			out = append(out, n)
+		if !slices.Contains(r.out.Nodes, l.Node) {
+			r.out.Nodes = append(r.out.Nodes, l.Node)
 		}
 	}
-	return out, errors.Join(errs...)
+	return err
+}
+
+// nodeLabels are the labels that Slipway gave nodes for the deployment, and that they still have.
+func (r *remover) nodeLabels(ctx context.Context) ([]kube.NodeLabel, error) {
+	labels, err := r.Client.NodeLabels(ctx, r.Deployment)
+	if err != nil || len(labels) == 0 {
+		return nil, err
+	}
+	nodes, err := r.Client.List(ctx, core("nodes"), "", "")
+	return slices.DeleteFunc(labels, func(l kube.NodeLabel) bool {
+		return !slices.ContainsFunc(nodes, func(n unstructured.Unstructured) bool { return l.On(&n) })
+	}), err
 }

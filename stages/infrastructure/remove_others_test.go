@@ -65,8 +65,7 @@ func TestACopyOfWhatIsOursStays(t *testing.T) {
 	api.Set(t, "/api/v1/namespaces/team/configmaps/ours", "metadata: {name: ours, namespace: team, annotations: {argocd.argoproj.io/tracking-id: 'web:/ConfigMap:team/ours'}, "+copied(used)+"}")
 	left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
 	require.NoError(t, err)
-	require.Equal(t, []string{"shop", "slipway-system"}, left.Namespaces)
-	require.Equal(t, []string{"shop/rows"}, left.PersistentVolumeClaims)
+	require.Subset(t, left.Objects, []string{"Namespace shop", "Namespace slipway-system", "PersistentVolumeClaim shop/rows"})
 
 	out, err := removed(t.Context(), env, contract.RemoveInput{})
 	require.NoError(t, err)
@@ -108,11 +107,11 @@ func TestWhatStaysOutlastsWhatMadeIt(t *testing.T) {
 	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: Secret, metadata: {name: password, namespace: shop, labels: {" + kube.DeploymentLabel + ": demo}}}\n---\n" +
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: shop, labels: {" + kube.DeploymentLabel + ": demo}}}"))
 	require.NoError(t, err)
-	_, _, err = c.ApplySet(t.Context(), kube.Set{Name: "web-objects", Deployment: "demo"}, objs, kube.ApplyOptions{Force: true})
+	_, _, err = c.ApplySet(t.Context(), kube.Set{Name: "web-objects", Deployment: "demo"}, objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	record(t, env, func(rec *removal.Record) {
 		rec.Remove.Claims = "keep"
-		rec.Components = []removal.Component{{Name: "web", Namespace: "shop"}}
+		rec.Components = []removal.Component{{Name: "web"}}
 	})
 	r := found(t, env)
 	require.NotNil(t, api.Get(rows)["metadata"].(map[string]any)["ownerReferences"], "they go")

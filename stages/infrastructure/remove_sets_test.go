@@ -322,7 +322,7 @@ func TestDefinitionsGoOnRequest(t *testing.T) {
 				require.NotNil(t, api.Get(held))
 				left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
 				require.NoError(t, err)
-				require.True(t, left.Empty())
+				require.Empty(t, left.Objects)
 			}
 			left, err := platformInventory(t.Context(), env, contract.InventoryInput{Definitions: true})
 			require.NoError(t, err)

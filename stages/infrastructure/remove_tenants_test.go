@@ -1,19 +1,15 @@
 package infrastructure
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
@@ -52,7 +48,7 @@ func TestATenantAddsNothingToWhatIsRemoved(t *testing.T) {
 
 	left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
 	require.NoError(t, err)
-	require.Equal(t, []string{"shop/a-a"}, left.Applications)
+	require.Contains(t, left.Objects, "Application shop/a-a")
 	require.Contains(t, left.Objects, "ClusterRole of-a", "a plan names what goes with an Application")
 	require.Contains(t, left.Objects, "Application team/undeclared", "Argo CD removes what bears its mark, and nothing is removed that a plan does not name")
 	for _, o := range []string{"ClusterRole theirs", "CustomResourceDefinition gizmos.example.com", "Application team/labelled", "ApplicationSet team/set"} {
@@ -138,7 +134,7 @@ func TestWhatAPushedApplicationSaysOfItselfCountsForNothing(t *testing.T) {
 	require.Equal(t, map[string]any{kube.DeploymentLabel: "demo"}, api.Get(classes + "data")["metadata"].(map[string]any)["labels"])
 	left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
 	require.NoError(t, err)
-	require.Equal(t, []string{"shop/pushed"}, left.Applications)
+	require.Contains(t, left.Objects, "Application shop/pushed")
 	for path := range theirs {
 		require.Equal(t, before[path], api.Get(path), path)
 	}
@@ -149,7 +145,7 @@ func TestWhatAPushedApplicationSaysOfItselfCountsForNothing(t *testing.T) {
 func TestAnApplicationInATenantsNamespace(t *testing.T) {
 	api, env := withSets(t)
 	record(t, env, func(rec *removal.Record) {
-		rec.Components = append(rec.Components, removal.Component{Name: "pages", Namespace: "team"})
+		rec.Components = append(rec.Components, removal.Component{Name: "pages"})
 	})
 	c, err := kube.Connect(env.Kubeconfig, nil)
 	require.NoError(t, err)
@@ -160,7 +156,7 @@ func TestAnApplicationInATenantsNamespace(t *testing.T) {
 	api.Set(t, rolesAPI+"of-pages", "metadata: {name: of-pages, "+tracked("team_pages", "rbac.authorization.k8s.io/ClusterRole:/of-pages")+"}")
 	api.Set(t, rolesAPI+"of-another", "metadata: {name: of-another, "+tracked("pages", "rbac.authorization.k8s.io/ClusterRole:/of-another")+"}")
 	r := found(t, env)
-	r.listed, err = r.Listed(t.Context(), []removal.Component{{Name: "pages"}})
+	r.listed, err = removal.Listed(t.Context(), c, []removal.Component{{Name: "pages"}})
 	require.NoError(t, err)
 	require.NoError(t, r.findApplications(t.Context()))
 	live, err := c.Live(t.Context(), pages)
@@ -171,72 +167,36 @@ func TestAnApplicationInATenantsNamespace(t *testing.T) {
 	untouched(t, api)
 }
 
-// TestWhatSomebodyEditedIsRefusedByName before anything is removed, and whoever is said to have
-// written it.
-func TestWhatSomebodyEditedIsRefusedByName(t *testing.T) {
-	const notes = "/api/v1/namespaces/slipway-system/configmaps/"
+// TestConfigMapsWithTheNamesOfNotesCountForNothing: a tenant that may write these, and no Secrets
+// beside them, does not decide what is removed.
+func TestConfigMapsWithTheNamesOfNotesCountForNothing(t *testing.T) {
+	api, env := withSets(t, "a")
 	for name, data := range map[string]string{
-		"slipway-removal": `{removal.json: '{"remove":{"crds":"delete"}}'}`,
-		"cache-objects":   `{objects: "argoproj.io/v1alpha1 Application team/theirs\n"}`,
+		"slipway-removal": `{removal.json: '{"remove":{"crds":"delete"},"argo":"team"}'}`,
+		"cache-objects":   `{inventory: '{"entries":[{"id":"team_theirs_argoproj.io_Application","v":"v1alpha1"}]}'}`,
+		"slipway-nodes":   `{cache: '{"node":"two","key":"storage","value":"fast"}'}`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			api, env := withSets(t, "a")
-			api.Set(t, notes+name, "{metadata: {name: "+name+", namespace: slipway-system, "+byUs+"}, data: "+data+"}")
-			before := api.Writes()
-			_, err := platformRemove(t.Context(), env, contract.RemoveInput{})
-			require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeConflict})
-			require.ErrorContains(t, err, "slipway-system/"+name)
-			f, _ := errors.AsType[*fault.Fault](err)
-			require.Contains(t, f.Fix, "kubectl delete configmap -n slipway-system "+name+";", "it can be copied")
-			_, err = platformInventory(t.Context(), env, contract.InventoryInput{})
-			require.ErrorContains(t, err, "slipway-system/"+name)
-			require.Equal(t, before, api.Writes())
-			untouched(t, api)
-		})
+		api.Set(t, "/api/v1/namespaces/slipway-system/configmaps/"+name, "{metadata: {name: "+name+", namespace: slipway-system, "+byUs+"}, data: "+data+"}")
 	}
+	_, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+	require.NoError(t, err)
+	untouched(t, api)
 }
 
-// TestANodeWhoseLabelsSomebodyEditedIsRefusedByName before anything is removed: whoever annotates
-// nodes does not decide which labels go. A label that somebody has changed since stays.
-func TestANodeWhoseLabelsSomebodyEditedIsRefusedByName(t *testing.T) {
-	const at, labels, seal = "/api/v1/nodes/", "slipway.sh/labels.demo", "slipway.sh/seal.demo"
-	meta := func(api *kubetest.API, node, field string) map[string]any {
-		m, _ := api.Get(at + node)["metadata"].(map[string]any)
-		out, _ := m[field].(map[string]any)
-		return out
-	}
-	for what, edit := range map[string]func(api *kubetest.API) (node, text string){
-		"added":    func(*kubetest.API) (string, string) { return "one", labels + ": storage=fast zone=a" },
-		"replaced": func(*kubetest.API) (string, string) { return "one", labels + ": zone=a" },
-		"no seal":  func(*kubetest.API) (string, string) { return "one", seal + ": ''" },
-		"unsealed": func(*kubetest.API) (string, string) { return "two", labels + ": storage=fast" },
-		"copied": func(api *kubetest.API) (string, string) {
-			return "two", labels + ": storage=fast, " + seal + ": " + fmt.Sprint(meta(api, "one", "annotations")[seal])
-		},
-		"as earlier": func(*kubetest.API) (string, string) { return "one", labels + ": storage" },
+// TestALabelOfANodeThatSomebodyChangedStays, and so does that of another node of its name.
+func TestALabelOfANodeThatSomebodyChangedStays(t *testing.T) {
+	const at = "/api/v1/nodes/one"
+	for change, want := range map[string]map[string]any{
+		"labels: {storage: slow}": {"storage": "slow", "zone": "a"},
+		"uid: one-2":              {"storage": "fast", "zone": "a"},
 	} {
-		t.Run(what, func(t *testing.T) {
-			api, env := shared(t)
-			node, text := edit(api)
-			api.Set(t, at+node, "metadata: {annotations: {"+text+"}}")
-			before := api.Writes()
-			_, err := platformRemove(t.Context(), env, contract.RemoveInput{})
-			require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeConflict})
-			require.ErrorContains(t, err, "the annotation "+labels+" of node "+node)
-			_, err = platformInventory(t.Context(), env, contract.InventoryInput{})
-			require.ErrorContains(t, err, "the annotation "+labels+" of node "+node)
-			require.Equal(t, before, api.Writes())
-			require.Equal(t, map[string]any{"storage": "fast", "zone": "a"}, meta(api, "one", "labels"))
-			require.Equal(t, map[string]any{"storage": "fast"}, meta(api, "two", "labels"))
-		})
+		api, env := shared(t)
+		api.Set(t, at, "metadata: {"+change+"}")
+		out, err := removed(t.Context(), env, contract.RemoveInput{})
+		require.NoError(t, err)
+		require.Empty(t, out.Nodes)
+		require.Equal(t, want, api.Get(at)["metadata"].(map[string]any)["labels"])
 	}
-	api, env := shared(t)
-	api.Set(t, at+"one", "metadata: {labels: {storage: slow}}")
-	out, err := removed(t.Context(), env, contract.RemoveInput{})
-	require.NoError(t, err)
-	require.Equal(t, []string{"one"}, out.Nodes)
-	require.Equal(t, map[string]any{"storage": "slow", "zone": "a"}, meta(api, "one", "labels"))
-	require.Empty(t, meta(api, "one", "annotations"))
 }
 
 // TestAVolumeOfATenantsClaimStays though the claim says that it is the deployment's: a tenant may

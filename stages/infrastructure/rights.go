@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -162,8 +161,7 @@ func lacks(ctx context.Context, c *kube.Client, r right) ([]string, error) {
 			ResourceAttributes: &authv1.ResourceAttributes{Verb: verb, Group: r.group, Resource: r.resource, Subresource: r.subresource},
 		}}
 		answer, err := kube.Retry(ctx, c, "ask whether one may "+verb+" "+r.name(), func(ctx context.Context) (*authv1.SelfSubjectAccessReview, error) {
-			// A review is a question: nothing is made by it.
-			return c.Kubernetes.AuthorizationV1().SelfSubjectAccessReviews().Create(dryrun.Allow(ctx), review, metav1.CreateOptions{})
+			return c.Asking().Kubernetes.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		})
 		if err != nil {
 			return nil, err

@@ -35,7 +35,7 @@ const noProvisioner = "kubernetes.io/no-provisioner"
 func storage(ctx context.Context, env *step.Env, in contract.StorageInput) (contract.StorageCheck, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, checkLimit, errCheckLate)
 	defer cancel()
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	c, err := env.Connect()
 	if err != nil {
 		return contract.StorageCheck{}, err
 	}
@@ -162,7 +162,7 @@ func storageClasses() schema.GroupVersionResource {
 
 // verifyStorage tells whether the class is still there, and still the default where it must be.
 func verifyStorage(ctx context.Context, env *step.Env, in contract.StorageInput, out contract.StorageCheck) error {
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	c, err := env.Connect()
 	if err != nil {
 		return err
 	}

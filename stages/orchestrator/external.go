@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
@@ -20,17 +17,13 @@ import (
 func resolve(ctx context.Context, c *kube.Client, in contract.AppsInput, deadline time.Duration) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	err := c.Patch(dryrun.Allow(limited), "refresh the Application "+RootApp, argo.Applications(), in.Namespace, RootApp, argo.HardRefresh())
+	err := c.Asking().Patch(limited, "refresh the Application "+RootApp, argo.Applications(), in.Namespace, RootApp, argo.HardRefresh())
 	if err != nil {
 		return "", err
 	}
 	revision := ""
 	err = c.WaitFor(limited, "Argo CD to read "+in.Repository, kube.Poll, func(ctx context.Context) (bool, string, error) {
-		o, err := c.Dynamic.Resource(argo.Applications()).Namespace(in.Namespace).Get(ctx, RootApp, metav1.GetOptions{})
-		if err != nil {
-			return false, "", err
-		}
-		app, err := argo.Read(o)
+		app, err := argo.Get(ctx, c, in.Namespace, RootApp)
 		if err != nil {
 			return false, "", err
 		}

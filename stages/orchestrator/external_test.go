@@ -18,10 +18,10 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -73,14 +73,14 @@ func TestTheProjectsAreMadeBeforeAnythingIsReadOfTheTree(t *testing.T) {
 	api, _ := withArgo(t)
 	env := published(t, api.URL, "")
 	in := contract.ProjectsInput{Tree: theirs()}
-	_, err := runProjects(dryrun.Context(t.Context()), env, in)
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err := step.Unchanged(runProjects)(t.Context(), env, in)
+	require.ErrorIs(t, err, plan.ErrChange)
 	out, err := runProjects(t.Context(), env, in)
 	require.NoError(t, err)
 	require.Equal(t, []string{"AppProject cd/slipway-root", "AppProject cd/platform"}, out.Names)
 	project := api.Get("/apis/argoproj.io/v1alpha1/namespaces/cd/appprojects/platform")
 	require.Equal(t, []any{in.Repository}, project["spec"].(map[string]any)["sourceRepos"])
-	_, err = runProjects(dryrun.Context(t.Context()), env, in)
+	_, err = step.Unchanged(runProjects)(t.Context(), env, in)
 	require.NoError(t, err)
 }
 
@@ -131,7 +131,9 @@ func TestArgoCDSaysWhichCommitABranchIsAt(t *testing.T) {
 	got, err := resolve(t.Context(), c, in, time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, revision, got, "not the one from before")
-	got, err = resolve(dryrun.Context(t.Context()), c, in, time.Minute)
+	c, err = c.Planned(plan.Verify("sync"))
+	require.NoError(t, err)
+	got, err = resolve(t.Context(), c, in, time.Minute)
 	require.NoError(t, err, "asking changes nothing")
 	require.Equal(t, revision, got)
 	require.Equal(t, 2, looks)

@@ -25,7 +25,7 @@ func runProjects(ctx context.Context, env *step.Env, in contract.ProjectsInput) 
 	if err != nil {
 		return contract.Projects{}, err
 	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	c, err := env.Connect()
 	if err != nil {
 		return contract.Projects{}, err
 	}
@@ -33,7 +33,7 @@ func runProjects(ctx context.Context, env *step.Env, in contract.ProjectsInput) 
 	if err != nil {
 		return contract.Projects{}, err
 	}
-	applied, err := c.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	applied, err := c.Apply(ctx, objs, kube.ApplyOptions{})
 	var out contract.Projects
 	for _, a := range applied {
 		out.Names = append(out.Names, a.Kind+" "+a.Namespace+"/"+a.Name)

@@ -8,21 +8,19 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// runPrune removes, as a destroy does, what the release has no more: components that were
-// installed and are not any more, but for what data goes with, and what was made before
-// components are. What Argo CD installs is Argo CD's to remove; it is told to where no app is
-// left.
+// runPrune removes, as a destroy does, components that were installed and that the release has no
+// more, but for what data goes with. What was made before components stays until a destroy. What
+// Argo CD installs is Argo CD's to remove; it is told to where no app is left.
 func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contract.Pruned, error) {
 	r, err := platform.Load(os.DirFS(env.PlatformDir))
 	if err != nil {
 		return contract.Pruned{}, err
 	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	c, err := env.Connect()
 	if err != nil {
 		return contract.Pruned{}, err
 	}
@@ -31,7 +29,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 		return contract.Pruned{}, err
 	}
 	remover := &removal.Remover{
-		Client: c, Kubeconfig: env.Kubeconfig, Deployment: env.Deployment, Argo: record.Argo, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
+		Client: c, Deployment: env.Deployment, Argo: record.Argo, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
 	}
 	var out contract.Pruned
 	take := func(objects, kept []string, err error) error {
@@ -45,10 +43,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 	}
 	dropped, objects, err := remover.Dropped(ctx, record.Components, in.Components, removal.Prerequisites(r))
 	out.Components = dropped
-	if err = take(objects, nil, err); err == nil {
-		err = take(remover.PrunePrerequisites(ctx, r, in.LeftOut))
-	}
-	if err != nil {
+	if err := take(objects, nil, err); err != nil {
 		return out, err
 	}
 	if len(out.Components) > 0 {
@@ -58,7 +53,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 		env.Progress("removed %d objects that the release no longer has", len(out.Objects))
 	}
 	for _, kept := range out.Kept {
-		env.Progress("the release no longer has these, but they stay: %s", kept)
+		env.Progress("the release no longer has this, but it stays: %s", kept)
 	}
 	earlier := record.Argo
 	record = removal.RecordOf(r)

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -41,28 +40,20 @@ func withoutApps(ctx context.Context, env *step.Env, c *kube.Client, engine stri
 // gone.
 func removeRoot(ctx context.Context, env *step.Env, c *kube.Client, root *unstructured.Unstructured) error {
 	namespace := root.GetNamespace()
-	p, _ := dryrun.Previewing(ctx)
-	if p == nil {
-		if err := dryrun.Check(ctx, "remove the Application %s/%s", namespace, RootApp); err != nil {
-			return err
-		}
+	if c.Plan == nil {
 		env.Progress("removing the apps, none of which is on any more")
 		if err := argo.Cascade(ctx, c, root); err != nil {
 			return err
 		}
 	}
 	err := c.Delete(ctx, argo.Applications(), namespace, RootApp, metav1.DeletePropagationBackground)
-	if err != nil || p != nil {
+	if err != nil || c.Plan != nil {
 		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, defaultDeadline)
 	defer cancel()
 	return c.WaitAbsent(limited, "the Application "+namespace+"/"+RootApp+", with the apps that it brought,", func(ctx context.Context) (string, error) {
-		o, err := c.Dynamic.Resource(argo.Applications()).Namespace(namespace).Get(ctx, RootApp, metav1.GetOptions{})
-		if err != nil {
-			return "", err
-		}
-		app, err := argo.Read(o)
+		app, err := argo.Get(ctx, c, namespace, RootApp)
 		return "Argo CD has not removed " + cmp.Or(strings.Join(app.Children(), ", "), "it") + " yet", err
 	})
 }

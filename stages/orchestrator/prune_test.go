@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -27,34 +28,29 @@ func installing(t *testing.T, env *step.Env, sections string) {
 	require.NoError(t, os.WriteFile(filepath.Join(env.PlatformDir, platform.File), []byte(text), 0o600))
 }
 
-// TestWhatANewerReleaseHasNoMoreIsRemoved: what was made before components, as well.
+// TestWhatANewerReleaseHasNoMoreIsRemoved; what was made before components stays.
 func TestWhatANewerReleaseHasNoMoreIsRemoved(t *testing.T) {
+	const at = "/api/v1/namespaces/shop/configmaps/web"
 	api, c := withArgo(t)
 	env := published(t, api.URL, "")
-	installing(t, env, "namespaces: [{name: cd}, {name: shop}]\nsecrets: [{name: web, namespace: shop, keys: [{key: password, generate: password}]}]\n")
-	r, err := platform.Load(os.DirFS(env.PlatformDir))
-	require.NoError(t, err)
-	require.NoError(t, removal.RecordPrerequisites(t.Context(), c, "demo", r))
-	for path, name := range map[string]string{"/api/v1/namespaces/shop": "shop", "/api/v1/namespaces/shop/secrets/web": "web"} {
-		api.Set(t, path, "metadata: {name: "+name+", "+byUs+"}")
-	}
-	in := contract.PruneInput{Components: []string{"argocd"}}
+	installing(t, env, "namespaces: [{name: cd}]\n")
+	web := kube.Member{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "shop", Name: "web"}
+	require.NoError(t, c.KeepMembers(t.Context(), "demo", kube.ObjectsOf("web"), []kube.Member{web}))
+	require.NoError(t, removal.Record{Components: []removal.Component{{Name: "web"}, {Name: "argocd"}}}.Write(t.Context(), c, "demo"))
+	api.Set(t, at, "metadata: {name: web, namespace: shop, "+byUs+"}")
+	in := contract.PruneInput{Components: []string{"argocd", "web"}}
 	out, err := runPrune(t.Context(), env, in)
 	require.NoError(t, err)
 	require.Equal(t, contract.Pruned{}, out)
 
-	installing(t, env, "namespaces: [{name: cd}]\n")
-	in.LeftOut = []string{"argocd"}
+	require.NoError(t, removal.Record{Components: []removal.Component{{Name: "web"}, {Name: "argocd"}}}.Write(t.Context(), c, "demo"))
+	in.Components = []string{"argocd"}
+	_, err = step.Unchanged(runPrune)(t.Context(), env, in)
+	require.ErrorIs(t, err, plan.ErrChange)
 	out, err = runPrune(t.Context(), env, in)
 	require.NoError(t, err)
-	require.Equal(t, []string{"Secret shop/web: this run has left out argocd", "Namespace shop: this run has left out argocd"}, out.Kept)
-	in.LeftOut = nil
-	_, err = runPrune(dryrun.Context(t.Context()), env, in)
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
-	out, err = runPrune(t.Context(), env, in)
-	require.NoError(t, err)
-	require.Equal(t, contract.Pruned{Objects: []string{"Secret shop/web", "Namespace shop"}}, out)
-	require.Nil(t, api.Get("/api/v1/namespaces/shop"))
+	require.Equal(t, contract.Pruned{Components: []string{"web"}, Objects: []string{"ConfigMap shop/web"}}, out)
+	require.Nil(t, api.Get(at))
 }
 
 // TestAPlatformWithoutAnAppAnyMore: the last ones go as others do that are switched off,
@@ -81,8 +77,8 @@ func TestAPlatformWithoutAnAppAnyMore(t *testing.T) {
 	require.NotNil(t, api.Get(atRoot))
 
 	api.Set(t, atController, "metadata: {name: argo-cd-argocd-application-controller, namespace: cd, labels: {app.kubernetes.io/name: argocd-application-controller}}")
-	_, err = runPrune(dryrun.Context(t.Context()), env, in)
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = step.Unchanged(runPrune)(t.Context(), env, in)
+	require.ErrorIs(t, err, plan.ErrChange)
 	require.NotNil(t, api.Get(atRoot))
 	held := make(chan any, 1)
 	go func() { // what Argo CD does

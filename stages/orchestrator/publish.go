@@ -17,9 +17,9 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -32,7 +32,7 @@ func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (c
 	if err != nil {
 		return contract.Publication{}, err
 	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	c, err := env.Connect()
 	if err != nil {
 		return contract.Publication{}, err
 	}
@@ -59,7 +59,7 @@ func releaseGit(ctx context.Context, c *kube.Client, r *platform.Release, in con
 		})
 	}
 	if !of(git.URL) || !of(git.ClusterURL) || git.Repository != server.Repository {
-		return git, dryrun.Later("the address of the git server")
+		return git, plan.Later("the address of the git server")
 	}
 	git.Writer = server.Accounts.Writer
 	namespace, name, port, err := platform.ParseService(server.Service)
@@ -71,8 +71,8 @@ func releaseGit(ctx context.Context, c *kube.Client, r *platform.Release, in con
 
 // publish pushes tree unless the branch holds it already.
 func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gitserver.Tree, r *platform.Release, in contract.PublishInput) (contract.Publication, error) {
-	if p, _ := dryrun.Previewing(ctx); p != nil {
-		return previewPublish(ctx, user, tree, in)
+	if env.Plan != nil {
+		return planPublish(ctx, env, user, tree, in)
 	}
 	revision, changed, err := user.Push(ctx, in.Git.Repository, contract.Branch, tree, gitserver.Commit{
 		Author: "Slipway", Email: "slipway@" + in.Values.Domain, When: time.Now(),
@@ -92,15 +92,19 @@ func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gi
 	return contract.Publication{Revision: revision, Changed: changed}, nil
 }
 
-// previewPublish tells which files a push would change.
-func previewPublish(ctx context.Context, user *gitserver.Server, tree gitserver.Tree, in contract.PublishInput) (contract.Publication, error) {
+// planPublish tells which files a push would change.
+func planPublish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gitserver.Tree, in contract.PublishInput) (contract.Publication, error) {
 	found, err := user.Compare(ctx, in.Git.Repository, contract.Branch, tree)
 	if err != nil {
-		return contract.Publication{}, dryrun.Later("what the git server has (%v)", err)
+		return contract.Publication{}, plan.Later("what the git server has (%v)", err)
 	}
-	dryrun.Tell(ctx, contract.PlannedGit{
-		Repository: in.Git.Repository, Revision: found.Revision, Added: found.Added, Changed: found.Changed, Removed: found.Removed,
-	})
+	env.Plan.Tell(contract.PlanBasis{Git: in.Git.Repository + "@" + found.Revision})
+	for action, names := range map[string][]string{contract.PlanAdd: found.Added, contract.PlanChange: found.Changed, contract.PlanRemove: found.Removed} {
+		for _, name := range names {
+			env.Plan.Change("push %s", name)
+			env.Plan.Tell(contract.PlannedChange{Of: contract.PlanFiles, Action: action, Name: name})
+		}
+	}
 	return contract.Publication{Revision: found.Revision}, nil
 }
 

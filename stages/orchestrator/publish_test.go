@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 func input() contract.PublishInput {
@@ -215,12 +215,13 @@ func TestTheGitServerIsTheReleases(t *testing.T) {
 	own := contract.Git{
 		GitServer: contract.GitServer{URL: "https://git.example.org", Address: "203.0.113.9:443"}, ClusterURL: "https://git.code.svc", Repository: "slipway/platform", Writer: "billing/database",
 	}
-	ctx := (&dryrun.Preview{}).Watch(t.Context(), "orchestrator/publish")
+	c, err = c.Planned(new(plan.Plan).Of("orchestrator/publish"))
+	require.NoError(t, err)
 	in.Git = own
-	_, err = releaseGit(ctx, c, r, in)
-	require.ErrorIs(t, err, dryrun.ErrLater, "there is no such Service yet")
+	_, err = releaseGit(t.Context(), c, r, in)
+	require.ErrorIs(t, err, plan.ErrLater, "there is no such Service yet")
 	api.Set(t, "/api/v1/namespaces/code/services/git", "{metadata: {name: git, namespace: code}, spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}}")
-	got, err := releaseGit(ctx, c, r, in)
+	got, err := releaseGit(t.Context(), c, r, in)
 	require.NoError(t, err)
 	require.Equal(t, "192.0.2.1:443", got.Address)
 	require.Equal(t, "code/writer", got.Writer)
@@ -237,8 +238,8 @@ func TestTheGitServerIsTheReleases(t *testing.T) {
 	} {
 		in.Git = own
 		change(&in.Git)
-		_, err = releaseGit(ctx, c, r, in)
-		require.ErrorIs(t, err, dryrun.ErrLater, what)
+		_, err = releaseGit(t.Context(), c, r, in)
+		require.ErrorIs(t, err, plan.ErrLater, what)
 	}
 	require.Empty(t, api.Writes())
 }

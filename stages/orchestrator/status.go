@@ -22,7 +22,7 @@ import (
 // runStatus reads the Applications in Argo CD's namespace as they are now, with the cause for each unhealthy one,
 // and looks at the gates of the components that the steps have installed. It does not wait.
 func runStatus(ctx context.Context, env *step.Env, in contract.LiveInput) (contract.Live, error) {
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	c, err := env.Connect()
 	if err != nil {
 		return contract.Live{}, err
 	}
@@ -74,7 +74,7 @@ func statusOfApps(ctx context.Context, env *step.Env, c *kube.Client) (contract.
 	if err != nil || record.Argo == "" { // the platform has no Argo CD
 		return out, err
 	}
-	all, err := list(ctx, c, record.Argo)
+	all, err := argo.List(ctx, c, record.Argo)
 	if err != nil {
 		return contract.Apps{}, err
 	}

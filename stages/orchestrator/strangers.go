@@ -17,7 +17,7 @@ import (
 )
 
 // alone is how the root Application is applied: nobody else has anything to add to it.
-func alone() kube.ApplyOptions { return kube.ApplyOptions{Force: true, Added: argo.Added} }
+func alone() kube.ApplyOptions { return kube.ApplyOptions{Added: argo.Added} }
 
 // settled waits for the apps, and has the root Application be as Slipway applies it after that,
 // too: until Argo CD has removed an Application that somebody has pushed, that may write to it.
@@ -49,13 +49,10 @@ func noStrangers(ctx context.Context, c *kube.Client, deployment string, r *plat
 	if err != nil {
 		return err
 	}
-	known, err := origins(all, func(o *unstructured.Unstructured) bool {
+	known := origins(all, func(o *unstructured.Unstructured) bool {
 		component, is := r.Component(o.GetName())
 		return o.GetName() == RootApp || slices.Contains(in.Apps, o.GetName()) || is && component.Kind == platform.Adopted
 	})
-	if err != nil {
-		return err
-	}
 	var names []string
 	for _, o := range all {
 		project, _, _ := unstructured.NestedString(o.Object, "spec", "project")
@@ -81,7 +78,7 @@ func noStrangers(ctx context.Context, c *kube.Client, deployment string, r *plat
 // origins are the names of the Applications of Argo CD's namespace that are the release's, or
 // that somebody has made there, by a step, by hand or by an ApplicationSet; and of those that
 // one of them brings.
-func origins(all []unstructured.Unstructured, ofRelease func(*unstructured.Unstructured) bool) (map[string]bool, error) {
+func origins(all []unstructured.Unstructured, ofRelease func(*unstructured.Unstructured) bool) map[string]bool {
 	out := map[string]bool{}
 	var next []*unstructured.Unstructured
 	for i := range all {
@@ -97,16 +94,12 @@ func origins(all []unstructured.Unstructured, ofRelease func(*unstructured.Unstr
 			continue
 		}
 		out[by.GetName()] = true
-		app, err := argo.Read(by)
-		if err != nil {
-			return nil, err
-		}
-		children := app.Children()
+		children := argo.Read(by).Children()
 		for i := range all {
 			if slices.Contains(children, all[i].GetName()) && kube.BroughtBy(&all[i], map[string]bool{by.GetName(): true}) {
 				next = append(next, &all[i])
 			}
 		}
 	}
-	return out, nil
+	return out
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
+	"github.com/slipway-sh/slipway/stages/step"
 )
 
 // answers has Argo CD bring the app web, and compare each Application at once.
@@ -56,7 +57,7 @@ func TestTheRootKeepsNothingThatAPushAdded(t *testing.T) {
 	require.NoError(t, err)
 	clean := api.Get(atRoot)
 	written := len(api.Writes())
-	_, err = runSync(dryrun.Context(ctx), env, appsInput())
+	_, err = step.Unchanged(runSync)(ctx, env, appsInput())
 	require.NoError(t, err)
 	for _, w := range api.Writes()[written:] { // refreshes, which a dry run may ask for
 		require.Contains(t, w, "PATCH ")
@@ -66,10 +67,10 @@ func TestTheRootKeepsNothingThatAPushAdded(t *testing.T) {
   spec: {source: {helm: {valuesObject: {domain: evil.example}}}, ignoreDifferences: [{kind: Deployment}]}}`
 	api.Set(t, atRoot, added)
 	dirty := api.Get(atRoot)
-	_, err = runSync(dryrun.Context(ctx), env, appsInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
-	p := &dryrun.Preview{}
-	_, err = runSync(p.Watch(ctx, "orchestrator/sync"), env, appsInput())
+	_, err = step.Unchanged(runSync)(ctx, env, appsInput())
+	require.ErrorIs(t, err, plan.ErrChange)
+	p := &plan.Plan{}
+	_, err = runSync(ctx, env.Planned(p.Of("orchestrator/sync")), appsInput())
 	require.NoError(t, err)
 	require.Equal(t, dirty, api.Get(atRoot), "nothing was changed")
 	planned, known := p.At(atRoot)

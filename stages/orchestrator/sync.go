@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -34,7 +33,7 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 	if len(in.Apps) == 0 {
 		return contract.Apps{}, badSet(errors.New("no app is expected: a platform without apps is never installed"))
 	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	c, err := env.Connect()
 	if err != nil {
 		return contract.Apps{}, err
 	}
@@ -53,7 +52,7 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 	if err != nil {
 		return contract.Apps{}, err
 	}
-	if p, _ := dryrun.Previewing(ctx); p != nil {
+	if !c.Plan.Waits() {
 		return contract.Apps{Revision: in.Revision}, nil
 	}
 	env.Logger.Info("root application", "change", applied[0].Change, "revision", in.Revision)
@@ -139,7 +138,7 @@ func (w *waiter) wait(ctx context.Context) (contract.Apps, error) {
 	until, _ := ctx.Deadline()
 	defer func() { w.env.Waits("the apps", begun, until, line, true) }()
 	for {
-		all, err := list(ctx, w.client, w.tracker.Namespace)
+		all, err := argo.List(ctx, w.client, w.tracker.Namespace)
 		if err != nil {
 			return contract.Apps{}, w.outOfTime(ctx, begun, line, err)
 		}
@@ -232,33 +231,15 @@ func (w *waiter) keep() {
 func (w *waiter) act(ctx context.Context, actions []argo.Action) error {
 	for _, a := range actions {
 		w.env.Logger.Info("argo cd is asked", "app", a.App.Name, "to", a.Why)
-		ctx := ctx
+		c := w.client
 		if a.Refresh {
-			ctx = dryrun.Allow(ctx)
+			c = c.Asking()
 		}
-		if err := w.client.Patch(ctx, "patch the Application "+a.App.Name, argo.Applications(), a.App.Namespace, a.App.Name, a.Patch); err != nil {
+		if err := c.Patch(ctx, "patch the Application "+a.App.Name, argo.Applications(), a.App.Namespace, a.App.Name, a.Patch); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// list reads the Applications in Argo CD's namespace. Those elsewhere are of others, and may have
-// the same names.
-func list(ctx context.Context, c *kube.Client, namespace string) ([]argo.Application, error) {
-	objs, err := c.List(ctx, argo.Applications(), namespace, "")
-	if err != nil {
-		return nil, err
-	}
-	out := make([]argo.Application, 0, len(objs))
-	for i := range objs {
-		a, err := argo.Read(&objs[i])
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, a)
-	}
-	return out, nil
 }
 
 func wrongSet(v argo.Verdict) error {

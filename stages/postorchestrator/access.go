@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +20,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -45,11 +43,7 @@ func Register(r *step.Registry) {
 }
 
 func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (contract.Access, error) {
-	r, err := platform.Load(os.DirFS(env.PlatformDir))
-	if err != nil {
-		return contract.Access{}, err
-	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	r, c, err := env.Open()
 	if err != nil {
 		return contract.Access{}, err
 	}
@@ -71,7 +65,7 @@ func runAccess(ctx context.Context, env *step.Env, in contract.AccessInput) (con
 	}
 	state, err := c.ReadProgress(ctx)
 	if err == nil && state != contract.Success { // an earlier step of this run has said that it goes on
-		err = dryrun.Check(ctx, "say that the platform is installed")
+		env.Plan.Change("say that the platform is installed")
 	}
 	if err == nil {
 		err = keep(ctx, env, r, in.Config)

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/backup"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -36,13 +36,13 @@ func TestAnInstallEndsWithWhatTheReleaseTells(t *testing.T) {
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	in := contract.AccessInput{Domain: "example.org", AdminEmail: "ada@example.org", Scale: "50", Disabled: []string{"api"}}
-	_, err := runAccess(dryrun.Context(t.Context()), env, in)
-	require.ErrorIs(t, err, dryrun.ErrWouldChange, "the cluster does not show it yet")
+	_, err := step.Unchanged(runAccess)(t.Context(), env, in)
+	require.ErrorIs(t, err, plan.ErrChange, "the cluster does not show it yet")
 	require.Nil(t, api.Get(atStatus), "a look shows nothing")
 
 	_, err = runAccess(t.Context(), env, in)
 	require.NoError(t, err)
-	out, err := runAccess(dryrun.Context(t.Context()), env, in)
+	out, err := step.Unchanged(runAccess)(t.Context(), env, in)
 	require.NoError(t, err)
 	require.Equal(t, "sample 1.0.0, blue, example.org, 50, ada@example.org: web", out.Guidance)
 	data := api.Get(atStatus)["data"].(map[string]any)
@@ -50,8 +50,8 @@ func TestAnInstallEndsWithWhatTheReleaseTells(t *testing.T) {
 
 	// The release and its configuration are kept for the backup before an upgrade.
 	in.Config = []byte(`{"scale":100}`)
-	_, err = runAccess(dryrun.Context(t.Context()), env, in)
-	require.ErrorIs(t, err, dryrun.ErrWouldChange, "another configuration")
+	_, err = step.Unchanged(runAccess)(t.Context(), env, in)
+	require.ErrorIs(t, err, plan.ErrChange, "another configuration")
 	_, err = runAccess(t.Context(), env, in)
 	require.NoError(t, err)
 	s, err := env.Store(t.Context())

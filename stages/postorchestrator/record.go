@@ -8,7 +8,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/backup"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -32,8 +31,9 @@ func keep(ctx context.Context, env *step.Env, r *platform.Release, config json.R
 	if err != nil || backup.Holds(kept, want) {
 		return err
 	}
-	if err := dryrun.Check(ctx, "keep release %s for a backup", r.Version); err != nil {
-		return err
+	if env.Plan != nil {
+		env.Plan.Change("keep release %s for a backup", r.Version)
+		return nil
 	}
 	return repo.KeepInstalled(ctx, env.Generation(), kept, want, files)
 }

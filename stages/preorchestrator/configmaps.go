@@ -11,7 +11,7 @@ import (
 
 // runConfigMaps makes the release's ConfigMaps from the configuration.
 func runConfigMaps(ctx context.Context, env *step.Env, in contract.ConfigMapsInput) (contract.ConfigMaps, error) {
-	r, c, err := open(env)
+	r, c, err := env.Open()
 	if err != nil {
 		return contract.ConfigMaps{}, err
 	}

@@ -15,10 +15,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
-	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -61,20 +58,11 @@ func connected(t *testing.T, url string) *step.Env {
 	return env
 }
 
-func TestAnApplicationThatArgoCDDoesNotReconcile(t *testing.T) {
-	_, err := runReconcile(t.Context(), newEnv(t, nil), contract.ReconcileInput{Namespace: "cd"})
-	refused(t, err, argo.CodeStale, "let Argo CD reconcile an Application outside its namespace: ", "you may not")
-	f := new(fault.Fault)
-	require.ErrorAs(t, err, &f)
-	require.Equal(t, "look at its log: slipway toolchain -- kubectl logs -n cd -l app.kubernetes.io/name=argocd-application-controller", f.Fix)
-}
-
 func TestWhatTakesTooLongIsATimeout(t *testing.T) {
 	late := fmt.Errorf("waited 2s for the git server: %w", context.DeadlineExceeded)
 	g := &git{server: &platform.GitServer{Service: "code/git:443"}}
 	for code, err := range map[fault.Code]error{
 		gitserver.CodeServer: g.bad(gitserver.CodeServer, "make a repository", late), gitserver.CodePush: g.bad(gitserver.CodePush, "push over HTTPS", late),
-		argo.CodeStale: badReconcile("cd", &fault.Fault{Code: kube.CodeWait, Class: fault.Timeout, Err: late}),
 	} {
 		require.ErrorIs(t, err, &fault.Fault{Code: code})
 		require.Equal(t, fault.Timeout, fault.ClassOf(err), code)

@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -24,10 +23,10 @@ import (
 const usable = 2 * time.Minute
 
 // runGit verifies the git server of the platform by use and registers it with Argo CD:
-// its accounts log in, strangers cannot sign up, the repositories are there, a push is
-// taken, and the account of Argo CD may read them.
+// its accounts log in, strangers cannot sign up, the repository of the tree is there, and the
+// account of Argo CD may read it.
 func runGit(ctx context.Context, env *step.Env, in contract.GitInput) (contract.Git, error) {
-	r, c, err := open(env)
+	r, c, err := env.Open()
 	if err != nil {
 		return contract.Git{}, err
 	}
@@ -61,9 +60,6 @@ func runGit(ctx context.Context, env *step.Env, in contract.GitInput) (contract.
 		return out, err
 	}
 	if err := g.use(ctx); err != nil {
-		return out, err
-	}
-	if out.Probe, out.Revision, err = g.push(ctx); err != nil {
 		return out, err
 	}
 	if err := g.register(ctx, out, r.Engine().Namespace); err != nil {
@@ -102,7 +98,7 @@ func (g *git) open(ctx context.Context, at contract.GitServer) (err error) {
 	return nil
 }
 
-// use verifies by use: the accounts log in, the repositories are there, and a stranger
+// use verifies by use: the accounts log in, the repository is there, and a stranger
 // cannot sign up. The server takes its time to check a password, so that the accounts
 // are used at the same time.
 func (g *git) use(ctx context.Context) error {
@@ -112,7 +108,7 @@ func (g *git) use(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if asWriter = g.login(ctx, g.writer); asWriter == nil {
-			asWriter = g.repositories(ctx)
+			asWriter = g.repository(ctx)
 		}
 	})
 	if g.reader.Username != g.writer.Username {
@@ -138,21 +134,17 @@ func (g *git) login(ctx context.Context, s *gitserver.Server) error {
 	})
 }
 
-// repositories makes sure that the repositories are there, and that Argo CD may read them.
-func (g *git) repositories(ctx context.Context) error {
+// repository makes sure that the repository of the tree is there, and that Argo CD may read it.
+func (g *git) repository(ctx context.Context) error {
 	_, tree, _ := strings.Cut(g.server.Repository, "/")
-	for name, description := range map[string]string{
-		tree: "The platform, as Argo CD installs it", probe: "What " + probeRetention + " pushes",
-	} {
-		if _, err := g.writer.EnsureRepository(ctx, name, description); err != nil {
-			return g.bad(gitserver.CodeServer, "make the repository "+name, err)
-		}
-		if g.reader.Username == g.writer.Username {
-			continue
-		}
-		if err := g.writer.EnsureReader(ctx, name, g.reader.Username); err != nil {
-			return g.bad(gitserver.CodeServer, "let "+g.reader.Username+" read the repository "+name, err)
-		}
+	if _, err := g.writer.EnsureRepository(ctx, tree, "The platform, as Argo CD installs it"); err != nil {
+		return g.bad(gitserver.CodeServer, "make the repository "+tree, err)
+	}
+	if g.reader.Username == g.writer.Username {
+		return nil
+	}
+	if err := g.writer.EnsureReader(ctx, tree, g.reader.Username); err != nil {
+		return g.bad(gitserver.CodeServer, "let "+g.reader.Username+" read the repository "+tree, err)
 	}
 	return nil
 }
@@ -169,23 +161,6 @@ func (g *git) refusesStrangers(ctx context.Context) error {
 		return g.bad(gitserver.CodeServer, "try to sign up as a stranger", err)
 	}
 	return nil
-}
-
-// push pushes the probe over HTTPS, unless it is there.
-func (g *git) push(ctx context.Context) (repository, revision string, err error) {
-	repository = g.writer.Username + "/" + probe
-	revision, changed, err := g.writer.Push(ctx, repository, contract.Branch, probeTree(), gitserver.Commit{
-		Author: "Slipway", Email: "slipway@" + g.in.Domain, Message: "a push over HTTPS", When: time.Now(),
-	})
-	if err != nil {
-		return "", "", g.bad(gitserver.CodePush, "push over HTTPS", err)
-	}
-	verb := "found"
-	if changed {
-		verb = "pushed"
-	}
-	g.env.Progress("%s %s of %s", verb, argo.Short(revision), repository)
-	return repository, revision, nil
 }
 
 func (g *git) bad(code fault.Code, op string, err error) error {

@@ -22,10 +22,10 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -191,19 +191,18 @@ func TestTheGitServerIsVerifiedByUseAndRegistered(t *testing.T) {
 		t.Skip("git is not installed")
 	}
 	api, env := f.cluster(t)
-	_, err := runGit(dryrun.Context(t.Context()), env, gitInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err := step.Unchanged(runGit)(t.Context(), env, gitInput())
+	require.ErrorIs(t, err, plan.ErrLater)
 	require.Empty(t, api.Writes())
 
 	out, err := runGit(t.Context(), env, gitInput())
 	require.NoError(t, err)
-	require.Regexp(t, `^[0-9a-f]{40}$`, out.Revision)
 	require.Equal(t, contract.Git{
 		GitServer: contract.GitServer{URL: "https://git.example.com", Address: f.url}, ClusterURL: "https://git.example.com",
-		Repository: "slipway/platform", Writer: "code/writer", Probe: "slipway/probe", Revision: out.Revision,
+		Repository: "slipway/platform", Writer: "code/writer",
 	}, out)
 	require.DirExists(t, filepath.Join(f.root, "slipway/platform.git"))
-	require.Equal(t, map[string]bool{"platform/argocd": true, "probe/argocd": true}, f.readers)
+	require.Equal(t, map[string]bool{"platform/argocd": true}, f.readers)
 	for path, want := range map[string]struct {
 		kind string
 		data map[string]string
@@ -217,7 +216,7 @@ func TestTheGitServerIsVerifiedByUseAndRegistered(t *testing.T) {
 	}
 
 	before := len(api.Writes())
-	_, err = runGit(dryrun.Context(t.Context()), env, gitInput())
+	_, err = step.Unchanged(runGit)(t.Context(), env, gitInput())
 	require.NoError(t, err)
 	again, err := runGit(t.Context(), env, gitInput())
 	require.NoError(t, err)
@@ -225,8 +224,8 @@ func TestTheGitServerIsVerifiedByUseAndRegistered(t *testing.T) {
 	require.Len(t, api.Writes(), before, "nothing has changed")
 
 	api.Set(t, "/api/v1/namespaces/cd/secrets/repository-platform", "data: {password: YQ==}")
-	_, err = runGit(dryrun.Context(t.Context()), env, gitInput())
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = step.Unchanged(runGit)(t.Context(), env, gitInput())
+	require.ErrorIs(t, err, plan.ErrChange)
 	_, err = runGit(t.Context(), env, gitInput())
 	require.NoError(t, err)
 	require.Equal(t, "dcogra", text(t, api, "/api/v1/namespaces/cd/secrets/repository-platform")["password"])
@@ -257,7 +256,6 @@ func TestAGitServerThatDoesNotDoWhatItMust(t *testing.T) {
 		"no reader":      {func(_ *testing.T, f *forge, _ *kubetest.API) { f.broken = "/collaborators/" }, "git.example.com", gitserver.CodeServer, "let argocd read the repository "},
 		"open to all":    {func(_ *testing.T, f *forge, _ *kubetest.API) { f.openDoor = true }, "git.example.com", gitserver.CodeServer, "try to sign up on the git server as a stranger: anybody can sign up"},
 		"cannot tell":    {func(_ *testing.T, f *forge, _ *kubetest.API) { f.broken = "/api/v1/users/" }, "git.example.com", gitserver.CodeServer, "try to sign up as a stranger on the git server: "},
-		"takes no push":  {func(_ *testing.T, f *forge, _ *kubetest.API) { f.broken = "/slipway/probe.git" }, "git.example.com", gitserver.CodePush, "push over HTTPS on the git server: "},
 		"no certificate": {func(*testing.T, *forge, *kubetest.API) {}, "", gitserver.CodeServer, "no certificate of the platform is for one of its hosts: git.code.svc, git.{domain}"},
 		"of somebody else's": {func(t *testing.T, _ *forge, api *kubetest.API) {
 			api.Set(t, "/api/v1/namespaces/code/secrets/writer", "data: {username: cm9vdA==}")

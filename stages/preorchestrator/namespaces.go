@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
@@ -28,7 +27,7 @@ import (
 const goneSoon = 3 * time.Minute
 
 func runNamespaces(ctx context.Context, env *step.Env, in contract.NamespacesInput) (contract.Namespaces, error) {
-	r, c, err := open(env)
+	r, c, err := env.Open()
 	if err != nil {
 		return contract.Namespaces{}, err
 	}
@@ -107,10 +106,8 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment, identity 
 			Err: fmt.Errorf("these namespaces exist and do not belong to this deployment: %s; nothing was created", strings.Join(foreign, ", ")),
 		}
 	}
-	if p, _ := dryrun.Previewing(ctx); len(leaving) > 0 && p == nil {
-		if err := dryrun.Check(ctx, "make namespaces %s, which are being deleted, again", strings.Join(leaving, ", ")); err != nil {
-			return contract.Namespaces{}, err
-		}
+	if len(leaving) > 0 {
+		c.Plan.Change("make namespaces %s, which are being deleted, again", strings.Join(leaving, ", "))
 	}
 	if err := waitGone(ctx, c, leaving); err != nil {
 		return contract.Namespaces{}, err
@@ -121,12 +118,8 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment, identity 
 			delete(all, kube.ManagedBy) // it was there before, and stays: see kube.MadeNamespace
 		}
 		notes := map[string]string{}
-		p, _ := dryrun.Previewing(ctx)
-		if ns.Name == kube.SystemNamespace && identity != "" && (p == nil || have[ns.Name].Annotations[kube.IdentityAnnotation] != "") {
+		if ns.Name == kube.SystemNamespace && identity != "" && (!c.Plan.Previews() || have[ns.Name].Annotations[kube.IdentityAnnotation] != "") {
 			notes[kube.IdentityAnnotation] = identity // a plan does not tell of it: before the first run there is none
-		}
-		if dryrun.On(ctx) && p == nil && holds(have[ns.Name].Labels, all) && holds(have[ns.Name].Annotations, notes) {
-			continue
 		}
 		o := applycorev1.Namespace(ns.Name).WithLabels(all).WithAnnotations(notes)
 		err := c.Retry(ctx, "apply namespace "+ns.Name, func(ctx context.Context) error {
@@ -219,7 +212,7 @@ func begin(ctx context.Context, c *kube.Client, deployment string, r *platform.R
 func checkProgress(ctx context.Context, c *kube.Client) error {
 	state, err := c.ReadProgress(ctx)
 	if err == nil && (state == contract.Failure || state == contract.Waiting) {
-		err = dryrun.Pass(ctx, "say that the install goes on")
+		c.Plan.Change("say that the install goes on")
 	}
 	return err
 }

@@ -1,6 +1,6 @@
 // Package preorchestrator holds the steps that prepare a cluster for a platform:
-// namespaces, secrets, certificates and ConfigMaps; and those that verify by use what
-// apps rest on, the git server and Argo CD.
+// namespaces, secrets, certificates and ConfigMaps; and those that verify by use the git server
+// on which apps rest.
 //
 // Every step observes, converges and verifies; a second run changes nothing. What these steps make
 // is also listed in stages/internal/removal, by which it is removed again.
@@ -8,10 +8,8 @@ package preorchestrator
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -33,9 +31,6 @@ const (
 	argoCredentials = "repositories-slipway" // Secret: the account for the user's other repositories
 )
 
-// probe is the repository that the checks push to.
-const probe = "probe"
-
 // Register adds the code of the stage's steps to r.
 func Register(r *step.Registry) {
 	step.Register(r, contract.NamespacesStep(), step.Repeatable(runNamespaces))
@@ -45,17 +40,6 @@ func Register(r *step.Registry) {
 	step.Register(r, contract.RequiresStep(), step.Repeatable(runRequires))
 	step.Register(r, contract.GitStep(), step.Repeatable(runGit))
 	step.Register(r, contract.RepositoryStep(), step.Repeatable(runRepository))
-	step.Register(r, contract.ReconcileStep(), step.Verified(runReconcile, verifyReconcile))
-}
-
-// open reads the platform release and connects to the cluster.
-func open(env *step.Env) (*platform.Release, *kube.Client, error) {
-	r, err := platform.Load(os.DirFS(env.PlatformDir))
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
-	return r, c, err
 }
 
 // theirs is how many of some objects, "namespace/name" or namespaces, are the release's and

@@ -13,7 +13,7 @@ import (
 
 // runRepository tells Argo CD how it reads a repository of the user's, which is asked first if it is read by HTTPS.
 func runRepository(ctx context.Context, env *step.Env, in contract.RepositoryInput) (contract.Repository, error) {
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
+	c, err := env.Connect()
 	if err != nil {
 		return contract.Repository{}, err
 	}

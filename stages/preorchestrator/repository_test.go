@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
+	"github.com/slipway-sh/slipway/stages/step"
 )
 
 const (
@@ -39,8 +40,8 @@ func TestArgoCDIsToldOfARepositoryOfTheUsers(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(env.UserSecretsDir, contract.GitPassword), []byte(password+"\n"), 0o600))
 			require.NoError(t, os.WriteFile(filepath.Join(env.UserSecretsDir, contract.GitKey), []byte(key), 0o600))
 			c.in.Namespace = "cd"
-			_, err := runRepository(dryrun.Context(t.Context()), env, c.in)
-			require.ErrorIs(t, err, dryrun.ErrWouldChange)
+			_, err := step.Unchanged(runRepository)(t.Context(), env, c.in)
+			require.ErrorIs(t, err, plan.ErrChange)
 			out, err := runRepository(t.Context(), env, c.in)
 			require.NoError(t, err)
 			require.Equal(t, contract.Repository{URL: c.in.URL}, out)
@@ -58,7 +59,7 @@ func TestArgoCDIsToldOfARepositoryOfTheUsers(t *testing.T) {
 			}
 
 			before := len(api.Writes())
-			_, err = runRepository(dryrun.Context(t.Context()), env, c.in)
+			_, err = step.Unchanged(runRepository)(t.Context(), env, c.in)
 			require.NoError(t, err)
 			_, err = runRepository(t.Context(), env, c.in)
 			require.NoError(t, err)

@@ -15,7 +15,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -26,11 +25,10 @@ const requiresPoll = time.Second
 // runRequires waits, until the step's time is up, for what somebody else puts into the
 // cluster.
 func runRequires(ctx context.Context, env *step.Env, _ contract.Nothing) (contract.Requirements, error) {
-	r, c, err := open(env)
+	r, c, err := env.Open()
 	if err != nil {
 		return contract.Requirements{}, err
 	}
-	c.OnWait = env.Waits
 	var out contract.Requirements
 	for _, q := range r.Requires {
 		out.Names = append(out.Names, nameOf(q))
@@ -39,14 +37,14 @@ func runRequires(ctx context.Context, env *step.Env, _ contract.Nothing) (contra
 	look := func(ctx context.Context) (bool, string, error) {
 		missing, err := missingOf(ctx, c, r.Requires)
 		seen := "waiting for " + strings.Join(missing, ", ")
-		if err == nil && len(missing) > 0 && seen != said && !dryrun.On(ctx) {
+		if err == nil && len(missing) > 0 && seen != said && env.Plan == nil {
 			env.Progress("%s", seen)
 			c.WriteProgress(ctx, env.Logger, env.Deployment, env.Run, contract.Waiting, seen)
 			said = seen
 		}
 		return len(missing) == 0, seen, err
 	}
-	if dryrun.On(ctx) {
+	if env.Plan != nil {
 		done, seen, err := look(ctx)
 		if err == nil && !done {
 			err = errors.New(seen)

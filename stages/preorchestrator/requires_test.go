@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -63,7 +63,7 @@ func TestWhatOthersPutIntoTheClusterIsWaitedFor(t *testing.T) {
 	const license, settings = "/api/v1/namespaces/shop/secrets/license", "/api/v1/namespaces/shop/configmaps/settings"
 	api, env := preparing(t, required)
 	look := func() error {
-		_, err := runRequires(dryrun.Context(t.Context()), env, contract.Nothing{})
+		_, err := step.Unchanged(runRequires)(t.Context(), env, contract.Nothing{})
 		return err
 	}
 	require.EqualError(t, look(), "waiting for secret shop/license, configmap shop/settings, configmap shop/any")
@@ -90,7 +90,7 @@ func TestWhatOthersPutIntoTheClusterIsWaitedFor(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, contract.Requirements{Names: []string{"secret shop/license", "configmap shop/settings", "configmap shop/any"}}, out)
 	require.NoError(t, look())
-	require.Equal(t, []string{"POST /api/v1/namespaces/slipway-system/secrets/" + kube.SealSecret, "PATCH " + atStatus}, slices.Compact(api.Writes()), "nothing but what is waited for")
+	require.Equal(t, []string{"PATCH " + atStatus}, slices.Compact(api.Writes()), "nothing but what is waited for")
 	require.Equal(t, "installing sample 1.0.0", api.Get(atStatus)["data"].(map[string]any)["message"])
 
 	_, err = runRequires(t.Context(), forbidden(t, env), contract.Nothing{})
@@ -112,8 +112,8 @@ func TestConfigMapsAreMadeFromTheConfiguration(t *testing.T) {
 	in := func(size any) contract.ConfigMapsInput {
 		return contract.ConfigMapsInput{Fill: map[string]any{"domain": "example.org", "settings.size": size, "proxy.http": ""}}
 	}
-	_, err := runConfigMaps(dryrun.Context(t.Context()), env, in(1048576.0))
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err := step.Unchanged(runConfigMaps)(t.Context(), env, in(1048576.0))
+	require.ErrorIs(t, err, plan.ErrChange)
 	out, err := runConfigMaps(t.Context(), env, in(1048576.0))
 	require.NoError(t, err)
 	require.Equal(t, contract.ConfigMaps{Names: []string{"shop/settings"}, Changed: 1}, out)
@@ -121,7 +121,7 @@ func TestConfigMapsAreMadeFromTheConfiguration(t *testing.T) {
 	require.Equal(t, map[string]any{kube.ManagedBy: "slipway", kube.DeploymentLabel: "demo"}, api.Get(at)["metadata"].(map[string]any)["labels"])
 
 	before := len(api.Writes())
-	_, err = runConfigMaps(dryrun.Context(t.Context()), env, in(1048576.0))
+	_, err = step.Unchanged(runConfigMaps)(t.Context(), env, in(1048576.0))
 	require.NoError(t, err)
 	out, err = runConfigMaps(t.Context(), env, in(1048576.0))
 	require.NoError(t, err)

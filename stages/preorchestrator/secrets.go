@@ -24,16 +24,15 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// generated stands in a preview for what is made anew in each.
+// generated stands in a plan for what is made anew in each.
 const generated = "generated"
 
 func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (contract.Secrets, error) {
-	r, c, err := open(env)
+	r, c, err := env.Open()
 	if err != nil {
 		return contract.Secrets{}, err
 	}
@@ -42,14 +41,11 @@ func runSecrets(ctx context.Context, env *step.Env, in contract.SecretsInput) (c
 		Keys: []platform.SecretKey{{Key: kube.SaltKey, Generate: platform.Token, Length: platform.DefaultLength}},
 	})
 	s := &secrets{client: c, deployment: env.Deployment, in: in, redact: env.Redact, have: map[string]*corev1.Secret{}, given: map[string][]byte{}, declared: r.Secrets}
-	s.made = func(value string) { dryrun.Label(ctx, value, generated) }
+	s.made = func(value string) { env.Plan.Label(value, generated) }
 	for _, name := range in.UserSecrets {
 		if s.given[name], err = userSecret(env, name); err != nil {
 			return contract.Secrets{}, err
 		}
-	}
-	if s.kept, err = openKept(ctx, env, c, keptSecrets); err != nil {
-		return contract.Secrets{}, err
 	}
 	out, err := s.ensure(ctx, want)
 	if err == nil {
@@ -97,7 +93,6 @@ type secrets struct {
 	have       map[string]*corev1.Secret
 	given      map[string][]byte // secrets of the configuration, by name
 	declared   []platform.Secret // by the release
-	kept       *kept             // what is generated
 }
 
 // ensure makes sure of the Secrets. One without a key is not made.
@@ -129,9 +124,6 @@ func (s *secrets) ensure(ctx context.Context, want []platform.Secret) (contract.
 			Fix: "correct the secrets in platform.yaml, then run the same command again",
 		}
 	}
-	if err := s.kept.write(ctx); err != nil {
-		return contract.Secrets{}, err
-	}
 	for _, w := range want {
 		name := w.Namespace + "/" + w.Name
 		if err := s.write(ctx, w, plan[name]); err != nil {
@@ -145,7 +137,7 @@ func (s *secrets) ensure(ctx context.Context, want []platform.Secret) (contract.
 	}
 	slices.Sort(out.Names)
 	slices.Sort(out.Created)
-	return out, s.kept.done(ctx)
+	return out, nil
 }
 
 // plan is, for each secret, the values of the keys that it lacks; copies come last.
@@ -163,15 +155,13 @@ func (s *secrets) plan(want []platform.Secret) (map[string]map[string][]byte, er
 				}
 				if v, stays := s.stays(name, k); stays {
 					s.hide(k, v)
-					s.keep(name, k, keptValue{v, rotations(s.have[name])[k.Key]})
 					continue
 				}
-				v, err := s.fresh(plan, name, k)
+				v, err := s.fresh(plan, k)
 				if err != nil {
 					return nil, fmt.Errorf("%s/%s: %w", name, k.Key, err)
 				}
 				s.hide(k, v)
-				s.keep(name, k, keptValue{v, k.Rotated})
 				plan[name][k.Key] = v
 			}
 		}
@@ -190,9 +180,9 @@ func (s *secrets) stays(name string, k platform.SecretKey) ([]byte, bool) {
 	return v, has && (!isGiven || bytes.Equal(v, given)) && !s.due(o, k)
 }
 
-// fresh is the value that a key gets: the given one, that of what it is a copy of, the one that a
-// lost cluster had unless the release has brought a new one since, or one that is made.
-func (s *secrets) fresh(plan map[string]map[string][]byte, name string, k platform.SecretKey) ([]byte, error) {
+// fresh is the value that a key gets: the given one, that of what it is a copy of, or one that is
+// made.
+func (s *secrets) fresh(plan map[string]map[string][]byte, k platform.SecretKey) ([]byte, error) {
 	if v, is := s.givenFor(k); is {
 		return v, nil
 	}
@@ -207,9 +197,6 @@ func (s *secrets) fresh(plan map[string]map[string][]byte, name string, k platfo
 		return nil, fmt.Errorf("it is a copy of %s, which is not there", k.From)
 	}
 	v, err := s.value(k)
-	if was, ok := s.kept.restore(name + "/" + k.Key); ok && (k.Rotated == "" || was.Rotated != "" && !platform.Older(was.Rotated, k.Rotated)) {
-		v, err = was.Value, nil
-	}
 	if err == nil && s.made != nil {
 		s.made(string(v))
 	}
@@ -238,13 +225,6 @@ func (s *secrets) givenFor(k platform.SecretKey) (v []byte, ok bool) {
 func (s *secrets) hide(k platform.SecretKey, v []byte) {
 	if (k.Generate == platform.Password || k.Generate == platform.Token || k.Generate == platform.Given) && s.redact != nil {
 		s.redact(string(v))
-	}
-}
-
-// keep has the value of a key kept if it is one that is generated.
-func (s *secrets) keep(name string, k platform.SecretKey, v keptValue) {
-	if _, given := s.givenFor(k); !given && (k.Generate == platform.Password || k.Generate == platform.Token) {
-		s.kept.note(name+"/"+k.Key, v)
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 func fakeKube(objs ...runtime.Object) *kube.Client {
@@ -212,8 +212,10 @@ func TestANamespaceThatIsBeingDeletedIsMadeAgain(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		gone <- c.Kubernetes.CoreV1().Namespaces().Delete(t.Context(), "apps", metav1.DeleteOptions{})
 	}()
-	_, err := ensureNamespaces(dryrun.Context(t.Context()), c, "demo", "", want)
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	c.Plan = plan.Verify("namespaces")
+	_, err := ensureNamespaces(t.Context(), c, "demo", "", want)
+	require.ErrorIs(t, err, plan.ErrLater)
+	c.Plan = nil
 	out, err := ensureNamespaces(t.Context(), c, "demo", "", want)
 	require.NoError(t, err)
 	require.NoError(t, <-gone)
@@ -266,13 +268,14 @@ func TestLiteralsFollowTheRelease(t *testing.T) {
 // release does not say that it has no more.
 func TestAPlanOfALabelThatANamespaceLoses(t *testing.T) {
 	c := fakeKube()
-	ensure := func(ctx context.Context, labels map[string]string) {
+	ensure := func(labels map[string]string) {
 		t.Helper()
-		_, err := ensureNamespaces(ctx, c, "demo", "", []platform.Namespace{{Name: "apps", Labels: labels}})
+		_, err := ensureNamespaces(t.Context(), c, "demo", "", []platform.Namespace{{Name: "apps", Labels: labels}})
 		require.NoError(t, err)
 	}
-	ensure(t.Context(), map[string]string{"a": "x", "b": "x"})
-	ensure((&dryrun.Preview{}).Watch(t.Context(), "a/b"), map[string]string{"a": "x"}) // which the fake carries out
+	ensure(map[string]string{"a": "x", "b": "x"})
+	c.Plan = new(plan.Plan).Of("a/b")
+	ensure(map[string]string{"a": "x"}) // which the fake carries out
 	o, err := c.Kubernetes.CoreV1().Namespaces().Get(t.Context(), "apps", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"a": "x", kube.ManagedBy: "slipway", kube.DeploymentLabel: "demo"}, o.Labels)

@@ -13,16 +13,17 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/internal/state"
+	"github.com/slipway-sh/slipway/stages/step"
 )
 
 // TestTheFirstStepShowsThatAnInstallHasBegun to those who look at the cluster.
 func TestTheFirstStepShowsThatAnInstallHasBegun(t *testing.T) {
 	api, env := preparing(t, "")
-	_, err := runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err := step.Unchanged(runNamespaces)(t.Context(), env, contract.NamespacesInput{})
+	require.ErrorIs(t, err, plan.ErrChange)
 	out, err := runNamespaces(t.Context(), env, contract.NamespacesInput{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"shop", kube.SystemNamespace}, out.Names)
@@ -30,16 +31,16 @@ func TestTheFirstStepShowsThatAnInstallHasBegun(t *testing.T) {
 	data := api.Get(atStatus)["data"].(map[string]any)
 	require.Equal(t, []any{"InProgress", "installing sample 1.0.0", "r1"}, []any{data["state"], data["message"], data["run"]})
 
-	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
+	_, err = step.Unchanged(runNamespaces)(t.Context(), env, contract.NamespacesInput{})
 	require.NoError(t, err)
 	require.Equal(t, data, api.Get(atStatus)["data"], "a look shows nothing")
 
 	for _, state := range []string{"Failed", "Waiting"} {
 		api.Set(t, atStatus, "data: {state: "+state+"}")
-		_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
-		require.ErrorIs(t, err, dryrun.ErrWouldChange, "of an earlier run")
+		_, err = step.Unchanged(runNamespaces)(t.Context(), env, contract.NamespacesInput{})
+		require.ErrorIs(t, err, plan.ErrChange, "of an earlier run")
 		env.LeftOut = true
-		_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
+		_, err = step.Unchanged(runNamespaces)(t.Context(), env, contract.NamespacesInput{})
 		require.NoError(t, err, "which is of no interest to a run that leaves the step out")
 		env.LeftOut = false
 		out, err = runNamespaces(t.Context(), env, contract.NamespacesInput{})
@@ -48,7 +49,7 @@ func TestTheFirstStepShowsThatAnInstallHasBegun(t *testing.T) {
 		require.Equal(t, "InProgress", api.Get(atStatus)["data"].(map[string]any)["state"])
 	}
 	api.Set(t, atStatus, "data: {state: Success}")
-	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
+	_, err = step.Unchanged(runNamespaces)(t.Context(), env, contract.NamespacesInput{})
 	require.NoError(t, err, "what is installed stays so")
 }
 
@@ -68,33 +69,46 @@ func TestTheClusterTellsTheIdentity(t *testing.T) {
 	require.NoError(t, err)
 	own, err := state.MakeIdentity(t.Context(), s, 1, "demo")
 	require.NoError(t, err)
-	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
-	require.ErrorIs(t, err, dryrun.ErrWouldChange, "it is not there yet")
-	plan := &dryrun.Preview{}
-	_, err = runNamespaces(plan.Watch(t.Context(), "namespaces"), env, contract.NamespacesInput{})
+	_, err = step.Unchanged(runNamespaces)(t.Context(), env, contract.NamespacesInput{})
+	require.ErrorIs(t, err, plan.ErrChange, "it is not there yet")
+	p := &plan.Plan{}
+	_, err = runNamespaces(t.Context(), env.Planned(p.Of("namespaces")), contract.NamespacesInput{})
 	require.NoError(t, err)
-	require.NotContains(t, fmt.Sprint(plan.Objects()), kube.IdentityAnnotation)
+	require.NotContains(t, fmt.Sprint(p.Objects()), kube.IdentityAnnotation)
 	_, err = runNamespaces(t.Context(), env, contract.NamespacesInput{})
 	require.NoError(t, err)
 	require.Equal(t, own.ID, told())
-	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
+	_, err = step.Unchanged(runNamespaces)(t.Context(), env, contract.NamespacesInput{})
 	require.NoError(t, err)
+}
+
+// prepared are the objects in the list of what is made before components.
+func prepared(t *testing.T, env *step.Env) []string {
+	t.Helper()
+	c, err := kube.Connect(env.Kubeconfig, nil)
+	require.NoError(t, err)
+	members, err := c.Members(t.Context(), "slipway-prerequisites")
+	require.NoError(t, err)
+	var out []string
+	for _, m := range members {
+		out = append(out, m.String())
+	}
+	return out
 }
 
 // TestWhatIsPreparedIsNoted for the release that has it no more.
 func TestWhatIsPreparedIsNoted(t *testing.T) {
-	const atList = "/api/v1/namespaces/slipway-system/configmaps/slipway-prerequisites"
-	api, env := preparing(t, "secrets: [{name: web, namespace: shop, keys: [{key: password, generate: password}]}]\n")
+	_, env := preparing(t, "secrets: [{name: web, namespace: shop, keys: [{key: password, generate: password}]}]\n")
 	_, err := runNamespaces(t.Context(), env, contract.NamespacesInput{})
 	require.NoError(t, err)
-	require.Equal(t, "v1 Namespace shop\nv1 Secret shop/web\n", api.Get(atList)["data"].(map[string]any)["objects"])
+	require.Equal(t, []string{"Namespace shop", "Secret shop/web"}, prepared(t, env))
 
 	release(t, env, "configMaps: [{name: web, namespace: shop, data: {a: b}}]\n")
-	_, err = runNamespaces(dryrun.Context(t.Context()), env, contract.NamespacesInput{})
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = step.Unchanged(runNamespaces)(t.Context(), env, contract.NamespacesInput{})
+	require.ErrorIs(t, err, plan.ErrChange)
 	_, err = runNamespaces(t.Context(), env, contract.NamespacesInput{})
 	require.NoError(t, err)
-	require.Equal(t, "v1 ConfigMap shop/web\nv1 Namespace shop\nv1 Secret shop/web\n", api.Get(atList)["data"].(map[string]any)["objects"])
+	require.Equal(t, []string{"Namespace shop", "ConfigMap shop/web", "Secret shop/web"}, prepared(t, env))
 }
 
 // TestANamespaceIsListedBeforeItIsThere: a run that is killed in between takes it for its own.
@@ -110,7 +124,7 @@ func TestANamespaceIsListedBeforeItIsThere(t *testing.T) {
 	_, err = runNamespaces(t.Context(), env, contract.NamespacesInput{})
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 	require.Nil(t, api.Get("/api/v1/namespaces/added"))
-	require.Contains(t, api.Get("/api/v1/namespaces/slipway-system/configmaps/slipway-prerequisites")["data"].(map[string]any)["objects"], "v1 Namespace added\n")
+	require.Contains(t, prepared(t, env), "Namespace added")
 }
 
 // TestTheCertificatesOfARelease are made where it says, and once.
@@ -118,8 +132,8 @@ func TestTheCertificatesOfARelease(t *testing.T) {
 	const at = "/api/v1/namespaces/shop/secrets/tls"
 	api, env := preparing(t, "certificates: [{secret: shop/tls, hosts: [\"shop.{domain}\"]}]\n")
 	in := contract.TLSInput{Domain: "example.org", Mode: "self-signed"}
-	_, err := runTLS(dryrun.Context(t.Context()), env, in)
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err := step.Unchanged(runTLS)(t.Context(), env, in)
+	require.ErrorIs(t, err, plan.ErrChange)
 	out, err := runTLS(t.Context(), env, in)
 	require.NoError(t, err)
 	require.Empty(t, out.GitHost, "there is no git server")
@@ -128,7 +142,7 @@ func TestTheCertificatesOfARelease(t *testing.T) {
 	require.NotContains(t, env.Clean("it is "+key), key)
 
 	before := len(api.Writes())
-	_, err = runTLS(dryrun.Context(t.Context()), env, in)
+	_, err = step.Unchanged(runTLS)(t.Context(), env, in)
 	require.NoError(t, err)
 	again, err := runTLS(t.Context(), env, in)
 	require.NoError(t, err)
@@ -150,11 +164,11 @@ func TestLabelsOfASecretComeBack(t *testing.T) {
 		func() { release(t, env, fmt.Sprintf(secret, "b")) },
 	} {
 		change()
-		_, err = runSecrets(dryrun.Context(t.Context()), env, in)
-		require.ErrorIs(t, err, dryrun.ErrWouldChange)
+		_, err = step.Unchanged(runSecrets)(t.Context(), env, in)
+		require.ErrorIs(t, err, plan.ErrChange)
 		_, err = runSecrets(t.Context(), env, in)
 		require.NoError(t, err)
-		_, err = runSecrets(dryrun.Context(t.Context()), env, in)
+		_, err = step.Unchanged(runSecrets)(t.Context(), env, in)
 		require.NoError(t, err)
 	}
 	require.Equal(t, map[string]any{kube.ManagedBy: "slipway", kube.DeploymentLabel: "demo", "team": "b", "theirs": "kept"}, api.Get(at)["metadata"].(map[string]any)["labels"])
@@ -202,12 +216,12 @@ func TestPodsPullWithTheAccountOfTheRegistry(t *testing.T) {
 	require.Equal(t, map[string]any{".dockerconfigjson": base64.StdEncoding.EncodeToString([]byte(login))}, secret["data"])
 	require.Equal(t, env.Deployment, secret["metadata"].(map[string]any)["labels"].(map[string]any)[kube.DeploymentLabel])
 	require.Equal(t, []any{map[string]any{"name": "own"}, map[string]any{"name": "slipway-registry"}}, api.Get(atAccount)["imagePullSecrets"])
-	_, err = runNamespaces(dryrun.Context(t.Context()), env, in)
+	_, err = step.Unchanged(runNamespaces)(t.Context(), env, in)
 	require.NoError(t, err, "nothing would change")
 
 	give(strings.ReplaceAll(login, "r1ght", "another"))
-	_, err = runNamespaces(dryrun.Context(t.Context()), env, in)
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	_, err = step.Unchanged(runNamespaces)(t.Context(), env, in)
+	require.ErrorIs(t, err, plan.ErrChange)
 	_, err = runNamespaces(t.Context(), env, contract.NamespacesInput{Account: "pbkdf2:2"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{".dockerconfigjson": base64.StdEncoding.EncodeToString([]byte(strings.ReplaceAll(login, "r1ght", "another")))}, api.Get(atSecret)["data"])

@@ -20,22 +20,16 @@ import (
 	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
 func runTLS(ctx context.Context, env *step.Env, in contract.TLSInput) (contract.TLS, error) {
-	r, c, err := open(env)
+	r, c, err := env.Open()
 	if err != nil {
 		return contract.TLS{}, err
 	}
 	t := &tlsStep{client: c, release: r, off: in.Disabled, deployment: env.Deployment, domain: in.Domain, redact: env.Redact, now: time.Now()}
-	if in.Mode == config.SelfSigned {
-		if t.kept, err = openKept(ctx, env, c, keptCertificates); err != nil {
-			return contract.TLS{}, err
-		}
-	}
 	out, err := t.ensure(ctx, in, env.TLSKeyFile)
 	if err == nil {
 		env.Progress("%s, until %s", counted(len(r.Certificates), "certificate"), out.NotAfter)
@@ -68,11 +62,7 @@ func (t *tlsStep) ensure(ctx context.Context, in contract.TLSInput, keyFile stri
 	if in.Mode == config.SelfSigned {
 		trusted = append(slices.Clone(roots), in.CA...)
 	}
-	out, err := t.publish(ctx, in.Mode, pairs, roots, trusted)
-	if err == nil {
-		err = t.kept.done(ctx)
-	}
-	return out, err
+	return t.publish(ctx, in.Mode, pairs, roots, trusted)
 }
 
 type tlsStep struct {
@@ -83,7 +73,6 @@ type tlsStep struct {
 	domain     string
 	redact     func(string)
 	now        time.Time
-	kept       *kept // those of the deployment's own CA
 }
 
 // given reads and judges the user's certificate.
@@ -107,7 +96,7 @@ func (t *tlsStep) given(keyFile string, in contract.TLSInput, hosts []string) (p
 // selfSigned returns the certificates of the release, signed by the deployment's own CA,
 // and makes each, and the CA, when it is not there or cannot stay.
 func (t *tlsStep) selfSigned(ctx context.Context) (leaves []certificate.Pair, roots []byte, err error) {
-	ca, there, err := t.had(ctx, kube.SystemNamespace, kube.CA)
+	ca, err := t.read(ctx, kube.SystemNamespace, kube.CA)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,14 +104,15 @@ func (t *tlsStep) selfSigned(ctx context.Context) (leaves []certificate.Pair, ro
 		if ca, err = certificate.NewCA(t.deployment, t.now); err != nil {
 			return nil, nil, err
 		}
-		there = false
 		t.redact(string(ca.Key))
-		label(ctx, ca)
+		t.label(ca)
+		if err := t.write(ctx, kube.SystemNamespace, kube.CA, ca, nil); err != nil {
+			return nil, nil, err
+		}
 	}
-	t.keep(kube.SystemNamespace, kube.CA, ca)
 	for _, c := range t.release.Certificates {
 		namespace, name, _ := strings.Cut(c.Secret, "/")
-		leaf, _, err := t.had(ctx, namespace, name)
+		leaf, err := t.read(ctx, namespace, name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -132,44 +122,17 @@ func (t *tlsStep) selfSigned(ctx context.Context) (leaves []certificate.Pair, ro
 				return nil, nil, err
 			}
 			t.redact(string(leaf.Key))
-			label(ctx, leaf)
+			t.label(leaf)
 		}
-		t.keep(namespace, name, leaf)
 		leaves = append(leaves, leaf)
 	}
-	if err := t.kept.write(ctx); err != nil {
-		return nil, nil, err
-	}
-	if !there {
-		err = t.write(ctx, kube.SystemNamespace, kube.CA, ca, nil)
-	}
-	return leaves, ca.Certificate, err
+	return leaves, ca.Certificate, nil
 }
 
-// had is the pair in a TLS Secret that is there, or was in a cluster that is lost; it is
-// empty when there is neither.
-func (t *tlsStep) had(ctx context.Context, namespace, name string) (pair certificate.Pair, there bool, err error) {
-	if pair, err = t.read(ctx, namespace, name); err != nil || pair.Certificate != nil {
-		return pair, true, err
-	}
-	crt, _ := t.kept.restore(namespace + "/" + name + "/" + corev1.TLSCertKey)
-	key, found := t.kept.restore(namespace + "/" + name + "/" + corev1.TLSPrivateKeyKey)
-	if found {
-		t.redact(string(key.Value))
-	}
-	return certificate.Pair{Certificate: crt.Value, Key: key.Value}, false, nil
-}
-
-// keep has a pair kept for a cluster in the place of this one.
-func (t *tlsStep) keep(namespace, name string, pair certificate.Pair) {
-	t.kept.note(namespace+"/"+name+"/"+corev1.TLSCertKey, keptValue{Value: pair.Certificate})
-	t.kept.note(namespace+"/"+name+"/"+corev1.TLSPrivateKeyKey, keptValue{Value: pair.Key})
-}
-
-// label has a pair that is made anew in each preview shown as what it is.
-func label(ctx context.Context, pair certificate.Pair) {
-	dryrun.Label(ctx, string(pair.Certificate), generated)
-	dryrun.Label(ctx, string(pair.Key), generated)
+// label makes a plan show a pair that is made anew in each as what it is.
+func (t *tlsStep) label(pair certificate.Pair) {
+	t.client.Plan.Label(string(pair.Certificate), generated)
+	t.client.Plan.Label(string(pair.Key), generated)
 }
 
 // hosts are those of the release, filled in.

@@ -17,15 +17,19 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/kubeconfig"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
 // Env is the environment of a step. It is safe for concurrent use.
 type Env struct {
+	*shared
 	Run    string // id of the run
 	ID     string // "infrastructure/terraform"
 	Logger *slog.Logger
@@ -50,7 +54,12 @@ type Env struct {
 	// LeftOut says that the run's selection leaves the step out: it is only asked whether
 	// what it did still holds.
 	LeftOut bool
+	// Plan is the plan for which the step only looks; nil: it runs. See Connect.
+	Plan *plan.Step
+}
 
+// shared is what an environment and those of Planned share.
+type shared struct {
 	opened sync.Mutex   // of store
 	store  *store.Store // nil until it is asked for
 	work   *state.Work  // nil unless the step's run must have the lock
@@ -98,21 +107,54 @@ func (d Dirs) Kubeconfig() string {
 // should see. Tests call steps with one of their own.
 func NewEnv(run, id string, dirs Dirs, log, screen io.Writer) *Env {
 	secrets := &redact.Secrets{}
-	file := &shared{dst: log}
+	file := &logFile{dst: log}
 	dirs = dirs.OrDefault()
 	e := &Env{
 		Run: run, ID: id,
 		StateDir: dirs.State, PlatformDir: dirs.Platform, BundleDir: dirs.Bundle, TerraformDir: dirs.Terraform, ToolsDir: dirs.Tools,
-		log:     redact.NewLineWriter(secrets, file),
-		tools:   redact.NewLineWriter(secrets, file),
-		screen:  redact.NewLineWriter(secrets, screen),
-		secrets: secrets,
+		shared: &shared{
+			log:     redact.NewLineWriter(secrets, file),
+			tools:   redact.NewLineWriter(secrets, file),
+			screen:  redact.NewLineWriter(secrets, screen),
+			secrets: secrets,
+		},
 	}
 	e.Kubeconfig = e.StateDir + "/secrets/kubeconfig"
 	e.TLSKeyFile, e.UserSecretsDir, e.RegistryAuthFile = contract.TLSKeyFile, contract.UserSecretsDir, contract.RegistryAuthFile
 	e.Place = state.Place{Volume: e.StateDir}
 	e.Logger = slog.New(slog.NewTextHandler(io.MultiWriter(e.log, e.screen), &slog.HandlerOptions{Level: slog.LevelInfo}))
 	return e
+}
+
+// Planned is e for a plan: with it a step only looks.
+func (e *Env) Planned(p *plan.Step) *Env {
+	planned := *e
+	planned.Plan = p
+	return &planned
+}
+
+// Connect returns a client of the cluster, which sends no write where the step is planned. It does
+// not reach out to the cluster.
+func (e *Env) Connect() (*kube.Client, error) {
+	c, err := kube.Connect(e.Kubeconfig, e.Progress)
+	if err != nil {
+		return nil, err
+	}
+	c.OnWait = e.Waits
+	if e.Plan == nil {
+		return c, nil
+	}
+	return c.Planned(e.Plan)
+}
+
+// Open reads the platform release, and connects to the cluster.
+func (e *Env) Open() (*platform.Release, *kube.Client, error) {
+	r, err := platform.Load(os.DirFS(e.PlatformDir))
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := e.Connect()
+	return r, c, err
 }
 
 // useAccess makes file the access to the cluster where it is there: Slipway does not run
@@ -209,11 +251,14 @@ func (e *Env) close() (err error) {
 // Output is where the output of tools goes: the step's log file only.
 func (e *Env) Output() io.Writer { return e.tools }
 
-// Progress tells the user in one line what the step is doing.
+// Progress tells the user in one line what the step is doing. What a step that only looks tells is
+// in its log.
 func (e *Env) Progress(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	e.said.Store(&text)
-	_, _ = io.WriteString(e.screen, contract.Line(os.Getenv(contract.OriginVariable), e.ID, text))
+	if e.Plan == nil { // else it tells what it would do
+		_, _ = io.WriteString(e.screen, contract.Line(os.Getenv(contract.OriginVariable), e.ID, text))
+	}
 	_, _ = io.WriteString(e.log, contract.Line("", e.ID, text))
 }
 
@@ -278,13 +323,13 @@ func (e *Env) flush() {
 	}
 }
 
-// shared lets several writers use dst.
-type shared struct {
+// logFile lets several writers use dst.
+type logFile struct {
 	mu  sync.Mutex
 	dst io.Writer
 }
 
-func (s *shared) Write(p []byte) (int, error) {
+func (s *logFile) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dst.Write(p)

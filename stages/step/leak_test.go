@@ -301,8 +301,8 @@ func TestNoSecretIsInASpan(t *testing.T) {
 	}
 	spans := tracetest.NewSpanRecorder()
 	ctx, command := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("test").Start(t.Context(), "slipway install")
-	plan := contract.PlanRequest{Run: "r1", Images: "sha256:1"}
-	_, err := conductor.Verify(ctx, stages.Install(), plan, config.Default(), &platform.Release{}, run)
+	plan := contract.PlanRequest{Run: "r1", Inputs: contract.Inputs{Config: config.Default(), Release: &platform.Release{}, ImagesDigest: "sha256:1"}}
+	_, err := conductor.Verify(ctx, stages.Install(), plan, run)
 	require.NoError(t, err)
 	command.End()
 	i := slices.IndexFunc(spans.Ended(), func(s sdktrace.ReadOnlySpan) bool { return s.Name() == "infrastructure/preflight" })

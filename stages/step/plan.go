@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/store/seal"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 // planLimit bounds the plan of one step.
@@ -22,7 +22,7 @@ const planLimit = time.Minute
 // deployment's state included. It returns the output that the steps after it are planned with:
 // where a step only tries something out, or its output is only known after it has run, that of its
 // last success. later says what the plan of the step could not look at.
-func Plan(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs, p *dryrun.Preview) (out json.RawMessage, later string, err error) {
+func Plan(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs, p *plan.Plan) (out json.RawMessage, later string, err error) {
 	code, err := find(reg, req)
 	if err != nil {
 		return nil, "", badRequest("request", err)
@@ -42,9 +42,9 @@ func Plan(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs, p
 		out, err = records.last(ctx, code)
 		return out, "", err
 	}
-	out, err = guarded(ctx, verifyGrace, env, func() (json.RawMessage, error) { return code.plan(p.Watch(ctx, env.ID), env, req.Input) })
+	out, err = guarded(ctx, verifyGrace, env, func() (json.RawMessage, error) { return code.plan(ctx, env.Planned(p.Of(env.ID)), req.Input) })
 	switch {
-	case errors.Is(err, dryrun.ErrLater), errors.Is(err, dryrun.ErrWouldChange):
+	case errors.Is(err, plan.ErrLater):
 		later = env.Clean(err.Error())
 		out, err = records.last(ctx, code)
 		return out, later, err

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 // Registry holds the steps a program can run. The zero value is ready to use.
@@ -49,20 +49,31 @@ type Code[In, Out any] struct {
 // Once is code that runs every time.
 func Once[In, Out any](run Func[In, Out]) Code[In, Out] { return Code[In, Out]{run: run} }
 
-// Repeatable is code that also plans, and that can check in a dry run (see package dryrun)
-// whether an earlier result holds: it fails if it would change something, and otherwise its output
-// replaces the earlier one.
+// Repeatable is code that also plans, in an environment with a plan: it looks, and says what it
+// would change. An earlier result holds if that is nothing, and the output of the plan replaces it.
 func Repeatable[In, Out any](run Func[In, Out]) Code[In, Out] {
 	return Code[In, Out]{run: run, plan: run, verify: func(ctx context.Context, env *Env, in In, _ Out) (Out, error) {
-		return run(dryrun.Context(ctx), env, in)
+		return Unchanged(run)(ctx, env, in)
 	}}
+}
+
+// Unchanged plans instead of running, and fails with a plan.ErrChange if run would change something.
+func Unchanged[In, Out any](run Func[In, Out]) Func[In, Out] {
+	return func(ctx context.Context, env *Env, in In) (Out, error) {
+		p := plan.Verify(env.ID)
+		out, err := run(ctx, env.Planned(p), in)
+		if err == nil {
+			err = p.Err()
+		}
+		return out, err
+	}
 }
 
 // Verified is code whose earlier results verify checks: it returns an error unless earlier, an
 // output for the same input, still holds. It must be cheap and change nothing.
 func Verified[In, Out any](run Func[In, Out], verify func(ctx context.Context, env *Env, in In, earlier Out) error) Code[In, Out] {
 	return Code[In, Out]{run: run, verify: func(ctx context.Context, env *Env, in In, earlier Out) (Out, error) {
-		return earlier, verify(ctx, env, in, earlier)
+		return earlier, verify(ctx, env.Planned(plan.Verify(env.ID)), in, earlier)
 	}}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -41,15 +40,15 @@ func TestEarlierResultIsReusedWhileItHolds(t *testing.T) {
 func TestAStepThatRepeatsIsReusedWhenItWouldChangeNothing(t *testing.T) {
 	b := newBench(t)
 	change, dry := "it is not there", 0
-	step.Register(&b.reg, declared[in, out]("stage", "repeat"), step.Repeatable(func(ctx context.Context, _ *step.Env, in in) (out, error) {
+	step.Register(&b.reg, declared[in, out]("stage", "repeat"), step.Repeatable(func(_ context.Context, env *step.Env, in in) (out, error) {
 		b.calls++
-		if dryrun.On(ctx) {
+		if env.Plan != nil {
 			dry++
 		}
 		if change != "" {
-			if err := dryrun.Check(ctx, "%s", change); err != nil {
-				return out{}, err
-			}
+			env.Plan.Change("%s", change)
+		}
+		if env.Plan == nil {
 			change = ""
 		}
 		return out{Length: b.calls}, nil

@@ -20,18 +20,17 @@ import (
 // run was killed.
 func leftovers(ctx context.Context, env *step.Env, in contract.LeftoversInput) (contract.Leftovers, error) {
 	var out contract.Leftovers
-	client, err := kube.Connect(env.Kubeconfig, env.Progress)
+	client, err := env.Connect()
 	if err != nil {
 		return out, err
 	}
-	client.OnWait = env.Waits
 	if in.Version != "" {
 		if err := sameRelease(ctx, env, client, in); err != nil {
 			return out, err
 		}
 	}
 	client.AwaitPods(ctx, in.Pods)
-	lists, err := client.List(ctx, core("configmaps"), kube.SystemNamespace, kube.DeploymentLabel+"="+env.Deployment)
+	lists, err := client.List(ctx, core("secrets"), kube.SystemNamespace, kube.DeploymentLabel+"="+env.Deployment)
 	if err != nil {
 		return out, err
 	}

@@ -34,7 +34,7 @@ func testMark(name string) mark     { return mark{"slipway.sh/test", name} }
 func checkMark(name string) mark    { return mark{"slipway.sh/check", name} }
 func workloadMark(name string) mark { return mark{"slipway.sh/workload", name} }
 
-// list is the ConfigMap in kube.SystemNamespace that lists the objects.
+// list is the note that lists the objects.
 func (m mark) list() string { return m.name + "-" + path.Base(m.label) }
 
 // put marks an object, and the claims that it will make.
@@ -134,7 +134,7 @@ func (r remover) remove(ctx context.Context) ([]string, error) {
 			removed = append(removed, "PersistentVolumeClaim "+c)
 		}
 	}
-	return removed, r.client.Delete(ctx, core("configmaps"), kube.SystemNamespace, r.mark.list(), metav1.DeletePropagationBackground)
+	return removed, r.client.Delete(ctx, core("secrets"), kube.SystemNamespace, r.mark.list(), metav1.DeletePropagationBackground)
 }
 
 func core(resource string) schema.GroupVersionResource {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -58,18 +57,13 @@ type trial struct {
 
 // open prepares the step of a test or workload of a release.
 func open(ctx context.Context, env *step.Env, in contract.SuiteInput) (*trial, error) {
-	r, err := platform.Load(os.DirFS(env.PlatformDir))
-	if err != nil {
-		return nil, err
-	}
-	client, err := kube.Connect(env.Kubeconfig, env.Progress)
+	r, client, err := env.Open()
 	if err != nil {
 		return nil, err
 	}
 	if err := client.HideSecrets(ctx, env.Deployment, env.Redact); err != nil {
 		return nil, err
 	}
-	client.OnWait = env.Waits
 	return &trial{env: env, client: client, release: r, in: in}, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -28,7 +29,7 @@ import (
 const (
 	atJob   = "/apis/batch/v1/namespaces/shop/jobs/ask"
 	atWords = "/api/v1/namespaces/shop/configmaps/words"
-	atList  = "/api/v1/namespaces/slipway-system/configmaps/answers-test"
+	atList  = "/api/v1/namespaces/slipway-system/secrets/answers-test"
 
 	askYAML   = "{apiVersion: batch/v1, kind: Job, metadata: {name: ask}, spec: {ttlSecondsAfterFinished: 0, template: {spec: {containers: [{name: ask, image: busybox, env: [{name: P, valueFrom: {secretKeyRef: {name: door, key: password}}}], envFrom: [{configMapRef: {name: words}}]}]}}}}\n"
 	wordsYAML = "{apiVersion: v1, kind: ConfigMap, metadata: {name: words}, data: {a: b}}\n"
@@ -234,7 +235,10 @@ func TestWhatAKilledRunLeft(t *testing.T) {
 			c.api.Set(t, atWords, "{metadata: {name: words, namespace: shop, labels: {slipway.sh/deployment: demo}, managedFields: [{manager: slipway}]}}")
 			client, err := kube.Connect(c.env.Kubeconfig, nil)
 			require.NoError(t, err)
-			require.NoError(t, client.KeepNotes(t.Context(), "demo", "answers-test", map[string]string{"objects": "batch/v1 Job shop/ask\nv1 ConfigMap shop/words\n"}))
+			require.NoError(t, client.KeepMembers(t.Context(), "demo", "answers-test", []kube.Member{
+				{Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, Namespace: "shop", Name: "ask"},
+				{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "shop", Name: "words"},
+			}))
 			c.api.Controller = func(string, map[string]any) {}
 			if err := next(c); err != nil {
 				require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign}, "the ConfigMap is the platform's")
@@ -280,7 +284,7 @@ func TestTestsOfAnotherReleaseThanTheOneThatIsThere(t *testing.T) {
 func TestAWorkload(t *testing.T) {
 	const (
 		atWeb, atClaim, atFill = "/apis/apps/v1/namespaces/shop/deployments/site", "/api/v1/namespaces/shop/persistentvolumeclaims/data", atJob
-		atObjects              = "/api/v1/namespaces/slipway-system/configmaps/site-workload"
+		atObjects              = "/api/v1/namespaces/slipway-system/secrets/site-workload"
 	)
 	c := newCluster(t, "workloads: [{name: site, path: site, check: check.yaml, namespace: shop, deadline: 10s}]\n", map[string]string{
 		"site/web.yaml":   "{apiVersion: apps/v1, kind: Deployment, metadata: {name: site}, spec: {selector: {matchLabels: {app: site}}, template: {metadata: {labels: {app: site}}}}}\n",

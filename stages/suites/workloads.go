@@ -91,7 +91,7 @@ func (t *trial) deploy(ctx context.Context) (contract.Workload, error) {
 		return out, err
 	}
 	jobs, rest := split(objs, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Job" })
-	applied, err := t.client.Apply(ctx, rest, kube.ApplyOptions{Force: true})
+	applied, err := t.client.Apply(ctx, rest, kube.ApplyOptions{})
 	if err != nil {
 		return out, t.refused(ctx, err)
 	}

@@ -102,7 +102,6 @@ repository() {
 			-d '{"permission": "read"}'
 }
 repository platform
-repository probe
 stranger=stranger-$(token 12)
 gitea "" /user/sign_up -o /dev/null -d "user_name=$stranger&email=$stranger@example.invalid&password=Aa1!$stranger&retype=Aa1!$stranger"
 [ "$(gitea gitea-admin "/api/v1/users/$stranger" -o /dev/null -w '%{http_code}')" = 404 ] || die "a stranger can sign up"
@@ -183,50 +182,6 @@ push() {
 	fi
 	revision=$(git -C "$tmp/clone" rev-parse HEAD)
 }
-
-say "a push over HTTPS"
-mkdir "$tmp/probe"
-echo '{apiVersion: v1, kind: PodTemplate, metadata: {name: slipway-probe}, template: {spec: {containers: [{name: none, image: none}]}}}' >"$tmp/probe/probe.yaml"
-if checked push; then
-	[ -n "$(git ls-remote "https://gitea.$domain/slipway/probe.git" refs/heads/main)" ] || die "the probe repository is empty"
-else
-	push "$tmp/probe" probe "a push over HTTPS"
-	remember push
-fi
-
-say "an Application outside Argo CD's namespace"
-if checked reconcile; then
-	rolled_out argocd statefulset/argocd-application-controller
-	rolled_out argocd deployment/argocd-repo-server
-else
-	kubectl delete applications.argoproj.io -n slipway-system slipway-probe --ignore-not-found >/dev/null
-	push "$tmp/probe" probe "a push over HTTPS"
-	apply -f - <<END
-apiVersion: argoproj.io/v1alpha1
-kind: AppProject
-metadata: {name: slipway-probe, namespace: argocd}
-spec:
-  sourceRepos: ["https://$git_host/slipway/probe.git"]
-  sourceNamespaces: [slipway-system]
-  destinations: [{server: "https://kubernetes.default.svc", namespace: slipway-system}]
-  clusterResourceWhitelist: []
-  namespaceResourceWhitelist: [{group: "", kind: PodTemplate}]
----
-apiVersion: argoproj.io/v1alpha1
-kind: Application
-metadata: {name: slipway-probe, namespace: slipway-system}
-spec:
-  project: slipway-probe
-  source: {repoURL: "https://$git_host/slipway/probe.git", targetRevision: main, path: .}
-  destination: {server: "https://kubernetes.default.svc", namespace: slipway-system}
-  syncPolicy: {automated: {prune: true}}
-END
-	until_ok 180 "the probe to be Synced and Healthy" apps_are slipway-system slipway-probe
-	kubectl delete applications.argoproj.io -n slipway-system slipway-probe >/dev/null
-	kubectl delete podtemplates -n slipway-system slipway-probe >/dev/null
-	kubectl delete appprojects.argoproj.io -n argocd slipway-probe >/dev/null
-	remember reconcile
-fi
 
 # ------------------------------------------------------------------ orchestrator
 

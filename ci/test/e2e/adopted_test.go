@@ -17,7 +17,7 @@ const adopted = `  - name: keeper
     ready: [{rollout: apps/v1/Deployment platform/keeper}]
 `
 
-// requireAdopted: after an install of the release in dir, Argo CD has what Helm had made,
+// requireAdopted: after an install of the release in dir, Argo CD has what Slipway had made,
 // and has changed nothing in it. What is new in the next run, Argo CD brings. Afterwards
 // the component is gone.
 func requireAdopted(t *testing.T, k *kept, dir string) {
@@ -32,12 +32,12 @@ func requireAdopted(t *testing.T, k *kept, dir string) {
 	owned := func() {
 		t.Helper()
 		require.Equal(t, "Synced Healthy", k.kubectl(t, "get", "application", "-n", "argocd", "keeper", "-o", "jsonpath={.status.sync.status} {.status.health.status}"))
-		require.Empty(t, k.kubectl(t, "get", "secrets", "-n", "platform", "-l", "owner=helm,name=keeper", "-o", "name"), "Helm has no record of it any more")
+		require.Empty(t, k.kubectl(t, "get", "secret", "-n", "slipway-system", "keeper-objects", "--ignore-not-found", "-o", "name"), "Slipway has no list of it any more")
 	}
 
 	k.record(t).requireOrder(t, "preorchestrator/keeper", "orchestrator/keeper")
 	owned()
-	require.Equal(t, "keeper", deployment(`{.metadata.annotations.meta\.helm\.sh/release-name}`), "Helm made it")
+	require.NotEmpty(t, deployment(`{.metadata.labels.slipway\.sh/deployment}`), "Slipway made it")
 	require.LessOrEqual(t, deployment("{.metadata.creationTimestamp}"), k.kubectl(t, "get", "application", "-n", "argocd", "keeper", "-o", "jsonpath={.metadata.creationTimestamp}"))
 	require.Equal(t, "1", deployment(rollouts), "nobody has changed its pods since")
 	require.Equal(t, "SAYS=first EXTRA=leaves ", deployment(env))

@@ -84,7 +84,7 @@ func (k *kept) restoresData(t *testing.T) {
 var noSuchColumn = []string{"UPDATE entries SET stars = 5 WHERE author = 'Ada'", "SELECT no_such_column FROM entries"}
 
 // atRelease prints the release that is installed, and the one that an upgrade did not reach.
-const atRelease = `kubectl get configmap -n slipway-system slipway-release -o 'jsonpath={.data.platform} {.data.version} ({.data.toward})'`
+const atRelease = `kubectl get secret -n slipway-system slipway-release -o 'go-template={{.data.platform | base64decode}} {{.data.version | base64decode}} ({{.data.toward | base64decode}})'`
 
 // backup is one as `slipway backups` shows it.
 type backup struct {

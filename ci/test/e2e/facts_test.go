@@ -194,7 +194,7 @@ func strip(o object) {
 }
 
 // lengths say of each key of a Secret how long its value is, for the values themselves
-// are drawn at random. Those of PEM files and of Helm's releases differ by some bytes.
+// are drawn at random. Those of PEM files, and of what a chart rendered to, differ by some bytes.
 func lengths(secret object) object {
 	out := object{}
 	for key, value := range inside(secret, "data") {
@@ -203,8 +203,8 @@ func lengths(secret object) object {
 		switch {
 		case err != nil:
 			out[key] = "not base64"
-		case secret["type"] == "helm.sh/release.v1":
-			out[key] = "a release"
+		case secret["type"] == "slipway.sh/note" && (key == "manifest" || key == "hooks"):
+			out[key] = "a chart"
 		case strings.HasPrefix(string(data), "-----BEGIN "):
 			out[key] = "PEM"
 		default:
@@ -266,7 +266,6 @@ var chance = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`), "<uid>"},
 	{regexp.MustCompile(`\b(10\.\d+|172\.(1[6-9]|2\d|3[01])|192\.168)\.\d+\.\d+\b`), "<address>"},
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\b`), "<time>"},
-	{regexp.MustCompile(`"modifiedAt":"\d+"`), `"modifiedAt":"<time>"`}, // Helm's
 	{regexp.MustCompile(`terraformSerial: \d+`), "terraformSerial: <serial>"},
 }
 
@@ -361,7 +360,7 @@ func TestLengthsOfSecrets(t *testing.T) {
 	}
 	require.Equal(t, object{"k": "3 bytes"}, lengths(in("Opaque", "abc")))
 	require.Equal(t, object{"k": "PEM"}, lengths(in("kubernetes.io/tls", "-----BEGIN CERTIFICATE-----\n")))
-	require.Equal(t, object{"k": "a release"}, lengths(in("helm.sh/release.v1", "abc")))
+	require.Equal(t, object{"k": "3 bytes"}, lengths(in("slipway.sh/note", "abc")))
 	require.Empty(t, lengths(object{}))
 }
 
@@ -380,6 +379,6 @@ func TestFactsScript(t *testing.T) {
 func TestWithoutChance(t *testing.T) {
 	require.Equal(t, "run: <run> at <time> on <address>", withoutChance("run: 20260101-101010-a1b2c3 at 2026-01-01T10:10:10Z on 10.1.2.3"))
 	require.Equal(t, "<address> <address> 172.32.0.1 192.0.2.1", withoutChance("192.168.1.2 172.31.0.1 172.32.0.1 192.0.2.1"))
-	require.Equal(t, `terraformSerial: <serial> {"modifiedAt":"<time>"}`, withoutChance(`terraformSerial: 12 {"modifiedAt":"1795221837"}`))
+	require.Equal(t, `terraformSerial: <serial>`, withoutChance(`terraformSerial: 12`))
 	require.Equal(t, `"<pem>x"`, withoutChance(`"-----BEGIN CERTIFICATE-----\nAAA\n-----END CERTIFICATE-----\nx"`))
 }

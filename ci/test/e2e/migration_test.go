@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,13 +69,15 @@ func (k *kept) migrates(t *testing.T) {
 	plan := k.plans(t, "--to", "2.0.0", "--style", "in-place")
 	require.Equal(t, "in-place", plan.Style)
 	require.Equal(t, []string{moved, "platform.components.welcome is gone"}, plan.Settings)
-	require.Equal(t, []struct{ Action, Name string }{{"remove", "welcome"}}, plan.Components)
-	require.Equal(t, []struct{ Data string }{{"entries"}}, plan.Backups)
-	require.Len(t, plan.Migrations, 2)
-	require.Equal(t, []string{"Deployment guestbook/guestbook"}, plan.Migrations[0].Stops)
+	require.Equal(t, []string{"remove welcome"}, plan.of("components"))
+	require.Equal(t, []string{"run entries"}, plan.of("backups"))
+	require.Len(t, plan.of("migrations"), 2)
+	require.True(t, slices.ContainsFunc(plan.Changes, func(c struct{ Of, Action, Name, Note string }) bool {
+		return c.Of == "migrations" && strings.Contains(c.Note, "stopped meanwhile: Deployment guestbook/guestbook")
+	}))
 	require.Contains(t, plan.names(), "remove Deployment platform/welcome")
-	require.Contains(t, plan.Git.Changed, "root-app/slipway.yaml")
-	require.NotContains(t, plan.Git.Removed, "OWNERS")
+	require.Contains(t, plan.of("files"), "change root-app/slipway.yaml")
+	require.NotContains(t, plan.of("files"), "remove OWNERS")
 	require.Equal(t, before, k.shell(t, stays), "a plan changes nothing")
 
 	k.shell(t, adds)
@@ -82,7 +85,7 @@ func (k *kept) migrates(t *testing.T) {
 	require.Equal(t, 3, stale.code, slipway.Tail(stale.err))
 	require.Contains(t, stale.err, "somebody has pushed to the Git repository slipway/platform")
 	plan = k.plans(t, "--to", "2.0.0", "--style", "in-place")
-	require.Contains(t, plan.Git.Removed, "OWNERS")
+	require.Contains(t, plan.of("files"), "remove OWNERS")
 	r := k.must(t, "upgrade", "--to", "2.0.0", "--style", "in-place", "--approve", plan.Digest)
 	require.Contains(t, r.out, "\nupgraded from 1.1.0 to 2.0.0 in ")
 	require.Contains(t, r.err, moved+"\n")

@@ -29,7 +29,7 @@ type junitFile struct {
 // ofSuites lists what tests and workloads have in the cluster.
 const ofSuites = `kubectl get jobs,pods,configmaps,services,deployments,persistentvolumeclaims -A -l 'slipway.sh/deployment' --no-headers -o 'custom-columns=K:.kind,N:.metadata.namespace,M:.metadata.name,L:.metadata.labels' | grep -E 'slipway.sh/(test|check|workload)' || true
 kubectl get namespaces -l slipway.sh/workload -o name
-kubectl get configmaps -n slipway-system -o name | grep -E -- '-(test|check|workload)$' || true
+kubectl get secrets -n slipway-system -o name | grep -E -- '-(test|check|workload)$' || true
 `
 
 // tries runs tests of the reference platform: they pass, and one that fails is named and

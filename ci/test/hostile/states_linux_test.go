@@ -192,7 +192,8 @@ func request(t *testing.T, approved string) []byte {
 	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: shop}\n"), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
 	data, err := json.Marshal(contract.PlanRequest{
-		Workflow: config.Install, Run: recorded, Config: cfg.Canonical(), Site: contract.Site{Addons: &providers.Addons{}}, Release: "sha256:r", Images: "i", Approved: approved,
+		Workflow: config.Install, Run: recorded, ConfigText: cfg.Canonical(), Approved: approved,
+		Inputs: contract.Inputs{Site: contract.Site{Cluster: providers.Cluster{Addons: &providers.Addons{}}}, ReleaseDigest: "sha256:r", ImagesDigest: "i"},
 	})
 	require.NoError(t, err)
 	return data

@@ -39,13 +39,15 @@ func (Provider) Validate(section json.RawMessage) []config.Problem {
 	return problems
 }
 
-// Node describes the node's service.
-func (p Provider) Node(d providers.Deployment) providers.NodeSpec {
+// Cluster is the node of provider local, with a port of ours.
+func (p Provider) Cluster(d providers.Deployment) (providers.Cluster, error) {
 	s, _ := settings(d.Section)
 	d.Section = nil // provider local does not know ours
-	node := p.Provider.Node(d)
-	node.Ports = []int{s.Port}
-	return node
+	c, err := p.Provider.Cluster(d)
+	if err == nil {
+		c.Node.Ports = []int{s.Port}
+	}
+	return c, err
 }
 
 func settings(section json.RawMessage) (Settings, []config.Problem) {

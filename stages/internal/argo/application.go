@@ -1,18 +1,21 @@
 // Package argo interprets Argo CD's Applications: their progress, and what they are
-// waiting for. It works on objects that the caller has read and does no I/O.
+// waiting for.
 package argo
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
 // Applications returns the resource of Applications.
@@ -80,9 +83,9 @@ type Application struct {
 
 // Condition is a warning or an error that Argo CD reports on an Application.
 type Condition struct {
-	Type    string `json:"type"`
-	Message string `json:"message"`
-	Since   string `json:"lastTransitionTime"` // RFC 3339
+	Type    string
+	Message string
+	Since   string // RFC 3339
 }
 
 // Operation is the last or the current sync.
@@ -117,114 +120,77 @@ type Resource struct {
 	Message                      string // of its health
 }
 
-// wire is the part of the custom resource that this package reads.
-type wire struct {
-	Spec struct {
-		Source      map[string]any `json:"source"`
-		Destination struct {
-			Namespace string `json:"namespace"`
-		} `json:"destination"`
-	} `json:"spec"`
-	Operation *struct{} `json:"operation"`
-	Status    struct {
-		Sync struct {
-			Status     string   `json:"status"`
-			Revision   string   `json:"revision"`
-			Revisions  []string `json:"revisions"`
-			ComparedTo struct {
-				Source map[string]any `json:"source"`
-			} `json:"comparedTo"`
-		} `json:"sync"`
-		Health struct {
-			Status  string `json:"status"`
-			Message string `json:"message"`
-		} `json:"health"`
-		ReconciledAt   string      `json:"reconciledAt"`
-		Conditions     []Condition `json:"conditions"`
-		OperationState struct {
-			Phase     string `json:"phase"`
-			Message   string `json:"message"`
-			StartedAt string `json:"startedAt"`
-			Operation struct {
-				Sync struct {
-					Revision string         `json:"revision"`
-					Source   map[string]any `json:"source"`
-				} `json:"sync"`
-			} `json:"operation"`
-			SyncResult struct {
-				Revision  string `json:"revision"`
-				Resources []struct {
-					Kind      string `json:"kind"`
-					Namespace string `json:"namespace"`
-					Name      string `json:"name"`
-					Status    string `json:"status"`
-					Message   string `json:"message"`
-					HookPhase string `json:"hookPhase"`
-					HookType  string `json:"hookType"`
-				} `json:"resources"`
-			} `json:"syncResult"`
-		} `json:"operationState"`
-		Resources []struct {
-			Group     string `json:"group"`
-			Kind      string `json:"kind"`
-			Namespace string `json:"namespace"`
-			Name      string `json:"name"`
-			Status    string `json:"status"`
-			Health    struct {
-				Status  string `json:"status"`
-				Message string `json:"message"`
-			} `json:"health"`
-		} `json:"resources"`
-	} `json:"status"`
-}
-
-// Read decodes an Application.
-func Read(u *unstructured.Unstructured) (Application, error) {
-	var w wire
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &w); err != nil {
-		return Application{}, fmt.Errorf("read the Application %s: %w", u.GetName(), err)
+// Read reads an Application. A field of another type than Argo CD's counts as absent.
+func Read(u *unstructured.Unstructured) Application {
+	source := u.Object["spec"]
+	if spec, ok := source.(map[string]any); ok {
+		source = spec["source"]
 	}
+	other := func(path ...string) bool { // than the source that it has now
+		s, found, _ := unstructured.NestedMap(u.Object, path...)
+		return found && !sameSource(s, source)
+	}
+	of := func(path ...string) string { return text(u.Object, path...) }
+	revisions, _, _ := unstructured.NestedStringSlice(u.Object, "status", "sync", "revisions")
+	_, refreshing := u.GetAnnotations()[RefreshAnnotation]
 	a := Application{
 		Name: u.GetName(), Namespace: u.GetNamespace(), Labels: u.GetLabels(),
-		Deleting: u.GetDeletionTimestamp() != nil,
-		Sync:     w.Status.Sync.Status, Health: w.Status.Health.Status, HealthText: w.Status.Health.Message,
-		Revision: cmp.Or(w.Status.Sync.Revision, strings.Join(w.Status.Sync.Revisions, ",")), Reconciled: w.Status.ReconciledAt,
-		Conditions: w.Status.Conditions, Destination: w.Spec.Destination.Namespace,
+		Deleting: u.GetDeletionTimestamp() != nil, Refreshing: refreshing,
+		Sync: of("status", "sync", "status"), Health: of("status", "health", "status"), HealthText: of("status", "health", "message"),
+		Revision: cmp.Or(of("status", "sync", "revision"), strings.Join(revisions, ",")), Reconciled: of("status", "reconciledAt"),
+		Outdated: other("status", "sync", "comparedTo", "source"), Destination: of("spec", "destination", "namespace"),
+		Operation: Operation{
+			Pending: u.Object["operation"] != nil, Phase: of("status", "operationState", "phase"), Message: of("status", "operationState", "message"),
+			Started:  of("status", "operationState", "startedAt"),
+			Revision: cmp.Or(of("status", "operationState", "syncResult", "revision"), of("status", "operationState", "operation", "sync", "revision")),
+			Outdated: other("status", "operationState", "operation", "sync", "source"),
+		},
 	}
-	notes := u.GetAnnotations()
-	_, a.Refreshing = notes[RefreshAnnotation]
-	if n, err := strconv.Atoi(notes[WaveAnnotation]); err == nil { // anything else is 0, as in Argo CD
+	if n, err := strconv.Atoi(u.GetAnnotations()[WaveAnnotation]); err == nil { // anything else is 0, as in Argo CD
 		a.Wave = n
 	}
-	if s := w.Status.Sync.ComparedTo.Source; s != nil {
-		a.Outdated = !sameSource(s, w.Spec.Source)
+	for _, c := range kube.Entries(u, "status", "conditions") {
+		a.Conditions = append(a.Conditions, Condition{text(c, "type"), text(c, "message"), text(c, "lastTransitionTime")})
 	}
-	a.Operation = w.operation()
-	for _, r := range w.Status.Resources {
-		a.Resources = append(a.Resources, Resource{r.Group, r.Kind, r.Namespace, r.Name, r.Status, r.Health.Status, r.Health.Message})
-	}
-	return a, nil
-}
-
-// operation summarises the current or last sync.
-func (w *wire) operation() Operation {
-	o := w.Status.OperationState
-	sync := o.Operation.Sync
-	op := Operation{
-		Pending: w.Operation != nil, Phase: o.Phase, Message: o.Message, Started: o.StartedAt,
-		Revision: cmp.Or(o.SyncResult.Revision, sync.Revision),
-		Outdated: sync.Source != nil && !sameSource(sync.Source, w.Spec.Source),
-	}
-	for _, r := range o.SyncResult.Resources {
-		res := Result{r.Kind, r.Namespace, r.Name, r.Message, r.HookType != ""}
+	for _, r := range kube.Entries(u, "status", "operationState", "syncResult", "resources") {
+		res, phase := Result{text(r, "kind"), text(r, "namespace"), text(r, "name"), text(r, "message"), text(r, "hookType") != ""}, text(r, "hookPhase")
 		switch {
-		case r.Status == "SyncFailed", r.HookPhase == "Failed", r.HookPhase == "Error":
-			op.Failed = append(op.Failed, res)
-		case res.Hook && r.HookPhase == "Running":
-			op.Running = append(op.Running, res)
+		case text(r, "status") == "SyncFailed", phase == "Failed", phase == "Error":
+			a.Operation.Failed = append(a.Operation.Failed, res)
+		case res.Hook && phase == "Running":
+			a.Operation.Running = append(a.Operation.Running, res)
 		}
 	}
-	return op
+	for _, r := range kube.Entries(u, "status", "resources") {
+		a.Resources = append(a.Resources, Resource{
+			text(r, "group"), text(r, "kind"), text(r, "namespace"), text(r, "name"), text(r, "status"), text(r, "health", "status"), text(r, "health", "message"),
+		})
+	}
+	return a
+}
+
+func text(o map[string]any, path ...string) string {
+	s, _, _ := unstructured.NestedString(o, path...)
+	return s
+}
+
+// Get reads the Application of that name as it is now.
+func Get(ctx context.Context, c *kube.Client, namespace, name string) (Application, error) {
+	o, err := c.Dynamic.Resource(Applications()).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return Application{}, err
+	}
+	return Read(o), nil
+}
+
+// List reads the Applications of a namespace; "" means all.
+func List(ctx context.Context, c *kube.Client, namespace string) ([]Application, error) {
+	objs, err := c.List(ctx, Applications(), namespace, "")
+	out := make([]Application, 0, len(objs))
+	for i := range objs {
+		out = append(out, Read(&objs[i]))
+	}
+	return out, err
 }
 
 // sameSource compares two sources. Empty values count as absent, because Argo CD leaves

@@ -17,9 +17,7 @@ func read(t *testing.T, metadata, spec, status string) argo.Application {
 	var o map[string]any
 	doc := `{"apiVersion":"argoproj.io/v1alpha1","kind":"Application","metadata":` + metadata + `,"spec":` + spec + `,"status":` + status + `}`
 	require.NoError(t, json.Unmarshal([]byte(doc), &o))
-	a, err := argo.Read(&unstructured.Unstructured{Object: o})
-	require.NoError(t, err)
-	return a
+	return argo.Read(&unstructured.Unstructured{Object: o})
 }
 
 const meta = `{"name":"web","namespace":"argocd","annotations":{"argocd.argoproj.io/sync-wave":"2"}}`

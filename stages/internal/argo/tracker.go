@@ -12,7 +12,7 @@ import (
 
 // The codes of faults of Applications.
 const (
-	// CodeStale: Argo CD does not look at an Application, or not outside of its namespace.
+	// CodeStale: Argo CD does not look at an Application.
 	CodeStale fault.Code = "PRE-012"
 	// CodeLate: an Application was not Synced and Healthy in time, and nothing says why.
 	CodeLate fault.Code = "ORC-004"

@@ -184,12 +184,7 @@ func (f *Facts) readApps(ctx context.Context, client *kube.Client) error {
 	}
 	f.Apps = []argo.Application{}
 	for i := range list {
-		a, bad := argo.Read(&list[i])
-		if bad != nil {
-			err = bad
-			continue
-		}
-		f.Apps = append(f.Apps, a)
+		f.Apps = append(f.Apps, argo.Read(&list[i]))
 	}
 	if apierrors.IsNotFound(err) {
 		return nil

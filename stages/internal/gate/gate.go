@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -32,11 +31,11 @@ const (
 // lookLimit bounds one look at a gate.
 const lookLimit = 10 * time.Second
 
-// Wait waits until the gate is open, up to its deadline. In a dry run it looks once. The
+// Wait waits until the gate is open, up to its deadline. For a plan it looks once. The
 // error names the gate, says what was seen last, and what is behind it in the cluster.
 // engine is as in Look.
 func Wait(ctx context.Context, c *kube.Client, engine string, a platform.Await) error {
-	if dryrun.On(ctx) {
+	if c.Plan != nil {
 		open, seen, err := Look(ctx, c, engine, a)
 		if err == nil && !open {
 			err = fmt.Errorf("gate %s is shut: %s", a.Describe(), seen)
@@ -259,24 +258,11 @@ func synced(ctx context.Context, c *kube.Client, namespace, name string) (bool, 
 	return why == "", why, nil
 }
 
-// applications are those of a namespace that can be read, and the one of a name, which is nil
-// where there is none.
+// applications are those of a namespace, and the one of a name, which is nil where there is none.
 func applications(ctx context.Context, c *kube.Client, namespace, name string) (all []argo.Application, named *argo.Application, err error) {
-	objs, err := c.List(ctx, argo.Applications(), namespace, "")
-	if err != nil {
-		return nil, nil, err
+	all, err = argo.List(ctx, c, namespace)
+	if at := slices.IndexFunc(all, func(a argo.Application) bool { return a.Name == name }); at >= 0 {
+		named = &all[at]
 	}
-	for i := range objs {
-		app, err := argo.Read(&objs[i])
-		switch is := objs[i].GetName() == name; {
-		case err != nil && is:
-			return nil, nil, err
-		case err != nil:
-			continue
-		case is:
-			named = &app
-		}
-		all = append(all, app)
-	}
-	return all, named, nil
+	return all, named, err
 }

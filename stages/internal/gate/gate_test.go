@@ -21,10 +21,10 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/gate"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 // cluster is an API server with a kind of somebody's own, and Argo CD's.
@@ -152,14 +152,14 @@ func TestEachGateOpens(t *testing.T) {
 				}
 				require.Contains(t, seen, l.seen, l.text)
 				require.NotContains(t, seen, "hunter2", "what CEL says quotes values")
-				require.Error(t, gate.Wait(dryrun.Context(t.Context()), client, "cd", c.gate), "in a dry run it is looked at once")
+				require.Error(t, gate.Wait(t.Context(), planned(t, client), "cd", c.gate), "for a plan it is looked at once")
 			}
 			api.Set(t, c.opens.path, c.opens.text)
 			open, seen, err := gate.Look(t.Context(), client, "cd", c.gate)
 			require.NoError(t, err)
 			require.True(t, open, seen)
 			require.Contains(t, seen, c.opens.seen)
-			require.NoError(t, gate.Wait(dryrun.Context(t.Context()), client, "cd", c.gate))
+			require.NoError(t, gate.Wait(t.Context(), planned(t, client), "cd", c.gate))
 			c.gate.Deadline = config.Duration(time.Minute)
 			require.NoError(t, gate.Wait(t.Context(), client, "cd", c.gate))
 			require.Empty(t, api.Writes(), "gates change nothing")
@@ -219,7 +219,7 @@ func TestAServiceIsAskedThroughTheAPIServer(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			c.gate.Service = "shop/web:8080"
-			open, seen, err := gate.Look(dryrun.Context(t.Context()), client, "cd", platform.Await{HTTP: &c.gate})
+			open, seen, err := gate.Look(t.Context(), planned(t, client), "cd", platform.Await{HTTP: &c.gate})
 			require.NoError(t, err)
 			require.Equal(t, c.open, open)
 			require.Contains(t, seen, c.seen)
@@ -340,11 +340,18 @@ func TestTheEndOfTheStepsTimeIsNoShutGate(t *testing.T) {
 	require.NotErrorIs(t, err, &fault.Fault{Code: gate.CodeShut})
 }
 
-func TestAGateInADryRunSaysWhatItSees(t *testing.T) {
+func planned(t *testing.T, c *kube.Client) *kube.Client {
+	t.Helper()
+	c, err := c.Planned(plan.Verify("gate"))
+	require.NoError(t, err)
+	return c
+}
+
+func TestAGateInAPlanSaysWhatItSees(t *testing.T) {
 	api, client := cluster(t)
 	api.Set(t, atSeed, "status: {active: 1}")
 	begun := time.Now()
-	err := gate.Wait(dryrun.Context(t.Context()), client, "cd", platform.Await{Job: "shop/seed", Deadline: config.Duration(time.Hour)})
+	err := gate.Wait(t.Context(), planned(t, client), "cd", platform.Await{Job: "shop/seed", Deadline: config.Duration(time.Hour)})
 	require.EqualError(t, err, "gate job shop/seed is shut: 1 active, 0 failed")
 	require.Less(t, time.Since(begun), 5*time.Second)
 	_, _, err = gate.Look(t.Context(), client, "cd", platform.Await{})

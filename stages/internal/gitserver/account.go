@@ -43,6 +43,6 @@ func Account(ctx context.Context, c *kube.Client, g contract.GitServer, secret s
 	hide(string(o.Data["password"]))
 	return &Server{
 		URL: g.URL, Address: g.Address, Roots: roots,
-		Username: string(o.Data["username"]), Password: redact.New(o.Data["password"]),
+		Username: string(o.Data["username"]), Password: redact.New(o.Data["password"]), planned: c.Plan != nil,
 	}, nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/memory"
 
 	"github.com/slipway-sh/slipway/pipeline/lock"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 // Commit is the metadata of a commit.
@@ -105,8 +105,8 @@ func (s *Server) Push(ctx context.Context, repository, branch string, t Tree, c 
 	if was != nil && was.TreeHash == tree {
 		return at.String(), false, nil
 	}
-	if err := dryrun.Check(ctx, "push to %s", repository); err != nil {
-		return "", false, err
+	if s.planned {
+		return "", false, plan.Later("push to %s", repository)
 	}
 	who := object.Signature{Name: c.Author, Email: c.Email, When: c.When.UTC().Truncate(time.Second)}
 	commit := &object.Commit{Author: who, Committer: who, Message: strings.TrimSpace(c.Message) + "\n", TreeHash: tree}

@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/redact"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 // Server is a git server and an account on it. It is safe for concurrent use.
@@ -33,6 +33,8 @@ type Server struct {
 	Roots    *x509.CertPool // nil: the system's
 	Username string
 	Password redact.Value
+
+	planned bool // nothing is written: what would be is an ErrLater
 }
 
 // requestTimeout limits one request to the API.
@@ -112,8 +114,8 @@ func (s *Server) EnsureRepository(ctx context.Context, name, description string)
 	if !isStatus(err, http.StatusNotFound) {
 		return false, err
 	}
-	if err := dryrun.Check(ctx, "make the repository %s", name); err != nil {
-		return false, err
+	if s.planned {
+		return false, plan.Later("make the repository %s", name)
 	}
 	body := map[string]any{
 		"name": name, "description": description, "private": true,
@@ -139,8 +141,8 @@ func (s *Server) EnsureReader(ctx context.Context, name, user string) error {
 	if err == nil && now.Permission == "read" {
 		return nil
 	}
-	if err := dryrun.Check(ctx, "let %s read the repository %s", user, name); err != nil {
-		return err
+	if s.planned {
+		return plan.Later("let %s read the repository %s", user, name)
 	}
 	return s.api(ctx, http.MethodPut, path, map[string]any{"permission": "read"}, nil)
 }

@@ -1,62 +1,231 @@
-// Package helm reads the records of Helm releases in a cluster.
+// Package helm renders charts as Helm does, for the cluster that they are for, and runs their
+// hooks. It keeps no record of Helm's: what a chart has in a cluster is in the component's list.
 package helm
 
 import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
+	"io"
+	"maps"
+	"slices"
+	"strings"
 
-	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/client-go/rest"
+	"helm.sh/helm/v3/pkg/releaseutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// Connect connects Helm to the cluster of a kubeconfig, a path, for the releases of a
-// namespace. What Helm says goes to log. It changes nothing once it is not certain any more
-// that the step whose context ctx is has the deployment's lock: see lock.Guard.
-func Connect(ctx context.Context, kubeconfig, namespace string, log *slog.Logger) (*action.Configuration, error) {
-	flags := genericclioptions.NewConfigFlags(false)
-	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
-	flags.WrapConfigFn = func(c *rest.Config) *rest.Config {
-		c.Wrap(func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) { // whose own context is Helm's
-				if r.Method != http.MethodGet && r.Method != http.MethodHead {
-					if err := lock.Guard(ctx); err != nil {
-						return nil, err
-					}
-				}
-				return next.RoundTrip(r)
-			})
-		})
-		return c
-	}
-	config := new(action.Configuration)
-	debug := func(format string, args ...any) { log.Debug("helm: " + fmt.Sprintf(format, args...)) }
-	if err := config.Init(flags, namespace, "secret", debug); err != nil {
-		return nil, err
-	}
-	return config, nil
+// Install is for what a chart is rendered: {{ .Release }}.
+type Install struct {
+	Name, Namespace string
+	Revision        int // 1: it is installed; more: upgraded
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// History lists the records of a release; none when there is no release.
-func History(ctx context.Context, c *kube.Client, config *action.Configuration, name string) ([]*release.Release, error) {
-	return kube.Retry(ctx, c, "read the Helm release "+name, func(context.Context) ([]*release.Release, error) {
-		out, err := config.Releases.History(name)
-		if errors.Is(err, driver.ErrReleaseNotFound) {
-			return nil, nil
+// Render renders a chart, which it changes, for a cluster, in which the chart may look things up.
+// The result has what its hooks make, too.
+func Render(ctx context.Context, c *kube.Client, ch *chart.Chart, values map[string]any, in Install) (string, error) {
+	var cluster render.ChartOptions
+	if err := cluster.ForCluster(ctx, c); err != nil {
+		return "", err
+	}
+	return bounded.Work(ctx, bounded.Usual(), func() (string, error) {
+		if want := ch.Metadata.KubeVersion; want != "" && !chartutil.IsCompatibleRange(want, cluster.Kubernetes.Version) {
+			return "", fmt.Errorf("the chart requires Kubernetes %s, and the cluster has %s", want, cluster.Kubernetes.Version)
 		}
-		return out, err
+		if err := chartutil.ProcessDependenciesWithMerge(ch, values); err != nil {
+			return "", err
+		}
+		top, err := chartutil.ToRenderValues(ch, values, chartutil.ReleaseOptions{
+			Name: in.Name, Namespace: in.Namespace, Revision: in.Revision, IsInstall: in.Revision == 1, IsUpgrade: in.Revision > 1,
+		}, &chartutil.Capabilities{KubeVersion: *cluster.Kubernetes, APIVersions: cluster.APIs, HelmVersion: chartutil.DefaultCapabilities.HelmVersion})
+		if err != nil {
+			return "", err
+		}
+		files, err := engine.New(c.Config).Render(ch, top)
+		if err != nil {
+			return "", err
+		}
+		var out strings.Builder
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			if base := name[strings.LastIndex(name, "/")+1:]; base == "NOTES.txt" || strings.HasPrefix(base, "_") || strings.TrimSpace(files[name]) == "" {
+				continue
+			}
+			fmt.Fprintf(&out, "---\n# Source: %s\n%s\n", name, files[name])
+		}
+		return out.String(), nil
 	})
+}
+
+// Pack makes a small text of what a chart renders to.
+func Pack(text string) (string, error) {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, err := io.WriteString(w, text)
+	err = cmp.Or(err, w.Close())
+	return out.String(), err
+}
+
+// Unpack is the text that Pack has packed.
+func Unpack(packed string) (string, error) {
+	r, err := gzip.NewReader(strings.NewReader(packed))
+	if err != nil {
+		return "", err
+	}
+	text, err := bounded.Read(r, bounded.Packed)
+	return string(text), err
+}
+
+// Rendered is what a chart renders to.
+type Rendered struct {
+	Objects []*unstructured.Unstructured
+	Hooks   []Hook // but for tests, in the order in which they run
+}
+
+// Hook is a hook of a chart.
+type Hook struct {
+	*release.Hook
+	Objects []*unstructured.Unstructured
+}
+
+// Parse reads what Render has returned.
+func Parse(text string) (out Rendered, err error) {
+	hooks, parts, err := releaseutil.SortManifests(map[string]string{"": text}, nil, releaseutil.InstallOrder)
+	if err != nil {
+		return out, err
+	}
+	for _, p := range parts {
+		objs, err := kube.DecodeRendered([]byte(p.Content))
+		if err != nil {
+			return out, err
+		}
+		out.Objects = append(out.Objects, objs...)
+	}
+	slices.SortStableFunc(hooks, func(a, b *release.Hook) int { return cmp.Or(a.Weight-b.Weight, strings.Compare(a.Name, b.Name)) })
+	for _, h := range hooks {
+		objs, err := kube.DecodeRendered([]byte(h.Manifest))
+		if err != nil {
+			return out, err
+		}
+		if !slices.Contains(h.Events, release.HookTest) {
+			out.Hooks = append(out.Hooks, Hook{h, objs})
+		}
+	}
+	return out, nil
+}
+
+// Text is what hooks make, for Parse.
+func Text(hooks []Hook) (string, error) {
+	var out strings.Builder
+	for _, h := range hooks {
+		for _, o := range h.Objects {
+			text, err := yaml.Marshal(o.Object)
+			if err != nil {
+				return "", fmt.Errorf("encode %s: %w", kube.MemberOf(o), err)
+			}
+			fmt.Fprintf(&out, "---\n%s", text)
+		}
+	}
+	return out.String(), nil
+}
+
+// On reports whether the hook is one of an event.
+func (h Hook) On(event release.HookEvent) bool { return slices.Contains(h.Events, event) }
+
+// Runner runs the hooks of a deployment's chart.
+type Runner struct {
+	Client     *kube.Client
+	Deployment string
+	// Job waits until a Job of a hook has completed.
+	Job func(ctx context.Context, namespace, name string) error
+}
+
+// Run runs the hooks of an event, one after the other, as Helm does: it makes the objects of each,
+// waits until its Jobs and pods have completed, and deletes what the hook's policy says. Objects
+// that are to be deleted are the deployment's.
+func (r Runner) Run(ctx context.Context, hooks []Hook, event release.HookEvent) error {
+	var done []Hook
+	for _, h := range hooks {
+		if !h.On(event) {
+			continue
+		}
+		if len(h.DeletePolicies) == 0 || slices.Contains(h.DeletePolicies, release.HookBeforeHookCreation) {
+			if err := r.remove(ctx, h); err != nil {
+				return err
+			}
+		}
+		if err := r.make(ctx, h); err != nil {
+			if slices.Contains(h.DeletePolicies, release.HookFailed) {
+				err = errors.Join(err, r.remove(ctx, h))
+			}
+			return errors.Join(err, r.succeeded(ctx, done))
+		}
+		done = append(done, h)
+	}
+	return r.succeeded(ctx, done)
+}
+
+func (r Runner) make(ctx context.Context, h Hook) error {
+	if _, err := r.Client.Apply(ctx, h.Objects, kube.ApplyOptions{}); err != nil {
+		return err
+	}
+	for _, o := range h.Objects {
+		var err error
+		switch o.GetKind() {
+		case "Job":
+			err = r.Job(ctx, o.GetNamespace(), o.GetName())
+		case "Pod":
+			err = r.Client.WaitPodDone(ctx, o.GetNamespace(), o.GetName())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// succeeded deletes what hooks that have succeeded made, if their policy says so.
+func (r Runner) succeeded(ctx context.Context, hooks []Hook) error {
+	for _, h := range slices.Backward(hooks) {
+		if slices.Contains(h.DeletePolicies, release.HookSucceeded) {
+			if err := r.remove(ctx, h); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// remove deletes what a hook made, and waits until it is gone.
+func (r Runner) remove(ctx context.Context, h Hook) error {
+	for _, o := range h.Objects {
+		m := kube.MemberOf(o)
+		asked, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationBackground)
+		if err != nil {
+			return err
+		}
+		if !asked {
+			continue
+		}
+		err = r.Client.WaitFor(ctx, m.String()+" to be gone", kube.Poll, func(ctx context.Context) (bool, string, error) {
+			live, err := r.Client.Live(ctx, m)
+			return err == nil && live == nil, "it is still being deleted", err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

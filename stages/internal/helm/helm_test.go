@@ -1,55 +1,90 @@
-package helm
+package helm_test
 
 import (
-	"fmt"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
+	"context"
+	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/client-go/rest"
 
-	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/stages/internal/helm"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 )
 
-// TestAMachineThatSleptChangesNoRelease: what Helm had decided to do before does not get to the
-// server, and what is there can be read.
-func TestAMachineThatSleptChangesNoRelease(t *testing.T) {
-	var methods []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		methods = append(methods, r.Method)
-		w.Header().Set("Content-Type", "application/json")
-		if r.Method == http.MethodGet {
-			fmt.Fprint(w, `{"kind":"SecretList","apiVersion":"v1","items":[]}`)
-			return
+// hook is a ConfigMap, or a Job, that a hook makes.
+func hook(kind, name, annotations string) string {
+	return "---\n{apiVersion: " + kind + ", metadata: {name: " + name + ", namespace: shop, labels: {" + kube.DeploymentLabel + ": demo}, annotations: {" + annotations + "}}}\n"
+}
+
+const (
+	job    = "batch/v1, kind: Job"
+	config = "v1, kind: ConfigMap"
+)
+
+func TestWhatAChartRendersToIsRead(t *testing.T) {
+	parts, err := helm.Parse("---\n# Source: a.yaml\n" + hook(config, "late", "helm.sh/hook: 'pre-install, post-install', helm.sh/hook-weight: '2'") +
+		hook(job, "b", "helm.sh/hook: pre-install") + hook(config, "try", "helm.sh/hook: test") + hook(job, "a", "helm.sh/hook: pre-install") +
+		"---\n{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}]}\n---\n# nothing\n")
+	require.NoError(t, err)
+	require.Len(t, parts.Objects, 1)
+	require.Equal(t, "web", parts.Objects[0].GetName())
+	var names []string
+	for _, h := range parts.Hooks {
+		names = append(names, h.Name)
+	}
+	require.Equal(t, []string{"a", "b", "late"}, names, "in the order in which they run")
+	require.True(t, parts.Hooks[2].On(release.HookPostInstall))
+	require.False(t, parts.Hooks[0].On(release.HookPostInstall))
+
+	text, err := helm.Text(parts.Hooks)
+	require.NoError(t, err)
+	packed, err := helm.Pack(text)
+	require.NoError(t, err)
+	again, err := helm.Unpack(packed)
+	require.NoError(t, err)
+	require.Equal(t, text, again)
+	read, err := helm.Parse(again)
+	require.NoError(t, err)
+	require.Len(t, read.Hooks, 3)
+	_, err = helm.Unpack("nonsense")
+	require.Error(t, err)
+}
+
+// TestTheHooksOfAnEvent run one after the other; what they made goes where their policy says so.
+func TestTheHooksOfAnEvent(t *testing.T) {
+	const jobs, configs = "/apis/batch/v1/namespaces/shop/jobs/", "/api/v1/namespaces/shop/configmaps/"
+	api := kubetest.Serve(t)
+	c, err := kube.New(&rest.Config{Host: api.URL})
+	require.NoError(t, err)
+	parts, err := helm.Parse(hook(config, "settings", "helm.sh/hook: pre-install, helm.sh/hook-weight: '-1', helm.sh/hook-delete-policy: hook-succeeded") +
+		hook(job, "first", "helm.sh/hook: pre-install") + hook(job, "second", "helm.sh/hook: pre-install, helm.sh/hook-delete-policy: hook-failed") +
+		hook(job, "other", "helm.sh/hook: post-install"))
+	require.NoError(t, err)
+	api.Set(t, jobs+"first", "{metadata: {name: first, namespace: shop, labels: {"+kube.DeploymentLabel+": demo}}, old: true}")
+	var waited []string
+	broken := errors.New("it failed")
+	r := helm.Runner{Client: c, Deployment: "demo", Job: func(_ context.Context, _, name string) error {
+		waited = append(waited, name)
+		if name == "second" {
+			return broken
 		}
-		w.WriteHeader(http.StatusCreated)
-		fmt.Fprint(w, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"x"}}`)
-	}))
-	defer server.Close()
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, os.WriteFile(kubeconfig, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"clusters":[{"name":"c","cluster":{"server":%q}}],"users":[{"name":"u","user":{}}]}`, server.URL), 0o600))
+		return nil
+	}}
+	require.ErrorIs(t, r.Run(t.Context(), parts.Hooks, release.HookPreInstall), broken)
+	require.Equal(t, []string{"first", "second"}, waited)
+	require.Nil(t, api.Get(configs+"settings"), "it has succeeded")
+	require.NotNil(t, api.Get(jobs+"first"))
+	require.NotContains(t, api.Get(jobs+"first"), "old", "the earlier one goes before")
+	require.Nil(t, api.Get(jobs+"second"), "it has failed")
+	require.Nil(t, api.Get(jobs+"other"))
+	require.Less(t, slices.Index(api.Writes(), "PATCH "+configs+"settings"), slices.Index(api.Writes(), "PATCH "+jobs+"first"))
 
-	ctx, sleep := kubetest.Work(t)
-	config, err := Connect(ctx, kubeconfig, "n", slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
-	record := func(version int) *release.Release {
-		return &release.Release{Name: "r", Namespace: "n", Version: version, Info: &release.Info{Status: release.StatusDeployed}}
-	}
-	require.NoError(t, config.Releases.Create(record(1)))
-	require.Equal(t, []string{"POST"}, methods)
-
-	sleep()
-	for _, err := range []error{config.Releases.Create(record(2)), config.Releases.Update(record(1))} {
-		require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
-	}
-	releases, err := config.Releases.ListReleases()
-	require.NoError(t, err)
-	require.Empty(t, releases)
-	require.Equal(t, []string{"POST", "GET"}, methods)
+	api.Set(t, jobs+"first", "metadata: {labels: {"+kube.DeploymentLabel+": another}}")
+	waited = nil
+	_ = r.Run(t.Context(), parts.Hooks, release.HookPreInstall)
+	require.NotContains(t, api.Writes()[len(api.Writes())-4:], "DELETE "+jobs+"first", "what is another deployment's is not deleted")
 }

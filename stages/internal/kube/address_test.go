@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 // An API server that was killed while it made a Service keeps the Service's address.
@@ -45,13 +45,14 @@ func TestTheAddressOfAServiceThatWasNeverMadeIsFreed(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			client := fake.NewClientset(c.there...)
-			k := &Client{Kubernetes: client}
+			k := &Client{Kubernetes: client, Plan: plan.Verify("a/b")}
 			service := &unstructured.Unstructured{Object: map[string]any{
 				"kind": "Service", "metadata": map[string]any{"namespace": "kube-system", "name": "kube-dns"}, "spec": map[string]any{"clusterIP": "10.96.0.10"},
 			}}
-			free, err := k.freed(dryrun.Context(t.Context()), service, c.refusal)
+			free, err := k.freed(t.Context(), service, c.refusal)
 			require.NoError(t, err)
-			require.False(t, free, "a dry run frees nothing")
+			require.False(t, free, "a plan frees nothing")
+			k.Plan = nil
 			free, err = k.freed(t.Context(), service, c.refusal)
 			require.NoError(t, err)
 			require.Equal(t, c.freed, free)

@@ -17,15 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
-// ApplyOptions tell how objects are applied. The zero value is right for
-// objects that only Slipway writes.
+// ApplyOptions tell how objects are applied: fields are taken over from other managers.
 type ApplyOptions struct {
-	// Force takes fields over from other managers. False: a field that another
-	// manager set to another value is an error (CodeConflict).
-	Force bool
 	// Namespace is for namespaced objects that name none. "" means "default".
 	Namespace string
 	// Added says what others have added to an object that is theirs no more than its other fields:
@@ -63,22 +59,20 @@ const parallel = 8
 // Apply applies objects by server-side apply as FieldManager: Namespaces first,
 // then CustomResourceDefinitions, which it waits for, then the rest from what
 // others refer to up to what runs. An object that is as it should be is not
-// written, so its generation stays; in a dry run (see package dryrun) one that is
-// not is an error. What somebody has added with kubectl is removed. The result is in
+// written, so its generation stays. What somebody has added with kubectl is removed. The result is in
 // the order of objs. It stops at the first rank with an error and reports all errors of that rank;
-// a preview reports those of what comes after namespaces and definitions, too.
+// a plan reports those of what comes after namespaces and definitions, too.
 func (c *Client) Apply(ctx context.Context, objs []*unstructured.Unstructured, opts ApplyOptions) ([]Applied, error) {
 	out, ranks := make([]Applied, len(objs)), byRank(objs)
-	p, _ := dryrun.Previewing(ctx)
 	var errs []error
 	for r := rankNamespace; r <= rankLast; r++ {
 		if err := c.applyRank(ctx, objs, ranks[r], opts, out); err != nil {
 			errs = append(errs, err)
-			if p == nil || r <= rankDefinition {
+			if c.Plan == nil || r <= rankDefinition {
 				break
 			}
 		}
-		if r == rankDefinition && len(ranks[r]) > 0 && p == nil {
+		if r == rankDefinition && len(ranks[r]) > 0 && c.Plan == nil {
 			if err := c.established(ctx, objs, ranks[r]); err != nil {
 				return out, err
 			}
@@ -104,7 +98,7 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 	ns := cmp.Or(obj.GetNamespace(), opts.Namespace, metav1.NamespaceDefault)
 	a := Applied{Kind: obj.GetKind(), Namespace: ns, Name: obj.GetName(), Change: Created}
 	target, namespaced, err := c.resource(ctx, obj.GroupVersionKind(), ns)
-	if meta.IsNoMatchError(err) && unserved(ctx, obj, ns) {
+	if meta.IsNoMatchError(err) && c.unserved(obj, ns) {
 		return a, nil
 	}
 	if err != nil {
@@ -117,35 +111,38 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		a.Namespace = ""
 	}
 	what := "apply " + describe(obj)
-	live := func(ctx context.Context) (*unstructured.Unstructured, error) {
+	before, err := Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		o, err := target.Get(ctx, obj.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
 		return o, err
-	}
-	before, err := Retry(ctx, c, what, live)
+	})
 	if err != nil {
 		return Applied{}, err
 	}
-	previewed, _ := dryrun.Previewing(ctx)
-	if before != nil && before.GetDeletionTimestamp() != nil && previewed == nil {
-		if err := dryrun.Check(ctx, "%s, which is being deleted", what); err != nil {
-			return a, err
-		}
+	leaving := before != nil && before.GetDeletionTimestamp() != nil
+	if leaving && c.Plan.Verifies() {
+		c.Plan.Change("%s, which is being deleted", what)
+		return a, nil
+	}
+	if leaving && c.Plan == nil {
 		if err := c.awaitDeleted(ctx, target, before); err != nil {
 			return Applied{}, err
 		}
 		before = nil
 	}
-	if dryrun.On(ctx) && previewed == nil && before != nil && isApplied(before, obj) && opts.added(before, obj) == nil {
+	if !c.Plan.Previews() && before != nil && isApplied(before, obj) && opts.added(before, obj) == nil {
 		a.Change = Unchanged
 		return a, nil
 	}
-	how := metav1.ApplyOptions{FieldManager: FieldManager, Force: opts.Force}
-	if dryrun.On(ctx) {
-		how.DryRun = []string{metav1.DryRunAll}
+	if hands := byHand(before); len(hands) > 0 && c.Plan == nil {
+		err := c.Retry(ctx, what, func(ctx context.Context) error { return takeOver(ctx, target, obj.GetName(), hands...) })
+		if err != nil {
+			return Applied{}, rejected(what, before, err)
+		}
 	}
+	how := metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
 	after, err := Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		after, err := target.Apply(ctx, obj.GetName(), obj, how)
 		if free, failed := c.freed(ctx, obj, err); failed != nil {
@@ -153,22 +150,15 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		} else if free {
 			return target.Apply(ctx, obj.GetName(), obj, how)
 		}
-		if opts.Force && replaceable(before, err) {
+		if replaceable(before, err) {
 			if whole, refused := replace(ctx, target, obj, how); refused == nil || Transient(refused) || untyped(err) && !untyped(refused) {
 				return whole, refused
 			}
 		}
 		return after, err
 	})
-	if err == nil && !dryrun.On(ctx) && len(byHand(after)) > 0 {
-		var without *unstructured.Unstructured
-		without, err = Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) { return undo(ctx, target, obj.GetName()) })
-		if without != nil {
-			after = without
-		}
-	}
 	added := opts.added(after, obj)
-	if err == nil && !dryrun.On(ctx) && added != nil {
+	if err == nil && c.Plan == nil && added != nil {
 		after, err = Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
 			return patched(ctx, target, obj.GetName(), added)
 		})
@@ -176,23 +166,23 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 	if err != nil {
 		return Applied{}, rejected(what, before, err)
 	}
-	if previewed == nil && dryrun.On(ctx) && before != nil && !sameContent(before, after) { // or a controller wrote to it in between
-		if before, err = Retry(ctx, c, what, live); err != nil {
-			return Applied{}, err
+	if before != nil && c.Plan != nil { // a controller may have written to it since
+		if o, known := c.Plan.Found(after.Object); known {
+			before = &unstructured.Unstructured{Object: o.Before}
 		}
 	}
 	switch {
 	case before == nil:
-	case dryrun.On(ctx) && sameContent(before, after) && len(byHand(after)) == 0 && added == nil, !dryrun.On(ctx) && before.GetResourceVersion() == after.GetResourceVersion():
+	case c.Plan != nil && plan.Same(before.Object, after.Object) && len(byHand(after)) == 0 && added == nil, c.Plan == nil && before.GetResourceVersion() == after.GetResourceVersion():
 		a.Change = Unchanged
 	default:
 		a.Change = Changed
 	}
 	if len(byHand(after)) > 0 || added != nil {
-		previewTaken(ctx, before, after, added)
+		c.planTaken(before, after, added)
 	}
 	if a.Change != Unchanged {
-		return a, dryrun.Pass(ctx, "%s", what)
+		c.Plan.Change("%s", what)
 	}
 	return a, nil
 }
@@ -303,9 +293,9 @@ func (c *Client) established(ctx context.Context, objs []*unstructured.Unstructu
 			return err
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mapper.Reset()
+	c.kinds.Lock()
+	defer c.kinds.Unlock()
+	c.kinds.Reset()
 	return nil
 }
 
@@ -355,7 +345,7 @@ func (c *Client) awaitDeleted(ctx context.Context, api dynamic.ResourceInterface
 // (k8s.io/kubernetes v1.37.2, pkg/registry/core/service/ipallocator/controller).
 func (c *Client) freed(ctx context.Context, service *unstructured.Unstructured, refusal error) (bool, error) {
 	ip, _, _ := unstructured.NestedString(service.Object, "spec", "clusterIP")
-	if service.GetKind() != "Service" || ip == "" || dryrun.On(ctx) ||
+	if service.GetKind() != "Service" || ip == "" || c.Plan != nil ||
 		!apierrors.IsInvalid(refusal) || !strings.Contains(refusal.Error(), "already allocated") {
 		return false, nil
 	}

@@ -18,16 +18,44 @@ import (
 // Set is a group of objects that is applied as a whole: what an earlier version of it
 // had and a later one has not is deleted.
 type Set struct {
-	Name       string   // of the ConfigMap in SystemNamespace that lists the members
+	Name       string   // of the note that lists the members
 	Deployment string   // whose objects they are
 	Also       []Member // members that the caller makes itself
 
-	// Others, which may be nil, lists what of dropped has another owner by now, and stays; it may
-	// list more. It is asked only before something is deleted, and after objs are applied.
-	Others func(ctx context.Context, dropped []Member) ([]Member, error)
+	// Others, which may be nil, lists what has another owner by now, and stays. It is asked only
+	// before something is deleted, and after objs are applied.
+	Others func(ctx context.Context) ([]Member, error)
 }
 
-const membersKey = "objects"
+// inventoryKey is the key of a Set's list, which has the form of Flux's ResourceInventory: other
+// tools can read it.
+const inventoryKey = "inventory"
+
+type inventory struct {
+	Entries []entry `json:"entries"`
+}
+
+// entry is an object of an inventory.
+type entry struct {
+	ID      string `json:"id"` // namespace_name_group_kind; a colon of a name is __
+	Version string `json:"v"`
+}
+
+func entryOf(m Member) entry {
+	return entry{strings.Join([]string{m.Namespace, strings.ReplaceAll(m.Name, ":", "__"), m.Kind.Group, m.Kind.Kind}, "_"), m.Kind.Version}
+}
+
+// member is the object of an entry. Only its name may have further underscores.
+func (e entry) member() (m Member, ok bool) {
+	part := strings.Split(e.ID, "_")
+	n := len(part)
+	if n < 4 {
+		return m, false
+	}
+	m.Kind = schema.GroupVersionKind{Group: part[n-2], Version: e.Version, Kind: part[n-1]}
+	m.Namespace, m.Name = part[0], strings.ReplaceAll(strings.Join(part[1:n-2], "_"), "__", ":")
+	return m, m.Name != "" && m.Kind.Kind != ""
+}
 
 // ApplySet applies objs as Apply does and then deletes what it applied earlier for the
 // same set and objs no longer has. An object that is not labelled as the deployment's
@@ -58,7 +86,7 @@ func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstr
 	dropped = slices.DeleteFunc(dropped, stays)
 	var others []Member
 	if s.Others != nil {
-		if others, err = s.Others(ctx, dropped); err != nil {
+		if others, err = s.Others(ctx); err != nil {
 			return applied, nil, err
 		}
 	}
@@ -106,45 +134,42 @@ func (m Member) Same(o Member) bool {
 // Members lists the objects of the set of that name, as ApplySet noted them; none if there
 // is no such set.
 func (c *Client) Members(ctx context.Context, name string) ([]Member, error) {
-	notes, err := c.Notes(ctx, name)
-	if err != nil {
+	var list inventory
+	if found, err := c.Note(ctx, name, inventoryKey, &list); err != nil || !found {
 		return nil, err
 	}
 	var out []Member
-	for line := range strings.Lines(notes[membersKey]) { // "apps/v1 Deployment namespace/name"
-		part := strings.Fields(line)
-		if len(part) != 3 {
-			return nil, fmt.Errorf("read the list of %s: %q is no object", name, strings.TrimSpace(line))
+	for _, e := range list.Entries {
+		m, ok := e.member()
+		if !ok {
+			return nil, fmt.Errorf("read the list of %s: %q is no object", name, e.ID)
 		}
-		namespace, name, found := strings.Cut(part[2], "/")
-		if !found {
-			namespace, name = "", part[2]
-		}
-		out = append(out, Member{schema.FromAPIVersionAndKind(part[0], part[1]), namespace, name})
+		out = append(out, m)
 	}
 	return c.scoped(ctx, out)
 }
 
-// KeepMembers makes members the list of that name, which is a deployment's. In a dry run it
+// KeepMembers makes members the list of that name, which is a deployment's. For a plan it
 // fails if that would change anything.
 func (c *Client) KeepMembers(ctx context.Context, deployment, name string, members []Member) error {
-	lines := make([]string, len(members))
+	list := inventory{Entries: make([]entry, len(members))}
 	for i, m := range members {
-		lines[i] = m.Kind.GroupVersion().String() + " " + m.Kind.Kind + " " + join(m.Namespace, m.Name) + "\n"
+		list.Entries[i] = entryOf(m)
 	}
-	slices.Sort(lines)
-	return c.KeepNotes(ctx, deployment, name, map[string]string{membersKey: strings.Join(lines, "")})
+	slices.SortFunc(list.Entries, func(a, b entry) int { return strings.Compare(a.ID, b.ID) })
+	return c.KeepNote(ctx, deployment, name, inventoryKey, list)
 }
 
-// DeleteOurs asks for the deletion of an object that is still labelled as the deployment's. One that
-// is not there, or whose kind is not, is no error. One with which data goes stays, and so does one
-// that Keeps. Claims that a StatefulSet leaves get the deployment's label.
+// DeleteOurs asks for the deletion of an object that is still labelled as the deployment's: a list
+// alone deletes nothing. One that is not there, or whose kind is not, is no error. One with which
+// data goes stays, and so does one that Keeps, or that Argo CD has brought since. Claims that a
+// StatefulSet leaves get the deployment's label.
 func (c *Client) DeleteOurs(ctx context.Context, m Member, deployment string, policy metav1.DeletionPropagation) (asked bool, err error) {
 	if m.HasData() {
 		return false, nil
 	}
 	live, err := c.Live(ctx, m)
-	if err != nil || live == nil || DeploymentOf(live.GetLabels()) != deployment || Keeps(live) {
+	if err != nil || live == nil || DeploymentOf(live.GetLabels()) != deployment || Keeps(live) || Brought(live) {
 		return false, err
 	}
 	if err := c.MarkClaims(ctx, live, deployment); err != nil {
@@ -173,8 +198,11 @@ func (c *Client) Live(ctx context.Context, m Member) (*unstructured.Unstructured
 // ObjectsOf is the name of the Set of what a component has in the cluster.
 func ObjectsOf(component string) string { return component + "-objects" }
 
-// JobsOf is the name of the ConfigMap in SystemNamespace of the Jobs of a component that have
-// completed: by JobKey, the digest of what each did.
+// ChartOf is the name of the note of what the chart of a component rendered to.
+func ChartOf(component string) string { return component + "-chart" }
+
+// JobsOf is the name of the note of the Jobs of a component that have completed: by JobKey, the
+// digest of what each did.
 func JobsOf(component string) string { return component + "-jobs" }
 
 // JobKey is a Job's key there.
@@ -182,9 +210,9 @@ func JobKey(job metav1.Object) string { return job.GetNamespace() + "." + job.Ge
 
 // Forget deletes what is noted of a component that is gone, or somebody else's by now.
 func (c *Client) Forget(ctx context.Context, deployment, component string) error {
-	maps := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	for _, name := range []string{ObjectsOf(component), JobsOf(component)} {
-		if _, err := c.DeleteOurs(ctx, Member{maps, SystemNamespace, name}, deployment, metav1.DeletePropagationBackground); err != nil {
+	for _, name := range []string{ObjectsOf(component), ChartOf(component), JobsOf(component)} {
+		m := Member{corev1.SchemeGroupVersion.WithKind("Secret"), SystemNamespace, name}
+		if _, err := c.DeleteOurs(ctx, m, deployment, metav1.DeletePropagationBackground); err != nil {
 			return err
 		}
 	}

@@ -6,11 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 func onFake(t *testing.T) (*kubetest.API, *kube.Client) {
@@ -63,26 +64,29 @@ func TestASetLosesWhatANewerVersionDropped(t *testing.T) {
 	api, c := onFake(t)
 	set := kube.Set{Name: "set", Deployment: "d"}
 	api.Set(t, "/api/v1/namespaces/ns/configmaps/theirs", "metadata: {name: theirs, labels: {"+kube.DeploymentLabel+": d}}")
-	_, deleted, err := c.ApplySet(t.Context(), set, objects(t, web+old+taken), kube.ApplyOptions{Force: true})
+	_, deleted, err := c.ApplySet(t.Context(), set, objects(t, web+old+taken), kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Empty(t, deleted)
 	api.Set(t, atTook, "metadata: {labels: {"+kube.DeploymentLabel+": somebody else's}}")
 
-	dry := dryrun.Context(t.Context())
-	_, _, err = c.ApplySet(dry, set, objects(t, web+old+taken), kube.ApplyOptions{Force: true})
-	require.ErrorIs(t, err, dryrun.ErrWouldChange, "the label")
-	_, _, err = c.ApplySet(dry, set, objects(t, web), kube.ApplyOptions{Force: true})
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
+	verified := func(text string) error {
+		p := plan.Verify("web")
+		_, _, err := planned(t, c, p).ApplySet(t.Context(), set, objects(t, text), kube.ApplyOptions{})
+		require.NoError(t, err)
+		return p.Err()
+	}
+	require.ErrorIs(t, verified(web+old+taken), plan.ErrChange, "the label")
+	require.ErrorIs(t, verified(web), plan.ErrChange)
 	require.NotNil(t, api.Get(atOld))
 
-	_, deleted, err = c.ApplySet(t.Context(), set, objects(t, web), kube.ApplyOptions{Force: true})
+	_, deleted, err = c.ApplySet(t.Context(), set, objects(t, web), kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"ConfigMap ns/old"}, deleted)
 	require.Nil(t, api.Get(atOld))
 	require.NotNil(t, api.Get(atTook), "it is not ours any more")
 	require.NotNil(t, api.Get("/api/v1/namespaces/ns/configmaps/theirs"), "it never was in the set")
 
-	_, deleted, err = c.ApplySet(dry, set, objects(t, web), kube.ApplyOptions{Force: true})
+	_, deleted, err = c.ApplySet(t.Context(), set, objects(t, web), kube.ApplyOptions{})
 	require.NoError(t, err, "and then nothing is left to do")
 	require.Empty(t, deleted)
 }
@@ -92,9 +96,9 @@ func TestASetKeepsWhatDataGoesWith(t *testing.T) {
 	api, c := onFake(t)
 	set := kube.Set{Name: "set", Deployment: "d"}
 	const label = "labels: {" + kube.DeploymentLabel + ": d}}"
-	_, _, err := c.ApplySet(t.Context(), set, objects(t, web+"---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: rows, "+label+"}\n"), kube.ApplyOptions{Force: true})
+	_, _, err := c.ApplySet(t.Context(), set, objects(t, web+"---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: rows, "+label+"}\n"), kube.ApplyOptions{})
 	require.NoError(t, err)
-	_, deleted, err := c.ApplySet(t.Context(), set, objects(t, web), kube.ApplyOptions{Force: true})
+	_, deleted, err := c.ApplySet(t.Context(), set, objects(t, web), kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Empty(t, deleted)
 	require.NotNil(t, api.Get("/api/v1/persistentvolumes/rows"))
@@ -105,7 +109,6 @@ func TestASetKeepsWhatDataGoesWith(t *testing.T) {
 func TestASetNotesWhatHasNoNamespaceWithoutOne(t *testing.T) {
 	const (
 		label  = "labels: {" + kube.DeploymentLabel + ": d}"
-		atNote = "/api/v1/namespaces/slipway-system/configmaps/set"
 		atRole = "/apis/rbac.authorization.k8s.io/v1/clusterroles/reader"
 
 		atDefinition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/wholes.new.example.com"
@@ -130,10 +133,12 @@ spec: {group: new.example.com, scope: Cluster, names: {kind: Whole}}
 		api.Define("new.example.com/v1", "Whole", false)
 		api.Set(t, atDefinition, "status: {conditions: [{type: Established, status: 'True'}]}")
 	}()
-	opts := kube.ApplyOptions{Force: true, Namespace: "shop"}
+	opts := kube.ApplyOptions{Namespace: "shop"}
 	set := kube.Set{Name: "set", Deployment: "d"}
-	require.NoError(t, c.KeepNotes(t.Context(), "d", "set", map[string]string{
-		"objects": "new.example.com/v1 Whole shop/all\nrbac.authorization.k8s.io/v1 ClusterRole shop/reader\nv1 ConfigMap shop/page\n",
+	require.NoError(t, c.KeepMembers(t.Context(), "d", "set", []kube.Member{
+		{Kind: schema.GroupVersionKind{Group: "new.example.com", Version: "v1", Kind: "Whole"}, Namespace: "shop", Name: "all"},
+		{Kind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}, Namespace: "shop", Name: "reader"},
+		{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "shop", Name: "page"},
 	}))
 	_, deleted, err := c.ApplySet(t.Context(), set, objects(t, role+page+whole), opts)
 	require.NoError(t, err)
@@ -141,12 +146,35 @@ spec: {group: new.example.com, scope: Cluster, names: {kind: Whole}}
 	for _, path := range []string{atRole, "/api/v1/namespaces/shop/configmaps/page", "/apis/new.example.com/v1/wholes/all"} {
 		require.NotNil(t, api.Get(path), path)
 	}
-	require.Equal(t, map[string]any{"objects": "apiextensions.k8s.io/v1 CustomResourceDefinition wholes.new.example.com\n" +
-		"new.example.com/v1 Whole all\nrbac.authorization.k8s.io/v1 ClusterRole reader\nv1 ConfigMap shop/page\n"}, api.Get(atNote)["data"])
+	note, err := c.Notes(t.Context(), "set")
+	require.NoError(t, err)
+	require.JSONEq(t, `{"entries": [
+		{"id": "_all_new.example.com_Whole", "v": "v1"}, {"id": "_reader_rbac.authorization.k8s.io_ClusterRole", "v": "v1"},
+		{"id": "_wholes.new.example.com_apiextensions.k8s.io_CustomResourceDefinition", "v": "v1"}, {"id": "shop_page__ConfigMap", "v": "v1"}
+	]}`, note["inventory"])
 
 	opts.Namespace = "market"
 	_, deleted, err = c.ApplySet(t.Context(), set, objects(t, role+page+whole), opts)
 	require.NoError(t, err)
 	require.Equal(t, []string{"ConfigMap shop/page"}, deleted, "with another namespace, what has one is another object")
 	require.NotNil(t, api.Get(atRole))
+}
+
+// TestAList is one that other tools read, and that Slipway reads as it wrote it.
+func TestAList(t *testing.T) {
+	_, c := onFake(t)
+	members := []kube.Member{
+		{Kind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}, Name: "system:shop_reader"},
+		{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, Namespace: "shop", Name: "login"},
+	}
+	require.NoError(t, c.KeepMembers(t.Context(), "d", "set", members))
+	note, err := c.Notes(t.Context(), "set")
+	require.NoError(t, err)
+	require.JSONEq(t, `{"entries": [{"id": "_system__shop_reader_rbac.authorization.k8s.io_ClusterRole", "v": "v1"}, {"id": "shop_login__Secret", "v": "v1"}]}`, note["inventory"])
+	read, err := c.Members(t.Context(), "set")
+	require.NoError(t, err)
+	require.Equal(t, members, read)
+	require.NoError(t, c.KeepNotes(t.Context(), "d", "set", map[string]string{"inventory": `{"entries": [{"id": "shop_login", "v": "v1"}]}`}))
+	_, err = c.Members(t.Context(), "set")
+	require.ErrorContains(t, err, `read the list of set: "shop_login" is no object`)
 }

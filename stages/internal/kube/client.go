@@ -4,6 +4,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config/kubeconfig"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 // The codes of this package's faults.
@@ -34,8 +36,6 @@ const (
 	// CodeForeign: what is to be made is in the cluster already and somebody else's, or is to be
 	// in a namespace of Kubernetes' own.
 	CodeForeign fault.Code = "INF-034"
-	// CodeConflict: a field of an object belongs to somebody else.
-	CodeConflict fault.Code = "KUB-004"
 	// CodeRejected: the API server refuses an object.
 	CodeRejected fault.Code = "KUB-005"
 	// CodeFailed: what was waited for has failed for good.
@@ -56,14 +56,23 @@ type Client struct {
 
 	// Progress gets a line when a wait has something new to say. Nil: nowhere.
 	Progress func(format string, args ...any)
+	// Plan is what the client finds out for a plan: it sends no write then. Nil: it writes.
+	Plan *plan.Step
 	// OnWait is told what is waited for, from when until when, and what was seen last, when a
 	// wait takes longer than a moment, sees something else, or is over. Nil: nobody is.
 	OnWait func(what string, since, until time.Time, seen string, over bool)
 
 	outage time.Duration
+	asks   *Client      // see Asking; nil: itself
+	plain  *rest.Config // that Config was made of
 
-	mu     sync.Mutex
-	mapper *restmapper.DeferredDiscoveryRESTMapper
+	kinds *kinds
+}
+
+// kinds are what the API server serves.
+type kinds struct {
+	sync.Mutex
+	*restmapper.DeferredDiscoveryRESTMapper
 }
 
 // Connect reads kubeconfig, a path, and returns a client whose waits tell
@@ -86,12 +95,29 @@ func Connect(kubeconfig string, progress func(format string, args ...any)) (*Cli
 }
 
 // New returns a client for config, which it copies.
-func New(config *rest.Config) (*Client, error) {
+func New(config *rest.Config) (*Client, error) { return newClient(config, nil) }
+
+// Planned is c for a plan: it sends no write.
+func (c *Client) Planned(p *plan.Step) (*Client, error) {
+	out, err := newClient(c.plain, p)
+	if err != nil {
+		return nil, err
+	}
+	out.Progress, out.OnWait, out.outage, out.kinds, out.asks = c.Progress, c.OnWait, c.outage, c.kinds, c.Asking()
+	return out, nil
+}
+
+// Asking is c for requests that ask for something and leave nothing behind, such as that a
+// controller look again: a plan sends them, too.
+func (c *Client) Asking() *Client { return cmp.Or(c.asks, c) }
+
+func newClient(config *rest.Config, p *plan.Step) (*Client, error) {
+	plain := rest.CopyConfig(config)
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = 100, 200
 	config.UserAgent = FieldManager
 	config.WarningHandler = rest.NoWarnings{}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return guarded{next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return guarded{next, p} })
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, badKubeconfig(err)
@@ -105,8 +131,8 @@ func New(config *rest.Config) (*Client, error) {
 		return nil, badKubeconfig(err)
 	}
 	return &Client{
-		Config: config, Kubernetes: typed, Dynamic: dyn, outage: outage,
-		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(typed.Discovery())),
+		Config: config, Kubernetes: typed, Dynamic: dyn, Plan: p, outage: outage, plain: plain,
+		kinds: &kinds{DeferredDiscoveryRESTMapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(typed.Discovery()))},
 	}, nil
 }
 
@@ -146,12 +172,12 @@ func (c *Client) ResourceOf(ctx context.Context, gvk schema.GroupVersionKind) (s
 // once: its definition may be new.
 func (c *Client) lookUp(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	return Retry(ctx, c, "look up "+gvk.Kind, func(context.Context) (*meta.RESTMapping, error) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		m, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		c.kinds.Lock()
+		defer c.kinds.Unlock()
+		m, err := c.kinds.RESTMapping(gvk.GroupKind(), gvk.Version)
 		if meta.IsNoMatchError(err) {
-			c.mapper.Reset()
-			m, err = c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+			c.kinds.Reset()
+			m, err = c.kinds.RESTMapping(gvk.GroupKind(), gvk.Version)
 		}
 		return m, err
 	})

@@ -13,7 +13,7 @@ func TestDriftIsWhatApplyingWouldChange(t *testing.T) {
 	_, err := c.Apply(t.Context(), objects(t, web+old), kube.ApplyOptions{})
 	require.NoError(t, err)
 	drift := func() []kube.Applied {
-		out, err := c.Drift(t.Context(), objects(t, web+old), kube.ApplyOptions{Force: true})
+		out, err := c.Drift(t.Context(), objects(t, web+old), kube.ApplyOptions{})
 		require.NoError(t, err)
 		return out
 	}

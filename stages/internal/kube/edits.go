@@ -16,16 +16,16 @@ import (
 	"k8s.io/client-go/util/csaupgrade"
 )
 
-// undoManager owns for a moment the fields that somebody set by hand, to remove them.
-const undoManager = FieldManager + "-undo"
-
 // kubectl is what the names of kubectl's field managers begin with.
 const kubectl = "kubectl"
 
-// byHand lists the field managers of an object that are a person's with kubectl: applying
-// leaves alone what they have set and the manifest does not have. A restart of pods is
+// byHand lists the field managers of an object, which may be nil, that are a person's with kubectl:
+// applying leaves alone what they have set and the manifest does not have. A restart of pods is
 // not to be undone; scaling Rescale undoes.
 func byHand(o *unstructured.Unstructured) []string {
+	if o == nil {
+		return nil
+	}
 	var out []string
 	for _, f := range o.GetManagedFields() {
 		if f.Subresource != "" || f.Operation != metav1.ManagedFieldsOperationUpdate || f.FieldsV1 == nil {
@@ -38,34 +38,25 @@ func byHand(o *unstructured.Unstructured) []string {
 	return out
 }
 
-// undo removes what somebody set by hand in an object, and returns it as it is then; nil
-// if nobody did.
-func undo(ctx context.Context, api dynamic.ResourceInterface, name string) (*unstructured.Unstructured, error) {
+// takeOver makes the fields of an object that field managers wrote those that Slipway applies: what
+// of them the next apply does not have, it removes.
+func takeOver(ctx context.Context, api dynamic.ResourceInterface, name string, managers ...string) error {
 	for {
 		o, err := api.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
-			return nil, err
+			return ifThere(err)
 		}
-		managers := byHand(o)
-		if len(managers) == 0 {
-			return nil, nil
-		}
-		patch, err := csaupgrade.UpgradeManagedFieldsPatch(o, sets.New(managers...), undoManager)
+		patch, err := csaupgrade.UpgradeManagedFieldsPatch(o, sets.New(managers...), FieldManager)
 		if err != nil {
-			return nil, fmt.Errorf("find manual changes: %w", err)
+			return fmt.Errorf("find the fields of %s: %w", name, err)
+		}
+		if patch == nil {
+			return nil
 		}
 		_, err = api.Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
-		if apierrors.IsConflict(err) && ctx.Err() == nil { // somebody wrote to it in between
-			continue
+		if !apierrors.IsConflict(err) || ctx.Err() != nil { // else somebody wrote to it in between
+			return err
 		}
-		if err != nil {
-			return nil, err
-		}
-		nothing := &unstructured.Unstructured{}
-		nothing.SetGroupVersionKind(o.GroupVersionKind())
-		nothing.SetNamespace(o.GetNamespace())
-		nothing.SetName(name)
-		return api.Apply(ctx, name, nothing, metav1.ApplyOptions{FieldManager: undoManager, Force: true})
 	}
 }
 

@@ -28,7 +28,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 	apply(t, c, ns, manifest)
 	require.NoError(t, c.WaitRollout(t.Context(), "Deployment", ns, "web"))
 	drift := func() []kube.Applied {
-		found, err := c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true, Namespace: ns})
+		found, err := c.Drift(t.Context(), objs, kube.ApplyOptions{Namespace: ns})
 		require.NoError(t, err)
 		return found
 	}
@@ -57,7 +57,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 		_, err = api.Patch(t.Context(), objs[edit.object].GetName(), kind, []byte(edit.patch), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 		require.NoError(t, err)
 		require.Len(t, drift(), 1, edit.patch)
-		_, err = applyYAML(t.Context(), c, []byte(manifest), kube.ApplyOptions{Force: true, Namespace: ns})
+		_, err = applyYAML(t.Context(), c, []byte(manifest), kube.ApplyOptions{Namespace: ns})
 		require.NoError(t, err)
 		require.Empty(t, drift(), edit.patch)
 		after, err := api.Get(t.Context(), objs[edit.object].GetName(), metav1.GetOptions{})

@@ -19,9 +19,8 @@ func TestAnObjectThatIsRefused(t *testing.T) {
 		answer metav1.Status
 		code   fault.Code
 	}{
-		"a field of somebody else": {metav1.Status{Code: 409, Reason: metav1.StatusReasonConflict, Message: "conflict with \"kubectl\": .data.k"}, kube.CodeConflict},
-		"invalid":                  {metav1.Status{Code: 422, Reason: metav1.StatusReasonInvalid, Message: "data: must be a map"}, kube.CodeRejected},
-		"forbidden":                {metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: "exceeded quota"}, kube.CodeRejected},
+		"invalid":   {metav1.Status{Code: 422, Reason: metav1.StatusReasonInvalid, Message: "data: must be a map"}, kube.CodeRejected},
+		"forbidden": {metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: "exceeded quota"}, kube.CodeRejected},
 	} {
 		t.Run(what, func(t *testing.T) {
 			client, _ := server(t, func(w http.ResponseWriter, r *http.Request) bool {

@@ -9,8 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
-
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
 // Yield gives up what field managers own in objects that somebody else applies by now, who
@@ -19,9 +17,6 @@ import (
 func (c *Client) Yield(ctx context.Context, objs []*unstructured.Unstructured, namespace string, managers ...string) error {
 	for _, o := range objs {
 		what := "leave " + describe(o) + " to who applies it now"
-		if err := dryrun.Pass(ctx, "%s", what); err != nil {
-			return err
-		}
 		api, err := c.Resource(ctx, o.GroupVersionKind(), cmp.Or(o.GetNamespace(), namespace))
 		if err != nil {
 			return err

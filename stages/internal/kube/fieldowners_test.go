@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
 
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 // TestWhatIsYielded is what the managers own, and only where somebody else applies the object.
@@ -22,7 +22,7 @@ func TestWhatIsYielded(t *testing.T) {
 	const own = "{manager: slipway, operation: Update}, {manager: helm, operation: Apply}, {manager: slipway, operation: Update, subresource: status}, {manager: scaler, operation: Update}"
 	api.Set(t, at+"ours", "{data: {a: b}, metadata: {managedFields: ["+own+"]}}")
 	api.Set(t, at+"theirs", "{data: {a: b}, metadata: {managedFields: ["+own+", {manager: argocd-controller, operation: Apply}]}}")
-	require.ErrorIs(t, client.Yield(dryrun.Context(t.Context()), objs, "shop", "slipway"), dryrun.ErrWouldChange)
+	require.NoError(t, planned(t, client, plan.Verify("web")).Yield(t.Context(), objs, "shop", "slipway"))
 	require.Empty(t, api.Writes())
 
 	for range 2 {

@@ -126,7 +126,7 @@ func TestRealDrift(t *testing.T) {
 	_, err = api.Create(t.Context(), objs[0], metav1.CreateOptions{FieldManager: "helm"})
 	require.NoError(t, err)
 	drift := func() []kube.Applied {
-		found, err := c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true, Namespace: ns})
+		found, err := c.Drift(t.Context(), objs, kube.ApplyOptions{Namespace: ns})
 		require.NoError(t, err)
 		return found
 	}
@@ -141,7 +141,7 @@ func TestRealDrift(t *testing.T) {
 	}
 }
 
-func TestRealConflictIsAnErrorUnlessForced(t *testing.T) {
+func TestRealFieldsOfOthersAreTakenOver(t *testing.T) {
 	c, ns, _ := real(t)
 	manifest := `{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {k: ours}}`
 	apply(t, c, ns, manifest)
@@ -153,9 +153,6 @@ func TestRealConflictIsAnErrorUnlessForced(t *testing.T) {
 	require.NoError(t, err)
 
 	_, err = applyYAML(t.Context(), c, []byte(manifest), kube.ApplyOptions{Namespace: ns})
-	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeConflict})
-	require.ErrorContains(t, err, "somebody")
-	_, err = applyYAML(t.Context(), c, []byte(manifest), kube.ApplyOptions{Namespace: ns, Force: true})
 	require.NoError(t, err)
 	m, err = maps.Get(t.Context(), "m", metav1.GetOptions{})
 	require.NoError(t, err)

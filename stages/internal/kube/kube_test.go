@@ -210,7 +210,7 @@ func TestApplyRidesOutAnOverloadedServer(t *testing.T) {
 			return false
 		}
 		require.Equal(t, "slipway", r.URL.Query().Get("fieldManager"))
-		require.Equal(t, "false", r.URL.Query().Get("force"))
+		require.Equal(t, "true", r.URL.Query().Get("force"))
 		if failures.Add(1) <= 2 {
 			w.WriteHeader(http.StatusInternalServerError)
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"message":"etcdserver: request timed out"}`))

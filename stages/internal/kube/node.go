@@ -7,23 +7,31 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/slipway-sh/slipway/fault"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 )
 
-// NodeLabels is the annotation of a node that lists the labels that Slipway gave it for a
-// deployment, "key=value key=value". It has a seal, as notes have: whoever may annotate nodes
-// cannot add to what a destroy takes off.
-func NodeLabels(deployment string) string { return "slipway.sh/labels." + deployment }
+// NodesNote is the note of the labels that Slipway gave nodes: by the component whose pods select
+// them, a NodeLabel as JSON.
+const NodesNote = "slipway-nodes"
 
-// sealOfLabels is the annotation with the seal of NodeLabels.
-func sealOfLabels(deployment string) string { return sealAnnotation + "." + deployment }
+// NodeLabel is a label that Slipway gave a node.
+type NodeLabel struct {
+	Node  string    `json:"node"`
+	UID   types.UID `json:"uid"` // another node may have the name by now
+	Key   string    `json:"key"`
+	Value string    `json:"value"`
+}
+
+// On reports whether a node is the one that got the label, and still has it.
+func (l NodeLabel) On(n metav1.Object) bool {
+	is, has := n.GetLabels()[l.Key]
+	return n.GetName() == l.Node && n.GetUID() == l.UID && has && is == l.Value
+}
 
 // ErrLabelTaken means that somebody has given a node another value of a label.
 var ErrLabelTaken = errors.New("it has another value of the label by now")
@@ -35,90 +43,54 @@ func NodeReady(n *corev1.Node) bool {
 	})
 }
 
-// LabelNode gives a node a label, and notes that it was Slipway. Steps that run at the same
-// time write the same note.
-func (c *Client) LabelNode(ctx context.Context, deployment, name, key, value string) error {
-	secret, err := c.makeKeyOfSeals(ctx, deployment)
-	if err != nil {
-		return err
-	}
-	return c.changeNode(ctx, "label node "+name, name, func(ctx context.Context, n *corev1.Node) (labels, annotations map[string]any, err error) {
+// LabelNode gives a node a label for a component, and notes before that it was Slipway.
+func (c *Client) LabelNode(ctx context.Context, deployment, component, name, key, value string) error {
+	return c.changeNode(ctx, "label node "+name, name, func(ctx context.Context, n *corev1.Node) (map[string]any, error) {
 		if is, has := n.Labels[key]; has && is != value {
-			return nil, nil, ErrLabelTaken
+			return nil, ErrLabelTaken
 		}
-		given, err := c.LabelsGiven(ctx, deployment, n)
+		text, err := json.Marshal(NodeLabel{n.Name, n.UID, key, value})
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		if given == nil {
-			given = map[string]string{}
-		}
-		given[key] = value
-		var list []string
-		for _, key := range slices.Sorted(maps.Keys(given)) {
-			list = append(list, key+"="+given[key])
-		}
-		note := strings.Join(list, " ")
-		sealed, err := seal(secret, nameOfLabels(deployment, n), map[string]string{NodeLabels(deployment): note})
-		return map[string]any{key: value}, map[string]any{NodeLabels(deployment): note, sealOfLabels(deployment): sealed}, err
+		// Components are installed at the same time: each owns its key of the note.
+		note := applycorev1.Secret(NodesNote, SystemNamespace).WithType(NoteType).WithLabels(Labels(deployment)).WithData(map[string][]byte{component: text})
+		_, err = c.Kubernetes.CoreV1().Secrets(SystemNamespace).Apply(ctx, note, metav1.ApplyOptions{FieldManager: FieldManager + "-" + component, Force: true})
+		return map[string]any{key: value}, err
 	})
 }
 
-// UnlabelNode takes off the labels that Slipway gave a node for a deployment, but for those that
-// somebody has given another value since.
-func (c *Client) UnlabelNode(ctx context.Context, deployment, name string) error {
-	return c.changeNode(ctx, "take the labels off node "+name, name, func(ctx context.Context, n *corev1.Node) (labels, annotations map[string]any, err error) {
-		given, err := c.LabelsGiven(ctx, deployment, n)
-		if err != nil {
-			return nil, nil, err
-		}
-		labels = map[string]any{}
-		for key, value := range given {
-			if is, has := n.Labels[key]; has && is == value {
-				labels[key] = nil
-			}
-		}
-		return labels, map[string]any{NodeLabels(deployment): nil, sealOfLabels(deployment): nil}, nil
-	})
-}
-
-// LabelsGiven are the labels that Slipway gave a node for a deployment; nil if there are none. A
-// list that somebody else wrote is a fault.
-func (c *Client) LabelsGiven(ctx context.Context, deployment string, n metav1.Object) (map[string]string, error) {
-	note := n.GetAnnotations()[NodeLabels(deployment)]
-	if note == "" {
-		return nil, nil
-	}
-	is, err := c.isSealed(ctx, nameOfLabels(deployment, n), map[string]string{NodeLabels(deployment): note}, n.GetAnnotations()[sealOfLabels(deployment)])
-	if err != nil {
+// NodeLabels are the labels that Slipway gave nodes for a deployment.
+func (c *Client) NodeLabels(ctx context.Context, deployment string) ([]NodeLabel, error) {
+	o, err := c.Secret(ctx, SystemNamespace, NodesNote)
+	if err != nil || o == nil || DeploymentOf(o.Labels) != deployment {
 		return nil, err
 	}
-	if !is {
-		at := NodeLabels(deployment)
-		return nil, &fault.Fault{
-			Code: CodeConflict, Class: fault.Step, Op: "read the annotation " + at + " of node " + n.GetName(),
-			Err: fmt.Errorf("its value %q is not what Slipway wrote: somebody has edited it, or has replaced the Secret %s", Short(note, maxText), SealSecret),
-			Fix: "see who edited it: kubectl get node " + fault.Quote(n.GetName()) + " -o yaml --show-managed-fields; take off the labels that Slipway gave the node: kubectl label node " + fault.Quote(n.GetName()) +
-				" KEY-; then delete the annotation: kubectl annotate node " + fault.Quote(n.GetName()) + " " + fault.Quote(at) + "-; then run the same command again",
+	var out []NodeLabel
+	for _, component := range slices.Sorted(maps.Keys(o.Data)) {
+		var l NodeLabel
+		if err := json.Unmarshal(o.Data[component], &l); err != nil {
+			return nil, fmt.Errorf("read %s of secret %s/%s: %w", component, SystemNamespace, NodesNote, err)
 		}
-	}
-	out := map[string]string{}
-	for _, label := range strings.Fields(note) {
-		key, value, _ := strings.Cut(label, "=")
-		out[key] = value
+		out = append(out, l)
 	}
 	return out, nil
 }
 
-// nameOfLabels is what the seal of a node's list is of: the list of another node, or of one that
-// had its name, has another.
-func nameOfLabels(deployment string, n metav1.Object) string {
-	return NodeLabels(deployment) + " of node " + n.GetName() + " " + string(n.GetUID())
+// UnlabelNode takes off a label that Slipway gave a node, unless somebody has given it another
+// value since.
+func (c *Client) UnlabelNode(ctx context.Context, l NodeLabel) error {
+	return ifThere(c.changeNode(ctx, "take the label off node "+l.Node, l.Node, func(_ context.Context, n *corev1.Node) (map[string]any, error) {
+		if !l.On(n) {
+			return nil, nil
+		}
+		return map[string]any{l.Key: nil}, nil
+	}))
 }
 
-// changeNode changes labels and annotations of a node to what change makes of it; nil removes
-// one. It looks again when somebody has written to the node in between.
-func (c *Client) changeNode(ctx context.Context, what, name string, change func(context.Context, *corev1.Node) (labels, annotations map[string]any, err error)) error {
+// changeNode changes labels of a node to what change makes of them; nil removes one. It looks
+// again when somebody has written to the node in between.
+func (c *Client) changeNode(ctx context.Context, what, name string, change func(context.Context, *corev1.Node) (labels map[string]any, err error)) error {
 	nodes := c.Kubernetes.CoreV1().Nodes()
 	return c.Retry(ctx, what, func(ctx context.Context) error {
 		for {
@@ -126,13 +98,11 @@ func (c *Client) changeNode(ctx context.Context, what, name string, change func(
 			if err != nil {
 				return err
 			}
-			labels, annotations, err := change(ctx, n)
-			if err != nil {
+			labels, err := change(ctx, n)
+			if err != nil || len(labels) == 0 {
 				return err
 			}
-			patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-				"resourceVersion": n.ResourceVersion, "labels": labels, "annotations": annotations,
-			}})
+			patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": n.ResourceVersion, "labels": labels}})
 			if err != nil {
 				return fmt.Errorf("encode a patch: %w", err)
 			}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 // againLimit is how long pods may take to run again in a cluster that was stopped.
@@ -21,7 +21,7 @@ const againLimit = 2 * time.Minute
 // run again: url then answers with 200. If they do not, it tells so and returns: what needs
 // them says what does not work. An empty url is not asked.
 func (c *Client) AwaitPods(ctx context.Context, url string) {
-	if err := c.podsAgain(ctx, url); err != nil && !errors.Is(err, dryrun.ErrLater) {
+	if err := c.podsAgain(ctx, url); err != nil && !errors.Is(err, plan.ErrLater) {
 		c.progress("not every pod is back: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -12,35 +13,24 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
-// Notes returns the data of a ConfigMap in which Slipway keeps something in the cluster, of
-// that name in SystemNamespace; nil if it is not there. What somebody else wrote there is a fault.
+// NoteType is the type of the Secrets in SystemNamespace in which Slipway keeps something in the
+// cluster. They are no ConfigMaps, because a removal deletes what they list: whoever may write to
+// Secrets there has the platform's rights anyway.
+const NoteType corev1.SecretType = "slipway.sh/note"
+
+// Notes returns the data of the note of that name; nil if it is not there.
 func (c *Client) Notes(ctx context.Context, name string) (map[string]string, error) {
-	o, err := c.note(ctx, name)
+	o, err := c.Secret(ctx, SystemNamespace, name)
 	if err != nil || o == nil {
 		return nil, err
 	}
-	if err := c.genuineNote(ctx, name, o); err != nil {
-		return nil, err
+	out := make(map[string]string, len(o.Data))
+	for key, value := range o.Data {
+		out[key] = string(value)
 	}
-	if o.Data == nil {
-		return map[string]string{}, nil
-	}
-	return o.Data, nil
-}
-
-// note is the ConfigMap of that name in SystemNamespace, whoever wrote it; nil if it is not
-// there.
-func (c *Client) note(ctx context.Context, name string) (*corev1.ConfigMap, error) {
-	o, err := Retry(ctx, c, "read configmap "+SystemNamespace+"/"+name, func(ctx context.Context) (*corev1.ConfigMap, error) {
-		return c.Kubernetes.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, name, metav1.GetOptions{})
-	})
-	if err != nil {
-		return nil, ifThere(err)
-	}
-	return o, nil
+	return out, nil
 }
 
 // Note decodes into out what KeepNote has written; found is false where it has not.
@@ -50,7 +40,7 @@ func (c *Client) Note(ctx context.Context, name, key string, out any) (found boo
 		return false, err
 	}
 	if err := json.Unmarshal([]byte(data[key]), out); err != nil {
-		return false, fmt.Errorf("read %s of configmap %s/%s: %w", key, SystemNamespace, name, err)
+		return false, fmt.Errorf("read %s of secret %s/%s: %w", key, SystemNamespace, name, err)
 	}
 	return true, nil
 }
@@ -59,34 +49,29 @@ func (c *Client) Note(ctx context.Context, name, key string, out any) (found boo
 func (c *Client) KeepNote(ctx context.Context, deployment, name, key string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
-		return fmt.Errorf("encode %s of configmap %s/%s: %w", key, SystemNamespace, name, err)
+		return fmt.Errorf("encode %s of secret %s/%s: %w", key, SystemNamespace, name, err)
 	}
 	return c.KeepNotes(ctx, deployment, name, map[string]string{key: string(text)})
 }
 
-// KeepNotes writes all data of that ConfigMap, as one of the deployment's. In a dry run it
+// KeepNotes writes all data of that note, as one of the deployment's. For a plan it
 // fails if that would change anything.
 func (c *Client) KeepNotes(ctx context.Context, deployment, name string, data map[string]string) error {
-	key, err := c.makeKeyOfSeals(ctx, deployment)
-	if err != nil {
-		return err
-	}
-	sealed, err := seal(key, name, data)
-	if err != nil {
-		return err
-	}
 	values := make(map[string]any, len(data))
-	for k, v := range data {
-		values[k] = v
+	for key, value := range data {
+		values[key] = base64.StdEncoding.EncodeToString([]byte(value))
 	}
-	o := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": name, "namespace": SystemNamespace},
-		"data":     values,
-	}}
+	return c.keep(ctx, deployment, name, map[string]any{"kind": "Secret", "type": string(NoteType), "data": values})
+}
+
+// keep applies an object of SystemNamespace.
+func (c *Client) keep(ctx context.Context, deployment, name string, object map[string]any) error {
+	o := &unstructured.Unstructured{Object: object}
+	o.SetAPIVersion("v1")
+	o.SetName(name)
+	o.SetNamespace(SystemNamespace)
 	o.SetLabels(Labels(deployment))
-	o.SetAnnotations(map[string]string{sealAnnotation: sealed})
-	_, err = c.Apply(ctx, []*unstructured.Unstructured{o}, ApplyOptions{Force: true})
+	_, err := c.Apply(ctx, []*unstructured.Unstructured{o}, ApplyOptions{})
 	return err
 }
 
@@ -96,18 +81,20 @@ const StatusConfigMap = "slipway-status"
 
 // ReadProgress returns the state of the last install; empty if the cluster shows none.
 func (c *Client) ReadProgress(ctx context.Context) (contract.Progress, error) {
-	o, err := c.note(ctx, StatusConfigMap)
-	if err != nil || o == nil {
-		return "", err
+	o, err := Retry(ctx, c, "read configmap "+SystemNamespace+"/"+StatusConfigMap, func(ctx context.Context) (*corev1.ConfigMap, error) {
+		return c.Kubernetes.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, StatusConfigMap, metav1.GetOptions{})
+	})
+	if err != nil {
+		return "", ifThere(err)
 	}
 	return contract.Progress(o.Data["state"]), nil
 }
 
 // WriteProgress writes the state of an install into the cluster, unless SystemNamespace is another
 // deployment's. That it cannot be written does no harm to the install, and is only logged.
-// In a dry run nothing is written.
+// A plan does not tell of it.
 func (c *Client) WriteProgress(ctx context.Context, log *slog.Logger, deployment, run string, s contract.Progress, message string) {
-	if dryrun.On(ctx) {
+	if c.Plan != nil {
 		return
 	}
 	system, err := Retry(ctx, c, "see whose "+SystemNamespace+" is", func(ctx context.Context) (*corev1.Namespace, error) {
@@ -117,9 +104,9 @@ func (c *Client) WriteProgress(ctx context.Context, log *slog.Logger, deployment
 		log.Warn("the cluster does not show how far the install is: it has another deployment", "state", s)
 		return
 	}
-	err = c.KeepNotes(ctx, deployment, StatusConfigMap, map[string]string{
+	err = c.keep(ctx, deployment, StatusConfigMap, map[string]any{"kind": "ConfigMap", "data": map[string]any{
 		"state": string(s), "message": message, "run": run, "since": time.Now().UTC().Format(time.RFC3339),
-	})
+	}})
 	if err != nil {
 		log.Warn("the cluster does not show how far the install is", "state", s, "error", err)
 	}

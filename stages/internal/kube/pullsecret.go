@@ -9,8 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
 // PullSecret, in each namespace with pods, has the account with which the nodes of a cluster
@@ -37,10 +35,10 @@ func (c *Client) SetPullSecret(ctx context.Context, deployment, namespace string
 	o.SetName(PullSecret)
 	o.SetNamespace(namespace)
 	o.SetLabels(Labels(deployment))
-	if _, err := c.Apply(ctx, []*unstructured.Unstructured{o}, ApplyOptions{Force: true}); err != nil {
+	if _, err := c.Apply(ctx, []*unstructured.Unstructured{o}, ApplyOptions{}); err != nil {
 		return err
 	}
-	if !dryrun.On(ctx) { // where the namespace may not be there yet
+	if c.Plan == nil { // where the namespace may not be there yet
 		if err := c.WaitDefaultAccount(ctx, namespace); err != nil {
 			return err
 		}

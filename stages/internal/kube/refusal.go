@@ -106,19 +106,13 @@ func rejected(what string, live *unstructured.Unstructured, err error) error {
 	if inner := errors.Unwrap(err); inner != nil && err.Error() == what+": "+inner.Error() {
 		cause = inner // the fault says what was attempted
 	}
-	switch {
-	case apierrors.IsConflict(err):
-		return &fault.Fault{
-			Code: CodeConflict, Class: fault.Step, Op: what,
-			Fix: "undo the other change to the object, then run the same command again", Err: cause,
-		}
-	case Refused(err):
-		return &fault.Fault{
-			Code: CodeRejected, Class: fault.Step, Op: what, Err: cause,
-			Fix: remedy(live, err) + ", then run the same command again",
-		}
+	if !Refused(err) {
+		return err
 	}
-	return err
+	return &fault.Fault{
+		Code: CodeRejected, Class: fault.Step, Op: what, Err: cause,
+		Fix: remedy(live, err) + ", then run the same command again",
+	}
 }
 
 // Refused reports whether the API server refuses a request for good: trying again changes

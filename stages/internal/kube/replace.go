@@ -3,16 +3,12 @@ package kube
 import (
 	"context"
 	"encoding/base64"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/util/csaupgrade"
 )
 
 // replaceable reports whether an object that cannot be applied may be written as a whole. Two
@@ -39,7 +35,7 @@ func replace(ctx context.Context, api dynamic.ResourceInterface, obj *unstructur
 	if err != nil || len(how.DryRun) > 0 {
 		return after, err
 	}
-	if err := migrate(ctx, api, obj.GetName()); err != nil {
+	if err := takeOver(ctx, api, obj.GetName(), FieldManager); err != nil {
 		return nil, err
 	}
 	applied, err := api.Apply(ctx, obj.GetName(), obj, how)
@@ -66,27 +62,6 @@ func whole(before, obj *unstructured.Unstructured) *unstructured.Unstructured {
 		spec["replicas"] = n
 	}
 	return out
-}
-
-// migrate makes the fields of an object that Slipway wrote those that it applies.
-func migrate(ctx context.Context, api dynamic.ResourceInterface, name string) error {
-	for {
-		o, err := api.Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return ifThere(err)
-		}
-		patch, err := csaupgrade.UpgradeManagedFieldsPatch(o, sets.New(FieldManager), FieldManager)
-		if err != nil {
-			return fmt.Errorf("find the fields of %s: %w", name, err)
-		}
-		if patch == nil {
-			return nil
-		}
-		_, err = api.Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
-		if !apierrors.IsConflict(err) || ctx.Err() != nil { // else somebody wrote to it in between
-			return err
-		}
-	}
 }
 
 // plainSecret is a Secret with its stringData in data: nobody owns what the API server makes

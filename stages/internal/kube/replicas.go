@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
 // Rescale gives every Deployment and StatefulSet of objs that declares no number of replicas
@@ -58,9 +56,6 @@ func (c *Client) Rescale(ctx context.Context, objs []*unstructured.Unstructured,
 			if theirs || scaledByOthers(live) {
 				continue
 			}
-		}
-		if err := dryrun.Pass(ctx, "%s", what); err != nil {
-			return out, err
 		}
 		err = c.Retry(ctx, what, func(ctx context.Context) error {
 			_, err := api.Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"spec":{"replicas":1}}`), metav1.PatchOptions{FieldManager: FieldManager})

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 // TestWhatWasScaledIsScaledBack: to the one pod that a manifest without replicas has.
@@ -24,8 +24,10 @@ func TestWhatWasScaledIsScaledBack(t *testing.T) {
 		require.Empty(t, scaled)
 
 		api.Set(t, atWeb, "spec: {replicas: "+replicas+"}")
-		_, err = c.Rescale(dryrun.Context(t.Context()), objs, "")
-		require.ErrorIs(t, err, dryrun.ErrWouldChange)
+		p := plan.Verify("web")
+		_, err = planned(t, c, p).Rescale(t.Context(), objs, "")
+		require.NoError(t, err)
+		require.ErrorIs(t, p.Err(), plan.ErrChange)
 		scaled, err = c.Rescale(t.Context(), objs, "")
 		require.NoError(t, err)
 		require.Equal(t, []string{"Deployment ns/web"}, scaled)

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 )
 
 // WaitRollout waits until every pod of a Deployment, StatefulSet or DaemonSet has the
@@ -320,7 +319,7 @@ const readyAtOnce = 5 * time.Second
 // ready, and tells whether there were any. Kubernetes waits for these to become ready before it replaces any pod
 // (https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#forced-rollback).
 func (c *Client) replaceUnready(ctx context.Context, namespace, name string) (replaced bool, err error) {
-	if dryrun.On(ctx) {
+	if c.Plan != nil {
 		return false, nil
 	}
 	set, err := c.Kubernetes.AppsV1().StatefulSets(namespace).Get(ctx, name, metav1.GetOptions{})

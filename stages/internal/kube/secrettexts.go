@@ -42,7 +42,7 @@ func (c *Client) HideSecrets(ctx context.Context, deployment string, hide func(s
 		}
 		for _, s := range secrets.Items {
 			for key, value := range s.Data {
-				if s.Type != helmRecord && IsSecret(key, string(value)) {
+				if s.Type != NoteType && IsSecret(key, string(value)) {
 					hide(string(value))
 				}
 			}
@@ -50,9 +50,6 @@ func (c *Client) HideSecrets(ctx context.Context, deployment string, hide func(s
 	}
 	return nil
 }
-
-// helmRecord is the type of the Secrets in which Helm keeps its releases.
-const helmRecord corev1.SecretType = "helm.sh/release.v1"
 
 // leastSecret is the length of the shortest value of a Secret that is taken for a secret whatever
 // its key is called: a shorter one may be a word, such as a user name.

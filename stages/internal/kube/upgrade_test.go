@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 // workload is a manifest of one without pods: spec and pod are fields in flow style.
@@ -79,7 +79,7 @@ func TestRealWhatAnUpgradeChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, manifest := range []string{x.before, x.after} {
 				require.Len(t, drifted(t, c, ns, manifest), 1)
-				_, err := applyYAML(t.Context(), c, []byte(manifest), kube.ApplyOptions{Force: true, Namespace: ns})
+				_, err := applyYAML(t.Context(), c, []byte(manifest), kube.ApplyOptions{Namespace: ns})
 				require.NoError(t, err)
 				require.Empty(t, drifted(t, c, ns, manifest))
 			}
@@ -149,10 +149,10 @@ func TestRealWhatAnUpgradeCannotChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			apply(t, c, ns, x.before)
-			opts := kube.ApplyOptions{Force: true, Namespace: ns}
+			opts := kube.ApplyOptions{Namespace: ns}
 			was := liveText(t, c, ns, x.before)
-			for _, ctx := range []context.Context{dryrun.Context(t.Context()), t.Context()} {
-				_, err := applyYAML(ctx, c, []byte(x.after), opts)
+			for _, c := range []*kube.Client{planned(t, c, plan.Verify("web")), c} {
+				_, err := applyYAML(t.Context(), c, []byte(x.after), opts)
 				require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeRejected})
 				f, ok := fault.Whole(err)
 				require.True(t, ok)
@@ -179,7 +179,7 @@ func drifted(t *testing.T, c *kube.Client, namespace, manifest string) []kube.Ap
 	t.Helper()
 	objs, err := kube.Decode([]byte(manifest))
 	require.NoError(t, err)
-	found, err := c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true, Namespace: namespace})
+	found, err := c.Drift(t.Context(), objs, kube.ApplyOptions{Namespace: namespace})
 	require.NoError(t, err)
 	return found
 }

@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 // nothing is what a wait has seen that has not looked once.
@@ -69,8 +69,8 @@ func (c *Client) WaitFor(ctx context.Context, what string, interval time.Duratio
 		default:
 			return fmt.Errorf("wait for %s: %w", what, err)
 		}
-		if !dryrun.Waits(ctx) {
-			return dryrun.Later("%s; seen: %s", what, last)
+		if !c.Plan.Waits() {
+			return plan.Later("%s; seen: %s", what, last)
 		}
 		if last != told && ctx.Err() == nil && time.Since(toldAt) >= reportEvery {
 			c.progress("waiting for %s: %s (%s so far)", what, last, time.Since(start).Round(time.Second))

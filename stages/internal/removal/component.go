@@ -2,16 +2,59 @@ package removal
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
+	"helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// Component removes what Slipway installed for a component and waits until it is gone: the
-// objects of its set, and its Helm release. What data goes with stays, and so
+// Listed are the objects that the deployment wrote down before it applied them for components.
+func Listed(ctx context.Context, c *kube.Client, components []Component) ([]kube.Member, error) {
+	var out []kube.Member
+	for _, component := range components {
+		if component.Apps {
+			continue
+		}
+		members, err := c.Members(ctx, kube.ObjectsOf(component.Name))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, members...)
+	}
+	return out, nil
+}
+
+// Dropped removes those of all that are not installed any more, but for objects that one that is
+// installed, or an Application, has now, and for those of prepared, which are made besides
+// components. It returns the components and what it deleted of them.
+func (r *Remover) Dropped(ctx context.Context, all []Component, installed []string, prepared []kube.Member) (components, objects []string, err error) {
+	stays := func(c Component) bool { return c.Apps || slices.Contains(installed, c.Name) }
+	stay, err := Listed(ctx, r.Client, slices.DeleteFunc(slices.Clone(all), func(c Component) bool { return !stays(c) }))
+	if err != nil {
+		return nil, nil, err
+	}
+	stay = append(stay, prepared...)
+	for _, c := range slices.DeleteFunc(slices.Clone(all), stays) {
+		deleted, err := r.Component(ctx, c, func(m kube.Member) bool { return slices.ContainsFunc(stay, m.Same) })
+		if err != nil {
+			return components, objects, err
+		}
+		if len(deleted) > 0 {
+			components, objects = append(components, c.Name), append(objects, deleted...)
+		}
+	}
+	return components, objects, nil
+}
+
+// Component removes what Slipway installed for a component and waits until it is gone: the objects
+// of its list, with the hooks of its chart before and after. What data goes with stays, and so
 // does what keep, which may be nil, says of: objects that another component has now. It
 // returns what it deleted; nothing if there is nothing of the component.
 func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Member) bool) ([]string, error) {
@@ -19,19 +62,15 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 	if err != nil {
 		return nil, err
 	}
-	chart, err := r.release(ctx, c, keep)
+	hooks, err := r.hooks(ctx, c, keep)
 	if err != nil {
 		return nil, err
 	}
 	if keep != nil {
 		members = slices.DeleteFunc(members, keep)
 	}
-	if chart != nil {
-		members = slices.DeleteFunc(members, func(m kube.Member) bool { return slices.ContainsFunc(chart.all, m.Same) })
-		// Helm deletes them, but not what intercepts requests before all else.
-		members = append(members, slices.DeleteFunc(slices.Clone(chart.members), func(m kube.Member) bool { return !intercepts(m) })...)
-	}
 	slices.SortStableFunc(members, func(a, b kube.Member) int { return rank(a) - rank(b) })
+	hooked := r.run(ctx, c, hooks, release.HookPreDelete)
 	var deleted []kube.Member
 	for _, m := range members {
 		asked, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationForeground)
@@ -42,31 +81,65 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 			deleted = append(deleted, m)
 		}
 	}
-	if chart != nil {
-		for _, m := range chart.members { // the claims that they leave are found then
-			if live, err := r.Client.Live(ctx, m); err != nil {
-				return nil, err
-			} else if live == nil {
-				continue
-			} else if err := r.Client.MarkClaims(ctx, live, r.Deployment); err != nil {
-				return nil, err
-			}
-		}
-		if err := r.uninstall(ctx, chart); err != nil {
-			return nil, err
-		}
-		deleted = append(deleted, chart.members...)
-	}
 	if err := r.Gone(ctx, "what "+c.Name+" is made of", r.Left(deleted)); err != nil {
 		return nil, err
 	}
-	names := make([]string, 0, len(deleted))
-	for _, m := range deleted {
-		if !slices.Contains(names, m.String()) {
-			names = append(names, m.String())
+	if hooked {
+		r.run(ctx, c, hooks, release.HookPostDelete)
+	}
+	for _, h := range hooks {
+		for _, o := range h.Objects {
+			if _, err := r.Client.DeleteOurs(ctx, kube.MemberOf(o), r.Deployment, metav1.DeletePropagationBackground); err != nil {
+				return nil, err
+			}
 		}
 	}
+	var names []string
+	for _, m := range deleted {
+		names = append(names, m.String())
+	}
 	return names, r.Client.Forget(ctx, r.Deployment, c.Name)
+}
+
+// hooks are those of a component's chart, but for objects that keep says stay.
+func (r *Remover) hooks(ctx context.Context, c Component, keep func(kube.Member) bool) ([]helm.Hook, error) {
+	note, err := r.Client.Notes(ctx, kube.ChartOf(c.Name))
+	if err != nil || note["hooks"] == "" {
+		return nil, err
+	}
+	text, err := helm.Unpack(note["hooks"])
+	if err != nil {
+		return nil, fmt.Errorf("read the hooks of the chart %s: %w", c.Name, err)
+	}
+	parts, err := helm.Parse(text)
+	for i, h := range parts.Hooks {
+		parts.Hooks[i].Objects = slices.DeleteFunc(h.Objects, func(o *unstructured.Unstructured) bool { return keep != nil && keep(kube.MemberOf(o)) })
+	}
+	return parts.Hooks, err
+}
+
+// run runs the hooks of an event, and reports whether that succeeded. A component whose hooks fail
+// goes without them.
+func (r *Remover) run(ctx context.Context, c Component, hooks []helm.Hook, event release.HookEvent) bool {
+	if r.Client.Plan != nil || !slices.ContainsFunc(hooks, func(h helm.Hook) bool { return h.On(event) }) {
+		return true
+	}
+	limited, cancel := context.WithTimeout(ctx, r.Limit())
+	defer cancel()
+	err := helm.Runner{Client: r.Client, Deployment: r.Deployment, Job: func(ctx context.Context, namespace, name string) error {
+		w := &kube.JobWatch{Client: r.Client, Namespace: namespace, Name: name, Every: kube.Poll}
+		if err := r.Client.WaitFor(ctx, "job "+namespace+"/"+name+" to complete", kube.Poll, w.Look); err != nil {
+			return err
+		}
+		if w.Failure != "" {
+			return errors.New(strings.Join([]string{"job", namespace + "/" + name + ":", w.Failure}, " "))
+		}
+		return nil
+	}}.Run(limited, hooks, event)
+	if err != nil {
+		r.Log.Warn("a chart's hooks fail; it is removed without them", "component", c.Name, "error", err)
+	}
+	return err == nil
 }
 
 // Left looks for those of members that are there and the deployment's.
@@ -86,14 +159,10 @@ func (r *Remover) Left(members []kube.Member) Look {
 	}
 }
 
-// intercepts reports whether requests to the API server go through an object: they fail
-// when what it stands for is gone.
-func intercepts(m kube.Member) bool {
-	return slices.Contains([]string{"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService"}, m.Kind.Kind)
-}
-
+// rank has what intercepts requests to the API server go first: they fail when what it stands for
+// is gone.
 func rank(m kube.Member) int {
-	if intercepts(m) {
+	if slices.Contains([]string{"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService"}, m.Kind.Kind) {
 		return 0
 	}
 	return 1

@@ -9,8 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// The ConfigMap, in kube.SystemNamespace, that says how a deployment is removed, and its
-// key: a destroy has no release at hand.
+// The note that says how a deployment is removed, and its key: a destroy has no release at hand.
 const (
 	recordName = "slipway-removal"
 	recordKey  = "removal.json"
@@ -30,9 +29,8 @@ type Record struct {
 
 // Component is one that is, or was, installed.
 type Component struct {
-	Name      string `json:"name"`
-	Namespace string `json:"namespace,omitempty"`
-	Apps      bool   `json:"apps,omitempty"` // all Applications are removed in its place
+	Name string `json:"name"`
+	Apps bool   `json:"apps,omitempty"` // all Applications are removed in its place
 }
 
 // RecordOf is the record of a release. Applications go before what Argo CD has adopted: it
@@ -49,7 +47,7 @@ func RecordOf(r *platform.Release) Record {
 			out.Components = append(out.Components, Component{Apps: true})
 		}
 		apps = apps || adopted || !c.Installed()
-		out.Components = append(out.Components, Component{Name: c.Name, Namespace: c.Namespace, Apps: !c.Installed()})
+		out.Components = append(out.Components, Component{Name: c.Name, Apps: !c.Installed()})
 	}
 	return out
 }

@@ -29,7 +29,6 @@ const afterStrip = 30 * time.Second
 // Remover removes objects of one deployment.
 type Remover struct {
 	Client     *kube.Client
-	Kubeconfig string // a path, for Helm
 	Deployment string
 	Argo       string // the namespace of Argo CD; empty: the platform has none
 	Rules      platform.Remove

@@ -51,7 +51,7 @@ func TestWhatDoesNotEndIsAbandoned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ch := endless(t, c.template)
-			_, err := bounded.Begin(t.Context(), c.limits, func(func() error) (*release.Release, error) {
+			_, err := bounded.Work(t.Context(), c.limits, func() (*release.Release, error) {
 				return Chart(context.WithoutCancel(t.Context()), ch, options())
 			})
 			require.ErrorIs(t, err, bounded.ErrAbandoned)

@@ -114,7 +114,7 @@ func TestArgoCDOfTheReferencePlatform(t *testing.T) {
 	params, _, err := unstructured.NestedStringMap(objs["ConfigMap/argocd-cmd-params-cm"].Object, "data")
 	require.NoError(t, err)
 	require.Equal(t, "argocd-repo-server.argocd.svc.cluster.local:8081", params["repo.server"])
-	require.Equal(t, "*", params["application.namespaces"], "the step reconcile looks at one of them")
+	require.Equal(t, "*", params["application.namespaces"], "Applications outside its namespace reconcile")
 }
 
 // TestWhatArgoCDsPodsReadIsMade: the Secrets and ConfigMaps that the manifests do not have

@@ -18,7 +18,7 @@ import (
 // as it was written.
 func FuzzPlan(f *testing.F) {
 	for _, p := range []contract.Plan{
-		{}, {Version: 2, Deployment: "demo", Workflow: "install", Release: contract.PlannedRelease{Name: "shop", To: "1.0.0"}, Unchanged: 3, Objects: []contract.PlannedObject{{Action: "add", Kind: "Secret", Name: "a", Fields: []contract.Difference{{Path: "x", New: "\"\x1b[31m\""}}}}},
+		{}, {Version: 2, Deployment: "demo", Workflow: "install", Release: contract.PlannedRelease{Name: "shop", To: "1.0.0"}, Unchanged: 3, Changes: []contract.PlannedChange{{Of: contract.PlanObjects, Action: "add", Name: "Secret a", Fields: []contract.Difference{{Path: "x", New: "\"\x1b[31m\""}}}}},
 		{Workflow: "upgrade", Later: []string{"2"}, Basis: contract.PlanBasis{Objects: map[string]string{"A b/c": "sha256:1"}}, Refused: []contract.PlannedUnknown{{What: "a/b", Code: "X-1", Exit: 99}}},
 	} {
 		require.NoError(f, p.Seal())
@@ -26,7 +26,7 @@ func FuzzPlan(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(text)
 	}
-	for _, text := range []string{"null", "[]", "{", `{"digest":7}`, `{"objects":null,"unchanged":1e3}`, `{"made":"0000-01-01T00:00:00Z"}`, "{\"workflow\":\"\xff\"}", `{"Digest":"a","digest":"b"}`} {
+	for _, text := range []string{"null", "[]", "{", `{"digest":7}`, `{"changes":null,"unchanged":1e3}`, `{"made":"0000-01-01T00:00:00Z"}`, "{\"workflow\":\"\xff\"}", `{"Digest":"a","digest":"b"}`} {
 		f.Add([]byte(text))
 	}
 	s, err := store.Open(f.Context(), "mem://", store.Options{})

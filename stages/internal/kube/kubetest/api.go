@@ -176,11 +176,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(k.complete(object))
 }
 
-// applyTo is what a patch is merged into: a ConfigMap that is applied loses the keys that are
-// not applied any more.
+// applyTo is what a patch is merged into: a ConfigMap or a note that Slipway applies loses the keys
+// that are not applied any more.
 func applyTo(object, change map[string]any, r *http.Request) map[string]any {
 	applied := strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch")
-	if !applied || change["data"] == nil || !strings.Contains(r.URL.Path, "/configmaps/") {
+	whole := strings.Contains(r.URL.Path, "/configmaps/") || change["type"] == "slipway.sh/note" && r.URL.Query().Get("fieldManager") == "slipway"
+	if !applied || change["data"] == nil || !whole {
 		return object
 	}
 	out := maps.Clone(object)

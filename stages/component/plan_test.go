@@ -6,22 +6,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
-// preview has the step of a component previewed, and checks that nothing was written.
-func (s *site) preview(t *testing.T, in contract.ComponentInput) *dryrun.Preview {
+// preview has the step of a component planned, and checks that nothing was written.
+func (s *site) preview(t *testing.T, in contract.ComponentInput) *plan.Plan {
 	t.Helper()
 	before := len(s.api.Writes())
-	p := &dryrun.Preview{}
-	_, err := s.install(p.Watch(t.Context(), "orchestrator/"+in.Component), in)
+	p := &plan.Plan{}
+	_, err := run(t.Context(), s.env.Planned(p.Of("orchestrator/"+in.Component)), in)
 	require.NoError(t, err)
 	require.Len(t, s.api.Writes(), before)
 	return p
 }
 
-// value is a field of an object that a preview has come to.
-func value(t *testing.T, p *dryrun.Preview, path string, fields ...string) any {
+// value is a field of an object that a plan has come to.
+func value(t *testing.T, p *plan.Plan, path string, fields ...string) any {
 	t.Helper()
 	o, known := p.At(path)
 	require.True(t, known, path)
@@ -33,7 +33,7 @@ func value(t *testing.T, p *dryrun.Preview, path string, fields ...string) any {
 	return v
 }
 
-func TestAPreviewOfManifests(t *testing.T) {
+func TestAPlanOfManifests(t *testing.T) {
 	s := newSite(t, webRelease, map[string]string{"web/web.yaml": webYAML, "web/page.yaml": pageYAML})
 	p := s.preview(t, webInput())
 	web, known := p.At(atWeb)
@@ -64,18 +64,18 @@ func TestAPreviewOfManifests(t *testing.T) {
 	require.Nil(t, page.After, "the release has it no more")
 }
 
-func TestAPreviewOfAJob(t *testing.T) {
+func TestAPlanOfAJob(t *testing.T) {
 	s := newSite(t, "\n  - {name: migrate, kind: job, path: job.yaml, namespace: shop}\n", map[string]string{
 		"job.yaml": "{apiVersion: batch/v1, kind: Job, metadata: {name: migrate}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}\n",
 	})
 	in := contract.ComponentInput{Component: "migrate"}
 	notes := s.preview(t, in).Notes()
 	require.Len(t, notes, 1)
-	require.Equal(t, "Job shop/migrate", notes[0].Value.(contract.PlannedJob).Object)
+	require.Equal(t, "Job shop/migrate", notes[0].(contract.PlannedChange).Name)
 	_, err := s.install(t.Context(), in)
 	require.NoError(t, err)
 	require.Empty(t, s.preview(t, in).Notes())
 	s.api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/migrate", "metadata: {annotations: {"+workAnnotation+": other}}")
 	notes = s.preview(t, in).Notes()
-	require.Equal(t, contract.PlannedJob{Object: "Job shop/migrate", Why: "what it does has changed"}, notes[0].Value)
+	require.Equal(t, contract.PlannedChange{Of: contract.PlanJobs, Action: contract.PlanRun, Name: "Job shop/migrate", Note: "what it does has changed"}, notes[0])
 }

@@ -1,4 +1,4 @@
-package preview
+package incontainer
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// Stale says what has changed since a plan was made; nothing if now is the same plan.
-func Stale(was, now *contract.Plan) []string {
+// stale says what has changed since a plan was made; nothing if now is the same plan.
+func stale(was, now *contract.Plan) []string {
 	if was.Digest == now.Digest {
 		return nil
 	}
@@ -27,13 +27,15 @@ func Stale(was, now *contract.Plan) []string {
 	unless(was.Deployment == now.Deployment, "the plan is one of deployment %s", was.Deployment)
 	unless(was.Style == now.Style, "the plan is one in style %s, not in style %s", orNone(was.Style), orNone(now.Style))
 	unless(a.Tools == b.Tools, "the tools or images of Slipway are others")
-	planned, is := was.Release.Name+" "+was.Release.To, now.Release.Name+" "+now.Release.To
-	unless(planned == is, "the platform release is another one: %s, not %s as planned", is, planned)
-	unless(planned != is || a.Release == b.Release, "the files of the platform release %s are not those of the plan", is)
+	wanted, is := was.Release.Name+" "+was.Release.To, now.Release.Name+" "+now.Release.To
+	unless(wanted == is, "the platform release is another one: %s, not %s as planned", is, wanted)
+	unless(wanted != is || a.Release == b.Release, "the files of the platform release %s are not those of the plan", is)
 	unless(a.Configuration == b.Configuration, "the configuration is another one%s", settings(was.Configuration, now.Configuration))
 	unless(a.Installed == b.Installed, "the release that is installed is %s, not %s", orNone(b.Installed), orNone(a.Installed))
-	unless(a.Terraform == b.Terraform, "the Terraform state has moved on: serial %d, not %d", now.Terraform.Serial, was.Terraform.Serial)
-	unless(a.Git == b.Git, "somebody has pushed to the Git repository %s: it is at %s, not at %s", now.Git.Repository, orNone(b.Git), orNone(a.Git))
+	unless(a.Terraform == b.Terraform, "the Terraform state has moved on: it is %s, not %s", orNone(b.Terraform), orNone(a.Terraform))
+	repository, at, _ := strings.Cut(b.Git, "@")
+	_, planned, _ := strings.Cut(a.Git, "@")
+	unless(a.Git == b.Git, "somebody has pushed to the Git repository %s: it is at %s, not at %s", repository, orNone(at), orNone(planned))
 	all := maps.Clone(a.Objects)
 	maps.Copy(all, b.Objects)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -46,10 +48,9 @@ func Stale(was, now *contract.Plan) []string {
 	if len(out) > 0 {
 		return out
 	}
-	for _, o := range slices.Concat(was.Objects, was.Applications, now.Objects, now.Applications) {
-		same := func(x contract.PlannedObject) bool { return reflect.DeepEqual(x, o) }
-		unless(slices.ContainsFunc(slices.Concat(was.Objects, was.Applications), same) && slices.ContainsFunc(slices.Concat(now.Objects, now.Applications), same),
-			"what would be done to %s is something else", o)
+	for _, c := range slices.Concat(was.Changes, now.Changes) {
+		same := func(x contract.PlannedChange) bool { return reflect.DeepEqual(x, c) }
+		unless(slices.ContainsFunc(was.Changes, same) && slices.ContainsFunc(now.Changes, same), "what would be done to %s is something else", c.Name)
 	}
 	unless(len(out) > 0, "what the steps would do is something else: look at slipway plan")
 	return slices.Compact(out)

@@ -1,4 +1,4 @@
-package preview
+package incontainer
 
 import (
 	"encoding/json"
@@ -11,9 +11,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// Diff lists what differs between two values of JSON, by path. Lists whose items have names
+// diffOf lists what differs between two values of JSON, by path. Lists whose items have names
 // are compared by those. show turns a value into what is shown of it.
-func Diff(before, after any, show func(v any) string) []contract.Difference {
+func diffOf(before, after any, show func(v any) string) []contract.Difference {
 	var out []contract.Difference
 	diff("", before, after, func(path string, a, b any) {
 		d := contract.Difference{Path: path}
@@ -99,14 +99,14 @@ func byName(list []any) map[string]any {
 // longest is how much of a value is shown.
 const longest = 160
 
-// Shown is a value as JSON; a long one is told by its digest.
-func Shown(v any) string {
+// asText is a value as JSON; a long one is told by its digest.
+func asText(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}
 	if len(text) > longest {
-		return fmt.Sprintf("(%d characters, %s)", len(text), Sum(text)[:19])
+		return fmt.Sprintf("(%d characters, %s)", len(text), digestOf(text)[:19])
 	}
 	return string(text)
 }

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,28 +17,60 @@ import (
 	"k8s.io/apimachinery/pkg/util/json" // whole numbers stay whole
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
+	"github.com/slipway-sh/slipway/pipeline/lock"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
-// notThere is why an object of a preview is as the step would send it.
+// guarded refuses requests that would change the cluster once it is not certain any more that
+// the step's run has the deployment's lock. For a plan it sends none.
+type guarded struct {
+	next http.RoundTripper
+	plan *plan.Step
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if g.plan != nil {
+		return g.planned(r)
+	}
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return g.next.RoundTrip(r)
+	}
+	if r.Method != http.MethodDelete && r.URL.Query().Get("dryRun") == metav1.DryRunAll { // a deletion says it in its body
+		return g.next.RoundTrip(r)
+	}
+	if err := lock.Guard(r.Context()); err != nil {
+		return nil, err
+	}
+	return g.next.RoundTrip(r)
+}
+
+// comes reports whether a step would make the object at a path of the API.
+func (g guarded) comes(path string) bool {
+	o, known := g.plan.At(path)
+	return known && o.After != nil
+}
+
+// notThere is why an object of a plan is as the step would send it.
 const notThere = "its namespace is not there yet: nobody has checked it"
 
-// preview answers a request of a step that is only previewed. A write is sent as a dry run,
-// and the preview gets the object as it is and as it would be; whoever reads it later in the
-// same preview finds it as it would be.
-func (g guarded) preview(p *dryrun.Preview, step string, r *http.Request) (*http.Response, error) {
+// planned answers a request of a step that is planned. A write is sent as a dry run, and the
+// plan gets the object as it is and as it would be; whoever reads it later in the same plan
+// finds it as it would be.
+func (g guarded) planned(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions {
 		if r.Method != http.MethodGet || r.URL.Query().Has("watch") {
 			return g.next.RoundTrip(r)
 		}
-		o, known := p.At(r.URL.Path)
+		o, known := g.plan.At(r.URL.Path)
 		if !known && keeps(r.URL.Path) { // whether it is edited matters, too
-			is, err := g.read(p, r, r.URL.Path)
+			is, err := g.read(r, r.URL.Path)
 			if err != nil || is == nil {
 				return g.next.RoundTrip(r)
 			}
-			p.Put(r.URL.Path, step, is, is, "")
-			o, known = p.At(r.URL.Path)
+			g.plan.Put(r.URL.Path, is, is, "")
+			o, known = g.plan.At(r.URL.Path)
 		}
 		if known {
 			return answer(r, o.After)
@@ -59,18 +90,18 @@ func (g guarded) preview(p *dryrun.Preview, step string, r *http.Request) (*http
 	if r.Method == http.MethodPost {
 		name, _, _ := unstructured.NestedString(sent, "metadata", "name")
 		if name == "" {
-			return nil, dryrun.Check(r.Context(), "%s %s", r.Method, at)
+			return nil, plan.Later("%s %s", r.Method, at)
 		}
 		at = path.Join(at, name)
 	}
-	before, err := g.read(p, r, at)
+	before, err := g.read(r, at)
 	if err != nil {
 		return nil, err
 	}
 	apply := strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch")
 	if apply && before != nil && r.URL.Query().Get("fieldManager") == FieldManager &&
 		isApplied(&unstructured.Unstructured{Object: before}, &unstructured.Unstructured{Object: sent}) {
-		p.Put(at, step, before, before, "")
+		g.plan.Put(at, before, before, "")
 		return answer(r, before)
 	}
 	dry, err := dryRun(r, body)
@@ -87,34 +118,34 @@ func (g guarded) preview(p *dryrun.Preview, step string, r *http.Request) (*http
 	case err != nil:
 		return nil, err
 	case refuses != "" && r.Method == http.MethodDelete:
-		p.Put(at, step, before, nil, "")
+		g.plan.Put(at, before, nil, "")
 		return answer(r, before)
 	case refuses != "": // nobody knows what the write would make of the object
 		after := before
 		if before == nil || !apply && r.Method != http.MethodPatch {
 			after = sent
 		}
-		p.Doubt(at, step, before, after, refuses)
+		g.plan.Doubt(at, before, after, refuses)
 		return answer(r, after)
-	case resp.StatusCode == http.StatusNotFound && made && before == nil && p.Comes(namespaceOf(at)):
+	case resp.StatusCode == http.StatusNotFound && made && before == nil && g.comes(namespaceOf(at)):
 		_ = resp.Body.Close()
-		p.Put(at, step, nil, sent, notThere)
+		g.plan.Put(at, nil, sent, notThere)
 		return answer(r, sent)
-	case resp.StatusCode == http.StatusNotFound && r.Method != http.MethodPost && before != nil: // it is only in the preview
+	case resp.StatusCode == http.StatusNotFound && r.Method != http.MethodPost && before != nil: // it is only in the plan
 		_ = resp.Body.Close()
 		if r.Method == http.MethodDelete {
-			p.Put(at, step, nil, nil, "")
+			g.plan.Put(at, nil, nil, "")
 			return answer(r, before)
 		}
 		if made {
-			p.Put(at, step, nil, sent, notThere)
+			g.plan.Put(at, nil, sent, notThere)
 			return answer(r, sent)
 		}
 		return answer(r, before)
 	case resp.StatusCode >= http.StatusMultipleChoices:
 		return resp, nil
 	case r.Method == http.MethodDelete:
-		p.Put(at, step, before, nil, "")
+		g.plan.Put(at, before, nil, "")
 		return resp, nil
 	}
 	text, err := io.ReadAll(resp.Body)
@@ -127,7 +158,7 @@ func (g guarded) preview(p *dryrun.Preview, step string, r *http.Request) (*http
 		return nil, fmt.Errorf("read the answer to %s %s: %w", r.Method, at, err)
 	}
 	if !strings.HasSuffix(at, "/status") {
-		p.Put(at, step, before, after, "")
+		g.plan.Put(at, before, after, "")
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(text))
 	return resp, nil
@@ -176,9 +207,6 @@ func dryDeletion(body []byte) ([]byte, error) {
 // side effects.
 var noDryRun = regexp.MustCompile(`admission webhook "([^"]*)" does not support dry run`)
 
-// TakesNoDryRuns reports whether a write cannot be tried out for that.
-func TakesNoDryRuns(err error) bool { return err != nil && noDryRun.MatchString(err.Error()) }
-
 // takesNoDryRuns says which webhook keeps a write from being tried out; empty: none does.
 func takesNoDryRuns(resp *http.Response) (string, error) {
 	if resp.StatusCode != http.StatusBadRequest {
@@ -214,8 +242,8 @@ func sentObject(r *http.Request, body []byte) map[string]any {
 }
 
 // read is the object at a path as it is, or would be; nil if it is not there.
-func (g guarded) read(p *dryrun.Preview, r *http.Request, at string) (map[string]any, error) {
-	if o, known := p.At(at); known {
+func (g guarded) read(r *http.Request, at string) (map[string]any, error) {
+	if o, known := g.plan.At(at); known {
 		return o.After, nil
 	}
 	get := r.Clone(r.Context())
@@ -282,10 +310,9 @@ func answer(r *http.Request, o map[string]any) (*http.Response, error) {
 }
 
 // unserved notes an object of a kind that the API server does not know yet. It reports
-// whether ctx is one of a preview.
-func unserved(ctx context.Context, obj *unstructured.Unstructured, ns string) bool {
-	p, step := dryrun.Previewing(ctx)
-	if p == nil {
+// whether that is for a plan.
+func (c *Client) unserved(obj *unstructured.Unstructured, ns string) bool {
+	if c.Plan == nil {
 		return false
 	}
 	obj = obj.DeepCopy()
@@ -293,16 +320,15 @@ func unserved(ctx context.Context, obj *unstructured.Unstructured, ns string) bo
 		obj.SetNamespace(ns)
 	}
 	gvk := obj.GroupVersionKind()
-	p.Put(strings.Join([]string{gvk.String(), obj.GetNamespace(), obj.GetName()}, "/"), step, nil, obj.Object,
+	c.Plan.Put(strings.Join([]string{gvk.String(), obj.GetNamespace(), obj.GetName()}, "/"), nil, obj.Object,
 		"nothing serves the kind "+gvk.Kind+" yet: nobody has checked it")
 	return true
 }
 
-// previewTaken notes the fields that applying an object takes back, because somebody set
+// planTaken notes the fields that applying an object takes back, because somebody set
 // them with kubectl, or has added them.
-func previewTaken(ctx context.Context, before, after *unstructured.Unstructured, added map[string]any) {
-	p, step := dryrun.Previewing(ctx)
-	if p == nil || before == nil {
+func (c *Client) planTaken(before, after *unstructured.Unstructured, added map[string]any) {
+	if c.Plan == nil || before == nil {
 		return
 	}
 	hands := byHand(after)
@@ -327,7 +353,7 @@ func previewTaken(ctx context.Context, before, after *unstructured.Unstructured,
 		take(without.Object, added)
 		why = "what others have added is taken back"
 	}
-	p.Amend(before.Object, step, without.Object, why)
+	c.Plan.Amend(before.Object, without.Object, why)
 }
 
 // drop removes the fields of a set, as managedFields have it, from an object, but for those

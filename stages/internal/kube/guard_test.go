@@ -9,15 +9,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
 // namespacesThatNote is a client of an API server that notes the methods of its requests.
@@ -35,26 +36,20 @@ func namespacesThatNote(t *testing.T) (typedcorev1.NamespaceInterface, *[]string
 	return c.Kubernetes.CoreV1().Namespaces(), &methods
 }
 
-func TestADryRunWritesNothing(t *testing.T) {
-	api, methods := namespacesThatNote(t)
-	dry := dryrun.Context(t.Context())
-
-	_, err := api.Create(dry, namespaceObject(), metav1.CreateOptions{})
-	require.ErrorIs(t, err, dryrun.ErrWouldChange)
-	require.ErrorContains(t, err, "POST /api/v1/namespaces")
-	require.False(t, kube.Transient(err), "it must not be tried again")
-	require.ErrorIs(t, api.Delete(dry, "x", metav1.DeleteOptions{}), dryrun.ErrWouldChange)
-	require.Empty(t, *methods, "the server saw none of it")
-
-	_, err = api.Get(dry, "x", metav1.GetOptions{})
+func TestAPlanWritesNothing(t *testing.T) {
+	api := kubetest.Serve(t)
+	c, err := kube.New(&rest.Config{Host: api.URL})
 	require.NoError(t, err)
-	_, err = api.Create(dry, namespaceObject(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	p := plan.Verify("a/b")
+	c = planned(t, c, p)
+	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	_, err = c.Kubernetes.CoreV1().Namespaces().Create(t.Context(), shop, metav1.CreateOptions{})
 	require.NoError(t, err)
-	_, err = api.Create(dryrun.Allow(dry), namespaceObject(), metav1.CreateOptions{})
+	require.ErrorIs(t, p.Err(), plan.ErrChange)
+	require.Empty(t, api.Writes())
+	_, err = c.Asking().Kubernetes.CoreV1().Namespaces().Create(t.Context(), shop, metav1.CreateOptions{})
 	require.NoError(t, err)
-	_, err = api.Create(t.Context(), namespaceObject(), metav1.CreateOptions{})
-	require.NoError(t, err)
-	require.Equal(t, []string{"GET", "POST", "POST", "POST"}, *methods)
+	require.Len(t, api.Writes(), 1)
 }
 
 // TestAMachineThatSleptWritesNothing: what a step had decided to do before does not get to the
@@ -79,7 +74,7 @@ func TestAMachineThatSleptWritesNothing(t *testing.T) {
 // A controller that writes to an object between the look at it and the dry run, such as
 // the one that notes a Deployment's revision, is no drift; another value is.
 func TestAControllerIsNoDrift(t *testing.T) {
-	const object = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"n"%s},"data":{"k":%q}}`
+	const object = `{"apiVersion":"v1","kind":"Service","metadata":{"name":"m","namespace":"n","uid":"u"%s},"spec":{"type":%q}}`
 	noted := `,"annotations":{"revision":"1"}`
 	looks, live := 0, "v"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -90,7 +85,7 @@ func TestAControllerIsNoDrift(t *testing.T) {
 		case r.URL.Path == "/apis":
 			fmt.Fprint(w, `{"kind":"APIGroupList","groups":[]}`)
 		case r.URL.Path == "/api/v1":
-			fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap","verbs":["get","patch"]}]}`)
+			fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"services","namespaced":true,"kind":"Service","verbs":["get","patch"]}]}`)
 		case r.Method == http.MethodPatch:
 			fmt.Fprintf(w, object, noted, "v")
 		default:
@@ -106,11 +101,11 @@ func TestAControllerIsNoDrift(t *testing.T) {
 	require.NoError(t, err)
 	objs, err := kube.Decode(fmt.Appendf(nil, object, "", "v"))
 	require.NoError(t, err)
-	found, err := c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true})
+	found, err := c.Drift(t.Context(), objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Empty(t, found)
 	looks, live = 0, "edited"
-	found, err = c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true})
+	found, err = c.Drift(t.Context(), objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 }

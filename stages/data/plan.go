@@ -3,31 +3,25 @@ package data
 import (
 	"cmp"
 	"context"
-	"os"
+	"strings"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
-	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// look is open for a preview, which looks at backups only where an upgrade goes on.
+// look is open for a plan, which looks at backups only where an upgrade goes on.
 func look(env *step.Env, in contract.PodInput) (*work, error) {
-	r, err := platform.Load(os.DirFS(env.PlatformDir))
+	r, c, err := env.Open()
 	if err != nil {
 		return nil, err
 	}
-	c, err := kube.Connect(env.Kubeconfig, env.Progress)
-	if err != nil {
-		return nil, err
-	}
-	return &work{env: env, client: c, release: r, in: in, exec: kubectl(env), next: "then run the same command again"}, nil
+	return &work{env: env, client: c, release: r, in: in, next: "then run the same command again"}, nil
 }
 
-// previewBackUp tells whether data would be backed up.
-func previewBackUp(ctx context.Context, env *step.Env, in contract.BackupDataInput) (contract.BackedUp, error) {
+// planBackUp tells whether data would be backed up.
+func planBackUp(ctx context.Context, env *step.Env, in contract.BackupDataInput) (contract.BackedUp, error) {
 	out := contract.BackedUp{Name: in.Data}
 	w, err := look(env, in.PodInput)
 	if err != nil {
@@ -42,17 +36,17 @@ func previewBackUp(ctx context.Context, env *step.Env, in contract.BackupDataInp
 		out.Absent = true
 		return out, err
 	}
-	b := contract.PlannedBackup{Data: in.Data}
+	b := contract.PlannedChange{Of: contract.PlanBackups, Action: contract.PlanRun, Name: in.Data}
 	if resumes(rec, w.release) {
-		b.Made = rec.Backup
+		b.Note = "exists already, as " + rec.Backup
 	}
-	dryrun.Tell(ctx, b)
+	env.Plan.Tell(b)
 	return out, nil
 }
 
 // has tells whether the upgrade has data to keep: of one that goes on its backup says so.
 func (w *work) has(ctx context.Context, rec installed.Record, name string) (bool, error) {
-	if resumes(rec, w.release) && rec.Backup != w.env.Run { // else the preview itself has noted it
+	if resumes(rec, w.release) && rec.Backup != w.env.Run { // else the plan itself has noted it
 		repo, err := openRepository(ctx, w.env)
 		if err != nil {
 			return false, err
@@ -67,8 +61,8 @@ func (w *work) has(ctx context.Context, rec installed.Record, name string) (bool
 	return w.there(ctx, d)
 }
 
-// previewComplete notes, for the steps after it, that the upgrade has its backup.
-func previewComplete(ctx context.Context, env *step.Env, in contract.BackupInput) (contract.BackupSummary, error) {
+// planComplete notes, for the steps after it, that the upgrade has its backup.
+func planComplete(ctx context.Context, env *step.Env, in contract.BackupInput) (contract.BackupSummary, error) {
 	out := contract.BackupSummary{ID: env.Run, Reason: contract.ForUpgrade, Data: []contract.DataSummary{}}
 	w, err := look(env, contract.PodInput{})
 	if err != nil {
@@ -87,20 +81,20 @@ func previewComplete(ctx context.Context, env *step.Env, in contract.BackupInput
 		}
 		err = rec.Keep(ctx, w.client, env.Deployment)
 	}
-	dryrun.Tell(ctx, contract.PlannedStyle(rec.Style))
+	env.Plan.Tell(contract.PlannedStyle(rec.Style))
 	return out, err
 }
 
-func previewMigrateBefore(ctx context.Context, env *step.Env, in contract.MigrateInput) (contract.Migrated, error) {
-	return previewMigrate(ctx, env, in, platform.Before)
+func planMigrateBefore(ctx context.Context, env *step.Env, in contract.MigrateInput) (contract.Migrated, error) {
+	return planMigrate(ctx, env, in, platform.Before)
 }
 
-func previewMigrateAfter(ctx context.Context, env *step.Env, in contract.MigrateInput) (contract.Migrated, error) {
-	return previewMigrate(ctx, env, in, platform.After)
+func planMigrateAfter(ctx context.Context, env *step.Env, in contract.MigrateInput) (contract.Migrated, error) {
+	return planMigrate(ctx, env, in, platform.After)
 }
 
-// previewMigrate tells which migrations of a moment would be carried out, and what they stop.
-func previewMigrate(ctx context.Context, env *step.Env, in contract.MigrateInput, when platform.When) (contract.Migrated, error) {
+// planMigrate tells which migrations of a moment would be carried out, and what they stop.
+func planMigrate(ctx context.Context, env *step.Env, in contract.MigrateInput, when platform.When) (contract.Migrated, error) {
 	out := contract.Migrated{Migrations: []string{}}
 	w, err := look(env, in.PodInput)
 	if err != nil {
@@ -129,7 +123,8 @@ func previewMigrate(ctx context.Context, env *step.Env, in contract.MigrateInput
 		if err != nil {
 			return out, err
 		}
-		planned := contract.PlannedMigration{Name: m.Name, Data: m.Data, When: string(m.When), Undo: m.Undo != nil}
+		planned := contract.PlannedChange{Of: contract.PlanMigrations, Action: contract.PlanRun, Name: m.Name + " of " + m.Data, Note: string(m.When) + " the components"}
+		var stops []string
 		for _, text := range d.Users {
 			u, err := platform.ParseUser(text)
 			if err != nil || rec.Style != contract.InPlace {
@@ -140,10 +135,17 @@ func previewMigrate(ctx context.Context, env *step.Env, in contract.MigrateInput
 				return out, err
 			}
 			if live != nil {
-				planned.Stops = append(planned.Stops, text)
+				stops = append(stops, text)
 			}
 		}
-		dryrun.Tell(ctx, planned)
+		if len(stops) > 0 {
+			planned.Note += "; stopped meanwhile: " + strings.Join(stops, ", ")
+		}
+		if m.Undo == nil {
+			planned.Note += "; only the backup leads back"
+			planned.Destroys = "migration " + planned.Name + " cannot be taken back: a rollback puts the backup in the place of the data"
+		}
+		env.Plan.Tell(planned)
 	}
 	return out, nil
 }

@@ -15,21 +15,21 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
-// TestAPreviewGoesOnAsIfItHadWritten: the API server has not changed, and who reads what was
+// TestAPlanGoesOnAsIfItHadWritten: the API server has not changed, and who reads what was
 // written finds it.
-func TestAPreviewGoesOnAsIfItHadWritten(t *testing.T) {
+func TestAPlanGoesOnAsIfItHadWritten(t *testing.T) {
 	api := kubetest.Serve(t)
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/old", "{metadata: {uid: u1, labels: {slipway.sh/deployment: blue}}, data: {k: v}}")
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/gone", "{metadata: {name: gone, namespace: shop, uid: u2, labels: {slipway.sh/deployment: blue}}}")
 	c, err := kube.New(&rest.Config{Host: api.URL})
 	require.NoError(t, err)
-	p := &dryrun.Preview{}
-	ctx := p.Watch(t.Context(), "a/b")
+	p, ctx := &plan.Plan{}, t.Context()
+	c = planned(t, c, p.Of("a/b"))
 
 	secrets := c.Kubernetes.CoreV1().Secrets("shop")
 	_, err = secrets.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "new"}, Data: map[string][]byte{"k": []byte("secret")}}, metav1.CreateOptions{})
@@ -40,7 +40,7 @@ func TestAPreviewGoesOnAsIfItHadWritten(t *testing.T) {
 
 	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: shop}, data: {k: w}}"))
 	require.NoError(t, err)
-	applied, err := c.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	applied, err := c.Apply(ctx, objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Equal(t, kube.Changed, applied[0].Change)
 
@@ -62,16 +62,16 @@ func TestAPreviewGoesOnAsIfItHadWritten(t *testing.T) {
 	require.Equal(t, "a/b", found[2].Step)
 }
 
-// TestAPreviewComparesWholeNumbers: two that are one as floating point differ.
-func TestAPreviewComparesWholeNumbers(t *testing.T) {
+// TestAPlanComparesWholeNumbers: two that are one as floating point differ.
+func TestAPlanComparesWholeNumbers(t *testing.T) {
 	api := kubetest.Serve(t)
 	api.Set(t, "/api/v1/namespaces/shop/services/s", "{metadata: {uid: u, annotations: {}}, spec: {healthCheckNodePort: 9007199254740993}}")
 	c, err := kube.New(&rest.Config{Host: api.URL})
 	require.NoError(t, err)
 	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: Service, metadata: {name: s, namespace: shop}, spec: {healthCheckNodePort: 9007199254740992}}"))
 	require.NoError(t, err)
-	p := &dryrun.Preview{}
-	_, err = c.Apply(p.Watch(t.Context(), "a/b"), objs, kube.ApplyOptions{Force: true})
+	p := &plan.Plan{}
+	_, err = planned(t, c, p.Of("a/b")).Apply(t.Context(), objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	found := p.Objects()
 	require.Len(t, found, 1)
@@ -79,32 +79,31 @@ func TestAPreviewComparesWholeNumbers(t *testing.T) {
 	require.Equal(t, int64(9007199254740993), found[0].Before["spec"].(map[string]any)["healthCheckNodePort"])
 }
 
-// TestAPreviewOfWhatIsNotServed: an object of a kind that is defined by the same run is noted,
+// TestAPlanOfWhatIsNotServed: an object of a kind that is defined by the same run is noted,
 // and nobody waits for its definition.
-func TestAPreviewOfWhatIsNotServed(t *testing.T) {
+func TestAPlanOfWhatIsNotServed(t *testing.T) {
 	api := kubetest.Serve(t)
 	c, err := kube.New(&rest.Config{Host: api.URL})
 	require.NoError(t, err)
-	p := &dryrun.Preview{}
+	p := &plan.Plan{}
 	objs, err := kube.Decode([]byte("{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: shop}}"))
 	require.NoError(t, err)
-	_, err = c.Apply(p.Watch(t.Context(), "a/b"), objs, kube.ApplyOptions{Force: true})
+	_, err = planned(t, c, p.Of("a/b")).Apply(t.Context(), objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Len(t, p.Objects(), 1)
 	require.Equal(t, "nothing serves the kind Widget yet: nobody has checked it", p.Objects()[0].Why)
 }
 
-// TestAPreviewDoesNotWait for what only a run brings about.
-func TestAPreviewDoesNotWait(t *testing.T) {
-	p := &dryrun.Preview{}
-	c := &kube.Client{}
-	err := c.WaitFor(p.Watch(t.Context(), "a/b"), "the sun", kube.Poll, func(context.Context) (bool, string, error) { return false, "it is dark", nil })
-	require.ErrorIs(t, err, dryrun.ErrLater)
+// TestAPlanDoesNotWait for what only a run brings about.
+func TestAPlanDoesNotWait(t *testing.T) {
+	c := &kube.Client{Plan: new(plan.Plan).Of("a/b")}
+	err := c.WaitFor(t.Context(), "the sun", kube.Poll, func(context.Context) (bool, string, error) { return false, "it is dark", nil })
+	require.ErrorIs(t, err, plan.ErrLater)
 	require.ErrorContains(t, err, "the sun; seen: it is dark")
 }
 
-// TestAPreviewOfWhatWasSetByHand: what the release has as well stays.
-func TestAPreviewOfWhatWasSetByHand(t *testing.T) {
+// TestAPlanOfWhatWasSetByHand: what the release has as well stays.
+func TestAPlanOfWhatWasSetByHand(t *testing.T) {
 	api := kubetest.Serve(t)
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/c", `{metadata: {name: c, namespace: shop, uid: u, managedFields: [
   {manager: slipway, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:colour": {}}}},
@@ -114,17 +113,17 @@ func TestAPreviewOfWhatWasSetByHand(t *testing.T) {
 	require.NoError(t, err)
 	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {colour: blue}}"))
 	require.NoError(t, err)
-	p := &dryrun.Preview{}
-	_, err = c.Apply(p.Watch(t.Context(), "a/b"), objs, kube.ApplyOptions{Force: true})
+	p := &plan.Plan{}
+	_, err = planned(t, c, p.Of("a/b")).Apply(t.Context(), objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	found := p.Objects()
 	require.Len(t, found, 1)
 	require.Equal(t, map[string]any{"colour": "blue"}, found[0].After["data"])
 }
 
-// TestAPreviewWithAWebhookThatTakesNoDryRuns: nobody knows what it makes of the object, and
+// TestAPlanWithAWebhookThatTakesNoDryRuns: nobody knows what it makes of the object, and
 // the rest of the plan is made.
-func TestAPreviewWithAWebhookThatTakesNoDryRuns(t *testing.T) {
+func TestAPlanWithAWebhookThatTakesNoDryRuns(t *testing.T) {
 	api := kubetest.Serve(t)
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/old", "{metadata: {name: old, uid: u1, labels: {slipway.sh/deployment: blue}}, data: {k: v}}")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -139,13 +138,13 @@ func TestAPreviewWithAWebhookThatTakesNoDryRuns(t *testing.T) {
 	t.Cleanup(server.Close)
 	c, err := kube.New(&rest.Config{Host: server.URL})
 	require.NoError(t, err)
-	p := &dryrun.Preview{}
-	ctx := p.Watch(t.Context(), "a/b")
+	p, ctx := &plan.Plan{}, t.Context()
+	c = planned(t, c, p.Of("a/b"))
 	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: shop}, data: {k: w}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: new, namespace: shop}, data: {k: x}}\n---\n{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}}"))
 	require.NoError(t, err)
-	_, err = c.Apply(ctx, objs, kube.ApplyOptions{Force: true})
+	_, err = c.Apply(ctx, objs, kube.ApplyOptions{})
 	require.NoError(t, err)
-	doubts := map[string]dryrun.Object{}
+	doubts := map[string]plan.Object{}
 	for _, o := range p.Objects() {
 		name, _, _ := unstructured.NestedString(o.After, "metadata", "name")
 		doubts[name] = o
@@ -166,8 +165,8 @@ func TestAPreviewWithAWebhookThatTakesNoDryRuns(t *testing.T) {
 	require.Empty(t, api.Writes())
 }
 
-// TestAPreviewNamesAllThatIsRefused, not only what a run would come to first.
-func TestAPreviewNamesAllThatIsRefused(t *testing.T) {
+// TestAPlanNamesAllThatIsRefused, not only what a run would come to first.
+func TestAPlanNamesAllThatIsRefused(t *testing.T) {
 	api := kubetest.Serve(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPatch || strings.HasSuffix(r.URL.Path, "/good") {
@@ -183,8 +182,8 @@ func TestAPreviewNamesAllThatIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: shop}}\n---\n{apiVersion: v1, kind: Service, metadata: {name: two, namespace: shop}}\n---\n{apiVersion: v1, kind: Service, metadata: {name: good, namespace: shop}}"))
 	require.NoError(t, err)
-	p := &dryrun.Preview{}
-	_, err = c.Apply(p.Watch(t.Context(), "a/b"), objs, kube.ApplyOptions{Force: true})
+	p := &plan.Plan{}
+	_, err = planned(t, c, p.Of("a/b")).Apply(t.Context(), objs, kube.ApplyOptions{})
 	var ops []string
 	for _, f := range fault.All(err) {
 		require.Equal(t, kube.CodeRejected, f.Code)
@@ -212,11 +211,11 @@ func TestWhatIsAppliedIsNotTriedOut(t *testing.T) {
 	require.NoError(t, err)
 	objs, err := kube.Decode([]byte(text))
 	require.NoError(t, err)
-	drift, err := c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true})
+	drift, err := c.Drift(t.Context(), objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Empty(t, drift)
-	p := &dryrun.Preview{}
-	applied, err := c.Apply(p.Watch(t.Context(), "a/b"), objs, kube.ApplyOptions{Force: true})
+	p := &plan.Plan{}
+	applied, err := planned(t, c, p.Of("a/b")).Apply(t.Context(), objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Equal(t, kube.Unchanged, applied[0].Change)
 	require.Zero(t, tried)
@@ -225,10 +224,18 @@ func TestWhatIsAppliedIsNotTriedOut(t *testing.T) {
 	require.Equal(t, found[0].Before, found[0].After)
 
 	api.Set(t, at, "data: {k: edited}")
-	drift, err = c.Drift(t.Context(), objs, kube.ApplyOptions{Force: true})
+	drift, err = c.Drift(t.Context(), objs, kube.ApplyOptions{})
 	require.NoError(t, err)
 	require.Len(t, drift, 1)
 	require.Equal(t, 1, tried)
+}
+
+// planned is c for a plan.
+func planned(t *testing.T, c *kube.Client, p *plan.Step) *kube.Client {
+	t.Helper()
+	out, err := c.Planned(p)
+	require.NoError(t, err)
+	return out
 }
 
 // transport is a function as a transport.

@@ -1,14 +1,12 @@
-// Package preview makes a plan of what the steps of a workflow would do, from what they told
-// in a dryrun.Preview, and compares it with another one.
-package preview
+package incontainer
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -17,20 +15,20 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/dryrun"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// Sum is the digest of a text: "sha256:…".
-func Sum(text []byte) string {
+// digestOf is the digest of a text: "sha256:…".
+func digestOf(text []byte) string {
 	sum := sha256.Sum256(text)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Maker makes the parts of a plan that are about objects.
-type Maker struct {
-	Seen *dryrun.Preview
+// maker makes the parts of a plan that are about objects.
+type maker struct {
+	Seen *plan.Plan
 	// Salt keeps the digest of a short secret from being guessed at; without one, no digest
 	// of a secret is shown.
 	Salt []byte
@@ -40,7 +38,7 @@ type Maker struct {
 }
 
 // Fill fills in what the steps told of objects, Jobs, Terraform and Git.
-func (m *Maker) Fill(out *contract.Plan) {
+func (m *maker) Fill(out *contract.Plan) {
 	m.labels = m.Seen.Labels()
 	objects := m.Seen.Objects()
 	for _, o := range objects {
@@ -63,85 +61,36 @@ func (m *Maker) Fill(out *contract.Plan) {
 		planned, changes := m.object(o)
 		switch {
 		case o.Unknown && o.After != nil:
-			out.Unknown = append(out.Unknown, contract.PlannedUnknown{What: planned.String(), Why: o.Why})
-			continue
-		case !changes:
-			out.Unchanged++
-		case planned.Kind == "Application":
-			out.Applications = append(out.Applications, planned)
+			out.Unknown = append(out.Unknown, contract.PlannedUnknown{What: planned.Name, Why: o.Why})
+		case changes:
+			out.Changes = append(out.Changes, planned)
 		default:
-			out.Objects = append(out.Objects, planned)
-		}
-		if changes && planned.Action == contract.PlanRemove {
-			out.Destructive = append(out.Destructive, "removes "+planned.String()+data(o.Before))
+			out.Unchanged++
 		}
 	}
-	out.Images.Added, out.Images.Removed = apart(render.Images(before), render.Images(after))
+	out.Changes = append(out.Changes, images(render.Images(before), render.Images(after))...)
 	for _, n := range m.Seen.Notes() {
-		switch v := n.Value.(type) {
-		case contract.PlannedJob:
-			out.Jobs = append(out.Jobs, v)
+		switch v := n.(type) {
+		case contract.PlannedChange:
+			out.Changes = append(out.Changes, v)
 		case contract.PlannedUnknown:
 			out.Unknown = append(out.Unknown, v)
 		case contract.PlannedStyle:
 			out.Style = string(v)
-		case contract.PlannedBackup:
-			out.Backups = append(out.Backups, v)
-		case contract.PlannedMigration:
-			out.Migrations = append(out.Migrations, v)
-			if !v.Undo {
-				out.Destructive = append(out.Destructive, "migration "+v.Name+" of "+v.Data+" cannot be taken back: a rollback puts the backup in the place of the data")
-			}
-		case contract.PlannedGit:
-			out.Git, out.Basis.Git = v, v.Revision
-		case contract.PlannedTerraform:
-			out.Terraform = v
-			out.Basis.Terraform = fmt.Sprintf("%s %d", v.Lineage, v.Serial)
-			for _, r := range v.Resources {
-				if r.Action == "delete" || r.Action == "replace" {
-					out.Destructive = append(out.Destructive, "Terraform would "+r.Action+" "+r.Address)
-				}
-			}
-		case contract.Inventory:
-			removed(out, v)
+		case contract.PlanBasis:
+			out.Basis.Git, out.Basis.Terraform = cmp.Or(v.Git, out.Basis.Git), cmp.Or(v.Terraform, out.Basis.Terraform)
 		}
 	}
-	sortAll(out)
-}
-
-// removed fills in what a destroy takes.
-func removed(out *contract.Plan, has contract.Inventory) {
-	for _, part := range []struct {
-		kind  string
-		names []string
-	}{
-		{"Application", has.Applications}, {"Helm release", has.HelmReleases}, {"PersistentVolumeClaim", has.PersistentVolumeClaims},
-		{"PersistentVolume", has.PersistentVolumes}, {"Service", has.LoadBalancers}, {"Namespace", has.Namespaces}, {"", has.Objects},
-	} {
-		for _, id := range part.names {
-			o := contract.PlannedObject{Action: contract.PlanRemove, Kind: part.kind, Name: id}
-			if kind, rest, is := strings.Cut(id, " "); is && part.kind == "" {
-				o.Kind, o.Name, id = kind, rest, rest
-			}
-			if namespace, name, found := strings.Cut(id, "/"); found {
-				o.Namespace, o.Name = namespace, name
-			}
-			if part.kind == "Application" {
-				out.Applications = append(out.Applications, o)
-			} else {
-				out.Objects = append(out.Objects, o)
-			}
-			with := ""
-			if part.kind == "PersistentVolumeClaim" || part.kind == "Namespace" {
-				with = ", with all that is in it"
-			}
-			out.Destructive = append(out.Destructive, "removes "+o.String()+with)
-		}
-	}
+	out.Sort()
+	slices.SortFunc(out.Unknown, func(a, b contract.PlannedUnknown) int { return strings.Compare(a.What+a.Why, b.What+b.Why) })
+	// What is empty is a list in JSON.
+	out.Configuration, out.Settings, out.Later = append([]contract.Difference{}, out.Configuration...), append([]string{}, out.Settings...), append([]string{}, out.Later...)
+	out.Changes = append([]contract.PlannedChange{}, out.Changes...)
+	out.Unknown, out.Refused = append([]contract.PlannedUnknown{}, out.Unknown...), append([]contract.PlannedUnknown{}, out.Refused...)
 }
 
 // object is what would happen to an object; changes is false if nothing would.
-func (m *Maker) object(o dryrun.Object) (out contract.PlannedObject, changes bool) {
+func (m *maker) object(o plan.Object) (out contract.PlannedChange, changes bool) {
 	shown := o.After
 	if shown == nil {
 		shown = o.Before
@@ -150,20 +99,23 @@ func (m *Maker) object(o dryrun.Object) (out contract.PlannedObject, changes boo
 		return out, false
 	}
 	u := &unstructured.Unstructured{Object: shown}
-	out = contract.PlannedObject{Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), Step: o.Step, Note: o.Why}
+	out = contract.PlannedChange{Of: contract.PlanObjects, Name: name(u), Step: o.Step, Note: o.Why}
+	if u.GetKind() == "Application" {
+		out.Of = contract.PlanApplications
+	}
 	switch {
 	case o.After == nil:
-		out.Action, out.Note = contract.PlanRemove, ""
+		out.Action, out.Note, out.Destroys = contract.PlanRemove, "", "removes "+out.Name+data(o.Before)
 		return out, true
 	case o.Before == nil:
 		out.Action, out.Content = contract.PlanAdd, m.digest(o.After)
 		if u.GetKind() == "Secret" {
-			out.Fields = Diff(map[string]any{"data": map[string]any{}}, map[string]any{"data": m.clean(o.After, true)["data"]}, m.show)
+			out.Fields = diffOf(map[string]any{"data": map[string]any{}}, map[string]any{"data": m.clean(o.After, true)["data"]}, m.show)
 		}
 		return out, true
 	}
 	out.Action = contract.PlanChange
-	out.Fields = Diff(m.clean(o.Before, false), m.clean(o.After, false), m.show)
+	out.Fields = diffOf(m.clean(o.Before, false), m.clean(o.After, false), m.show)
 	for i, d := range out.Fields {
 		if strings.HasSuffix(d.Path, configField) {
 			out.Fields[i].Old, out.Fields[i].New = "", "another digest of what the pods read: they start again"
@@ -173,7 +125,7 @@ func (m *Maker) object(o dryrun.Object) (out contract.PlannedObject, changes boo
 }
 
 // learn has the values of a Secret kept out of everything that is shown.
-func (m *Maker) learn(o map[string]any) {
+func (m *maker) learn(o map[string]any) {
 	if o["kind"] != "Secret" {
 		return
 	}
@@ -203,7 +155,7 @@ func plain(part string, v any) string {
 
 // clean is an object as it is compared: without what the API server and controllers keep in
 // it, and without the values of a Secret.
-func (m *Maker) clean(o map[string]any, made bool) map[string]any {
+func (m *maker) clean(o map[string]any, made bool) map[string]any {
 	u := (&unstructured.Unstructured{Object: o}).DeepCopy()
 	delete(u.Object, "status")
 	delete(u.Object, "operation") // of an Application
@@ -261,7 +213,7 @@ func unchosen(u *unstructured.Unstructured) {
 }
 
 // secret stands for the value of a Secret.
-func (m *Maker) secret(value string) string {
+func (m *maker) secret(value string) string {
 	if label, known := m.labels[value]; known {
 		return label
 	}
@@ -278,8 +230,8 @@ func (m *Maker) secret(value string) string {
 const configField = "[" + render.ConfigAnnotation + "]"
 
 // show is how a value of an object is shown.
-func (m *Maker) show(v any) string {
-	text := Shown(v)
+func (m *maker) show(v any) string {
+	text := asText(v)
 	for value, label := range m.labels {
 		if len(value) >= shortest {
 			quoted, _ := json.Marshal(value)
@@ -291,17 +243,17 @@ func (m *Maker) show(v any) string {
 
 // digest tells an object's content from another one's, without what is made anew in each
 // preview.
-func (m *Maker) digest(o map[string]any) string {
+func (m *maker) digest(o map[string]any) string {
 	clean := m.clean(o, true)
 	text, err := json.Marshal(m.relabel(clean))
 	if err != nil {
 		return err.Error()
 	}
-	return Sum(text)[:19]
+	return digestOf(text)[:19]
 }
 
 // relabel puts labels in the place of what is made anew, wherever it is in a value.
-func (m *Maker) relabel(v any) any {
+func (m *maker) relabel(v any) any {
 	switch v := v.(type) {
 	case string:
 		if label, known := m.labels[v]; known {
@@ -323,7 +275,7 @@ func (m *Maker) relabel(v any) any {
 	return v
 }
 
-// helper reports whether an object is one in which Slipway or Helm notes something.
+// helper reports whether an object is one in which Slipway notes something.
 func helper(o map[string]any) bool {
 	u := &unstructured.Unstructured{Object: o}
 	switch {
@@ -331,15 +283,19 @@ func helper(o map[string]any) bool {
 		return false
 	case u.GetKind() == "ConfigMap" && u.GetNamespace() == kube.SystemNamespace:
 		return strings.HasPrefix(u.GetName(), "slipway-")
-	case u.GetKind() == "Secret":
-		return o["type"] == "helm.sh/release.v1" || u.GetNamespace() == kube.SystemNamespace && u.GetName() == kube.SealSecret
+	case u.GetKind() == "Secret" && u.GetNamespace() == kube.SystemNamespace:
+		return o["type"] == string(kube.NoteType)
 	}
 	return false
 }
 
 // data says that data goes with an object.
 func data(o map[string]any) string {
-	if kube.MemberOf(&unstructured.Unstructured{Object: o}).HasData() {
+	u := &unstructured.Unstructured{Object: o}
+	switch {
+	case u.GetKind() == "Namespace":
+		return ", with all that is in it"
+	case kube.MemberOf(u).HasData():
 		return ", with its data"
 	}
 	return ""
@@ -347,22 +303,23 @@ func data(o map[string]any) string {
 
 // name is "Deployment shop/web".
 func name(u *unstructured.Unstructured) string {
-	return contract.PlannedObject{Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}.String()
+	if u.GetNamespace() == "" {
+		return u.GetKind() + " " + u.GetName()
+	}
+	return u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
 }
 
-// apart are those of b that a lacks, and those of a that b lacks.
-func apart(a, b []string) (added, removed []string) {
-	for _, v := range b {
-		if !slices.Contains(a, v) && !slices.Contains(added, v) {
-			added = append(added, v)
+// images are those that objects begin or cease to name.
+func images(before, after []string) (out []contract.PlannedChange) {
+	only := func(action string, of, others []string) {
+		slices.Sort(of)
+		for _, image := range slices.Compact(of) {
+			if !slices.Contains(others, image) {
+				out = append(out, contract.PlannedChange{Of: contract.PlanImages, Action: action, Name: image})
+			}
 		}
 	}
-	for _, v := range a {
-		if !slices.Contains(b, v) && !slices.Contains(removed, v) {
-			removed = append(removed, v)
-		}
-	}
-	slices.Sort(added)
-	slices.Sort(removed)
-	return added, removed
+	only(contract.PlanAdd, after, before)
+	only(contract.PlanRemove, before, after)
+	return out
 }
