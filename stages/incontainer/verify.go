@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -34,11 +35,15 @@ func (p *Planner) verify(ctx context.Context, req contract.PlanRequest, screen i
 	return found, err
 }
 
+// sayEvery is the least time between two lines of progress: checks are many and short.
+const sayEvery = 5 * time.Second
+
 // verifyProgress shows which earlier results are being checked.
 type verifyProgress struct {
 	screen io.Writer
 
 	mu      sync.Mutex
+	said    time.Time // when note said something last
 	hold    int
 	running map[string]bool
 }
@@ -55,7 +60,8 @@ func (p *verifyProgress) note(step string, status pipeline.Status) {
 	default:
 		delete(p.running, step)
 	}
-	if len(p.running) > 0 {
+	if len(p.running) > 0 && time.Since(p.said) >= sayEvery {
+		p.said = time.Now()
 		say(p.screen, "verify", "%d earlier results hold; looking at %s", p.hold, strings.Join(slices.Sorted(maps.Keys(p.running)), ", "))
 	}
 }
