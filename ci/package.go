@@ -8,7 +8,7 @@ import (
 
 // Save packs a run into one archive, for others to install or to look at.
 //
-// It has the configuration, the platform release, the report with logs and journal, the
+// It has the configuration, the platform release, the report with its logs, the
 // digests of tools and images, and an index with the sha256 of each file; no
 // secrets. `save export --path run.tar.zst` writes it, after a failed run too.
 //

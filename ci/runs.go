@@ -8,7 +8,7 @@ import (
 
 // Runs lists the runs of a deployment, or shows one of them.
 //
-// The oldest comes first. With show it lists every attempt at the steps of that run.
+// The oldest comes first. With show it is that run and its steps.
 //
 // +cache="never"
 func (m *Slipway) Runs(

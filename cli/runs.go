@@ -27,7 +27,7 @@ func newRuns(p *Program) *cobra.Command {
 		Args: takes(0, 0, "give no argument, or: show ID"), RunE: atOnce(o.list),
 	}
 	show := &cobra.Command{
-		Use: "show ID", Short: "Show a run with each attempt at its steps", Example: `  slipway runs show 20260102-030405-abcdef`,
+		Use: "show ID", Short: "Show a run and its steps", Example: `  slipway runs show 20260102-030405-abcdef`,
 		Args: takes(1, 1, "give the id of one run; slipway runs lists them"), RunE: atOnce(o.show),
 	}
 	addDeployment(cmd, cmd.PersistentFlags(), p, &o.deployment)
@@ -78,31 +78,11 @@ func listRuns(w io.Writer, runs []contract.RunSummary) error {
 	return table.Flush()
 }
 
-// showRun prints the record of a run and each attempt at its steps.
+// showRun prints the record of a run.
 func showRun(w io.Writer, run *contract.RunDetail) error {
-	if run.Record != nil {
-		if err := run.Record.Summary(w); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
-	}
-	table := newTable(w)
-	fmt.Fprintln(table, "STEP\tATTEMPT\tSTATUS\tSTARTED (UTC)\tTIME\tCODE")
-	for _, a := range run.Attempts {
-		took, code := "-", "-"
-		if !a.Finished.IsZero() {
-			took = a.Finished.Sub(a.Started).Round(time.Millisecond).String()
-		}
-		if a.Fault != nil {
-			code = string(a.Fault.Code)
-		}
-		fmt.Fprintf(table, "%s/%s\t%d\t%s\t%s\t%s\t%s\n", a.Stage, a.Step, a.Number, a.Status, a.Started.UTC().Format(time.DateTime), took, code)
-	}
-	if err := table.Flush(); err != nil {
+	if run.Problem != "" {
+		_, err := fmt.Fprintln(w, "not usable:", redact.Printable(run.Problem))
 		return err
 	}
-	for _, problem := range run.Problems {
-		fmt.Fprintln(w, "not usable:", redact.Printable(problem))
-	}
-	return nil
+	return run.Record.Summary(w)
 }

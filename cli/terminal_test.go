@@ -36,7 +36,7 @@ func TestWhatOthersWroteDoesNothingToTheTerminal(t *testing.T) {
 			return as.print(out, x, func(w io.Writer) error { return listRuns(w, x) })
 		},
 		"runs show": func(out *bytes.Buffer, as format) error {
-			x := &contract.RunDetail{Problems: []string{raw}}
+			x := &contract.RunDetail{Problem: raw}
 			return as.print(out, x, func(w io.Writer) error { return showRun(w, x) })
 		},
 		"plan": func(out *bytes.Buffer, as format) error {

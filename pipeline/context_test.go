@@ -104,14 +104,14 @@ func TestDescribe_afterTheEnd(t *testing.T) {
 	var p Pipeline
 	var saved context.Context
 	Add(&p, key("a"), func(ctx context.Context) (int, error) {
-		Describe(ctx, Detail{Attempt: 1})
+		Describe(ctx, Detail{Log: "one"})
 		saved = context.WithoutCancel(ctx)
 		return 0, nil
 	})
 	results, err := p.Run(t.Context(), Options{Hooks: []Hook{{Step: EveryStep, After: func(context.Context, Result) error {
-		Describe(saved, Detail{Attempt: 2})
+		Describe(saved, Detail{Log: "two"})
 		return nil
 	}}}})
 	require.NoError(t, err)
-	require.Equal(t, Detail{Attempt: 1}, results[0].Detail)
+	require.Equal(t, Detail{Log: "one"}, results[0].Detail)
 }

@@ -47,9 +47,8 @@ func (s Status) OK() bool { return s == Succeeded || s == Reused }
 
 // Detail is what a step may report about itself; see Describe.
 type Detail struct {
-	Reused  bool   // the output is that of an earlier run
-	Attempt int    // which attempt gave the result, counted from 1; 0 when there are no attempts
-	Log     string // where the step's log is, relative to the run's directory
+	Reused bool   // the output is that of an earlier run
+	Log    string // where the step's log is, relative to the run's directory
 	// Counts are what the step has counted, by name, whether it succeeded or not.
 	Counts map[string]int64
 }

@@ -40,7 +40,7 @@ func TestRun_outputsFlow(t *testing.T) {
 	var p Pipeline
 	a := Add(&p, key("a"), func(context.Context) (int, error) { return 20, nil })
 	b := Add(&p, key("b"), func(ctx context.Context) (string, error) {
-		Describe(ctx, Detail{Reused: true, Attempt: 2, Log: "steps/b/log.txt"})
+		Describe(ctx, Detail{Reused: true, Log: "steps/b/log.txt"})
 		return "2", nil
 	})
 	c := Add(&p, key("c"), func(context.Context) (string, error) { return fmt.Sprint(a.Value(), " ", b.Value()), nil }, a, b)
@@ -48,7 +48,7 @@ func TestRun_outputsFlow(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "20 2", c.Value())
 	require.Equal(t, map[string]Status{"a": Succeeded, "b": Reused, "c": Succeeded}, statuses(results))
-	require.Equal(t, Detail{Reused: true, Attempt: 2, Log: "steps/b/log.txt"}, results[1].Detail)
+	require.Equal(t, Detail{Reused: true, Log: "steps/b/log.txt"}, results[1].Detail)
 	require.False(t, results[2].Started.Before(results[0].Finished))
 }
 

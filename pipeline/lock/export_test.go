@@ -5,11 +5,26 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/slipway-sh/slipway/pipeline/store/seal"
+	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
 // Record returns the lease's record as it was when the lock was taken.
-func (l *Lease) Record() Record { return l.record }
+func (l *Lease) Record() Record { return l.watch.record }
+
+// Current returns the record of the holder, which may have died, or nil if there is
+// none.
+func (l *Lock) Current(ctx context.Context) (*Record, error) {
+	s, err := l.snapshot(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.damage != nil:
+		return nil, s.damage
+	case s.free():
+		return nil, nil
+	}
+	return &s.record, nil
+}
 
 // History returns the generations that broke another one, either by force or because
 // that had expired, oldest first.
@@ -25,7 +40,7 @@ func (l *Lock) History(ctx context.Context) ([]Record, error) {
 			return nil, err
 		}
 		var r Record
-		if err := seal.Open(data, kind, version, &r); err != nil {
+		if err := store.Unseal(data, kind, version, &r); err != nil {
 			return nil, err
 		}
 		all = append(all, r)
@@ -39,7 +54,7 @@ func (l *Lock) History(ctx context.Context) ([]Record, error) {
 			continue // it is about to be removed
 		}
 		r, err := l.read(ctx, n)
-		_, damaged := errors.AsType[*seal.Error](err)
+		_, damaged := errors.AsType[*store.RecordError](err)
 		switch {
 		case damaged || errors.Is(err, fs.ErrNotExist):
 		case err != nil:

@@ -66,9 +66,14 @@ type Options struct {
 	// its record says, and keeps it so until done is called: nothing can begin to. Nil: it is
 	// never known.
 	Gone func(Holder) (done func(), gone bool)
+	// Patience is how long Acquire waits for a holder that is alive; then one that was alive a moment ago
+	// counts as alive only once another heartbeat arrives, as it may have been killed since. 0: it does
+	// not wait, and a recent heartbeat is enough.
+	Patience time.Duration
 	// Waiting is called when Acquire or Unlock is going to watch for d whether a
 	// holder is alive, or until what works for one whose lock was broken has ended; damage
-	// says why the holder's record cannot be read. It may be nil.
+	// says why the holder's record cannot be read. With a d of 0, Acquire waits for a holder that seems to
+	// be alive. It may be nil.
 	Waiting func(holder Record, damage error, d time.Duration)
 }
 
@@ -102,9 +107,8 @@ func New(s Store, opts Options) *Lock {
 	return &Lock{store: s, opts: opts}
 }
 
-// Acquire takes the lock for who. It does not wait for a holder that is alive: the
-// error is then a fault of class Locked that wraps a *HeldError. The caller may try again,
-// as Hold in package incontainer does until its timeout. If the holder seems dead, Acquire
+// Acquire takes the lock for who. If a holder is alive, and stays so for Options.Patience, the
+// error is a fault of class Locked that wraps a *HeldError. If the holder seems dead, Acquire
 // waits until what works for it must have ended, then takes the lock over.
 //
 // The returned context is derived from ctx and ends when the lock is lost, with a
@@ -136,7 +140,7 @@ func (l *Lock) Acquire(ctx context.Context, who Holder) (context.Context, *Lease
 			l.abandon(ctx, r)
 			return nil, nil, err
 		case mine:
-			ctx, lease := l.lease(ctx, r, started, boot)
+			ctx, lease := l.lease(ctx, r, boot)
 			return ctx, lease, nil
 		}
 	}
@@ -199,21 +203,6 @@ func (l *Lock) Live(ctx context.Context) (*Record, error) {
 	s, err := l.snapshot(ctx)
 	if err != nil || !l.recent(s) {
 		return nil, err
-	}
-	return &s.record, nil
-}
-
-// Current returns the record of the holder, which may have died, or nil if there is
-// none.
-func (l *Lock) Current(ctx context.Context) (*Record, error) {
-	s, err := l.snapshot(ctx)
-	switch {
-	case err != nil:
-		return nil, err
-	case s.damage != nil:
-		return nil, s.damage
-	case s.free():
-		return nil, nil
 	}
 	return &s.record, nil
 }

@@ -10,10 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/internal/faulty"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/seal"
 )
 
 var (
@@ -125,9 +123,9 @@ func TestRelease_ofACancelledRun(t *testing.T) {
 func TestRelease_unreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory(t)
-		his := faulty.New(s, faulty.Plan{})
+		his := faulty(s, faults{})
 		_, lease := acquire(t, lock.New(his, lock.Options{}), alice)
-		his.Set(faulty.Plan{Slow: 1, Delay: time.Hour})
+		his.Set(faults{Slow: 1, Delay: time.Hour})
 		start := time.Now()
 		err := lease.Release(t.Context())
 		require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeRelease})
@@ -160,13 +158,13 @@ func (g *gate) Create(ctx context.Context, key string, data []byte) error {
 func TestCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory(t)
-		his := faulty.New(s, faulty.Plan{})
+		his := faulty(s, faults{})
 		ctx, lease := acquire(t, lock.New(his, lock.Options{}), alice)
 		require.NoError(t, lease.Check(ctx))
-		his.Set(faulty.Plan{Error: 1})
-		require.ErrorIs(t, lease.Check(ctx), faulty.ErrInjected)
+		his.Set(faults{Error: 1})
+		require.ErrorIs(t, lease.Check(ctx), errInjected)
 		require.NoError(t, ctx.Err(), "an unreachable store does not lose the lock")
-		his.Set(faulty.Plan{})
+		his.Set(faults{})
 		_, err := lock.New(s, lock.Options{}).Unlock(t.Context(), bob, true)
 		require.NoError(t, err)
 		requireLost(t, lease.Check(ctx), "bob@laptop")
@@ -227,7 +225,7 @@ func TestAcquire_damagedRecord(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Put(t.Context(), "lock/000000000001.json", whole[:len(whole)/2]))
 		_, err = l.Current(t.Context())
-		_, ok := errors.AsType[*seal.Error](err)
+		_, ok := errors.AsType[*store.RecordError](err)
 		require.True(t, ok)
 		require.ErrorContains(t, err, "it is torn")
 		require.ErrorContains(t, err, "lock/000000000001.json")
@@ -279,8 +277,8 @@ func TestLease_recordRemoved(t *testing.T) {
 func TestAcquire_lostReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory(t)
-		for _, plan := range []faulty.Plan{{Duplicate: 1}, {LostReply: 1}} {
-			his := faulty.New(s, plan)
+		for _, plan := range []faults{{Duplicate: 1}, {LostReply: 1}} {
+			his := faulty(s, plan)
 			l := lock.New(&onlyCreate{his, s}, lock.Options{})
 			ctx, lease := acquire(t, l, alice)
 			require.NoError(t, lease.Check(ctx))
@@ -292,7 +290,7 @@ func TestAcquire_lostReplies(t *testing.T) {
 
 // onlyCreate injects faults into Create only.
 type onlyCreate struct {
-	faulty *faulty.Store
+	faulty *faultyStore
 	lock.Store
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/seal"
 )
 
 // Keys, and the kind and version with which records are sealed.
@@ -77,7 +76,7 @@ type Broken struct {
 
 // write seals the record and has put, Put or Create of a store, write it.
 func (r Record) write(ctx context.Context, put func(ctx context.Context, key string, data []byte) error) error {
-	data, err := seal.Seal(kind, version, r)
+	data, err := store.Seal(kind, version, r)
 	if err != nil {
 		return err
 	}
@@ -158,7 +157,7 @@ func (l *Lock) highest(ctx context.Context) (int64, error) {
 
 // damaged reports whether err says that a record cannot be read, whoever asks.
 func damaged(err error) bool {
-	_, is := errors.AsType[*seal.Error](err)
+	_, is := errors.AsType[*store.RecordError](err)
 	return is || errors.Is(err, &fault.Fault{Code: store.CodeDamaged})
 }
 
@@ -173,11 +172,11 @@ func (l *Lock) read(ctx context.Context, generation int64) (Record, error) {
 
 func decode(data []byte, generation int64) (Record, error) {
 	var r Record
-	if err := seal.Open(data, kind, version, &r); err != nil {
+	if err := store.Unseal(data, kind, version, &r); err != nil {
 		return Record{}, fmt.Errorf("lock record %s: %w", key(generation), err)
 	}
 	if r.Generation != generation {
-		return Record{}, fmt.Errorf("lock record %s: %w", key(generation), seal.Foreign("it is of generation %d", r.Generation))
+		return Record{}, fmt.Errorf("lock record %s: %w", key(generation), store.Foreign("it is of generation %d", r.Generation))
 	}
 	return r, nil
 }

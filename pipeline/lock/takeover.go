@@ -65,12 +65,14 @@ func (l *Lock) dated(s snapshot, asked time.Time) snapshot {
 	return s
 }
 
-// vacant reports whether the lock can be taken. It waits only for what works for a holder
-// that seems dead to end, and stores the record it saw in s. It returns the dead holder's
+// vacant reports whether the lock can be taken. It waits for what works for a holder
+// that seems dead to end and, as long as Options.Patience says, for a holder that is alive, and stores
+// the record it saw in s. It returns the dead holder's
 // generation, nil if the lock was free, or a fault that names the live holder. done must be
 // called once the next generation has been created.
 func (l *Lock) vacant(ctx context.Context, s *snapshot) (after *Broken, done func(), err error) {
 	done = func() {}
+	begun, told, alive := time.Now(), false, false
 	for first := true; ; first = false {
 		now, err := l.snapshot(ctx)
 		if err != nil {
@@ -80,9 +82,10 @@ func (l *Lock) vacant(ctx context.Context, s *snapshot) (after *Broken, done fun
 		if *s = now; s.free() && !s.ending() {
 			return nil, done, nil
 		}
-		if !first && !other && changed && s.damage == nil && !s.free() {
+		if !first && !other && changed && s.damage == nil && !s.free() && time.Since(begun) >= l.opts.Patience {
 			return nil, done, l.held(s.record) // the record changed, so the holder is alive
 		}
+		told = told && !changed
 		end, gone := l.gone(*s)
 		left := l.limit(*s) - s.unchanged
 		switch {
@@ -94,12 +97,22 @@ func (l *Lock) vacant(ctx context.Context, s *snapshot) (after *Broken, done fun
 			return nil, done, nil
 		case left <= 0:
 			return s.broken(s.expiry(l.limit(*s))), done, nil
-		case (first || other) && l.recent(*s):
+		case l.recent(*s) && l.opts.Patience == 0 && (first || other):
 			return nil, done, l.held(s.record)
-		case (first || changed) && l.opts.Waiting != nil:
+		case l.recent(*s) && l.opts.Patience > 0:
+			if !alive && l.opts.Waiting != nil {
+				l.opts.Waiting(s.record, nil, 0)
+			}
+			alive = true
+		case !told && l.opts.Waiting != nil:
 			l.opts.Waiting(s.record, s.damage, left)
+			told = true
 		}
-		if err := pause(ctx, min(l.opts.Beat, left)); err != nil {
+		every := l.opts.Beat
+		if l.opts.Patience > 0 {
+			every /= 4
+		}
+		if err := pause(ctx, min(every, left)); err != nil {
 			return nil, done, err
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/internal/faulty"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 )
 
@@ -18,11 +17,11 @@ import (
 // have ended, and only then.
 func TestAcquire_ofADeadHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := memory(t)
-		his := faulty.New(s, faulty.Plan{})
-		ctx, lease := acquire(t, lock.New(his, lock.Options{}), alice)
+		s, m := memory(t), newMachine()
+		his := faulty(s, faults{})
+		ctx, lease := acquire(t, lock.New(his, m.options()), alice)
 		time.Sleep(11 * time.Second) // its last heartbeat is 2 s old
-		his.Set(faulty.Plan{Error: 1})
+		his.Set(faults{Error: 1})
 		time.Sleep(17 * time.Second)
 		var waits []time.Duration
 		l := lock.New(s, lock.Options{Waiting: func(_ lock.Record, _ error, d time.Duration) { waits = append(waits, d) }})
@@ -32,7 +31,7 @@ func TestAcquire_ofADeadHolder(t *testing.T) {
 		require.NoError(t, ctx.Err(), "it has its time yet")
 
 		time.Sleep(2 * time.Second)
-		requireLost(t, context.Cause(ctx), "no heartbeat could be written within 20s: read lock/000000000001.json: injected error")
+		requireLost(t, context.Cause(ctx), "no heartbeat could be written within 20s: list lock/: injected error")
 		live, err := l.Live(t.Context())
 		require.NoError(t, err)
 		require.Nil(t, live, "the record is held, but too old")
@@ -43,7 +42,7 @@ func TestAcquire_ofADeadHolder(t *testing.T) {
 		require.Equal(t, alice, taken.Record().After.Holder)
 		require.Equal(t, "its holder gave no sign of life for 53s", taken.Record().After.Why)
 
-		his.Set(faulty.Plan{})
+		his.Set(faults{})
 		requireLost(t, lease.Release(t.Context()), "no heartbeat")
 		require.NoError(t, bobs.Err())
 		require.NoError(t, taken.Check(t.Context()), "the old holder does no harm")
@@ -120,7 +119,7 @@ func TestAcquire_clocksDiffer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := memory(t)
-				his := faulty.New(s, faulty.Plan{})
+				his := faulty(s, faults{})
 				_, lease := acquire(t, lock.New(his, lock.Options{Clock: func() time.Time { return time.Now().Add(skew) }}), alice)
 				for range 5 {
 					time.Sleep(7 * time.Second)
@@ -128,7 +127,7 @@ func TestAcquire_clocksDiffer(t *testing.T) {
 					requireHeld(t, err, alice)
 				}
 				time.Sleep(2 * time.Second) // no heartbeat is due at this moment
-				his.Set(faulty.Plan{Error: 1})
+				his.Set(faults{Error: 1})
 				killed := time.Now()
 				l := lock.New(s, lock.Options{})
 				_, taken, err := l.Acquire(t.Context(), bob)

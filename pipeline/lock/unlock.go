@@ -54,14 +54,15 @@ func (l *Lock) Unlock(ctx context.Context, by Holder, force bool) (Record, error
 		return r, nil
 	}
 	// The holder that the caller wanted to break is gone; do not break another one.
-	current, err := l.Current(ctx)
-	if err != nil {
+	switch s, err = l.snapshot(ctx); {
+	case err != nil:
 		return Record{}, err
-	}
-	if current == nil {
+	case s.damage != nil:
+		return Record{}, s.damage
+	case s.free():
 		return Record{}, notLocked()
 	}
-	return Record{}, l.held(*current)
+	return Record{}, l.held(s.record)
 }
 
 // settings returns a record with the settings of the holder of s, as far as they are known.

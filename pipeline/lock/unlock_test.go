@@ -13,10 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/internal/faulty"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/seal"
 )
 
 func TestUnlock(t *testing.T) {
@@ -62,10 +60,10 @@ func TestUnlock(t *testing.T) {
 // TestUnlock_ofADeadHolder needs no force.
 func TestUnlock_ofADeadHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := memory(t)
-		his := faulty.New(s, faulty.Plan{})
-		ctx, lease := acquire(t, lock.New(his, lock.Options{}), alice)
-		his.Set(faulty.Plan{Error: 1})
+		s, m := memory(t), newMachine()
+		his := faulty(s, faults{})
+		ctx, lease := acquire(t, lock.New(his, m.options()), alice)
+		his.Set(faults{Error: 1})
 		start := time.Now()
 		<-ctx.Done()
 		require.Equal(t, lock.DefaultTTL, time.Since(start))
@@ -91,10 +89,10 @@ func TestUnlock_unseen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := memory(t), newMachine()
 		_, lease := acquire(t, lock.New(s, m.options()), alice)
-		his := faulty.New(s, faulty.Plan{})
+		his := faulty(s, faults{})
 		work, _ := watch(t, lock.New(his, m.options()), alice.Run)
 		time.Sleep(10 * time.Second)
-		his.Set(faulty.Plan{Error: 1})
+		his.Set(faults{Error: 1})
 		l := lock.New(s, m.options())
 		_, err := l.Unlock(t.Context(), bob, true)
 		require.NoError(t, err)
@@ -127,7 +125,7 @@ func TestUnlock_damaged(t *testing.T) {
 func TestPlantedRecords(t *testing.T) {
 	valid := func(t *testing.T, generation int64) []byte {
 		t.Helper()
-		data, err := seal.Seal("lock", 1, map[string]any{"generation": generation, "state": "held", "ttlMilliseconds": int64(1) << 60, "beat": "9999-12-31T23:59:59Z"})
+		data, err := store.Seal("lock", 1, map[string]any{"generation": generation, "state": "held", "ttlMilliseconds": int64(1) << 60, "beat": "9999-12-31T23:59:59Z"})
 		require.NoError(t, err)
 		return data
 	}

@@ -2,24 +2,28 @@ package lock
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 )
 
-// Watch is the lock of a run, as a process sees it that works under it and does not hold it
-// itself. It is safe for concurrent use.
+// Watch is the lock of a run, as a process sees it that works under it or holds it. It is safe for
+// concurrent use.
 type Watch struct {
 	lock   *Lock
 	run    string
 	record Record // as it was seen first
-	end    context.CancelCauseFunc
-	ended  chan struct{} // closed when nothing is watched any more
+	beats  bool   // the process holds the lock, and writes the heartbeats
+
+	end    context.CancelCauseFunc // ends the context of what works under the lock
+	quit   context.CancelFunc      // ends the watch after the look that is under way
+	cancel context.CancelFunc      // ends that look, too
+	ended  chan struct{}           // closed when nothing is watched any more
+	looks  sync.WaitGroup          // that are under way, also those whose answer nobody waits for
 
 	mu        sync.Mutex
 	seen      snapshot      // the last one that is of the record's holder
 	looked    time.Duration // by Options.Boot: it was seen by a look that began then, or later
-	confirmed time.Duration // by Options.Boot: the look began that saw it first
+	confirmed time.Duration // by Options.Boot: the look began that saw it first, or the writing of it
 	certain   time.Duration // by Options.Boot: the holder was alive then, or later
 	lost      error         // why the lock is lost; nil while it is not known to be
 	since     time.Duration // by Options.Boot: lost was set then
@@ -36,13 +40,22 @@ type watchKey struct{}
 // Whoever works with it then has the holder's grace to end, in which it may still write, and
 // is bound to it by Guard.
 func (l *Lock) Watch(ctx context.Context, run string) (context.Context, *Watch, error) {
-	w := &Watch{lock: l, run: run, ended: make(chan struct{})}
+	w := &Watch{lock: l, run: run}
 	if err := w.begin(ctx); err != nil {
 		return nil, nil, err
 	}
-	ctx, w.end = context.WithCancelCause(context.WithValue(ctx, watchKey{}, w))
-	go w.watch(ctx)
-	return ctx, w, nil
+	return w.start(context.WithValue(ctx, watchKey{}, w)), w, nil
+}
+
+// start begins to look at the lock, and returns a context that ends when it is lost.
+func (w *Watch) start(ctx context.Context) context.Context {
+	ctx, w.end = context.WithCancelCause(ctx)
+	var asking, waiting context.Context
+	asking, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	waiting, w.quit = context.WithCancel(asking)
+	w.ended = make(chan struct{})
+	go w.watch(waiting, asking)
+	return ctx
 }
 
 // Record is the record of the lock's holder when it was first seen.
@@ -51,6 +64,7 @@ func (w *Watch) Record() Record { return w.record }
 // Stop ends the watch and its context.
 func (w *Watch) Stop() {
 	w.end(nil)
+	w.cancel()
 	<-w.ended
 }
 
@@ -84,6 +98,11 @@ func Lost(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
+	return w.loss()
+}
+
+// loss is why the lock is lost; nil while it is not known to be.
+func (w *Watch) loss() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.lost
@@ -164,38 +183,57 @@ func (l *Lock) heldBy(ctx context.Context, run string) (snapshot, error) {
 	return s, nil
 }
 
-// watch looks at the lock once a beat, until it is lost or ctx ends.
-func (w *Watch) watch(ctx context.Context) {
+// watch looks at the lock once a beat, until it is lost or the watch ends.
+func (w *Watch) watch(waiting, asking context.Context) {
 	defer close(w.ended)
 	every, ttl := w.record.every(), w.record.ttl()
-	for next := every; pause(ctx, next) == nil; {
+	for next := every; pause(waiting, max(min(next, ttl-w.silent()), 0)) == nil; {
 		// Only after a look: a process that was stopped may find that all is well.
-		err := w.look(ctx, max(min(ttl-w.silent(), ttl/3), every))
-		if isLost(err) {
-			_ = w.lose(err) // whoever works with the context is told
-			return
+		limit := ttl - w.silent()
+		if !w.beats {
+			limit = min(limit, ttl/3)
 		}
+		err := w.look(asking, max(limit, every))
 		if next = every; err != nil {
 			next = every / 5
 		}
-		if silent := w.silent(); silent >= ttl && ctx.Err() == nil {
-			why := "no sign of life from its holder"
-			if err != nil {
-				why = fmt.Sprintf("it could not be read (%v)", err)
-			}
-			_ = w.lose(lost("%s for %s", why, silent.Round(time.Second)))
+		if silent := w.silent(); !isLost(err) && silent >= ttl {
+			err = w.expired(silent, err)
+		}
+		if asking.Err() == nil && isLost(err) {
+			_ = w.lose(err) // whoever works with the context is told
 			return
 		}
 	}
 }
 
-// look reads the lock, for at most limit: the answer to the next question may come. The error
-// is LOK-002 if it is lost, and otherwise why nothing was learnt.
+// expired is the fault of a lock whose holder has not been seen to be alive for too long; err is why the
+// last look has learnt nothing.
+func (w *Watch) expired(silent time.Duration, err error) error {
+	switch {
+	case w.beats && err != nil:
+		return lost("no heartbeat could be written within %s: %v", w.record.ttl(), err)
+	case w.beats:
+		return lost("the last heartbeat was %s ago, and one is good for %s", silent.Round(time.Second), w.record.ttl())
+	case err != nil:
+		return lost("it could not be read (%v) for %s", err, silent.Round(time.Second))
+	}
+	return lost("no sign of life from its holder for %s", silent.Round(time.Second))
+}
+
+// look reads the lock, and writes a heartbeat where that is due, for at most limit: the answer to the next
+// question may come. The error is LOK-002 if the lock is lost, and otherwise why nothing was learnt.
 func (w *Watch) look(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	asked, answer := w.lock.opts.Boot(), make(chan error, 1)
-	go func() { answer <- w.read(ctx, asked) }()
+	w.looks.Go(func() {
+		err := w.read(ctx, asked)
+		if err == nil && w.beats {
+			err = w.beat(ctx)
+		}
+		answer <- err
+	})
 	select {
 	case err := <-answer:
 		return err
@@ -214,14 +252,32 @@ func (w *Watch) read(ctx context.Context, asked time.Duration) error {
 		return w.lock.successor(ctx, mine, now.generation)
 	case now.generation < mine:
 		return lost("its record %s was removed from the store", key(mine))
+	case now.damage != nil && w.beats: // the next heartbeat mends it
 	case now.damage != nil:
-		return now.damage // the holder mends it
+		return now.damage
 	case now.record.Token != w.record.Token:
 		return lost("its record %s is of %s", key(mine), now.record.Holder)
 	case now.record.State != Held:
 		return lost("it was released")
 	}
-	w.note(now, asked)
+	if !w.beats {
+		w.note(now, asked)
+	} else if silent := w.silent(); silent >= w.record.ttl() {
+		return w.expired(silent, nil)
+	}
+	return nil
+}
+
+// beat writes a heartbeat.
+func (w *Watch) beat(ctx context.Context) error {
+	r, begun := w.record, w.lock.opts.Boot()
+	r.Beat = w.lock.opts.Clock().UTC()
+	if err := r.write(ctx, w.lock.store.Put); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.confirmed, w.certain = max(w.confirmed, begun), max(w.certain, begun)
 	return nil
 }
 

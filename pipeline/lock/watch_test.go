@@ -10,12 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/pipeline/internal/faulty"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
-// machine is a clock of a machine that can be suspended, of which only Options.Boot knows.
+// machine is a clock of a machine that can be suspended, of which only Options.Boot knows. A test that
+// waits for a lease to expire needs one: the system's clock does not follow that of synctest.
 type machine struct {
 	started time.Time
 	slept   atomic.Int64
@@ -41,28 +41,28 @@ func watch(t *testing.T, l *lock.Lock, run string) (context.Context, *lock.Watch
 // TestWatch: it lasts as long as the holder gives signs of life, and says why it ended.
 func TestWatch(t *testing.T) {
 	for name, c := range map[string]struct {
-		lose func(t *testing.T, s *store.Store, his *faulty.Store, lease *lock.Lease)
+		lose func(t *testing.T, s *store.Store, his *faultyStore, lease *lock.Lease)
 		says string
 		most time.Duration // until the watch ends
 	}{
-		"broken by force": {func(t *testing.T, s *store.Store, _ *faulty.Store, _ *lock.Lease) {
+		"broken by force": {func(t *testing.T, s *store.Store, _ *faultyStore, _ *lock.Lease) {
 			_, err := lock.New(s, lock.Options{}).Unlock(t.Context(), bob, true)
 			require.NoError(t, err)
 		}, "bob@laptop (destroy, run 20260102-040506-d4e5f6) took it away at 2000-01-01T01:00:01Z", 3 * time.Second},
-		"released": {func(t *testing.T, _ *store.Store, _ *faulty.Store, lease *lock.Lease) {
+		"released": {func(t *testing.T, _ *store.Store, _ *faultyStore, lease *lock.Lease) {
 			require.NoError(t, lease.Release(t.Context()))
 		}, "it was released", 3 * time.Second},
-		"its holder is dead": {func(_ *testing.T, _ *store.Store, his *faulty.Store, _ *lock.Lease) {
-			his.Set(faulty.Plan{Error: 1})
+		"its holder is dead": {func(_ *testing.T, _ *store.Store, his *faultyStore, _ *lock.Lease) {
+			his.Set(faults{Error: 1})
 		}, "no sign of life from its holder for 2", 23 * time.Second},
-		"emptied store": {func(t *testing.T, s *store.Store, _ *faulty.Store, _ *lock.Lease) {
+		"emptied store": {func(t *testing.T, s *store.Store, _ *faultyStore, _ *lock.Lease) {
 			require.NoError(t, s.Delete(t.Context(), "lock/000000000001.json"))
 		}, "was removed from the store", 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, m := memory(t), newMachine()
-				his := faulty.New(s, faulty.Plan{})
+				his := faulty(s, faults{})
 				_, lease := acquire(t, lock.New(his, m.options()), alice)
 				ctx, w := watch(t, lock.New(s, m.options()), alice.Run)
 				require.EqualValues(t, 1, w.Record().Generation)
@@ -87,7 +87,7 @@ func TestWatch(t *testing.T) {
 // TestWatch_ofAStoreThatFails: one that is away for a while, or fails every now and then,
 // ends nothing; one that stays away does.
 func TestWatch_ofAStoreThatFails(t *testing.T) {
-	for name, plan := range map[string]faulty.Plan{
+	for name, plan := range map[string]faults{
 		"errors":     {Error: 0.2},
 		"lost":       {LostReply: 0.2},
 		"slow":       {Slow: 0.5, Delay: 4 * time.Second},
@@ -97,20 +97,20 @@ func TestWatch_ofAStoreThatFails(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, m := memory(t), newMachine()
 				_, lease := acquire(t, lock.New(s, m.options()), alice)
-				mine := faulty.New(s, faulty.Plan{})
+				mine := faulty(s, faults{})
 				ctx, _ := watch(t, lock.New(mine, m.options()), alice.Run)
 				mine.Set(plan)
 				time.Sleep(10 * time.Minute)
 				require.NoError(t, ctx.Err(), "%v", context.Cause(ctx))
-				mine.Set(faulty.Plan{})
+				mine.Set(faults{})
 				time.Sleep(time.Minute)
-				mine.Set(faulty.Plan{Slow: 1, Delay: 1000 * time.Hour})
+				mine.Set(faults{Slow: 1, Delay: 1000 * time.Hour})
 				time.Sleep(10 * time.Second)
 				require.NoError(t, ctx.Err())
-				mine.Set(faulty.Plan{})
+				mine.Set(faults{})
 				time.Sleep(time.Minute)
 				require.NoError(t, ctx.Err())
-				mine.Set(faulty.Plan{Error: 1})
+				mine.Set(faults{Error: 1})
 				start := time.Now()
 				<-ctx.Done()
 				require.InDelta(t, lock.DefaultTTL.Seconds(), time.Since(start).Seconds(), 4)
@@ -128,7 +128,7 @@ func TestWatch_begins(t *testing.T) {
 		l := lock.New(s, m.options())
 		_, _, err := l.Watch(t.Context(), alice.Run)
 		requireLost(t, err, "nobody has it")
-		his := faulty.New(s, faulty.Plan{})
+		his := faulty(s, faults{})
 		_, lease := acquire(t, lock.New(his, m.options()), alice)
 		_, _, err = l.Watch(t.Context(), bob.Run)
 		requireLost(t, err, "alice@build-7")
@@ -141,7 +141,7 @@ func TestWatch_begins(t *testing.T) {
 		require.LessOrEqual(t, time.Since(start), 4*time.Second, "by a clock that is wrong, the next one is")
 
 		time.Sleep(time.Second)
-		his.Set(faulty.Plan{Error: 1})
+		his.Set(faults{Error: 1})
 		time.Sleep(12 * time.Second)
 		ctx, _ := watch(t, l, alice.Run)
 		time.Sleep(12 * time.Second) // the time before it began counts
@@ -206,11 +206,11 @@ func TestSuspend_heartbeat(t *testing.T) {
 func TestWatch_twoHolders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := memory(t), newMachine()
-		his := faulty.New(s, faulty.Plan{})
+		his := faulty(s, faults{})
 		_, lease := acquire(t, lock.New(his, m.options()), alice)
 		work, _ := watch(t, lock.New(s, m.options()), alice.Run)
 		time.Sleep(10 * time.Second)
-		his.Set(faulty.Plan{Error: 1})
+		his.Set(faults{Error: 1})
 		ended := make(chan time.Time, 1)
 		context.AfterFunc(work, func() { ended <- time.Now() })
 		l := lock.New(s, m.options())
@@ -233,15 +233,15 @@ func TestWatch_twoHolders(t *testing.T) {
 func TestWatch_lateSign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := memory(t), newMachine()
-		his, mine := faulty.New(s, faulty.Plan{}), faulty.New(s, faulty.Plan{})
+		his, mine := faulty(s, faults{}), faulty(s, faults{})
 		_, lease := acquire(t, lock.New(his, m.options()), alice)
 		time.Sleep(time.Second) // it does not look when the heartbeats are
 		work, _ := watch(t, lock.New(mine, m.options()), alice.Run)
 		time.Sleep(10 * time.Second)
-		mine.Set(faulty.Plan{Error: 1})
+		mine.Set(faults{Error: 1})
 		time.Sleep(2 * time.Second) // there is one more heartbeat
-		his.Set(faulty.Plan{Error: 1})
-		time.AfterFunc(12*time.Second, func() { mine.Set(faulty.Plan{}) })
+		his.Set(faults{Error: 1})
+		time.AfterFunc(12*time.Second, func() { mine.Set(faults{}) })
 		l := lock.New(s, m.options())
 		_, taken, err := l.Acquire(t.Context(), bob)
 		for err != nil {

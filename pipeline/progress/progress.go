@@ -54,7 +54,6 @@ type Screen struct {
 	block   []string // as last drawn
 	width   int      // of the terminal when the block was drawn
 	height  int
-	sparse  map[pipeline.Key]*sparse
 	quit    chan struct{} // ends the drawing; nil when nothing draws
 	drawn   sync.WaitGroup
 }
@@ -104,9 +103,6 @@ func (s *Screen) Observe(e pipeline.Event) {
 	}
 	switch {
 	case !s.live():
-		if thin := s.sparse[e.Result.Key]; thin != nil && e.Status != pipeline.Running {
-			thin.end(s.w)
-		}
 		fmt.Fprintln(s.w, line)
 	case e.Status == pipeline.Running:
 	case e.Result.Started.IsZero() && (e.Result.Err == nil || e.Status == pipeline.Cancelled):
@@ -126,11 +122,7 @@ func (s *Screen) Message(line string) {
 	line = printable(line)
 	id, text, _ := strings.Cut(line, ": ")
 	if !s.live() {
-		if thin := s.sparse[keyOf(id)]; thin != nil {
-			thin.message(s.w, line, time.Now())
-			return
-		}
-		writeMessage(s.w, line)
+		fmt.Fprintln(s.w, "     "+line)
 		return
 	}
 	switch step := s.board.find(id); {

@@ -79,7 +79,7 @@ func (r *Run) timeline(steps []*stepView) timelineView {
 	}
 	for k, i := range path {
 		s := steps[i]
-		s.Critical, s.Bar.JoinBefore, s.Bar.JoinEnd = true, k > 0, k < len(path)-1
+		s.Bar.JoinBefore, s.Bar.JoinEnd = k > 0, k < len(path)-1
 		v.Path = append(v.Path, s)
 	}
 	slices.SortStableFunc(beside, func(a, b *stepView) int { return a.Started.Compare(b.Started) })
@@ -92,6 +92,15 @@ func (r *Run) timeline(steps []*stepView) timelineView {
 		v.Lanes = append(v.Lanes, laneView{Title: "Beside it", Note: count(len(beside), "step") + "; a hook around a step is a part of its time", Steps: beside})
 	}
 	return v
+}
+
+// spent returns how long the steps with these indexes ran in total.
+func (r *Run) spent(path []int) time.Duration {
+	var d time.Duration
+	for _, i := range path {
+		d += r.Steps[i].Finished.Sub(r.Steps[i].Started)
+	}
+	return d
 }
 
 // count returns a number with its noun, in the plural unless n is 1.

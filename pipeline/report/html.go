@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 // The parts of the page, which is a single file.
@@ -49,7 +51,7 @@ type phaseView struct {
 	Phase
 	Style        style
 	Words, About string
-	Start, Lasts string   // when it began, from the start of the run, and how long it took
+	Start, Lasts string   // when it began, from the start of the run, and how long it took; empty while that is not known
 	Has          []string // its steps in the run
 }
 
@@ -57,9 +59,8 @@ type stepView struct {
 	*Step
 	Anchor         string
 	Style          style
-	Label          string // status with the number of the attempt
-	From, To, Took string
-	Critical       bool
+	From, To, Took string // empty while that is not known
+	Critical       bool   // it is on the critical path
 	Bar            bar
 	Log            *logText
 }
@@ -72,14 +73,13 @@ type fact struct{ Name, Value string }
 // page writes report.html. Its content security policy allows only its own script and
 // style, by their digests, so that nothing in a log or an error can become one.
 func (r *Run) page(b *bytes.Buffer, root *os.Root) error {
-	steps := r.stepViews(root)
+	steps := r.stepViews()
+	addLogs(steps, root)
 	byID := map[string]*stepView{}
 	for _, s := range steps {
 		byID[s.ID()] = s
 	}
-	t, err := template.New("report").Funcs(template.FuncMap{
-		"meaning": meaning, "short": short, "size": size, "took": Took, "utc": utc,
-		"appStyle": (*App).style, "counts": (*Run).counts, "outcomeStyle": Outcome.style,
+	t, err := template.New("report").Funcs(functions()).Funcs(template.FuncMap{
 		"step": func(id string) *stepView { return byID[id] }, // nil: there is none
 		"web":  func(url string) bool { return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") },
 	}).Parse(pageText)
@@ -120,15 +120,23 @@ func (r *Run) view(root *os.Root, steps []*stepView) *pageView {
 	return v
 }
 
+// Result is how the phase has ended, and what there is to say about that.
+func (p *phaseView) Result() string {
+	if p.About == "" {
+		return p.Words
+	}
+	return p.Words + ": " + p.About
+}
+
 // phaseViews returns the phases that are shown.
 func (r *Run) phaseViews() []phaseView {
 	var out []phaseView
 	start, _ := r.window()
 	for _, p := range r.shown() {
-		v := phaseView{Phase: p, Style: styleOf(p.Status), Start: "–", Lasts: "–"}
+		v := phaseView{Phase: p, Style: styleOf(p.Status)}
 		v.Words, v.About = r.result(&p)
-		if !p.Finished.IsZero() {
-			v.Lasts = p.took()
+		if !p.Started.IsZero() && !p.Finished.IsZero() {
+			v.Lasts = Took(p.Finished.Sub(p.Started))
 		}
 		if !p.Started.IsZero() && !p.Approval { // whoever was asked answered before the run
 			v.Start = at(p.Started.Sub(start))
@@ -141,36 +149,48 @@ func (r *Run) phaseViews() []phaseView {
 	return out
 }
 
-// stepViews returns the steps with their logs, shortened where they are too long.
-func (r *Run) stepViews(root *os.Root) []*stepView {
-	logs := 0
-	for _, s := range r.Steps {
-		if s.Log != "" {
-			logs++
-		}
-	}
-	limit := min(logLimit, logsLimit/max(logs, 1))
+// stepViews returns the steps without their logs.
+func (r *Run) stepViews() []*stepView {
 	start, _ := r.window()
+	path := CriticalPath(r.Steps)
 	out := make([]*stepView, len(r.Steps))
 	for i := range r.Steps {
-		s := &stepView{Step: &r.Steps[i], Label: string(r.Steps[i].Status), Style: styleOf(r.Steps[i].Status), Took: "–"}
+		s := &stepView{Step: &r.Steps[i], Style: styleOf(r.Steps[i].Status), Critical: slices.Contains(path, i)}
 		out[i] = s
 		s.Anchor = fmt.Sprintf("step-%d-%s", i+1, slug(s.Step.Step))
-		if s.Attempt > 1 {
-			s.Label += fmt.Sprintf(" (attempt %d)", s.Attempt)
-		}
 		if !s.Started.IsZero() {
-			s.From = at(s.Started.Sub(start))
-			s.Took = Took(s.elapsed())
+			s.From, s.Took = at(s.Started.Sub(start)), Took(s.elapsed())
 			if s.ran() {
 				s.To = at(s.Finished.Sub(start))
 			}
 		}
+	}
+	return out
+}
+
+// Result is the step's status, and what there is to say about that in a table.
+func (s *stepView) Result() string {
+	result := string(s.Status)
+	if len(s.BlockedBy) > 0 {
+		result += " by " + strings.Join(s.BlockedBy, ", ")
+	}
+	return result + redact.OneLine(s.Note)
+}
+
+// addLogs adds the logs of the steps, shortened where they are too long.
+func addLogs(steps []*stepView, root *os.Root) {
+	logs := 0
+	for _, s := range steps {
+		if s.Step.Log != "" {
+			logs++
+		}
+	}
+	limit := min(logLimit, logsLimit/max(logs, 1))
+	for _, s := range steps {
 		if s.Step.Log != "" {
 			s.Log = readLog(root, s.Step.Log, limit)
 		}
 	}
-	return out
 }
 
 // facts returns the remaining details of the run.

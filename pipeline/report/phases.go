@@ -204,24 +204,3 @@ func (r *Run) blockers(p *Phase) []string {
 	}
 	return out
 }
-
-// took is how long a phase lasted; "-" while that is not known.
-func (p *Phase) took() string {
-	if p.Started.IsZero() || p.Finished.IsZero() {
-		return "-"
-	}
-	return Took(p.Finished.Sub(p.Started))
-}
-
-// phaseRows are name, result and duration of each phase that is shown.
-func (r *Run) phaseRows() [][]string {
-	var rows [][]string
-	for _, p := range r.shown() {
-		words, about := r.result(&p)
-		if about != "" {
-			words += ": " + about
-		}
-		rows = append(rows, []string{p.Name, words, p.took()})
-	}
-	return rows
-}

@@ -117,7 +117,7 @@ func failed() *report.Run {
 		Log: logOf("orchestrator/sync"),
 		Err: errors.New("app guestbook: the image slipway.local/guestbook:missing of container web cannot be pulled: not found (sync Synced, health Progressing)\npod guestbook-7c9d-x2x4z: ImagePullBackOff\n" + hostile),
 	}
-	results[15].Err, results[15].Detail.Attempt = f, 2
+	results[15].Err = f
 	results[16].Err = &pipeline.BlockedError{By: []pipeline.Key{results[15].Key}}
 	r := startedRun("install", nodes)
 	warned := &fault.Fault{

@@ -19,7 +19,6 @@ type Step struct {
 	Status    pipeline.Status `json:"status"`              // current or final status
 	Needs     []string        `json:"needs,omitempty"`     // "stage/step" of the steps that must succeed before it starts
 	After     []string        `json:"after,omitempty"`     // "stage/step" of the steps that must end before it starts
-	Attempt   int             `json:"attempt,omitempty"`   // number of the attempt that produced the result, counted from 1
 	Started   time.Time       `json:"started,omitzero"`    // missing when it was never started
 	Finished  time.Time       `json:"finished,omitzero"`   // when its status became final
 	Seconds   float64         `json:"seconds"`             // how long it ran; 0 when it was never started
@@ -78,7 +77,7 @@ func steps(results []pipeline.Result) []Step {
 	out := make([]Step, 0, len(results))
 	for _, r := range results {
 		s := Step{
-			Stage: r.Stage, Step: r.Name, Status: r.Status, Attempt: r.Detail.Attempt, Log: r.Detail.Log, Counts: r.Detail.Counts,
+			Stage: r.Stage, Step: r.Name, Status: r.Status, Log: r.Detail.Log, Counts: r.Detail.Counts,
 			Started: r.Started, Finished: r.Finished, Seconds: r.Elapsed().Round(time.Millisecond).Seconds(),
 		}
 		if r.Err != nil {

@@ -35,7 +35,7 @@ func checkSize(name string, size int64) error {
 		limit = bounded.Written
 	case ConfigFile, BeforeDir + "/" + ConfigFile:
 		limit = bounded.Written
-	case RunDir + "/report.json", ImagesFile, JournalFile:
+	case RunDir + "/report.json", ImagesFile:
 		limit = bounded.Generated
 	}
 	if size <= limit {

@@ -42,12 +42,11 @@ const PredicateType = "https://slipway.sh/run-package/v1"
 
 // The names in a package.
 const (
-	ConfigFile  = "config.yaml"  // the configuration as used, with every default
-	JournalFile = "journal.json" // the attempts at each step
-	ImagesFile  = "images.json"  // the digests of tools and images
-	ReleaseDir  = "release"      // the platform release
-	RunDir      = "run"          // the report of the run: see docs/report.md
-	BeforeDir   = "before"       // what an upgrade began from: ReleaseDir and ConfigFile
+	ConfigFile = "config.yaml" // the configuration as used, with every default
+	ImagesFile = "images.json" // the digests of tools and images
+	ReleaseDir = "release"     // the platform release
+	RunDir     = "run"         // the report of the run: see docs/report.md
+	BeforeDir  = "before"      // what an upgrade began from: ReleaseDir and ConfigFile
 )
 
 // Format is the version of packages that this program writes and reads.

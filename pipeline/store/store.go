@@ -1,6 +1,7 @@
 // Package store stores a deployment's state as values under keys, in a directory or in
 // a bucket of S3, Azure or Google Cloud, all through one interface. Values are written
-// atomically, even if the writer is killed.
+// atomically, even if the writer is killed. Seal makes records that detect damage, and
+// Versions are values that a late writer does not replace.
 package store
 
 import (

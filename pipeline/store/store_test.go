@@ -1,6 +1,9 @@
 package store_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -10,12 +13,9 @@ import (
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/fileblob"
 
-	"context"
-	"errors"
-
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/conformance"
+	"github.com/slipway-sh/slipway/pipeline/store/s3"
 )
 
 func open(t *testing.T, url string) *store.Store {
@@ -27,22 +27,48 @@ func open(t *testing.T, url string) *store.Store {
 }
 
 func TestConformance_directory(t *testing.T) {
-	conformance.Run(t, conformance.Suite{
-		Open:  func(t *testing.T) *store.Store { return open(t, "file://"+filepath.Join(t.TempDir(), "made", "here")) },
-		Again: func(t *testing.T, first *store.Store) *store.Store { return open(t, first.Location()) },
-		Many:  300,
+	conform(t, suite{
+		open:  func(t *testing.T) *store.Store { return open(t, "file://"+filepath.Join(t.TempDir(), "made", "here")) },
+		again: func(t *testing.T, first *store.Store) *store.Store { return open(t, first.Location()) },
+		many:  300,
 	})
 }
 
 func TestConformance_directoryWithPrefix(t *testing.T) {
-	conformance.Run(t, conformance.Suite{
-		Open: func(t *testing.T) *store.Store { return open(t, "file://"+t.TempDir()+"?prefix=a/b/") },
-		Many: 50,
+	conform(t, suite{
+		open: func(t *testing.T) *store.Store { return open(t, "file://"+t.TempDir()+"?prefix=a/b/") },
+		many: 50,
 	})
 }
 
 func TestConformance_memory(t *testing.T) {
-	conformance.Run(t, conformance.Suite{Open: func(t *testing.T) *store.Store { return open(t, "mem://") }})
+	conform(t, suite{open: func(t *testing.T) *store.Store { return open(t, "mem://") }})
+}
+
+// TestConformance_server runs on the bucket of a server that ci/test/s3 starts.
+func TestConformance_server(t *testing.T) {
+	bucketURL := os.Getenv("SLIPWAY_TEST_BUCKET")
+	if bucketURL == "" {
+		t.Skip("SLIPWAY_TEST_BUCKET names no bucket")
+	}
+	var url string
+	again := func(t *testing.T) *store.Store {
+		s, err := store.Open(t.Context(), url, store.Options{Openers: map[string]store.Opener{"s3": s3.Opener{}}})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		return s
+	}
+	stores := 0
+	conform(t, suite{
+		open: func(t *testing.T) *store.Store {
+			var err error
+			url, err = store.Below(bucketURL, fmt.Sprintf("store-%d", stores))
+			require.NoError(t, err)
+			stores++
+			return again(t)
+		},
+		again: func(t *testing.T, _ *store.Store) *store.Store { return again(t) },
+	})
 }
 
 // TestDirectory_layout: a directory is what fileblob makes of the same keys, so

@@ -130,10 +130,9 @@ func Add[In, Out any](g *Graph, d contract.Step[In, Out], input func() In, needs
 			err = fmt.Errorf("%w: %w", pipeline.ErrNotVerified, f.Err)
 		}
 		pipeline.Describe(ctx, pipeline.Detail{
-			Reused:  result.Status == contract.Reused,
-			Attempt: result.Attempt,
-			Log:     path.Join("steps", d.Stage+"."+d.Name, "log.txt"),
-			Counts:  result.Counts,
+			Reused: result.Status == contract.Reused,
+			Log:    path.Join("steps", d.Stage+"."+d.Name, "log.txt"),
+			Counts: result.Counts,
 		})
 		return out, err
 	}, needs...)

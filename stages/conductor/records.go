@@ -184,7 +184,7 @@ func (r *Records) Runs(ctx context.Context) ([]contract.RunSummary, error) {
 // Run is one run. One that is not there is a fault of class Usage.
 func (r *Records) Run(ctx context.Context, id string) (*contract.RunDetail, error) {
 	out := &contract.RunDetail{}
-	return out, r.ask(ctx, "run", contract.StateRequest{ID: id, Deployment: r.name}, out)
+	return out, r.ask(ctx, "run", contract.StateRequest{ID: id}, out)
 }
 
 // Unlock takes the deployment's lock away from its holder and records who did so.

@@ -76,9 +76,9 @@ type Result struct {
 	Fault    *fault.Fault    `json:"fault,omitempty"`
 	Started  time.Time       `json:"started"`
 	Finished time.Time       `json:"finished"`
-	// Attempt is the number of the attempt in its run, counted from 1; 0 when the
-	// step was not tried.
-	Attempt int `json:"attempt,omitempty"`
+	// Began is when the step's code was called; missing when an earlier result was reused, or the step
+	// could not begin.
+	Began time.Time `json:"began,omitzero"`
 	// Counts are what the step has counted, by name, whether it succeeded or not.
 	Counts map[string]int64 `json:"counts,omitempty"`
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
@@ -88,11 +87,9 @@ func Summarise(id string, record *report.Run) RunSummary {
 	}
 }
 
-// RunDetail is a run with every attempt at its steps, in the order in which they
-// started.
+// RunDetail is a run with its record.
 type RunDetail struct {
-	ID       string            `json:"id"`
-	Record   *report.Run       `json:"record,omitempty"` // none when it was killed early
-	Attempts []journal.Attempt `json:"attempts"`
-	Problems []string          `json:"problems,omitempty"` // records that cannot be used, and why
+	ID      string      `json:"id"`
+	Record  *report.Run `json:"record,omitempty"`  // none when it was killed early
+	Problem string      `json:"problem,omitempty"` // why its record cannot be used
 }

@@ -6,7 +6,7 @@ import "github.com/slipway-sh/slipway/pipeline/lock"
 // answer, if it has one, is JSON in ResultFile.
 type StateRequest struct {
 	Who        lock.Holder `json:"who,omitzero"`         // hold, unlock: who does it; open, purge, watch, wipe: the run that has the lock
-	Deployment string      `json:"deployment,omitempty"` // open, run: its name
+	Deployment string      `json:"deployment,omitempty"` // open: its name
 	ID         string      `json:"id,omitempty"`         // run, report: of a run; backup: of a backup
 	Entry      string      `json:"entry,omitempty"`      // open, purge: the deployment's file in the engine's index
 	Path       string      `json:"path,omitempty"`       // keep: file with RunFiles; report: directory to make

@@ -24,9 +24,13 @@ import (
 const DefaultLockTimeout = 15 * time.Second
 
 // lock is the deployment's lock in its store. What waits for it says so on errw.
-func (s *State) lock(errw io.Writer) *lock.Lock {
+func (s *State) lock(errw io.Writer, patience time.Duration) *lock.Lock {
 	gone := func(who lock.Holder) (func(), bool) { return s.place.Gone(who.Run) }
-	return lock.New(s.store, lock.Options{Gone: gone, Waiting: func(r lock.Record, damage error, d time.Duration) {
+	return lock.New(s.store, lock.Options{Gone: gone, Patience: patience, Waiting: func(r lock.Record, damage error, d time.Duration) {
+		if d == 0 {
+			say(errw, "lock", "waiting for %s", r.Holder)
+			return
+		}
 		if damage != nil {
 			say(errw, "lock", "%v; waiting up to %s, as a run that wrote it may still be ending", damage, d.Round(time.Second))
 			return
@@ -59,14 +63,24 @@ func (s *State) hold(ctx context.Context, stop <-chan struct{}, req contract.Sta
 	if err != nil {
 		return fmt.Errorf("note that the run holds the lock: %w", err)
 	}
-	held, lease, err := acquire(ctx, s.errw, stop, s.lock(s.errw), req.Who, time.Duration(req.Patience))
+	taking, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-stop: // while Acquire waits, or the lock is held
+			cancel(errStopped)
+		case <-taking.Done():
+		}
+	}()
+	// Not 0: the holder may have been killed since its last heartbeat.
+	held, lease, err := s.lock(s.errw, max(time.Duration(req.Patience), 1)).Acquire(taking, req.Who)
 	switch {
 	case errors.Is(err, errStopped):
 		return end() // before it had the lock
 	case err != nil:
 		return errors.Join(store.Preflight(err), end())
 	}
-	if err := listenWhile(held, stop, req.Port); err != nil && !errors.Is(err, errStopped) {
+	if err := listenWhile(held, req.Port); !errors.Is(context.Cause(held), errStopped) {
 		return errors.Join(err, lease.Release(ctx), end())
 	}
 	return errors.Join(s.release(ctx, req.Who.Run, lease), end())
@@ -100,7 +114,7 @@ func (s *State) watch(ctx context.Context, run string) (err error) {
 		return fmt.Errorf("note that the run watches the lock: %w", err)
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	l := s.lock(s.errw)
+	l := s.lock(s.errw, 0)
 	for begun := time.Now(); ; {
 		watched, w, err := l.Watch(ctx, run)
 		if err == nil {
@@ -133,63 +147,17 @@ func (s *State) wipe(ctx context.Context, run string, args []string) error {
 	})
 }
 
-// acquire takes the lock. A holder whose last heartbeat is recent may have been killed
-// since: it counts as alive only once another heartbeat arrives, and as dead once the
-// last one has expired. acquire waits up to timeout for a live holder.
-func acquire(ctx context.Context, errw io.Writer, stop <-chan struct{}, l *lock.Lock, who lock.Holder, timeout time.Duration) (context.Context, *lock.Lease, error) {
-	waiting, end := context.WithCancelCause(ctx)
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		select {
-		case <-stop: // also while Acquire waits for one that seems dead
-			end(errStopped)
-		case <-done:
-		}
-	}()
-	var last *lock.HeldError // as it was seen last
-	var changed time.Time    // when that was new; zero: never
-	for started := time.Now(); ; {
-		held, lease, err := l.Acquire(waiting, who)
-		now, isHeld := errors.AsType[*lock.HeldError](err)
-		if !isHeld {
-			return held, lease, err
-		}
-		if last == nil {
-			say(errw, "lock", "waiting for %s", now)
-		} else if now.Record.Generation != last.Record.Generation || !now.Record.Beat.Equal(last.Record.Beat) {
-			changed = time.Now()
-		}
-		last = now
-		if !changed.IsZero() && time.Since(changed) < lock.DefaultBeat && time.Since(started) >= timeout {
-			return nil, nil, err
-		}
-		select {
-		case <-time.After(lock.DefaultBeat / 4):
-		case <-waiting.Done():
-			return nil, nil, err
-		}
-	}
-}
-
-// errStopped is why the lock is not waited for any longer.
+// errStopped is why the lock is not waited for or held any longer.
 var errStopped = errors.New("it was told to end")
 
-// listenWhile listens on port, and accepts nothing, until stop is closed or ctx ends.
-func listenWhile(ctx context.Context, stop <-chan struct{}, port int) error {
+// listenWhile listens on port, and accepts nothing, until ctx ends, and returns why.
+func listenWhile(ctx context.Context, port int) error {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(port)))
 	if err != nil {
 		return fmt.Errorf("say that the lock is held: %w", err)
 	}
-	select {
-	case <-stop:
-		err = nil
-	case <-ctx.Done():
-		if err = context.Cause(ctx); errors.Is(err, errStopped) {
-			err = nil
-		}
-	}
+	<-ctx.Done()
 	_ = listener.Close()
-	return err
+	return context.Cause(ctx)
 }

@@ -84,7 +84,7 @@ func TestOneRunHoldsTheLock(t *testing.T) {
 	close(stop)
 	require.NoError(t, <-first)
 	l := lock.New(volume(t, root), lock.Options{})
-	current, err := l.Current(t.Context())
+	current, err := l.Live(t.Context())
 	require.NoError(t, err)
 	require.Nil(t, current, "it gave the lock up")
 }
@@ -231,7 +231,7 @@ func TestALockIsNotReleasedWhileSomethingWorksUnderIt(t *testing.T) {
 		if ends {
 			require.NoError(t, work.End())
 			require.NoError(t, <-ended)
-			current, err := l.Current(t.Context())
+			current, err := l.Live(t.Context())
 			require.NoError(t, err)
 			require.Nil(t, current)
 			continue

@@ -29,11 +29,11 @@ func (s *State) open(ctx context.Context, req contract.StateRequest) (out contra
 
 // find finds out what the state knows.
 func (s *State) find(ctx context.Context, w *state.Work, deployment string) (out contract.Opened, err error) {
-	known, err := journal.On(w.Store, deployment).All(ctx)
-	if ctx.Err() != nil {
+	known, err := journal.On(w.Store, deployment).Steps(ctx)
+	if err != nil {
 		return out, err
 	}
-	out.Known = len(known) // records that cannot be read make a run slower, not wrong
+	out.Known = len(known)
 	last, err := state.Latest(ctx, w.Store)
 	switch {
 	case errors.Is(err, state.ErrNoRun):

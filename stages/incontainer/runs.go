@@ -11,15 +11,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// run is a run with its attempts.
-func (s *State) run(ctx context.Context, deployment, run string) (*contract.RunDetail, error) {
+// run is a run.
+func (s *State) run(ctx context.Context, run string) (*contract.RunDetail, error) {
 	live, err := s.liveRun(ctx)
 	if err != nil {
 		return nil, err
@@ -32,19 +31,8 @@ func (s *State) run(ctx context.Context, deployment, run string) (*contract.RunD
 	if err != nil {
 		return nil, err
 	}
-	if out.Record = record; problem != "" {
-		out.Problems = append(out.Problems, problem)
-	}
-	out.Attempts, err = journal.On(s.store, deployment).Run(ctx, run)
-	if err != nil { // what can be read is shown, and what cannot is named
-		out.Problems = append(out.Problems, err.Error())
-	}
-	for i := range out.Attempts {
-		if a := &out.Attempts[i]; a.Status == journal.Running && run != live {
-			a.Status = journal.Interrupted
-		}
-	}
-	if out.Record == nil && len(out.Attempts) == 0 && len(out.Problems) == 0 {
+	out.Record, out.Problem = record, problem
+	if out.Record == nil && problem == "" {
 		return nil, &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Op: "read the run",
 			Err: fmt.Errorf("there is no run %s", run), Fix: "slipway runs lists them"}
 	}

@@ -82,7 +82,7 @@ func (s *State) Answer(ctx context.Context, args []string, file string, stop <-c
 	case "runs":
 		out, err = s.runs(ctx)
 	case "run":
-		out, err = s.run(ctx, req.Deployment, req.ID)
+		out, err = s.run(ctx, req.ID)
 	case "backups":
 		out, err = s.backups(ctx)
 	case "backup":
@@ -98,7 +98,7 @@ func (s *State) Answer(ctx context.Context, args []string, file string, stop <-c
 	case "open":
 		out, err = s.open(ctx, req)
 	case "unlock":
-		out, err = s.lock(s.errw).Unlock(ctx, req.Who, req.Force)
+		out, err = s.lock(s.errw, 0).Unlock(ctx, req.Who, req.Force)
 	case "keep":
 		err = s.keep(ctx, req.Path)
 	case "purge":
@@ -208,7 +208,7 @@ func (s *State) kubeconfig(ctx context.Context) ([]byte, error) {
 // before reading records: a run writes its end before it releases the lock, so a record
 // without an end belongs to this run or to one that was killed.
 func (s *State) liveRun(ctx context.Context) (string, error) {
-	holder, err := s.lock(io.Discard).Live(ctx)
+	holder, err := s.lock(io.Discard, 0).Live(ctx)
 	if err != nil || holder == nil {
 		return "", err
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/versions"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -28,8 +27,8 @@ import (
 const backendFile = "slipway_backend_override.tf.json"
 
 // tfstates is Terraform's state in the deployment's store.
-func tfstates() versions.Value {
-	return versions.Value{Prefix: "terraform/", Suffix: ".tfstate", Kept: 1}
+func tfstates() store.Versions {
+	return store.Versions{Prefix: "terraform/", Suffix: ".tfstate", Kept: 1}
 }
 
 // currentState reads Terraform's state. Without one the error is fs.ErrNotExist.

@@ -67,7 +67,7 @@ func (b *stepRecords) reuse(ctx context.Context, code untypedStep, env *Env) (js
 	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
 	defer cancel()
 	var now json.RawMessage // the output that the check returned
-	_, why, err := b.ledger.Resume(ctx, b.req.Run, b.req.Stage, b.req.Step, b.req.Digests, func(ctx context.Context, out json.RawMessage) (err error) {
+	_, why, err := b.ledger.Resume(ctx, b.req.Stage, b.req.Step, b.req.Digests, func(ctx context.Context, out json.RawMessage) (err error) {
 		now, err = guarded(ctx, verifyGrace, env, func() (json.RawMessage, error) { return code.verify(ctx, env, b.req.Input, out) })
 		if err == nil && env.secrets.In(now) {
 			err = errSecret

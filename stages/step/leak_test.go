@@ -231,7 +231,7 @@ func TestNoSecretIsLeftAnywhere(t *testing.T) {
 				return nil
 			}))
 			for _, file := range []string{
-				"request.json", "result.json", "log.txt", "kept-base64.txt", "000000000000.json", "attempt-1.json",
+				"request.json", "result.json", "log.txt", "kept-base64.txt", "000000000000.json",
 				"report.json", "report.html", "junit.xml", "summary.md", "summary.txt",
 			} {
 				require.Contains(t, files, file)

@@ -9,8 +9,8 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/slipway-sh/slipway/pipeline/journal"
-	"github.com/slipway-sh/slipway/pipeline/store/seal"
+	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
@@ -74,13 +74,13 @@ func joined(err error) []error {
 // last is the output of the step's last attempt, if it succeeded.
 func (b *stepRecords) last(ctx context.Context, code untypedStep) (json.RawMessage, error) {
 	last, err := b.ledger.Last(ctx, b.req.Stage, b.req.Step)
-	_, damaged := errors.AsType[*seal.Error](err)
+	_, damaged := errors.AsType[*store.RecordError](err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), damaged:
 		return code.none, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the last result of %s: %w", b.req.ID(), err)
-	case last.Status != journal.Succeeded || len(last.Output) == 0:
+	case last.Status != pipeline.Succeeded || len(last.Output) == 0:
 		return code.none, nil
 	}
 	return last.Output, nil

@@ -121,7 +121,7 @@ func Perform(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs
 		res.Fault = badState("reach the cluster", err)
 		return finish(file, dir, res, screen)
 	}
-	res.Status, res.Output, res.Fault = runStep(ctx, code, req, env, &res.Attempt)
+	res.Status, res.Output, res.Fault = runStep(ctx, code, req, env, &res.Began)
 	res.Counts = env.Counts()
 	if res.Fault != nil {
 		res.Fault = res.Fault.Map(env.Clean)
@@ -208,8 +208,8 @@ func openLog(dir string, req contract.Request) (*os.File, error) {
 }
 
 // runStep reuses the journal's result or calls the step's code, and records the attempt
-// in the journal. It sets number to the attempt's number, if an attempt is made.
-func runStep(ctx context.Context, code untypedStep, req contract.Request, env *Env, number *int) (contract.Status, json.RawMessage, *fault.Fault) {
+// in the journal. It sets began to when it calls the code.
+func runStep(ctx context.Context, code untypedStep, req contract.Request, env *Env, began *time.Time) (contract.Status, json.RawMessage, *fault.Fault) {
 	timeout := time.Duration(req.Timeout)
 	if timeout > 0 {
 		var cancel context.CancelFunc
@@ -249,7 +249,7 @@ func runStep(ctx context.Context, code untypedStep, req contract.Request, env *E
 	if err != nil {
 		return fail(badState("write the journal", err))
 	}
-	*number = attempt.Number
+	*began = attempt.Started
 	lasting := context.WithoutCancel(ctx) // the outcome is recorded even after a cancellation
 	out, err = guarded(ctx, Grace, env, func() (json.RawMessage, error) { return code.run(ctx, env, req.Input) })
 	if err == nil && env.secrets.In(out) {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,10 +16,10 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/seal"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -37,7 +38,7 @@ type acknowledged struct {
 }
 
 // packRecords prints the records of a deployment's state volume, as packVolume does the whole.
-const packRecords = "cd /slipway/state; find lock journal runs -path 'lock/*.json' -o -path 'journal/*.json' -o -name 'attempt-*.json' | tar -cz --files-from - | base64 -w0"
+const packRecords = "cd /slipway/state; find lock journal runs -path 'lock/*.json' -o -path 'journal/*.json' -o -name result.json | tar -cz --files-from - | base64 -w0"
 
 // history reads the deployment's.
 func (c *chaos) history(t *testing.T) history {
@@ -69,7 +70,7 @@ func readHistory(t *testing.T, dir, deployment string) history {
 		data, err := s.Get(t.Context(), key)
 		require.NoError(t, err)
 		var l lock.Record
-		require.NoError(t, seal.Open(data, "lock", 1, &l), key)
+		require.NoError(t, store.Unseal(data, "lock", 1, &l), key)
 		h.locks = append(h.locks, l)
 		if l.Holder.Workflow == config.Destroy {
 			h.locks, removed = nil, l
@@ -89,21 +90,31 @@ func readHistory(t *testing.T, dir, deployment string) history {
 			runs = append(runs, run)
 		}
 	}
-	slices.Sort(runs)
-	for _, run := range slices.Compact(runs) {
-		all, err := ledger.Run(t.Context(), run)
+	steps, err := ledger.Steps(t.Context())
+	require.NoError(t, err)
+	for _, id := range steps {
+		stage, step, _ := strings.Cut(id, "/")
+		a, err := ledger.Last(t.Context(), stage, step)
 		require.NoError(t, err)
-		for _, a := range all {
-			if counts(a) && a.Status != journal.Reused {
-				h.attempts = append(h.attempts, a)
-			}
+		if counts(a) {
+			h.last[id] = a
+			h.attempts = append(h.attempts, a)
 		}
 	}
-	all, err := ledger.All(t.Context())
-	require.NoError(t, err)
-	for _, a := range all {
-		if counts(a) {
-			h.last[a.Stage+"/"+a.Step] = a
+	for _, key := range keys { // runs/<run>/steps/<stage>.<step>/result.json
+		parts := strings.Split(key, "/")
+		if len(parts) != 5 || parts[4] != "result.json" || !slices.Contains(runs, parts[1]) {
+			continue
+		}
+		data, err := s.Get(t.Context(), key)
+		require.NoError(t, err)
+		var r contract.Result
+		require.NoError(t, json.Unmarshal(data, &r), key)
+		stage, step, _ := strings.Cut(parts[3], ".")
+		a := journal.Attempt{Run: parts[1], Stage: stage, Step: step, Status: r.Status, Fault: r.Fault, Started: r.Began, Finished: r.Finished}
+		// What the journal has of the same attempt is more precise.
+		if !r.Began.IsZero() && counts(a) && h.last[stage+"/"+step].Run != a.Run {
+			h.attempts = append(h.attempts, a)
 		}
 	}
 	return h
@@ -145,7 +156,7 @@ func (h history) problems(said ...acknowledged) (problems []string) {
 	type made struct{ run, step string }
 	accepted, succeeded := map[made]bool{}, map[made]bool{}
 	for step, a := range h.last {
-		accepted[made{a.Run, step}] = a.Status == journal.Succeeded
+		accepted[made{a.Run, step}] = a.Status == pipeline.Succeeded
 	}
 	for _, s := range said {
 		if s.run == "" { // the first run of which no other install has said that it is its own
@@ -162,10 +173,10 @@ func (h history) problems(said ...acknowledged) (problems []string) {
 	}
 	for _, a := range h.attempts {
 		this := made{a.Run, a.Stage + "/" + a.Step}
-		succeeded[this] = succeeded[this] || a.Status == journal.Succeeded
+		succeeded[this] = succeeded[this] || a.Status == pipeline.Succeeded
 		if n := next(a.Run, a.Started); n > 0 {
 			problem("run %s began %s when generation %d was taken", a.Run, this.step, n)
-		} else if n := next(a.Run, a.Finished); n > 0 && (a.Status == journal.Failed && a.Fault.Code != lock.CodeLost || a.Status == journal.Succeeded && accepted[this]) {
+		} else if n := next(a.Run, a.Finished); n > 0 && (a.Status == pipeline.Failed && a.Fault.Code != lock.CodeLost || a.Status == pipeline.Succeeded && accepted[this]) {
 			problem("run %s ended %s (%s) when generation %d was taken", a.Run, this.step, a.Status, n)
 		}
 	}
@@ -192,26 +203,38 @@ func TestHistory(t *testing.T) {
 		return time.Unix(1_000_000+int64(seconds), 0).UTC()
 	}
 	var dir string
-	write := func(key, kind string, version int, record any) {
-		data, err := seal.Seal(kind, version, record)
-		require.NoError(t, err)
+	put := func(key string, data []byte) {
 		file := filepath.Join(dir, filepath.FromSlash(key))
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		require.NoError(t, os.WriteFile(file, data, 0o600))
+	}
+	write := func(key, kind string, version int, record any) {
+		data, err := store.Seal(kind, version, record)
+		require.NoError(t, err)
+		put(key, data)
 	}
 	locked := func(generation int64, run, workflow string, acquired, released int) {
 		write(fmt.Sprintf("lock/%012d.json", generation), "lock", 1, lock.Record{
 			Generation: generation, State: lock.Held, Token: run, Acquired: at(acquired), Beat: at(acquired), Released: at(released),
 			Holder: lock.Holder{User: "u", Host: "h", Run: run, Workflow: workflow}})
 	}
-	attempt := func(run, step string, status journal.Status, started, finished int, generation int64) {
-		a := journal.Attempt{Deployment: "demo", Run: run, Stage: "infrastructure", Step: step, Number: 1, Status: status, Started: at(started), Finished: at(finished)}
-		if status == journal.Failed {
-			a.Fault = &fault.Fault{Code: "STP-001", Err: errors.New("it failed")}
+	attempt := func(run, step string, status pipeline.Status, started, finished int, generation int64) {
+		var f *fault.Fault
+		if status == pipeline.Failed {
+			f = &fault.Fault{Code: "STP-001", Err: errors.New("it failed")}
 		}
-		write(fmt.Sprintf("runs/%s/steps/infrastructure.%s/attempt-1.json", run, step), "journal", 2, a)
+		if finished > 0 {
+			r := contract.Result{Status: status, Fault: f, Started: at(started), Finished: at(finished)}
+			if status != pipeline.Reused {
+				r.Began = r.Started
+			}
+			data, err := json.Marshal(r)
+			require.NoError(t, err)
+			put(fmt.Sprintf("runs/%s/steps/infrastructure.%s/result.json", run, step), data)
+		}
 		if generation > 0 {
-			write(fmt.Sprintf("journal/infrastructure.%s/%012d.json", step, generation), "journal", 2, a)
+			write(fmt.Sprintf("journal/infrastructure.%s/%012d.json", step, generation), "journal", 3, journal.Attempt{
+				Deployment: "demo", Run: run, Stage: "infrastructure", Step: step, Status: status, Fault: f, Started: at(started), Finished: at(finished)})
 		}
 	}
 	remove := func(name string) { require.NoError(t, os.RemoveAll(filepath.Join(dir, name))) }
@@ -220,13 +243,13 @@ func TestHistory(t *testing.T) {
 		says   []string
 	}{
 		"nothing": {func() {}, nil},
-		"an attempt once the second run has the lock": {func() { attempt(first, "addons", journal.Running, 71, 0, 0) },
+		"an attempt once the second run has the lock": {func() { attempt(first, "addons", pipeline.Running, 71, 0, 2) },
 			[]string{"run " + first + " began infrastructure/addons when generation 3 was taken"}},
-		"an attempt that goes on without the lock": {func() { attempt(first, "addons", journal.Failed, 15, 80, 0) },
+		"an attempt that goes on without the lock": {func() { attempt(first, "addons", pipeline.Failed, 15, 80, 0) },
 			[]string{"run " + first + " ended infrastructure/addons (failed) when generation 3 was taken"}},
-		"an end that was accepted without the lock": {func() { attempt(first, "addons", journal.Succeeded, 60, 72, 2) },
+		"an end that was accepted without the lock": {func() { attempt(first, "addons", pipeline.Succeeded, 60, 72, 2) },
 			[]string{"run " + first + " ended infrastructure/addons (succeeded) when generation 3 was taken"}},
-		"an attempt without any lock": {func() { attempt("20260102-030406-dddddd", "addons", journal.Succeeded, 20, 21, 0) },
+		"an attempt without any lock": {func() { attempt("20260102-030406-dddddd", "addons", pipeline.Succeeded, 20, 21, 0) },
 			[]string{"run 20260102-030406-dddddd began infrastructure/addons when generation 2 was taken"}},
 		"a release without the lock": {func() { locked(2, first, "install", 10, 71) },
 			[]string{"run " + first + " released the lock when generation 3 was taken"}},
@@ -239,21 +262,21 @@ func TestHistory(t *testing.T) {
 			[]string{"run " + first + " has no record of infrastructure/cluster, which succeeded"}},
 		"a success that is not the last attempt": {func() {
 			remove("journal/infrastructure.storage/000000000003.json")
-			attempt(first, "storage", journal.Succeeded, 15, 16, 2)
+			attempt(first, "storage", pipeline.Succeeded, 15, 16, 2)
 		},
 			[]string{"the last attempt at infrastructure/storage is not that of run " + second + ", or of a later one"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir = t.TempDir()
 			locked(1, removal, "destroy", 1, 5)
-			attempt(removal, "cluster", journal.Succeeded, 2, 3, 0)
+			attempt(removal, "cluster", pipeline.Succeeded, 2, 3, 0)
 			locked(2, first, "install", 10, 0)
-			attempt(first, "preflight", journal.Succeeded, 9, 11, 0)
-			attempt(first, "cluster", journal.Succeeded, 12, 14, 2)
-			attempt(first, "storage", journal.Interrupted, 15, 0, 0)
+			attempt(first, "preflight", pipeline.Succeeded, 9, 11, 0)
+			attempt(first, "cluster", pipeline.Succeeded, 12, 14, 2)
+			attempt(first, "storage", pipeline.Running, 15, 0, 2)
 			locked(3, second, "install", 70, 90)
-			attempt(second, "cluster", journal.Reused, 71, 72, 0)
-			attempt(second, "storage", journal.Succeeded, 73, 75, 3)
+			attempt(second, "cluster", pipeline.Reused, 71, 72, 0)
+			attempt(second, "storage", pipeline.Succeeded, 73, 75, 3)
 			c.change()
 			h := readHistory(t, dir, "demo")
 			require.True(t, h.steps()["infrastructure/storage"])

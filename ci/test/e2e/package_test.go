@@ -85,7 +85,7 @@ func (k *kept) saved(t *testing.T, dir, release, ownKey string) (file string, fi
 		}
 	}
 	for _, name := range []string{
-		"config.yaml", "journal.json", "images.json", "release/platform.yaml",
+		"config.yaml", "images.json", "release/platform.yaml",
 		"run/report.html", "run/report.json", "run/junit.xml", "run/summary.md", "run/state.yaml", "run/steps/orchestrator.sync/log.txt", "run/steps/orchestrator.sync/request.json",
 	} {
 		require.NotEmpty(t, files[name], name)

@@ -23,11 +23,9 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
-	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
-	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // Flags are those of every command that works on a deployment, by what they are about.
@@ -143,7 +141,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 			return fmt.Errorf("ask the engine for its version: %w", err)
 		}
 	}
-	watch(io.Err, &opts)
+	opts.Begin, opts.Observe = io.Err.Begin, io.Err.Observe
 	opts.Tools = pins.Versions()
 	from := Inputs{Workflow: run.Workflow, Secrets: &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, SecretsFile: f.Secrets.SecretsFile}}
 	if s.Joined != nil {
@@ -179,12 +177,6 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 		return err
 	}
 	return do(ctx, d)
-}
-
-// watch shows a run's steps on screen.
-func watch(screen *progress.Screen, opts *conductor.Options) {
-	opts.Begin, opts.Observe = screen.Begin, screen.Observe
-	screen.Sparsely(contract.CheckEarlierSpec().Key)
 }
 
 // args are the flags of this command line that say what it works on, for a process in

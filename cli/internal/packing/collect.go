@@ -68,9 +68,6 @@ func (p *packer) collect(ctx context.Context, run, dir string) error {
 	if err := p.release(ctx, filepath.Join(dir, "release")); err != nil {
 		return err
 	}
-	if err := p.journal(ctx, id); err != nil {
-		return err
-	}
 	return p.images()
 }
 
@@ -240,16 +237,6 @@ func (p *packer) describe() {
 	if json.Unmarshal(result, &seen) == nil && json.Unmarshal(seen.Output, &machine) == nil { // a run may have ended before
 		info.Kernel = machine.Kernel
 	}
-}
-
-// journal takes over the attempts at the steps of the run.
-func (p *packer) journal(ctx context.Context, id string) error {
-	detail, err := p.deployment.Run(ctx, id)
-	if err != nil {
-		return err
-	}
-	detail.Record = nil // which is a file of its own
-	return p.add(runpackage.JournalFile, detail)
 }
 
 // add adds a value as JSON.

@@ -19,8 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/seal"
-	"github.com/slipway-sh/slipway/pipeline/store/versions"
 )
 
 // The codes of faults of secrets.
@@ -105,12 +103,12 @@ func LocalKey(ctx context.Context, s local) (*Key, error) {
 
 // Vault holds secrets by name in a store. It is safe for concurrent use.
 type Vault struct {
-	store versions.Store
+	store store.Values
 	key   *Key
 }
 
 // Open returns the vault in s. It does not access s.
-func Open(s versions.Store, key *Key) *Vault { return &Vault{s, key} }
+func Open(s store.Values, key *Key) *Vault { return &Vault{s, key} }
 
 // record is the plaintext of a secret. age detects that a secret is incomplete, and the
 // name that it was swapped with another.
@@ -119,12 +117,12 @@ type record struct {
 	Value []byte `json:"value"`
 }
 
-func versionsOf(name string) versions.Value {
-	return versions.Value{Prefix: prefix + name + "/", Suffix: suffix}
+func versionsOf(name string) store.Versions {
+	return store.Versions{Prefix: prefix + name + "/", Suffix: suffix}
 }
 
 // Remove removes a secret, for who has the deployment's lock of a generation.
-func Remove(ctx context.Context, s versions.Store, generation int64, name string) error {
+func Remove(ctx context.Context, s store.Values, generation int64, name string) error {
 	return versionsOf(name).Remove(ctx, s, generation)
 }
 
@@ -139,7 +137,7 @@ func (v *Vault) Put(ctx context.Context, generation int64, name string, value re
 
 // Encrypt encrypts what is stored elsewhere, under a name that Decrypt must be given.
 func (v *Vault) Encrypt(name string, value []byte) ([]byte, error) {
-	plain, err := seal.Seal(kind, version, record{name, value})
+	plain, err := store.Seal(kind, version, record{name, value})
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +180,7 @@ func (v *Vault) Decrypt(name string, data []byte) ([]byte, error) {
 		return nil, damaged(name, err)
 	}
 	var rec record
-	if err := seal.Open(plain, kind, version, &rec); err != nil {
+	if err := store.Unseal(plain, kind, version, &rec); err != nil {
 		return nil, damaged(name, err)
 	}
 	if rec.Name != name {
@@ -199,7 +197,7 @@ func (v *Vault) Names(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, k := range keys {
-		if _, is := versions.Generation(k); is && strings.HasSuffix(k, suffix) {
+		if _, is := store.Generation(k); is && strings.HasSuffix(k, suffix) {
 			names = append(names, path.Dir(strings.TrimPrefix(k, prefix)))
 		}
 	}

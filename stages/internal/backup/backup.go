@@ -14,9 +14,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/seal"
 	"github.com/slipway-sh/slipway/pipeline/store/secret"
-	"github.com/slipway-sh/slipway/pipeline/store/versions"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
@@ -56,8 +54,8 @@ func Open(ctx context.Context, place state.Place, s *store.Store) (*Repository, 
 }
 
 // installedVersions are those of which release is installed.
-func installedVersions() versions.Value {
-	return versions.Value{Prefix: InstalledDir, Suffix: ".json"}
+func installedVersions() store.Versions {
+	return store.Versions{Prefix: InstalledDir, Suffix: ".json"}
 }
 
 func (r *Repository) put(ctx context.Context, key string, data []byte) error {
@@ -112,7 +110,7 @@ func InstalledKey(digest string) string {
 
 // Put stores a backup, whose parts are there: from now on it counts.
 func (r *Repository) Put(ctx context.Context, b contract.Backup) error {
-	data, err := seal.Seal(kind, version, b)
+	data, err := store.Seal(kind, version, b)
 	if err != nil {
 		return err
 	}
@@ -132,7 +130,7 @@ func (r *Repository) Get(ctx context.Context, id string) (contract.Backup, error
 	} else if err != nil {
 		return b, err
 	}
-	if err := seal.Open(data, kind, version, &b); err != nil {
+	if err := store.Unseal(data, kind, version, &b); err != nil {
 		return b, damaged(key, err)
 	}
 	if b.ID != id {
@@ -269,7 +267,7 @@ func (r *Repository) Installed(ctx context.Context) (*contract.Installed, error)
 		return nil, err
 	}
 	out := &contract.Installed{}
-	if err := seal.Open(data, installedKind, version, out); err != nil {
+	if err := store.Unseal(data, installedKind, version, out); err != nil {
 		return nil, nil //nolint:nilerr // the next install writes it anew
 	}
 	return out, nil
@@ -289,7 +287,7 @@ func (r *Repository) KeepInstalled(ctx context.Context, generation int64, before
 	} else if in.Release, err = r.Pack(ctx, InstalledKey(in.Digest), files); err != nil {
 		return err
 	}
-	data, err := seal.Seal(installedKind, version, in)
+	data, err := store.Seal(installedKind, version, in)
 	if err == nil {
 		data, err = r.encrypt(installedFile, data)
 	}

@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/slipway-sh/slipway/stages/internal/flock"
 )
 
 // Files in a run's directory of the volume, which are no values of a store. Who a file is
@@ -24,6 +22,9 @@ const (
 	alivePause = 20 * time.Millisecond
 	aliveLimit = time.Minute
 )
+
+// errBusy: somebody else has a lock.
+var errBusy = errors.New("somebody else has it")
 
 func (p Place) aliveFile(run, name string) string { return filepath.Join(p.Volume, runsDir, run, name) }
 
@@ -50,7 +51,7 @@ func (p Place) Holds(ctx context.Context, run string) (end func() error, err err
 // Idle reports whether nothing works for a run in this volume. Then nothing can begin to
 // before done is called.
 func (p Place) Idle(run string) (done func(), idle bool) {
-	f, err := flock.Alone(p.aliveFile(run, workersFile))
+	f, err := alone(p.aliveFile(run, workersFile))
 	return closed(f), err == nil
 }
 
@@ -61,11 +62,11 @@ func (p Place) Gone(run string) (done func(), gone bool) {
 	if check(run) != nil {
 		return nil, false
 	}
-	holder, err := flock.Alone(p.aliveFile(run, holderFile))
+	holder, err := alone(p.aliveFile(run, holderFile))
 	if err != nil {
 		return nil, false
 	}
-	workers, err := flock.Alone(p.aliveFile(run, workersFile))
+	workers, err := alone(p.aliveFile(run, workersFile))
 	if err != nil {
 		closed(holder)()
 		return nil, false
@@ -86,11 +87,11 @@ func (p Place) share(ctx context.Context, run, name string) (end func() error, e
 		return nil, fmt.Errorf("make the run's directory: %w", err)
 	}
 	for begun := time.Now(); ; {
-		f, err := flock.Shared(path)
+		f, err := shared(path)
 		switch {
 		case err == nil:
 			return f.Close, nil
-		case !errors.Is(err, flock.ErrBusy) || time.Since(begun) > aliveLimit:
+		case !errors.Is(err, errBusy) || time.Since(begun) > aliveLimit:
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
 		select {

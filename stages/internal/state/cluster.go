@@ -6,12 +6,11 @@ import (
 	"errors"
 
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/versions"
 )
 
 // clusters says which cluster the deployment is on, where that is not Slipway's own.
-func clusters() versions.Value {
-	return versions.Value{Prefix: "cluster/", Suffix: ".json"}
+func clusters() store.Versions {
+	return store.Versions{Prefix: "cluster/", Suffix: ".json"}
 }
 
 // Cluster tells an existing cluster from others. It holds no credential.

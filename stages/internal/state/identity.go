@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/versions"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -18,7 +17,7 @@ const identityDir = "deployment"
 
 // identityValue has versions. The first one that a holder of the lock makes or takes over stays;
 // one of an earlier holder, which the network has delayed, is below it.
-var identityValue = versions.Value{Prefix: identityDir + "/", Suffix: ".json"} //nolint:gochecknoglobals // a constant
+var identityValue = store.Versions{Prefix: identityDir + "/", Suffix: ".json"} //nolint:gochecknoglobals // a constant
 
 // Identity is that of the deployment in s; nil while there is none.
 func Identity(ctx context.Context, s *store.Store) (*contract.Identity, error) {

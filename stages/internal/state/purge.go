@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/slipway-sh/slipway/pipeline/store/versions"
+	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
 // Purge removes everything but the records of the runs, the lock, and what only a person can
@@ -53,7 +53,7 @@ func stays(name string) bool {
 
 // later reports whether a key or a file is a version of a later holder.
 func (w *Work) later(name string) bool {
-	g, ok := versions.Generation(filepath.ToSlash(name))
+	g, ok := store.Generation(filepath.ToSlash(name))
 	return ok && g > w.Generation
 }
 

@@ -9,12 +9,11 @@ import (
 
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/versions"
 )
 
 // newest is the newest version of a record; nil if there is none. If it cannot be read, or sound finds
 // that something is missing in it, the error is store.CodeDamaged with its key.
-func newest[T any](ctx context.Context, s *store.Store, v versions.Value, sound func(*T) error) (*T, error) {
+func newest[T any](ctx context.Context, s *store.Store, v store.Versions, sound func(*T) error) (*T, error) {
 	data, generation, err := v.Newest(ctx, s)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

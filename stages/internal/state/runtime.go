@@ -12,7 +12,6 @@ import (
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/versions"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -29,8 +28,8 @@ const (
 var ErrDamaged = errors.New("decode " + runtime)
 
 // runtimes is the deployment's runtime state.
-func runtimes() versions.Value {
-	return versions.Value{Prefix: "state/", Suffix: ".yaml"}
+func runtimes() store.Versions {
+	return store.Versions{Prefix: "state/", Suffix: ".yaml"}
 }
 
 // Runtime is the deployment's runtime state; without one the error is fs.ErrNotExist. One of a newer

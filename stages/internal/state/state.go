@@ -20,7 +20,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/versions"
 )
 
 // Names in the state.
@@ -34,8 +33,8 @@ const (
 )
 
 // latest is the id of the last run.
-func latest() versions.Value {
-	return versions.Value{Prefix: latestDir + "/"}
+func latest() store.Versions {
+	return store.Versions{Prefix: latestDir + "/"}
 }
 
 // transfers is how many values are read or written at the same time.

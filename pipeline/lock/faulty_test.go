@@ -1,5 +1,4 @@
-// Package faulty wraps stores in tests so that they fail the way disks and networks do.
-package faulty
+package lock_test
 
 import (
 	"context"
@@ -13,52 +12,52 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
-// ErrInjected is the error that a faulty store injects.
-var ErrInjected = errors.New("injected error")
+// errInjected is the error that a faulty store injects.
+var errInjected = errors.New("injected error")
 
-// Plan sets how often operations go wrong: each is a probability from 0 to 1.
-type Plan struct {
+// faults set how often operations go wrong: each is a probability from 0 to 1.
+type faults struct {
 	Seed       uint64
-	Error      float64       // nothing is done, and the caller gets ErrInjected
-	LostReply  float64       // it is done, but the caller gets ErrInjected
-	Torn       float64       // writes only: half of the value is written, and the caller gets ErrInjected
+	Error      float64       // nothing is done, and the caller gets errInjected
+	LostReply  float64       // it is done, but the caller gets errInjected
+	Torn       float64       // writes only: half of the value is written, and the caller gets errInjected
 	SilentTorn float64       // writes only: half of the value is written, and the caller gets no error
 	Duplicate  float64       // writes only: the request arrives a second time, immediately
 	Slow       float64       // it takes up to Delay; nothing is done if the caller's context ends first
 	Delay      time.Duration // the longest delay of a slow operation
 }
 
-// Store is a store with faults. Its plan may be changed at any time.
-type Store struct {
+// faultyStore fails the way disks and networks do. Its plan may be changed at any time.
+type faultyStore struct {
 	s *store.Store
 
 	mu     sync.Mutex
-	plan   Plan
+	plan   faults
 	rand   *rand.Rand
 	counts map[string]int
 }
 
-// New wraps s.
-func New(s *store.Store, plan Plan) *Store {
-	return &Store{s: s, plan: plan, rand: rand.New(rand.NewPCG(plan.Seed, plan.Seed)), counts: map[string]int{}}
+// faulty wraps s.
+func faulty(s *store.Store, plan faults) *faultyStore {
+	return &faultyStore{s: s, plan: plan, rand: rand.New(rand.NewPCG(plan.Seed, plan.Seed)), counts: map[string]int{}}
 }
 
 // Set replaces the plan; its seed is ignored.
-func (f *Store) Set(plan Plan) {
+func (f *faultyStore) Set(plan faults) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.plan = plan
 }
 
-// Counts returns how often each fault occurred, by the name of its field in Plan.
-func (f *Store) Counts() map[string]int {
+// Counts returns how often each fault occurred, by the name of its field in faults.
+func (f *faultyStore) Counts() map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.counts)
 }
 
 // draw picks the fault and the delay of one operation.
-func (f *Store) draw(write bool) (fault string, delay time.Duration) {
+func (f *faultyStore) draw(write bool) (fault string, delay time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.plan
@@ -85,7 +84,7 @@ func (f *Store) draw(write bool) (fault string, delay time.Duration) {
 	return "", delay
 }
 
-func (f *Store) do(ctx context.Context, op string, data []byte, write bool, apply func([]byte) error) error {
+func (f *faultyStore) do(ctx context.Context, op string, data []byte, write bool, apply func([]byte) error) error {
 	fault, delay := f.draw(write)
 	if delay > 0 {
 		t := time.NewTimer(delay)
@@ -96,7 +95,7 @@ func (f *Store) do(ctx context.Context, op string, data []byte, write bool, appl
 		case <-t.C:
 		}
 	}
-	injected := fmt.Errorf("%s: %w", op, ErrInjected)
+	injected := fmt.Errorf("%s: %w", op, errInjected)
 	switch fault {
 	case "Error":
 		return injected
@@ -117,7 +116,7 @@ func (f *Store) do(ctx context.Context, op string, data []byte, write bool, appl
 }
 
 // Get reads a value.
-func (f *Store) Get(ctx context.Context, key string) (data []byte, err error) {
+func (f *faultyStore) Get(ctx context.Context, key string) (data []byte, err error) {
 	err = f.do(ctx, "read "+key, nil, false, func([]byte) error {
 		data, err = f.s.Get(ctx, key)
 		return err
@@ -126,7 +125,7 @@ func (f *Store) Get(ctx context.Context, key string) (data []byte, err error) {
 }
 
 // List lists keys.
-func (f *Store) List(ctx context.Context, prefix string) (keys []string, err error) {
+func (f *faultyStore) List(ctx context.Context, prefix string) (keys []string, err error) {
 	err = f.do(ctx, "list "+prefix, nil, false, func([]byte) error {
 		keys, err = f.s.List(ctx, prefix)
 		return err
@@ -135,17 +134,17 @@ func (f *Store) List(ctx context.Context, prefix string) (keys []string, err err
 }
 
 // Put writes a value.
-func (f *Store) Put(ctx context.Context, key string, data []byte) error {
+func (f *faultyStore) Put(ctx context.Context, key string, data []byte) error {
 	return f.do(ctx, "write "+key, data, true, func(data []byte) error { return f.s.Put(ctx, key, data) })
 }
 
 // Create writes a value that does not exist. If the request arrives twice, the caller
 // gets the second reply.
-func (f *Store) Create(ctx context.Context, key string, data []byte) error {
+func (f *faultyStore) Create(ctx context.Context, key string, data []byte) error {
 	return f.do(ctx, "create "+key, data, true, func(data []byte) error { return f.s.Create(ctx, key, data) })
 }
 
 // Delete deletes a value.
-func (f *Store) Delete(ctx context.Context, key string) error {
+func (f *faultyStore) Delete(ctx context.Context, key string) error {
 	return f.do(ctx, "delete "+key, nil, true, func([]byte) error { return f.s.Delete(ctx, key) })
 }

@@ -1,4 +1,4 @@
-package conformance
+package lock_test
 
 import (
 	"context"
@@ -19,9 +19,9 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
-// Contest is a race of many contenders for one lock, each of which increments a
+// contest is a race of many contenders for one lock, each of which increments a
 // counter while holding it.
-type Contest struct {
+type contest struct {
 	// Store returns the store that a contender accesses the lock through.
 	Store func(contender int) lock.Store
 	// Counter holds the counter.
@@ -36,9 +36,9 @@ type Contest struct {
 	Tolerated func(error) bool
 }
 
-// Contend runs the race and fails the test when an increment is lost or two hold
+// contend runs the race and fails the test when an increment is lost or two hold
 // the lock at once.
-func Contend(t *testing.T, c Contest) {
+func contend(t *testing.T, c contest) {
 	t.Helper()
 	if c.Contenders == 0 {
 		c.Contenders = 50
@@ -46,6 +46,7 @@ func Contend(t *testing.T, c Contest) {
 	if c.Tolerated == nil {
 		c.Tolerated = func(error) bool { return false }
 	}
+	c.Options.Boot = newMachine().boot // as fast as the clock of the test
 	var inside atomic.Int32
 	var wg sync.WaitGroup
 	for i := range c.Contenders {
@@ -78,7 +79,7 @@ func Contend(t *testing.T, c Contest) {
 
 // increment adds one to the counter, with the context of the lock, and reports whether
 // it did.
-func (c Contest) increment(ctx context.Context, inside *atomic.Int32) (bool, error) {
+func (c contest) increment(ctx context.Context, inside *atomic.Int32) (bool, error) {
 	if n := inside.Add(1); n != 1 {
 		return false, fmt.Errorf("%d hold the lock at once", n)
 	}

@@ -1,4 +1,4 @@
-package versions_test
+package store_test
 
 import (
 	"context"
@@ -8,9 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/pipeline/internal/faulty"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/versions"
 )
 
 func memory(t *testing.T) *store.Store {
@@ -20,7 +18,7 @@ func memory(t *testing.T) *store.Store {
 	return s
 }
 
-func requireValue(t *testing.T, v versions.Value, s versions.Reader, want string, generation int64) {
+func requireValue(t *testing.T, v store.Versions, s store.Values, want string, generation int64) {
 	t.Helper()
 	data, got, err := v.Newest(t.Context(), s)
 	require.NoError(t, err)
@@ -30,7 +28,7 @@ func requireValue(t *testing.T, v versions.Value, s versions.Reader, want string
 
 // TestNewest: the highest generation counts, in whatever order they were written.
 func TestNewest(t *testing.T) {
-	s, v := memory(t), versions.Value{Prefix: "state/", Suffix: ".yaml"}
+	s, v := memory(t), store.Versions{Prefix: "state/", Suffix: ".yaml"}
 	_, _, err := v.Newest(t.Context(), s)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 
@@ -51,7 +49,7 @@ func TestNewest(t *testing.T) {
 
 // TestPut_kept: of those below, some may stay.
 func TestPut_kept(t *testing.T) {
-	s, v := memory(t), versions.Value{Prefix: "terraform/", Suffix: ".tfstate", Kept: 1}
+	s, v := memory(t), store.Versions{Prefix: "terraform/", Suffix: ".tfstate", Kept: 1}
 	require.NoError(t, v.Put(t.Context(), s, 1, nil))
 	stays := func(want ...string) {
 		t.Helper()
@@ -74,7 +72,7 @@ func TestGeneration(t *testing.T) {
 		"state/000000000012.yaml": 12, "journal/a.b/000000000000.json": 0, "latest/000000000007": 7,
 		"state.yaml": -1, "backups/20260102030405.tar": -1, "x/000000000012.tar.gz": -1, "000000000012x": -1,
 	} {
-		got, ok := versions.Generation(key)
+		got, ok := store.Generation(key)
 		require.Equal(t, want >= 0, ok, key)
 		if ok {
 			require.Equal(t, want, got, key)
@@ -85,7 +83,7 @@ func TestGeneration(t *testing.T) {
 // removing removes the newest version once while it is read.
 type removing struct {
 	*store.Store
-	v     versions.Value
+	v     store.Versions
 	times int
 }
 
@@ -101,35 +99,15 @@ func (r *removing) Get(ctx context.Context, key string) ([]byte, error) {
 
 // TestNewest_replaced: one that is replaced while it is read is read again.
 func TestNewest_replaced(t *testing.T) {
-	s, v := memory(t), versions.Value{Prefix: "latest/"}
+	s, v := memory(t), store.Versions{Prefix: "latest/"}
 	require.NoError(t, v.Put(t.Context(), s, 7, []byte("seven")))
 	requireValue(t, v, &removing{s, v, 1}, "eight", 8)
-}
-
-// TestPut_faults: what fails is told, and the value is the old or the new one.
-func TestPut_faults(t *testing.T) {
-	s, v := memory(t), versions.Value{Prefix: "state/", Suffix: ".yaml"}
-	require.NoError(t, v.Put(t.Context(), s, 1, []byte("old")))
-	bad := faulty.New(s, faulty.Plan{Error: 0.4})
-	for g := int64(2); g < 200; g++ {
-		err := v.Put(t.Context(), bad, g, []byte("new"))
-		data, got, readErr := v.Newest(t.Context(), s)
-		require.NoError(t, readErr)
-		require.NotEmpty(t, data)
-		if err == nil {
-			require.Equal(t, g, got)
-		} else {
-			require.True(t, errors.Is(err, faulty.ErrInjected), err)
-			require.LessOrEqual(t, got, g)
-		}
-	}
-	require.NotEmpty(t, bad.Counts())
 }
 
 // TestPut_planted: a version above the holder's own generation, which nobody with the lock has written,
 // hides nothing that the holder writes.
 func TestPut_planted(t *testing.T) {
-	v := versions.Value{Prefix: "state/", Suffix: ".yaml", Kept: 1}
+	v := store.Versions{Prefix: "state/", Suffix: ".yaml", Kept: 1}
 	plant := func(t *testing.T) *store.Store {
 		s := memory(t)
 		for _, g := range []int64{19, 20, 21, 22, 5000, 1_000_000_020, 999_999_999_999} {

@@ -1,6 +1,4 @@
-// Package conformance tests the contract of every kind of store. A store on a server
-// is tested against the server.
-package conformance
+package store_test
 
 import (
 	"bytes"
@@ -20,24 +18,24 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
-// Suite describes the stores under test.
-type Suite struct {
-	// Open returns an empty store.
-	Open func(t *testing.T) *store.Store
-	// Again opens the same store a second time, as another process would; nil if
+// suite describes stores whose contract conform tests.
+type suite struct {
+	// open returns an empty store.
+	open func(t *testing.T) *store.Store
+	// again opens the same store a second time, as another process would; nil if
 	// that is not possible.
-	Again func(t *testing.T, first *store.Store) *store.Store
-	// Many is how many values the test of long lists writes; 0 is 1,100, which is
+	again func(t *testing.T, first *store.Store) *store.Store
+	// many is how many values the test of long lists writes; 0 is 1,100, which is
 	// more than a page of any server.
-	Many int
+	many int
 }
 
-// Run tests the stores of s.
-func Run(t *testing.T, s Suite) {
-	if s.Many == 0 {
-		s.Many = 1100
+// conform tests the stores of s.
+func conform(t *testing.T, s suite) {
+	if s.many == 0 {
+		s.many = 1100
 	}
-	for name, test := range map[string]func(*testing.T, Suite){
+	for name, test := range map[string]func(*testing.T, suite){
 		"absent":              absent,
 		"values":              values,
 		"replaced":            replaced,
@@ -57,8 +55,8 @@ func Run(t *testing.T, s Suite) {
 	}
 }
 
-func absent(t *testing.T, s Suite) {
-	st := s.Open(t)
+func absent(t *testing.T, s suite) {
+	st := s.open(t)
 	require.NoError(t, st.Check(t.Context()))
 	_, err := st.Get(t.Context(), "a/b.json")
 	require.ErrorIs(t, err, fs.ErrNotExist)
@@ -68,8 +66,8 @@ func absent(t *testing.T, s Suite) {
 	require.Empty(t, keys)
 }
 
-func values(t *testing.T, s Suite) {
-	st := s.Open(t)
+func values(t *testing.T, s suite) {
+	st := s.open(t)
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
@@ -85,16 +83,16 @@ func values(t *testing.T, s Suite) {
 	}
 }
 
-func replaced(t *testing.T, s Suite) {
-	st := s.Open(t)
+func replaced(t *testing.T, s suite) {
+	st := s.open(t)
 	for _, want := range []string{"a rather long first value", "second", ""} {
 		require.NoError(t, st.Put(t.Context(), "k", []byte(want)))
 		require.Equal(t, want, get(t, st, "k"))
 	}
 }
 
-func createdOnce(t *testing.T, s Suite) {
-	st := s.Open(t)
+func createdOnce(t *testing.T, s suite) {
+	st := s.open(t)
 	require.NoError(t, st.Create(t.Context(), "a/k", []byte("first")))
 	err := st.Create(t.Context(), "a/k", []byte("second"))
 	require.ErrorIs(t, err, store.ErrExists)
@@ -108,9 +106,9 @@ func createdOnce(t *testing.T, s Suite) {
 }
 
 // oneCreates races creators of the same keys.
-func oneCreates(t *testing.T, s Suite) {
+func oneCreates(t *testing.T, s suite) {
 	const creators, rounds = 20, 10
-	st := s.Open(t)
+	st := s.open(t)
 	for round := range rounds {
 		key := fmt.Sprintf("race/%d", round)
 		var won atomic.Int32
@@ -138,9 +136,9 @@ func oneCreates(t *testing.T, s Suite) {
 }
 
 // wholeWhileWritten reads and lists while others write.
-func wholeWhileWritten(t *testing.T, s Suite) {
+func wholeWhileWritten(t *testing.T, s suite) {
 	const writers, writes = 4, 25
-	st := s.Open(t)
+	st := s.open(t)
 	value := func(i int) []byte { return bytes.Repeat([]byte{byte('a' + i)}, 30_000+i) }
 	require.NoError(t, st.Put(t.Context(), "k", value(0)))
 	var wg sync.WaitGroup
@@ -170,8 +168,8 @@ func wholeWhileWritten(t *testing.T, s Suite) {
 	}
 }
 
-func deleted(t *testing.T, s Suite) {
-	st := s.Open(t)
+func deleted(t *testing.T, s suite) {
+	st := s.open(t)
 	require.NoError(t, st.Delete(t.Context(), "a/k"))
 	require.NoError(t, st.Put(t.Context(), "a/k", []byte("x")))
 	require.NoError(t, st.Put(t.Context(), "a/other", []byte("x")))
@@ -185,8 +183,8 @@ func deleted(t *testing.T, s Suite) {
 	require.Equal(t, []string{"a/other"}, keys)
 }
 
-func listed(t *testing.T, s Suite) {
-	st := s.Open(t)
+func listed(t *testing.T, s suite) {
+	st := s.open(t)
 	for _, key := range []string{"b/2", "a-b", "b/10", "a/b/c", "B", "ab/x", "b.c"} {
 		require.NoError(t, st.Put(t.Context(), key, []byte(key)))
 	}
@@ -206,8 +204,8 @@ func listed(t *testing.T, s Suite) {
 	}
 }
 
-func longList(t *testing.T, s Suite) {
-	st := s.Open(t)
+func longList(t *testing.T, s suite) {
+	st := s.open(t)
 	var want []string
 	var wg sync.WaitGroup
 	work := make(chan string)
@@ -220,7 +218,7 @@ func longList(t *testing.T, s Suite) {
 			}
 		})
 	}
-	for i := range s.Many {
+	for i := range s.many {
 		key := fmt.Sprintf("many/%d", i)
 		want = append(want, key)
 		work <- key
@@ -233,8 +231,8 @@ func longList(t *testing.T, s Suite) {
 	require.Equal(t, want, got)
 }
 
-func parts(t *testing.T, s Suite) {
-	st := s.Open(t)
+func parts(t *testing.T, s suite) {
+	st := s.open(t)
 	one, err := st.Sub("deployments/one")
 	require.NoError(t, err)
 	other, err := st.Sub("deployments/one-more")
@@ -257,8 +255,8 @@ func parts(t *testing.T, s Suite) {
 	}
 }
 
-func noKeys(t *testing.T, s Suite) {
-	st := s.Open(t)
+func noKeys(t *testing.T, s suite) {
+	st := s.open(t)
 	for _, bad := range []string{
 		"", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/../b", "a/..", ".a", "a/.b", "a b", "a\\b", "a:b", "a\nb", "ä", "a%2e",
 		"a\x00b", strings.Repeat("k", 201), strings.Repeat("k/", 256) + "k", "*", "-a", "a/-b",
@@ -275,16 +273,16 @@ func noKeys(t *testing.T, s Suite) {
 	}
 }
 
-func tooLarge(t *testing.T, s Suite) {
-	st := s.Open(t)
+func tooLarge(t *testing.T, s suite) {
+	st := s.open(t)
 	require.ErrorContains(t, st.Put(t.Context(), "k", make([]byte, store.MaxBytes+1)), "64 MiB")
 	require.ErrorContains(t, st.Create(t.Context(), "k", make([]byte, store.MaxBytes+1)), "64 MiB")
 	_, err := st.Get(t.Context(), "k")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-func cancelled(t *testing.T, s Suite) {
-	st := s.Open(t)
+func cancelled(t *testing.T, s suite) {
+	st := s.open(t)
 	require.NoError(t, st.Put(t.Context(), "k", []byte("old")))
 	why := errors.New("the reason")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -302,12 +300,12 @@ func cancelled(t *testing.T, s Suite) {
 	require.Equal(t, []string{"k"}, keys)
 }
 
-func seenByAnother(t *testing.T, s Suite) {
-	if s.Again == nil {
+func seenByAnother(t *testing.T, s suite) {
+	if s.again == nil {
 		t.Skip("this store cannot be opened a second time")
 	}
-	st := s.Open(t)
-	other := s.Again(t, st)
+	st := s.open(t)
+	other := s.again(t, st)
 	require.NoError(t, st.Put(t.Context(), "a/k", []byte("1")))
 	require.Equal(t, "1", get(t, other, "a/k"))
 	require.ErrorIs(t, other.Create(t.Context(), "a/k", nil), store.ErrExists)

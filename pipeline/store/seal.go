@@ -1,6 +1,4 @@
-// Package seal wraps records so that incomplete, altered or foreign ones are detected.
-// It does not encrypt.
-package seal
+package store
 
 import (
 	"bytes"
@@ -11,18 +9,18 @@ import (
 	"fmt"
 )
 
-// Error reports that data is not a usable record.
-type Error struct{ error }
+// RecordError reports that data is not a usable record.
+type RecordError struct{ error }
 
 // Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.error }
+func (e *RecordError) Unwrap() error { return e.error }
 
 // torn: it is incomplete or altered.
-func torn(err error) error { return &Error{fmt.Errorf("it is torn: %w", err)} }
+func torn(err error) error { return &RecordError{fmt.Errorf("it is torn: %w", err)} }
 
 // Foreign is the error of a record of something else.
 func Foreign(format string, args ...any) error {
-	return &Error{fmt.Errorf("it is foreign: %w", fmt.Errorf(format, args...))}
+	return &RecordError{fmt.Errorf("it is foreign: %w", fmt.Errorf(format, args...))}
 }
 
 // envelope is the stored form of a record. The checksum covers the bytes of Record.
@@ -33,7 +31,8 @@ type envelope struct {
 	Record  json.RawMessage `json:"record"`
 }
 
-// Seal encodes a record of the given kind and version.
+// Seal encodes a record of the given kind and version, so that Unseal detects incomplete, altered
+// and foreign ones. It does not encrypt.
 func Seal(kind string, version int, record any) ([]byte, error) {
 	body, err := json.Marshal(record)
 	if err != nil {
@@ -47,9 +46,9 @@ func Seal(kind string, version int, record any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// Open decodes a record that Seal encoded with the same kind and version. The error is
-// an *Error, after which record must not be used.
-func Open(data []byte, kind string, version int, record any) error {
+// Unseal decodes a record that Seal encoded with the same kind and version. The error is
+// a *RecordError, after which record must not be used.
+func Unseal(data []byte, kind string, version int, record any) error {
 	var env envelope
 	if err := json.Unmarshal(data, &env); err != nil {
 		return torn(err)

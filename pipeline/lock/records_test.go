@@ -1,14 +1,11 @@
-package journal_test
+package lock_test
 
 import (
-	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,17 +13,39 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/pipeline/internal/faulty"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
+
+// The tests below write what runs write under the lock, versions of a value and the journal, to stores
+// with faults.
+
+// TestPut_faults: what fails is told, and the value is the old or the new one.
+func TestPut_faults(t *testing.T) {
+	s, v := memory(t), store.Versions{Prefix: "state/", Suffix: ".yaml"}
+	require.NoError(t, v.Put(t.Context(), s, 1, []byte("old")))
+	bad := faulty(s, faults{Error: 0.4})
+	for g := int64(2); g < 200; g++ {
+		err := v.Put(t.Context(), bad, g, []byte("new"))
+		data, got, readErr := v.Newest(t.Context(), s)
+		require.NoError(t, readErr)
+		require.NotEmpty(t, data)
+		if err == nil {
+			require.Equal(t, g, got)
+		} else {
+			require.True(t, errors.Is(err, errInjected), err)
+			require.LessOrEqual(t, got, g)
+		}
+	}
+	require.NotEmpty(t, bad.Counts())
+}
 
 // TestLedger_faults installs again and again on a store with faults. What is
 // reused was finished with the same input; each run that meets an error ends, and
 // some run finishes.
 func TestLedger_faults(t *testing.T) {
 	const steps, inputs = 6, 3
-	for name, plan := range map[string]faulty.Plan{
+	for name, plan := range map[string]faults{
 		"errors":       {Error: 0.05},
 		"lost replies": {LostReply: 0.05},
 		"torn":         {Torn: 0.05},
@@ -38,13 +57,13 @@ func TestLedger_faults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				plan.Seed = 7
-				bad := faulty.New(memory(t), plan)
+				bad := faulty(memory(t), plan)
 				l := journal.On(bad, "prod")
 				dice := rand.New(rand.NewPCG(1, 2))
 				finished, reused := 0, 0
 				for n := range 200 {
 					run := fmt.Sprintf("run-%03d", n)
-					d := digests
+					d := journal.Digests{Release: "r", Tools: "t"}
 					d.Input = fmt.Sprint(dice.IntN(inputs))
 					var mu sync.Mutex
 					ok := true
@@ -76,7 +95,7 @@ func TestLedger_faults(t *testing.T) {
 
 // install does one step as a run does, and fails when what it reuses is not want.
 func install(t *testing.T, l *journal.Ledger, run, step string, d journal.Digests, want string) (reused bool, err error) {
-	out, why, err := l.Resume(t.Context(), run, "stage", step, d, holds)
+	out, why, err := l.Resume(t.Context(), "stage", step, d, func(context.Context, json.RawMessage) error { return nil })
 	if err == nil && why == "" {
 		if string(out) != want {
 			t.Errorf("%s reuses %s, want %s", step, out, want)
@@ -90,63 +109,28 @@ func install(t *testing.T, l *journal.Ledger, run, step string, d journal.Digest
 			err = l.End(t.Context(), a, json.RawMessage(want), nil)
 		}
 	}
-	if err != nil && !errors.Is(err, faulty.ErrInjected) {
+	if err != nil && !errors.Is(err, errInjected) {
 		t.Error(err)
 	}
 	return false, err
 }
 
-// TestLedger_killed kills a process that begins and ends steps without pause: all
-// records are whole, and what was ended stays so.
-func TestLedger_killed(t *testing.T) {
-	const variable = "SLIPWAY_TEST_LEDGER"
-	output, err := json.Marshal(strings.Repeat("x", 1<<16))
+// TestLedger_storeErrors: what the store says gets to the caller, and a record is
+// never taken for absent because it could not be read.
+func TestLedger_storeErrors(t *testing.T) {
+	s := memory(t)
+	bad := faulty(s, faults{})
+	l := journal.On(bad, "prod")
+	a, err := l.Begin(t.Context(), "run-1", "infrastructure", "terraform", journal.Digests{Input: "a", Release: "b", Tools: "c"})
 	require.NoError(t, err)
-	if dir := os.Getenv(variable); dir != "" {
-		s, err := store.Open(t.Context(), "file://"+dir, store.Options{})
-		require.NoError(t, err)
-		l := journal.On(s, "prod")
-		for n := 1; ; n++ {
-			a, err := l.Begin(t.Context(), fmt.Sprint("run-", os.Getpid()), "a", "b", digests)
-			if err == nil {
-				err = l.End(t.Context(), a, output, nil)
-			}
-			if err != nil {
-				fmt.Println(err)
-				return
-			}
-			fmt.Println("ended", a.Number, a.Run)
-		}
-	}
-	dir := t.TempDir()
-	s, err := store.Open(t.Context(), "file://"+dir, store.Options{})
-	require.NoError(t, err)
-	l := journal.On(s, "prod")
-	for round := range 10 {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestLedger_killed$")
-		cmd.Env = append(os.Environ(), variable+"="+dir)
-		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
-		require.NoError(t, cmd.Start())
-		ended, run := 0, ""
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			if _, err := fmt.Sscanf(lines.Text(), "ended %d %s", &ended, &run); err == nil && ended > round {
-				break
-			}
-		}
-		require.NoError(t, cmd.Process.Kill())
-		require.Error(t, cmd.Wait(), "it was killed")
-		last, err := l.Last(t.Context(), "a", "b")
-		require.NoError(t, err)
-		require.Equal(t, run, last.Run)
-		require.GreaterOrEqual(t, last.Number, ended)
-		attempts, err := l.Run(t.Context(), run)
-		require.NoError(t, err)
-		for i, a := range attempts {
-			require.Equal(t, i+1, a.Number)
-			if i < ended {
-				require.Equal(t, journal.Succeeded, a.Status)
-			}
-		}
-	}
+	bad.Set(faults{Error: 1})
+	require.ErrorIs(t, l.End(t.Context(), a, nil, nil), errInjected)
+	_, err = l.Begin(t.Context(), "run-1", "infrastructure", "terraform", journal.Digests{})
+	require.ErrorIs(t, err, errInjected)
+	_, _, err = l.Resume(t.Context(), "infrastructure", "terraform", journal.Digests{}, nil)
+	require.ErrorIs(t, err, errInjected)
+	_, err = l.Last(t.Context(), "infrastructure", "terraform")
+	require.ErrorIs(t, err, errInjected)
+	_, err = l.Steps(t.Context())
+	require.ErrorIs(t, err, errInjected)
 }

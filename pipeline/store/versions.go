@@ -1,8 +1,4 @@
-// Package versions stores a value once for each holder of a deployment's lock that writes it,
-// under a key with the lock's generation. The highest is the value. So a write of an earlier
-// holder never replaces that of a later one, however late it arrives. What is above the holder's
-// own generation was put there by somebody else, and goes with the holder's next write.
-package versions
+package store
 
 import (
 	"context"
@@ -14,25 +10,27 @@ import (
 	"strconv"
 )
 
-// Store is what a value needs of a store; store.Store is one.
-type Store interface {
-	Reader
-	writer
+// Values is what Versions need of a store; Store is one.
+type Values interface {
+	valueReader
+	valueWriter
 }
 
-// Reader is what reading a value needs of a store.
-type Reader interface {
+type valueReader interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	List(ctx context.Context, prefix string) ([]string, error)
 }
 
-type writer interface {
+type valueWriter interface {
 	Put(ctx context.Context, key string, data []byte) error
 	Delete(ctx context.Context, key string) error
 }
 
-// Value is a value with versions.
-type Value struct {
+// Versions is a value that is stored once for each holder of the deployment's lock that writes it,
+// under a key with the lock's generation. The highest is the value. So a write of an earlier
+// holder never replaces that of a later one, however late it arrives. What is above the holder's
+// own generation was put there by somebody else, and goes with the holder's next write.
+type Versions struct {
 	Prefix string // of the keys of its versions: "state/"
 	Suffix string // ".yaml"
 	Kept   int    // how many versions below the last one Put leaves
@@ -52,39 +50,33 @@ func Generation(key string) (generation int64, ok bool) {
 }
 
 // Key is the key of the version of a generation, which is 0 for a writer without the lock.
-func (v Value) Key(generation int64) string {
+func (v Versions) Key(generation int64) string {
 	return fmt.Sprintf("%s%012d%s", v.Prefix, generation, v.Suffix)
 }
 
-// is reports whether a key is that of a version.
-func (v Value) is(key string) (generation int64, ok bool) {
+// Of is the generation in the key of a version of v; ok is false for other keys.
+func (v Versions) Of(key string) (generation int64, ok bool) {
 	generation, ok = Generation(key)
 	return generation, ok && key == v.Key(generation)
-}
-
-// Among is the highest generation of the value's versions among keys; ok is false if there is
-// none.
-func (v Value) Among(keys []string) (generation int64, ok bool) {
-	for _, key := range keys {
-		if g, is := v.is(key); is {
-			generation, ok = max(generation, g), true
-		}
-	}
-	return generation, ok
 }
 
 // maxReads is how often Newest starts over when versions are removed while it reads.
 const maxReads = 20
 
 // Newest is the value and its generation. Without one the error is fs.ErrNotExist.
-func (v Value) Newest(ctx context.Context, s Reader) (data []byte, generation int64, err error) {
+func (v Versions) Newest(ctx context.Context, s valueReader) (data []byte, generation int64, err error) {
 	for range maxReads {
 		keys, err := s.List(ctx, v.Prefix)
 		if err != nil {
 			return nil, 0, err
 		}
-		generation, ok := v.Among(keys)
-		if !ok {
+		generation := int64(-1)
+		for _, key := range keys {
+			if g, is := v.Of(key); is {
+				generation = max(generation, g)
+			}
+		}
+		if generation < 0 {
 			return nil, 0, fs.ErrNotExist
 		}
 		data, err := s.Get(ctx, v.Key(generation))
@@ -100,7 +92,7 @@ func (v Value) Newest(ctx context.Context, s Reader) (data []byte, generation in
 
 // Put writes the version of a generation and removes those below it that are not to be kept. Through
 // a fenced store it also removes those above it, which would hide what was written now.
-func (v Value) Put(ctx context.Context, s Store, generation int64, data []byte) error {
+func (v Versions) Put(ctx context.Context, s Values, generation int64, data []byte) error {
 	if err := s.Put(ctx, v.Key(generation), data); err != nil {
 		return err
 	}
@@ -109,20 +101,20 @@ func (v Value) Put(ctx context.Context, s Store, generation int64, data []byte) 
 
 // Remove removes the versions up to a generation; higher ones stay, but for those that Put
 // removes.
-func (v Value) Remove(ctx context.Context, s Store, generation int64) error {
+func (v Versions) Remove(ctx context.Context, s Values, generation int64) error {
 	return v.remove(ctx, s, generation+1, generation, 0)
 }
 
 // remove removes the versions below one generation, but for the last ones of them, and through a
 // fenced store those above another.
-func (v Value) remove(ctx context.Context, s Store, low, high int64, kept int) error {
+func (v Versions) remove(ctx context.Context, s Values, low, high int64, kept int) error {
 	keys, err := s.List(ctx, v.Prefix)
 	if err != nil {
 		return err
 	}
 	var below, above []int64
 	for _, key := range keys {
-		switch g, is := v.is(key); {
+		switch g, is := v.Of(key); {
 		case is && g < low:
 			below = append(below, g)
 		case is && g > high:
