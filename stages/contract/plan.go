@@ -4,9 +4,8 @@ import "time"
 
 // PlannedPath is what the plan of an upgrade is told besides the release.
 type PlannedPath struct {
-	Settings []string `json:"settings,omitempty"` // see PlannedChange
-	Flags    string   `json:"flags,omitempty"`    // that slipway plan needs besides the workflow: "--to 2.0.0"
-	Later    []string `json:"later,omitempty"`    // versions of the releases that follow
+	Flags string   `json:"flags,omitempty"` // that slipway plan needs besides the workflow: "--to 2.0.0"
+	Later []string `json:"later,omitempty"` // versions of the releases that follow
 }
 
 // Plan is what a workflow would do to a deployment. It holds no secret.
@@ -46,7 +45,6 @@ type PlannedRelease struct {
 // PlannedChange is what a release brings besides what its components are made of.
 type PlannedChange struct {
 	Configuration []Difference       `json:"configuration"`   // from that of the last run that succeeded
-	Settings      []string           `json:"settings"`        // of the user's file, which the release has elsewhere or no more: "a is now b"
 	Components    []PlannedComponent `json:"components"`      // that are added or removed
 	Style         string             `json:"style,omitempty"` // of an upgrade: see Change
 	Backups       []PlannedBackup    `json:"backups"`         // that an upgrade makes

@@ -82,7 +82,7 @@ func TestAPlanOfAnUpgradeAsText(t *testing.T) {
 	p := &contract.Plan{
 		Workflow: "upgrade", Deployment: "blue", Digest: "sha256:1", Release: contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.1.0"},
 		PlannedChange: contract.PlannedChange{
-			Style: contract.InPlace, Configuration: []contract.Difference{{Path: "a.b", Old: "1"}}, Settings: []string{"a.b is gone"},
+			Style: contract.InPlace, Configuration: []contract.Difference{{Path: "a.b", Old: "1"}},
 			Components: []contract.PlannedComponent{{Action: contract.PlanAdd, Name: "page", Kind: "app"}, {Action: contract.PlanRemove, Name: "site", Kind: "app"}},
 			Backups:    []contract.PlannedBackup{{Data: "orders", Made: "20260102-030405-aaaaaa"}, {Data: "users"}},
 			Migrations: []contract.PlannedMigration{{Name: "split", Data: "orders", When: "before", Stops: []string{"Deployment shop/web"}}, {Name: "trim", Data: "orders", When: "after", Undo: true}},
@@ -98,9 +98,6 @@ It is the first upgrade of 2: 1.1.0, 2.0.0
 
 Configuration:
   - a.b: 1
-
-Settings of the file that the release has elsewhere or no more:
-  a.b is gone
 
 Components:
   + page (app)

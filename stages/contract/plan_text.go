@@ -145,10 +145,6 @@ func (t *planText) release(p *Plan) {
 // change writes what a release brings.
 func (t *planText) change(c PlannedChange) {
 	t.differences("Configuration", c.Configuration)
-	for _, setting := range c.Settings {
-		t.section("Settings of the file that the release has elsewhere or no more")
-		t.line("  %s", setting)
-	}
 	for _, c := range c.Components {
 		t.section("Components")
 		sign := "+"

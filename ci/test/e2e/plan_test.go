@@ -34,7 +34,6 @@ type planned struct {
 // change is what a release brings.
 type change struct {
 	Style      string
-	Settings   []string
 	Components []struct{ Action, Name string }
 	Backups    []struct{ Data string }
 	Migrations []struct {

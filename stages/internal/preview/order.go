@@ -11,7 +11,6 @@ import (
 // list in JSON.
 func sortAll(out *contract.Plan) {
 	out.Configuration = append([]contract.Difference{}, out.Configuration...)
-	out.Settings = append([]string{}, out.Settings...)
 	out.Components = append([]contract.PlannedComponent{}, out.Components...)
 	out.Backups = append([]contract.PlannedBackup{}, out.Backups...)
 	out.Migrations = append([]contract.PlannedMigration{}, out.Migrations...) // in their order already
