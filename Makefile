@@ -267,6 +267,4 @@ scanners:
 
 .PHONY: generate
 generate: ## Write the files that are made from the code: schema, golden files of the program, docs/errors.md, a copy for the Dagger module
-	$(GO) test ./cli ./config/migrate ./config/platform ./examples/platform ./pipeline/progress ./pipeline/report ./providers/all ./docs -update
-	$(GO) run ./docs/configuration
-	$(GO) run ./docs/platform
+	$(GO) test ./cli ./config ./config/platform ./examples/platform ./pipeline/progress ./pipeline/report ./providers/all ./docs -update

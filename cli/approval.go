@@ -182,8 +182,11 @@ func approvalText(c *conductor.Options) (string, error) {
 	}
 	place := providers.PlaceOf(c.Provider, conductor.DeploymentOf(cfg))
 	data := platform.ApprovalData{
-		Platform: r.Name, Version: r.Version, Deployment: cfg.Global.Name, Domain: cfg.Global.Domain, Scale: cfg.Profile().Name(),
-		Provider: cfg.Provider, Cluster: place.Cluster, Region: place.Region, Settings: cfg.Platform.Settings,
+		GuidanceData: platform.GuidanceData{
+			Platform: r.Name, Version: r.Version, Deployment: cfg.Global.Name, Domain: cfg.Global.Domain, Scale: cfg.Profile().Name(),
+			AdminEmail: cfg.Global.Admin.Email, Settings: cfg.Platform.Settings,
+		},
+		Provider: cfg.Provider, Cluster: place.Cluster, Region: place.Region,
 	}
 	for _, component := range on {
 		data.Components = append(data.Components, component.Name)

@@ -143,7 +143,7 @@ func (o *bundleAddOptions) missingImages(ctx context.Context, streams console.St
 	if err != nil { // nothing can be installed to it yet
 		provider = nil
 	}
-	check := releaseCheck{program: o.program, config: cfg, release: r, provider: provider, images: containers.Describe(b), manifests: os.DirFS(b.Path("manifests"))}
+	check := releaseCheck{program: o.program, config: cfg, release: r, provider: provider, images: containers.Describe(b), manifests: os.DirFS(b.Path("manifests")), known: true}
 	uses, err := check.missingImages(ctx, streams.Err)
 	if err != nil {
 		return nil, err

@@ -74,9 +74,9 @@ func TestBrokenReleases(t *testing.T) {
 func TestEveryFaultOfAReleaseIsAmongTheBroken(t *testing.T) {
 	for name, codes := range map[string][]fault.Code{
 		"cycle": {platform.CodeInvalid}, "missing-file": {platform.CodeInvalid}, "unknown-kind": {platform.CodeInvalid}, "namespace-not-there": {contract.CodeUnusable},
-		"gate-on-nothing": {codeNoTarget}, "image-not-there": {contract.CodeNoImage},
+		"gate-on-nothing": {contract.CodeUnusable}, "image-not-there": {contract.CodeNoImage},
 		"manifests": {contract.CodeUnusable}, "fields": {contract.CodeUnusable}, "charts": {contract.CodeUnusable}, "kinds": {contract.CodeUnusable, platform.CodeUnfit}, "apps": {contract.CodeUnusable}, "setting-not-given": {contract.CodeUnusable}, "tests": {contract.CodeUnusable},
-		"many": {platform.CodeUnfit, contract.CodeUnusable, contract.CodeNoImage, codeNoTarget}, "only-the-cluster-knows": nil,
+		"many": {platform.CodeUnfit, contract.CodeUnusable, contract.CodeNoImage}, "only-the-cluster-knows": nil,
 		"somebody-elses": nil, // only the cluster tells: see the test of this name in stages/infrastructure
 	} {
 		text, err := os.ReadFile("testdata/broken/" + name + ".txt")
@@ -114,8 +114,8 @@ func TestInstallReadsTheReleaseFirst(t *testing.T) {
 		"manifests":           {[]fault.Code{contract.CodeUnusable}, "8 problems"},
 		"charts":              {[]fault.Code{contract.CodeUnusable}, "12 problems"},
 		"namespace-not-there": {[]fault.Code{contract.CodeUnusable}, "the Deployment a is in the namespace elsewhere"},
-		"gate-on-nothing":     {[]fault.Code{codeNoTarget}, "component web, gate rollout of apps/v1/Deployment shop/weg (platform.yaml, line 12): no component has the Deployment shop/weg"},
-		"many":                {[]fault.Code{contract.CodeUnusable, contract.CodeNoImage, codeNoTarget}, "1 image is not there"},
+		"gate-on-nothing":     {[]fault.Code{contract.CodeUnusable}, "component web (platform.yaml, line 12): gate rollout of apps/v1/Deployment shop/weg: no component has the Deployment shop/weg"},
+		"many":                {[]fault.Code{contract.CodeUnusable, contract.CodeNoImage}, "1 image is not there"},
 	} {
 		_, err := look(t, dir, installOptions{})
 		require.ErrorContains(t, err, c.says)

@@ -47,7 +47,7 @@ func (o *envOptions) run(_ context.Context, io console.Streams, _ []string) erro
 		all.set = append([]variable{{source.EnvDeployment, o.source.Deployment}}, all.set...)
 	}
 	for _, path := range all.unfit {
-		fmt.Fprintf(io.Err, "slipway: %s is left out: there is a comma in an item, an equals sign in a name, or a NUL character\n", path)
+		fmt.Fprintf(io.Err, "slipway: %s is left out: there is a comma in an item, or an equals sign in a name\n", path)
 	}
 	return export(io.Out, all.set)
 }
@@ -145,11 +145,7 @@ func (x *assigned) list(path string, items []string) {
 }
 
 func (x *assigned) add(path, value string) {
-	switch {
-	case value == "":
-	case strings.Contains(value, "\x00"):
-		x.unfit = append(x.unfit, path)
-	default:
+	if value != "" {
 		x.set = append(x.set, variable{config.EnvName(path), value})
 	}
 }

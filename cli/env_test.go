@@ -165,11 +165,11 @@ func TestWhatAVariableCannotHoldIsLeftOut(t *testing.T) {
 	keptDeployments(t, `state: {url: "s3://bucket?region=eu-central-1", credentials: {AWS_SECRET_ACCESS_KEY: "cmd:pass a,b"}}
 proxy: {noProxy: "a.example.com"}
 platform: {settings: {"a=b": c}}
-aws: {tag: "a\0b", roles: ["a,b", c]}
+aws: {roles: ["a,b", c]}
 `, "staging")
 	code, out, errs := slipway("env", "--name", "staging")
 	require.Zero(t, code, errs)
-	for _, path := range []string{"state.credentials", "platform.settings", "aws.tag", "aws.roles"} {
+	for _, path := range []string{"state.credentials", "platform.settings", "aws.roles"} {
 		require.Contains(t, errs, "slipway: "+path+" is left out: ")
 		require.NotContains(t, out, config.EnvName(path)+"=")
 	}

@@ -12,20 +12,36 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// unusable fails with contract.CodeUnusable if the files of a release are wrong, and names all that is.
-func unusable(r *platform.Release, unread []contract.Unread) error {
-	var list []error
-	for _, u := range unread {
+// What is told of components that only a cluster knows all about.
+const (
+	imagesUnknown = "the images of %s are not known before the install: %s\n"
+	filesUnknown  = "what comes with %s is not known before the install: %s\n"
+)
+
+// findings tells, on w, what is probably wrong in a release, and what only a cluster knows: unknown
+// is the format of a component and the reason. It fails with contract.CodeUnusable if files of the
+// release are wrong, and names all that is.
+func findings(w io.Writer, r *platform.Release, unknown string, has contract.Contents) error {
+	for _, d := range has.Doubts {
+		fmt.Fprintf(w, "warning: %v\n", unreadOf(r, d))
+	}
+	var wrong []error
+	for _, u := range has.Unread {
 		if u.Wrong() {
-			list = append(list, unreadOf(r, u))
+			wrong = append(wrong, unreadOf(r, u))
+		} else {
+			fmt.Fprintf(w, unknown, redact.OneLine(u.Component), redact.OneLine(u.Err.Error()))
 		}
 	}
-	if len(list) == 0 {
+	if len(wrong) == 0 {
 		return nil
+	}
+	if len(wrong) > 1 {
+		wrong = append([]error{fmt.Errorf("%d problems", len(wrong))}, wrong...)
 	}
 	return &fault.Fault{
 		Code: contract.CodeUnusable, Class: fault.Usage, Op: fmt.Sprintf("read what %s %s is made of", r.Name, r.Version),
-		Err: listed(list), Fix: "correct the files of the platform release that are listed",
+		Err: errors.Join(wrong...), Fix: "correct the files of the platform release that are listed",
 	}
 }
 
@@ -38,38 +54,10 @@ func unreadOf(r *platform.Release, u contract.Unread) error {
 	return errors.New(redact.OneLine(at + ": " + u.Err.Error()))
 }
 
-// printDoubts names fields that are probably wrong.
-func printDoubts(w io.Writer, r *platform.Release, doubts []contract.Unread) {
-	for _, d := range doubts {
-		fmt.Fprintf(w, "warning: %v\n", unreadOf(r, d))
-	}
-}
-
 // owner is what has a file: a component, by its name, or what says itself what it is.
 func owner(name string) string {
 	if strings.Contains(name, " ") {
 		return name
 	}
 	return "component " + name
-}
-
-// listed are problems, each on a line of its own.
-func listed(problems []error) error {
-	lines := make([]error, len(problems))
-	for i, p := range problems {
-		lines[i] = errors.New(redact.OneLine(p.Error()))
-	}
-	if len(lines) == 1 {
-		return lines[0]
-	}
-	return errors.Join(append([]error{fmt.Errorf("%d problems", len(lines))}, lines...)...)
-}
-
-// printUnread names what only a cluster knows: format is of a component, and the reason.
-func printUnread(w io.Writer, format string, unread []contract.Unread) {
-	for _, u := range unread {
-		if !u.Wrong() {
-			fmt.Fprintf(w, format, redact.OneLine(u.Component), redact.OneLine(u.Err.Error()))
-		}
-	}
 }

@@ -24,12 +24,11 @@ func TestWhatAReleaseSaysIsOneLine(t *testing.T) {
 	for name, text := range map[string]string{
 		"problem": unreadOf(r, bad).Error(),
 		"image":   named(r, contract.ImageUse{Component: forged, File: forged, Image: forged}).Error(),
-		"listed":  listed([]error{errors.New(forged)}).Error(),
 	} {
 		requireOneLine(t, text, name)
 	}
 	var out bytes.Buffer
-	printUnread(&out, filesUnknown, []contract.Unread{{Component: forged, Err: errors.New(forged)}})
+	require.NoError(t, findings(&out, r, filesUnknown, contract.Contents{Unread: []contract.Unread{{Component: forged, Err: errors.New(forged)}}}))
 	requireOneLine(t, strings.TrimSuffix(out.String(), "\n"), "unread")
 }
 

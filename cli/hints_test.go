@@ -31,7 +31,7 @@ func TestCommandsWorkOnTheSame(t *testing.T) {
 		{nil, "install", "slipway install"},
 		{[]string{"-n", "dev", "-c", "my dev.yaml"}, "install", "slipway install --config 'my dev.yaml' --name dev"},
 		{[]string{"--name", "dev"}, "cluster --stop", "slipway cluster --stop --name dev"},
-		{[]string{"--config", "c.yaml"}, "config migrate --to 1.1.0", "slipway config migrate --to 1.1.0 --config c.yaml"},
+		{[]string{"--config", "c.yaml"}, "config migrate --dry-run", "slipway config migrate --dry-run --config c.yaml"},
 		{[]string{"--config", "c.yaml"}, "install --config o'brien.yaml", "slipway install --config o'brien.yaml"},
 		{[]string{"--platform", "./mine"}, "status --live", "slipway status --live --platform ./mine"},
 		{[]string{"--platform", "./mine"}, "runs", "slipway runs"},

@@ -264,18 +264,17 @@ func (o *installOptions) openRelease(ctx context.Context, io console.Streams, c 
 	if err != nil {
 		return err
 	}
-	names, unsaid := c.Config.Platform.Release, c.Config.WrittenFor() == ""
+	names, said := c.Config.Platform.Release, c.Config.Has("platform.release")
 	f.Release.Choose(c.Config, kept)
 	if err := f.Release.Open(ctx, c.Config, f.Source.Path, from.Anew, c); err != nil || kept == "" {
 		return err
 	}
-	if unsaid {
-		fmt.Fprintf(io.Err, "slipway: keeping the installed release %s, although the default is the older release %s\n", kept, names)
-	} else {
-		fmt.Fprintf(io.Err, "slipway: keeping the installed release %s, although %s names the older release %s\n", kept, f.Source.FileName(), names)
+	by := "the default is"
+	if said {
+		by = f.Source.FileName() + " names"
 	}
-	u := upgradeOptions{install: *o, written: names}
-	return u.migrate(io, c, unsaid)
+	fmt.Fprintf(io.Err, "slipway: keeping the installed release %s, although %s the older release %s\n", kept, by, names)
+	return nil
 }
 
 // keeps is the version of the installed release if the configuration names an older one; empty

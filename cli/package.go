@@ -16,7 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
-	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
@@ -92,7 +91,7 @@ func (p *packageFlags) ask(io console.Streams, from source.Source, file, when st
 	if err != nil {
 		return err
 	}
-	cfg, err := from.Parse(text, func([]migrate.Change) {})
+	cfg, err := from.Parse(text, nil)
 	if err != nil {
 		return err
 	}

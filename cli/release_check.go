@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers"
@@ -42,19 +41,14 @@ type releaseCheck struct {
 	known     bool               // see installOptions
 }
 
-// missingImages are the images that the run does not have. Components whose images could not be
-// found are told of, on w; a release whose files are wrong is an error.
+// missingImages are the images that the run does not have. A release whose files are wrong is an
+// error; see findings for what is told on w.
 func (c releaseCheck) missingImages(ctx context.Context, w io.Writer) ([]contract.ImageUse, error) {
-	in, err := wiringOf(c.config, c.release, c.provider, c.images)
+	_, has, err := c.contents(ctx)
 	if err != nil {
 		return nil, err
 	}
-	has, err := c.contents(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	printUnread(w, imagesUnknown, has.Unread)
-	return c.without(has.Images), unusable(c.release, has.Unread)
+	return c.without(has.Images), findings(w, c.release, imagesUnknown, has)
 }
 
 // without leaves out the images that the run has, and each that is listed before.
@@ -66,46 +60,32 @@ func (c releaseCheck) without(uses []contract.ImageUse) []contract.ImageUse {
 	})
 }
 
-// contents is what the release runs and has.
-func (c releaseCheck) contents(ctx context.Context, in contract.Inputs) (contract.Contents, error) {
+// contents is what the release runs and has, and what it is wired from.
+func (c releaseCheck) contents(ctx context.Context) (in contract.Inputs, has contract.Contents, err error) {
+	if in, err = wiringOf(c.config, c.release, c.provider, c.images); err != nil {
+		return in, has, err
+	}
 	input, err := stages.Preview(in)
 	if err == nil {
-		input.Manifests = c.manifests
+		input.Manifests, input.Known = c.manifests, c.known
 		input.Kubernetes, err = kubernetesVersion()
 	}
 	if err != nil {
-		return contract.Contents{}, err
+		return in, has, err
 	}
-	has, err := c.program.Contents(ctx, c.release, input)
-	if err != nil {
-		return has, fmt.Errorf("find the images of the platform release: %w", err)
+	if has, err = c.program.Contents(ctx, c.release, input); err != nil {
+		err = fmt.Errorf("find the images of the platform release: %w", err)
 	}
-	return has, nil
+	return in, has, err
 }
 
-// unsupported tells, on w, what objects ask of a cluster that Slipway runs itself and does not get
-// there; on notes, that it does not enforce the release's NetworkPolicies.
-func (c releaseCheck) unsupported(w, notes io.Writer, in contract.Inputs, has contract.Contents) {
-	if in.Site.Node == nil {
-		return
-	}
-	for _, u := range has.Denied {
-		fmt.Fprintf(w, "warning: the cluster of provider %s: %v\n", c.config.Provider, unreadOf(c.release, u))
-	}
-	if len(has.Policies) > 0 {
-		fmt.Fprintf(notes, "note: the cluster of provider %s enforces no NetworkPolicy, so every Pod reaches the Pods of %s\n",
+// unenforced tells, on w, that a cluster that Slipway runs itself does not enforce the release's
+// NetworkPolicies.
+func (c releaseCheck) unenforced(w io.Writer, in contract.Inputs, has contract.Contents) {
+	if in.Site.Node != nil && len(has.Policies) > 0 {
+		fmt.Fprintf(w, "note: the cluster of provider %s enforces no NetworkPolicy, so every Pod reaches the Pods of %s\n",
 			c.config.Provider, redact.OneLine(strings.Join(has.Policies, ", ")))
 	}
-}
-
-// targets fails with codeNoTarget unless what the run asks and waits for will be there, as far as the
-// rendered parts say.
-func (c releaseCheck) targets(parts []contract.Rendered) error {
-	off, err := c.release.Off(c.config.Choices())
-	if err != nil || c.known {
-		return err
-	}
-	return checkTargets(c.release, off, objectsOf(c.release, parts))
 }
 
 // pulled fails unless the nodes of an existing cluster find every image in the
@@ -166,39 +146,25 @@ func kubernetesVersion() (string, error) {
 	return node.Version, nil
 }
 
-// What is told of components that only a cluster knows all about.
-const (
-	imagesUnknown = "the images of %s are not known before the install: %s\n"
-	filesUnknown  = "what comes with %s is not known before the install: %s\n"
-)
-
 // everything fails with contract.CodeUnusable and names all that is wrong with the release's files,
-// with contract.CodeNoImage and names each image that the run does not have, and with codeNoTarget:
-// see targets. Where the configuration lets the cluster pull images, they are only told of, on w, as
-// are fields that are probably wrong. It prints on notes what is no problem, such as what only a
-// cluster knows.
+// and with contract.CodeNoImage and names each image that the run does not have. Where the
+// configuration lets the cluster pull images, they are only told of, on w, as is what findings tells.
+// It prints on notes what is no problem.
 func (c releaseCheck) everything(ctx context.Context, w, notes io.Writer) error {
-	in, err := wiringOf(c.config, c.release, c.provider, c.images)
+	in, has, err := c.contents(ctx)
 	if err != nil {
 		return err
 	}
-	has, err := c.contents(ctx, in)
-	if err != nil {
-		return err
-	}
-	c.unsupported(w, notes, in, has)
-	printDoubts(w, c.release, has.Doubts)
-	wrong := unusable(c.release, has.Unread)
+	c.unenforced(notes, in, has)
 	if c.images == nil {
-		printUnread(w, filesUnknown, has.Unread)
-		return together(wrong, c.targets(has.Rendered))
+		return findings(w, c.release, filesUnknown, has)
 	}
-	printUnread(w, imagesUnknown, has.Unread)
+	wrong := findings(w, c.release, imagesUnknown, has)
 	var pulled error
 	if in.Site.Access != nil {
 		pulled = c.pulled(has.Images)
 	}
-	return together(wrong, c.all(w, c.without(has.Images)), pulled, c.targets(has.Rendered))
+	return together(wrong, c.all(w, c.without(has.Images)), pulled)
 }
 
 // all fails with contract.CodeNoImage unless nothing is missing.
@@ -233,39 +199,7 @@ func named(r *platform.Release, u contract.ImageUse) error {
 
 // placeOf is where a release names an image: "shop/web.yaml, line 3".
 func placeOf(r *platform.Release, u contract.ImageUse) string {
-	return contract.Place(r.Path(u.File), lineOf(r, u))
-}
-
-// lineOf is the line that names an image as it is; 0 if none does, as in a chart's template.
-func lineOf(r *platform.Release, u contract.ImageUse) int {
-	if u.File == platform.File {
-		for i, c := range r.Components {
-			if at := slices.IndexFunc(c.Images, func(s string) bool { return isImage(s, u.Image) }); at >= 0 && c.Name == u.Component {
-				return r.Line(fmt.Sprintf("components[%d].images[%d]", i, at))
-			}
-		}
-	}
-	text, err := bounded.FS(r.Files(), u.File, bounded.Generated)
-	if err != nil {
-		return 0
-	}
-	for i, line := range strings.Split(string(text), "\n") {
-		words := strings.FieldsFunc(line, func(c rune) bool { return strings.ContainsRune(" \t\r\"'{}[],", c) })
-		if !strings.HasPrefix(strings.TrimSpace(line), "#") && slices.Contains(words, u.Image) {
-			return i + 1
-		}
-	}
-	return 0
-}
-
-// isImage reports whether a component that lists s runs the image: a short name, or a
-// reference as imageref.Normal writes it.
-func isImage(s, image string) bool {
-	if imageref.IsShort(s) {
-		return s == image
-	}
-	normal, err := imageref.Normal(s)
-	return err == nil && normal == image
+	return contract.Place(r.Path(u.File), u.Line)
 }
 
 // counted says how many images are missing, each of which several files may name.

@@ -14,12 +14,9 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/diff"
 	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/migrate"
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -33,7 +30,6 @@ type upgradeOptions struct {
 	to      string
 	style   string
 	resume  bool
-	written string // version of the release that the configuration was written for
 }
 
 func newUpgrade(p *Program) *cobra.Command {
@@ -105,7 +101,6 @@ func (o *upgradeOptions) path(ctx context.Context, io console.Streams) (from str
 		if from, err = d.Installed(ctx); err != nil {
 			return err
 		}
-		o.written = cmp.Or(d.Config.WrittenFor(), from)
 		if o.resume {
 			route, err = o.unfinished(ctx, d)
 			return err
@@ -153,7 +148,6 @@ func (o *upgradeOptions) prepare(at *leg) prepare {
 
 func (o *upgradeOptions) complete(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs, at *leg) error {
 	f := &o.install.deployment
-	says := c.Config.WrittenFor()
 	f.Release.Choose(c.Config, at.version)
 	c.Change = contract.Change{Resume: o.resume, Style: o.style}
 	if err := f.Release.Open(ctx, c.Config, f.Source.Path, from.Anew, c); err != nil {
@@ -163,9 +157,6 @@ func (o *upgradeOptions) complete(ctx context.Context, io console.Streams, c *co
 		return err
 	}
 	at.version = c.Release.Version
-	if err := o.migrate(io, c, says == ""); err != nil {
-		return err
-	}
 	c.Path.Later, c.Path.Flags = at.rest, o.planFlags()
 	return o.install.complete(ctx, io, c, from)
 }
@@ -235,68 +226,4 @@ func nothingToResume() error {
 		Code: contract.CodeNothing, Class: fault.Usage, Op: "go on with the upgrade", Err: errors.New("no upgrade was begun: there is no backup of one"),
 		Fix: "begin one: slipway upgrade --to VERSION",
 	}
-}
-
-// rewritten is a configuration as a release has it.
-type rewritten struct {
-	text, now []byte // the file as it is, and as it would be
-	changes   []migrate.Change
-	config    *config.Config
-}
-
-// settings are the changes, wherever in the file they are.
-func (r rewritten) settings() []string {
-	var out []string
-	for _, c := range r.changes {
-		c.Line = 0
-		out = append(out, c.String())
-	}
-	return out
-}
-
-// rewrite reads the configuration as release r has it, where it was written for another one.
-func (o *upgradeOptions) rewrite(io console.Streams, r *platform.Release) (out rewritten, err error) {
-	f := &o.install.deployment
-	if out.text, err = f.Source.Read(io); err != nil {
-		return out, err
-	}
-	steps, err := f.Release.Steps(r, o.written)
-	if err != nil {
-		return out, err
-	}
-	out.now = out.text
-	if len(steps) > 0 {
-		if out.now, out.changes, err = config.UpgradeFile(out.text, f.Source.FileName(), steps, ""); err != nil {
-			return out, err
-		}
-	}
-	out.config, err = f.Source.Parse(out.now, func([]migrate.Change) {})
-	return out, err
-}
-
-// migrate has the run work on the configuration as its release has it, where that was written
-// for another one, and shows what that changes. unsaid: the configuration does not say for
-// which one it was written. The file stays as it is.
-func (o *upgradeOptions) migrate(io console.Streams, c *conductor.Options, unsaid bool) error {
-	f := &o.install.deployment
-	file, err := o.rewrite(io, c.Release)
-	if err != nil || len(file.changes) == 0 {
-		return err
-	}
-	file.config.Platform.Release = c.Config.Platform.Release
-	*c.Config = *file.config
-	c.Path.Settings = file.settings()
-	fmt.Fprintf(io.Err, "slipway: %s was written for release %s; it is read as release %s has it:\n", f.Source.FileName(), o.written, c.Release.Version)
-	for _, change := range file.changes {
-		fmt.Fprintf(io.Err, "  %s\n", change)
-	}
-	if err := diff.YAML(io.Err, f.Source.FileName(), file.text, file.now); err != nil || platform.Older(c.Release.Version, o.written) {
-		return err // one that is only passed on the way is nothing to write for
-	}
-	from := ""
-	if unsaid {
-		from = " --from " + fault.Quote(o.written)
-	}
-	fmt.Fprintf(io.Err, "  %s writes it so\n", f.Line().Command("config migrate"+from+" --to "+fault.Quote(c.Release.Version)))
-	return nil
 }

@@ -94,9 +94,6 @@ func warnOfRelease(w *progress.Screen, r *platform.Release) {
 // nothing can be installed to yet.
 func (o *validateOptions) configuration(cfg *config.Config, r *platform.Release, provider providers.Provider) error {
 	_, err := release.Settings(nil, cfg, r)
-	if errors.Is(err, &fault.Fault{Code: platform.CodeOutdated}) { // what else is wrong for that goes with it
-		return err
-	}
 	in, unfit := wiringOf(cfg, r, provider, nil)
 	if unfit == nil {
 		_, unfit = stages.Rendering(in, nil) // wires an install

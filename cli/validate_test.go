@@ -59,21 +59,6 @@ func TestValidateSaysWhichNetworkPoliciesAreInVain(t *testing.T) {
 	require.NotContains(t, errs, "NetworkPolicy", "others may enforce them")
 }
 
-// TestValidateSaysWhatALocalClusterDoesNotHave: another cluster may have it.
-func TestValidateSaysWhatALocalClusterDoesNotHave(t *testing.T) {
-	withoutImages(t)
-	release := shop(t)
-	file := filepath.Join(release, "charts/web/templates/claim.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: shared}\nspec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Mi}}}\n"), 0o600))
-	says := "warning: the cluster of provider local: component web (" + file + ", line 4): PersistentVolumeClaim shared claims a volume with ReadWriteMany; "
-	code, _, errs := slipway("validate", "--platform", release)
-	require.Zero(t, code, errs)
-	require.Contains(t, errs, says)
-	code, _, errs = slipway("validate", "--platform", release, "--config", theirs(t, ""), "--lock", lockFile(t, "registry.example.com/team"))
-	require.Zero(t, code, errs)
-	require.NotContains(t, errs, "ReadWriteMany")
-}
-
 // TestValidateWarnsOfWhatAPushMayBring: that is no error.
 func TestValidateWarnsOfWhatAPushMayBring(t *testing.T) {
 	withoutImages(t)

@@ -17,11 +17,7 @@ import (
 	"unicode"
 
 	"github.com/slipway-sh/slipway/config/document"
-	"github.com/slipway-sh/slipway/config/migrate"
 )
-
-// APIVersion is the current version of the schema; older files are migrated.
-const APIVersion = migrate.Current
 
 // Config is a configuration. Load returns it; its zero value is not valid.
 //

@@ -137,8 +137,8 @@ func (g *Git) httpProblems(l *document.List) {
 		l.Add("git.url", "another kind of URL", gitWant)
 	}
 	noValues(l, "git.url", "git.", "none with HTTPS", map[string]bool{"sshKey": g.SSHKey != "", "knownHosts": g.KnownHosts != ""})
-	if got, ok := certificates(g.CA); !ok && g.CA != "" {
-		l.Add("git.ca", got, "PEM certificates (-----BEGIN CERTIFICATE-----)")
+	if g.CA != "" {
+		checkCertificates(l, "git.ca", g.CA, "")
 	}
 	login(l, "git", g.Username, g.Password)
 }

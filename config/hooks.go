@@ -221,24 +221,14 @@ func hasPlace(steps []string, at string) bool {
 
 // allowedPlaces lists what a hook of these workflows can be bound to.
 func allowedPlaces(workflows []string, steps map[string][]string) string {
-	names := map[string]string{} // of the workflows with these steps
-	var lists []string
+	out, last := `workflow, "*" for each step, a stage, or a step`, ""
 	for _, w := range workflows {
-		if len(steps[w]) == 0 {
-			continue
+		if list := strings.Join(steps[w], ", "); list != "" && list != last {
+			out += " of " + w + ": " + list + ";"
+			last = list
 		}
-		list := strings.Join(steps[w], ", ")
-		if names[list] == "" {
-			names[list], lists = w, append(lists, list)
-			continue
-		}
-		names[list] += " and " + w
 	}
-	var places []string
-	for _, list := range lists {
-		places = append(places, " of "+names[list]+": "+list)
-	}
-	return `workflow, "*" for each step, a stage, or a step` + strings.Join(places, ";")
+	return strings.TrimSuffix(out, ";")
 }
 
 // commandProblems checks what the hook runs, and in which image.
@@ -250,13 +240,6 @@ func (h *Hook) commandProblems(l *document.List, field string) {
 		l.Follow(field+".script", field+".run", "nothing", "a command with its arguments, [curl, -fsS, \"https://…\"]; or set script")
 	case h.Script == "" && h.Run[0] == "":
 		l.Add(field+".run[0]", "nothing", "a command")
-	case strings.Contains(h.Script, "\x00"):
-		l.Add(field+".script", "a NUL character", "a script without NUL characters")
-	}
-	for i, arg := range h.Run {
-		if strings.Contains(arg, "\x00") {
-			l.Add(fmt.Sprintf("%s.run[%d]", field, i), "a NUL character", "an argument without NUL characters")
-		}
 	}
 	switch {
 	case h.Image == "" || imageRE.MatchString(h.Image):
@@ -280,11 +263,7 @@ func (h *Hook) envProblems(l *document.List, field string) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(h.Env)) {
-		at := field + ".env." + key
-		name(at, key)
-		if strings.Contains(h.Env[key], "\x00") {
-			l.Add(at, "a NUL character", "a value without NUL characters")
-		}
+		name(field+".env."+key, key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(h.Secrets)) {
 		at := field + ".secrets." + key

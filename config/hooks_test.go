@@ -126,7 +126,7 @@ func TestHooks_allProblemsAtOnce(t *testing.T) {
 	for _, p := range config.Problems(err) {
 		got = append(got, p.String())
 	}
-	const inBoth = `want workflow, "*" for each step, a stage, or a step of install and upgrade and rollback: infrastructure/terraform, orchestrator/sync; of destroy: infrastructure/terraform-destroy`
+	const inBoth = `want workflow, "*" for each step, a stage, or a step of install: infrastructure/terraform, orchestrator/sync; of destroy: infrastructure/terraform-destroy`
 	require.Equal(t, []string{
 		`line 2: hooks[0].name: got "Backup", want 1 to 40 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen`,
 		`line 4: hooks[0].after: got after besides before, want one of them; a hook for each place`,
@@ -150,7 +150,7 @@ func TestHooks_allProblemsAtOnce(t *testing.T) {
 		`line 25: hooks[2].secrets.NOTHING: got nothing, want where the secret is: env:NAME, file:PATH, cmd:COMMAND, vault:PATH.KEY or op:VAULT/ITEM/FIELD`,
 		`line 26: hooks[3].name: got "twice", the name of hooks[2], want a name of its own`,
 		`line 27: hooks[3].after: got "orchestrator/sync", which is no step and no stage of destroy, want workflow, "*" for each step, a stage, or a step of destroy: infrastructure/terraform-destroy`,
-		`line 29: hooks[3].run[0]: got a NUL character, want an argument without NUL characters`,
+		`line 29: hooks[3].run[0]: got a NUL character, want text without NUL characters`,
 		`line 30: hooks[3].optional: got text, want true or false`,
 		`line 31: hooks[4]: got nothing, want a value`,
 		`line 32: hooks[5].before: got nothing, want a step (stage/name), a stage, "*" for each step, or workflow; or set after`,
@@ -200,7 +200,7 @@ func TestHooks_aroundAStage(t *testing.T) {
 	}
 	require.NoError(t, load("before: orchestrator"))
 	require.NoError(t, load("after: infrastructure, always: true, workflows: [install, destroy]"))
-	require.ErrorContains(t, load("before: orchestra"), `hooks[0].before: got "orchestra", want workflow, "*" for each step, a stage, or a step of install and upgrade and rollback`)
+	require.ErrorContains(t, load("before: orchestra"), `hooks[0].before: got "orchestra", want workflow, "*" for each step, a stage, or a step of install`)
 	require.ErrorContains(t, load("before: orchestrator, workflows: [destroy]"), `got "orchestrator", which is no step and no stage of destroy`)
 	require.ErrorContains(t, load("before: orchestrator, workflows: [configure]"), "configuring has no steps")
 }

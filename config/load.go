@@ -5,15 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/slipway-sh/slipway/config/document"
-	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -49,7 +45,7 @@ type Options struct {
 	// taken as they are.
 	Env func(name string) (string, bool)
 	// Migrated is called with what a migration changed; it may be nil.
-	Migrated func([]migrate.Change)
+	Migrated func([]Change)
 	// Stores are the kinds of buckets that can store state, by the scheme of their
 	// URLs, each with the variables that may hold credentials for it. Store validates
 	// such a URL. Nil: everything is valid.
@@ -151,7 +147,7 @@ func Load(data []byte, opts Options) (*Config, error) {
 func (c *Config) clarify(problems []Problem, variables bool) []Problem {
 	for i := range problems {
 		p := &problems[i]
-		if to := migrate.Now(p.Field); to != "" && p.Got == document.Unknown {
+		if to := moved(p.Field); to != "" && p.Got == document.Unknown {
 			p.Want, p.Meant = document.In(to), to
 			if c.doc.Has(to) {
 				p.Got, p.Want = "an older name of "+to+", which is there too", "one of them"
@@ -169,95 +165,26 @@ func (c *Config) clarify(problems []Problem, variables bool) []Problem {
 	return problems
 }
 
-// migrated migrates a document to the current version. problems are those of the document
-// before; the returned ones are those after the migration.
-func migrated(doc *document.Document, problems []Problem, file string) ([]migrate.Change, []Problem, error) {
-	if doc.Root() == nil || len(doc.Root().Content) == 0 {
-		return nil, problems, nil
-	}
-	version, wrong := version(doc)
-	switch {
-	case wrong != nil:
-		return nil, append(problems, *wrong), nil
-	case version == APIVersion:
-		return nil, problems, nil
-	case !slices.Contains(migrate.Versions(), version):
-		return nil, nil, &fault.Fault{
-			Code: CodeNewer, Class: fault.Usage, Op: "read " + file,
-			Err: fmt.Errorf("the file has apiVersion %s, this program knows %s", document.Quote(version), document.OneOf(migrate.Versions()...)),
-			Fix: "use the Slipway that wrote the file, or a newer one",
-		}
-	}
-	var changes []migrate.Change
-	problems = doc.Edit(func(root *yaml.Node) { changes = migrate.Apply(root, version) })
-	return changes, problems, nil
-}
-
-// versionNameRE matches the name of any version of the schema, known or not.
-var versionNameRE = regexp.MustCompile(`^slipway\.sh/v[0-9]+((alpha|beta)[0-9]+)?$`)
-
-// version returns the version of the schema that a document was written for, known or
-// not, or the problem with it.
-func version(doc *document.Document) (string, *Problem) {
-	text := doc.Text("apiVersion")
-	switch {
-	case !doc.Has("apiVersion") && migrate.Version(doc.Root()) != "":
-		return migrate.Version(doc.Root()), nil
-	case !doc.Has("apiVersion"):
-		return "", &Problem{Field: "apiVersion", Line: 1, Got: "nothing", Want: APIVersion}
-	case text == "":
-		return "", &Problem{Field: "apiVersion", Got: doc.Kind("apiVersion"), Want: APIVersion}
-	case !versionNameRE.MatchString(text):
-		return "", &Problem{Field: "apiVersion", Got: document.Quote(text), Want: APIVersion}
-	}
-	return text, nil
-}
-
-// Migrate migrates a file to the current version, preserving comments, and returns it
-// together with the changes: none if it is current. It returns a fault if the file is not
-// YAML, or has no version or one that this program does not know.
-func Migrate(data []byte, file string) ([]byte, []migrate.Change, error) {
-	doc, problems := document.Parse(data)
-	if doc == nil {
-		return nil, nil, invalid(file, problems)
-	}
-	if doc.Root() != nil && len(doc.Root().Content) > 0 {
-		if _, wrong := version(doc); wrong != nil {
-			return nil, nil, invalid(file, doc.Merge(*wrong))
-		}
-	}
-	changes, _, err := migrated(doc, problems, file)
-	if err != nil || len(changes) == 0 {
-		return data, nil, err
-	}
-	out, err := doc.Encode()
-	return out, changes, err
-}
-
 // sectionProblems lets the chosen provider validate its section.
 func (c *Config) sectionProblems(opts Options, providers []string) []Problem {
 	_, decoded := c.sections[c.Provider]
 	if opts.Section == nil || !slices.Contains(providers, c.Provider) || !decoded && !c.doc.Empty(c.Provider) {
 		return nil
 	}
-	var problems []Problem
-	for _, p := range opts.Section(c.Provider, c.Section(c.Provider)) {
-		if p.Field == "" {
-			p.Field = c.Provider
-		} else {
-			p.Field = c.Provider + "." + p.Field
+	in := func(field string) string {
+		if field == "" {
+			return ""
 		}
+		return c.Provider + "." + field
+	}
+	problems := opts.Section(c.Provider, c.Section(c.Provider))
+	for i := range problems {
+		p := &problems[i]
+		p.Field, p.Meant, p.Cause = cmp.Or(in(p.Field), c.Provider), in(p.Meant), in(p.Cause)
 		p.Line = 0 // of the section, not of the file
 		if !c.doc.Has(c.Provider) {
 			p.Line = c.doc.Line("provider")
 		}
-		if p.Meant != "" {
-			p.Meant = c.Provider + "." + p.Meant
-		}
-		if p.Cause != "" {
-			p.Cause = c.Provider + "." + p.Cause
-		}
-		problems = append(problems, p)
 	}
 	return problems
 }

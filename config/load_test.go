@@ -18,7 +18,6 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/document/documenttest"
-	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/stretchr/testify/require"
 )
@@ -366,7 +365,7 @@ func FuzzLoad(f *testing.F) {
 
 		current, changes, err := config.Migrate(data, "slipway.yaml")
 		require.NoError(t, err)
-		again, err = config.Load(current, config.Options{DefaultProvider: "local", Migrated: func([]migrate.Change) {
+		again, err = config.Load(current, config.Options{DefaultProvider: "local", Migrated: func([]config.Change) {
 			require.Fail(t, "migrated again", "%s", current)
 		}})
 		require.NoError(t, err, "%s", current)

@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
-
 	"github.com/slipway-sh/slipway/config/document"
 )
 
@@ -47,20 +45,6 @@ func (c *Config) ReleaseInGit() (GitRelease, bool) {
 	}
 	repository, folder, _ := strings.Cut(path, "//")
 	return GitRelease{URL: scheme + "://" + host + "/" + repository, Folder: folder, Version: version, Digest: digest}, true
-}
-
-// WrittenFor is the version of the platform release that the file was written for, where it
-// names one; a version in a repository may have a leading v. It is empty where the file names
-// a directory, a branch, or nothing.
-func (c *Config) WrittenFor() string {
-	version := c.Platform.Release
-	if git, inGit := c.ReleaseInGit(); inGit {
-		version = strings.TrimPrefix(git.Version, "v")
-	}
-	if _, err := semver.StrictNewVersion(version); err != nil || !c.Has("platform.release") {
-		return ""
-	}
-	return version
 }
 
 // Has reports whether the file has a field.

@@ -75,8 +75,8 @@ func (o *Observability) problems(l *document.List) {
 		return
 	}
 	checkURL(l, "observability.endpoint", o.Endpoint, "a URL such as https://metrics.example.com/api/v1/write", "; they go into username and password", false)
-	if got, ok := certificates(o.CA); !ok && o.CA != "" {
-		l.Add("observability.ca", got, "PEM certificates (-----BEGIN CERTIFICATE-----)")
+	if o.CA != "" {
+		checkCertificates(l, "observability.ca", o.CA, "")
 	}
 	login(l, "observability", o.Username, o.Password)
 }

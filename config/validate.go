@@ -1,9 +1,7 @@
 package config
 
 import (
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"maps"
 	"net/mail"
@@ -12,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/imageref"
 )
@@ -96,45 +95,21 @@ func (t *TLS) problems(l *document.List) {
 	if t.Mode == SelfSigned {
 		noValues(l, "tls.mode", "tls.", "none with mode self-signed; or set tls.mode to given", map[string]bool{"certificate": t.Certificate != "", "key": t.Key != ""})
 	}
-	if got, ok := certificates(t.CA); !ok && t.CA != "" {
-		l.Add("tls.ca", got, "PEM certificates (-----BEGIN CERTIFICATE-----)")
+	if t.CA != "" {
+		checkCertificates(l, "tls.ca", t.CA, "")
 	}
 	if t.Mode != UserCertificate {
 		return
 	}
-	if got, ok := certificates(t.Certificate); !ok {
-		l.Add("tls.certificate", got, "PEM certificates (-----BEGIN CERTIFICATE-----), the server's first")
-	}
+	checkCertificates(l, "tls.certificate", t.Certificate, ", the server's first")
 	t.Key.problem(l, "tls.key", "private key")
 }
 
-// certificates reports whether text has PEM certificates and nothing else in PEM, and if not,
-// describes what it is without showing it. Text around them counts for nothing, as openssl
-// writes it.
-func certificates(text string) (got string, ok bool) {
-	if strings.TrimSpace(text) == "" {
-		return "nothing", false
+// checkCertificates adds a problem unless text is PEM certificates.
+func checkCertificates(l *document.List, field, text, want string) {
+	if _, err := certificate.Parse([]byte(text)); err != nil {
+		l.Add(field, err.Error(), "PEM certificates (-----BEGIN CERTIFICATE-----)"+want)
 	}
-	n := 0
-	for block, after := pem.Decode([]byte(text)); block != nil; block, after = pem.Decode(after) {
-		n++
-		if strings.Contains(block.Type, "PRIVATE KEY") {
-			return "a private key", false
-		}
-		if block.Type != "CERTIFICATE" {
-			return "another kind of PEM block", false
-		}
-		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return fmt.Sprintf("a malformed certificate (number %d)", n), false
-		}
-	}
-	switch bad := strings.Count(text, "-----BEGIN ") - n; {
-	case n == 0:
-		return "text that is not PEM", false
-	case bad > 0:
-		return fmt.Sprintf("%d certificates, and %d that are malformed PEM", n, bad), false
-	}
-	return "", true
 }
 
 func (p *Proxy) problems(l *document.List) {

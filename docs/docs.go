@@ -6,10 +6,10 @@ import (
 	_ "embed"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -53,7 +53,7 @@ func (c Code) Text() string {
 	for i, name := range c.Classes {
 		exits[i] += " (" + name + ")"
 	}
-	return fmt.Sprintf("%s\n\n- Remedy: %s\n- Exit code: %s\n", c.Cause, c.Remedy, list(exits))
+	return fmt.Sprintf("%s\n\n- Remedy: %s\n- Exit code: %s\n", c.Cause, c.Remedy, document.OneOf(exits...))
 }
 
 // exitCodes are those of the code's classes.
@@ -63,15 +63,6 @@ func (c Code) exitCodes() []string {
 		exits[i] = strconv.Itoa(int(Classes()[name]))
 	}
 	return exits
-}
-
-// list is "a, b or c".
-func list(all []string) string {
-	last := len(all) - 1
-	if last < 1 {
-		return strings.Join(all, "")
-	}
-	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
 // Classes are the names of the fault classes.

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/config/document"
 )
 
 var update = flag.Bool("update", false, "write errors.md")
@@ -26,7 +28,7 @@ func TestErrorsPage(t *testing.T) {
 	for _, area := range Errors() {
 		fmt.Fprintf(&b, "\n## %s\n", area.Title)
 		for _, c := range area.Codes {
-			fmt.Fprintf(&b, "\n### %s\n%s Exit %s.\n- %s\n", c.Code, c.Cause, list(c.exitCodes()), c.Remedy)
+			fmt.Fprintf(&b, "\n### %s\n%s Exit %s.\n- %s\n", c.Code, c.Cause, document.OneOf(c.exitCodes()...), c.Remedy)
 		}
 	}
 	if *update {

@@ -24,7 +24,6 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/config/form"
-	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
@@ -226,7 +225,7 @@ func (c *Command) begin(io console.Streams) error {
 	if err != nil {
 		return unreadable("read the configuration to begin with", "give --file the path of a configuration, or of a run that slipway report has written", err)
 	}
-	var changes []migrate.Change
+	var changes []config.Change
 	if c.base, changes, err = config.Migrate(c.base, c.from); err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -34,7 +33,7 @@ func (c *Command) hooks(io console.Streams) *hooks {
 	if len(c.base) == 0 || !c.own {
 		return a
 	}
-	cfg, err := c.source.Parse(c.base, func([]migrate.Change) {})
+	cfg, err := c.source.Parse(c.base, nil)
 	if err != nil {
 		fmt.Fprintf(io.Err, "slipway: %s is not valid as it is; hooks before configuring, if it has any, do not run\n", c.from)
 		return a

@@ -3,6 +3,7 @@
 package certificate
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -169,9 +170,9 @@ const FixInvalid = "correct the section tls of the configuration"
 // roots are additional CAs to trust, PEM, may be empty. It returns all problems.
 func Given(chain, key, roots []byte, hosts []string, now time.Time) []error {
 	var errs []error
-	certs, err := parseChain(chain)
+	certs, err := Parse(chain)
 	if err != nil {
-		return []error{err}
+		return []error{fmt.Errorf("the certificate is %w", err)}
 	}
 	leaf := certs[0]
 	if leaf.IsCA && !certs[len(certs)-1].IsCA {
@@ -256,7 +257,7 @@ func verify(certs []*x509.Certificate, pool *x509.CertPool, now time.Time) error
 
 // Leaf returns the first certificate of a PEM chain.
 func Leaf(chain []byte) (*x509.Certificate, error) {
-	certs, err := parseChain(chain)
+	certs, err := Parse(chain)
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +267,7 @@ func Leaf(chain []byte) (*x509.Certificate, error) {
 // Issuers returns what a client needs to trust chain, PEM: everything after the leaf, or
 // the leaf itself if it is alone.
 func Issuers(chain []byte) ([]byte, error) {
-	certs, err := parseChain(chain)
+	certs, err := Parse(chain)
 	if err != nil {
 		return nil, err
 	}
@@ -280,25 +281,30 @@ func Issuers(chain []byte) ([]byte, error) {
 	return out, nil
 }
 
-func parseChain(b []byte) ([]*x509.Certificate, error) {
+// Parse reads certificates, PEM, and nothing else in PEM; text around them counts for nothing, as
+// openssl writes it. Its error is what is there instead, which it does not show.
+func Parse(text []byte) ([]*x509.Certificate, error) {
 	var certs []*x509.Certificate
-	for rest := b; ; {
-		var block *pem.Block
-		block, rest = pem.Decode(rest)
-		if block == nil {
-			break
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if strings.Contains(block.Type, "PRIVATE KEY") {
+			return nil, errors.New("a private key")
 		}
 		if block.Type != "CERTIFICATE" {
-			return nil, fmt.Errorf("the certificate file holds a %s", block.Type)
+			return nil, errors.New("another kind of PEM block")
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, fmt.Errorf("read certificate %d: %w", len(certs)+1, err)
+			return nil, fmt.Errorf("a malformed certificate (number %d)", len(certs)+1)
 		}
 		certs = append(certs, c)
 	}
-	if len(certs) == 0 {
-		return nil, errors.New("the certificate is not PEM")
+	switch bad := strings.Count(string(text), "-----BEGIN ") - len(certs); {
+	case len(bytes.TrimSpace(text)) == 0:
+		return nil, errors.New("nothing")
+	case len(certs) == 0:
+		return nil, errors.New("text that is not PEM")
+	case bad > 0:
+		return nil, fmt.Errorf("%d certificates, and %d that are malformed PEM", len(certs), bad)
 	}
 	return certs, nil
 }

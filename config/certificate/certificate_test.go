@@ -83,7 +83,7 @@ func TestGivenReportsEverythingAtOnce(t *testing.T) {
 	require.Len(t, errs, 6)
 
 	require.ErrorContains(t, errors.Join(certificate.Given([]byte("x"), leaf.Key, nil, hosts, at())...), "not PEM")
-	require.ErrorContains(t, errors.Join(certificate.Given(leaf.Key, leaf.Key, nil, hosts, at())...), "holds a PRIVATE KEY")
+	require.ErrorContains(t, errors.Join(certificate.Given(leaf.Key, leaf.Key, nil, hosts, at())...), "the certificate is a private key")
 	encrypted := pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte{1}})
 	legacy := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-256-CBC,00"}, Bytes: []byte{1}})
 	parameters := pem.EncodeToMemory(&pem.Block{Type: "EC PARAMETERS", Bytes: []byte{6, 1, 1}})

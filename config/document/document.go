@@ -105,6 +105,9 @@ func Parse(data []byte) (*Document, []Problem) {
 // Root returns the document's mapping; nil if the document is empty.
 func (d *Document) Root() *yaml.Node { return d.root }
 
+// IsEmpty reports whether the document has no field.
+func (d *Document) IsEmpty() bool { return d.root == nil || len(d.root.Content) == 0 }
+
 // Edit lets edit change the document's mapping, and returns the problems that the
 // document has afterwards, which replace those of Parse.
 func (d *Document) Edit(edit func(root *yaml.Node)) []Problem {
@@ -231,6 +234,9 @@ func (d *Document) check(path string, n *yaml.Node, depth int) []Problem {
 			problems = append(problems, d.check(field, item, depth+1)...)
 		}
 	case yaml.ScalarNode:
+		if strings.Contains(n.Value, "\x00") { // which no argument and no variable of a program can hold
+			problems = append(problems, Problem{Field: path, Line: n.Line, Got: "a NUL character", Want: "text without NUL characters"})
+		}
 		if kindOf(n) == "" {
 			problems = append(problems, Problem{Field: path, Line: n.Line, Got: "a tag (!…)", Want: "a plain value, in quotes if it starts with !"})
 		}

@@ -36,9 +36,9 @@ type Form struct {
 // form that is not accessible lets the user go back to earlier pages: it then returns the answers with
 // ErrBack.
 func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string, back bool) (map[string]string, error) {
-	s := sheet{texts: map[string]*string{}, lists: map[string]*[]string{}}
+	s := sheet{}
 	for path, answer := range before {
-		s.texts[path] = &answer
+		s[path] = &answer
 	}
 	field := func(q answers.Question) huh.Field {
 		return s.field(q, before[q.Path], f.Accessible, func() error {
@@ -121,21 +121,27 @@ func (f Form) run(ctx context.Context, form *huh.Form, left *bool) error {
 }
 
 // sheet holds the answers of a form while the user fills it in.
-type sheet struct {
-	texts map[string]*string
-	lists map[string]*[]string
-}
+type sheet map[string]*string
 
 func (s sheet) answers() map[string]string {
 	out := map[string]string{}
-	for path, text := range s.texts {
+	for path, text := range s {
 		out[path] = *text
-	}
-	for path, list := range s.lists {
-		out[path] = strings.Join(*list, ",")
 	}
 	return out
 }
+
+// several is an answer as a list.
+type several struct{ text *string }
+
+func (s several) Get() []string {
+	if *s.text == "" {
+		return nil
+	}
+	return strings.Split(*s.text, ",")
+}
+
+func (s several) Set(list []string) { *s.text = strings.Join(list, ",") }
 
 // field returns the form field for a question.
 func (s sheet) field(q answers.Question, before string, accessible bool, try func() error) huh.Field {
@@ -143,7 +149,7 @@ func (s sheet) field(q answers.Question, before string, accessible bool, try fun
 	switch q.Kind {
 	case answers.Choice:
 		text := &before
-		s.texts[q.Path] = text
+		s[q.Path] = text
 		field := huh.NewSelect[string]().Title(title).Description(help).Options(huhOptions(q.Choices)...).Value(text).
 			Validate(func(choice string) error {
 				*text = choice
@@ -154,18 +160,13 @@ func (s sheet) field(q answers.Question, before string, accessible bool, try fun
 		}
 		return field
 	case answers.Several:
-		list := &[]string{}
-		if before != "" {
-			*list = strings.Split(before, ",")
-		}
-		delete(s.texts, q.Path)
-		s.lists[q.Path] = list
-		return huh.NewMultiSelect[string]().Title(title).Description(help).Options(huhOptions(q.Choices)...).Value(list).
+		s[q.Path] = &before
+		return huh.NewMultiSelect[string]().Title(title).Description(help).Options(huhOptions(q.Choices)...).Accessor(several{&before}).
 			Validate(func([]string) error { return try() })
 	}
 	before = redact.Printable(before) // what is accepted is what is seen
 	text := before
-	s.texts[q.Path] = &text
+	s[q.Path] = &text
 	if accessible {
 		answer := spoken{&text}
 		return huh.NewInput().Title(withDefault(title, before)).Accessor(answer).Validate(func(line string) error {

@@ -7,13 +7,18 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
+	kubernetes "k8s.io/client-go/tools/clientcmd/api/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/bounded"
@@ -40,61 +45,65 @@ func Extract(text []byte, name string, readFile func(path string) ([]byte, error
 	if err != nil {
 		return nil, invalid(err)
 	}
-	of, name, err := d.context(name)
+	of, err := contextOf(d, name)
 	if err != nil {
 		return nil, err
 	}
-	c, u := slices.IndexFunc(d.Clusters, func(c namedCluster) bool { return c.Name == of.Cluster }), slices.IndexFunc(d.Users, func(u namedUser) bool { return u.Name == of.User })
+	name = of.Name
+	c := slices.IndexFunc(d.Clusters, func(c kubernetes.NamedCluster) bool { return c.Name == of.Context.Cluster })
+	u := slices.IndexFunc(d.AuthInfos, func(u kubernetes.NamedAuthInfo) bool { return u.Name == of.Context.AuthInfo })
 	switch {
 	case c < 0:
-		return nil, invalid(fmt.Errorf("context %s is for the cluster %q, which it does not have", name, of.Cluster))
-	case u < 0 && of.User != "": // without one the server lets anybody in
-		return nil, invalid(fmt.Errorf("context %s is for the user %q, which it does not have", name, of.User))
+		return nil, invalid(fmt.Errorf("context %s is for the cluster %q, which it does not have", name, of.Context.Cluster))
+	case u < 0 && of.Context.AuthInfo != "": // without one the server lets anybody in
+		return nil, invalid(fmt.Errorf("context %s is for the user %q, which it does not have", name, of.Context.AuthInfo))
 	}
-	at, who := d.Clusters[c].Cluster, user{}
+	at, who := d.Clusters[c].Cluster, kubernetes.AuthInfo{}
 	if u >= 0 {
-		who = d.Users[u].User
+		who = d.AuthInfos[u].AuthInfo
 	}
+	at.Extensions, who.Extensions = nil, nil
 	files := inliner{read: readFile}
-	files.inline("clusters: certificate-authority", &at.CA, &at.CAData)
-	files.inline("users: client-certificate", &who.Certificate, &who.CertificateData)
-	files.inline("users: client-key", &who.Key, &who.KeyData)
+	files.inline("clusters: certificate-authority", &at.CertificateAuthority, &at.CertificateAuthorityData)
+	files.inline("users: client-certificate", &who.ClientCertificate, &who.ClientCertificateData)
+	files.inline("users: client-key", &who.ClientKey, &who.ClientKeyData)
 	if who.TokenFile != "" { // which comes before a token
 		var token []byte
 		files.inline("users: tokenFile", &who.TokenFile, &token)
 		who.Token = strings.TrimSpace(string(token))
 	}
-	err = errors.Join(append(files.errs, at.check(), who.checkPlugins(name, of.Cluster))...)
+	err = errors.Join(append(files.errs, checkAddresses(at), checkPlugins(who, name, of.Context.Cluster))...)
 	if err == nil {
-		err = errors.Join(at.checkCA(), who.checkPair())
+		err = errors.Join(checkCA(at), checkPair(who))
 	}
 	if err != nil {
 		return nil, err
 	}
-	return yaml.Marshal(document{
-		APIVersion: "v1", Kind: "Config", Current: name,
-		Clusters: []namedCluster{{name, at}}, Users: []namedUser{{name, who}}, Contexts: []namedContext{{name, context{name, name}}},
+	return yaml.Marshal(kubernetes.Config{
+		APIVersion: "v1", Kind: "Config", CurrentContext: name,
+		Clusters: []kubernetes.NamedCluster{{Name: name, Cluster: at}}, AuthInfos: []kubernetes.NamedAuthInfo{{Name: name, AuthInfo: who}},
+		Contexts: []kubernetes.NamedContext{{Name: name, Context: kubernetes.Context{Cluster: name, AuthInfo: name}}},
 	})
 }
 
-// context is the one with that name, or the current one.
-func (d document) context(name string) (context, string, error) {
-	wanted := cmp.Or(name, d.Current)
+// contextOf is the context of that name, or the current one.
+func contextOf(d kubernetes.Config, name string) (of kubernetes.NamedContext, err error) {
+	wanted := cmp.Or(name, d.CurrentContext)
 	var names []string
 	for _, c := range d.Contexts {
 		if c.Name == wanted && wanted != "" {
-			return c.Context, wanted, nil
+			return c, nil
 		}
 		names = append(names, c.Name)
 	}
 	slices.Sort(names)
 	switch {
 	case len(names) == 0:
-		return context{}, "", invalid(errors.New("it has no context"))
+		return of, invalid(errors.New("it has no context"))
 	case wanted == "":
-		return context{}, "", noContext(fmt.Errorf("it has no current context, but %s", strings.Join(names, ", ")))
+		return of, noContext(fmt.Errorf("it has no current context, but %s", strings.Join(names, ", ")))
 	}
-	return context{}, "", noContext(fmt.Errorf("it has no context %s, but %s", wanted, strings.Join(names, ", ")))
+	return of, noContext(fmt.Errorf("it has no context %s, but %s", wanted, strings.Join(names, ", ")))
 }
 
 // inliner puts what files hold in the place of their names.
@@ -122,8 +131,8 @@ func (i *inliner) inline(field string, file *string, data *[]byte) {
 	}
 }
 
-// check rejects an address that means another machine in a container.
-func (c cluster) check() error {
+// checkAddresses rejects an address that means another machine in a container.
+func checkAddresses(c kubernetes.Cluster) error {
 	u, err := url.Parse(c.Server)
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return invalid(errors.New("the cluster's server is not a URL with https:// and a host"))
@@ -155,23 +164,23 @@ func isLoopback(host string) bool {
 }
 
 // checkCA rejects what no client can verify a server with.
-func (c cluster) checkCA() error {
+func checkCA(c kubernetes.Cluster) error {
 	switch {
-	case len(c.CAData) == 0:
-	case c.Insecure:
+	case len(c.CertificateAuthorityData) == 0:
+	case c.InsecureSkipTLSVerify:
 		return invalid(errors.New("clusters: insecure-skip-tls-verify is beside certificate-authority, and only one of them can be"))
-	case !x509.NewCertPool().AppendCertsFromPEM(c.CAData):
+	case !x509.NewCertPool().AppendCertsFromPEM(c.CertificateAuthorityData):
 		return invalid(errors.New("clusters: certificate-authority holds no PEM certificate"))
 	}
 	return nil
 }
 
 // checkPair rejects a certificate and a key that no client can use.
-func (u user) checkPair() error {
-	if len(u.CertificateData)+len(u.KeyData) == 0 {
+func checkPair(u kubernetes.AuthInfo) error {
+	if len(u.ClientCertificateData)+len(u.ClientKeyData) == 0 {
 		return nil
 	}
-	if _, err := tls.X509KeyPair(u.CertificateData, u.KeyData); err != nil {
+	if _, err := tls.X509KeyPair(u.ClientCertificateData, u.ClientKeyData); err != nil {
 		return invalid(fmt.Errorf("users: client-certificate and client-key cannot be used: %w", err))
 	}
 	return nil
@@ -179,7 +188,7 @@ func (u user) checkPair() error {
 
 // checkPlugins rejects a user whose credentials come from a program. The remedy works in
 // the context, which need not be the current one.
-func (u user) checkPlugins(context, cluster string) error {
+func checkPlugins(u kubernetes.AuthInfo, context, cluster string) error {
 	var program string
 	switch {
 	case u.Exec != nil:
@@ -207,4 +216,78 @@ func invalid(err error) error {
 func noContext(err error) error {
 	return &fault.Fault{Code: CodeInvalid, Class: fault.Usage, Op: "read the kubeconfig", Err: bounded.LineError(err),
 		Fix: "name one of these as context in the configuration"}
+}
+
+// lineRE finds the line in the message of a YAML parser, which may quote the text.
+var lineRE = regexp.MustCompile(`line \d+`)
+
+// decode reads a kubeconfig. By way of JSON, a number is no text: kubectl rejects it, too.
+func decode(text []byte) (d kubernetes.Config, err error) {
+	if path := strings.TrimSpace(string(text)); strings.HasPrefix(path, "/") && !strings.ContainsAny(path, "\n{") {
+		return d, errPath
+	}
+	plain, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		at := lineRE.FindString(err.Error())
+		return d, errors.New(strings.TrimSuffix("it is not YAML as kubectl writes it ("+at+")", " ()"))
+	}
+	if err = json.Unmarshal(plain, &d); err == nil {
+		return d, checkNames(d)
+	}
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case !ok || wrong.Field == "":
+		return d, errors.New("it is not YAML as kubectl writes it")
+	case wrong.Type == reflect.TypeFor[[]byte]():
+		return d, fmt.Errorf("%s is not base64", wrong.Field)
+	}
+	return d, fmt.Errorf("%s is not of type %s (put text in quotes)", wrong.Field, wrong.Type)
+}
+
+// errPath is the error of a text that is a path, as the variable KUBECONFIG has it.
+var errPath = errors.New("it is the path of a file, and not what the file holds: write existing.kubeconfig: file:PATH")
+
+// checkNames rejects names that are there twice, as kubectl does, and names that would be several
+// lines of a command.
+func checkNames(d kubernetes.Config) error {
+	seen := map[string]bool{}
+	check := func(list, name string) error {
+		switch {
+		case name != bounded.Line(name):
+			return fmt.Errorf("it has %q in %s, which cannot be printed", name, list)
+		case seen[list+"/"+name]:
+			return fmt.Errorf("it has %q twice in %s", name, list)
+		}
+		seen[list+"/"+name] = true
+		return nil
+	}
+	var errs []error
+	for _, c := range d.Clusters {
+		errs = append(errs, check("clusters", c.Name))
+	}
+	for _, c := range d.Contexts {
+		errs = append(errs, check("contexts", c.Name))
+	}
+	for _, u := range d.AuthInfos {
+		errs = append(errs, check("users", u.Name))
+	}
+	return cmp.Or(errs...)
+}
+
+// Secrets calls hide with each credential in what Extract returned, as it is written there
+// and decoded.
+func Secrets(text []byte, hide func(credential string)) {
+	d, err := decode(text)
+	if err != nil {
+		hide(string(text))
+		return
+	}
+	for _, u := range d.AuthInfos {
+		key := u.AuthInfo.ClientKeyData
+		for _, credential := range []string{u.AuthInfo.Token, u.AuthInfo.Password, base64.StdEncoding.EncodeToString(key), string(key)} {
+			if credential != "" {
+				hide(credential)
+			}
+		}
+	}
 }

@@ -238,9 +238,6 @@ func HolesIn(value json.RawMessage) []string {
 
 // Everywhere are the names that values, hosts, ConfigMaps and pods may contain, besides
 // those of images and settings.
-func Everywhere() []string { return filled() }
-
-// filled are the names that values, hosts and ConfigMaps may contain.
-func filled() []string {
+func Everywhere() []string {
 	return []string{FillDomain, FillDeployment, FillAdminEmail, FillScale, FillStorageClass, FillProxyHTTP, FillProxyHTTPS, FillProxyNone, FillKnownHosts}
 }

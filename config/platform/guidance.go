@@ -38,28 +38,14 @@ func (d GuidanceData) On(component string) bool { return slices.Contains(d.Compo
 // Setting is a value of the settings by its path; nil if the configuration does not have it.
 func (d GuidanceData) Setting(path string) any { return valueOf(d.Settings, path) }
 
-// ApprovalData is what the template of a release's approval is filled in with. It holds no
-// secret.
+// ApprovalData is what the template of a release's approval is filled in with: what guidance gets,
+// without links.
 type ApprovalData struct {
-	Platform   string   // name of the release
-	Version    string   // its version
-	Deployment string   // name of the deployment
-	Domain     string   // its parent domain
-	Scale      string   // name of its scale profile
-	Provider   string   // name of the provider
-	Cluster    string   // the cluster
-	Region     string   // region of the provider, or empty
-	Components []string // names of the components that are on
-
-	// The configuration's `platform.settings`, JSON: `.Setting "a.b"` is one of them.
-	Settings json.RawMessage
+	GuidanceData
+	Provider string // name of the provider
+	Cluster  string // the cluster
+	Region   string // region of the provider, or empty
 }
-
-// On reports whether a component is on.
-func (d ApprovalData) On(component string) bool { return slices.Contains(d.Components, component) }
-
-// Setting is a value of the settings by its path; nil if the configuration does not have it.
-func (d ApprovalData) Setting(path string) any { return valueOf(d.Settings, path) }
 
 // valueOf is Setting for templates, in which what is not there is nil.
 func valueOf(settings json.RawMessage, path string) any {

@@ -167,6 +167,13 @@ func (r *Release) checkNeeds(off []string) error {
 	return errors.Join(errs...)
 }
 
+// Fits checks what the configuration says of the release's components, secrets and settings.
+func (r *Release) Fits(cfg *config.Config) error {
+	_, err := r.Off(cfg.Choices())
+	return errors.Join(err, r.Overrides(cfg.Overrides()), r.CheckSettings(cfg.Platform.Settings),
+		r.CheckGiven(slices.Collect(maps.Keys(cfg.Platform.Secrets))))
+}
+
 // Overrides checks that the user's values are for components that have a chart: those of
 // kind chart or adopted, and apps.
 func (r *Release) Overrides(values map[string]json.RawMessage) error {

@@ -50,7 +50,6 @@ type Release struct {
 	Phases         []Phase       `json:"phases,omitempty" unique:"name"`                          // parts of a run by the names that users know, in order, for the run's report
 	Data           []Data        `json:"data,omitempty" unique:"name"`                            // data that an upgrade must not lose
 	Migrations     []Migration   `json:"migrations,omitempty" unique:"name"`                      // changes that an upgrade makes to data, in this order
-	Configuration  []Change      `json:"configuration,omitempty"`                                 // changes to the settings under platform, oldest first, including those of earlier releases
 	Tests          []Test        `json:"tests,omitempty" unique:"name"`                           // tests of the platform, run by slipway test
 	Workloads      []Workload    `json:"workloads,omitempty" unique:"name"`                       // examples of users' workloads that slipway test deploys, checks and removes
 

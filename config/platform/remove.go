@@ -78,25 +78,10 @@ func (r *Release) Removal() Remove {
 func (r *Release) RemovalOrder() []Component {
 	v := validator{r: r}
 	var installed []Component // each after what it comes after
-	seen := map[string]bool{}
-	var visit func(vertex string)
-	visit = func(vertex string) {
-		if seen[vertex] {
-			return
+	for _, vertex := range v.ordered(func([]string) {}) {
+		if i := slices.IndexFunc(r.Components, func(c Component) bool { return v.vertex(c.Name) == vertex }); i >= 0 {
+			installed = append(installed, r.Components[i])
 		}
-		seen[vertex] = true
-		for _, before := range v.before(vertex) {
-			visit(before)
-		}
-		for _, c := range r.Components {
-			if v.vertex(c.Name) == vertex {
-				installed = append(installed, c)
-				return
-			}
-		}
-	}
-	for _, c := range r.Components {
-		visit(v.vertex(c.Name))
 	}
 	slices.Reverse(installed)
 	var out []Component

@@ -91,7 +91,6 @@ func (v *validator) release() {
 	v.phases()
 	v.data()
 	v.migrations()
-	v.configuration()
 	v.tests()
 }
 
@@ -110,7 +109,7 @@ func (v *validator) holes(field, text string, names ...string) {
 
 // filled checks that the {names} in a text are those of Fill, or among more.
 func (v *validator) filled(field, text string, more ...string) {
-	known := append(filled(), more...)
+	known := append(Everywhere(), more...)
 	for _, name := range holes(text) {
 		image, isImage := ImageHole(name)
 		setting, isSetting := SettingHole(name)
@@ -155,4 +154,25 @@ func ParseService(s string) (namespace, name string, port int, err error) {
 		}
 	}
 	return "", "", 0, fmt.Errorf("service %s: want namespace/name:port", document.Quote(s))
+}
+
+// tests checks the tests and the workloads.
+func (v *validator) tests() {
+	for i, t := range v.r.Tests {
+		field := fmt.Sprintf("tests[%d]", i)
+		if t.Path == "" && len(t.Ready) == 0 {
+			v.Add(field, "a test that does nothing", "path, ready, or both")
+		} else if t.Path != "" || t.Namespace != "" {
+			if t.Namespace == "" {
+				v.namespace(field+".namespace", "")
+			}
+			v.content(field+".path", t.Files())
+		}
+		v.gates(field, t.Ready)
+	}
+	for i, w := range v.r.Workloads {
+		field := fmt.Sprintf("workloads[%d]", i)
+		v.content(field+".path", w.Files())
+		v.content(field+".check", w.Checks())
+	}
 }

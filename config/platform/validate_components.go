@@ -212,18 +212,27 @@ func (v *validator) chart(field string, c Component) {
 // cycles finds components that come after themselves. All apps are one: what comes after
 // one of them waits for all.
 func (v *validator) cycles() {
+	v.ordered(func(path []string) {
+		at := slices.IndexFunc(v.r.Components, func(c Component) bool { return v.vertex(c.Name) == path[0] })
+		if len(path) > 2 { // after has reported a component that comes after itself
+			v.Add(fmt.Sprintf("components[%d].after", at), "a cycle: "+strings.Join(path, " after "), "an order without a cycle")
+		}
+	})
+}
+
+// ordered returns the vertices, each after those that it comes after, and calls cycle with the way
+// from each to itself.
+func (v *validator) ordered(cycle func(path []string)) []string {
 	const visiting, done = 1, 2
 	state := map[string]int{}
+	var out []string
 	var visit func(name string, path []string)
 	visit = func(name string, path []string) {
-		if state[name] == done {
+		switch state[name] {
+		case done:
 			return
-		}
-		if i := slices.Index(path, name); state[name] == visiting {
-			at := slices.IndexFunc(v.r.Components, func(c Component) bool { return c.Name == name || name == theApps && c.Kind == App })
-			if len(path)-i > 1 { // after has reported a component that comes after itself
-				v.Add(fmt.Sprintf("components[%d].after", at), "a cycle: "+strings.Join(append(slices.Clone(path[i:]), name), " after "), "an order without a cycle")
-			}
+		case visiting:
+			cycle(append(slices.Clone(path[slices.Index(path, name):]), name))
 			return
 		}
 		state[name] = visiting
@@ -231,10 +240,12 @@ func (v *validator) cycles() {
 			visit(before, append(slices.Clone(path), name))
 		}
 		state[name] = done
+		out = append(out, name)
 	}
 	for _, c := range v.r.Components {
 		visit(v.vertex(c.Name), nil)
 	}
+	return out
 }
 
 // theApps stands for all apps in cycles.

@@ -19,9 +19,12 @@ func Contents(ctx context.Context, r *platform.Release, s contract.RenderInput) 
 	return has, err
 }
 
-// Render is what an install of a platform release applies: see lint.Render.
+// Render is what an install of a platform release applies, in its order, as far as that is known
+// without a cluster.
 func Render(ctx context.Context, r *platform.Release, s contract.RenderInput) ([]contract.Rendered, error) {
-	return lint.Render(ctx, r, s, tree, objects)
+	s.Suites, s.Off = nil, nil
+	has, err := lint.Contents(ctx, r, s, tree, objects)
+	return has.Rendered, err
 }
 
 func objects(r *platform.Release, s contract.RenderInput) ([]*unstructured.Unstructured, error) {

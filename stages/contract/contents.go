@@ -26,6 +26,7 @@ type RenderInput struct {
 	Kubernetes string           // version of the cluster: "1.37.2"
 	APIs       []string         // that it has; nil: Helm's idea of one
 	Guessed    bool             // that version is a guess: the cluster is not Slipway's own
+	Known      bool             // a run had the release before: what its gates, links and checks ask is not looked for
 	Manifests  fs.FS            // the bundle's, by project; nil where they are not at hand
 	Components []ComponentInput // of those that are installed, but for apps
 	Off        []ComponentInput // of those that are switched off, but for apps, and of tests and workloads for these
@@ -48,7 +49,6 @@ type Contents struct {
 	Images   []ImageUse // that the components and tests run; sorted, each once for a file
 	Unread   []Unread   // components whose images cannot be found
 	Policies []string   // components with NetworkPolicies, sorted
-	Denied   []Unread   // what objects ask that a cluster of Slipway's own does not have
 	Doubts   []Unread   // fields that are probably wrong, and that keep no component from being installed
 	Rendered []Rendered // what an install applies
 }
@@ -61,6 +61,7 @@ type ImageUse struct {
 	// Kept says that no step can put another reference in its place: somebody else than
 	// Slipway applies the object.
 	Kept bool
+	Line int // in File; 0 if no line has the image as it is, as in a chart's template
 }
 
 // Unread is a component whose images cannot be found: because only a cluster says what they

@@ -4,9 +4,8 @@ import "time"
 
 // PlannedPath is what the plan of an upgrade is told besides the release.
 type PlannedPath struct {
-	Settings []string `json:"settings,omitempty"` // see Plan
-	Flags    string   `json:"flags,omitempty"`    // that slipway plan needs besides the workflow: "--to 2.0.0"
-	Later    []string `json:"later,omitempty"`    // versions of the releases that follow
+	Flags string   `json:"flags,omitempty"` // that slipway plan needs besides the workflow: "--to 2.0.0"
+	Later []string `json:"later,omitempty"` // versions of the releases that follow
 }
 
 // Plan is what a workflow would do to a deployment. It holds no secret.
@@ -21,7 +20,6 @@ type Plan struct {
 	Phases        []string         `json:"phases,omitempty"` // names of those that the run would have, as users of the release know them
 	Style         string           `json:"style,omitempty"`  // of an upgrade: see Change
 	Configuration []Difference     `json:"configuration"`    // from that of the last run that succeeded
-	Settings      []string         `json:"settings"`         // of the user's file, which the release has elsewhere or no more: "a is now b"
 	Changes       []PlannedChange  `json:"changes"`
 	Unchanged     int              `json:"unchanged"` // objects that would not change
 	Unknown       []PlannedUnknown `json:"unknown"`   // what only a run finds out

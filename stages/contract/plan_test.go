@@ -83,7 +83,7 @@ digest sha256:1
 func TestAPlanOfAnUpgradeAsText(t *testing.T) {
 	p := &contract.Plan{
 		Workflow: "upgrade", Deployment: "blue", Digest: "sha256:1", Release: contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.1.0"},
-		Style: contract.InPlace, Configuration: []contract.Difference{{Path: "a.b", Old: "1"}}, Settings: []string{"a.b is gone"},
+		Style: contract.InPlace, Configuration: []contract.Difference{{Path: "a.b", Old: "1"}},
 		Changes: []contract.PlannedChange{
 			{Of: contract.PlanComponents, Action: contract.PlanAdd, Name: "page", Note: "app"}, {Of: contract.PlanComponents, Action: contract.PlanRemove, Name: "site", Note: "app"},
 			{Of: contract.PlanBackups, Action: contract.PlanRun, Name: "orders", Note: "exists already, as 20260102-030405-aaaaaa"}, {Of: contract.PlanBackups, Action: contract.PlanRun, Name: "users"},
@@ -100,9 +100,6 @@ It is the first upgrade of 2: 1.1.0, 2.0.0
 
 Configuration:
   - a.b: 1
-
-Settings of the file that the release has elsewhere or no more:
-  a.b is gone
 
 Components:
   + page (app)

@@ -26,10 +26,6 @@ func (p *Plan) Body(w io.Writer) error {
 		t.section("Configuration")
 		t.difference("  ", d)
 	}
-	for _, setting := range p.Settings {
-		t.section("Settings of the file that the release has elsewhere or no more")
-		t.line("  %s", setting)
-	}
 	var destroyed []string
 	for _, part := range planParts() {
 		for _, c := range p.Changes {

@@ -142,7 +142,7 @@ func (p *Planner) plan(ctx context.Context, s *State, req contract.PlanRequest) 
 	if release != nil {
 		out.Release = contract.PlannedRelease{Name: release.Name, To: release.Version, Digest: req.ReleaseDigest}
 	}
-	out.Settings, out.Later = req.Settings, req.Later
+	out.Later = req.Later
 	infrastructure, err := s.before(ctx, req.Inputs, out)
 	if err != nil {
 		return nil, err

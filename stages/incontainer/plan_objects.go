@@ -84,7 +84,7 @@ func (m *maker) Fill(out *contract.Plan) {
 	out.Sort()
 	slices.SortFunc(out.Unknown, func(a, b contract.PlannedUnknown) int { return strings.Compare(a.What+a.Why, b.What+b.Why) })
 	// What is empty is a list in JSON.
-	out.Configuration, out.Settings, out.Later = append([]contract.Difference{}, out.Configuration...), append([]string{}, out.Settings...), append([]string{}, out.Later...)
+	out.Configuration, out.Later = append([]contract.Difference{}, out.Configuration...), append([]string{}, out.Later...)
 	out.Changes = append([]contract.PlannedChange{}, out.Changes...)
 	out.Unknown, out.Refused = append([]contract.PlannedUnknown{}, out.Unknown...), append([]contract.PlannedUnknown{}, out.Refused...)
 }

@@ -207,11 +207,10 @@ func TestAPlanOfAPath(t *testing.T) {
 		return digest
 	}
 	installs("1.0.0")
-	p.path = contract.PlannedPath{Settings: []string{"a is now b"}, Later: []string{"2.0.0"}}
+	p.path = contract.PlannedPath{Later: []string{"2.0.0"}}
 	was, err := p.make(t, "", brings("1.1.0"), "")
 	require.NoError(t, err)
 	require.Equal(t, contract.PlannedChange{Of: contract.PlanComponents, Action: contract.PlanAdd, Name: "welcome", Note: "app"}, was.Changes[0])
-	require.Equal(t, []string{"a is now b"}, was.Settings)
 	require.Equal(t, []string{"2.0.0"}, was.Later)
 	p.path.Later = nil
 	_, err = p.make(t, "", was.Release.Digest, was.Digest)

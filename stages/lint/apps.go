@@ -96,10 +96,8 @@ func (v *linter) completeApps() {
 	in.Images = map[string]string{}
 	maps.Copy(in.Images, v.Apps.Images)
 	for _, c := range v.release.Components {
-		for _, name := range c.ImageNames() {
-			if c.Kind == platform.App && in.Images[name] == "" {
-				in.Images[name] = v.placeholder(name)
-			}
+		if c.Kind == platform.App {
+			v.fillImages(in.Images, c)
 		}
 	}
 	v.Apps = &in
@@ -203,18 +201,13 @@ func (v *linter) source(ctx context.Context, files fs.FS, app application, s sou
 			return nil, err
 		}
 		var out []*unstructured.Unstructured
-		unknown := leftOut
-		if app.strict() {
-			unknown = ""
-		}
 		for _, from := range sources {
 			for _, image := range render.Images(from.Objects) {
 				v.keep(name, v.inRelease(naming(files, at, image)), image)
 			}
 			v.file(name, v.inRelease(from.Name), app.Spec.Destination.Namespace, nil, from.Objects)
-			v.applied(app, v.inRelease(from.Name), from.Objects)
 			for _, m := range render.Mistakes(files, from.Name, from.Objects) {
-				v.mistake(name, v.inRelease(cmp.Or(m.File, render.Kustomization(files, from.Name), from.Name)), m, unknown)
+				v.mistake(name, v.inRelease(cmp.Or(m.File, render.Kustomization(files, from.Name), from.Name)), m, app.strict() || !m.Unknown)
 			}
 			out = append(out, from.Objects...)
 		}
@@ -240,7 +233,6 @@ func (v *linter) source(ctx context.Context, files fs.FS, app application, s sou
 	var out []*unstructured.Unstructured
 	parts, err := v.chart(ctx, chart{component: name, files: files, dir: at, path: v.inRelease(s.Path), release: release, namespace: app.Spec.Destination.Namespace, values: values, kept: true, app: true, strict: app.strict()})
 	for _, p := range parts {
-		v.applied(app, p.file, p.objs)
 		out = append(out, p.objs...)
 	}
 	return out, err

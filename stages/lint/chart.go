@@ -36,6 +36,7 @@ type chart struct {
 	app       bool                    // of an Application: Argo CD fetches what it depends on, and only a run knows all of its values
 	strict    bool                    // Kubernetes refuses fields that it does not know
 	name      string                  // its own, by which Helm names its files
+	certain   bool                    // it renders to the same in every cluster, whatever a run finds out
 }
 
 // rendered is a part of what a chart renders to.
@@ -44,13 +45,6 @@ type rendered struct {
 	kept bool   // Helm applies it as it is: a hook
 	crds bool   // Helm makes them once, unless they are there
 	objs []*unstructured.Unstructured
-
-	twice error // which keys it has twice in a mapping
-}
-
-// load reads the chart.
-func (c chart) load(ctx context.Context) (*helmchart.Chart, error) {
-	return render.LoadChart(ctx, c.files, c.dir)
 }
 
 // ended is why nothing more can be rendered once a chart or kustomization could not be, because
@@ -73,12 +67,13 @@ func ended(ctx context.Context, component, file string, err error) error {
 
 // chart notes the images of a chart, those of its hooks among them.
 func (v *linter) chart(ctx context.Context, c chart) ([]rendered, error) {
-	ch, err := c.load(ctx)
+	ch, err := render.LoadChart(ctx, c.files, c.dir)
 	if err != nil {
 		v.badChart(c, err)
 		return nil, ended(ctx, c.component, c.path, err)
 	}
 	c.name = ch.Name()
+	c.certain = !c.app && !v.off && (!v.Guessed || ch.Metadata.KubeVersion == "") && !render.AsksCluster(ch, c.values)
 	crds := !v.problems(c.component, render.Definitions(ch), c.inRelease)
 	switch err := render.Missing(ch); {
 	case err != nil && c.app:
@@ -105,17 +100,15 @@ func (v *linter) chart(ctx context.Context, c chart) ([]rendered, error) {
 		if err := ended(ctx, c.component, c.path, err); err != nil {
 			return nil, err
 		}
-		return nil, v.unrendered(ctx, c, opts, err)
+		v.unrendered(c, err)
+		return nil, nil
 	}
 	for _, p := range parts {
 		if p.crds {
 			v.file(c.component, p.file, c.namespace, nil, p.objs)
 			continue
 		}
-		v.duplicates(c, p)
-		if err := v.chartFields(ctx, c, opts, p); err != nil {
-			return nil, err
-		}
+		v.chartFields(c, p)
 		render.SetImages(p.objs, c.in.Images)
 		if c.kept || p.kept {
 			v.keep(c.component, p.file, render.Images(p.objs)...)
@@ -175,8 +168,7 @@ func (c chart) add(out []rendered, file, text string) ([]rendered, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	_, twice := kube.Decode([]byte(text)) // which accepts no key twice
-	return append(out, rendered{file: c.inRelease(file), objs: objs, twice: twice}), nil
+	return append(out, rendered{file: c.inRelease(file), objs: objs}), nil
 }
 
 // inRelease is the path in the release of a file that Helm names, with the chart's name in

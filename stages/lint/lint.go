@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/imageref"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/render"
@@ -42,7 +43,6 @@ type linter struct {
 	uses    []contract.ImageUse
 	unread  []contract.Unread
 	limited []string          // components with NetworkPolicies
-	denied  []contract.Unread // what a cluster of Slipway's own does not have
 	doubts  []contract.Unread // fields that are probably wrong
 	shown   []contract.Rendered
 	off     bool                   // of a component that is switched off
@@ -51,14 +51,15 @@ type linter struct {
 }
 
 // Contents is what the components of a release and its tests run and have, and what an install
-// applies, as Render has it. What is wrong with the release's files is among what is unread. An
+// applies, in its order. What is wrong with the release's files is among what is unread. An
 // error is one of this machine.
 func Contents(ctx context.Context, r *platform.Release, s contract.RenderInput, build BuildTree, objects MakeObjects) (contract.Contents, error) {
 	v := &linter{RenderInput: s, release: r}
 	if err := v.installed(ctx, build, objects); err != nil {
 		return contract.Contents{}, err
 	}
-	rendered := v.shown
+	rendered := slices.Clone(v.shown)
+	slices.SortStableFunc(rendered, func(a, b contract.Rendered) int { return v.place(a) - v.place(b) })
 	for _, in := range s.Suites {
 		c, err := v.part(in.Component)
 		if err != nil {
@@ -75,9 +76,12 @@ func Contents(ctx context.Context, r *platform.Release, s contract.RenderInput, 
 		}
 	}
 	v.homeless()
+	if !s.Known {
+		v.targets(rendered)
+	}
 	slices.SortFunc(v.uses, func(a, b contract.ImageUse) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	slices.Sort(v.limited)
-	return contract.Contents{Images: slices.Compact(v.uses), Unread: v.unread, Policies: slices.Compact(v.limited), Denied: v.denied, Doubts: v.doubts, Rendered: rendered}, nil
+	return contract.Contents{Images: slices.Compact(v.uses), Unread: v.unread, Policies: slices.Compact(v.limited), Doubts: v.doubts, Rendered: rendered}, nil
 }
 
 // installed looks at all that an install applies.
@@ -121,8 +125,16 @@ func (v *linter) part(name string) (platform.Component, error) {
 
 // declared notes the images that the component itself names.
 func (v *linter) declared(c platform.Component) {
-	v.use(c.Name, platform.File, c.ImageNames()...)
-	v.keep(c.Name, platform.File, c.ImageReferences()...)
+	for i, image := range c.Images {
+		use := contract.ImageUse{Component: c.Name, File: platform.File, Kept: !imageref.IsShort(image)}
+		if _, ok := v.release.Component(c.Name); ok {
+			use.Line = v.field(c.Name, fmt.Sprintf("images[%d]", i))
+		}
+		if normal, err := imageref.Normal(image); use.Kept && err == nil { // a release with another one is refused
+			image = normal
+		}
+		v.note(use, []string{image})
+	}
 }
 
 // use notes images of objects that Slipway applies.
@@ -138,10 +150,26 @@ func (v *linter) keep(component, file string, images ...string) {
 func (v *linter) note(use contract.ImageUse, images []string) {
 	for _, image := range images {
 		if !v.absent[image] {
-			use.Image = image
-			v.uses = append(v.uses, use)
+			of := use
+			of.Image, of.Line = image, cmp.Or(use.Line, lineNaming(v.release.Files(), use.File, image))
+			v.uses = append(v.uses, of)
 		}
 	}
+}
+
+// lineNaming is the line of a file that names an image as it is; 0 if none does.
+func lineNaming(files fs.FS, name, image string) int {
+	text, err := bounded.FS(files, name, bounded.Generated)
+	if err != nil {
+		return 0
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		words := strings.FieldsFunc(line, func(c rune) bool { return strings.ContainsRune(" \t\r\"'{}[],", c) })
+		if !strings.HasPrefix(strings.TrimSpace(line), "#") && slices.Contains(words, image) {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // placeholder is what stands for an image that no short name is known for.
@@ -214,14 +242,19 @@ func (v *linter) complete(c platform.Component, in contract.ComponentInput) cont
 			fill[hole] = v.placeholder(name)
 		}
 	}
+	v.fillImages(images, c)
+	maps.Copy(images, in.Rewrite)
+	in.Fill, in.Images = fill, images
+	return in
+}
+
+// fillImages puts something in the place of a component's images that are not known.
+func (v *linter) fillImages(images map[string]string, c platform.Component) {
 	for _, name := range c.ImageNames() {
 		if images[name] == "" {
 			images[name] = v.placeholder(name)
 		}
 	}
-	maps.Copy(images, in.Rewrite)
-	in.Fill, in.Images = fill, images
-	return in
 }
 
 // manifests finds the images of a component's files. What the bundle's manifests run, the

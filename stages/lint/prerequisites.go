@@ -45,8 +45,8 @@ func (v *linter) object(kind, namespace, name string, more map[string]string, fi
 }
 
 func (v *linter) namespaces() []map[string]any {
-	out := []map[string]any{v.object("Namespace", "", kube.SystemNamespace, nil, "", nil)}
-	for _, n := range v.release.Namespaces {
+	var out []map[string]any
+	for _, n := range append([]platform.Namespace{{Name: kube.SystemNamespace}}, v.release.Namespaces...) {
 		out = append(out, v.object("Namespace", "", n.Name, n.Labels, "", nil))
 	}
 	return out
@@ -104,8 +104,7 @@ func (v *linter) certificates() []map[string]any {
 		out = append(out, o)
 	}
 	trusted := map[string]any{platform.AuthorityKey: from}
-	out = append(out, v.object("ConfigMap", kube.SystemNamespace, platform.AuthorityConfigMap, nil, "data", trusted))
-	for _, n := range v.release.Namespaces {
+	for _, n := range append([]platform.Namespace{{Name: kube.SystemNamespace}}, v.release.Namespaces...) {
 		out = append(out, v.object("ConfigMap", n.Name, platform.AuthorityConfigMap, nil, "data", trusted))
 	}
 	return out

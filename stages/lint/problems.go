@@ -1,10 +1,11 @@
 package lint
 
 import (
+	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/render"
@@ -128,17 +130,10 @@ func (v *linter) badChart(c chart, err error) {
 
 // unrendered notes why a chart cannot be rendered: that the release is wrong only where no
 // cluster, and nothing else that a run finds out, would change it.
-func (v *linter) unrendered(ctx context.Context, c chart, opts render.ChartOptions, err error) error {
-	everywhere := strings.HasPrefix(err.Error(), "parse error at (")
-	if !everywhere {
-		var end error
-		if everywhere, end = v.everywhere(ctx, c, opts, err); end != nil {
-			return end
-		}
-	}
-	if !everywhere {
+func (v *linter) unrendered(c chart, err error) {
+	if !c.certain && !strings.HasPrefix(err.Error(), "parse error at (") {
 		v.skip(c.component, err)
-		return nil
+		return
 	}
 	file, line := c.path, 0
 	if m := regexp.MustCompile(`(?:^|[\s(])` + regexp.QuoteMeta(c.name) + `/([^\s:()"]+)(?::(\d+))?`).FindStringSubmatch(err.Error()); m != nil {
@@ -146,19 +141,51 @@ func (v *linter) unrendered(ctx context.Context, c chart, opts render.ChartOptio
 		line, _ = strconv.Atoi(m[2]) // 0 if there is none
 	}
 	v.wrong(c.component, file, line, err)
-	return nil
 }
 
-// everywhere reports whether a chart goes wrong with err in every cluster, whatever a run
-// finds out.
-func (v *linter) everywhere(ctx context.Context, c chart, opts render.ChartOptions, err error) (bool, error) {
-	if c.app || v.off {
-		return false, nil
+// fields notes the fields of a component's files that Kubernetes refuses. patches says that
+// they are patches of objects that are not at hand.
+func (v *linter) fields(c platform.Component, s render.Source, patches bool) {
+	root, file, line := s.Name, cmp.Or(render.Kustomization(v.release.Files(), s.Name), s.Name), 0
+	if c.Bundle != "" {
+		root, file, line = c.Path, platform.File, v.field(c.Name, "bundle")
 	}
-	ch, again := c.load(ctx) // anew: rendering changes it
-	is := false
-	if again == nil {
-		is, again = render.Everywhere(ctx, ch, opts, v.Guessed, err)
+	for _, m := range render.Mistakes(v.release.Files(), root, s.Objects) {
+		if patches && m.Unknown && strings.HasPrefix(m.Name, "$") { // what is to be done, such as $patch
+			continue
+		}
+		if m.File == "" {
+			m.File, m.Line = file, line
+		}
+		v.mistake(c.Name, m.File, m, !m.Unknown || !v.Guessed) // the cluster may be newer
 	}
-	return is, ended(ctx, c.component, c.path, again)
+}
+
+// chartFields notes the fields of objects of a chart that Kubernetes refuses, or leaves out.
+func (v *linter) chartFields(c chart, p rendered) {
+	for _, m := range render.Mistakes(nil, "", p.objs) {
+		if m.Unknown {
+			m.Line = lineWith(c.files, path.Join(c.dir, strings.TrimPrefix(p.file, c.path+"/")), m.Name)
+		}
+		v.mistake(c.component, p.file, m, c.certain && (c.strict || !m.Unknown && !m.Lenient))
+	}
+}
+
+// lineWith is the line of a file that has a word; 0 if none or several have.
+func lineWith(files fs.FS, name, word string) int {
+	text, err := bounded.FS(files, name, bounded.Generated)
+	if err != nil || bytes.Count(text, []byte(word)) != 1 {
+		return 0
+	}
+	return 1 + bytes.Count(text[:bytes.Index(text, []byte(word))], []byte("\n"))
+}
+
+// mistake notes a field of an object in a file of the release: one that Kubernetes certainly refuses,
+// or may refuse, or leave out.
+func (v *linter) mistake(component, file string, m render.Mistake, certain bool) {
+	if certain {
+		v.wrong(component, file, m.Line, m.Err)
+		return
+	}
+	note(&v.doubts, contract.Unread{Component: component, File: file, Line: m.Line, Err: m.Err})
 }

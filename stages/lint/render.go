@@ -14,25 +14,17 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// theApps stands for what brings all apps about.
-const theApps = "the apps"
+// theApps stands for what brings all apps about, which is of the kind gitOps.
+const (
+	theApps = "the apps"
+	gitOps  = "gitops"
+)
 
 // hidden stands for the value of a key in a Secret that is the release's own.
 const hidden = "<not shown>"
 
 // MakeObjects makes what Slipway itself applies for the apps of a release.
 type MakeObjects func(*platform.Release, contract.RenderInput) ([]*unstructured.Unstructured, error)
-
-// Render returns what an install applies, in its order, as far as it is known without a
-// cluster and the release is right. An error is one of this machine.
-func Render(ctx context.Context, r *platform.Release, s contract.RenderInput, build BuildTree, objects MakeObjects) ([]contract.Rendered, error) {
-	v := &linter{RenderInput: s, release: r}
-	if err := v.installed(ctx, build, objects); err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(v.shown, func(a, b contract.Rendered) int { return v.place(a) - v.place(b) })
-	return v.shown, nil
-}
 
 // Apps returns what Argo CD makes of the tree that is pushed: its Applications, and what these
 // bring.
@@ -81,7 +73,7 @@ func (v *linter) kind(component string) string {
 	case ok:
 		return string(c.Kind)
 	case component == theApps:
-		return "gitops"
+		return gitOps
 	case component == "":
 		return "configMaps"
 	}
@@ -89,14 +81,13 @@ func (v *linter) kind(component string) string {
 }
 
 // file keeps the objects of a file of a component as they are applied, and notes whether
-// NetworkPolicies are among them, and what they ask in vain.
+// NetworkPolicies are among them.
 func (v *linter) file(component, name, namespace string, hosts map[string]string, objs []*unstructured.Unstructured) {
 	if slices.ContainsFunc(objs, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == "NetworkPolicy" && o.GroupVersionKind().Group == "networking.k8s.io"
 	}) {
 		v.limited = append(v.limited, component)
 	}
-	v.ungranted(component, name, objs)
 	if len(objs) == 0 {
 		return
 	}

@@ -264,7 +264,7 @@ for i in $(seq 60); do curl -fsS http://cluster/api/entries && break; sleep 1; d
 		}
 	})
 
-	t.Run("data is migrated, and an older configuration is read", long(k.migrates))
+	t.Run("data is migrated", long(k.migrates))
 
 	t.Run("sysctls of this machine are only raised", sysctls)
 

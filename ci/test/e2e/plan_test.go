@@ -17,7 +17,6 @@ import (
 type planned struct {
 	Digest        string
 	Style         string
-	Settings      []string
 	Configuration []struct{ Path, Old, New string }
 	Changes       []struct{ Of, Action, Name, Note string }
 	Unknown       []struct{ What, Why string }

@@ -16,7 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
-	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
@@ -120,7 +119,7 @@ func (p *packer) readConfig(ctx context.Context, id, dir string) ([]byte, error)
 		if err != nil {
 			return nil, fmt.Errorf("read the configuration of run %s: %w", id, err)
 		}
-		if p.config, err = source.Parse(readable, func([]migrate.Change) {}); err != nil {
+		if p.config, err = source.Parse(readable, nil); err != nil {
 			return nil, fmt.Errorf("read the configuration of run %s: %w", id, err)
 		}
 		if last {

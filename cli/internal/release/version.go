@@ -2,10 +2,8 @@ package release
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/config/platform"
 	platforms "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -77,20 +75,6 @@ func (f *Flags) Route(cfg *config.Config, from, version string) ([]string, error
 		out = append(out, r.Version)
 	}
 	return out, nil
-}
-
-// Steps are what makes a configuration that was written for the release of a version one for
-// release r. That may be an older one, on the way of an upgrade to the other: its settings
-// are then where they were.
-func (f *Flags) Steps(r *platform.Release, written string) ([]migrate.Step, error) {
-	if !platform.Older(r.Version, written) || !slices.Contains(platforms.Versions(), written) {
-		return r.Since(written), nil
-	}
-	later, _, err := Reference(written)
-	if err != nil || later.Name != r.Name {
-		return nil, err
-	}
-	return migrate.Back(later.Since(r.Version)), nil
 }
 
 // Reference is the release of a version of the reference platform, and the digest of its

@@ -7,9 +7,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/config/platform"
-	platforms "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -62,24 +60,4 @@ func TestRouteOfTheReferencePlatform(t *testing.T) {
 	got, err = (&release.Flags{Dir: "d"}).Route(naming("1.0.0"), "7.0.0", "9.0.0")
 	require.NoError(t, err, "what a directory holds is seen when it is read")
 	require.Equal(t, []string{"9.0.0"}, got)
-}
-
-// TestStepsOfAnUpgrade: a configuration that is written for the end of the way also fits the
-// releases that the upgrade goes through.
-func TestStepsOfAnUpgrade(t *testing.T) {
-	var f release.Flags
-	steps := func(version, written string) []migrate.Step {
-		dir, err := platforms.Release(version)
-		require.NoError(t, err)
-		r, err := platform.Load(dir)
-		require.NoError(t, err)
-		got, err := f.Steps(r, written)
-		require.NoError(t, err)
-		return got
-	}
-	require.Empty(t, steps("1.1.0", "1.0.0"))
-	require.Empty(t, steps("2.0.0", "2.0.0"))
-	require.Equal(t, map[string]string{"platform.components.guestbook.values.title": "platform.components.guestbook.values.heading"}, steps("2.0.0", "1.0.0")[0].Move)
-	require.Equal(t, map[string]string{"platform.components.guestbook.values.heading": "platform.components.guestbook.values.title"}, steps("1.1.0", "2.0.0")[0].Move)
-	require.Empty(t, steps("1.1.0", "9.0.0"), "that one is not at hand")
 }

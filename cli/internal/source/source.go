@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/config/document"
-	"github.com/slipway-sh/slipway/config/migrate"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
@@ -126,7 +125,7 @@ func (s *Source) Read(streams console.Streams) (data []byte, err error) {
 }
 
 // Parse validates a configuration.
-func (s *Source) Parse(data []byte, migrated func([]migrate.Change)) (*config.Config, error) {
+func (s *Source) Parse(data []byte, migrated func([]config.Change)) (*config.Config, error) {
 	name := s.Name
 	if s.Stored { // and so it has that name, or should
 		name = ""
@@ -180,8 +179,8 @@ func (s *Source) Path(path string) string {
 }
 
 // printMigration says that a configuration was read as if it had been migrated.
-func (s *Source) printMigration(w io.Writer) func([]migrate.Change) {
-	return func(changes []migrate.Change) {
+func (s *Source) printMigration(w io.Writer) func([]config.Change) {
+	return func(changes []config.Change) {
 		fmt.Fprintf(w, "slipway: %s is of an older version; it is read as if it were of %s:\n", s.FileName(), config.APIVersion)
 		for _, c := range changes {
 			fmt.Fprintf(w, "  %s\n", c)

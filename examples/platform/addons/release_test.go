@@ -263,7 +263,7 @@ func TestWhatIsAskedAndToldFitsTheSettings(t *testing.T) {
 		`{"pathRouting":false,"managedCluster":false,"automaticCertificates":true}`: {"routing     hosts below addons.test\n", "components  " + components + "\n", "https://portal.addons.test."},
 		`{"pathRouting":true,"managedCluster":false,"automaticCertificates":false}`: {"routing     paths of https://addons.test\n", "components  argocd load-balancer portal\n", "https://addons.test."},
 	} {
-		asked, err := r.Approve(platform.ApprovalData{Domain: "addons.test", Components: strings.Fields(components), Settings: json.RawMessage(settings)})
+		asked, err := r.Approve(platform.ApprovalData{GuidanceData: platform.GuidanceData{Domain: "addons.test", Components: strings.Fields(components), Settings: json.RawMessage(settings)}})
 		require.NoError(t, err)
 		require.Contains(t, asked, "\n  "+want[0])
 		require.Contains(t, asked, "\n  "+want[1])

@@ -226,8 +226,7 @@ func (rec Record) follows(r *platform.Release, upgrade bool) error {
 		return nil
 	case platform.Older(r.Version, rec.Version):
 		return notOver(r, fmt.Errorf("release %s is installed, and an older one is not installed over it", rec.Version),
-			fmt.Sprintf("name release %s or a newer one: in the configuration (%s), or with --platform; to go back to the release before the last upgrade: slipway rollback",
-				rec.Version, platform.MigrateCommand(rec.Version)))
+			fmt.Sprintf("name release %s or a newer one: platform.release in the configuration, or --platform; to go back to the release before the last upgrade: slipway rollback", rec.Version))
 	}
 	return notOver(r, fmt.Errorf("release %s is installed, and %s says of it that it cannot be upgraded (upgradableFrom: %s)",
 		rec.Version, r.Version, orNone(r.UpgradableFrom)),

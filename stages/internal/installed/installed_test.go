@@ -91,7 +91,7 @@ func TestWhatAnUnfinishedUpgradeLetsBegin(t *testing.T) {
 		"back by another way":                           {record: ended, release: of("0.9.0"), how: installed.How{Change: contract.Change{Backup: "b0", Named: true}}},
 		"back, on a cluster that has nothing":           {release: of("1.0.0"), how: to("b1")},
 		"back to what is installed":                     {record: ended, release: of("1.1.0"), how: to("b2"), code: platform.CodeSame, fix: "slipway install, with a configuration that names it"},
-		"an install of what was before an upgrade":      {record: ended, release: of("1.0.0"), code: installed.CodeNotOver, fix: "in the configuration (slipway config migrate --to 1.1.0), or with --platform; to go back"},
+		"an install of what was before an upgrade":      {record: ended, release: of("1.0.0"), code: installed.CodeNotOver, fix: "platform.release in the configuration, or --platform; to go back"},
 		"an upgrade while a rollback goes on":           {record: back, release: of("1.1.0", "1.0.0"), how: upgrade(contract.Change{Resume: true}), code: installed.CodeUnfinished, fix: "slipway rollback --backup b1"},
 		"an install while a rollback goes on":           {record: back, release: of("1.0.0"), code: installed.CodeUnfinished, fix: "slipway rollback --backup b1"},
 	} {

@@ -1,8 +1,11 @@
 package render
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
@@ -80,6 +83,17 @@ func InCluster(ctx context.Context, c *kube.Client, component platform.Component
 		return nil, err
 	}
 	return objs, c.Place(ctx, objs, component.Namespace)
+}
+
+// AsksCluster reports whether a chart may ask for what only a cluster knows: objects that it looks up,
+// or the APIs or the version of Kubernetes. A template may also be among the values, or in any file.
+func AsksCluster(ch *chart.Chart, values map[string]any) bool {
+	asks := func(text []byte) bool {
+		return bytes.Contains(text, []byte("lookup")) || bytes.Contains(text, []byte("Capabilities"))
+	}
+	text, err := json.Marshal(values)
+	return err != nil || asks(text) || slices.ContainsFunc(ch.Raw, func(f *chart.File) bool { return asks(f.Data) }) ||
+		slices.ContainsFunc(ch.Dependencies(), func(d *chart.Chart) bool { return AsksCluster(d, nil) })
 }
 
 // Missing fails, as helm install does, unless everything that a chart says it depends on is

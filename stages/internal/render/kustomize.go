@@ -30,19 +30,18 @@ func isFile(release fs.FS, name string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// kustomize builds the kustomization in dir from the workspace that is made of it: kustomize
-// has no way to be told not to run git or ask an address, so it reads nothing that a release
-// wrote where it looks for names.
+// kustomize builds the kustomization in dir. kustomize has no way to be told not to run git or ask
+// an address, so it reads no name that a release wrote, only what workspace makes of it.
 func kustomize(ctx context.Context, release fs.FS, dir string) ([]*unstructured.Unstructured, error) {
 	return bounded.Work(ctx, bounded.Usual(), func() ([]*unstructured.Unstructured, error) { return build(release, dir) })
 }
 
 func build(release fs.FS, dir string) ([]*unstructured.Unstructured, error) {
-	w := workspace{release: release, files: filesys.MakeFsInMemory()}
-	if err := w.addKustomization(dir, nil); err != nil {
-		return nil, err
+	w := &workspace{FileSystem: filesys.MakeFsInMemory(), release: release, top: dir, read: map[string][]byte{}}
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(w, path.Join(workspaceRoot, escape(dir)))
+	if w.err != nil { // which kustomize has wrapped in what else it tried
+		return nil, w.err
 	}
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(w.files, path.Join(workspaceRoot, legal(dir)))
 	if err != nil {
 		return nil, fmt.Errorf("build the kustomization %s: %w", dir, err)
 	}

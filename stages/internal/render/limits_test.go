@@ -63,25 +63,13 @@ func TestWhatDoesNotEndIsAbandoned(t *testing.T) {
 // What renders ends with its context: each entry of the package.
 func TestRenderingEndsWithItsContext(t *testing.T) {
 	interrupt := errors.New("interrupted")
-	for name, render := range map[string]func(context.Context) error{
-		"chart": func(ctx context.Context) error {
-			_, err := Chart(ctx, endless(t, turning), options())
-			return err
-		},
-		"again": func(ctx context.Context) error {
-			_, err := Everywhere(ctx, endless(t, turning), options(), false, interrupt)
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			time.AfterFunc(100*time.Millisecond, func() { cancel(interrupt) })
-			require.ErrorIs(t, render(ctx), interrupt)
-		})
-	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(100*time.Millisecond, func() { cancel(interrupt) })
+	_, err := Chart(ctx, endless(t, turning), options())
+	require.ErrorIs(t, err, interrupt)
 	ended, cancel := context.WithCancelCause(t.Context())
 	cancel(interrupt)
-	_, err := LoadChart(ended, fstest.MapFS{}, ".")
+	_, err = LoadChart(ended, fstest.MapFS{}, ".")
 	require.ErrorIs(t, err, interrupt)
 	_, err = kustomize(ended, fstest.MapFS{}, ".")
 	require.ErrorIs(t, err, interrupt)

@@ -280,7 +280,7 @@ template:
 // TestAPatchThatDoesNotFit names the object.
 func TestAPatchThatDoesNotFit(t *testing.T) {
 	bundle := files(map[string]string{"product/install.yaml": upstream})
-	release := files(map[string]string{"p.yaml": "{apiVersion: apps/v1, kind: Deployment, metadata: {name: server}, spec: {template: {spec: {containers: [{image: x}]}}}}"})
+	release := files(map[string]string{"p.yaml": "{apiVersion: apps/v1, kind: Deployment, metadata: {name: server}, spec: {template: {spec: {containers: [{name: server, $patch: merged}]}}}}"})
 	_, err := render.Manifests(t.Context(), release, bundle, platform.Component{Bundle: "product", Path: "p.yaml"})
 	require.ErrorContains(t, err, "merge into Deployment server: ")
 }

@@ -2,17 +2,18 @@ package render
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/scheme"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+	"sigs.k8s.io/kustomize/kyaml/yaml/merge2"
 )
 
 // merge changes base by the documents of overlay: one that names an object of
-// base is merged into it, as a strategic merge patch where the kind is one of
-// Kubernetes' own, or deletes it ($patch: delete); the others are added.
+// base is merged into it as a patch of a kustomization is, or deletes it ($patch: delete);
+// the others are added.
 func merge(base, overlay []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	out := slices.Clone(base)
 	for _, patch := range overlay {
@@ -39,37 +40,42 @@ func merge(base, overlay []*unstructured.Unstructured) ([]*unstructured.Unstruct
 }
 
 func mergeOne(o, patch *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	typed, err := scheme.Scheme.New(patch.GroupVersionKind())
-	if err != nil { // not one of Kubernetes' own kinds
-		return &unstructured.Unstructured{Object: mergeMaps(o.Object, patch.Object)}, nil
+	o, patch = o.DeepCopy(), patch.DeepCopy()
+	if scheme.Scheme.Recognizes(o.GroupVersionKind()) {
+		setProtocols(o.Object)
+		setProtocols(patch.Object)
 	}
-	schema, err := strategicpatch.NewPatchMetaFromStruct(typed)
+	into, err := kyaml.FromMap(o.Object)
 	if err != nil {
 		return nil, err
 	}
-	into, change := o.DeepCopy().Object, patch.DeepCopy().Object
-	identify(into, change)
-	m, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(into, change, twoKeys{schema})
+	change, err := kyaml.FromMap(patch.Object)
 	if err != nil {
 		return nil, err
 	}
-	eachItem("", map[string]any(m), func(_ string, item map[string]any) { delete(item, bothKeys) })
-	return &unstructured.Unstructured{Object: m}, nil
+	merged, err := merge2.Merge(change, into, kyaml.MergeOptions{ListIncreaseDirection: kyaml.MergeOptionsListPrepend})
+	if err != nil {
+		return nil, err
+	}
+	text, err := merged.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	out := &unstructured.Unstructured{}
+	return out, out.UnmarshalJSON(text)
 }
 
-// mergeMaps is a JSON merge patch.
-func mergeMaps(into, patch map[string]any) map[string]any {
-	out := maps.Clone(into)
-	for k, v := range patch {
-		old, isMap := out[k].(map[string]any)
-		if change, ok := v.(map[string]any); ok && isMap {
-			v = mergeMaps(old, change)
+// setProtocols gives ports their default protocol, which with the number tells one from another:
+// merge2 loses some of those that have none.
+func setProtocols(v any) {
+	eachField(v, func(field string, value any) {
+		if field != "ports" {
+			return
 		}
-		if v == nil {
-			delete(out, k)
-		} else {
-			out[k] = v
+		for _, port := range mappings(value) {
+			if port["protocol"] == nil && port["$patch"] != "replace" {
+				port["protocol"] = string(corev1.ProtocolTCP)
+			}
 		}
-	}
-	return out
+	})
 }

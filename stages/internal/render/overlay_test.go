@@ -11,7 +11,7 @@ import (
 )
 
 // TestAPatchOfListsWithTwoKeys: a port as TCP and the same port as UDP are two, as they are to
-// the API server. An item that says one of its keys alone is the one that has it.
+// the API server, for which a port without a protocol is TCP.
 func TestAPatchOfListsWithTwoKeys(t *testing.T) {
 	const service, deployment = "{apiVersion: v1, kind: Service, metadata: {name: dns}, spec: {ports: %}}", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: dns}, spec: {template: {spec: %}}}"
 	in := func(object, fields string) string { return strings.Replace(object, "%", fields, 1) }
@@ -22,7 +22,7 @@ func TestAPatchOfListsWithTwoKeys(t *testing.T) {
 		},
 		"both changed": {
 			service, "[{name: udp, port: 53, protocol: UDP}, {name: tcp, port: 53}]", "[{port: 53, targetPort: 5354}, {port: 53, protocol: UDP, targetPort: 5353}]",
-			"[{name: tcp, port: 53, targetPort: 5354}, {name: udp, port: 53, protocol: UDP, targetPort: 5353}]",
+			"[{name: udp, port: 53, protocol: UDP, targetPort: 5353}, {name: tcp, port: 53, protocol: TCP, targetPort: 5354}]",
 		},
 		"both added": {
 			service, "[]", "[{name: udp, port: 53, protocol: UDP}, {name: tcp, port: 53, protocol: TCP}]",
@@ -33,11 +33,11 @@ func TestAPatchOfListsWithTwoKeys(t *testing.T) {
 			"[{name: udp, port: 53, protocol: UDP}]",
 		},
 		"all replaced": {
-			service, "[{name: udp, port: 53, protocol: UDP}, {name: tcp, port: 53}]", "[{$patch: replace}, {name: web, port: 80}]", "[{name: web, port: 80}]",
+			service, "[{name: udp, port: 53, protocol: UDP}, {name: tcp, port: 53}]", "[{$patch: replace}, {name: web, port: 80}]", "[{name: web, port: 80, protocol: TCP}]",
 		},
 		"by its number": {
-			service, "[{name: udp, port: 53, protocol: UDP}, {name: web, port: 80}]", "[{port: 53, nodePort: 30053}]",
-			"[{name: udp, port: 53, protocol: UDP, nodePort: 30053}, {name: web, port: 80}]",
+			service, "[{name: udp, port: 53, protocol: UDP}, {name: web, port: 80}]", "[{port: 80, nodePort: 30080}]",
+			"[{name: udp, port: 53, protocol: UDP}, {name: web, port: 80, protocol: TCP, nodePort: 30080}]",
 		},
 		"of containers": {
 			deployment, "{containers: [{name: a, ports: [{containerPort: 53, protocol: UDP}]}, {name: b}]}", "{containers: [{name: a, ports: [{containerPort: 53, protocol: TCP}]}]}",

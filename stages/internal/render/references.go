@@ -6,13 +6,49 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// rewrite adds what a kustomization names, and writes the names as the workspace has them.
+// rewrite returns a kustomization in which every name begins with "./" and is the name of a file or
+// directory of the release. kustomize takes no such name for an address or a repository, which it
+// would fetch by HTTP or by running git with what stands in the name.
 // TestEveryFieldOfAKustomizationIsKnown fails where kustomize gets a field that is not here.
-func (k *kustomization) rewrite(c *types.Kustomization) error {
+func (w *workspace) rewrite(file string, text []byte) ([]byte, error) {
+	if w.kustomizations++; w.kustomizations > maxKustomizations {
+		return nil, fmt.Errorf("%s is made of more than %d kustomizations", w.top, maxKustomizations)
+	}
+	k := kustomization{release: w.release, file: file, dir: path.Dir(file)}
+	var c types.Kustomization
+	if err := c.Unmarshal(text); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", file, err)
+	}
+	c.FixKustomization() // moves deprecated fields to those that take their place
+	if err := c.CheckEmpty(); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(c.HelmCharts) > 0 || c.HelmGlobals != nil {
+		return nil, fmt.Errorf("%s has helmCharts, for which kustomize runs Helm; make the chart a component of kind chart", file)
+	}
+	if len(c.Generators)+len(c.Transformers)+len(c.Validators) > 0 {
+		return nil, fmt.Errorf("%s has generators, transformers or validators, which kustomize may run as programs; use its other fields, such as configMapGenerator, labels and patches", file)
+	}
+	if err := k.names(&c); err != nil {
+		return nil, err
+	}
+	if c.MetaData == nil {
+		c.MetaData = &types.ObjectMeta{} // with lists without entries it would count as empty
+	}
+	out, err := yaml.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", file, err)
+	}
+	return out, nil
+}
+
+// names rewrites the names in all fields.
+func (k *kustomization) names(c *types.Kustomization) error {
 	names := func(lists ...[]string) (out []*string) {
 		for _, list := range lists {
 			for i := range list {
@@ -40,10 +76,11 @@ func (k *kustomization) rewrite(c *types.Kustomization) error {
 	for _, g := range generators {
 		files, pairs = append(files, names(g.EnvSources)...), append(pairs, names(g.FileSources)...)
 	}
+	schema := c.OpenAPI["path"]
 	for _, of := range []struct {
 		names []*string
 		add   func(string) (string, error)
-	}{{names(c.Resources, c.Components), k.source}, {files, k.optional}, {pairs, k.keyed}} {
+	}{{names(c.Resources, c.Components), k.source}, {append(files, &schema), k.optional}, {pairs, k.keyed}} {
 		for _, name := range of.names {
 			var err error
 			if *name, err = of.add(*name); err != nil {
@@ -51,18 +88,28 @@ func (k *kustomization) rewrite(c *types.Kustomization) error {
 			}
 		}
 	}
-	for i, text := range c.PatchesStrategicMerge { //nolint:staticcheck // SA1019
-		name, err := k.patch(i, string(text))
-		if err != nil {
-			return err
-		}
-		c.PatchesStrategicMerge[i] = types.PatchStrategicMerge(name) //nolint:staticcheck // SA1019
-	}
-	schema, err := k.optional(c.OpenAPI["path"])
 	if schema != "" {
 		c.OpenAPI["path"] = schema
 	}
-	return err
+	// An entry of patchesStrategicMerge may be a name or a patch: kustomize asks an address of that
+	// name as soon as it cannot decode the text. patches tells them apart.
+	var patches []types.Patch
+	for _, entry := range c.PatchesStrategicMerge { //nolint:staticcheck // SA1019
+		text := string(entry)
+		if _, err := k.find(text); err == nil {
+			name, err := k.content(text)
+			if err != nil {
+				return err
+			}
+			patches = append(patches, types.Patch{Path: name})
+		} else if _, err := kube.Decode([]byte(text)); err != nil {
+			return k.unknown(text)
+		} else {
+			patches = append(patches, types.Patch{Patch: text})
+		}
+	}
+	c.Patches, c.PatchesStrategicMerge = append(patches, c.Patches...), nil //nolint:staticcheck // SA1019
+	return nil
 }
 
 func (k *kustomization) optional(name string) (string, error) {
@@ -80,20 +127,4 @@ func (k *kustomization) keyed(source string) (string, error) {
 	}
 	name, err := k.content(name)
 	return key + "=" + name, err
-}
-
-// patch is a file, or the patch itself. kustomize would look for a file or an address of that name
-// as soon as it cannot decode the text, so that it becomes a file.
-func (k *kustomization) patch(index int, text string) (string, error) {
-	if _, _, err := k.find(text); err == nil {
-		return k.content(text)
-	}
-	if _, err := kube.Decode([]byte(text)); err != nil {
-		return "", k.unknown(text)
-	}
-	name := fmt.Sprintf("slipway-patch-%d.yaml", index)
-	for isFile(k.release, path.Join(k.dir, name)) {
-		name = "_" + name
-	}
-	return "./" + name, k.write(path.Join(k.dir, name), []byte(text))
 }

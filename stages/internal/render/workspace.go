@@ -1,21 +1,20 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"sigs.k8s.io/kustomize/api/konfig"
-	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
-
-	"github.com/slipway-sh/slipway/config/document"
 )
 
 const (
@@ -24,93 +23,106 @@ const (
 	maxKustomizations = 500      // each counts as often as it is built
 )
 
-// workspace is what kustomize sees of a release: the files that a kustomization names, and
-// kustomizations written anew, in which every name begins with "./" and is the name of such a
-// file. kustomize takes no such name for an address or a repository, which it would fetch by
-// HTTP or by running git with what stands in the name.
+// workspace is what kustomize sees of a release: its files, with escaped names, of which every
+// kustomization is rewritten when it is read. Nothing can be written to it.
 type workspace struct {
-	release        fs.FS
-	files          filesys.FileSystem
-	size           int
-	kustomizations int
+	filesys.FileSystem // an empty one, for what building a kustomization does not use
+	release            fs.FS
+	top                string            // directory that is built
+	read               map[string][]byte // files by their names
+	size               int               // of these
+	kustomizations     int
+	err                error // the first one of what cannot be read
 }
 
-// kustomization is a file that makes a directory a kustomization, while it is written anew.
-type kustomization struct {
-	*workspace
-	file, dir string
-	parents   []string // directories that led here, and dir
+// at is the file of the release that a path leads to.
+func (w *workspace) at(name string) string {
+	return cmp.Or(strings.TrimPrefix(strings.TrimPrefix(unescape(filepath.ToSlash(name)), workspaceRoot), "/"), ".")
+}
+
+// CleanedAbs implements filesys.FileSystem.
+func (w *workspace) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
+	info, err := fs.Stat(w.release, w.at(name))
+	switch {
+	case err != nil:
+		return "", "", err
+	case info.IsDir():
+		return filesys.ConfirmedDir(path.Clean(name)), "", nil
+	}
+	return filesys.ConfirmedDir(path.Dir(name)), path.Base(name), nil
+}
+
+// Exists implements filesys.FileSystem.
+func (w *workspace) Exists(name string) bool {
+	_, err := fs.Stat(w.release, w.at(name))
+	return err == nil
+}
+
+// IsDir implements filesys.FileSystem.
+func (w *workspace) IsDir(name string) bool {
+	info, err := fs.Stat(w.release, w.at(name))
+	return err == nil && info.IsDir()
+}
+
+// ReadFile implements filesys.FileSystem.
+func (w *workspace) ReadFile(name string) ([]byte, error) {
+	at := w.at(name)
+	text, err := w.file(at)
+	if err == nil && isKustomizationName(at) {
+		text, err = w.rewrite(at, text)
+	}
+	w.err = cmp.Or(w.err, err)
+	return text, err
+}
+
+func (w *workspace) file(name string) ([]byte, error) {
+	if text, again := w.read[name]; again {
+		return text, nil
+	}
+	text, err := readFile(w.release, name)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if w.size += len(text); w.size > maxWorkspace {
+		return nil, fmt.Errorf("the files that a kustomization is made of are larger than %d MiB together", maxWorkspace>>20)
+	}
+	w.read[name] = text
+	return text, nil
+}
+
+func isKustomizationName(name string) bool {
+	return slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name))
+}
+
+// Names of files are escaped where they could be more to kustomize than names: ~20 is a space.
+var (
+	notPlain = regexp.MustCompile(`[^a-zA-Z0-9_./-]|\.git|_git`)
+	escaped  = regexp.MustCompile(`~[0-9a-f]{2}`)
+)
+
+func escape(name string) string {
+	return notPlain.ReplaceAllStringFunc(name, func(s string) string {
+		out := ""
+		for _, c := range []byte(s) {
+			out += fmt.Sprintf("~%02x", c)
+		}
+		return out
+	})
+}
+
+func unescape(name string) string {
+	return escaped.ReplaceAllStringFunc(name, func(s string) string {
+		c, _ := strconv.ParseUint(s[1:], 16, 8)
+		return string([]byte{byte(c)})
+	})
 }
 
 var errNotInRelease = errors.New("no file or directory of the release")
 
-// addKustomization adds the kustomization in dir and what it is made of. parents are the
-// directories of the kustomizations that led to it.
-func (w *workspace) addKustomization(dir string, parents []string) error {
-	k := kustomization{workspace: w, file: Kustomization(w.release, dir), dir: dir, parents: append(slices.Clone(parents), dir)}
-	if k.file == "" {
-		return fmt.Errorf("%s has no %s", dir, konfig.DefaultKustomizationFileName())
-	}
-	if w.kustomizations++; w.kustomizations > maxKustomizations {
-		return fmt.Errorf("%s is made of more than %d kustomizations", k.parents[0], maxKustomizations)
-	}
-	text, err := readFile(w.release, k.file)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", k.file, err)
-	}
-	var content types.Kustomization
-	if err := content.Unmarshal(text); err != nil {
-		return fmt.Errorf("decode %s: %w", k.file, err)
-	}
-	content.FixKustomization() // moves deprecated fields to those that take their place
-	if err := content.CheckEmpty(); err != nil {
-		return fmt.Errorf("%s: %w", k.file, err)
-	}
-	if len(content.HelmCharts) > 0 || content.HelmGlobals != nil {
-		return fmt.Errorf("%s has helmCharts, for which kustomize runs Helm; make the chart a component of kind chart", k.file)
-	}
-	if len(content.Generators)+len(content.Transformers)+len(content.Validators) > 0 {
-		return fmt.Errorf("%s has generators, transformers or validators, which kustomize may run as programs; use its other fields, such as configMapGenerator, labels and patches", k.file)
-	}
-	if err := k.rewrite(&content); err != nil {
-		return err
-	}
-	if content.MetaData == nil {
-		content.MetaData = &types.ObjectMeta{} // with lists without entries it would count as empty
-	}
-	if text, err = yaml.Marshal(content); err != nil {
-		return fmt.Errorf("encode %s: %w", k.file, err)
-	}
-	return w.write(k.file, text)
-}
-
-// write adds a file to what kustomize sees. A file that is written again is as it was: names
-// that Slipway makes up are of one directory and field.
-func (w *workspace) write(name string, text []byte) error {
-	at := path.Join(workspaceRoot, legal(name))
-	if w.files.Exists(at) {
-		return nil
-	}
-	if w.size += len(text); w.size > maxWorkspace {
-		return fmt.Errorf("the files that a kustomization is made of are larger than %d MiB together", maxWorkspace>>20)
-	}
-	if err := document.CheckAliases(text); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return w.files.WriteFile(at, text)
-}
-
-// find is the file or directory that a name in the kustomization leads to.
-func (k *kustomization) find(name string) (string, fs.FileInfo, error) {
-	at := path.Join(k.dir, name)
-	if name == "" || path.IsAbs(name) || strings.ContainsFunc(name, unicode.IsControl) {
-		return "", nil, errNotInRelease
-	}
-	info, err := fs.Stat(k.release, at)
-	if err != nil {
-		return "", nil, errNotInRelease
-	}
-	return at, info, nil
+// kustomization is a file that makes a directory a kustomization, while it is rewritten.
+type kustomization struct {
+	release   fs.FS
+	file, dir string
 }
 
 // unknown is the error for a name that leads nowhere.
@@ -121,42 +133,42 @@ func (k *kustomization) unknown(name string) error {
 	return fmt.Errorf("%s names %s, which is %w", k.file, name, errNotInRelease)
 }
 
-// source adds the file or the kustomization of that name.
+// find is what a name in the kustomization leads to.
+func (k *kustomization) find(name string) (fs.FileInfo, error) {
+	if name == "" || path.IsAbs(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return nil, k.unknown(name)
+	}
+	info, err := fs.Stat(k.release, path.Join(k.dir, name))
+	if err != nil {
+		return nil, k.unknown(name)
+	}
+	return info, nil
+}
+
+// source rewrites the name of a file or of a kustomization's directory.
 func (k *kustomization) source(name string) (string, error) {
-	at, info, err := k.find(name)
-	if err != nil {
-		return "", k.unknown(name)
-	}
-	if !info.IsDir() {
-		return k.content(name)
-	}
-	if slices.Contains(k.parents, at) {
-		return "", fmt.Errorf("%s names %s, which it is part of", k.file, name)
-	}
-	return "./" + legal(path.Clean(name)), k.addKustomization(at, k.parents)
-}
-
-// content adds the file of that name.
-func (k *kustomization) content(name string) (string, error) {
-	text, at, err := k.read(name)
-	if err != nil {
-		return "", err
-	}
-	return "./" + legal(path.Clean(name)), k.write(at, text)
-}
-
-func (k *kustomization) read(name string) (text []byte, at string, err error) {
-	at, info, err := k.find(name)
+	info, err := k.find(name)
 	switch {
 	case err != nil:
-		return nil, "", k.unknown(name)
+		return "", err
+	case info.IsDir() && Kustomization(k.release, path.Join(k.dir, name)) == "":
+		return "", fmt.Errorf("%s has no %s", path.Join(k.dir, name), konfig.DefaultKustomizationFileName())
 	case info.IsDir():
-		return nil, "", fmt.Errorf("%s names %s, which is a directory where a file is wanted", k.file, name)
-	case slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(at)): // which is written anew
-		return nil, "", fmt.Errorf("%s names %s as a file; name the directory of a kustomization", k.file, name)
+		return "./" + escape(path.Clean(name)), nil
 	}
-	if text, err = readFile(k.release, at); err != nil {
-		return nil, "", fmt.Errorf("read %s: %w", at, err)
+	return k.content(name)
+}
+
+// content rewrites the name of a file.
+func (k *kustomization) content(name string) (string, error) {
+	info, err := k.find(name)
+	switch {
+	case err != nil:
+		return "", err
+	case info.IsDir():
+		return "", fmt.Errorf("%s names %s, which is a directory where a file is wanted", k.file, name)
+	case isKustomizationName(name):
+		return "", fmt.Errorf("%s names %s as a file; name the directory of a kustomization", k.file, name)
 	}
-	return text, at, nil
+	return "./" + escape(path.Clean(name)), nil
 }

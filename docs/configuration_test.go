@@ -1,4 +1,4 @@
-package main
+package docs_test
 
 import (
 	"encoding/json"
@@ -15,21 +15,49 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/docs/internal/reference"
 	providers "github.com/slipway-sh/slipway/providers/all"
 )
 
-func TestTheFilesAreThoseOfTheCode(t *testing.T) {
-	files, err := generate()
-	require.NoError(t, err)
-	for name, want := range files {
-		got, err := os.ReadFile(filepath.Join("..", name))
-		require.NoError(t, err)
-		require.True(t, string(want) == string(got), "docs/%s is not up to date: run make generate", name)
+const configurationIntro = `# The configuration
+
+<!-- Written by go test ./docs -update; a change made here is undone by it. -->
+
+All fields of the YAML file that describes a deployment; only ` + "`apiVersion`" + ` is required. [configure.md](configure.md) says how to make the file, [examples/config](../examples/config) has files to begin with.
+
+With this first line, editors with a YAML language server complete and check the file against [config.schema.json](config.schema.json), which ` + "`slipway schema`" + ` prints. The schema also has the settings of providers on which Slipway cannot install yet.
+
+` + "```" + `yaml
+# yaml-language-server: $schema=https://raw.githubusercontent.com/slipway-sh/slipway/main/docs/config.schema.json
+apiVersion: slipway.sh/v1
+` + "```" + `
+
+**Secrets** (type *secret*) are references: ` + "`env:NAME`" + `, ` + "`file:PATH`" + `, ` + "`cmd:COMMAND`" + ` (the output of a shell command), ` + "`vault:PATH.KEY`" + ` (HashiCorp Vault, KV version 2 below ` + "`secret`" + ` or VAULT_PATH_PREFIX, at VAULT_ADDR) or ` + "`op:VAULT/ITEM/FIELD`" + ` (1Password; OP_SERVICE_ACCOUNT_TOKEN, or the command op). Component values, the release's settings and a hook's ` + "`run`" + `, ` + "`script`" + ` and ` + "`env`" + ` are plain text, also in run records and in the cluster; Slipway warns if such a text looks like a secret.
+
+**Environment variables** are replaced in fields of type *env*: ` + "`${NAME}`" + `, or ` + "`${NAME:-default}`" + `; ` + "`$$`" + ` is a dollar sign.
+
+**Older files** (` + "`version: 1`" + `, ` + "`slipway.sh/v1alpha1`" + `) still work, with a warning. ` + "`slipway config migrate --config FILE`" + ` updates a file and keeps the original beside it.
+`
+
+// configurationPage is the reference of all fields, without those of providers on which Slipway cannot
+// install yet.
+func configurationPage() []byte {
+	registry := providers.All()
+	s := config.Describe(registry.Sections())
+	for _, name := range registry.Names() {
+		if _, err := registry.Get(name); err != nil {
+			s.Properties.Delete(name)
+		}
 	}
-	dir := t.TempDir()
-	require.NoError(t, reference.Save(dir, files))
-	require.FileExists(t, filepath.Join(dir, pageFile))
+	var b strings.Builder
+	b.WriteString(configurationIntro)
+	writeTables(&b, s)
+	return []byte(b.String())
+}
+
+func TestConfigurationPages(t *testing.T) {
+	text, err := config.Schema(providers.All().Sections())
+	require.NoError(t, err)
+	golden(t, map[string][]byte{"config.schema.json": text, "configuration.md": configurationPage()})
 }
 
 // field is a field of the schema with the path to it, in which a list or mapping has
@@ -195,7 +223,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 // that is not the schema's maker.
 func TestTheSchemaAcceptsEveryExample(t *testing.T) {
 	schema := compiled(t)
-	files, err := filepath.Glob("../../examples/config/*.yaml")
+	files, err := filepath.Glob("../examples/config/*.yaml")
 	require.NoError(t, err)
 	require.Greater(t, len(files), 2)
 	for _, file := range files {
@@ -230,9 +258,9 @@ func TestTheSchemaRefusesWrongValues(t *testing.T) {
 
 func compiled(t *testing.T) *validator.Schema {
 	t.Helper()
-	files, err := generate()
+	text, err := config.Schema(providers.All().Sections())
 	require.NoError(t, err)
-	doc, err := validator.UnmarshalJSON(strings.NewReader(string(files[schemaFile])))
+	doc, err := validator.UnmarshalJSON(strings.NewReader(string(text)))
 	require.NoError(t, err)
 	c := validator.NewCompiler()
 	c.AssertFormat()

@@ -1,4 +1,4 @@
-package main
+package docs_test
 
 import (
 	"os"
@@ -33,7 +33,7 @@ components:
 // TestExamplesOfTheGuide: every block of YAML in docs/platforms.md is a configuration or
 // part of a release, and valid.
 func TestExamplesOfTheGuide(t *testing.T) {
-	text, err := os.ReadFile("../platforms.md")
+	text, err := os.ReadFile("platforms.md")
 	require.NoError(t, err)
 	blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllStringSubmatch(string(text), -1)
 	require.Greater(t, len(blocks), 5)
@@ -125,12 +125,12 @@ func whole(t *testing.T, example string) fstest.MapFS {
 // TestLinksOfThePages lead to files that are there.
 func TestLinksOfThePages(t *testing.T) {
 	for _, page := range []string{"platforms.md", "platform.md"} {
-		text, err := os.ReadFile("../" + page)
+		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		links := regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(string(text), -1)
 		require.NotEmpty(t, links)
 		for _, l := range links {
-			_, err := os.Stat("../" + l[1])
+			_, err := os.Stat(l[1])
 			require.NoError(t, err, "%s links to %s", page, l[1])
 		}
 	}

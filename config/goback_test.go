@@ -6,48 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/migrate"
-	"github.com/slipway-sh/slipway/fault"
 )
-
-func TestUpgradeFile(t *testing.T) {
-	steps := []migrate.Step{{Version: "2.0.0", Move: map[string]string{"platform.components.database": "platform.components.postgresql"}}}
-	text, changes, err := config.UpgradeFile([]byte("apiVersion: slipway.sh/v1 # mine\nplatform:\n  components: {database: {enabled: false}}\n"), "f", steps, "2.0.0")
-	require.NoError(t, err)
-	require.Len(t, changes, 2)
-	require.Equal(t, "apiVersion: slipway.sh/v1 # mine\nplatform:\n  components: {postgresql: {enabled: false}}\n  release: 2.0.0\n", string(text))
-	_, changes, err = config.UpgradeFile(text, "f", steps, "2.0.0")
-	require.NoError(t, err)
-	require.Empty(t, changes, "once is enough")
-
-	text, changes, err = config.UpgradeFile([]byte("version: 1\nname: blue\n"), "f", steps, "")
-	require.NoError(t, err)
-	require.NotEmpty(t, changes)
-	require.Equal(t, "apiVersion: slipway.sh/v1\nglobal:\n  name: blue\n", string(text), "a file of an older version of the schema is migrated first")
-
-	_, changes, err = config.UpgradeFile(nil, "f", steps, "2.0.0")
-	require.NoError(t, err)
-	require.Empty(t, changes, "there is nothing in it")
-
-	_, _, err = config.UpgradeFile([]byte("apiVersion: slipway.sh/v1\nplatform:\n  components: {database: {}, postgresql: {}}\n"), "f", steps, "")
-	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeTaken})
-	require.Equal(t, fault.Usage, fault.ClassOf(err))
-	require.ErrorContains(t, err, "line 3: platform.components.database: got a value beside platform.components.postgresql (line 3)")
-	_, _, err = config.UpgradeFile([]byte("apiVersion: slipway.sh/v1\na: 1\na: 2\n"), "f", steps, "")
-	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeInvalid})
-}
-
-func TestWrittenFor(t *testing.T) {
-	for release, want := range map[string]string{
-		"": "", "release: 1.1.0": "1.1.0", "release: ./mine": "",
-		"release: https://git.example.org/a/b.git//c@v1.2.0": "1.2.0", "release: ssh://git@git.example.org/a/b.git@main": "",
-	} {
-		cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nplatform: {"+release+"}\n"), config.Options{DefaultProvider: "local"})
-		require.NoError(t, err)
-		require.Equal(t, want, cfg.WrittenFor(), release)
-	}
-	require.Empty(t, config.Default().WrittenFor())
-}
 
 // TestGoBack: how long things may take is what the configuration at hand says, so that it can
 // be raised.

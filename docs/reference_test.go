@@ -1,32 +1,35 @@
-// Package reference writes tables of the fields that a JSON schema has, and the files of
-// such pages.
-package reference
+package docs_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/invopop/jsonschema"
+	"github.com/stretchr/testify/require"
 )
 
-// Save writes files, by name, into a directory.
-func Save(dir string, files map[string][]byte) error {
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-			return err
+// golden compares pages, by name, with their files, or writes these: go test ./docs -update.
+func golden(t *testing.T, pages map[string][]byte) {
+	t.Helper()
+	for name, text := range pages {
+		if flag.Lookup("update").Value.String() == "true" {
+			require.NoError(t, os.WriteFile(name, text, 0o644))
 		}
+		got, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.True(t, string(text) == string(got), "docs/%s is not up to date: run make generate", name)
 	}
-	return nil
 }
 
-// Write writes a table of the fields that are no sections, and for each section a
+// writeTables writes a table of the fields that are no sections, and for each section a
 // heading, its description, and its own table.
-func Write(b *strings.Builder, s *jsonschema.Schema) {
-	w := writer{b: b, lists: map[string]string{}}
+func writeTables(b *strings.Builder, s *jsonschema.Schema) {
+	w := tableWriter{b: b, lists: map[string]string{}}
 	w.head()
 	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
 		if inner(p.Value) == nil {
@@ -47,8 +50,8 @@ func Write(b *strings.Builder, s *jsonschema.Schema) {
 	}
 }
 
-// writer writes tables.
-type writer struct {
+// tableWriter writes tables.
+type tableWriter struct {
 	b       *strings.Builder
 	section string            // the table's, before the names of its fields
 	lists   map[string]string // by the fields of their items, the first list of each kind
@@ -66,20 +69,20 @@ func inner(s *jsonschema.Schema) *jsonschema.Schema {
 }
 
 // head writes the head of a table.
-func (w writer) head() { w.b.WriteString("\n| field | type | default | |\n|-|-|-|-|\n") }
+func (w tableWriter) head() { w.b.WriteString("\n| field | type | default | |\n|-|-|-|-|\n") }
 
 // fields writes the fields of a section, those of sections in it included, below a path in
 // the table's section.
-func (w writer) fields(path string, s *jsonschema.Schema) {
+func (w tableWriter) fields(path string, s *jsonschema.Schema) {
 	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
 		w.field(path, p.Key, p.Value, s)
 	}
 }
 
 // field writes a field of the schema of.
-func (w writer) field(path, name string, s, of *jsonschema.Schema) {
+func (w tableWriter) field(path, name string, s, of *jsonschema.Schema) {
 	at := path + name
-	section, item := inner(s), entry(s)
+	section, item := inner(s), entryOf(s)
 	switch {
 	case section != nil && s.Type == "array":
 		text, err := json.Marshal(section)
@@ -103,15 +106,15 @@ func (w writer) field(path, name string, s, of *jsonschema.Schema) {
 	}
 }
 
-func (w writer) row(field, kind, fallback, about string) {
+func (w tableWriter) row(field, kind, fallback, about string) {
 	if fallback != "" {
 		fallback += " "
 	}
 	fmt.Fprintf(w.b, "| `%s` | %s | %s| %s |\n", field, kind, fallback, about)
 }
 
-// entry is the schema of the values of a mapping, if these have fields.
-func entry(s *jsonschema.Schema) *jsonschema.Schema {
+// entryOf is the schema of the values of a mapping, if these have fields.
+func entryOf(s *jsonschema.Schema) *jsonschema.Schema {
 	if a := s.AdditionalProperties; a != nil && a.Properties != nil && a.Properties.Len() > 0 {
 		return a
 	}
