@@ -70,7 +70,7 @@ func (b *builder) content(ctx context.Context, without []string) ([]part, []bund
 		parts = append(parts, *archives[name])
 	}
 	for _, m := range b.lock.Manifests {
-		dir, err := gotool.ModuleDir(ctx, filepath.Join(b.source, "ci/dev/bundle/tools", m.Name), m.Modules[0].Path)
+		dir, err := gotool.ModuleDir(ctx, toolsOf(b.source, m.Name), m.Modules[0].Path)
 		if err != nil {
 			return nil, nil, err
 		}

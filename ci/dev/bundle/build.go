@@ -38,6 +38,7 @@ type builder struct {
 	sources string // the digest of those of slipway
 	arch    string
 	lock    *lock.Lock
+	recipes recipes
 	store   *store.Store
 	report  *progress.Reporter
 	added   bundle.Additions // what the user has added to bundles
@@ -139,10 +140,10 @@ func (b *builder) debian(ctx context.Context, release debian.Release) error {
 			return layer.Reused(), nil
 		})
 	}
-	if err := one("base", func() (*rootfs.Layer, error) { return layers.Base(ctx, perl) }); err != nil {
+	if err := one("base", func() (*rootfs.Layer, error) { return layers.Base(ctx, b.recipes.Perl) }); err != nil {
 		return err
 	}
-	for _, a := range b.additions() {
+	for _, a := range b.recipes.additions(b.lock) {
 		if err := one(a.Name, func() (*rootfs.Layer, error) { return layers.Add(ctx, b.layers[a.on], a.Addition) }); err != nil {
 			return err
 		}
@@ -152,15 +153,11 @@ func (b *builder) debian(ctx context.Context, release debian.Release) error {
 
 // images makes every image of the lock, by its short name.
 func (b *builder) images(ctx context.Context) (map[string]v1.Image, error) {
-	defined, err := b.definitions(ctx)
-	if err != nil {
-		return nil, err
-	}
 	images := map[string]v1.Image{}
 	for _, i := range b.lock.Images {
-		d, ok := defined[i.Name]
-		if !ok {
-			return nil, fmt.Errorf("the lock lists the image %s, which nothing builds", i.Name)
+		d, err := b.define(ctx, i)
+		if err != nil {
+			return nil, err
 		}
 		if images[i.Name], err = b.image(ctx, i.Name, d); err != nil {
 			return nil, err

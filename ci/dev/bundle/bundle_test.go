@@ -235,9 +235,10 @@ func TestTheLockAndTheModulesAgree(t *testing.T) {
 func TestEveryImageOfTheLockHasALayerOfItsPackages(t *testing.T) {
 	l, err := lock.Load()
 	require.NoError(t, err)
-	b := &builder{lock: l}
+	r, err := loadRecipes()
+	require.NoError(t, err)
 	layers := map[string]addition{}
-	for _, a := range b.additions() {
+	for _, a := range r.additions(l) {
 		layers[a.Name] = a
 	}
 	for image, layer := range map[string]string{

@@ -147,7 +147,11 @@ func build(ctx context.Context, st *store.Store, o choice) (built, error) {
 	if err != nil {
 		return built{}, err
 	}
-	cmds, sources, err := commands(ctx, source, l, o.arch, without)
+	r, err := loadRecipes()
+	if err != nil {
+		return built{}, err
+	}
+	cmds, sources, err := r.commands(ctx, source, l, o.arch, without)
 	if err != nil {
 		return built{}, err
 	}
@@ -155,9 +159,9 @@ func build(ctx context.Context, st *store.Store, o choice) (built, error) {
 	if err != nil {
 		return built{}, err
 	}
-	b := &builder{source: source, sources: sources, arch: o.arch, lock: l, store: st, added: added}
+	b := &builder{source: source, sources: sources, arch: o.arch, lock: l, recipes: r, store: st, added: added}
 	// One more for the base of all layers, and one for what is made of the parts.
-	b.report = progress.New(os.Stderr, len(cmds)+len(b.additions())+2)
+	b.report = progress.New(os.Stderr, len(cmds)+len(r.additions(l))+2)
 	if err := b.parts(ctx, cmds, release); err != nil {
 		return built{}, err
 	}

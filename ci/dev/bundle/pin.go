@@ -112,9 +112,13 @@ func listed(ctx context.Context, o choice) ([]lock.Package, error) {
 		return nil, err
 	}
 	defer lists.Close()
+	r, err := loadRecipes()
+	if err != nil {
+		return nil, err
+	}
 	layers := map[string][]string{}
 	versions := inventory.Packages{}
-	for _, a := range (&builder{lock: l}).additions() {
+	for _, a := range r.additions(l) {
 		if a.Name == "busybox" || a.Name == seccompLayer {
 			continue // no image stands on it
 		}
