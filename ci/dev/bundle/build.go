@@ -13,10 +13,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/progress"
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
 	"github.com/slipway-sh/slipway/containers/bundle"
@@ -40,7 +39,7 @@ type builder struct {
 	lock    *lock.Lock
 	recipes recipes
 	store   *store.Store
-	report  *progress.Reporter
+	report  *console.Reporter
 	added   bundle.Additions // what the user has added to bundles
 
 	built  map[string]string // program by command name
@@ -113,13 +112,9 @@ func (b *builder) part(ctx context.Context, name, shown, doing string, build fun
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	task := b.report.Start(shown, doing)
-	hit, err := build()
-	if err != nil {
-		task.Fail()
+	if err := b.report.Do(shown, doing, func(func(string)) (bool, error) { return build() }); err != nil {
 		return b.failure(ctx, name, err)
 	}
-	task.Done(outcome(hit))
 	return nil
 }
 
@@ -166,13 +161,6 @@ func (b *builder) images(ctx context.Context) (map[string]v1.Image, error) {
 	return images, nil
 }
 
-func outcome(hit bool) string {
-	if hit {
-		return progress.Unchanged
-	}
-	return "built"
-}
-
 // failure writes the output of a failed build into a log and names it.
 func (b *builder) failure(ctx context.Context, part string, err error) error {
 	if _, ok := errors.AsType[*fault.Fault](err); ok {
@@ -187,7 +175,7 @@ func (b *builder) failure(ctx context.Context, part string, err error) error {
 	}
 	return &fault.Fault{
 		Class: fault.Preflight, Code: codeBuild, Op: "build the bundle's " + part, Fix: "read " + log + ", then run: make bundle",
-		Err: errors.New(remedy.LastLines(err.Error(), 15)),
+		Err: errors.New(console.LastLines(err.Error(), 15)),
 	}
 }
 

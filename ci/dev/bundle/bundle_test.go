@@ -14,10 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
-	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
 	"github.com/slipway-sh/slipway/containers/bundle"
@@ -32,7 +32,7 @@ func sample(t *testing.T) (*builder, []part, []bundle.Image) {
 	require.NoError(t, err)
 	pins, err := lock.Load()
 	require.NoError(t, err)
-	b := &builder{arch: runtime.GOARCH, lock: pins, sources: "sha256:" + strings.Repeat("5", 64), store: st, report: progress.New(io.Discard, 0), added: bundle.Additions(t.TempDir())}
+	b := &builder{arch: runtime.GOARCH, lock: pins, sources: "sha256:" + strings.Repeat("5", 64), store: st, report: console.NewReporter(io.Discard, 0), added: bundle.Additions(t.TempDir())}
 	tool := filepath.Join(st.Path(), "objects", "helm")
 	require.NoError(t, os.WriteFile(tool, []byte("helm"), 0o755))
 	layer, err := oci.WriteLayer(t.Context(), t.TempDir(), nil, []oci.File{{Path: "pause", Mode: 0o755, Data: []byte("pause")}})
@@ -276,7 +276,7 @@ func TestTheFirstFailureStopsTheOthers(t *testing.T) {
 	b, _, _ := sample(t)
 	b.built, b.layers = map[string]string{}, map[string]*rootfs.Layer{}
 	var out strings.Builder
-	b.report = progress.New(&out, 0)
+	b.report = console.NewReporter(&out, 0)
 	module := func(text string) string {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/tool\n\ngo 1.24\n"), 0o644))

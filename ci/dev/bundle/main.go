@@ -14,9 +14,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/progress"
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
@@ -65,7 +64,7 @@ func report(ctx context.Context, err error, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "error: %v\n%s", err, usage)
 		return int(fault.Usage)
 	}
-	return remedy.Exit(ctx, stderr, err)
+	return console.Exit(ctx, stderr, err)
 }
 
 var errUsage = errors.New("wrong usage")
@@ -161,7 +160,7 @@ func build(ctx context.Context, st *store.Store, o choice) (built, error) {
 	}
 	b := &builder{source: source, sources: sources, arch: o.arch, lock: l, recipes: r, store: st, added: added}
 	// One more for the base of all layers, and one for what is made of the parts.
-	b.report = progress.New(os.Stderr, len(cmds)+len(r.additions(l))+2)
+	b.report = console.NewReporter(os.Stderr, len(cmds)+len(r.additions(l))+2)
 	if err := b.parts(ctx, cmds, release); err != nil {
 		return built{}, err
 	}
@@ -175,17 +174,12 @@ func build(ctx context.Context, st *store.Store, o choice) (built, error) {
 
 // finish makes the images and puts the bundle together.
 func (b *builder) finish(ctx context.Context, without []string) (dir, digest string, err error) {
-	task := b.report.Start("images and archives", "packing")
-	parts, images, err := b.content(ctx, without)
-	if err != nil {
-		task.Fail()
-		return "", "", b.failure(ctx, "images", err)
-	}
-	dir, digest, hit, err := b.place(ctx, parts, images)
-	if err != nil {
-		task.Fail()
-		return "", "", b.failure(ctx, "archives", err)
-	}
-	task.Done(outcome(hit))
-	return dir, digest, nil
+	err = b.part(ctx, "images", "images and archives", "packing", func() (hit bool, err error) {
+		parts, images, err := b.content(ctx, without)
+		if err == nil {
+			dir, digest, hit, err = b.place(ctx, parts, images)
+		}
+		return hit, err
+	})
+	return dir, digest, err
 }

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 )
 
 // Lists are a release's package lists for its architecture, whatever this machine's is, in a
@@ -91,7 +91,7 @@ func (l Lists) Resolve(ctx context.Context, packages []string) (map[string]strin
 		}
 	}
 	if len(versions) == 0 {
-		return nil, fmt.Errorf("apt names no package to install: %s", remedy.LastLines(string(out), 10))
+		return nil, fmt.Errorf("apt names no package to install: %s", console.LastLines(string(out), 10))
 	}
 	return versions, nil
 }
@@ -170,7 +170,7 @@ func (l Lists) run(ctx context.Context, program string, args ...string) ([]byte,
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
-		return nil, fmt.Errorf("%s %s: %w\n%s", program, args[0], err, remedy.LastLines(problems.String(), 10))
+		return nil, fmt.Errorf("%s %s: %w\n%s", program, args[0], err, console.LastLines(problems.String(), 10))
 	}
 	return output.Bytes(), nil
 }
