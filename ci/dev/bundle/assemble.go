@@ -114,7 +114,7 @@ func (b *builder) indexKey(parts []part, images []bundle.Image) (store.Key, erro
 	if err != nil {
 		return store.Key{}, err
 	}
-	in := store.NewInputs("bundle-index").String("platform", "linux/"+b.arch).String("documents", "1").String("lock", string(pins))
+	in := store.NewInputs("bundle-index").String("platform", "linux/"+b.arch).String("documents", "2").String("lock", string(pins))
 	for _, p := range parts {
 		source, err := filepath.Rel(b.store.Path(), p.source)
 		if err != nil || p.Kind != bundle.Tool {

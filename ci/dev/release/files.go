@@ -3,7 +3,6 @@ package main
 import (
 	"archive/tar"
 	"archive/zip"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"debug/buildinfo"
@@ -15,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing/fstest"
@@ -196,17 +194,15 @@ func (r *release) attest(ctx context.Context, dir, digest string, programs map[s
 		fmt.Fprintf(&sums, "%s  %s\n", sum, e.Name())
 		subjects = append(subjects, trust.Subject{Name: e.Name(), Digest: map[string]string{"sha256": sum}})
 	}
-	builds, goVersion := map[string]*debug.BuildInfo{}, ""
-	for system, program := range programs {
-		if builds[system], err = buildinfo.ReadFile(program); err != nil {
+	goVersion := ""
+	for _, program := range programs { // all of one toolchain
+		build, err := buildinfo.ReadFile(program)
+		if err != nil {
 			return err
 		}
-		goVersion = cmp.Or(goVersion, builds[system].GoVersion)
+		goVersion = build.GoVersion
 	}
-	from, err := provenance.Built(digest, builds)
-	if err != nil {
-		return err
-	}
+	from := []provenance.Dependency{provenance.Sources(digest)}
 	if r.commit != "" {
 		from = append([]provenance.Dependency{{URI: "git+https://github.com/slipway-sh/slipway", Digest: map[string]string{"gitCommit": r.commit}}}, from...)
 	}
