@@ -40,7 +40,7 @@ LIGHT = $(shell go list -test -f '{{.ImportPath}} {{.Deps}}' ./... | grep -vE '[
 
 # The Go modules of this repository, as folder:packages. The Dagger module itself
 # compiles only with the code that Dagger generates.
-MODULES := .:... ci:origin/... ci/dev:... ci/test:... ci/test/s3/server:... containers/node:... \
+MODULES := .:... ci:origin/... ci/dev:... ci/test:... containers/node:... \
 	examples/embed:... examples/platform/apps:...
 
 # The platform releases that the bundle is for; none: the reference platform. Given on the command
@@ -125,15 +125,12 @@ VERSION :=
 OUT := dist
 KEY :=
 TARGETS := linux/amd64 $(PLATFORMS)
-REGISTRY :=
-OTHER :=
 DRY :=
-PUSHES = $(and $(REGISTRY),$(if $(DRY),,yes))
 
 .PHONY: release
-release: $(if $(PUSHES),bundle) ## Make a release: VERSION=v1.2.3 [OUT=dist] [KEY=FILE] [TARGETS='OS/ARCH …'] [REGISTRY=HOST/PATH [OTHER=DIR@DIGEST]]; DRY=1 only tries
-	@$(if $(PUSHES),$(WITH_BUNDLE)) $(GO) run -C ci/dev ./release -version '$(VERSION)' -out '$(abspath $(OUT))' -key '$(if $(KEY),$(abspath $(KEY)))' \
-		-targets '$(TARGETS)' -registry '$(REGISTRY)' -other '$(if $(OTHER),$(abspath $(OTHER)))' $(if $(DRY),-dry)
+release: ## Make a release: VERSION=v1.2.3 [OUT=dist] [KEY=FILE] [TARGETS='OS/ARCH …']; DRY=1 only tries
+	@$(GO) run -C ci/dev ./release -version '$(VERSION)' -out '$(abspath $(OUT))' -key '$(if $(KEY),$(abspath $(KEY)))' \
+		-targets '$(TARGETS)' $(if $(DRY),-dry)
 
 .PHONY: e2e
 e2e: PLATFORM := $(EXAMPLES)
@@ -157,6 +154,7 @@ build: ## Build the command line tool into bin/slipway
 engine: ## Make a Dagger engine reachable: the one that answers, else one built from Go modules
 	@$(ENGINE) start
 
+REGISTRY :=
 .PHONY: engine-image
 engine-image: ## Build the engine's image for Docker and load it there; REGISTRY=HOST/PATH pushes it
 	@$(ENGINE) image $(if $(REGISTRY),--push '$(REGISTRY)')

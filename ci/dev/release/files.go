@@ -20,11 +20,16 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/sources"
+	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/provenance"
 	"github.com/slipway-sh/slipway/containers/sbom"
 	"github.com/slipway-sh/slipway/containers/trust"
 )
+
+// lockFile is the name of the lock file of the Dagger module, which is in ci.
+const lockFile = "slipway.lock.json"
 
 // create makes the release in a new folder, which takes the place of OUT when it is complete.
 func (r *release) create(ctx context.Context, stderr io.Writer) (err error) {
@@ -64,7 +69,7 @@ func (r *release) create(ctx context.Context, stderr io.Writer) (err error) {
 	if err := r.write(ctx, work, dir, own, programs); err != nil {
 		return err
 	}
-	if err := r.push(ctx, own, dir, stderr); err != nil {
+	if err := r.lock(dir, digest, stderr); err != nil {
 		return err
 	}
 	if err := r.attest(ctx, dir, digest, programs); err != nil {
@@ -77,6 +82,32 @@ func (r *release) create(ctx context.Context, stderr io.Writer) (err error) {
 		return err
 	}
 	return os.Rename(dir, r.out)
+}
+
+// lock puts the commit's lock file, by which the Dagger module finds its images, into the folder
+// dir, and its signature; both may be missing. The bundles in it must have the program that is
+// released, whose sources have this digest.
+func (r *release) lock(dir, digest string, stderr io.Writer) error {
+	from := filepath.Join(r.root, "ci", lockFile)
+	f, _, err := lock.Read(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(stderr, "warning: the commit has no ci/%s: dagger call -m URL@%s needs --lock\n", lockFile, r.version)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, platform := range f.Platforms() {
+		pushed := bundle.Bundle{Index: f.Bundles[platform].Index}
+		if program, _ := pushed.Tool("slipway"); program.Origin != "source:"+digest {
+			return fmt.Errorf("ci/%s has a bundle for %s with another program: push that of this checkout, and commit and tag the lock file that this writes", lockFile, platform)
+		}
+	}
+	signature := filepath.Join(dir, lockFile+trust.Suffix)
+	if err := store.CopyFile(signature, from+trust.Suffix, 0o644); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return store.CopyFile(filepath.Join(dir, lockFile), from, 0o644)
 }
 
 // write writes what is made of the programs, by system, to the folder dir. own is the program for
