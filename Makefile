@@ -208,6 +208,7 @@ cosign:
 bench: PLATFORM := examples/platform/1.0.0 examples/platform/manifests/1.0.0
 bench: export GOGC := # as users run what is measured
 bench: engine bundle ## Compare installs and an upgrade with plain shell scripts and helmfile, and time plans
+	$(GO) build -C ci/test/bench/helmfile -buildvcs=false -mod=readonly -o '$(CURDIR)/bin/helmfile' github.com/helmfile/helmfile
 	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./bench
 
 TIME := 10m
