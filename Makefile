@@ -187,7 +187,7 @@ bundle/arm64:
 	@$(MAKE) bundle ARCH=arm64 PLATFORM="examples/platform/1.0.0 examples/platform/manifests/1.0.0"
 
 .PHONY: pins
-pins: ## Pin the Debian packages of the bundle in containers/lock/lock.yaml; ARCH=arm64: those of another architecture, which it does not build
+pins: ## Pin the Debian packages of the bundle in containers/lock/lock.yaml; ARCH=arm64: those of another architecture
 	@$(BUNDLE) pin $(if $(ARCH),--arch '$(ARCH)')
 
 .PHONY: bundle-path

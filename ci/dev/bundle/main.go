@@ -33,8 +33,7 @@ const usage = `usage: go run -C ci/dev/bundle . <command>
                 another architecture than this machine's
   pin [--arch ARCH]
                 build the bundle and write the Debian packages of its images into
-                containers/lock/lock.yaml, with their digests by apt's lists; of
-                another architecture those that it would have now, unbuilt
+                containers/lock/lock.yaml, with their digests by apt's lists
   programs [--arch ARCH] [--platform DIR]…
                 build the bundle and print the paths of its Go programs
   outdated [--arch ARCH]

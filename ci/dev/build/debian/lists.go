@@ -68,32 +68,10 @@ Dir::Etc::preferences "/dev/null";
 Dir::Etc::preferencesparts "/dev/null";
 APT::Architecture "%[2]s";
 APT::Architectures { "%[2]s"; };
-APT::Install-Recommends "false";
 APT::Sandbox::User "";
 Acquire::Languages "none";
 Acquire::Retries "5";
 `, dir, arch)
-}
-
-// Resolve gives the versions, by name, of what a root of minbase with these packages has,
-// without installing it.
-func (l Lists) Resolve(ctx context.Context, packages []string) (map[string]string, error) {
-	args := []string{"-qq", "--simulate", "install", "?essential", "?priority(required)", "apt"}
-	out, err := l.run(ctx, "apt-get", slices.Concat(args, packages)...)
-	if err != nil {
-		return nil, err
-	}
-	versions := map[string]string{}
-	for line := range strings.Lines(string(out)) {
-		// Inst libc6 (2.36-9+deb12u14 Debian:12.15/oldstable [arm64]) []
-		if f := strings.Fields(line); len(f) > 2 && f[0] == "Inst" {
-			versions[f[1]] = strings.TrimPrefix(f[2], "(")
-		}
-	}
-	if len(versions) == 0 {
-		return nil, fmt.Errorf("apt names no package to install: %s", console.LastLines(string(out), 10))
-	}
-	return versions, nil
 }
 
 // Show is what apt-cache shows of packages, each as name=version.
