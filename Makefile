@@ -19,7 +19,8 @@ ENGINE := $(GO) run -C ci/dev/engine .
 BUNDLE := $(GO) run -C ci/dev/bundle .
 # Installs the Debian packages of missing commands: COMMAND=PACKAGE …
 NEED := $(GO) run -C ci/dev ./build/need
-# The digest of what slipway is compiled from, which `lock verify` compares.
+# The digest of what slipway is compiled from, which `lock verify` compares; given systems, whether
+# it compiles for them.
 SOURCES := $(GO) run -C ci/dev ./sources
 # The bundle that this checkout built last, for other checkouts share the store; and the
 # digest that it had then, whatever is in its folder now.
@@ -104,14 +105,14 @@ unit/rest:
 unit/modules:
 	@$(NEED) jq=jq strace=strace
 	$(GO) test -C containers/node ./...
-	$(GO) test -C ci/dev ./engine ./bundle/... ./release ./typecheck ./vulnerabilities
+	$(GO) test -C ci/dev ./engine ./bundle/... ./release ./sources ./vulnerabilities
 	$(GO) test -C examples/embed ./...
 	$(GO) test -C examples/platform/apps ./...
 	$(GO) test -C ci/test ./bench ./cisystems ./slipway ./s3
 	$(GO) test -C ci/test -count=1 ./hostile # of the program, which Go does not see in the test
 
 unit/types:
-	$(GO) run -C ci/dev ./typecheck $(PLATFORMS)
+	$(SOURCES) $(PLATFORMS)
 
 .PHONY: builds
 builds: $(addprefix builds/,$(PLATFORMS)) ## Compile and link the CLI for every platform

@@ -17,7 +17,6 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
-	"github.com/slipway-sh/slipway/ci/dev/build/sources"
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
@@ -127,7 +126,7 @@ func (r recipes) commands(ctx context.Context, source string, l *lock.Lock, arch
 	}
 	if !slices.Contains(without, slipway) {
 		var own func(path string) bool
-		if own, digest, err = sources.OfSlipway(ctx, source); err != nil {
+		if own, digest, err = gotool.Sources(ctx, source); err != nil {
 			return nil, "", err
 		}
 		all = append(all, gotool.Command{Name: slipway, Module: source, Package: ".", LDFlags: []string{"-w", "-X", "main.source=" + digest}, Sources: own})

@@ -19,7 +19,6 @@ import (
 	"testing/fstest"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/sources"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
@@ -45,7 +44,7 @@ func (r *release) create(ctx context.Context, stderr io.Writer) (err error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	_, digest, err := sources.OfSlipway(ctx, r.root)
+	_, digest, err := gotool.Sources(ctx, r.root)
 	if err != nil {
 		return err
 	}
