@@ -19,7 +19,8 @@ ENGINE := $(GO) run -C ci/dev/engine .
 BUNDLE := $(GO) run -C ci/dev/bundle .
 # Installs the Debian packages of missing commands: COMMAND=PACKAGE …
 NEED := $(GO) run -C ci/dev ./build/need
-# The digest of what slipway is compiled from, which `lock verify` compares.
+# The digest of what slipway is compiled from, which `lock verify` compares; given systems, whether
+# it compiles for them.
 SOURCES := $(GO) run -C ci/dev ./sources
 # The bundle that this checkout built last, for other checkouts share the store; and the
 # digest that it had then, whatever is in its folder now.
@@ -40,7 +41,7 @@ LIGHT = $(shell go list -test -f '{{.ImportPath}} {{.Deps}}' ./... | grep -vE '[
 
 # The Go modules of this repository, as folder:packages. The Dagger module itself
 # compiles only with the code that Dagger generates.
-MODULES := .:... ci:origin/... ci/dev:... ci/test:... ci/test/s3/server:... containers/node:... \
+MODULES := .:... ci:origin/... ci/dev:... ci/test:... containers/node:... \
 	examples/embed:... examples/platform/apps:...
 
 # The platform releases that the bundle is for; none: the reference platform. Given on the command
@@ -104,14 +105,14 @@ unit/rest:
 unit/modules:
 	@$(NEED) jq=jq strace=strace
 	$(GO) test -C containers/node ./...
-	$(GO) test -C ci/dev ./engine ./bundle/... ./release ./typecheck ./vulnerabilities
+	$(GO) test -C ci/dev ./engine ./bundle/... ./release ./sources ./vulnerabilities
 	$(GO) test -C examples/embed ./...
 	$(GO) test -C examples/platform/apps ./...
 	$(GO) test -C ci/test ./bench ./cisystems ./slipway ./s3
 	$(GO) test -C ci/test -count=1 ./hostile # of the program, which Go does not see in the test
 
 unit/types:
-	$(GO) run -C ci/dev ./typecheck $(PLATFORMS)
+	$(SOURCES) $(PLATFORMS)
 
 .PHONY: builds
 builds: $(addprefix builds/,$(PLATFORMS)) ## Compile and link the CLI for every platform
@@ -125,15 +126,12 @@ VERSION :=
 OUT := dist
 KEY :=
 TARGETS := linux/amd64 $(PLATFORMS)
-REGISTRY :=
-OTHER :=
 DRY :=
-PUSHES = $(and $(REGISTRY),$(if $(DRY),,yes))
 
 .PHONY: release
-release: $(if $(PUSHES),bundle) ## Make a release: VERSION=v1.2.3 [OUT=dist] [KEY=FILE] [TARGETS='OS/ARCH …'] [REGISTRY=HOST/PATH [OTHER=DIR@DIGEST]]; DRY=1 only tries
-	@$(if $(PUSHES),$(WITH_BUNDLE)) $(GO) run -C ci/dev ./release -version '$(VERSION)' -out '$(abspath $(OUT))' -key '$(if $(KEY),$(abspath $(KEY)))' \
-		-targets '$(TARGETS)' -registry '$(REGISTRY)' -other '$(if $(OTHER),$(abspath $(OTHER)))' $(if $(DRY),-dry)
+release: ## Make a release: VERSION=v1.2.3 [OUT=dist] [KEY=FILE] [TARGETS='OS/ARCH …']; DRY=1 only tries
+	@$(GO) run -C ci/dev ./release -version '$(VERSION)' -out '$(abspath $(OUT))' -key '$(if $(KEY),$(abspath $(KEY)))' \
+		-targets '$(TARGETS)' $(if $(DRY),-dry)
 
 .PHONY: e2e
 e2e: PLATFORM := $(EXAMPLES)
@@ -157,6 +155,7 @@ build: ## Build the command line tool into bin/slipway
 engine: ## Make a Dagger engine reachable: the one that answers, else one built from Go modules
 	@$(ENGINE) start
 
+REGISTRY :=
 .PHONY: engine-image
 engine-image: ## Build the engine's image for Docker and load it there; REGISTRY=HOST/PATH pushes it
 	@$(ENGINE) image $(if $(REGISTRY),--push '$(REGISTRY)')
@@ -189,7 +188,7 @@ bundle/arm64:
 	@$(MAKE) bundle ARCH=arm64 PLATFORM="examples/platform/1.0.0 examples/platform/manifests/1.0.0"
 
 .PHONY: pins
-pins: ## Pin the Debian packages of the bundle in containers/lock/lock.yaml; ARCH=arm64: those of another architecture, which it does not build
+pins: ## Pin the Debian packages of the bundle in containers/lock/lock.yaml; ARCH=arm64: those of another architecture
 	@$(BUNDLE) pin $(if $(ARCH),--arch '$(ARCH)')
 
 .PHONY: bundle-path
@@ -210,6 +209,7 @@ cosign:
 bench: PLATFORM := examples/platform/1.0.0 examples/platform/manifests/1.0.0
 bench: export GOGC := # as users run what is measured
 bench: engine bundle ## Compare installs and an upgrade with plain shell scripts and helmfile, and time plans
+	$(GO) build -C ci/test/bench/helmfile -buildvcs=false -mod=readonly -o '$(CURDIR)/bin/helmfile' github.com/helmfile/helmfile
 	@$(WITH_ENGINE) $(WITH_BUNDLE) $(GO) run -C ci/test ./bench
 
 TIME := 10m

@@ -109,7 +109,7 @@ func (m *Slipway) container(ctx context.Context) (*conductor, error) {
 			WithNewFile("/slipway/in/bundle.id", string(id)).
 			WithDirectory("/slipway/out", dag.Directory()),
 	}
-	c.args = append([]string{"--bundle-id", "/slipway/in/bundle.id"}, m.wanted(c)...)
+	c.args = []string{"--bundle-id", "/slipway/in/bundle.id", "--bundle-digest", m.BundleDigest}
 	return c, nil
 }
 
@@ -125,32 +125,6 @@ func (m *Slipway) released(ctx context.Context) error {
 		m.Lock = source.File(origin.LockFile)
 	}
 	return err
-}
-
-// wanted is the flag with which a command in c knows which bundle is wanted.
-func (m *Slipway) wanted(c *conductor) []string {
-	if m.BundleKey == nil {
-		return []string{"--bundle-digest", m.BundleDigest}
-	}
-	const key = "/slipway/in/bundle.pub.pem"
-	c.ctr = c.ctr.WithMountedFile(key, m.BundleKey)
-	return []string{"--bundle-key", key}
-}
-
-// vouched fails unless the bundle with this index is the one that is wanted.
-func (m *Slipway) vouched(ctx context.Context, index []byte) error {
-	if m.BundleKey == nil {
-		return origin.Vouched(index, m.BundleDigest)
-	}
-	key, err := m.BundleKey.Contents(ctx)
-	if err != nil {
-		return err
-	}
-	signature, err := m.BundleFiles.File(origin.Signature).Contents(ctx)
-	if err != nil {
-		return origin.Unsigned(err)
-	}
-	return origin.Signed(index, []byte(signature), []byte(key))
 }
 
 // exec runs one command, uncached.
@@ -226,7 +200,7 @@ func (m *Slipway) verified(ctx context.Context) (*dagger.File, error) {
 	if err != nil {
 		return nil, origin.NoBundle(err)
 	}
-	if err := m.vouched(ctx, []byte(index)); err != nil {
+	if err := origin.Vouched([]byte(index), m.BundleDigest); err != nil {
 		return nil, err
 	}
 	platform, err := dag.DefaultPlatform(ctx)

@@ -24,11 +24,7 @@ type Slipway struct {
 	// +private
 	BundleDigest string
 	// +private
-	BundleKey *dagger.File
-	// +private
 	Lock *dagger.File
-	// +private
-	LockSignature *dagger.File
 	// +private
 	Registry string
 	// +private
@@ -49,22 +45,12 @@ func New(
 	// `make bundle` puts it into .env, too. none takes any bundle.
 	// +optional
 	bundleDigest string,
-	// Public key, PEM, that the bundle, or the lock, must be signed with.
-	//
-	// `slipway bundle sign` signs one. It takes the digest's place, also where .env has one.
-	// +optional
-	bundleKey *dagger.File,
 	// Digests of the images in a registry, written by `slipway bundle push`.
 	//
 	// It takes the bundle's place, also where .env names one. Without either it is that of
 	// the module's release, if it has one.
 	// +optional
 	lock *dagger.File,
-	// Signature of the lock, which `slipway bundle push --key` writes beside it.
-	//
-	// It must be by the key of bundle-key.
-	// +optional
-	lockSignature *dagger.File,
 	// The registry of these images, host[:port][/path]; replaces that of the lock.
 	// +optional
 	registry string,
@@ -85,7 +71,7 @@ func New(
 	secrets *dagger.Secret,
 ) *Slipway {
 	return &Slipway{
-		BundleFiles: bundle, BundleDigest: bundleDigest, BundleKey: bundleKey, Lock: lock, LockSignature: lockSignature, Registry: registry, RegistryAuth: registryAuth,
+		BundleFiles: bundle, BundleDigest: bundleDigest, Lock: lock, Registry: registry, RegistryAuth: registryAuth,
 		State: state, Secrets: secrets,
 	}
 }

@@ -48,13 +48,12 @@ func (m *Slipway) onBundle(ctx context.Context, args ...string) (string, error) 
 		return "", refuse(origin.NoBundle(errors.New("only a lock was given, and this looks at a bundle")))
 	}
 	c.ctr = c.ctr.WithMountedDirectory(bundleDir, m.BundleFiles)
-	return c.stdout(ctx, append(args, m.wanted(c)...)...)
+	return c.stdout(ctx, append(args, "--bundle-digest", m.BundleDigest)...)
 }
 
 // Clients is a folder with the pinned kubectl, helm, terraform and slipway.
 //
-// `clients export --path DIR` writes it. They are for the system of the engine, Linux;
-// `slipway clients` has those for others.
+// `clients export --path DIR` writes it. They are for the system of the engine, Linux.
 //
 // +cache="never"
 func (m *Slipway) Clients(ctx context.Context) (*dagger.Directory, error) {
@@ -71,7 +70,7 @@ func (m *Slipway) Clients(ctx context.Context) (*dagger.Directory, error) {
 	}
 	c.ctr = c.ctr.WithMountedDirectory(bundleDir, m.BundleFiles)
 	const out = "/slipway/out/clients"
-	done, err := c.exec(append([]string{"clients", "--out", out, "--bundle", bundleDir}, m.wanted(c)...)...).Sync(ctx)
+	done, err := c.exec("clients", "--out", out, "--bundle", bundleDir, "--bundle-digest", m.BundleDigest).Sync(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -96,9 +96,8 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 		return err
 	}
 	if there != nil {
-		if pushed, err = pushed.Merge(there); err != nil {
-			return err
-		}
+		there.Bundles[b.Platform] = pushed.Bundles[b.Platform]
+		pushed = there
 	}
 	text, err := pushed.Marshal()
 	if err != nil {
@@ -119,7 +118,7 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 // others is the lock file that is there, where it has bundles of this program for other platforms
 // than b in the same place: their digests stay in it. With a key, which will sign them, it must be
 // signed with that key. A file of anything else is replaced, as one for b's platform alone is.
-func (o *bundlePushOptions) others(io console.Streams, pins *lock.Lock, b *bundle.Bundle, to string, private crypto.Signer) (*lock.Lock, error) {
+func (o *bundlePushOptions) others(io console.Streams, pins *lock.Lock, b *bundle.Bundle, to string, private crypto.Signer) (*lock.File, error) {
 	if atomicfile.IsStream(o.out) {
 		return nil, nil
 	}

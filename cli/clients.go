@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/clients"
-	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -26,14 +24,12 @@ type clientsOptions struct {
 func newClients() *cobra.Command {
 	var o clientsOptions
 	cmd := &cobra.Command{
-		Use: "clients --out DIR", Short: "Copy the pinned kubectl, helm, terraform and slipway for this machine to a folder", Example: `  slipway clients --out bin`, Args: noArgs, RunE: atOnce(o.run),
-		Long: `Copy the pinned kubectl, helm, terraform and slipway for this machine to a folder, for
-its PATH.
+		Use: "clients --out DIR", Short: "Copy the pinned kubectl, helm, terraform and slipway out of a bundle to a folder", Example: `  slipway clients --out bin`, Args: noArgs, RunE: atOnce(o.run),
+		Long: `Copy the pinned kubectl, helm, terraform and slipway out of a bundle for this machine's
+system to a folder, for its PATH.
 
-They come out of the bundle if it is for this machine's system, else as the vendors released
-them, by the digests of the lock; slipway is then this program. One that neither has is
-named, with exit code 3, after the others were put. What is there already is left alone; a
-program of somebody else's under one of the names is not replaced.`,
+What is there already is left alone; a program of somebody else's under one of the names is not
+replaced.`,
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&o.out, "out", "", "folder to write them to")
@@ -46,40 +42,37 @@ func (o *clientsOptions) run(ctx context.Context, io console.Streams, _ []string
 	if o.out == "" {
 		return usage.Errorf("clients needs --out DIR")
 	}
-	put := clients.Options{Dir: o.out, Platform: runtime.GOOS + "/" + runtime.GOARCH, Say: func(text string) { fmt.Fprintln(io.Err, text) }}
-	var err error
-	if put.Pins, err = lock.Load(); err != nil {
+	if o.bundle == "" {
+		return usage.Errorf("give --bundle DIR or set SLIPWAY_BUNDLE")
+	}
+	b, err := bundle.Read(o.bundle)
+	if err != nil {
 		return err
 	}
-	if o.bundle != "" {
-		if put.Bundle, err = bundle.Read(o.bundle); err != nil {
-			return err
-		}
-		v, err := o.trust.Check(ctx, put.Bundle)
-		if err != nil {
-			return err
-		}
-		if w := v.Warning(); w != "" {
-			put.Say("warning: " + w)
-		}
+	v, err := o.trust.Check(ctx, b)
+	if err != nil {
+		return err
 	}
-	if put.Program, err = os.Executable(); err != nil {
-		return fmt.Errorf("find this program: %w", err)
+	if w := v.Warning(); w != "" {
+		fmt.Fprintln(io.Err, "warning: "+w)
 	}
-	done, err := clients.Put(ctx, put)
+	done, err := clients.Put(ctx, o.out, runtime.GOOS+"/"+runtime.GOARCH, b)
+	if err != nil {
+		return err
+	}
 	w := newTable(io.Text())
 	for _, c := range done {
-		from := "from " + c.From
+		from := "from the bundle"
 		if c.There {
 			from = "there already"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", c.Name, c.Version, from)
 	}
-	if err := together(err, w.Flush()); err != nil {
+	if err := w.Flush(); err != nil {
 		return err
 	}
 	dir, err := filepath.Abs(o.out)
-	if err == nil && runtime.GOOS != "windows" {
+	if err == nil {
 		_, err = fmt.Fprintf(io.Out, "\nNext:\n  export PATH=%s:\"$PATH\"\n", fault.Quote(dir))
 	}
 	return err

@@ -24,20 +24,27 @@ import (
 // lockFile writes a lock as bundle push does.
 func lockFile(t *testing.T, location string) string {
 	t.Helper()
-	pins, err := lock.Load()
+	b, err := bundle.Read(wholeBundle(t))
 	require.NoError(t, err)
-	entry := lock.Registry{Ref: "r", Digest: "sha256:" + strings.Repeat("a", 64), Pushed: "sha256:" + strings.Repeat("b", 64)}
-	all := map[string]lock.Registry{}
-	for _, i := range pins.Images {
-		all[i.Name] = entry
-	}
-	pins, err = pins.At(location, bundle.Index{Platform: "linux/amd64"}, all, entry, nil)
-	require.NoError(t, err)
-	text, err := pins.Marshal()
+	of := lock.Pushed{Toolchain: "sha256:" + strings.Repeat("a", 64), Manifests: "sha256:" + strings.Repeat("b", 64), Index: pinned(t, b.Index)}
+	text, err := (&lock.File{Version: lock.Format, Location: location, Bundles: map[string]lock.Pushed{b.Platform: of}}).Marshal()
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "slipway.lock.json")
 	require.NoError(t, os.WriteFile(path, text, 0o644))
 	return path
+}
+
+// pinned is an index with the tools and manifests that the lock has.
+func pinned(t *testing.T, x bundle.Index) bundle.Index {
+	t.Helper()
+	pins, err := lock.Load()
+	require.NoError(t, err)
+	for _, tool := range pins.Tools {
+		x.Files = append(x.Files, bundle.File{
+			Path: "bin/" + tool.Name, Name: tool.Name, Kind: bundle.Tool, Version: tool.Version, Origin: tool.Modules[0].Origin(), SHA256: strings.Repeat("a", 64),
+		})
+	}
+	return x
 }
 
 // What is wrong with the place of the images is said before the engine is asked.
@@ -275,7 +282,7 @@ func TestALockFileKeepsOtherPlatforms(t *testing.T) {
 	private, _ := trusttest.Files(t)
 	signer, _, err := key.Private(private)
 	require.NoError(t, err)
-	others := func(file string, signer crypto.Signer) (*lock.Lock, string, error) {
+	others := func(file string, signer crypto.Signer) (*lock.File, string, error) {
 		t.Helper()
 		var said bytes.Buffer
 		o := bundlePushOptions{out: file}

@@ -48,7 +48,7 @@ func TestABundleThatIsSignedWithoutAKey(t *testing.T) {
 		exit, out, errs := verify(signer...)
 		require.Zero(t, exit, errs)
 		require.Contains(t, out, "bundle.json is "+b.ReadDigest()+", signed by "+sigstoretest.Subject+" ("+sigstoretest.Issuer+")")
-		exit, _, errs = verify("--certificate-identity-regexp", "@example.com$", "--certificate-oidc-issuer", sigstoretest.Issuer, "--trusted-root", trusted)
+		exit, _, errs = verify("--certificate-identity", "^.*@example.com$", "--certificate-oidc-issuer", sigstoretest.Issuer, "--trusted-root", trusted)
 		require.Zero(t, exit, errs)
 	}
 	other := filepath.Join(t.TempDir(), "trusted_root.json")
@@ -63,7 +63,7 @@ func TestABundleThatIsSignedWithoutAKey(t *testing.T) {
 	refused(2, signer[:4], "--trusted-root FILE")
 	refused(2, signer[2:], "--certificate-identity NAME")
 	refused(2, append(signer[:2:2], signer[4:]...), "--certificate-oidc-issuer URL")
-	refused(2, append(signer[2:], "--certificate-identity-regexp", "("), "missing closing )")
+	refused(2, append(signer[2:], "--certificate-identity", "^("), "missing closing )")
 	refused(2, append(signer, "--bundle-digest", "none"), "give either --bundle-digest, --bundle-key or --certificate-identity")
 
 	// In the environment it wins over a digest, and a flag wins over it.

@@ -103,7 +103,6 @@ var unlike = map[string]string{
 	"dagger call --format":        "see --output",
 	"--out":                       "the module returns files and directories: export --path",
 	"configure --force":           "the module returns the file; nothing is changed until it is exported",
-	"dagger call bundle":          "make bundle, in a container",
 	"save --package-key":          "see save --verify",
 	"save --verify":               "a function of its own, verify-package",
 	"dagger call verify-package":  "see save --verify",
@@ -115,10 +114,10 @@ var unlike = map[string]string{
 	"cluster --stop":              "the module returns a service, and dagger runs it: cluster up",
 
 	// What the module cannot do.
-	"--certificate-identity":        "sigstore's libraries would have to be compiled before the first call can tell whether to trust a bundle (decision 41); slipway bundle verify says the digest",
-	"--certificate-identity-regexp": "see --certificate-identity",
-	"--certificate-oidc-issuer":     "see --certificate-identity",
-	"--trusted-root":                "see --certificate-identity",
+	"--bundle-key":              "one way to say which bundle is wanted; slipway bundle verify says the digest of a signed one (decision 41)",
+	"--certificate-identity":    "see --bundle-key",
+	"--certificate-oidc-issuer": "see --bundle-key",
+	"--trusted-root":            "see --bundle-key",
 
 	// What a session of dagger call has no use for.
 	"upgrade-matrix":             "the clusters of its cells run between the commands, which no session outlives",

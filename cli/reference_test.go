@@ -226,7 +226,11 @@ func modulePage(t *testing.T) string {
 			takes = append(takes, flag)
 		}
 		if f.Recv == nil {
-			fmt.Fprintf(&b, "\nBefore the function: %s, as the [flags of commands](cli.md#shared-flags), and\n\n%s", listOf(like), strings.Join(before, ""))
+			end := ".\n"
+			if len(before) > 0 {
+				end = ", and\n\n" + strings.Join(before, "")
+			}
+			fmt.Fprintf(&b, "\nBefore the function: %s, as the [flags of commands](cli.md#shared-flags)%s", listOf(like), end)
 		} else {
 			does := ""
 			if flags[kebab(f.Name.Name)] == nil { // no command says it

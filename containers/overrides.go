@@ -35,28 +35,10 @@ func Describe(b *bundle.Bundle) *Images {
 }
 
 // DescribeLock is what is known of the images of a registry without an engine: their
-// references, for the platform that the lock is for.
-func DescribeLock(pins *lock.Lock, registry string) (*Images, error) {
-	platform := pins.Platform()
-	refs, _, err := pulled(pins, registry, platform)
-	if err != nil {
-		return nil, err
-	}
-	i := &Images{Mirror: mirror(registry)}
-	i.name(refs)
-	i.fromLock(pins, registry, platform)
-	return i, nil
-}
-
-// name sets Refs and Registry by references in the registry, by short name.
-func (i *Images) name(refs map[string]string) {
-	i.Refs, i.Registry = map[string]string{}, map[string]string{}
-	for name, ref := range refs {
-		if name != manifests {
-			_, digest, _ := strings.Cut(ref, "@")
-			i.Refs[name], i.Registry[name] = bundle.Host+"/"+name+"@"+digest, ref
-		}
-	}
+// references, for the first platform that the lock file has.
+func DescribeLock(from *lock.File, registry string) *Images {
+	i, _ := pushed(from.Bundles[from.Platforms()[0]], registry)
+	return i
 }
 
 // Move changes the registry under whose name the nodes of a cluster that is not Slipway's
@@ -128,13 +110,6 @@ func (i *Images) named(refs map[string]string) map[string]string {
 func (i *Images) fromBundle(b *bundle.Bundle) {
 	for _, image := range b.Index.Images {
 		i.override(lock.Override{Image: image.Ref, Digest: image.Digest, Index: image.Index, StandsFor: image.StandsFor}, image.Pinned())
-	}
-}
-
-// fromLock: what the images of a registry stand for.
-func (i *Images) fromLock(pins *lock.Lock, registry, platform string) {
-	for _, s := range pins.Overrides(platform) {
-		i.override(s, registry+"/"+s.Path+"@"+s.Digest)
 	}
 }
 

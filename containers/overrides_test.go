@@ -33,23 +33,16 @@ func TestOverrides(t *testing.T) {
 		{"image": "quay.io/web:1", "digest": sha("3"), "index": sha("4"), "standsFor": []any{"quay.io/web:1"}},
 	}, told)
 
-	indexed := entry("3")
-	r := indexed["linux/amd64"]
-	r.Index = sha("4")
-	indexed["linux/amd64"] = r
-	pins := &lock.Lock{
-		Images: []lock.Image{{Name: "gitea", Registry: entry("1")}, {Name: "redis", Registry: entry("2"), StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}}},
-		Added:  []lock.Added{{Name: "quay.io/web:1", Path: "quay.io-web", StandsFor: []string{"quay.io/web:1"}, Registry: indexed}},
-	}
-	pulled := &Images{}
-	pulled.fromLock(pins, "registry.example.com/team", "linux/amd64")
+	of := lock.Pushed{Index: b.Index}
+	pulled, _ := pushed(of, "registry.example.com/team")
 	require.Equal(t, "registry.example.com/team/redis@"+sha("2"), pulled.StandsFor["public.ecr.aws/docker/library/redis:8"])
 	require.Equal(t, "registry.example.com/team/quay.io-web@"+sha("3"), pulled.StandsFor["quay.io/web@"+sha("4")])
 	require.Equal(t, []lock.Override{
-		{Path: "quay.io-web", Digest: sha("3"), Index: sha("4"), StandsFor: []string{"quay.io/web:1"}},
 		{Path: "redis", Digest: sha("2"), StandsFor: []string{"public.ecr.aws/docker/library/redis:8"}},
+		{Path: "quay.io-web", Digest: sha("3"), Index: sha("4"), StandsFor: []string{"quay.io/web:1"}},
 	}, pulled.Overrides)
-	pulled.Refs, pulled.Registry = map[string]string{"redis": "slipway.local/redis@" + sha("2")}, map[string]string{"redis": "registry.example.com/team/redis@" + sha("2")}
+	delete(pulled.Refs, "gitea")
+	delete(pulled.Registry, "gitea")
 	refs, rewrite := pulled.In(true)
 	require.Equal(t, map[string]string{"redis": "slipway.local/redis@" + sha("2"), "public.ecr.aws/docker/library/redis:8": "slipway.local/redis@" + sha("2"), "public.ecr.aws/docker/library/redis@" + sha("2"): "slipway.local/redis@" + sha("2")}, refs)
 	require.Empty(t, rewrite, "a node of Slipway's own maps them")
@@ -59,10 +52,6 @@ func TestOverrides(t *testing.T) {
 	require.Len(t, refs, 3, "and nothing that is by no short name")
 	require.Equal(t, pulled.StandsFor, rewrite)
 	require.Len(t, pulled.StandsFor, len(ours.StandsFor), "a platform may move from one to the other")
-	other := &Images{}
-	other.fromLock(pins, "mirror.example.com", "linux/amd64")
-	require.Equal(t, pulled.identity(nil), other.identity(nil))
-	require.NotEqual(t, (&Images{}).identity(nil), other.identity(nil))
 }
 
 // TestANodeIsToldOfOverrides, and of nothing where there are none.

@@ -2,8 +2,6 @@ package containers
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,47 +13,54 @@ import (
 	"dagger.io/dagger"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/plainhttp"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
-// FromRegistry takes everything by digest from a registry, as pins say for
-// platform ("linux/amd64"). registry is host[:port]/path, below which an image
-// has its short name. The toolchain is asked for at once, the rest by Check.
+// FromRegistry takes everything by digest from a registry, as a lock file says for
+// platform ("linux/amd64"). registry is host[:port]/path, below which the images are. The toolchain
+// is asked for at once, the rest by Check.
 //
 // The engine pulls, with the credentials that `docker login` gave to who runs
 // this; the cluster's node pulls by itself, from Mirror.
-func FromRegistry(ctx context.Context, client *dagger.Client, pins *lock.Lock, registry, platform string) (*Images, error) {
-	refs, added, err := pulled(pins, registry, platform)
+func FromRegistry(ctx context.Context, client *dagger.Client, from *lock.File, registry, platform string) (*Images, error) {
+	of, ok := from.Bundles[platform]
+	if !ok {
+		return nil, &fault.Fault{
+			Code: refused.CodeNoImage, Class: fault.Usage, Op: "find the images in " + registry,
+			Fix: refused.Absent.Remedy(refused.Engine, registry),
+			Err: fmt.Errorf("the lock file has no images for %s, only for %s", platform, strings.Join(from.Platforms(), ", ")),
+		}
+	}
+	pins, err := lock.Load()
 	if err != nil {
 		return nil, err
 	}
-	images := &Images{
-		Toolchain: client.Container().From(refs["toolchain"]),
-		Node:      client.Container().From(refs["node"]),
-		Manifests: client.Directory().WithNewDirectory("/"), // an empty one cannot be exported
-		Mirror:    mirror(registry),
-		Line:      pins.Lines[platform],
+	images, refs := pushed(of, registry)
+	if images.Digest, err = of.Index.Digest(); err != nil {
+		return nil, err
 	}
-	if ref := refs[manifests]; ref != "" { // else the bundle's platform needs none
-		images.Manifests = client.Container().From(ref).Rootfs()
+	if images.Line, err = lock.LineOf(pins, of.Index); err != nil {
+		return nil, err
 	}
-	_, digest, _ := strings.Cut(refs["toolchain"], "@")
-	images.Tools = map[string]string{"toolchain": digest}
-	images.name(refs)
-	images.fromLock(pins, registry, platform)
-	images.Digest = images.identity(refs)
+	images.Toolchain, images.Node = client.Container().From(refs[lock.Toolchain]), client.Container().From(refs["node"])
+	images.Tools = map[string]string{lock.Toolchain: of.Toolchain}
+	images.Manifests = client.Directory().WithNewDirectory("/") // an empty one cannot be exported
+	if of.Index.Manifests() {
+		refs[lock.Manifests] = registry + "/" + lock.Manifests + "@" + of.Manifests
+		images.Manifests = client.Container().From(refs[lock.Manifests]).Rootfs()
+	}
 	images.check = func(ctx context.Context) error {
-		all := maps.Clone(refs)
-		maps.Copy(all, added)
-		names := slices.Sorted(maps.Keys(all))
+		names := slices.Sorted(maps.Keys(refs))
 		problems := make([]error, len(names))
 		var group errgroup.Group
 		group.SetLimit(4)
 		for n, name := range names {
 			group.Go(func() error {
-				problems[n] = ask(ctx, client, name, all[name])
+				problems[n] = ask(ctx, client, name, refs[name])
 				return nil
 			})
 		}
@@ -65,7 +70,22 @@ func FromRegistry(ctx context.Context, client *dagger.Client, pins *lock.Lock, r
 		}
 		return images.askAsNode(ctx)
 	}
-	return images, ask(ctx, client, "toolchain", refs["toolchain"])
+	return images, ask(ctx, client, lock.Toolchain, refs[lock.Toolchain])
+}
+
+// pushed is what is known of the images of a bundle in a registry, and the references of all of them
+// there, by name.
+func pushed(of lock.Pushed, registry string) (*Images, map[string]string) {
+	i, refs := &Images{Mirror: mirror(registry), Refs: map[string]string{}, Registry: map[string]string{}}, map[string]string{}
+	for _, image := range of.Index.Images {
+		path, digest := image.Repository(), of.Digest(image)
+		refs[image.Name] = registry + "/" + path + "@" + digest
+		if !image.Added() {
+			i.Refs[path], i.Registry[path] = bundle.Host+"/"+path+"@"+digest, refs[image.Name]
+		}
+		i.override(lock.Override{Path: path, Digest: digest, Index: image.Index, StandsFor: image.StandsFor}, refs[image.Name])
+	}
+	return i, refs
 }
 
 // Check has the engine resolve every image and names each that it cannot, and asks for one as
@@ -79,62 +99,6 @@ func (i *Images) Check(ctx context.Context) error {
 	return i.check(ctx)
 }
 
-// manifests is the short name of the image with the third-party manifests.
-const manifests = "manifests"
-
-// pulled are the references by digest of everything that a run takes, by short
-// name; the manifests are under the name manifests. Those of images that were added to
-// the bundle are by what they were added as.
-func pulled(pins *lock.Lock, registry, platform string) (refs, added map[string]string, err error) {
-	refs, added = map[string]string{}, map[string]string{}
-	var missing []string
-	add := func(key, name string, by map[string]lock.Registry) {
-		if r, ok := by[platform]; ok {
-			refs[key] = registry + "/" + key + "@" + r.Digest
-		} else {
-			missing = append(missing, name)
-		}
-	}
-	for _, i := range pins.Images {
-		if _, ok := i.Registry[platform]; ok || !i.OnDemand {
-			add(i.Name, i.Name, i.Registry)
-		}
-	}
-	for _, m := range pins.Manifests {
-		add(manifests, "manifests of "+m.Name, m.Registry)
-	}
-	for _, a := range pins.Added {
-		if r, ok := a.Registry[platform]; ok { // else it was added to the bundle of another
-			added[a.Name] = registry + "/" + a.Path + "@" + r.Digest
-		}
-	}
-	for _, name := range []string{"toolchain", "node"} {
-		if refs[name] == "" && !slices.Contains(missing, name) {
-			missing = append(missing, name)
-		}
-	}
-	if len(missing) == 0 {
-		return refs, added, nil
-	}
-	return nil, nil, &fault.Fault{
-		Code: refused.CodeNoImage, Class: fault.Usage, Op: "find the images in " + registry,
-		Fix: refused.Absent.Remedy(refused.Engine, registry),
-		Err: fmt.Errorf("the lock has no digest for %s of: %s", platform, strings.Join(missing, ", ")),
-	}
-}
-
-// identity is the same for the same images by short name and the same overrides,
-// whichever registry has them.
-func (i *Images) identity(refs map[string]string) string {
-	h := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		_, digest, _ := strings.Cut(refs[name], "@")
-		fmt.Fprintf(h, "%s@%s\n", name, digest)
-	}
-	fmt.Fprintln(h, i.overridesText())
-	return "sha256:" + hex.EncodeToString(h.Sum(nil))
-}
-
 // mirror is the URL at which a node reaches registry; empty where that is the
 // engine's own machine, which is another one for the node.
 func mirror(registry string) string {
@@ -142,7 +106,7 @@ func mirror(registry string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	if lock.IsLoopback(host) {
+	if plainhttp.IsLoopback(host) {
 		return ""
 	}
 	return "https://" + registry

@@ -6,53 +6,36 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
-func entry(digit string) map[string]lock.Registry {
-	return map[string]lock.Registry{"linux/amd64": {Ref: "r", Digest: "sha256:" + strings.Repeat(digit, 64)}}
-}
+func TestPushed(t *testing.T) {
+	of := lock.Pushed{Toolchain: sha("9"), Manifests: sha("4"), Index: bundle.Index{Images: []bundle.Image{
+		{Name: "toolchain", Digest: sha("1")}, {Name: "node", Digest: sha("2")}, {Name: "gitea", Digest: sha("3")},
+		{Name: "quay.io/team/web:1", Digest: sha("5"), Archive: "images/added/5.tar", StandsFor: []string{"quay.io/team/web:1"}},
+	}}}
+	images, refs := pushed(of, "registry.example.com/team")
+	require.Equal(t, map[string]string{
+		"toolchain": "registry.example.com/team/toolchain@" + sha("9"), "node": "registry.example.com/team/node@" + sha("2"),
+		"gitea": "registry.example.com/team/gitea@" + sha("3"), "quay.io/team/web:1": "registry.example.com/team/quay.io-team-web@" + sha("5"),
+	}, refs)
+	require.Len(t, images.Registry, 3)
+	require.Equal(t, "slipway.local/gitea@"+sha("3"), images.Refs["gitea"])
+	require.Equal(t, refs["gitea"], images.Registry["gitea"])
+	require.Equal(t, refs["quay.io/team/web:1"], images.StandsFor["quay.io/team/web:1"])
 
-func TestPulled(t *testing.T) {
-	pins := &lock.Lock{
-		Images:    []lock.Image{{Name: "toolchain", Registry: entry("1")}, {Name: "node", Registry: entry("2")}, {Name: "gitea", Registry: entry("3")}, {Name: "dex", OnDemand: true}},
-		Manifests: []lock.Manifest{{Name: "argocd", Registry: entry("4")}},
-	}
-	refs, added, err := pulled(pins, "registry.example.com/team", "linux/amd64")
-	require.NoError(t, err)
-	require.Len(t, refs, 4)
-	require.Empty(t, added)
-	require.Equal(t, "registry.example.com/team/gitea@sha256:"+strings.Repeat("3", 64), refs["gitea"])
-	require.Equal(t, "registry.example.com/team/manifests@sha256:"+strings.Repeat("4", 64), refs["manifests"])
-	elsewhere, _, err := pulled(pins, "mirror.example.com", "linux/amd64")
-	require.NoError(t, err)
-	require.Equal(t, (&Images{}).identity(refs), (&Images{}).identity(elsewhere), "the same content in another registry")
-
-	pins.Added = []lock.Added{{Name: "quay.io/team/web:1", Path: "quay.io-team-web", StandsFor: []string{"quay.io/team/web:1"}, Registry: entry("5")}}
-	_, added, err = pulled(pins, "registry.example.com/team", "linux/amd64")
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"quay.io/team/web:1": "registry.example.com/team/quay.io-team-web@sha256:" + strings.Repeat("5", 64)}, added)
-	_, _, err = pulled(pins, "registry.example.com/team", "linux/arm64")
-	require.ErrorContains(t, err, "linux/arm64 of: toolchain, node, gitea, manifests of argocd")
-	require.NotContains(t, err.Error(), "quay.io/team/web:1", "it was added to the bundle of another platform")
-	pins.Added = nil
-
-	pins.Images[2].Registry = nil
-	pins.Images[1].Registry = map[string]lock.Registry{}
-	_, _, err = pulled(pins, "registry.example.com/team", "linux/amd64")
+	file := &lock.File{Bundles: map[string]lock.Pushed{"linux/amd64": of}}
+	_, err := FromRegistry(t.Context(), nil, file, "registry.example.com/team", "linux/arm64")
 	require.ErrorIs(t, err, &fault.Fault{Code: refused.CodeNoImage})
-	require.ErrorContains(t, err, "linux/amd64 of: node, gitea")
-	require.NotContains(t, err.Error(), "dex", "that is on demand")
-
-	_, _, err = pulled(&lock.Lock{}, "registry.example.com", "linux/arm64")
-	require.ErrorContains(t, err, "of: toolchain, node")
+	require.ErrorContains(t, err, "no images for linux/arm64, only for linux/amd64")
+	require.Equal(t, images, DescribeLock(file, "registry.example.com/team"))
 }
 
 func TestMirror(t *testing.T) {

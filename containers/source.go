@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"dagger.io/dagger"
@@ -77,7 +76,7 @@ func FromBundle(ctx context.Context, client *dagger.Client, dir *dagger.Director
 		Line:      line,
 		Warning:   vouched.Warning(),
 	}
-	if slices.ContainsFunc(index.Files, func(f bundle.File) bool { return f.Kind == bundle.Manifest }) {
+	if index.Manifests() {
 		images.Manifests = dir.Directory("manifests")
 	}
 	images.fromBundle(index)

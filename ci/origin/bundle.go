@@ -50,8 +50,8 @@ func Vouched(index []byte, digest string) error {
 
 func untrusted(err error) error {
 	return &Refusal{Code: codeTrust, Class: Preflight, Op: "trust the bundle", Err: err,
-		Fix: "run make bundle, which writes bundleDigest=sha256:… into .env; or give the digest that who built the bundle names, or the key with which they signed it, " +
-			"before the function: dagger call --bundle-digest sha256:… install, or dagger call --bundle-key key.pub.pem install; --bundle-digest none takes any bundle"}
+		Fix: "run make bundle, which writes bundleDigest=sha256:… into .env; or give the digest that who built the bundle names, " +
+			"before the function: dagger call --bundle-digest sha256:… install; of a signed bundle slipway bundle verify DIR prints it; --bundle-digest none takes any bundle"}
 }
 
 // NotVerified refuses a bundle of which its program, which is the one that the index names,
@@ -109,4 +109,9 @@ func ProgramDigest(index []byte, platform string) (string, error) {
 		return "sha256:" + hex.EncodeToString(sum[:]), nil
 	}
 	return "", wrong(fmt.Errorf("it does not name %s", Program))
+}
+
+func sumOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }

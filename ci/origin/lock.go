@@ -29,12 +29,9 @@ func RegistryAlone() *Refusal {
 func Image(lock []byte, registry, platform string) (string, error) {
 	var l struct {
 		Location string `json:"location"`
-		Images   []struct {
-			Name     string `json:"name"`
-			Registry map[string]struct {
-				Digest string `json:"digest"`
-			} `json:"registry"`
-		} `json:"images"`
+		Bundles  map[string]struct {
+			Toolchain string `json:"toolchain"`
+		} `json:"bundles"`
 	}
 	if err := json.Unmarshal(lock, &l); err != nil {
 		return "", NoLock(err)
@@ -46,13 +43,11 @@ func Image(lock []byte, registry, platform string) (string, error) {
 		return "", &Refusal{Code: codeNowhere, Class: Usage, Op: "choose the registry of the images",
 			Err: errors.New("the lock names none"), Fix: "give one before the function: dagger call --registry host/path --lock FILE install"}
 	}
-	for _, i := range l.Images {
-		if digest := i.Registry[platform].Digest; i.Name == "toolchain" && digest != "" {
-			return strings.TrimSuffix(registry, "/") + "/toolchain@" + digest, nil
-		}
+	if digest := l.Bundles[platform].Toolchain; digest != "" {
+		return strings.TrimSuffix(registry, "/") + "/toolchain@" + digest, nil
 	}
 	return "", &Refusal{Code: codeNoImage, Class: Usage, Op: "find the images in " + registry,
-		Err: fmt.Errorf("the lock has no digest for %s of: toolchain", platform),
+		Err: fmt.Errorf("the lock file has no images for %s", platform),
 		Fix: "push a bundle for that platform and use the lock that this writes: slipway bundle push DIR " + registry}
 }
 
@@ -60,11 +55,7 @@ func Image(lock []byte, registry, platform string) (string, error) {
 // err. Problems with the other images are reported by the program, which is in this one.
 func NotPulled(ref string, err error) *Refusal {
 	registry, _, _ := strings.Cut(ref, "/toolchain@")
-	return notPulled("take the image toolchain from "+registry, ref, err)
-}
-
-func notPulled(op, ref string, err error) *Refusal {
 	host, _, _ := strings.Cut(ref, "/")
-	return &Refusal{Code: codePull, Class: Preflight, Op: op, Err: err,
+	return &Refusal{Code: codePull, Class: Preflight, Op: "take the image toolchain from " + registry, Err: err,
 		Fix: "log in with an account that may pull from it (docker login " + host + "), let the engine trust its certificate, or see whether it answers where the engine runs: curl -v https://" + host + "/v2/"}
 }

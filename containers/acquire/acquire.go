@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path"
@@ -150,14 +149,14 @@ func (a *adder) add(ctx context.Context, r Request, n int) error {
 	if have != nil && r.Image.Digest != "" && slices.Contains([]string{have.Digest, have.Index}, r.Image.Digest) {
 		return finish(true)
 	}
-	from, err := a.open(r)
+	from, err := a.open(ctx, r)
 	if err != nil {
 		return err
 	}
-	if closer, ok := from.(io.Closer); ok {
-		defer func() { _ = closer.Close() }() // only read
+	if from.close != nil {
+		defer func() { _ = from.close() }() // only read
 	}
-	found, err := choose(ctx, from, wanted{ref: r.Image, name: r.Named}, a.bundle.Platform)
+	found, err := choose(from, a.bundle.Platform)
 	if err != nil {
 		return err
 	}

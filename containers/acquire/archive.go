@@ -21,25 +21,29 @@ import (
 // dockerFile is where docker save lists the images of an archive.
 const dockerFile = "manifest.json"
 
-// openArchive opens an OCI layout, in a tar or a directory, or what docker save wrote. Newer
-// archives of docker save are both: then the layout counts, which has the digests of a registry.
-func openArchive(path string) (origin, error) {
+// openArchive finds the image that is wanted in an OCI layout, in a tar or a directory, or in what
+// docker save wrote. Newer archives of docker save are both: then the layout counts, which has the
+// digests of a registry.
+func openArchive(ctx context.Context, path string, w wanted) (*top, error) {
 	a, err := ociarchive.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnknown, err)
 	}
+	var found *top
 	index, err := a.Index()
 	switch {
 	case err == nil:
-		return &layout{a, index}, nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, errors.Join(fmt.Errorf("%w: %s: %w", errUnknown, ociarchive.IndexFile, err), a.Close())
+		found, err = inLayout(a, index.Manifests, w)
+	case errors.Is(err, fs.ErrNotExist):
+		found, err = inSaved(ctx, a, w)
+	default:
+		err = fmt.Errorf("%w: %s: %w", errUnknown, ociarchive.IndexFile, err)
 	}
-	saved, err := openSaved(a)
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	return saved, nil
+	found.close = a.Close
+	return found, nil
 }
 
 // saved is an archive of docker save. It has no manifests as registries have them: they
@@ -47,9 +51,7 @@ func openArchive(path string) (origin, error) {
 // same digest.
 type saved struct {
 	*ociarchive.Archive
-	images   []savedImage
-	paths    map[v1.Hash]string
-	manifest []byte // of the image that root found
+	paths map[v1.Hash]string
 }
 
 type savedImage struct {
@@ -58,60 +60,55 @@ type savedImage struct {
 	Layers   []string
 }
 
-func openSaved(a *ociarchive.Archive) (*saved, error) {
+func inSaved(ctx context.Context, a *ociarchive.Archive, w wanted) (*top, error) {
 	text, err := a.Read(dockerFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: the archive has neither %s, as an OCI layout, nor %s, as docker save writes it", errUnknown, ociarchive.IndexFile, dockerFile)
 	}
-	s := &saved{Archive: a, paths: map[v1.Hash]string{}}
+	var images []savedImage
 	if err == nil {
-		err = json.Unmarshal(text, &s.images)
+		err = json.Unmarshal(text, &images)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errUnknown, dockerFile, err)
 	}
-	return s, nil
-}
-
-func (s *saved) root(ctx context.Context, w wanted) (v1.Descriptor, error) {
 	var all []string
-	at := slices.IndexFunc(s.images, func(i savedImage) bool {
+	at := slices.IndexFunc(images, func(i savedImage) bool {
 		all = append(all, i.RepoTags...)
 		return slices.ContainsFunc(i.RepoTags, w.is)
 	})
-	if at < 0 && len(s.images) == 1 && w.takes(all) {
+	if at < 0 && len(images) == 1 && w.takes(all) {
 		at = 0
 	}
 	if at < 0 {
-		return v1.Descriptor{}, absent(all)
+		return nil, absent(all)
 	}
-	return s.describeImage(ctx, s.images[at])
+	s := &saved{a, map[v1.Hash]string{}}
+	return s.manifest(ctx, images[at])
 }
 
-// describeImage makes the manifest of an image.
-func (s *saved) describeImage(ctx context.Context, i savedImage) (v1.Descriptor, error) {
+// manifest makes the manifest of an image.
+func (s *saved) manifest(ctx context.Context, i savedImage) (*top, error) {
 	m := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1}
 	var err error
 	if m.Config, err = s.describe(ctx, i.Config, types.OCIConfigJSON); err != nil {
-		return v1.Descriptor{}, err
+		return nil, err
 	}
 	for _, l := range i.Layers {
 		d, err := s.describe(ctx, l, types.OCIUncompressedLayer)
 		if err != nil {
-			return v1.Descriptor{}, err
+			return nil, err
 		}
 		m.Layers = append(m.Layers, d)
 	}
 	text, err := json.Marshal(m)
 	if err != nil {
-		return v1.Descriptor{}, err
+		return nil, err
 	}
 	hash, size, err := v1.SHA256(bytes.NewReader(text))
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
-	s.manifest = text
-	return v1.Descriptor{MediaType: m.MediaType, Digest: hash, Size: size}, nil
+	return &top{Descriptor: v1.Descriptor{MediaType: m.MediaType, Digest: hash, Size: size}, text: text, image: func(v1.Descriptor) (v1.Image, error) {
+		return ociarchive.NewImage(text, func(h v1.Hash) (io.ReadCloser, error) { return s.Blob(s.paths[h]) })
+	}}, err
 }
 
 // describe reads a file of the archive to the end, for its digest.
@@ -130,10 +127,4 @@ func (s *saved) describe(ctx context.Context, name string, as types.MediaType) (
 	}
 	s.paths[hash] = name
 	return v1.Descriptor{MediaType: as, Digest: hash, Size: size}, nil
-}
-
-func (s *saved) index(context.Context, v1.Descriptor) ([]byte, error) { return nil, errUnknown } // there is none
-
-func (s *saved) image(context.Context, v1.Descriptor) (v1.Image, error) {
-	return ociarchive.NewImage(s.manifest, func(h v1.Hash) (io.ReadCloser, error) { return s.Blob(s.paths[h]) })
 }

@@ -1,7 +1,6 @@
 package acquire
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -16,62 +15,47 @@ import (
 // a whole reference.
 const annotationRef = "org.opencontainers.image.ref.name"
 
-type layout struct {
-	*ociarchive.Archive
-	list *v1.IndexManifest
-}
-
-func (l *layout) root(_ context.Context, w wanted) (v1.Descriptor, error) {
-	all := l.list.Manifests
+// inLayout finds the image that is wanted in an OCI layout that lists these.
+func inLayout(a *ociarchive.Archive, all []v1.Descriptor, w wanted) (*top, error) {
 	named := slices.DeleteFunc(slices.Clone(all), func(d v1.Descriptor) bool { return !isNamed(d, w) })
 	if len(named) == 0 && len(all) == 1 && w.takes(annotated(all[0])) {
 		named = all
 	}
+	named = slices.CompactFunc(slices.Clone(named), func(a, b v1.Descriptor) bool { return a.Digest == b.Digest })
 	switch len(named) {
 	case 0:
-		return v1.Descriptor{}, absent(names(all))
+		return nil, absent(names(all))
 	case 1:
-		return l.typed(named[0])
+	default:
+		return nil, fmt.Errorf("%w: several of its images have that name", errAbsent)
 	}
-	same := slices.CompactFunc(slices.Clone(named), func(a, b v1.Descriptor) bool { return a.Digest == b.Digest })
-	if len(same) == 1 {
-		return l.typed(same[0])
+	d := named[0]
+	text, err := a.Document(d.Digest)
+	if err != nil {
+		return nil, err
 	}
-	return v1.Descriptor{}, fmt.Errorf("%w: several of its images have that name", errAbsent)
+	if d.Size = int64(len(text)); d.MediaType == "" {
+		if d.MediaType, err = typeOf(text); err != nil {
+			return nil, damaged(d, err)
+		}
+	}
+	return &top{Descriptor: d, text: text, image: func(d v1.Descriptor) (v1.Image, error) { return a.ImageAt(d.Digest) }}, nil
 }
 
-// typed completes a descriptor by what it describes.
-func (l *layout) typed(d v1.Descriptor) (v1.Descriptor, error) {
-	text, err := l.Document(d.Digest)
-	if err != nil {
-		return d, err
-	}
-	if d.Size = int64(len(text)); d.MediaType != "" {
-		return d, nil
-	}
+// typeOf is the media type of a manifest or an index.
+func typeOf(text []byte) (types.MediaType, error) {
 	var head struct {
 		MediaType types.MediaType   `json:"mediaType"`
 		Manifests []json.RawMessage `json:"manifests"`
 	}
-	if err := json.Unmarshal(text, &head); err != nil {
-		return d, damaged(d, err)
-	}
-	switch d.MediaType = head.MediaType; {
-	case d.MediaType != "":
+	err := json.Unmarshal(text, &head)
+	switch {
+	case err != nil || head.MediaType != "":
+		return head.MediaType, err
 	case head.Manifests != nil:
-		d.MediaType = types.OCIImageIndex
-	default:
-		d.MediaType = types.OCIManifestSchema1
+		return types.OCIImageIndex, nil
 	}
-	return d, nil
-}
-
-func (l *layout) index(_ context.Context, d v1.Descriptor) ([]byte, error) {
-	return l.Document(d.Digest)
-}
-
-func (l *layout) image(_ context.Context, d v1.Descriptor) (v1.Image, error) {
-	return l.ImageAt(d.Digest)
+	return types.OCIManifestSchema1, nil
 }
 
 // isNamed reports whether a descriptor is that of the image that is wanted: by its digest,

@@ -1,7 +1,6 @@
 package acquire
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,13 +12,13 @@ import (
 	"github.com/slipway-sh/slipway/imageref"
 )
 
-// origin is a place that images are taken from. It may be an io.Closer.
-type origin interface {
-	// root describes the image that is wanted: a manifest or an index.
-	root(ctx context.Context, w wanted) (v1.Descriptor, error)
-	// index is the text of an index, of its digest.
-	index(ctx context.Context, d v1.Descriptor) ([]byte, error)
-	image(ctx context.Context, d v1.Descriptor) (v1.Image, error)
+// top is what an image is known by where it is taken from: its manifest, or an index of several
+// platforms.
+type top struct {
+	v1.Descriptor
+	text  []byte
+	image func(v1.Descriptor) (v1.Image, error) // the one that the index describes, or itself
+	close func() error                          // of an archive; nil for none
 }
 
 // wanted is an image that is looked for in an origin.
@@ -57,8 +56,8 @@ func absent(names []string) error {
 
 // found is an image of one platform.
 type found struct {
-	top      v1.Descriptor // what the image is known by: its index if it has one
-	text     []byte        // of that index; nil for none
+	top      v1.Descriptor
+	text     []byte // of the index; nil for none
 	image    v1.Image
 	manifest v1.Hash
 	parts    []v1.Descriptor // config and layers, each once
@@ -84,17 +83,11 @@ func (f *found) size() int64 {
 	return n
 }
 
-// choose finds the image that is wanted in from, for platform, such as "linux/amd64".
-func choose(ctx context.Context, from origin, w wanted, platform string) (*found, error) {
-	d, err := from.root(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	f := &found{top: d}
+// choose finds the image for platform, such as "linux/amd64".
+func choose(from *top, platform string) (*found, error) {
+	f, d, err := &found{top: from.Descriptor}, from.Descriptor, error(nil)
 	if d.MediaType.IsIndex() {
-		if f.text, err = from.index(ctx, d); err != nil {
-			return nil, err
-		}
+		f.text = from.text
 		var index v1.IndexManifest
 		if err := json.Unmarshal(f.text, &index); err != nil {
 			return nil, damaged(d, err)
@@ -106,7 +99,7 @@ func choose(ctx context.Context, from origin, w wanted, platform string) (*found
 	if !d.MediaType.IsImage() {
 		return nil, fmt.Errorf("%w: it is a %s", errUnknown, d.MediaType)
 	}
-	if f.image, err = from.image(ctx, d); err != nil {
+	if f.image, err = from.image(d); err != nil {
 		return nil, err
 	}
 	f.manifest = d.Digest

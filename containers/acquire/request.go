@@ -1,6 +1,7 @@
 package acquire
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -121,9 +122,10 @@ func (r Request) origin() string {
 	return "archive"
 }
 
-func (a *adder) open(r Request) (origin, error) {
+// open finds the image where it is taken from. The caller closes it.
+func (a *adder) open(ctx context.Context, r Request) (*top, error) {
 	if r.Path == "" {
-		return a.registry(r.source())
+		return a.pull(ctx, r.source())
 	}
-	return openArchive(r.Path)
+	return openArchive(ctx, r.Path, wanted{ref: r.Image, name: r.Named})
 }

@@ -145,6 +145,21 @@ func (i Image) In() string {
 	return WorkloadArchive
 }
 
+// Repository is the path of its repository below that of a registry to which the bundle was pushed:
+// its short name, or the repository of the reference that it was added under, in one part, for
+// registries differ in how many they take.
+func (i Image) Repository() string {
+	if !i.Added() {
+		return i.Name
+	}
+	r, err := imageref.Parse(i.Name)
+	if err != nil {
+		return ""
+	}
+	flat := strings.NewReplacer("/", "-", ":", "-", "[", "", "]", "").Replace(strings.ToLower(r.Repository()))
+	return strings.Trim(flat, "-")
+}
+
 // Pinned is the reference by digest: "slipway.local/gitea@sha256:…".
 func (i Image) Pinned() string {
 	repository, _, _ := strings.Cut(i.Ref, "@")
@@ -226,7 +241,7 @@ func Parse(data []byte) (*Bundle, error) {
 		err = bounded.Error(decoder.Decode(&index))
 	}
 	if err == nil {
-		err = index.validate()
+		err = index.Validate()
 	}
 	if err != nil {
 		return nil, &fault.Fault{
@@ -244,7 +259,7 @@ func (x Index) Marshal() ([]byte, error) {
 	for i := range x.Images {
 		x.Images[i].StandsFor = slices.Sorted(slices.Values(x.Images[i].StandsFor))
 	}
-	if err := x.validate(); err != nil {
+	if err := x.Validate(); err != nil {
 		return nil, fmt.Errorf("write %s: %w", IndexFile, err)
 	}
 	data, err := json.MarshalIndent(x, "", "  ")
@@ -258,6 +273,11 @@ func (x Index) Digest() (string, error) {
 		return "", err
 	}
 	return DigestOf(data), nil
+}
+
+// Manifests reports whether the bundle has any.
+func (x Index) Manifests() bool {
+	return slices.ContainsFunc(x.Files, func(f File) bool { return f.Kind == Manifest })
 }
 
 // ReadDigest is the digest of the index as it was read, "sha256:…": what sha256sum says of

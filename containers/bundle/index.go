@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-sh/slipway/imageref"
 )
 
-func (x Index) validate() error {
+// Validate reports every problem of an index at once.
+func (x Index) Validate() error {
 	if x.Version != Format {
 		return fmt.Errorf("its version is %d, this Slipway reads version %d", x.Version, Format)
 	}

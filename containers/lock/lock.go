@@ -5,9 +5,9 @@ package lock
 
 import (
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"path"
 	"regexp"
 	"slices"
@@ -18,7 +18,6 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/imageref"
 )
 
 // Format is the version of lock.yaml that this package reads.
@@ -40,35 +39,26 @@ type Lock struct {
 	Tools     []Tool     `json:"tools"`
 	Images    []Image    `json:"images"`
 	Manifests []Manifest `json:"manifests"`
-	// Added are the images that `slipway bundle add` put into the bundle that was pushed.
-	Added []Added `json:"added,omitempty"`
-	// Location is the host[:port]/path below which `slipway bundle push` put the
-	// images; empty in the lock of this repository.
-	Location string `json:"location,omitempty"`
 	// Packages are the Debian packages of all images, by platform, sorted by name.
 	Packages map[string][]Package `json:"packages,omitempty"`
-	// Lines are those of the bundles that were pushed, by platform; see LineOf.
-	Lines map[string]string `json:"lines,omitempty"`
 }
 
 // Tool is a program of the toolchain.
 type Tool struct {
-	Name    string             `json:"name"`
-	Version string             `json:"version"` // without leading v
-	Modules []Module           `json:"modules"`
-	Release map[string]Release `json:"release,omitempty"` // by platform
+	Name    string   `json:"name"`
+	Version string   `json:"version"` // without leading v
+	Modules []Module `json:"modules"`
 }
 
 // Image is a container image.
 type Image struct {
-	Name     string              `json:"name"` // short name
-	Version  string              `json:"version"`
-	Workload bool                `json:"workload,omitempty"` // runs in the cluster
-	OnDemand bool                `json:"onDemand,omitempty"` // only in the bundle of a platform that names it
-	Modules  []Module            `json:"modules,omitempty"`
-	Debian   []string            `json:"debian,omitempty"`   // packages beyond Debian's minimum
-	Source   string              `json:"source,omitempty"`   // folder of this repository
-	Registry map[string]Registry `json:"registry,omitempty"` // by platform
+	Name     string   `json:"name"` // short name
+	Version  string   `json:"version"`
+	Workload bool     `json:"workload,omitempty"` // runs in the cluster
+	OnDemand bool     `json:"onDemand,omitempty"` // only in the bundle of a platform that names it
+	Modules  []Module `json:"modules,omitempty"`
+	Debian   []string `json:"debian,omitempty"` // packages beyond Debian's minimum
+	Source   string   `json:"source,omitempty"` // folder of this repository
 	// StandsFor are upstream references that the image is used in place of, as
 	// imageref.Normal writes them.
 	StandsFor []string `json:"standsFor,omitempty"`
@@ -82,9 +72,6 @@ type Manifest struct {
 	OnDemand bool              `json:"onDemand,omitempty"` // only in the bundle of a platform that names it
 	Modules  []Module          `json:"modules"`
 	Files    map[string]string `json:"files"` // sha256 by path in the module; the last parts of the paths differ
-	// Registry is an image without a system that holds the files of a bundle's
-	// manifests/, by platform.
-	Registry map[string]Registry `json:"registry,omitempty"`
 }
 
 // Place is where a bundle has the file that has that path in the module.
@@ -106,30 +93,6 @@ func (m Module) Origin() string {
 		origin += "#" + m.Package
 	}
 	return origin
-}
-
-// Release is a file on a vendor's site.
-type Release struct {
-	URL     string   `json:"url"`
-	SHA256  string   `json:"sha256"`
-	Sources []string `json:"sources"` // two public places that say so
-}
-
-// IsLoopback reports whether a registry's host, without its port, is this machine.
-func IsLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || (ip != nil && ip.IsLoopback())
-}
-
-// Registry is an image in a registry.
-type Registry struct {
-	Ref    string `json:"ref"`    // with tag, for people
-	Digest string `json:"digest"` // "sha256:…" of the platform's manifest or of the index
-	Pushed string `json:"pushed"` // digest of the bundle that the image was pushed from
-	// Index is the digest of the index of several platforms by which its registry knows an
-	// added image: a blob beside it, for a registry takes an index only with all of its
-	// images. Empty: there is none.
-	Index string `json:"index,omitempty"`
 }
 
 // Load reads the lock that this program was built with. One that cannot be read is a bug.
@@ -162,6 +125,15 @@ func Parse(data []byte) (*Lock, error) {
 	return &l, nil
 }
 
+// Marshal is the lock as indented JSON, the same bytes for the same lock.
+func (l *Lock) Marshal() ([]byte, error) {
+	if err := l.Validate(); err != nil {
+		return nil, fmt.Errorf("write the lock: %w", err)
+	}
+	data, err := json.MarshalIndent(l, "", "  ")
+	return append(data, '\n'), err
+}
+
 // Versions are those of the tools, by name.
 func (l *Lock) Versions() map[string]string {
 	versions := map[string]string{}
@@ -180,10 +152,7 @@ func (l *Lock) Image(name string) (Image, bool) {
 	return l.Images[at], true
 }
 
-var (
-	name       = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	repository = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*$`)
-)
+var name = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // Validate reports every problem at once: what is malformed or listed twice. What a lock of this
 // program has besides, such as versions and sums, package tests hold, and VerifyFile compares.
@@ -199,33 +168,11 @@ func (l *Lock) Validate() error {
 	for _, i := range l.Images {
 		at := "image " + i.Name
 		p.name(at, i.Name, seen)
-		p.registry(at, i.Registry)
-		p.standsFor(at, i.StandsFor, overrides)
-	}
-	for _, a := range l.Added {
-		at := "added image " + a.Name
-		if !repository.MatchString(a.Path) {
-			p.add(at, "%q is no path in a registry", a.Path)
-		}
-		if len(a.StandsFor) == 0 {
-			p.add(at, "it stands for nothing")
-		}
-		p.registry(at, a.Registry)
-		p.standsFor(at, a.StandsFor, overrides)
-	}
-	if l.Location != "" && !imageref.IsRegistry(l.Location) {
-		p.add("location", "%q is no registry, host[:port][/path]", l.Location)
+		bundle.CheckStandsFor(i.StandsFor, overrides, func(err error) { p.add(at, "%w", err) })
 	}
 	p.packages(l.Packages)
-	for platform, line := range l.Lines {
-		p.platform("lines", platform)
-		if !bundle.IsDigest(line) {
-			p.add("lines", "%q is no digest", line)
-		}
-	}
 	for _, m := range l.Manifests {
 		p.name("manifest "+m.Name, m.Name, seen)
-		p.registry("manifest "+m.Name, m.Registry)
 	}
 	return errors.Join(p.Problems...)
 }
@@ -246,18 +193,6 @@ func (p *problems) name(at, n string, seen map[string]bool) {
 		p.add(at, "is listed twice")
 	}
 	seen[at] = true
-}
-
-func (p *problems) registry(at string, by map[string]Registry) {
-	for platform, r := range by {
-		p.platform(at, platform)
-		if r.Ref == "" || !bundle.IsDigest(r.Digest) || (r.Index != "" && !bundle.IsDigest(r.Index)) {
-			p.add(at, "registry %s: ref and digest are required", platform)
-		}
-		if !bundle.IsDigest(r.Pushed) {
-			p.add(at, "registry %s: %q is no digest of a bundle", platform, r.Pushed)
-		}
-	}
 }
 
 func (p *problems) platform(at, platform string) {

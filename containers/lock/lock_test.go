@@ -56,19 +56,12 @@ func TestTheLockIsComplete(t *testing.T) {
 		require.Regexp(t, version, tool.Version, tool.Name)
 		require.NotEmpty(t, tool.Modules, tool.Name)
 		modules(tool.Name, tool.Modules)
-		for platform, r := range tool.Release {
-			require.Contains(t, append(platforms(), "darwin/amd64", "darwin/arm64", "windows/amd64"), platform, tool.Name)
-			require.True(t, strings.HasPrefix(r.URL, "https://"), r.URL)
-			require.Regexp(t, sha, r.SHA256, r.URL)
-			require.GreaterOrEqual(t, len(slices.Compact(slices.Sorted(slices.Values(r.Sources)))), 2, "%s: two public sources that agree", r.URL)
-		}
 	}
 	for _, i := range l.Images {
 		require.Regexp(t, version, i.Version, i.Name)
 		require.True(t, len(i.Modules)+len(i.Debian) > 0 || i.Source != "", "%s has no origin", i.Name)
 		require.True(t, i.Workload || !i.OnDemand, "%s: only workloads can be on demand", i.Name)
 		require.True(t, slices.IsSorted(i.Debian), i.Name)
-		require.Empty(t, i.Registry, i.Name)
 		modules(i.Name, i.Modules)
 	}
 	for _, m := range l.Manifests {
@@ -93,15 +86,13 @@ tools:
 images:
   - {name: a, version: "1"}
   - {name: a, version: "1"}
-  - {name: b, version: "1", registry: {linux/riscv64: {ref: r, digest: d, pushed: p}}}
 manifests:
-  - {name: m, version: "1", registry: {linux/amd64: {}}}
+  - {name: M, version: "1"}
+packages: {linux/riscv64: []}
 `))
 	require.NotErrorIs(t, err, &fault.Fault{Code: fault.CodeBug}, "it is not the program's own")
 	for _, want := range []string{
-		`"Terraform" is no name`, `"linux/riscv64" is not among the platforms`, "image a: is listed twice",
-		"image b: registry linux/riscv64: ref and digest are required", `image b: registry linux/riscv64: "p" is no digest of a bundle`,
-		"manifest m: registry linux/amd64: ref and digest are required",
+		`"Terraform" is no name`, `"linux/riscv64" is not among the platforms`, "image a: is listed twice", `manifest M: "M" is no name`,
 	} {
 		require.ErrorContains(t, err, want)
 	}
@@ -145,7 +136,7 @@ func made(l *Lock) *bundle.Bundle {
 	}
 	for _, i := range l.Images {
 		b.Index.Images = append(b.Index.Images, bundle.Image{
-			Name: i.Name, Ref: bundle.Host + "/" + i.Name + ":" + i.Version, Digest: "sha256:" + sum,
+			Name: i.Name, Ref: bundle.Host + "/" + i.Name + ":" + i.Version, Digest: "sha256:" + sum, StandsFor: i.StandsFor,
 		})
 	}
 	for _, m := range l.Manifests {
@@ -181,8 +172,7 @@ func TestVerifyNamesEveryDifference(t *testing.T) {
 	}
 }
 
-// TestWhatIsOnDemandMayBeMissing: from a bundle, and from what was pushed of one; but what is
-// there is the lock's.
+// TestWhatIsOnDemandMayBeMissing: but what is there is the lock's.
 func TestWhatIsOnDemandMayBeMissing(t *testing.T) {
 	l, err := Load()
 	require.NoError(t, err)
@@ -200,58 +190,6 @@ func TestWhatIsOnDemandMayBeMissing(t *testing.T) {
 	require.ErrorContains(t, l.Verify(b), "manifest "+many+": "+file+" is not in the bundle", "the others are")
 	b.Files = slices.DeleteFunc(b.Files, func(f bundle.File) bool { return f.Name == many })
 	require.NoError(t, l.Verify(b))
-
-	pushed := map[string]Registry{}
-	for _, i := range b.Index.Images {
-		pushed[i.Name] = Registry{Ref: "registry.example.com/" + i.Name, Digest: i.Digest, Pushed: i.Digest}
-	}
-	out, err := l.At("registry.example.com", b.Index, pushed, pushed["console"], nil)
-	require.NoError(t, err)
-	_, ok := out.Image("dex")
-	require.False(t, ok)
-	_, ok = out.Image("console")
-	require.True(t, ok, "it was pushed")
-	require.True(t, slices.ContainsFunc(out.Manifests, func(m Manifest) bool { return m.Name == "external-secrets" }))
-	require.False(t, slices.ContainsFunc(out.Manifests, func(m Manifest) bool { return m.Name == many }))
-	_, ok = l.Image("dex")
-	require.True(t, ok, "the lock itself is as it was")
-	text, err := out.Marshal()
-	require.NoError(t, err)
-	_, err = Parse(text)
-	require.NoError(t, err)
-
-	delete(pushed, "coredns")
-	_, err = l.At("registry.example.com", b.Index, pushed, pushed["console"], nil)
-	require.EqualError(t, err, "image coredns was not pushed")
-}
-
-func TestALockFileHasThePinsOfTheProgram(t *testing.T) {
-	read := func() *Lock {
-		l, err := Load()
-		require.NoError(t, err)
-		return l
-	}
-	own, file := read(), read()
-	require.NoError(t, own.VerifyFile(file))
-	file.Images = slices.DeleteFunc(file.Images, func(i Image) bool { return i.OnDemand })
-	file.Manifests = slices.DeleteFunc(file.Manifests, func(m Manifest) bool { return m.OnDemand && m.Name != "argocd" })
-	require.NoError(t, own.VerifyFile(file), "they need not have been pushed")
-
-	file.Tools[0].Version = "9.9.9"
-	file.Tools[1].Modules = slices.Clone(file.Tools[1].Modules)
-	file.Tools[1].Modules[0].Sum = "h1:other"
-	file.Images[0].Name = "other"
-	at := slices.IndexFunc(file.Manifests, func(m Manifest) bool { return m.Name == "argocd" })
-	file.Manifests[at].Files = map[string]string{"a.yaml": strings.Repeat("b", 64)}
-	err := own.VerifyFile(file)
-	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeLock})
-	for _, want := range []string{
-		"tool " + own.Tools[0].Name + ": the file has version 9.9.9, this program " + own.Tools[0].Version,
-		"tool " + own.Tools[1].Name + ": the file has another module, or other files or sums of it", "image " + own.Images[0].Name + ": is not in the file",
-		"image other: this program knows none", "manifest argocd: the file has another module, or other files or sums of it",
-	} {
-		require.ErrorContains(t, err, want)
-	}
 }
 
 func TestModulesAreListedOnce(t *testing.T) {
@@ -271,57 +209,4 @@ func TestALockOfTheProgramItselfThatCannotBeRead(t *testing.T) {
 	require.Equal(t, fault.Bug, fault.ClassOf(err))
 	require.ErrorContains(t, err, "read lock.yaml: ")
 	require.ErrorContains(t, err, "colour")
-}
-
-func TestWhatTheLocksImagesStandFor(t *testing.T) {
-	l, err := Load()
-	require.NoError(t, err)
-	require.Empty(t, l.Overrides("linux/amd64"), "none is in a registry")
-	entry := Registry{Ref: "r", Digest: "sha256:" + strings.Repeat("a", 64), Pushed: "sha256:" + strings.Repeat("b", 64)}
-	all := map[string]Registry{}
-	for _, i := range l.Images {
-		all[i.Name] = entry
-	}
-	multi := entry
-	multi.Index = "sha256:" + strings.Repeat("c", 64)
-	path, err := AddedPath("Registry.example.com:5000/team/web:1")
-	require.NoError(t, err)
-	require.Equal(t, "registry.example.com-5000-team-web", path)
-	added := []Added{{
-		Name: "registry.example.com:5000/team/web:1", Path: path, Registry: map[string]Registry{"linux/amd64": multi},
-		StandsFor: []string{"registry.example.com:5000/team/web:1", "public.ecr.aws/docker/library/redis:8.10.1-alpine"},
-	}}
-	pushed, err := l.At("registry.example.com/slipway", made(l).Index, all, entry, added)
-	require.NoError(t, err)
-	text, err := pushed.Marshal()
-	require.NoError(t, err, "what was added takes over what an image of the lock stood for")
-	pushed, err = Parse(text)
-	require.NoError(t, err)
-	found := map[string]Override{}
-	for _, s := range pushed.Overrides("linux/amd64") {
-		for _, name := range bundle.Names(s.StandsFor, s.Digest, s.Index) {
-			found[name] = s
-		}
-	}
-	require.Equal(t, "argocd", found["quay.io/argoproj/argocd:v3.6.1"].Path)
-	require.Equal(t, path, found["public.ecr.aws/docker/library/redis:8.10.1-alpine"].Path)
-	require.Equal(t, path, found["registry.example.com:5000/team/web@"+multi.Index].Path)
-	require.Equal(t, entry.Digest, found["registry.example.com:5000/team/web:1"].Digest)
-	require.Empty(t, pushed.Overrides("linux/arm64"))
-	own, err := Load()
-	require.NoError(t, err)
-	require.Equal(t, own, l, "the lock itself is as it was")
-
-	added[0].Path, added[0].StandsFor = "../x", []string{"nginx", "Not one", "quay.io/argoproj/argocd:v3.6.1"}
-	pushed.Added, pushed.Images = added, l.Images
-	_, err = pushed.Marshal()
-	for _, says := range []string{
-		`"../x" is no path`, "it stands for nginx, which is written docker.io/library/nginx:latest", `"Not one" is no reference`,
-		"it stands for quay.io/argoproj/argocd:v3.6.1, as another image does",
-	} {
-		require.ErrorContains(t, err, says)
-	}
-	added[0].StandsFor = nil
-	_, err = pushed.Marshal()
-	require.ErrorContains(t, err, "it stands for nothing")
 }

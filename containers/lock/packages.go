@@ -97,12 +97,9 @@ func LineOf(l *Lock, x bundle.Index) (string, error) {
 	return bundle.DigestOf([]byte(strings.Join(lines, "\n") + "\n")), nil
 }
 
-// Digest is the sha256 ("sha256:<hex>") of the pins as JSON, with the Debian packages and
-// without what a push knows.
+// Digest is the sha256 ("sha256:<hex>") of the pins as JSON, with the Debian packages.
 func (l *Lock) Digest() (string, error) {
-	pins := *l
-	pins.Location, pins.Added, pins.Lines = "", nil, nil
-	text, err := json.Marshal(pins)
+	text, err := json.Marshal(l)
 	if err != nil {
 		return "", fmt.Errorf("encode the lock: %w", err)
 	}

@@ -3,7 +3,6 @@ package lock
 import (
 	"errors"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -48,58 +47,6 @@ func (l *Lock) Verify(b *bundle.Bundle) error {
 	return &fault.Fault{
 		Code: bundle.CodeLock, Class: fault.Preflight, Op: "compare the bundle with the lock",
 		Fix: bundle.Fix, Err: errors.Join(p.Problems...),
-	}
-}
-
-// VerifyFile compares a lock file with the lock of this program: it has the same versions
-// from the same origins. What was not pushed because it is on demand may be missing. It fails
-// with bundle.CodeLock and names every difference.
-func (l *Lock) VerifyFile(of *Lock) error {
-	var p problems
-	type pin struct {
-		version  string
-		onDemand bool
-		modules  []Module
-		files    map[string]string
-	}
-	pins := func(l *Lock) map[string]pin {
-		out := map[string]pin{}
-		for _, t := range l.Tools {
-			out["tool "+t.Name] = pin{version: t.Version, modules: t.Modules}
-		}
-		for _, i := range l.Images {
-			out["image "+i.Name] = pin{version: i.Version, onDemand: i.OnDemand, modules: i.Modules}
-		}
-		for _, m := range l.Manifests {
-			out["manifest "+m.Name] = pin{version: m.Version, onDemand: m.OnDemand, modules: m.Modules, files: m.Files}
-		}
-		return out
-	}
-	want, have := pins(l), pins(of)
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		w := want[name]
-		h, ok := have[name]
-		switch {
-		case !ok && w.onDemand:
-		case !ok:
-			p.add(name, "is not in the file")
-		case h.version != w.version:
-			p.add(name, "the file has version %s, this program %s", h.version, w.version)
-		case !reflect.DeepEqual(h, w):
-			p.add(name, "the file has another module, or other files or sums of it, than this program")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(have)) {
-		if _, ok := want[name]; !ok {
-			p.add(name, "this program knows none")
-		}
-	}
-	if len(p.Problems) == 0 {
-		return nil
-	}
-	return &fault.Fault{
-		Code: bundle.CodeLock, Class: fault.Preflight, Op: "compare the lock file with that of this program", Err: errors.Join(p.Problems...),
-		Fix: "use the Slipway whose bundle was pushed; or push the bundle of this one, and use the lock that this writes: slipway bundle push DIR HOST/PATH",
 	}
 }
 

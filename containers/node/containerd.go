@@ -1,12 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,77 +28,6 @@ func snapshotter(data string) (string, error) {
 		return snapshotNative, nil
 	}
 	return snapshotOverlay, nil
-}
-
-// containerdTOML is the configuration of containerd 2.4.
-func containerdTOML(data, snapshotter, pauseImage string) string {
-	q := strconv.Quote
-	return strings.Join([]string{
-		`version = 4`,
-		`root = ` + q(filepath.Join(data, "containerd")),
-		`state = "/run/containerd"`,
-		`disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.monitor.container.v1.restart", "io.containerd.nri.v1.nri", "io.containerd.snapshotter.v1.blockfile", "io.containerd.snapshotter.v1.erofs"]`,
-		``,
-		`[plugins."io.containerd.server.v1.grpc"]`,
-		`  address = ` + q(criSocket),
-		``,
-		`[plugins."io.containerd.server.v1.ttrpc"]`,
-		`  address = ` + q(criSocket+".ttrpc"),
-		``,
-		`[plugins."io.containerd.grpc.v1.cri"]`,
-		`  stream_server_address = "127.0.0.1"`,
-		``,
-		`[plugins."io.containerd.cri.v1.images"]`,
-		`  snapshotter = ` + q(snapshotter),
-		``,
-		`[plugins."io.containerd.cri.v1.images".pinned_images]`,
-		`  sandbox = ` + q(pauseImage),
-		``,
-		`[plugins."io.containerd.cri.v1.images".registry]`,
-		`  config_path = ` + q(registryDir),
-		``,
-		`[plugins."io.containerd.cri.v1.runtime"]`,
-		`  restrict_oom_score_adj = true`,
-		``,
-		`[plugins."io.containerd.cri.v1.runtime".cni]`,
-		`  bin_dirs = ["/usr/lib/cni"]`,
-		`  conf_dir = ` + q(cniConfigDir),
-		``,
-		`[plugins."io.containerd.cri.v1.runtime".containerd]`,
-		`  default_runtime_name = "runc"`,
-		``,
-		`[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]`,
-		`  runtime_type = "io.containerd.runc.v2"`,
-		``,
-		`[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]`,
-		`  SystemdCgroup = false`,
-		``,
-	}, "\n")
-}
-
-// cniConfig is the pods' network: each pod has its own link to the node, which
-// routes. Unlike a bridge, this needs no bridge netfilter module on the host for
-// Services to work between pods. Leases live in a tmpfs, because no pod network
-// survives the container.
-func cniConfig(mtu int) ([]byte, error) {
-	type object = map[string]any
-	return json.MarshalIndent(object{
-		"cniVersion": "0.4.0",
-		"name":       "slipway",
-		"plugins": []object{
-			{
-				"type": "ptp",
-				"mtu":  mtu,
-				"ipam": object{
-					"type":    "host-local",
-					"dataDir": "/run/cni/networks",
-					"ranges":  [][]object{{{"subnet": podCIDR}}},
-					"routes":  []object{{"dst": "0.0.0.0/0"}},
-				},
-			},
-			{"type": "portmap", "capabilities": object{"portMappings": true}},
-		},
-	}, "", "  ")
 }
 
 // ownHosts is for slipway.local: containerd asks the node, and nobody else.
@@ -150,14 +76,14 @@ func writeContainerdConfig(s settings, mtu int) error {
 			return fmt.Errorf("clean %s: %w", s.file(dir), err)
 		}
 	}
-	if err := writeFile(containerdConfig, []byte(containerdTOML(s.Data, kind, s.PauseImage)), 0o644); err != nil {
+	if err := writeFile(containerdConfig, []byte(s.render("containerd.toml", map[string]any{"snapshotter": kind})), 0o644); err != nil {
 		return err
 	}
-	network, err := cniConfig(mtu)
-	if err != nil {
-		return fmt.Errorf("encode the network configuration: %w", err)
-	}
-	if err := writeFile(filepath.Join(cniConfigDir, "10-slipway.conflist"), network, 0o644); err != nil {
+	// Each pod has its own link to the node, which routes. Unlike a bridge, this needs no bridge
+	// netfilter module on the host for Services to work between pods. Leases live in a tmpfs,
+	// because no pod network survives the container.
+	network := s.render("network.conflist", map[string]any{"mtu": mtu})
+	if err := writeFile(filepath.Join(cniConfigDir, "10-slipway.conflist"), []byte(network), 0o644); err != nil {
 		return err
 	}
 	return writeRegistries(s, registryDir)

@@ -47,19 +47,16 @@ func testSettings(t *testing.T) settings {
 
 func TestRenderedConfiguration(t *testing.T) {
 	s := testSettings(t)
-	network, err := cniConfig(1450)
-	require.NoError(t, err)
-	golden(t, "containerd.toml", containerdTOML(s.Data, snapshotOverlay, "slipway.local/pause:1.0"))
-	golden(t, "network.conflist", string(network)+"\n")
+	s.PauseImage = "slipway.local/pause:1.0"
+	golden(t, "containerd.toml", s.render("containerd.toml", map[string]any{"snapshotter": snapshotOverlay}))
+	golden(t, "network.conflist", s.render("network.conflist", map[string]any{"mtu": 1450}))
 	golden(t, "hosts.toml", ownHosts)
-	golden(t, "kubelet.yaml", kubeletYAML(s))
-	golden(t, "scheduler.yaml", schedulerYAML(s))
-	golden(t, "proxy.yaml", proxyYAML(s))
+	for _, name := range []string{"kubelet.yaml", "scheduler.yaml", "proxy.yaml"} {
+		golden(t, name, s.render(name, nil))
+	}
 	var commands strings.Builder
-	for _, c := range []command{
-		etcdCommand(s), containerdCommand(), apiServerCommand(s, "slipway-node"), controllerManagerCommand(s, "slipway-node"),
-		schedulerCommand("slipway-node"), kubeletCommand(s, "slipway-node"), proxyCommand("slipway-node"),
-	} {
+	for _, name := range []string{"etcd", "containerd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"} {
+		c := s.component(name, "slipway-node")
 		commands.WriteString(c.name + ": " + c.program + "\n  " + strings.Join(c.args, "\n  ") + "\n")
 	}
 	golden(t, "commands.txt", commands.String())

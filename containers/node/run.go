@@ -193,9 +193,9 @@ func (n *node) openImages() error {
 // group's functions end with ctx; none returns an error, they report to the
 // health endpoint.
 func (n *node) start(ctx context.Context, group *errgroup.Group) {
-	n.supervise(ctx, etcdCommand(n.settings))
-	n.supervise(ctx, apiServerCommand(n.settings, n.self))
-	n.supervise(ctx, containerdCommand())
+	n.supervise(ctx, "etcd")
+	n.supervise(ctx, "kube-apiserver")
+	n.supervise(ctx, "containerd")
 
 	if n.pulls != nil {
 		n.health.set(partRegistry, "waiting", "")
@@ -216,9 +216,9 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 		if !n.awaitAPI(ctx, "/readyz", priorityClasses) {
 			return nil
 		}
-		n.supervise(ctx, controllerManagerCommand(n.settings, n.self))
-		n.supervise(ctx, schedulerCommand(n.self))
-		n.supervise(ctx, proxyCommand(n.self))
+		n.supervise(ctx, "kube-controller-manager")
+		n.supervise(ctx, "kube-scheduler")
+		n.supervise(ctx, "kube-proxy")
 		group.Go(func() error {
 			n.retry(ctx, partBalancer, func() error {
 				return runBalancer(ctx, n.client, n.ClusterName, n.address, func() { n.health.set(partBalancer, "ready", "") })
@@ -239,7 +239,7 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 		}
 		n.logLine("the API server answers")
 		n.retry(ctx, partNode, func() error { return makeNode(ctx, n.client) })
-		n.supervise(ctx, kubeletCommand(n.settings, n.self))
+		n.supervise(ctx, "kubelet")
 		were := map[types.UID]bool{}
 		n.retry(ctx, partPods, func() error { return markPodsNotReady(ctx, n.client, were) })
 		group.Go(func() error { n.watchPods(ctx, were); return nil })
@@ -271,14 +271,14 @@ func (n *node) forgetReplaced(ctx context.Context) error {
 }
 
 // supervise starts a component, except when the node stops.
-func (n *node) supervise(ctx context.Context, c command) {
+func (n *node) supervise(ctx context.Context, component string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.stopping {
 		return
 	}
-	p := supervise(ctx, c, n.LogDir, defaultBackoff, n.logLine)
-	n.processes[c.name] = p
+	p := supervise(ctx, n.component(component, n.self), n.LogDir, defaultBackoff, n.logLine)
+	n.processes[component] = p
 	n.health.add(p)
 }
 

@@ -25,7 +25,6 @@ const (
 	healthPort    = 6444
 	runDir        = "/run/slipway-node"
 	criSocket     = "/run/containerd/containerd.sock"
-	etcdURL       = "https://127.0.0.1:2379"
 	localAPI      = "https://127.0.0.1:6443"
 	registryHost  = "slipway.local"
 

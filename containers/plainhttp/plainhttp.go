@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -16,6 +15,12 @@ import (
 const Code fault.Code = "REG-003"
 
 var errRefused = errors.New("plain HTTP is not allowed")
+
+// IsLoopback reports whether a registry's host, without its port, is this machine.
+func IsLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
+}
 
 // Guard lets requests without TLS pass to this machine only, unless Allow is set. It may
 // be used concurrently.
@@ -26,7 +31,7 @@ type Guard struct {
 
 // RoundTrip sends r unless it is refused.
 func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme == "http" && !g.Allow && !lock.IsLoopback(r.URL.Hostname()) {
+	if r.URL.Scheme == "http" && !g.Allow && !IsLoopback(r.URL.Hostname()) {
 		return nil, fmt.Errorf("%w with %s", errRefused, r.URL.Host)
 	}
 	return g.Next.RoundTrip(r)

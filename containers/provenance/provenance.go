@@ -3,12 +3,7 @@
 package provenance
 
 import (
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -36,7 +31,7 @@ type BuildDefinition struct {
 	BuildType            string       `json:"buildType"`
 	ExternalParameters   Parameters   `json:"externalParameters"`
 	InternalParameters   Toolchains   `json:"internalParameters"`
-	ResolvedDependencies []Dependency `json:"resolvedDependencies"` // sorted by URI
+	ResolvedDependencies []Dependency `json:"resolvedDependencies"`
 }
 
 // Toolchains are what a bundle is built with.
@@ -59,144 +54,58 @@ type RunDetails struct {
 	} `json:"builder"`
 }
 
-// Dependency is something that the bundle was built from. Digests are in hex; that of a Go
-// module is its directory hash (h1); one that only a package manager knows is missing, and so is
-// that of a module of which a copy was built, with other files in it.
+// Dependency is something that the bundle was built from. Digests are in hex.
 type Dependency struct {
 	Name   string            `json:"name,omitempty"`
 	URI    string            `json:"uri,omitempty"`
 	Digest map[string]string `json:"digest,omitempty"`
 }
 
-// Of is what a bundle was built from.
+// Of is what a bundle was built from. Digests are "sha256:<hex>".
 type Of struct {
-	Pins     *lock.Lock // with the manifests that the bundle has
+	Pins     *lock.Lock // with the images and manifests that the bundle has
 	Platform string
-	Sources  string                       // digest of those of slipway, "sha256:…"; empty: it is not in the bundle
-	Builds   map[string]*debug.BuildInfo  // of the Go programs, by name
-	Packages map[string]map[string]string // Debian packages of the images, versions by image and name
-	Images   []string                     // short names
+	Sources  string                      // digest of those of slipway; empty: it is not in the bundle
+	Contents string                      // digest of the bundle's SBOM, which lists every Go module and Debian package
+	Builds   map[string]*debug.BuildInfo // of the Go programs, by name
 }
 
 // New is the provenance of a bundle.
-func New(of Of) (*Provenance, error) {
-	pins := *of.Pins
-	pins.Images = slices.DeleteFunc(slices.Clone(pins.Images), func(i lock.Image) bool { return !slices.Contains(of.Images, i.Name) })
-	chosen := Parameters{Platform: of.Platform}
-	for _, i := range pins.Images {
+func New(of Of) *Provenance {
+	chosen, tools := Parameters{Platform: of.Platform}, Toolchains{Debian: of.Pins.Suite}
+	for _, i := range of.Pins.Images {
 		if i.OnDemand {
 			chosen.OnDemand = append(chosen.OnDemand, i.Name)
 		}
 	}
-	slices.Sort(chosen.OnDemand)
-	for _, m := range pins.Manifests {
+	for _, m := range of.Pins.Manifests {
 		if m.OnDemand {
 			chosen.Manifests = append(chosen.Manifests, m.Name)
 		}
 	}
-	slices.Sort(chosen.Manifests)
-	all, toolchains := map[string]Dependency{}, map[string]bool{}
 	for _, build := range of.Builds {
-		toolchains[build.GoVersion] = true
-		if err := modules(all, build); err != nil {
-			return nil, err
-		}
+		tools.Go = append(tools.Go, build.GoVersion)
 	}
-	for _, m := range pins.Modules() { // manifests and files of images, which are in no program
-		if err := module(all, m.Path, m.Version, m.Sum); err != nil {
-			return nil, err
-		}
+	for _, list := range []*[]string{&chosen.OnDemand, &chosen.Manifests, &tools.Go} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
 	}
-	of.packages(all)
-	sources(all, of.Sources)
 	p := &Provenance{BuildDefinition: BuildDefinition{
-		BuildType: buildType, ExternalParameters: chosen,
-		InternalParameters: Toolchains{Go: slices.Sorted(maps.Keys(toolchains)), Debian: pins.Suite},
+		BuildType: buildType, ExternalParameters: chosen, InternalParameters: tools,
+		ResolvedDependencies: []Dependency{named("contents of the bundle", of.Contents)},
 	}}
+	if of.Sources != "" {
+		p.BuildDefinition.ResolvedDependencies = append(p.BuildDefinition.ResolvedDependencies, Sources(of.Sources))
+	}
 	p.RunDetails.Builder.ID = builder
-	p.BuildDefinition.ResolvedDependencies = sorted(all)
-	return p, nil
+	return p
 }
 
-// Built is what programs were built from whose sources have this digest ("sha256:<hex>"):
-// these, and their Go modules, sorted by URI.
-func Built(digest string, builds map[string]*debug.BuildInfo) ([]Dependency, error) {
-	all := map[string]Dependency{}
-	sources(all, digest)
-	for _, build := range builds {
-		if err := modules(all, build); err != nil {
-			return nil, err
-		}
-	}
-	return sorted(all), nil
-}
+// Sources are those of slipway, with this digest ("sha256:<hex>").
+func Sources(digest string) Dependency { return named("sources of slipway", digest) }
 
-func sorted(all map[string]Dependency) (dependencies []Dependency) {
-	for _, uri := range slices.Sorted(maps.Keys(all)) {
-		dependencies = append(dependencies, all[uri])
-	}
-	return dependencies
-}
-
-func sources(all map[string]Dependency, digest string) {
-	if sum, ok := strings.CutPrefix(digest, "sha256:"); ok {
-		all[""] = Dependency{Name: "sources of slipway", Digest: map[string]string{"sha256": sum}}
-	}
-}
-
-func modules(all map[string]Dependency, build *debug.BuildInfo) error {
-	for _, m := range build.Deps {
-		switch replaced := m.Replace; {
-		case replaced == nil:
-		case replaced.Sum != "":
-			m = replaced
-		case !strings.HasPrefix(m.Path, own): // a copy, in which files of ours take the place of some
-			if uri := uriOf(m.Path, m.Version); all[uri].URI == "" {
-				all[uri] = Dependency{URI: uri}
-			}
-			continue
-		}
-		if m.Sum == "" { // a folder of this repository
-			continue
-		}
-		if err := module(all, m.Path, m.Version, m.Sum); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// own is what the modules of this repository begin with.
-const own = "github.com/slipway-sh/slipway"
-
-func uriOf(path, version string) string { return "pkg:golang/" + path + "@" + url.PathEscape(version) }
-
-func module(all map[string]Dependency, path, version, h1 string) error {
-	sum, ok := strings.CutPrefix(h1, "h1:")
-	raw, err := base64.StdEncoding.DecodeString(sum)
-	if !ok || err != nil {
-		return fmt.Errorf("the module %s@%s has the sum %q", path, version, h1)
-	}
-	uri := uriOf(path, version)
-	all[uri] = Dependency{URI: uri, Digest: map[string]string{"dirHash": hex.EncodeToString(raw)}}
-	return nil
-}
-
-// packages are those of Debian, by digest where the lock pins the version.
-func (of Of) packages(all map[string]Dependency) {
-	pinned := map[string]lock.Package{}
-	for _, p := range of.Pins.Packages[of.Platform] {
-		pinned[p.Name] = p
-	}
-	for _, versions := range of.Packages {
-		for name, version := range versions {
-			d := Dependency{URI: "pkg:deb/debian/" + name + "@" + url.QueryEscape(version) + "?distro=" + of.Pins.Suite}
-			if p := pinned[name]; p.Version == version && p.SHA256 != "" {
-				d.Digest = map[string]string{"sha256": p.SHA256}
-			}
-			all[d.URI] = d
-		}
-	}
+func named(name, digest string) Dependency {
+	return Dependency{Name: name, Digest: map[string]string{"sha256": strings.TrimPrefix(digest, "sha256:")}}
 }
 
 // Marshal is its JSON, the same bytes for the same content.

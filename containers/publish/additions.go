@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 	"github.com/slipway-sh/slipway/imageref"
 )
@@ -24,10 +23,6 @@ const maxVersion = 100
 // added is an image that was added to the bundle, and its index if it has one, in a: both
 // go into one repository.
 func added(i bundle.Image, a *ociarchive.Archive, b *bundle.Bundle) ([]part, error) {
-	path, err := lock.AddedPath(i.Name)
-	if err != nil {
-		return nil, err
-	}
 	ref, err := imageref.Parse(i.Name)
 	if err != nil {
 		return nil, err
@@ -40,7 +35,7 @@ func added(i bundle.Image, a *ociarchive.Archive, b *bundle.Bundle) ([]part, err
 	if ref.Tag != "" {
 		version = ref.Tag[:min(len(ref.Tag), maxVersion)]
 	}
-	out := []part{{name: path, title: i.Name, version: version, image: image, added: i.Name}}
+	out := []part{{name: i.Repository(), title: i.Name, version: version, image: image, added: true}}
 	if i.Index == "" {
 		return out, nil
 	}
@@ -60,5 +55,5 @@ func added(i bundle.Image, a *ociarchive.Archive, b *bundle.Bundle) ([]part, err
 	if err != nil {
 		return nil, fmt.Errorf("make the image of its index: %w", err)
 	}
-	return append(out, part{name: path, title: "index of " + i.Name, version: "index", image: holder}), nil
+	return append(out, part{name: i.Repository(), title: "index of " + i.Name, version: "index", image: holder, added: true}), nil
 }

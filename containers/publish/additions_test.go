@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/containers/acquire"
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
@@ -62,7 +63,7 @@ func TestWhatWasAddedIsPushed(t *testing.T) {
 	require.NoError(t, err)
 	to, uploads := server(t, nil)
 	var there []string
-	push := func() *lock.Lock {
+	push := func() *lock.File {
 		l, err := Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock, Observe: func(p Progress) {
 			require.Equal(t, 8, p.Of)
 			if p.There {
@@ -78,24 +79,24 @@ func TestWhatWasAddedIsPushed(t *testing.T) {
 	require.Equal(t, before, uploads.Load(), "the second push uploads nothing")
 	require.Subset(t, there, []string{"quay.io/team/web:1", "index of quay.io/team/web:1", "quay.io/team/web:2", "gitea"})
 
-	require.Len(t, l.Added, 2, "one image stands for two references")
-	web := l.Added[0]
-	require.Equal(t, "quay.io/team/web:1", web.Name)
-	require.Equal(t, "quay.io-team-web", web.Path)
-	require.Equal(t, []string{"quay.io/team/web:1", "registry.k8s.io/web:1"}, web.StandsFor)
-	require.Equal(t, digest.String(), web.Registry["linux/amd64"].Digest, "byte for byte")
-	require.Equal(t, top.String(), web.Registry["linux/amd64"].Index)
-	require.Equal(t, "quay.io-team-web", l.Added[1].Path, "one repository for what was one")
-	for _, a := range l.Added {
-		r := a.Registry["linux/amd64"]
-		for _, ref := range []string{r.Ref, to + "/" + a.Path + "@" + r.Digest} {
-			got, err := remote.Image(mustRef(t, ref))
-			require.NoError(t, err)
-			layers, err := got.Layers()
-			require.NoError(t, err)
-			_, err = layers[0].Size()
-			require.NoError(t, err)
+	var added []bundle.Image
+	for _, i := range l.Bundles["linux/amd64"].Index.Images {
+		if i.Added() {
+			added = append(added, i)
 		}
+	}
+	require.Len(t, added, 2, "one image stands for two references")
+	require.Equal(t, []string{"quay.io/team/web:1", "registry.k8s.io/web:1"}, added[0].StandsFor)
+	require.Equal(t, digest.String(), added[0].Digest, "byte for byte")
+	require.Equal(t, top.String(), added[0].Index)
+	for _, i := range added {
+		require.Equal(t, "quay.io-team-web", i.Repository(), "one repository for what was one")
+		got, err := remote.Image(mustRef(t, to+"/"+i.Repository()+"@"+i.Digest))
+		require.NoError(t, err)
+		layers, err := got.Layers()
+		require.NoError(t, err)
+		_, err = layers[0].Size()
+		require.NoError(t, err)
 	}
 	blob, err := name.NewDigest(to + "/quay.io-team-web@" + top.String())
 	require.NoError(t, err)
@@ -111,7 +112,7 @@ func TestWhatWasAddedIsPushed(t *testing.T) {
 
 	text, err = l.Marshal()
 	require.NoError(t, err)
-	again, err := lock.Parse(text)
+	again, err := lock.ParseFile(text)
 	require.NoError(t, err)
 	require.Equal(t, l, again)
 }

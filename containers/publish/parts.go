@@ -15,19 +15,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
-)
-
-// Names of images that are made here rather than taken as they are.
-const (
-	toolchain = "toolchain" // the bundle's image with the tools on top
-	manifests = "manifests" // the bundle's manifests/, without a system
 )
 
 type part struct {
 	name, version string
 	title         string // for people, where that is not name
-	added         string // name of an image that was added to the bundle
+	added         bool   // to the bundle
 	image         v1.Image
 	digest        v1.Hash
 	size          int64 // bytes of its layers
@@ -51,7 +46,7 @@ func parts(b *bundle.Bundle, scratch string, archives ociarchive.Archives) ([]pa
 			continue
 		}
 		image, err := a.Image(i.Ref, i.Digest)
-		if err == nil && i.Name == toolchain {
+		if err == nil && i.Name == lock.Toolchain {
 			image, err = withTools(image, b, scratch)
 		}
 		if err != nil {
@@ -63,7 +58,7 @@ func parts(b *bundle.Bundle, scratch string, archives ociarchive.Archives) ([]pa
 	if err != nil {
 		return nil, fmt.Errorf("make the image of the manifests: %w", err)
 	}
-	all = append(all, part{name: manifests, version: "1", image: image})
+	all = append(all, part{name: lock.Manifests, version: "1", image: image})
 	for n := range all {
 		if err := all[n].measure(); err != nil {
 			return nil, fmt.Errorf("read the image %s: %w", all[n].name, err)
@@ -71,7 +66,13 @@ func parts(b *bundle.Bundle, scratch string, archives ociarchive.Archives) ([]pa
 		all[n].title = cmp.Or(all[n].title, all[n].name)
 	}
 	slices.SortStableFunc(all, func(a, b part) int {
-		return cmp.Or(strings.Compare(a.added, b.added), strings.Compare(a.name, b.name))
+		switch {
+		case a.added == b.added:
+			return strings.Compare(a.name, b.name)
+		case a.added:
+			return 1
+		}
+		return -1
 	})
 	return all, nil
 }
@@ -129,11 +130,11 @@ func withTools(base v1.Image, b *bundle.Bundle, scratch string) (v1.Image, error
 func manifestImage(b *bundle.Bundle, scratch string) (v1.Image, error) {
 	var entries []entry
 	for _, f := range b.Files {
-		if rest, ok := strings.CutPrefix(f.Path, manifests+"/"); ok && f.Kind == bundle.Manifest {
+		if rest, ok := strings.CutPrefix(f.Path, "manifests/"); ok && f.Kind == bundle.Manifest {
 			entries = append(entries, entry{path: rest, from: b.Path(f.Path), mode: 0o644})
 		}
 	}
-	l, err := writeLayer(filepath.Join(scratch, manifests+".tar.gz"), entries)
+	l, err := writeLayer(filepath.Join(scratch, "manifests.tar.gz"), entries)
 	if err != nil {
 		return nil, err
 	}

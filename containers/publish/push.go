@@ -58,9 +58,9 @@ type Progress struct {
 	Took        time.Duration
 }
 
-// Push checks the bundle, pushes it and returns the lock that says where
+// Push checks the bundle, pushes it and returns the lock file that says where
 // everything is. Its faults name registry and image.
-func Push(ctx context.Context, o Options) (*lock.Lock, error) {
+func Push(ctx context.Context, o Options) (*lock.File, error) {
 	b, err := bundle.Read(o.Dir)
 	if err != nil {
 		return nil, err
@@ -97,38 +97,19 @@ func Push(ctx context.Context, o Options) (*lock.Lock, error) {
 		return nil, err
 	}
 
-	images, more := map[string]lock.Registry{}, map[string]lock.Registry{}
+	pushed := lock.Pushed{Index: b.Index}
 	for n := range all {
 		if err := p.push(ctx, &all[n], n+1, len(all)); err != nil {
 			return nil, err
 		}
-		entry := lock.Registry{Ref: o.To + "/" + all[n].name + ":" + all[n].tag(), Digest: all[n].digest.String(), Pushed: vouched.Digest}
-		if name := all[n].added; name != "" {
-			more[name] = entry
-		} else {
-			images[all[n].name] = entry
+		switch digest := all[n].digest.String(); all[n].name {
+		case lock.Toolchain:
+			pushed.Toolchain = digest
+		case lock.Manifests:
+			pushed.Manifests = digest
 		}
 	}
-	var added []lock.Added
-	for _, i := range b.Index.Images {
-		if !i.Added() {
-			continue
-		}
-		path, err := lock.AddedPath(i.Name)
-		if err != nil {
-			return nil, err
-		}
-		entry := more[i.Name]
-		entry.Index = i.Index
-		added = append(added, lock.Added{Name: i.Name, Path: path, StandsFor: i.StandsFor, Registry: map[string]lock.Registry{b.Platform: entry}})
-	}
-	pushed, err := o.Lock.At(o.To, b.Index, images, images[manifests], added)
-	if err != nil {
-		return nil, err
-	}
-	line, err := lock.LineOf(o.Lock, b.Index)
-	pushed.Lines = map[string]string{b.Platform: line}
-	return pushed, err
+	return &lock.File{Version: lock.Format, Location: o.To, Bundles: map[string]lock.Pushed{b.Platform: pushed}}, nil
 }
 
 type pusher struct {
@@ -167,7 +148,7 @@ func (p *pusher) remote(ctx context.Context) []remote.Option {
 
 // reach asks whether the registry lets us push, before layers are made.
 func (p *pusher) reach(ctx context.Context) error {
-	ref, err := name.NewTag(p.To+"/"+toolchain+":latest", p.options...)
+	ref, err := name.NewTag(p.To+"/"+lock.Toolchain+":latest", p.options...)
 	if err != nil {
 		return p.fault("", fmt.Errorf("%w: %w", errPlace, err))
 	}

@@ -1,10 +1,10 @@
-// Package sbom lists what a bundle holds or a released program is made of, as a CycloneDX document: Slipway's program with its Go modules, the tools of the toolchain, and the
-// images by digest with what they are made of.
+// Package sbom lists what a bundle holds or a released program is made of, as a CycloneDX document:
+// Slipway's program with its Go modules, the tools of the toolchain, and the images by digest with
+// what they are made of.
 package sbom
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -23,8 +23,7 @@ type Of struct {
 	Version string // of Slipway
 	Pins    *lock.Lock
 	Images  Images
-	// Packages are the Debian packages of images, versions by image and name. Of an image that
-	// is not in it, those are listed that the lock has it built from.
+	// Packages are the Debian packages of images, versions by image and name.
 	Packages map[string]map[string]string
 	// Platform is that of the images, "linux/amd64".
 	Platform string
@@ -38,7 +37,6 @@ type Images struct {
 	All    string            // of everything below
 	Tools  map[string]string // by name
 	Images map[string]string // references by digest, by short name
-	Others map[string]string // references by digest, by what they stand for
 }
 
 // Document returns the document, JSON: the same bytes for the same content.
@@ -143,35 +141,15 @@ func tool(t lock.Tool, of Of) cyclonedx.Component {
 	return c
 }
 
-// images are those of the lock that the run has, and those that were added.
-func images(of Of) []cyclonedx.Component {
-	known := map[string]lock.Image{}
-	for _, i := range of.Pins.Images {
-		known[i.Name] = i
-	}
-	refs := of.Images.Images
+// images are those of the lock that the bundle has.
+func images(of Of) (out []cyclonedx.Component) {
 	pinned := map[string]lock.Package{}
 	for _, p := range of.Pins.Packages[of.Platform] {
 		pinned[p.Name] = p
 	}
-	var out []cyclonedx.Component
-	seen := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		seen[refs[name]] = true
-		have, ok := of.Packages[name]
-		if !ok {
-			have = map[string]string{}
-			for _, p := range known[name].Debian {
-				have[p] = pinned[p].Version
-			}
-		}
-		out = append(out, image(name, refs[name], known[name], of.Pins.Suite, pinned, have, of.Builds[name]))
-	}
-	for _, upstream := range slices.Sorted(maps.Keys(of.Images.Others)) {
-		if ref := of.Images.Others[upstream]; !seen[ref] {
-			seen[ref] = true
-			out = append(out, image(upstream, ref, lock.Image{}, "", nil, nil, nil))
-		}
+	for _, name := range slices.Sorted(maps.Keys(of.Images.Images)) {
+		known, _ := of.Pins.Image(name)
+		out = append(out, image(name, of.Images.Images[name], known, of.Pins.Suite, pinned, of.Packages[name], of.Builds[name]))
 	}
 	return out
 }
@@ -181,19 +159,18 @@ func images(of Of) []cyclonedx.Component {
 func image(name, ref string, i lock.Image, suite string, pinned map[string]lock.Package, have map[string]string, build *debug.BuildInfo) cyclonedx.Component {
 	repository, digest, _ := strings.Cut(ref, "@")
 	c := cyclonedx.Component{
-		BOMRef: "image/" + name, Type: cyclonedx.ComponentTypeContainer, Name: name, Version: cmp.Or(i.Version, digest), Hashes: hashes(digest),
+		BOMRef: "image/" + name, Type: cyclonedx.ComponentTypeContainer, Name: name, Version: i.Version, Hashes: hashes(digest),
 		PackageURL: "pkg:oci/" + repository[strings.LastIndexByte(repository, '/')+1:] + "@" + url.QueryEscape(digest) + "?repository_url=" + url.QueryEscape(repository),
 	}
 	parts := made(c.BOMRef, build, i.Modules)
 	for _, p := range slices.Sorted(maps.Keys(have)) {
-		part := cyclonedx.Component{BOMRef: c.BOMRef + "|deb/" + p, Type: cyclonedx.ComponentTypeLibrary, Name: p, PackageURL: "pkg:deb/debian/" + p}
-		if part.Version = have[p]; part.Version != "" {
-			part.PackageURL += "@" + url.QueryEscape(part.Version)
+		part := cyclonedx.Component{
+			BOMRef: c.BOMRef + "|deb/" + p, Type: cyclonedx.ComponentTypeLibrary, Name: p, Version: have[p],
+			PackageURL: "pkg:deb/debian/" + p + "@" + url.QueryEscape(have[p]) + "?distro=" + suite,
 		}
 		if pin := pinned[p]; pin.SHA256 != "" && pin.Version == part.Version {
 			part.Hashes = hashes("sha256:" + pin.SHA256)
 		}
-		part.PackageURL += "?distro=" + suite
 		parts = append(parts, part)
 	}
 	c.Components = list(parts)

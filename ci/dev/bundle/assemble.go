@@ -70,7 +70,7 @@ func (b *builder) content(ctx context.Context, without []string) ([]part, []bund
 		parts = append(parts, *archives[name])
 	}
 	for _, m := range b.lock.Manifests {
-		dir, err := gotool.ModuleDir(ctx, filepath.Join(b.source, "ci/dev/bundle/tools", m.Name), m.Modules[0].Path)
+		dir, err := gotool.ModuleDir(ctx, toolsOf(b.source, m.Name), m.Modules[0].Path)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -114,7 +114,7 @@ func (b *builder) indexKey(parts []part, images []bundle.Image) (store.Key, erro
 	if err != nil {
 		return store.Key{}, err
 	}
-	in := store.NewInputs("bundle-index").String("platform", "linux/"+b.arch).String("documents", "1").String("lock", string(pins))
+	in := store.NewInputs("bundle-index").String("platform", "linux/"+b.arch).String("documents", "2").String("lock", string(pins))
 	for _, p := range parts {
 		source, err := filepath.Rel(b.store.Path(), p.source)
 		if err != nil || p.Kind != bundle.Tool {

@@ -13,10 +13,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/progress"
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
 	"github.com/slipway-sh/slipway/containers/bundle"
@@ -38,8 +37,9 @@ type builder struct {
 	sources string // the digest of those of slipway
 	arch    string
 	lock    *lock.Lock
+	recipes recipes
 	store   *store.Store
-	report  *progress.Reporter
+	report  *console.Reporter
 	added   bundle.Additions // what the user has added to bundles
 
 	built  map[string]string // program by command name
@@ -112,13 +112,9 @@ func (b *builder) part(ctx context.Context, name, shown, doing string, build fun
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	task := b.report.Start(shown, doing)
-	hit, err := build()
-	if err != nil {
-		task.Fail()
+	if err := b.report.Do(shown, doing, func(func(string)) (bool, error) { return build() }); err != nil {
 		return b.failure(ctx, name, err)
 	}
-	task.Done(outcome(hit))
 	return nil
 }
 
@@ -139,10 +135,10 @@ func (b *builder) debian(ctx context.Context, release debian.Release) error {
 			return layer.Reused(), nil
 		})
 	}
-	if err := one("base", func() (*rootfs.Layer, error) { return layers.Base(ctx, perl) }); err != nil {
+	if err := one("base", func() (*rootfs.Layer, error) { return layers.Base(ctx, b.recipes.Perl) }); err != nil {
 		return err
 	}
-	for _, a := range b.additions() {
+	for _, a := range b.recipes.additions(b.lock) {
 		if err := one(a.Name, func() (*rootfs.Layer, error) { return layers.Add(ctx, b.layers[a.on], a.Addition) }); err != nil {
 			return err
 		}
@@ -152,28 +148,17 @@ func (b *builder) debian(ctx context.Context, release debian.Release) error {
 
 // images makes every image of the lock, by its short name.
 func (b *builder) images(ctx context.Context) (map[string]v1.Image, error) {
-	defined, err := b.definitions(ctx)
-	if err != nil {
-		return nil, err
-	}
 	images := map[string]v1.Image{}
 	for _, i := range b.lock.Images {
-		d, ok := defined[i.Name]
-		if !ok {
-			return nil, fmt.Errorf("the lock lists the image %s, which nothing builds", i.Name)
+		d, err := b.define(ctx, i)
+		if err != nil {
+			return nil, err
 		}
 		if images[i.Name], err = b.image(ctx, i.Name, d); err != nil {
 			return nil, err
 		}
 	}
 	return images, nil
-}
-
-func outcome(hit bool) string {
-	if hit {
-		return progress.Unchanged
-	}
-	return "built"
 }
 
 // failure writes the output of a failed build into a log and names it.
@@ -190,7 +175,7 @@ func (b *builder) failure(ctx context.Context, part string, err error) error {
 	}
 	return &fault.Fault{
 		Class: fault.Preflight, Code: codeBuild, Op: "build the bundle's " + part, Fix: "read " + log + ", then run: make bundle",
-		Err: errors.New(remedy.LastLines(err.Error(), 15)),
+		Err: errors.New(console.LastLines(err.Error(), 15)),
 	}
 }
 

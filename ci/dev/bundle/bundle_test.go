@@ -14,10 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
-	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
 	"github.com/slipway-sh/slipway/containers/bundle"
@@ -32,7 +32,7 @@ func sample(t *testing.T) (*builder, []part, []bundle.Image) {
 	require.NoError(t, err)
 	pins, err := lock.Load()
 	require.NoError(t, err)
-	b := &builder{arch: runtime.GOARCH, lock: pins, sources: "sha256:" + strings.Repeat("5", 64), store: st, report: progress.New(io.Discard, 0), added: bundle.Additions(t.TempDir())}
+	b := &builder{arch: runtime.GOARCH, lock: pins, sources: "sha256:" + strings.Repeat("5", 64), store: st, report: console.NewReporter(io.Discard, 0), added: bundle.Additions(t.TempDir())}
 	tool := filepath.Join(st.Path(), "objects", "helm")
 	require.NoError(t, os.WriteFile(tool, []byte("helm"), 0o755))
 	layer, err := oci.WriteLayer(t.Context(), t.TempDir(), nil, []oci.File{{Path: "pause", Mode: 0o755, Data: []byte("pause")}})
@@ -201,7 +201,7 @@ func TestABundleSaysWhatItIsMadeOf(t *testing.T) {
 	}
 	require.NotContains(t, string(all[0]), "timestamp")
 	require.NotContains(t, string(all[0]), "../..", "the repository itself")
-	for _, says := range []string{`"uri": "pkg:golang/github.com/klauspost/compress@`, `"dirHash": "`, strings.Repeat("5", 64), `"go1.`, `"linux/` + runtime.GOARCH + `"`} {
+	for _, says := range []string{bundle.SumOf(all[0]), strings.Repeat("5", 64), `"go1.`, `"linux/` + runtime.GOARCH + `"`} {
 		require.Contains(t, string(all[1]), says)
 	}
 	b.built["pause"] = parts[0].source
@@ -235,9 +235,10 @@ func TestTheLockAndTheModulesAgree(t *testing.T) {
 func TestEveryImageOfTheLockHasALayerOfItsPackages(t *testing.T) {
 	l, err := lock.Load()
 	require.NoError(t, err)
-	b := &builder{lock: l}
+	r, err := loadRecipes()
+	require.NoError(t, err)
 	layers := map[string]addition{}
-	for _, a := range b.additions() {
+	for _, a := range r.additions(l) {
 		layers[a.Name] = a
 	}
 	for image, layer := range map[string]string{
@@ -275,7 +276,7 @@ func TestTheFirstFailureStopsTheOthers(t *testing.T) {
 	b, _, _ := sample(t)
 	b.built, b.layers = map[string]string{}, map[string]*rootfs.Layer{}
 	var out strings.Builder
-	b.report = progress.New(&out, 0)
+	b.report = console.NewReporter(&out, 0)
 	module := func(text string) string {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/tool\n\ngo 1.24\n"), 0o644))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -26,9 +25,6 @@ type choice struct {
 	platforms []string // directories of platform releases: what is on demand and they name is in it; none: the reference platform's
 	arch      string   // GOARCH that the bundle is for
 }
-
-// foreign reports whether the bundle is for another architecture than this machine's.
-func (o choice) foreign() bool { return o.arch != runtime.GOARCH }
 
 // choose takes the images and manifests out of l that are not in the bundle, and returns what
 // is left out: the images' names, and slipway if it is.

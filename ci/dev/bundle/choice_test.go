@@ -27,7 +27,9 @@ func chosen(t *testing.T, o choice) (images, programs []string) {
 	for _, i := range l.Images {
 		images = append(images, i.Name)
 	}
-	all, _, err := commands(t.Context(), source, l, runtime.GOARCH, append(left, slipway)) // its sources are not looked for
+	r, err := loadRecipes()
+	require.NoError(t, err)
+	all, _, err := r.commands(t.Context(), source, l, runtime.GOARCH, append(left, slipway)) // its sources are not looked for
 	require.NoError(t, err)
 	for _, c := range all {
 		programs = append(programs, c.Name)
@@ -51,18 +53,18 @@ func TestImagesOnDemandAreForWhoNamesThem(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"toolchain", "node", "pause", "coredns", "local-path-provisioner", "busybox", "gitea", "argocd", "redis", "postgresql", "guestbook",
 	}, images)
-	for _, name := range []string{dex, console} {
+	for _, name := range []string{"dex", "console"} {
 		require.NotContains(t, images, name)
 		require.NotContains(t, programs, name)
 	}
 
 	images, programs = chosen(t, choice{platforms: []string{release, reference}})
-	require.ElementsMatch(t, append(ordinary, dex, console), images)
-	require.ElementsMatch(t, append(ordinaryPrograms, dex, console), programs)
+	require.ElementsMatch(t, append(ordinary, "dex", "console"), images)
+	require.ElementsMatch(t, append(ordinaryPrograms, "dex", "console"), programs)
 
 	images, programs = chosen(t, choice{platforms: []string{release}})
-	require.Subset(t, images, []string{dex, console, "postgresql", "coredns"})
-	for _, name := range []string{gitea, "argocd", "redis", "guestbook"} {
+	require.Subset(t, images, []string{"dex", "console", "postgresql", "coredns"})
+	for _, name := range []string{"gitea", "argocd", "redis", "guestbook"} {
 		require.NotContains(t, images, name)
 		require.NotContains(t, programs, name)
 	}
@@ -75,8 +77,10 @@ func TestProgramsOfAnotherArchitecture(t *testing.T) {
 	require.NoError(t, err)
 	source, err := gotool.Checkout()
 	require.NoError(t, err)
+	r, err := loadRecipes()
+	require.NoError(t, err)
 	for arch, cc := range map[string]string{"amd64": "x86_64-linux-gnu-gcc", "arm64": "aarch64-linux-gnu-gcc"} {
-		all, _, err := commands(t.Context(), source, l, arch, []string{slipway})
+		all, _, err := r.commands(t.Context(), source, l, arch, []string{slipway})
 		require.NoError(t, err)
 		system := "linux/" + arch
 		if arch == runtime.GOARCH {
@@ -90,7 +94,7 @@ func TestProgramsOfAnotherArchitecture(t *testing.T) {
 				withC = append(withC, c.Name)
 			}
 		}
-		require.Equal(t, []string{gotool.Runc, dex}, withC)
+		require.Equal(t, []string{gotool.Runc, "dex"}, withC)
 	}
 }
 
@@ -99,14 +103,14 @@ func TestProgramsOfAnotherArchitecture(t *testing.T) {
 func TestReferencesOfAPlatform(t *testing.T) {
 	l, err := lock.Load()
 	require.NoError(t, err)
-	at := slices.IndexFunc(l.Images, func(i lock.Image) bool { return i.Name == dex })
+	at := slices.IndexFunc(l.Images, func(i lock.Image) bool { return i.Name == "dex" })
 	l.Images[at].StandsFor = []string{"ghcr.io/dexidp/dex:v2.44.0"}
 	dir := t.TempDir()
 	text := "components: [{name: a, images: [\"ghcr.io/dexidp/dex:v2.44.0\", \"nginx:1.29\", quay.io/team/web]}]\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "platform.yaml"), []byte(text), 0o600))
 	names, manifests, err := namedBy(dir, l)
 	require.NoError(t, err)
-	require.Equal(t, []string{dex}, names)
+	require.Equal(t, []string{"dex"}, names)
 	require.Empty(t, manifests)
 }
 

@@ -34,14 +34,11 @@ func (b *builder) documents(ctx context.Context, dir string) ([]bundle.File, err
 	if own := builds[slipwayNode]; own != nil {
 		builds["node"] = own // the image, of which it is the program
 	}
-	tools, names := map[string]string{}, make([]string, 0, len(made.Index.Images))
+	tools := map[string]string{}
 	for _, f := range made.Files {
 		if f.Kind == bundle.Tool {
 			tools[f.Name] = "sha256:" + f.SHA256
 		}
-	}
-	for _, i := range made.Index.Images {
-		names = append(names, i.Name)
 	}
 	list, err := sbom.Document(sbom.Of{
 		Version: b.sources, Pins: b.lock, Packages: packages, Platform: made.Platform, Builds: builds,
@@ -50,13 +47,9 @@ func (b *builder) documents(ctx context.Context, dir string) ([]bundle.File, err
 	if err != nil {
 		return nil, fmt.Errorf("list what it consists of: %w", err)
 	}
-	p, err := provenance.New(provenance.Of{
-		Pins: b.lock, Platform: made.Platform, Sources: b.sources, Builds: builds, Packages: packages, Images: names,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("say what it was built from: %w", err)
-	}
-	origin, err := p.Marshal()
+	origin, err := provenance.New(provenance.Of{
+		Pins: b.lock, Platform: made.Platform, Sources: b.sources, Contents: bundle.DigestOf(list), Builds: builds,
+	}).Marshal()
 	if err != nil {
 		return nil, err
 	}

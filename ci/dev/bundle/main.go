@@ -14,9 +14,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/progress"
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
@@ -34,8 +33,7 @@ const usage = `usage: go run -C ci/dev/bundle . <command>
                 another architecture than this machine's
   pin [--arch ARCH]
                 build the bundle and write the Debian packages of its images into
-                containers/lock/lock.yaml, with their digests by apt's lists; of
-                another architecture those that it would have now, unbuilt
+                containers/lock/lock.yaml, with their digests by apt's lists
   programs [--arch ARCH] [--platform DIR]…
                 build the bundle and print the paths of its Go programs
   outdated [--arch ARCH]
@@ -65,7 +63,7 @@ func report(ctx context.Context, err error, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "error: %v\n%s", err, usage)
 		return int(fault.Usage)
 	}
-	return remedy.Exit(ctx, stderr, err)
+	return console.Exit(ctx, stderr, err)
 }
 
 var errUsage = errors.New("wrong usage")
@@ -147,7 +145,11 @@ func build(ctx context.Context, st *store.Store, o choice) (built, error) {
 	if err != nil {
 		return built{}, err
 	}
-	cmds, sources, err := commands(ctx, source, l, o.arch, without)
+	r, err := loadRecipes()
+	if err != nil {
+		return built{}, err
+	}
+	cmds, sources, err := r.commands(ctx, source, l, o.arch, without)
 	if err != nil {
 		return built{}, err
 	}
@@ -155,9 +157,9 @@ func build(ctx context.Context, st *store.Store, o choice) (built, error) {
 	if err != nil {
 		return built{}, err
 	}
-	b := &builder{source: source, sources: sources, arch: o.arch, lock: l, store: st, added: added}
+	b := &builder{source: source, sources: sources, arch: o.arch, lock: l, recipes: r, store: st, added: added}
 	// One more for the base of all layers, and one for what is made of the parts.
-	b.report = progress.New(os.Stderr, len(cmds)+len(b.additions())+2)
+	b.report = console.NewReporter(os.Stderr, len(cmds)+len(r.additions(l))+2)
 	if err := b.parts(ctx, cmds, release); err != nil {
 		return built{}, err
 	}
@@ -171,17 +173,12 @@ func build(ctx context.Context, st *store.Store, o choice) (built, error) {
 
 // finish makes the images and puts the bundle together.
 func (b *builder) finish(ctx context.Context, without []string) (dir, digest string, err error) {
-	task := b.report.Start("images and archives", "packing")
-	parts, images, err := b.content(ctx, without)
-	if err != nil {
-		task.Fail()
-		return "", "", b.failure(ctx, "images", err)
-	}
-	dir, digest, hit, err := b.place(ctx, parts, images)
-	if err != nil {
-		task.Fail()
-		return "", "", b.failure(ctx, "archives", err)
-	}
-	task.Done(outcome(hit))
-	return dir, digest, nil
+	err = b.part(ctx, "images", "images and archives", "packing", func() (hit bool, err error) {
+		parts, images, err := b.content(ctx, without)
+		if err == nil {
+			dir, digest, hit, err = b.place(ctx, parts, images)
+		}
+		return hit, err
+	})
+	return dir, digest, err
 }

@@ -20,15 +20,10 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
-// pin writes the Debian packages of a bundle into lock.yaml: of this machine's architecture
-// those that a bundle has, which it builds; of another one those that it would have, by apt's
-// lists. Their digests are those of Debian's signed lists.
+// pin builds a bundle and writes the Debian packages of its images into lock.yaml. Their digests
+// are those of Debian's signed lists.
 func pin(ctx context.Context, o choice, stdout io.Writer) error {
-	of := installed
-	if o.foreign() {
-		of = listed
-	}
-	packages, err := of(ctx, o)
+	packages, err := installed(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -52,7 +47,7 @@ func pin(ctx context.Context, o choice, stdout io.Writer) error {
 	return nil
 }
 
-// installed are the packages of the bundle, which it builds.
+// installed are the packages of the images of a bundle, which it builds.
 func installed(ctx context.Context, o choice) ([]lock.Package, error) {
 	st, err := store.Open("")
 	if err != nil {
@@ -98,36 +93,6 @@ func fetchLists(ctx context.Context, o choice) (lists debian.Lists, err error) {
 	}
 	release.Arch = o.arch
 	return debian.FetchLists(ctx, release)
-}
-
-// listed are the packages that apt would install for the images that a bundle of another
-// architecture has.
-func listed(ctx context.Context, o choice) ([]lock.Package, error) {
-	l, err := lock.Load()
-	if err != nil {
-		return nil, err
-	}
-	lists, err := fetchLists(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	defer lists.Close()
-	layers := map[string][]string{}
-	versions := inventory.Packages{}
-	for _, a := range (&builder{lock: l}).additions() {
-		if a.Name == "busybox" || a.Name == seccompLayer {
-			continue // no image stands on it
-		}
-		layers[a.Name] = slices.Concat(layers[a.on], a.Packages)
-		if versions[a.Name], err = lists.Resolve(ctx, layers[a.Name]); err != nil {
-			return nil, fmt.Errorf("find the packages of the layer %s: %w", a.Name, err)
-		}
-	}
-	all, err := merge(versions)
-	if err != nil {
-		return nil, err
-	}
-	return digests(ctx, lists, all)
 }
 
 // merge gives the packages of all images, by name.

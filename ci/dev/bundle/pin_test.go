@@ -42,28 +42,6 @@ func TestPinsOfOnePlatformAreReplaced(t *testing.T) {
 	require.ErrorContains(t, err, `"zlib1g": name, version and sha256 are required`)
 }
 
-// TestListedPackagesAreThoseOfABuild: apt's lists name what the bundle of lock.yaml has. It needs
-// Debian's mirror, so it must be asked for.
-func TestListedPackagesAreThoseOfABuild(t *testing.T) {
-	if os.Getenv("SLIPWAY_TEST_DEBIAN") == "" {
-		t.Skip("set SLIPWAY_TEST_DEBIAN=1 to fetch package lists")
-	}
-	l, err := lock.Load()
-	require.NoError(t, err)
-	for _, arch := range []string{"amd64", "arm64"} {
-		pins, err := listed(t.Context(), choice{arch: arch})
-		require.NoError(t, err)
-		var want, got []string // the mirror may have newer versions
-		for _, p := range l.Packages["linux/"+arch] {
-			want = append(want, p.Name)
-		}
-		for _, p := range pins {
-			got = append(got, p.Name)
-		}
-		require.Equal(t, want, got, arch)
-	}
-}
-
 func TestLayersWithDifferentVersionsAreNotPinned(t *testing.T) {
 	all, err := merge(inventory.Packages{"node": {"git": "1", "runc": "2"}, "gitea": {"git": "1"}})
 	require.NoError(t, err)

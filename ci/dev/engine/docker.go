@@ -13,9 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
-	"github.com/slipway-sh/slipway/ci/dev/build/progress"
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/containers/engineconfig"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -57,7 +56,7 @@ func docker(ctx context.Context, args ...string) (string, error) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return "", fmt.Errorf("docker %s: %w; it said:\n%s", args[0], err, remedy.LastLines(complaint.String(), 15))
+		return "", fmt.Errorf("docker %s: %w; it said:\n%s", args[0], err, console.LastLines(complaint.String(), 15))
 	}
 	return strings.TrimSpace(out.String()), nil
 }
@@ -105,29 +104,41 @@ func (c *control) startInDocker(ctx context.Context, cli string) error {
 	if err := os.WriteFile(c.paths.inDocker, nil, 0o644); err != nil {
 		return err
 	}
-	p := progress.New(os.Stderr, 1)
-	t := p.Start("engine "+daggerVersion, "starting")
-	if there == "" {
-		if _, err := docker(ctx, "image", "inspect", image, "--format", "{{.Id}}"); err != nil {
-			t.Say("pulling " + image)
-			if _, err := docker(ctx, "pull", "--quiet", image); err != nil {
-				t.Fail()
-				return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: op, Err: err,
+	p := console.NewReporter(os.Stderr, 1)
+	err = p.Do("engine "+daggerVersion, "starting", func(say func(string)) (bool, error) {
+		if there == "" {
+			if err := pullForDocker(ctx, image, say); err != nil {
+				return false, &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: op, Err: err,
 					Fix: "make its registry reachable (docker login, where it wants an account), or set " + envImage + " to an engine's image that Docker has or can pull (make engine-image makes one)"}
 			}
-			t.Say("starting")
 		}
-	}
-	if err := coreVersion(ctx, cli, dockerHost(image)); err != nil {
-		t.Fail()
+		err := coreVersion(ctx, cli, dockerHost(image))
+		if err == nil {
+			return false, nil
+		}
 		if logs, logErr := dockerLogs(ctx); logErr == nil && logs != "" {
 			err = fmt.Errorf("%w\nthe end of its log:\n%s", err, logs)
 		}
-		return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: op, Err: err, Fix: "read the log (docker logs " + dockerName + "), then run: make engine-stop engine"}
+		return false, &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: op, Err: err, Fix: "read the log (docker logs " + dockerName + "), then run: make engine-stop engine"}
+	})
+	if err != nil {
+		return err
 	}
-	t.Done("answers")
 	p.Finish("engine " + daggerVersion + " is the container " + dockerName + " of " + image + "; deployments are in the volume " + dockerName)
 	return c.linkCLI(cli)
+}
+
+// pullForDocker has Docker pull an image, if it does not have it.
+func pullForDocker(ctx context.Context, image string, say func(string)) error {
+	if _, err := docker(ctx, "image", "inspect", image, "--format", "{{.Id}}"); err == nil {
+		return nil
+	}
+	say("pulling " + image)
+	_, err := docker(ctx, "pull", "--quiet", image)
+	if err == nil {
+		say("starting")
+	}
+	return err
 }
 
 // dockerLogs is the end of what the engine's container printed.

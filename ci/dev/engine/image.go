@@ -19,10 +19,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
-	"github.com/slipway-sh/slipway/ci/dev/build/progress"
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/containers/engineconfig"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -51,7 +50,7 @@ func (c *control) image(ctx context.Context, push string) error {
 		return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: op, Err: errors.New("GOPROXY has a password, which anyone who can pull the image could read"),
 			Fix: "give one without for this command: GOPROXY=https://PROXY make engine-image"}
 	}
-	parts, err := c.buildEngine(ctx, progress.New(os.Stderr, tasks+1))
+	parts, err := c.buildEngine(ctx, console.NewReporter(os.Stderr, tasks+1))
 	if err != nil {
 		return err
 	}
@@ -129,7 +128,7 @@ func load(ctx context.Context, ref string, image v1.Image) error {
 	out, err := cmd.CombinedOutput()
 	_ = r.Close()
 	if err != nil {
-		return fmt.Errorf("docker load: %w; it said:\n%s", err, remedy.LastLines(string(out), 15))
+		return fmt.Errorf("docker load: %w; it said:\n%s", err, console.LastLines(string(out), 15))
 	}
 	return nil
 }

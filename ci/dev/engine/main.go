@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -66,13 +66,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	c, err := newControl(stdout, stderr)
 	if err != nil {
-		return remedy.Exit(ctx, stderr, err)
+		return console.Exit(ctx, stderr, err)
 	}
 	switch command {
 	case "start":
 		if *config != "" {
 			if c.config, err = os.ReadFile(*config); err != nil {
-				return remedy.Exit(ctx, stderr, err)
+				return console.Exit(ctx, stderr, err)
 			}
 		}
 		err = c.start(ctx, *own || c.config != nil)
@@ -93,7 +93,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stderr, usage)
 		return 2
 	}
-	return remedy.Exit(ctx, stderr, err)
+	return console.Exit(ctx, stderr, err)
 }
 
 type control struct {

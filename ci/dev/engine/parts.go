@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -62,24 +62,15 @@ func (c *control) command(name string) gotool.Command {
 
 // task runs one numbered piece of the build. While another process builds the
 // same thing, its line says so.
-func (c *control) task(ctx context.Context, p *progress.Reporter, name, doing string, do func() (hit bool, err error)) error {
-	t := p.Start(name, doing)
-	c.store.Waiting = func() { t.Say("waiting for another process, which builds it") }
-	hit, err := do()
-	switch {
-	case err != nil:
-		t.Fail()
-		return err
-	case hit:
-		t.Done(progress.Unchanged)
-	default:
-		t.Done("built")
-	}
-	return nil
+func (c *control) task(p *console.Reporter, name, doing string, do func() (hit bool, err error)) error {
+	return p.Do(name, doing, func(say func(string)) (bool, error) {
+		c.store.Waiting = func() { say("waiting for another process, which builds it") }
+		return do()
+	})
 }
 
-func (c *control) compile(ctx context.Context, p *progress.Reporter, name string, path *string) error {
-	return c.task(ctx, p, "dagger "+name+" "+daggerVersion, "building", func() (bool, error) {
+func (c *control) compile(ctx context.Context, p *console.Reporter, name string, path *string) error {
+	return c.task(p, "dagger "+name+" "+daggerVersion, "building", func() (bool, error) {
 		built, hit, err := c.command(name).Build(ctx, c.store)
 		*path = built
 		return hit, buildFault(err)
@@ -95,12 +86,12 @@ func buildFault(err error) error {
 }
 
 // buildEngine builds what is missing of an engine.
-func (c *control) buildEngine(ctx context.Context, p *progress.Reporter) (engineParts, error) {
+func (c *control) buildEngine(ctx context.Context, p *console.Reporter) (engineParts, error) {
 	var parts engineParts
 	var err error
 	do := func(name, doing string, build func() (hit bool, err error)) {
 		if err == nil {
-			err = c.task(ctx, p, name, doing, build)
+			err = c.task(p, name, doing, build)
 		}
 	}
 	do("host packages", "checking", func() (bool, error) {
@@ -176,7 +167,7 @@ func (c *control) buildCLI(ctx context.Context) (string, error) {
 	if path := cliOnPath(ctx); path != "" {
 		return path, nil
 	}
-	p := progress.New(os.Stderr, 1)
+	p := console.NewReporter(os.Stderr, 1)
 	var path string
 	if err := c.compile(ctx, p, "dagger", &path); err != nil {
 		return "", err

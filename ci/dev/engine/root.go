@@ -3,12 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
 
@@ -30,30 +31,18 @@ const (
 // take port 53 of every address of the machine; so it takes that of the
 // containers' network, when that comes up. Names of services, of whatever
 // network, are never asked for outside.
-const dnsmasqScript = `#!/bin/sh
-exec /usr/sbin/dnsmasq --bind-dynamic --local=/dagger.local/ "$@"
-`
+//
+//go:embed dnsmasq.sh
+var dnsmasqScript string
 
 // engineConfig lets the engine collect what it can make again, but never a cache
 // volume: those hold the state of deployments. It does so at the end of a session
 // whether another one runs or not, and then snapshots of containers that run were
 // seen to vanish (docs/decisions/0006-engine-gc.md); so the limits are for the
 // emergency. Space that is reserved for others counts as free (statfs's f_bfree).
-const engineConfig = `{
-  "logLevel": "info",
-  "gc": {
-    "enabled": true,
-    "policies": [
-      {
-        "filters": ["type!=exec.cachemount"],
-        "reservedSpace": "5GB",
-        "maxUsedSpace": "40GB",
-        "minFreeSpace": "5GB"
-      }
-    ]
-  }
-}
-`
+//
+//go:embed engine.json
+var engineConfig string
 
 // rootBuild makes the engine's root file system out of a Debian root and
 // Dagger's binaries.
@@ -132,7 +121,7 @@ func unpack(ctx context.Context, tarFile, dir string, only ...string) error {
 	var output bytes.Buffer
 	cmd.Stderr = &output
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("tar: %w\n%s", err, remedy.LastLines(output.String(), 10))
+		return fmt.Errorf("tar: %w\n%s", err, console.LastLines(output.String(), 10))
 	}
 	return nil
 }

@@ -6,13 +6,13 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
-	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 )
 
 // programs prints the paths of the engine's Go programs, which it builds.
 func (c *control) programs(ctx context.Context) error {
-	parts, err := c.buildEngine(ctx, progress.New(os.Stderr, tasks))
+	parts, err := c.buildEngine(ctx, console.NewReporter(os.Stderr, tasks))
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (c *control) programs(ctx context.Context) error {
 
 // outdated fails if Debian has a security update for a package of the engine, which it builds.
 func (c *control) outdated(ctx context.Context) error {
-	parts, err := c.buildEngine(ctx, progress.New(os.Stderr, tasks))
+	parts, err := c.buildEngine(ctx, console.NewReporter(os.Stderr, tasks))
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
-	"github.com/slipway-sh/slipway/ci/dev/build/progress"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/engineconfig"
 	"github.com/slipway-sh/slipway/fault"
@@ -76,7 +76,7 @@ func (c *control) start(ctx context.Context, own bool) error {
 				Err: fmt.Errorf("process %d runs and does not answer at %s: %w", r.PID, c.paths.host(), err)}
 		}
 	}
-	p := progress.New(os.Stderr, tasks)
+	p := console.NewReporter(os.Stderr, tasks)
 	parts, err := c.buildEngine(ctx, p)
 	if err != nil {
 		return err
@@ -84,12 +84,9 @@ func (c *control) start(ctx context.Context, own bool) error {
 	if b, err := os.ReadFile(forwarding); err == nil && string(bytes.TrimSpace(b)) == "0" {
 		c.logf("engine: turns net.ipv4.ip_forward of this machine on, which its containers need to reach others; nothing turns it off again")
 	}
-	t := p.Start("engine "+daggerVersion, "starting")
-	if err := c.launch(ctx, parts); err != nil {
-		t.Fail()
+	if err := c.task(p, "engine "+daggerVersion, "starting", func() (bool, error) { return false, c.launch(ctx, parts) }); err != nil {
 		return err
 	}
-	t.Done("started")
 	p.Finish("engine " + daggerVersion + " answers at " + c.paths.host())
 	return c.linkCLI(parts.cli)
 }

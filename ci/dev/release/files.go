@@ -3,7 +3,6 @@ package main
 import (
 	"archive/tar"
 	"archive/zip"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"debug/buildinfo"
@@ -15,18 +14,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing/fstest"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/sources"
+	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/provenance"
 	"github.com/slipway-sh/slipway/containers/sbom"
 	"github.com/slipway-sh/slipway/containers/trust"
 )
+
+// lockFile is the name of the lock file of the Dagger module, which is in ci.
+const lockFile = "slipway.lock.json"
 
 // create makes the release in a new folder, which takes the place of OUT when it is complete.
 func (r *release) create(ctx context.Context, stderr io.Writer) (err error) {
@@ -42,7 +44,7 @@ func (r *release) create(ctx context.Context, stderr io.Writer) (err error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	_, digest, err := sources.OfSlipway(ctx, r.root)
+	_, digest, err := gotool.Sources(ctx, r.root)
 	if err != nil {
 		return err
 	}
@@ -66,7 +68,7 @@ func (r *release) create(ctx context.Context, stderr io.Writer) (err error) {
 	if err := r.write(ctx, work, dir, own, programs); err != nil {
 		return err
 	}
-	if err := r.push(ctx, own, dir, stderr); err != nil {
+	if err := r.lock(dir, digest, stderr); err != nil {
 		return err
 	}
 	if err := r.attest(ctx, dir, digest, programs); err != nil {
@@ -79,6 +81,32 @@ func (r *release) create(ctx context.Context, stderr io.Writer) (err error) {
 		return err
 	}
 	return os.Rename(dir, r.out)
+}
+
+// lock puts the commit's lock file, by which the Dagger module finds its images, into the folder
+// dir, and its signature; both may be missing. The bundles in it must have the program that is
+// released, whose sources have this digest.
+func (r *release) lock(dir, digest string, stderr io.Writer) error {
+	from := filepath.Join(r.root, "ci", lockFile)
+	f, _, err := lock.Read(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(stderr, "warning: the commit has no ci/%s: dagger call -m URL@%s needs --lock\n", lockFile, r.version)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, platform := range f.Platforms() {
+		pushed := bundle.Bundle{Index: f.Bundles[platform].Index}
+		if program, _ := pushed.Tool("slipway"); program.Origin != "source:"+digest {
+			return fmt.Errorf("ci/%s has a bundle for %s with another program: push that of this checkout, and commit and tag the lock file that this writes", lockFile, platform)
+		}
+	}
+	signature := filepath.Join(dir, lockFile+trust.Suffix)
+	if err := store.CopyFile(signature, from+trust.Suffix, 0o644); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return store.CopyFile(filepath.Join(dir, lockFile), from, 0o644)
 }
 
 // write writes what is made of the programs, by system, to the folder dir. own is the program for
@@ -196,17 +224,15 @@ func (r *release) attest(ctx context.Context, dir, digest string, programs map[s
 		fmt.Fprintf(&sums, "%s  %s\n", sum, e.Name())
 		subjects = append(subjects, trust.Subject{Name: e.Name(), Digest: map[string]string{"sha256": sum}})
 	}
-	builds, goVersion := map[string]*debug.BuildInfo{}, ""
-	for system, program := range programs {
-		if builds[system], err = buildinfo.ReadFile(program); err != nil {
+	goVersion := ""
+	for _, program := range programs { // all of one toolchain
+		build, err := buildinfo.ReadFile(program)
+		if err != nil {
 			return err
 		}
-		goVersion = cmp.Or(goVersion, builds[system].GoVersion)
+		goVersion = build.GoVersion
 	}
-	from, err := provenance.Built(digest, builds)
-	if err != nil {
-		return err
-	}
+	from := []provenance.Dependency{provenance.Sources(digest)}
 	if r.commit != "" {
 		from = append([]provenance.Dependency{{URI: "git+https://github.com/slipway-sh/slipway", Digest: map[string]string{"gitCommit": r.commit}}}, from...)
 	}

@@ -1,5 +1,5 @@
 // Command release makes a release of slipway out of the checkout: archives and Debian packages
-// with completions, SBOMs, checksums, provenance and release notes; and it pushes the bundle.
+// with completions, SBOMs, checksums, provenance and release notes.
 // `make release` runs it, ci/README.md lists the files.
 package main
 
@@ -25,7 +25,6 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -54,14 +53,11 @@ func run(ctx context.Context, args []string, stderr io.Writer) int {
 
 // release is what is released, of what, and where to.
 type release struct {
-	version  string   // "v1.2.3"
-	out      string   // the folder to make
-	targets  []string // GOOS/GOARCH
-	registry string   // host/path; empty: the bundle is not pushed
-	bundle   string   // its folder
-	other    string   // the bundle of the other architecture: DIR@sha256:…; empty: there is none
-	keyFile  string
-	dry      bool
+	version string   // "v1.2.3"
+	out     string   // the folder to make
+	targets []string // GOOS/GOARCH
+	keyFile string
+	dry     bool
 
 	root   string        // of the checkout
 	commit string        // empty if the checkout has changes
@@ -73,15 +69,13 @@ type release struct {
 const host = runtime.GOOS + "/" + runtime.GOARCH
 
 func parse(args []string, stderr io.Writer) (*release, error) {
-	r := &release{bundle: os.Getenv("SLIPWAY_BUNDLE")}
+	r := &release{}
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&r.version, "version", "", "the `VERSION` to release: the commit has this tag, and CHANGELOG.md a section")
 	flags.StringVar(&r.out, "out", "dist", "`folder` to make")
-	flags.StringVar(&r.keyFile, "key", "", "`file` with the private key that signs provenance and lock file: PEM, ECDSA P-256 or Ed25519")
-	flags.StringVar(&r.registry, "registry", "", "`HOST/PATH` to push the bundle to")
-	flags.StringVar(&r.other, "other", "", "bundle of the other architecture to push, too: `DIR@DIGEST`")
-	flags.BoolVar(&r.dry, "dry", false, "try it: push nothing, and require neither a clean checkout nor tag and section")
+	flags.StringVar(&r.keyFile, "key", "", "`file` with the private key that signs the provenance: PEM, ECDSA P-256 or Ed25519")
+	flags.BoolVar(&r.dry, "dry", false, "try it: require neither a clean checkout nor tag and section")
 	targets := flags.String("targets", host, "`systems` to build for: OS/ARCH …")
 	err := flags.Parse(args)
 	r.targets = strings.Fields(*targets)
@@ -104,12 +98,6 @@ func (r *release) check(ctx context.Context) (err error) {
 		problem("OUT: %s is not empty", r.out)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		problem("OUT: %w", err)
-	}
-	if r.registry != "" && !r.dry && r.bundle == "" {
-		problem("REGISTRY: there is no bundle to push: set SLIPWAY_BUNDLE and SLIPWAY_BUNDLE_DIGEST")
-	}
-	if dir, digest, _ := strings.Cut(r.other, "@"); r.other != "" && (dir == "" || !bundle.IsDigest(digest)) {
-		problem("OTHER: %q is not of the form DIR@sha256:DIGEST", r.other)
 	}
 	if r.keyFile != "" {
 		text, err := os.ReadFile(r.keyFile)

@@ -2,12 +2,10 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/provenance"
 	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/containers/trust/trusttest"
@@ -33,13 +32,13 @@ func TestDryRun(t *testing.T) {
 	dry := func() (code int, says string) {
 		var stderr bytes.Buffer
 		code = run(t.Context(), []string{
-			"-version", rehearsed, "-dry", "-targets", host, "-out", out, "-key", private, "-registry", "127.0.0.1:1/slipway",
+			"-version", rehearsed, "-dry", "-targets", host, "-out", out, "-key", private,
 		}, &stderr)
 		return code, stderr.String()
 	}
 	code, says := dry()
 	require.Zero(t, code, says)
-	require.Contains(t, says, "dry run: nothing is pushed to 127.0.0.1:1/slipway")
+	require.Contains(t, says, "the commit has no ci/slipway.lock.json")
 	code, says = dry()
 	require.Equal(t, 2, code, says)
 	require.Contains(t, says, "OUT: "+out+" is not empty")
@@ -163,10 +162,10 @@ func TestRefusals(t *testing.T) {
 	put("new", "")
 	full := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(full, "file"), nil, 0o600))
-	wrong := release{root: dir, version: "v1.2.4", out: full, keyFile: filepath.Join(dir, "new"), targets: []string{"linux"}, registry: "example.com/slipway", other: "dist"}
+	wrong := release{root: dir, version: "v1.2.4", out: full, keyFile: filepath.Join(dir, "new"), targets: []string{"linux"}}
 	err := wrong.check(t.Context())
 	for _, problem := range []string{
-		`TARGETS: "linux" is not of the form OS/ARCH`, "OUT: " + full + " is not empty", "REGISTRY: there is no bundle to push", `OTHER: "dist" is not of the form DIR@sha256:DIGEST`, "KEY: ", "it is not PEM",
+		`TARGETS: "linux" is not of the form OS/ARCH`, "OUT: " + full + " is not empty", "KEY: ", "it is not PEM",
 		"the checkout has changes that are in no commit:\n?? new", "has no tag v1.2.4", `CHANGELOG.md has no section "## 1.2.4"`,
 	} {
 		require.ErrorContains(t, err, problem)
@@ -199,41 +198,34 @@ func TestTwoRunsAreAlike(t *testing.T) {
 	}
 }
 
-// TestPush: nothing is pushed unless the program is that of the bundle.
-func TestPush(t *testing.T) {
-	dir, dist, from := t.TempDir(), t.TempDir(), t.TempDir()
-	program := filepath.Join(dir, "slipway")
-	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\n"+`echo "$*" >>"${0%/*}/calls"; case "$*" in *another) exit 3 ;; esac`+"\n"), 0o700))
-	for _, name := range []string{"sbom.cdx.json", "provenance.json"} {
-		require.NoError(t, os.WriteFile(filepath.Join(from, name), []byte(name), 0o600))
-	}
-	r := release{root: t.TempDir(), version: "v1.2.3", registry: "example.com/slipway", bundle: from, keyFile: "/key.pem", other: from + "@sha256:aa"}
-	require.NoError(t, r.push(t.Context(), program, dist, io.Discard))
-	push := " example.com/slipway --out " + dist + "/slipway.lock.json --key /key.pem"
-	require.Equal(t, "lock verify --bundle "+from+"\nbundle push "+from+push+"\nbundle push "+from+push+" --bundle-digest sha256:aa\n", read(t, dir, "calls"))
-	for _, arch := range []string{runtime.GOARCH, otherArch()} {
-		require.Equal(t, "sbom.cdx.json", read(t, dist, "slipway_1.2.3_bundle_"+arch+".cdx.json"))
-		require.Equal(t, "provenance.json", read(t, dist, "slipway_1.2.3_bundle_"+arch+".provenance.json"))
-	}
-	require.NoError(t, os.Remove(filepath.Join(dir, "calls")))
-	r.bundle = "/another"
-	require.EqualError(t, r.push(t.Context(), program, dist, io.Discard), "slipway lock verify: exit status 3")
-	require.Equal(t, "lock verify --bundle /another\n", read(t, dir, "calls"))
-}
-
-// TestTheModulesLock: the module of a tag has the lock of the release, or none.
+// TestTheModulesLock: a release has the lock file of the commit, or none, and its bundles have the
+// program of the commit.
 func TestTheModulesLock(t *testing.T) {
-	r := release{root: t.TempDir(), version: "v1.2.3"}
-	lock, module := filepath.Join(r.root, "release.json"), filepath.Join(r.root, "ci/slipway.lock.json")
-	require.NoError(t, os.WriteFile(lock, []byte("{1}"), 0o600))
+	r, dist := release{root: t.TempDir(), version: "v1.2.3"}, t.TempDir()
+	file := filepath.Join(r.root, "ci/slipway.lock.json")
 	var stderr strings.Builder
-	require.NoError(t, r.sameLock(lock, &stderr))
+	require.NoError(t, r.lock(dist, "sha256:aa", &stderr))
 	require.Equal(t, "warning: the commit has no ci/slipway.lock.json: dagger call -m URL@v1.2.3 needs --lock\n", stderr.String())
-	require.NoError(t, os.Mkdir(filepath.Dir(module), 0o755))
-	require.NoError(t, os.WriteFile(module, []byte("{1}"), 0o600))
-	require.NoError(t, r.sameLock(lock, &stderr))
-	require.NoError(t, os.WriteFile(module, []byte("{2}"), 0o600))
-	require.ErrorContains(t, r.sameLock(lock, &stderr), "ci/slipway.lock.json differs")
+	require.Empty(t, names(t, dist))
+
+	of := lock.File{Version: lock.Format, Location: "example.com/slipway", Bundles: map[string]lock.Pushed{host: {
+		Toolchain: bundle.DigestOf(nil), Manifests: bundle.DigestOf(nil),
+		Index: bundle.Index{Version: bundle.Format, Platform: host, Files: []bundle.File{{
+			Path: "bin/slipway", Name: "slipway", Kind: bundle.Tool, Version: "source", Origin: "source:sha256:aa", SHA256: bundle.DigestOf(nil)[len("sha256:"):], Size: 1,
+		}}},
+	}}}
+	text, err := of.Marshal()
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o755))
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	require.ErrorContains(t, r.lock(dist, "sha256:bb", &stderr), "with another program")
+	require.NoError(t, r.lock(dist, "sha256:aa", &stderr))
+	require.Equal(t, []string{"slipway.lock.json"}, names(t, dist))
+	require.NoError(t, os.WriteFile(file+trust.Suffix, []byte("signed"), 0o600))
+	dist = t.TempDir()
+	require.NoError(t, r.lock(dist, "sha256:aa", &stderr))
+	require.Equal(t, string(text), read(t, dist, "slipway.lock.json"))
+	require.Equal(t, "signed", read(t, dist, "slipway.lock.json.sigstore.json"))
 }
 
 func names(t *testing.T, dir string) (all []string) {

@@ -26,9 +26,6 @@ type contestant struct {
 	title string
 	name  string // of the deployments that it makes
 	kinds []kind // what is measured, in this order
-	// prepare makes what the installer needs on this machine, before anything is measured;
-	// nil for nothing.
-	prepare func(context.Context) error
 }
 
 // choose gives those of all that the flags want measured, and of each the kinds.
@@ -84,7 +81,7 @@ func (s settings) contestants(root string, pins *pins, gate string, log io.Write
 		{title: titleScript, name: "bench-script", kinds: []kind{cold, second, repeated}, installer: &sh},
 		{title: titleStatic, name: "bench-static", kinds: []kind{cold, second}, installer: &program{command: cli, log: log, install: other, remove: ignore}},
 		{title: titleStaticScript, name: "bench-static-script", kinds: []kind{cold, second}, installer: &staticSh},
-		{title: titleHelmfile, name: "bench-helmfile", kinds: []kind{cold, second}, installer: &helmfile, prepare: func(ctx context.Context) error { return buildHelmfile(ctx, root, pins.target) }},
+		{title: titleHelmfile, name: "bench-helmfile", kinds: []kind{cold, second}, installer: &helmfile},
 		{title: titlePlan, name: "bench-plan", kinds: []kind{cold, planned}, installer: &program{
 			command: cli, log: log, install: []string{"--keep-cluster"}, remove: ignore,
 			other: map[kind][]string{planned: {"plan", "--detailed-exitcode"}}, // a plan with changes is an error

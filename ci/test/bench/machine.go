@@ -18,7 +18,6 @@ import (
 type pins struct {
 	images map[string]string // name → reference by digest
 	tools  map[string]string // name → version
-	target string            // operating system and architecture
 }
 
 func readPins(dir string) (*pins, error) {
@@ -26,7 +25,7 @@ func readPins(dir string) (*pins, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; make bundle builds one", err)
 	}
-	p := &pins{images: b.Images(), tools: map[string]string{}, target: b.Platform}
+	p := &pins{images: b.Images(), tools: map[string]string{}}
 	for _, f := range b.Files {
 		if f.Kind == bundle.Tool {
 			p.tools[f.Name] = f.Version

@@ -129,16 +129,8 @@ func measure(ctx context.Context, s settings, out, errw io.Writer) (err error) {
 	return err
 }
 
-// ready prepares what the contestants need, and the engine.
+// ready prepares the engine.
 func ready(ctx context.Context, contestants []contestant, errw io.Writer) error {
-	for _, c := range contestants {
-		if c.prepare == nil {
-			continue
-		}
-		if err := c.prepare(ctx); err != nil {
-			return fmt.Errorf("prepare %s: %w", c.title, err)
-		}
-	}
 	// Removing what an earlier bench left also warms the engine: images are
 	// imported, the bundle is verified and the module is compiled, for all alike.
 	fmt.Fprintln(errw, "bench: warming the engine")

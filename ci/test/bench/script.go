@@ -32,7 +32,7 @@ type script struct {
 	log      io.Writer
 	release  release
 	next     release // to which an upgrade brings it
-	helmfile bool    // it applies the platform in place of kubectl
+	helmfile bool    // it, which make bench builds, applies the platform in place of kubectl
 }
 
 // release is a platform release that a script installs.
@@ -84,7 +84,7 @@ func (s *script) open(ctx context.Context, name string, r release) (*session, er
 		WithEnvVariable("DEPLOYMENT", name).
 		WithEnvVariable("PLATFORM", r.name)
 	if s.helmfile {
-		toolchain = toolchain.WithMountedFile(binDir+"/helmfile", host.File(helmfilePath(s.root))).WithEnvVariable("HELMFILE", "1")
+		toolchain = toolchain.WithMountedFile(binDir+"/helmfile", host.File(filepath.Join(s.root, "bin/helmfile"))).WithEnvVariable("HELMFILE", "1")
 	}
 	node := client.Container().Import(bundle.File("images/node.tar")).
 		WithMountedCache(nodeDir, client.CacheVolume("slipway-bench-node-"+name)).

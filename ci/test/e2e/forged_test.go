@@ -91,16 +91,14 @@ func TestForgedBundle(t *testing.T) {
 	})
 
 	t.Run("a key", long(func(t *testing.T) {
-		signed := module
-		signed.Bundle, signed.Name = linked(t, d.Bundle), "" // no deployment has part in it
+		signed := d
+		signed.Bundle = linked(t, d.Bundle)
 		private, public := trusttest.Files(t)
 		_, other := trusttest.Files(t)
 		r := program(t, "bundle", "sign", signed.Bundle, "--key", private)
 		require.Zero(t, r.code, slipway.Tail(r.err))
-		signed.Flags = []string{"--bundle-key", public}
-		require.Contains(t, signed.ok(t, "bundle-verify").out, "signed with the key ")
-		signed.Flags = []string{"--bundle-key", other}
-		refused(t, signed.call(t, "bundle-verify"), "BUN-007", "it is not signed with the key")
+		r = program(t, "bundle", "verify", signed.Bundle, "--bundle-key", public)
+		require.Contains(t, r.out, "bundle.json is "+wanted+", signed with the key ", "what dagger call is given then")
 		refused(t, finish(t, d.CLI(t.Context(), "status", "--bundle", signed.Bundle, "--bundle-key", other)), "BUN-007", "it is not signed with the key")
 		r = finish(t, d.CLI(t.Context(), "status", "--bundle", signed.Bundle, "--bundle-key", public))
 		require.Equal(t, 2, r.code, slipway.Tail(r.err))

@@ -177,11 +177,11 @@ func (k *kept) imagesThere(t *testing.T, r *testRegistry, base string) {
 
 	b, err := bundle.Read(there.Bundle)
 	require.NoError(t, err)
-	pins, _, err := lock.Read(there.Lock)
+	pushed, _, err := lock.Read(there.Lock)
 	require.NoError(t, err)
 	in := map[string]string{}
-	for _, s := range pins.Overrides(b.Platform) {
-		in[s.Path] = r.bridge + "/team/slipway/" + s.Path + "@" + s.Digest
+	for _, i := range pushed.Bundles[b.Platform].Index.Images {
+		in[i.Repository()] = r.bridge + "/team/slipway/" + i.Repository() + "@" + i.Digest
 	}
 	hook := in["quay.io-e2e-hook"]
 	require.NotEmpty(t, hook)

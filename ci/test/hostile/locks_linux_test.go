@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
@@ -32,16 +33,15 @@ func locks() []testCase {
 		add(name, tries, says, func(t *testing.T, s sandbox) {
 			own, err := lock.Load()
 			require.NoError(t, err)
-			own.Location = "127.0.0.1:9/slipway"
-			there := map[string]lock.Registry{"linux/amd64": {Ref: "127.0.0.1:9/slipway:1", Digest: digest, Pushed: digest}}
-			own.Lines = map[string]string{"linux/amd64": digest}
-			for i := range own.Images {
-				own.Images[i].Registry = there
+			x := bundle.Index{Version: bundle.Format, Platform: "linux/amd64"}
+			for _, tool := range own.Tools {
+				x.Files = append(x.Files, bundle.File{Path: "bin/" + tool.Name, Name: tool.Name, Kind: bundle.Tool, Version: tool.Version, Origin: tool.Modules[0].Origin(), SHA256: digest[7:]})
 			}
-			for i := range own.Manifests {
-				own.Manifests[i].Registry = there
+			for _, i := range own.Images {
+				x.Images = append(x.Images, bundle.Image{Name: i.Name, Ref: bundle.Host + "/" + i.Name + ":" + i.Version, Digest: digest, StandsFor: i.StandsFor})
 			}
-			data, err := own.Marshal()
+			of := lock.Pushed{Toolchain: digest, Manifests: digest, Index: x}
+			data, err := (&lock.File{Version: lock.Format, Location: "127.0.0.1:9/slipway", Bundles: map[string]lock.Pushed{x.Platform: of}}).Marshal()
 			require.NoError(t, err)
 			var all map[string]any
 			require.NoError(t, json.Unmarshal(data, &all))
@@ -51,21 +51,28 @@ func locks() []testCase {
 			s.write(t, "lock.json", []byte(s.fill(string(data))))
 		})
 	}
+	of := func(all map[string]any) map[string]any {
+		return all["bundles"].(map[string]any)["linux/amd64"].(map[string]any)
+	}
+	index := func(all map[string]any) map[string]any { return of(all)["index"].(map[string]any) }
 	first := func(list, field string, value any) func(map[string]any) {
-		return func(all map[string]any) { all[list].([]any)[0].(map[string]any)[field] = value }
+		return func(all map[string]any) { index(all)[list].([]any)[0].(map[string]any)[field] = value }
 	}
 	change("none", "the lock as it could be", "", func(map[string]any) {})
 	for name, location := range map[string]string{"file": "file:@ROOT@", "user": "user:@CANARY@@127.0.0.1:9/x", "escapes": "127.0.0.1:9/\x1b[31m", "option": "--insecure", "parent": "127.0.0.1:9/../..", "tag": "127.0.0.1:9/x:1"} {
 		change("location: "+name, "the registry is something else", "LCK-00", func(all map[string]any) { all["location"] = location })
 	}
-	for _, list := range []string{"tools", "images", "manifests"} {
+	for _, list := range []string{"files", "images"} {
 		change("escapes in "+list, "what is in it is called after escape sequences", "LCK-00", first(list, "name", "\x1b[31m\u009b\u202e"))
-		change("parent in "+list, "what is in it is elsewhere", "LCK-00", first(list, "name", "../../secret"))
-		change("twice in "+list, "it is there twice", "LCK-00", func(all map[string]any) { all[list] = append(all[list].([]any), all[list].([]any)[0]) })
+		change("twice in "+list, "it is there twice", "LCK-00", func(all map[string]any) {
+			index(all)[list] = append(index(all)[list].([]any), index(all)[list].([]any)[0])
+		})
 	}
-	change("files elsewhere", "files of manifests are elsewhere", "BUN-005", first("manifests", "files", map[string]any{"../../../secret": strings.Repeat("a", 64)}))
-	change("source elsewhere", "the source of an image is a folder of the user", "", first("images", "source", "@ROOT@"))
-	change("registry elsewhere", "an image is at an address of the sender", "LCK-00", first("images", "registry", map[string]any{"linux/amd64": map[string]any{"ref": "canary.example/x", "digest": "sha256:a", "archive": "@SECRET@"}}))
+	change("image elsewhere", "an image is elsewhere in the registry", "LCK-00", first("images", "name", "../../secret"))
+	change("file elsewhere", "a file is elsewhere", "LCK-00", first("files", "path", "../../secret"))
+	change("archive elsewhere", "an image is in a file of the user", "LCK-00", first("images", "archive", "@SECRET@"))
+	change("digest elsewhere", "the toolchain is at an address of the sender", "LCK-00", func(all map[string]any) { of(all)["toolchain"] = "canary.example/x" })
+	change("another tool", "a tool is of somebody else", "BUN-005", first("files", "origin", "go:canary.example/x@v1.0.0"))
 	change("newer", "it is of a newer version", "LCK-00", func(all map[string]any) { all["version"] = 99 })
 	change("unknown field", "it says more", "LCK-00", func(all map[string]any) { all["hooks"] = []string{"touch x"} })
 	text("torn", "it is not whole", "LCK-00", `{"version": 1,`)

@@ -72,9 +72,15 @@ func (f *Flags) fromRegistry() bool {
 	return f.Lock != "" && (f.flags.Changed("lock") || !f.flags.Changed("bundle"))
 }
 
-// Pins returns the lock that applies, a lock file with the pins of this program or its own, and sets
-// cfg.Advanced.Registry if images come from a registry.
-func (f *Flags) Pins(cfg *config.Config) (*lock.Lock, error) {
+// Pins are those of this program, and the lock file of images in a registry; nil: they come from a
+// bundle.
+type Pins struct {
+	*lock.Lock
+	File *lock.File
+}
+
+// Pins returns those that apply, and sets cfg.Advanced.Registry if images come from a registry.
+func (f *Flags) Pins(cfg *config.Config) (*Pins, error) {
 	if f.flags.Changed("lock") && f.flags.Changed("bundle") {
 		return nil, usage.Errorf("give either --lock or --bundle")
 	}
@@ -89,12 +95,12 @@ func (f *Flags) Pins(cfg *config.Config) (*lock.Lock, error) {
 		if f.flags.Changed(digestFlag) {
 			return nil, usage.Errorf("--%s is about a bundle, and images come from a registry", digestFlag)
 		}
-		pins, text, err := lock.Read(f.Lock)
+		file, text, err := lock.Read(f.Lock)
 		if err == nil {
 			err = f.signed(text)
 		}
 		if err == nil {
-			err = own.VerifyFile(pins)
+			err = own.VerifyFile(file)
 		}
 		if err != nil {
 			return nil, err
@@ -103,14 +109,14 @@ func (f *Flags) Pins(cfg *config.Config) (*lock.Lock, error) {
 		case f.Registry != "":
 			cfg.Advanced.Registry = f.Registry
 		case cfg.Advanced.Registry == "":
-			cfg.Advanced.Registry = pins.Location
+			cfg.Advanced.Registry = file.Location
 		}
 		if cfg.Advanced.Registry == "" {
 			return nil, &fault.Fault{Code: refused.CodeNowhere, Class: fault.Usage, Op: "choose the registry of the images",
 				Fix: "give --registry host/path, or set advanced.registry in the configuration",
 				Err: errors.New("neither the lock nor the configuration names one")}
 		}
-		return pins, nil
+		return &Pins{own, file}, nil
 	}
 	if f.Registry != "" {
 		return nil, &fault.Fault{Code: refused.CodeNowhere, Class: fault.Usage, Op: "choose where images come from",
@@ -127,7 +133,7 @@ func (f *Flags) Pins(cfg *config.Config) (*lock.Lock, error) {
 			return nil, err
 		}
 	}
-	return own, nil
+	return &Pins{Lock: own}, nil
 }
 
 // signed fails if a key or an identity was given, and the lock file with this text is not
@@ -197,10 +203,7 @@ func (f *Flags) Describe(ctx context.Context, cfg *config.Config, provider provi
 	}
 	if f.fromRegistry() {
 		registry := strings.TrimSuffix(cfg.Advanced.Registry, "/")
-		images, err := containers.DescribeLock(pins, registry)
-		if err != nil {
-			return nil, nil, err
-		}
+		images := containers.DescribeLock(pins.File, registry)
 		return images, nil, reachable(cfg, images, provider, registry)
 	}
 	b, err := bundle.Read(f.Bundle)
@@ -214,7 +217,7 @@ func (f *Flags) Describe(ctx context.Context, cfg *config.Config, provider provi
 }
 
 // Open opens the images of the run, from the registry or the bundle.
-func (f *Flags) Open(ctx context.Context, client *dagger.Client, cfg *config.Config, fresh bool, pins *lock.Lock, provider providers.Provider) (*containers.Images, error) {
+func (f *Flags) Open(ctx context.Context, client *dagger.Client, cfg *config.Config, fresh bool, pins *Pins, provider providers.Provider) (*containers.Images, error) {
 	if !f.fromRegistry() {
 		dir, err := directory.Open(client, f.Bundle, f.BundleID, fresh)
 		if err != nil {
@@ -231,14 +234,14 @@ func (f *Flags) Open(ctx context.Context, client *dagger.Client, cfg *config.Con
 		return nil, fmt.Errorf("ask the engine for its platform: %w", err)
 	}
 	registry := strings.TrimSuffix(cfg.Advanced.Registry, "/")
-	images, err := containers.FromRegistry(ctx, client, pins, registry, string(platform))
+	images, err := containers.FromRegistry(ctx, client, pins.File, registry, string(platform))
 	if err != nil {
 		return nil, err
 	}
 	if err := reachable(cfg, images, provider, registry); err != nil {
 		return nil, err
 	}
-	return images, f.pullSecret(ctx, client, cfg, images, provider, registry, pins.Location)
+	return images, f.pullSecret(ctx, client, cfg, images, provider, registry, pins.File.Location)
 }
 
 // reachable makes sure that the cluster's nodes have an address at which they reach the

@@ -25,14 +25,16 @@ func lockFile(t *testing.T, location string) string {
 	t.Helper()
 	pins, err := lock.Load()
 	require.NoError(t, err)
-	entry := lock.Registry{Ref: "r", Digest: "sha256:" + strings.Repeat("a", 64), Pushed: "sha256:" + strings.Repeat("b", 64)}
-	all := map[string]lock.Registry{}
-	for _, i := range pins.Images {
-		all[i.Name] = entry
+	sum := strings.Repeat("a", 64)
+	x := bundle.Index{Version: bundle.Format, Platform: "linux/amd64"}
+	for _, tool := range pins.Tools {
+		x.Files = append(x.Files, bundle.File{Path: "bin/" + tool.Name, Name: tool.Name, Kind: bundle.Tool, Version: tool.Version, Origin: tool.Modules[0].Origin(), SHA256: sum})
 	}
-	pins, err = pins.At(location, bundle.Index{Platform: "linux/amd64"}, all, entry, nil)
-	require.NoError(t, err)
-	text, err := pins.Marshal()
+	for _, i := range pins.Images {
+		x.Images = append(x.Images, bundle.Image{Name: i.Name, Ref: bundle.Host + "/" + i.Name + ":" + i.Version, Digest: "sha256:" + sum, StandsFor: i.StandsFor})
+	}
+	of := lock.Pushed{Toolchain: "sha256:" + sum, Manifests: "sha256:" + sum, Index: x}
+	text, err := (&lock.File{Version: lock.Format, Location: location, Bundles: map[string]lock.Pushed{x.Platform: of}}).Marshal()
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "slipway.lock.json")
 	require.NoError(t, os.WriteFile(path, text, 0o644))

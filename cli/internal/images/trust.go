@@ -32,7 +32,6 @@ const (
 	rootFlag     = "trusted-root"
 	identityFlag = "certificate-identity"
 	issuerFlag   = "certificate-oidc-issuer"
-	regexpSuffix = "-regexp"
 	envDigest    = "SLIPWAY_BUNDLE_DIGEST"
 	envKey       = "SLIPWAY_BUNDLE_KEY"
 )
@@ -52,8 +51,7 @@ func (t *Trust) AddFlags(set *pflag.FlagSet) {
 		set.StringVar(to, flag, os.Getenv(variable(flag)), what+" (env "+variable(flag)+")")
 		usage.Group(set, usage.Images, flag)
 	}
-	add(&t.signer.Subject, identityFlag, "use only what this identity signed")
-	add(&t.signer.SubjectRegexp, identityFlag+regexpSuffix, "the same, as a regular expression")
+	add(&t.signer.Subject, identityFlag, "identity that must have signed; ^… is an expression")
 	add(&t.signer.Issuer, issuerFlag, "URL of the identity's issuer")
 	add(&t.root, rootFlag, "trusted_root.json of the sigstore that signed")
 }
@@ -71,7 +69,7 @@ const (
 func flags() map[by][]string {
 	return map[by][]string{
 		byKey:      {keyFlag},
-		byIdentity: {identityFlag, identityFlag + regexpSuffix, issuerFlag, rootFlag},
+		byIdentity: {identityFlag, issuerFlag, rootFlag},
 		byDigest:   {digestFlag},
 	}
 }
@@ -139,14 +137,14 @@ func (t *Trust) Anchor() (trust.Anchor, error) {
 // identity verifies signatures by the identity that was given.
 func (t *Trust) identity() (trust.Verifier, error) {
 	switch {
-	case t.signer.Subject == "" && t.signer.SubjectRegexp == "":
+	case t.signer.Subject == "":
 		return nil, usage.Errorf("say who signs: --%s NAME", identityFlag)
 	case t.signer.Issuer == "":
 		return nil, usage.Errorf("say who vouches for who signs: --%s URL", issuerFlag)
 	case t.root == "":
 		return nil, usage.Errorf("a signature without a key is verified with --%s FILE", rootFlag)
 	}
-	if _, err := regexp.Compile(t.signer.SubjectRegexp); err != nil {
+	if _, err := regexp.Compile(t.signer.Subject); t.signer.IsRegexp() && err != nil {
 		return nil, usage.Wrap(err)
 	}
 	text, err := bounded.File(t.root, bounded.Generated)

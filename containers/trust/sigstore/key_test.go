@@ -227,20 +227,6 @@ func TestWhatIsSigned(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeContent}, "nobody signs what is damaged")
 }
 
-// TestTheModuleReadsTheSame: the Dagger module, which shares no code with this package, verifies
-// these files in its own test.
-func TestTheModuleReadsTheSame(t *testing.T) {
-	dir := "../../../ci/origin/testdata"
-	text, err := os.ReadFile(filepath.Join(dir, "key.pub.pem"))
-	require.NoError(t, err)
-	key, err := trust.PublicKey(text)
-	require.NoError(t, err)
-	b, err := bundle.Read(dir)
-	require.NoError(t, err)
-	_, err = trust.Anchor{Signer: byKey(t, key)}.Check(t.Context(), b, nil)
-	require.NoError(t, err)
-}
-
 // pemFile is the PEM file of a public key.
 func pemFile(t *testing.T, key crypto.PublicKey) string {
 	t.Helper()

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sigstore/sigstore-go/pkg/bundle"
@@ -25,12 +26,14 @@ import (
 // CodeRoot: the trusted root cannot be used.
 const CodeRoot fault.Code = "BUN-016"
 
-// Identity says who may have signed. Subject, SubjectRegexp or both are required, and must match.
+// Identity says who may have signed.
 type Identity struct {
-	Subject       string // the certificate's subject alternative name: an address, a workflow
-	SubjectRegexp string // finds a match anywhere in it, unless it is anchored
-	Issuer        string // URL of the OpenID Connect issuer that vouched for the subject
+	Subject string // the certificate's subject alternative name: an address, a workflow; or an expression
+	Issuer  string // URL of the OpenID Connect issuer that vouched for the subject
 }
+
+// IsRegexp reports whether Subject is a regular expression, which begins with ^.
+func (i Identity) IsRegexp() bool { return strings.HasPrefix(i.Subject, "^") }
 
 // Verifier verifies signatures by a key or by an identity. It is a trust.Verifier.
 type Verifier struct {
@@ -66,7 +69,11 @@ func ByKey(key crypto.PublicKey) (*Verifier, error) {
 // certificate an entry in a certificate transparency log, if the root has any. It fails with
 // CodeRoot, and for an identity that matches anybody or nobody.
 func ByIdentity(trusted []byte, of Identity) (*Verifier, error) {
-	identity, err := verify.NewShortCertificateIdentity(of.Issuer, "", of.Subject, of.SubjectRegexp)
+	subject, expression := of.Subject, ""
+	if of.IsRegexp() {
+		subject, expression = "", of.Subject
+	}
+	identity, err := verify.NewShortCertificateIdentity(of.Issuer, "", subject, expression)
 	if err != nil {
 		return nil, fmt.Errorf("say who may have signed: %w", err)
 	}

@@ -163,28 +163,18 @@ func TestListsOfAnotherArchitecture(t *testing.T) {
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		t.Skip("no apt-get here")
 	}
-	pkg := func(name, more string) string {
-		return "Package: " + name + "\nVersion: 1:2-3\nArchitecture: s390x\nFilename: " + name + ".deb\nSize: 1\nSHA256: " + strings.Repeat("a", 64) + "\n" + more + "\n"
+	pkg := func(name string) string {
+		return "Package: " + name + "\nVersion: 1:2-3\nArchitecture: s390x\nFilename: " + name + ".deb\nSize: 1\nSHA256: " + strings.Repeat("a", 64) + "\n\n"
 	}
-	all := pkg("libc6", "") + pkg("bash", "Essential: yes\nDepends: libc6\n") + pkg("mount", "Priority: required\n") +
-		pkg("apt", "Recommends: ca-certificates\n") + pkg("ca-certificates", "") + pkg("git", "Depends: libcurl4\nPriority: optional\n") + pkg("libcurl4", "")
-	lists, err := FetchLists(t.Context(), Release{Codename: "bookworm", Arch: "s390x", Sources: []Source{mirror(t, "s390x", all)}})
+	lists, err := FetchLists(t.Context(), Release{Codename: "bookworm", Arch: "s390x", Sources: []Source{mirror(t, "s390x", pkg("libc6")+pkg("git"))}})
 	require.NoError(t, err)
 	defer lists.Close()
-	minimum := map[string]string{"apt": "1:2-3", "bash": "1:2-3", "libc6": "1:2-3", "mount": "1:2-3"}
-	got, err := lists.Resolve(t.Context(), nil)
-	require.NoError(t, err)
-	require.Equal(t, minimum, got)
-	minimum["git"], minimum["libcurl4"] = "1:2-3", "1:2-3"
-	got, err = lists.Resolve(t.Context(), []string{"git"})
-	require.NoError(t, err)
-	require.Equal(t, minimum, got)
 	text, err := lists.Show(t.Context(), []string{"git=1:2-3"})
 	require.NoError(t, err)
 	require.Contains(t, string(text), "SHA256: "+strings.Repeat("a", 64))
 
-	_, err = lists.Resolve(t.Context(), []string{"left-pad"})
-	require.ErrorContains(t, err, "Unable to locate package left-pad")
+	_, err = lists.Show(t.Context(), []string{"left-pad=1"})
+	require.ErrorContains(t, err, "apt-cache show: ")
 	_, err = FetchLists(t.Context(), Release{Arch: "s390x", Sources: []Source{{URI: "file:" + t.TempDir(), Suite: "bookworm", Components: []string{"main"}}}})
 	require.ErrorContains(t, err, "apt-get -q: ")
 }

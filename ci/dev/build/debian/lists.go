@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 )
 
 // Lists are a release's package lists for its architecture, whatever this machine's is, in a
@@ -68,32 +68,10 @@ Dir::Etc::preferences "/dev/null";
 Dir::Etc::preferencesparts "/dev/null";
 APT::Architecture "%[2]s";
 APT::Architectures { "%[2]s"; };
-APT::Install-Recommends "false";
 APT::Sandbox::User "";
 Acquire::Languages "none";
 Acquire::Retries "5";
 `, dir, arch)
-}
-
-// Resolve gives the versions, by name, of what a root of minbase with these packages has,
-// without installing it.
-func (l Lists) Resolve(ctx context.Context, packages []string) (map[string]string, error) {
-	args := []string{"-qq", "--simulate", "install", "?essential", "?priority(required)", "apt"}
-	out, err := l.run(ctx, "apt-get", slices.Concat(args, packages)...)
-	if err != nil {
-		return nil, err
-	}
-	versions := map[string]string{}
-	for line := range strings.Lines(string(out)) {
-		// Inst libc6 (2.36-9+deb12u14 Debian:12.15/oldstable [arm64]) []
-		if f := strings.Fields(line); len(f) > 2 && f[0] == "Inst" {
-			versions[f[1]] = strings.TrimPrefix(f[2], "(")
-		}
-	}
-	if len(versions) == 0 {
-		return nil, fmt.Errorf("apt names no package to install: %s", remedy.LastLines(string(out), 10))
-	}
-	return versions, nil
 }
 
 // Show is what apt-cache shows of packages, each as name=version.
@@ -170,7 +148,7 @@ func (l Lists) run(ctx context.Context, program string, args ...string) ([]byte,
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
-		return nil, fmt.Errorf("%s %s: %w\n%s", program, args[0], err, remedy.LastLines(problems.String(), 10))
+		return nil, fmt.Errorf("%s %s: %w\n%s", program, args[0], err, console.LastLines(problems.String(), 10))
 	}
 	return output.Bytes(), nil
 }

@@ -7,6 +7,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/inventory"
 )
@@ -61,15 +62,9 @@ func (r Root) Key() store.Key {
 // at installation and differs from one time or machine to the next goes.
 // It leaves tmp to mmdebstrap: the configuration that keeps its apt to the new
 // root is there, and without that file apt works on this machine's own lists.
-const tidy = `set -eu
-cd "$1"
-rm -rf var/cache/* var/log/* var/lib/apt/lists/* run/*
-rm -f etc/machine-id var/lib/dbus/machine-id etc/hostname etc/resolv.conf etc/.pwd.lock
-rm -f etc/passwd- etc/group- etc/shadow- etc/gshadow- var/lib/dpkg/*-old var/lib/systemd/random-seed
-rm -f etc/apt/sources.list etc/apt/sources.list.d/* etc/apt/apt.conf.d/99mmdebstrap
-rm -rf etc/ssh/ssh_host_*
-mkdir -p var/cache/apt/archives/partial var/lib/apt/lists/partial var/log/apt
-`
+//
+//go:embed tidy.sh
+var tidy string
 
 // arguments is mmdebstrap's command line for the tar file out; script is the
 // file that tidy was written to.
@@ -128,7 +123,7 @@ func (r Root) Make(ctx context.Context, dir string) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return fmt.Errorf("build the Debian root %s: %w", r.Name, cause)
 		}
-		return fmt.Errorf("build the Debian root %s: mmdebstrap: %w\n%s", r.Name, err, remedy.LastLines(output.String(), 30))
+		return fmt.Errorf("build the Debian root %s: mmdebstrap: %w\n%s", r.Name, err, console.LastLines(output.String(), 30))
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
 
@@ -144,7 +144,7 @@ func (c Command) Compile(ctx context.Context, out string) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return fmt.Errorf("build %s: %w", c.Name, cause)
 		}
-		return fmt.Errorf("build %s: go build %s: %w\n%s", c.Name, c.Package, err, remedy.LastLines(output.String(), 40))
+		return fmt.Errorf("build %s: go build %s: %w\n%s", c.Name, c.Package, err, console.LastLines(output.String(), 40))
 	}
 	return nil
 }

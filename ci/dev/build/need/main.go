@@ -11,8 +11,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
-	"github.com/slipway-sh/slipway/ci/dev/build/remedy"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
@@ -30,5 +30,5 @@ func run(args []string, stderr io.Writer) int {
 		}
 		tools = append(tools, debian.Tool{Command: command, Package: pkg})
 	}
-	return remedy.Exit(ctx, stderr, debian.Need(ctx, func(text string) { fmt.Fprintln(stderr, text) }, tools...))
+	return console.Exit(ctx, stderr, debian.Need(ctx, func(text string) { fmt.Fprintln(stderr, text) }, tools...))
 }

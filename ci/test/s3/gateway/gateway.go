@@ -1,4 +1,5 @@
-// Package gateway builds and starts the S3 server of ../server, for tests.
+// Package gateway builds and starts an S3 server for tests, which honours conditional writes: the
+// VersityGW that ../server pins.
 package gateway
 
 import (
@@ -32,18 +33,20 @@ type Server struct {
 	dir     string
 }
 
-// Start builds the server from the directory of its source and runs it on a host of this machine
+// Start builds the server from the directory of its module and runs it on a host of this machine
 // until the test ends. It takes the credentials of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in
 // env, which is more of its environment.
 func Start(t *testing.T, source, host string, env ...string) *Server {
 	t.Helper()
 	s := &Server{Address: Free(t, host), dir: t.TempDir()}
-	program := filepath.Join(s.dir, "server")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-C", source, "-ldflags=-s -w", "-o", program, ".").CombinedOutput()
+	program := filepath.Join(s.dir, "versitygw")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-C", source, "-ldflags=-s -w", "-o", program, "github.com/versity/versitygw/cmd/versitygw").CombinedOutput()
 	require.NoError(t, err, "build the S3 server: %s", out)
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	require.NoError(t, err)
-	cmd := exec.Command(program, "--dir", s.dir, "--listen", s.Address, "--bucket", Bucket)
+	require.NoError(t, os.MkdirAll(s.Objects(), 0o700))
+	const script = `"$1" --access "$AWS_ACCESS_KEY_ID" --secret "$AWS_SECRET_ACCESS_KEY" --port "$2" --health /healthz --quiet posix "$3" & read -r _; kill -9 $!`
+	cmd := exec.Command("sh", "-c", script, "sh", program, s.Address, filepath.Dir(s.Objects()))
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C is not for it
 	stdin, err := cmd.StdinPipe()                         // it ends with it, and so with this process

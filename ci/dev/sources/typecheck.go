@@ -1,9 +1,3 @@
-// Command typecheck checks that the program compiles for other systems: it parses and
-// type-checks main and all packages that it imports as they are for each GOOS/GOARCH. To
-// generate code for a system for which nothing was compiled before would take some ten
-// minutes, this takes seconds. What only a linker finds, `make builds` does.
-//
-//	go run -C ci/dev ./typecheck darwin/arm64 windows/amd64
 package main
 
 import (
@@ -13,24 +7,11 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/packages"
-
-	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 )
 
-func main() {
-	checkout, err := gotool.Checkout()
-	for _, system := range os.Args[1:] {
-		if err == nil {
-			err = check(checkout, system)
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-// check type-checks the package in dir and all that it imports, for a system GOOS/GOARCH.
+// check parses and type-checks the package in dir and all that it imports as they are for a system
+// GOOS/GOARCH. To generate code for a system for which nothing was compiled before would take some
+// ten minutes, this takes seconds. What only a linker finds, `make builds` does.
 func check(dir, system string) error {
 	goos, goarch, _ := strings.Cut(system, "/")
 	found, err := packages.Load(&packages.Config{

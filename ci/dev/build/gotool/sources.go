@@ -1,5 +1,4 @@
-// Package sources tells what the program slipway is compiled from.
-package sources
+package gotool
 
 import (
 	"bytes"
@@ -17,10 +16,10 @@ import (
 	"github.com/slipway-sh/slipway/containers/bundle"
 )
 
-// OfSlipway tells the files that the program slipway is compiled from, its
+// Sources tells the files that the program slipway is compiled from, its
 // packages' Go files for every system and what they embed, and their digest: that of
 // "SHA256 PATH" lines, sorted by path.
-func OfSlipway(ctx context.Context, source string) (own func(path string) bool, digest string, err error) {
+func Sources(ctx context.Context, source string) (own func(path string) bool, digest string, err error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Dir,GoFiles,IgnoredGoFiles,EmbedFiles,Module", ".")
 	cmd.Dir = source
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS=linux", "GOARCH=amd64")

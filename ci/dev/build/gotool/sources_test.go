@@ -1,17 +1,15 @@
-package sources
+package gotool
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 )
 
-func TestOfSlipway(t *testing.T) {
-	source, err := gotool.Checkout()
+func TestSources(t *testing.T) {
+	source, err := Checkout()
 	require.NoError(t, err)
-	own, digest, err := OfSlipway(t.Context(), source)
+	own, digest, err := Sources(t.Context(), source)
 	require.NoError(t, err)
 	require.Regexp(t, `^sha256:[0-9a-f]{64}$`, digest)
 	for _, name := range []string{"main.go", "go.sum", "containers/lock/lock.yaml", "containers/daggercli/attend_unix.go", "containers/daggercli/attend_other.go"} {
@@ -21,7 +19,7 @@ func TestOfSlipway(t *testing.T) {
 		require.False(t, own(name), name)
 	}
 	t.Setenv("GOOS", "windows")
-	_, elsewhere, err := OfSlipway(t.Context(), source)
+	_, elsewhere, err := Sources(t.Context(), source)
 	require.NoError(t, err)
 	require.Equal(t, digest, elsewhere, "the same on every system")
 }

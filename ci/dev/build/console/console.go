@@ -1,5 +1,6 @@
-// Package remedy prints the errors of the build programs.
-package remedy
+// Package console is what the build programs print: their errors, and what they do, how far that is
+// and how long it has taken.
+package console
 
 import (
 	"context"

@@ -1,0 +1,2 @@
+#!/bin/sh
+exec /usr/sbin/dnsmasq --bind-dynamic --local=/dagger.local/ "$@"
