@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/config/deployments"
@@ -53,7 +53,7 @@ func (c *Command) packedRelease(io console.Streams, p *runpackage.Package, name 
 			return name, nil
 		}
 	}
-	if p.Platform.Digest == "" || module.Active() { // where nothing is kept
+	if p.Platform.Digest == "" || usage.InModule() { // where nothing is kept
 		return name, nil
 	}
 	folder, err := deployments.Default()

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/config/document"
@@ -32,7 +32,7 @@ func (c *Command) resolve(path string) (string, error) {
 // path of the platform release in a file is relative to the file.
 func (c *Command) text(d *answers.Draft) ([]byte, error) {
 	path := d.Get("platform.release")
-	if module.Active() || !strings.Contains(path, "/") || filepath.IsAbs(path) || document.Refers(path) {
+	if usage.InModule() || !strings.Contains(path, "/") || filepath.IsAbs(path) || document.Refers(path) {
 		return d.Bytes()
 	}
 	abs, err := c.resolve(path)
