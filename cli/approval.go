@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -93,13 +93,10 @@ func (a *approval) ask(ctx context.Context, io console.Streams, d *deployment.De
 		return true, refusal(plan)
 	}
 	io.Err.End()
-	if err := briefly(io, plan); err != nil {
+	if err := cmp.Or(briefly(io, plan), refusal(plan)); err != nil {
 		return false, err
 	}
-	if err := refusal(plan); err != nil {
-		return false, err
-	}
-	said, err := consent(ctx, io, fmt.Sprintf("%s deployment %s? [y/N] ", strings.ToUpper(w.Name[:1])+w.Name[1:], d.Config.Global.Name))
+	said, err := consent(ctx, io, "ask", fmt.Sprintf("%s deployment %s? [y/N] ", strings.ToUpper(w.Name[:1])+w.Name[1:], d.Config.Global.Name))
 	if err != nil || said == nil {
 		return false, err
 	}
@@ -138,12 +135,15 @@ func briefly(io console.Streams, plan *contract.Plan) error {
 // onTerminal reports whether there is somebody to ask.
 func onTerminal(io console.Streams) bool {
 	in, isFile := io.In.(*os.File)
-	return isFile && io.Terminal != nil && !module.Active() && term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(io.Terminal.Fd()))
+	return isFile && io.Terminal != nil && !usage.InModule() && term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(io.Terminal.Fd()))
 }
 
-// consent asks a question, to which nothing but yes means yes; without that there is no
-// approval.
-func consent(ctx context.Context, io console.Streams, question string) (*report.Approval, error) {
+// consent asks a question on the terminal, to which nothing but yes means yes; without that there is no
+// approval. An interrupt ends op.
+func consent(ctx context.Context, io console.Streams, op, question string) (*report.Approval, error) {
+	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted(op, "run the same command again"))
+	defer release()
+	io.Err.End()
 	said := &report.Approval{How: report.OnTerminal, Asked: time.Now().UTC()}
 	fmt.Fprint(io.Screen(), question)
 	answer := make(chan string, 1)
@@ -198,7 +198,7 @@ func approvalText(c *conductor.Options) (string, error) {
 // to go on: also where the release does not ask, or the command line has answered; what is
 // answered on the terminal is told to note. A function of the module asks nobody.
 func (o *installOptions) agree(ctx context.Context, io console.Streams, note func(*report.Approval)) (bool, error) {
-	if o.what == "" || o.approval.digest != "" || o.approval.yes || module.Active() {
+	if o.what == "" || o.approval.digest != "" || o.approval.yes || usage.InModule() {
 		return true, nil
 	}
 	if !onTerminal(io) {
@@ -207,17 +207,14 @@ func (o *installOptions) agree(ctx context.Context, io console.Streams, note fun
 			Fix: "answer on the command line: slipway install --yes, or --approve with the digest of a plan",
 		}
 	}
-	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("ask", "run the same command again"))
-	defer release()
 	io.Err.End()
 	fmt.Fprintf(io.Text(), "%s\n\n", o.what)
-	said, err := consent(ctx, io, "Install it? [y/N] ")
-	switch {
-	case err != nil:
-		return false, err
-	case said == nil:
+	said, err := consent(ctx, io, "ask", "Install it? [y/N] ")
+	if err == nil && said == nil {
 		fmt.Fprint(io.Text(), nothingChanged)
-		return false, nil
+	}
+	if said == nil {
+		return false, err
 	}
 	note(said)
 	return true, nil

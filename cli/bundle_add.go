@@ -78,11 +78,7 @@ func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []s
 		Keep:    o.keep(io.Err),
 		Waiting: func() { fmt.Fprintln(io.Err, "waiting for another slipway bundle add on "+fault.Quote(args[0])) },
 	}
-	b, err := bundle.Read(args[0])
-	if err == nil && o.trust.Given() {
-		_, err = o.trust.Check(ctx, b)
-	}
-	if err != nil {
+	if _, _, err := readBundle(ctx, args[0], &o.trust); err != nil {
 		return err
 	}
 	for _, text := range args[1:] {
@@ -93,18 +89,21 @@ func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []s
 		add.Images = append(add.Images, r)
 	}
 	if len(add.Images) == 0 {
-		if add.Images, err = o.missingImages(ctx, io, args[0]); err != nil {
+		missing, err := o.missingImages(ctx, io, args[0])
+		if err != nil {
 			return err
 		}
-		if len(add.Images) == 0 {
-			fmt.Fprintf(io.Text(), "nothing is missing in %s\n", args[0])
-			return nil
+		if len(missing) == 0 {
+			_, err = fmt.Fprintf(io.Text(), "nothing is missing in %s\n", args[0])
+			return err
 		}
+		add.Images = missing
 	}
 	if err := acquire.Add(ctx, add); err != nil {
 		return err
 	}
-	if b, err = bundle.Read(args[0]); err != nil {
+	b, err := bundle.Read(args[0])
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(io.Text(), "the images are in %s; to list them: slipway bundle list %s\nits digest is %s\n", args[0], fault.Quote(args[0]), b.ReadDigest())

@@ -1,5 +1,5 @@
-// Package cli is Slipway's command line: one file a command, with its options, flags and
-// what it does.
+// Package cli is Slipway's command line: a file for the commands on one thing, with their flags and
+// what they do.
 package cli
 
 import (
@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config/document"
@@ -85,7 +84,7 @@ func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errw 
 	root.SetOut(out)
 	root.SetErr(errw)
 	cmd, err := root.ExecuteC()
-	return complain(errw, cmd.CommandPath(), hint.Line{Cmd: cmd, Stores: p.Stores}, err)
+	return complain(errw, cmd.CommandPath(), usage.Line{Cmd: cmd, Stores: p.Stores}, err)
 }
 
 // library writes what kustomize and Helm log with Go's own logger: they quote what a release

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
@@ -195,30 +195,30 @@ func TestVersion(t *testing.T) {
 func TestEveryErrorHasCodeAndRemedy(t *testing.T) {
 	f := &fault.Fault{Code: "INF-003", Class: fault.Step, Op: "destroy", Fix: "run again", Log: "steps/x/log.txt", Err: errors.New("refused")}
 	var w bytes.Buffer
-	require.Equal(t, 4, complain(&w, "slipway destroy", hint.Line{}, fmt.Errorf("infrastructure/x: %w", f)))
+	require.Equal(t, 4, complain(&w, "slipway destroy", usage.Line{}, fmt.Errorf("infrastructure/x: %w", f)))
 	require.Equal(t, "\nerror INF-003: infrastructure/x: destroy: refused\n  remedy: run again\n"+
 		"  log:    steps/x/log.txt in the run's report: slipway report\n"+
 		"  more:   https://github.com/slipway-sh/slipway/blob/main/docs/errors.md#inf-003\n", w.String())
 
 	w.Reset()
 	unknown := &fault.Fault{Code: "NOT-001", Class: fault.Step, Err: errors.New("broken")}
-	require.Equal(t, 4, complain(&w, "slipway install", hint.Line{}, unknown))
+	require.Equal(t, 4, complain(&w, "slipway install", usage.Line{}, unknown))
 	require.Equal(t, "\nerror NOT-001: broken\n", w.String(), "no entry to read, no link")
 
 	w.Reset()
-	require.Equal(t, 1, complain(&w, "slipway status", hint.Line{}, errors.New("no code")))
+	require.Equal(t, 1, complain(&w, "slipway status", usage.Line{}, errors.New("no code")))
 	require.Contains(t, w.String(), "RUN-003")
 	require.Contains(t, w.String(), "no code")
 	require.Contains(t, w.String(), "remedy: ")
 
 	w.Reset()
-	require.Zero(t, complain(&w, "slipway status", hint.Line{}, nil))
+	require.Zero(t, complain(&w, "slipway status", usage.Line{}, nil))
 	require.Empty(t, w.String())
 
 	// What a tool says does not reach the terminal: here the clipboard, a link and a title.
 	w.Reset()
 	said := errors.New("helm: \x1b]52;c;cm0gLXJmIH4=\x07no \x1b]8;;https://evil.example\x1b\\chart\x1b]8;;\x1b\\\n  line 2\x1b]0;owned\x07 \u202egnp.exe")
-	require.Equal(t, 4, complain(&w, "slipway install", hint.Line{}, &fault.Fault{Code: "STP-001", Class: fault.Step, Op: "install it", Fix: "run \x1b[2Kthis", Err: said}))
+	require.Equal(t, 4, complain(&w, "slipway install", usage.Line{}, &fault.Fault{Code: "STP-001", Class: fault.Step, Op: "install it", Fix: "run \x1b[2Kthis", Err: said}))
 	require.Contains(t, w.String(), "install it: helm: no chart\n  line 2 gnp.exe\n  remedy: run this\n")
 }
 
@@ -232,7 +232,7 @@ func TestErrorsThatHaveNothingToDoWithEachOther(t *testing.T) {
 	both := together(errors.Join(a, errors.Join(b, a)), b)
 	require.ErrorIs(t, both, b)
 	var w bytes.Buffer
-	require.Equal(t, 2, complain(&w, "slipway validate", hint.Line{}, both))
+	require.Equal(t, 2, complain(&w, "slipway validate", usage.Line{}, both))
 	require.Equal(t, "\nerror NOT-001: a\n  remedy: mend a\n\nerror NOT-002: b\n  remedy: mend b\n", w.String())
 	said := fmt.Errorf("read %w and %w", a, b)
 	require.Equal(t, said, together(said), "they belong together")
@@ -263,7 +263,7 @@ func TestAnEmptyKeyIsNoKey(t *testing.T) {
 			if cmd.Parent().Name() == "bundle" {
 				args = append(args, t.TempDir())
 			}
-			if cmd.Name() == "push" {
+			if cmd.Name() == "push" || cmd.Name() == "show" || cmd.Name() == "toolchain" {
 				args = append(args, "registry.example.com/x")
 			}
 			code, _, errs := slipway(args...)

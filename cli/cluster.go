@@ -13,14 +13,15 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/providers"
 )
 
 type clusterOptions struct {
-	deployment       deployment.Flags
-	keep, stop, lend bool
-	unpublished      bool
-	id               string
+	runFlags
+	deployment deployment.Flags
+	stop, lend bool
+	id         string
 }
 
 func newCluster(p *Program) *cobra.Command {
@@ -30,9 +31,9 @@ func newCluster(p *Program) *cobra.Command {
   slipway cluster --keep-cluster   # until slipway cluster --stop`,
 		Args: noArgs, RunE: run("stopping the cluster", o.run),
 	}
-	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
+	addDeployment(cmd, p, &o.deployment)
 	set := cmd.Flags()
-	addKeepCluster(set, &o.keep, &o.unpublished)
+	o.addRun(set, "keep-cluster", "unpublished")
 	set.BoolVar(&o.stop, "stop", false, "stop the cluster, in the background or in another terminal")
 	set.BoolVar(&o.lend, "lend", false, "open a session for others, and run the cluster in it when one of them asks")
 	_ = set.MarkHidden("lend")
@@ -62,7 +63,7 @@ func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string
 		switch {
 		case o.id != "":
 			text, err := d.ClusterID(ctx)
-			return writeID(o.id, text, err)
+			return writeFile(o.id, text, err)
 		case o.keep:
 			return d.Session.Publish(ctx, d.Conductor, ready, nil)
 		}
@@ -118,4 +119,108 @@ func whoReaches(bind string) string {
 		return "its ports are published on all addresses of this machine: anyone who reaches one of them reaches the cluster"
 	}
 	return "anyone who reaches the address " + bind + " of this machine reaches the cluster"
+}
+
+func newKubeconfig(p *Program) *cobra.Command {
+	var out string
+	cmd := looks(&cobra.Command{
+		Use: "kubeconfig", Short: "Print an administrator's kubeconfig", Example: `  slipway kubeconfig --out kubeconfig && export KUBECONFIG=$PWD/kubeconfig`, Args: noArgs,
+		Long: `Print an administrator's kubeconfig, or write it to a file with mode 0600.
+
+For a local cluster it names the address of this machine on which slipway cluster publishes the
+API: local.bind and local.apiPort of the configuration.`,
+	}, p, &deployment.Flags{}, func(ctx context.Context, io console.Streams, d *deployment.Deployment, _ []string) error {
+		api := apiServer(d)
+		text, err := d.Kubeconfig(ctx, api)
+		if err != nil {
+			return err
+		}
+		if s := d.Session.Joined; api != "" && !usage.InModule() && (s == nil || s.Unpublished) {
+			fmt.Fprintf(io.Err, "slipway: the cluster's ports are not published now; to publish them: %s\n", d.Line.Command("cluster --keep-cluster"))
+		}
+		if out == "-" {
+			_, err = fmt.Fprint(io.Out, text)
+			return err
+		}
+		return writeFile(out, text, nil)
+	})
+	cmd.Flags().StringVar(&out, "out", "-", "file to write; - is standard output")
+	return cmd
+}
+
+// modulePort is the port on which dagger call cluster up publishes the API.
+const modulePort = 6443
+
+// apiServer is the URL at which the caller's machine reaches the API of a cluster that Slipway
+// runs, once its ports are published; empty for another cluster, whose kubeconfig has it.
+func apiServer(d *deployment.Deployment) string {
+	ports, err := d.ClusterPorts()
+	switch {
+	case err != nil:
+		return ""
+	case usage.InModule():
+		return published("", modulePort)
+	}
+	return published(d.ClusterBind(), ports[0])
+}
+
+func newToolchain(p *Program) *cobra.Command {
+	var f deployment.Flags
+	var id string
+	cmd := looks(&cobra.Command{
+		Use: "toolchain [flags] -- COMMAND…", Short: "Run a command in the container in which steps run", Example: `  slipway toolchain -- kubectl get pods -A`,
+		DisableFlagsInUseLine: true, Args: func(_ *cobra.Command, args []string) error {
+			if id == "" && len(args) == 0 {
+				return usage.Errorf("give a command, such as: %s -- kubectl get pods -A (for a shell: dagger call toolchain terminal)", f.Line().Command("toolchain"))
+			}
+			return nil
+		},
+	}, p, &f, func(ctx context.Context, io console.Streams, d *deployment.Deployment, args []string) error {
+		if id != "" {
+			text, err := d.ToolchainID(ctx)
+			return writeFile(id, text, err)
+		}
+		return exited(d.Shell(ctx, args, io.Out, io.Err))
+	})
+	cmd.Flags().StringVar(&id, "id", "", "write the container's Dagger id to this file instead of running a command")
+	_ = cmd.Flags().MarkHidden("id")
+	return cmd
+}
+
+// exited is the outcome of a command in a container, which has printed what it has to say.
+func exited(code int, err error) error {
+	if err == nil && code != 0 {
+		return exit(code)
+	}
+	return err
+}
+
+// writeFile writes a text that nobody else may read, unless err says that there is none.
+func writeFile(file, text string, err error) error {
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(file, []byte(text), 0o600); err != nil {
+		return usage.Wrap(fmt.Errorf("write %s: %w", file, err))
+	}
+	return nil
+}
+
+func newUnlock(p *Program) *cobra.Command {
+	var force bool
+	cmd := looks(&cobra.Command{Use: "unlock", Short: "Release the lock of a run that is gone", Example: `  slipway unlock --name shop`, Args: noArgs}, p, &deployment.Flags{},
+		func(ctx context.Context, io console.Streams, d *deployment.Deployment, _ []string) error {
+			r, err := d.Unlock(ctx, force)
+			if err != nil {
+				return err
+			}
+			had := ""
+			if r.After != nil {
+				had = fmt.Sprintf("; %s had the lock", r.After.Holder)
+			}
+			_, err = fmt.Fprintf(io.Text(), "deployment %s is not locked any more%s\n", d.Config.Global.Name, had)
+			return err
+		})
+	cmd.Flags().BoolVar(&force, "force", false, "take the lock from a run that still gives signs of life")
+	return cmd
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/session"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers/background"
 	"github.com/slipway-sh/slipway/pipeline/progress"
@@ -25,7 +25,7 @@ func TestTheClusterSaysHowToReachItAndHowToEndIt(t *testing.T) {
 		var out bytes.Buffer
 		clusterReady(console.Streams{Out: &out, Err: progress.Open(io.Discard, progress.Options{})}, &deployment.Deployment{
 			Config: &config.Config{Global: config.Global{Name: "dev"}}, Session: &session.Session{},
-			Line: hint.Line{Cmd: line(t, "cluster", "--name", "dev")},
+			Line: usage.Line{Cmd: line(t, "cluster", "--name", "dev")},
 		}, bind, []int{7443, 443})
 		require.Equal(t, `the cluster of deployment dev is ready: https://`+says.host+`:7443
   port 443 of this machine is the load balancer's
@@ -41,7 +41,7 @@ func TestAClusterOnNoPortOfThisMachine(t *testing.T) {
 	clusterReady(console.Streams{Out: &out, Err: progress.Open(io.Discard, progress.Options{})}, &deployment.Deployment{
 		Config:  &config.Config{Global: config.Global{Name: "dev"}},
 		Session: &session.Session{Joined: &background.Client{Info: background.Info{PID: 7, Background: true, Log: "/dev.log", Unpublished: true}}},
-		Line:    hint.Line{Cmd: line(t, "cluster", "--name", "dev")},
+		Line:    usage.Line{Cmd: line(t, "cluster", "--name", "dev")},
 	}, "127.0.0.1", nil)
 	require.Equal(t, `the cluster of deployment dev is ready, on no port of this machine
   for kubectl: slipway toolchain --name dev -- kubectl get pods -A

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config/deployments"
 )
 
@@ -80,7 +80,7 @@ func TestWhichConfigurationIsTaken(t *testing.T) {
 	require.Equal(t, inVain, errs)
 
 	require.NoError(t, folder.Use("a"))
-	t.Setenv(module.Env, "1")
+	t.Setenv(usage.EnvModule, "1")
 	t.Setenv(source.EnvDeployment, "b")
 	code, out, errs = slipway("validate")
 	require.Zero(t, code, errs)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,8 +18,8 @@ import (
 )
 
 type destroyOptions struct {
+	runFlags
 	deployment  deployment.Flags
-	lockTimeout time.Duration
 	ignore      bool
 	definitions bool
 	approval    approval
@@ -35,8 +34,8 @@ func newDestroy(p *Program) *cobra.Command {
 			"CustomResourceDefinitions that the release keeps stay. With --crds, now or in a later destroy, they go with all their objects, whoever made these.",
 		Args: noArgs, RunE: run("", o.run),
 	}
-	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
-	addLockTimeout(cmd.Flags(), &o.lockTimeout)
+	addDeployment(cmd, p, &o.deployment)
+	o.addRun(cmd.Flags(), "lock-timeout")
 	o.approval.addFlags(cmd.Flags())
 	addDefinitions(cmd.Flags(), &o.definitions)
 	cmd.Flags().BoolVar(&o.ignore, "ignore-not-found", false, "succeed if no deployment of that name was ever installed")

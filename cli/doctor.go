@@ -34,7 +34,7 @@ rest with the defaults. The exit code is 0, or 3 if there is a problem. slipway 
 platform release, too.`,
 		Args: noArgs, RunE: atOnce(o.run),
 	}
-	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
+	addDeployment(cmd, p, &o.deployment)
 	o.format.addFlag(cmd.Flags())
 	return cmd
 }

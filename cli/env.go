@@ -16,40 +16,38 @@ import (
 	"github.com/slipway-sh/slipway/config"
 )
 
-const envLong = `Print a configuration as variables of a POSIX shell: eval "$(slipway env)". There is a
+func newEnv(p *Program) *cobra.Command {
+	var from source.Source
+	cmd := &cobra.Command{
+		Use: "env", Short: "Print a configuration as shell variables, for eval", Example: `  eval "$(slipway env --config slipway.yaml)"`, Args: noArgs,
+		Long: `Print a configuration as variables of a POSIX shell: eval "$(slipway env)". There is a
 variable for each value in effect, and none for an empty one: global.name is
 SLIPWAY_CONFIG_GLOBAL_NAME. Lists have commas between their items, and mappings of
 text are NAME=value,NAME=value. Hooks, other lists of mappings, mappings of anything
 else than text, and what has a comma in an item are left out. No secret is among
 them, since a configuration only says where secrets are. For a stored
-deployment SLIPWAY_DEPLOYMENT is set, too: the commands of that shell work on it.`
-
-type envOptions struct{ source source.Source }
-
-func newEnv(p *Program) *cobra.Command {
-	var o envOptions
-	cmd := &cobra.Command{Use: "env", Short: "Print a configuration as shell variables, for eval", Example: `  eval "$(slipway env --config slipway.yaml)"`, Long: envLong, Args: noArgs, RunE: atOnce(o.run)}
-	addSource(cmd, p, &o.source)
-	o.source.AddState(cmd.Flags())
+deployment SLIPWAY_DEPLOYMENT is set, too: the commands of that shell work on it.`,
+		RunE: atOnce(func(_ context.Context, io console.Streams, _ []string) error {
+			cfg, err := from.Load(io)
+			if err != nil {
+				return err
+			}
+			all, err := variables(cfg, config.Describe(from.Providers.Sections()))
+			if err != nil {
+				return err
+			}
+			if from.Stored {
+				all.set = append([]variable{{source.EnvDeployment, from.Deployment}}, all.set...)
+			}
+			for _, path := range all.unfit {
+				fmt.Fprintf(io.Err, "slipway: %s is left out: there is a comma in an item, or an equals sign in a name\n", path)
+			}
+			return export(io.Out, all.set)
+		}),
+	}
+	addSource(cmd, p, &from)
+	from.AddState(cmd.Flags())
 	return cmd
-}
-
-func (o *envOptions) run(_ context.Context, io console.Streams, _ []string) error {
-	cfg, err := o.source.Load(io)
-	if err != nil {
-		return err
-	}
-	all, err := variables(cfg, config.Describe(o.source.Providers.Sections()))
-	if err != nil {
-		return err
-	}
-	if o.source.Stored {
-		all.set = append([]variable{{source.EnvDeployment, o.source.Deployment}}, all.set...)
-	}
-	for _, path := range all.unfit {
-		fmt.Fprintf(io.Err, "slipway: %s is left out: there is a comma in an item, or an equals sign in a name\n", path)
-	}
-	return export(io.Out, all.set)
 }
 
 // export prints variables for a shell to evaluate.

@@ -1,17 +1,23 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/slipway-sh/slipway/cli/internal/hint"
-	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/docs"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
+	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 // several are errors that have nothing to do with each other: each is told with its own
@@ -57,7 +63,7 @@ func together(errs ...error) error {
 
 // complain prints err, of the command of that name, with code and remedy, and returns the exit code: of
 // several, that of the first. What the engine or a tool quotes does nothing to the terminal.
-func complain(w io.Writer, name string, line hint.Line, err error) int {
+func complain(w io.Writer, name string, line usage.Line, err error) int {
 	if err == nil {
 		return int(fault.OK)
 	}
@@ -85,7 +91,7 @@ func complain(w io.Writer, name string, line hint.Line, err error) int {
 	}
 	if f.Log != "" {
 		command := line.Command("report")
-		if module.Active() {
+		if usage.InModule() {
 			command = line.Function("report")
 		}
 		fmt.Fprintf(w, "  log:    %s in the run's report: %s\n", f.Log, command)
@@ -94,4 +100,38 @@ func complain(w io.Writer, name string, line hint.Line, err error) int {
 		fmt.Fprintf(w, "  more:   %s#%s\n", errorsPage, strings.ToLower(string(f.Code)))
 	}
 	return int(f.Class)
+}
+
+// errorsPage is where people read docs/errors.md.
+const errorsPage = "https://github.com/slipway-sh/slipway/blob/main/docs/errors.md"
+
+func newExplain() *cobra.Command {
+	return &cobra.Command{
+		Use: "explain CODE", Short: "Explain an error code and its remedy", Example: "  slipway explain " + fault.Quote(string(conductor.CodeNotThere)),
+		Args: takes(1, 1, "give one code, as an error shows it"), RunE: atOnce(explain),
+	}
+}
+
+func explain(_ context.Context, io console.Streams, args []string) error {
+	code := strings.ToUpper(args[0])
+	entries := explanations()
+	if text, ok := entries[code]; ok {
+		fmt.Fprintf(io.Out, "%s\n\n%s\n", code, text)
+		return nil
+	}
+	prefix, _, _ := strings.Cut(code, "-")
+	alike := slices.Sorted(maps.Keys(entries))
+	alike = slices.DeleteFunc(alike, func(c string) bool { return !strings.HasPrefix(c, prefix+"-") })
+	return usage.Errorf("there is no code %q; there are %s; all codes: %s", args[0], cmp.Or(strings.Join(alike, ", "), "none like it"), errorsPage)
+}
+
+// explanations are the entries of docs/errors.md by code.
+func explanations() map[string]string {
+	out := map[string]string{}
+	for _, area := range docs.Errors() {
+		for _, c := range area.Codes {
+			out[string(c.Code)] = strings.TrimSpace(c.Text())
+		}
+	}
+	return out
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/cli/internal/hint"
-	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -39,26 +38,26 @@ func TestCommandsWorkOnTheSame(t *testing.T) {
 		{[]string{"--state", "s3://b?region=x", "--secrets", "s.env"}, "runs", "slipway runs --state 's3://b?region=x' --secrets s.env"},
 		{[]string{"--state", "s3://me:hunter2@b"}, "install", "slipway install"},
 	} {
-		require.Equal(t, c.want, hint.Line{Cmd: line(t, "install", c.args...), Stores: program().Stores}.Command(c.command))
+		require.Equal(t, c.want, usage.Line{Cmd: line(t, "install", c.args...), Stores: program().Stores}.Command(c.command))
 	}
-	require.Equal(t, "--config 'my file' --name dev --platform ./mine", hint.Line{Cmd: line(t, "install", "--platform", "./mine", "--name", "dev", "--config", "my file")}.Flags())
+	require.Equal(t, "--config 'my file' --name dev --platform ./mine", usage.Line{Cmd: line(t, "install", "--platform", "./mine", "--name", "dev", "--config", "my file")}.Flags())
 
-	t.Setenv(module.Env, "1")
-	l := hint.Line{Cmd: line(t, "install", "--name", "dev", "--lock", "/slipway/in/lock.json", "--config", "c.yaml")}
+	t.Setenv(usage.EnvModule, "1")
+	l := usage.Line{Cmd: line(t, "install", "--name", "dev", "--lock", "/slipway/in/lock.json", "--config", "c.yaml")}
 	require.Equal(t, "dagger call save --config c.yaml --name dev --run r1", l.Function("save --run r1"), "where the module has its files means nothing to who called it")
-	l = hint.Line{Cmd: line(t, "runs", "--state", "gs://b", "--secrets", "/slipway/in/secrets"), Stores: program().Stores}
+	l = usage.Line{Cmd: line(t, "runs", "--state", "gs://b", "--secrets", "/slipway/in/secrets"), Stores: program().Stores}
 	require.Equal(t, "dagger call --state gs://b runs", l.Function("runs"), "a URL does")
 }
 
 func TestAnErrorIsPrintedWithTheFlagsForItsCommands(t *testing.T) {
 	f := &fault.Fault{Code: "NOT-001", Class: fault.Step, Err: errors.New("broken"), Fix: "slipway destroy", Log: "steps/x/log.txt"}
-	l := hint.Line{Cmd: line(t, "install", "--name", "dev")}
+	l := usage.Line{Cmd: line(t, "install", "--name", "dev")}
 	var w bytes.Buffer
 	require.Equal(t, 4, complain(&w, "slipway install", l, f))
 	require.Equal(t, "\nerror NOT-001: broken\n  remedy: slipway destroy (with the same flags: --name dev)\n"+
 		"  log:    steps/x/log.txt in the run's report: slipway report --name dev\n", w.String())
 
-	t.Setenv(module.Env, "1")
+	t.Setenv(usage.EnvModule, "1")
 	w.Reset()
 	f.Fix = "correct it"
 	require.Equal(t, 4, complain(&w, "slipway install", l, f))

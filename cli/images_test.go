@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/key"
+	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/trust"
@@ -206,7 +206,7 @@ func TestASignedLock(t *testing.T) {
 	provenanceOf(t, dir)
 	b, err := bundle.Read(dir)
 	require.NoError(t, err)
-	signer, _, err := key.Private(private)
+	signer, _, err := secrets.PrivateKey(private)
 	require.NoError(t, err)
 	signature, err := trust.SignFile(t.Context(), b, "slipway.lock.json", text, signer)
 	require.NoError(t, err)
@@ -280,7 +280,7 @@ func TestALockFileKeepsOtherPlatforms(t *testing.T) {
 	pins, err := lock.Load()
 	require.NoError(t, err)
 	private, _ := trusttest.Files(t)
-	signer, _, err := key.Private(private)
+	signer, _, err := secrets.PrivateKey(private)
 	require.NoError(t, err)
 	others := func(file string, signer crypto.Signer) (*lock.File, string, error) {
 		t.Helper()

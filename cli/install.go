@@ -31,18 +31,14 @@ import (
 )
 
 type installOptions struct {
-	program     *Program
-	deployment  deployment.Flags
-	selected    pipeline.Select
-	lockTimeout time.Duration
-	parallel    int
-	keep        bool // the cluster
-	unpublished bool
-	takeover    bool // of objects that others own
-	known       bool // the release is one that a run had before: what its gates wait for is not looked for
-	from        packageFlags
-	approval    approval
-	what        string // the release has people agree to; empty: nothing
+	runFlags
+	program    *Program
+	deployment deployment.Flags
+	selected   pipeline.Select
+	known      bool // the release is one that a run had before: what its gates wait for is not looked for
+	from       packageFlags
+	approval   approval
+	what       string // the release has people agree to; empty: nothing
 }
 
 func newInstall(p *Program) *cobra.Command {
@@ -53,44 +49,37 @@ func newInstall(p *Program) *cobra.Command {
   slipway install --approve sha256:DIGEST   # of slipway plan: does exactly that, or nothing`,
 		Args: noArgs, RunE: run("", o.run),
 	}
-	o.addFlags(cmd, p)
-	return cmd
-}
-
-func (o *installOptions) addFlags(cmd *cobra.Command, p *Program) {
-	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
 	set := cmd.Flags()
+	addDeployment(cmd, p, &o.deployment)
 	o.deployment.Release.AddFlags(set)
 	set.StringSliceVar(&o.selected.Until, "until", nil, "run only these steps (STAGE or STAGE/STEP) and all that they need")
 	set.StringSliceVar(&o.selected.Only, "only", nil, "run only these steps; what they need must have run before")
 	o.from.addFlags(set)
-	o.addRun(set)
-	o.addKeep(set)
-	o.addTakeOwnership(set)
+	o.addRun(set, "parallel", "lock-timeout", "keep-cluster", "unpublished", "take-ownership")
 	o.approval.addFlags(set)
+	return cmd
 }
 
-// addRun declares the flags of every run of steps.
-func (o *installOptions) addRun(set *pflag.FlagSet) {
-	addParallel(set, &o.parallel)
-	addLockTimeout(set, &o.lockTimeout)
+// runFlags are the flags of commands that run steps.
+type runFlags struct {
+	parallel          int
+	lockTimeout       time.Duration
+	keep, unpublished bool // the cluster
+	takeover          bool // of objects that others own
 }
 
-// addTakeOwnership declares the flag of a run that takes over what is others'.
-func (o *installOptions) addTakeOwnership(set *pflag.FlagSet) {
-	set.BoolVar(&o.takeover, "take-ownership", false, "take over existing objects of the platform, and a deployment whose state is lost")
-	usage.Group(set, usage.Run, "take-ownership")
-}
-
-// addKeep declares the flags of a command that leaves a background cluster.
-func (o *installOptions) addKeep(set *pflag.FlagSet) {
-	addKeepCluster(set, &o.keep, &o.unpublished)
-	usage.Group(set, usage.Run, "keep-cluster", "unpublished")
-}
-
-func addKeepCluster(set *pflag.FlagSet, keep, unpublished *bool) {
-	set.BoolVar(keep, "keep-cluster", false, "leave the local cluster running, until slipway cluster --stop")
-	set.BoolVar(unpublished, "unpublished", false, "publish no ports of the cluster: only slipway reaches it")
+// addRun declares those of these flags that a command has.
+func (f *runFlags) addRun(set *pflag.FlagSet, names ...string) {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	all.IntVar(&f.parallel, "parallel", 0, "how many may run at the same time; 0 is no limit")
+	all.DurationVar(&f.lockTimeout, "lock-timeout", incontainer.DefaultLockTimeout, "how long to wait for another run of the deployment")
+	all.BoolVar(&f.keep, "keep-cluster", false, "leave the local cluster running, until slipway cluster --stop")
+	all.BoolVar(&f.unpublished, "unpublished", false, "publish no ports of the cluster: only slipway reaches it")
+	all.BoolVar(&f.takeover, "take-ownership", false, "take over existing objects of the platform, and a deployment whose state is lost")
+	for _, name := range names {
+		set.AddFlag(all.Lookup(name))
+	}
+	usage.Group(set, usage.Run, names...)
 }
 
 func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string) error {
@@ -114,11 +103,8 @@ func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string
 	})
 }
 
-// prepare completes the options of a conductor for a workflow.
-type prepare func(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error
-
 // how a workflow is run, which may leave its cluster running.
-func (o *installOptions) how(workflow string, with prepare) deployment.Run {
+func (o *installOptions) how(workflow string, with deployment.Prepare) deployment.Run {
 	how := deployment.Run{Workflow: workflow, Unpublished: o.unpublished, Prepare: with}
 	if o.keep {
 		how.Lifetime = session.AfterRun
@@ -226,18 +212,6 @@ func (o *installOptions) checkRelease(ctx context.Context, streams console.Strea
 	}
 	check.manifests = os.DirFS(dir)
 	return look()
-}
-
-// addLockTimeout declares the flag of commands that take the lock.
-func addLockTimeout(set *pflag.FlagSet, d *time.Duration) {
-	set.DurationVar(d, "lock-timeout", incontainer.DefaultLockTimeout, "how long to wait for another run of the deployment")
-	usage.Group(set, usage.Run, "lock-timeout")
-}
-
-// addParallel declares the flag of commands that run steps or tests.
-func addParallel(set *pflag.FlagSet, n *int) {
-	set.IntVar(n, "parallel", 0, "how many may run at the same time; 0 is no limit")
-	usage.Group(set, usage.Run, "parallel")
 }
 
 // summary prints a run's summary on standard output, whatever its outcome. The error is

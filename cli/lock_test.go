@@ -33,10 +33,10 @@ func TestLockVerifyComparesTheProgram(t *testing.T) {
 	of := func(origin string) *bundle.Bundle {
 		return &bundle.Bundle{Index: bundle.Index{Files: []bundle.File{{Name: "slipway", Kind: bundle.Tool, Origin: origin}}}}
 	}
-	o := lockVerifyOptions{program: &Program{Source: "sha256:a"}}
+	o := &Program{Source: "sha256:a"}
 	require.NoError(t, o.same(of("source:sha256:a")))
 	require.ErrorContains(t, o.same(of("source:sha256:b")), "its sources are sha256:a, those of the bundle's program sha256:b")
-	o.program.Source = ""
+	o.Source = ""
 	for _, origin := range []string{"source:sha256:a", "source:"} {
 		err := o.same(of(origin))
 		require.ErrorIs(t, err, &fault.Fault{Code: codeProgram})

@@ -21,55 +21,39 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
-type logsOptions struct {
-	deployment deployment.Flags
-	run        string
-	follow     bool
-}
-
 func newLogs(p *Program) *cobra.Command {
-	var o logsOptions
-	cmd := &cobra.Command{
-		Use: "logs [STEP]", Short: "Print the logs of a run's steps", Example: `  slipway logs orchestrator/sync
+	var run string
+	var follow bool
+	cmd := looks(&cobra.Command{
+		Use: "logs [STEP]", Short: "Print the logs of a run's steps", Args: takes(0, 1, "give one step or stage, or nothing"), Example: `  slipway logs orchestrator/sync
   slipway logs --follow`,
 		Long: `Print the logs of the last run's steps, in the order of the steps; or of one step (stage/step) or
 one stage.
 
 With --follow it goes on until the run ends. Ctrl-C then ends only this command, not the run.
 With the state in a bucket, the log of a step appears when the step has ended.`,
-		Args: takes(0, 1, "give one step or stage, or nothing"), RunE: atOnce(o.do),
-	}
-	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
-	cmd.Flags().StringVar(&o.run, "run", "", "id of the run; the last one if not given")
-	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "print what a running run adds, until it ends or you press Ctrl-C")
-	return cmd
-}
-
-func (o *logsOptions) do(ctx context.Context, io console.Streams, args []string) error {
-	return o.deployment.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
-		logs := stepLogs{out: io.Text(), printed: map[string]int{}}
-		if len(args) > 0 {
-			logs.of = args[0]
-		}
-		run, outcome := o.run, report.Running
-		look := func() (done bool, err error) {
-			record, err := logs.read(ctx, d, run)
+	}, p, &deployment.Flags{}, func(ctx context.Context, io console.Streams, d *deployment.Deployment, args []string) error {
+		logs := stepLogs{out: io.Text(), of: strings.Join(args, ""), printed: map[string]int{}}
+		id, outcome := run, report.Running
+		err := repeat(ctx, func() (done bool, err error) {
+			record, err := logs.read(ctx, d, id)
 			if err != nil {
 				return false, err
 			}
-			run, outcome = record.ID, record.Outcome // the same run, also when a newer one has begun
-			return outcome != report.Running, nil
+			id, outcome = record.ID, record.Outcome // the same run, also when a newer one has begun
+			return !follow || outcome != report.Running, nil
+		})
+		if err != nil || !follow {
+			return errors.Join(err, context.Cause(ctx))
 		}
-		if !o.follow {
-			_, err := look()
-			return err
+		if ctx.Err() == nil {
+			fmt.Fprintf(io.Err, "slipway: run %s: %s\n", id, outcome)
 		}
-		err := repeat(ctx, look)
-		if err == nil && ctx.Err() == nil {
-			fmt.Fprintf(io.Err, "slipway: run %s: %s\n", run, outcome)
-		}
-		return err
+		return nil
 	})
+	cmd.Flags().StringVar(&run, "run", "", "id of the run; the last one if not given")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print what a running run adds, until it ends or you press Ctrl-C")
+	return cmd
 }
 
 // stepLogs prints the logs of a run, each time what was added to them.

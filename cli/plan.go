@@ -54,10 +54,10 @@ With --detailed-exitcode the exit code is 0 for no changes, 2 for changes. 2 is 
 a wrong command line or configuration, which prints an error.`,
 	}
 	set := cmd.Flags()
-	addDeployment(cmd, set, p, &install.deployment)
+	addDeployment(cmd, p, &install.deployment)
 	install.deployment.Release.AddFlags(set)
 	o.upgrade.addFlags(set)
-	install.addTakeOwnership(set)
+	install.addRun(set, "take-ownership")
 	addDefinitions(set, &o.crds)
 	o.format.addFlag(set)
 	set.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 if there are changes")

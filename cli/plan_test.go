@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -61,7 +63,7 @@ func TestNobodyIsAskedWithoutATerminal(t *testing.T) {
 func TestOnlyYesMeansYes(t *testing.T) {
 	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, "\n": false, "": false, "no\n": false, "yesterday\n": false} {
 		before := time.Now()
-		said, err := consent(t.Context(), console.Streams{In: strings.NewReader(answer)}, "? ")
+		said, err := consent(t.Context(), console.Streams{In: strings.NewReader(answer), Err: progress.Open(io.Discard, progress.Options{})}, "ask", "? ")
 		require.NoError(t, err)
 		require.Equal(t, want, said != nil, "%q", answer)
 		if want {
@@ -72,7 +74,7 @@ func TestOnlyYesMeansYes(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("interrupted")
 	cancel(gone)
-	_, err := consent(ctx, console.Streams{In: waiting{}}, "? ")
+	_, err := consent(ctx, console.Streams{In: waiting{}, Err: progress.Open(io.Discard, progress.Options{})}, "ask", "? ")
 	require.ErrorIs(t, err, gone)
 }
 

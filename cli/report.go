@@ -20,43 +20,27 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
-type reportOptions struct {
-	deployment deployment.Flags
-	out, run   string
-}
-
 func newReport(p *Program) *cobra.Command {
-	var o reportOptions
-	cmd := &cobra.Command{
+	var out, run string
+	cmd := looks(&cobra.Command{
 		Use: "report", Short: "Write a run's report: HTML, JSON, JUnit, Markdown, logs", Example: `  slipway report   # then open report/report.html
   slipway report --run 20260102-030405-abcdef --out failed`,
-		Args: noArgs, RunE: atOnce(o.write),
-	}
-	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
-	cmd.Flags().StringVar(&o.out, "out", "report", "directory to write; an earlier report in it is replaced")
-	addRunID(cmd.Flags(), &o.run)
-	return cmd
-}
-
-func (o *reportOptions) write(ctx context.Context, io console.Streams, _ []string) error {
-	if o.out == "" {
-		return usage.Errorf("--out is empty; give a directory")
-	}
-	if err := forReport(o.out); err != nil {
-		return err
-	}
-	return o.deployment.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
+		Args: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				return usage.Errorf("--out is empty; give a directory")
+			}
+			return errors.Join(noArgs(cmd, args), forReport(out))
+		},
+	}, p, &deployment.Flags{}, func(ctx context.Context, io console.Streams, d *deployment.Deployment, _ []string) (err error) {
 		id := ""
-		err := replace(o.out, func(dir string) (err error) {
-			id, err = d.Report(ctx, o.run, dir)
-			return err
-		})
-		if err != nil {
-			return err
+		if err = replace(out, func(dir string) error { id, err = d.Report(ctx, run, dir); return err }); err == nil {
+			fmt.Fprintf(io.Text(), "%s: run %s\n", filepath.Join(out, report.PageFile), id)
 		}
-		fmt.Fprintf(io.Text(), "%s: run %s\n", filepath.Join(o.out, report.PageFile), id)
-		return nil
+		return err
 	})
+	cmd.Flags().StringVar(&out, "out", "report", "directory to write; an earlier report in it is replaced")
+	addRunID(cmd.Flags(), &run)
+	return cmd
 }
 
 // addRunID declares the flag that names a run.

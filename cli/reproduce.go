@@ -31,14 +31,19 @@ const (
 	codeNotFresh fault.Code = "PKG-011"
 )
 
-// reproduceOptions are those of an install on a deployment of its own.
+// reproduceOptions are those of an install on a deployment of its own, and the run that is repeated.
 type reproduceOptions struct {
-	install installOptions
-	until   string
-	keep    bool
-	id      string
-	began   bool   // there is a deployment
-	ran     string // id of the last run on it that is not its removal; empty: none left a record
+	install   installOptions
+	until, id string
+	keep      bool
+	command   []string // for the container of the last step
+
+	from   *packing.Opened
+	origin *packing.Source // of an upgrade: what it began from; nil: nothing is known of that, or it is none
+	was    *original
+	named  bool   // somebody named the deployment
+	began  bool   // there is a deployment
+	ran    string // id of the last run on it that is not its removal; empty: none left a record
 }
 
 func newReproduce(p *Program) *cobra.Command {
@@ -54,7 +59,7 @@ unless --keep or COMMAND is given.`,
 		DisableFlagsInUseLine: true, Args: afterDash, RunE: run("", o.run),
 	}
 	set := cmd.Flags()
-	addDeployment(cmd, set, p, &o.install.deployment)
+	addDeployment(cmd, p, &o.install.deployment)
 	o.install.deployment.Release.AddFlags(set)
 	for _, name := range []string{"config", "platform", "state"} { // of which the package says all
 		_ = set.MarkHidden(name)
@@ -64,7 +69,7 @@ unless --keep or COMMAND is given.`,
 	set.Lookup("package").Usage = "package of slipway save with the run"
 	set.StringVar(&o.until, "until", "", "run up to this step, STAGE/STEP; the failed one if left out")
 	set.BoolVar(&o.keep, "keep", false, "keep the deployment, for status, report and toolchain")
-	o.install.addRun(set)
+	o.install.addRun(set, "parallel", "lock-timeout")
 	set.StringVar(&o.id, "id", "", "write the Dagger id of that container to this file instead of running a command")
 	_ = set.MarkHidden("id")
 	return cmd
@@ -79,9 +84,9 @@ func afterDash(cmd *cobra.Command, args []string) error {
 }
 
 // inside reports whether somebody wants the container of the last step.
-func (o *reproduceOptions) inside(command []string) bool { return o.id != "" || len(command) > 0 }
+func (o *reproduceOptions) inside() bool { return o.id != "" || len(o.command) > 0 }
 
-func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []string) error {
+func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []string) (err error) {
 	if o.install.from.file == "" {
 		return usage.Errorf("give the package: --package FILE.tar.zst")
 	}
@@ -89,39 +94,38 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 		return err
 	}
 	f := &o.install.deployment
-	original, err := o.install.from.open(io, f)
+	if o.from, err = o.install.from.open(io, f); err != nil {
+		return err
+	}
+	o.named, o.command = f.Source.Name != "", args
+	substituted, err := o.localise(io)
+	if err == nil {
+		o.was, err = readOriginal(o.from)
+	}
+	if err == nil {
+		err = o.install.from.use(f, o.from.Config, o.from.Release)
+	}
 	if err != nil {
 		return err
 	}
-	r := replay{from: original, named: f.Source.Name != "", command: args}
-	substituted, err := o.localise(io, &r)
-	if err == nil {
-		r.was, err = readOriginal(original)
+	o.until = cmp.Or(o.until, o.was.step)
+	if strings.HasPrefix(o.until, report.HooksStage+"/") { // of the workflow's hooks, which are no steps
+		o.until = ""
 	}
-	if err == nil {
-		err = o.install.from.use(f, original.Config, original.Release)
-	}
-	if err != nil {
-		return err
-	}
-	r.until = cmp.Or(o.until, r.was.step)
-	if strings.HasPrefix(r.until, report.HooksStage+"/") { // of the workflow's hooks, which are no steps
-		r.until = ""
-	}
-	if !r.named {
+	if !o.named {
 		if err := o.install.from.set.Set("name", newName()); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(io.Err, "slipway: reproducing run %s (%s) as %s, up to %s\n", original.Run, r.was, f.Source.Name, cmp.Or(r.until, "its end"))
+	fmt.Fprintf(io.Err, "slipway: reproducing run %s (%s) as %s, up to %s\n", o.from.Run, o.was, f.Source.Name, cmp.Or(o.until, "its end"))
 	for _, line := range substituted {
 		fmt.Fprintf(io.Err, "slipway: substituted: %s\n", line)
 	}
-	same, err := o.reproduce(ctx, io, r)
+	same, err := o.reproduce(ctx, io)
 	if !o.began {
 		return err
 	}
-	if o.keep || o.inside(args) {
+	if o.keep || o.inside() {
 		fmt.Fprintf(io.Err, "slipway: deployment %s stays: slipway status --name %s; slipway destroy --name %s removes it\n", f.Source.Name, fault.Quote(f.Source.Name), fault.Quote(f.Source.Name))
 		if o.id != "" { // whoever takes the container over has read how the run ended
 			same = nil
@@ -138,84 +142,67 @@ func newName() string {
 	return "repro-" + hex.EncodeToString(b[:])
 }
 
-// replay is a run that is carried out again.
-type replay struct {
-	from    *packing.Opened
-	origin  *packing.Source // of an upgrade: what it began from; nil: nothing is known of that, or it is none
-	was     *original
-	until   string   // last step; empty: all
-	named   bool     // somebody named the deployment
-	command []string // for the container of that step
-}
-
-// localise makes of r one on a fresh local deployment, and returns what was substituted by
+// localise makes the run one on a fresh local deployment, and returns what was substituted by
 // what, a line each.
-func (o *reproduceOptions) localise(io console.Streams, r *replay) (substituted []string, err error) {
+func (o *reproduceOptions) localise(io console.Streams) (substituted []string, err error) {
 	sections := o.install.deployment.Source.Providers.Sections()
-	if substituted, err = r.from.Localise(sections); err != nil {
+	if substituted, err = o.from.Localise(sections); err != nil {
 		return nil, err
 	}
-	if r.origin, err = r.from.Origin(o.install.from.file); err != nil {
+	if o.origin, err = o.from.Origin(o.install.from.file); err != nil {
 		return nil, err
 	}
-	if err := o.install.from.ask(io, o.install.deployment.Source, r.from.Config, ""); err != nil {
+	if err := o.install.from.ask(io, o.install.deployment.Source, o.from.Config, ""); err != nil {
 		return nil, err
 	}
 	switch {
-	case r.origin != nil:
-		if _, err := r.origin.Localise(sections); err != nil {
+	case o.origin != nil:
+		if _, err := o.origin.Localise(sections); err != nil {
 			return nil, err
 		}
-		substituted = append(substituted, "the data of the deployment by that of a fresh install of release "+r.from.Before.Version)
-		return substituted, o.install.from.ask(io, o.install.deployment.Source, r.origin.Config, " before the upgrade")
-	case r.from.Workflow != config.Install:
-		substituted = append(substituted, fmt.Sprintf("the %s of the earlier installation, by an install on an empty cluster", r.from.Workflow))
+		substituted = append(substituted, "the data of the deployment by that of a fresh install of release "+o.from.Before.Version)
+		return substituted, o.install.from.ask(io, o.install.deployment.Source, o.origin.Config, " before the upgrade")
+	case o.from.Workflow != config.Install:
+		substituted = append(substituted, fmt.Sprintf("the %s of the earlier installation, by an install on an empty cluster", o.from.Workflow))
 	}
 	return substituted, nil
 }
 
-// workflow is what is carried out.
-func (r replay) workflow() conductor.Workflow {
-	if r.origin != nil {
-		return stages.Upgrade()
-	}
-	return stages.Install()
-}
-
 // reproduce carries the run out and compares. same is nil if it ended as the original; err
 // says why there is nothing to compare.
-func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, r replay) (same, err error) {
-	how := deployment.Run{Workflow: r.workflow().Name, Prepare: func(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
-		if r.origin != nil {
-			c.Change.Style = r.from.Before.Style
+func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams) (same, err error) {
+	f, w, prepare := &o.install.deployment, stages.Install(), deployment.Prepare(o.install.prepare)
+	possible := func(ctx context.Context, d *deployment.Deployment) error { return o.possible(ctx, d, w) }
+	if o.origin != nil {
+		w = stages.Upgrade()
+		prepare = func(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
+			c.Change.Style = o.from.Before.Style
+			return o.install.prepare(ctx, io, c, from)
 		}
-		return o.install.prepare(ctx, io, c, from)
-	}}
-	if r.origin != nil { // what is not possible is found before minutes are spent on an install
-		err := o.install.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error { return r.possible(ctx, d) })
+		// What is not possible is found before minutes are spent on an install.
+		err := f.Do(ctx, io, deployment.Run{Workflow: w.Name, Prepare: prepare}, possible)
 		if err == nil {
-			err = o.installBefore(ctx, io, r)
+			err = o.installBefore(ctx, io)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if r.until != "" {
-		o.install.selected.Until = []string{r.until}
+	if o.until != "" {
+		o.install.selected.Until = []string{o.until}
 	}
-	err = o.install.deployment.Do(ctx, io, how, func(ctx context.Context, d *deployment.Deployment) error {
+	err = f.Do(ctx, io, deployment.Run{Workflow: w.Name, Prepare: prepare}, func(ctx context.Context, d *deployment.Deployment) error {
 		if !o.began {
-			if err := r.possible(ctx, d); err != nil {
+			if err := possible(ctx, d); err != nil {
 				return err
 			}
 		}
-		o.began = true
-		record, err := o.conduct(ctx, d, r.workflow())
+		record, err := o.conduct(ctx, d, w)
 		if record == nil || record.Outcome == report.Cancelled || record.Outcome == report.Succeeded && err != nil {
 			return summary(io, record, err) // the last: its record could not be written, for one
 		}
 		shown := *record
-		if !o.keep || o.inside(r.command) {
+		if !o.keep || o.inside() {
 			shown.Commands = nil // what to do next is told at the end
 		}
 		if err := summary(io, &shown, nil); err != nil {
@@ -225,16 +212,17 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams, r 
 		if err != nil {
 			return err
 		}
-		if same, err = r.was.compare(io.Text(), is, r.until); err != nil || !o.inside(r.command) {
+		if same, err = o.was.compare(io.Text(), is, o.until); err != nil || !o.inside() {
 			return err
 		}
-		return o.inStep(ctx, io, d, record.ID, cmp.Or(r.until, is.step), r.command)
+		return o.inStep(ctx, io, d, record.ID, cmp.Or(o.until, is.step))
 	})
 	return same, err
 }
 
 // conduct carries w out, and notes under which id its report is.
 func (o *reproduceOptions) conduct(ctx context.Context, d *deployment.Deployment, w conductor.Workflow) (*report.Run, error) {
+	o.began = true
 	record, err := d.Conduct(ctx, w)
 	if record != nil {
 		o.ran = record.ID
@@ -242,39 +230,38 @@ func (o *reproduceOptions) conduct(ctx context.Context, d *deployment.Deployment
 	return record, err
 }
 
-// possible returns a fault unless the run can be carried out on a deployment.
-func (r replay) possible(ctx context.Context, d *deployment.Deployment) error {
-	if r.named {
+// possible returns a fault unless w can be carried out on a deployment.
+func (o *reproduceOptions) possible(ctx context.Context, d *deployment.Deployment, w conductor.Workflow) error {
+	if o.named {
 		if known, err := d.Known(ctx); err != nil || known {
 			return cmp.Or(err, notFresh(d.Config.Global.Name))
 		}
 	}
-	if r.until == "" {
+	if o.until == "" {
 		return nil
 	}
-	steps, err := d.Steps(r.workflow())
-	if err == nil && !slices.Contains(steps, r.until) {
-		err = notAgain(r.was.run, r.until, r.workflow().Name)
+	steps, err := d.Steps(w)
+	if err == nil && !slices.Contains(steps, o.until) {
+		err = notAgain(o.was.run, o.until, w.Name)
 	}
 	return err
 }
 
 // installBefore installs what an upgrade began from.
-func (o *reproduceOptions) installBefore(ctx context.Context, io console.Streams, r replay) error {
-	f := &o.install.deployment
-	fmt.Fprintf(io.Err, "slipway: first an install of release %s, which the upgrade began from\n", r.from.Before.Version)
-	if err := o.install.from.use(f, r.origin.Config, r.origin.Release); err != nil {
+func (o *reproduceOptions) installBefore(ctx context.Context, io console.Streams) error {
+	f, release := &o.install.deployment, o.from.Before.Version
+	fmt.Fprintf(io.Err, "slipway: first an install of release %s, which the upgrade began from\n", release)
+	if err := o.install.from.use(f, o.origin.Config, o.origin.Release); err != nil {
 		return err
 	}
 	err := f.Do(ctx, io, deployment.Run{Workflow: config.Install, Prepare: o.install.prepare}, func(ctx context.Context, d *deployment.Deployment) error {
-		o.began = true
 		record, err := o.conduct(ctx, d, stages.Install())
 		return summary(io, record, err)
 	})
 	if err != nil {
-		return fmt.Errorf("install release %s, which the upgrade began from: %w", r.from.Before.Version, err)
+		return fmt.Errorf("install release %s, which the upgrade began from: %w", release, err)
 	}
-	return o.install.from.use(f, r.from.Config, r.from.Release)
+	return o.install.from.use(f, o.from.Config, o.from.Release)
 }
 
 func notFresh(name string) error {
@@ -290,25 +277,21 @@ func notAgain(run, step, workflow string) error {
 }
 
 // inStep runs a command in the container of a step of the run, or hands the container over.
-func (o *reproduceOptions) inStep(ctx context.Context, io console.Streams, d *deployment.Deployment, run, step string, args []string) error {
+func (o *reproduceOptions) inStep(ctx context.Context, io console.Streams, d *deployment.Deployment, run, step string) error {
 	if step == "" {
 		return usage.Errorf("no step failed; name the one whose container is wanted: --until STAGE/STEP")
 	}
 	if o.id != "" {
 		text, err := d.StepID(ctx, run, step)
-		return writeID(o.id, text, err)
+		return writeFile(o.id, text, err)
 	}
-	code, err := d.StepShell(ctx, run, step, args, io.Out, io.Err)
-	if err == nil && code != 0 {
-		err = exit(code)
-	}
-	return err
+	return exited(d.StepShell(ctx, run, step, o.command, io.Out, io.Err))
 }
 
 // remove removes the deployment, also after the first interrupt; the next one ends it.
 func (o *reproduceOptions) remove(ctx context.Context, io console.Streams) error {
 	io.Stop = nil
-	d := destroyOptions{deployment: o.install.deployment, lockTimeout: o.install.lockTimeout, ignore: true, approval: approval{yes: true}}
+	d := destroyOptions{deployment: o.install.deployment, runFlags: o.install.runFlags, ignore: true, approval: approval{yes: true}}
 	name := o.install.deployment.Source.Name
 	if err := d.remove(ctx, io); err != nil {
 		fmt.Fprintf(io.Err, "slipway: deployment %s is still there: slipway destroy --name %s\n", name, fault.Quote(name))

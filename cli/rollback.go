@@ -46,13 +46,11 @@ it does so; without a terminal that requires --yes. If a check of the replaced d
 		Args: noArgs, RunE: run("", o.run),
 	}
 	set := cmd.Flags()
-	addDeployment(cmd, set, p, &o.install.deployment)
+	addDeployment(cmd, p, &o.install.deployment)
 	set.StringVar(&o.backup, "backup", "", "id of the backup; that of the last upgrade if left out")
 	set.BoolVarP(&o.yes, "yes", "y", false, "replace data without asking, where a migration cannot be undone")
 	usage.Group(set, usage.Run, "yes")
-	o.install.addRun(set)
-	o.install.addTakeOwnership(set)
-	o.install.addKeep(set)
+	o.install.addRun(set, "parallel", "lock-timeout", "keep-cluster", "unpublished", "take-ownership")
 	return cmd
 }
 
@@ -72,8 +70,8 @@ func (o *rollbackOptions) run(ctx context.Context, io console.Streams, _ []strin
 		return err
 	}
 	err = o.rollBack(ctx, io, b, files)
-	if errors.Is(err, &fault.Fault{Code: contract.CodeConsent}) && !o.yes {
-		said, asked := agreed(ctx, io, err)
+	if errors.Is(err, &fault.Fault{Code: contract.CodeConsent}) && !o.yes && onTerminal(io) {
+		said, asked := consent(ctx, io, "ask whether data may be replaced", fmt.Sprintf("\n%v\nGo on? [y/N] ", err))
 		if said != nil {
 			o.yes, o.install.approval.said = true, said
 			err = o.rollBack(ctx, io, b, files)
@@ -166,15 +164,4 @@ func (o *rollbackOptions) goBack(io console.Streams, cfg, was *config.Config, ba
 		Err: fmt.Errorf("your configuration does not say where these are: %s; what a backup says is not followed, since others may write there", strings.Join(all, ", ")),
 		Fix: "add these settings to your configuration, with a place for each, and name it: slipway rollback --config FILE",
 	}
-}
-
-// agreed asks on a terminal whether data may be replaced; without one nobody agrees.
-func agreed(ctx context.Context, io console.Streams, why error) (*report.Approval, error) {
-	if !onTerminal(io) {
-		return nil, nil
-	}
-	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("ask whether data may be replaced", "run the same command again"))
-	defer release()
-	io.Err.End()
-	return consent(ctx, io, fmt.Sprintf("\n%v\nGo on? [y/N] ", why))
 }

@@ -32,7 +32,7 @@ func newStatus(p *Program) *cobra.Command {
 	var o statusOptions
 	cmd := &cobra.Command{Use: "status", Short: "Show steps and applications as the last run saw them", Example: `  slipway status --name shop --live
   slipway status --watch`, Args: noArgs, RunE: atOnce(o.run)}
-	addDeployment(cmd, cmd.Flags(), p, &o.deployment)
+	addDeployment(cmd, p, &o.deployment)
 	o.format.addFlag(cmd.Flags())
 	o.deployment.Release.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.live, "live", false, "check applications and gates now; starts the cluster if it does not run")

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,11 +22,10 @@ before and after an upgrade. A test that fails stops no other; the exit code is 
 What each test printed is in the run's report (slipway report), with junit.xml for CI.`
 
 type testOptions struct {
-	program     *Program
-	deployment  deployment.Flags
-	suite       stages.Suite
-	lockTimeout time.Duration
-	parallel    int
+	runFlags
+	program    *Program
+	deployment deployment.Flags
+	suite      stages.Suite
 }
 
 func newTest(p *Program) *cobra.Command {
@@ -38,11 +36,10 @@ func newTest(p *Program) *cobra.Command {
 		Args: takes(0, 1, "give one suite"), RunE: run("stopping after the tests that run now", o.run),
 	}
 	set := cmd.Flags()
-	addDeployment(cmd, set, p, &o.deployment)
+	addDeployment(cmd, p, &o.deployment)
 	o.deployment.Release.AddFlags(set)
 	set.StringVar(&o.suite.Component, "component", "", "run the tests of this component, instead of a suite")
-	addLockTimeout(set, &o.lockTimeout)
-	addParallel(set, &o.parallel)
+	o.addRun(set, "lock-timeout", "parallel")
 	return cmd
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
@@ -40,14 +39,12 @@ func newUpgrade(p *Program) *cobra.Command {
 		Args: noArgs, RunE: run("", o.run),
 	}
 	set := cmd.Flags()
-	addDeployment(cmd, set, p, &o.install.deployment)
+	addDeployment(cmd, p, &o.install.deployment)
 	o.install.deployment.Release.AddFlags(set)
 	o.addFlags(set)
 	set.BoolVar(&o.resume, "resume", false, "continue the unfinished upgrade: same release, backup and style")
-	o.install.addRun(set)
+	o.install.addRun(set, "parallel", "lock-timeout", "keep-cluster", "unpublished", "take-ownership")
 	o.install.approval.addFlags(set)
-	o.install.addTakeOwnership(set)
-	o.install.addKeep(set)
 	return cmd
 }
 
@@ -135,12 +132,12 @@ func (o *upgradeOptions) upgrade(ctx context.Context, io console.Streams, at *le
 }
 
 // goOn says how to go on with an upgrade, or back.
-func goOn(line hint.Line, what, command string) string {
+func goOn(line usage.Line, what, command string) string {
 	return what + ": " + line.Command(command) + "; to go back: " + line.Command("rollback")
 }
 
 // prepare completes the options of a conductor for a leg.
-func (o *upgradeOptions) prepare(at *leg) prepare {
+func (o *upgradeOptions) prepare(at *leg) deployment.Prepare {
 	return func(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 		return o.complete(ctx, io, c, from, at)
 	}

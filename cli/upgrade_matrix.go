@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -70,7 +69,7 @@ func newUpgradeMatrix(p *Program) *cobra.Command {
 	o.set.StringSliceVar(&o.axes.Faults, "faults", []string{matrix.NoFault}, "what happens to the upgrade: none, kill-at-each-step")
 	o.set.IntVar(&o.parallel, "parallel", 1, "how many cells run at the same time")
 	o.set.StringVar(&o.shard, "shard", "", "run part I of N of the cells: I/N")
-	o.set.StringVar(&o.out, "out", "upgrade-matrix", "directory for the results; an interrupted matrix continues there")
+	o.set.StringVar(&o.out, "out", "upgrade-matrix", "directory for the results; what has passed there is not run again")
 	return cmd
 }
 
@@ -174,31 +173,32 @@ func (o *matrixOptions) cells(cfg *config.Config) ([]matrix.Cell, error) {
 	return shard.Cells(all), nil
 }
 
-// head is what the matrix runs with. Images and releases that an install would refuse are
-// refused.
-func (o *matrixOptions) head(ctx context.Context, cfg *config.Config) (matrix.Head, error) {
-	sum := sha256.Sum256(cfg.Canonical())
-	h := matrix.Head{"Slipway": o.program.Version + " " + o.program.Source, "configuration": hex.EncodeToString(sum[:])}
-	own := *cfg
+// inputs returns the digest of what decides the result of a cell. Images and releases that an install
+// would refuse are refused.
+func (o *matrixOptions) inputs(ctx context.Context, cfg *config.Config) (func(matrix.Cell) string, error) {
+	own, images := *cfg, ""
 	_, err := o.images.Pins(&own)
 	if err == nil {
 		err = o.images.Check(ctx)
 	}
 	if err == nil {
-		h["bundle or lock"], err = o.images.Digest()
+		images, err = o.images.Digest()
 	}
-	wrong := []error{err}
+	wrong, releases := []error{err}, map[string]string{}
 	for _, dir := range slices.Concat(o.axes.From, o.axes.To) {
 		if !matrix.IsDir(dir) {
 			continue
 		}
 		_, err := (&release.Flags{Dir: dir}).Load(cfg, o.source.Path)
 		if err == nil {
-			h["release in "+dir], err = platform.Digest(os.DirFS(dir))
+			releases[dir], err = platform.Digest(os.DirFS(dir))
 		}
 		wrong = append(wrong, err)
 	}
-	return h, together(wrong...)
+	return func(c matrix.Cell) string {
+		all := []string{o.program.Version, o.program.Source, string(cfg.Canonical()), images, releases[c.From], releases[c.To]}
+		return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(strings.Join(all, "\x00"))))
+	}, together(wrong...)
 }
 
 func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string) error {
@@ -225,62 +225,47 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	head, err := o.head(ctx, cfg)
+	inputs, err := o.inputs(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	results, err := matrix.Open(o.out, head)
-	if err != nil {
-		return err
-	}
-	defer results.Close()
 	var mu sync.Mutex
 	say := func(text string) {
 		mu.Lock()
 		defer mu.Unlock()
 		fmt.Fprintf(io.Err, "%s\n", text)
 	}
-	commands := &matrix.Commands{Program: program, Given: o.given(), Name: name, Keep: keep, Results: results, Say: say, AtOnce: ctx.Done(), Configuration: func(c matrix.Cell) []byte {
-		cell := *cfg
-		cell.Global.Scale = c.Scale
-		if !matrix.IsDir(c.From) {
-			cell.Platform.Release = c.From
-		}
-		return cell.Canonical()
-	}}
-	missing, done, err := results.Missing(name, cells)
-	if err != nil {
-		return err
+	commands := &matrix.Commands{
+		Program: program, Given: o.given(), Name: name, Keep: keep, Inputs: inputs, Results: matrix.Results(o.out), Say: say, AtOnce: ctx.Done(),
+		Configuration: func(c matrix.Cell) []byte {
+			cell := *cfg
+			cell.Global.Scale = c.Scale
+			if !matrix.IsDir(c.From) {
+				cell.Platform.Release = c.From
+			}
+			return cell.Canonical()
+		},
 	}
-	if len(done) > 0 {
-		say(fmt.Sprintf("%d of %d cells have run before; their results are kept", len(done), len(cells)))
-	}
-	ctx, end := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("run the matrix", "run the same command again: cells that have ended are kept"))
+	ctx, end := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("run the matrix", "run the same command again: upgrades that have passed are kept"))
 	defer end()
-	for _, r := range matrix.Run(ctx, missing, o.parallel, func(ctx context.Context, c matrix.Cell) matrix.Result {
+	return o.finish(ctx, io, matrix.Run(ctx, cells, o.parallel, func(ctx context.Context, c matrix.Cell) matrix.Result {
 		r := commands.Do(ctx, c)
 		say(fmt.Sprintf("%s: %s", r.Cell, r.Why()))
 		return r
-	}) {
-		done[r.Cell] = r
-	}
-	return o.finish(ctx, io, results, cells, done)
+	}))
 }
 
 // finish shows what came of all cells.
-func (o *matrixOptions) finish(ctx context.Context, io console.Streams, results *matrix.Results, cells []matrix.Cell, done map[matrix.Cell]matrix.Result) error {
-	var all []matrix.Result
+func (o *matrixOptions) finish(ctx context.Context, io console.Streams, all []matrix.Result) error {
 	var failed []string
-	for _, c := range cells {
-		r := done[c]
+	for i, r := range all {
 		if r.Outcome == matrix.Failed {
-			r.Again = o.again(c)
-			failed = append(failed, c.String())
+			all[i].Again = o.again(r.Cell)
+			failed = append(failed, r.Cell.String())
 		}
-		all = append(all, r)
 	}
 	io.Err.End()
-	err := errors.Join(results.Summarise(all), matrix.Table(io.Out, all))
+	err := errors.Join(matrix.Results(o.out).Summarise(all), matrix.Table(io.Out, all))
 	switch {
 	case err != nil:
 		return err
@@ -290,7 +275,7 @@ func (o *matrixOptions) finish(ctx context.Context, io console.Streams, results 
 		return &fault.Fault{
 			Code: codeCellsFailed, Class: fault.Step, Op: "run the matrix",
 			Err: fmt.Errorf("%d of %d cells failed: %s", len(failed), len(all), strings.Join(failed, "; ")),
-			Fix: "see " + filepath.Join(o.out, "matrix.html") + " and the logs of each cell beside it; to run failed ones again, remove their directories there, then run the same command again",
+			Fix: "see " + filepath.Join(o.out, "matrix.html") + " and the logs of each cell beside it; to run the failed ones again, run the same command again",
 		}
 	}
 	return nil

@@ -19,8 +19,6 @@ import (
 
 func TestAMatrixWithFailedCellsFails(t *testing.T) {
 	dir := t.TempDir()
-	results, err := matrix.Open(dir, matrix.Head{})
-	require.NoError(t, err)
 	o := matrixOptions{out: dir, set: pflag.NewFlagSet("", pflag.ContinueOnError)}
 	o.add(o.set)
 	require.NoError(t, o.set.Parse([]string{"--bundle=/b", "--lock=x y"}))
@@ -29,8 +27,8 @@ func TestAMatrixWithFailedCellsFails(t *testing.T) {
 	bad := good
 	bad.Style = "in-place"
 	var out strings.Builder
-	err = o.finish(t.Context(), console.Streams{Out: &out, Err: progress.Open(io.Discard, progress.Options{})}, results, []matrix.Cell{good, bad}, map[matrix.Cell]matrix.Result{
-		good: {Cell: good, Outcome: matrix.Upgraded}, bad: {Cell: bad, Outcome: matrix.Failed, Code: "CMP-001", Reason: "no"},
+	err := o.finish(t.Context(), console.Streams{Out: &out, Err: progress.Open(io.Discard, progress.Options{})}, []matrix.Result{
+		{Cell: good, Outcome: matrix.Upgraded}, {Cell: bad, Outcome: matrix.Failed, Code: "CMP-001", Reason: "no"},
 	})
 	require.ErrorIs(t, err, &fault.Fault{Code: codeCellsFailed})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
@@ -99,31 +97,36 @@ func TestWhatAMatrixRunsWith(t *testing.T) {
 	p.Source = "sha256:1"
 	o := matrixOptions{program: &p, axes: matrix.Axes{From: []string{dir}, To: []string{"1.1.0"}}, set: pflag.NewFlagSet("", pflag.ContinueOnError)}
 	o.add(o.set)
-	head := func() matrix.Head {
+	cfg := config.Default()
+	of := func(from string) string {
 		t.Helper()
-		h, err := o.head(t.Context(), &config.Config{})
+		inputs, err := o.inputs(t.Context(), cfg)
 		require.NoError(t, err)
-		return h
+		return inputs(matrix.Cell{From: from, To: "1.1.0"})
 	}
-	_, err := o.head(t.Context(), &config.Config{})
+	_, err := o.inputs(t.Context(), cfg)
 	require.ErrorIs(t, err, &fault.Fault{Code: "BUN-006"})
 	require.NoError(t, o.set.Parse([]string{"--bundle", from}))
-	_, err = o.head(t.Context(), &config.Config{})
+	_, err = o.inputs(t.Context(), cfg)
 	require.ErrorIs(t, err, &fault.Fault{Code: "BUN-007"})
 	require.NoError(t, o.set.Parse([]string{"--bundle-digest", "none"}))
-	first := head()
-	require.Equal(t, "dev sha256:1", first["Slipway"])
-	require.Regexp(t, "^sha256:[0-9a-f]{64}$", first["bundle or lock"])
-	require.Equal(t, first, head())
+	first, other := of(dir), of("1.0.0")
+	require.Regexp(t, "^sha256:[0-9a-f]{64}$", first)
+	require.Equal(t, first, of(dir))
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "more"), nil, 0o600))
-	changed := head()
-	require.NotEqual(t, first["release in "+dir], changed["release in "+dir])
+	require.NotEqual(t, first, of(dir), "another release")
+	require.Equal(t, other, of("1.0.0"), "which is not of this cell")
 	index, err := os.ReadFile(filepath.Join(from, "bundle.json"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(from, "bundle.json"), append(index, '\n'), 0o600))
-	require.NotEqual(t, changed["bundle or lock"], head()["bundle or lock"])
-	require.Equal(t, changed["configuration"], head()["configuration"])
+	require.NotEqual(t, other, of("1.0.0"), "another bundle")
+	other = of("1.0.0")
+	cfg.Global.Scale = 100
+	require.NotEqual(t, other, of("1.0.0"), "another configuration")
+	other = of("1.0.0")
+	p.Source = "sha256:2"
+	require.NotEqual(t, other, of("1.0.0"), "another program")
 }
 
 // TestVersionsOfAReleaseOfOnesOwn are not taken for those of the reference platform.

@@ -16,7 +16,7 @@ func upgradeOf(t *testing.T, file string) *upgradeOptions {
 	p := program()
 	o := &upgradeOptions{install: installOptions{program: &p}}
 	cmd := &cobra.Command{Use: "upgrade"}
-	addDeployment(cmd, cmd.Flags(), &p, &o.install.deployment)
+	addDeployment(cmd, &p, &o.install.deployment)
 	newRoot(t.Context(), &p).AddCommand(cmd)
 	require.NoError(t, cmd.ParseFlags([]string{"--config", file, "--name", "blue"}))
 	return o

@@ -16,7 +16,6 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/images"
-	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/source"
@@ -167,7 +166,7 @@ func (c *Command) form(io console.Streams) *form.Form {
 	f := &form.Form{In: io.In, Out: io.Terminal, Accessible: os.Getenv("ACCESSIBLE") != ""}
 	in, isFile := io.In.(*os.File)
 	switch {
-	case len(c.sets) > 0, c.fragment != "", io.Terminal == nil, module.Active():
+	case len(c.sets) > 0, c.fragment != "", io.Terminal == nil, usage.InModule():
 		return nil
 	case f.Accessible:
 		return f
@@ -185,7 +184,7 @@ func (c *Command) begin(io console.Streams) error {
 	switch other := os.Getenv(source.EnvDeployment); {
 	case c.deployment == "" && c.cmd.Flags().Changed("name"):
 		return usage.Errorf("--name is empty; give a name")
-	case other == "" || c.out != "" || module.Active():
+	case other == "" || c.out != "" || usage.InModule():
 	case c.deployment == "":
 		c.deployment, c.named = other, source.EnvDeployment
 		fmt.Fprintf(io.Err, "slipway: deployment %s (chosen with %s; --name chooses another)\n", other, source.EnvDeployment)

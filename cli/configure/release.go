@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/config/deployments"
@@ -37,7 +37,7 @@ func (c *Command) resolve(path string) (string, error) {
 // path of the platform release in a file is relative to the file.
 func (c *Command) text(d *answers.Draft) ([]byte, error) {
 	path := d.Get("platform.release")
-	if module.Active() || !strings.Contains(path, "/") || filepath.IsAbs(path) || document.Refers(path) {
+	if usage.InModule() || !strings.Contains(path, "/") || filepath.IsAbs(path) || document.Refers(path) {
 		return d.Bytes()
 	}
 	abs, err := c.resolve(path)
@@ -176,7 +176,7 @@ func (c *Command) packedRelease(io console.Streams, p *runpackage.Package, name 
 			return name, nil
 		}
 	}
-	if p.Platform.Digest == "" || module.Active() { // where nothing is kept
+	if p.Platform.Digest == "" || usage.InModule() { // where nothing is kept
 		return name, nil
 	}
 	folder, err := deployments.Default()

@@ -4,18 +4,20 @@ package deployment
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/user"
+	"slices"
+	"strings"
 
 	"dagger.io/dagger"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/hint"
 	"github.com/slipway-sh/slipway/cli/internal/images"
-	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/session"
@@ -23,6 +25,9 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -57,7 +62,7 @@ func (f *Flags) add(set *pflag.FlagSet) {
 }
 
 // Line is the command line, for the commands in messages.
-func (f *Flags) Line() hint.Line { return hint.Line{Cmd: f.cmd, Stores: f.Source.Stores} }
+func (f *Flags) Line() usage.Line { return usage.Line{Cmd: f.cmd, Stores: f.Source.Stores} }
 
 // Deployment is a deployment in a session on the engine.
 type Deployment struct {
@@ -66,7 +71,7 @@ type Deployment struct {
 	Session *session.Session
 	Images  *containers.Images
 	Inputs  Inputs
-	Line    hint.Line
+	Line    usage.Line
 }
 
 // Run is what a command does with a deployment.
@@ -76,9 +81,11 @@ type Run struct {
 	Unpublished bool
 	// Workflow is that of a run that changes something; empty: none.
 	Workflow string
-	// Prepare completes the conductor's options; nil: they are complete.
-	Prepare func(ctx context.Context, io console.Streams, opts *conductor.Options, from Inputs) error
+	Prepare  Prepare
 }
+
+// Prepare completes the conductor's options for a run; nil: they are complete.
+type Prepare func(ctx context.Context, io console.Streams, opts *conductor.Options, from Inputs) error
 
 // Inputs are where a run finds what it is given.
 type Inputs struct {
@@ -143,7 +150,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	}
 	opts.Begin, opts.Observe = io.Err.Begin, io.Err.Observe
 	opts.Tools = pins.Versions()
-	from := Inputs{Workflow: run.Workflow, Secrets: &secrets.Finder{Client: s.Client, Joined: s.Joined != nil, SecretsFile: f.Secrets.SecretsFile}}
+	from := Inputs{Workflow: run.Workflow, Secrets: &secrets.Finder{Client: s.Client, SecretsFile: f.Secrets.SecretsFile}}
 	if s.Joined != nil {
 		from.Anew = s.Anew
 	}
@@ -205,11 +212,88 @@ func whoAmI() (name, host string) {
 			name = sudo // two who both need root for the engine are not one
 		}
 	}
-	if module.Active() {
+	if usage.InModule() {
 		name = "dagger call"
 	}
 	if h, err := os.Hostname(); err == nil {
 		host = h
 	}
 	return name, host
+}
+
+// stateOf is the place of the deployment's state, with the secrets for it. It reports all missing
+// secrets at once.
+func stateOf(ctx context.Context, all *config.Config, from secrets.Source) (conductor.State, error) {
+	cfg := all.State
+	if cfg.URL == "" {
+		return conductor.State{}, nil
+	}
+	url, err := store.Below(cfg.URL, all.Global.Name)
+	if err != nil {
+		return conductor.State{}, err
+	}
+	out := conductor.State{URL: url, Bucket: cfg.URL, Credentials: map[string]*dagger.Secret{}}
+	var errs []error
+	find := func(what string, ref config.SecretRef) *dagger.Secret {
+		s, err := from.Find(ctx, ref)
+		if err != nil {
+			errs = append(errs, secrets.Missing("find "+what, err))
+		}
+		return s
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Credentials)) {
+		out.Credentials[name] = find("state.credentials."+name, cfg.Credentials[name])
+	}
+	if cfg.Key != "" {
+		out.Key = find("state.key", cfg.Key)
+	}
+	return out, errors.Join(errs...)
+}
+
+// reproduction returns the commands that pack a failed run and reproduce it elsewhere. A run whose
+// failed step no install or upgrade has is only packed, for others to look at. It returns nothing for
+// a run that was rejected, because its reason is in what the deployment had before.
+func (d *Deployment) reproduction(record *report.Run) []string {
+	if record.Outcome != report.Failed || record.Exit == fault.Usage || record.Workflow == config.Destroy {
+		return nil
+	}
+	again := stages.Install()
+	if record.Workflow == config.Upgrade {
+		again = stages.Upgrade()
+	}
+	steps, err := d.Steps(again)
+	if err != nil { // nobody knows then whether another install has the step
+		steps = nil
+	}
+	return reproduction(record, steps, neededSecrets(d.Config), d.Line)
+}
+
+// neededSecrets are the variables with the secrets that a run is reproduced with.
+func neededSecrets(cfg *config.Config) []string {
+	var names []string
+	for setting, ref := range cfg.References(nil) { // a reproduction has a provider of its own
+		if kind, name := ref.Split(); kind == config.SecretEnv && !strings.HasPrefix(setting, "state.") { // and no bucket
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// reproduction are these commands for a workflow with these steps.
+func reproduction(record *report.Run, steps, secrets []string, line usage.Line) []string {
+	id := fault.Quote(record.ID)
+	pack, run, give := line.Command("save --run "+id+" --out run.tar.zst"), "slipway reproduce --package run.tar.zst", "--secrets FILE"
+	if usage.InModule() { // which hands out no file itself
+		pack, run, give = line.Function("save --run "+id)+" export --path run.tar.zst", "dagger call reproduce --package-file run.tar.zst", "--secrets file:FILE"
+	}
+	_, step := record.Failure()
+	if step != "" && !strings.HasPrefix(step, report.HooksStage+"/") && !slices.Contains(steps, step) {
+		return []string{pack}
+	}
+	lines := []string{pack, run}
+	if len(secrets) > 0 {
+		lines = append(lines, "# with these in the environment, or in the file of "+give+": "+strings.Join(secrets, ", "))
+	}
+	return lines
 }

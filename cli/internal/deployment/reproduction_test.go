@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/cli/internal/hint"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
@@ -24,7 +24,7 @@ func TestHowAFailedRunIsReproduced(t *testing.T) {
 	}
 	steps := []string{"preorchestrator/gitea"}
 	for step, there := range map[string]bool{"preorchestrator/gitea": true, report.HooksStage + "/before": true, "preorchestrator/restore": false} {
-		lines := reproduction(failed(step), steps, nil, hint.Line{})
+		lines := reproduction(failed(step), steps, nil, usage.Line{})
 		require.Equal(t, "slipway save --run r1 --out run.tar.zst", lines[0], step)
 		require.Equal(t, there, slices.Contains(lines, "slipway reproduce --package run.tar.zst"), step)
 	}
@@ -34,7 +34,7 @@ func TestHowAFailedRunIsReproduced(t *testing.T) {
 	cfg.State.Key = "env:BUCKET"
 	require.Empty(t, neededSecrets(config.Default()))
 	require.Equal(t, []string{"ADMIN", "TOKEN"}, neededSecrets(cfg), "a reproduction has no bucket")
-	lines := reproduction(failed("preorchestrator/gitea"), steps, neededSecrets(cfg), hint.Line{})
+	lines := reproduction(failed("preorchestrator/gitea"), steps, neededSecrets(cfg), usage.Line{})
 	require.Equal(t, []string{"slipway save --run r1 --out run.tar.zst", "slipway reproduce --package run.tar.zst", "# with these in the environment, or in the file of --secrets FILE: ADMIN, TOKEN"}, lines)
 }
 

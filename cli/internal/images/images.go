@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/bounded"
-	"github.com/slipway-sh/slipway/cli/internal/directory"
+	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
@@ -219,7 +219,7 @@ func (f *Flags) Describe(ctx context.Context, cfg *config.Config, provider provi
 // Open opens the images of the run, from the registry or the bundle.
 func (f *Flags) Open(ctx context.Context, client *dagger.Client, cfg *config.Config, fresh bool, pins *Pins, provider providers.Provider) (*containers.Images, error) {
 	if !f.fromRegistry() {
-		dir, err := directory.Open(client, f.Bundle, f.BundleID, fresh)
+		dir, err := session.Directory(client, f.Bundle, f.BundleID, fresh)
 		if err != nil {
 			return nil, err
 		}

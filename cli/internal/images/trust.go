@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/bounded"
-	"github.com/slipway-sh/slipway/cli/internal/key"
+	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/trust"
@@ -117,7 +117,7 @@ func (t *Trust) Anchor() (trust.Anchor, error) {
 	switch way {
 	case byKey:
 		a.Name = name(keyFlag, envKey)
-		a.Signer, err = key.Verifier(t.key)
+		a.Signer, err = secrets.Verifier(t.key)
 	case byIdentity:
 		a.Name = name(identityFlag, variable(identityFlag))
 		a.Signer, err = t.identity()

@@ -3,12 +3,15 @@
 package matrix
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // The faults that a cell can be given.
@@ -102,5 +105,24 @@ func (s Shard) Cells(all []Cell) []Cell {
 			out = append(out, c)
 		}
 	}
+	return out
+}
+
+// Run calls do with each cell, for so many at the same time, and returns the results in the
+// order of the cells. When ctx ends, no further cell begins: the rest is Cancelled.
+func Run(ctx context.Context, cells []Cell, parallel int, do func(context.Context, Cell) Result) []Result {
+	out := make([]Result, len(cells))
+	var running errgroup.Group
+	running.SetLimit(parallel)
+	for i, c := range cells {
+		running.Go(func() error {
+			out[i] = Result{Cell: c, Outcome: Cancelled}
+			if ctx.Err() == nil {
+				out[i] = do(ctx, c)
+			}
+			return nil
+		})
+	}
+	_ = running.Wait() // no cell returns an error
 	return out
 }

@@ -32,7 +32,8 @@ type Commands struct {
 	Keep []string
 	// Configuration is that of a cell's deployment, YAML.
 	Configuration func(Cell) []byte
-	Results       *Results
+	Inputs        func(Cell) string // the digest of what decides a cell's result
+	Results       Results
 	Say           func(string) // one line of progress at a time
 	// AtOnce is closed when commands are no longer waited for, and killed; nil: never.
 	AtOnce <-chan struct{}
@@ -59,12 +60,14 @@ type cell struct {
 	reproduced bool
 }
 
-// Do runs a cell. Cells run at the same time.
+// Do runs a cell, unless an earlier run of the same has upgraded it. Cells run at the same time.
 func (m *Commands) Do(ctx context.Context, what Cell) Result {
-	deployment := what.Deployment(m.Name)
-	c := &cell{Commands: m, what: what, result: Result{Cell: what, Deployment: deployment, Outcome: Upgraded, Began: time.Now().UTC()}}
+	c := &cell{Commands: m, what: what, result: Result{Cell: what, Deployment: what.Deployment(m.Name), Inputs: m.Inputs(what), Outcome: Upgraded, Began: time.Now().UTC()}}
+	if before, ok := m.Results.earlier(c.result); ok {
+		return before
+	}
 	var err error
-	if c.dir, err = m.Results.begin(deployment); err == nil {
+	if c.dir, err = m.Results.begin(c.result.Deployment); err == nil {
 		err = os.WriteFile(filepath.Join(c.dir, "slipway.yaml"), m.Configuration(what), 0o600)
 	}
 	if err != nil {
@@ -75,7 +78,7 @@ func (m *Commands) Do(ctx context.Context, what Cell) Result {
 	if ctx.Err() != nil {
 		c.result.Outcome, c.result.Code, c.result.Reason = Cancelled, "", ""
 	}
-	if err := m.Results.Keep(c.result); err != nil {
+	if err := m.Results.keep(c.result); err != nil {
 		c.fails("keep the result: " + err.Error())
 	}
 	return c.result

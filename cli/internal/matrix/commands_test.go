@@ -21,10 +21,9 @@ func commandsOf(t *testing.T, script string) (m *Commands, dir string) {
 	dir = t.TempDir()
 	program := filepath.Join(dir, "slipway")
 	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\ncd "+dir+"\necho \"$@\" >>calls\n"+script), 0o755))
-	results, err := Open(filepath.Join(dir, "results"), Head{})
-	require.NoError(t, err)
 	return &Commands{
-		Program: program, Given: []string{"--bundle=b"}, Name: "m", Keep: []string{"--keep-cluster"}, Results: results, Say: func(string) {},
+		Program: program, Given: []string{"--bundle=b"}, Name: "m", Keep: []string{"--keep-cluster"}, Results: Results(filepath.Join(dir, "results")), Say: func(string) {},
+		Inputs:        func(Cell) string { return "sha256:1" },
 		Configuration: func(c Cell) []byte { return []byte("release: " + c.From) },
 	}, dir
 }
@@ -54,9 +53,11 @@ func TestTheCommandsOfACell(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "slipway.yaml"))
 	require.NoError(t, err)
 	require.Equal(t, "release: 1.0.0", string(text))
-	again, kept := m.Results.kept(r.Deployment, cellOfTest)
-	require.True(t, kept)
-	require.Equal(t, r, again)
+	require.Equal(t, r, m.Do(t.Context(), cellOfTest), "it is not run again")
+	require.Len(t, calls(t, dir, r.Deployment), 8)
+	m.Inputs = func(Cell) string { return "sha256:2" }
+	m.Do(t.Context(), cellOfTest)
+	require.Len(t, calls(t, dir, r.Deployment), 16, "unless what decides its result has changed")
 }
 
 func TestReleasesInDirectories(t *testing.T) {
@@ -200,7 +201,7 @@ func TestACellThatIsInterruptedIsRunAgain(t *testing.T) {
 	}()
 	r := m.Do(ctx, cellOfTest)
 	require.Equal(t, Cancelled, r.Outcome)
-	_, kept := m.Results.kept(r.Deployment, cellOfTest)
+	_, kept := m.Results.earlier(r)
 	require.False(t, kept)
 	log, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "install.log"))
 	require.NoError(t, err)
@@ -213,7 +214,8 @@ func TestACellThatBeginsAnewHasNothing(t *testing.T) {
 	m, dir := commandsOf(t, `test ! -e results/*/result.json || echo "has a result"`)
 	deployment := cellOfTest.Deployment(m.Name)
 	own := filepath.Join(dir, "results", deployment)
-	require.NoError(t, m.Results.Keep(Result{Cell: cellOfTest, Deployment: deployment, Outcome: Upgraded}))
+	require.NoError(t, os.MkdirAll(own, 0o755))
+	require.NoError(t, m.Results.keep(Result{Cell: cellOfTest, Deployment: deployment, Outcome: Failed}))
 	require.NoError(t, os.WriteFile(filepath.Join(own, "run.tar.zst"), nil, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(own, "upgrade.log"), []byte("before\n"), 0o600))
 	m.Do(t.Context(), cellOfTest)

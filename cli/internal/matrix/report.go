@@ -105,7 +105,7 @@ var pageText string
 // Page is a heat map of the results: a row for each release that is upgraded, a column for
 // each that it is upgraded to, and a link from each cell to the report of its last run, if that
 // has left one.
-func (r *Results) Page(all []Result) ([]byte, error) {
+func (r Results) Page(all []Result) ([]byte, error) {
 	type row struct {
 		Name  string
 		Cells []*Result // as the columns; nil: there is no such cell
@@ -149,13 +149,13 @@ func (r *Results) Page(all []Result) ([]byte, error) {
 }
 
 // report is the page of a cell's last report, below the results; empty if it has left none.
-func (r *Results) report(c Result) string {
+func (r Results) report(c Result) string {
 	if c.Deployment == "" { // it was not begun
 		return ""
 	}
 	for _, dir := range []string{testsDir, reportDir} {
 		page := path.Join(c.Deployment, dir, report.PageFile)
-		if _, err := os.Stat(filepath.Join(r.dir, filepath.FromSlash(page))); err == nil {
+		if _, err := os.Stat(filepath.Join(string(r), filepath.FromSlash(page))); err == nil {
 			return page
 		}
 	}

@@ -3,7 +3,6 @@ package matrix
 import (
 	"encoding/json"
 	"encoding/xml"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,8 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-sh/slipway/fault"
 )
 
 func three() []Result {
@@ -91,13 +88,13 @@ func TestAPartWithoutCells(t *testing.T) {
 }
 
 func TestPage(t *testing.T) {
-	r := &Results{dir: t.TempDir()}
+	r := Results(t.TempDir())
 	all := append(three(),
 		Result{Cell: Cell{From: "1.1.0", To: "2.0.0", Style: "graceful", Faults: NoFault}, Deployment: "m-4", Outcome: Failed},
 		Result{Cell: Cell{From: "1.1.0", To: "2.0.0", Style: "in-place", Faults: NoFault}, Outcome: Cancelled})
 	for _, name := range []string{"report", "m-2/report", "m-4/report", "m-4/tests"} {
-		require.NoError(t, os.MkdirAll(filepath.Join(r.dir, name), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(r.dir, name, "report.html"), nil, 0o600))
+		require.NoError(t, os.MkdirAll(filepath.Join(string(r), name), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(string(r), name, "report.html"), nil, 0o600))
 	}
 	text, err := r.Page(all)
 	require.NoError(t, err)
@@ -113,92 +110,39 @@ func TestPage(t *testing.T) {
 	require.Equal(t, 2, strings.Count(page, `<th scope="row">`), "two releases are upgraded")
 }
 
-func TestAnInterruptedMatrixGoesOn(t *testing.T) {
+// TestAnUpgradeThatPassedIsKept, and nothing else: not a failure, a torn file, another cell or another
+// program, bundle, configuration or release.
+func TestAnUpgradeThatPassedIsKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	head := Head{"Slipway": "1", "configuration": "c"}
-	r, err := Open(dir, head)
-	require.NoError(t, err)
-	for _, result := range three() {
-		require.NoError(t, r.Keep(result))
+	r := Results(dir)
+	for i, want := range three() {
+		want.Inputs = "sha256:1"
+		_, err := r.begin(want.Deployment)
+		require.NoError(t, err)
+		require.NoError(t, r.keep(want))
+		got, kept := r.earlier(want)
+		require.Equal(t, want.Outcome == Upgraded, kept, "cell %d", i)
+		require.Equal(t, want, got)
+		want.Inputs = "sha256:2"
+		_, kept = r.earlier(want)
+		require.False(t, kept)
 	}
 	require.NoError(t, r.Summarise(three()))
-
-	_, err = Open(dir, head)
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeRunning})
-	require.Equal(t, fault.Locked, fault.ClassOf(err))
-	require.ErrorContains(t, err, "another matrix writes its results to "+dir)
-	r.Close()
-	r, err = Open(dir, head)
-	require.NoError(t, err)
-	for i, want := range three() {
-		got, kept := r.kept(want.Deployment, want.Cell)
-		require.Equal(t, want.Outcome != Cancelled, kept, "cell %d", i)
-		if kept {
-			require.Equal(t, want, got)
-		}
-	}
-	_, kept := r.kept("m-1", three()[1].Cell)
-	require.False(t, kept, "it is another cell's")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "m-1", resultFile), []byte(`{"cell":`), 0o600))
-	_, kept = r.kept("m-1", three()[0].Cell)
-	require.False(t, kept, "it is torn")
-
 	var all struct{ Cells []Result }
 	text, err := os.ReadFile(filepath.Join(dir, "matrix.json"))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &all))
 	require.Equal(t, three(), all.Cells)
-}
 
-// TestResultsOfAnotherMatrix are not taken for this one's; of a directory that had no part in
-// it nothing is known.
-func TestResultsOfAnotherMatrix(t *testing.T) {
-	head := Head{"Slipway": "dev s", "bundle or lock": "i", "configuration": "c", "release in ./a": "1"}
-	dir := t.TempDir()
-	open := func(change Head) error {
-		h := maps.Clone(head)
-		maps.Copy(h, change)
-		r, err := Open(dir, h)
-		if err == nil {
-			r.Close()
-		}
-		return err
-	}
-	require.NoError(t, open(nil))
-	require.NoError(t, open(Head{"release in ./b": "2"}))
-	for says, change := range map[string]Head{
-		"they are of another Slipway":                               {"Slipway": "dev t"},
-		"they are of another bundle or lock":                        {"bundle or lock": "j"},
-		"they are of another release in ./a":                        {"release in ./a": "2"},
-		"they are of another configuration, another release in ./b": {"configuration": "d", "release in ./b": "3"},
-	} {
-		err := open(change)
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeOther}, says)
-		require.Equal(t, fault.Usage, fault.ClassOf(err))
-		require.ErrorContains(t, err, says)
-	}
-	require.NoError(t, open(nil), "nothing has changed it")
-}
-
-// TestAnotherMatrixKeepsNothing of the one before, which had come to its end: it may itself be
-// interrupted.
-func TestAnotherMatrixKeepsNothing(t *testing.T) {
-	r, err := Open(t.TempDir(), Head{})
-	require.NoError(t, err)
-	var cells []Cell
-	for _, c := range three() {
-		cells = append(cells, c.Cell)
-		require.NoError(t, r.Keep(Result{Cell: c.Cell, Deployment: c.Cell.Deployment("m"), Outcome: Upgraded}))
-	}
-	missing, kept, err := r.Missing("m", cells)
-	require.NoError(t, err)
-	require.Equal(t, cells, missing)
-	require.Empty(t, kept)
-
-	require.NoError(t, r.Keep(Result{Cell: cells[0], Deployment: cells[0].Deployment("m"), Outcome: Failed}))
-	missing, kept, err = r.Missing("m", cells) // it was interrupted
-	require.NoError(t, err)
-	require.Equal(t, cells[1:], missing)
-	require.Len(t, kept, 1)
-	require.Equal(t, Failed, kept[cells[0]].Outcome)
+	first := three()[0]
+	first.Inputs = "sha256:1"
+	_, kept := r.earlier(first)
+	require.True(t, kept)
+	other := first
+	other.Cell.Scale = 100
+	_, kept = r.earlier(other)
+	require.False(t, kept, "it is another cell's")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "m-1", "result.json"), []byte(`{"cell":`), 0o600))
+	_, kept = r.earlier(first)
+	require.False(t, kept, "it is torn")
 }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/key"
-	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/secrets"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/config/folder"
@@ -58,7 +58,7 @@ func Open(file, keyFile string, sections []config.Section) (*Opened, error) {
 		return nil, err
 	}
 	dir, err := folder.Cache()
-	if module.Active() { // in a container that ends with the command
+	if usage.InModule() { // in a container that ends with the command
 		dir, err = os.TempDir(), nil
 	}
 	if err != nil {
@@ -223,7 +223,7 @@ func Verify(file, keyFile string) (*runpackage.Package, error) {
 	if keyFile == "" {
 		return runpackage.Read(file, nil)
 	}
-	signer, err := key.Verifier(keyFile)
+	signer, err := secrets.Verifier(keyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -232,19 +232,19 @@ func Verify(file, keyFile string) (*runpackage.Package, error) {
 	})
 }
 
-// SignWith has the package signed with the key of the configuration, if it names one.
-func (o *Options) SignWith(ctx context.Context, d *deployment.Deployment) error {
+// signWith has the package signed with the key of the configuration, if it names one.
+func (o *Options) signWith(ctx context.Context, d *deployment.Deployment) error {
 	ref := d.Config.Advanced.Save.Key
 	if ref == "" {
 		return nil
 	}
 	secret, err := d.Inputs.Secrets.Find(ctx, ref)
 	if err != nil {
-		return key.Missing(string(ref), err)
+		return secrets.NoKey(string(ref), err)
 	}
 	text, err := secret.Plaintext(ctx)
 	if err != nil {
-		return key.Missing(string(ref), err)
+		return secrets.NoKey(string(ref), err)
 	}
 	o.Key, err = trust.PrivateKey([]byte(text))
 	o.Secrets = append(o.Secrets, text)

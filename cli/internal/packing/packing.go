@@ -34,7 +34,7 @@ const (
 type Options struct {
 	Run string        // id; empty: the last one
 	Out string        // file; empty: one named for the run
-	Key crypto.Signer // nil: the package is not signed
+	Key crypto.Signer // nil: the key of the configuration, if it names one
 	// KeyFrom is where the command line says that Key is; empty: it says nothing.
 	KeyFrom string
 	// Secrets are known besides those of the configuration: they are in no package.
@@ -54,6 +54,11 @@ type Packed struct {
 
 // Make packs a run of a deployment, of which f are the flags.
 func Make(ctx context.Context, f *deployment.Flags, d *deployment.Deployment, o Options) (*Packed, error) {
+	if o.Key == nil {
+		if err := o.signWith(ctx, d); err != nil {
+			return nil, err
+		}
+	}
 	p := &packer{flags: f, deployment: d, options: o, files: runpackage.Files{}}
 	for _, s := range o.Secrets {
 		p.clean.known.Add(s)

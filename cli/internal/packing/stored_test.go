@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/session"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -29,7 +29,7 @@ import (
 // TestAStoredConfigurationRunsNothing: others may write where it is. Of its secrets only those are
 // looked for that the user's configuration names, too.
 func TestAStoredConfigurationRunsNothing(t *testing.T) {
-	t.Setenv(module.Env, "")
+	t.Setenv(usage.EnvModule, "")
 	engine := httptest.NewServer(http.NotFoundHandler())
 	defer engine.Close()
 	_, port, err := net.SplitHostPort(engine.Listener.Addr().String())

@@ -13,8 +13,7 @@ import (
 	"dagger.io/dagger"
 	"github.com/spf13/pflag"
 
-	"github.com/slipway-sh/slipway/cli/internal/directory"
-	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
@@ -107,7 +106,7 @@ type Anew func(ctx context.Context, do func(*dagger.Client)) error
 func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) string, anew Anew, opts *conductor.Options) error {
 	dir := f.Dir
 	if dir == "" && f.ID == "" && cfg.ReleaseIsPath() {
-		if module.Active() {
+		if usage.InModule() {
 			return &fault.Fault{Code: config.CodeUnreadable, Class: fault.Usage, Op: "open the platform release " + cfg.Platform.Release,
 				Fix: "name the directory on the command line too: dagger call install --platform DIR",
 				Err: errors.New("it is on the machine that calls, and dagger call hands over only what a flag names")}
@@ -124,7 +123,7 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 		}
 		return opts.UsePlatform(ctx, files)
 	}
-	from, err := directory.Open(opts.Client, dir, f.ID, anew != nil)
+	from, err := session.Directory(opts.Client, dir, f.ID, anew != nil)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -27,7 +27,7 @@ func TestAReleaseThatTheModuleCannotSee(t *testing.T) {
 		return f
 	}
 	require.NotContains(t, release().Fix, "dagger call")
-	t.Setenv(module.Env, "1")
+	t.Setenv(usage.EnvModule, "1")
 	f := release()
 	require.Equal(t, fault.Usage, f.Class)
 	require.Contains(t, f.Fix, "dagger call install --platform DIR")

@@ -11,7 +11,7 @@ import (
 	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/bounded"
-	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/kubeconfig"
 	"github.com/slipway-sh/slipway/providers"
@@ -38,7 +38,7 @@ func (f *Flags) Kubeconfig(ctx context.Context, access providers.Access, from So
 // CheckKubeconfig finds what is wrong with the access to an existing cluster,
 // where it can be read without asking anybody.
 func (f *Flags) CheckKubeconfig(access providers.Access) error {
-	if name, err := Path(access.Kubeconfig); err == nil && name != "" && !module.Active() {
+	if name, err := Path(access.Kubeconfig); err == nil && name != "" && !usage.InModule() {
 		_, missing := os.Stat(name)
 		switch err := readable(access.Kubeconfig); {
 		case missing == nil && err != nil:

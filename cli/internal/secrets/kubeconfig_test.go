@@ -11,7 +11,7 @@ import (
 	"dagger.io/dagger"
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/config/kubeconfig"
@@ -34,7 +34,7 @@ func TestAKubeconfigThatIsNotThere(t *testing.T) {
 }
 
 func TestAKubeconfigIsJudgedWhereItCanBeRead(t *testing.T) {
-	t.Setenv(module.Env, "")
+	t.Setenv(usage.EnvModule, "")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config")
 	write := func(name, text string) {

@@ -12,60 +12,61 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/bounded"
-	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// readable says why the engine would not find what ref refers to on this machine.
-// It looks where Dagger's providers of the same names do.
+// readable says why what ref refers to cannot be had on this machine. For vault: and op: it looks
+// where Dagger's providers of the same names do.
 func readable(ref config.SecretRef) error {
-	if kind, _ := ref.Split(); module.Active() {
+	kind, _ := ref.Split()
+	switch {
+	case usage.InModule():
 		what := ", as env:NAME in the configuration"
 		if kind == config.SecretEnv {
 			what = ""
 		}
 		return fmt.Errorf("%s is on the machine that calls; dagger call hands over what is in --secrets, before the function%s", ref, what)
+	case kind == config.SecretVault && os.Getenv("VAULT_ADDR") == "":
+		return errors.New("the environment variable VAULT_ADDR is not set, which says where Vault is")
+	case kind == config.SecretOp && os.Getenv("OP_SERVICE_ACCOUNT_TOKEN") == "":
+		if _, err := exec.LookPath("op"); err != nil {
+			return errors.New("neither OP_SERVICE_ACCOUNT_TOKEN nor the 1Password command op is available")
+		}
 	}
-	switch kind, name := ref.Split(); kind {
-	case config.SecretEnv:
-		if os.Getenv(name) == "" { // CI sets those that it doesn't have to ""
-			return fmt.Errorf("the environment variable %s is not set or is empty", name)
+	_, err := here(ref)
+	return err
+}
+
+// here is the value that ref refers to where that is a variable or a file of this machine; nil for
+// what is elsewhere, or known only once a command runs.
+func here(ref config.SecretRef) ([]byte, error) {
+	if kind, name := ref.Split(); kind == config.SecretEnv && !usage.InModule() {
+		if value := os.Getenv(name); value != "" { // CI sets those that it doesn't have to ""
+			return []byte(value), nil
 		}
-		return nil
-	case config.SecretCmd:
-		return nil // what it prints is known once it runs
-	case config.SecretVault:
-		if os.Getenv("VAULT_ADDR") == "" {
-			return fmt.Errorf("the environment variable VAULT_ADDR is not set, which says where Vault is")
-		}
-		return nil
-	case config.SecretOp:
-		if _, err := exec.LookPath("op"); err != nil && os.Getenv("OP_SERVICE_ACCOUNT_TOKEN") == "" {
-			return fmt.Errorf("neither OP_SERVICE_ACCOUNT_TOKEN nor the 1Password command op is available")
-		}
-		return nil
+		return nil, fmt.Errorf("the environment variable %s is not set or is empty", name)
 	}
 	name, err := Path(ref)
-	if err != nil {
-		return err
+	if err != nil || name == "" || usage.InModule() {
+		return nil, err
 	}
 	info, err := os.Stat(name) // opening a pipe would wait for its writer
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a plain file", name)
-	case info.Size() == 0:
-		return fmt.Errorf("%s is empty", name)
-	case info.Size() > bounded.Written: // which Dagger would read whole
-		return bounded.TooLarge(name, bounded.Written)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a plain file", name)
 	}
-	f, err := os.Open(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return f.Close()
+	text, err := bounded.File(name, bounded.Written)
+	if line := bytes.TrimRight(text, "\r\n"); !bytes.ContainsRune(line, '\n') {
+		text = line // editors end a file with a line break, which clouds reject in a credential
+	}
+	if err == nil && len(text) == 0 {
+		err = fmt.Errorf("%s is empty", name)
+	}
+	return text, err
 }
 
 // printed is what a shell command prints, without the end of its last line.

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 
 	"dagger.io/dagger"
@@ -36,7 +34,6 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 // Finder hands secrets to a Dagger session. It is safe for concurrent use.
 type Finder struct {
 	Client      *dagger.Client
-	Joined      bool   // another process owns the session
 	SecretsFile string // file with values for env:NAME; empty: none
 
 	mu     sync.Mutex
@@ -47,10 +44,9 @@ type Finder struct {
 // Find is what ref refers to, for the engine. Its error says why it can't be had. What
 // was found once is not looked for again: a command runs once.
 //
-// The engine looks for variables and files where the session's owner runs; in a
-// session that this process joined that is another environment, so they are handed
-// over. What needs more than a look is fetched at once: a run that has begun
-// must not end for want of it.
+// The engine would look for variables and files where the session's owner runs, which may be in
+// another environment, so this process hands them over. It fetches everything at once: a run that
+// has begun must not end for want of it.
 func (f *Finder) Find(ctx context.Context, ref config.SecretRef) (*dagger.Secret, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,33 +77,25 @@ func (f *Finder) find(ctx context.Context, ref config.SecretRef) (*dagger.Secret
 	if err := readable(ref); err != nil {
 		return nil, err
 	}
-	switch {
-	case kind == config.SecretCmd:
-		value, err := printed(ctx, name)
-		if err != nil {
-			return nil, fmt.Errorf("run the command of %s: %w", ref, err)
-		}
-		return f.Client.SetSecret(unique(kind), value), nil
-	case kind == config.SecretVault || kind == config.SecretOp:
+	switch kind {
+	case config.SecretVault, config.SecretOp:
 		s := f.Client.Secret(ref.URI())
 		if _, err := s.Plaintext(ctx); err != nil {
 			return nil, fmt.Errorf("ask for %s: %w", ref, err)
 		}
 		return s, nil
-	case !f.Joined:
-		return f.Client.Secret(ref.URI()), nil
-	case kind == config.SecretEnv:
-		return f.Client.SetSecret(unique(name), os.Getenv(name)), nil
+	case config.SecretCmd:
+		if value, err = printed(ctx, name); err != nil {
+			return nil, fmt.Errorf("run the command of %s: %w", ref, err)
+		}
+	default:
+		text, err := here(ref)
+		if err != nil {
+			return nil, err
+		}
+		value = string(text)
 	}
-	file, err := Path(ref)
-	if err != nil {
-		return nil, err
-	}
-	text, err := bounded.File(file, bounded.Written)
-	if err != nil {
-		return nil, err
-	}
-	return f.Client.SetSecret(unique(filepath.Base(file)), string(text)), nil
+	return f.Client.SetSecret(unique(kind), value), nil
 }
 
 // handed is the value of a variable in the file of --secrets, which comes before the
@@ -181,19 +169,6 @@ func (f *Finder) Set(name, value string) *dagger.Secret {
 // AtHand is the value that ref refers to where that is a variable or a file of this
 // machine; nil where it is not, or cannot be read.
 func AtHand(ref config.SecretRef) []byte {
-	if readable(ref) != nil {
-		return nil
-	}
-	if kind, name := ref.Split(); kind == config.SecretEnv {
-		return []byte(os.Getenv(name))
-	}
-	name, err := Path(ref)
-	if err != nil || name == "" {
-		return nil
-	}
-	value, err := bounded.File(name, bounded.Written)
-	if err != nil {
-		return nil
-	}
+	value, _ := here(ref)
 	return value
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/cli/internal/module"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -23,13 +23,17 @@ func TestASecretThatIsNotThereIsFoundOutBeforeARun(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("SLIPWAY_TEST_TOKEN", "x")
 	t.Setenv("SLIPWAY_TEST_EMPTY", "")
-	t.Setenv(module.Env, "")
+	t.Setenv(usage.EnvModule, "")
 	file := filepath.Join(home, "token")
 	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
 	empty := filepath.Join(home, "empty")
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	for _, there := range []string{"env:SLIPWAY_TEST_TOKEN", "file:" + file, "file:~/token"} {
 		require.NoError(t, readable(config.SecretRef(there)), there)
+	}
+	for written, want := range map[string]string{"se=cret\n": "se=cret", "x\r\n": "x", "{\n}\n": "{\n}\n"} { // a line has no line break
+		require.NoError(t, os.WriteFile(file, []byte(written), 0o600))
+		require.Equal(t, want, string(AtHand("file:~/token")))
 	}
 	for ref, says := range map[string]string{
 		"env:SLIPWAY_TEST_NONE":  "the environment variable SLIPWAY_TEST_NONE is not set",
@@ -53,7 +57,7 @@ func TestASecretThatIsNotThereIsFoundOutBeforeARun(t *testing.T) {
 		require.NoError(t, readable(config.SecretRef(there)), there)
 	}
 
-	t.Setenv(module.Env, "1")
+	t.Setenv(usage.EnvModule, "1")
 	require.ErrorContains(t, readable("env:SLIPWAY_TEST_TOKEN"), "dagger call hands over what is in --secrets, before the function")
 	require.ErrorContains(t, readable("file:/x"), "before the function, as env:NAME in the configuration")
 }
@@ -76,7 +80,7 @@ func TestASecretThatACommandPrints(t *testing.T) {
 
 // TestACommandThatPrintsASecretRunsOnce, for hooks that want it at the same time, too.
 func TestACommandThatPrintsASecretRunsOnce(t *testing.T) {
-	t.Setenv(module.Env, "")
+	t.Setenv(usage.EnvModule, "")
 	log := filepath.Join(t.TempDir(), "log")
 	engine := httptest.NewServer(http.NotFoundHandler()) // which a secret is not asked for until it is used
 	defer engine.Close()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/deployments"
@@ -133,7 +132,7 @@ func (s *Source) Parse(data []byte, migrated func([]config.Change)) (*config.Con
 	opts := s.Providers.Options()
 	opts.File, opts.Name, opts.StateURL, opts.Env, opts.Migrated = s.FileName(), name, s.State, os.LookupEnv, migrated
 	opts.Stores = map[string][]string{}
-	if s.Brought || module.Active() {
+	if s.Brought || usage.InModule() {
 		opts.Env = func(string) (string, bool) { return "", false } // the caller's are not here
 	}
 	buckets := store.Options{Openers: s.Stores}
@@ -203,7 +202,7 @@ func (s *Source) choose(w io.Writer) error {
 		return nil
 	case s.Name == "" && s.flags != nil && s.flags.Changed("name"): // as "$NAME" is where NAME is not set
 		return usage.Errorf("--name is empty; give a name")
-	case module.Active() || s.File != "":
+	case usage.InModule() || s.File != "":
 		return nil
 	}
 	folder, err := deployments.Default()

@@ -1,5 +1,6 @@
 // Package usage has what commands have in common where they are called: the error of a wrong
-// command line, and the headings of flags in a command's help.
+// command line, the headings of flags in a command's help, the commands in messages, and whether
+// the Dagger module calls.
 package usage
 
 import (

@@ -1,19 +1,26 @@
-// Package hint makes the commands that Slipway prints for people to copy.
-package hint
+package usage
 
 import (
+	"os"
 	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-sh/slipway/cli/internal/module"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
-// Line is a command line that chose what to work on. The zero value chose nothing.
+// EnvModule is set where the Dagger module runs this program: in a container, whose
+// variables and files are not those of the module's caller.
+const EnvModule = "SLIPWAY_MODULE"
+
+// InModule reports whether this program runs for the Dagger module.
+func InModule() bool { return os.Getenv(EnvModule) != "" }
+
+// Line is a command line, for the commands that Slipway prints for people to copy. It chose what to
+// work on; the zero value chose nothing.
 type Line struct {
 	Cmd    *cobra.Command
 	Stores map[string]store.Opener // of buckets; see flags
@@ -92,7 +99,7 @@ func (l Line) flags() []flag {
 		return nil
 	}
 	names := []string{"config", "name", "state"}
-	if !module.Active() {
+	if !InModule() {
 		names = []string{"config", "name", "platform", "bundle", "bundle-digest", "bundle-key", "lock", "registry", "registry-auth", "state", "secrets"}
 	}
 	var out []flag

@@ -1,5 +1,4 @@
-// Package directory hands directories of this machine to the Dagger engine.
-package directory
+package session
 
 import (
 	"errors"
@@ -14,9 +13,9 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// Open is a directory of this machine, or the one whose id is in idFile. With fresh
+// Directory is a directory of this machine, for the engine, or the one whose id is in idFile. With fresh
 // the engine reads it again although the session may have read it before.
-func Open(client *dagger.Client, path, idFile string, fresh bool) (*dagger.Directory, error) {
+func Directory(client *dagger.Client, path, idFile string, fresh bool) (*dagger.Directory, error) {
 	if idFile != "" {
 		id, err := bounded.File(idFile, bounded.Written)
 		if err != nil {
