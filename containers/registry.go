@@ -2,6 +2,7 @@ package containers
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -112,20 +113,24 @@ func mirror(registry string) string {
 	return "https://" + registry
 }
 
-// resolve makes the engine resolve an image, which takes its manifest and its
-// configuration, not its layers.
-func resolve(ctx context.Context, client *dagger.Client, ref string) error {
-	_, err := client.Container().From(ref).Platform(ctx)
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
+// ask makes the engine resolve an image, which takes its manifest and its configuration, not its
+// layers.
+//
+// Dagger 0.20.8 drops the error of a reference with a digest, keeps the container without its
+// configuration, and answers everybody with it who asks for that digest with the same parent. So
+// each question has a parent of its own, an image without configuration has no reference, and the
+// attempt to pull it says why.
 func ask(ctx context.Context, client *dagger.Client, name, ref string) error {
-	err := resolve(ctx, client, ref)
-	if err == nil || ctx.Err() != nil {
-		return err
+	image := client.Container().WithLabel("slipway.sh/question", rand.Text()).From(ref)
+	if _, err := image.ImageRef(ctx); err == nil {
+		return nil
+	}
+	_, err := image.Sync(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
 	return registryFault(name, ref, err)
 }

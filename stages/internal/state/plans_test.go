@@ -44,7 +44,7 @@ func TestPlansAreForgotten(t *testing.T) {
 func TestAPlanInThePlaceOfAnother(t *testing.T) {
 	s := open(t, t.TempDir())
 	plan := func(names ...string) *contract.Plan {
-		p := &contract.Plan{Release: contract.PlannedRelease{Name: "shop"}, Settings: names}
+		p := &contract.Plan{Release: contract.PlannedRelease{Name: "shop"}, Later: names}
 		require.NoError(t, p.Seal())
 		require.NoError(t, state.PutPlan(t.Context(), s, "20260101-000000-aaaaaa", p))
 		return p
