@@ -39,7 +39,6 @@ var composed = map[string][]string{
 	"cli/version.go":                          {"c.Version"},
 	"containers/node/pki.go":                  {"file"},
 	"containers/pullsecret/pullsecret.go":     {"a.host"},
-	"stages/internal/kube/seal.go":            {"SystemNamespace"},
 	"imageref/refused/refused.go":             {"host", "registry"}, // of references that were checked
 	"stages/orchestrator/sync.go":             {"argo.Controller"},
 	"stages/postorchestrator/access.go":       {"kube.SystemNamespace", "kube.CA"},
