@@ -36,5 +36,7 @@ func TestAKubeconfigIsNeverQuoted(t *testing.T) {
 
 func TestAccess(t *testing.T) {
 	d := providers.Deployment{Section: json.RawMessage(`{"kubeconfig": "file:x", "context": "c", "storageClass": "fast", "registry": "r/s"}`)}
-	require.Equal(t, providers.Access{Kubeconfig: "file:x", Context: "c", StorageClass: "fast", Registry: "r/s"}, existing.Provider{}.Access(d))
+	cluster, err := existing.Provider{}.Cluster(d)
+	require.NoError(t, err)
+	require.Equal(t, providers.Cluster{Access: &providers.Access{Kubeconfig: "file:x", Context: "c", StorageClass: "fast", Registry: "r/s"}}, cluster)
 }

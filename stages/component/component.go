@@ -58,7 +58,6 @@ func open(ctx context.Context, env *step.Env, in contract.ComponentInput) (*inst
 	if err := client.HideSecrets(ctx, env.Deployment, env.Redact); err != nil {
 		return nil, err
 	}
-	client.OnWait = env.Waits
 	return &installer{env: env, client: client, release: r, component: c, in: in}, nil
 }
 
