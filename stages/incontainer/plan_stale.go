@@ -18,8 +18,8 @@ func stale(was, now *contract.Plan) []string {
 	}
 	var out []string
 	unless := func(same bool, format string, args ...any) {
-		if !same {
-			out = append(out, fmt.Sprintf(format, args...))
+		if text := fmt.Sprintf(format, args...); !same && !slices.Contains(out, text) {
+			out = append(out, text)
 		}
 	}
 	a, b := was.Basis, now.Basis
@@ -50,10 +50,10 @@ func stale(was, now *contract.Plan) []string {
 	}
 	for _, c := range slices.Concat(was.Changes, now.Changes) {
 		same := func(x contract.PlannedChange) bool { return reflect.DeepEqual(x, c) }
-		unless(slices.ContainsFunc(was.Changes, same) && slices.ContainsFunc(now.Changes, same), "what would be done to %s is something else", c.Name)
+		unless(c.Of == contract.PlanImages || slices.ContainsFunc(was.Changes, same) && slices.ContainsFunc(now.Changes, same), "what would be done to %s is something else", c.Name)
 	}
 	unless(len(out) > 0, "what the steps would do is something else: look at slipway plan")
-	return slices.Compact(out)
+	return out
 }
 
 // settings says how the configurations of two plans differ: of each, what it changes in that of

@@ -138,7 +138,7 @@ func TestAnApprovedPlanThatIsStale(t *testing.T) {
 	p.serial++
 	_, err = p.make(t, "", "sha256:r", was.Digest)
 	require.ErrorIs(t, err, &fault.Fault{Code: codeStale})
-	require.ErrorContains(t, err, "the Terraform state has moved on: serial 4, not 3")
+	require.ErrorContains(t, err, "the Terraform state has moved on: it is l 4, not l 3")
 
 	_, err = p.make(t, "", "sha256:r", "sha256:"+strings.Repeat("0", 64))
 	require.ErrorIs(t, err, &fault.Fault{Code: codeNoPlan})
