@@ -32,18 +32,18 @@ var inCommand = regexp.MustCompile(`\b(slipway|kubectl|dagger call|curl|helm|ssh
 
 // composed are expressions of several words, each quoted, constants, and text that is no command, by file.
 var composed = map[string][]string{
-	"cli/configure/file.go":                   {"flag"},
-	"cli/internal/hint/hint.go":               {"command"},
-	"cli/internal/source/source.go":           {"which"},
-	"cli/internal/deployment/reproduction.go": {"id"},
-	"cli/version.go":                          {"c.Version"},
-	"containers/node/pki.go":                  {"file"},
-	"containers/pullsecret/pullsecret.go":     {"a.host"},
-	"imageref/refused/refused.go":             {"host", "registry"}, // of references that were checked
-	"stages/orchestrator/sync.go":             {"argo.Controller"},
-	"stages/postorchestrator/access.go":       {"kube.SystemNamespace", "kube.CA"},
-	"stages/suites/workloads.go":              {"platform.DeployApps"},
-	"stages/test.go":                          {"of"},
+	"cli/configure/file.go":                 {"flag"},
+	"cli/internal/usage/line.go":            {"command"},
+	"cli/internal/source/source.go":         {"which"},
+	"cli/internal/deployment/deployment.go": {"id"},
+	"cli/program.go":                        {"c.Version"},
+	"containers/node/pki.go":                {"file"},
+	"containers/pullsecret/pullsecret.go":   {"a.host"},
+	"imageref/refused/refused.go":           {"host", "registry"}, // of references that were checked
+	"stages/orchestrator/sync.go":           {"argo.Controller"},
+	"stages/postorchestrator/access.go":     {"kube.SystemNamespace", "kube.CA"},
+	"stages/suites/workloads.go":            {"platform.DeployApps"},
+	"stages/test.go":                        {"of"},
 }
 
 // TestValuesInCommandsAreQuoted: whatever a name has in it, a command that Slipway prints does no

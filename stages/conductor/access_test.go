@@ -130,10 +130,10 @@ func TestTheToolchainReachesAClusterThatIsThere(t *testing.T) {
 func TestNothingIsLeftOfADeploymentThatIsNotKnown(t *testing.T) {
 	removal := Workflow{Name: config.Destroy, Removes: true}
 	for plan, want := range map[string]bool{
-		`{}`:                                   true,
-		`{"objects":[{"action":"remove"}]}`:    false,
-		`{"unknown":[{"what":"the cluster"}]}`: false,
-		`{"refused":[{"what":"the cluster"}]}`: false,
+		`{}`: true,
+		`{"changes":[{"of":"objects","action":"remove"}]}`: false,
+		`{"unknown":[{"what":"the cluster"}]}`:             false,
+		`{"refused":[{"what":"the cluster"}]}`:             false,
 	} {
 		c, _, _ := there(t, map[string]any{"file(": plan}, nil)
 		c.opts.Images.Manifests = c.opts.Client.Directory()
