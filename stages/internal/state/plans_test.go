@@ -44,7 +44,10 @@ func TestPlansAreForgotten(t *testing.T) {
 func TestAPlanInThePlaceOfAnother(t *testing.T) {
 	s := open(t, t.TempDir())
 	plan := func(names ...string) *contract.Plan {
-		p := &contract.Plan{Release: contract.PlannedRelease{Name: "shop"}, Later: names}
+		p := &contract.Plan{Release: contract.PlannedRelease{Name: "shop"}}
+		for _, name := range names {
+			p.Changes = append(p.Changes, contract.PlannedChange{Of: contract.PlanObjects, Action: contract.PlanRemove, Name: name})
+		}
 		require.NoError(t, p.Seal())
 		require.NoError(t, state.PutPlan(t.Context(), s, "20260101-000000-aaaaaa", p))
 		return p
