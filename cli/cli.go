@@ -268,7 +268,8 @@ func run(stopping string, do action) func(*cobra.Command, []string) error {
 		}
 		ctx, finish := startSpan(ctx, cmd.CommandPath(), screen)
 		terminal, _ := errw.(*os.File)
-		err := do(ctx, console.Streams{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: screen, Terminal: terminal, Stop: stop}, args)
+		result := console.NewResult()
+		err := result.Write(do(ctx, console.Streams{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: screen, Terminal: terminal, Stop: stop, Result: result}, args))
 		finish(err)
 		return err
 	}

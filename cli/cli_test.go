@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -275,4 +276,26 @@ func TestAnEmptyKeyIsNoKey(t *testing.T) {
 	code, _, errs := slipway("save", "--verify", "x.tar.zst", "--package-key", "")
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "--package-key is empty")
+}
+
+// TestACommandSaysHowItEnded to the program that runs it, and not to processes of its own.
+func TestACommandSaysHowItEnded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "result.json")
+	for args, want := range map[string]console.Result{
+		"version":             {},
+		"explain XYZ-1":       {Error: "there is no code \"XYZ-1\"; there are none like it; all codes: " + errorsPage},
+		"bundle list /no/dir": {Code: "BUN-001", Error: "read the bundle"},
+	} {
+		t.Setenv(console.EnvResult, file)
+		code, _, errs := slipway(strings.Fields(args)...)
+		require.Equal(t, want.Error == "", code == 0, errs)
+		require.Empty(t, os.Getenv(console.EnvResult))
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var got console.Result
+		require.NoError(t, json.Unmarshal(text, &got))
+		require.Equal(t, want.Code, got.Code, args)
+		require.Contains(t, got.Error, want.Error)
+		require.Nil(t, got.Run)
+	}
 }

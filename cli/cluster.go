@@ -123,7 +123,7 @@ func whoReaches(bind string) string {
 
 func newKubeconfig(p *Program) *cobra.Command {
 	var out string
-	cmd := looks(&cobra.Command{
+	cmd := onDeployment(&cobra.Command{
 		Use: "kubeconfig", Short: "Print an administrator's kubeconfig", Example: `  slipway kubeconfig --out kubeconfig && export KUBECONFIG=$PWD/kubeconfig`, Args: noArgs,
 		Long: `Print an administrator's kubeconfig, or write it to a file with mode 0600.
 
@@ -167,7 +167,7 @@ func apiServer(d *deployment.Deployment) string {
 func newToolchain(p *Program) *cobra.Command {
 	var f deployment.Flags
 	var id string
-	cmd := looks(&cobra.Command{
+	cmd := onDeployment(&cobra.Command{
 		Use: "toolchain [flags] -- COMMAND…", Short: "Run a command in the container in which steps run", Example: `  slipway toolchain -- kubectl get pods -A`,
 		DisableFlagsInUseLine: true, Args: func(_ *cobra.Command, args []string) error {
 			if id == "" && len(args) == 0 {
@@ -208,7 +208,7 @@ func writeFile(file, text string, err error) error {
 
 func newUnlock(p *Program) *cobra.Command {
 	var force bool
-	cmd := looks(&cobra.Command{Use: "unlock", Short: "Release the lock of a run that is gone", Example: `  slipway unlock --name shop`, Args: noArgs}, p, &deployment.Flags{},
+	cmd := onDeployment(&cobra.Command{Use: "unlock", Short: "Release the lock of a run that is gone", Example: `  slipway unlock --name shop`, Args: noArgs}, p, &deployment.Flags{},
 		func(ctx context.Context, io console.Streams, d *deployment.Deployment, _ []string) error {
 			r, err := d.Unlock(ctx, force)
 			if err != nil {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
@@ -38,24 +36,6 @@ func (o *original) String() string {
 		how += " in " + o.step
 	}
 	return how
-}
-
-// readOriginal is the run in a package.
-func readOriginal(p *packing.Opened) (*original, error) {
-	record, digests, err := p.Ran()
-	if err != nil {
-		return nil, err
-	}
-	return originalOf(record, p.Engine, p.Kernel, digests), nil
-}
-
-// here is the run that was carried out on d.
-func here(ctx context.Context, d *deployment.Deployment, record *report.Run) (*original, error) {
-	kernel, err := d.Kernel(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return originalOf(record, record.Engine, kernel, packing.DigestsOf(d.Images)), nil
 }
 
 // originalOf is what is known of a run, of whose names each is part of a line: a package has the

@@ -22,7 +22,7 @@ import (
 )
 
 func newList(p *Program) *cobra.Command {
-	cmd := shows(&cobra.Command{
+	cmd := query(&cobra.Command{
 		Use: "list", Short: "List the deployments on this engine, or in a bucket", Args: noArgs, Example: `  slipway list
   slipway list --state 's3://bucket?region=eu-central-1' --output json`,
 		Long: `List the deployments whose state is on this engine; or, with --state or a configuration that has

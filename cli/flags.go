@@ -24,12 +24,11 @@ func addDeployment(cmd *cobra.Command, p *Program, f *deployment.Flags) {
 	completeName(cmd, "name")
 }
 
-// look is the action of a command that looks at a deployment, or at what runs for it, and carries
-// out no workflow.
-type look func(ctx context.Context, io console.Streams, d *deployment.Deployment, args []string) error
+// deploymentAction is what a command does with a deployment without a workflow.
+type deploymentAction func(ctx context.Context, io console.Streams, d *deployment.Deployment, args []string) error
 
-// looks makes cmd a command that does this with the deployment that f says.
-func looks(cmd *cobra.Command, p *Program, f *deployment.Flags, do look) *cobra.Command {
+// onDeployment completes cmd, a command that does this with the deployment that f names.
+func onDeployment(cmd *cobra.Command, p *Program, f *deployment.Flags, do deploymentAction) *cobra.Command {
 	addDeployment(cmd, p, f)
 	cmd.RunE = atOnce(func(ctx context.Context, io console.Streams, args []string) error {
 		return f.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error { return do(ctx, io, d, args) })
@@ -37,10 +36,10 @@ func looks(cmd *cobra.Command, p *Program, f *deployment.Flags, do look) *cobra.
 	return cmd
 }
 
-// shows makes cmd a command that prints what read finds out about a deployment: as text or JSON.
-func shows[T any](cmd *cobra.Command, p *Program, read func(context.Context, *deployment.Deployment, []string) (T, error), text func(io.Writer, T) error) *cobra.Command {
+// query completes cmd, a command that prints what read finds out about a deployment: as text or JSON.
+func query[T any](cmd *cobra.Command, p *Program, read func(context.Context, *deployment.Deployment, []string) (T, error), text func(io.Writer, T) error) *cobra.Command {
 	var as format
-	looks(cmd, p, &deployment.Flags{}, func(ctx context.Context, streams console.Streams, d *deployment.Deployment, args []string) error {
+	onDeployment(cmd, p, &deployment.Flags{}, func(ctx context.Context, streams console.Streams, d *deployment.Deployment, args []string) error {
 		found, err := read(ctx, d, args)
 		if err != nil {
 			return err

@@ -228,13 +228,7 @@ func summary(io console.Streams, record *report.Run, err error) error {
 // the older release; the install then works with the installed one, and says so.
 func (o *installOptions) openRelease(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 	f := &o.deployment
-	kept, err := o.keeps(c.Config, func() (string, error) {
-		has, err := conductor.New(*c)
-		if err != nil {
-			return "", err
-		}
-		return has.Installed(ctx)
-	})
+	kept, err := o.keeps(c.Config, func() (string, error) { return installed(ctx, c) })
 	if err != nil {
 		return err
 	}
@@ -269,4 +263,13 @@ func (o *installOptions) keeps(cfg *config.Config, installed func() (string, err
 		return "", nil
 	}
 	return version, nil
+}
+
+// installed is the version of the release that is installed.
+func installed(ctx context.Context, c *conductor.Options) (string, error) {
+	has, err := conductor.New(*c)
+	if err != nil {
+		return "", err
+	}
+	return has.Installed(ctx)
 }

@@ -24,7 +24,7 @@ import (
 func newLogs(p *Program) *cobra.Command {
 	var run string
 	var follow bool
-	cmd := looks(&cobra.Command{
+	cmd := onDeployment(&cobra.Command{
 		Use: "logs [STEP]", Short: "Print the logs of a run's steps", Args: takes(0, 1, "give one step or stage, or nothing"), Example: `  slipway logs orchestrator/sync
   slipway logs --follow`,
 		Long: `Print the logs of the last run's steps, in the order of the steps; or of one step (stage/step) or

@@ -99,15 +99,17 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 	}
 	o.named, o.command = f.Source.Name != "", args
 	substituted, err := o.localise(io)
-	if err == nil {
-		o.was, err = readOriginal(o.from)
+	if err != nil {
+		return err
 	}
+	record, digests, err := o.from.Ran()
 	if err == nil {
 		err = o.install.from.use(f, o.from.Config, o.from.Release)
 	}
 	if err != nil {
 		return err
 	}
+	o.was = originalOf(record, o.from.Engine, o.from.Kernel, digests)
 	o.until = cmp.Or(o.until, o.was.step)
 	if strings.HasPrefix(o.until, report.HooksStage+"/") { // of the workflow's hooks, which are no steps
 		o.until = ""
@@ -208,10 +210,11 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams) (s
 		if err := summary(io, &shown, nil); err != nil {
 			return err
 		}
-		is, err := here(ctx, d, record)
+		kernel, err := d.Kernel(ctx)
 		if err != nil {
 			return err
 		}
+		is := originalOf(record, record.Engine, kernel, packing.DigestsOf(d.Images))
 		if same, err = o.was.compare(io.Text(), is, o.until); err != nil || !o.inside() {
 			return err
 		}

@@ -15,11 +15,11 @@ import (
 )
 
 func newRuns(p *Program) *cobra.Command {
-	cmd := shows(&cobra.Command{Use: "runs", Short: "List the runs of a deployment", Example: `  slipway runs --name shop`, Args: takes(0, 0, "give no argument, or: show ID")},
+	cmd := query(&cobra.Command{Use: "runs", Short: "List the runs of a deployment", Example: `  slipway runs --name shop`, Args: takes(0, 0, "give no argument, or: show ID")},
 		p, func(ctx context.Context, d *deployment.Deployment, _ []string) ([]contract.RunSummary, error) {
 			return d.Runs(ctx)
 		}, listRuns)
-	cmd.AddCommand(shows(&cobra.Command{
+	cmd.AddCommand(query(&cobra.Command{
 		Use: "show ID", Short: "Show a run and its steps", Example: `  slipway runs show 20260102-030405-abcdef`,
 		Args: takes(1, 1, "give the id of one run; slipway runs lists them"),
 	}, p, func(ctx context.Context, d *deployment.Deployment, args []string) (*contract.RunDetail, error) {
@@ -29,7 +29,7 @@ func newRuns(p *Program) *cobra.Command {
 }
 
 func newBackups(p *Program) *cobra.Command {
-	return shows(&cobra.Command{Use: "backups", Short: "List the backups of a deployment", Example: `  slipway backups --name shop`, Args: noArgs},
+	return query(&cobra.Command{Use: "backups", Short: "List the backups of a deployment", Example: `  slipway backups --name shop`, Args: noArgs},
 		p, func(ctx context.Context, d *deployment.Deployment, _ []string) ([]contract.BackupSummary, error) {
 			return d.Backups(ctx)
 		}, listBackups)

@@ -64,11 +64,7 @@ func (o *testOptions) run(ctx context.Context, io console.Streams, args []string
 // of its tests.
 func (o *testOptions) prepare(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 	c.Parallel, c.LockTimeout = o.parallel, o.lockTimeout
-	has, err := conductor.New(*c)
-	if err != nil {
-		return err
-	}
-	version, err := has.Installed(ctx)
+	version, err := installed(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -33,12 +32,6 @@ import (
 // codeCellsFailed: cells of an upgrade matrix failed.
 const codeCellsFailed fault.Code = "MTX-002"
 
-// defaultMatrix is the name of a matrix that is given none.
-const defaultMatrix = "matrix"
-
-// longestMatrix is how long the name of a matrix may be: those of its deployments are longer.
-const longestMatrix = 8
-
 type matrixOptions struct {
 	program  *Program
 	source   source.Source
@@ -60,7 +53,6 @@ func newUpgradeMatrix(p *Program) *cobra.Command {
 	o.set = cmd.Flags()
 	addSource(cmd, p, &o.source)
 	o.source.AddState(o.set)
-	o.set.Lookup("name").Usage = fmt.Sprintf("name of the matrix, at most %d characters; %s if left out", longestMatrix, defaultMatrix)
 	o.add(o.set)
 	o.set.StringSliceVar(&o.axes.From, "from", nil, "versions to install first, or directories of releases (with a slash)")
 	o.set.StringSliceVar(&o.axes.To, "to", nil, "versions to upgrade to, or directories of releases")
@@ -83,13 +75,7 @@ func (o *matrixOptions) add(set *pflag.FlagSet) {
 func (o *matrixOptions) given() []string {
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(matrixOptions).add(known)
-	var out []string
-	o.set.Visit(func(f *pflag.Flag) {
-		if known.Lookup(f.Name) != nil {
-			out = append(out, "--"+f.Name+"="+f.Value.String())
-		}
-	})
-	return out
+	return usage.Given(o.set, func(name string) bool { return known.Lookup(name) != nil })
 }
 
 // check refuses what cannot be run, before anything is.
@@ -217,10 +203,6 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	if err != nil {
 		return err
 	}
-	name := cmp.Or(o.source.Name, defaultMatrix)
-	if len(name) > longestMatrix {
-		return usage.Errorf("--name is %q; give at most %d characters: the deployments of the cells have longer ones", name, longestMatrix)
-	}
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
@@ -236,7 +218,7 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 		fmt.Fprintf(io.Err, "%s\n", text)
 	}
 	commands := &matrix.Commands{
-		Program: program, Given: o.given(), Name: name, Keep: keep, Inputs: inputs, Results: matrix.Results(o.out), Say: say, AtOnce: ctx.Done(),
+		Program: program, Given: o.given(), Keep: keep, Inputs: inputs, Results: matrix.Results(o.out), Say: say, AtOnce: ctx.Done(),
 		Configuration: func(c matrix.Cell) []byte {
 			cell := *cfg
 			cell.Global.Scale = c.Scale
@@ -283,15 +265,9 @@ func (o *matrixOptions) finish(ctx context.Context, io console.Streams, all []ma
 
 // again is the command that runs a cell alone, with results of its own.
 func (o *matrixOptions) again(c matrix.Cell) string {
-	args := append([]string{"slipway", "upgrade-matrix"}, c.Flags()...)
-	o.set.Visit(func(f *pflag.Flag) {
-		switch f.Name {
-		case "from", "to", "scale", "style", "faults", "parallel", "shard", "out":
-		default:
-			args = append(args, "--"+f.Name+"="+f.Value.String())
-		}
-	})
-	args = append(args, "--out="+o.out+"-again")
+	own := []string{"from", "to", "scale", "style", "faults", "parallel", "shard", "out"}
+	given := usage.Given(o.set, func(name string) bool { return !slices.Contains(own, name) })
+	args := slices.Concat([]string{"slipway", "upgrade-matrix"}, c.Flags(), given, []string{"--out=" + o.out + "-again"})
 	for i, a := range args {
 		args[i] = fault.Quote(a)
 	}

@@ -99,7 +99,7 @@ func (a *hooks) with(ctx context.Context, cfg *config.Config, before bool, witho
 	if images.Warning != "" {
 		fmt.Fprintln(a.io.Err, "slipway: warning: "+images.Warning)
 	}
-	from := &secrets.Finder{Client: s.Client, SecretsFile: a.c.secrets.SecretsFile}
+	from := &secrets.Finder{Client: s.Client, Flags: a.c.secrets}
 	c, err := conductor.New(conductor.Options{
 		Client: s.Client, Config: cfg, Version: a.c.version, Images: images, Stop: a.io.Stop, Observe: a.io.Err.Observe,
 		Secret: func(ref config.SecretRef) (*dagger.Secret, error) { return from.Find(ctx, ref) },

@@ -49,18 +49,6 @@ func Counted(counts map[string]int64) string {
 	return strings.Join(parts, ", ")
 }
 
-// ParseCounted reads what Counted has written.
-func ParseCounted(text string) map[string]int64 {
-	counts := map[string]int64{}
-	for part := range strings.SplitSeq(text, ", ") {
-		name, number, _ := strings.Cut(part, " ")
-		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
-			counts[name] = n
-		}
-	}
-	return counts
-}
-
 // elapsed returns Seconds as a duration.
 func (s *Step) elapsed() time.Duration { return time.Duration(s.Seconds * float64(time.Second)) }
 

@@ -28,6 +28,8 @@ type Streams struct {
 	Terminal *os.File
 	// Stop is closed when the run shall end after the steps that run now.
 	Stop <-chan struct{}
+	// Result gets the record of a run.
+	Result *Result
 }
 
 // Text is where text for people goes, in which there is something that others wrote: a name in

@@ -72,6 +72,15 @@ type Deployment struct {
 	Images  *containers.Images
 	Inputs  Inputs
 	Line    usage.Line
+
+	result *console.Result
+}
+
+// Conduct carries w out. The result of the command has the record, too.
+func (d *Deployment) Conduct(ctx context.Context, w conductor.Workflow) (record *report.Run, err error) {
+	record, err = d.Conductor.Conduct(ctx, w)
+	d.result.Run = record
+	return record, err
 }
 
 // Run is what a command does with a deployment.
@@ -150,7 +159,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	}
 	opts.Begin, opts.Observe = io.Err.Begin, io.Err.Observe
 	opts.Tools = pins.Versions()
-	from := Inputs{Workflow: run.Workflow, Secrets: &secrets.Finder{Client: s.Client, SecretsFile: f.Secrets.SecretsFile}}
+	from := Inputs{Workflow: run.Workflow, Secrets: &secrets.Finder{Client: s.Client, Flags: f.Secrets}}
 	if s.Joined != nil {
 		from.Anew = s.Anew
 	}
@@ -178,7 +187,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 			return err
 		}
 	}
-	d := &Deployment{Config: cfg, Session: s, Images: opts.Images, Inputs: from, Line: f.Line()}
+	d := &Deployment{Config: cfg, Session: s, Images: opts.Images, Inputs: from, Line: f.Line(), result: io.Result}
 	opts.Reproduce = d.reproduction
 	if d.Conductor, err = conductor.New(opts); err != nil {
 		return err
@@ -189,14 +198,9 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 // args are the flags of this command line that say what it works on, for a process in
 // the background.
 func (f *Flags) args() []string {
-	var args []string
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(Flags).add(known)
-	f.cmd.Flags().Visit(func(f *pflag.Flag) {
-		if known.Lookup(f.Name) != nil {
-			args = append(args, "--"+f.Name+"="+f.Value.String())
-		}
-	})
+	args := usage.Given(f.cmd.Flags(), func(name string) bool { return known.Lookup(name) != nil })
 	if f.Source.Stored && !f.cmd.Flags().Changed("name") { // however it was chosen, this is it
 		args = append(args, "--name="+f.Source.Deployment)
 	}

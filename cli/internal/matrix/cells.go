@@ -5,7 +5,6 @@ package matrix
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -37,11 +36,10 @@ func (c Cell) String() string {
 	return text
 }
 
-// Deployment is the name of the cell's deployment in a matrix of that name: the same in
-// each run of it.
-func (c Cell) Deployment(matrix string) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{c.From, c.To, strconv.Itoa(c.Scale), c.Style, c.Faults}, "\x00")))
-	return matrix + "-" + hex.EncodeToString(sum[:3])
+// Deployment is the name of the cell's deployment, whose result is decided by the cell and by inputs, a
+// digest: another program or release has another deployment.
+func (c Cell) Deployment(inputs string) string {
+	return fmt.Sprintf("mx-%.6x", sha256.Sum256([]byte(c.String()+inputs)))
 }
 
 // Flags are those of the command that runs this cell alone.

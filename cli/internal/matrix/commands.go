@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,14 +12,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // Commands runs a cell as a person would: command by command, each a process of its own,
@@ -26,13 +25,12 @@ import (
 type Commands struct {
 	Program string   // path of slipway
 	Given   []string // flags of every command: where images, state and secrets come from
-	Name    string   // of the matrix
 	// Keep are the flags with which an install or upgrade leaves the cell's cluster running
 	// for the next command; none where it runs anyway.
 	Keep []string
 	// Configuration is that of a cell's deployment, YAML.
 	Configuration func(Cell) []byte
-	Inputs        func(Cell) string // the digest of what decides a cell's result
+	Inputs        func(Cell) string // the digest of what decides a cell's result besides the cell
 	Results       Results
 	Say           func(string) // one line of progress at a time
 	// AtOnce is closed when commands are no longer waited for, and killed; nil: never.
@@ -62,8 +60,8 @@ type cell struct {
 
 // Do runs a cell, unless an earlier run of the same has upgraded it. Cells run at the same time.
 func (m *Commands) Do(ctx context.Context, what Cell) Result {
-	c := &cell{Commands: m, what: what, result: Result{Cell: what, Deployment: what.Deployment(m.Name), Inputs: m.Inputs(what), Outcome: Upgraded, Began: time.Now().UTC()}}
-	if before, ok := m.Results.earlier(c.result); ok {
+	c := &cell{Commands: m, what: what, result: Result{Cell: what, Deployment: what.Deployment(m.Inputs(what)), Outcome: Upgraded, Began: time.Now().UTC()}}
+	if before, ok := m.Results.earlier(c.result.Deployment); ok {
 		return before
 	}
 	var err error
@@ -84,31 +82,25 @@ func (m *Commands) Do(ctx context.Context, what Cell) Result {
 	return c.result
 }
 
-// said is what a command printed that matters here.
-type said struct {
-	code, reason string
-	counts       map[string]int64 // of the checks of workloads, of all together
-	reproduced   bool             // slipway reproduce can replay the run that failed
-}
-
 var (
 	stepBegins = regexp.MustCompile(`^([a-z0-9-]+/[a-z0-9-]+): running$`)
 	legBegins  = regexp.MustCompile(`^upgrade ([0-9]+) of ([0-9]+): to release `) // of a path of several
-	errorLine  = regexp.MustCompile(`^error ([A-Z]+-[0-9]+): (.*)$`)
-	reproduces = regexp.MustCompile(`^  (slipway|dagger call) reproduce --package`)
-	countsLine = regexp.MustCompile(`^` + contract.StageAppsCheck + `/[a-z0-9-]+ counted: (.*)$`)
 )
 
-// process runs a command and adds what came of it to p. If kill is not nil, the command is
-// killed when it says yes to a step that begins.
-func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) bool, name string, args []string) (*said, error) {
+// process runs a command, adds what came of it to p, and returns its result: nothing, if it was
+// killed. If kill is not nil, the command is killed when it says yes to a step that begins.
+func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) bool, name string, args []string) (out console.Result, err error) {
 	all := append([]string{name, "--config", filepath.Join(c.dir, "slipway.yaml"), "--name", c.result.Deployment}, append(args, c.Given...)...)
 	p.Command = c.typed(all)
 	log, err := os.OpenFile(filepath.Join(c.dir, p.Name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return &said{}, err
+		return out, err
 	}
 	defer func() { _ = log.Close() }()
+	file := filepath.Join(c.dir, "command.json")
+	if err := os.RemoveAll(file); err != nil {
+		return out, err
+	}
 	cmd := exec.CommandContext(ctx, c.Program, all...)
 	cmd.SysProcAttr = daggercli.Detached() // the interrupt of a terminal comes once, from here
 	cmd.Cancel = func() error {
@@ -118,29 +110,31 @@ func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) boo
 		return cmd.Process.Kill() // where there are no signals
 	}
 	cmd.WaitDelay = stopDelay
-	cmd.Env = append(os.Environ(), "NO_COLOR=1", "SLIPWAY_DEPLOYMENT=")
-	heard := &listener{log: log, said: &said{}, begins: func(step string) {
-		if kill != nil && kill(step) {
-			p.Killed++
-			c.Say(fmt.Sprintf("%s: killed when %s began", c.what, step))
-			_ = cmd.Process.Kill() // it may have ended
-		}
-	}}
-	cmd.Stdout, cmd.Stderr = &console.Lines{Do: heard.receive}, &console.Lines{Do: heard.receive}
+	cmd.Env = append(os.Environ(), "NO_COLOR=1", "SLIPWAY_DEPLOYMENT=", console.EnvResult+"="+file)
+	cmd.Stdout, cmd.Stderr = log, log
+	if kill != nil {
+		cmd.Stderr = io.MultiWriter(log, &console.Lines{Do: steps(func(step string) {
+			if kill(step) {
+				p.Killed++
+				c.Say(fmt.Sprintf("%s: killed when %s began", c.what, step))
+				_ = cmd.Process.Kill() // it may have ended
+			}
+		})})
+	}
 	c.Say(fmt.Sprintf("%s: %s", c.what, p.Name))
 	before := p.Killed
 	began := time.Now()
 	if err = cmd.Start(); err == nil {
-		ended := make(chan struct{})
+		done := make(chan struct{})
 		go func() {
 			select {
 			case <-c.AtOnce:
 				_ = cmd.Process.Kill() // it may have ended
-			case <-ended:
+			case <-done:
 			}
 		}()
 		err = cmd.Wait()
-		close(ended)
+		close(done)
 	}
 	p.Took += time.Since(began)
 	p.Exit = cmd.ProcessState.ExitCode()
@@ -151,7 +145,10 @@ func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) boo
 		p.Exit = int(fault.Cancelled)
 		err = nil
 	}
-	return heard.said, err
+	if text, unread := bounded.File(file, bounded.Generated); unread == nil && err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	return out, err
 }
 
 // typed is a command as a person types it.
@@ -167,44 +164,17 @@ func (c *cell) typed(args []string) string {
 // each has such a step.
 const beforeAnother = " before another upgrade"
 
-// listener writes the lines of two streams to a log, and hears what they say.
-type listener struct {
-	mu      sync.Mutex
-	log     io.Writer
-	said    *said
-	begins  func(step string)
-	later   int  // how many upgrades of a path come after the one that runs
-	inError bool // the line is one of the error's
-}
-
-func (l *listener) receive(line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, _ = io.WriteString(l.log, line+"\n") // a log that cannot be written stops no upgrade
-	m := errorLine.FindStringSubmatch(line)
-	switch {
-	case m != nil && l.said.code == "":
-		l.said.code, l.said.reason, l.inError = m[1], m[2], true
-	case l.inError && (line == "" || strings.HasPrefix(line, "  remedy: ")):
-		l.inError = false
-	case l.inError:
-		l.said.reason += " " + strings.TrimSpace(line)
-	}
-	l.said.reproduced = l.said.reproduced || reproduces.MatchString(line)
-	if m := legBegins.FindStringSubmatch(line); m != nil {
-		n, _ := strconv.Atoi(m[1])
-		of, _ := strconv.Atoi(m[2])
-		l.later = of - n
-	}
-	if m := stepBegins.FindStringSubmatch(line); m != nil {
-		l.begins(m[1] + strings.Repeat(beforeAnother, l.later))
-	}
-	if m := countsLine.FindStringSubmatch(line); m != nil {
-		for name, n := range report.ParseCounted(m[1]) {
-			if l.said.counts == nil {
-				l.said.counts = map[string]int64{}
-			}
-			l.said.counts[name] += n
+// steps returns what calls begins with each step that the lines of an upgrade say begins.
+func steps(begins func(step string)) func(line string) {
+	later := 0 // how many upgrades of a path come after the one that runs
+	return func(line string) {
+		if m := legBegins.FindStringSubmatch(line); m != nil {
+			n, _ := strconv.Atoi(m[1])
+			of, _ := strconv.Atoi(m[2])
+			later = of - n
+		}
+		if m := stepBegins.FindStringSubmatch(line); m != nil {
+			begins(m[1] + strings.Repeat(beforeAnother, later))
 		}
 	}
 }

@@ -4,6 +4,7 @@ package matrix
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,6 +13,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
 )
 
 // commandsOf runs cells with a shell script in the place of slipway, in a directory in which
@@ -22,7 +29,7 @@ func commandsOf(t *testing.T, script string) (m *Commands, dir string) {
 	program := filepath.Join(dir, "slipway")
 	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\ncd "+dir+"\necho \"$@\" >>calls\n"+script), 0o755))
 	return &Commands{
-		Program: program, Given: []string{"--bundle=b"}, Name: "m", Keep: []string{"--keep-cluster"}, Results: Results(filepath.Join(dir, "results")), Say: func(string) {},
+		Program: program, Given: []string{"--bundle=b"}, Keep: []string{"--keep-cluster"}, Results: Results(filepath.Join(dir, "results")), Say: func(string) {},
 		Inputs:        func(Cell) string { return "sha256:1" },
 		Configuration: func(c Cell) []byte { return []byte("release: " + c.From) },
 	}, dir
@@ -41,6 +48,26 @@ func calls(t *testing.T, dir, deployment string) []string {
 
 var cellOfTest = Cell{From: "1.0.0", To: "1.1.0", Scale: 50, Style: "graceful", Faults: NoFault}
 
+// says makes a script's command end so: with an error, and a run whose steps have counted this, such as
+// "rows-there 7, rows-acknowledged 7", and that can be reproduced so.
+func says(t *testing.T, code fault.Code, text string, reproduce []string, counted ...string) string {
+	t.Helper()
+	end := console.Result{Code: code, Error: text, Run: &report.Run{Reproduce: reproduce}}
+	for _, all := range counted {
+		step := report.Step{Stage: "apps-check", Step: "any", Counts: map[string]int64{}}
+		for part := range strings.SplitSeq(all, ", ") {
+			name, number, _ := strings.Cut(part, " ")
+			n, err := strconv.ParseInt(number, 10, 64)
+			require.NoError(t, err)
+			step.Counts[name] = n
+		}
+		end.Run.Steps = append(end.Run.Steps, step)
+	}
+	made, err := json.Marshal(end)
+	require.NoError(t, err)
+	return "printf %s '" + string(made) + "' >\"$" + console.EnvResult + "\"\n"
+}
+
 func TestTheCommandsOfACell(t *testing.T) {
 	m, dir := commandsOf(t, "exit 0")
 	r := m.Do(t.Context(), cellOfTest)
@@ -56,7 +83,7 @@ func TestTheCommandsOfACell(t *testing.T) {
 	require.Equal(t, r, m.Do(t.Context(), cellOfTest), "it is not run again")
 	require.Len(t, calls(t, dir, r.Deployment), 8)
 	m.Inputs = func(Cell) string { return "sha256:2" }
-	m.Do(t.Context(), cellOfTest)
+	require.NotEqual(t, r.Deployment, m.Do(t.Context(), cellOfTest).Deployment)
 	require.Len(t, calls(t, dir, r.Deployment), 16, "unless what decides its result has changed")
 }
 
@@ -73,7 +100,9 @@ func TestReleasesInDirectories(t *testing.T) {
 }
 
 func TestACellThatFailsIsLeftAsItIs(t *testing.T) {
-	m, dir := commandsOf(t, `test "$1" != upgrade || { printf '\nTo reproduce it, also elsewhere:\n  slipway reproduce --package x\n\nerror CMP-001: carry out job x/y:\n  it failed\n  remedy: mend it\n' >&2; echo "error UPG-002: second" >&2; exit 4; }`)
+	m, dir := commandsOf(t, `test "$1" = upgrade || exit 0
+echo "error UPG-002: second" >&2
+`+says(t, "CMP-001", "carry out job x/y:\n  it failed", []string{"slipway save --run r", "slipway reproduce --package run.tar.zst"})+"exit 4")
 	r := m.Do(t.Context(), cellOfTest)
 	require.Equal(t, []any{Failed, "CMP-001", "carry out job x/y: it failed"}, []any{r.Outcome, r.Code, r.Reason})
 	require.Equal(t, "upgrade failed: CMP-001 carry out job x/y: it failed", r.Why())
@@ -88,7 +117,8 @@ func TestACellThatFailsIsLeftAsItIs(t *testing.T) {
 // TestAFailedUpgradeIsReproduced only where its own command says that it can be: an install
 // does not have every step of it.
 func TestAFailedUpgradeIsReproduced(t *testing.T) {
-	m, _ := commandsOf(t, `test "$1" != upgrade || { echo 'error BAK-001: prove the backup: no' >&2; exit 4; }`)
+	m, _ := commandsOf(t, `test "$1" = upgrade || exit 0
+`+says(t, "BAK-001", "prove the backup: no", []string{"slipway save --run r"})+"exit 4")
 	r := m.Do(t.Context(), cellOfTest)
 	require.NotEmpty(t, r.Package)
 	require.Empty(t, r.Reproduce)
@@ -112,9 +142,9 @@ done
 	require.Equal(t, 3, r.Phases[3].Killed)
 	require.Len(t, calls(t, dir, r.Deployment), 7+4)
 
-	m, _ = commandsOf(t, steps+`echo "error PLT-023: it is installed already" >&2; exit 2`)
+	m, _ = commandsOf(t, steps+says(t, platform.CodeSame, "it is installed already", nil)+"exit 2")
 	require.Equal(t, Upgraded, m.Do(t.Context(), c).Outcome, "the last one was killed when all was done")
-	m, _ = commandsOf(t, steps+`echo "error UPG-001: no" >&2; exit 2`)
+	m, _ = commandsOf(t, steps+says(t, "UPG-001", "no", nil)+"exit 2")
 	r = m.Do(t.Context(), c)
 	require.Equal(t, []any{Failed, "UPG-001"}, []any{r.Outcome, r.Code})
 }
@@ -142,17 +172,16 @@ step two
 	require.Equal(t, 2, r.Phases[3].Killed)
 }
 
-// counting is a script whose checks count.
-func counting(exit int, counts ...string) string {
-	script := "case $* in *apps-check*) ;; *) exit 0 ;; esac\n"
-	for _, c := range counts {
-		script += "echo 'apps-check/" + c + "'\n"
-	}
-	return script + "test " + strconv.Itoa(exit) + " = 0 || echo 'error TST-001: run the tests: 1 of the workloads failed: writer' >&2\nexit " + strconv.Itoa(exit)
-}
-
 // TestACellIsJudged by what those who used the platform have counted.
 func TestACellIsJudged(t *testing.T) {
+	counting := func(exit int, counted ...string) string { // a script whose checks count
+		var code fault.Code
+		text := ""
+		if exit != 0 {
+			code, text = "TST-001", "run the tests: 1 of the workloads failed: writer"
+		}
+		return "case $* in *apps-check*) ;; *) exit 0 ;; esac\n" + says(t, code, text, nil, counted...) + "exit " + strconv.Itoa(exit)
+	}
 	inPlace, killed := cellOfTest, cellOfTest
 	inPlace.Style, killed.Faults = "in-place", KillAtEachStep
 	for name, test := range map[string]struct {
@@ -161,20 +190,20 @@ func TestACellIsJudged(t *testing.T) {
 		why    string
 		counts map[string]int64
 	}{
-		"nothing is lost": {cellOfTest, counting(0, "writer counted: rows-acknowledged 7, rows-there 7", "reader counted: requests 40, requests-failed 0"), "upgraded",
+		"nothing is lost": {cellOfTest, counting(0, "rows-acknowledged 7, rows-there 7", "requests 40, requests-failed 0"), "upgraded",
 			map[string]int64{RowsAcknowledged: 7, RowsThere: 7, Requests: 40, RequestsFailed: 0}},
-		"two who write": {cellOfTest, counting(0, "a counted: rows-acknowledged 7, rows-there 7", "b counted: rows-acknowledged 2, rows-there 2"), "upgraded",
+		"two who write": {cellOfTest, counting(0, "rows-acknowledged 7, rows-there 7", "rows-acknowledged 2, rows-there 2"), "upgraded",
 			map[string]int64{RowsAcknowledged: 9, RowsThere: 9}},
-		"a row":                         {cellOfTest, counting(4, "writer counted: rows-acknowledged 7, rows-there 6"), "apps-check failed: MTX-003 1 of 7 rows that were acknowledged are missing", map[string]int64{RowsAcknowledged: 7, RowsThere: 6}},
-		"a row of an upgrade killed":    {killed, counting(0, "writer counted: rows-acknowledged 7, rows-there 6"), "apps-check failed: MTX-003 1 of 7 rows that were acknowledged are missing", map[string]int64{RowsAcknowledged: 7, RowsThere: 6}},
-		"a request":                     {cellOfTest, counting(0, "reader counted: requests 40, requests-failed 2"), "apps-check failed: MTX-003 2 of 40 requests failed in a graceful upgrade that nothing disturbed", map[string]int64{Requests: 40, RequestsFailed: 2}},
-		"a request in place":            {inPlace, counting(0, "reader counted: requests 40, requests-failed 2"), "upgraded", map[string]int64{Requests: 40, RequestsFailed: 2}},
-		"a request when killed":         {killed, counting(0, "reader counted: requests 40, requests-failed 2"), "upgraded", map[string]int64{Requests: 40, RequestsFailed: 2}},
-		"rows that nobody acknowledged": {cellOfTest, counting(0, "writer counted: rows-there 7"), "apps-check failed: MTX-003 the checks have counted only one of rows-acknowledged and rows-there", map[string]int64{RowsThere: 7}},
-		"requests of unknown end":       {cellOfTest, counting(0, "reader counted: requests 40"), "apps-check failed: MTX-003 the checks have counted only one of requests and requests-failed", map[string]int64{Requests: 40}},
+		"a row":                         {cellOfTest, counting(4, "rows-acknowledged 7, rows-there 6"), "apps-check failed: MTX-003 1 of 7 rows that were acknowledged are missing", map[string]int64{RowsAcknowledged: 7, RowsThere: 6}},
+		"a row of an upgrade killed":    {killed, counting(0, "rows-acknowledged 7, rows-there 6"), "apps-check failed: MTX-003 1 of 7 rows that were acknowledged are missing", map[string]int64{RowsAcknowledged: 7, RowsThere: 6}},
+		"a request":                     {cellOfTest, counting(0, "requests 40, requests-failed 2"), "apps-check failed: MTX-003 2 of 40 requests failed in a graceful upgrade that nothing disturbed", map[string]int64{Requests: 40, RequestsFailed: 2}},
+		"a request in place":            {inPlace, counting(0, "requests 40, requests-failed 2"), "upgraded", map[string]int64{Requests: 40, RequestsFailed: 2}},
+		"a request when killed":         {killed, counting(0, "requests 40, requests-failed 2"), "upgraded", map[string]int64{Requests: 40, RequestsFailed: 2}},
+		"rows that nobody acknowledged": {cellOfTest, counting(0, "rows-there 7"), "apps-check failed: MTX-003 the checks have counted only one of rows-acknowledged and rows-there", map[string]int64{RowsThere: 7}},
+		"requests of unknown end":       {cellOfTest, counting(0, "requests 40"), "apps-check failed: MTX-003 the checks have counted only one of requests and requests-failed", map[string]int64{Requests: 40}},
 		"a check that fails":            {cellOfTest, counting(4), "apps-check failed: TST-001 run the tests: 1 of the workloads failed: writer", nil},
-		"a test that fails":             {cellOfTest, `case $* in *" full "*) echo "error TST-001: run the tests: 1 of the tests failed: web" >&2; exit 4 ;; esac`, "full failed: TST-001 run the tests: 1 of the tests failed: web", nil},
-		"a release without any":         {cellOfTest, `test "$1" != test || { echo "error TST-008: run the tests: there are none" >&2; exit 2; }`, "upgraded", nil},
+		"a test that fails":             {cellOfTest, `case $* in *" full "*) ;; *) exit 0 ;; esac` + "\n" + says(t, "TST-001", "run the tests: 1 of the tests failed: web", nil) + "exit 4", "full failed: TST-001 run the tests: 1 of the tests failed: web", nil},
+		"a release without any":         {cellOfTest, `test "$1" = test || exit 0` + "\n" + says(t, stages.CodeNoTests, "run the tests: there are none", nil) + "exit 2", "upgraded", nil},
 	} {
 		m, dir := commandsOf(t, test.script)
 		r := m.Do(t.Context(), test.cell)
@@ -201,7 +230,7 @@ func TestACellThatIsInterruptedIsRunAgain(t *testing.T) {
 	}()
 	r := m.Do(ctx, cellOfTest)
 	require.Equal(t, Cancelled, r.Outcome)
-	_, kept := m.Results.earlier(r)
+	_, kept := m.Results.earlier(r.Deployment)
 	require.False(t, kept)
 	log, err := os.ReadFile(filepath.Join(dir, "results", r.Deployment, "install.log"))
 	require.NoError(t, err)
@@ -212,7 +241,7 @@ func TestACellThatIsInterruptedIsRunAgain(t *testing.T) {
 // TestACellThatBeginsAnewHasNothing of what it left before.
 func TestACellThatBeginsAnewHasNothing(t *testing.T) {
 	m, dir := commandsOf(t, `test ! -e results/*/result.json || echo "has a result"`)
-	deployment := cellOfTest.Deployment(m.Name)
+	deployment := cellOfTest.Deployment("sha256:1")
 	own := filepath.Join(dir, "results", deployment)
 	require.NoError(t, os.MkdirAll(own, 0o755))
 	require.NoError(t, m.Results.keep(Result{Cell: cellOfTest, Deployment: deployment, Outcome: Failed}))
@@ -253,5 +282,5 @@ func TestTheSecondInterruptKills(t *testing.T) {
 	case <-time.After(time.Minute):
 		require.Fail(t, "it is waited for still")
 	}
-	require.Equal(t, []string{"destroy --yes --ignore-not-found", "install --yes --keep-cluster"}, calls(t, dir, cellOfTest.Deployment("m")))
+	require.Equal(t, []string{"destroy --yes --ignore-not-found", "install --yes --keep-cluster"}, calls(t, dir, cellOfTest.Deployment("sha256:1")))
 }

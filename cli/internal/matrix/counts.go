@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -19,6 +20,23 @@ const (
 	Requests         = "requests"          // requests, from before the upgrade until after it
 	RequestsFailed   = "requests-failed"   // how many of these had no proper answer
 )
+
+// counts are those of the checks of workloads in a run, of all together; nil: nothing was counted.
+func counts(run *report.Run) map[string]int64 {
+	if run == nil {
+		return nil
+	}
+	var sum map[string]int64
+	for _, s := range run.Steps {
+		for name, n := range s.Counts {
+			if sum == nil {
+				sum = map[string]int64{}
+			}
+			sum[name] += n
+		}
+	}
+	return sum
+}
 
 // lost is what the upgrade has lost and must not lose, or that nobody knows it; empty: nothing.
 // Which counts a release's checks have is not known beforehand, but two of them go together.

@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	"github.com/slipway-sh/slipway/stages"
 )
@@ -44,24 +46,24 @@ func releaseIn(release string) []string {
 
 // test runs a suite of the release that is installed. One that has nothing in it passes.
 func (c *cell) test(ctx context.Context, suite, release string) bool {
-	p, said, err := c.suite(ctx, suite, release)
-	return c.ended(ctx, p, said, err)
+	p, out, err := c.suite(ctx, suite, release)
+	return c.passed(ctx, p, out, err)
 }
 
-func (c *cell) suite(ctx context.Context, suite, release string) (Phase, *said, error) {
+func (c *cell) suite(ctx context.Context, suite, release string) (Phase, console.Result, error) {
 	p := Phase{Name: suite}
-	said, err := c.process(ctx, &p, nil, "test", append([]string{suite}, releaseIn(release)...))
-	if said.code == string(stages.CodeNoTests) {
+	out, err := c.process(ctx, &p, nil, "test", append([]string{suite}, releaseIn(release)...))
+	if out.Code == stages.CodeNoTests {
 		p.Exit = 0
 	}
-	return p, said, err
+	return p, out, err
 }
 
 // check looks at what users had before the upgrade, and at what the release's tests say.
 func (c *cell) check(ctx context.Context) bool {
-	p, said, err := c.suite(ctx, platform.CheckApps, c.what.To)
-	c.result.Counts = said.counts
-	ok := c.ended(ctx, p, said, err)
+	p, out, err := c.suite(ctx, platform.CheckApps, c.what.To)
+	c.result.Counts = counts(out.Run)
+	ok := c.passed(ctx, p, out, err)
 	if lost := c.lost(); lost != "" && ctx.Err() == nil { // which says more than that a check failed
 		c.fails(lost)
 		c.result.Code = string(CodeLost)
@@ -129,22 +131,22 @@ func (c *cell) fails(reason string) {
 // command runs one command to its end, and reports whether it succeeded.
 func (c *cell) command(ctx context.Context, phase, name string, args ...string) bool {
 	p := Phase{Name: phase}
-	said, err := c.process(ctx, &p, nil, name, args)
-	return c.ended(ctx, p, said, err)
+	out, err := c.process(ctx, &p, nil, name, args)
+	return c.passed(ctx, p, out, err)
 }
 
-// ended notes a phase, and reports whether it succeeded.
-func (c *cell) ended(ctx context.Context, p Phase, said *said, err error) bool {
+// passed notes a phase, and reports whether it succeeded.
+func (c *cell) passed(ctx context.Context, p Phase, out console.Result, err error) bool {
 	c.result.Phases = append(c.result.Phases, p)
-	c.reproduced = said.reproduced
+	c.reproduced = out.Run != nil && slices.ContainsFunc(out.Run.Reproduce, func(s string) bool { return strings.HasPrefix(s, "slipway reproduce ") })
 	switch {
 	case ctx.Err() != nil:
 		return false
 	case err != nil:
 		c.fails(err.Error())
 	case p.Exit != 0:
-		c.fails(cmp.Or(said.reason, "exit code "+strconv.Itoa(p.Exit)))
-		c.result.Code = said.code
+		c.fails(cmp.Or(redact.OneLine(out.Error), "exit code "+strconv.Itoa(p.Exit)))
+		c.result.Code = string(out.Code)
 	default:
 		return true
 	}
@@ -172,13 +174,13 @@ func (c *cell) upgrade(ctx context.Context) bool {
 	}
 	for {
 		before := p.Killed
-		said, err := c.process(ctx, &p, kill, "upgrade", args)
+		out, err := c.process(ctx, &p, kill, "upgrade", args)
 		switch {
 		case err == nil && p.Killed > before && p.Killed <= mostKills && ctx.Err() == nil:
 			continue
-		case before > 0 && said.code == string(platform.CodeSame): // it was killed when all was done
+		case before > 0 && out.Code == platform.CodeSame: // it was killed when all was done
 			p.Exit = 0
 		}
-		return c.ended(ctx, p, said, err)
+		return c.passed(ctx, p, out, err)
 	}
 }

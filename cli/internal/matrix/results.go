@@ -35,7 +35,6 @@ type Phase struct {
 type Result struct {
 	Cell       Cell      `json:"cell"`
 	Deployment string    `json:"deployment"`
-	Inputs     string    `json:"inputs"` // digest of what decides the result
 	Outcome    Outcome   `json:"outcome"`
 	Began      time.Time `json:"began"`
 	Phases     []Phase   `json:"phases"`
@@ -77,11 +76,10 @@ func (r Results) begin(deployment string) (string, error) {
 	return dir, errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755))
 }
 
-// earlier is the result of an earlier run of the cell with the same inputs, if that has upgraded it.
-func (r Results) earlier(of Result) (out Result, ok bool) {
-	text, err := bounded.File(r.file(of.Deployment), bounded.Generated)
-	ok = err == nil && json.Unmarshal(text, &out) == nil && out.Cell == of.Cell && out.Inputs == of.Inputs && out.Outcome == Upgraded
-	return out, ok
+// earlier is the result of an earlier run of the cell, if that has upgraded it.
+func (r Results) earlier(deployment string) (out Result, ok bool) {
+	text, err := bounded.File(r.file(deployment), bounded.Generated)
+	return out, err == nil && json.Unmarshal(text, &out) == nil && out.Outcome == Upgraded
 }
 
 // keep writes the result of a cell.

@@ -38,7 +38,7 @@ func (f *Flags) Kubeconfig(ctx context.Context, access providers.Access, from So
 // CheckKubeconfig finds what is wrong with the access to an existing cluster,
 // where it can be read without asking anybody.
 func (f *Flags) CheckKubeconfig(access providers.Access) error {
-	if name, err := Path(access.Kubeconfig); err == nil && name != "" && !usage.InModule() {
+	if name, err := pathOf(access.Kubeconfig); err == nil && name != "" && !usage.InModule() {
 		_, missing := os.Stat(name)
 		switch err := readable(access.Kubeconfig); {
 		case missing == nil && err != nil:
@@ -60,7 +60,7 @@ func noKubeconfig(err error) error { return Missing("find the kubeconfig of the 
 // beside reads the files that a kubeconfig names, as kubectl does: a relative path is from
 // the kubeconfig's own directory. It is nil for one that is no file.
 func (f *Flags) beside(ref config.SecretRef) func(string) ([]byte, error) {
-	own, err := Path(ref)
+	own, err := pathOf(ref)
 	if err != nil || own == "" {
 		return nil
 	}

@@ -48,7 +48,7 @@ func here(ref config.SecretRef) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("the environment variable %s is not set or is empty", name)
 	}
-	name, err := Path(ref)
+	name, err := pathOf(ref)
 	if err != nil || name == "" || usage.InModule() {
 		return nil, err
 	}
@@ -66,7 +66,10 @@ func here(ref config.SecretRef) ([]byte, error) {
 	if err == nil && len(text) == 0 {
 		err = fmt.Errorf("%s is empty", name)
 	}
-	return text, err
+	if err != nil {
+		return nil, err
+	}
+	return text, nil
 }
 
 // printed is what a shell command prints, without the end of its last line.
@@ -89,8 +92,8 @@ func printed(ctx context.Context, command string) (string, error) {
 // unique is a name for a secret in a session that other processes may work in.
 func unique(name string) string { return "slipway-" + name + "-" + rand.Text() }
 
-// Path is the path of the file that ref refers to; empty when it refers to none.
-func Path(ref config.SecretRef) (string, error) {
+// pathOf is the path of the file that ref refers to; empty when it refers to none.
+func pathOf(ref config.SecretRef) (string, error) {
 	kind, name := ref.Split()
 	if kind != "file" {
 		return "", nil

@@ -33,12 +33,11 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 
 // Finder hands secrets to a Dagger session. It is safe for concurrent use.
 type Finder struct {
-	Client      *dagger.Client
-	SecretsFile string // file with values for env:NAME; empty: none
+	Flags
+	Client *dagger.Client
 
-	mu     sync.Mutex
-	values map[string]string // in SecretsFile; nil: not read yet
-	found  map[config.SecretRef]*dagger.Secret
+	mu    sync.Mutex
+	found map[config.SecretRef]*dagger.Secret
 }
 
 // Find is what ref refers to, for the engine. Its error says why it can't be had. What
@@ -100,17 +99,13 @@ func (f *Finder) find(ctx context.Context, ref config.SecretRef) (*dagger.Secret
 
 // handed is the value of a variable in the file of --secrets, which comes before the
 // environment's.
-func (f *Finder) handed(name string) (value string, ok bool, err error) {
+func (f *Flags) handed(name string) (value string, ok bool, err error) {
 	if f.SecretsFile == "" {
 		return "", false, nil
 	}
-	if f.values == nil {
-		if f.values, err = variables(f.SecretsFile); err != nil {
-			return "", false, err
-		}
-	}
-	value, ok = f.values[name]
-	return value, ok, nil
+	values, err := variables(f.SecretsFile)
+	value, ok = values[name]
+	return value, ok, err
 }
 
 // variables are those in a file of --secrets.
@@ -152,9 +147,8 @@ func emptyIn(variable string) error {
 // AtHand is the value that ref refers to where it is in the file of --secrets or, as of the
 // function of that name, on this machine.
 func (f *Flags) AtHand(ref config.SecretRef) ([]byte, error) {
-	if kind, name := ref.Split(); kind == config.SecretEnv && f.SecretsFile != "" {
-		values, err := variables(f.SecretsFile)
-		if value, ok := values[name]; ok || err != nil {
+	if kind, name := ref.Split(); kind == config.SecretEnv {
+		if value, ok, err := f.handed(name); ok || err != nil {
 			return []byte(value), err
 		}
 	}

@@ -118,7 +118,7 @@ func TestPasswordsOfTheConfigurationAreFound(t *testing.T) {
 }
 
 func TestSecretsInAFile(t *testing.T) {
-	f := &Finder{SecretsFile: filepath.Join(t.TempDir(), "none")}
+	f := &Finder{Flags: Flags{SecretsFile: filepath.Join(t.TempDir(), "none")}}
 	_, err := f.Find(t.Context(), "env:X")
 	require.ErrorIs(t, err, &fault.Fault{Code: "CFG-013"})
 	f.SecretsFile = filepath.Join(t.TempDir(), "secrets.env")

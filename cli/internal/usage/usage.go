@@ -51,3 +51,13 @@ func Heading(f *pflag.Flag) string {
 	}
 	return ""
 }
+
+// Given returns the flags of set that the command line has and keep accepts, as a command line has them.
+func Given(set *pflag.FlagSet, keep func(name string) bool) (out []string) {
+	set.Visit(func(f *pflag.Flag) {
+		if keep(f.Name) {
+			out = append(out, "--"+f.Name+"="+f.Value.String())
+		}
+	})
+	return out
+}

@@ -24,10 +24,11 @@ func TestCells(t *testing.T) {
 	}, got)
 	names := map[string]bool{}
 	for _, c := range a.Cells() {
-		names[c.Deployment("matrix")] = true
-		require.LessOrEqual(t, len(c.Deployment("matrix")), 15, "the longest name of a deployment")
+		names[c.Deployment("sha256:1")] = true
+		names[c.Deployment("sha256:2")] = true
+		require.LessOrEqual(t, len(c.Deployment("sha256:1")), 15, "the longest name of a deployment")
 	}
-	require.Len(t, names, len(got))
+	require.Len(t, names, 2*len(got))
 }
 
 func TestEachCellIsInOneShard(t *testing.T) {
