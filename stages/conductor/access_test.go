@@ -131,7 +131,7 @@ func TestNothingIsLeftOfADeploymentThatIsNotKnown(t *testing.T) {
 	removal := Workflow{Name: config.Destroy, Removes: true}
 	for plan, want := range map[string]bool{
 		`{}`:                                   true,
-		`{"objects":[{"action":"remove"}]}`:    false,
+		`{"changes":[{"action":"remove"}]}`:    false,
 		`{"unknown":[{"what":"the cluster"}]}`: false,
 		`{"refused":[{"what":"the cluster"}]}`: false,
 	} {
