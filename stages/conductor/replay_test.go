@@ -23,7 +23,9 @@ import (
 // elsewhere is a provider whose cluster Slipway does not run.
 type elsewhere struct{ providers.Provider }
 
-func (elsewhere) Cluster(providers.Deployment) (providers.Cluster, error) { return providers.Cluster{}, nil }
+func (elsewhere) Cluster(providers.Deployment) (providers.Cluster, error) {
+	return providers.Cluster{}, nil
+}
 
 func TestASelectionWithoutAStepLeavesNoRecord(t *testing.T) {
 	err := conductor.Refused(t, stages.Destroy(), func(o *conductor.Options) { o.Select.Until = []string{"nosuch"} })
