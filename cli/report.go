@@ -32,17 +32,11 @@ func newReport(p *Program) *cobra.Command {
 			return errors.Join(noArgs(cmd, args), forReport(out))
 		},
 	}, p, &deployment.Flags{}, func(ctx context.Context, io console.Streams, d *deployment.Deployment, _ []string) error {
-		dir, err := filepath.Abs(out)
-		if target, linked := filepath.EvalSymlinks(dir); linked == nil {
-			dir = target
-		}
-		if err == nil {
-			err = forReport(dir) // something may have been put there meanwhile
-		}
-		if err != nil {
+		id := ""
+		err := replace(out, func(dir string) (err error) {
+			id, err = d.Report(ctx, run, dir)
 			return err
-		}
-		id, err := d.Report(ctx, run, dir)
+		})
 		if err == nil {
 			_, err = fmt.Fprintf(io.Text(), "%s: run %s\n", filepath.Join(out, report.PageFile), id)
 		}
@@ -81,4 +75,40 @@ func forReport(dir string) error {
 	}
 	return &fault.Fault{Code: atomicfile.CodeUnwritten, Class: fault.Usage, Op: "write the report to " + dir, Err: err,
 		Fix: "name a directory that does not exist, or that of an earlier report: slipway report --out DIR"}
+}
+
+// replace has write make a directory beside dir and then gives it dir's name. When write fails, dir
+// is as it was. Where dir cannot be renamed, as a mount cannot, it is as it was, too.
+func replace(dir string, write func(string) error) (err error) {
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	if target, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = target
+	}
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) == 0 {
+		return write(dir) // nothing to keep; it may be a mount, which cannot be renamed
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	beside, err := os.MkdirTemp(filepath.Dir(dir), ".slipway-*")
+	if err != nil {
+		return err
+	}
+	fresh, old := filepath.Join(beside, "new"), filepath.Join(beside, "old")
+	defer func() { err = errors.Join(err, os.RemoveAll(fresh), os.Remove(beside)) }() // where old is still there, the error says so
+	if err := write(fresh); err != nil {
+		return err
+	}
+	if err := forReport(dir); err != nil { // something was put there meanwhile
+		return err
+	}
+	if err := os.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		return errors.Join(err, os.Rename(old, dir))
+	}
+	return os.RemoveAll(old)
 }

@@ -57,3 +57,42 @@ func TestAReportGoesIntoADirectoryOfItsOwn(t *testing.T) {
 		require.NoError(t, forReport(dir))
 	}
 }
+
+func TestAnEarlierReportIsReplacedAsAWhole(t *testing.T) {
+	for what, dir := range map[string]string{
+		"earlier": exported(t, "r1"), "new": filepath.Join(t.TempDir(), "a", "b"), "empty": t.TempDir(),
+	} {
+		require.NoError(t, replace(dir, writeReport(t, "r2")), what)
+		require.FileExists(t, filepath.Join(dir, report.RecordFile), what)
+		require.DirExists(t, filepath.Join(dir, "steps", "r2"), what)
+		require.NoDirExists(t, filepath.Join(dir, "steps", "r1"), what)
+		beside, err := os.ReadDir(filepath.Dir(dir))
+		require.NoError(t, err)
+		for _, e := range beside {
+			require.NotContains(t, e.Name(), ".slipway", "nothing is left beside it")
+		}
+	}
+
+	dir := exported(t, "r1")
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(dir, link))
+	require.NoError(t, replace(link, writeReport(t, "r2")))
+	require.DirExists(t, filepath.Join(dir, "steps", "r2"), "where the link points to")
+
+	err := replace(dir, func(fresh string) error {
+		return errors.Join(writeReport(t, "r3")(fresh), errors.New("the engine is gone"))
+	})
+	require.ErrorContains(t, err, "the engine is gone")
+	require.DirExists(t, filepath.Join(dir, "steps", "r2"), "it is as it was")
+	require.NoDirExists(t, filepath.Join(dir, "steps", "r3"))
+
+	require.Error(t, replace(dir, func(string) error { return nil }), "there is nothing to put in its place")
+	require.DirExists(t, filepath.Join(dir, "steps", "r2"), "it is as it was")
+
+	err = replace(dir, func(fresh string) error {
+		return errors.Join(writeReport(t, "r3")(fresh), os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600))
+	})
+	require.ErrorIs(t, err, &fault.Fault{Code: atomicfile.CodeUnwritten}, "somebody put something there meanwhile")
+	require.FileExists(t, filepath.Join(dir, "notes.txt"))
+	require.DirExists(t, filepath.Join(dir, "steps", "r2"))
+}

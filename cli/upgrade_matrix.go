@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -181,8 +182,12 @@ func (o *matrixOptions) inputs(ctx context.Context, cfg *config.Config) (func(ma
 		}
 		wrong = append(wrong, err)
 	}
+	source := o.program.Source
+	if source == "" { // nobody knows what it was compiled from: no earlier result is its own
+		source = rand.Text()
+	}
 	return func(c matrix.Cell) string {
-		all := []string{o.program.Version, o.program.Source, string(cfg.Canonical()), images, releases[c.From], releases[c.To]}
+		all := []string{o.program.Version, source, string(cfg.Canonical()), images, releases[c.From], releases[c.To]}
 		return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(strings.Join(all, "\x00"))))
 	}, together(wrong...)
 }
@@ -211,6 +216,11 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	if err != nil {
 		return err
 	}
+	release, err := matrix.Results(o.out).Lock()
+	if err != nil {
+		return err
+	}
+	defer release()
 	var mu sync.Mutex
 	say := func(text string) {
 		mu.Lock()

@@ -142,10 +142,10 @@ func toldBy(ctx context.Context, done *dagger.Container, code int) *fault.Fault 
 // noFile is the engine's error for a file that is not in the container.
 type noFile struct{ error }
 
-// Export makes a folder of this machine a copy of a directory: it removes what else is there. If ctx
+// Export exports a directory to a folder of this machine, and leaves what else is there. If ctx
 // has ended before, the error is why.
 func (d *Deployment) Export(ctx context.Context, from *dagger.Directory, to string) error {
-	_, err := from.Export(ctx, to, dagger.DirectoryExportOpts{Wipe: true})
+	_, err := from.Export(ctx, to, dagger.DirectoryExportOpts{Wipe: false})
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -3,6 +3,7 @@ package containers
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -41,9 +42,12 @@ func FromRegistry(ctx context.Context, client *dagger.Client, from *lock.File, r
 		return nil, err
 	}
 	images, refs := pushed(of, registry)
-	if images.Digest, err = of.Index.Digest(); err != nil {
+	index, err := of.Index.Digest()
+	if err != nil {
 		return nil, err
 	}
+	// What the index does not name runs, too.
+	images.Digest = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(index+"\n"+of.Toolchain+"\n"+of.Manifests)))
 	if images.Line, err = lock.LineOf(pins, of.Index); err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -234,6 +235,8 @@ func (w *waiter) act(ctx context.Context, actions []argo.Action) error {
 		c := w.client
 		if a.Refresh {
 			c = c.Asking()
+		} else if c.Plan != nil { // what comes next waits for what Argo CD would do
+			return fmt.Errorf("%s: %s: %w", a.App.Name, a.Why, plan.ErrChange)
 		}
 		if err := c.Patch(ctx, "patch the Application "+a.App.Name, argo.Applications(), a.App.Namespace, a.App.Name, a.Patch); err != nil {
 			return err

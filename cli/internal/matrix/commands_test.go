@@ -27,7 +27,7 @@ func commandsOf(t *testing.T, script string) (m *Commands, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	program := filepath.Join(dir, "slipway")
-	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\ncd "+dir+"\necho \"$@\" >>calls\n"+script), 0o755))
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\ncd "+dir+"\necho \"$@\" >>calls\n[ \"$1\" != test ] || printf '{\"run\":{}}' >\"$"+console.EnvResult+"\"\n"+script), 0o755))
 	return &Commands{
 		Program: program, Given: []string{"--bundle=b"}, Keep: []string{"--keep-cluster"}, Results: Results(filepath.Join(dir, "results")), Say: func(string) {},
 		Inputs:        func(Cell) string { return "sha256:1" },
@@ -283,4 +283,17 @@ func TestTheSecondInterruptKills(t *testing.T) {
 		require.Fail(t, "it is waited for still")
 	}
 	require.Equal(t, []string{"destroy --yes --ignore-not-found", "install --yes --keep-cluster"}, calls(t, dir, cellOfTest.Deployment("sha256:1")))
+}
+
+// TestTwoMatricesInOneDirectory: the second one is refused while the first runs.
+func TestTwoMatricesInOneDirectory(t *testing.T) {
+	r := Results(filepath.Join(t.TempDir(), "results"))
+	release, err := r.Lock()
+	require.NoError(t, err)
+	_, err = r.Lock()
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeRunning})
+	release()
+	release, err = r.Lock()
+	require.NoError(t, err)
+	release()
 }

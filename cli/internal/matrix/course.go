@@ -3,6 +3,7 @@ package matrix
 import (
 	"cmp"
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -62,6 +63,9 @@ func (c *cell) suite(ctx context.Context, suite, release string) (Phase, console
 // check looks at what users had before the upgrade, and at what the release's tests say.
 func (c *cell) check(ctx context.Context) bool {
 	p, out, err := c.suite(ctx, platform.CheckApps, c.what.To)
+	if err == nil && p.Exit == 0 && out.Run == nil && out.Code == "" { // its counts decide
+		err = errors.New("the command left no result")
+	}
 	c.result.Counts = counts(out.Run)
 	ok := c.passed(ctx, p, out, err)
 	if lost := c.lost(); lost != "" && ctx.Err() == nil { // which says more than that a check failed

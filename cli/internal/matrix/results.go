@@ -8,7 +8,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
@@ -65,6 +68,28 @@ const (
 // Results is the directory with the results of a matrix. Each cell has a directory in it, with its
 // result, the output of its commands and its run's report.
 type Results string
+
+// CodeRunning is that of a matrix whose directory another one writes to.
+const CodeRunning fault.Code = "MTX-004"
+
+// Lock makes sure that no other matrix writes to the directory until release is called.
+func (r Results) Lock() (release func(), err error) {
+	if err := os.MkdirAll(string(r), 0o755); err != nil {
+		return nil, err
+	}
+	lock := flock.New(filepath.Join(string(r), ".lock"))
+	locked, err := lock.TryLock()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("lock %s: %w", r, err)
+	case !locked:
+		return nil, &fault.Fault{
+			Code: CodeRunning, Class: fault.Locked, Op: "run the matrix", Err: fmt.Errorf("another matrix writes its results to %s", r),
+			Fix: "wait until it has ended, or name another directory: --out DIR",
+		}
+	}
+	return func() { _ = lock.Close() }, nil
+}
 
 func (r Results) file(deployment string) string {
 	return filepath.Join(string(r), deployment, "result.json")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"unicode/utf8"
 
 	"dagger.io/dagger"
 	"github.com/spf13/pflag"
@@ -91,6 +92,9 @@ func (f *Finder) find(ctx context.Context, ref config.SecretRef) (*dagger.Secret
 		text, err := here(ref)
 		if err != nil {
 			return nil, err
+		}
+		if !utf8.Valid(text) { // SetSecret takes only text
+			return f.Client.Secret(ref.URI()), nil
 		}
 		value = string(text)
 	}

@@ -143,6 +143,9 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		}
 	}
 	how := metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
+	if c.Plan != nil {
+		how.DryRun = []string{metav1.DryRunAll} // a replacement ends with its first request
+	}
 	after, err := Retry(ctx, c, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		after, err := target.Apply(ctx, obj.GetName(), obj, how)
 		if free, failed := c.freed(ctx, obj, err); failed != nil {

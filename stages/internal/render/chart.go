@@ -86,13 +86,13 @@ func InCluster(ctx context.Context, c *kube.Client, component platform.Component
 }
 
 // AsksCluster reports whether a chart may ask for what only a cluster knows: objects that it looks up,
-// or the APIs or the version of Kubernetes. A template may also be among the values, or in any file.
+// or the APIs or the version of Kubernetes. A template may also be among the values.
 func AsksCluster(ch *chart.Chart, values map[string]any) bool {
 	asks := func(text []byte) bool {
-		return bytes.Contains(text, []byte("lookup")) || bytes.Contains(text, []byte("Capabilities"))
+		return bytes.Contains(text, []byte("lookup ")) || bytes.Contains(text, []byte(".Capabilities"))
 	}
 	text, err := json.Marshal(values)
-	return err != nil || asks(text) || slices.ContainsFunc(ch.Raw, func(f *chart.File) bool { return asks(f.Data) }) ||
+	return err != nil || asks(text) || slices.ContainsFunc(ch.Templates, func(f *chart.File) bool { return asks(f.Data) }) ||
 		slices.ContainsFunc(ch.Dependencies(), func(d *chart.Chart) bool { return AsksCluster(d, nil) })
 }
 
