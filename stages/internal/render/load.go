@@ -3,13 +3,11 @@ package render
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
 	"unicode"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/ignore"
@@ -24,7 +22,7 @@ const maxChart = 64 << 20
 
 // LoadChart reads the chart in dir as Helm does, from regular files of limited size. Helm would
 // read files and ask addresses that the chart's JSON schema of its values refers to; here such a
-// schema accepts every value.
+// reference accepts every value.
 func LoadChart(ctx context.Context, fsys fs.FS, dir string) (*chart.Chart, error) {
 	return bounded.Work(ctx, bounded.Usual(), func() (*chart.Chart, error) {
 		root, err := fs.Sub(fsys, dir)
@@ -129,39 +127,4 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return text, nil
-}
-
-// closeSchemas removes the schemas of a chart, and of the charts that it depends on, that refer to
-// what is not in them.
-func closeSchemas(ch *chart.Chart) error {
-	if ch.Schema != nil {
-		err := compiles(ch.Schema)
-		if _, leadsOut := errors.AsType[*jsonschema.LoadURLError](err); leadsOut {
-			ch.Schema = nil
-		} else if err != nil {
-			return fmt.Errorf("cannot load values.schema.json: the chart %s: %w", ch.Name(), err)
-		}
-	}
-	for _, d := range ch.Dependencies() {
-		if err := closeSchemas(d); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// compiles fails unless a schema can be compiled from itself alone.
-func compiles(text []byte) error {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(jsonschema.SchemeURLLoader{}) // none
-	const url = "file:///values.schema.json"  // as Helm names it
-	if err := c.AddResource(url, doc); err != nil {
-		return err
-	}
-	_, err = c.Compile(url)
-	return err
 }
