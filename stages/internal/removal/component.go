@@ -103,7 +103,7 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 
 // hooks are those of a component's chart, but for objects that keep says stay.
 func (r *Remover) hooks(ctx context.Context, c Component, keep func(kube.Member) bool) ([]helm.Hook, error) {
-	note, err := r.Client.Notes(ctx, kube.ChartOf(c.Name))
+	note, err := r.Client.NotesOf(ctx, r.Deployment, kube.ChartOf(c.Name))
 	if err != nil || note["hooks"] == "" {
 		return nil, err
 	}

@@ -174,9 +174,23 @@ func TestAChartGoesWithItsHooks(t *testing.T) {
 	require.Less(t, ours, after)
 }
 
+// TestAnotherDeploymentsHooksDoNotRun where its component has the same name.
+func TestAnotherDeploymentsHooksDoNotRun(t *testing.T) {
+	api, r := on(t)
+	apply(t, r, "queue", "ours")
+	packed, err := helm.Pack("{apiVersion: v1, kind: ConfigMap, metadata: {name: before, namespace: shop, labels: {" + kube.DeploymentLabel + ": other}, annotations: {helm.sh/hook: pre-delete}}}")
+	require.NoError(t, err)
+	require.NoError(t, r.Client.KeepNotes(t.Context(), "other", kube.ChartOf("queue"), map[string]string{"hooks": packed}))
+	deleted, err := r.Component(t.Context(), removal.Component{Name: "queue"}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"ConfigMap shop/ours"}, deleted)
+	require.NotContains(t, api.Writes(), "PATCH /api/v1/namespaces/shop/configmaps/before")
+	require.NotNil(t, api.Get("/api/v1/namespaces/slipway-system/secrets/queue-chart"), "it is theirs")
+}
+
 func TestTheRecordOfAReleaseFollowsTheEarlierOne(t *testing.T) {
 	_, r := on(t)
-	rec, found, err := removal.Read(t.Context(), r.Client)
+	rec, found, err := removal.Read(t.Context(), r.Client, "demo")
 	require.NoError(t, err)
 	require.False(t, found)
 	require.Equal(t, platform.RemoveDelete, rec.Remove.Claims)
@@ -197,10 +211,14 @@ components:
 remove: {order: [search], claims: keep, finalizers: {then: report}}
 `))
 	require.NoError(t, first.Write(t.Context(), r.Client, "demo"))
-	rec, found, err = removal.Read(t.Context(), r.Client)
+	rec, found, err = removal.Read(t.Context(), r.Client, "demo")
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Equal(t, first, rec)
+	others, found, err := removal.Read(t.Context(), r.Client, "other")
+	require.NoError(t, err)
+	require.False(t, found, "it is not theirs")
+	require.Empty(t, others.Components)
 	require.Equal(t, []removal.Component{{Name: "search"}, {Name: "web"}, {Name: "database"}}, rec.Components)
 
 	second := removal.RecordOf(files("components: [{name: database, kind: manifests, path: a.yaml, namespace: shop}]")).Following(rec)
