@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
@@ -177,7 +178,18 @@ func (r Runner) Run(ctx context.Context, hooks []Hook, event release.HookEvent) 
 	return r.succeeded(ctx, done)
 }
 
+// make makes the objects of a hook and waits for what they do. Nothing of somebody else's is
+// overwritten: the hook's policy would have it deleted afterwards.
 func (r Runner) make(ctx context.Context, h Hook) error {
+	for _, o := range h.Objects {
+		live, err := r.Client.Live(ctx, kube.MemberOf(o))
+		if err != nil {
+			return err
+		}
+		if live != nil && !kube.Ours(live, r.Deployment) {
+			return foreign(h, live)
+		}
+	}
 	if _, err := r.Client.Apply(ctx, h.Objects, kube.ApplyOptions{}); err != nil {
 		return err
 	}
@@ -194,6 +206,14 @@ func (r Runner) make(ctx context.Context, h Hook) error {
 		}
 	}
 	return nil
+}
+
+func foreign(h Hook, live *unstructured.Unstructured) error {
+	return &fault.Fault{
+		Code: kube.CodeForeign, Class: fault.Step, Op: "run the hook " + h.Name,
+		Err: fmt.Errorf("%s exists and is not the deployment's; it was not changed", kube.MemberOf(live)),
+		Fix: "remove it, or have the chart name its own otherwise, then run the same command again",
+	}
 }
 
 // succeeded deletes what hooks that have succeeded made, if their policy says so.

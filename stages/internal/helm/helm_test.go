@@ -10,6 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
@@ -85,6 +86,10 @@ func TestTheHooksOfAnEvent(t *testing.T) {
 
 	api.Set(t, jobs+"first", "metadata: {labels: {"+kube.DeploymentLabel+": another}}")
 	waited = nil
-	_ = r.Run(t.Context(), parts.Hooks, release.HookPreInstall)
-	require.NotContains(t, api.Writes()[len(api.Writes())-4:], "DELETE "+jobs+"first", "what is another deployment's is not deleted")
+	written := len(api.Writes())
+	require.ErrorIs(t, r.Run(t.Context(), parts.Hooks, release.HookPreInstall), &fault.Fault{Code: kube.CodeForeign})
+	require.Empty(t, waited)
+	for _, w := range api.Writes()[written:] {
+		require.NotContains(t, w, jobs+"first", "what is another deployment's is neither changed nor deleted")
+	}
 }
