@@ -180,6 +180,27 @@ func TestAnUpgradeDeletesNoData(t *testing.T) {
 	}
 }
 
+// TestAnUpgradeKeepsWhatHooksMade, as Helm does: a password that only the first install renders is
+// still in use.
+func TestAnUpgradeKeepsWhatHooksMade(t *testing.T) {
+	const at = "/api/v1/namespaces/shop/secrets/password"
+	s := git(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}, data: {size: '{{ .Values.size }}'}}",
+		"{{ if .Release.IsInstall }}{apiVersion: v1, kind: Secret, metadata: {name: password, annotations: {helm.sh/hook: pre-install}}, stringData: {password: '{{ randAlphaNum 16 }}'}}{{ end }}")
+	s.git(t)
+	made := s.at(at, "data")
+	require.NotNil(t, made)
+	in := gitInput()
+	in.Values = []byte(`{"size": "2"}`)
+	for range 2 {
+		_, err := s.install(t.Context(), in)
+		require.NoError(t, err)
+		require.Equal(t, "2", s.at(atConfig, "data", "size"))
+		require.Equal(t, made, s.at(at, "data"))
+		require.Contains(t, s.listed(t, "gitea"), "Secret shop/password", "a destroy removes it")
+		s.held(t, in)
+	}
+}
+
 // TestAHookWhosePodDoesNotStart is told with its reason while it is waited for.
 func TestAHookWhosePodDoesNotStart(t *testing.T) {
 	s := git(t, hook("migrate", "pre-install", ""))
