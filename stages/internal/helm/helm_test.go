@@ -28,7 +28,7 @@ const (
 
 func TestWhatAChartRendersToIsRead(t *testing.T) {
 	parts, err := helm.Parse("---\n# Source: a.yaml\n" + hook(config, "late", "helm.sh/hook: 'pre-install, post-install', helm.sh/hook-weight: '2'") +
-		hook(job, "b", "helm.sh/hook: pre-install") + hook(config, "try", "helm.sh/hook: test") + hook(job, "a", "helm.sh/hook: pre-install") +
+		hook(job, "b", "helm.sh/hook: pre-install") + "---\n{apiVersion: v1, kind: Pod, metadata: {generateName: try-, annotations: {helm.sh/hook: test}}}\n" + hook(job, "a", "helm.sh/hook: pre-install") +
 		"---\n{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}]}\n---\n# nothing\n")
 	require.NoError(t, err)
 	require.Len(t, parts.Objects, 1)

@@ -1,6 +1,7 @@
 package removal_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -186,6 +187,25 @@ func TestAnotherDeploymentsHooksDoNotRun(t *testing.T) {
 	require.Equal(t, []string{"ConfigMap shop/ours"}, deleted)
 	require.NotContains(t, api.Writes(), "PATCH /api/v1/namespaces/shop/configmaps/before")
 	require.NotNil(t, api.Get("/api/v1/namespaces/slipway-system/secrets/queue-chart"), "it is theirs")
+}
+
+// TestARunThatEndsDuringAHook deletes nothing: the next one runs the hook.
+func TestARunThatEndsDuringAHook(t *testing.T) {
+	api, r := on(t)
+	apply(t, r, "queue", "ours")
+	ctx, cancel := context.WithCancel(t.Context())
+	api.Controller = func(path string, _ map[string]any) {
+		if strings.Contains(path, "/jobs/") {
+			cancel()
+		}
+	}
+	packed, err := helm.Pack("{apiVersion: batch/v1, kind: Job, metadata: {name: before, namespace: shop, " + label + ", annotations: {helm.sh/hook: pre-delete}}}")
+	require.NoError(t, err)
+	require.NoError(t, r.Client.KeepNotes(t.Context(), "demo", kube.ChartOf("queue"), map[string]string{"hooks": packed}))
+	_, err = r.Component(ctx, removal.Component{Name: "queue"}, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotNil(t, api.Get("/api/v1/namespaces/shop/configmaps/ours"))
+	require.NotNil(t, api.Get("/api/v1/namespaces/slipway-system/secrets/queue-chart"))
 }
 
 func TestTheRecordOfAReleaseFollowsTheEarlierOne(t *testing.T) {
