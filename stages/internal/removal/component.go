@@ -74,7 +74,40 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 	if err != nil {
 		return nil, err
 	}
-	var deleted []kube.Member
+	members, ofHooks, err := r.withoutHooks(ctx, members, hooks)
+	if err != nil {
+		return nil, err
+	}
+	deleted, err := r.discard(ctx, "what "+c.Name+" is made of", members)
+	if err != nil {
+		return nil, err
+	}
+	if hooked {
+		if _, err := r.run(ctx, c, hooks, release.HookPostDelete); err != nil {
+			return nil, err
+		}
+	}
+	made, err := r.discard(ctx, "what the hooks of "+c.Name+" made", ofHooks)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range hooks { // an older list has none of them
+		for _, o := range h.Objects {
+			if _, err := r.Client.DeleteOurs(ctx, kube.MemberOf(o), r.Deployment, metav1.DeletePropagationBackground); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var names []string
+	for _, m := range append(deleted, made...) {
+		names = append(names, m.String())
+	}
+	return names, r.Client.Forget(ctx, r.Deployment, c.Name)
+}
+
+// discard deletes those of members that are the deployment's, waits until they are gone, and returns
+// them.
+func (r *Remover) discard(ctx context.Context, what string, members []kube.Member) (deleted []kube.Member, err error) {
 	for _, m := range members {
 		asked, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationForeground)
 		if err != nil {
@@ -84,26 +117,27 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 			deleted = append(deleted, m)
 		}
 	}
-	if err := r.Gone(ctx, "what "+c.Name+" is made of", r.Left(deleted)); err != nil {
-		return nil, err
+	return deleted, r.Gone(ctx, what, r.Left(deleted))
+}
+
+// withoutHooks separates members from those of the chart's hooks, also earlier ones: hooks that run
+// after the deletion may need an account or a password that hooks have made before the install.
+func (r *Remover) withoutHooks(ctx context.Context, members []kube.Member, hooks []helm.Hook) (other, ofHooks []kube.Member, err error) {
+	if !slices.ContainsFunc(hooks, func(h helm.Hook) bool { return h.On(release.HookPostDelete) }) {
+		return members, nil, nil
 	}
-	if hooked {
-		if _, err := r.run(ctx, c, hooks, release.HookPostDelete); err != nil {
-			return nil, err
+	for _, m := range members {
+		live, err := r.Client.Live(ctx, m)
+		if err != nil {
+			return nil, nil, err
+		}
+		if live != nil && kube.IsHook(live) {
+			ofHooks = append(ofHooks, m)
+		} else {
+			other = append(other, m)
 		}
 	}
-	for _, h := range hooks {
-		for _, o := range h.Objects {
-			if _, err := r.Client.DeleteOurs(ctx, kube.MemberOf(o), r.Deployment, metav1.DeletePropagationBackground); err != nil {
-				return nil, err
-			}
-		}
-	}
-	var names []string
-	for _, m := range deleted {
-		names = append(names, m.String())
-	}
-	return names, r.Client.Forget(ctx, r.Deployment, c.Name)
+	return other, ofHooks, nil
 }
 
 // hooks are those of a component's chart, but for objects that keep says stay.

@@ -144,6 +144,7 @@ func TestAChartGoesWithItsHooks(t *testing.T) {
 	}
 	const at = "/api/v1/namespaces/shop/"
 	apply(t, r, "queue", "ours", "theirs", "hook")
+	api.Set(t, at+"configmaps/hook", "metadata: {annotations: {helm.sh/hook: pre-install}}")
 	api.Set(t, at+"configmaps/theirs", "metadata: {labels: {"+kube.DeploymentLabel+": other}}")
 	hook := func(kind, name, event string) string {
 		return "---\n{apiVersion: " + kind + ", metadata: {name: " + name + ", namespace: shop, " + label + ", annotations: {helm.sh/hook: " + event + "}}}\n"
@@ -169,6 +170,7 @@ func TestAChartGoesWithItsHooks(t *testing.T) {
 		require.Equal(t, stays, api.Get(path) != nil, path)
 	}
 	writes := api.Writes()
+	require.Greater(t, slices.Index(writes, "DELETE "+at+"configmaps/hook"), slices.Index(writes, "PATCH /apis/batch/v1/namespaces/shop/jobs/after"), "hooks after the deletion may need it")
 	before, ours, after := slices.Index(writes, "PATCH /apis/batch/v1/namespaces/shop/jobs/before"), slices.Index(writes, "DELETE "+at+"configmaps/ours"), slices.Index(writes, "PATCH /apis/batch/v1/namespaces/shop/jobs/after")
 	require.Less(t, 0, before)
 	require.Less(t, before, ours)
