@@ -161,6 +161,32 @@ func TestAnUpgradeThatWasKilled(t *testing.T) {
 	s.held(t, gitInput())
 }
 
+// TestAnInstallThatFailedGoesOnWithWhatItRendered: pods may have its random password already.
+func TestAnInstallThatFailedGoesOnWithWhatItRendered(t *testing.T) {
+	s := git(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}, data: {password: '{{ randAlphaNum 16 }}', upgrade: '{{ .Release.IsUpgrade }}'}}", hook("migrate", "post-install,post-upgrade", ""))
+	works := s.api.Controller
+	fails := func(path string, o map[string]any) {
+		if works(path, o); path == atMigrate {
+			o["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Failed", "status": "True"}}}
+		}
+	}
+	in := gitInput()
+	for _, values := range []string{`{}`, `{"more": true}`} {
+		in.Values = []byte(values)
+		s.api.Controller = fails
+		_, err := s.install(t.Context(), in)
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeJob})
+		made := s.at(atConfig, "data")
+		s.api.Controller = works
+		_, err = s.install(t.Context(), in)
+		require.NoError(t, err)
+		require.Equal(t, made, s.at(atConfig, "data"))
+		s.held(t, in)
+	}
+	require.Equal(t, "true", s.at(atConfig, "data", "upgrade"))
+	require.Equal(t, []string{"migrate", "migrate", "migrate", "migrate"}, s.jobsMade())
+}
+
 // TestAnUpgradeDeletesNoData: the component's list says what the chart no longer has.
 func TestAnUpgradeDeletesNoData(t *testing.T) {
 	of := func(kind, name string) string {
