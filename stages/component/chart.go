@@ -81,8 +81,9 @@ func (i *installer) chart(ctx context.Context) ([]*unstructured.Unstructured, co
 	}
 	if upgrade {
 		i.client.Plan.Change("install or upgrade the chart %s", i.component.Name)
-		was.inputs = "" // until the hooks have run
-		err = i.keepChart(ctx, was, parts.Hooks)
+		// Until the hooks have run. A run that goes on with it applies the same text: what is random
+		// in it, such as a password, may be in use by then.
+		err = i.keepChart(ctx, rendered{text: now.text, pending: now.inputs, revision: was.revision}, parts.Hooks)
 	}
 	if err == nil {
 		err = hooks(before)
@@ -104,6 +105,7 @@ func (i *installer) chart(ctx context.Context) ([]*unstructured.Unstructured, co
 type rendered struct {
 	text     string
 	inputs   string // a digest of what it was rendered from; empty: it has not been applied to the end
+	pending  string // that digest while it is applied
 	revision int    // 0: it never was
 }
 
@@ -112,7 +114,7 @@ func readChart(ctx context.Context, c *kube.Client, component string) (out rende
 	if err != nil || note == nil {
 		return out, err
 	}
-	out.inputs = note["inputs"]
+	out.inputs, out.pending = note["inputs"], note["pending"]
 	if out.revision, err = strconv.Atoi(note["revision"]); err == nil {
 		out.text, err = helm.Unpack(note["manifest"])
 	}
@@ -132,6 +134,9 @@ func (i *installer) keepChart(ctx context.Context, r rendered, hooks []helm.Hook
 		return err
 	}
 	data := map[string]string{"inputs": r.inputs, "revision": strconv.Itoa(r.revision)}
+	if r.pending != "" {
+		data["pending"] = r.pending
+	}
 	for key, text := range map[string]string{"manifest": r.text, "hooks": text} {
 		if data[key], err = helm.Pack(text); err != nil {
 			return err
@@ -140,7 +145,8 @@ func (i *installer) keepChart(ctx context.Context, r rendered, hooks []helm.Hook
 	return i.client.KeepNotes(ctx, i.env.Deployment, kube.ChartOf(i.component.Name), data)
 }
 
-// render renders the chart, unless it was from the same inputs. The revision is another one if
+// render renders the chart, unless it was from the same inputs, also by a run that did not come to
+// its end. The revision is another one if
 // that comes to something else, or was not applied to the end. Which APIs the cluster has is no
 // input: components that come later add to them.
 func (i *installer) render(ctx context.Context, ch *chart.Chart, values map[string]any, was rendered) (rendered, error) {
@@ -159,6 +165,10 @@ func (i *installer) render(ctx context.Context, ch *chart.Chart, values map[stri
 	sum := sha256.Sum256(text)
 	now := rendered{inputs: hex.EncodeToString(sum[:]), text: was.text, revision: was.revision}
 	if now.inputs == was.inputs {
+		return now, nil
+	}
+	if now.inputs == was.pending {
+		now.revision++
 		return now, nil
 	}
 	now.text, err = helm.Render(ctx, i.client, ch, values, helm.Install{Name: i.component.Name, Namespace: i.component.Namespace, Revision: was.revision + 1})

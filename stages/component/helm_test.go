@@ -161,6 +161,32 @@ func TestAnUpgradeThatWasKilled(t *testing.T) {
 	s.held(t, gitInput())
 }
 
+// TestAnInstallThatFailedGoesOnWithWhatItRendered: pods may have its random password already.
+func TestAnInstallThatFailedGoesOnWithWhatItRendered(t *testing.T) {
+	s := git(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}, data: {password: '{{ randAlphaNum 16 }}', upgrade: '{{ .Release.IsUpgrade }}'}}", hook("migrate", "post-install,post-upgrade", ""))
+	works := s.api.Controller
+	fails := func(path string, o map[string]any) {
+		if works(path, o); path == atMigrate {
+			o["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Failed", "status": "True"}}}
+		}
+	}
+	in := gitInput()
+	for _, values := range []string{`{}`, `{"more": true}`} {
+		in.Values = []byte(values)
+		s.api.Controller = fails
+		_, err := s.install(t.Context(), in)
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeJob})
+		made := s.at(atConfig, "data")
+		s.api.Controller = works
+		_, err = s.install(t.Context(), in)
+		require.NoError(t, err)
+		require.Equal(t, made, s.at(atConfig, "data"))
+		s.held(t, in)
+	}
+	require.Equal(t, "true", s.at(atConfig, "data", "upgrade"))
+	require.Equal(t, []string{"migrate", "migrate", "migrate", "migrate"}, s.jobsMade())
+}
+
 // TestAnUpgradeDeletesNoData: the component's list says what the chart no longer has.
 func TestAnUpgradeDeletesNoData(t *testing.T) {
 	of := func(kind, name string) string {
@@ -177,6 +203,27 @@ func TestAnUpgradeDeletesNoData(t *testing.T) {
 	s.git(t)
 	for path, stays := range map[string]bool{"configmaps/gitea": true, "configmaps/old": false, "configmaps/theirs": true, "persistentvolumeclaims/rows": true} {
 		require.Equal(t, stays, s.api.Get("/api/v1/namespaces/shop/"+path) != nil, path)
+	}
+}
+
+// TestAnUpgradeKeepsWhatHooksMade, as Helm does: a password that only the first install renders is
+// still in use.
+func TestAnUpgradeKeepsWhatHooksMade(t *testing.T) {
+	const at = "/api/v1/namespaces/shop/secrets/password"
+	s := git(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: gitea}, data: {size: '{{ .Values.size }}'}}",
+		"{{ if .Release.IsInstall }}{apiVersion: v1, kind: Secret, metadata: {name: password, annotations: {helm.sh/hook: pre-install}}, stringData: {password: '{{ randAlphaNum 16 }}'}}{{ end }}")
+	s.git(t)
+	made := s.at(at, "data")
+	require.NotNil(t, made)
+	in := gitInput()
+	in.Values = []byte(`{"size": "2"}`)
+	for range 2 {
+		_, err := s.install(t.Context(), in)
+		require.NoError(t, err)
+		require.Equal(t, "2", s.at(atConfig, "data", "size"))
+		require.Equal(t, made, s.at(at, "data"))
+		require.Contains(t, s.listed(t, "gitea"), "Secret shop/password", "a destroy removes it")
+		s.held(t, in)
 	}
 }
 

@@ -104,7 +104,7 @@ func remove(ctx context.Context, env *step.Env, in contract.RemoveInput, parts f
 // newRemover is the remover of what the cluster says of the removal. definitions has those go that
 // the release keeps, too.
 func newRemover(ctx context.Context, env *step.Env, c *kube.Client, definitions bool) (*remover, error) {
-	record, recorded, err := removal.Read(ctx, c)
+	record, recorded, err := removal.Read(ctx, c, env.Deployment)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 	if err != nil {
 		return contract.Pruned{}, err
 	}
-	record, _, err := removal.Read(ctx, c)
+	record, _, err := removal.Read(ctx, c, env.Deployment)
 	if err != nil {
 		return contract.Pruned{}, err
 	}

@@ -70,7 +70,7 @@ func statusOfGates(ctx context.Context, env *step.Env, c *kube.Client, in contra
 
 func statusOfApps(ctx context.Context, env *step.Env, c *kube.Client) (contract.Apps, error) {
 	out := contract.Apps{Apps: []contract.App{}}
-	record, _, err := removal.Read(ctx, c)
+	record, _, err := removal.Read(ctx, c, env.Deployment)
 	if err != nil || record.Argo == "" { // the platform has no Argo CD
 		return out, err
 	}

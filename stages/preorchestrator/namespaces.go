@@ -187,7 +187,7 @@ func ownPullSecrets(ctx context.Context, c *kube.Client, deployment string, name
 // keepRemoval keeps in the cluster how the platform is removed, and what is made before its
 // components are.
 func keepRemoval(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
-	earlier, _, err := removal.Read(ctx, c)
+	earlier, _, err := removal.Read(ctx, c, deployment)
 	if err != nil {
 		return err
 	}

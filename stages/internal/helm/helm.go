@@ -13,6 +13,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
@@ -115,13 +117,14 @@ func Parse(text string) (out Rendered, err error) {
 	}
 	slices.SortStableFunc(hooks, func(a, b *release.Hook) int { return cmp.Or(a.Weight-b.Weight, strings.Compare(a.Name, b.Name)) })
 	for _, h := range hooks {
+		if slices.Contains(h.Events, release.HookTest) { // nothing runs it, whatever it has
+			continue
+		}
 		objs, err := kube.DecodeRendered([]byte(h.Manifest))
 		if err != nil {
 			return out, err
 		}
-		if !slices.Contains(h.Events, release.HookTest) {
-			out.Hooks = append(out.Hooks, Hook{h, objs})
-		}
+		out.Hooks = append(out.Hooks, Hook{h, objs})
 	}
 	return out, nil
 }
@@ -150,6 +153,8 @@ type Runner struct {
 	Deployment string
 	// Job waits until a Job of a hook has completed.
 	Job func(ctx context.Context, namespace, name string) error
+	// Limit is how long each hook may take; 0: as long as ctx.
+	Limit time.Duration
 }
 
 // Run runs the hooks of an event, one after the other, as Helm does: it makes the objects of each,
@@ -177,7 +182,20 @@ func (r Runner) Run(ctx context.Context, hooks []Hook, event release.HookEvent) 
 	return r.succeeded(ctx, done)
 }
 
+// make makes the objects of a hook and waits for what they do. Nothing of somebody else's is
+// overwritten: the hook's policy would have it deleted afterwards.
 func (r Runner) make(ctx context.Context, h Hook) error {
+	ctx, cancel := r.limited(ctx)
+	defer cancel()
+	for _, o := range h.Objects {
+		live, err := r.Client.Live(ctx, kube.MemberOf(o))
+		if err != nil {
+			return err
+		}
+		if live != nil && !kube.Ours(live, r.Deployment) {
+			return foreign(h, live)
+		}
+	}
 	if _, err := r.Client.Apply(ctx, h.Objects, kube.ApplyOptions{}); err != nil {
 		return err
 	}
@@ -196,6 +214,21 @@ func (r Runner) make(ctx context.Context, h Hook) error {
 	return nil
 }
 
+func (r Runner) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.Limit == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, r.Limit)
+}
+
+func foreign(h Hook, live *unstructured.Unstructured) error {
+	return &fault.Fault{
+		Code: kube.CodeForeign, Class: fault.Step, Op: "run the hook " + h.Name,
+		Err: fmt.Errorf("%s exists and is not the deployment's; it was not changed", kube.MemberOf(live)),
+		Fix: "remove it, or have the chart name its own otherwise, then run the same command again",
+	}
+}
+
 // succeeded deletes what hooks that have succeeded made, if their policy says so.
 func (r Runner) succeeded(ctx context.Context, hooks []Hook) error {
 	for _, h := range slices.Backward(hooks) {
@@ -210,6 +243,8 @@ func (r Runner) succeeded(ctx context.Context, hooks []Hook) error {
 
 // remove deletes what a hook made, and waits until it is gone.
 func (r Runner) remove(ctx context.Context, h Hook) error {
+	ctx, cancel := r.limited(ctx)
+	defer cancel()
 	for _, o := range h.Objects {
 		m := kube.MemberOf(o)
 		asked, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationBackground)

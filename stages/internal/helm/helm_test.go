@@ -10,6 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
@@ -27,7 +28,7 @@ const (
 
 func TestWhatAChartRendersToIsRead(t *testing.T) {
 	parts, err := helm.Parse("---\n# Source: a.yaml\n" + hook(config, "late", "helm.sh/hook: 'pre-install, post-install', helm.sh/hook-weight: '2'") +
-		hook(job, "b", "helm.sh/hook: pre-install") + hook(config, "try", "helm.sh/hook: test") + hook(job, "a", "helm.sh/hook: pre-install") +
+		hook(job, "b", "helm.sh/hook: pre-install") + "---\n{apiVersion: v1, kind: Pod, metadata: {generateName: try-, annotations: {helm.sh/hook: test}}}\n" + hook(job, "a", "helm.sh/hook: pre-install") +
 		"---\n{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}]}\n---\n# nothing\n")
 	require.NoError(t, err)
 	require.Len(t, parts.Objects, 1)
@@ -85,6 +86,10 @@ func TestTheHooksOfAnEvent(t *testing.T) {
 
 	api.Set(t, jobs+"first", "metadata: {labels: {"+kube.DeploymentLabel+": another}}")
 	waited = nil
-	_ = r.Run(t.Context(), parts.Hooks, release.HookPreInstall)
-	require.NotContains(t, api.Writes()[len(api.Writes())-4:], "DELETE "+jobs+"first", "what is another deployment's is not deleted")
+	written := len(api.Writes())
+	require.ErrorIs(t, r.Run(t.Context(), parts.Hooks, release.HookPreInstall), &fault.Fault{Code: kube.CodeForeign})
+	require.Empty(t, waited)
+	for _, w := range api.Writes()[written:] {
+		require.NotContains(t, w, jobs+"first", "what is another deployment's is neither changed nor deleted")
+	}
 }

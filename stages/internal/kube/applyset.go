@@ -60,7 +60,8 @@ func (e entry) member() (m Member, ok bool) {
 // ApplySet applies objs as Apply does and then deletes what it applied earlier for the
 // same set and objs no longer has. An object that is not labelled as the deployment's
 // any more is left alone, and so is one whose deletion takes data with it:
-// see HasData. It returns what was deleted.
+// see HasData. One of a chart's hook stays in the set: Helm keeps what a hook made, such as a password
+// that only the first install renders. It returns what was deleted.
 func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstructured, opts ApplyOptions) (applied []Applied, deleted []string, err error) {
 	before, err := c.Members(ctx, s.Name)
 	if err != nil {
@@ -94,6 +95,14 @@ func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstr
 		if slices.ContainsFunc(others, m.Same) {
 			continue
 		}
+		hook, err := c.ofHook(ctx, m, s.Deployment)
+		if err != nil {
+			return applied, deleted, err
+		}
+		if hook {
+			now = append(now, m)
+			continue
+		}
 		gone, err := c.DeleteOurs(ctx, m, s.Deployment, metav1.DeletePropagationBackground)
 		if err != nil {
 			return applied, deleted, err
@@ -103,6 +112,12 @@ func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstr
 		}
 	}
 	return applied, deleted, c.KeepMembers(ctx, s.Deployment, s.Name, now)
+}
+
+// ofHook reports whether a hook of the deployment's chart has made an object that is there.
+func (c *Client) ofHook(ctx context.Context, m Member, deployment string) (bool, error) {
+	live, err := c.Live(ctx, m)
+	return live != nil && DeploymentOf(live.GetLabels()) == deployment && IsHook(live), err
 }
 
 // Member is an object of a set.
@@ -208,9 +223,10 @@ func JobsOf(component string) string { return component + "-jobs" }
 // JobKey is a Job's key there.
 func JobKey(job metav1.Object) string { return job.GetNamespace() + "." + job.GetName() }
 
-// Forget deletes what is noted of a component that is gone, or somebody else's by now.
+// Forget deletes what is noted of a component that is gone, or somebody else's by now. The list of
+// its objects goes last: as long as it is there, a run that was killed is gone on with.
 func (c *Client) Forget(ctx context.Context, deployment, component string) error {
-	for _, name := range []string{ObjectsOf(component), ChartOf(component), JobsOf(component)} {
+	for _, name := range []string{ChartOf(component), JobsOf(component), ObjectsOf(component)} {
 		m := Member{corev1.SchemeGroupVersion.WithKind("Secret"), SystemNamespace, name}
 		if _, err := c.DeleteOurs(ctx, m, deployment, metav1.DeletePropagationBackground); err != nil {
 			return err

@@ -75,6 +75,9 @@ func decode(manifest []byte, toJSON func([]byte) ([]byte, error)) ([]*unstructur
 			}
 		}
 		for _, o := range objs {
+			if o.GetGenerateName() != "" && o.GetName() == "" {
+				return nil, fmt.Errorf("document %d: metadata.name is missing: Slipway finds objects again by their names, and takes no metadata.generateName (%s)", n, o.GetGenerateName())
+			}
 			if o.GetAPIVersion() == "" || o.GetKind() == "" || o.GetName() == "" {
 				return nil, fmt.Errorf("document %d: apiVersion, kind or metadata.name is missing", n)
 			}

@@ -49,6 +49,9 @@ const Kept = "slipway.sh/kept"
 // Helm has for that.
 func Keeps(o metav1.Object) bool { return o.GetAnnotations()["helm.sh/resource-policy"] == "keep" }
 
+// IsHook reports whether an object is one of a hook of a chart.
+func IsHook(o metav1.Object) bool { return o.GetAnnotations()["helm.sh/hook"] != "" }
+
 // Ours reports whether an object belongs to a deployment: it has its label or, where
 // somebody has taken that off, Slipway has written to it.
 func Ours(o metav1.Object, deployment string) bool {

@@ -26,18 +26,48 @@ func (c *Client) Notes(ctx context.Context, name string) (map[string]string, err
 	if err != nil || o == nil {
 		return nil, err
 	}
+	return texts(o), nil
+}
+
+// NotesOf is Notes of a deployment's note; nil if it is another's: what that says of objects, or of
+// how they are removed, is about others.
+func (c *Client) NotesOf(ctx context.Context, deployment, name string) (map[string]string, error) {
+	o, err := c.Secret(ctx, SystemNamespace, name)
+	if err != nil || o == nil || DeploymentOf(o.Labels) != deployment {
+		return nil, err
+	}
+	return texts(o), nil
+}
+
+func texts(o *corev1.Secret) map[string]string {
 	out := make(map[string]string, len(o.Data))
 	for key, value := range o.Data {
 		out[key] = string(value)
 	}
-	return out, nil
+	return out
 }
 
 // Note decodes into out what KeepNote has written; found is false where it has not.
 func (c *Client) Note(ctx context.Context, name, key string, out any) (found bool, err error) {
 	data, err := c.Notes(ctx, name)
-	if err != nil || data == nil {
+	if err != nil {
 		return false, err
+	}
+	return decodeNote(data, name, key, out)
+}
+
+// NoteOf is Note of a deployment's note.
+func (c *Client) NoteOf(ctx context.Context, deployment, name, key string, out any) (found bool, err error) {
+	data, err := c.NotesOf(ctx, deployment, name)
+	if err != nil {
+		return false, err
+	}
+	return decodeNote(data, name, key, out)
+}
+
+func decodeNote(data map[string]string, name, key string, out any) (found bool, err error) {
+	if data == nil {
+		return false, nil
 	}
 	if err := json.Unmarshal([]byte(data[key]), out); err != nil {
 		return false, fmt.Errorf("read %s of secret %s/%s: %w", key, SystemNamespace, name, err)

@@ -70,8 +70,44 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 		members = slices.DeleteFunc(members, keep)
 	}
 	slices.SortStableFunc(members, func(a, b kube.Member) int { return rank(a) - rank(b) })
-	hooked := r.run(ctx, c, hooks, release.HookPreDelete)
-	var deleted []kube.Member
+	hooked, err := r.run(ctx, c, hooks, release.HookPreDelete)
+	if err != nil {
+		return nil, err
+	}
+	members, ofHooks, err := r.withoutHooks(ctx, members, hooks)
+	if err != nil {
+		return nil, err
+	}
+	deleted, err := r.discard(ctx, "what "+c.Name+" is made of", members)
+	if err != nil {
+		return nil, err
+	}
+	if hooked {
+		if _, err := r.run(ctx, c, hooks, release.HookPostDelete); err != nil {
+			return nil, err
+		}
+	}
+	made, err := r.discard(ctx, "what the hooks of "+c.Name+" made", ofHooks)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range hooks { // an older list has none of them
+		for _, o := range h.Objects {
+			if _, err := r.Client.DeleteOurs(ctx, kube.MemberOf(o), r.Deployment, metav1.DeletePropagationBackground); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var names []string
+	for _, m := range append(deleted, made...) {
+		names = append(names, m.String())
+	}
+	return names, r.Client.Forget(ctx, r.Deployment, c.Name)
+}
+
+// discard deletes those of members that are the deployment's, waits until they are gone, and returns
+// them.
+func (r *Remover) discard(ctx context.Context, what string, members []kube.Member) (deleted []kube.Member, err error) {
 	for _, m := range members {
 		asked, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationForeground)
 		if err != nil {
@@ -81,29 +117,32 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 			deleted = append(deleted, m)
 		}
 	}
-	if err := r.Gone(ctx, "what "+c.Name+" is made of", r.Left(deleted)); err != nil {
-		return nil, err
+	return deleted, r.Gone(ctx, what, r.Left(deleted))
+}
+
+// withoutHooks separates members from those of the chart's hooks, also earlier ones: hooks that run
+// after the deletion may need an account or a password that hooks have made before the install.
+func (r *Remover) withoutHooks(ctx context.Context, members []kube.Member, hooks []helm.Hook) (other, ofHooks []kube.Member, err error) {
+	if !slices.ContainsFunc(hooks, func(h helm.Hook) bool { return h.On(release.HookPostDelete) }) {
+		return members, nil, nil
 	}
-	if hooked {
-		r.run(ctx, c, hooks, release.HookPostDelete)
-	}
-	for _, h := range hooks {
-		for _, o := range h.Objects {
-			if _, err := r.Client.DeleteOurs(ctx, kube.MemberOf(o), r.Deployment, metav1.DeletePropagationBackground); err != nil {
-				return nil, err
-			}
+	for _, m := range members {
+		live, err := r.Client.Live(ctx, m)
+		if err != nil {
+			return nil, nil, err
+		}
+		if live != nil && kube.IsHook(live) {
+			ofHooks = append(ofHooks, m)
+		} else {
+			other = append(other, m)
 		}
 	}
-	var names []string
-	for _, m := range deleted {
-		names = append(names, m.String())
-	}
-	return names, r.Client.Forget(ctx, r.Deployment, c.Name)
+	return other, ofHooks, nil
 }
 
 // hooks are those of a component's chart, but for objects that keep says stay.
 func (r *Remover) hooks(ctx context.Context, c Component, keep func(kube.Member) bool) ([]helm.Hook, error) {
-	note, err := r.Client.Notes(ctx, kube.ChartOf(c.Name))
+	note, err := r.Client.NotesOf(ctx, r.Deployment, kube.ChartOf(c.Name))
 	if err != nil || note["hooks"] == "" {
 		return nil, err
 	}
@@ -119,14 +158,13 @@ func (r *Remover) hooks(ctx context.Context, c Component, keep func(kube.Member)
 }
 
 // run runs the hooks of an event, and reports whether that succeeded. A component whose hooks fail
-// goes without them.
-func (r *Remover) run(ctx context.Context, c Component, hooks []helm.Hook, event release.HookEvent) bool {
+// goes without them; where they could not run because the cluster did not answer, or the run ends,
+// that is an error, and the next removal runs them.
+func (r *Remover) run(ctx context.Context, c Component, hooks []helm.Hook, event release.HookEvent) (bool, error) {
 	if r.Client.Plan != nil || !slices.ContainsFunc(hooks, func(h helm.Hook) bool { return h.On(event) }) {
-		return true
+		return true, nil
 	}
-	limited, cancel := context.WithTimeout(ctx, r.Limit())
-	defer cancel()
-	err := helm.Runner{Client: r.Client, Deployment: r.Deployment, Job: func(ctx context.Context, namespace, name string) error {
+	err := helm.Runner{Client: r.Client, Deployment: r.Deployment, Limit: r.Limit(), Job: func(ctx context.Context, namespace, name string) error {
 		w := &kube.JobWatch{Client: r.Client, Namespace: namespace, Name: name, Every: kube.Poll}
 		if err := r.Client.WaitFor(ctx, "job "+namespace+"/"+name+" to complete", kube.Poll, w.Look); err != nil {
 			return err
@@ -135,11 +173,29 @@ func (r *Remover) run(ctx context.Context, c Component, hooks []helm.Hook, event
 			return errors.New(strings.Join([]string{"job", namespace + "/" + name + ":", w.Failure}, " "))
 		}
 		return nil
-	}}.Run(limited, hooks, event)
-	if err != nil {
-		r.Log.Warn("a chart's hooks fail; it is removed without them", "component", c.Name, "error", err)
+	}}.Run(ctx, hooks, event)
+	if err == nil {
+		return true, nil
 	}
-	return err == nil
+	if cut := r.cutShort(ctx, c, err); cut != nil {
+		return false, cut
+	}
+	r.Log.Warn("a chart's hooks fail; it is removed without them", "component", c.Name, "error", err)
+	return false, nil
+}
+
+// cutShort is the error of hooks that did not fail themselves; nil if they did.
+func (r *Remover) cutShort(ctx context.Context, c Component, err error) error {
+	// A webhook whose component is gone already never answers again.
+	webhook := strings.Contains(err.Error(), "failed calling webhook")
+	if ctx.Err() != nil || kube.Transient(err) && !webhook {
+		return err
+	}
+	// A wait goes on while the API server does not answer, and its error says so in words only.
+	if _, silent := r.Client.Notes(ctx, kube.ChartOf(c.Name)); silent != nil {
+		return errors.Join(err, silent)
+	}
+	return nil
 }
 
 // Left looks for those of members that are there and the deployment's.

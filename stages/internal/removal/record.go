@@ -66,10 +66,10 @@ func (c Component) same(o Component) bool {
 	return c.Apps && o.Apps || c.Apps == o.Apps && c.Name == o.Name
 }
 
-// Read returns the record of the deployment in a cluster. Without one it is that of a
-// release with no components, and found is false.
-func Read(ctx context.Context, c *kube.Client) (rec Record, found bool, err error) {
-	if found, err = c.Note(ctx, recordName, recordKey, &rec); !found {
+// Read returns the record of a deployment in a cluster. Without one, or with another deployment's,
+// it is that of a release with no components, and found is false.
+func Read(ctx context.Context, c *kube.Client, deployment string) (rec Record, found bool, err error) {
+	if found, err = c.NoteOf(ctx, deployment, recordName, recordKey, &rec); !found {
 		rec.Remove.SetDefaults()
 	}
 	return rec, found, err

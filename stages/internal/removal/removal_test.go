@@ -1,6 +1,7 @@
 package removal_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -143,6 +144,7 @@ func TestAChartGoesWithItsHooks(t *testing.T) {
 	}
 	const at = "/api/v1/namespaces/shop/"
 	apply(t, r, "queue", "ours", "theirs", "hook")
+	api.Set(t, at+"configmaps/hook", "metadata: {annotations: {helm.sh/hook: pre-install}}")
 	api.Set(t, at+"configmaps/theirs", "metadata: {labels: {"+kube.DeploymentLabel+": other}}")
 	hook := func(kind, name, event string) string {
 		return "---\n{apiVersion: " + kind + ", metadata: {name: " + name + ", namespace: shop, " + label + ", annotations: {helm.sh/hook: " + event + "}}}\n"
@@ -168,15 +170,49 @@ func TestAChartGoesWithItsHooks(t *testing.T) {
 		require.Equal(t, stays, api.Get(path) != nil, path)
 	}
 	writes := api.Writes()
+	require.Greater(t, slices.Index(writes, "DELETE "+at+"configmaps/hook"), slices.Index(writes, "PATCH /apis/batch/v1/namespaces/shop/jobs/after"), "hooks after the deletion may need it")
 	before, ours, after := slices.Index(writes, "PATCH /apis/batch/v1/namespaces/shop/jobs/before"), slices.Index(writes, "DELETE "+at+"configmaps/ours"), slices.Index(writes, "PATCH /apis/batch/v1/namespaces/shop/jobs/after")
 	require.Less(t, 0, before)
 	require.Less(t, before, ours)
 	require.Less(t, ours, after)
 }
 
+// TestAnotherDeploymentsHooksDoNotRun where its component has the same name.
+func TestAnotherDeploymentsHooksDoNotRun(t *testing.T) {
+	api, r := on(t)
+	apply(t, r, "queue", "ours")
+	packed, err := helm.Pack("{apiVersion: v1, kind: ConfigMap, metadata: {name: before, namespace: shop, labels: {" + kube.DeploymentLabel + ": other}, annotations: {helm.sh/hook: pre-delete}}}")
+	require.NoError(t, err)
+	require.NoError(t, r.Client.KeepNotes(t.Context(), "other", kube.ChartOf("queue"), map[string]string{"hooks": packed}))
+	deleted, err := r.Component(t.Context(), removal.Component{Name: "queue"}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"ConfigMap shop/ours"}, deleted)
+	require.NotContains(t, api.Writes(), "PATCH /api/v1/namespaces/shop/configmaps/before")
+	require.NotNil(t, api.Get("/api/v1/namespaces/slipway-system/secrets/queue-chart"), "it is theirs")
+}
+
+// TestARunThatEndsDuringAHook deletes nothing: the next one runs the hook.
+func TestARunThatEndsDuringAHook(t *testing.T) {
+	api, r := on(t)
+	apply(t, r, "queue", "ours")
+	ctx, cancel := context.WithCancel(t.Context())
+	api.Controller = func(path string, _ map[string]any) {
+		if strings.Contains(path, "/jobs/") {
+			cancel()
+		}
+	}
+	packed, err := helm.Pack("{apiVersion: batch/v1, kind: Job, metadata: {name: before, namespace: shop, " + label + ", annotations: {helm.sh/hook: pre-delete}}}")
+	require.NoError(t, err)
+	require.NoError(t, r.Client.KeepNotes(t.Context(), "demo", kube.ChartOf("queue"), map[string]string{"hooks": packed}))
+	_, err = r.Component(ctx, removal.Component{Name: "queue"}, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotNil(t, api.Get("/api/v1/namespaces/shop/configmaps/ours"))
+	require.NotNil(t, api.Get("/api/v1/namespaces/slipway-system/secrets/queue-chart"))
+}
+
 func TestTheRecordOfAReleaseFollowsTheEarlierOne(t *testing.T) {
 	_, r := on(t)
-	rec, found, err := removal.Read(t.Context(), r.Client)
+	rec, found, err := removal.Read(t.Context(), r.Client, "demo")
 	require.NoError(t, err)
 	require.False(t, found)
 	require.Equal(t, platform.RemoveDelete, rec.Remove.Claims)
@@ -197,10 +233,14 @@ components:
 remove: {order: [search], claims: keep, finalizers: {then: report}}
 `))
 	require.NoError(t, first.Write(t.Context(), r.Client, "demo"))
-	rec, found, err = removal.Read(t.Context(), r.Client)
+	rec, found, err = removal.Read(t.Context(), r.Client, "demo")
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Equal(t, first, rec)
+	others, found, err := removal.Read(t.Context(), r.Client, "other")
+	require.NoError(t, err)
+	require.False(t, found, "it is not theirs")
+	require.Empty(t, others.Components)
 	require.Equal(t, []removal.Component{{Name: "search"}, {Name: "web"}, {Name: "database"}}, rec.Components)
 
 	second := removal.RecordOf(files("components: [{name: database, kind: manifests, path: a.yaml, namespace: shop}]")).Following(rec)
