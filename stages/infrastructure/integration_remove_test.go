@@ -151,8 +151,8 @@ func TestRealRemovalOfAnInstalledPlatform(t *testing.T) {
 	var left contract.Inventory
 	res := d.run("infrastructure", "platform-inventory", "", contract.InventoryInput{MustBeEmpty: true}, &left)
 	require.Equal(t, infrastructure.CodeRemove, res.Fault.Code)
-	require.ErrorContains(t, res.Fault, "applications argocd/web")
-	require.ErrorContains(t, res.Fault, "volume claims apps/rows")
+	require.ErrorContains(t, res.Fault, "Application argocd/web")
+	require.ErrorContains(t, res.Fault, "PersistentVolumeClaim apps/rows")
 
 	out := d.removed()
 	require.Equal(t, []string{"argocd/web"}, out.Applications)
