@@ -98,11 +98,9 @@ func Outputs() []string {
 // Requirements are the resources that the machine must have. infrastructure/preflight
 // checks them in the toolchain container. The zero value requires nothing.
 type Requirements struct {
-	MemoryBytes int64    `json:"memoryBytes,omitempty"` // in total
-	DiskBytes   int64    `json:"diskBytes,omitempty"`   // free on the state volume
-	CPUs        int      `json:"cpus,omitempty"`
-	Filesystems []string `json:"filesystems,omitempty"` // as in /proc/filesystems
-	Netfilter   bool     `json:"netfilter,omitempty"`   // the kernel has iptables or nf_tables
+	MemoryBytes int64 `json:"memoryBytes,omitempty"` // in total
+	DiskBytes   int64 `json:"diskBytes,omitempty"`   // free on the state volume
+	CPUs        int   `json:"cpus,omitempty"`
 	// Raises are sysctls of the machine that the cluster raises where they are lower.
 	Raises map[string]int64 `json:"raises,omitempty"`
 }

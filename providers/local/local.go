@@ -157,7 +157,6 @@ func (Provider) Requirements(d providers.Deployment) providers.Requirements {
 	p := config.ProfileOf(d.Scale)
 	return providers.Requirements{
 		MemoryBytes: int64(p.MemoryGiB) << 30, DiskBytes: int64(p.DiskGiB) << 30, CPUs: p.CPUs,
-		Filesystems: []string{"overlay"}, Netfilter: true,
 		Raises: map[string]int64{"fs.inotify.max_user_instances": 8192, "fs.inotify.max_user_watches": 524288},
 	}
 }

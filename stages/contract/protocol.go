@@ -2,9 +2,14 @@ package contract
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/journal"
@@ -122,4 +127,83 @@ func (r Result) Decode(id string, out any) error {
 type Volatile interface {
 	// CacheKey is the input without that part.
 	CacheKey() any
+}
+
+// OriginVariable names, in a step's container, the process that started it, where
+// several work in one Dagger session: they all see what the engine logs.
+const OriginVariable = "SLIPWAY_ORIGIN"
+
+// Line is the line of standard error in which a container says what goes on: who says
+// it, "stage/name", and the text. origin is the value of OriginVariable.
+func Line(origin, id, text string) string {
+	text = oneLine(text)
+	if origin != "" {
+		origin = "[" + origin + "]"
+	}
+	return "slipway" + origin + ": " + id + ": " + text + "\n"
+}
+
+// ParseLine finds such a line in one of the engine's log, and returns its origin and
+// what comes after it: "stage/name: text".
+func ParseLine(line string) (origin, said string, ok bool) {
+	_, rest, found := strings.Cut(line, "slipway")
+	for ; found; _, rest, found = strings.Cut(rest, "slipway") {
+		head, said, isSaid := strings.Cut(rest, ": ")
+		if !isSaid || !strings.Contains(said, "/") {
+			continue
+		}
+		if head == "" {
+			return "", said, true
+		}
+		inner, opens := strings.CutPrefix(head, "[")
+		if origin, closes := strings.CutSuffix(inner, "]"); opens && closes && !strings.ContainsAny(origin, "[] ") {
+			return origin, said, true
+		}
+	}
+	return "", "", false
+}
+
+// oneLine joins the lines of a text: names of objects in a cluster may contain line breaks, after
+// which they could pass for lines of Slipway's own.
+func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }
+
+// partSize is how long a secret of the engine may be, in bytes (Client.SetSecret of
+// dagger.io/dagger v0.20.8; it mounts none of more than 500 KiB).
+const partSize = 128000
+
+// Parts splits text, which is UTF-8, into the files that a container gets in place of file:
+// each fits into a secret of the engine, which is the only argument that it shows to nobody.
+// ReadParts puts them together.
+func Parts(file, text string) map[string]string {
+	out := map[string]string{}
+	for n := 0; n == 0 || text != ""; n++ {
+		end := min(len(text), partSize)
+		for end < len(text) && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		out[part(file, n)], text = text[:end], text[end:]
+	}
+	return out
+}
+
+// part is the name of a part of file: file itself, then file.1 and so on.
+func part(file string, n int) string {
+	if n == 0 {
+		return file
+	}
+	return fmt.Sprintf("%s.%d", file, n)
+}
+
+// ReadParts returns the text that Parts split.
+func ReadParts(file string) ([]byte, error) {
+	text, err := bounded.File(file, bounded.Generated)
+	for n := 1; err == nil; n++ {
+		var more []byte
+		more, err = bounded.File(part(file, n), bounded.Generated)
+		text = append(text, more...)
+		if errors.Is(err, fs.ErrNotExist) {
+			return text, nil
+		}
+	}
+	return nil, err
 }

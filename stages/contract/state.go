@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
@@ -93,3 +94,49 @@ type RunDetail struct {
 	Record  *report.Run `json:"record,omitempty"`  // none when it was killed early
 	Problem string      `json:"problem,omitempty"` // why its record cannot be used
 }
+
+// Identity tells a deployment from others of the same name: deployment/ in its state.
+type Identity struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	Created time.Time `json:"created"`
+}
+
+// Opened is what a run finds when it has taken the lock.
+type Opened struct {
+	Lost  bool `json:"lost,omitempty"`  // as that of Stored
+	First bool `json:"first,omitempty"` // no install has succeeded yet
+	Known int  `json:"known,omitempty"` // steps that the journal knows
+	// Phases are those of the last run: a removal has no release that says what they are.
+	Phases []report.Phase `json:"phases,omitempty"`
+}
+
+// StateRequest is what an action of `slipway state` works with; most need nothing. The action's
+// answer, if it has one, is JSON in ResultFile.
+type StateRequest struct {
+	Who        lock.Holder `json:"who,omitzero"`         // hold, unlock: who does it; open, purge, watch, wipe: the run that has the lock
+	Deployment string      `json:"deployment,omitempty"` // open: its name
+	ID         string      `json:"id,omitempty"`         // run, report: of a run; backup: of a backup
+	Entry      string      `json:"entry,omitempty"`      // open, purge: the deployment's file in the engine's index
+	Path       string      `json:"path,omitempty"`       // keep: file with RunFiles; report: directory to make
+	Patience   Duration    `json:"patience,omitzero"`    // hold: how long to wait for a holder that is alive
+	Port       int         `json:"port,omitempty"`       // hold: where to listen once the lock is held
+	Force      bool        `json:"force,omitempty"`      // unlock: also when the holder is alive
+}
+
+// Progress is how far an install is: what `slipway status` says, and, for those who look at
+// the cluster and do not have Slipway, the ConfigMap slipway-system/slipway-status.
+type Progress string
+
+// How far an install is. Before it is in progress, the cluster says nothing.
+const (
+	NotStarted Progress = "NotStarted"
+	InProgress Progress = "InProgress"
+	Waiting    Progress = "Waiting" // for what the message says
+	Success    Progress = "Success"
+	Failure    Progress = "Failed"
+	Cancelled  Progress = "Cancelled" // on request; no step is left that could tell the cluster
+	// Interrupted: the run was killed; no step is left that could tell the cluster.
+	Interrupted Progress = "Interrupted"
+	Lost        Progress = "Lost" // with the volume that the engine has removed; never in a cluster
+)

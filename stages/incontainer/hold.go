@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
@@ -160,4 +161,15 @@ func listenWhile(ctx context.Context, port int) error {
 	<-ctx.Done()
 	_ = listener.Close()
 	return context.Cause(ctx)
+}
+
+// awaitPods waits, two minutes at most, until the pods that ran before the local cluster was
+// stopped run again, as its node says at url. Those that do not are told to errw, and are no
+// error. kubeconfig is a path.
+func awaitPods(ctx context.Context, kubeconfig, url string, errw io.Writer) error {
+	client, err := kube.Connect(kubeconfig, func(format string, args ...any) { say(errw, "node", format, args...) })
+	if err == nil {
+		client.AwaitPods(ctx, url)
+	}
+	return err
 }

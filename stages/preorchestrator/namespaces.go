@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -145,9 +144,6 @@ func pullSecrets(ctx context.Context, env *step.Env, c *kube.Client, namespaces 
 	if err == nil && want != (account != nil) {
 		err = errors.New("the account of the registry is not the one that the run began with")
 	}
-	if err == nil && want {
-		err = ownPullSecrets(ctx, c, env.Deployment, namespaces)
-	}
 	for _, ns := range namespaces {
 		switch {
 		case err != nil:
@@ -159,29 +155,6 @@ func pullSecrets(ctx context.Context, env *step.Env, c *kube.Client, namespaces 
 		}
 	}
 	return err
-}
-
-// ownPullSecrets fails if one of the Secrets with the account is there and cannot be the
-// deployment's.
-func ownPullSecrets(ctx context.Context, c *kube.Client, deployment string, namespaces []string) error {
-	var foreign []string
-	for _, ns := range namespaces {
-		is, err := c.ForeignPullSecret(ctx, deployment, ns)
-		if err != nil {
-			return err
-		}
-		if is {
-			foreign = append(foreign, ns+"/"+kube.PullSecret)
-		}
-	}
-	if len(foreign) == 0 {
-		return nil
-	}
-	return &fault.Fault{
-		Code: kube.CodeForeign, Class: fault.Step, Op: "keep the registry's account in the cluster",
-		Fix: "ask those whose they are to name them otherwise, or give a file with {} for no account: --registry-auth FILE; then run the same command again",
-		Err: fmt.Errorf("these Secrets do not belong to this deployment, or are not of type %s: %s", corev1.SecretTypeDockerConfigJson, strings.Join(foreign, ", ")),
-	}
 }
 
 // keepRemoval keeps in the cluster how the platform is removed, and what is made before its
