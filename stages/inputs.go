@@ -28,17 +28,14 @@ func (w *platformWiring) objects() contract.OwnershipInput {
 
 // input is what the step of a component works on.
 func (w *platformWiring) input(c platform.Component) contract.ComponentInput {
-	in := contract.ComponentInput{Component: c.Name, Fill: w.fill(c.Holes()), Values: w.Config.Overrides()[c.Name], Rewrite: w.Rewrite, PullSecret: w.Site.Account != ""}
+	in := contract.ComponentInput{
+		Component: c.Name, Fill: w.fill(c.Holes()), Images: map[string]string{}, Hosts: map[string]string{}, Values: w.Config.Overrides()[c.Name],
+		Rewrite: w.Rewrite, PullSecret: w.Site.Account != "",
+	}
 	for host, service := range c.Hosts {
-		if in.Hosts == nil {
-			in.Hosts = map[string]string{}
-		}
 		in.Hosts[platform.Fill(host, map[string]string{platform.FillDomain: w.Config.Global.Domain})] = service
 	}
 	for _, name := range c.ImageNames() {
-		if in.Images == nil {
-			in.Images = map[string]string{}
-		}
 		in.Images[name] = w.Images[name]
 		for upstream, ref := range w.Images {
 			if ref == w.Images[name] && !imageref.IsShort(upstream) {
@@ -111,7 +108,6 @@ func (w *platformWiring) withoutProxy() string {
 	return strings.Join(none, ",")
 }
 
-// appImages are the references of the images that apps name.
 func (w *platformWiring) appImages() map[string]string {
 	out := map[string]string{}
 	for _, c := range w.Release.Components {
@@ -127,7 +123,6 @@ func (w *platformWiring) appImages() map[string]string {
 	return out
 }
 
-// appValues are the user's values for the charts of apps.
 func (w *platformWiring) appValues() map[string]json.RawMessage {
 	values := w.Config.Overrides()
 	for _, c := range w.Release.Components {

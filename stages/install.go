@@ -28,7 +28,6 @@ func bringing(name string) conductor.Workflow {
 	}
 }
 
-// wirePlatform wires such a workflow.
 func wirePlatform(g *conductor.Graph, workflow string) error {
 	if g.Config.Git.URL != "" {
 		g.Release = g.Release.ForRepository()

@@ -340,7 +340,6 @@ func (w *platformWiring) external() (*gitOps, error) {
 	}}, nil
 }
 
-// treeValues are what the chart of the root gets.
 func (w *platformWiring) treeValues() contract.TreeValues {
 	cfg, site := w.Config, w.site.found()
 	out := contract.TreeValues{

@@ -107,10 +107,8 @@ func settings(section json.RawMessage) (Settings, []config.Problem) {
 	return s, l
 }
 
-// bind is the address of this machine on which the ports are published.
 func (s Settings) bind() string { return cmp.Or(s.Bind, "127.0.0.1") }
 
-// apiPort is the port of this machine on which the API is published.
 func (s Settings) apiPort() int {
 	if s.APIPort == nil {
 		return APIPort

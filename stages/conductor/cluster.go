@@ -204,7 +204,6 @@ func (c *Cluster) while(ctx context.Context, do func(context.Context) error) err
 	return errors.Join(do(ctx), c.stop(ctx))
 }
 
-// stop stops the cluster's service, also after ctx has ended.
 func (c *Cluster) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()

@@ -32,7 +32,6 @@ func (c commands) askIn(ctx context.Context, e containers.Exec, action string, r
 	return err
 }
 
-// stateCommand is the command line of such an action.
 func stateCommand(action string, req contract.StateRequest) ([]string, error) {
 	text, err := json.Marshal(req)
 	if err != nil {

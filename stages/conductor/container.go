@@ -91,7 +91,6 @@ type mounts struct {
 	account   *dagger.Secret // nil: there is none
 }
 
-// mount gives a container what the step needs.
 func (m mounts) mount(ctx context.Context, e *containers.Exec, s contract.Spec) (err error) {
 	e.Directories, e.Secrets = map[string]*dagger.Directory{}, map[string]*dagger.Secret{}
 	if !s.Offline {
@@ -131,7 +130,6 @@ func (m mounts) mount(ctx context.Context, e *containers.Exec, s contract.Spec) 
 	return nil
 }
 
-// decodeResult reads what a step left behind.
 func decodeResult(id string, done containers.Outcome) (contract.Result, error) {
 	var result contract.Result
 	if done.Result == nil {

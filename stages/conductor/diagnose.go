@@ -13,7 +13,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// diagnosisLimit is how long a diagnosis may take with its container.
 const diagnosisLimit = time.Minute
 
 // diagnose looks in the cluster for the cause of the failures of a run, whose

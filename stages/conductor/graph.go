@@ -51,7 +51,6 @@ type Graph struct {
 	actions  map[pipeline.Key]func(context.Context) error
 }
 
-// runner runs a step and decodes its output into out.
 type runner interface {
 	run(ctx context.Context, s contract.Spec, in, out any) (contract.Result, error)
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
-// hookExecutor runs hooks in containers.
 type hookExecutor struct {
 	client     *dagger.Client
 	deployment *containers.Deployment
@@ -84,7 +83,6 @@ func (c hookExecutor) execution(h config.Hook, env map[string]string) (container
 	return e, nil
 }
 
-// exec runs a hook in its container.
 func (c hookExecutor) exec(ctx context.Context, h config.Hook, on pipeline.Key, env map[string]string) (containers.HookOutcome, error) {
 	e, err := c.execution(h, env)
 	if err != nil {

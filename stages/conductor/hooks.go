@@ -132,7 +132,6 @@ func (r *hookRunner) once(ctx context.Context, h config.Hook, on pipeline.Result
 	return err
 }
 
-// record notes how a hook ended and what it printed.
 func (r *hookRunner) record(h config.Hook, on pipeline.Key, res pipeline.Result, out containers.HookOutcome) {
 	head := fmt.Sprintf("%s hook %s %s: %s after %s\n", res.Started.UTC().Format(time.RFC3339), h.Name, r.place(h, on),
 		res.Status, res.Elapsed().Round(time.Millisecond))
@@ -171,7 +170,6 @@ func hookKey(h config.Hook, on pipeline.Key) pipeline.Key {
 	return key
 }
 
-// place is where a hook runs, in words.
 func (r *hookRunner) place(h config.Hook, on pipeline.Key) string {
 	what := "the workflow"
 	switch {

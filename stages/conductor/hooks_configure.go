@@ -56,7 +56,6 @@ func (c *Conductor) AfterConfigure(ctx context.Context, on Configuring, outcome 
 	return c.aroundConfigure(on).after(ctx, outcome)
 }
 
-// configureHooks are the hooks around configuring.
 type configureHooks struct {
 	Configuring
 	hooks  []config.Hook
@@ -91,26 +90,20 @@ func (c *Conductor) aroundConfigure(on Configuring) configureHooks {
 
 // before runs the hooks before configuring, up to the first error.
 func (c configureHooks) before(ctx context.Context) error {
-	err := c.runBefore(ctx)
+	err := c.stopped(ctx)
+	for _, hook := range c.runner.bind(c.hooks) {
+		if hook.Before == nil || err != nil {
+			continue
+		}
+		err = hook.Before(ctx, pipeline.Key{})
+		if err == nil || ctx.Err() != nil {
+			err = c.stopped(ctx)
+		}
+	}
 	if err != nil {
 		return c.after(ctx, err)
 	}
 	return nil
-}
-
-func (c configureHooks) runBefore(ctx context.Context) error {
-	for _, hook := range c.runner.bind(c.hooks) {
-		if hook.Before == nil {
-			continue
-		}
-		if err := c.stopped(ctx); err != nil {
-			return err
-		}
-		if err := hook.Before(ctx, pipeline.Key{}); err != nil && ctx.Err() == nil {
-			return err
-		}
-	}
-	return c.stopped(ctx)
 }
 
 // stopped is the fault of configuring that was interrupted before it asked
@@ -138,7 +131,7 @@ func (c configureHooks) after(ctx context.Context, outcome error) error {
 	}
 	last, release := context.WithTimeout(context.WithoutCancel(ctx), hooksTimeout(c.hooks))
 	defer release()
-	var errs []error
+	errs := []error{outcome}
 	for _, hook := range c.runner.bind(c.hooks) {
 		if hook.After == nil {
 			continue
@@ -147,10 +140,10 @@ func (c configureHooks) after(ctx context.Context, outcome error) error {
 			errs = append(errs, err)
 		}
 	}
-	if len(errs) == 0 {
+	if len(errs) == 1 {
 		return outcome
 	}
-	return errors.Join(append([]error{outcome}, errs...)...)
+	return errors.Join(errs...)
 }
 
 // recorded reports whether there is a run's record, which has the output of hooks.

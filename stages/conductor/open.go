@@ -43,7 +43,6 @@ func (r *Records) lostText() string {
 	return "the engine has removed the cluster of deployment " + r.name + " with all data in it"
 }
 
-// lastRun names a run.
 func lastRun(record *report.Run) string {
 	if record == nil {
 		return ""
@@ -85,7 +84,6 @@ func (r *run) open(ctx context.Context) error {
 	return r.judge(now)
 }
 
-// who says whose run it is.
 func (r *run) who() lock.Holder {
 	return lock.Holder{User: r.opts.User, Host: r.opts.Host, Run: r.steps.requests.run, Workflow: r.workflow.Name}
 }

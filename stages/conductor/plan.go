@@ -106,7 +106,6 @@ func (c *Conductor) hasCluster(ctx context.Context, w Workflow) (bool, error) {
 	return err == nil && s.Cluster && !s.Lost, err
 }
 
-// planRequest is the request for a plan of w.
 func (c *Conductor) planRequest(w Workflow, run string) contract.PlanRequest {
 	return contract.PlanRequest{Workflow: w.Name, Run: run, ConfigText: c.inputs.Config.Canonical(), Inputs: c.inputs, PlannedPath: c.opts.Path}
 }

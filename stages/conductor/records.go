@@ -27,7 +27,6 @@ type Records struct {
 	inBucket   bool           // the state is
 }
 
-// stored reads the deployment's state.
 func (r *Records) stored(ctx context.Context) (*contract.Stored, error) {
 	var s contract.Stored
 	if err := r.askIn(ctx, r.looking(containers.Exec{}), "show", contract.StateRequest{}, &s); err != nil {
@@ -56,7 +55,6 @@ func (r *Records) Installed(ctx context.Context) (string, error) {
 	return r.installed(s)
 }
 
-// installed is Installed of what is stored.
 func (r *Records) installed(s *contract.Stored) (string, error) {
 	const what = "find out which release is installed"
 	switch {

@@ -21,7 +21,6 @@ type requests struct {
 	contract.Inputs
 }
 
-// of is the request to a step.
 func (r requests) of(s contract.Spec, in any) (contract.Request, error) {
 	input, err := json.Marshal(in)
 	if err != nil {

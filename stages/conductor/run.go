@@ -51,7 +51,6 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	return r.record, r.finish(ctx, r.record, found.State, r.steps.lock, err)
 }
 
-// run is one run of a workflow.
 type run struct {
 	*Conductor
 	workflow Workflow
@@ -202,7 +201,6 @@ func refusedRun(why error, results []pipeline.Result) error {
 	return errors.Join(errs...)
 }
 
-// newRecord is the record of a run that begins now.
 func (c *Conductor) newRecord(id, workflow string) *report.Run {
 	record := &report.Run{
 		ID: id, Workflow: workflow, Deployment: c.name, Provider: c.opts.Config.Provider,

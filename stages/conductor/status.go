@@ -64,7 +64,6 @@ func (s *DeploymentStatus) Text(w io.Writer) error {
 	return err
 }
 
-// run writes what is known of the last run.
 func (s *DeploymentStatus) run(b *strings.Builder) error {
 	if s.Installed != "" && s.Installed != s.Platform {
 		fmt.Fprintf(b, "the last run was for release %s; the last complete install is of release %s\n", s.Platform, s.Installed)

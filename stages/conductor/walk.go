@@ -14,7 +14,6 @@ import (
 // planned with.
 type Do func(context.Context, contract.Spec, contract.Request) (contract.Result, error)
 
-// processRunner has each step done in this process.
 type processRunner struct {
 	requests
 	do Do
@@ -50,7 +49,6 @@ func Walk(ctx context.Context, w Workflow, plan contract.PlanRequest, do Do) ([]
 	return results, nil
 }
 
-// errHooked is why a step is not checked.
 var errHooked = errors.New("hooks run around it")
 
 // Verify returns the earlier results of w that hold. step runs a step without changing anything.

@@ -120,12 +120,6 @@ func (p *Plan) Seal() error {
 	plain := *p
 	plain.Digest, plain.Made, plain.Phases, plain.Later = "", time.Time{}, nil, nil
 	text, err := json.Marshal(plain)
-	if err == nil { // as it reads back: what is no UTF-8 is written in another way then
-		var again Plan
-		if err = json.Unmarshal(text, &again); err == nil {
-			text, err = json.Marshal(again)
-		}
-	}
 	if err != nil {
 		return fmt.Errorf("encode the plan: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/journal"
@@ -99,17 +100,7 @@ const (
 )
 
 // Duration is a time.Duration that is written as "1m30s".
-type Duration time.Duration
-
-// MarshalText writes d as time.Duration does.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
-
-// UnmarshalText reads what time.ParseDuration reads.
-func (d *Duration) UnmarshalText(b []byte) error {
-	v, err := time.ParseDuration(string(b))
-	*d = Duration(v)
-	return err
-}
+type Duration = config.Duration
 
 // Decode decodes the output of step id into out, or returns its fault.
 func (r Result) Decode(id string, out any) error {

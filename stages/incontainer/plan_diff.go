@@ -97,7 +97,6 @@ func byName(list []any) map[string]any {
 	return out
 }
 
-// longest is how much of a value is shown.
 const longest = 160
 
 // asText is a value as JSON; a long one is told by its digest.

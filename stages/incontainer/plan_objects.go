@@ -20,7 +20,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// digestOf is the digest of a text: "sha256:…".
 func digestOf(text []byte) string {
 	sum := sha256.Sum256(text)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -142,7 +141,6 @@ func (m *maker) learn(o map[string]any) {
 // shortest is how long a secret is whose value is looked for elsewhere.
 const shortest = 8
 
-// plain is a value of a Secret.
 func plain(part string, v any) string {
 	text, _ := v.(string)
 	if part == "data" {
@@ -229,7 +227,6 @@ func (m *maker) secret(value string) string {
 // come from values that are made anew in each preview.
 const configField = "[" + render.ConfigAnnotation + "]"
 
-// show is how a value of an object is shown.
 func (m *maker) show(v any) string {
 	text := asText(v)
 	for value, label := range m.labels {

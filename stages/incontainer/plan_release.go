@@ -5,28 +5,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/backup"
-	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
 // before fills in what is installed, and how the configuration and the components differ from that.
 // It returns what Terraform said last, if it is known.
 func (s *State) before(ctx context.Context, in contract.Inputs, out *contract.Plan) (*contract.Infrastructure, error) {
-	var said *contract.Infrastructure
-	runtime, err := state.Runtime(ctx, s.store)
-	switch {
-	case err == nil:
-		out.Release.From, out.Basis.Installed = runtime.Platform, runtime.Platform
-		said = runtime.Infrastructure
-	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, state.ErrDamaged):
-		return nil, fmt.Errorf("read the runtime state: %w", err)
+	runtime, err := s.runtime(ctx)
+	if err != nil {
+		return nil, err
 	}
+	said := runtime.Infrastructure
+	out.Release.From, out.Basis.Installed = runtime.Platform, runtime.Platform
 	repo, is, why := s.kept(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -116,7 +111,6 @@ func enabled(r *platform.Release, cfg *config.Config) ([]platform.Component, err
 	return slices.DeleteFunc(slices.Clone(r.Components), func(c platform.Component) bool { return slices.Contains(off, c.Name) }), err
 }
 
-// differences are those between two configurations.
 func differences(before, after []byte) ([]contract.Difference, error) {
 	var was, is map[string]any
 	if err := errors.Join(json.Unmarshal(before, &was), json.Unmarshal(after, &is)); err != nil {

@@ -23,7 +23,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// planner plans the steps of a workflow.
 type planner struct {
 	*Planner
 	req  contract.PlanRequest
@@ -40,7 +39,6 @@ type planner struct {
 	later   []contract.PlannedUnknown
 }
 
-// errNoCluster is why a step that works on the cluster is not planned.
 var errNoCluster = errors.New("there is no cluster yet")
 
 // errOther is that a step finds something else than was presumed.

@@ -18,7 +18,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// run is a run.
 func (s *State) run(ctx context.Context, run string) (*contract.RunDetail, error) {
 	live, err := s.liveRun(ctx)
 	if err != nil {
@@ -40,7 +39,6 @@ func (s *State) run(ctx context.Context, run string) (*contract.RunDetail, error
 	return out, nil
 }
 
-// recordsAtOnce is how many records of runs are read at the same time.
 const recordsAtOnce = 8
 
 // runs are all runs, the oldest first. One without a record ended before it
@@ -106,7 +104,6 @@ func writeJSON(file string, v any) error {
 	return os.WriteFile(file, data, 0o600)
 }
 
-// backups are all backups of the deployment.
 func (s *State) backups(ctx context.Context) ([]contract.BackupSummary, error) {
 	repo, err := backup.Open(ctx, s.place, s.store)
 	if err != nil {

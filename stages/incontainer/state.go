@@ -291,7 +291,6 @@ func (s *State) last(ctx context.Context, run string) (*report.Run, *contract.Re
 	return first, refused, nil
 }
 
-// stored is what is known of the deployment.
 func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 	out := &contract.Stored{}
 	run, err := state.Latest(ctx, s.store)
@@ -307,12 +306,11 @@ func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 	if out.Waits, err = s.waits(out.Record); err != nil {
 		return nil, err
 	}
-	switch runtime, err := state.Runtime(ctx, s.store); {
-	case err == nil:
-		out.Platform = runtime.Platform
-	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, state.ErrDamaged): // what is wrong with it is mended by a run
-		return nil, fmt.Errorf("read the runtime state: %w", err)
+	runtime, err := s.runtime(ctx)
+	if err != nil {
+		return nil, err
 	}
+	out.Platform = runtime.Platform
 	if out.Cluster, err = s.place.HasKubeconfig(ctx, s.store); err != nil {
 		return nil, fmt.Errorf("look for the cluster's credentials: %w", err)
 	}

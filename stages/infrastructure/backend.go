@@ -31,7 +31,6 @@ func tfstates() store.Versions {
 	return store.Versions{Prefix: "terraform/", Suffix: ".tfstate", Kept: 1}
 }
 
-// currentState reads Terraform's state. Without one the error is fs.ErrNotExist.
 func currentState(ctx context.Context, env *step.Env) (tfstate, error) {
 	s, err := env.Store(ctx)
 	if err != nil {
@@ -77,7 +76,6 @@ func serveState(ctx context.Context, env *step.Env) (*backend, error) {
 	return b, nil
 }
 
-// handler serves the state at a path. b gets to know what could not be stored.
 func handler(path string, s *store.Store, generation int64, b *backend) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
@@ -190,7 +188,6 @@ type tfresource struct {
 	Name   string `json:"name"`
 }
 
-// parseState decodes a state that was read from somewhere.
 func parseState(path string, b []byte) (tfstate, error) {
 	var s tfstate
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -202,7 +199,6 @@ func parseState(path string, b []byte) (tfstate, error) {
 	return s, nil
 }
 
-// addresses are the resources' addresses.
 func (s tfstate) addresses() []string {
 	var out []string
 	for _, r := range s.Resources {

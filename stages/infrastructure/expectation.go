@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// expected finds what a platform is made of.
 type expected struct {
 	client  *kube.Client
 	env     *step.Env
@@ -64,7 +63,6 @@ func (e *expected) findNamespaces(ctx context.Context) error {
 	return nil
 }
 
-// objects are all objects of the platform.
 func (e *expected) objects(ctx context.Context, in contract.OwnershipInput) ([]kube.Member, error) {
 	out := e.prerequisites(in)
 	for _, component := range in.Components {

@@ -41,11 +41,10 @@ const (
 
 // Register adds the code of the stage's steps to r; build makes the tree of the apps.
 func Register(r *step.Registry, build lint.BuildTree) {
-	var tools toolchain
 	step.Register(r, contract.PreflightStep(), step.Repeatable(preflight).Planned(nil)) // a plan is no reason to look
 	step.Register(r, contract.ClusterPreflightStep(), step.Repeatable(clusterPreflight))
-	step.Register(r, contract.TerraformStep(), step.Verified(tools.terraform, verifyTerraform).Planned(tools.planTerraform))
-	step.Register(r, contract.TerraformDestroyStep(), step.Once(tools.terraformDestroy).Planned(tools.planTerraformDestroy))
+	step.Register(r, contract.TerraformStep(), step.Verified(terraform, verifyTerraform).Planned(planTerraform))
+	step.Register(r, contract.TerraformDestroyStep(), step.Once(terraformDestroy).Planned(planTerraformDestroy))
 	step.Register(r, contract.ClusterStep(), step.Repeatable(cluster))
 	step.Register(r, contract.OwnershipStep(), step.Repeatable(finder{build: build}.ownership))
 	step.Register(r, contract.AddonsStep(), step.Repeatable(addons))
@@ -57,20 +56,4 @@ func Register(r *step.Registry, build lint.BuildTree) {
 	step.Register(r, contract.InventoryStep(), step.Once(inventory).Planned(planRemoval))
 }
 
-// toolchain is where the tools are.
-type toolchain struct {
-	dir string // empty: where the step's environment says
-}
-
-func (t toolchain) path(tool string) string { return t.dir + "/" + tool }
-
-// of is t for a step.
-func (t toolchain) of(env *step.Env) toolchain {
-	if t.dir == "" {
-		t.dir = env.ToolsDir
-	}
-	return t
-}
-
-// checkLabel tells which check an object belongs to.
 const checkLabel = "slipway.sh/check"

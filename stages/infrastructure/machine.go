@@ -68,7 +68,6 @@ func memTotal(meminfo []byte) (int64, error) {
 	return 0, fmt.Errorf("/proc/meminfo has no MemTotal")
 }
 
-// compareMachine compares what was seen with what is required.
 func compareMachine(m contract.Preflight, r providers.Requirements) []problem {
 	var out []problem
 	check := func(met bool, what, remedy string) {

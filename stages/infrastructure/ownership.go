@@ -21,10 +21,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// looks is how many objects are looked for at a time.
 const looks = 8
 
-// finder finds what is somebody else's.
 type finder struct {
 	build lint.BuildTree // of the apps
 }

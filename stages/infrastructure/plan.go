@@ -23,9 +23,9 @@ import (
 
 // planTerraform plans the provider's root without applying it. Its output is as it would be,
 // where that is known before.
-func (t toolchain) planTerraform(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.Infrastructure, error) {
+func planTerraform(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.Infrastructure, error) {
 	var out contract.Infrastructure
-	planned, state, _, err := t.plan(ctx, env, in)
+	planned, state, _, err := terraformPlan(ctx, env, in)
 	if err != nil {
 		return out, err
 	}
@@ -49,8 +49,7 @@ func (t toolchain) planTerraform(ctx context.Context, env *step.Env, in contract
 	return out, nil
 }
 
-// planTerraformDestroy plans the removal of what the root made.
-func (t toolchain) planTerraformDestroy(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.TerraformDestroyed, error) {
+func planTerraformDestroy(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.TerraformDestroyed, error) {
 	state, err := currentState(ctx, env)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(state.Resources) == 0 {
 		return contract.TerraformDestroyed{Serial: state.Serial}, nil
@@ -58,17 +57,17 @@ func (t toolchain) planTerraformDestroy(ctx context.Context, env *step.Env, in c
 	if err != nil {
 		return contract.TerraformDestroyed{}, badState(err)
 	}
-	_, _, changes, err := t.plan(ctx, env, in, tfexec.Destroy(true))
+	_, _, changes, err := terraformPlan(ctx, env, in, tfexec.Destroy(true))
 	return contract.TerraformDestroyed{Serial: state.Serial, Changed: changes}, err
 }
 
-// plan has Terraform plan the root, and tells env what would change. It returns what Terraform says,
+// terraformPlan has Terraform plan the root, and tells env what would change. It returns what Terraform says,
 // the state that this was found with, and whether a resource would change.
-func (t toolchain) plan(ctx context.Context, env *step.Env, in contract.TerraformInput, opts ...tfexec.PlanOption) (planned *tfjson.Plan, state tfstate, changes bool, err error) {
+func terraformPlan(ctx context.Context, env *step.Env, in contract.TerraformInput, opts ...tfexec.PlanOption) (planned *tfjson.Plan, state tfstate, changes bool, err error) {
 	if state, err = currentState(ctx, env); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, state, false, badState(err)
 	}
-	tf, err := t.open(ctx, env, in)
+	tf, err := openRoot(ctx, env, in)
 	if err != nil {
 		return nil, state, false, err
 	}

@@ -61,7 +61,6 @@ func checkTLS(env *step.Env, given *contract.UserTLS, now time.Time) []problem {
 	return out
 }
 
-// problem is one requirement that is not met.
 type problem struct {
 	what   string
 	remedy string

@@ -75,7 +75,6 @@ func definitionsRemove(ctx context.Context, env *step.Env, in contract.RemoveInp
 	})
 }
 
-// part is a part of a removal.
 type part = func(context.Context) error
 
 // remove carries out parts of a removal, one after the other, by what the cluster says of that.

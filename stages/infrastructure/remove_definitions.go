@@ -17,7 +17,6 @@ func definitionResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
-// ownDefinitions removes the deployment's definitions.
 func (r *remover) ownDefinitions(ctx context.Context) error {
 	all, err := r.Client.List(ctx, definitionResource(), "", r.Selector())
 	if err != nil {
@@ -127,7 +126,6 @@ func (r *remover) deleteInstances(ctx context.Context, d unstructured.Unstructur
 	return objs, r.Delete(ctx, objs)
 }
 
-// instancesOf looks for the objects of definitions.
 func (r *remover) instancesOf(definitions []unstructured.Unstructured) removal.Look {
 	return func(ctx context.Context) ([]unstructured.Unstructured, error) {
 		var out []unstructured.Unstructured
@@ -142,7 +140,6 @@ func (r *remover) instancesOf(definitions []unstructured.Unstructured) removal.L
 	}
 }
 
-// instances are the objects of a definition.
 func (r *remover) instances(ctx context.Context, d unstructured.Unstructured) ([]unstructured.Unstructured, error) {
 	gvr, ok := served(d)
 	if !ok {

@@ -19,7 +19,6 @@ func core(resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: resource}
 }
 
-// findNamespaces finds the namespaces that the deployment has.
 func (r *remover) findNamespaces(ctx context.Context) error {
 	list, err := r.Client.List(ctx, core("namespaces"), "", r.Selector())
 	if err != nil {
@@ -179,7 +178,6 @@ func (r *remover) namespaces(ctx context.Context) error {
 	return nil
 }
 
-// systemNamespace deletes Slipway's own namespace.
 func (r *remover) systemNamespace(ctx context.Context) error {
 	if !r.system {
 		return nil
@@ -223,7 +221,6 @@ func (r *remover) empty(ctx context.Context, namespace string) error {
 	return r.Gone(ctx, "what is in namespace "+namespace, r.Same(going))
 }
 
-// nodes takes off the labels that Slipway gave nodes for the deployment.
 func (r *remover) nodes(ctx context.Context) error {
 	labels, err := r.nodeLabels(ctx)
 	for _, l := range labels {

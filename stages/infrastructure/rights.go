@@ -15,7 +15,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// askedAtOnce is how many rights the API server is asked about at the same time.
 const askedAtOnce = 8
 
 // right is what may be done with the objects of a kind in all namespaces.
@@ -123,13 +122,11 @@ func checkKinds(ctx context.Context, c *kube.Client, members []kube.Member) ([]p
 	return missing(ctx, c, over)
 }
 
-// mayAll reports whether the credentials may do everything.
 func mayAll(ctx context.Context, c *kube.Client) (bool, error) {
 	missing, err := lacks(ctx, c, right{group: "*", resource: "*", verbs: []string{"*"}})
 	return len(missing) == 0, err
 }
 
-// missing are those of the rights that the credentials lack.
 func missing(ctx context.Context, c *kube.Client, all []right) ([]problem, error) {
 	verbs := make([][]string, len(all))
 	group, asking := errgroup.WithContext(ctx)

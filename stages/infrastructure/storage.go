@@ -25,7 +25,6 @@ const (
 
 var errCheckLate = fmt.Errorf("the %s of the check are up", checkLimit)
 
-// noProvisioner is the provisioner of a class whose volumes are statically provisioned.
 const noProvisioner = "kubernetes.io/no-provisioner"
 
 // storage writes a file into a volume of the StorageClass from one pod and reads it back from

@@ -21,7 +21,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// application is what is read of an Application.
 type application struct {
 	Metadata struct {
 		Name string `json:"name"`
@@ -154,7 +153,6 @@ func (v *linter) tree(ctx context.Context, files fs.FS, tree Tree) error {
 	return nil
 }
 
-// inRelease is a path of the tree as one of the release.
 func (v *linter) inRelease(name string) string { return path.Join(v.release.GitOps.Tree, name) }
 
 // application notes the images of an Application and returns its objects.
@@ -238,7 +236,6 @@ func (v *linter) source(ctx context.Context, files fs.FS, app application, s sou
 	return out, err
 }
 
-// valueFiles are the files of the tree with values of a source's chart.
 func (s source) valueFiles() []string {
 	var out []string
 	for _, name := range s.Helm.ValueFiles {

@@ -22,7 +22,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// chart is a chart to render.
 type chart struct {
 	component string
 	files     fs.FS  // of the release, or of the tree as it would be pushed
@@ -39,7 +38,6 @@ type chart struct {
 	certain   bool                    // it renders to the same in every cluster, whatever a run finds out
 }
 
-// rendered is a part of what a chart renders to.
 type rendered struct {
 	file string // in the release
 	kept bool   // Helm applies it as it is: a hook
@@ -178,7 +176,6 @@ func (c chart) inRelease(file string) string {
 	return path.Join(c.path, below)
 }
 
-// metadataFile is where a chart says what it depends on.
 func metadataFile(ch *helmchart.Chart) string {
 	if ch.Metadata.APIVersion == helmchart.APIVersionV1 {
 		return "requirements.yaml"

@@ -131,7 +131,6 @@ func inNamespace(o *unstructured.Unstructured) bool {
 	}, o.GetKind())
 }
 
-// hide replaces the values of a Secret.
 func hide(o *unstructured.Unstructured) {
 	if o.GetKind() != "Secret" || o.GetAPIVersion() != "v1" {
 		return

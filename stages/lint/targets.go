@@ -91,7 +91,6 @@ type service struct {
 	ports      []string
 }
 
-// made is what the rendered parts of the release make.
 func (v *linter) made(parts []contract.Rendered) made {
 	out := made{services: map[string]service{}, objects: map[string]bool{}}
 	if closed(parts) {
@@ -181,7 +180,6 @@ func (m made) reach(ref string, outside bool) error {
 	return nil
 }
 
-// idOf names an object, whatever its version.
 func idOf(kind schema.GroupVersionKind, namespace, name string) string {
 	return kind.GroupKind().String() + " " + namespace + "/" + name
 }

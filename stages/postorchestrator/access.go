@@ -92,7 +92,6 @@ func unanswered(err error) error {
 	return &fault.Fault{Code: CodeUnanswered, Class: step.ClassOf(err), Op: op, Fix: fix, Err: err}
 }
 
-// target is one request that must succeed.
 type target struct {
 	name      string
 	url       string // as users see it; the certificate must be for its host
@@ -183,7 +182,6 @@ func requestAll(ctx context.Context, c *kube.Client, targets []target, roots *x5
 	return errors.Join(errs...)
 }
 
-// request makes one request through the load balancer.
 func (t target) request(ctx context.Context, roots *x509.CertPool) error {
 	ctx, cancel := context.WithTimeout(ctx, perRequest)
 	defer cancel()

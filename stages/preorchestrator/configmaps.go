@@ -9,7 +9,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// runConfigMaps makes the release's ConfigMaps from the configuration.
 func runConfigMaps(ctx context.Context, env *step.Env, in contract.ConfigMapsInput) (contract.ConfigMaps, error) {
 	r, c, err := env.Open()
 	if err != nil {

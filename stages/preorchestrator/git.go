@@ -123,7 +123,6 @@ func (g *git) use(ctx context.Context) error {
 	return errors.Join(asWriter, asReader, asAdministrator)
 }
 
-// login waits until the account of s can log in.
 func (g *git) login(ctx context.Context, s *gitserver.Server) error {
 	return g.client.WaitFor(ctx, s.Username+" to log in on "+s.URL, kube.Poll, func(ctx context.Context) (bool, string, error) {
 		login, err := s.User(ctx)

@@ -200,7 +200,6 @@ func holds(have, want map[string]string) bool {
 	return true
 }
 
-// readNamespace returns what a namespace says of itself.
 func readNamespace(ctx context.Context, c *kube.Client, name string) (meta metav1.ObjectMeta, err error) {
 	err = c.Retry(ctx, "get namespace "+name, func(ctx context.Context) error {
 		o, err := c.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})

@@ -273,7 +273,6 @@ func (s *secrets) write(ctx context.Context, w platform.Secret, values map[strin
 	})
 }
 
-// labels are those of a Secret.
 func (s *secrets) labels(w platform.Secret) map[string]string {
 	return labels.Merge(w.Labels, kube.Labels(s.deployment))
 }

@@ -135,7 +135,6 @@ func (t *tlsStep) label(pair certificate.Pair) {
 	t.client.Plan.Label(string(pair.Key), generated)
 }
 
-// hosts are those of the release, filled in.
 func (t *tlsStep) hosts(hosts []string) []string {
 	out := make([]string, len(hosts))
 	for i, h := range hosts {

@@ -273,7 +273,6 @@ func (e *Env) Keep(name string, data []byte) error {
 	return atomicfile.Write(filepath.Join(dir, name), []byte(e.secrets.Clean(string(data))), 0o644)
 }
 
-// recordDir is the step's directory of the run's record.
 func recordDir(state, run, stage, step string) string {
 	return filepath.Join(state, "runs", run, "steps", stage+"."+step)
 }
@@ -302,7 +301,6 @@ func (e *Env) Counts() map[string]int64 {
 	return maps.Clone(e.counts)
 }
 
-// lastSaid is what Progress told last.
 func (e *Env) lastSaid() string {
 	if text := e.said.Load(); text != nil {
 		return *text

@@ -39,7 +39,6 @@ const (
 	verifyGrace = 15 * time.Second
 )
 
-// errTimeUp is the cause of a step's context once the request's timeout has passed.
 var errTimeUp = errors.New("the step's time is up")
 
 // Main runs `slipway step <stage>/<step>` and returns the exit code: the class
@@ -151,7 +150,6 @@ func environment(reg *Registry, req contract.Request, dirs Dirs, record, screen 
 	return env, errors.Join(env.RedactSecrets(), env.useAccess(dirs.Access))
 }
 
-// readRequest reads the request file for step id.
 func readRequest(id, file string) (contract.Request, error) {
 	var req contract.Request
 	b, err := contract.ReadParts(file)
@@ -308,7 +306,6 @@ func guarded(ctx context.Context, grace time.Duration, env *Env, f func() (json.
 	return a.out, a.err
 }
 
-// publishLimit is how long copying a step's files to a bucket may take.
 const publishLimit = time.Minute
 
 // publish copies the step's files to the deployment's bucket, if it has one, even after
@@ -343,7 +340,6 @@ func (e *Env) announce(ctx context.Context) error {
 	return e.publish(ctx, recordDir(e.StateDir, e.Run, stage, step))
 }
 
-// resultFile is the name of the result in the step's directory.
 const resultFile = "result.json"
 
 // finish writes the result to the step's directory dir and to file; either may be

@@ -70,7 +70,6 @@ func (t *trial) jobs(ctx context.Context) (names []string, err error) {
 	return t.await(ctx, all, true)
 }
 
-// split takes objects apart.
 func split(objs []*unstructured.Unstructured, is func(*unstructured.Unstructured) bool) (those, others []*unstructured.Unstructured) {
 	for _, o := range objs {
 		if is(o) {
@@ -119,7 +118,6 @@ type watched struct {
 	why   string // what is wrong with its pods
 }
 
-// watch begins to look at a Job.
 func (t *trial) watch(logs *logs, namespace, name string) *watched {
 	w := &watched{JobWatch: kube.JobWatch{Client: t.client, Namespace: namespace, Name: name, Every: podsEvery}, trial: t, log: logs.job()}
 	w.Pods = func(ctx context.Context) string {
