@@ -60,11 +60,8 @@ type infrastructure struct {
 	checked   []pipeline.Dep                 // storage and load balancer work
 }
 
-// wireInfrastructure: a cluster that answers, with storage and load balancer. One that
-// Slipway runs itself starts before Terraform runs. On a second run a cluster that
-// Terraform created earlier already exists and can be verified.
-//
-// objects says what the platform is made of, once Terraform has run.
+// wireInfrastructure wires a cluster that answers, with storage and load balancer. A cluster that Slipway
+// runs starts before Terraform. objects says, after Terraform, what the platform is made of.
 func wireInfrastructure(g *conductor.Graph, disabled []string, objects func() contract.OwnershipInput) infrastructure {
 	cfg, images := g.Config, g.Images
 	preflight := conductor.Add(g, contract.PreflightStep(), func() contract.PreflightInput {

@@ -11,9 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// platformWiring wires what a platform release is made of: a step for each component that
-// Slipway installs, and, where there are apps, those that push their tree and wait for
-// them.
+// platformWiring wires a step for each component of a release that Slipway installs and, if there are
+// apps, the steps that push their tree and wait for them.
 type platformWiring struct {
 	*conductor.Graph
 	site     infrastructure

@@ -53,9 +53,8 @@ func (c *Cluster) installed(ctx context.Context, what string) error {
 	return nil
 }
 
-// up starts the cluster's service, which then lives as long as the Dagger session, and
-// waits up to two minutes until the pods that ran before it was stopped are ready again.
-// Pods that are not are reported, not an error. It is a fault if nothing is installed.
+// up starts the cluster's service, which lives as long as the Dagger session, and waits up to two
+// minutes for the pods that ran before. It reports pods that are not ready. It fails if nothing is installed.
 func (c *Cluster) up(ctx context.Context, what string) (*dagger.Service, error) {
 	s, err := c.get()
 	if err != nil {

@@ -32,11 +32,9 @@ type deploymentLock struct {
 	aside sync.WaitGroup // what takes it, and what watches it
 }
 
-// takeLock begins to take the lock for a run, and to open the state under it. That starts
-// containers; steps that change nothing run meanwhile. The returned context ends with the fault
-// if the lock cannot be taken, and with the fault that the lock was lost once the steps that ran
-// then have had their time to end. The lock must be closed after the function that is returned has
-// ended that context.
+// takeLock begins to take the lock for a run, and to open the state under it; steps that change nothing
+// run meanwhile. The returned context ends with a fault if the lock cannot be taken, and some time after
+// it was lost. Close the lock after the returned function has ended that context.
 func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, context.CancelCauseFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	l := &deploymentLock{taken: make(chan struct{}), tried: make(chan struct{}), lost: make(chan struct{}), halt: make(chan error, 1), end: end}
@@ -106,9 +104,8 @@ func (l *deploymentLock) watch(ctx context.Context, c commands, run string) {
 	}
 }
 
-// lose notes that the lock was lost, unless that is known. No other step starts, but those that
-// clean up. Steps watch the lock themselves and end in good order; what has not ended when others
-// may take the lock over is ended by the end of the run's context.
+// lose notes that the lock was lost. Only clean-up steps start after that. Steps watch the lock and end in
+// good order; the run's context ends when others may take the lock over.
 func (l *deploymentLock) lose(err error) {
 	l.once.Do(func() {
 		l.why = err

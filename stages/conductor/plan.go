@@ -114,10 +114,8 @@ func (c *Conductor) planRequest(w Workflow, run string) contract.PlanRequest {
 // once; for fewer, that takes longer than each on its own.
 const verifyFrom = 4
 
-// verifyAll verifies the earlier results of all steps at once, in one container. The steps that
-// follow take their results from it; one that is not among them checks its own result. It does
-// nothing if fewer than verifyFrom steps have run before, or if hooks run around every step or
-// around the infrastructure stage.
+// verifyAll verifies the earlier results of all steps in one container. It does nothing if fewer than
+// verifyFrom steps have run before, or if hooks run around every step or the infrastructure stage.
 func (c *containerRunner) verifyAll(ctx context.Context, req contract.PlanRequest) (err error) {
 	spec := contract.CheckEarlierSpec()
 	if err := c.lock.wait(ctx); err != nil {

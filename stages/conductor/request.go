@@ -13,9 +13,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// requests makes the requests to the steps of a run. The same values always make the same
-// requests, so a result that was verified for a request in a container of its own is valid
-// for the request of the run.
+// requests makes the requests to the steps of a run. The same values make the same requests, so a result
+// that verifyAll has verified is valid for the step of the run.
 type requests struct {
 	run string // its id
 	contract.Inputs

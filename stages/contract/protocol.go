@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -134,24 +135,16 @@ func Line(origin, id, text string) string {
 	return "slipway" + origin + ": " + id + ": " + text + "\n"
 }
 
+var lineRE = regexp.MustCompile(`(?s)slipway(?:\[([^\[\] ]+)\])?: (.*/.*)`)
+
 // ParseLine finds such a line in one of the engine's log, and returns its origin and
 // what comes after it: "stage/name: text".
 func ParseLine(line string) (origin, said string, ok bool) {
-	_, rest, found := strings.Cut(line, "slipway")
-	for ; found; _, rest, found = strings.Cut(rest, "slipway") {
-		head, said, isSaid := strings.Cut(rest, ": ")
-		if !isSaid || !strings.Contains(said, "/") {
-			continue
-		}
-		if head == "" {
-			return "", said, true
-		}
-		inner, opens := strings.CutPrefix(head, "[")
-		if origin, closes := strings.CutSuffix(inner, "]"); opens && closes && !strings.ContainsAny(origin, "[] ") {
-			return origin, said, true
-		}
+	m := lineRE.FindStringSubmatch(line)
+	if m == nil {
+		return "", "", false
 	}
-	return "", "", false
+	return m[1], m[2], true
 }
 
 // oneLine joins the lines of a text: names of objects in a cluster may contain line breaks, after

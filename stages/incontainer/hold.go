@@ -49,10 +49,9 @@ func say(w io.Writer, step, format string, args ...any) {
 	_, _ = io.WriteString(w, contract.Line(os.Getenv(contract.OriginVariable), contract.StageInfrastructure+"/"+step, fmt.Sprintf(format, args...)))
 }
 
-// hold takes the deployment's lock, waiting for a live holder as long as the request says, listens on
-// its port, and releases the lock when stop is closed; if something still works
-// for the run then, it leaves it to expire. A store that cannot be used is a fault of class
-// preflight: the run has changed nothing yet.
+// hold takes the deployment's lock, listens on the request's port, and releases the lock when stop is
+// closed; while something still works for the run, it leaves the lock to expire. A store that cannot be
+// used is a fault of class preflight: the run has changed nothing yet.
 func (s *State) hold(ctx context.Context, stop <-chan struct{}, req contract.StateRequest) error {
 	if err := state.CheckRuntime(ctx, s.store); err != nil {
 		return store.Preflight(err)
@@ -105,10 +104,8 @@ func (s *State) release(ctx context.Context, run string, lease *lock.Lease) erro
 	}
 }
 
-// watch returns once run has lost the lock, with the fault that says why. A store that
-// cannot be used at first is given as long to answer as later on. Who watches counts as a
-// holder of the lock: a hook, which is the user's program, is known to have ended with nothing
-// else.
+// watch returns once run has lost the lock, with the fault that says why. The watch counts as a holder
+// of the lock: nothing else shows that a hook, which is the user's program, has ended.
 func (s *State) watch(ctx context.Context, run string) (err error) {
 	end, err := s.place.Holds(ctx, run)
 	if err != nil {
@@ -134,9 +131,8 @@ func (s *State) watch(ctx context.Context, run string) (err error) {
 	}
 }
 
-// wipe runs the command that empties the volume of the cluster for a run, which has the lock, and
-// kills it when that is lost. What it prints goes where this program reports. Then the state
-// forgets the cluster.
+// wipe runs the command that empties the cluster's volume, kills it if the run loses the lock, and has
+// the state forget the cluster.
 func (s *State) wipe(ctx context.Context, run string, args []string) error {
 	return s.under(ctx, run, func(ctx context.Context, w *state.Work) error {
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -163,9 +159,8 @@ func listenWhile(ctx context.Context, port int) error {
 	return context.Cause(ctx)
 }
 
-// awaitPods waits, two minutes at most, until the pods that ran before the local cluster was
-// stopped run again, as its node says at url. Those that do not are told to errw, and are no
-// error. kubeconfig is a path.
+// awaitPods waits, two minutes at most, until the pods that ran before the local cluster was stopped run
+// again, as its node says at url, and reports on errw those that do not.
 func awaitPods(ctx context.Context, kubeconfig, url string, errw io.Writer) error {
 	client, err := kube.Connect(kubeconfig, func(format string, args ...any) { say(errw, "node", format, args...) })
 	if err == nil {

@@ -204,9 +204,8 @@ func (s *State) kubeconfig(ctx context.Context) ([]byte, error) {
 	return text, nil
 }
 
-// liveRun returns the id of the run that holds the deployment's lock, or "". Call it
-// before reading records: a run writes its end before it releases the lock, so a record
-// without an end belongs to this run or to one that was killed.
+// liveRun is the run that holds the deployment's lock, or "". Call it before you read records: a run
+// writes its end before it releases the lock, so without an end it was killed or is this one.
 func (s *State) liveRun(ctx context.Context) (string, error) {
 	holder, err := s.lock(io.Discard, 0).Live(ctx)
 	if err != nil || holder == nil {
@@ -237,10 +236,8 @@ func (s *State) completed(ctx context.Context, run, live string, data []byte) (r
 	return r, state.Damaged(s.store, run, err)
 }
 
-// last is the record of a run or, where that does not say how the deployment is, because it
-// is one of tests or was refused, of the last one before it that does; of one that was
-// refused if there is no other. With it comes the last run that is not one of tests, if that
-// was refused.
+// last is the record of the last run, up to run, that says how the deployment is: neither tests nor a
+// refused run, unless there is no other. It also returns the last run besides tests, if that was refused.
 func (s *State) last(ctx context.Context, run string) (*report.Run, *contract.Refusal, error) {
 	live, err := s.liveRun(ctx)
 	if err != nil {

@@ -43,9 +43,8 @@ func currentState(ctx context.Context, env *step.Env) (tfstate, error) {
 	return parseState(s.Location()+"/"+tfstates().Key(generation), data)
 }
 
-// backend is Terraform's state for the Terraform that a step runs, on a port of this machine:
-// what it reads is in the deployment's store, and what it writes gets there only while the
-// step's run has the deployment's lock. So Terraform needs no lock of its own.
+// backend serves a step's Terraform its state, on a port of this machine. What Terraform writes gets into
+// the deployment's store only while the run has the deployment's lock: it needs no lock of its own.
 type backend struct {
 	address string
 	server  *http.Server
@@ -160,8 +159,8 @@ func keepErrored(ctx context.Context, env *step.Env, dir string) error {
 	return err
 }
 
-// tellErrored names what keepErrored has kept in earlier runs.
-func tellErrored(ctx context.Context, env *step.Env) error {
+// reportErrored names what keepErrored has kept in earlier runs.
+func reportErrored(ctx context.Context, env *step.Env) error {
 	s, err := env.Own(ctx)
 	if err != nil {
 		return err

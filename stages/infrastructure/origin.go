@@ -14,9 +14,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// origin tells the platform's Applications and ApplicationSets from those that others made,
-// whatever these say of themselves: who may write to one can give it any label, annotation,
-// owner and status.
+// origin tells the platform's Applications and ApplicationSets from others' without trusting what these
+// say: whoever may write to one can give it any label, annotation, owner and status.
 type origin struct {
 	deployment string
 	argo       string            // Argo CD's namespace: whoever may write there may do anything

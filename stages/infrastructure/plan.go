@@ -40,9 +40,6 @@ func planTerraform(ctx context.Context, env *step.Env, in contract.TerraformInpu
 		}
 	}
 	if out, err = outputs(values); err != nil {
-		if names := unmade(planned); len(names) > 0 {
-			return out, plan.Later("what Terraform has yet to make (%s)", strings.Join(names, ", "))
-		}
 		return out, plan.Later("the outputs of Terraform: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	out.TerraformSerial = state.Serial
@@ -97,17 +94,6 @@ func terraformPlan(ctx context.Context, env *step.Env, in contract.TerraformInpu
 		}
 	}
 	return planned, state, changes, nil
-}
-
-// unmade are the outputs of a plan whose values are known once it has been applied, sorted.
-func unmade(plan *tfjson.Plan) []string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(plan.OutputChanges)) {
-		if isTrue(plan.OutputChanges[name].AfterUnknown) {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // actionOf is what Terraform would do with a resource, in one word; empty: nothing.

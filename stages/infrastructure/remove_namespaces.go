@@ -115,9 +115,8 @@ func (r *remover) ours(o unstructured.Unstructured) bool {
 		r.system && o.GetNamespace() == kube.SystemNamespace
 }
 
-// genuine reports whether an object with the deployment's label is the deployment's. A copy
-// of one, which somebody made or restored elsewhere, is noted and stays. What a controller
-// has made for an object, with its labels, goes with that.
+// genuine reports whether an object with the deployment's label is the deployment's. A copy that somebody
+// made or restored stays, and is noted unless it has an owner, with which it goes.
 func (r *remover) genuine(o unstructured.Unstructured) bool {
 	name := o.GetKind() + " " + nameOf(o) + " (a copy: Slipway has not written to it)"
 	switch {

@@ -59,9 +59,8 @@ func (r *remover) markClaims(ctx context.Context) error {
 	return nil
 }
 
-// shield has the claims that stay, and the Secrets beside them, outlast what made them: Argo
-// CD leaves an object with that option where it removes an Application, Kubernetes one
-// without an owner.
+// shield makes the claims that stay, and the Secrets beside them, outlast what made them, by an option for
+// Argo CD and without owners.
 func (r *remover) shield(ctx context.Context) (err error) {
 	if r.Rules.Claims != platform.RemoveKeep {
 		return nil
@@ -110,10 +109,9 @@ func (r *remover) ownVolumes(ctx context.Context) ([]unstructured.Unstructured, 
 	return slices.DeleteFunc(volumes, func(o unstructured.Unstructured) bool { return !r.ownVolume(o, claims) }), nil
 }
 
-// ownVolume reports whether a volume was made for a claim of the deployment. A claim that
-// is gone was the deployment's if the volume is not older than a namespace of that name
-// that Slipway made: before, it may have been somebody else's. With a claim of somebody
-// else's a volume is theirs, also with the deployment's label.
+// ownVolume reports whether a volume was made for a claim of the deployment. A claim that is gone was the
+// deployment's if the volume is not older than Slipway's namespace of that name. A volume with somebody
+// else's claim is theirs, also with the deployment's label.
 func (r *remover) ownVolume(o unstructured.Unstructured, claims []unstructured.Unstructured) bool {
 	ref, _, _ := unstructured.NestedStringMap(o.Object, "spec", "claimRef")
 	at := slices.IndexFunc(claims, func(c unstructured.Unstructured) bool {

@@ -15,25 +15,16 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-const askedAtOnce = 8
+const reviewsAtOnce = 8
 
 // right is what may be done with the objects of a kind in all namespaces.
 type right struct {
-	group, resource, subresource string
-	verbs                        []string
+	group, resource string // "pods/log" for a subresource
+	verbs           []string
 }
 
 // name is "deployments.apps", as kubectl auth can-i takes it.
-func (r right) name() string {
-	name := r.resource
-	if r.subresource != "" {
-		name += "/" + r.subresource
-	}
-	if r.group != "" {
-		name += "." + r.group
-	}
-	return name
-}
+func (r right) name() string { return strings.TrimSuffix(r.resource+"."+r.group, ".") }
 
 var read = []string{"get", "list", "watch"} //nolint:gochecknoglobals // a constant table
 
@@ -56,7 +47,7 @@ func rights(in contract.ClusterPreflightInput) []right {
 	out := []right{
 		{group: "*", resource: "*", verbs: []string{"list"}},
 		{resource: "nodes", verbs: read}, {resource: "events", verbs: read},
-		{resource: "pods", subresource: "log", verbs: []string{"get"}},
+		{resource: "pods/log", verbs: []string{"get"}},
 		{group: "discovery.k8s.io", resource: "endpointslices", verbs: []string{"list"}},
 		{group: "storage.k8s.io", resource: "storageclasses", verbs: read},
 		{resource: "persistentvolumes", verbs: []string{"get", "list", "patch", "delete"}},
@@ -65,23 +56,22 @@ func rights(in contract.ClusterPreflightInput) []right {
 		out = append(out, right{resource: "nodes", verbs: []string{"patch"}})
 	}
 	if in.Proxy {
-		out = append(out, right{resource: "services", subresource: "proxy", verbs: []string{"get"}})
+		out = append(out, right{resource: "services/proxy", verbs: []string{"get"}})
 	}
 	if in.Exec {
-		out = append(out, right{resource: "pods", subresource: "exec", verbs: []string{"get", "create"}})
+		out = append(out, right{resource: "pods/exec", verbs: []string{"get", "create"}})
 	}
 	for group, resources := range usual {
 		for _, resource := range resources {
 			out = append(out, right{group: group, resource: resource, verbs: write()})
 		}
 	}
-	slices.SortFunc(out, func(a, b right) int { return strings.Compare(a.name(), b.name()) })
 	return out
 }
 
-// judgeRights names each right that the credentials lack. A platform that hands on all
+// checkRights names each right that the credentials lack. A platform that hands on all
 // rights needs all of them, for only who has a right may do that.
-func judgeRights(ctx context.Context, c *kube.Client, in contract.ClusterPreflightInput) ([]problem, error) {
+func checkRights(ctx context.Context, c *kube.Client, in contract.ClusterPreflightInput) ([]problem, error) {
 	all, err := mayAll(ctx, c)
 	if err != nil || all {
 		return nil, err
@@ -118,7 +108,6 @@ func checkKinds(ctx context.Context, c *kube.Client, members []kube.Member) ([]p
 		}
 		over = append(over, right{group: gvk.Group, resource: resource, verbs: write()})
 	}
-	slices.SortFunc(over, func(a, b right) int { return strings.Compare(a.name(), b.name()) })
 	return missing(ctx, c, over)
 }
 
@@ -128,9 +117,10 @@ func mayAll(ctx context.Context, c *kube.Client) (bool, error) {
 }
 
 func missing(ctx context.Context, c *kube.Client, all []right) ([]problem, error) {
+	slices.SortFunc(all, func(a, b right) int { return strings.Compare(a.name(), b.name()) })
 	verbs := make([][]string, len(all))
 	group, asking := errgroup.WithContext(ctx)
-	group.SetLimit(askedAtOnce)
+	group.SetLimit(reviewsAtOnce)
 	for i, r := range all {
 		group.Go(func() (err error) {
 			verbs[i], err = lacks(asking, c, r)
@@ -153,9 +143,10 @@ func missing(ctx context.Context, c *kube.Client, all []right) ([]problem, error
 // lacks are the verbs of r that the API server would refuse.
 func lacks(ctx context.Context, c *kube.Client, r right) ([]string, error) {
 	var out []string
+	resource, part, _ := strings.Cut(r.resource, "/")
 	for _, verb := range r.verbs {
 		review := &authv1.SelfSubjectAccessReview{Spec: authv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authv1.ResourceAttributes{Verb: verb, Group: r.group, Resource: r.resource, Subresource: r.subresource},
+			ResourceAttributes: &authv1.ResourceAttributes{Verb: verb, Group: r.group, Resource: resource, Subresource: part},
 		}}
 		answer, err := kube.Retry(ctx, c, "ask whether one may "+verb+" "+r.name(), func(ctx context.Context) (*authv1.SelfSubjectAccessReview, error) {
 			return c.Asking().Kubernetes.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})

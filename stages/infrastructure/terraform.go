@@ -35,7 +35,7 @@ const (
 // changes is not applied, so that the state's serial stays.
 func terraform(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.Infrastructure, error) {
 	var out contract.Infrastructure
-	if err := tellErrored(ctx, env); err != nil {
+	if err := reportErrored(ctx, env); err != nil {
 		return out, badState(err)
 	}
 	tf, err := openRoot(ctx, env, in)
@@ -98,7 +98,7 @@ func verifyTerraform(ctx context.Context, env *step.Env, _ contract.TerraformInp
 // do.
 func terraformDestroy(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.TerraformDestroyed, error) {
 	var out contract.TerraformDestroyed
-	if err := tellErrored(ctx, env); err != nil {
+	if err := reportErrored(ctx, env); err != nil {
 		return out, badState(err)
 	}
 	before, err := currentState(ctx, env)

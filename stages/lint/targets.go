@@ -138,9 +138,8 @@ func serviceOf(o *unstructured.Unstructured, from string) service {
 	return s
 }
 
-// byHand are kinds of Kubernetes' own of which there is nothing but what somebody writes down. Pods,
-// claims and whatever else Kubernetes makes of those are not, nor Secrets and ConfigMaps: Jobs make
-// these, and so do others in the cluster.
+// byHand are kinds of objects that no controller and no Job makes, unlike Pods, claims, Secrets and
+// ConfigMaps.
 func byHand() []string {
 	return []string{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "Service", "Ingress", "HorizontalPodAutoscaler", "PodDisruptionBudget"}
 }

@@ -149,8 +149,8 @@ func targetsOf(r *platform.Release, deployment string, in contract.AccessInput) 
 	return out, errors.Join(errs...)
 }
 
-// reach fills in the addresses of targets and requests them until each responds as
-// expected.
+// reach fills in the addresses of targets and requests them, all at the same time, until each responds
+// as expected. The error lists every target that does not.
 func reach(ctx context.Context, c *kube.Client, targets []target, roots *x509.CertPool) error {
 	for i := range targets {
 		t := &targets[i]
@@ -159,15 +159,6 @@ func reach(ctx context.Context, c *kube.Client, targets []target, roots *x509.Ce
 			return unanswered(fmt.Errorf("%s: %w", t.name, err))
 		}
 	}
-	if err := requestAll(ctx, c, targets, roots); err != nil {
-		return unanswered(err)
-	}
-	return nil
-}
-
-// requestAll requests all targets concurrently until each responds as expected. The
-// error lists every one that does not.
-func requestAll(ctx context.Context, c *kube.Client, targets []target, roots *x509.CertPool) error {
 	ctx, cancel := context.WithTimeout(ctx, reachLimit)
 	defer cancel()
 	errs := make([]error, len(targets))
@@ -179,7 +170,10 @@ func requestAll(ctx context.Context, c *kube.Client, targets []target, roots *x5
 		})
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return unanswered(err)
+	}
+	return nil
 }
 
 func (t target) request(ctx context.Context, roots *x509.CertPool) error {

@@ -57,9 +57,8 @@ func runNamespaces(ctx context.Context, env *step.Env, in contract.NamespacesInp
 	return out, err
 }
 
-// noteNamespaces lists what the release needs before any of it is there: a run that is killed on
-// the way knows the namespaces that it has made, and takes nobody else's for its own. Before the
-// first install there is no place for the list.
+// noteNamespaces lists the release's namespaces before they are made, so that after a killed run the next
+// one knows which are the deployment's. Before the first install there is no place for the list.
 func noteNamespaces(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
 	system, err := readNamespace(ctx, c, kube.SystemNamespace)
 	if apierrors.IsNotFound(err) || err == nil && (kube.DeploymentOf(system.Labels) != deployment || system.DeletionTimestamp != nil) {
@@ -71,9 +70,8 @@ func noteNamespaces(ctx context.Context, c *kube.Client, deployment string, r *p
 	return removal.RecordPrerequisites(ctx, c, deployment, r)
 }
 
-// ensureNamespaces makes the namespaces of a release and Slipway's own, which gets the identity
-// of the deployment unless that is empty. It creates nothing when one of them is there and does
-// not belong to deployment.
+// ensureNamespaces makes the namespaces of a release and Slipway's own, which gets the deployment's
+// identity unless that is empty. It creates nothing if one of them exists and is not the deployment's.
 func ensureNamespaces(ctx context.Context, c *kube.Client, deployment, identity string, want []platform.Namespace) (contract.Namespaces, error) {
 	want = append([]platform.Namespace{{Name: kube.SystemNamespace}}, want...)
 	var out contract.Namespaces
@@ -179,9 +177,8 @@ func begin(ctx context.Context, c *kube.Client, deployment string, r *platform.R
 	return has.Begin(ctx, c, deployment, r)
 }
 
-// checkProgress makes what the cluster says of a run that did not succeed count as not in order, so
-// that the next run says that it is in progress although it reuses what there is. One that
-// leaves this step out says nothing.
+// checkProgress makes a failed run count as a change, so that the next run says that it is in progress
+// although it reuses everything.
 func checkProgress(ctx context.Context, c *kube.Client) error {
 	state, err := c.ReadProgress(ctx)
 	if err == nil && (state == contract.Failure || state == contract.Waiting) {

@@ -46,7 +46,7 @@ func runRepository(ctx context.Context, env *step.Env, in contract.RepositoryInp
 		data[key.in] = value
 	}
 	if !in.Key { // a wrong key is for Argo CD to report
-		if err := askRepository(ctx, env, in, data["password"]); err != nil {
+		if err := probeRepository(ctx, env, in, data["password"]); err != nil {
 			return contract.Repository{}, err
 		}
 	}
@@ -72,10 +72,9 @@ func runRepository(ctx context.Context, env *step.Env, in contract.RepositoryInp
 // askLimit is how long the server of a repository may take to answer.
 const askLimit = 20 * time.Second
 
-// askRepository has a repository that is read by HTTPS list its branches, as Argo CD will: what it
-// would find out minutes later, when an app waits for it. That the server cannot be reached is only
-// told of: Argo CD is in the cluster, this is not.
-func askRepository(ctx context.Context, env *step.Env, in contract.RepositoryInput, password []byte) error {
+// probeRepository lists the branches of a repository by HTTPS, as Argo CD will minutes later. A server that
+// it does not reach is only reported: Argo CD is in the cluster, this is not.
+func probeRepository(ctx context.Context, env *step.Env, in contract.RepositoryInput, password []byte) error {
 	err := listBranches(ctx, in, password)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {

@@ -9,9 +9,8 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// sameType is the fault for a Secret whose type is not the one that the release has: the type of
-// a Secret never changes. Slipway does not make it again, for a run that is killed in between
-// would lose the values that are generated.
+// sameType is the fault for a Secret whose type is not the release's: the type of a Secret never changes,
+// and a run that is killed before it has made the Secret again would lose generated values.
 func sameType(o *corev1.Secret, want corev1.SecretType) error {
 	want, have := cmp.Or(want, corev1.SecretTypeOpaque), cmp.Or(o.Type, corev1.SecretTypeOpaque)
 	if want == have {

@@ -39,9 +39,8 @@ func openRecords(ctx context.Context, env *Env, req contract.Request) (*stepReco
 	return &stepRecords{s, journal.On(s, req.Deployment), req}, nil
 }
 
-// work fails if the step requires the lock and its run does not hold it: another run may
-// have taken it over since the step started. The returned context ends when the run loses
-// the lock. A step that only looks does not wait for that.
+// work fails if the step requires the lock and its run does not hold it. The returned context ends when
+// the run loses the lock, unless the step only looks.
 func (b *stepRecords) work(ctx context.Context, env *Env) (context.Context, error) {
 	switch {
 	case !b.req.Locked:

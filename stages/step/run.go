@@ -182,10 +182,8 @@ func find(reg *Registry, req contract.Request) (untypedStep, error) {
 	return code, nil
 }
 
-// openLog makes the step's directory, keeps the request there, and opens the
-// log for appending: a retry in the same run adds to it. The result of the previous
-// attempt is removed, since a step without a result counts as running, and so is what it
-// waited for.
+// openLog makes the step's directory with the request and opens the log, to which a retry appends. It
+// removes the result and the waits of an earlier attempt: a step without a result counts as running.
 func openLog(dir string, req contract.Request) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err

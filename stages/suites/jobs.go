@@ -81,9 +81,8 @@ func split(objs []*unstructured.Unstructured, is func(*unstructured.Unstructured
 	return those, others
 }
 
-// await waits until all Jobs have ended, and returns those that have completed. The error
-// is about every one that has not; with whole, also about those whose log could not be read to
-// its end, where counts are.
+// await waits until all Jobs have ended. The error is about each that has not completed; with whole, also
+// about each whose log, with its counts, could not be read to its end.
 func (t *trial) await(ctx context.Context, jobs []*unstructured.Unstructured, whole bool) ([]string, error) {
 	logs := newLogs(ctx, t.client, t.env.Output(), t.env.Count)
 	defer logs.close()

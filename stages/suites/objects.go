@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -143,40 +141,20 @@ func core(resource string) schema.GroupVersionResource {
 
 // gone waits until an object that was deleted is gone, or somebody has made another one.
 func (r remover) gone(ctx context.Context, m kube.Member) error {
-	return r.client.WaitAbsent(ctx, m.String(), func(ctx context.Context) (string, error) {
+	return r.client.WaitFor(ctx, m.String()+" to be gone", kube.Poll, func(ctx context.Context) (bool, string, error) {
 		live, err := r.client.Live(ctx, m)
-		switch {
-		case err != nil:
-			return "", err
-		case live == nil, !r.mark.on(live, r.env.Deployment):
-			return "", apierrors.NewNotFound(schema.GroupResource{Resource: m.Kind.Kind}, m.Name)
-		case len(live.GetFinalizers()) > 0:
-			return "it waits for " + strings.Join(live.GetFinalizers(), ", "), nil
+		if err != nil || live == nil || !r.mark.on(live, r.env.Deployment) {
+			return err == nil, "", err
 		}
-		return "it is still being deleted", nil
+		return false, kube.Left([]unstructured.Unstructured{*live}), nil
 	})
 }
 
 // delete asks for the deletion of an object that the mark is on, after what it owns.
 func (r remover) delete(ctx context.Context, m kube.Member) (asked bool, err error) {
-	api, err := r.client.Resource(ctx, m.Kind, m.Namespace)
-	if meta.IsNoMatchError(err) {
-		return false, nil
-	} else if err != nil {
+	live, err := r.client.Live(ctx, m)
+	if err != nil || live == nil || !r.mark.on(live, r.env.Deployment) {
 		return false, err
 	}
-	err = r.client.Retry(ctx, "delete "+m.String(), func(ctx context.Context) error {
-		live, err := api.Get(ctx, m.Name, metav1.GetOptions{})
-		if err != nil || !r.mark.on(live, r.env.Deployment) {
-			return err
-		}
-		uid, policy := live.GetUID(), metav1.DeletePropagationForeground
-		err = api.Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &policy})
-		asked = err == nil
-		return err
-	})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return asked, err
+	return true, r.client.DeleteObject(ctx, live, metav1.DeletePropagationForeground)
 }
