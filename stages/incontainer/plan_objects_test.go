@@ -144,7 +144,7 @@ func TestWhatMakesAPlanStale(t *testing.T) {
 		}, "the Terraform state has moved on: it is l 4, not l 3"},
 		"git": {func(seen *plan.Plan, _ *contract.Plan) {
 			seen.Of("x").Tell(contract.PlanBasis{Git: "slipway/platform@c2"})
-		}, "somebody has pushed to the Git repository slipway/platform: it is at c2, not at c1"},
+		}, "somebody has pushed to the Git repository slipway/platform: it is c2, not c1"},
 		"style":   {func(_ *plan.Plan, p *contract.Plan) { p.Style = contract.InPlace }, "the style is in-place, not none"},
 		"release": {func(_ *plan.Plan, p *contract.Plan) { p.Basis.Release, p.Release.To = "r2", "1.1.0" }, "the platform release is shop 1.1.0, not shop 1.0.0"},
 	} {

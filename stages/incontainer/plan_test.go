@@ -216,7 +216,7 @@ func TestAPlanOfAPath(t *testing.T) {
 	_, err = p.make(t, "", was.Release.Digest, was.Digest)
 	require.NoError(t, err, "what follows is not what the plan is of")
 	_, err = p.make(t, "", brings("2.0.0"), was.Digest)
-	require.ErrorContains(t, err, "the platform release is another one")
+	require.ErrorContains(t, err, "the platform release is reference 2.0.0, not reference 1.1.0")
 }
 
 // TestAPlanWithoutTheInstalledRelease guesses no components.

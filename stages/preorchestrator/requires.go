@@ -3,6 +3,7 @@ package preorchestrator
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,6 +43,13 @@ func runRequires(ctx context.Context, env *step.Env, _ contract.Nothing) (contra
 			said = seen
 		}
 		return len(missing) == 0, seen, err
+	}
+	if env.Plan != nil {
+		done, seen, err := look(ctx)
+		if err == nil && !done {
+			err = errors.New(seen)
+		}
+		return out, err
 	}
 	err = c.WaitFor(ctx, "what the platform requires of others", requiresPoll, look)
 	if fault.ClassOf(err) == fault.Timeout {
