@@ -49,8 +49,7 @@ func (w *platformWiring) input(c platform.Component) contract.ComponentInput {
 // private is what is never asked of a proxy: names of the cluster and private networks.
 const private = "localhost,127.0.0.1,.svc,.cluster.local,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16"
 
-// fill returns what names of a release's texts stand for. A name that nothing is known for
-// is left out.
+// fill returns the known values of names in a release's texts.
 func (w *platformWiring) fill(names []string) map[string]any {
 	cfg := w.Config
 	known := map[string]any{
@@ -82,8 +81,7 @@ func (w *platformWiring) fill(names []string) map[string]any {
 	return out
 }
 
-// place is what a name of the tree's place stands for: contract.NotKnown before a run has found
-// out.
+// place is the value of a name of the tree's location; contract.NotKnown before a run has found it.
 func (w *platformWiring) place(name string) (string, bool) {
 	tree := contract.Tree{Repository: contract.NotKnown, Target: contract.Branch}
 	if from := w.Config.Git; from.URL != "" {

@@ -102,8 +102,7 @@ func wireInfrastructure(g *conductor.Graph, disabled []string, objects func() co
 	return out
 }
 
-// balanced reports whether a run reaches something of the platform through a load balancer:
-// a link, a check, or its git server.
+// balanced reports whether a link, a check or the git server is reached through a load balancer.
 func balanced(r *platform.Release, disabled []string) bool {
 	on := func(component string) bool { return !slices.Contains(disabled, component) }
 	server := r.GitServer()

@@ -81,8 +81,7 @@ func (w *platformWiring) last(name string) pipeline.Dep {
 	return w.steps[name]
 }
 
-// leftOut are the components that the run has left out: an optional one that failed, and
-// what comes after it.
+// leftOut are the optional components that failed in this run, and what comes after them.
 func (w *platformWiring) leftOut() []string {
 	var out []string
 	for _, c := range w.Release.Components {

@@ -112,8 +112,7 @@ func (w *platformWiring) order() ([]string, error) {
 	return out, nil
 }
 
-// projectsInput is what the projects of the apps are made from, as far as it is known
-// before a run.
+// projectsInput is what the projects of the apps are made from, as far as a plan knows.
 func (w *platformWiring) projectsInput() *contract.ProjectsInput {
 	var out contract.ProjectsInput
 	if c := w.Release.GitOps.Cluster; c != nil {

@@ -148,8 +148,7 @@ func (s Suite) none(r *platform.Release, off []string) error {
 	}
 }
 
-// conclude makes one fault of those of tests that have failed, where nothing else went
-// wrong.
+// conclude makes one fault of failed tests, if nothing else went wrong.
 func (s Suite) conclude(err error) error {
 	var failed []string
 	var only func(err error) bool

@@ -209,8 +209,7 @@ func (c *Cluster) stop(ctx context.Context) error {
 	return c.service.Stop(ctx)
 }
 
-// toolchain is the container in which every step runs, connected to the cluster,
-// which runs.
+// toolchain is the container in which every step runs, connected to the running cluster.
 func (c *Cluster) toolchain(ctx context.Context) (*dagger.Container, error) {
 	const what = "open the toolchain"
 	var s *dagger.Service

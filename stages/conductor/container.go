@@ -17,8 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// containerRunner runs each step in a container of its own, unless its earlier result
-// was verified already.
+// containerRunner runs each step in a container of its own, unless a cached result holds.
 type containerRunner struct {
 	requests
 	mounts

@@ -56,8 +56,7 @@ func note(record *report.Run, failed []pipeline.Result, d *contract.Diagnosis, e
 	record.Diagnosis = append(record.Diagnosis, found)
 }
 
-// diagnosisInput is what the step gets: the failed steps of those that reach for
-// the cluster.
+// diagnosisInput has the failed steps that work on the cluster.
 func diagnosisInput(g *Graph, failed []pipeline.Result) contract.DiagnosisInput {
 	in := contract.DiagnosisInput{Failed: []contract.FailedStep{}, Namespaces: []string{}}
 	for _, r := range failed {

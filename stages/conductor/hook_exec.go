@@ -113,8 +113,7 @@ func (c hookExecutor) reachable(on pipeline.Key) bool {
 	return c.online != nil && c.online(on)
 }
 
-// kubeconfig is the administrator's access to the cluster; nil where there is none
-// yet.
+// kubeconfig is the administrator's access to the cluster; nil while there is none.
 func (c hookExecutor) kubeconfig(ctx context.Context) (*dagger.Secret, error) {
 	text, err := c.records.kubeconfig(ctx)
 	if err != nil || len(text) == 0 {

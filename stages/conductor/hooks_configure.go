@@ -18,8 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 )
 
-// configFileVariable names, to a hook around configuring, the file with the
-// configuration.
+// configFileVariable names the file with the configuration to a hook around configuring.
 const configFileVariable = "SLIPWAY_CONFIG_FILE"
 
 // Configuring describes one `slipway configure` to the hooks around it. It leaves no run
@@ -106,8 +105,7 @@ func (c configureHooks) before(ctx context.Context) error {
 	return nil
 }
 
-// stopped is the fault of configuring that was interrupted before it asked
-// anything; nil otherwise.
+// stopped is the fault of configuring that was interrupted before it began; nil otherwise.
 func (c configureHooks) stopped(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	select {
@@ -161,8 +159,7 @@ func configured(h config.Hook, on pipeline.Result) string {
 	return "the configuration that was written stays"
 }
 
-// outputLines is how many lines of a hook's output its error has if there is no record
-// of the run.
+// outputLines is how many lines of a hook's output its error has if no record keeps them.
 const outputLines = 20
 
 // withOutput adds the last lines of output to err, which has only the last one.

@@ -14,8 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// deploymentLock is the deployment's lock, which a run holds or is trying to take. It is
-// nil if no lock is needed.
+// deploymentLock is the lock that a run holds or tries to take; nil if it needs none.
 type deploymentLock struct {
 	hold  *containers.Hold
 	taken chan struct{} // closed once the lock is held
@@ -86,8 +85,7 @@ func (l *deploymentLock) close() {
 	}
 }
 
-// watch has a container watch the lock until ctx ends: nothing else tells that the one that
-// holds it has ended.
+// watch has a container watch the lock until ctx ends: nothing else shows that its holder has ended.
 func (l *deploymentLock) watch(ctx context.Context, c commands, run string) {
 	watch := func() error {
 		if err := c.ask(ctx, "watch", contract.StateRequest{Who: lock.Holder{Run: run}}, nil); err != nil {
@@ -137,8 +135,7 @@ func (l *deploymentLock) loss() error {
 	}
 }
 
-// bound returns a context derived from ctx that also ends when the lock is lost, for what
-// does not watch it itself. stop must be called.
+// bound is ctx that also ends when the lock is lost, for what does not watch the lock. Call stop.
 func (l *deploymentLock) bound(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, end := context.WithCancelCause(ctx)
 	if l != nil {
@@ -186,8 +183,7 @@ func (l *deploymentLock) held() bool {
 	}
 }
 
-// refusal is why the lock cannot be taken; nil while that is not known, or where somebody has
-// ended the run before.
+// refusal is why the lock cannot be taken; nil while that is not known, or if the run ended before.
 func (l *deploymentLock) refusal() error {
 	if why := l.refused.Load(); why != nil {
 		return *why
@@ -216,8 +212,7 @@ func (l *deploymentLock) release(ctx context.Context) error {
 	}
 }
 
-// under has a hook run in no run but one that has the lock, and before a step or the workflow not
-// until it is taken: the hook may change something.
+// under makes a hook wait for the lock, because it may change something, and skips it without the lock.
 func (l *deploymentLock) under(h pipeline.Hook) pipeline.Hook {
 	before, after := h.Before, h.After
 	if before != nil {

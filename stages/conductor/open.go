@@ -50,9 +50,8 @@ func lastRun(record *report.Run) string {
 	return fmt.Sprintf("; its last run was %s %s of %s", record.Workflow, record.ID, record.Started.UTC().Format(time.RFC3339))
 }
 
-// judge says what is warned of after the state was opened, or returns the fault of a run that
-// cannot go on.
-func (r *run) judge(now contract.Opened) error {
+// checkOpened notes warnings about the state, or returns the fault of a run that cannot go on.
+func (r *run) checkOpened(now contract.Opened) error {
 	warn := func(text, fix string) { r.opened = append(r.opened, report.Warning{Summary: text, Fix: fix}) }
 	install := r.workflow.Name == config.Install
 	switch {
@@ -63,8 +62,8 @@ func (r *run) judge(now contract.Opened) error {
 	case now.Lost && r.inBucket:
 		warn(r.lostText()+"; only the deployment's state is removed", "if another engine has the cluster, remove that engine, or its volumes")
 	case now.First && install:
-		if only := r.onlyOnVolumes(); only != nil {
-			r.opened = append(r.opened, *only)
+		if text, fix := r.onlyOnVolumes(); text != "" {
+			warn(text, fix)
 		}
 	}
 	return nil
@@ -81,34 +80,25 @@ func (r *run) open(ctx context.Context) error {
 		return err
 	}
 	r.past, r.steps.known = now.Phases, now.Known
-	return r.judge(now)
+	return r.checkOpened(now)
 }
 
 func (r *run) who() lock.Holder {
 	return lock.Holder{User: r.opts.User, Host: r.opts.Host, Run: r.steps.requests.run, Workflow: r.workflow.Name}
 }
 
-// onlyOnVolumes is what the record of a first install says where something of the deployment is on
-// the engine's volumes and nowhere else; nil where nothing is.
-func (c *Conductor) onlyOnVolumes() *report.Warning {
+// onlyOnVolumes is the warning of a first install if something of the deployment is on the engine's
+// volumes and nowhere else; empty if nothing is.
+func (c *Conductor) onlyOnVolumes() (text, fix string) {
 	const bucket = "to keep the state elsewhere, name a bucket in the configuration: state.url"
 	on := " of deployment " + c.name + " is only on a volume of this Dagger engine"
 	switch {
 	case c.node && c.inBucket && c.opts.State.Key == nil:
-		return &report.Warning{
-			Summary: "the key of the secrets" + on + ": without it, nothing reads the secrets in the bucket",
-			Fix:     "to keep the key elsewhere, give one: state.key in the configuration",
-		}
+		return "the key of the secrets" + on + ": without it, nothing reads the secrets in the bucket", "to keep the key elsewhere, give one: state.key in the configuration"
 	case c.inBucket:
-		return nil
+		return "", ""
 	case c.node:
-		return &report.Warning{
-			Summary: "the state" + on + ", as its cluster is: if the engine removes its volumes, the deployment is lost with all its data",
-			Fix:     bucket,
-		}
+		return "the state" + on + ", as its cluster is: if the engine removes its volumes, the deployment is lost with all its data", bucket
 	}
-	return &report.Warning{
-		Summary: "the state" + on + ": if the engine removes it, the records of the runs and the backups are lost, and the next install needs --take-ownership",
-		Fix:     bucket,
-	}
+	return "the state" + on + ": if the engine removes it, the records of the runs and the backups are lost, and the next install needs --take-ownership", bucket
 }

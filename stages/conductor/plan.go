@@ -93,8 +93,7 @@ func (c *Conductor) plan(ctx context.Context, req contract.PlanRequest, w Workfl
 	return plan, started, c.runner(req.Run, nil).dryRun(ctx, spec, req, plan)
 }
 
-// hasCluster reports whether there is a cluster for a plan of w to look at: one that runs, or
-// that is to be started.
+// hasCluster reports whether there is a cluster, running or not, for a plan of w to look at.
 func (c *Conductor) hasCluster(ctx context.Context, w Workflow) (bool, error) {
 	switch {
 	case c.service == nil, c.opts.Background != "":
@@ -110,8 +109,7 @@ func (c *Conductor) planRequest(w Workflow, run string) contract.PlanRequest {
 	return contract.PlanRequest{Workflow: w.Name, Run: run, ConfigText: c.inputs.Config.Canonical(), Inputs: c.inputs, PlannedPath: c.opts.Path}
 }
 
-// verifyFrom is how many steps must have run before for their results to be verified all at
-// once; for fewer, that takes longer than each on its own.
+// verifyFrom is how many earlier results it takes for one container to verify them faster than each step.
 const verifyFrom = 4
 
 // verifyAll verifies the earlier results of all steps in one container. It does nothing if fewer than

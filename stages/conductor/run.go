@@ -189,8 +189,7 @@ func unlessRefused(lock *deploymentLock, observe func(pipeline.Event)) func(pipe
 	}
 }
 
-// refusedRun is the error of a run whose lock cannot be taken: why, and what steps that did not
-// wait for it have found.
+// refusedRun is why a run did not get the lock, with the errors of steps that did not wait for it.
 func refusedRun(why error, results []pipeline.Result) error {
 	errs := []error{why}
 	for _, r := range results {

@@ -151,8 +151,7 @@ func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, e
 	return out, err
 }
 
-// live is what to look at: gates only of the release that the caller has, and only if that is
-// the last run's.
+// live is what to look at: gates only if the caller has the last run's release.
 func (c *Conductor) live(record *report.Run) (contract.LiveInput, error) {
 	in := contract.LiveInput{Components: []contract.LiveComponent{}}
 	r, want := c.opts.Release, record.Platform
@@ -202,8 +201,7 @@ func (s *DeploymentStatus) unhealthy() error {
 	}
 }
 
-// status is the status as far as the deployment's state knows it. That of a deployment
-// that is not there comes with a fault.
+// status is the status that the state knows, with a fault if the deployment is not there.
 func (r *Records) status(s *contract.Stored) (*DeploymentStatus, error) {
 	out := &DeploymentStatus{Deployment: r.name, State: contract.NotStarted, Refused: s.Refused, Steps: []report.Step{}, Apps: []report.App{}}
 	const what = "show the status"

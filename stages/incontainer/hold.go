@@ -28,19 +28,17 @@ const DefaultLockTimeout = 15 * time.Second
 func (s *State) lock(errw io.Writer, patience time.Duration) *lock.Lock {
 	gone := func(who lock.Holder) (func(), bool) { return s.place.Gone(who.Run) }
 	return lock.New(s.store, lock.Options{Gone: gone, Patience: patience, Waiting: func(r lock.Record, damage error, d time.Duration) {
-		if d == 0 {
+		why := fmt.Sprintf("%s gave no sign of life", r.Holder)
+		switch {
+		case d == 0:
 			say(errw, "lock", "waiting for %s", r.Holder)
 			return
+		case damage != nil:
+			why = damage.Error()
+		case r.State == lock.Forced:
+			why = fmt.Sprintf("%s broke the lock of %s", r.Holder, r.After.Holder)
 		}
-		if damage != nil {
-			say(errw, "lock", "%v; waiting up to %s, as a run that wrote it may still be ending", damage, d.Round(time.Second))
-			return
-		}
-		if r.State == lock.Forced {
-			say(errw, "lock", "%s broke the lock of %s, which may still be ending; waiting up to %s", r.Holder, r.After.Holder, d.Round(time.Second))
-			return
-		}
-		say(errw, "lock", "%s gave no sign of life; waiting up to %s for one, as it may still be ending", r.Holder, d.Round(time.Second))
+		say(errw, "lock", "%s; waiting up to %s, as a run may still be ending", why, d.Round(time.Second))
 	}})
 }
 
@@ -86,8 +84,7 @@ func (s *State) hold(ctx context.Context, stop <-chan struct{}, req contract.Sta
 	return errors.Join(s.release(ctx, req.Who.Run, lease), end())
 }
 
-// workLimit is how long what works for a run may take to end once the run has ended: the
-// engine kills it.
+// workLimit is how long the engine may take to kill what works for a run that has ended.
 const workLimit = 5 * time.Second
 
 // release releases the lock once nothing works for the run any more.
@@ -131,8 +128,7 @@ func (s *State) watch(ctx context.Context, run string) (err error) {
 	}
 }
 
-// wipe runs the command that empties the cluster's volume, kills it if the run loses the lock, and has
-// the state forget the cluster.
+// wipe empties the cluster's volume by a command, which a lost lock kills, and forgets the cluster.
 func (s *State) wipe(ctx context.Context, run string, args []string) error {
 	return s.under(ctx, run, func(ctx context.Context, w *state.Work) error {
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)

@@ -13,8 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// open has a run, which has the lock, find out what the state knows. A deployment that has no
-// identity gets one, and enters the engine's index.
+// open reads the state for a run that has the lock, and gives the deployment an identity if it has none.
 func (s *State) open(ctx context.Context, req contract.StateRequest) (out contract.Opened, err error) {
 	err = s.under(ctx, req.Who.Run, func(ctx context.Context, w *state.Work) error {
 		known, err := journal.On(w.Store, req.Deployment).Steps(ctx)
@@ -56,8 +55,7 @@ func (s *State) lastPhases(ctx context.Context) ([]report.Phase, error) {
 	return last.Phases, nil
 }
 
-// runtime is the runtime state; the zero value while there is none, and where it is damaged, which the
-// next run mends.
+// runtime is the runtime state; zero if there is none, or if it is damaged: the next run mends that.
 func (s *State) runtime(ctx context.Context) (contract.RuntimeState, error) {
 	runtime, err := state.Runtime(ctx, s.store)
 	switch {

@@ -151,8 +151,7 @@ func plain(part string, v any) string {
 	return text
 }
 
-// clean is an object as it is compared: without what the API server and controllers keep in
-// it, and without the values of a Secret.
+// clean is an object without the API server's and controllers' fields and without values of a Secret.
 func (m *maker) clean(o map[string]any, made bool) map[string]any {
 	u := (&unstructured.Unstructured{Object: o}).DeepCopy()
 	delete(u.Object, "status")
@@ -223,8 +222,7 @@ func (m *maker) secret(value string) string {
 	return "digest " + hex.EncodeToString(sum.Sum(nil))[:12]
 }
 
-// configField ends the path of the annotation with the digest of what pods read, which may
-// come from values that are made anew in each preview.
+// configField ends the path of the annotation with the digest of what pods read, new in each plan.
 const configField = "[" + render.ConfigAnnotation + "]"
 
 func (m *maker) show(v any) string {
@@ -238,8 +236,7 @@ func (m *maker) show(v any) string {
 	return m.secrets.Redact(text)
 }
 
-// digest tells an object's content from another one's, without what is made anew in each
-// preview.
+// digest identifies an object's content, without what each plan makes anew.
 func (m *maker) digest(o map[string]any) string {
 	clean := m.clean(o, true)
 	text, err := json.Marshal(m.relabel(clean))

@@ -81,8 +81,7 @@ func components(ctx context.Context, repo *backup.Repository, is *contract.Insta
 	return componentsBetween(former, with, release, cfg)
 }
 
-// componentsBetween are the components that a release with its configuration adds to a former one,
-// and those that it removes.
+// componentsBetween are the components that a release adds to a former one and removes from it.
 func componentsBetween(former *platform.Release, with *config.Config, release *platform.Release, cfg *config.Config) ([]contract.PlannedChange, error) {
 	was, err := enabled(former, with)
 	if err != nil {

@@ -152,8 +152,7 @@ func (p *planner) placeholders(o map[string]any) {
 	}
 }
 
-// verify checks the earlier results of all steps, as many at a time as the graph allows, and tells
-// screen how many hold.
+// verify checks the earlier results of all steps and reports on screen how many hold.
 func (p *Planner) verify(ctx context.Context, req contract.PlanRequest, screen io.Writer) (contract.Verified, error) {
 	w, err := p.load(&req)
 	if err != nil {

@@ -41,8 +41,7 @@ func (s *State) run(ctx context.Context, run string) (*contract.RunDetail, error
 
 const recordsAtOnce = 8
 
-// runs are all runs, the oldest first. One without a record ended before it
-// had the lock: it did nothing, and is left out.
+// runs are all runs that got the lock, and so have a record, the oldest first.
 func (s *State) runs(ctx context.Context) ([]contract.RunSummary, error) {
 	live, err := s.liveRun(ctx)
 	if err != nil {

@@ -40,7 +40,7 @@ type State struct {
 // errw for the conductor, too. No secret of the container is in the error.
 func WithState(ctx context.Context, root string, stores map[string]store.Opener, errw io.Writer, do func(*State) error) (err error) {
 	place := state.At(root, os.Getenv, stores)
-	defer func() { err = tell(errw, place, err) }()
+	defer func() { err = reportFault(errw, place, err) }()
 	s, err := place.Open(ctx)
 	if err != nil {
 		return err
@@ -49,9 +49,9 @@ func WithState(ctx context.Context, root string, stores map[string]store.Opener,
 	return do(&State{place: place, store: s, errw: errw})
 }
 
-// tell returns err without the secrets of a container with the state at place and what does
+// reportFault returns err without the secrets of a container with the state at place and what does
 // something to a terminal, and writes a fault in it to errw for the conductor.
-func tell(errw io.Writer, place state.Place, err error) error {
+func reportFault(errw io.Writer, place state.Place, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -146,8 +146,7 @@ func (s *State) under(ctx context.Context, run string, do func(context.Context, 
 	return cmp.Or(lock.Lost(ctx), err) // what fails then fails for that
 }
 
-// keep stores what a run left in file. Of a run that has lost the lock that is only what is
-// its own, and the error says so.
+// keep stores what a run left in file; without the lock only the run's own files, with an error.
 func (s *State) keep(ctx context.Context, file string) error {
 	data, err := contract.ReadParts(file)
 	if err != nil {

@@ -16,12 +16,10 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// controllerStart is how long the pods of Argo CD's controller may take to start after the
-// cluster was started.
+// controllerStart is how long the pods of Argo CD's controller may take to start.
 const controllerStart = time.Minute
 
-// mine lists the deployment's objects of one of Argo CD's kinds: those in its namespaces, and
-// those that are the platform's.
+// mine lists the platform's objects of one of Argo CD's kinds, and others in its namespaces.
 func (r *remover) mine(ctx context.Context, gvr schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
 	if err := r.findApplications(ctx); err != nil {
 		return nil, err
@@ -216,8 +214,7 @@ func (r *remover) sets(ctx context.Context) error {
 	return r.inTurn(ctx, "the Applications of ApplicationSets", max(cascadeLimit, r.Limit()), rest, apps)
 }
 
-// orphan deletes the ApplicationSets, and nothing that they have made. What those of the
-// platform have made is noted before.
+// orphan notes what the platform's ApplicationSets have made, and deletes the sets alone.
 func (r *remover) orphan(ctx context.Context) error {
 	sets, err := r.mine(ctx, argo.ApplicationSets())
 	if err != nil || len(sets) == 0 {

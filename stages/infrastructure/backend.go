@@ -22,8 +22,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// backendFile makes Terraform use another backend than the root says, which is
-// "local".
+// backendFile replaces the root's backend, which is "local".
 const backendFile = "slipway_backend_override.tf.json"
 
 // tfstates is Terraform's state in the deployment's store.
@@ -54,8 +53,7 @@ type backend struct {
 	refused error // why a state could not be stored; nil: each was
 }
 
-// serveState starts a backend. It works on when ctx has ended, so that what Terraform has done
-// until then is stored.
+// serveState starts a backend, which still stores what Terraform has done when ctx has ended.
 func serveState(ctx context.Context, env *step.Env) (*backend, error) {
 	s, err := env.Store(ctx)
 	if err != nil {
@@ -138,8 +136,7 @@ func (b *backend) write(dir string) error {
 // errored is the file in which Terraform leaves a state that it cannot store.
 const errored = "errored.tfstate"
 
-// keepErrored keeps a state in dir that could not be stored: somebody has to know what
-// Terraform has made.
+// keepErrored keeps a state that could not be stored: it says what Terraform has made.
 func keepErrored(ctx context.Context, env *step.Env, dir string) error {
 	data, err := bounded.File(filepath.Join(dir, errored), store.MaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -57,8 +57,7 @@ func cluster(ctx context.Context, env *step.Env, in contract.ClusterInput) (cont
 	return out, nil
 }
 
-// keep notes what the deployment has to know of its cluster from now on: the access to it
-// or, of one that was there already, which one it is.
+// keep stores the access to the cluster or, for an existing cluster, which one it is.
 func keep(ctx context.Context, env *step.Env, existing bool) error {
 	if existing {
 		c, err := env.Connect()

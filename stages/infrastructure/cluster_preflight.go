@@ -28,8 +28,7 @@ const (
 	oldest, newest = 3, 1
 )
 
-// clusterPreflight checks an existing cluster and reports everything that is
-// missing at once. It changes nothing.
+// clusterPreflight checks an existing cluster and reports everything that is missing at once.
 func clusterPreflight(ctx context.Context, env *step.Env, in contract.ClusterPreflightInput) (contract.ClusterPreflight, error) {
 	var out contract.ClusterPreflight
 	c, err := env.Connect()
@@ -61,8 +60,7 @@ func clusterPreflight(ctx context.Context, env *step.Env, in contract.ClusterPre
 	return out, nil
 }
 
-// answers returns the version of an API server that answers within limit and knows who
-// asks.
+// answers returns the version of an API server that answers within limit and accepts the credentials.
 func answers(ctx context.Context, env *step.Env, c *kube.Client, limit time.Duration) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -125,8 +123,7 @@ func noNamesake(ctx context.Context, env *step.Env, c *kube.Client) error {
 			env.Deployment, system.GetCreationTimestamp().UTC().Format(time.DateTime)+" UTC")}
 }
 
-// clusters returns the cluster that the deployment is on, which may be nil, and the one
-// that answers.
+// clusters returns the deployment's cluster, which may be nil, and the cluster that answers.
 func clusters(ctx context.Context, env *step.Env, c *kube.Client) (known *state.Cluster, now state.Cluster, err error) {
 	s, err := env.Store(ctx)
 	if err != nil {

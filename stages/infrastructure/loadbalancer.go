@@ -21,12 +21,10 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// checkPort is the port of the Service that verifies the load balancer; no
-// platform may use it.
+// checkPort is the port of the Service that verifies the load balancer; no platform may use it.
 const checkPort = 18080
 
-// loadBalancer puts a web server behind a Service of type LoadBalancer and
-// fetches a page from here.
+// loadBalancer fetches a page from a web server behind a Service of type LoadBalancer.
 func loadBalancer(ctx context.Context, env *step.Env, in contract.LoadBalancerInput) (contract.LoadBalancerCheck, error) {
 	if in.Unused {
 		env.Progress("nothing of the platform is reached through a load balancer")
@@ -114,8 +112,7 @@ func fetch(ctx context.Context, web *http.Client, url string) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// verifyLoadBalancer tells whether every Service of type LoadBalancer in the deployment's
-// namespaces has an address.
+// verifyLoadBalancer checks that the deployment's Services of type LoadBalancer have addresses.
 func verifyLoadBalancer(ctx context.Context, env *step.Env, in contract.LoadBalancerInput, _ contract.LoadBalancerCheck) error {
 	if in.Unused {
 		return nil

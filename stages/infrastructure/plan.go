@@ -111,8 +111,7 @@ func actionOf(a tfjson.Actions) string {
 	return ""
 }
 
-// attributes are those of a resource that change. What Terraform calls sensitive is not
-// shown.
+// attributes are those of a resource that change, without values that Terraform calls sensitive.
 func attributes(c *tfjson.Change) []contract.Difference {
 	before, _ := c.Before.(map[string]any)
 	after, _ := c.After.(map[string]any)

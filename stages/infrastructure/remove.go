@@ -97,8 +97,7 @@ func remove(ctx context.Context, env *step.Env, in contract.RemoveInput, parts f
 	return r.result(), nil
 }
 
-// newRemover is the remover of what the cluster says of the removal. definitions has those go that
-// the release keeps, too.
+// newRemover removes by the cluster's record; definitions also removes definitions that the release keeps.
 func newRemover(ctx context.Context, env *step.Env, c *kube.Client, definitions bool) (*remover, error) {
 	record, recorded, err := removal.Read(ctx, c, env.Deployment)
 	if err != nil {
@@ -162,8 +161,7 @@ func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (
 	return nil, "", checkFault(CodeAPI, "reach the cluster", "start the cluster, then run again: slipway destroy", err)
 }
 
-// components removes the components of the record in its order, and the Applications in their place; if it
-// has none for them, first.
+// components removes the record's components in order, and the Applications in their place or first.
 func (r *remover) components(ctx context.Context) error {
 	all := r.record.Components
 	if !slices.ContainsFunc(all, func(c removal.Component) bool { return c.Apps }) {

@@ -25,8 +25,7 @@ func (r *remover) ownDefinitions(ctx context.Context) error {
 	return r.removeDefinitions(ctx, slices.DeleteFunc(all, func(d unstructured.Unstructured) bool { return !r.genuine(d) }))
 }
 
-// older reports whether a definition was there before the deployment, or may have been: where
-// nothing says when that began.
+// older reports whether a definition was, or may have been, there before the deployment.
 func (r *remover) older(d unstructured.Unstructured) bool {
 	return r.since.IsZero() || d.GetCreationTimestamp().Time.Before(r.since)
 }

@@ -46,8 +46,7 @@ func (r *remover) findNamespaces(ctx context.Context) error {
 	return r.findAsked(ctx)
 }
 
-// findAsked notes the namespaces with objects of the deployment that say themselves that they
-// stay.
+// findAsked notes the namespaces with objects of the deployment that have a mark to stay.
 func (r *remover) findAsked(ctx context.Context) error {
 	if len(r.made) == 0 {
 		return nil
@@ -61,8 +60,7 @@ func (r *remover) findAsked(ctx context.Context) error {
 	return err
 }
 
-// findKept notes a namespace whose claims stay. That an earlier destroy kept them counts
-// until the deployment is installed again.
+// findKept notes a namespace whose claims stay, also because an earlier destroy kept them.
 func (r *remover) findKept(ctx context.Context, ns unstructured.Unstructured) error {
 	before := ns.GetLabels()[kube.Kept] != "" && !r.recorded
 	if !before && r.Rules.Claims != platform.RemoveKeep {
@@ -104,8 +102,7 @@ func (r *remover) known(ctx context.Context) error {
 	}
 }
 
-// ours reports whether an object is the deployment's: by its label, or by a namespace that
-// Slipway made.
+// ours reports whether an object is the deployment's, by its label or by Slipway's namespace.
 func (r *remover) ours(o unstructured.Unstructured) bool {
 	ours := kube.DeploymentOf(o.GetLabels()) == r.Deployment && kube.WroteTo(&o)
 	if isApplication(&o) {
@@ -134,8 +131,7 @@ func (r *remover) genuine(o unstructured.Unstructured) bool {
 	return false
 }
 
-// stays reports whether an object says so itself, is a claim that the release keeps, or a Secret
-// beside one, without which its data may be worth nothing.
+// stays reports whether an object is marked to stay, a claim that the release keeps, or a Secret beside one.
 func (r *remover) stays(o unstructured.Unstructured, claims map[string]bool) bool {
 	if kube.Keeps(&o) { // which somebody else's does with a namespace that goes
 		return !slices.Contains(r.made, o.GetNamespace()) || slices.Contains(r.kept, o.GetNamespace())

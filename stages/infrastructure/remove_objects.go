@@ -26,8 +26,7 @@ func (r *remover) elsewhere(ctx context.Context) ([]unstructured.Unstructured, e
 	}), err
 }
 
-// outside are the deployment's objects of the cluster's own scope, but for namespaces, volumes and
-// nodes.
+// outside are the deployment's cluster-scoped objects, except namespaces, volumes and nodes.
 func (r *remover) outside(ctx context.Context) ([]unstructured.Unstructured, error) {
 	objs, _, err := r.Client.Everything(ctx, false, "", r.Selector())
 	return slices.DeleteFunc(objs, func(o unstructured.Unstructured) bool { return o.GetAPIVersion() == "v1" || !r.genuine(o) }), err
@@ -46,8 +45,7 @@ func (r *remover) deleteBut(ctx context.Context, objs []unstructured.Unstructure
 	return going, r.Delete(ctx, going)
 }
 
-// objects deletes what the deployment has in namespaces that Slipway did not make, and
-// takes its labels off these.
+// objects deletes the deployment's objects in others' namespaces, and its labels there.
 func (r *remover) objects(ctx context.Context) error {
 	claims, err := r.keptIn(ctx)
 	if err != nil {

@@ -19,8 +19,7 @@ import (
 // are statically provisioned by somebody else.
 const provisionedBy = "pv.kubernetes.io/provisioned-by"
 
-// mark labels claims and volumes that are known to be the deployment's by what is deleted
-// before they are: a destroy that is interrupted finds them again.
+// mark labels the deployment's claims and volumes, so that a destroy finds them after an interruption.
 func (r *remover) mark(ctx context.Context) error {
 	if err := r.markClaims(ctx); err != nil {
 		return err
@@ -41,8 +40,7 @@ func (r *remover) mark(ctx context.Context) error {
 	return nil
 }
 
-// markClaims labels the claims that StatefulSets of the deployment have made in namespaces
-// of others.
+// markClaims labels the claims of the deployment's StatefulSets in others' namespaces.
 func (r *remover) markClaims(ctx context.Context) error {
 	sets, err := r.Client.List(ctx, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}, "", r.Selector())
 	if err != nil {
@@ -145,15 +143,13 @@ func claimOf(m kube.Member, claim unstructured.Unstructured) bool {
 	return m.Same(kube.MemberOf(&claim))
 }
 
-// deletedWithClaim reports whether a volume goes when its claim does, without anybody who
-// deletes it.
+// deletedWithClaim reports whether Kubernetes deletes a volume with its claim.
 func deletedWithClaim(v unstructured.Unstructured) bool {
 	policy, _, _ := unstructured.NestedString(v.Object, "spec", "persistentVolumeReclaimPolicy")
 	return policy == string(corev1.PersistentVolumeReclaimDelete)
 }
 
-// volumes waits until the deployment's volumes are gone, and deletes those that nobody
-// else removes.
+// volumes waits until the deployment's volumes are gone, and deletes those that stay.
 func (r *remover) volumes(ctx context.Context) error {
 	first, err := r.ownVolumes(ctx)
 	if err != nil || len(first) == 0 {

@@ -41,8 +41,7 @@ var usual = map[string][]string{ //nolint:gochecknoglobals // a constant table
 	"rbac.authorization.k8s.io": {"roles", "rolebindings", "clusterroles", "clusterrolebindings"},
 }
 
-// rights are those that a platform needs: also to list everything, by which a destroy finds
-// what is the deployment's.
+// rights are what a platform requires; by listing everything a destroy finds the deployment's objects.
 func rights(in contract.ClusterPreflightInput) []right {
 	out := []right{
 		{group: "*", resource: "*", verbs: []string{"list"}},

@@ -96,8 +96,7 @@ func freeVolumes(ctx context.Context, c *kube.Client, class string) ([]string, e
 	return out, nil
 }
 
-// usableStorage checks that the StorageClass of in is there and, where the cluster is
-// Slipway's, the default.
+// usableStorage checks that the StorageClass exists and, in Slipway's cluster, is the default.
 func usableStorage(ctx context.Context, c *kube.Client, in contract.StorageInput) (contract.StorageCheck, error) {
 	sc, err := kube.Retry(ctx, c, "read the StorageClass "+in.StorageClass, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return c.Dynamic.Resource(storageClasses()).Get(ctx, in.StorageClass, metav1.GetOptions{})

@@ -31,8 +31,7 @@ const (
 	planFile  = "slipway.plan"
 )
 
-// terraform brings the provider's root to what its variables say. A plan without
-// changes is not applied, so that the state's serial stays.
+// terraform applies the provider's root, unless its plan has no changes: the state's serial stays then.
 func terraform(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.Infrastructure, error) {
 	var out contract.Infrastructure
 	if err := reportErrored(ctx, env); err != nil {
@@ -78,8 +77,7 @@ func terraform(ctx context.Context, env *step.Env, in contract.TerraformInput) (
 	return out, nil
 }
 
-// verifyTerraform tells whether the state is still the one that the outputs came
-// from.
+// verifyTerraform checks that the state is the one that the outputs came from.
 func verifyTerraform(ctx context.Context, env *step.Env, _ contract.TerraformInput, out contract.Infrastructure) error {
 	state, err := currentState(ctx, env)
 	if err != nil {
@@ -94,8 +92,7 @@ func verifyTerraform(ctx context.Context, env *step.Env, _ contract.TerraformInp
 	return nil
 }
 
-// terraformDestroy removes what the root made. Without state there is nothing to
-// do.
+// terraformDestroy removes what the root made; without state, nothing.
 func terraformDestroy(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.TerraformDestroyed, error) {
 	var out contract.TerraformDestroyed
 	if err := reportErrored(ctx, env); err != nil {
@@ -154,8 +151,7 @@ func (r root) changed(ctx context.Context, env *step.Env, err error) error {
 	return errors.Join(r.backend.because(err), keepErrored(ctx, env, r.dir))
 }
 
-// openRoot copies the root to a directory of its own, initialises it on the
-// deployment's state, and returns Terraform for it.
+// openRoot initialises a copy of the root on the deployment's state, and returns Terraform for it.
 func openRoot(ctx context.Context, env *step.Env, in contract.TerraformInput) (_ root, err error) {
 	var tf root // returned only without an error
 	tf.dir, err = os.MkdirTemp("", "slipway-terraform-")
@@ -348,8 +344,7 @@ func headlines(text string) string {
 	return strings.Join(out, "; ")
 }
 
-// badState is the fault for a state that cannot be read; one that has a code keeps
-// it.
+// badState is the fault of a state that cannot be read, unless err has a code.
 func badState(err error) error {
 	if _, ok := errors.AsType[*fault.Fault](err); ok {
 		return err

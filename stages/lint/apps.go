@@ -18,6 +18,7 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
@@ -37,8 +38,7 @@ type application struct {
 	} `json:"spec"`
 }
 
-// strict reports whether Kubernetes refuses fields that it does not know, as it does where
-// Argo CD applies on the server's side.
+// strict reports whether unknown fields are rejected, as they are by a server-side apply.
 func (a application) strict() bool {
 	return slices.Contains(a.Spec.SyncPolicy.SyncOptions, "ServerSideApply=true")
 }
@@ -201,7 +201,7 @@ func (v *linter) source(ctx context.Context, files fs.FS, app application, s sou
 		var out []*unstructured.Unstructured
 		for _, from := range sources {
 			for _, image := range render.Images(from.Objects) {
-				v.keep(name, v.inRelease(naming(files, at, image)), image)
+				v.note(contract.ImageUse{Component: name, File: v.inRelease(naming(files, at, image)), Kept: true}, image)
 			}
 			v.file(name, v.inRelease(from.Name), app.Spec.Destination.Namespace, nil, from.Objects)
 			for _, m := range render.Mistakes(files, from.Name, from.Objects) {

@@ -48,8 +48,7 @@ func (v *linter) field(component, name string) int {
 	return v.release.Line(fmt.Sprintf("components[%d].%s", i, name))
 }
 
-// problems notes what is wrong with files, whose paths in is the release's of, and reports
-// whether anything is.
+// problems notes problems of files, whose paths in the release in returns, and reports whether there are any.
 func (v *linter) problems(component string, all []render.Problem, in func(string) string) bool {
 	for _, p := range all {
 		v.wrong(component, in(p.File), p.Line, p.Err)
@@ -180,8 +179,7 @@ func lineWith(files fs.FS, name, word string) int {
 	return 1 + bytes.Count(text[:bytes.Index(text, []byte(word))], []byte("\n"))
 }
 
-// mistake notes a field of an object in a file of the release: one that Kubernetes certainly refuses,
-// or may refuse, or leave out.
+// mistake notes a field that Kubernetes certainly rejects, or may reject or leave out.
 func (v *linter) mistake(component, file string, m render.Mistake, certain bool) {
 	if certain {
 		v.wrong(component, file, m.Line, m.Err)
@@ -226,8 +224,7 @@ func (v *linter) conflicts(component, file string, line int, namespace string, o
 	}
 }
 
-// clusterScoped reports whether an object is of one of Kubernetes' own kinds that have no
-// namespace, or a CustomResourceDefinition.
+// clusterScoped reports whether an object is of a known kind without namespaces.
 func clusterScoped(o *unstructured.Unstructured) bool {
 	kind := o.GroupVersionKind()
 	return kind.Kind == "CustomResourceDefinition" || scheme.Scheme.Recognizes(kind) && !inNamespace(o)

@@ -80,8 +80,7 @@ func (v *linter) kind(component string) string {
 	return string(platform.App)
 }
 
-// file keeps the objects of a file of a component as they are applied, and notes whether
-// NetworkPolicies are among them.
+// file keeps the objects of a component's file as they are applied, and notes NetworkPolicies.
 func (v *linter) file(component, name, namespace string, hosts map[string]string, objs []*unstructured.Unstructured) {
 	if slices.ContainsFunc(objs, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == "NetworkPolicy" && o.GroupVersionKind().Group == "networking.k8s.io"
@@ -119,8 +118,7 @@ func (v *linter) file(component, name, namespace string, hosts map[string]string
 	v.shown = append(v.shown, out)
 }
 
-// inNamespace reports whether an object is of one of Kubernetes' own kinds that have
-// namespaces; what others have, only a cluster knows.
+// inNamespace reports whether an object is of one of Kubernetes' own kinds that have namespaces.
 func inNamespace(o *unstructured.Unstructured) bool {
 	return scheme.Scheme.Recognizes(o.GroupVersionKind()) && !slices.Contains([]string{
 		"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "StorageClass", "CSIDriver", "CSINode",

@@ -138,8 +138,7 @@ func serviceOf(o *unstructured.Unstructured, from string) service {
 	return s
 }
 
-// byHand are kinds of objects that no controller and no Job makes, unlike Pods, claims, Secrets and
-// ConfigMaps.
+// byHand are kinds of objects that controllers and Jobs do not make.
 func byHand() []string {
 	return []string{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "Service", "Ingress", "HorizontalPodAutoscaler", "PodDisruptionBudget"}
 }
@@ -157,8 +156,7 @@ func (m made) makes(ref string) error {
 	return fmt.Errorf("no component has the %s %s/%s", o.Kind, o.Namespace, o.Name)
 }
 
-// reach says why the Service "namespace/name:port" will not be reached; outside asks for a
-// load balancer.
+// reach says why the Service "namespace/name:port", with outside by a load balancer, is not reached.
 func (m made) reach(ref string, outside bool) error {
 	namespace, name, port, err := platform.ParseService(ref)
 	if err != nil {

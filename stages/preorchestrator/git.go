@@ -97,8 +97,7 @@ func (g *git) open(ctx context.Context, at contract.GitServer) (err error) {
 	return nil
 }
 
-// use verifies the server with all accounts at the same time, because checking a password takes the
-// server long.
+// use uses all accounts at the same time: checking a password takes the server long.
 func (g *git) use(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, usable)
 	defer cancel()

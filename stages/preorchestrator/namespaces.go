@@ -155,8 +155,7 @@ func pullSecrets(ctx context.Context, env *step.Env, c *kube.Client, namespaces 
 	return err
 }
 
-// keepRemoval keeps in the cluster how the platform is removed, and what is made before its
-// components are.
+// keepRemoval keeps in the cluster how the platform is removed, and what precedes its components.
 func keepRemoval(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
 	earlier, _, err := removal.Read(ctx, c, deployment)
 	if err != nil {

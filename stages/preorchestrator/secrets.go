@@ -179,8 +179,7 @@ func (s *secrets) stays(name string, k platform.SecretKey) ([]byte, bool) {
 	return v, has && (!isGiven || bytes.Equal(v, given)) && !s.due(o, k)
 }
 
-// fresh is the value that a key gets: the given one, that of what it is a copy of, or one that is
-// made.
+// fresh is the value that a key gets: a given, copied or generated one.
 func (s *secrets) fresh(plan map[string]map[string][]byte, k platform.SecretKey) ([]byte, error) {
 	if v, is := s.givenFor(k); is {
 		return v, nil
@@ -219,8 +218,7 @@ func (s *secrets) givenFor(k platform.SecretKey) (v []byte, ok bool) {
 	return v, ok
 }
 
-// hide keeps what is secret out of the logs: what is generated. Copies are known
-// by what they are copies of.
+// hide keeps generated and given values, and so their copies, out of the logs.
 func (s *secrets) hide(k platform.SecretKey, v []byte) {
 	if (k.Generate == platform.Password || k.Generate == platform.Token || k.Generate == platform.Given) && s.redact != nil {
 		s.redact(string(v))
@@ -300,8 +298,7 @@ const (
 	digits = "0123456789"
 )
 
-// password is n letters and digits, with at least one lower-case letter, one
-// upper-case letter and one digit.
+// password is n letters and digits, among them a lower-case letter, an upper-case letter and a digit.
 func password(n int) ([]byte, error) {
 	if n < 3 {
 		return nil, errors.New("a password has at least 3 characters")

@@ -143,8 +143,7 @@ func (t *tlsStep) hosts(hosts []string) []string {
 	return out
 }
 
-// publish writes the certificates, each with the roots that have issued it, and what clients are
-// to trust.
+// publish writes the certificates with their roots, and what clients are to trust.
 func (t *tlsStep) publish(ctx context.Context, mode string, pairs []certificate.Pair, roots, trusted []byte) (contract.TLS, error) {
 	out := contract.TLS{Issuer: mode}
 	var first time.Time
@@ -196,8 +195,7 @@ func (t *tlsStep) read(ctx context.Context, namespace, name string) (certificate
 	return certificate.Pair{Certificate: o.Data[corev1.TLSCertKey], Key: key}, nil
 }
 
-// write makes a TLS Secret hold pair, and roots as ca.crt unless there are none.
-// It writes only what differs.
+// write makes a TLS Secret hold exactly pair and, as ca.crt, roots if there are any.
 func (t *tlsStep) write(ctx context.Context, namespace, name string, pair certificate.Pair, roots []byte) error {
 	data := map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key}
 	if roots != nil {

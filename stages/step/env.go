@@ -157,8 +157,7 @@ func (e *Env) Open() (*platform.Release, *kube.Client, error) {
 	return r, c, err
 }
 
-// useAccess makes file the access to the cluster where it is there: Slipway does not run
-// the cluster then.
+// useAccess makes file the access to the cluster if it exists: the cluster is not Slipway's then.
 func (e *Env) useAccess(file string) error {
 	text, err := bounded.File(file, bounded.Written)
 	if errors.Is(err, fs.ErrNotExist) {

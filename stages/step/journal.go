@@ -11,8 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// stepRecords are the records of a step in the deployment's store: the lock and the
-// journal.
+// stepRecords are the lock and the journal in the deployment's store.
 type stepRecords struct {
 	store  *store.Store
 	ledger *journal.Ledger
@@ -57,8 +56,7 @@ func (b *stepRecords) work(ctx context.Context, env *Env) (context.Context, erro
 	return watched, nil
 }
 
-// reuse returns the output of an earlier success with the same digests that still
-// holds, or why there is none.
+// reuse returns the output of an earlier success that still holds, or why there is none.
 func (b *stepRecords) reuse(ctx context.Context, code untypedStep, env *Env) (json.RawMessage, error) {
 	if code.verify == nil || b.req.Digests == (journal.Digests{}) {
 		return nil, errors.New("the step runs every time")

@@ -139,8 +139,7 @@ func typed[In, Out any](run Func[In, Out]) Func[json.RawMessage, json.RawMessage
 // Names returns the registered steps as "stage/name", sorted.
 func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.steps)) }
 
-// decode is strict, so that a version mismatch between conductor and step is found before
-// anything is changed.
+// decode is strict: it finds a version mismatch with the conductor before anything is changed.
 func decode(b []byte, v any) error {
 	if len(b) == 0 {
 		b = []byte("null")

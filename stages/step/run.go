@@ -306,8 +306,7 @@ func guarded(ctx context.Context, grace time.Duration, env *Env, f func() (json.
 
 const publishLimit = time.Minute
 
-// publish copies the step's files to the deployment's bucket, if it has one, even after
-// the step was cancelled.
+// publish copies the step's files to the deployment's bucket, if any, also after a cancellation.
 func (e *Env) publish(ctx context.Context, dir string) error {
 	if !e.Place.Remote() {
 		return nil
@@ -340,8 +339,7 @@ func (e *Env) announce(ctx context.Context) error {
 
 const resultFile = "result.json"
 
-// finish writes the result to the step's directory dir and to file; either may be
-// empty.
+// finish writes the result to the step's directory and to a file; either may be empty.
 func finish(file, dir string, res contract.Result, stderr io.Writer) contract.Result {
 	res.Finished = time.Now().UTC()
 	b, err := json.MarshalIndent(res, "", "  ")

@@ -18,8 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// jobs makes the trial's objects anew, waits until its Jobs have ended, and removes all of
-// them, whatever came of it.
+// jobs makes the trial's objects anew, waits until its Jobs have ended, and removes all objects.
 func (t *trial) jobs(ctx context.Context) (names []string, err error) {
 	objs, err := t.read(ctx)
 	if err != nil {

@@ -21,8 +21,7 @@ import (
 // runAnnotation names the run that made an object.
 const runAnnotation = "slipway.sh/run"
 
-// removeLimit is how long the removal of a test's objects may take, also once the test's
-// time is up.
+// removeLimit is how long removing a test's objects may take, also after its deadline.
 const removeLimit = time.Minute
 
 // mark is what the objects of a test or workload are known by: a label that has its name.
@@ -81,8 +80,7 @@ func (t *trial) make(ctx context.Context, objs []*unstructured.Unstructured) err
 	return t.refused(ctx, err)
 }
 
-// refused is err, as a fault of the trial's files where it is the API server that refuses
-// them.
+// refused is err, as a fault of the trial's files if the API server rejects them.
 func (t *trial) refused(ctx context.Context, err error) error {
 	if _, coded := errors.AsType[*fault.Fault](err); coded && !errors.Is(err, &fault.Fault{Code: kube.CodeRejected}) || ctx.Err() != nil || kube.Transient(err) {
 		return err
