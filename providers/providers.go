@@ -35,8 +35,7 @@ type Describer interface {
 // Provider is a place to install to.
 type Provider interface {
 	Section
-	// Terraform returns the provider's root and its variables for a deployment,
-	// whose section is valid.
+	// Terraform returns the root and its variables for a deployment, whose section is valid.
 	Terraform(d Deployment) (Root, error)
 	// Cluster says what the cluster of a deployment is, whose section is valid.
 	Cluster(d Deployment) (Cluster, error)

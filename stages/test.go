@@ -24,15 +24,13 @@ const (
 	CodeNoTests fault.Code = "TST-008"
 )
 
-// Suite says which tests are run. The zero value: all, and everything that can be done with
-// the workloads.
+// Suite says which tests run. The zero value: all, and everything that is done with workloads.
 type Suite struct {
 	Name      string // of tests, or one of platform.ReservedSuites
 	Component string // with the tests of which; takes the place of Name
 }
 
-// Test runs tests of the platform release that is installed, or does something with its
-// workloads.
+// Test runs tests of the installed release, or does something with its workloads.
 func Test(s Suite) conductor.Workflow {
 	return conductor.Workflow{
 		Name: config.Test, Tries: true,

@@ -105,8 +105,7 @@ func (c *Cluster) ClusterBind() string {
 	return c.service.Bind()
 }
 
-// NodeID identifies what the cluster's service is started from; empty for a
-// provider that runs none.
+// NodeID identifies what the cluster's service is started from; empty if the provider runs none.
 func (c *Cluster) NodeID() string {
 	if c.service == nil {
 		return ""
@@ -177,8 +176,7 @@ func (c *Cluster) Up(ctx context.Context, publish bool, ready func()) error {
 	return err
 }
 
-// Down ends the cluster's service, whoever started it in this session, also after
-// ctx has ended.
+// Down ends the cluster's service, whoever started it in this session, also after ctx has ended.
 func (c *Cluster) Down(ctx context.Context) error {
 	if c.service == nil {
 		return nil

@@ -25,15 +25,13 @@ type Workflow struct {
 	// Removes says that the deployment is gone after a success: its state is deleted,
 	// but for the records of its runs.
 	Removes bool
-	// Tries says that what is installed is only tried: the deployment's runtime state stays
-	// as it is.
+	// Tries says that the workflow only tries what is installed: the runtime state stays as it is.
 	Tries bool
 	// Conclude returns the error of the run, from that of its graph; nil: that one.
 	Conclude func(error) error
 }
 
-// Findings are what steps found out, of which a run's record and the deployment's
-// runtime state are made.
+// Findings are what steps found out, for the run's record and the runtime state.
 type Findings struct {
 	Record *report.Run
 	State  *contract.RuntimeState
@@ -99,8 +97,7 @@ func Nodes(w Workflow, in contract.Inputs) ([]pipeline.Node, error) {
 	return g.pipeline.Graph(), nil
 }
 
-// Steps are the names, "stage/name", of the steps that a workflow would have on this
-// deployment.
+// Steps are the names, "stage/name", of the steps of a workflow on this deployment.
 func (c *Conductor) Steps(w Workflow) ([]string, error) {
 	nodes, err := Nodes(w, c.inputs)
 	if err != nil {

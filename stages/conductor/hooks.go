@@ -21,9 +21,8 @@ import (
 )
 
 const (
-	// codeHookFailed: a hook of the configuration failed or did not end in time; the error says where
-	// it runs, its exit code and its last line, and around configuring its last
-	// lines.
+	// codeHookFailed: a hook failed or did not end in time; the error has its place, exit code and last
+	// line, around configuring its last lines.
 	codeHookFailed fault.Code = "HOK-001"
 )
 

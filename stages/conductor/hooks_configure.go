@@ -21,23 +21,19 @@ import (
 // configFileVariable names the file with the configuration to a hook around configuring.
 const configFileVariable = "SLIPWAY_CONFIG_FILE"
 
-// Configuring describes one `slipway configure` to the hooks around it. It leaves no run
-// record.
+// Configuring describes one `slipway configure`, which has no record, to the hooks around it.
 type Configuring struct {
 	Run     string    // its id, see report.NewID; the same before and after
 	Started time.Time // when it began
-	// File is the text of the configuration: the one that was written or, before that,
-	// the existing one.
+	// File is the text of the configuration: the written or, before that, the existing one.
 	File []byte
 }
 
-// BeforeConfigure checks that the hooks around configuring have what they need, then runs
-// those before it in the order of the file. It uses the existing configuration and needs
-// no provider, cluster, state or lock.
+// BeforeConfigure checks that the hooks around configuring have what they need, then runs the hooks
+// before it in the order of the file. It needs no provider, cluster, state or lock.
 //
-// After an error the caller asks and writes nothing and does not call AfterConfigure: if
-// a hook failed or the user interrupted, the hooks that always run afterwards have run
-// already. Closing Options.Stop lets the current hook finish.
+// After an error the caller writes nothing and does not call AfterConfigure: the hooks that always run
+// afterwards have run already. Closing Options.Stop lets the current hook finish.
 func (c *Conductor) BeforeConfigure(ctx context.Context, on Configuring) error {
 	hooks := c.aroundConfigure(on)
 	if err := MissingSecrets(hooks.hooks, c.hooks.secret); err != nil {
@@ -46,11 +42,9 @@ func (c *Conductor) BeforeConfigure(ctx context.Context, on Configuring) error {
 	return hooks.before(ctx)
 }
 
-// AfterConfigure runs the hooks after configuring, in the order of the file: all
-// of them when outcome is nil, which means that on.File was written, else those
-// that run always. A fault of class fault.Cancelled says that the user gave up.
-// It works on the configuration in on.File. It returns outcome, joined by the
-// errors of the hooks.
+// AfterConfigure runs the hooks after configuring, in the order of the file: all if outcome is nil, which
+// means that on.File was written, else those that run always. A fault of class fault.Cancelled says that
+// the user gave up. It returns outcome, joined by the errors of the hooks.
 func (c *Conductor) AfterConfigure(ctx context.Context, on Configuring, outcome error) error {
 	return c.aroundConfigure(on).after(ctx, outcome)
 }

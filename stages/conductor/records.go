@@ -35,8 +35,7 @@ func (r *Records) stored(ctx context.Context) (*contract.Stored, error) {
 	return &s, nil
 }
 
-// Known reports whether a run of the deployment has ever had the lock, also of one that was
-// removed since.
+// Known reports whether a run of the deployment has ever had the lock, also before it was removed.
 func (r *Records) Known(ctx context.Context) (bool, error) {
 	s, err := r.stored(ctx)
 	if err != nil {
@@ -76,9 +75,8 @@ func (r *Records) notThere(what string) error {
 	}
 }
 
-// Report copies the directory of a run, the last one if run is empty, to the
-// directory out of this machine, with report.html and all the other files that
-// are made from its record, and returns the run's id.
+// Report copies the directory of a run, the last one if run is empty, with all files that are made from
+// its record to the directory out of this machine, and returns the run's id.
 func (r *Records) Report(ctx context.Context, run, out string) (string, error) {
 	const at = "/slipway/report"
 	args, err := stateCommand("report", contract.StateRequest{ID: run, Path: at})
@@ -169,8 +167,7 @@ func withServer(kubeconfig, server string, own bool) (string, error) {
 	return string(b), err
 }
 
-// Runs are the runs of the deployment, the oldest first; those of one that was
-// removed are among them.
+// Runs are the runs of the deployment, the oldest first, also from before it was removed.
 func (r *Records) Runs(ctx context.Context) ([]contract.RunSummary, error) {
 	var out []contract.RunSummary
 	err := r.ask(ctx, "runs", contract.StateRequest{}, &out)
@@ -183,9 +180,8 @@ func (r *Records) Run(ctx context.Context, id string) (*contract.RunDetail, erro
 	return out, r.ask(ctx, "run", contract.StateRequest{ID: id}, out)
 }
 
-// Unlock takes the deployment's lock away from its holder and records who did so.
-// Without force it does so only when the holder gives no sign of life.
-// It returns the record that was written.
+// Unlock takes the lock away from its holder, without force only if that gives no sign of life. It returns
+// the record that it wrote.
 func (r *Records) Unlock(ctx context.Context, force bool) (*lock.Record, error) {
 	var out lock.Record
 	return &out, r.ask(ctx, "unlock", contract.StateRequest{Who: lock.Holder{User: r.user, Host: r.host}, Force: force}, &out)

@@ -15,10 +15,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// Conduct carries w out and returns the record of the run, whatever the outcome. There
-// is no record if nothing was started: the selection names no step, a hook lacks what it
-// needs, the access to an existing cluster cannot be used, the deployment's
-// cluster is not on this engine, or the lock cannot be taken.
+// Conduct carries w out and returns the record of the run, whatever the outcome; nil if it started
+// nothing, because of the selection, a hook's secrets, the access to the cluster, or the lock.
 func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error) {
 	if _, err := c.access.secret(ctx); err != nil {
 		return nil, err

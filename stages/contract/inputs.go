@@ -26,9 +26,8 @@ type Inputs struct {
 	RunOptions
 }
 
-// NodeHealth is where the local cluster's node says how it is, to who has a certificate of the
-// cluster: 200 when it is ready. NodePods answers so once the pods that ran before its start
-// run again, too.
+// NodeHealth answers with 200, to a certificate of the cluster, when the local cluster's node is ready,
+// NodePods when the pods that ran before its start run again, too.
 const (
 	NodeHealth = "https://cluster:6444/readyz"
 	NodePods   = NodeHealth + "/pods"
@@ -70,9 +69,8 @@ func (o RunOptions) AsFlags() (flags []string) {
 	return flags
 }
 
-// PlanRequest is what `slipway dry-run` carries out without changing anything. It wires the graph
-// of the workflow from the same Inputs as the conductor. The answer is a Plan or, with Verify, a
-// Verified.
+// PlanRequest is what `slipway dry-run` carries out without changing anything, with the graph that the
+// conductor wires from the same Inputs. The answer is a Plan or, with Verify, a Verified.
 type PlanRequest struct {
 	Workflow   string          `json:"workflow"`
 	Run        string          `json:"run"`    // id of the run, or of the plan

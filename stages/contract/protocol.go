@@ -43,8 +43,7 @@ const (
 	// StateMakeKeyVariable is set where the key of its secrets, if none is given,
 	// is generated and stored in StateDir.
 	StateMakeKeyVariable = "SLIPWAY_STATE_MAKE_KEY"
-	// NodeDirVariable is where the volume of the cluster's node is mounted; empty where it is
-	// not.
+	// NodeDirVariable is where the volume of the cluster's node is mounted, if it is.
 	NodeDirVariable = "SLIPWAY_NODE_DIR"
 	// ProviderVariable is the provider of the configuration that a run works with.
 	ProviderVariable = "SLIPWAY_PROVIDER"
@@ -61,8 +60,7 @@ type Request struct {
 
 	Deployment string          `json:"deployment"`
 	Digests    journal.Digests `json:"digests"` // hex sha256 each; an earlier result counts for the same only
-	// Locked says that the run holds the deployment's lock: the step fails when it
-	// does not any more.
+	// Locked says that the run holds the deployment's lock: without it the step fails.
 	Locked bool `json:"locked,omitempty"`
 	// Cluster says that the step works on the cluster.
 	Cluster bool `json:"cluster,omitempty"`
@@ -155,9 +153,8 @@ func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }
 // dagger.io/dagger v0.20.8; it mounts none of more than 500 KiB).
 const partSize = 128000
 
-// Parts splits text, which is UTF-8, into the files that a container gets in place of file:
-// each fits into a secret of the engine, which is the only argument that it shows to nobody.
-// ReadParts puts them together.
+// Parts splits text, which is UTF-8, into files in place of file that each fit into a secret of the
+// engine: the engine shows all other arguments. ReadParts puts them together.
 func Parts(file, text string) map[string]string {
 	out := map[string]string{}
 	for n := 0; n == 0 || text != ""; n++ {

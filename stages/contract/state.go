@@ -8,12 +8,10 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
-// RuntimeVersion is the version of the runtime state that this program writes. It
-// reads older ones.
+// RuntimeVersion is the version of the runtime state that this program writes. It reads older ones.
 const RuntimeVersion = 1
 
-// RuntimeState is what a deployment's steps found out: state.yaml. It holds no
-// secret.
+// RuntimeState is what a deployment's steps found out: state.yaml. It holds no secret.
 type RuntimeState struct {
 	Version        int             `json:"version"` // see RuntimeVersion
 	Deployment     string          `json:"deployment"`
@@ -41,9 +39,8 @@ type Stored struct {
 	Platform string `json:"platform,omitempty"`
 	// ID tells the deployment from others of its name; empty where nothing was installed.
 	ID string `json:"id,omitempty"`
-	// Lost says that the volume of the cluster is empty on this engine, which has removed it or,
-	// where the state is in a bucket, may never have had it. It is known of a cluster that
-	// Slipway runs.
+	// Lost says that this engine has no volume of Slipway's cluster: it has removed it or, if the state
+	// is in a bucket, may never have had it.
 	Lost  bool   `json:"lost,omitempty"`
 	Waits []Wait `json:"waits,omitempty"` // what the steps that run wait for, if they run on this engine
 }

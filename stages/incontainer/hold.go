@@ -19,9 +19,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// DefaultLockTimeout is how long a run waits by default for a holder that is alive: the
-// engine takes some seconds to end the session of a client that was killed, and
-// until then that run goes on.
+// DefaultLockTimeout is how long a run waits for a live holder of the lock: the engine takes some seconds
+// to end the session of a killed client, whose run goes on until then.
 const DefaultLockTimeout = 15 * time.Second
 
 // lock is the deployment's lock in its store. What waits for it says so on errw.

@@ -1,6 +1,5 @@
-// Package incontainer is what this program does in containers besides running a step: it
-// reads and writes a deployment's state, holds its lock, and looks at the results of
-// earlier runs.
+// Package incontainer is what this program does in containers besides running a step: it reads and writes
+// a deployment's state, holds its lock, and makes plans.
 package incontainer
 
 import (

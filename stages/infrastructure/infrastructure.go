@@ -17,23 +17,19 @@ const (
 	CodePreflight fault.Code = "INF-008"
 	// CodeTerraform: `terraform init`, `plan`, `apply` or `destroy` failed.
 	CodeTerraform fault.Code = "INF-003"
-	// CodeOutput: the provider's Terraform root does not give the outputs that
-	// every provider gives.
+	// CodeOutput: the provider's Terraform root lacks an output that every provider has.
 	CodeOutput fault.Code = "INF-004"
 	// CodeAPI: the cluster's API or nodes did not come up in time.
 	CodeAPI fault.Code = "INF-010"
-	// CodeNoAnswer: an existing cluster does not answer, or does not know the
-	// credentials.
+	// CodeNoAnswer: an existing cluster does not answer, or rejects the credentials.
 	CodeNoAnswer fault.Code = "INF-011"
-	// CodeOtherCluster: the kubeconfig is of another cluster than the one that the
-	// deployment is on.
+	// CodeOtherCluster: the kubeconfig is not for the deployment's cluster.
 	CodeOtherCluster fault.Code = "INF-013"
 	// CodeStorage: the storage class does not keep data.
 	CodeStorage fault.Code = "INF-020"
 	// CodeLoadBalancer: the load balancer does not answer.
 	CodeLoadBalancer fault.Code = "INF-021"
-	// CodeUnrecorded: there are claims, and the cluster does not say any more whether the
-	// release keeps them.
+	// CodeUnrecorded: there are claims, and no record says whether the release keeps them.
 	CodeUnrecorded fault.Code = "INF-036"
 	// CodeRemove: something could not be removed, or is left after a destroy.
 	CodeRemove fault.Code = "INF-030"

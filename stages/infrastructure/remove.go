@@ -43,8 +43,7 @@ type remover struct {
 	listed   []kube.Member   // what the deployment wrote down before it applied it
 	// projects are those that were found in Argo CD's namespace, the present ones and earlier ones.
 	projects argo.Projects
-	// platform are the Applications and ApplicationSets that are the platform's, by UID: see
-	// findApplications.
+	// platform are the platform's Applications and ApplicationSets, by UID: see findApplications.
 	platform map[types.UID]bool
 	// noController says that Argo CD's controller did not start in time.
 	noController bool

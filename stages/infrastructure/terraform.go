@@ -24,8 +24,7 @@ import (
 )
 
 const (
-	// stopDelay is how long Terraform may take to finish what it does after
-	// SIGINT, before it is killed.
+	// stopDelay is how long Terraform may take to end after SIGINT, before it is killed.
 	stopDelay = 25 * time.Second
 	varFile   = "slipway.auto.tfvars.json"
 	planFile  = "slipway.plan"

@@ -26,8 +26,7 @@ const hidden = "<not shown>"
 // MakeObjects makes what Slipway itself applies for the apps of a release.
 type MakeObjects func(*platform.Release, contract.RenderInput) ([]*unstructured.Unstructured, error)
 
-// Apps returns what Argo CD makes of the tree that is pushed: its Applications, and what these
-// bring.
+// Apps returns what Argo CD makes of the pushed tree: its Applications, and what these bring.
 func Apps(ctx context.Context, r *platform.Release, s contract.RenderInput, build BuildTree) ([]contract.Rendered, error) {
 	v := &linter{RenderInput: s, release: r}
 	v.completeApps()

@@ -186,16 +186,6 @@ func checkProgress(ctx context.Context, c *kube.Client) error {
 	return err
 }
 
-// holds tells whether have has all of want.
-func holds(have, want map[string]string) bool {
-	for k, v := range want {
-		if got, ok := have[k]; !ok || got != v {
-			return false
-		}
-	}
-	return true
-}
-
 func readNamespace(ctx context.Context, c *kube.Client, name string) (meta metav1.ObjectMeta, err error) {
 	err = c.Retry(ctx, "get namespace "+name, func(ctx context.Context) error {
 		o, err := c.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})

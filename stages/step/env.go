@@ -310,8 +310,7 @@ func (e *Env) lastSaid() string {
 // Redact makes every writer of e replace secret by "***" from now on.
 func (e *Env) Redact(secret string) { e.secrets.Add(secret) }
 
-// Clean returns text with every secret that e redacts replaced by "***". Steps use it for
-// their outputs.
+// Clean returns text with "***" for every secret that e redacts. Steps use it for their outputs.
 func (e *Env) Clean(text string) string { return e.secrets.Clean(text) }
 
 func (e *Env) flush() {

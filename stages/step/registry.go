@@ -84,9 +84,8 @@ func (c Code[In, Out]) Planned(plan Func[In, Out]) Code[In, Out] {
 	return c
 }
 
-// Register adds the code of a step. It panics when the step has code already, when its name is not
-// made of lower-case letters, digits and hyphens, or when there is nothing to run: mistakes in the
-// composition root.
+// Register adds the code of a step. It panics for a second or missing code, and for a name that has more
+// than lower-case letters, digits and hyphens.
 func Register[In, Out any](r *Registry, d contract.Step[In, Out], code Code[In, Out]) {
 	id := d.String()
 	if !journal.Name(d.Stage) || !journal.Name(d.Name) {

@@ -41,9 +41,8 @@ const (
 
 var errTimeUp = errors.New("the step's time is up")
 
-// Main runs `slipway step <stage>/<step>` and returns the exit code: the class
-// of the fault, or 0. The first SIGINT or SIGTERM cancels the step's context,
-// the second ends the process.
+// Main runs `slipway step <stage>/<step>` and returns the exit code: the class of the fault, or 0. The
+// first SIGINT or SIGTERM cancels the step's context, the second ends the process.
 func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.Writer) int {
 	var request, result string
 	dirs := Dirs{}.OrDefault()
@@ -90,9 +89,8 @@ func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.W
 	return int(fault.OK)
 }
 
-// Perform runs the step that req names in this process and writes its record to the
-// state volume, and the result also to a file, unless that is empty. The step's progress goes to
-// screen.
+// Perform runs the step of req in this process, with its progress on screen, and writes its record to the
+// state volume and its result to a file, unless that is empty.
 func Perform(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs, file string, screen io.Writer) contract.Result {
 	res := contract.Result{Status: contract.Failed, Started: time.Now().UTC()}
 	code, err := find(reg, req)
