@@ -51,6 +51,10 @@ func (r *Records) Installed(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return r.installed(s)
+}
+
+func (r *Records) installed(s *contract.Stored) (string, error) {
 	const what = "find out which release is installed"
 	switch {
 	case s.Lost:
