@@ -96,6 +96,14 @@ func (w *platformWiring) place(name string) (string, bool) {
 	return text, ok
 }
 
+func (w *platformWiring) fillConfigMaps() map[string]any {
+	var names []string
+	for _, m := range w.Release.ConfigMaps {
+		names = append(names, m.Holes()...)
+	}
+	return w.fill(names)
+}
+
 // withoutProxy lists what is reached without the proxies; empty if there are none.
 func (w *platformWiring) withoutProxy() string {
 	p := w.Config.Proxy
@@ -137,10 +145,8 @@ func (w *platformWiring) appValues() map[string]json.RawMessage {
 // Preview is what an install would hand to the steps that render, as far as it is known
 // before one. Nothing is started for it.
 func Preview(in contract.Inputs) (contract.RenderInput, error) {
+	in.Rewrite = nil // it shows what the objects name
 	s, _, err := preview(in, contract.Infrastructure{StorageClass: "standard"})
-	for i := range s.Components {
-		s.Components[i].Rewrite = nil // what the objects name is asked for
-	}
 	return s, err
 }
 
@@ -154,11 +160,7 @@ func preview(in contract.Inputs, found contract.Infrastructure) (contract.Render
 		site: infrastructure{found: func() contract.Infrastructure { return found }},
 	}
 	out := contract.RenderInput{Deployment: in.Config.Global.Name, Elsewhere: in.Config.Git.URL != "", Guessed: !in.Site.OwnsNodes()}
-	var holes []string
-	for _, m := range in.Release.ConfigMaps {
-		holes = append(holes, m.Holes()...)
-	}
-	out.Fill = w.fill(holes)
+	out.Fill = w.fillConfigMaps()
 	for _, c := range in.Release.Components {
 		switch {
 		case slices.Contains(off, c.Name) && c.Kind != platform.App:

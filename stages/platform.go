@@ -113,12 +113,8 @@ func (w *platformWiring) prepare() {
 		w.prerequisites = append(w.prerequisites, w.tls)
 	}
 	if len(g.Release.ConfigMaps) > 0 {
-		var holes []string
-		for _, m := range g.Release.ConfigMaps {
-			holes = append(holes, m.Holes()...)
-		}
 		w.prerequisites = append(w.prerequisites, conductor.Add(g, contract.ConfigMapsStep(), func() contract.ConfigMapsInput {
-			return contract.ConfigMapsInput{Fill: w.fill(holes)}
+			return contract.ConfigMapsInput{Fill: w.fillConfigMaps()}
 		}, namespaces))
 	}
 	if len(g.Release.Requires) > 0 {
