@@ -53,7 +53,7 @@ func (s *DeploymentStatus) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", s.Deployment, s.State)
 	if r := s.Refused; r != nil {
-		fmt.Fprintf(&b, "the last run, %s %s, was refused, and changed nothing: %s: %s\n", r.Workflow, r.Run, r.Code, oneLine(r.Error))
+		fmt.Fprintf(&b, "the last run, %s %s, was refused, and changed nothing: %s: %s\n", r.Workflow, r.Run, r.Code, redact.OneLine(r.Error))
 	}
 	if s.State != contract.NotStarted {
 		if err := s.run(&b); err != nil {
@@ -69,7 +69,7 @@ func (s *DeploymentStatus) run(b *strings.Builder) error {
 		fmt.Fprintf(b, "the last run was for release %s; the last complete install is of release %s\n", s.Platform, s.Installed)
 	}
 	for _, a := range s.Waiting {
-		fmt.Fprintf(b, "%s waits for %s since %s%s: %s\n", a.Step, a.For, a.Since.Format(time.TimeOnly), until(a), oneLine(a.Seen))
+		fmt.Fprintf(b, "%s waits for %s since %s%s: %s\n", a.Step, a.For, a.Since.Format(time.TimeOnly), until(a), redact.OneLine(a.Seen))
 	}
 	run := report.Run{
 		ID: s.Run, Workflow: s.Workflow, Deployment: s.Deployment, Provider: s.Provider, Outcome: s.Outcome,
@@ -87,9 +87,6 @@ func (s *DeploymentStatus) run(b *strings.Builder) error {
 	}
 	return err
 }
-
-// oneLine is a text that others have written, on one line.
-func oneLine(text string) string { return strings.Join(strings.Fields(report.Clean(text)), " ") }
 
 // until says when a wait ends, in UTC as its beginning is.
 func until(a contract.Wait) string {

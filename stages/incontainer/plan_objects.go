@@ -51,7 +51,7 @@ func (m *maker) Fill(out *contract.Plan) {
 		}
 		if o.Before != nil {
 			u := &unstructured.Unstructured{Object: o.Before}
-			out.Basis.Objects[name(u)] = m.digest(o.Before)
+			out.Basis.Objects[kube.MemberOf(u).String()] = m.digest(o.Before)
 			before = append(before, u)
 		}
 		if o.After != nil {
@@ -98,7 +98,7 @@ func (m *maker) object(o plan.Object) (out contract.PlannedChange, changes bool)
 		return out, false
 	}
 	u := &unstructured.Unstructured{Object: shown}
-	out = contract.PlannedChange{Of: contract.PlanObjects, Name: name(u), Step: o.Step, Note: o.Why}
+	out = contract.PlannedChange{Of: contract.PlanObjects, Name: kube.MemberOf(u).String(), Step: o.Step, Note: o.Why}
 	if u.GetKind() == "Application" {
 		out.Of = contract.PlanApplications
 	}
@@ -293,14 +293,6 @@ func data(o map[string]any) string {
 		return ", with its data"
 	}
 	return ""
-}
-
-// name is "Deployment shop/web".
-func name(u *unstructured.Unstructured) string {
-	if u.GetNamespace() == "" {
-		return u.GetKind() + " " + u.GetName()
-	}
-	return u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
 }
 
 // images are those that objects begin or cease to name.
