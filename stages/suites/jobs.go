@@ -18,8 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// jobs makes the trial's objects anew, waits until its Jobs have ended, and removes all of
-// them, whatever came of it.
+// jobs makes the trial's objects anew, waits until its Jobs have ended, and removes all objects.
 func (t *trial) jobs(ctx context.Context) (names []string, err error) {
 	objs, err := t.read(ctx)
 	if err != nil {
@@ -70,7 +69,6 @@ func (t *trial) jobs(ctx context.Context) (names []string, err error) {
 	return t.await(ctx, all, true)
 }
 
-// split takes objects apart.
 func split(objs []*unstructured.Unstructured, is func(*unstructured.Unstructured) bool) (those, others []*unstructured.Unstructured) {
 	for _, o := range objs {
 		if is(o) {
@@ -82,9 +80,8 @@ func split(objs []*unstructured.Unstructured, is func(*unstructured.Unstructured
 	return those, others
 }
 
-// await waits until all Jobs have ended, and returns those that have completed. The error
-// is about every one that has not; with whole, also about those whose log could not be read to
-// its end, where counts are.
+// await waits until all Jobs have ended. The error is about each that has not completed; with whole, also
+// about each whose log, with its counts, could not be read to its end.
 func (t *trial) await(ctx context.Context, jobs []*unstructured.Unstructured, whole bool) ([]string, error) {
 	logs := newLogs(ctx, t.client, t.env.Output(), t.env.Count)
 	defer logs.close()
@@ -119,7 +116,6 @@ type watched struct {
 	why   string // what is wrong with its pods
 }
 
-// watch begins to look at a Job.
 func (t *trial) watch(logs *logs, namespace, name string) *watched {
 	w := &watched{JobWatch: kube.JobWatch{Client: t.client, Namespace: namespace, Name: name, Every: podsEvery}, trial: t, log: logs.job()}
 	w.Pods = func(ctx context.Context) string {

@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// openWorkload prepares a step of a workload.
 func openWorkload(ctx context.Context, env *step.Env, in contract.SuiteInput) (*trial, platform.Workload, error) {
 	t, err := open(ctx, env, in)
 	if err != nil {
@@ -112,7 +111,6 @@ func (t *trial) deploy(ctx context.Context) (contract.Workload, error) {
 	return out, err
 }
 
-// failed reports whether a Job has failed.
 func failed(o *unstructured.Unstructured) bool {
 	var j batchv1.Job
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &j) != nil {
@@ -142,7 +140,6 @@ func check(ctx context.Context, env *step.Env, in contract.SuiteInput) (contract
 	return t.run(ctx, nil)
 }
 
-// destroy removes a workload, with its data.
 func destroy(ctx context.Context, env *step.Env, in contract.SuiteInput) (out contract.Workload, err error) {
 	t, _, err := openWorkload(ctx, env, in)
 	if err != nil {
