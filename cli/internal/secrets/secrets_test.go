@@ -33,7 +33,9 @@ func TestASecretThatIsNotThereIsFoundOutBeforeARun(t *testing.T) {
 	}
 	for written, want := range map[string]string{"se=cret\n": "se=cret", "x\r\n": "x", "{\n}\n": "{\n}\n"} { // a line has no line break
 		require.NoError(t, os.WriteFile(file, []byte(written), 0o600))
-		require.Equal(t, want, string(AtHand("file:~/token")))
+		token, err := here("file:~/token")
+		require.NoError(t, err)
+		require.Equal(t, want, string(token))
 	}
 	for ref, says := range map[string]string{
 		"env:SLIPWAY_TEST_NONE":  "the environment variable SLIPWAY_TEST_NONE is not set",
