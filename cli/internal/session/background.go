@@ -22,16 +22,14 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// How long the process of a background cluster may take to open a session, how often
-// it asks the engine for an answer, and for how long it waits for one.
+// Limits for the process of a background cluster: to open a session, between pings, for an answer.
 const (
 	lendLimit = time.Minute
 	pingEvery = 2 * time.Second
 	pingLimit = time.Minute // with several clusters on two processors, an engine took over ten seconds
 )
 
-// files are the socket of the process that runs the deployment's cluster on this engine,
-// and the log of one in the background.
+// files are the socket and the log of the process that runs the deployment's cluster on this engine.
 func files(deployment string) (socket, log string, err error) {
 	dir, err := folder.Cache()
 	if err != nil {
@@ -47,10 +45,10 @@ func files(deployment string) (socket, log string, err error) {
 	return filepath.Join(dir, hex.EncodeToString(sum[:8])), filepath.Join(dir, deployment+".log"), nil
 }
 
-// codeBackground: the process of the background cluster did not start.
+// codeBackground: the background cluster's process did not start.
 const codeBackground fault.Code = "DEP-006"
 
-// background starts a process that lends a session until slipway cluster --stop.
+// background starts a process that lends a session.
 func (s *Session) background(ctx context.Context, io console.Streams) (*background.Client, error) {
 	socket, log, err := files(s.of.Deployment)
 	if err != nil {
