@@ -31,16 +31,6 @@ import (
 // oneBundle accepts one argument.
 func oneBundle() cobra.PositionalArgs { return takes(1, 1, "give the directory of one bundle") }
 
-// readBundle reads a bundle, and verifies it if t has flags.
-func readBundle(ctx context.Context, dir string, t *images.Trust) (*bundle.Bundle, trust.Vouched, error) {
-	b, err := bundle.Read(dir)
-	var v trust.Vouched
-	if err == nil && t.Given() {
-		v, err = t.Check(ctx, b)
-	}
-	return b, v, err
-}
-
 func newBundleList() *cobra.Command {
 	var as format
 	cmd := &cobra.Command{
@@ -96,7 +86,7 @@ Whoever can write the files can write the index as well: without --bundle-digest
 --bundle-key, --certificate-identity or their variables this only finds damage, and the last
 line says what the digest is.`,
 		RunE: atOnce(func(ctx context.Context, io console.Streams, args []string) error {
-			b, v, err := readBundle(ctx, args[0], &t)
+			b, v, err := t.Read(ctx, args[0])
 			if err == nil {
 				err = b.Verify(ctx)
 			}
@@ -142,7 +132,7 @@ func signBundle(ctx context.Context, io console.Streams, dir, place string, t *i
 	if err != nil {
 		return err
 	}
-	b, _, err := readBundle(ctx, dir, t)
+	b, _, err := t.Read(ctx, dir)
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []s
 		},
 		Waiting: func() { fmt.Fprintln(io.Err, "waiting for another slipway bundle add on "+fault.Quote(args[0])) },
 	}
-	b, _, err := readBundle(ctx, args[0], &o.trust)
+	b, _, err := o.trust.Read(ctx, args[0])
 	if err != nil {
 		return err
 	}

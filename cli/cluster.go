@@ -80,7 +80,7 @@ func clusterReady(io console.Streams, d *deployment.Deployment, bind string, por
 		fmt.Fprintf(w, "the cluster of deployment %s is ready, on no port of this machine\n", name)
 	} else {
 		kubectl = d.Line.Command("kubeconfig --out kubeconfig") + " && export KUBECONFIG=$PWD/kubeconfig"
-		fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", name, published(bind, ports[0]))
+		fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", name, apiURL(bind, ports[0]))
 		for _, p := range ports[1:] {
 			fmt.Fprintf(w, "  port %d of this machine is the load balancer's\n", p)
 		}
@@ -97,8 +97,8 @@ func clusterReady(io console.Streams, d *deployment.Deployment, bind string, por
 	}
 }
 
-// published is the URL of the API of a cluster that is published on the address bind.
-func published(bind string, port int) string {
+// apiURL is the URL of the API of a cluster that is published on the address bind.
+func apiURL(bind string, port int) string {
 	return "https://" + net.JoinHostPort(providers.NodeSpec{Bind: bind}.Host(), strconv.Itoa(port))
 }
 
@@ -150,9 +150,9 @@ func apiServer(d *deployment.Deployment) string {
 	case err != nil:
 		return ""
 	case usage.InModule():
-		return published("", modulePort)
+		return apiURL("", modulePort)
 	}
-	return published(d.ClusterBind(), ports[0])
+	return apiURL(d.ClusterBind(), ports[0])
 }
 
 func newToolchain(p *Program) *cobra.Command {
@@ -171,15 +171,15 @@ func newToolchain(p *Program) *cobra.Command {
 			text, err := d.ToolchainID(ctx)
 			return writeFile(id, text, err)
 		}
-		return exited(d.Shell(ctx, args, io.Out, io.Err))
+		return exitWith(d.Shell(ctx, args, io.Out, io.Err))
 	})
 	cmd.Flags().StringVar(&id, "id", "", "write the container's Dagger id to this file instead of running a command")
 	_ = cmd.Flags().MarkHidden("id")
 	return cmd
 }
 
-// exited turns the exit code of a command in a container into ours.
-func exited(code int, err error) error {
+// exitWith turns the exit code of a command in a container into ours.
+func exitWith(code int, err error) error {
 	if err == nil && code != 0 {
 		return exit(code)
 	}

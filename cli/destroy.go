@@ -73,7 +73,7 @@ func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
 			d.Session.EndWithRun()
 		}
 		err = summary(io, record, err)
-		tellReproduce(io, record)
+		printReproduction(io, record)
 		return err
 	})
 }

@@ -115,7 +115,7 @@ func (o *installOptions) how(workflow string, with deployment.Prepare) deploymen
 func (o *installOptions) conduct(ctx context.Context, io console.Streams, d *deployment.Deployment, w conductor.Workflow) (*report.Run, error) {
 	record, err := d.Conduct(ctx, w)
 	err = summary(io, record, err)
-	tellReproduce(io, record)
+	printReproduction(io, record)
 	if !o.keep {
 		return record, err
 	}
@@ -219,7 +219,7 @@ func summary(io console.Streams, record *report.Run, err error) error {
 // openRelease opens the release to install. If an upgrade has installed a newer one, it keeps that and says so.
 func (o *installOptions) openRelease(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 	f := &o.deployment
-	kept, err := o.keeps(c.Config, func() (string, error) { return installed(ctx, c) })
+	kept, err := o.keptVersion(c.Config, func() (string, error) { return installed(ctx, c) })
 	if err != nil {
 		return err
 	}
@@ -236,9 +236,9 @@ func (o *installOptions) openRelease(ctx context.Context, io console.Streams, c 
 	return nil
 }
 
-// keeps is the version of the installed release if the configuration names an older one; else empty. For a
+// keptVersion is the version of the installed release if the configuration names an older one; else empty. For a
 // platform other than the reference platform, the run rejects an older release (UPG-001).
-func (o *installOptions) keeps(cfg *config.Config, installed func() (string, error)) (string, error) {
+func (o *installOptions) keptVersion(cfg *config.Config, installed func() (string, error)) (string, error) {
 	newer := func(version string) bool { return platform.Older(cfg.Platform.Release, version) }
 	if !o.deployment.Release.IsReference(cfg) || !slices.ContainsFunc(platforms.Versions(), newer) {
 		return "", nil

@@ -70,13 +70,13 @@ func (o *saveOptions) do(ctx context.Context, streams console.Streams, _ []strin
 	return o.deployment.Do(ctx, streams, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
 		made, err := packing.Make(ctx, &o.deployment, d, *what)
 		if err == nil {
-			tellPacked(streams, made)
+			printPacked(streams, made)
 		}
 		return err
 	})
 }
 
-func tellPacked(streams console.Streams, made *packing.Packed) {
+func printPacked(streams console.Streams, made *packing.Packed) {
 	streams.Err.End() // both streams may be the same terminal
 	if len(made.Absent) > 0 {
 		fmt.Fprintf(streams.Err, "slipway: these secrets are not at hand, and so could not be searched for once more: %s\n", strings.Join(made.Absent, ", "))
@@ -213,8 +213,8 @@ func (p *packageFlags) untrusted(op string, err error, fix string) error {
 		Fix: fix + "if you trust it, verify who signed it: --package-key FILE; or write its configuration, change that, and install with it: slipway configure --out slipway.yaml --file " + fault.Quote(p.file)}
 }
 
-// tellReproduce prints how to reproduce a failed run.
-func tellReproduce(io console.Streams, record *report.Run) {
+// printReproduction prints how to reproduce a failed run.
+func printReproduction(io console.Streams, record *report.Run) {
 	if record != nil && len(record.Reproduce) > 0 {
 		io.Err.End()
 		fmt.Fprint(io.Err, "\n"+report.ToReproduce+"\n  "+strings.Join(record.Reproduce, "\n  ")+"\n")

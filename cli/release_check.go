@@ -84,9 +84,9 @@ func (c releaseCheck) unenforced(w io.Writer, in contract.Inputs, has contract.C
 	}
 }
 
-// pulled fails unless the nodes of an existing cluster find every image in the registry. Objects that Slipway does
+// checkPulls fails unless the nodes of an existing cluster find every image in the registry. Objects that Slipway does
 // not apply must name it themselves.
-func (c releaseCheck) pulled(uses []contract.ImageUse) error {
+func (c releaseCheck) checkPulls(uses []contract.ImageUse) error {
 	op := fmt.Sprintf("bring the images of %s %s to the cluster", c.release.Name, c.release.Version)
 	if !c.registry {
 		return &fault.Fault{Code: codeNotPulled, Class: fault.Usage, Op: op,
@@ -154,7 +154,7 @@ func (c releaseCheck) everything(ctx context.Context, w, notes io.Writer) error 
 	wrong := findings(w, c.release, imagesUnknown, has)
 	var pulled error
 	if in.Site.Access != nil {
-		pulled = c.pulled(has.Images)
+		pulled = c.checkPulls(has.Images)
 	}
 	return together(wrong, c.all(w, c.without(has.Images)), pulled)
 }
@@ -180,7 +180,7 @@ func (c releaseCheck) all(w io.Writer, missing []contract.ImageUse) error {
 	}
 	return &fault.Fault{
 		Code: contract.CodeNoImage, Class: fault.Preflight, Op: fmt.Sprintf("find the images of %s %s in the %s", c.release.Name, c.release.Version, from),
-		Err: errors.Join(append([]error{fmt.Errorf("%s not there", counted(missing))}, list...)...), Fix: c.remedy(short),
+		Err: errors.Join(append([]error{fmt.Errorf("%s not there", countImages(missing))}, list...)...), Fix: c.remedy(short),
 	}
 }
 
@@ -194,8 +194,8 @@ func placeOf(r *platform.Release, u contract.ImageUse) string {
 	return contract.Place(r.Path(u.File), u.Line)
 }
 
-// counted counts images, which several files may name.
-func counted(missing []contract.ImageUse) string {
+// countImages counts images, which several files may name.
+func countImages(missing []contract.ImageUse) string {
 	images := map[string]bool{}
 	for _, u := range missing {
 		images[u.Image] = true

@@ -275,7 +275,7 @@ func (o *reproduceOptions) inStep(ctx context.Context, io console.Streams, d *de
 		text, err := d.StepID(ctx, run, step)
 		return writeFile(o.id, text, err)
 	}
-	return exited(d.StepShell(ctx, run, step, o.command, io.Out, io.Err))
+	return exitWith(d.StepShell(ctx, run, step, o.command, io.Out, io.Err))
 }
 
 // remove removes the deployment, even after the first interrupt.

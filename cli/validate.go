@@ -83,11 +83,11 @@ func (o *validateOptions) configuration(cfg *config.Config, r *platform.Release,
 	if unfit == nil {
 		_, unfit = stages.Rendering(in, nil) // wires an install
 	}
-	err = together(err, unfit, o.secrets.Check(cfg), o.givenCertificate(cfg, r, time.Now()))
+	err = together(err, unfit, o.secrets.Check(cfg), o.checkCertificate(cfg, r, time.Now()))
 	if provider == nil {
 		return err
 	}
-	return together(err, stages.CheckSteps(provider, cfg, r), o.givenAccess(provider, cfg))
+	return together(err, stages.CheckSteps(provider, cfg, r), o.checkAccess(provider, cfg))
 }
 
 // content checks the files of the release and its images. It skips a configuration that does not fit the release,
@@ -109,8 +109,8 @@ func (o *validateOptions) content(ctx context.Context, io console.Streams, cfg *
 	return together(check.everything(ctx, io.Err, io.Err), unknown)
 }
 
-// givenAccess checks the access to an existing cluster, if this machine has it.
-func (o *validateOptions) givenAccess(provider providers.Provider, cfg *config.Config) error {
+// checkAccess checks the access to an existing cluster, if this machine has it.
+func (o *validateOptions) checkAccess(provider providers.Provider, cfg *config.Config) error {
 	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
 	if err != nil || site.Access == nil {
 		return err
@@ -118,8 +118,8 @@ func (o *validateOptions) givenAccess(provider providers.Provider, cfg *config.C
 	return o.secrets.CheckKubeconfig(*site.Access)
 }
 
-// givenCertificate checks the user's certificate, with its key if this machine has it.
-func (o *validateOptions) givenCertificate(cfg *config.Config, r *platform.Release, now time.Time) error {
+// checkCertificate checks the user's certificate, with its key if this machine has it.
+func (o *validateOptions) checkCertificate(cfg *config.Config, r *platform.Release, now time.Time) error {
 	if cfg.TLS.Mode != config.UserCertificate {
 		return nil
 	}

@@ -46,7 +46,7 @@ func (c *Command) ask(ctx context.Context, io console.Streams, f *form.Form) ([]
 
 // interview asks all open questions once.
 func (c *Command) interview(ctx context.Context, io console.Streams, f *form.Form, s *initialDraft) error {
-	if err := c.askWrong(s); err != nil {
+	if err := c.reopenInvalid(s); err != nil {
 		return err
 	}
 	first := c.first(s.Schema)
@@ -76,10 +76,10 @@ func (c *Command) interview(ctx context.Context, io console.Streams, f *form.For
 	if err := c.leave(s); err != nil {
 		return err
 	}
-	if err := c.askWrong(s); err != nil {
+	if err := c.reopenInvalid(s); err != nil {
 		return err
 	}
-	before := counted(s.Pending(first))
+	before := countPages(s.Pending(first))
 	err = c.page(ctx, f, s, schema.Rest(s.Draft.Get("provider"), components), before, 0, before > 0)
 	if errors.Is(err, form.ErrBack) {
 		return c.interview(ctx, io, f, s)
@@ -102,8 +102,8 @@ func (c *Command) leave(s *initialDraft) error {
 	return nil
 }
 
-// askWrong makes the form ask again for invalid values, without showing possible secrets.
-func (c *Command) askWrong(s *initialDraft) error {
+// reopenInvalid makes the form ask again for invalid values, without showing possible secrets.
+func (c *Command) reopenInvalid(s *initialDraft) error {
 	problems, err := c.hide(s.Draft)
 	for _, p := range problems {
 		delete(s.Given, p.Field)
@@ -151,11 +151,11 @@ func (c *Command) later(s *initialDraft) int {
 	if err != nil { // the first page asks for another release
 		schema = s.Schema
 	}
-	return counted(s.Pending(schema.Rest(schema.Provider(s.Draft), components)))
+	return countPages(s.Pending(schema.Rest(schema.Provider(s.Draft), components)))
 }
 
-// counted counts pages with a number: those on demand have none.
-func counted(pages []answers.Page) int {
+// countPages counts pages with a number: those on demand have none.
+func countPages(pages []answers.Page) int {
 	n := 0
 	for _, p := range pages {
 		if p.Extra == "" {
@@ -171,7 +171,7 @@ func (c *Command) page(ctx context.Context, f *form.Form, s *initialDraft, pages
 	if len(pages) == 0 {
 		return nil
 	}
-	total := before + counted(pages) + after
+	total := before + countPages(pages) + after
 	for i := range pages {
 		if pages[i].Extra == "" {
 			before++

@@ -130,7 +130,7 @@ func (c *Command) Run(ctx context.Context, io console.Streams) error {
 	}
 	around.on.File = text
 	_, err = fmt.Fprint(io.Out, message)
-	return errors.Join(around.written(ctx, cfg), err)
+	return errors.Join(around.afterWrite(ctx, cfg), err)
 }
 
 // joined is the error of errors.Join: the outcome and errors of hooks.

@@ -52,9 +52,9 @@ func (a *hooks) after(ctx context.Context, cfg *config.Config, outcome error) er
 	return a.with(ctx, cfg, false, outcome, func(c *conductor.Conductor) error { return c.AfterConfigure(ctx, a.on, outcome) })
 }
 
-// written runs the hooks of cfg after configuring, unless it was only printed. If the file is from elsewhere,
+// afterWrite runs the hooks of cfg after configuring, unless it was only printed. If the file is from elsewhere,
 // it warns of what will run later instead.
-func (a *hooks) written(ctx context.Context, cfg *config.Config) error {
+func (a *hooks) afterWrite(ctx context.Context, cfg *config.Config) error {
 	if !a.c.brought {
 		if a.c.out == "-" {
 			return nil

@@ -92,7 +92,7 @@ func (f *Flags) Pins(cfg *config.Config) (*Pins, error) {
 		}
 		file, text, err := lock.Read(f.Lock)
 		if err == nil {
-			err = f.signed(text)
+			err = f.verifyLock(text)
 		}
 		if err == nil {
 			err = own.VerifyFile(file)
@@ -131,8 +131,8 @@ func (f *Flags) Pins(cfg *config.Config) (*Pins, error) {
 	return &Pins{Lock: own}, nil
 }
 
-// signed verifies the lock file's signature if a key or an identity is given.
-func (f *Flags) signed(text []byte) error {
+// verifyLock verifies the lock file's signature if a key or an identity is given.
+func (f *Flags) verifyLock(text []byte) error {
 	way, err := f.Trust.way()
 	if err != nil {
 		return err
@@ -193,10 +193,7 @@ func (f *Flags) Describe(ctx context.Context, cfg *config.Config, provider provi
 		images := containers.DescribeLock(pins.File, registry)
 		return images, nil, reachable(cfg, images, provider, registry)
 	}
-	b, err := bundle.Read(f.Bundle)
-	if err == nil && f.Trust.Given() {
-		_, err = f.Trust.Check(ctx, b)
-	}
+	b, _, err := f.Trust.Read(ctx, f.Bundle)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -278,7 +275,7 @@ func (f *Flags) pullSecret(ctx context.Context, client *dagger.Client, cfg *conf
 	}
 	a, err := pullsecret.Find(ctx, f.RegistryAuth, hostOf(nodes), hostOf(registry))
 	if err == nil && a != nil && f.Brought {
-		err = f.vouched(nodes, registry, named)
+		err = f.checkAccount(nodes, registry, named)
 	}
 	if err == nil && a != nil && site.Access != nil {
 		err = a.ForKubelet()
@@ -298,9 +295,9 @@ func (f *Flags) pullSecret(ctx context.Context, client *dagger.Client, cfg *conf
 	return nil
 }
 
-// vouched rejects an account unless the user or the lock named both registries, the nodes' and the account's,
+// checkAccount rejects an account unless the user or the lock named both registries, the nodes' and the account's,
 // and TLS protects it.
-func (f *Flags) vouched(nodes, registry, named string) error {
+func (f *Flags) checkAccount(nodes, registry, named string) error {
 	host := hostOf(cmp.Or(f.Registry, named))
 	if hostOf(nodes) == host && hostOf(registry) == host && !strings.HasPrefix(nodes, "http://") {
 		return nil

@@ -148,3 +148,13 @@ func (t *Trust) Check(ctx context.Context, b *bundle.Bundle) (trust.Vouched, err
 	}
 	return a.Check(ctx, b, nil)
 }
+
+// Read reads a bundle, and verifies it if a flag or variable says how.
+func (t *Trust) Read(ctx context.Context, dir string) (*bundle.Bundle, trust.Vouched, error) {
+	b, err := bundle.Read(dir)
+	var v trust.Vouched
+	if err == nil && t.Given() {
+		v, err = t.Check(ctx, b)
+	}
+	return b, v, err
+}

@@ -218,13 +218,13 @@ func (c *cleaner) learn(secret string) {
 	each(&doc, "", func(path string, s *yaml.Node) {
 		if slices.Contains(inKubeconfig, path[strings.LastIndex(path, ".")+1:]) {
 			c.known.Add(s.Value)
-			c.known.Add(decoded(s.Value))
+			c.known.Add(decodeBase64(s.Value))
 		}
 	})
 }
 
-// decoded decodes base64; empty if it is none.
-func decoded(s string) string {
+// decodeBase64 decodes base64; empty if it is none.
+func decodeBase64(s string) string {
 	b, err := base64.StdEncoding.DecodeString(s)
 	if err != nil {
 		return ""

@@ -235,7 +235,7 @@ func (o *Options) signWith(ctx context.Context, d *deployment.Deployment) error 
 func (s *Source) Localise(sections []config.Section) (substituted []string, err error) {
 	text, err := bounded.File(s.Config, bounded.Written)
 	if err == nil {
-		if text, substituted, err = localised(text, sections); err != nil {
+		if text, substituted, err = localise(text, sections); err != nil {
 			return nil, incomplete("make the configuration of the package one of a local deployment", fixAgain, err)
 		}
 	}
@@ -250,7 +250,7 @@ func (s *Source) Localise(sections []config.Section) (substituted []string, err 
 	return substituted, nil
 }
 
-func localised(text []byte, sections []config.Section) ([]byte, []string, error) {
+func localise(text []byte, sections []config.Section) ([]byte, []string, error) {
 	d, err := answers.NewDraft(answers.NewSchema(config.Describe(sections), nil), text)
 	if err != nil {
 		return nil, nil, err

@@ -76,7 +76,7 @@ func Make(ctx context.Context, f *deployment.Flags, d *deployment.Deployment, o 
 	}
 	file := o.Out
 	if file == "" {
-		file = named(d.Config.Global.Name, p.info.Run)
+		file = defaultFile(d.Config.Global.Name, p.info.Run)
 	}
 	if err := put(file, out.Bytes()); err != nil {
 		return nil, err
@@ -97,8 +97,8 @@ func Signer(key crypto.Signer) func(index []byte) ([]byte, error) {
 	}
 }
 
-// named is the default file of a package. Both parts are checked names, never a path from a record.
-func named(deployment, run string) string {
+// defaultFile is the default file of a package. Both parts are checked names, never a path from a record.
+func defaultFile(deployment, run string) string {
 	return "slipway-" + deployment + "-" + run + runpackage.Suffix
 }
 

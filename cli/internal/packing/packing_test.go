@@ -161,7 +161,7 @@ func TestARecordNamesNoFile(t *testing.T) {
 			return err
 		}
 		p.describe()
-		require.Equal(t, "slipway-shop-"+id+runpackage.Suffix, named("shop", p.info.Run))
+		require.Equal(t, "slipway-shop-"+id+runpackage.Suffix, defaultFile("shop", p.info.Run))
 		return nil
 	}
 	require.NoError(t, change(func(r *report.Run) { r.Deployment = "x/../../evil" }))

@@ -69,7 +69,7 @@ func (f *Finder) Find(ctx context.Context, ref config.SecretRef) (*dagger.Secret
 
 func (f *Finder) find(ctx context.Context, ref config.SecretRef) (*dagger.Secret, error) {
 	kind, name := ref.Split()
-	value, ok, err := f.handed(name)
+	value, ok, err := f.fromFile(name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -89,7 +89,7 @@ func (f *Finder) find(ctx context.Context, ref config.SecretRef) (*dagger.Secret
 		}
 		return s, nil
 	case config.SecretCmd:
-		if value, err = printed(ctx, name); err != nil {
+		if value, err = output(ctx, name); err != nil {
 			return nil, fmt.Errorf("run the command of %s: %w", ref, err)
 		}
 	default:
@@ -105,8 +105,8 @@ func (f *Finder) find(ctx context.Context, ref config.SecretRef) (*dagger.Secret
 	return f.Client.SetSecret(unique(kind), value), nil
 }
 
-// handed is the value of a variable in the file of --secrets.
-func (f *Flags) handed(name string) (value string, ok bool, err error) {
+// fromFile is the value of a variable in the file of --secrets.
+func (f *Flags) fromFile(name string) (value string, ok bool, err error) {
 	if f.SecretsFile == "" {
 		return "", false, nil
 	}
@@ -151,7 +151,7 @@ func emptyIn(variable string) error {
 // AtHand is the value of ref in the file of --secrets, in a variable or in a file here; else nil.
 func (f *Flags) AtHand(ref config.SecretRef) ([]byte, error) {
 	if kind, name := ref.Split(); kind == config.SecretEnv {
-		if value, ok, err := f.handed(name); ok || err != nil {
+		if value, ok, err := f.fromFile(name); ok || err != nil {
 			return []byte(value), err
 		}
 	}
@@ -217,8 +217,8 @@ func here(ref config.SecretRef) ([]byte, error) {
 	return text, nil
 }
 
-// printed is the output of a shell command without its last line break.
-func printed(ctx context.Context, command string) (string, error) {
+// output is the output of a shell command without its last line break.
+func output(ctx context.Context, command string) (string, error) {
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -287,6 +287,9 @@ func readKey(place string) (text []byte, err error) {
 		text, err = here(ref)
 	} else {
 		text, err = bounded.File(place, bounded.Written)
+	}
+	if err == nil && len(text) == 0 {
+		err = errors.New("it is not there, or empty")
 	}
 	if err != nil {
 		return nil, NoKey(place, err)

@@ -58,14 +58,14 @@ func (s *Session) background(ctx context.Context, io console.Streams) (*backgrou
 		return &fault.Fault{Code: codeBackground, Class: class, Op: "start the background cluster", Err: err,
 			Fix: "correct that, then run the same command again"}
 	}
+	var out *os.File
 	self, err := os.Executable()
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(log), 0o700)
 	}
-	if err != nil {
-		return nil, failed(fault.Preflight, err)
+	if err == nil {
+		out, err = os.OpenFile(log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	}
-	out, err := os.OpenFile(log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, failed(fault.Preflight, err)
 	}

@@ -204,7 +204,7 @@ func (s *Source) choose(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	name, how, err := s.chosen(w, folder)
+	name, how, err := s.storedName(w, folder)
 	if err != nil || name == "" {
 		return err
 	}
@@ -222,9 +222,9 @@ func (s *Source) choose(w io.Writer) error {
 	return nil
 }
 
-// chosen is the stored deployment to use and, without --name, how it was chosen; no name: none. It warns of a name
+// storedName is the stored deployment to use and, without --name, how it was chosen; no name: none. It warns of a name
 // that is similar to a stored one.
-func (s *Source) chosen(w io.Writer, folder deployments.Folder) (name, how string, err error) {
+func (s *Source) storedName(w io.Writer, folder deployments.Folder) (name, how string, err error) {
 	if s.Name != "" {
 		there, err := folder.Has(s.Name)
 		if there || err != nil {
