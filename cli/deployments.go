@@ -38,7 +38,6 @@ forgets the list; each deployment is in it again after its next run.`,
 	return cmd
 }
 
-// listDeployments prints a line per deployment.
 func listDeployments(w io.Writer, all []conductor.DeploymentSummary, now time.Time) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "there is no deployment")
@@ -63,7 +62,7 @@ func listDeployments(w io.Writer, all []conductor.DeploymentSummary, now time.Ti
 	return table.Flush()
 }
 
-// age is how long ago something was: "12s", "3m05s", "1h02m", "2d".
+// age formats an age: "12s", "3m05s", "1h02m", "2d".
 func age(d time.Duration) string {
 	const day = 24 * time.Hour
 	if d < 2*day {
@@ -77,7 +76,7 @@ func newUse() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "use [NAME]", Short: "Choose the deployment that commands use by default, or list the stored ones", Example: `  slipway use shop
   slipway use --forget shop   # what is installed stays`,
-		ValidArgsFunction: deploymentNames, RunE: atOnce(func(_ context.Context, io console.Streams, args []string) error { return use(io, forget, args) }),
+		Args: takes(0, 1, "give the name of one deployment, or nothing"), ValidArgsFunction: deploymentNames, RunE: atOnce(func(_ context.Context, io console.Streams, args []string) error { return use(io, forget, args) }),
 	}
 	cmd.Flags().StringVar(&forget, "forget", "", "remove the stored configuration of this deployment")
 	completeName(cmd, "forget")
@@ -88,8 +87,6 @@ func use(io console.Streams, forget string, args []string) error {
 	switch {
 	case forget != "" && len(args) > 0:
 		return usage.Errorf("give --forget alone")
-	case len(args) > 1:
-		return usage.Errorf("give the name of one deployment, or nothing")
 	case len(args) == 1 && args[0] == "":
 		return usage.Errorf("the name is empty")
 	}
@@ -117,7 +114,7 @@ func use(io console.Streams, forget string, args []string) error {
 	return nil
 }
 
-// listStored prints a line per stored deployment, and marks the current one.
+// listStored lists the stored deployments and marks the current one.
 func listStored(w io.Writer, folder deployments.Folder) error {
 	names, err := folder.Names()
 	if err != nil {

@@ -49,12 +49,10 @@ func (o *destroyOptions) run(ctx context.Context, io console.Streams, _ []string
 	return o.remove(ctx, io)
 }
 
-// addDefinitions declares the flag of what takes definitions along.
 func addDefinitions(set *pflag.FlagSet, v *bool) {
 	set.BoolVar(v, "crds", false, "also remove CustomResourceDefinitions that the release keeps, and all their objects")
 }
 
-// remove removes the deployment.
 func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
 	prepare := func(_ context.Context, _ console.Streams, c *conductor.Options, _ deployment.Inputs) error {
 		c.LockTimeout, c.Approve, c.Approval, c.Definitions = o.lockTimeout, o.approval.digest, o.approval.given(), o.definitions
@@ -75,20 +73,19 @@ func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
 			d.Session.EndWithRun()
 		}
 		err = summary(io, record, err)
-		tellReproduce(io, record)
+		printReproduction(io, record)
 		return err
 	})
 }
 
-// traces are what is left of a deployment, or of one that was removed.
+// traces are what a deployment has left.
 type traces interface {
 	Known(context.Context) (bool, error)
 	Nothing(context.Context, conductor.Workflow) (bool, error)
 }
 
-// find reports whether there is something to remove, or was once. Where there never was, it
-// refuses a name that only the command line has, which is probably mistyped, and otherwise
-// says so.
+// find reports whether there is, or was, something to remove. If not, it rejects a name that is only on the
+// command line, because it is probably mistyped.
 func (o *destroyOptions) find(ctx context.Context, io console.Streams, d traces, name string) (bool, error) {
 	if known, err := d.Known(ctx); err != nil || known {
 		return known, err
@@ -105,8 +102,7 @@ func (o *destroyOptions) find(ctx context.Context, io console.Streams, d traces,
 	return false, nil
 }
 
-// neverInstalled is the fault of a name that nothing was installed under, with those of
-// the stored configurations.
+// neverInstalled is the fault of an unknown name. It lists the stored configurations.
 func neverInstalled(name string) error {
 	f := &fault.Fault{
 		Code: conductor.CodeNotThere, Class: fault.Usage, Op: "remove deployment " + name,

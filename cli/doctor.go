@@ -39,7 +39,7 @@ platform release, too.`,
 	return cmd
 }
 
-// diagnosis is what slipway doctor has found. What has a problem is missing.
+// diagnosis is what slipway doctor finds. What has a problem is missing.
 type diagnosis struct {
 	Configuration string `json:"configuration,omitempty"` // deployment and provider
 	Images        string `json:"images,omitempty"`        // digest of all that the bundle or the lock names
@@ -48,7 +48,6 @@ type diagnosis struct {
 	Problems []problem `json:"problems"`
 }
 
-// problem is an error with its code and remedy.
 type problem struct {
 	Code  fault.Code `json:"code,omitempty"`
 	Error string     `json:"error"`
@@ -84,8 +83,7 @@ func (o *doctorOptions) run(ctx context.Context, io console.Streams, _ []string)
 	return exit(fault.Preflight)
 }
 
-// check looks at everything, and returns all that is wrong. What needs something that is wrong is
-// not looked at.
+// check returns all problems. It skips what depends on something that has one.
 func (o *doctorOptions) check(ctx context.Context, io console.Streams, found *diagnosis) error {
 	f := &o.deployment
 	f.Source.Release = f.Release.Known(f.Source.Path)
@@ -115,7 +113,6 @@ func (o *doctorOptions) check(ctx context.Context, io console.Streams, found *di
 	return together(invalid, noImages, noEngine, unmet)
 }
 
-// engine asks the engine for its version.
 func (o *doctorOptions) engine(ctx context.Context, io console.Streams, deployment string, found *diagnosis) error {
 	s, err := session.Open(ctx, io, session.Options{Deployment: deployment})
 	if err != nil {
@@ -128,7 +125,6 @@ func (o *doctorOptions) engine(ctx context.Context, io console.Streams, deployme
 	return nil
 }
 
-// text prints a line for each thing that is as required.
 func (d *diagnosis) text(w io.Writer) error {
 	table := newTable(w)
 	for _, row := range [][2]string{{"configuration", d.Configuration}, {"images", d.Images}, {"engine", d.Engine}} {
@@ -156,5 +152,4 @@ func (d *diagnosis) text(w io.Writer) error {
 	return table.Flush()
 }
 
-// gib is n bytes in GiB.
 func gib(n int64) string { return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30)) }

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// changesExit is the exit code of a plan with changes, where it is asked for one.
+// changesExit is the exit code for changes with --detailed-exitcode.
 const changesExit = 2
 
 type planOptions struct {
@@ -112,15 +112,12 @@ func (o *planOptions) run(ctx context.Context, io console.Streams, args []string
 // approve is the command that carries out a plan.
 func (o *planOptions) approve(p *contract.Plan) string {
 	command := fault.Quote(p.Workflow) + " --approve " + fault.Quote(p.Digest)
-	to := o.upgrade.to
-	if len(p.Later) > 0 { // a plan is of the first upgrade of a path
-		to = p.Release.To
+	upgrade := o.upgrade
+	if len(p.Later) > 0 { // the plan is for the first of several upgrades
+		upgrade.to = p.Release.To
 	}
-	if to != "" {
-		command += " --to " + fault.Quote(to)
-	}
-	if o.upgrade.style != "" {
-		command += " --style " + fault.Quote(o.upgrade.style)
+	if flags := upgrade.planFlags(); flags != "" {
+		command += " " + flags
 	}
 	if o.upgrade.install.takeover {
 		command += " --take-ownership"
@@ -131,7 +128,6 @@ func (o *planOptions) approve(p *contract.Plan) string {
 	return o.upgrade.install.deployment.Line().Command(command)
 }
 
-// make opens the deployment for a workflow and calls do.
 func (o *planOptions) make(ctx context.Context, io console.Streams, w conductor.Workflow, do func(context.Context, *deployment.Deployment) error) error {
 	var how deployment.Run
 	switch {
@@ -152,7 +148,7 @@ func (o *planOptions) make(ctx context.Context, io console.Streams, w conductor.
 	return o.upgrade.install.deployment.Do(ctx, io, how, do)
 }
 
-// refusal is the fault that the run of a plan would end with; nil if none is known.
+// refusal returns the faults with which a run of the plan would end.
 func refusal(p *contract.Plan) error {
 	var errs []error
 	for _, r := range p.Refused {

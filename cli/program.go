@@ -131,7 +131,7 @@ of this is the same; reports have it too. docs/lock.md says what goes into it.`,
 	return cmd
 }
 
-// codeProgram: this program is not the one of the bundle, or nobody knows.
+// codeProgram: this program is not the bundle's, or its sources are unknown.
 const codeProgram fault.Code = "LCK-006"
 
 func (p *Program) verifyLock(ctx context.Context, io console.Streams, dir string, t *images.Trust) error {
@@ -148,13 +148,7 @@ func (p *Program) verifyLock(ctx context.Context, io console.Streams, dir string
 	}
 	vouched, unknown := t.Check(ctx, b)
 	damaged := b.Verify(ctx)
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
 	contents, other := inventory.Read(ctx, b)
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
 	if other == nil {
 		other = pins.VerifyPackages(b.Platform, contents)
 	}

@@ -26,8 +26,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// rollbackOptions are those of an upgrade, but for the release: that of the backup is
-// installed.
+// rollbackOptions are those of an upgrade to the backup's release.
 type rollbackOptions struct {
 	install installOptions
 	backup  string
@@ -86,7 +85,7 @@ func (o *rollbackOptions) run(ctx context.Context, io console.Streams, _ []strin
 	return err
 }
 
-// find finds the backup, and the files of the release that it goes back to.
+// find finds the backup, and the files of its release.
 func (o *rollbackOptions) find(ctx context.Context, d *deployment.Deployment) (*contract.Backup, fs.FS, error) {
 	if _, err := d.Installed(ctx); err != nil {
 		return nil, nil, err
@@ -104,8 +103,7 @@ func (o *rollbackOptions) find(ctx context.Context, d *deployment.Deployment) (*
 	return d.Backup(ctx, last.ID)
 }
 
-// atWork is the fault of the lock where one of runs works on the deployment, which may make a backup;
-// nil where none does. err is that of listing them.
+// atWork is the fault of a running run, which may make a backup; nil if none runs.
 func atWork(runs []contract.RunSummary, err error) error {
 	for _, r := range slices.Backward(runs) {
 		if r.Outcome == report.Running {
@@ -115,7 +113,6 @@ func atWork(runs []contract.RunSummary, err error) error {
 	return err
 }
 
-// noBackup is the fault of who wants to go back where no upgrade has made a backup.
 func noBackup() error {
 	return &fault.Fault{
 		Code: contract.CodeNoBackup, Class: fault.Usage, Op: "find the backup to go back to", Err: errors.New("no upgrade has made one"),
@@ -123,7 +120,7 @@ func noBackup() error {
 	}
 }
 
-// rollBack brings the platform back to a backup, whose release is in files.
+// rollBack goes back to a backup, whose release is in files.
 func (o *rollbackOptions) rollBack(ctx context.Context, io console.Streams, b *contract.Backup, files fs.FS) error {
 	how := o.install.how(config.Rollback, func(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 		was, err := config.Load(b.Config, config.Options{File: "the configuration in backup " + b.ID})
@@ -145,8 +142,8 @@ func (o *rollbackOptions) rollBack(ctx context.Context, io console.Streams, b *c
 	})
 }
 
-// goBack makes cfg what it was in a backup. That is where others may write: neither hooks nor
-// places of secrets are taken from it that cfg does not have.
+// goBack makes cfg what it was in a backup, but for hooks and locations of secrets that cfg lacks: others may write
+// to backups.
 func (o *rollbackOptions) goBack(io console.Streams, cfg, was *config.Config, backup string) error {
 	dropped, missing := cfg.GoBack(was)
 	for _, name := range dropped {

@@ -60,8 +60,7 @@ func (o *testOptions) run(ctx context.Context, io console.Streams, args []string
 	})
 }
 
-// prepare finds the release that is installed, and makes sure that the run has the images
-// of its tests.
+// prepare opens the installed release, and checks that the run has the images of its tests.
 func (o *testOptions) prepare(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 	c.Parallel, c.LockTimeout = o.parallel, o.lockTimeout
 	version, err := installed(ctx, c)

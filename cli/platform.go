@@ -2,9 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -14,20 +17,92 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
-	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/cli/skeleton"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers"
+	"github.com/slipway-sh/slipway/docs"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
+type platformInitOptions struct{ name string }
+
+func newPlatformInit() *cobra.Command {
+	var o platformInitOptions
+	cmd := &cobra.Command{
+		Use: "init DIR", Short: "Create a small platform release that installs as it is", Example: `  slipway platform init shop`,
+		Long: `Create a platform release to begin with, in a directory that does not exist or is empty:
+platform.yaml, in which comments say what is what, and the files that it names. It has a
+component of manifests with a gate, one that is a chart, and a job after both, and installs
+as it is, with images that every bundle has.
+
+docs/platforms.md, in the repository, says how to go on from there.`,
+		Args: takes(1, 1, "give the directory of the new platform release"), RunE: atOnce(o.run),
+	}
+	cmd.Flags().StringVar(&o.name, "name", "", "name of the platform and of its namespace; default: the directory's name")
+	return cmd
+}
+
+func (o *platformInitOptions) run(_ context.Context, io console.Streams, args []string) error {
+	dir := args[0]
+	name, err := o.platformName(dir)
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if len(entries) > 0 {
+		return usage.Errorf("%s holds %s; give a directory that does not exist or is empty", dir, entries[0].Name())
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = skeleton.Write(dir, name)
+	}
+	if err != nil {
+		return &fault.Fault{Code: atomicfile.CodeUnwritten, Class: fault.Usage, Op: "write the platform release " + dir, Err: err,
+			Fix: "choose another directory, or make that one writable for you, then run again: slipway platform init DIR"}
+	}
+	deployment := name
+	if !config.IsName(name) {
+		deployment = "my-platform"
+	}
+	fmt.Fprintf(io.Text(), "%s is the platform release %s; %s says what it installs\n\nNext:\n  slipway validate --platform %[4]s\n  slipway install --platform %[4]s --name %[5]s\n",
+		dir, name, filepath.Join(dir, platform.File), fault.Quote(dir), fault.Quote(deployment))
+	return nil
+}
+
+// platformName is the name that the platform gets.
+func (o *platformInitOptions) platformName(dir string) (string, error) {
+	name, from := o.name, "--name is"
+	if name == "" {
+		path, err := filepath.Abs(dir)
+		if err != nil {
+			return "", err
+		}
+		name, from = filepath.Base(path), "the directory's name is"
+	}
+	if want := platform.NamespaceWant(name); want != "" {
+		return "", usage.Errorf("%s %q, want %s: slipway platform init DIR --name NAME", from, name, want)
+	}
+	return name, nil
+}
+
+func newPlatformSchema() *cobra.Command {
+	return &cobra.Command{
+		Use: "schema", Short: "Print the JSON schema of platform.yaml", Example: `  slipway platform schema > platform.schema.json`, Args: noArgs,
+		RunE: atOnce(func(_ context.Context, io console.Streams, _ []string) error {
+			_, err := fmt.Fprint(io.Out, docs.PlatformSchema())
+			return err
+		}),
+	}
+}
+
 type platformRenderOptions struct {
+	releaseSource
 	program    *Program
-	source     source.Source
-	release    release.Flags
 	images     images.Flags
 	components []string
 }
@@ -44,20 +119,14 @@ Secrets are without values: <generated>, <given> and the like stand for them, an
 images are not known: they are zeros. What a component takes from the bundle is shown with
 --bundle, else a comment stands for it.`,
 	}
-	addSource(cmd, p, &o.source)
-	o.release.AddFlags(cmd.Flags())
+	o.addFlags(cmd, p)
 	o.images.AddFlags(cmd.Flags())
 	cmd.Flags().StringArrayVar(&o.components, "component", nil, "print this component only; may be repeated")
 	return cmd
 }
 
 func (o *platformRenderOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	o.source.Release = o.release.Known(o.source.Path)
-	cfg, err := o.source.Load(io)
-	if err != nil {
-		return err
-	}
-	r, err := o.release.Load(cfg, o.source.Path)
+	cfg, r, err := o.load(io)
 	if err == nil {
 		_, err = release.Settings(nil, cfg, r)
 	}
@@ -86,12 +155,10 @@ func (o *platformRenderOptions) run(ctx context.Context, io console.Streams, _ [
 
 // renderInput is what the release is rendered from.
 func (o *platformRenderOptions) renderInput(ctx context.Context, cfg *config.Config, r *platform.Release) (contract.RenderInput, error) {
-	provider, err := o.source.Providers.Get(cfg.Provider)
-	if err != nil { // nothing can be installed to it yet
-		provider = nil
-	}
+	provider := o.provider(cfg)
 	var known *containers.Images
 	var manifests fs.FS
+	var err error
 	if o.images.Given() {
 		if known, manifests, err = o.images.Describe(ctx, cfg, provider); err != nil {
 			return contract.RenderInput{}, err
