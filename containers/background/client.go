@@ -40,10 +40,6 @@ func Find(ctx context.Context, file string) (*Client, error) {
 	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := c.call(limited, http.MethodGet, "/info", nil, &c.Info)
-	for hungUp(err) && limited.Err() == nil { // it is just ending
-		time.Sleep(50 * time.Millisecond)
-		err = c.call(limited, http.MethodGet, "/info", nil, &c.Info)
-	}
 	switch {
 	case nobody(err):
 		return nil, nil // it was killed, or has just ended
@@ -59,16 +55,12 @@ func Find(ctx context.Context, file string) (*Client, error) {
 	return c, nil
 }
 
-// nobody reports whether err says that no process listens on a socket.
+// nobody reports whether err says that no process listens on a socket, or that it has just closed
+// the connection, as it does once the cluster has stopped. For a connection that was closed before
+// the request was sent, net/http has an error of its own, which it does not export.
 func nobody(err error) bool {
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
-}
-
-// hungUp reports whether err says that the process has closed the connection without an answer.
-// For one that was closed before the request was sent, net/http has an error of its own, which
-// it does not export.
-func hungUp(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) ||
+		errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		err != nil && strings.Contains(err.Error(), "server closed idle connection")
 }
 

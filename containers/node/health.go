@@ -15,14 +15,12 @@ import (
 )
 
 // The parts of a node. A part's state is "waiting", "ready" or "failed". The
-// node is ready when all are, apart from the pods: those of an earlier start may
-// take long or never come back.
+// node is ready when all are.
 const (
 	partAPI      = "api"
 	partBalancer = "loadbalancer"
 	partNode     = "node"
-	partRegistry = "registry" // the node's own; there is none without images of an archive, or of the mirror that stand for others
-	partPods     = "pods"
+	partRegistry = "registry" // the node's own
 )
 
 // health collects the state of the node. Its methods may be called from any
@@ -36,7 +34,7 @@ type health struct {
 
 func newHealth(now time.Time) *health {
 	h := &health{started: now, parts: map[string]status{}, processes: map[string]*process{}}
-	for _, part := range []string{partAPI, partBalancer, partNode, partPods} {
+	for _, part := range []string{partAPI, partBalancer, partNode, partRegistry} {
 		h.parts[part] = status{State: "waiting", Since: now.UTC()}
 	}
 	return h
@@ -73,7 +71,7 @@ func (h *health) report() report {
 	r := report{Ready: true, Started: h.started.UTC(), Parts: map[string]status{}, Components: map[string]status{}}
 	for name, p := range h.parts {
 		r.Parts[name] = p
-		r.Ready = r.Ready && (p.State == "ready" || name == partPods)
+		r.Ready = r.Ready && p.State == "ready"
 	}
 	for name, p := range h.processes {
 		r.Components[name] = p.status()
@@ -81,22 +79,15 @@ func (h *health) report() report {
 	return r
 }
 
-// ServeHTTP answers /readyz, when the node is ready, and /readyz/pods, when also
-// every pod is ready again that was ready before the start: 200, otherwise 503.
-// The body is the report.
+// ServeHTTP answers /readyz with the report: 200 when the node is ready, otherwise 503.
 func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	report := h.report()
-	ready := report.Ready
-	switch r.URL.Path {
-	case "/readyz":
-	case "/readyz/pods":
-		ready = ready && report.Parts[partPods].State == "ready"
-	default:
+	if r.URL.Path != "/readyz" {
 		http.NotFound(w, r)
 		return
 	}
+	report := h.report()
 	w.Header().Set("Content-Type", "application/json")
-	if !ready {
+	if !report.Ready {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	e := json.NewEncoder(w)
