@@ -28,17 +28,17 @@ type Package struct {
 }
 
 // Read reads a package from a file and verifies it. Unless verify is nil, the package must have a
-// signature, and verify is given it with the index that it is for, and returns who signed. The
-// faults have the codes CodeUnreadable, CodeAltered, which names everything that differs, and
-// CodeSignature.
+// signature: verify gets it with the index that it is for, and returns who signed. The faults have
+// the codes CodeUnreadable, CodeAltered, which names everything that differs, and CodeSignature.
 func Read(file string, verify func(index, signature []byte) (by string, err error)) (*Package, error) {
 	op := "verify " + file
 	data, err := load(file)
 	if err != nil {
 		return nil, unreadable(op, err)
 	}
-	p, x, err := parse(data)
-	if _, unknown := errors.AsType[newer](err); unknown || errors.Is(err, errNone) {
+	x := archived{files: Files{}}
+	p, err := x.unpack(data)
+	if _, unknown := errors.AsType[newer](err); unknown {
 		return nil, unreadable(op, err)
 	}
 	if err != nil {
@@ -64,6 +64,9 @@ func unreadable(op string, err error) error {
 		Fix: "give the path of a package that save has written, with a program of the same version or a newer one"}
 }
 
+// magic is what zstd begins with.
+const magic = "\x28\xb5\x2f\xfd"
+
 // load is the content of a file that may be a package.
 func load(file string) (data []byte, err error) {
 	switch info, err := os.Stat(file); { // before opening, as that would wait at a pipe
@@ -72,62 +75,47 @@ func load(file string) (data []byte, err error) {
 	case !info.Mode().IsRegular():
 		return nil, errors.New("it is no plain file")
 	}
-	f, err := os.Open(file)
+	data, err = bounded.File(file, maxArchive)
+	if err == nil && !bytes.HasPrefix(data, []byte(magic)) {
+		err = errors.New("it is no run package: it does not begin as zstd does")
+	}
+	return data, err
+}
+
+// archived is what is in an archive.
+type archived struct {
+	index     []byte // nil: there is none
+	signature []byte // nil: there is none
+	files     Files
+	problems  bounded.Problems
+}
+
+// unpack unpacks the file of a package in memory. Its error names everything that is not as it
+// was written.
+func (x *archived) unpack(data []byte) (*Package, error) {
+	d, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(2*window), zstd.WithDecoderMaxMemory(maxTotal))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
-	return bounded.Read(f, maxArchive+sumSize)
-}
-
-// magic is what zstd begins with.
-const magic = "\x28\xb5\x2f\xfd"
-
-// errNone: the file is something else.
-var errNone = errors.New("it is no run package: it does not begin as zstd does")
-
-// parse reads the file of a package. Its error names everything that is not as it was
-// written.
-func parse(data []byte) (*Package, *extracted, error) {
-	if !bytes.HasPrefix(data, []byte(magic)) {
-		if len(data) > sumSize && bytes.HasPrefix(data[len(data)-sumSize:], sumFrame(nil)[:sumSize-sha256.Size]) {
-			return nil, nil, errors.New("the archive: it ends as a package does, and does not begin as one")
-		}
-		return nil, nil, errNone
-	}
-	compressed, frame := data, []byte(nil)
-	if len(data) > sumSize {
-		compressed, frame = data[:len(data)-sumSize], data[len(data)-sumSize:]
-	}
-	var broken error
-	if !bytes.Equal(frame, sumFrame(compressed)) {
-		broken = errors.New("the archive: bytes of it were changed, added or lost, for it has another checksum than at its end")
-		compressed = data
-	}
-	d, err := zstd.NewReader(bytes.NewReader(compressed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(2*window), zstd.WithDecoderMaxMemory(maxTotal))
-	if err != nil {
-		return nil, nil, err
-	}
 	defer d.Close()
 	plain := sha256.New() // of the archive as it is
-	found := extract(io.TeeReader(&capped{d, maxTotal}, plain))
-	p, err := found.compare()
-	if _, unknown := errors.AsType[newer](err); unknown {
-		return nil, nil, err
+	if err := x.read(io.TeeReader(&capped{d, maxTotal}, plain)); err != nil {
+		return nil, errors.Join(append([]error{bounded.LineError(fmt.Errorf("the archive: %w", err))}, x.problems...)...)
 	}
-	if err = errors.Join(broken, err); err != nil {
-		return nil, nil, err
+	p, err := x.compare()
+	if err != nil {
+		return nil, err
 	}
 	// Nothing is left for what is between the files: headers, order, padding.
 	again := sha256.New()
-	if err := archive(again, p.Started, found.index, found.signature, p.Files); err != nil {
-		return nil, nil, err
+	if err := archive(again, p.Started, x.index, x.signature, p.Files); err != nil {
+		return nil, err
 	}
 	if !bytes.Equal(again.Sum(nil), plain.Sum(nil)) {
-		return nil, nil, errors.New("the archive: its directories, the order, the attributes or the padding of its entries are not as slipway save writes them")
+		return nil, errors.New("the archive: the order, the attributes or the padding of its entries are not as slipway save writes them")
 	}
 	p.Digest = "sha256:" + sum(data)
-	return p, found, nil
+	return p, nil
 }
 
 // capped reads a tar archive no larger than a package may have.
@@ -144,63 +132,42 @@ func (c *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// extracted is what is in an archive.
-type extracted struct {
-	index     []byte // nil: there is none
-	signature []byte // nil: there is none
-	files     Files
-	problems  bounded.Problems
-	whole     bool // it was read to its end
-}
-
-// extract reads the entries of an archive, to its end. They are kept in memory: nothing of an
-// archive that may be forged is written.
-func extract(plain io.Reader) *extracted {
-	x := &extracted{files: Files{}}
+// read reads the entries of an archive, to its end.
+func (x *archived) read(plain io.Reader) error {
 	last, left := "its beginning", int64(maxTotal)
 	t := tar.NewReader(plain)
 	for entries := 1; ; entries++ {
-		h, end := t.Next()
-		if errors.Is(end, io.EOF) {
-			if _, end = io.Copy(io.Discard, plain); end == nil {
-				x.whole = true
-				return x
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			if _, err = io.Copy(io.Discard, plain); err == nil {
+				return nil
 			}
 		}
-		if end == nil && entries > maxFiles+2 { // the index is one, its signature another
-			x.problems.Add("the archive: it has more than %d files", maxFiles)
-			return x
+		if err != nil {
+			return fmt.Errorf("it cannot be read after %s: %w", last, err)
 		}
-		var data []byte
-		if end == nil {
-			last = fmt.Sprintf("%.200q", h.Name)
-			if left -= h.Size; h.Size < 0 || left < 0 { // a sparse file takes no room in the archive
-				x.problems.Add("%s: it is larger than a package may be", last)
-				return x
-			}
-			if err := checkSize(h.Name, h.Size); err != nil {
-				x.problems.Add("%s: %w", last, err)
-				return x
-			}
-			data = make([]byte, h.Size) // takes memory as it is filled
-			_, end = io.ReadFull(t, data)
+		if entries > maxFiles+2 { // the index is one, its signature another
+			return fmt.Errorf("it has more than %d files", maxFiles)
 		}
-		if end != nil {
-			x.problems.Add("the archive: it cannot be read after %s: %w", last, end)
-			return x
+		last = fmt.Sprintf("%.200q", h.Name)
+		if left -= h.Size; h.Size < 0 || left < 0 { // a sparse file takes no room in the archive
+			return fmt.Errorf("%s: it is larger than a package may be", last)
+		}
+		if err := checkSize(h.Name, h.Size); err != nil {
+			return fmt.Errorf("%s: %w", last, err)
+		}
+		data := make([]byte, h.Size) // takes memory as it is filled
+		if _, err := io.ReadFull(t, data); err != nil {
+			return fmt.Errorf("it cannot be read after %s: %w", last, err)
 		}
 		x.take(h, data)
 	}
 }
 
-// take takes an entry. That of a directory, as other programs than slipway save write them, is
-// no file of the package: an archive with such entries is found out as a whole.
-func (x *extracted) take(h *tar.Header, data []byte) {
-	if h.Typeflag == tar.TypeDir && checkName(strings.TrimSuffix(h.Name, "/")) == nil {
-		return
-	}
+// take takes an entry.
+func (x *archived) take(h *tar.Header, data []byte) {
 	_, twice := x.files[h.Name]
-	switch wrong := checkName(h.Name); {
+	switch wrong := checkName(strings.TrimSuffix(h.Name, "/")); {
 	case wrong != nil:
 		x.problems.Add("%.200q: %w", h.Name, wrong)
 	case h.Typeflag != tar.TypeReg:
@@ -217,11 +184,9 @@ func (x *extracted) take(h *tar.Header, data []byte) {
 }
 
 // compare compares the files with the index.
-func (x *extracted) compare() (*Package, error) {
+func (x *archived) compare() (*Package, error) {
 	if x.index == nil {
-		if x.whole || len(x.problems) == 0 {
-			x.problems.Add("%s: it is missing", IndexFile)
-		}
+		x.problems.Add("%s: it is missing", IndexFile)
 		return nil, errors.Join(x.problems...)
 	}
 	s, err := open(x.index)
@@ -236,9 +201,8 @@ func (x *extracted) compare() (*Package, error) {
 		listed[says.Name] = true
 		f, there := x.files[says.Name]
 		switch {
-		case !there && x.whole:
+		case !there:
 			x.problems.Add("%s: it is missing", says.Name)
-		case !there: // what is lost with the end of the archive was said
 		case int64(len(f.Data)) != says.Size:
 			x.problems.Add("%s: it was altered: it has %d bytes, not %d", says.Name, len(f.Data), says.Size)
 		case sum(f.Data) != says.SHA256:

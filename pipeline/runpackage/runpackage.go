@@ -2,14 +2,14 @@
 // was made of and left, an index of its files, and a signature of that.
 //
 // A package is a tar archive compressed with zstd. Its first entry is the index, which has the
-// sha256 of the other files; the second is the signature of the index, if it has one. After the
-// compressed data comes the sha256 of it, in a frame that decompressors skip. The same files make
-// the same bytes, apart from the signature of an ECDSA key.
+// sha256 of the other files; the second is the signature of the index, if it has one. The same
+// files make the same bytes, apart from the signature of an ECDSA key.
 package runpackage
 
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -100,14 +100,7 @@ type File struct {
 type Files map[string]File
 
 // names are sorted.
-func (f Files) names() []string {
-	names := make([]string, 0, len(f))
-	for name := range f {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (f Files) names() []string { return slices.Sorted(maps.Keys(f)) }
 
 // Sub are the files below a directory, by their names in it.
 func (f Files) Sub(dir string) Files {

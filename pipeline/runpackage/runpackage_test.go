@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -243,8 +242,8 @@ func TestEveryFileThatIsAlteredIsNamed(t *testing.T) {
 	}
 	says := refused(t, CodeAltered, repacked("run/more.txt"), nil)
 	require.Contains(t, says, "run/more.txt: it was added")
-	require.NotContains(t, says, "release/", "a directory is no file that was added")
-	require.Contains(t, refused(t, CodeAltered, repacked(""), nil), "its directories")
+	require.NotContains(t, says, "release/: it was added", "a directory is no file that was added")
+	require.Contains(t, refused(t, CodeAltered, repacked(""), nil), `"release/": it is no plain file`)
 	out := edited(t, data, same, func(w *tar.Writer) {
 		require.NoError(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "../evil/", Mode: 0o755}))
 	})
@@ -264,11 +263,11 @@ func TestEveryFileThatIsAlteredIsNamed(t *testing.T) {
 	require.Contains(t, refused(t, CodeAltered, packed(t, append(unpacked(t, data), 0)), nil), "the padding")
 }
 
-// A byte that changes, comes or goes anywhere in the file is noticed.
+// A byte that changes, comes or goes anywhere in the file is noticed, unless it means nothing to zstd.
 func TestAnyByteOfTheFile(t *testing.T) {
 	info, files := sample()
 	data := written(t, info, files, nil)
-	at := []int{0, 4, 5, len(data) - 1, len(data) - sumSize, len(data) - sumSize + 4, len(data) - sumSize - 1}
+	at := []int{0, 4, 5, len(data) - 1}
 	for range 200 {
 		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(data))))
 		require.NoError(t, err)
@@ -282,16 +281,21 @@ func TestAnyByteOfTheFile(t *testing.T) {
 		cut := data[:i]
 		for what, bad := range map[string][]byte{"flipped": flipped, "added": added, "removed": removed, "cut": cut} {
 			p, err := Read(file(t, bad), nil)
+			if err == nil {
+				require.Equal(t, "flipped", what, "at %d", i)
+				require.Equal(t, files, p.Files, "at %d", i)
+				require.NotEqual(t, "sha256:"+sum(data), p.Digest)
+				continue
+			}
 			require.Nil(t, p, "%s at %d", what, i)
 			require.ErrorAs(t, err, new(*fault.Fault), "%s at %d", what, i)
-			if what != "cut" { // of which, at its beginning, nothing may be left
+			if i >= len(magic) {
 				require.ErrorIs(t, err, &fault.Fault{Code: CodeAltered}, "%s at %d", what, i)
 			}
 		}
 	}
-	require.Contains(t, refused(t, CodeAltered, append(bytes.Clone(data), 0), nil), "another checksum")
-	half := refused(t, CodeAltered, data[:len(data)/2], nil)
-	require.Contains(t, half, "the archive: it cannot be read after")
+	require.Contains(t, refused(t, CodeAltered, append(bytes.Clone(data), 0), nil), "the archive: it cannot be read after")
+	require.Contains(t, refused(t, CodeAltered, data[:len(data)/2], nil), "the archive: it cannot be read after")
 }
 
 func TestWhatIsNoPackage(t *testing.T) {
@@ -322,10 +326,9 @@ func TestABombIsRefused(t *testing.T) {
 	frame := e.EncodeAll(zeros, nil)
 	bomb := bytes.Repeat(frame, maxTotal>>20+1)
 	require.Less(t, len(bomb), 1<<20)
-	require.Contains(t, refused(t, CodeAltered, append(bomb, sumFrame(bomb)...), nil), "larger than 256 MiB")
+	require.Contains(t, refused(t, CodeAltered, bomb, nil), "larger than 256 MiB")
 
-	x := extract(bytes.NewReader(sizeOf(t, 1<<40)))
-	require.Contains(t, fmt.Sprint(x.problems), "it is larger than a package may be")
+	require.ErrorContains(t, new(archived).read(bytes.NewReader(sizeOf(t, 1<<40))), "it is larger than a package may be")
 }
 
 // A package of zeros takes no more memory than what is in it.

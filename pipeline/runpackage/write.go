@@ -3,8 +3,6 @@ package runpackage
 import (
 	"archive/tar"
 	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -95,21 +93,6 @@ func archive(w io.Writer, at time.Time, index, signature []byte, files Files) er
 	return t.Close()
 }
 
-// The frame after the compressed data, which decompressors skip: it holds the sha256 of
-// everything before it, so that no byte of the file can change unseen.
-const (
-	sumMagic = 0x184D2A5D
-	sumSize  = 8 + sha256.Size
-)
-
-// sumFrame is that frame.
-func sumFrame(compressed []byte) []byte {
-	s := sha256.Sum256(compressed)
-	frame := binary.LittleEndian.AppendUint32(nil, sumMagic)
-	frame = binary.LittleEndian.AppendUint32(frame, sha256.Size)
-	return append(frame, s[:]...)
-}
-
 // compress writes an archive as the file of a package. One encoder, so that the same
 // archive makes the same bytes.
 func compress(w io.Writer, plain []byte) error {
@@ -121,9 +104,6 @@ func compress(w io.Writer, plain []byte) error {
 	if len(compressed) > maxArchive {
 		return fmt.Errorf("it is larger than %d MiB", maxArchive>>20)
 	}
-	if _, err := w.Write(compressed); err != nil {
-		return err
-	}
-	_, err = w.Write(sumFrame(compressed))
+	_, err = w.Write(compressed)
 	return err
 }
