@@ -194,7 +194,7 @@ func (i *installer) letGo(ctx context.Context, objs []*unstructured.Unstructured
 	if err != nil || listed == nil {
 		return err
 	}
-	if err := i.client.Yield(ctx, objs, i.component.Namespace, kube.FieldManager); err != nil {
+	if err := i.client.Yield(ctx, objs); err != nil {
 		return err
 	}
 	if err := i.client.Forget(ctx, i.env.Deployment, i.component.Name); err != nil {

@@ -221,3 +221,24 @@ func (i *installer) done(ctx context.Context, all []*unstructured.Unstructured) 
 func (i *installer) remember(ctx context.Context, done map[string]string) error {
 	return i.client.KeepNotes(ctx, i.env.Deployment, kube.JobsOf(i.component.Name), done)
 }
+
+// planJob tells whether a Job would be carried out, and why.
+func (i *installer) planJob(o *unstructured.Unstructured, live *batchv1.Job, there bool, digest string) bool {
+	why := "it has not been carried out, or does something else now"
+	if there {
+		_, failed := kube.JobEnd(live)
+		switch {
+		case live.Annotations[workAnnotation] != digest:
+			why = "what it does has changed"
+		case failed != "":
+			why = "it has failed: " + failed
+		case live.DeletionTimestamp != nil:
+			why = "somebody is deleting it"
+		default:
+			return false
+		}
+	}
+	i.client.Plan.Change("carry out %s", kube.MemberOf(o))
+	i.client.Plan.Tell(contract.PlannedChange{Of: contract.PlanJobs, Action: contract.PlanRun, Name: kube.MemberOf(o).String(), Note: why})
+	return true
+}

@@ -104,3 +104,35 @@ func take(o, patch map[string]any) {
 		delete(o, key)
 	}
 }
+
+// Yield gives up the fields that Slipway owns in objects that somebody else applies by now, who can
+// remove fields then. Nothing else of the objects changes, and objects that nobody else applies
+// stay as they are. Objects name their namespaces.
+func (c *Client) Yield(ctx context.Context, objs []*unstructured.Unstructured) error {
+	for _, o := range objs {
+		if err := c.yield(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Client) yield(ctx context.Context, o *unstructured.Unstructured) error {
+	live, err := c.Live(ctx, MemberOf(o))
+	if err != nil || live == nil {
+		return err
+	}
+	left := slices.DeleteFunc(slices.Clone(live.GetManagedFields()), func(f metav1.ManagedFieldsEntry) bool {
+		return f.Subresource == "" && f.Manager == FieldManager
+	})
+	applied := slices.ContainsFunc(left, func(f metav1.ManagedFieldsEntry) bool { return f.Operation == metav1.ManagedFieldsOperationApply })
+	if !applied || len(left) == len(live.GetManagedFields()) {
+		return nil
+	}
+	patch := map[string]any{"metadata": map[string]any{"resourceVersion": live.GetResourceVersion(), "managedFields": left}}
+	err = c.PatchObject(ctx, "give up the fields of "+describe(o), o, patch)
+	if apierrors.IsConflict(err) && ctx.Err() == nil { // somebody wrote to it in between
+		return c.yield(ctx, o)
+	}
+	return err
+}

@@ -8,8 +8,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
-// Drift lists the objects that applying would make or change: it asks the server and
-// writes nothing.
+// Drift lists the objects that applying would make or change. It writes nothing.
 func (c *Client) Drift(ctx context.Context, objs []*unstructured.Unstructured, opts ApplyOptions) ([]Applied, error) {
 	planned, err := c.Planned(plan.Verify("drift"))
 	if err != nil {
