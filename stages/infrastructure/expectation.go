@@ -36,17 +36,13 @@ func (e *expected) owns(o *unstructured.Unstructured) bool {
 	return kube.Ours(o, e.env.Deployment) && (o.GetKind() != "Namespace" || e.namespaces == nil || e.namespaces[o.GetName()])
 }
 
-func systemNamespace() kube.Member {
-	return kube.Member{Kind: core("").GroupVersion().WithKind("Namespace"), Name: kube.SystemNamespace}
-}
-
 // findNamespaces finds the namespaces in the deployment's list. Before the first install there is only
 // the namespace of the checks. An install that was killed early has no list.
 func (e *expected) findNamespaces(ctx context.Context) error {
 	if !e.env.Existing {
 		return nil
 	}
-	live, err := e.client.Live(ctx, systemNamespace())
+	live, err := e.client.Live(ctx, kube.Member{Kind: core("").GroupVersion().WithKind("Namespace"), Name: kube.SystemNamespace})
 	if err != nil {
 		return err
 	}
