@@ -29,14 +29,14 @@ import (
 type approval struct {
 	digest string
 	yes    bool
-	said   *report.Approval // the user's answer on a terminal; nil: none yet
+	answer *report.Approval // the user's answer on a terminal; nil: none yet
 }
 
-// given is the approval for the run's record; nil: there is none yet.
-func (a *approval) given() *report.Approval {
+// record is the approval for the run's record; nil: there is none yet.
+func (a *approval) record() *report.Approval {
 	switch {
-	case a.said != nil:
-		return a.said
+	case a.answer != nil:
+		return a.answer
 	case a.digest != "":
 		return &report.Approval{How: report.ByDigest, Digest: a.digest, Answered: time.Now().UTC()}
 	case a.yes:
@@ -107,7 +107,7 @@ const shortLines = 20
 func briefly(io console.Streams, plan *contract.Plan) error {
 	brief := *plan
 	brief.Changes = nil
-	left, shown := 0, map[string]int{} // what they are of
+	left, shown := 0, map[string]int{} // by what changes are of
 	for _, c := range plan.Changes {
 		if shown[c.Of]++; shown[c.Of] > shortLines && c.Destroys == "" {
 			left++
@@ -141,7 +141,7 @@ func consent(ctx context.Context, io console.Streams, op, question string) (*rep
 	fmt.Fprint(io.Screen(), question)
 	answer := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(io.In).ReadString('\n') // no answer is none
+		line, _ := bufio.NewReader(io.In).ReadString('\n') // an empty answer is no
 		answer <- line
 	}()
 	select {
@@ -189,17 +189,17 @@ func approvalText(c *conductor.Options) (string, error) {
 // agree shows the release's text and asks, unless a flag has answered. It reports whether to install, and
 // passes an approval to note.
 func (o *installOptions) agree(ctx context.Context, io console.Streams, note func(*report.Approval)) (bool, error) {
-	if o.what == "" || o.approval.digest != "" || o.approval.yes || usage.InModule() {
+	if o.notice == "" || o.approval.digest != "" || o.approval.yes || usage.InModule() {
 		return true, nil
 	}
 	if !onTerminal(io) {
 		return false, &fault.Fault{
-			Code: codeNotAgreed, Class: fault.Usage, Op: "install the platform", Err: errors.New("the release asks before anything is made, and there is no terminal to ask on:\n" + o.what),
+			Code: codeNotAgreed, Class: fault.Usage, Op: "install the platform", Err: errors.New("the release asks before anything is made, and there is no terminal to ask on:\n" + o.notice),
 			Fix: "answer on the command line: slipway install --yes, or --approve with the digest of a plan",
 		}
 	}
 	io.Err.End()
-	fmt.Fprintf(io.Text(), "%s\n\n", o.what)
+	fmt.Fprintf(io.Text(), "%s\n\n", o.notice)
 	said, err := consent(ctx, io, "ask", "Install it? [y/N] ")
 	if err == nil && said == nil {
 		fmt.Fprint(io.Text(), nothingChanged)

@@ -80,11 +80,10 @@ func newBundleVerify() *cobra.Command {
 	var t images.Trust
 	cmd := &cobra.Command{
 		Use: "verify DIR", Short: "Check a bundle against its digest, and each file against the bundle's index", Example: `  slipway bundle verify "$SLIPWAY_BUNDLE"`, Args: oneBundle(),
-		Long: `Compare a bundle with its digest, and every file of it with its index.
+		Long: `Compare a bundle with its digest, and every file with the bundle's index.
 
-Whoever can write the files can write the index as well: without --bundle-digest,
---bundle-key, --certificate-identity or their variables this only finds damage, and the last
-line says what the digest is.`,
+Anyone who can write the files can write the index, too. Without --bundle-digest, --bundle-key,
+--certificate-identity or their variables, this only finds damage and prints the digest.`,
 		RunE: atOnce(func(ctx context.Context, io console.Streams, args []string) error {
 			b, v, err := t.Read(ctx, args[0])
 			if err == nil {
@@ -106,12 +105,11 @@ func newBundleSign() *cobra.Command {
 	var place string
 	cmd := &cobra.Command{
 		Use: "sign DIR --key KEY", Short: "Sign a bundle", Args: takes(1, 1, "give the directory of one bundle: slipway bundle sign DIR --key KEY"),
-		Long: `Sign a bundle, for those who have the public key: they give it as --bundle-key in place of
-a digest.
+		Long: `Sign a bundle, so that others can verify it with --bundle-key and the public key.
 
-It signs a statement about the bundle's index, with the bundle's provenance (SLSA), and writes
-it into the bundle as a sigstore bundle, ` + bundle.SignatureFile + `, which cosign verifies too.
-It compares every file with the index first. After slipway bundle add, sign again for others.`,
+The signature covers the index and the bundle's provenance (SLSA). It is in the bundle as a sigstore
+bundle, ` + bundle.SignatureFile + `, which cosign verifies, too. Slipway compares every file with the
+index first. After slipway bundle add, sign again.`,
 		Example: `  openssl genpkey -algorithm ed25519 -out key.pem && openssl pkey -in key.pem -pubout -out key.pub.pem
   slipway bundle sign DIR --key key.pem
   slipway install --bundle DIR --bundle-key key.pub.pem`,
@@ -174,8 +172,8 @@ func newBundlePush() *cobra.Command {
 		Long: `Push a bundle to a registry, and write a lock file with the digest of every image, for
 slipway install --lock FILE. An image is at HOST/PATH/NAME.
 
-To serve two architectures from one registry, push both bundles to the same HOST/PATH: the lock
-file keeps what it has of the other one. With --key, that must be signed with the same key.`,
+To serve two architectures from one registry, push both bundles to the same HOST/PATH: the lock file
+keeps the digests of the other one. With --key, the same key must have signed that lock file.`,
 		Example: `  slipway bundle push "$SLIPWAY_BUNDLE" registry.example.com/team/slipway
   slipway bundle push DIR registry.example.com/slipway --key key.pem`,
 		Args: takes(2, 2, "give the directory of a bundle and where it goes: slipway bundle push DIR HOST[:PORT]/PATH"), RunE: atOnce(o.run),
@@ -192,7 +190,7 @@ func (o *bundlePushOptions) run(ctx context.Context, io console.Streams, args []
 	if o.key != "" {
 		places = append(places, o.out+trust.Suffix)
 	}
-	for _, name := range places { // which would show only after the push
+	for _, name := range places { // before the push
 		if _, err := atomicfile.Target(name); err != nil && (o.key != "" || !atomicfile.IsStream(name)) {
 			return usage.Errorf("--out: %w", err)
 		}

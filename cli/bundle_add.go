@@ -34,24 +34,20 @@ func newBundleAdd(p *Program) *cobra.Command {
 	o := bundleAddOptions{program: p}
 	cmd := &cobra.Command{
 		Use: "add DIR [REF[=SOURCE]]...", Short: "Add images to a bundle, for clusters without a network",
-		Long: `Put images into a bundle, so that manifests and charts that name them work without a network.
+		Long: `Add images to a bundle, so that manifests and charts that name them work without a network.
 
-REF is a reference as in a manifest, by tag or by digest; what is left out is what
-container runtimes take for it. The image is taken from its own registry, with the
-credentials of docker login, or from SOURCE: the path of an OCI layout or of an archive
-(of an OCI layout, or as docker save writes it), or another reference. An archive or a
-layout that calls the image otherwise is PATH:NAME. Of an image for several platforms the
-one for the bundle's is taken.
+REF is a reference as in a manifest, by tag or digest. Without SOURCE, the image comes from its own
+registry, with the credentials of docker login. SOURCE is another reference, or the path of an OCI
+layout or archive (also of docker save); PATH:NAME if the image has another name there. From an image
+for several platforms, Slipway takes the bundle's.
 
-Without REF, these are all the images that the platform release runs and the bundle does not
-have, each from its own registry.
+Without REF, Slipway adds all images that the platform release runs and the bundle lacks.
 
-What is added is wanted: where --bundle-digest or its variable names the bundle as it was,
-this user's commands take it with what was added. Whoever else takes it, dagger call among
-them until make bundle has run again, needs the new digest, which is in the last line.
+If --bundle-digest or its variable names the bundle as it was, your commands accept it with the
+added images. Everybody else, and dagger call until make bundle has run again, needs the new
+digest, which is in the last line.
 
-An image that the bundle has is left alone. A call that is interrupted leaves the bundle
-as it was, but for the images that were complete; run the same command again.`,
+Images in the bundle stay. After an interrupt, run the same command again.`,
 		Example: `  slipway bundle add DIR --platform ./my-platform
   slipway bundle add DIR redis:8.2=redis.tar registry.k8s.io/pause:3.10=mirror.example.com/k8s/pause:3.10`,
 		Args: takes(1, math.MaxInt, "give the directory of a bundle: slipway bundle add DIR REF=FILE"), RunE: atOnce(o.run),

@@ -111,7 +111,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate("slipway {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 { // the flag is of a command that there is not
+		if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 { // the flag of an unknown command
 			return cmd.ValidateArgs(cmd.Flags().Args())
 		}
 		return usage.Wrap(meantFlag(cmd, err))

@@ -119,8 +119,8 @@ func newKubeconfig(p *Program) *cobra.Command {
 		Use: "kubeconfig", Short: "Print an administrator's kubeconfig", Example: `  slipway kubeconfig --out kubeconfig && export KUBECONFIG=$PWD/kubeconfig`, Args: noArgs,
 		Long: `Print an administrator's kubeconfig, or write it to a file with mode 0600.
 
-For a local cluster it names the address of this machine on which slipway cluster publishes the
-API: local.bind and local.apiPort of the configuration.`,
+For a local cluster, it has the address on which slipway cluster publishes the API: local.bind and
+local.apiPort of the configuration.`,
 	}, p, &deployment.Flags{}, func(ctx context.Context, io console.Streams, d *deployment.Deployment, _ []string) error {
 		api := apiServer(d)
 		text, err := d.Kubeconfig(ctx, api)

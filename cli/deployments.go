@@ -25,12 +25,12 @@ func newList(p *Program) *cobra.Command {
 	cmd := query(&cobra.Command{
 		Use: "list", Short: "List the deployments on this engine, or in a bucket", Args: noArgs, Example: `  slipway list
   slipway list --state 's3://bucket?region=eu-central-1' --output json`,
-		Long: `List the deployments whose state is on this engine; or, with --state or a configuration that has
-state.url, those in that bucket.
+		Long: `List the deployments whose state is on this engine or, with --state or state.url in the
+configuration, in that bucket.
 
-A deployment is in the list from its first run until a destroy has removed it. Its state is the one
-that its last run left: slipway status --live checks the cluster. An engine that removes its volumes
-forgets the list; each deployment is in it again after its next run.`,
+A deployment is in the list from its first run until its destroy, with the state of its last run;
+slipway status --live checks the cluster. If the engine loses its volumes, it loses the list, too;
+a deployment is in it again after its next run.`,
 	}, p, func(ctx context.Context, d *deployment.Deployment, _ []string) ([]conductor.DeploymentSummary, error) {
 		return d.List(ctx)
 	}, func(w io.Writer, all []conductor.DeploymentSummary) error { return listDeployments(w, all, time.Now()) })
@@ -120,7 +120,7 @@ func listStored(w io.Writer, folder deployments.Folder) error {
 	if err != nil {
 		return err
 	}
-	current, gone := folder.Current() // the list is useful also when that is gone
+	current, gone := folder.Current() // the list helps even if that is gone
 	if len(names) == 0 {
 		fmt.Fprintln(w, "no configurations are stored; slipway configure creates one")
 		return gone

@@ -19,10 +19,10 @@ import (
 
 type destroyOptions struct {
 	runFlags
-	deployment  deployment.Flags
-	ignore      bool
-	definitions bool
-	approval    approval
+	deployment deployment.Flags
+	ignore     bool
+	crds       bool
+	approval   approval
 }
 
 func newDestroy(p *Program) *cobra.Command {
@@ -31,13 +31,13 @@ func newDestroy(p *Program) *cobra.Command {
 		Use: "destroy", Short: "Remove the platform and its cluster, and check that nothing is left", Example: `  slipway destroy --name shop
   slipway destroy --name shop --yes   # in CI`,
 		Long: "Remove the platform and its cluster, and check that nothing is left. Without a terminal, --yes is required.\n\n" +
-			"CustomResourceDefinitions that the release keeps stay. With --crds, now or in a later destroy, they go with all their objects, whoever made these.",
+			"CustomResourceDefinitions that the release keeps stay. --crds, now or in a later destroy, removes them with all their objects, even those of others.",
 		Args: noArgs, RunE: run("", o.run),
 	}
 	addDeployment(cmd, p, &o.deployment)
 	o.addRun(cmd.Flags(), "lock-timeout")
 	o.approval.addFlags(cmd.Flags())
-	addDefinitions(cmd.Flags(), &o.definitions)
+	addCRDs(cmd.Flags(), &o.crds)
 	cmd.Flags().BoolVar(&o.ignore, "ignore-not-found", false, "succeed if no deployment of that name was ever installed")
 	return cmd
 }
@@ -49,13 +49,13 @@ func (o *destroyOptions) run(ctx context.Context, io console.Streams, _ []string
 	return o.remove(ctx, io)
 }
 
-func addDefinitions(set *pflag.FlagSet, v *bool) {
+func addCRDs(set *pflag.FlagSet, v *bool) {
 	set.BoolVar(v, "crds", false, "also remove CustomResourceDefinitions that the release keeps, and all their objects")
 }
 
 func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
 	prepare := func(_ context.Context, _ console.Streams, c *conductor.Options, _ deployment.Inputs) error {
-		c.LockTimeout, c.Approve, c.Approval, c.Definitions = o.lockTimeout, o.approval.digest, o.approval.given(), o.definitions
+		c.LockTimeout, c.Approve, c.Approval, c.Definitions = o.lockTimeout, o.approval.digest, o.approval.record(), o.crds
 		return nil
 	}
 	return o.deployment.Do(ctx, io, deployment.Run{Workflow: config.Destroy, Prepare: prepare}, func(ctx context.Context, d *deployment.Deployment) error {
@@ -110,7 +110,7 @@ func neverInstalled(name string) error {
 		Fix: "name another one; slipway destroy --ignore-not-found takes it as done",
 	}
 	if folder, err := deployments.Default(); err == nil {
-		_, err = folder.Find(name) // which lists them
+		_, err = folder.Find(name) // its error lists the names
 		if none, ok := errors.AsType[*fault.Fault](err); ok {
 			f.Err = fmt.Errorf("%w; %w", f.Err, none.Err)
 		}

@@ -25,11 +25,11 @@ func newDoctor(p *Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check what an install needs: configuration, bundle, engine, machine", Example: `  slipway doctor
   slipway doctor --config slipway.yaml --output json`,
-		Long: `Check what the preflight of an install checks, before there is a deployment: the configuration; the
-bundle or lock, and who vouches for it; the engine; memory, disk, CPUs and kernel of its machine; and
+		Long: `Check before there is a deployment what the preflight of an install checks: the configuration; the
+bundle or lock, and its signature or digest; the engine; memory, disk, CPUs and kernel of its machine;
 an existing cluster, if the configuration names one.
 
-It changes nothing, and reports all problems at once. If the configuration is not valid, it checks the
+It changes nothing, and reports all problems at once. With an invalid configuration, it checks the
 rest with the defaults. The exit code is 0, or 3 if there is a problem. slipway validate checks the
 platform release, too.`,
 		Args: noArgs, RunE: atOnce(o.run),
@@ -141,13 +141,10 @@ func (d *diagnosis) text(w io.Writer) error {
 	if c := d.Cluster; c != nil {
 		fmt.Fprintf(table, "cluster\tKubernetes %s at %s, storage class %s\n", c.Version, c.APIEndpoint, c.StorageClass)
 	}
-	switch n := len(d.Problems); n {
-	case 0:
+	if n := len(d.Problems); n > 0 {
+		fmt.Fprintf(table, "problems: %d\n", n)
+	} else {
 		fmt.Fprintln(table, "no problems")
-	case 1:
-		fmt.Fprintln(table, "1 problem")
-	default:
-		fmt.Fprintf(table, "%d problems\n", n)
 	}
 	return table.Flush()
 }

@@ -20,13 +20,11 @@ func newEnv(p *Program) *cobra.Command {
 	var from source.Source
 	cmd := &cobra.Command{
 		Use: "env", Short: "Print a configuration as shell variables, for eval", Example: `  eval "$(slipway env --config slipway.yaml)"`, Args: noArgs,
-		Long: `Print a configuration as variables of a POSIX shell: eval "$(slipway env)". There is a
-variable for each value in effect, and none for an empty one: global.name is
-SLIPWAY_CONFIG_GLOBAL_NAME. Lists have commas between their items, and mappings of
-text are NAME=value,NAME=value. Hooks, other lists of mappings, mappings of anything
-else than text, and what has a comma in an item are left out. No secret is among
-them, since a configuration only says where secrets are. For a stored
-deployment SLIPWAY_DEPLOYMENT is set, too: the commands of that shell work on it.`,
+		Long: `Print a configuration as variables of a POSIX shell: eval "$(slipway env)". Each value that is not
+empty has a variable: global.name is SLIPWAY_CONFIG_GLOBAL_NAME. Lists have commas between their
+items, and mappings of text are NAME=value,NAME=value. Other lists and mappings, such as hooks, and
+lists with a comma in an item are left out. Secrets are never printed, because a configuration only
+says where they are. For a stored deployment, SLIPWAY_DEPLOYMENT makes the shell's commands use it.`,
 		RunE: atOnce(func(_ context.Context, io console.Streams, _ []string) error {
 			cfg, err := from.Load(io)
 			if err != nil {

@@ -79,7 +79,7 @@ export SLIPWAY_CONFIG_TLS_MODE='self-signed'
 	require.Contains(t, out, "export SLIPWAY_CONFIG_GLOBAL_NAME='new'\n")
 
 	_, out, _ = slipway("env", "--help")
-	require.Contains(t, out, "Hooks, other lists of mappings, mappings of anything")
+	require.Contains(t, out, "Other lists and mappings, such as hooks, and")
 }
 
 // Every value in effect is there, as slipway config explain shows it.

@@ -36,7 +36,7 @@ func together(errs ...error) error {
 			return
 		}
 		if all, ok := err.(interface{ Unwrap() []error }); ok {
-			if joined := errors.Join(all.Unwrap()...); joined != nil && joined.Error() == err.Error() { // nothing is said about them
+			if joined := errors.Join(all.Unwrap()...); joined != nil && joined.Error() == err.Error() { // no text of its own
 				for _, e := range all.Unwrap() {
 					add(e)
 				}

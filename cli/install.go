@@ -38,7 +38,7 @@ type installOptions struct {
 	known      bool // an earlier run had the release: what its gates wait for is not checked
 	from       packageFlags
 	approval   approval
-	what       string // the release has people agree to; empty: nothing
+	notice     string // text of the release that asks for approval; empty: none
 }
 
 func newInstall(p *Program) *cobra.Command {
@@ -146,7 +146,7 @@ func (o *installOptions) prepare(ctx context.Context, io console.Streams, c *con
 // complete is prepare after the release is open.
 func (o *installOptions) complete(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 	c.Parallel, c.Select, c.LockTimeout, c.Adopt, c.Approve = o.parallel, o.selected, o.lockTimeout, o.takeover, o.approval.digest
-	c.Approval = o.approval.given()
+	c.Approval = o.approval.record()
 	release := c.Release
 	if c.Config.Git.URL != "" {
 		release = release.ForRepository()
@@ -155,7 +155,7 @@ func (o *installOptions) complete(ctx context.Context, io console.Streams, c *co
 		return err
 	}
 	var err error
-	if o.what, err = approvalText(c); err != nil {
+	if o.notice, err = approvalText(c); err != nil {
 		return err
 	}
 	if err := c.Images.Check(ctx); err != nil {
@@ -188,7 +188,7 @@ func (o *installOptions) checkRelease(ctx context.Context, streams console.Strea
 	switch from := o.deployment.Images; {
 	case !slices.ContainsFunc(c.Release.Components, func(p platform.Component) bool { return p.Bundle != "" }):
 		return look()
-	case !check.registry && from.BundleID == "": // the engine need not be asked
+	case !check.registry && from.BundleID == "": // without the engine
 		check.manifests = os.DirFS(filepath.Join(from.Bundle, "manifests"))
 		return look()
 	}

@@ -36,12 +36,10 @@ func newPlatformInit() *cobra.Command {
 	var o platformInitOptions
 	cmd := &cobra.Command{
 		Use: "init DIR", Short: "Create a small platform release that installs as it is", Example: `  slipway platform init shop`,
-		Long: `Create a platform release to begin with, in a directory that does not exist or is empty:
-platform.yaml, in which comments say what is what, and the files that it names. It has a
-component of manifests with a gate, one that is a chart, and a job after both, and installs
-as it is, with images that every bundle has.
-
-docs/platforms.md, in the repository, says how to go on from there.`,
+		Long: `Create a platform release to start from, in a new or empty directory: platform.yaml with comments,
+and its files. It has a component of manifests with a gate, a chart, and a job after both. It
+installs as it is, with images of every bundle. The next steps are in docs/platforms.md of the
+repository.`,
 		Args: takes(1, 1, "give the directory of the new platform release"), RunE: atOnce(o.run),
 	}
 	cmd.Flags().StringVar(&o.name, "name", "", "name of the platform and of its namespace; default: the directory's name")
@@ -113,11 +111,10 @@ func newPlatformRender(p *Program) *cobra.Command {
 		Use: "render", Short: "Print the objects that an install would apply", Example: `  slipway platform render --platform ./shop`, Args: noArgs, RunE: atOnce(o.run),
 		Long: `Print the objects that an install would apply, as YAML, in its order; start nothing.
 
-A comment before each says which component it is of, its kind, and the file of the release.
-Secrets are without values: <generated>, <given> and the like stand for them, and
-` + contract.NotKnown + ` for what only a run finds out. Without --bundle or --lock, digests of
-images are not known: they are zeros. What a component takes from the bundle is shown with
---bundle, else a comment stands for it.`,
+A comment before each has its component, its kind, and its file in the release. Placeholders such as
+<generated> and <given> replace the values of Secrets, and ` + contract.NotKnown + ` what only a run
+finds out. Without --bundle or --lock, digests of images are zeros. Without --bundle, a comment
+replaces what a component takes from the bundle.`,
 	}
 	o.addFlags(cmd, p)
 	o.images.AddFlags(cmd.Flags())

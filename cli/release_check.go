@@ -33,7 +33,7 @@ type releaseCheck struct {
 	release   *platform.Release
 	provider  providers.Provider // nil if it cannot install yet
 	images    *containers.Images // nil: they are not compared, only the release's files are read
-	manifests fs.FS              // the bundle's; nil where they are not at hand
+	manifests fs.FS              // the bundle's; nil if not at hand
 	bundle    string             // directory of the bundle, for the remedy; empty if it is not known
 	registry  bool               // images come from a registry
 	known     bool               // see installOptions

@@ -85,7 +85,7 @@ func replace(dir string, write func(string) error) error {
 	}
 	defer func() { _ = os.RemoveAll(temporary) }()
 	fresh := filepath.Join(temporary, "report")
-	if err := cmp.Or(write(fresh), forReport(dir)); err != nil { // which may hold other files by now
+	if err := cmp.Or(write(fresh), forReport(dir)); err != nil { // dir may have other files by now
 		return err
 	}
 	earlier, _ := os.ReadDir(dir) // it may not exist

@@ -41,7 +41,7 @@ type reproduceOptions struct {
 	command   []string // for the container of the last step
 
 	from   *packing.Opened
-	origin *packing.Source // of an upgrade: what it began from; nil: nothing is known of that, or it is none
+	origin *packing.Source // what an upgrade began from; nil: unknown, or no upgrade
 	was    *original
 	named  bool // the user named the deployment
 	began  bool // there is a deployment
@@ -54,15 +54,15 @@ func newReproduce(p *Program) *cobra.Command {
   slipway reproduce --package run.tar.zst -- kubectl get pods -A`,
 		Long: `Repeat a packed run on a fresh local cluster, up to the failed step, and compare.
 
-COMMAND then runs in the container of that step, with its request in place; for a shell there:
-dagger call reproduce-shell --package-file FILE terminal. At the end the deployment is removed,
+COMMAND then runs in the container of that step, with its request; for a shell there:
+dagger call reproduce-shell --package-file FILE terminal. At the end, Slipway removes the deployment,
 unless --keep or COMMAND is given.`,
 		DisableFlagsInUseLine: true, Args: afterDash, RunE: run("", o.run),
 	}
 	set := cmd.Flags()
 	addDeployment(cmd, p, &o.install.deployment)
 	o.install.deployment.Release.AddFlags(set)
-	for _, name := range []string{"config", "platform", "state"} { // of which the package says all
+	for _, name := range []string{"config", "platform", "state"} { // the package has them
 		_ = set.MarkHidden(name)
 	}
 	set.Lookup("name").Usage = "name of the deployment, not used before; repro- and a random number if left out"
@@ -112,7 +112,7 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 	}
 	o.was = originalOf(record, o.from.Engine, o.from.Kernel, digests)
 	o.until = cmp.Or(o.until, o.was.step)
-	if strings.HasPrefix(o.until, report.HooksStage+"/") { // of the workflow's hooks, which are no steps
+	if strings.HasPrefix(o.until, report.HooksStage+"/") { // a hook is no step
 		o.until = ""
 	}
 	if !o.named {
@@ -198,7 +198,7 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams) (s
 		o.began = true
 		record, err := d.Conduct(ctx, w)
 		if record == nil || record.Outcome == report.Cancelled || record.Outcome == report.Succeeded && err != nil {
-			return summary(io, record, err) // the last: its record could not be written, for one
+			return summary(io, record, err) // in the last case, the record could not be written
 		}
 		shown := *record
 		if !o.keep || o.inside() {

@@ -39,9 +39,9 @@ func newRollback(p *Program) *cobra.Command {
 		Use: "rollback", Short: "Restore the release, the configuration and the data of a backup", Example: `  slipway rollback --name shop`,
 		Long: `Restore the release, the configuration and the data of a backup.
 
-Migrations are undone, which loses nothing, where each of them can be. Otherwise the backup replaces
-the present data, after a backup of that; what uses the data is stopped meanwhile. Slipway asks before
-it does so; without a terminal that requires --yes. If a check of the replaced data fails at the end, that is a warning.`,
+If every migration can be undone, Slipway undoes them, which loses nothing. Otherwise it asks (without
+a terminal, --yes is required), backs up the present data, stops what uses the data, and replaces it
+with the backup. If a check of the replaced data fails at the end, that is a warning.`,
 		Args: noArgs, RunE: run("", o.run),
 	}
 	set := cmd.Flags()
@@ -72,7 +72,7 @@ func (o *rollbackOptions) run(ctx context.Context, io console.Streams, _ []strin
 	if errors.Is(err, &fault.Fault{Code: contract.CodeConsent}) && !o.yes && onTerminal(io) {
 		said, asked := consent(ctx, io, "ask whether data may be replaced", fmt.Sprintf("\n%v\nGo on? [y/N] ", err))
 		if said != nil {
-			o.yes, o.install.approval.said = true, said
+			o.yes, o.install.approval.answer = true, said
 			err = o.rollBack(ctx, io, b, files)
 		}
 		err = cmp.Or(asked, err)

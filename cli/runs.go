@@ -122,10 +122,9 @@ func newLogs(p *Program) *cobra.Command {
 	cmd := onDeployment(&cobra.Command{
 		Use: "logs [STEP]", Short: "Print the logs of a run's steps", Args: takes(0, 1, "give one step or stage, or nothing"), Example: `  slipway logs orchestrator/sync
   slipway logs --follow`,
-		Long: `Print the logs of the last run's steps, in the order of the steps; or of one step (stage/step) or
-one stage.
+		Long: `Print the logs of the last run's steps in order, or of one step (stage/step) or one stage.
 
-With --follow it goes on until the run ends. Ctrl-C then ends only this command, not the run.
+With --follow, it continues until the run ends. Ctrl-C ends only this command, not the run.
 With the state in a bucket, the log of a step appears when the step has ended.`,
 	}, p, &deployment.Flags{}, func(ctx context.Context, io console.Streams, d *deployment.Deployment, args []string) error {
 		logs := stepLogs{out: io.Text(), of: strings.Join(args, ""), printed: map[string]int{}}
@@ -135,7 +134,7 @@ With the state in a bucket, the log of a step appears when the step has ended.`,
 			if err != nil {
 				return false, err
 			}
-			id, outcome = record.ID, record.Outcome // the same run, also when a newer one has begun
+			id, outcome = record.ID, record.Outcome // the same run, even if a newer one begins
 			return !follow || outcome != report.Running, nil
 		})
 		if err != nil || !follow {

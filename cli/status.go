@@ -53,7 +53,7 @@ func (o *statusOptions) run(ctx context.Context, io console.Streams, _ []string)
 			return o.repeat(ctx, io, d)
 		}
 		status, err := d.Status(ctx, o.live)
-		if status != nil { // also of a deployment that is not there
+		if status != nil { // even without a deployment
 			err = errors.Join(err, o.format.print(io.Out, status, status.Text))
 		}
 		return err

@@ -168,13 +168,13 @@ func (o *upgradeOptions) check() error {
 // unfinished is the release of the last upgrade. The cluster knows whether it is unfinished.
 func (o *upgradeOptions) unfinished(ctx context.Context, d *deployment.Deployment) ([]string, error) {
 	last, err := lastOf(d.Backups(ctx))
-	_, inGit := d.Config.ReleaseInGit() // there a version is a name of the repository
+	_, inGit := d.Config.ReleaseInGit() // a version is a ref there
 	switch {
 	case err == nil && last == nil:
 		return nil, cmp.Or(atWork(d.Runs(ctx)), nothingToResume())
 	case err != nil && !errors.Is(err, &fault.Fault{Code: contract.CodeNoBackup}):
 		return nil, err
-	case o.to != "" || inGit: // also where the newest backup cannot be read
+	case o.to != "" || inGit: // even if the newest backup is unreadable
 		return []string{o.to}, nil
 	case err != nil:
 		return nil, err

@@ -32,12 +32,16 @@ type validateOptions struct {
 
 func newValidate(p *Program) *cobra.Command {
 	o := validateOptions{program: p}
-	cmd := &cobra.Command{Use: "validate", Short: "Check a configuration and its platform release; start nothing", Example: `  slipway validate --config slipway.yaml --platform ./shop`, Args: noArgs, RunE: atOnce(o.run), Long: "Check a configuration and the platform release that it installs; start nothing.\n\n" +
-		"Charts, manifests and kustomizations are rendered; the fields of Kubernetes' own kinds are checked; what only the cluster can tell, such as the fields of other kinds, is left to the install. " +
-		"The Services that links, checks and gates ask, and what gates wait for, are looked for in what the components render to. " +
-		"With a bundle or a lock, it also makes sure that every image that the platform release runs is in the bundle or the registry. " +
-		"What looks like a secret and is in the configuration in clear, and hooks that seem to use the cluster and do not ask for it, are warned of. " +
-		"So is a release whose GitOps project names no kinds, or has roles or their bindings among clusterKinds: a push to the tree then gives rights."}
+	cmd := &cobra.Command{Use: "validate", Short: "Check a configuration and its platform release; start nothing", Example: `  slipway validate --config slipway.yaml --platform ./shop`, Args: noArgs, RunE: atOnce(o.run), Long: `Check a configuration and the platform release that it installs; start nothing.
+
+It renders charts, manifests and kustomizations, and checks the fields of Kubernetes' own kinds. Only
+the install can check the fields of other kinds. It looks for the Services of links, checks and gates,
+and for what gates wait for, in the rendered components. With a bundle or a lock, it also checks that
+the bundle or the registry has every image of the release.
+
+It warns of values that look like secrets, of hooks that seem to use the cluster without asking for it,
+and of a GitOps project that lists no kinds, or has roles or bindings among clusterKinds: a push to
+the tree then gives rights.`}
 	o.addFlags(cmd, p)
 	o.images.AddFlags(cmd.Flags())
 	o.secrets.AddFlags(cmd.Flags())

@@ -58,7 +58,7 @@ func (c *Command) interview(ctx context.Context, io console.Streams, f *form.For
 		return err
 	}
 	s.Platform(schema, components)
-	if !c.complete { // what was given can only be taken in whole once the schema is
+	if !c.complete { // answers for the platform fit only now
 		full, err := c.start(schema, components, nil)
 		if err != nil {
 			return err
@@ -183,14 +183,14 @@ func (c *Command) page(ctx context.Context, f *form.Form, s *initialDraft, pages
 	if err != nil && !errors.Is(err, form.ErrBack) {
 		return err
 	}
-	if err != nil { // what was answered is where the next time begins, if it can be
+	if err != nil { // keep the answers for the next time, if they are valid
 		if draft, problems := s.With(s.Changed(pages, was, all), all); len(problems) == 0 {
 			s.Draft = draft
 		}
 		return err
 	}
 	draft, problems := s.With(pages, all)
-	if len(problems) > 0 { // the form takes no such answer
+	if len(problems) > 0 { // the form rejects such answers
 		return c.invalid(problems)
 	}
 	s.Draft = draft
@@ -216,7 +216,7 @@ func (c *Command) review(ctx context.Context, io console.Streams, f *form.Form, 
 	}
 	fmt.Fprintf(io.Screen(), "\n%s\n\n", strings.TrimRight(string(text), "\n"))
 	there, err := readIfThere(file)
-	if err != nil { // which the one who writes it says again
+	if err != nil { // write reports it again
 		fmt.Fprintf(io.Screen(), "%s\n", err)
 	}
 	question := "Write it to standard output?"

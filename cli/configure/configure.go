@@ -29,18 +29,17 @@ import (
 )
 
 // Long is the text of the command's help.
-const Long = `Write a configuration. On a terminal, ask in a form; for screen readers, one question after
-another, if the variable ACCESSIBLE is set. With --set or --answers, or without a terminal, ask
-nothing, and list the fields without an answer or a sensible default, with exit code 2.
+const Long = `Write a configuration. On a terminal, a form asks; if the variable ACCESSIBLE is set, one question
+after another, for screen readers. With --set or --answers, or without a terminal, nothing asks:
+the command lists the fields without an answer or a default, and exits with 2.
 
-A field begins with the first of these: --set; --answers; its variable, such as
-SLIPWAY_CONFIG_GLOBAL_NAME for global.name (slipway env prints them), which the form does not
-ask again; its value in --file, or in the file that exists already; its default. With --set, a
-list has commas between its items, @FILE is what a file holds, and an empty value brings the
-default back.
+The value of a field is the first of these: --set; --answers; its variable, such as
+SLIPWAY_CONFIG_GLOBAL_NAME for global.name (slipway env prints them), which the form does not ask
+for; its value in --file or the existing file; its default. With --set, a list has commas between
+its items, @FILE is the contents of a file, and an empty value means the default.
 
-Without --out the file is stored under the deployment's name, for --name NAME and
-slipway use NAME. It must not contain secrets, only references to them.`
+Without --out, the file is stored under the deployment's name, for --name NAME and slipway use NAME.
+It must not contain secrets, only references to them.`
 
 // Command is `slipway configure`: it makes a configuration of an earlier one, flags and the user's answers.
 type Command struct {
@@ -53,10 +52,10 @@ type Command struct {
 	secrets      secrets.Flags
 	releaseFlags release.Flags
 
-	named    string // where deployment is from, if that is not --name
-	asks     bool   // a person answers
+	named    string // source of deployment, if not --name
+	asks     bool   // the form asks
 	foreign  bool   // the shell has variables of another deployment
-	complete bool   // what was given is in the draft, also what only the platform knows
+	complete bool   // all given answers are in the draft, even those for the platform
 }
 
 type options struct {
@@ -75,8 +74,8 @@ type earlier struct {
 	own     bool   // it is the existing file at the destination
 	brought bool   // it is from elsewhere: none of its commands run here
 	release string // the platform release in it
-	kept    string // the directory of that, if it was in the package
-	sent    string // a directory that only a package or a report names, and which is not opened
+	kept    string // its directory, if the package contained it
+	sent    string // a directory that only a package or a report names: never opened
 }
 
 // AddFlags declares the flags for cmd.
@@ -112,7 +111,7 @@ func (c *Command) Run(ctx context.Context, io console.Streams) error {
 	switch {
 	case err != nil:
 		return around.after(ctx, around.old, err)
-	case text == nil: // the person wants none
+	case text == nil: // the user wants none
 		gaveUp := &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "configure", Err: errors.New("nothing was written, as requested"), Fix: "run slipway configure again"}
 		err := around.after(ctx, around.old, gaveUp)
 		if _, hooks := errors.AsType[joined](err); hooks {

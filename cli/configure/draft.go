@@ -23,7 +23,7 @@ type initialDraft struct {
 	given    []answers.Given
 	problems []config.Problem // with them
 	answered []string         // variables that are answers
-	unknown  []string         // variables that look as if they were
+	unknown  []string         // variables that only look like answers
 }
 
 // print lists the variables that are answers, because they may be left over.
@@ -108,7 +108,7 @@ func (c *Command) given(io console.Streams) ([]byte, error) {
 		return nil, err
 	}
 	schema, components, err := c.platform(first.Draft)
-	if err != nil { // which check says as well
+	if err != nil { // check reports it, too
 		schema = plain
 	}
 	provider := plain.Provider(first.Draft)

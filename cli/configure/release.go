@@ -95,7 +95,7 @@ func (c *Command) check(text []byte) []config.Problem {
 	if err != nil && len(problems) == 0 {
 		problems = []config.Problem{{Got: err.Error(), Want: "a configuration of version " + config.APIVersion}}
 	}
-	if cfg == nil { // what is said of the platform can be checked all the same
+	if cfg == nil { // the platform section can be checked even so
 		if cfg = c.platformOnly(text); cfg == nil {
 			return problems
 		}
@@ -164,7 +164,7 @@ func (c *Command) packedRelease(io console.Streams, p *runpackage.Package, name 
 	cfg := config.Default()
 	cfg.Platform.Release = name
 	if git, ok := cfg.ReleaseInGit(); ok && p.Platform.Digest != "" {
-		git.Digest = p.Platform.Digest // whatever the version leads to by now
+		git.Digest = p.Platform.Digest // even if the version now leads elsewhere
 		return git.String(), nil
 	}
 	if files, err := platforms.Release(name); err == nil {
@@ -172,7 +172,7 @@ func (c *Command) packedRelease(io console.Streams, p *runpackage.Package, name 
 			return name, nil
 		}
 	}
-	if p.Platform.Digest == "" || usage.InModule() { // where nothing is kept
+	if p.Platform.Digest == "" || usage.InModule() { // which keeps no files
 		return name, nil
 	}
 	folder, err := deployments.Default()
@@ -180,7 +180,7 @@ func (c *Command) packedRelease(io console.Streams, p *runpackage.Package, name 
 		return "", err
 	}
 	parent := filepath.Join(string(folder), "releases")
-	if folder == "" { // of a user without a home directory
+	if folder == "" { // the user has no home directory
 		if parent, err = os.Getwd(); err != nil {
 			return "", err
 		}

@@ -97,7 +97,7 @@ func Interruptible(ctx context.Context, errw io.Writer, stopping string) (contex
 		close(stop)
 		select {
 		case <-signals:
-			signal.Stop(signals) // another one ends the process, whatever does not listen to the context
+			signal.Stop(signals) // another one ends the process even if something ignores the context
 			cancel(Interrupted("run", "run the same command again: finished steps are kept"))
 		case <-quit:
 		}

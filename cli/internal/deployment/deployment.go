@@ -105,7 +105,7 @@ type Inputs struct {
 // Do connects to the engine and calls do with the deployment, after all checks that need no engine.
 func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(context.Context, *Deployment) error) error {
 	if run.Workflow != "" {
-		if f.verbose { // what the engine reports leaves no room for a live display
+		if f.verbose { // the engine's log leaves no room for a live display
 			io.Err.Plain()
 		}
 		io.Err.Prepare()
@@ -210,7 +210,7 @@ func whoAmI() (name, host string) {
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 		if sudo := os.Getenv("SUDO_USER"); u.Uid == "0" && sudo != "" {
-			name = sudo // two who both need root for the engine are not one
+			name = sudo // two users who need root for the engine differ
 		}
 	}
 	if usage.InModule() {
@@ -282,7 +282,7 @@ func neededSecrets(cfg *config.Config) []string {
 func reproduction(record *report.Run, steps, secrets []string, line usage.Line) []string {
 	id := fault.Quote(record.ID)
 	pack, run, give := line.Command("save --run "+id+" --out run.tar.zst"), "slipway reproduce --package run.tar.zst", "--secrets FILE"
-	if usage.InModule() { // which hands out no file itself
+	if usage.InModule() { // the module exports the file
 		pack, run, give = line.Function("save --run "+id)+" export --path run.tar.zst", "dagger call reproduce --package-file run.tar.zst", "--secrets file:FILE"
 	}
 	_, step := record.Failure()

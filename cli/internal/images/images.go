@@ -33,7 +33,7 @@ import (
 type Flags struct {
 	Bundle, Lock, Registry string
 	RegistryAuth           string // file with the registry's account; empty: docker login's
-	BundleID               string // file with the Dagger id of the bundle's directory: how the module hands it on
+	BundleID               string // file with the Dagger id of the bundle's directory, from the module
 	Trust                  Trust
 	// Brought: the configuration is from an unverified package. No account goes to or comes from a registry that
 	// only this configuration names, or is sent in clear.

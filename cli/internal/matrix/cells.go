@@ -13,7 +13,7 @@ import (
 // The faults that a cell can be given.
 const (
 	NoFault        = "none"
-	KillAtEachStep = "kill-at-each-step" // the upgrade is killed whenever a step of it begins that has not been seen before, and goes on
+	KillAtEachStep = "kill-at-each-step" // the upgrade is killed at the first start of each step, then continued
 )
 
 // Cell is one upgrade.

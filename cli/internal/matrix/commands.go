@@ -80,7 +80,7 @@ func (m *Commands) Do(ctx context.Context, what Cell) Result {
 
 var (
 	stepBegins = regexp.MustCompile(`^([a-z0-9-]+/[a-z0-9-]+): running$`)
-	legBegins  = regexp.MustCompile(`^upgrade ([0-9]+) of ([0-9]+): to release `) // of a path of several
+	legBegins  = regexp.MustCompile(`^upgrade ([0-9]+) of ([0-9]+): to release `) // one of several upgrades
 )
 
 // process runs a command, adds its outcome to p, and returns its result: nothing if it was killed. It kills the
@@ -102,7 +102,7 @@ func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) boo
 		return out, err
 	}
 	cmd := exec.CommandContext(ctx, c.Program, all...)
-	cmd.SysProcAttr = daggercli.Detached() // the interrupt of a terminal comes once, from here
+	cmd.SysProcAttr = daggercli.Detached() // so that a terminal's interrupt comes once, from here
 	cmd.Cancel = func() error {
 		if err := cmd.Process.Signal(os.Interrupt); err == nil || errors.Is(err, os.ErrProcessDone) {
 			return err

@@ -70,7 +70,7 @@ func (c *cell) check(ctx context.Context) bool {
 	}
 	c.result.Counts = counts(out.Run)
 	ok := c.passed(ctx, p, out, err)
-	if lost := c.lost(); lost != "" && ctx.Err() == nil { // which says more than that a check failed
+	if lost := c.lost(); lost != "" && ctx.Err() == nil { // more precise than a failed check
 		c.fails(lost)
 		c.result.Code = string(CodeLost)
 		return false
@@ -119,7 +119,7 @@ func (c *cell) pack(ctx context.Context) {
 		return
 	}
 	c.result.Package = file
-	if c.reproduced { // else only the whole cell is
+	if c.reproduced { // else only the whole cell can be
 		c.result.Reproduce = "slipway reproduce --package " + fault.Quote(file)
 	}
 }
@@ -220,7 +220,7 @@ func (c *cell) lost() string {
 	for _, pair := range [][2]string{{RowsAcknowledged, RowsThere}, {Requests, RequestsFailed}} {
 		_, one := r.Counts[pair[0]]
 		_, other := r.Counts[pair[1]]
-		if one != other { // it is not nothing, but unknown
+		if one != other { // unknown, not zero
 			return fmt.Sprintf("the checks have counted only one of %s and %s", pair[0], pair[1])
 		}
 	}

@@ -43,7 +43,7 @@ type Result struct {
 	// Counts are what the checks of the workloads have counted, by name, all together.
 	Counts    map[string]int64 `json:"counts,omitempty"`
 	Package   string           `json:"package,omitempty"`   // file with the run that failed
-	Reproduce string           `json:"reproduce,omitempty"` // command that replays it, where that is an install or upgrade
+	Reproduce string           `json:"reproduce,omitempty"` // command that replays it; only for an install or upgrade
 }
 
 // Took is how long all commands of the cell took.

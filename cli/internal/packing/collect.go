@@ -32,7 +32,7 @@ type packer struct {
 	options    Options
 	clean      cleaner
 	absent     []string
-	lacks      string // why the package has nothing of what an upgrade began from
+	lacks      string // why the package lacks what an upgrade began from
 
 	info   runpackage.Info
 	files  runpackage.Files
@@ -111,8 +111,8 @@ func (p *packer) readConfig(ctx context.Context, id, dir string) ([]byte, error)
 		return nil, fmt.Errorf("read the configuration of run %s: %w", id, err)
 	}
 	source := p.flags.Source
-	source.Release = nil                    // not even for the names of steps is a directory opened that this names
-	source.State, source.Brought = "", true // as it is stored: nothing replaces what will be in the package
+	source.Release = nil                    // no directory that it names is opened
+	source.State, source.Brought = "", true // as stored: flags and variables change nothing
 	read := func() error {
 		readable, err := answers.Readable(p.schema(), text)
 		if err == nil {

@@ -93,7 +93,7 @@ func (o *Opened) source(file, at string, of runpackage.Platform, files runpackag
 	if err == nil {
 		text, err = answers.Readable(answers.NewSchema(config.Describe(o.sections), nil), text)
 	}
-	if errors.Is(err, &fault.Fault{Code: config.CodeNewer}) { // which says more
+	if errors.Is(err, &fault.Fault{Code: config.CodeNewer}) { // its own error says more
 		return Source{}, err
 	}
 	if err != nil {
@@ -156,7 +156,7 @@ func keep(file, workflow string, release runpackage.Platform, files runpackage.F
 	if !is(beside) {
 		return "", incomplete(op, fixAgain, fmt.Errorf("its digest is not %s", want))
 	}
-	if err := errors.Join(os.Chmod(beside, 0o755), os.RemoveAll(dir), os.Rename(beside, dir)); err != nil && !is(dir) { // nobody else has just done it
+	if err := errors.Join(os.Chmod(beside, 0o755), os.RemoveAll(dir), os.Rename(beside, dir)); err != nil && !is(dir) { // unless another process has just done it
 		return "", fmt.Errorf("%s: %w", op, err)
 	}
 	return dir, nil

@@ -45,7 +45,7 @@ type Packed struct {
 	Bytes int
 	// Absent are secrets of the configuration that could not be read, and so not searched for.
 	Absent []string
-	Lacks  string // why it has nothing of what an upgrade began from; empty: it has, or is of no upgrade
+	Lacks  string // why it lacks what an upgrade began from; empty: it does not, or is no upgrade
 }
 
 // Make packs a run of a deployment, of which f are the flags.

@@ -102,12 +102,6 @@ func (p *packer) vouch(id string) error {
 		Fix: "give the configuration with which the run was made: --config FILE; or pack it without a key: slipway save --run " + fault.Quote(id)}
 }
 
-type origin struct {
-	about  runpackage.Before
-	config []byte // canonical
-	files  fs.FS  // of the release
-}
-
 // before adds what an upgrade began from, or sets p.lacks. It runs before the run is cleaned, because the run may
 // contain secrets of that configuration.
 func (p *packer) before(ctx context.Context, id, dir string) error {
@@ -119,58 +113,58 @@ func (p *packer) before(ctx context.Context, id, dir string) error {
 	if err != nil || record.Workflow != config.Upgrade {
 		return err
 	}
-	o, why, err := p.findOrigin(ctx, dir)
+	b, release, why, err := p.findOrigin(ctx, dir)
 	if err == nil && why == "" {
-		why, err = p.takeOrigin(o)
+		why, err = p.takeOrigin(b, release)
 	}
 	p.lacks = why
 	return err
 }
 
 // findOrigin finds it in the backup of the upgrade.
-func (p *packer) findOrigin(ctx context.Context, dir string) (_ origin, why string, _ error) {
+func (p *packer) findOrigin(ctx context.Context, dir string) (b *contract.Backup, release fs.FS, why string, err error) {
 	var result contract.Result
 	var rests contract.BackupSummary
 	step := contract.BackupStep()
 	text, err := bounded.File(filepath.Join(dir, "steps", step.Stage+"."+step.Name, "result.json"), bounded.Generated)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return origin{}, "", err
+		return nil, nil, "", err
 	}
 	if json.Unmarshal(text, &result) != nil || json.Unmarshal(result.Output, &rests) != nil || rests.ID == "" {
-		return origin{}, "it ended before its backup", nil
+		return nil, nil, "it ended before its backup", nil
 	}
-	b, files, err := p.deployment.Backup(ctx, rests.ID)
+	b, release, err = p.deployment.Backup(ctx, rests.ID)
 	if class := fault.ClassOf(err); class == fault.Usage || class == fault.Step { // newer ones have taken its place, or it is damaged
-		return origin{}, err.Error(), nil
+		return nil, nil, err.Error(), nil
 	}
 	if err != nil {
-		return origin{}, "", fmt.Errorf("find what the upgrade began from: %w", err)
+		return nil, nil, "", fmt.Errorf("find what the upgrade began from: %w", err)
 	}
-	return origin{runpackage.Before{Platform: runpackage.Platform{Name: b.Platform, Version: b.From}, Style: b.Style}, b.Config, files}, "", nil
+	return b, release, "", nil
 }
 
 // takeOrigin adds it to the package unless it contains a secret, and learns the secrets of its configuration.
-func (p *packer) takeOrigin(o origin) (why string, _ error) {
-	what := "the configuration of release " + o.about.Version
-	cfg, err := config.Load(o.config, config.Options{File: what})
+func (p *packer) takeOrigin(b *contract.Backup, release fs.FS) (why string, _ error) {
+	cfg, err := config.Load(b.Config, config.Options{File: "the configuration of release " + b.From})
 	if err != nil { // today's rules reject it
 		return err.Error(), nil
 	}
 	p.lack(" before the upgrade", cfg)
-	clean, hidden, err := p.clean.config(o.config)
+	clean, hidden, err := p.clean.config(b.Config)
 	if err != nil {
 		return "", err
 	}
 	if len(hidden) > 0 {
 		return fmt.Sprintf("what looks like a secret is in its configuration (%s)", hidden[0]), nil
 	}
+	about := &runpackage.Before{Platform: runpackage.Platform{Name: b.Platform, Version: b.From}, Style: b.Style}
 	files := runpackage.Files{}
-	err = files.Add(path.Join(runpackage.BeforeDir, runpackage.ReleaseDir), o.files)
+	err = files.Add(path.Join(runpackage.BeforeDir, runpackage.ReleaseDir), release)
 	if err == nil {
-		o.about.Digest, err = platform.Digest(o.files)
+		about.Digest, err = platform.Digest(release)
 	}
 	if err != nil {
-		return "", fmt.Errorf("read release %s, which the upgrade began from: %w", o.about.Version, err)
+		return "", fmt.Errorf("read release %s, which the upgrade began from: %w", b.From, err)
 	}
 	for name, f := range files {
 		if p.clean.known.In(f.Data) {
@@ -179,6 +173,6 @@ func (p *packer) takeOrigin(o origin) (why string, _ error) {
 		p.files[name] = f
 	}
 	p.files[path.Join(runpackage.BeforeDir, runpackage.ConfigFile)] = runpackage.File{Data: clean}
-	p.info.Before = &o.about
+	p.info.Before = about
 	return "", nil
 }

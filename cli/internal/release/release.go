@@ -26,7 +26,7 @@ import (
 // Flags say where the platform release is, where the configuration does not.
 type Flags struct {
 	Dir string
-	ID  string // file with the Dagger id of its directory: how the module hands it on
+	ID  string // file with the Dagger id of its directory, from the module
 }
 
 // AddFlags declares them.
@@ -123,7 +123,7 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 	if err != nil {
 		return err
 	}
-	if err = opts.UsePlatformDir(ctx, from); f.ID != "" { // whose directory is somewhere else
+	if err = opts.UsePlatformDir(ctx, from); f.ID != "" { // its directory is elsewhere
 		return err
 	}
 	opts.ReleaseFrom = f.Dir

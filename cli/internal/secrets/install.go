@@ -119,7 +119,7 @@ func (f *Flags) beside(ref config.SecretRef) func(string) ([]byte, error) {
 	if err != nil || own == "" {
 		return nil
 	}
-	if f.Brought { // the sender may have brought the kubeconfig as well, with a server of theirs that gets the token
+	if f.Brought { // the kubeconfig may be the sender's, too, with a server that gets the token
 		return func(string) ([]byte, error) {
 			return nil, errors.New("it is read only if --package-key verifies the author of the package that names the kubeconfig")
 		}

@@ -115,7 +115,7 @@ func (r *receiver) write(sent *logs.ExportLogsServiceRequest) {
 				}
 				text := append(r.rest[from], record.GetBody().GetStringValue()...)
 				if end := bytes.LastIndexByte(text, '\n'); end >= 0 {
-					_, _ = r.out.Write(text[:end+1]) // a log that cannot be written is no reason to end a session
+					_, _ = r.out.Write(text[:end+1]) // a session survives a log that cannot be written
 					text = text[end+1:]
 				}
 				if len(text) > 0 && (ended || len(text) > longestLine) {

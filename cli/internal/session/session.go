@@ -24,7 +24,7 @@ type Lifetime int
 const (
 	Ends       Lifetime = iota // it ends with the command, unless it ran before
 	Foreground                 // this process lends its session until it ends
-	AfterRun                   // it becomes a background cluster, also after a run that failed
+	AfterRun                   // it becomes a background cluster, even after a failed run
 	Background                 // the same, if it comes up
 )
 
@@ -34,7 +34,7 @@ type Options struct {
 	Lifetime    Lifetime
 	Unpublished bool     // a cluster that outlives the command gets no ports of this machine
 	Workflow    string   // of a run that changes something; empty: none
-	Args        []string // flags that have the background cluster's process work on the same
+	Args        []string // flags for the background cluster's process
 	Stdin       []byte   // what it reads
 	Verbose     bool
 }
@@ -48,7 +48,7 @@ type Session struct {
 
 	of    Options
 	leave func()
-	ends  bool           // the session that was joined is to end with this process
+	ends  bool           // the joined session ends with this process
 	own   *opened        // the session that this process lends; nil: none
 	log   background.Log // of that session
 }

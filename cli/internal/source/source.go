@@ -123,14 +123,14 @@ func (s *Source) Read(streams console.Streams) (data []byte, err error) {
 // Parse validates a configuration.
 func (s *Source) Parse(data []byte, migrated func([]config.Change)) (*config.Config, error) {
 	name := s.Name
-	if s.Stored { // and so it has that name, or should
+	if s.Stored { // the stored name applies
 		name = ""
 	}
 	opts := s.Providers.Options()
 	opts.File, opts.Name, opts.StateURL, opts.Env, opts.Migrated = s.FileName(), name, s.State, os.LookupEnv, migrated
 	opts.Stores = map[string][]string{}
 	if s.Brought || usage.InModule() {
-		opts.Env = func(string) (string, bool) { return "", false } // the caller's are not here
+		opts.Env = func(string) (string, bool) { return "", false } // the caller's variables are not here
 	}
 	buckets := store.Options{Openers: s.Stores}
 	for scheme, opener := range buckets.Openers {
