@@ -68,29 +68,35 @@ func nobody(err error) bool {
 // few seconds, but a run in its session may take any time.
 const endLimit = 30 * time.Second
 
-// awaitEnd returns when the server is gone.
+// awaitEnd returns when the server is gone, or after endLimit.
 func (c *Client) awaitEnd(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
-	conn, err := c.attend(limited, "")
+	err := c.untilGone(limited, func() error { return nil })
+	if ctx.Err() == nil && limited.Err() != nil {
+		return &fault.Fault{Code: codeInUse, Class: fault.Locked, Op: "join the cluster",
+			Fix: "wait until it has ended; or end the run that it waits for",
+			Err: fmt.Errorf("process %d, which ran the cluster of deployment %s, is about to end; waited %s for it", c.PID, c.Deployment, endLimit)}
+	}
+	return err
+}
+
+// untilGone calls do while it attends, and returns when the server is gone.
+func (c *Client) untilGone(ctx context.Context, do func() error) error {
+	conn, err := c.attend(ctx, "")
+	if err == nil {
+		defer func() { _ = conn.Close() }() // it may have ended
+		defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+		err = do()
+	}
 	if nobody(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(limited, func() { _ = conn.Close() })
-	defer stop()
-	_, _ = io.Copy(io.Discard, conn)
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case limited.Err() != nil:
-		return &fault.Fault{Code: codeInUse, Class: fault.Locked, Op: "join the cluster",
-			Fix: "wait until it has ended; or end the run that it waits for",
-			Err: fmt.Errorf("process %d, which ran the cluster of deployment %s, is about to end; waited %s for it", c.PID, c.Deployment, endLimit)}
-	}
-	return conn.Close()
+	_, _ = io.Copy(io.Discard, conn) // it ends with the server
+	return context.Cause(ctx)
 }
 
 // Already is the fault of a second background cluster; nil for a nil client.
@@ -149,23 +155,11 @@ func (c *Client) Publish(ctx context.Context) error {
 // Stop ends the server and the cluster, and returns when they are gone, as they may be
 // already; a run that works in its session is a fault of class Locked.
 func (c *Client) Stop(ctx context.Context) error {
-	conn, err := c.attend(ctx, "")
-	if nobody(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	if err := c.call(ctx, http.MethodPost, "/stop", nil, nil); err != nil && !nobody(err) {
-		return errors.Join(err, conn.Close())
-	}
-	_, _ = io.Copy(io.Discard, conn) // it ends with the server
+	err := c.untilGone(ctx, func() error { return c.call(ctx, http.MethodPost, "/stop", nil, nil) })
 	if ctx.Err() != nil {
 		return fmt.Errorf("wait for the end of process %d, which keeps the cluster running: %w", c.PID, context.Cause(ctx))
 	}
-	return conn.Close()
+	return err
 }
 
 // call makes a request and decodes the answer into out, unless that is nil.

@@ -1,6 +1,4 @@
-// Package lab is a provider of another program: a node like that of provider local, which
-// publishes one port.
-package lab
+package main
 
 import (
 	"encoding/json"
@@ -12,8 +10,8 @@ import (
 	"github.com/slipway-sh/slipway/providers/local"
 )
 
-// Provider is the provider. The zero value is ready to use. Terraform root, requirements
-// and add-ons are those of provider local.
+// Provider is this program's own: a node like that of provider local, which publishes one port. The
+// zero value is ready to use. Terraform root, requirements and add-ons are those of provider local.
 type Provider struct{ local.Provider }
 
 // Settings is this provider's section of the configuration.
