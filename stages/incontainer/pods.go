@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // awaitPods waits, two minutes at most, until the pods that ran before the local cluster was
@@ -13,7 +14,7 @@ import (
 func awaitPods(ctx context.Context, kubeconfig, url string, errw io.Writer) error {
 	client, err := kube.Connect(kubeconfig, func(format string, args ...any) { say(errw, "node", format, args...) })
 	if err == nil {
-		client.AwaitPods(ctx, url)
+		readiness.AwaitPods(ctx, client, url)
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -73,10 +74,10 @@ func useLoadBalancer(ctx context.Context, check *checker, image string) (string,
 	if err != nil {
 		return "", err
 	}
-	if err := c.WaitRollout(ctx, "Deployment", check.namespace(), name); err != nil {
+	if err := readiness.WaitRollout(ctx, c, "Deployment", check.namespace(), name); err != nil {
 		return "", err
 	}
-	address, err := c.WaitAddress(ctx, check.namespace(), name, checkPort)
+	address, err := readiness.WaitAddress(ctx, c, check.namespace(), name, checkPort)
 	if errors.Is(err, &fault.Fault{Code: kube.CodeWait}) {
 		err = noAddress{err}
 	}
@@ -138,7 +139,7 @@ func verifyLoadBalancer(ctx context.Context, env *step.Env, in contract.LoadBala
 			if !slices.ContainsFunc(own.Items, func(ns corev1.Namespace) bool { return ns.Name == s.Namespace }) {
 				continue
 			}
-			if s.Spec.Type == corev1.ServiceTypeLoadBalancer && kube.Ingress(s) == "" {
+			if s.Spec.Type == corev1.ServiceTypeLoadBalancer && readiness.Ingress(s) == "" {
 				return fmt.Errorf("the Service %s/%s has no address", s.Namespace, s.Name)
 			}
 		}
