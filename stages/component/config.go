@@ -104,8 +104,7 @@ func (i *installer) annotate(ctx context.Context, objs []*unstructured.Unstructu
 	return nil
 }
 
-// content is that of a ConfigMap or Secret among objs or of the release; nil for another
-// one's.
+// content is the data of a ConfigMap or Secret among objs or of the release; nil for others.
 func (i *installer) content(ctx context.Context, objs []*unstructured.Unstructured, kind, namespace, name string) ([]byte, error) {
 	at := slices.IndexFunc(objs, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == kind && o.GetName() == name && cmp.Or(o.GetNamespace(), i.component.Namespace) == namespace

@@ -20,7 +20,6 @@ func look(env *step.Env, in contract.PodInput) (*work, error) {
 	return &work{env: env, client: c, release: r, in: in, next: "then run the same command again"}, nil
 }
 
-// planBackUp tells whether data would be backed up.
 func planBackUp(ctx context.Context, env *step.Env, in contract.BackupDataInput) (contract.BackedUp, error) {
 	out := contract.BackedUp{Name: in.Data}
 	w, err := look(env, in.PodInput)
@@ -44,7 +43,7 @@ func planBackUp(ctx context.Context, env *step.Env, in contract.BackupDataInput)
 	return out, nil
 }
 
-// has tells whether the upgrade has data to keep: of one that goes on its backup says so.
+// has reports whether the upgrade has data to keep; if the upgrade goes on, its backup says so.
 func (w *work) has(ctx context.Context, rec installed.Record, name string) (bool, error) {
 	if resumes(rec, w.release) && rec.Backup != w.env.Run { // else the plan itself has noted it
 		repo, err := openRepository(ctx, w.env)

@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
@@ -159,7 +160,7 @@ func listenWhile(ctx context.Context, port int) error {
 func awaitPods(ctx context.Context, kubeconfig, url string, errw io.Writer) error {
 	client, err := kube.Connect(kubeconfig, func(format string, args ...any) { say(errw, "node", format, args...) })
 	if err == nil {
-		client.AwaitPods(ctx, url)
+		readiness.AwaitPods(ctx, client, url)
 	}
 	return err
 }

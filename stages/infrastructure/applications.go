@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // controllerStart is how long the pods of Argo CD's controller may take to start.
@@ -170,7 +171,7 @@ func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
 			return false, "", err
 		}
 		ready := slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool {
-			return kube.PodReady(&p) && slices.ContainsFunc(list, func(o unstructured.Unstructured) bool { return o.GetNamespace() == p.Namespace })
+			return readiness.PodReady(&p) && slices.ContainsFunc(list, func(o unstructured.Unstructured) bool { return o.GetNamespace() == p.Namespace })
 		})
 		return ready, "its pod is not ready", nil
 	})

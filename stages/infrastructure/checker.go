@@ -5,11 +5,13 @@ import (
 	"encoding/base64"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -110,10 +112,10 @@ func (k *checker) pod(ctx context.Context, name, image, claim, command string) (
 		return "", err
 	}
 	name = k.name + "-" + name
-	if err := k.client.WaitPodDone(ctx, k.namespace(), name); err != nil {
+	if err := readiness.WaitPodDone(ctx, k.client, k.namespace(), name); err != nil {
 		return "", err
 	}
-	return k.client.Logs(ctx, k.namespace(), name, kube.LogOptions{})
+	return readiness.Logs(ctx, k.client, k.namespace(), name, corev1.PodLogOptions{})
 }
 
 // podSpec are the fields of a pod that runs a shell command, with a volume at /<mount>.

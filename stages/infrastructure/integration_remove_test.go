@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/infrastructure"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
@@ -49,8 +50,8 @@ func (d *deployment) argo(c *kube.Client, everything bool) {
 	_, err = c.Apply(d.t.Context(), objs, kube.ApplyOptions{Namespace: "argocd"})
 	require.NoError(d.t, err)
 	if everything {
-		require.NoError(d.t, c.WaitRollout(d.t.Context(), "Deployment", "argocd", "argocd-redis"))
-		require.NoError(d.t, c.WaitRollout(d.t.Context(), "StatefulSet", "argocd", "argocd-application-controller"))
+		require.NoError(d.t, readiness.WaitRollout(d.t.Context(), c, "Deployment", "argocd", "argocd-redis"))
+		require.NoError(d.t, readiness.WaitRollout(d.t.Context(), c, "StatefulSet", "argocd", "argocd-application-controller"))
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 )
 
 // runPrune removes, as a destroy does, components that were installed and that the release has no
-// more, but for what data goes with. What was made before components stays until a destroy. What
-// Argo CD installs is Argo CD's to remove; it is told to where no app is left.
+// more, except objects whose deletion takes data along. What was made before components stays until
+// a destroy. Argo CD removes what it installs; without any app left, the step makes it do so.
 func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contract.Pruned, error) {
 	r, err := platform.Load(os.DirFS(env.PlatformDir))
 	if err != nil {

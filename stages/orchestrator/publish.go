@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/plan"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -45,8 +46,8 @@ func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (c
 	return publish(ctx, env, user, tree, r, in)
 }
 
-// releaseGit is the git server of the release. A plan may have what in says of it from the state:
-// whoever may write that does not choose which Secret is read, or who gets what is in it.
+// releaseGit is the git server of the release. A plan may have in from the state: whoever may write
+// the state must not choose which Secret is read, or who gets its content.
 func releaseGit(ctx context.Context, c *kube.Client, r *platform.Release, in contract.PublishInput) (contract.Git, error) {
 	git, server := in.Git, r.GitServer()
 	if server == nil {
@@ -63,7 +64,7 @@ func releaseGit(ctx context.Context, c *kube.Client, r *platform.Release, in con
 	git.Writer = server.Accounts.Writer
 	namespace, name, port, err := platform.ParseService(server.Service)
 	if err == nil {
-		git.Address, err = c.WaitAddress(ctx, namespace, name, port)
+		git.Address, err = readiness.WaitAddress(ctx, c, namespace, name, port)
 	}
 	return git, err
 }
@@ -91,7 +92,6 @@ func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gi
 	return contract.Publication{Revision: revision, Changed: changed}, nil
 }
 
-// planPublish tells which files a push would change.
 func planPublish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gitserver.Tree, in contract.PublishInput) (contract.Publication, error) {
 	found, err := user.Compare(ctx, in.Git.Repository, contract.Branch, tree)
 	if err != nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -155,7 +156,7 @@ func reach(ctx context.Context, c *kube.Client, targets []target, roots *x509.Ce
 	for i := range targets {
 		t := &targets[i]
 		var err error
-		if t.address, err = c.WaitAddress(ctx, t.namespace, t.service, t.port); err != nil {
+		if t.address, err = readiness.WaitAddress(ctx, c, t.namespace, t.service, t.port); err != nil {
 			return unanswered(fmt.Errorf("%s: %w", t.name, err))
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -52,7 +53,7 @@ func runGit(ctx context.Context, env *step.Env, in contract.GitInput) (contract.
 	if err != nil {
 		return out, err
 	}
-	if out.Address, err = c.WaitAddress(ctx, namespace, name, port); err != nil {
+	if out.Address, err = readiness.WaitAddress(ctx, c, namespace, name, port); err != nil {
 		return out, err
 	}
 	if err := g.open(ctx, out.GitServer); err != nil {

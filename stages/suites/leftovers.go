@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -28,7 +29,7 @@ func leftovers(ctx context.Context, env *step.Env, in contract.LeftoversInput) (
 			return out, err
 		}
 	}
-	client.AwaitPods(ctx, in.Pods)
+	readiness.AwaitPods(ctx, client, in.Pods)
 	lists, err := client.List(ctx, core("secrets"), kube.SystemNamespace, kube.DeploymentLabel+"="+env.Deployment)
 	if err != nil {
 		return out, err

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -95,7 +96,7 @@ func (t *trial) deploy(ctx context.Context) (contract.Workload, error) {
 		return out, t.refused(ctx, err)
 	}
 	t.env.Progress("%s", kube.Count(applied))
-	if out.Workloads, err = t.client.WaitRollouts(ctx, rest); err != nil {
+	if out.Workloads, err = readiness.WaitRollouts(ctx, t.client, rest); err != nil {
 		return out, err
 	}
 	if len(jobs) == 0 {
@@ -116,7 +117,7 @@ func failed(o *unstructured.Unstructured) bool {
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &j) != nil {
 		return false
 	}
-	_, why := kube.JobEnd(&j)
+	_, why := readiness.JobEnd(&j)
 	return why != ""
 }
 

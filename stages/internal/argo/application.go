@@ -38,7 +38,7 @@ const (
 	SyncOptions       = "argocd.argoproj.io/sync-options"   // of an object
 	SkipReconcile     = "argocd.argoproj.io/skip-reconcile" // of an Application that is left alone
 	CascadeFinalizer  = "resources-finalizer.argocd.argoproj.io"
-	StoppedAnnotation = "slipway.sh/stopped" // of one that is left alone while Slipway changes data
+	StoppedAnnotation = "slipway.sh/stopped" // of an Application that is left alone while Slipway changes data
 
 	refreshSetAnnotation = "argocd.argoproj.io/application-set-refresh"
 )
@@ -289,7 +289,6 @@ func Short(revision string) string {
 // Terminate is the merge patch that ends the sync in progress.
 func Terminate() []byte { return []byte(`{"status":{"operationState":{"phase":"Terminating"}}}`) }
 
-// syncPatch returns the merge patch that starts a sync to revision, a commit.
 func syncPatch(revision string) []byte {
 	return fmt.Appendf(nil, `{"operation":{"initiatedBy":{"username":"slipway"},"retry":{"limit":3},"sync":{"prune":true,"revision":%q}}}`, revision)
 }

@@ -18,7 +18,7 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeNotOver: a release cannot be installed over the one that is installed, or only by an
+	// CodeNotOver: a release cannot be installed over the installed release, or only by an
 	// upgrade, because it changes data.
 	CodeNotOver fault.Code = "UPG-001"
 	// CodeUnfinished: the last upgrade, or the last rollback, has not come to its end.
@@ -31,8 +31,7 @@ const (
 	key  = "release.json"
 )
 
-// Record says which release of which platform a cluster has. The zero value is that of a
-// cluster with none.
+// Record says which release of which platform a cluster has; the zero value: none.
 type Record struct {
 	Platform string `json:"platform"`          // its name
 	Version  string `json:"version,omitempty"` // the last one that was installed to the end; empty: none yet
@@ -60,7 +59,7 @@ type Migration struct {
 
 // Read returns the record of a cluster.
 func Read(ctx context.Context, c *kube.Client) (rec Record, err error) {
-	_, err = c.Note(ctx, name, key, &rec)
+	_, err = c.Note(ctx, "", name, key, &rec)
 	return rec, err
 }
 
@@ -158,7 +157,6 @@ func Nothing() error {
 	}
 }
 
-// goOn is how to end an upgrade, or to leave it.
 func (rec Record) goOn() string {
 	return "go on with it, with the --platform that it was begun with, if any: slipway upgrade --resume; or go back to " + rec.Version + ": slipway rollback"
 }
@@ -167,7 +165,7 @@ func (rec Record) between() error {
 	return fmt.Errorf("the upgrade from %s to %s has begun and is not finished", rec.Version, rec.Toward)
 }
 
-// follows returns a fault unless a release can be installed over that of the cluster.
+// follows returns a fault unless a release can be installed over the cluster's.
 func (rec Record) follows(r *platform.Release, upgrade bool) error {
 	switch {
 	case rec.Platform == "":
@@ -193,11 +191,10 @@ func (rec Record) follows(r *platform.Release, upgrade bool) error {
 			fmt.Sprintf("name release %s or a newer one: platform.release in the configuration, or --platform; to go back to the release before the last upgrade: slipway rollback", rec.Version))
 	}
 	return notOver(r, fmt.Errorf("release %s is installed, and %s says of it that it cannot be upgraded (upgradableFrom: %s)",
-		rec.Version, r.Version, orNone(r.UpgradableFrom)),
+		rec.Version, r.Version, cmp.Or(strings.Join(r.UpgradableFrom, ", "), "none")),
 		"upgrade to a release between first: slipway upgrade --to VERSION; in a release of your own, name "+rec.Version+" under upgradableFrom if it can be installed over that")
 }
 
-// same is the fault of who upgrades to the release that is installed.
 func same(r *platform.Release) error {
 	return platform.Same(r.Version, "slipway install, with a configuration that names it (or --platform)")
 }
@@ -227,11 +224,4 @@ func unfinished(r *platform.Release, err error, fix string) error {
 
 func notOver(r *platform.Release, err error, fix string) error {
 	return &fault.Fault{Code: CodeNotOver, Class: fault.Usage, Op: "install release " + r.Version + " of " + r.Name, Err: err, Fix: fix}
-}
-
-func orNone(versions []string) string {
-	if len(versions) == 0 {
-		return "none"
-	}
-	return strings.Join(versions, ", ")
 }

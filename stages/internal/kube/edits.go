@@ -21,7 +21,7 @@ const kubectl = "kubectl"
 
 // byHand lists the field managers of an object, which may be nil, that are a person's with kubectl:
 // applying leaves alone what they have set and the manifest does not have. A restart of pods is
-// not to be undone; scaling Rescale undoes.
+// not to be undone; a component's step undoes scaling itself.
 func byHand(o *unstructured.Unstructured) []string {
 	if o == nil {
 		return nil
@@ -44,7 +44,7 @@ func takeOver(ctx context.Context, api dynamic.ResourceInterface, name string, m
 	for {
 		o, err := api.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
-			return ifThere(err)
+			return IgnoreNotFound(err)
 		}
 		patch, err := csaupgrade.UpgradeManagedFieldsPatch(o, sets.New(managers...), FieldManager)
 		if err != nil {
@@ -61,7 +61,7 @@ func takeOver(ctx context.Context, api dynamic.ResourceInterface, name string, m
 }
 
 // Extra is the merge patch that removes from a map of live what the map of obj does not have;
-// nil: it has no more. Lists are left alone: who applies one has it whole.
+// nil: there is nothing. Lists are left alone: whoever applies a list owns all of it.
 func Extra(live, obj map[string]any) map[string]any {
 	var out map[string]any
 	set := func(key string, value any) {

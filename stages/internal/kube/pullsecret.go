@@ -68,7 +68,7 @@ func (c *Client) UnsetPullSecret(ctx context.Context, deployment, namespace stri
 }
 
 // pullsWith changes the names of the Secrets with which the pods of a namespace's default
-// service account pull. One that is not there has none.
+// service account pull. It does nothing if there is no such account.
 func (c *Client) pullsWith(ctx context.Context, namespace string, change func([]corev1.LocalObjectReference) []corev1.LocalObjectReference) error {
 	api := c.Kubernetes.CoreV1().ServiceAccounts(namespace)
 	return c.Retry(ctx, "change the default service account of namespace "+namespace, func(ctx context.Context) error {

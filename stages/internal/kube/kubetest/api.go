@@ -189,7 +189,6 @@ func applyTo(object, change map[string]any, r *http.Request) map[string]any {
 	return out
 }
 
-// deletion is what a request to delete an object asks for.
 type deletion struct {
 	dry    bool
 	uid    string // that the object must have; empty: any
@@ -234,7 +233,6 @@ func (a *API) dependents(owner map[string]any, orphan bool) {
 	}
 }
 
-// meets reports whether an object is the one that is to be deleted.
 func (d deletion) meets(object map[string]any) bool {
 	meta, _ := object["metadata"].(map[string]any)
 	return d.uid == "" || d.uid == meta["uid"]
@@ -270,7 +268,7 @@ func (a *API) remove(path string) {
 	delete(a.objects, path)
 }
 
-// write keeps what an object is after a request; before is nil for one that is new.
+// write keeps an object as it is after a request; before is nil for a new object.
 func (a *API) write(method, path string, before, after map[string]any, dry bool) map[string]any {
 	if dry || reflect.DeepEqual(before, after) {
 		return after
@@ -292,7 +290,6 @@ func (a *API) write(method, path string, before, after map[string]any, dry bool)
 	return after
 }
 
-// list is the objects of a kind, of a namespace or of all, that a request selects.
 func (a *API) list(k kind, r *http.Request) map[string]any {
 	selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
 	if err != nil {
@@ -332,7 +329,6 @@ func managed(o, change map[string]any, manager string) map[string]any {
 	return merge(o, map[string]any{"metadata": map[string]any{"managedFields": by}})
 }
 
-// body is what a request sends, as the fields of its JSON.
 func body(r *http.Request) (out map[string]any, err error) {
 	text, err := io.ReadAll(r.Body)
 	if err == nil && r.Header.Get("Content-Type") == runtime.ContentTypeProtobuf {

@@ -1,4 +1,4 @@
-package kube_test
+package render
 
 import (
 	"strings"
@@ -33,7 +33,7 @@ func TestWhatNoClusterTakes(t *testing.T) {
 			"containers[0].livenessProbe.httpGet.port: got 65536", "containers[0].ports[0].containerPort: got 99999", "spec.nodeSelector.a"},
 		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {selector: {matchLabels: {a: '-'}}}": {"spec.selector.matchLabels.a"},
 	} {
-		got := mistakes(t, manifest)
+		got := mistakesIn(t, manifest)
 		require.Len(t, got, len(want), "%s: %v", manifest, got)
 		for i, w := range want {
 			require.Contains(t, got[i], w, manifest)

@@ -1,4 +1,4 @@
-package kube
+package readiness
 
 import (
 	"cmp"
@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
 // JobEnd tells whether a Job completed, or why it failed.
@@ -32,7 +34,7 @@ func JobEnd(j *batchv1.Job) (done bool, failed string) {
 
 // JobWatch looks at a Job until it has ended.
 type JobWatch struct {
-	Client          *Client
+	Client          *kube.Client
 	Namespace, Name string
 	Every           time.Duration                      // how often Pods is called; the first time after as long
 	Pods            func(context.Context) (why string) // looks at its pods, and says what is wrong with them; nil: Cause
@@ -43,7 +45,7 @@ type JobWatch struct {
 	why    string
 }
 
-// Look tells whether the Job has ended, and what is seen of it. It is for WaitFor.
+// Look tells whether the Job has ended, and what is seen of it. It is for Client.WaitFor.
 func (w *JobWatch) Look(ctx context.Context) (ended bool, seen string, err error) {
 	j, err := w.Client.Kubernetes.BatchV1().Jobs(w.Namespace).Get(ctx, w.Name, metav1.GetOptions{})
 	switch {
@@ -78,7 +80,7 @@ func (w *JobWatch) Look(ctx context.Context) (ended bool, seen string, err error
 // Cause says what is wrong with the Job's pods. That there are none any more says nothing against
 // what was wrong with them.
 func (w *JobWatch) Cause(ctx context.Context) string {
-	if why := w.Client.PodCause(ctx, w.Namespace, "job-name="+w.Name, w.Name); w.why == "" || !strings.HasPrefix(why, NoPods) {
+	if why := PodCause(ctx, w.Client, w.Namespace, "job-name="+w.Name, w.Name); w.why == "" || !strings.HasPrefix(why, NoPods) {
 		w.why = why
 	}
 	return w.why

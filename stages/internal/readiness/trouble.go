@@ -1,4 +1,4 @@
-package kube
+package readiness
 
 import (
 	"cmp"
@@ -137,7 +137,6 @@ func (r reading) containers() []container {
 	return out
 }
 
-// container says what is wrong with c.
 func (r reading) container(c container) (Trouble, bool) {
 	switch w, last := c.State.Waiting, c.LastTerminationState.Terminated; {
 	case w != nil && isImage(w.Reason):
@@ -252,7 +251,7 @@ func (r reading) probe(container string, which ...string) string {
 // follows is what the probe wrote, or the error, and may have several lines.
 var probeEvent = regexp.MustCompile(`(?s)^(Readiness|Startup|Liveness) probe (failed|errored[^:]*):(.*)$`)
 
-// maxProbe is how much is told of what a probe wrote.
+// maxProbe limits what a probe wrote, in characters.
 const maxProbe = 200
 
 // afterAddress drops the request from the error of an HTTP probe and keeps the
@@ -286,8 +285,8 @@ func (r reading) held() (Trouble, bool) {
 	return Trouble{}, false
 }
 
-// unmounted says which volume cannot be mounted. The kubelet's message about one
-// volume is preferred to the one that sums up.
+// unmounted says which volume cannot be mounted. It prefers the kubelet's message about one
+// volume to its summary.
 func unmounted(one, sum string) string {
 	msg := OneLine(cmp.Or(one, sum))
 	if _, rest, ok := strings.Cut(msg, `failed for volume "`); ok {
@@ -298,7 +297,6 @@ func unmounted(one, sum string) string {
 	return "the pod's volumes cannot be mounted: " + msg
 }
 
-// unschedulable says why no node takes the pod.
 func unschedulable(cond corev1.PodCondition) string {
 	msg, _, _ := strings.Cut(OneLine(cond.Message), " preemption: ")
 	msg = strings.TrimRight(strings.TrimSpace(msg), ".")

@@ -1,4 +1,4 @@
-package kube
+package render
 
 import (
 	"encoding/json"
@@ -20,20 +20,19 @@ import (
 	"github.com/slipway-sh/slipway/config/document"
 )
 
-// Mistake is what is wrong with a field of an object.
-type Mistake struct {
+type fieldMistake struct {
 	document.Problem       // without a line, and without the value
 	Path             []any // to the field: names (string) and places in lists (int); empty: the object
 	Unknown          bool  // the object has no such field; else its value is of another type, or none that a cluster takes
 	Lenient          bool  // only what is applied by the server is refused for it
 }
 
-// Mistakes are the fields of an object of one of Kubernetes' own kinds that this version of
+// fieldMistakes are the fields of an object of one of Kubernetes' own kinds that this version of
 // Kubernetes does not know, and those whose values it cannot take, in the order of their
 // names; where there are none of these, those whose values no cluster takes, such as a port above
 // 65535. Of other kinds, definitions of kinds among them, there are labels alone. Whether there are
 // any, the decoder of the API server says.
-func Mistakes(o *unstructured.Unstructured) []Mistake {
+func fieldMistakes(o *unstructured.Unstructured) []fieldMistake {
 	kind := o.GroupVersionKind()
 	var out mistakes
 	if kind.Group == "apiextensions.k8s.io" || !scheme.Scheme.Recognizes(kind) { // Helm adds the former to the scheme
@@ -52,13 +51,13 @@ func Mistakes(o *unstructured.Unstructured) []Mistake {
 	}
 	out.look(scheme.Scheme.AllKnownTypes()[kind], o.Object, nil)
 	if len(out) == 0 { // it is wrong in a way that look does not know
-		return []Mistake{{Problem: document.Problem{Got: err.Error()}}}
+		return []fieldMistake{{Problem: document.Problem{Got: err.Error()}}}
 	}
 	return out
 }
 
 // mistakes finds what the decoder cannot: all of them, and where each is.
-type mistakes []Mistake
+type mistakes []fieldMistake
 
 // look compares a value with the type that Kubernetes has for it.
 func (m *mistakes) look(t reflect.Type, v any, at []any) {
@@ -109,7 +108,7 @@ func (m *mistakes) mapping(t reflect.Type, v map[string]any, at []any) {
 			if meant := document.Nearest(name, slices.Sorted(maps.Keys(fields))); meant != "" {
 				p.Want = document.Quote(meant)
 			}
-			*m = append(*m, Mistake{Problem: p, Path: in, Unknown: true})
+			*m = append(*m, fieldMistake{Problem: p, Path: in, Unknown: true})
 		}
 	}
 }
@@ -120,7 +119,6 @@ type fieldType struct {
 	key string // by which Kubernetes tells the items of the list that it is from one another; empty: it does not
 }
 
-// fieldsOf are an object's fields by their names.
 func fieldsOf(t reflect.Type) map[string]fieldType {
 	out := map[string]fieldType{}
 	for i := range t.NumField() {
@@ -167,7 +165,7 @@ func (m *mistakes) value(t reflect.Type, v any, at []any) {
 	if t.Kind() == reflect.String && (got == "a number" || got == "true or false") {
 		want += " (put it in quotes)"
 	}
-	*m = append(*m, Mistake{Problem: document.Problem{Field: pathOf(at), Got: got, Want: want}, Path: at})
+	*m = append(*m, fieldMistake{Problem: document.Problem{Field: pathOf(at), Got: got, Want: want}, Path: at})
 }
 
 const wholeNumber = "a whole number"

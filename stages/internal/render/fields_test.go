@@ -1,4 +1,4 @@
-package kube_test
+package render
 
 import (
 	"testing"
@@ -10,15 +10,15 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// mistakes are those of a manifest, in words.
-func mistakes(t *testing.T, manifest string) []string {
+// mistakesIn are those of a manifest, in words.
+func mistakesIn(t *testing.T, manifest string) []string {
 	t.Helper()
 	objs, err := kube.Decode([]byte(manifest))
 	require.NoError(t, err)
 	require.NotEmpty(t, objs)
 	var out []string
 	for _, o := range objs {
-		for _, m := range kube.Mistakes(o) {
+		for _, m := range fieldMistakes(o) {
 			require.Equal(t, m.Got == "an unknown field", m.Unknown, m)
 			out = append(out, m.String())
 		}
@@ -68,7 +68,7 @@ func TestMistakes(t *testing.T) {
 		"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {volumes: [{name: a, hostPath: {path: /, typ: ''}}]}":   {`spec.volumes[0].hostPath.typ: got an unknown field, want "type"`},
 		"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, livenessProbe: {httpGet: 1}}]}": {`spec.containers[0].livenessProbe.httpGet: got a number, want a mapping`},
 	} {
-		require.Equal(t, want, mistakes(t, manifest), manifest)
+		require.Equal(t, want, mistakesIn(t, manifest), manifest)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestWhatTheAPIServerTakes(t *testing.T) {
 		"the definition of a kind":    "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec: {versions: [{schema: {openAPIV3Schema: {x-kubernetes-new: true}}}]}",
 		"an anchor":                   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: &l {a: b}, annotations: {<<: *l, c: d}}",
 	} {
-		require.Empty(t, mistakes(t, manifest), what)
+		require.Empty(t, mistakesIn(t, manifest), what)
 	}
 }
 
@@ -112,8 +112,8 @@ func TestMistakesInEveryKind(t *testing.T) {
 		seen++
 		apiVersion, name := kind.ToAPIVersionAndKind()
 		require.Equal(t, []string{"metadata.labels.a: got a number, want text (put it in quotes)", `metadata.naem: got an unknown field, want "name"`, "namespace: an unknown field"},
-			mistakes(t, "apiVersion: "+apiVersion+"\nkind: "+name+"\nnamespace: b\nmetadata: {name: a, naem: b, labels: {a: 1}}"), kind)
-		require.Empty(t, mistakes(t, "apiVersion: "+apiVersion+"\nkind: "+name+"\nmetadata: {name: a}"), kind)
+			mistakesIn(t, "apiVersion: "+apiVersion+"\nkind: "+name+"\nnamespace: b\nmetadata: {name: a, naem: b, labels: {a: 1}}"), kind)
+		require.Empty(t, mistakesIn(t, "apiVersion: "+apiVersion+"\nkind: "+name+"\nmetadata: {name: a}"), kind)
 	}
 	require.Greater(t, seen, 100)
 	require.True(t, scheme.Scheme.Recognizes(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}))

@@ -1,4 +1,6 @@
-package kube
+// Package readiness says whether pods, workloads, Jobs, Services and nodes are ready and, in one
+// sentence, why not; and waits for them.
+package readiness
 
 import (
 	"cmp"
@@ -13,29 +15,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/pipeline/redact"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
 // PodCause says in one sentence why the pods of selector in namespace are not
 // ready: "image docker.io/x:1 not found (REG-007), pod web-0, since 14:02 UTC". "" when
 // nothing is wrong or cannot be found out. workload is the name of the Deployment, Job or
 // other workload that makes them; empty: it is not known.
-func (c *Client) PodCause(ctx context.Context, namespace, selector, workload string) string {
+func PodCause(ctx context.Context, c *kube.Client, namespace, selector, workload string) string {
 	pods, err := c.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return ""
 	}
-	events := c.events(ctx, namespace)
+	events := events(ctx, c, namespace)
 	if len(pods.Items) == 0 {
 		return noPod(events, workload)
 	}
-	return c.worst(ctx, CurrentPods(pods.Items), events)
+	return worst(ctx, c, CurrentPods(pods.Items), events)
 }
 
 // Warning is what Kubernetes, or a controller, warned of last about an object, whose namespace
 // may be empty: "FailedMount: no such secret, since 14:02 UTC". "" when there is none, or it
 // cannot be read.
-func (c *Client) Warning(ctx context.Context, kind schema.GroupKind, namespace, name string) string {
-	events := slices.DeleteFunc(c.events(ctx, cmp.Or(namespace, metav1.NamespaceDefault)), func(e corev1.Event) bool {
+func Warning(ctx context.Context, c *kube.Client, kind schema.GroupKind, namespace, name string) string {
+	events := slices.DeleteFunc(events(ctx, c, cmp.Or(namespace, metav1.NamespaceDefault)), func(e corev1.Event) bool {
 		of := e.InvolvedObject
 		same := schema.FromAPIVersionAndKind(of.APIVersion, of.Kind).GroupKind() == kind || of.APIVersion == "" && of.Kind == kind.Kind
 		return e.Type != corev1.EventTypeWarning || !same || of.Name != name
@@ -49,7 +52,7 @@ func (c *Client) Warning(ctx context.Context, kind schema.GroupKind, namespace, 
 
 // events returns the events of a namespace, nil if they cannot be read: most pods show
 // their cause without them.
-func (c *Client) events(ctx context.Context, namespace string) []corev1.Event {
+func events(ctx context.Context, c *kube.Client, namespace string) []corev1.Event {
 	list, err := c.Kubernetes.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil
@@ -58,7 +61,7 @@ func (c *Client) events(ctx context.Context, namespace string) []corev1.Event {
 }
 
 // worst describes the most telling trouble of the pods, "" if they have none.
-func (c *Client) worst(ctx context.Context, pods []corev1.Pod, events []corev1.Event) string {
+func worst(ctx context.Context, c *kube.Client, pods []corev1.Pod, events []corev1.Event) string {
 	var worst *corev1.Pod
 	var trouble Trouble
 	for _, p := range pods {
@@ -72,7 +75,7 @@ func (c *Client) worst(ctx context.Context, pods []corev1.Pod, events []corev1.E
 	wrote := ""
 	if trouble.Kind == TroubleCrash {
 		// Without it there is still the exit code.
-		lines, _ := c.LastLines(ctx, worst, trouble, tellingLines)
+		lines, _ := LastLines(ctx, c, worst, trouble, tellingLines)
 		wrote = TellingLine(lines)
 	}
 	return redact.External(Sentence(Wrote(trouble.Text, wrote), "pod "+worst.Name, trouble.Since, time.Now()))
@@ -81,7 +84,6 @@ func (c *Client) worst(ctx context.Context, pods []corev1.Pod, events []corev1.E
 // NoPods is the cause where there is no pod, and how it begins where it is known why.
 const NoPods = "there is no pod"
 
-// noPod says why there is no pod of a workload.
 func noPod(events []corev1.Event, workload string) string {
 	events = slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool {
 		of := e.InvolvedObject
@@ -98,7 +100,7 @@ func noPod(events []corev1.Event, workload string) string {
 	return redact.External(Sentence(NoPods+": "+ReadRefusal(e.Message).Text, "", FirstSeen(e), time.Now()))
 }
 
-// Sentence is the form in which every cause is told: "text, object, since 14:02
+// Sentence is the form of every cause: "text, object, since 14:02
 // UTC". What is not known is left out; what began on another day has its date.
 func Sentence(text, object string, since, now time.Time) string {
 	if object != "" {
@@ -133,8 +135,8 @@ var (
 	quiet = regexp.MustCompile(`^(\s+(at|File) |\s+/|goroutine \d+|\[signal |exit status \d+|\S+\(.*\)$|Traceback )`)
 )
 
-// TellingLine is the line of a log's end that tells most: the last one that
-// speaks of an error, else the last one. "" when there is none.
+// TellingLine is the last line of a log that mentions an error, else its last line; "" when there
+// is none.
 func TellingLine(lines []string) string {
 	last := ""
 	for _, line := range slices.Backward(lines) {

@@ -1,4 +1,4 @@
-package kube
+package render
 
 import (
 	"cmp"
@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/imageref"
@@ -63,7 +64,7 @@ func (m *mistakes) limits(t reflect.Type, v any, at []any) {
 }
 
 func (m *mistakes) limit(at []any, got, want string) {
-	*m = append(*m, Mistake{Problem: document.Problem{Field: pathOf(at), Got: got, Want: want}, Path: at})
+	*m = append(*m, fieldMistake{Problem: document.Problem{Field: pathOf(at), Got: got, Want: want}, Path: at})
 }
 
 func (m *mistakes) name(o *unstructured.Unstructured) {
@@ -185,4 +186,46 @@ func itemID(item any, key string) string {
 		id += "/" + cmp.Or(protocol, "TCP")
 	}
 	return id
+}
+
+// KeepLast removes the items of an object's lists that an item further on replaces in what
+// Kubernetes makes of them. Helm sends both; what is applied by the server must not have them.
+func KeepLast(o *unstructured.Unstructured) {
+	t, known := scheme.Scheme.AllKnownTypes()[o.GroupVersionKind()]
+	if !known {
+		return
+	}
+	var found mistakes
+	found.limits(t, o.Object, nil)
+	for _, m := range found {
+		if !m.Lenient {
+			continue
+		}
+		at, key := m.Path[:len(m.Path)-2], m.Path[len(m.Path)-1].(string)
+		put(o.Object, at, func(list []any) []any {
+			var out []any
+			for i, item := range list {
+				id := itemID(item, key)
+				again := func(later any) bool { return itemID(later, key) == id }
+				if id == "" || !slices.ContainsFunc(list[i+1:], again) {
+					out = append(out, item)
+				}
+			}
+			return out
+		})
+	}
+}
+
+func put(v any, at []any, change func([]any) []any) {
+	switch in := v.(type) {
+	case map[string]any:
+		name := at[0].(string)
+		if list, is := in[name].([]any); is && len(at) == 1 {
+			in[name] = change(list)
+		} else if len(at) > 1 {
+			put(in[name], at[1:], change)
+		}
+	case []any:
+		put(in[at[0].(int)], at[1:], change)
+	}
 }

@@ -1,4 +1,4 @@
-package kube_test
+package readiness_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // TestPodsOfAStoppedClusterAreWaitedFor, but not for ever.
@@ -26,14 +27,24 @@ func TestPodsOfAStoppedClusterAreWaitedFor(t *testing.T) {
 	defer server.Close()
 	var told strings.Builder
 	c := &kube.Client{Progress: func(format string, args ...any) { fmt.Fprintf(&told, format+"\n", args...) }}
-	c.AwaitPods(t.Context(), "")
+	readiness.AwaitPods(t.Context(), c, "")
 	require.Zero(t, asked.Load())
-	c.AwaitPods(t.Context(), server.URL)
+	readiness.AwaitPods(t.Context(), c, server.URL)
 	require.Equal(t, int32(3), asked.Load())
 	require.Empty(t, told.String())
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	c.AwaitPods(ctx, server.URL+"/never")
+	readiness.AwaitPods(ctx, c, server.URL+"/never")
 	require.Regexp(t, `^not every pod is back: waited [0-9.]+s for .*shop/web-0 is not ready`, told.String())
+}
+
+func TestReadHealth(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"ready":true,"parts":{"pods":{"state":"ready"}},"components":{"etcd":{"state":"running"}}}`: "its node says that it is ready",
+		"not found\n": "its node says: not found",
+		`{"a":1}`:     `its node says: {"a":1}`,
+	} {
+		require.Equal(t, want, readiness.ReadHealth(text))
+	}
 }

@@ -1,4 +1,4 @@
-package kube_test
+package render
 
 import (
 	"testing"
@@ -32,7 +32,7 @@ spec:
 	objs, err := kube.DecodeRendered(text)
 	require.NoError(t, err)
 	for _, o := range objs {
-		kube.KeepLast(o)
+		KeepLast(o)
 	}
 	require.Equal(t, map[string]string{"app": "web", "tier": "front"}, objs[0].GetLabels())
 	containers, _, err := unstructured.NestedSlice(objs[0].Object, "spec", "template", "spec", "containers")

@@ -1,4 +1,4 @@
-package kube
+package readiness
 
 import (
 	"cmp"
@@ -16,26 +16,27 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
 // WaitRollout waits until every pod of a Deployment, StatefulSet or DaemonSet has the
 // current template and is available. What is seen on the way, from ten seconds on, and the
 // error say what keeps the pods from it.
-func (c *Client) WaitRollout(ctx context.Context, kind, namespace, name string) error {
+func WaitRollout(ctx context.Context, c *kube.Client, kind, namespace, name string) error {
 	var last rollout
 	why, looked := "", time.Now()
 	what := fmt.Sprintf("%s %s/%s to be rolled out", kind, namespace, name)
-	err := c.WaitFor(ctx, what, Poll, func(ctx context.Context) (bool, string, error) {
-		r, err := c.rollout(ctx, kind, namespace, name)
+	err := c.WaitFor(ctx, what, kube.Poll, func(ctx context.Context) (bool, string, error) {
+		r, err := readRollout(ctx, c, kind, namespace, name)
 		if err != nil {
 			return false, "", err
 		}
 		if last = r; r.done() {
-			young, err := c.young(ctx, namespace, r)
+			young, err := young(ctx, c, namespace, r)
 			return err == nil && young == "", young, err
 		}
 		if kind == "StatefulSet" {
-			replaced, err := c.replaceUnready(ctx, namespace, name)
+			replaced, err := replaceUnready(ctx, c, namespace, name)
 			if err != nil {
 				return false, "", err
 			}
@@ -43,26 +44,26 @@ func (c *Client) WaitRollout(ctx context.Context, kind, namespace, name string) 
 				why = "" // it was about that pod
 			}
 		}
-		if time.Since(looked) >= reportEvery {
-			why, looked = c.hindrance(ctx, namespace, name, r), time.Now()
+		if time.Since(looked) >= lookEvery {
+			why, looked = hindrance(ctx, c, namespace, name, r), time.Now()
 		}
 		return false, r.seen(why), nil
 	})
-	return WithCause(ctx, err, func(ctx context.Context) string {
+	return kube.WithCause(ctx, err, func(ctx context.Context) string {
 		if why != "" && strings.Contains(err.Error(), why) { // told already
 			return ""
 		}
-		return c.hindrance(ctx, namespace, name, last)
+		return hindrance(ctx, c, namespace, name, last)
 	})
 }
 
 // hindrance says what keeps the pods of a rollout from being available; "" when that is not
 // known, or when the workload itself says why there is no pod.
-func (c *Client) hindrance(ctx context.Context, namespace, name string, r rollout) string {
+func hindrance(ctx context.Context, c *kube.Client, namespace, name string, r rollout) string {
 	if r.selector == nil {
 		return ""
 	}
-	cause := c.PodCause(ctx, namespace, metav1.FormatLabelSelector(r.selector), name)
+	cause := PodCause(ctx, c, namespace, metav1.FormatLabelSelector(r.selector), name)
 	if r.failed != "" && strings.HasPrefix(cause, NoPods) {
 		return ""
 	}
@@ -70,9 +71,9 @@ func (c *Client) hindrance(ctx context.Context, namespace, name string, r rollou
 }
 
 // WaitRollouts is WaitRollout for every Deployment, StatefulSet and DaemonSet among objs,
-// all at the same time. It returns their names, "Deployment/web", sorted; the error is
-// about every one that does not come up.
-func (c *Client) WaitRollouts(ctx context.Context, objs []*unstructured.Unstructured) ([]string, error) {
+// all at the same time. It returns their names, "Deployment/web", sorted; the error
+// names every workload that does not come up.
+func WaitRollouts(ctx context.Context, c *kube.Client, objs []*unstructured.Unstructured) ([]string, error) {
 	var names []string
 	errs := make([]error, len(objs))
 	var wg sync.WaitGroup
@@ -80,7 +81,7 @@ func (c *Client) WaitRollouts(ctx context.Context, objs []*unstructured.Unstruct
 		switch o.GetKind() {
 		case "Deployment", "StatefulSet", "DaemonSet":
 			names = append(names, o.GetKind()+"/"+o.GetName())
-			wg.Go(func() { errs[i] = c.WaitRollout(ctx, o.GetKind(), o.GetNamespace(), o.GetName()) })
+			wg.Go(func() { errs[i] = WaitRollout(ctx, c, o.GetKind(), o.GetNamespace(), o.GetName()) })
 		}
 	}
 	wg.Wait()
@@ -89,9 +90,9 @@ func (c *Client) WaitRollouts(ctx context.Context, objs []*unstructured.Unstruct
 }
 
 // RolledOut tells at once whether the rollout is complete; the error says what is missing.
-func (c *Client) RolledOut(ctx context.Context, kind, namespace, name string) error {
-	r, err := Retry(ctx, c, fmt.Sprintf("get %s %s/%s", kind, namespace, name), func(ctx context.Context) (rollout, error) {
-		return c.rollout(ctx, kind, namespace, name)
+func RolledOut(ctx context.Context, c *kube.Client, kind, namespace, name string) error {
+	r, err := kube.Retry(ctx, c, fmt.Sprintf("get %s %s/%s", kind, namespace, name), func(ctx context.Context) (rollout, error) {
+		return readRollout(ctx, c, kind, namespace, name)
 	})
 	if err != nil {
 		return err
@@ -99,20 +100,23 @@ func (c *Client) RolledOut(ctx context.Context, kind, namespace, name string) er
 	if !r.done() {
 		return fmt.Errorf("%s %s/%s: %s", kind, namespace, name, r)
 	}
-	young, err := c.young(ctx, namespace, r)
+	young, err := young(ctx, c, namespace, r)
 	if err == nil && young != "" {
 		err = fmt.Errorf("%s %s/%s: %s", kind, namespace, name, young)
 	}
 	return err
 }
 
+// lookEvery is how often the cause is looked for.
+const lookEvery = 10 * time.Second
+
 // proving is how long a container without a readiness probe runs before it counts as ready:
-// Kubernetes calls it ready as soon as it runs, also one that ends at once.
+// Kubernetes calls it ready as soon as it runs, even if it ends at once.
 const proving = 5 * time.Second
 
 // young says which container of a rollout that is done has to run a while before it counts;
 // "" when none has.
-func (c *Client) young(ctx context.Context, namespace string, r rollout) (string, error) {
+func young(ctx context.Context, c *kube.Client, namespace string, r rollout) (string, error) {
 	if r.want == 0 || r.selector == nil {
 		return "", nil
 	}
@@ -145,20 +149,6 @@ func unproven(p *corev1.Pod, now time.Time) string {
 		}
 	}
 	return ""
-}
-
-// Workloads are the StatefulSets and Deployments of a namespace ("" means all) that a label
-// selector selects.
-func (c *Client) Workloads(ctx context.Context, namespace, selector string) ([]unstructured.Unstructured, error) {
-	var out []unstructured.Unstructured
-	for _, resource := range []string{"statefulsets", "deployments"} {
-		found, err := c.List(ctx, appsv1.SchemeGroupVersion.WithResource(resource), namespace, selector)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
-	}
-	return out, nil
 }
 
 // rollout is what the three kinds have in common.
@@ -196,7 +186,7 @@ func (r rollout) seen(why string) string {
 	return s
 }
 
-func (c *Client) rollout(ctx context.Context, kind, namespace, name string) (rollout, error) {
+func readRollout(ctx context.Context, c *kube.Client, kind, namespace, name string) (rollout, error) {
 	apps := c.Kubernetes.AppsV1()
 	switch kind {
 	case "Deployment":
@@ -254,9 +244,9 @@ func replicas(n *int32) int32 {
 }
 
 // WaitPodDone waits until a pod has succeeded. A pod that failed ends the wait
-// with CodeFailed.
-func (c *Client) WaitPodDone(ctx context.Context, namespace, name string) error {
-	return c.waitPod(ctx, namespace, name, "done", func(p *corev1.Pod) (bool, string) {
+// with kube.CodeFailed.
+func WaitPodDone(ctx context.Context, c *kube.Client, namespace, name string) error {
+	return waitPod(ctx, c, namespace, name, "done", func(p *corev1.Pod) (bool, string) {
 		if p.Status.Phase == corev1.PodFailed {
 			return false, "it failed"
 		}
@@ -264,9 +254,9 @@ func (c *Client) WaitPodDone(ctx context.Context, namespace, name string) error 
 	})
 }
 
-// WaitPodReady waits until a pod is Ready. A pod that has ended ends the wait with CodeFailed.
-func (c *Client) WaitPodReady(ctx context.Context, namespace, name string) error {
-	return c.waitPod(ctx, namespace, name, "ready", func(p *corev1.Pod) (bool, string) {
+// WaitPodReady waits until a pod is Ready. A pod that has ended ends the wait with kube.CodeFailed.
+func WaitPodReady(ctx context.Context, c *kube.Client, namespace, name string) error {
+	return waitPod(ctx, c, namespace, name, "ready", func(p *corev1.Pod) (bool, string) {
 		if PodReady(p) || p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded {
 			return PodReady(p), ""
 		}
@@ -275,9 +265,9 @@ func (c *Client) WaitPodReady(ctx context.Context, namespace, name string) error
 }
 
 // waitPod waits until a pod is as it should be; never says why it will not be.
-func (c *Client) waitPod(ctx context.Context, namespace, name, be string, is func(*corev1.Pod) (yes bool, never string)) error {
+func waitPod(ctx context.Context, c *kube.Client, namespace, name, be string, is func(*corev1.Pod) (yes bool, never string)) error {
 	what := fmt.Sprintf("Pod %s/%s to be %s", namespace, name, be)
-	err := c.WaitFor(ctx, what, Poll, func(ctx context.Context) (bool, string, error) {
+	err := c.WaitFor(ctx, what, kube.Poll, func(ctx context.Context) (bool, string, error) {
 		p, err := c.Kubernetes.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, "", err
@@ -289,18 +279,18 @@ func (c *Client) waitPod(ctx context.Context, namespace, name, be string, is fun
 		trouble, _ := PodTrouble(p, nil)
 		return yes, cmp.Or(trouble.Text, "phase "+string(p.Status.Phase)), nil
 	})
-	return WithCause(ctx, err, func(ctx context.Context) string {
+	return kube.WithCause(ctx, err, func(ctx context.Context) string {
 		p, err := c.Kubernetes.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return ""
 		}
-		return c.worst(ctx, []corev1.Pod{*p}, c.events(ctx, namespace))
+		return worst(ctx, c, []corev1.Pod{*p}, events(ctx, c, namespace))
 	})
 }
 
 func failed(err error) error {
 	return &fault.Fault{
-		Code: CodeFailed, Class: fault.Step,
+		Code: kube.CodeFailed, Class: fault.Step,
 		Fix: "correct the cause, then run the same command again", Err: err,
 	}
 }
@@ -318,7 +308,7 @@ const readyAtOnce = 5 * time.Second
 // replaceUnready deletes the pods of a StatefulSet that have a former template and do not become
 // ready, and tells whether there were any. Kubernetes waits for these to become ready before it replaces any pod
 // (https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#forced-rollback).
-func (c *Client) replaceUnready(ctx context.Context, namespace, name string) (replaced bool, err error) {
+func replaceUnready(ctx context.Context, c *kube.Client, namespace, name string) (replaced bool, err error) {
 	if c.Plan != nil {
 		return false, nil
 	}
@@ -338,9 +328,9 @@ func (c *Client) replaceUnready(ctx context.Context, namespace, name string) (re
 		if !former || p.DeletionTimestamp != nil || !broken(&p) {
 			continue
 		}
-		c.progress("pod %s/%s has a former template and does not become ready: it is replaced", namespace, p.Name)
+		c.Report("pod %s/%s has a former template and does not become ready: it is replaced", namespace, p.Name)
 		err := c.Kubernetes.CoreV1().Pods(namespace).Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))})
-		if ifThere(err) != nil {
+		if kube.IgnoreNotFound(err) != nil {
 			return replaced, err
 		}
 		replaced = true
