@@ -15,12 +15,14 @@ import (
 )
 
 // The parts of a node. A part's state is "waiting", "ready" or "failed". The
-// node is ready when all are.
+// node is ready when all are, apart from the pods: pods of an earlier start may
+// take long or never come back.
 const (
 	partAPI      = "api"
 	partBalancer = "loadbalancer"
 	partNode     = "node"
 	partRegistry = "registry" // the node's own
+	partPods     = "pods"
 )
 
 // health collects the state of the node. Its methods may be called from any
@@ -34,7 +36,7 @@ type health struct {
 
 func newHealth(now time.Time) *health {
 	h := &health{started: now, parts: map[string]status{}, processes: map[string]*process{}}
-	for _, part := range []string{partAPI, partBalancer, partNode, partRegistry} {
+	for _, part := range []string{partAPI, partBalancer, partNode, partRegistry, partPods} {
 		h.parts[part] = status{State: "waiting", Since: now.UTC()}
 	}
 	return h
@@ -71,7 +73,7 @@ func (h *health) report() report {
 	r := report{Ready: true, Started: h.started.UTC(), Parts: map[string]status{}, Components: map[string]status{}}
 	for name, p := range h.parts {
 		r.Parts[name] = p
-		r.Ready = r.Ready && p.State == "ready"
+		r.Ready = r.Ready && (p.State == "ready" || name == partPods)
 	}
 	for name, p := range h.processes {
 		r.Components[name] = p.status()
@@ -79,15 +81,21 @@ func (h *health) report() report {
 	return r
 }
 
-// ServeHTTP answers /readyz with the report: 200 when the node is ready, otherwise 503.
+// ServeHTTP answers /readyz, and /readyz/pods, with the report: 200 when the node is ready, and for
+// the latter also every pod that was ready before the start; otherwise 503.
 func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != "/readyz" {
+	report := h.report()
+	ready := report.Ready
+	switch r.URL.Path {
+	case "/readyz":
+	case "/readyz/pods":
+		ready = ready && report.Parts[partPods].State == "ready"
+	default:
 		http.NotFound(w, r)
 		return
 	}
-	report := h.report()
 	w.Header().Set("Content-Type", "application/json")
-	if !report.Ready {
+	if !ready {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	e := json.NewEncoder(w)

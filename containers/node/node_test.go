@@ -169,9 +169,14 @@ func TestHealth(t *testing.T) {
 	code, r = ask("/readyz")
 	require.Equal(t, http.StatusOK, code)
 	require.True(t, r.Ready)
-	since := h.report().Parts[partNode].Since
-	h.set(partNode, "ready", "again")
-	require.Equal(t, since, h.report().Parts[partNode].Since, "the time is that of the change")
+	code, _ = ask("/readyz/pods")
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	h.set(partPods, "ready", "")
+	code, _ = ask("/readyz/pods")
+	require.Equal(t, http.StatusOK, code)
+	since := h.report().Parts[partPods].Since
+	h.set(partPods, "ready", "again")
+	require.Equal(t, since, h.report().Parts[partPods].Since, "the time is that of the change")
 	code, _ = ask("/")
 	require.Equal(t, http.StatusNotFound, code)
 }
@@ -191,13 +196,20 @@ func TestPodsOfTheLastStart(t *testing.T) {
 		refused = refused || first
 		return first, nil, errors.New("etcd: leader changed")
 	})
-	require.ErrorContains(t, markPodsNotReady(t.Context(), client), "mark pod default/c of the last start: etcd: leader changed")
-	require.NoError(t, markPodsNotReady(t.Context(), client), "the first attempt has marked one of them already")
+	were := map[types.UID]bool{}
+	require.ErrorContains(t, markPodsNotReady(t.Context(), client, were), "mark pod default/c of the last start: etcd: leader changed")
+	require.NoError(t, markPodsNotReady(t.Context(), client, were))
+	require.Equal(t, map[types.UID]bool{"a": true, "c": true}, were, "the first attempt has marked one of them already")
 	list, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	for _, p := range list.Items {
 		require.Equal(t, corev1.ConditionFalse, p.Status.Conditions[0].Status, p.Name)
 	}
+	require.ElementsMatch(t, []string{"default/a", "default/c"}, notBack(list.Items, were))
+	a, c := pod("a", corev1.ConditionTrue), pod("c", corev1.ConditionFalse)
+	require.Equal(t, []string{"default/c"}, notBack([]corev1.Pod{*a, *c}, were))
+	c.Status.Phase = corev1.PodFailed
+	require.Empty(t, notBack([]corev1.Pod{*a, *c}, were), "an ended pod does not come back")
 }
 
 func TestTheNodeIsMadeOnce(t *testing.T) {

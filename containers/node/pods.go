@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -29,8 +30,9 @@ func makeNode(ctx context.Context, client kubernetes.Interface) error {
 }
 
 // markPodsNotReady resets the readiness that the pods reported before this start, since it
-// is stale; the kubelet reports them ready again.
-func markPodsNotReady(ctx context.Context, client kubernetes.Interface) error {
+// is stale; the kubelet reports them ready again. It adds the pods that were ready to were, also
+// when it fails: when it is tried again, some no longer are.
+func markPodsNotReady(ctx context.Context, client kubernetes.Interface, were map[types.UID]bool) error {
 	pods, err := client.CoreV1().Pods("").List(ctx, onThisNode)
 	if err != nil {
 		return fmt.Errorf("list the pods of the last start: %w", err)
@@ -41,6 +43,7 @@ func markPodsNotReady(ctx context.Context, client kubernetes.Interface) error {
 		if !podutil.IsPodReady(&pod) {
 			continue
 		}
+		were[pod.UID] = true
 		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"conditions":[{"type":"Ready","status":"False","reason":"NodeRestarted","lastTransitionTime":%q}]}}`,
 			pod.UID, time.Now().UTC().Format(time.RFC3339))
 		mark.Go(func() error {
@@ -52,4 +55,33 @@ func markPodsNotReady(ctx context.Context, client kubernetes.Interface) error {
 		})
 	}
 	return mark.Wait()
+}
+
+// watchPods keeps the part of the pods up to date until those that were ready
+// before this start are ready again, or gone.
+func (n *node) watchPods(ctx context.Context, were map[types.UID]bool) {
+	for ctx.Err() == nil {
+		pods, err := n.client.CoreV1().Pods("").List(ctx, onThisNode)
+		if err != nil {
+			n.health.set(partPods, "waiting", err.Error())
+		} else if missing := notBack(pods.Items, were); len(missing) > 0 {
+			n.health.set(partPods, "waiting", fmt.Sprintf("%d of %d pods are not ready again: %s", len(missing), len(were), strings.Join(missing, ", ")))
+		} else {
+			n.health.set(partPods, "ready", fmt.Sprintf("%d pods are ready again", len(were)))
+			return
+		}
+		sleep(ctx, 200*time.Millisecond)
+	}
+}
+
+// notBack names those of the pods that were ready and are not.
+func notBack(pods []corev1.Pod, were map[types.UID]bool) []string {
+	var names []string
+	for _, pod := range pods {
+		ended := pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if were[pod.UID] && !ended && !podutil.IsPodReady(&pod) {
+			names = append(names, pod.Namespace+"/"+pod.Name)
+		}
+	}
+	return names
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/grpclog"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -224,7 +225,9 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 		n.logLine("the API server answers")
 		n.retry(ctx, partNode, func() error { return makeNode(ctx, n.client) })
 		n.supervise(ctx, "kubelet")
-		n.retry(ctx, partNode, func() error { return markPodsNotReady(ctx, n.client) })
+		were := map[types.UID]bool{}
+		n.retry(ctx, partPods, func() error { return markPodsNotReady(ctx, n.client, were) })
+		group.Go(func() error { n.watchPods(ctx, were); return nil })
 		n.watch(ctx, partNode, "the node", n.nodeReady)
 		return nil
 	})
