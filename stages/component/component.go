@@ -101,11 +101,6 @@ func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contra
 	if out.Workloads, err = readiness.WaitRollouts(ctx, i.client, objs); err != nil {
 		return out, err
 	}
-	return i.settle(ctx, out)
-}
-
-func (i *installer) settle(ctx context.Context, out contract.Component) (contract.Component, error) {
-	var err error
 	out.Gates, err = i.gates(ctx)
 	return out, err
 }

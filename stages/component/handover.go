@@ -63,7 +63,8 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 	if err := i.letGo(ctx, objs); err != nil {
 		return out, err
 	}
-	return i.settle(ctx, out)
+	out.Gates, err = i.gates(ctx)
+	return out, err
 }
 
 func projectName(component string) string { return "slipway-adopted-" + component }

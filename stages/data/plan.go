@@ -118,23 +118,18 @@ func planMigrate(ctx context.Context, env *step.Env, in contract.MigrateInput, w
 		if rec.Has(m.Name) {
 			continue
 		}
-		d, err := w.dataNamed(m.Data)
-		if err != nil {
-			return out, err
-		}
 		planned := contract.PlannedChange{Of: contract.PlanMigrations, Action: contract.PlanRun, Name: m.Name + " of " + m.Data, Note: string(m.When) + " the components"}
 		var stops []string
-		for _, text := range d.Users {
-			u, err := platform.ParseUser(text)
-			if err != nil || rec.Style != contract.InPlace {
-				break
-			}
-			live, err := w.workload(ctx, u)
+		if rec.Style == contract.InPlace {
+			err := w.users([]string{m.Data}, func(u platform.User) error {
+				live, err := w.workload(ctx, u)
+				if live != nil {
+					stops = append(stops, u.String())
+				}
+				return err
+			})
 			if err != nil {
 				return out, err
-			}
-			if live != nil {
-				stops = append(stops, text)
 			}
 		}
 		if len(stops) > 0 {

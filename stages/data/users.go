@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -160,24 +162,19 @@ func (w *work) stop(ctx context.Context, u platform.User) error {
 
 // podsOf is how many pods of a workload are there and have not ended.
 func (w *work) podsOf(ctx context.Context, workload *unstructured.Unstructured) (int, error) {
-	all, err := w.client.List(ctx, podsResource(), workload.GetNamespace(), "")
+	pods, err := w.client.Kubernetes.CoreV1().Pods(workload.GetNamespace()).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, err
+	}
 	n := 0
-	for _, pod := range all {
-		phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
-		owner := metav1.GetControllerOf(&pod)
-		if owner == nil || phase == "Succeeded" || phase == "Failed" {
-			continue
-		}
-		of := owner.Name
-		if hash := pod.GetLabels()["pod-template-hash"]; workload.GetKind() == "Deployment" { // its ReplicaSet's
-			of = strings.TrimSuffix(of, "-"+hash)
-		}
-		kind := map[string]string{"Deployment": "ReplicaSet", "StatefulSet": "StatefulSet"}[workload.GetKind()]
-		if owner.Kind == kind && of == workload.GetName() {
+	for _, p := range pods.Items {
+		kind, name := readiness.Owner(&p)
+		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if kind == workload.GetKind() && name == workload.GetName() && !ended {
 			n++
 		}
 	}
-	return n, err
+	return n, nil
 }
 
 // toPause returns an Application that Argo CD has to leave alone; nil if it does so already. It fails

@@ -200,42 +200,32 @@ func sameSource(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// prune removes empty values; an empty value itself becomes nil.
+// prune removes empty values; an empty value itself becomes nil. Numbers are compared as text: their
+// types differ with what they were read from.
 func prune(v any) any {
-	switch v := v.(type) {
+	switch all := v.(type) {
 	case map[string]any:
 		out := map[string]any{}
-		for k, e := range v {
+		for k, e := range all {
 			if e = prune(e); e != nil {
 				out[k] = e
 			}
 		}
-		if len(out) > 0 {
-			return out
-		}
+		v = out
 	case []any:
-		out := make([]any, 0, len(v))
-		for _, e := range v {
-			out = append(out, prune(e))
+		out := make([]any, len(all))
+		for i, e := range all {
+			out[i] = prune(e)
 		}
-		if len(out) > 0 {
-			return out
-		}
-	case string:
-		if v != "" {
-			return v
-		}
-	case bool:
-		if v {
-			return v
-		}
-	case nil:
-	default:
-		if s := fmt.Sprint(v); s != "0" {
-			return s
-		}
+		v = out
 	}
-	return nil
+	switch is := reflect.ValueOf(v); {
+	case v == nil, is.IsZero(), (is.Kind() == reflect.Map || is.Kind() == reflect.Slice) && is.Len() == 0:
+		return nil
+	case is.CanInt() || is.CanFloat():
+		return fmt.Sprint(v)
+	}
+	return v
 }
 
 // Waiting describes briefly why a is not done at revision, that is Synced and Healthy

@@ -36,7 +36,7 @@ func AwaitPods(ctx context.Context, c *kube.Client, url string) {
 		defer cancel()
 		ready, seen, err := Node(ctx, c, url)
 		if err != nil {
-			seen = err.Error()
+			return false, err.Error(), nil
 		}
 		return ready, seen, nil
 	})
