@@ -77,7 +77,8 @@ func forReport(dir string) error {
 		Fix: "name a directory that does not exist, or that of an earlier report: slipway report --out DIR"}
 }
 
-// replace makes dir hold what write makes, and nothing else. If write fails, dir is as it was.
+// replace makes dir hold what write makes, and nothing else. If write fails, dir is as it was; if the
+// copy fails, on a full disk, dir has a part of it.
 func replace(dir string, write func(string) error) error {
 	temporary, err := os.MkdirTemp("", "slipway-report-")
 	if err != nil {
@@ -94,5 +95,8 @@ func replace(dir string, write func(string) error) error {
 			return err
 		}
 	}
-	return os.CopyFS(dir, os.DirFS(fresh))
+	if err := os.CopyFS(dir, os.DirFS(fresh)); err != nil {
+		return fmt.Errorf("write the report; remove %s, then run the same command again: %w", dir, err)
+	}
+	return nil
 }

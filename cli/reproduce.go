@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -139,7 +140,9 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 }
 
 func newName() string {
-	return "repro-" + strings.ToLower(rand.Text()[:8])
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return "repro-" + hex.EncodeToString(b[:])
 }
 
 // localise makes the run one on a fresh local deployment, and returns a line per substitution.

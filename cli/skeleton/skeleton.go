@@ -32,12 +32,22 @@ func Release(name string) (map[string][]byte, error) {
 	return out, err
 }
 
-// Write writes the files of Release to a directory.
-func Write(dir, name string) error {
+// Write writes the files of Release to an empty or missing directory. If that fails, it removes what
+// it wrote.
+func Write(dir, name string) (err error) {
 	files, err := Release(name)
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if err == nil {
+			return
+		}
+		for path := range files {
+			top, _, _ := strings.Cut(path, "/")
+			_ = os.RemoveAll(filepath.Join(dir, top)) // err says why
+		}
+	}()
 	for path, text := range files {
 		file := filepath.Join(dir, filepath.FromSlash(path))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -67,10 +68,10 @@ func useLoadBalancer(ctx context.Context, check *checker, image string) (string,
 	if err != nil {
 		return "", err
 	}
-	if err := c.WaitRollout(ctx, "Deployment", check.namespace(), name); err != nil {
+	if err := readiness.WaitRollout(ctx, c, "Deployment", check.namespace(), name); err != nil {
 		return "", err
 	}
-	address, err := c.WaitAddress(ctx, check.namespace(), name, checkPort)
+	address, err := readiness.WaitAddress(ctx, c, check.namespace(), name, checkPort)
 	if errors.Is(err, &fault.Fault{Code: kube.CodeWait}) {
 		err = noAddress{err}
 	}

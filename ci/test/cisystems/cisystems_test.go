@@ -310,7 +310,7 @@ func TestTheShellThatTriesUpgrades(t *testing.T) {
 			require.Contains(t, r.calls, "slipway upgrade-matrix --config slipway.yaml --from 1.0.0,1.1.0 --to 2.0.0 --style graceful,in-place --shard 1/2 --out collected/upgrades\n")
 			require.NotContains(t, r.shown, "mx-0")
 			require.Contains(t, r.shown, "| 1.0.0 | 2.0.0 | 50 | graceful | none | upgraded  |\n| 1.1.0 | 2.0.0 | 50 | graceful | none | failed ORC-005 |\n")
-			require.Regexp(t, `(?s)With upgrades/mx-1 of this job,.*\n\$ slipway reproduce --package run\.tar\.zst\n.*With upgrades/mx-2 of this job,.*\n\$ slipway upgrade-matrix --from 1\.1\.0 --to 2\.0\.0 --scale 50 --style in-place --faults none\n`, r.shown)
+			require.Regexp(t, `(?s)With upgrades/mx-1 of this job,.*\n\$ slipway reproduce --package run\.tar\.zst\n.*With upgrades/mx-2 of this job,.*\n\$ slipway upgrade-matrix --config 'slipway\.yaml' --from '1\.1\.0' --to '2\.0\.0' --scale 50 --style 'in-place' --faults 'none'\n`, r.shown)
 			require.FileExists(t, filepath.Join(r.files, "upgrades/mx-1/run.tar.zst"))
 		})
 	}

@@ -260,10 +260,22 @@ func Recorded(file string, io console.Streams) (text []byte, recorded bool, err 
 	return text, true, err
 }
 
-// Contents is what a file holds, or standard input (-).
+// Contents is what a file holds, or standard input (-), which an interruption leaves.
 func Contents(file string, io console.Streams) ([]byte, error) {
-	if file == "-" {
-		return bounded.Read(io.In, bounded.Written)
+	if file != "-" {
+		return bounded.File(file, bounded.Written)
 	}
-	return bounded.File(file, bounded.Written)
+	var text []byte
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		text, err = bounded.Read(io.In, bounded.Written)
+	}()
+	select {
+	case <-done:
+		return text, err
+	case <-io.Stop:
+		return nil, console.Interrupted("read standard input", "run the same command again")
+	}
 }
