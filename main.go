@@ -7,7 +7,10 @@ import (
 	"os"
 
 	"github.com/slipway-sh/slipway/cli"
-	"github.com/slipway-sh/slipway/pipeline/store/buckets"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/azblob"
+	"github.com/slipway-sh/slipway/pipeline/store/gs"
+	"github.com/slipway-sh/slipway/pipeline/store/s3"
 	providers "github.com/slipway-sh/slipway/providers/all"
 	steps "github.com/slipway-sh/slipway/stages/all"
 )
@@ -23,7 +26,7 @@ func main() {
 		Version:   version,
 		Source:    source,
 		Providers: providers.All(),
-		Stores:    buckets.All(),
+		Stores:    map[string]store.Opener{"s3": s3.Opener{}, "azblob": azblob.Opener{}, "gs": gs.Opener{}},
 		Steps:     steps.All,
 		Contents:  steps.Contents,
 		Render:    steps.Render,

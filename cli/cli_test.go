@@ -22,7 +22,10 @@ import (
 	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/store/buckets"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/azblob"
+	"github.com/slipway-sh/slipway/pipeline/store/gs"
+	"github.com/slipway-sh/slipway/pipeline/store/s3"
 	providers "github.com/slipway-sh/slipway/providers/all"
 	steps "github.com/slipway-sh/slipway/stages/all"
 )
@@ -31,7 +34,7 @@ import (
 func program() Program {
 	return Program{
 		Version: "dev", Providers: providers.All(), Steps: steps.All, Contents: steps.Contents, Render: steps.Render,
-		Stores: buckets.All(),
+		Stores: map[string]store.Opener{"s3": s3.Opener{}, "azblob": azblob.Opener{}, "gs": gs.Opener{}},
 	}
 }
 

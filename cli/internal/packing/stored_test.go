@@ -21,7 +21,8 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
-	"github.com/slipway-sh/slipway/pipeline/store/buckets"
+	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/s3"
 	providers "github.com/slipway-sh/slipway/providers/all"
 )
 
@@ -91,7 +92,7 @@ func TestAKeySignsOnlyWhatIsTheUsers(t *testing.T) {
 	dir := t.TempDir()
 	p := packer{files: runpackage.Files{}, flags: &deployment.Flags{}, options: Options{Key: key}}
 	p.flags.Source.Providers, p.flags.Source.State = providers.All(), "s3://mine?region=eu-central-1"
-	p.flags.Source.Stores = buckets.All()
+	p.flags.Source.Stores = map[string]store.Opener{"s3": s3.Opener{}}
 	users, err := p.flags.Source.Parse([]byte("apiVersion: slipway.sh/v1\nhooks: [{name: a, before: workflow, run: ['true']}]\n"), nil)
 	require.NoError(t, err)
 	p.deployment = &deployment.Deployment{Config: users, Inputs: deployment.Inputs{Secrets: noSecrets{}}}

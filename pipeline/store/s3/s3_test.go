@@ -1,4 +1,4 @@
-package buckets_test
+package s3_test
 
 import (
 	"errors"
@@ -12,39 +12,41 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/buckets"
+	"github.com/slipway-sh/slipway/pipeline/store/s3"
 )
 
-func options() store.Options { return store.Options{Openers: buckets.All()} }
+const secretKey = "c4narySecretAccessKey"
 
-const s3SecretKey = "c4narySecretAccessKey"
+func options() store.Options {
+	return store.Options{Openers: map[string]store.Opener{"s3": s3.Opener{}}}
+}
 
-// s3Environment sets credentials for the SDK and prevents it from searching elsewhere.
-func s3Environment(t *testing.T) {
+// environment sets credentials for the SDK and prevents it from searching elsewhere.
+func environment(t *testing.T) {
 	t.Helper()
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIAABCDEFGHIJKLMNOP")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", s3SecretKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	t.Setenv("AWS_CONFIG_FILE", t.TempDir()+"/none")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", t.TempDir()+"/none")
 	t.Setenv("AWS_MAX_ATTEMPTS", "1")
 }
 
-// s3Answering opens a store on a server with the same response to every request. What a
+// answering opens a store on a server with the same response to every request. What a
 // real server does, ci/test/s3 tests.
-func s3Answering(t *testing.T, status int, code string) *store.Store {
+func answering(t *testing.T, status int, code string) *store.Store {
 	t.Helper()
-	s3Environment(t)
+	environment(t)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/xml")
 		w.WriteHeader(status)
 		fmt.Fprintf(w, "<Error><Code>%s</Code><Message>for %s</Message></Error>", code, r.Header.Get("Authorization"))
 	}))
 	t.Cleanup(srv.Close)
-	return s3Open(t, "s3://bucket?region=us-east-1&use_path_style=true&endpoint="+srv.URL)
+	return open(t, "s3://bucket?region=us-east-1&use_path_style=true&endpoint="+srv.URL)
 }
 
-func s3Open(t *testing.T, url string) *store.Store {
+func open(t *testing.T, url string) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), url, options())
 	require.NoError(t, err)
@@ -52,7 +54,7 @@ func s3Open(t *testing.T, url string) *store.Store {
 	return s
 }
 
-func TestS3_errors(t *testing.T) {
+func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		code   string
@@ -68,10 +70,10 @@ func TestS3_errors(t *testing.T) {
 		{404, "SomethingElse", &fault.Fault{Code: store.CodeUnreachable}},
 	} {
 		t.Run(c.code, func(t *testing.T) {
-			s := s3Answering(t, c.status, c.code)
+			s := answering(t, c.status, c.code)
 			_, err := s.Get(t.Context(), "a/k")
 			require.ErrorIs(t, err, c.want)
-			require.NotContains(t, err.Error(), s3SecretKey)
+			require.NotContains(t, err.Error(), secretKey)
 			require.NotContains(t, err.Error(), "AKIA")
 			if _, coded := errors.AsType[*fault.Fault](err); coded {
 				_, err := s.List(t.Context(), "")
@@ -85,11 +87,11 @@ func TestS3_errors(t *testing.T) {
 	}
 }
 
-func TestS3_create(t *testing.T) {
-	require.ErrorIs(t, s3Answering(t, 412, "PreconditionFailed").Create(t.Context(), "k", []byte("x")), store.ErrExists)
+func TestCreate(t *testing.T) {
+	require.ErrorIs(t, answering(t, 412, "PreconditionFailed").Create(t.Context(), "k", []byte("x")), store.ErrExists)
 
 	// A conflict of two writers is no answer: it is asked again.
-	s3Environment(t)
+	environment(t)
 	requests := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		require.Equal(t, "*", r.Header.Get("If-None-Match"))
@@ -99,32 +101,32 @@ func TestS3_create(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	s := s3Open(t, "s3://bucket?region=us-east-1&use_path_style=true&endpoint="+srv.URL)
+	s := open(t, "s3://bucket?region=us-east-1&use_path_style=true&endpoint="+srv.URL)
 	require.NoError(t, s.Create(t.Context(), "k", []byte("x")))
 	require.Equal(t, 3, requests)
 }
 
-func TestS3_unreachable(t *testing.T) {
-	s3Environment(t)
+func TestUnreachable(t *testing.T) {
+	environment(t)
 	srv := httptest.NewServer(nil)
 	srv.Close()
-	s := s3Open(t, "s3://bucket?region=us-east-1&use_path_style=true&endpoint="+srv.URL)
+	s := open(t, "s3://bucket?region=us-east-1&use_path_style=true&endpoint="+srv.URL)
 	_, err := s.Get(t.Context(), "k")
 	require.ErrorIs(t, err, &fault.Fault{Code: store.CodeUnreachable})
 	require.ErrorContains(t, err, "connection refused")
 }
 
-func TestS3_noCredentials(t *testing.T) {
-	s3Environment(t)
+func TestNoCredentials(t *testing.T) {
+	environment(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	s := s3Open(t, "s3://bucket?region=us-east-1")
+	s := open(t, "s3://bucket?region=us-east-1")
 	_, err := s.Get(t.Context(), "k")
 	require.ErrorIs(t, err, &fault.Fault{Code: store.CodeRefused})
 }
 
-func TestS3_open_badParameters(t *testing.T) {
-	s3Environment(t)
+func TestOpen_badParameters(t *testing.T) {
+	environment(t)
 	for _, bad := range []string{"s3://b?nonsense=1", "s3://b?use_path_style=maybe", "s3://b?ssetype=rot13"} {
 		_, err := store.Open(t.Context(), bad, options())
 		require.ErrorIs(t, err, &fault.Fault{Code: store.CodeURL}, bad)

@@ -1,4 +1,4 @@
-package buckets_test
+package azblob_test
 
 import (
 	"encoding/base64"
@@ -14,24 +14,29 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/azblob"
 )
 
-const azureCanary = "c4naryAccountKey"
+const canary = "c4naryAccountKey"
 
-func azureEnvironment(t *testing.T) {
+func options() store.Options {
+	return store.Options{Openers: map[string]store.Opener{"azblob": azblob.Opener{}}}
+}
+
+func environment(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGEBLOB_CONNECTIONSTRING", "AZURE_STORAGE_DOMAIN", "AZURE_STORAGE_PROTOCOL"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("AZURE_STORAGE_ACCOUNT", "account")
-	t.Setenv("AZURE_STORAGE_KEY", base64.StdEncoding.EncodeToString([]byte(azureCanary)))
+	t.Setenv("AZURE_STORAGE_KEY", base64.StdEncoding.EncodeToString([]byte(canary)))
 }
 
-// azureAnswering opens a store on a server with the same response to every request. No test
+// answering opens a store on a server with the same response to every request. No test
 // runs against a real Azure.
-func azureAnswering(t *testing.T, status int, code string) *store.Store {
+func answering(t *testing.T, status int, code string) *store.Store {
 	t.Helper()
-	azureEnvironment(t)
+	environment(t)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("x-ms-error-code", code)
 		w.WriteHeader(status)
@@ -43,7 +48,7 @@ func azureAnswering(t *testing.T, status int, code string) *store.Store {
 	return s
 }
 
-func TestAzure_errors(t *testing.T) {
+func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		code   string
@@ -57,22 +62,22 @@ func TestAzure_errors(t *testing.T) {
 		{404, "SomethingElse", &fault.Fault{Code: store.CodeUnreachable}},
 	} {
 		t.Run(c.code, func(t *testing.T) {
-			s := azureAnswering(t, c.status, c.code)
+			s := answering(t, c.status, c.code)
 			_, err := s.Get(t.Context(), "a/k")
 			require.ErrorIs(t, err, c.want)
-			require.NotContains(t, err.Error(), base64.StdEncoding.EncodeToString([]byte(azureCanary)))
+			require.NotContains(t, err.Error(), base64.StdEncoding.EncodeToString([]byte(canary)))
 			if _, coded := errors.AsType[*fault.Fault](err); coded {
 				require.ErrorIs(t, s.Check(t.Context()), c.want)
 				require.ErrorIs(t, s.Put(t.Context(), "a/k", nil), c.want)
 			}
 		})
 	}
-	require.ErrorIs(t, azureAnswering(t, 409, "BlobAlreadyExists").Create(t.Context(), "k", []byte("x")), store.ErrExists)
-	require.ErrorIs(t, azureAnswering(t, 412, "ConditionNotMet").Create(t.Context(), "k", []byte("x")), store.ErrExists)
+	require.ErrorIs(t, answering(t, 409, "BlobAlreadyExists").Create(t.Context(), "k", []byte("x")), store.ErrExists)
+	require.ErrorIs(t, answering(t, 412, "ConditionNotMet").Create(t.Context(), "k", []byte("x")), store.ErrExists)
 }
 
-func TestAzure_create_asksForAbsence(t *testing.T) {
-	azureEnvironment(t)
+func TestCreate_asksForAbsence(t *testing.T) {
+	environment(t)
 	var conditions []string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conditions = append(conditions, r.Header.Get("If-None-Match"))
@@ -85,8 +90,8 @@ func TestAzure_create_asksForAbsence(t *testing.T) {
 	require.Equal(t, []string{"*"}, conditions, "one request, with the condition")
 }
 
-func TestAzure_open_badParameters(t *testing.T) {
-	azureEnvironment(t)
+func TestOpen_badParameters(t *testing.T) {
+	environment(t)
 	bad := &fault.Fault{Code: store.CodeURL}
 	for _, url := range []string{"azblob://c?nonsense=1", "azblob://c?protocol=ftp", "azblob://c?cdn=maybe"} {
 		_, err := store.Open(t.Context(), url, options())
@@ -97,7 +102,7 @@ func TestAzure_open_badParameters(t *testing.T) {
 	require.ErrorIs(t, err, bad)
 
 	// A token is sent nowhere but where the environment says.
-	azureEnvironment(t)
+	environment(t)
 	t.Setenv("AZURE_STORAGE_SAS_TOKEN", "sv=1&sig=c4nary")
 	_, err = store.Open(t.Context(), "azblob://c?domain=elsewhere.example.com", options())
 	require.ErrorIs(t, err, bad)

@@ -1,4 +1,4 @@
-package buckets_test
+package gs_test
 
 import (
 	"errors"
@@ -13,20 +13,25 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
+	"github.com/slipway-sh/slipway/pipeline/store/gs"
 )
 
-// googleAnswering opens a store on a server with the same response to every request. No test
+func options() store.Options {
+	return store.Options{Openers: map[string]store.Opener{"gs": gs.Opener{}}}
+}
+
+// answering opens a store on a server with the same response to every request. No test
 // runs against a real Google Cloud.
-func googleAnswering(t *testing.T, status int, message string) *store.Store {
+func answering(t *testing.T, status int, message string) *store.Store {
 	t.Helper()
-	return googleServing(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		fmt.Fprintf(w, `{"error":{"code":%d,"message":%q}}`, status, message)
 	}))
 }
 
-func googleServing(t *testing.T, h http.Handler) *store.Store {
+func serving(t *testing.T, h http.Handler) *store.Store {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
@@ -36,28 +41,28 @@ func googleServing(t *testing.T, h http.Handler) *store.Store {
 	return s
 }
 
-func TestGoogle_errors(t *testing.T) {
-	_, err := googleAnswering(t, 404, "No such object: bucket/a/k").Get(t.Context(), "a/k")
+func TestErrors(t *testing.T) {
+	_, err := answering(t, 404, "No such object: bucket/a/k").Get(t.Context(), "a/k")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	for _, c := range []struct {
 		status int
 		want   fault.Code
 	}{{401, store.CodeRefused}, {403, store.CodeRefused}, {400, store.CodeUnreachable}} {
-		s := googleAnswering(t, c.status, "no")
+		s := answering(t, c.status, "no")
 		_, err := s.Get(t.Context(), "a/k")
 		require.ErrorIs(t, err, &fault.Fault{Code: c.want}, c.status)
 		require.ErrorIs(t, s.Check(t.Context()), &fault.Fault{Code: c.want}, c.status)
 		require.ErrorIs(t, s.Put(t.Context(), "a/k", []byte("x")), &fault.Fault{Code: c.want}, c.status)
 	}
-	s := googleAnswering(t, 404, "The specified bucket does not exist.")
+	s := answering(t, 404, "The specified bucket does not exist.")
 	require.ErrorIs(t, s.Check(t.Context()), &fault.Fault{Code: store.CodeNoBucket})
 	require.ErrorIs(t, s.Put(t.Context(), "a/k", []byte("x")), &fault.Fault{Code: store.CodeNoBucket})
-	require.ErrorIs(t, googleAnswering(t, 412, "no").Create(t.Context(), "k", []byte("x")), store.ErrExists)
+	require.ErrorIs(t, answering(t, 412, "no").Create(t.Context(), "k", []byte("x")), store.ErrExists)
 }
 
-func TestGoogle_create_asksForAbsence(t *testing.T) {
+func TestCreate_asksForAbsence(t *testing.T) {
 	var conditions []string
-	s := googleServing(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conditions = append(conditions, r.URL.Query().Get("ifGenerationMatch"))
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"name":"k","bucket":"bucket","size":"1"}`)
@@ -66,7 +71,7 @@ func TestGoogle_create_asksForAbsence(t *testing.T) {
 	require.Equal(t, []string{"0"}, conditions, "one request, with the condition")
 }
 
-func TestGoogle_open(t *testing.T) {
+func TestOpen(t *testing.T) {
 	for _, bad := range []string{"gs://b?anonymous=true&nonsense=1"} {
 		_, err := store.Open(t.Context(), bad, options())
 		require.ErrorIs(t, err, &fault.Fault{Code: store.CodeURL}, bad)
