@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// maxProblems is how many problems of one thing are told.
+// maxProblems is how many problems are listed.
 const maxProblems = 100
 
 // Problems are what is wrong with what others made, for errors.Join: the first hundred, each in one
@@ -24,8 +24,8 @@ func (p *Problems) Add(format string, args ...any) {
 	}
 }
 
-// LineError is err in one line that is not long: errors quote names that others gave, of which the second
-// line could pass for one of Slipway's own.
+// LineError is err in one line that is not long: errors quote names that others gave, whose second
+// line could pass for Slipway's own.
 func LineError(err error) error {
 	if text := err.Error(); len(text) <= maxMessage && text == Line(text) {
 		return err

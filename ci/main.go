@@ -99,9 +99,6 @@ func (m *Slipway) Install(
 	// Run these steps, "stage" or "stage/step", and all that they need.
 	// +optional
 	until []string,
-	// Run only these steps; the results of those that they need must still hold.
-	// +optional
-	only []string,
 	// Take over what is in the cluster and somebody else's.
 	//
 	// Otherwise it ends the run. A destroy removes it, except namespaces. Also takes over
@@ -125,7 +122,7 @@ func (m *Slipway) Install(
 	if err != nil {
 		return "", err
 	}
-	args := flags{"install"}.on("--take-ownership", takeOwnership).each("--until", until).each("--only", only).with("--approve", approve)
+	args := flags{"install"}.on("--take-ownership", takeOwnership).each("--until", until).with("--approve", approve)
 	if args, err = c.with(ctx, packageFile, packageKey, args); err != nil {
 		return "", err
 	}

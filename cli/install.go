@@ -22,7 +22,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	platforms "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages"
@@ -34,7 +33,7 @@ type installOptions struct {
 	runFlags
 	program    *Program
 	deployment deployment.Flags
-	selected   pipeline.Select
+	until      []string
 	known      bool // an earlier run had the release: what its gates wait for is not checked
 	from       packageFlags
 	approval   approval
@@ -52,8 +51,7 @@ func newInstall(p *Program) *cobra.Command {
 	set := cmd.Flags()
 	addDeployment(cmd, p, &o.deployment)
 	o.deployment.Release.AddFlags(set)
-	set.StringSliceVar(&o.selected.Until, "until", nil, "run only these steps (STAGE or STAGE/STEP) and all that they need")
-	set.StringSliceVar(&o.selected.Only, "only", nil, "run only these steps; what they need must have run before")
+	set.StringSliceVar(&o.until, "until", nil, "run only these steps (STAGE or STAGE/STEP) and all that they need")
 	o.from.addFlags(set)
 	o.addRun(set, "parallel", "lock-timeout", "keep-cluster", "unpublished", "take-ownership")
 	o.approval.addFlags(set)
@@ -129,8 +127,8 @@ func (o *installOptions) check() error {
 	if o.unpublished && !o.keep {
 		return usage.Errorf("--unpublished is about the cluster that --keep-cluster leaves: give both")
 	}
-	if s := o.selected; o.approval.digest != "" && !s.Empty() {
-		return usage.Errorf("--approve is for a whole run: leave out --until and --only")
+	if o.approval.digest != "" && len(o.until) > 0 {
+		return usage.Errorf("--approve is for a whole run: leave out --until")
 	}
 	return o.approval.check()
 }
@@ -145,7 +143,7 @@ func (o *installOptions) prepare(ctx context.Context, io console.Streams, c *con
 
 // complete is prepare after the release is open.
 func (o *installOptions) complete(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
-	c.Parallel, c.Select, c.LockTimeout, c.Adopt, c.Approve = o.parallel, o.selected, o.lockTimeout, o.takeover, o.approval.digest
+	c.Parallel, c.Until, c.LockTimeout, c.Adopt, c.Approve = o.parallel, o.until, o.lockTimeout, o.takeover, o.approval.digest
 	c.Approval = o.approval.record()
 	release := c.Release
 	if c.Config.Git.URL != "" {

@@ -35,7 +35,7 @@ func TestWhatIsNoPlanOrApproval(t *testing.T) {
 		{[]string{"install", "--approve", "sha256:12"}, "give the digest at the end of its plan"},
 		{[]string{"destroy", "--approve", "abc"}, "give the digest at the end of its plan"},
 		{[]string{"upgrade", "--approve", "abc"}, "give the digest at the end of its plan"},
-		{[]string{"install", "--approve", digest, "--only", "orchestrator"}, "--approve is for a whole run"},
+		{[]string{"install", "--approve", digest, "--until", "orchestrator"}, "--approve is for a whole run"},
 	} {
 		code, _, errs := slipway(c.args...)
 		require.Equal(t, 2, code, c.args)

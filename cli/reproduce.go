@@ -190,7 +190,7 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams) (s
 		}
 	}
 	if o.until != "" {
-		o.install.selected.Until = []string{o.until}
+		o.install.until = []string{o.until}
 	}
 	err = f.Do(ctx, io, deployment.Run{Workflow: w.Name, Prepare: prepare}, func(ctx context.Context, d *deployment.Deployment) error {
 		if !o.began {

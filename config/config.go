@@ -247,7 +247,7 @@ func (c *Config) GoBack(was *Config) (dropped []string, missing map[string]Secre
 	c.Observability, c.Git, c.Hooks, c.Advanced = was.Observability, was.Git, nil, was.Advanced
 	c.Global.Name, c.Advanced.Timeouts, c.Advanced.Save = name, mine.Timeouts, mine.Save
 	for _, h := range was.Hooks {
-		if slices.ContainsFunc(hooks, h.equal) {
+		if slices.ContainsFunc(hooks, func(own Hook) bool { return reflect.DeepEqual(own, h) }) {
 			c.Hooks = append(c.Hooks, h)
 		} else {
 			dropped = append(dropped, h.Name)

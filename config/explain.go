@@ -11,20 +11,11 @@ import (
 	"github.com/slipway-sh/slipway/config/document"
 )
 
-// Origin is where a value came from.
-type Origin string
-
-// The origins besides "line N" of the file.
-const (
-	FromDefault = "default"
-	FromFlag    = "flag"
-)
-
 // Setting is an effective value.
 type Setting struct {
 	Path   string `json:"path"`   // "global.name"
 	Value  string `json:"value"`  // as JSON; text without quotes
-	Origin Origin `json:"origin"` // "default", "line 3", "line 3, environment", "flag --name"
+	Origin string `json:"origin"` // "default", "line 3", "line 3, environment", "flag --name"
 }
 
 // Values returns the effective values as encoding/json has them; numbers are json.Number.
@@ -54,18 +45,18 @@ func (c *Config) Explain() ([]Setting, error) {
 }
 
 // origin returns where the value at path came from.
-func (c *Config) origin(path string) Origin {
+func (c *Config) origin(path string) string {
 	if flag, ok := c.flags[path]; ok {
-		return Origin(FromFlag + " " + flag)
+		return "flag " + flag
 	}
 	if c.doc.Has(path) {
 		origin := fmt.Sprintf("line %d", c.doc.Line(path))
 		if slices.Contains(c.expanded, path) {
 			origin += ", environment"
 		}
-		return Origin(origin)
+		return origin
 	}
-	return FromDefault
+	return "default"
 }
 
 // walk calls leaf for every value that is not a non-empty mapping.

@@ -81,9 +81,6 @@ func (h *Hook) Command() []string {
 	return slices.Clone(h.Run)
 }
 
-// equal reports whether h and other are the same in a file.
-func (h Hook) equal(other Hook) bool { return reflect.DeepEqual(h, other) }
-
 // HooksOf returns the hooks of a workflow in the order of the file. Those on a step
 // that the workflow does not have are among them.
 func (c *Config) HooksOf(workflow string) []Hook {

@@ -203,8 +203,8 @@ func Decode(section json.RawMessage, into any) []Problem {
 	return l
 }
 
-// invalid is the fault of problems, of which those of a flag are told as that flag's: the file
-// is not to be blamed for them.
+// invalid is the fault of problems. If a flag has set a field, its problem names the flag instead
+// of a line of the file.
 func (c *Config) invalid(problems []Problem) error {
 	var flags []string
 	for i := range problems {

@@ -48,7 +48,7 @@ func (c Change) String() string {
 
 // Migrate migrates a file to the current version, preserving comments, and returns it
 // together with the changes: none if it is current. It returns a fault if the file is not
-// YAML, or has no version or one that this program does not know.
+// YAML, or has no version that this program knows.
 func Migrate(data []byte, file string) ([]byte, []Change, error) {
 	doc, problems := document.Parse(data)
 	if doc == nil {

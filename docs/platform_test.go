@@ -32,7 +32,7 @@ func platformPages(t *testing.T) map[string][]byte {
 	defer t.Chdir("docs")
 	var r jsonschema.Reflector
 	require.NoError(t, r.AddGoComments(module, sources))
-	s := platform.Schema(r.CommentMap)
+	s := platformSchema(r.CommentMap)
 	text, err := json.MarshalIndent(s, "", "  ")
 	require.NoError(t, err)
 	page, err := platformPage(s, r.CommentMap)

@@ -30,7 +30,7 @@ const (
 	// (`slipway report`).
 	Bug Class = 1
 	// Usage: the command line, the configuration or the platform release must be
-	// corrected; nothing was changed, unless the error is that of a step.
+	// corrected; nothing was changed, unless a step returned the error.
 	Usage Class = 2
 	// Preflight: the machine, the engine or the bundle does not meet the
 	// requirements; nothing was changed.
@@ -79,7 +79,7 @@ func (f *Fault) Is(target error) bool {
 }
 
 // Map returns the fault with its texts as change makes them: without a secret, for
-// example. One of which that changes none is returned as it is, with its causes.
+// example. If no text changes, it returns the fault itself, with its causes.
 func (f *Fault) Map(change func(string) string) *Fault {
 	text := f.Err.Error()
 	out := &Fault{f.Code, f.Class, change(f.Op), change(f.Fix), f.Log, f.Err}

@@ -57,7 +57,7 @@ func TestRun_whatIsLeft(t *testing.T) {
 					time.AfterFunc(2*time.Minute, func() { cancel(again) })
 				}
 				start := time.Now()
-				results, err := p.Run(ctx, Options{Stop: stop, Parallel: 1, Select: Select{Only: []string{"test"}}})
+				results, err := p.Run(ctx, Options{Stop: stop, Parallel: 1, Until: []string{"test"}})
 				require.ErrorContains(t, err, c.text)
 				left, ok := errors.AsType[*CancelError](err)
 				require.True(t, ok)

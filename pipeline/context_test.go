@@ -99,19 +99,3 @@ func TestContext_children(t *testing.T) {
 	_, err := p.Run(t.Context(), Options{})
 	require.NoError(t, err)
 }
-
-func TestDescribe_afterTheEnd(t *testing.T) {
-	var p Pipeline
-	var saved context.Context
-	Add(&p, key("a"), func(ctx context.Context) (int, error) {
-		Describe(ctx, Detail{Log: "one"})
-		saved = context.WithoutCancel(ctx)
-		return 0, nil
-	})
-	results, err := p.Run(t.Context(), Options{Hooks: []Hook{{Step: EveryStep, After: func(context.Context, Result) error {
-		Describe(saved, Detail{Log: "two"})
-		return nil
-	}}}})
-	require.NoError(t, err)
-	require.Equal(t, Detail{Log: "one"}, results[0].Detail)
-}

@@ -22,12 +22,8 @@ const (
 	CodeCancelled fault.Code = "RUN-001"
 	// CodeTimeout: the run's deadline passed.
 	CodeTimeout fault.Code = "RUN-002"
-	// CodeSelection: a selection names a stage or step that does not exist, or its parts have no
-	// step in common.
+	// CodeSelection: a selection names a stage or step that does not exist.
 	CodeSelection fault.Code = "RUN-004"
-	// CodeNotVerified: a selected step needs one that is not selected, and that
-	// one has no earlier result that still holds.
-	CodeNotVerified fault.Code = "RUN-006"
 )
 
 // StepError is the error of a step that failed.
@@ -73,20 +69,6 @@ func (e *CancelError) Error() string {
 
 // Unwrap returns the cause.
 func (e *CancelError) Unwrap() error { return e.Cause }
-
-// PanicError is the error of a step that panicked.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
-
-// Unwrap returns the panic's value if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
 
 // cancelled wraps a CancelError in a fault, unless its cause is one already.
 func cancelled(e *CancelError) error {

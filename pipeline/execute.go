@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"time"
 )
@@ -10,11 +11,7 @@ import (
 // execute runs n and its hooks and completes its result.
 func (s *scheduler) execute(ctx context.Context, n *node) {
 	r := &n.result
-	var err error
-	r.Detail, err = s.call(ctx, n)
-	if err == nil && n.part == verify {
-		r.Detail.Reused = true // even if it did not say so: it was not allowed to do anything
-	}
+	err := s.call(ctx, n)
 	switch {
 	case err == nil && r.Detail.Reused:
 		r.Status = Reused
@@ -24,13 +21,11 @@ func (s *scheduler) execute(ctx context.Context, n *node) {
 		r.Status = Skipped
 	case !n.cleanup && ctx.Err() != nil:
 		r.Status, r.Err = Cancelled, err
-	case n.part == verify && errors.Is(err, ErrNotVerified):
-		r.Status, r.Err = n.failed(), notVerified(s.opts.Select, err)
 	default:
 		r.Status, r.Err = n.failed(), err
 	}
 	r.Finished = time.Now()
-	if len(s.opts.Hooks) == 0 || n.part == verify {
+	if len(s.opts.Hooks) == 0 {
 		return
 	}
 	last, release := s.uncancelled(ctx)
@@ -46,34 +41,30 @@ func (s *scheduler) execute(ctx context.Context, n *node) {
 
 // call runs the hooks before n, then n itself, with a context that ends when they
 // have returned.
-func (s *scheduler) call(ctx context.Context, n *node) (Detail, error) {
+func (s *scheduler) call(ctx context.Context, n *node) error {
 	if n.cleanup {
 		own, cancel := s.uncancelled(ctx)
 		defer cancel()
 		ctx = own
 	}
-	var e execution
-	own, cancel := e.in(ctx, n.part == verify)
+	own, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err := safely(func() error {
-		if n.part != verify { // a step that only verifies is not carried out
-			if err := s.stages[n.key.Stage].before(own, s.opts.Hooks); err != nil {
-				return err
-			}
-			if err := before(own, s.opts.Hooks, n.key); err != nil {
-				return err
-			}
+	return safely(func() error {
+		if err := s.stages[n.key.Stage].before(own, s.opts.Hooks); err != nil {
+			return err
+		}
+		if err := before(own, s.opts.Hooks, n.key); err != nil {
+			return err
 		}
 		return n.step.run(own)
 	})
-	return e.described(), err
 }
 
 // safely turns a panic into an error.
 func safely(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &PanicError{Value: v, Stack: debug.Stack()}
+			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 		}
 	}()
 	return f()

@@ -22,7 +22,7 @@ type Hook struct {
 	Before func(ctx context.Context, key Key) error
 	// After runs when a step that was started has ended, with a context that is
 	// not cancelled with the run's. Its error fails a step that succeeded, and is
-	// joined to the error of one that did not. After the whole run, r holds the
+	// joined to the error of a step that failed. After the whole run, r holds the
 	// run's error and a zero key. After the last step of a stage, if one was
 	// started, r holds their errors; nothing starts until it returns, and after its
 	// error nothing but clean-up steps. May be nil.
@@ -84,7 +84,7 @@ func before(ctx context.Context, hooks []Hook, key Key) error {
 	return nil
 }
 
-// after runs all hooks after a step or the whole run; see scheduler.settled for a stage.
+// after runs all hooks after a step, a stage or the whole run.
 func after(ctx context.Context, hooks []Hook, r Result) error {
 	var errs []error
 	for _, h := range hooks {

@@ -94,7 +94,7 @@ func TestHooks_unknownStep(t *testing.T) {
 	var p Pipeline
 	Add(&p, key("a"), func(context.Context) (int, error) { t.Error("ran a"); return 0, nil })
 	results, err := p.Run(t.Context(), Options{
-		Select: Select{Only: []string{"test/y"}},
+		Until: []string{"test/y"},
 		Hooks: []Hook{
 			{Before: func(context.Context, Key) error { t.Error("before the run"); return nil }},
 			{Step: "tset"}, {Step: "test"}, {Step: "test/a"}, {Step: "test/z"},

@@ -1,4 +1,4 @@
-// A model of the pipeline: random graphs, selections and outcomes, and what a run of them
+// A model of the pipeline: random graphs, targets and outcomes, and what a run of them
 // must do, for the property tests.
 
 package pipeline_test
@@ -45,7 +45,6 @@ type plan struct {
 	settled  []map[int]bool // which needs are settled ones
 	optional []bool
 	ends     []string // see randomPlan
-	verifies []bool   // whether an earlier result holds
 	takes    []time.Duration
 }
 
@@ -68,28 +67,24 @@ func randomPlan(r *rand.Rand) plan {
 			end = []string{"reuse", "fail", "skip", "panic", "before fails", "before skips", "after fails"}[r.IntN(7)]
 		}
 		p.ends = append(p.ends, end)
-		p.verifies = append(p.verifies, r.IntN(4) != 0)
 		p.takes = append(p.takes, time.Duration(r.IntN(5))*time.Second)
 	}
 	return p
 }
 
-// randomSelect returns a selection of targets that exist; most often none.
-func (p plan) randomSelect(r *rand.Rand) Select {
-	some := func() (targets []string) {
-		if r.IntN(3) != 0 {
-			return nil
-		}
-		for range 1 + r.IntN(2) {
-			i := r.IntN(len(p.needs))
-			for p.cleanup(i) {
-				i-- // the first is none
-			}
-			targets = append(targets, []string{p.stages[i], p.key(i).String()}[r.IntN(2)])
-		}
-		return targets
+// randomUntil returns targets that exist; most often none.
+func (p plan) randomUntil(r *rand.Rand) (targets []string) {
+	if r.IntN(2) != 0 {
+		return nil
 	}
-	return Select{Until: some(), Only: some()}
+	for range 1 + r.IntN(2) {
+		i := r.IntN(len(p.needs))
+		for p.cleanup(i) {
+			i-- // the first is none
+		}
+		targets = append(targets, []string{p.stages[i], p.key(i).String()}[r.IntN(2)])
+	}
+	return targets
 }
 
 func (p plan) key(i int) Key { return Key{Stage: p.stages[i], Name: strconv.Itoa(i)} }
@@ -146,37 +141,15 @@ func (p plan) reach() [][]bool {
 	return after
 }
 
-// The parts that steps take in a run.
-const (
-	runs     = "runs"
-	verifies = "verifies"
-	none     = "none"
-)
-
-// parts returns what a selection makes of the steps; false when it selects none.
-func (p plan) parts(sel Select) ([]string, bool) {
+// runs reports which steps take part in a run with these targets.
+func (p plan) runs(until []string) []bool {
 	n, after := len(p.needs), p.reach()
-	parts := make([]string, n)
-	if sel.Until == nil && sel.Only == nil {
-		for i := range parts {
-			parts[i] = runs
-		}
-		return parts, true
-	}
-	target := func(i int, targets []string) bool {
-		return !p.cleanup(i) && (slices.Contains(targets, p.stages[i]) || slices.Contains(targets, p.key(i).String()))
-	}
-	some := false
+	in := make([]bool, n)
 	for i := range n {
-		needed := false
+		in[i] = len(until) == 0
 		for t := range n {
-			needed = needed || target(t, sel.Until) && after[t][i]
-		}
-		parts[i] = none
-		if !p.cleanup(i) &&
-			(sel.Until == nil || target(i, sel.Until) || needed) &&
-			(sel.Only == nil || target(i, sel.Only)) {
-			parts[i], some = runs, true
+			target := !p.cleanup(t) && (slices.Contains(until, p.stages[t]) || slices.Contains(until, p.key(t).String()))
+			in[i] = in[i] || target && (t == i || after[t][i])
 		}
 	}
 	for changed := true; changed; {
@@ -184,15 +157,15 @@ func (p plan) parts(sel Select) ([]string, bool) {
 		for i := range n {
 			for _, j := range p.needs[i] {
 				switch {
-				case p.settled[i][j] && parts[j] != none && parts[i] != runs:
-					parts[i], changed = runs, true
-				case !p.settled[i][j] && parts[i] != none && parts[j] == none:
-					parts[j], changed = verifies, true
+				case p.settled[i][j] && in[j] && !in[i]:
+					in[i], changed = true, true
+				case !p.settled[i][j] && in[i] && !in[j]:
+					in[j], changed = true, true
 				}
 			}
 		}
 	}
-	return parts, some
+	return in
 }
 
 // verdict returns the status of step i that follows from the steps it needs, and the
@@ -228,16 +201,12 @@ func (p plan) verdict(i int, status []Status, by [][]int) (Status, []int) {
 }
 
 // ran returns the status of step i when it runs to its end, and how long that takes.
-func (p plan) ran(i int, part string) (Status, time.Duration) {
+func (p plan) ran(i int) (Status, time.Duration) {
 	failed := Failed
 	if p.optional[i] {
 		failed = Warned
 	}
 	switch end := p.ends[i]; {
-	case part == verifies && !p.verifies[i]:
-		return failed, p.takes[i]
-	case part == verifies: // no hook runs around it
-		return Reused, p.takes[i]
 	case end == "before fails":
 		return failed, 0
 	case end == "before skips":
@@ -263,11 +232,11 @@ type outcome struct {
 }
 
 // model runs the steps one after the other, always the first that can.
-func (p plan) model(parts []string) outcome {
+func (p plan) model(in []bool) outcome {
 	n := len(p.needs)
 	o := outcome{status: make([]Status, n), by: make([][]int, n), end: make([]time.Duration, n)}
 	for i := range n {
-		if parts[i] == none {
+		if !in[i] {
 			o.status[i] = Unselected
 		}
 	}
@@ -281,7 +250,7 @@ func (p plan) model(parts []string) outcome {
 		}
 		if o.status[i], o.by[i] = p.verdict(i, o.status, o.by); o.status[i] == "" {
 			var took time.Duration
-			o.status[i], took = p.ran(i, parts[i])
+			o.status[i], took = p.ran(i)
 			o.end[i] += took
 			o.order = append(o.order, i)
 		}

@@ -36,7 +36,7 @@ const (
 	Blocked    Status = "blocked"    // a step that it needs failed
 	Skipped    Status = "skipped"    // it was skipped on purpose, or a step that it needs was skipped or warned
 	Cancelled  Status = "cancelled"  // the run was stopped before or while it ran
-	Unselected Status = "unselected" // Options.Select leaves it out, and nothing selected needs it
+	Unselected Status = "unselected" // Options.Until leaves it out
 	// Interrupted: it was running when its run was killed. Run never returns it; it
 	// only occurs in the record of a run.
 	Interrupted Status = "interrupted"
@@ -45,7 +45,7 @@ const (
 // OK reports whether a step with this status has an output.
 func (s Status) OK() bool { return s == Succeeded || s == Reused }
 
-// Detail is what a step may report about itself; see Describe.
+// Detail is what a step may report about itself; see Step.Describe.
 type Detail struct {
 	Reused bool   // the output is that of an earlier run
 	Log    string // where the step's log is, relative to the run's directory
@@ -94,6 +94,10 @@ func (s *Step[T]) run(ctx context.Context) (err error) {
 	return err
 }
 
+// Describe records details about the step; the last call wins. Only the function of the step
+// may call it, and no goroutine that outlives that.
+func (s *Step[T]) Describe(d Detail) { s.n.result.Detail = d }
+
 // Value returns the step's output. It panics unless the step has succeeded, which a
 // step that needs it may rely on.
 func (s *Step[T]) Value() T {
@@ -136,8 +140,8 @@ func (s *Step[T]) edge() edge {
 // Settled weakens a dependency: it waits until the step has a final status, whatever
 // that is, even if the step never started. A step with such a dependency is a
 // clean-up step: it runs even when the run was stopped or cancelled, with a context
-// that is independent of both and ends after Options.CleanupTimeout. Select describes
-// when it does not run.
+// that is independent of both and ends after Options.CleanupTimeout. Options.Until
+// describes when it does not run.
 func Settled(d Dep) Dep {
 	if d == nil {
 		panic("pipeline: Settled(nil)")
@@ -255,7 +259,7 @@ type node struct {
 	final  atomic.Bool
 
 	// Used by the scheduler only.
-	part    part
+	out     bool // it takes no part in the run
 	started bool
 }
 

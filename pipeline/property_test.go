@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/slipway-sh/slipway/fault"
 	. "github.com/slipway-sh/slipway/pipeline"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,7 +20,7 @@ import (
 type world struct {
 	plan
 	t        *testing.T
-	parts    []string
+	in       []bool // which steps take part
 	parallel int
 	stopAt   time.Duration // 0: never
 	cancelAt time.Duration // 0: never
@@ -38,15 +37,15 @@ type world struct {
 	diagnoses atomic.Int32
 }
 
-func newWorld(t *testing.T, p plan, parts []string) *world {
-	return &world{plan: p, t: t, parts: parts, runs: make([]atomic.Int32, len(p.needs)), final: make([]Status, len(p.needs))}
+func newWorld(t *testing.T, p plan, in []bool) *world {
+	return &world{plan: p, t: t, in: in, runs: make([]atomic.Int32, len(p.needs)), final: make([]Status, len(p.needs))}
 }
 
 // run runs the plan; start is when.
-func (w *world) run(sel Select) (results []Result, start time.Time, err error) {
+func (w *world) run(until []string) (results []Result, start time.Time, err error) {
 	var pipe Pipeline
 	w.steps = w.wire(&pipe, w.step)
-	opts := Options{Select: sel, Parallel: w.parallel, Hooks: w.hooks(), Observe: w.observe}
+	opts := Options{Until: until, Parallel: w.parallel, Hooks: w.hooks(), Observe: w.observe}
 	if w.diagnose != "" {
 		opts.Diagnose = w.diagnosis
 	}
@@ -73,7 +72,6 @@ func (w *world) step(i int) func(context.Context) (int, error) {
 		now := int(w.running.Add(1))
 		defer w.running.Add(-1)
 		assert.True(w.t, w.parallel == 0 || now <= w.parallel, "step %d: %d at once", i, now)
-		assert.Equal(w.t, w.parts[i] == verifies, VerifyOnly(ctx), "step %d", i)
 		sum := 1
 		for _, j := range w.needs[i] {
 			_, settled := w.steps[j].Result()
@@ -89,12 +87,6 @@ func (w *world) step(i int) func(context.Context) (int, error) {
 				return 0, ctx.Err()
 			}
 		}
-		if VerifyOnly(ctx) {
-			if !w.verifies[i] {
-				return 0, fmt.Errorf("looked: %w", ErrNotVerified)
-			}
-			return sum, nil
-		}
 		switch w.ends[i] {
 		case "fail":
 			return 0, errors.New("fails")
@@ -103,7 +95,7 @@ func (w *world) step(i int) func(context.Context) (int, error) {
 		case "skip":
 			return 0, ErrSkip
 		case "reuse":
-			Describe(ctx, Detail{Reused: true})
+			w.steps[i].Describe(Detail{Reused: true})
 		}
 		return sum, nil
 	}
@@ -143,7 +135,7 @@ func (w *world) observe(e Event) {
 		return
 	}
 	assert.NotContains(w.t, w.starts, i)
-	assert.NotEqual(w.t, none, w.parts[i], "step %d", i)
+	assert.True(w.t, w.in[i], "step %d", i)
 	for _, j := range w.needs[i] {
 		assert.NotEmpty(w.t, w.final[j], "step %d starts before %d has ended", i, j)
 	}
@@ -210,9 +202,9 @@ func (w *world) check(results []Result, start time.Time, err error) {
 		require.Equal(w.t, !r.Started.IsZero(), slices.Contains(w.starts, i), at)
 		var verdict Status
 		verdict, by[i] = w.verdict(i, status, by)
-		ran, took := w.ran(i, w.parts[i])
+		ran, took := w.ran(i)
 		switch {
-		case w.parts[i] == none:
+		case !w.in[i]:
 			require.Equal(w.t, Unselected, r.Status, at)
 		case verdict != "":
 			require.Equal(w.t, verdict, r.Status, at)
@@ -276,20 +268,14 @@ func TestRun_likeTheModel(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { // a goroutine left behind is a deadlock, which fails
 			r := rand.New(rand.NewPCG(seed, 1))
 			p := randomPlan(r)
-			sel := p.randomSelect(r)
-			parts, some := p.parts(sel)
-			w := newWorld(t, p, parts)
+			until := p.randomUntil(r)
+			in := p.runs(until)
+			w := newWorld(t, p, in)
 			w.parallel = r.IntN(4)
 			w.diagnose = []string{"", "", "ok", "fail", "panic"}[r.IntN(5)]
-			results, start, err := w.run(sel)
-			if !some {
-				require.ErrorIs(t, err, &fault.Fault{Code: CodeSelection})
-				require.Empty(t, results)
-				require.Empty(t, w.starts)
-				return
-			}
+			results, start, err := w.run(until)
 			w.check(results, start, err)
-			want := p.model(parts)
+			want := p.model(in)
 			require.Equal(t, want.status, w.final)
 			if w.diagnoses.Load() > 0 {
 				return // clean-up steps wait for it
@@ -311,13 +297,8 @@ func TestRun_interruptedAnywhere(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 2))
 			p := randomPlan(r)
-			sel := p.randomSelect(r)
-			parts, some := p.parts(sel)
-			if !some {
-				sel = Select{}
-				parts, _ = p.parts(sel)
-			}
-			w := newWorld(t, p, parts)
+			until := p.randomUntil(r)
+			w := newWorld(t, p, p.runs(until))
 			w.parallel = r.IntN(4)
 			w.diagnose = []string{"", "ok", "fail", "panic"}[r.IntN(4)]
 			at := time.Duration(1+r.IntN(9000)) * time.Millisecond
@@ -332,7 +313,7 @@ func TestRun_interruptedAnywhere(t *testing.T) {
 			default:
 				w.stopAt, w.cancelAt = at, at+time.Duration(r.IntN(3000))*time.Millisecond
 			}
-			w.check(w.run(sel))
+			w.check(w.run(until))
 		})
 	}
 }

@@ -12,8 +12,14 @@ const DefaultCleanupTimeout = 2 * time.Minute
 
 // Options configures Run. The zero value is ready to use.
 type Options struct {
-	// Select limits the run to some of the steps; the zero value: all.
-	Select Select
+	// Until limits the run to its targets and all that is before them, by needs and by Settled
+	// alike; empty: all steps. A target is "stage" (all steps of it) or "stage/step". The other
+	// steps are Unselected.
+	//
+	// Clean-up steps (see Settled) cannot be targets. They run when one of the steps that they
+	// settle on takes part, so a clean-up step should settle on every step whose effects it
+	// undoes, not only on the last one.
+	Until []string
 	// Parallel limits how many steps run at the same time; 0: no limit.
 	Parallel int
 	// Stop, once closed, ends the run after the steps that are running: they finish
@@ -62,21 +68,21 @@ type Event struct {
 // The results are in the order in which the steps were added. The error joins,
 // in the same order, a *StepError for each step that failed, then a fault with
 // a *CancelError when the run was stopped or cancelled before every step had
-// run, listing the steps that were left. A selection or hook that names a step that
-// does not exist, or a selection without any step, is an error: nothing runs and
-// there are no results. Run panics when it is called a second time.
+// run, listing the steps that were left. A target or hook that names a step that does
+// not exist is an error: nothing runs and there are no results. Run panics when it is
+// called a second time.
 func (p *Pipeline) Run(ctx context.Context, opts Options) ([]Result, error) {
 	if p.sealed {
 		panic("pipeline: run twice")
 	}
 	p.sealed = true
-	if err := errors.Join(p.assignParts(opts.Select), p.checkHooks(opts.Hooks)); err != nil {
+	if err := errors.Join(p.limit(opts.Until), p.checkHooks(opts.Hooks)); err != nil {
 		return nil, err
 	}
 	if opts.CleanupTimeout <= 0 {
 		opts.CleanupTimeout = DefaultCleanupTimeout
 	}
-	s := newScheduler(p, opts)
+	s := &scheduler{p: p, opts: opts, ended: make(chan *node, len(p.nodes)), stop: opts.Stop, halted: opts.Halt, stages: p.stages(opts.Hooks)}
 	started := time.Now()
 	if err := safely(func() error { return before(ctx, opts.Hooks, Key{}) }); err != nil {
 		s.refused = err

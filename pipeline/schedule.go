@@ -28,17 +28,13 @@ type scheduler struct {
 	asked   bool              // Options.Diagnose was called
 }
 
-func newScheduler(p *Pipeline, opts Options) *scheduler {
-	return &scheduler{p: p, opts: opts, ended: make(chan *node, len(p.nodes)), stop: opts.Stop, halted: opts.Halt, stages: p.stages(opts.Hooks)}
-}
-
 // loop runs until every step has a final status.
 func (s *scheduler) loop(ctx context.Context) {
 	if s.refused != nil {
 		s.halt(s.refused)
 	}
 	for _, n := range s.p.nodes {
-		if n.part == out {
+		if n.out {
 			n.result = Result{Key: n.key, Status: Unselected}
 			s.settle(ctx, n)
 		}
@@ -184,4 +180,26 @@ func (n *node) verdict() (Status, error) {
 		return Skipped, nil
 	}
 	return Pending, nil
+}
+
+// diagnosing reports whether a diagnosis is still due.
+func (s *scheduler) diagnosing() bool { return s.opts.Diagnose != nil && s.failed > 0 && !s.asked }
+
+// diagnose runs the diagnosis if it is still due, and reports whether it was. The steps that
+// wait for it can start then.
+func (s *scheduler) diagnose(ctx context.Context) bool {
+	if !s.diagnosing() {
+		return false
+	}
+	s.asked = true
+	var failed []Result
+	for _, n := range s.p.nodes {
+		if n.result.Status == Failed {
+			failed = append(failed, n.result)
+		}
+	}
+	own, cancel := s.uncancelled(ctx)
+	defer cancel()
+	_ = safely(func() error { return s.opts.Diagnose(own, failed) }) // the run's error comes from its steps
+	return true
 }

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 )
@@ -11,7 +10,7 @@ import (
 // stage is one with hooks around it.
 type stage struct {
 	name  string
-	steps []*node // that take part, and may do more than verify
+	steps []*node // that take part
 	once  sync.Once
 	begun bool  // the hooks before it were called
 	err   error // of those
@@ -34,7 +33,7 @@ func (p *Pipeline) stages(hooks []Hook) map[string]*stage {
 		}
 	}
 	for _, n := range p.nodes {
-		if st := all[n.key.Stage]; st != nil && n.part != out && n.part != verify {
+		if st := all[n.key.Stage]; st != nil && !n.out {
 			st.steps = append(st.steps, n)
 			st.left++
 		}
@@ -43,7 +42,7 @@ func (p *Pipeline) stages(hooks []Hook) map[string]*stage {
 }
 
 // before runs the hooks before the stage when the first of its steps is about to start;
-// the others wait for that. Their error is that of each step.
+// the others wait for that. Their error fails each step.
 func (st *stage) before(ctx context.Context, hooks []Hook) error {
 	if st == nil {
 		return nil
@@ -60,7 +59,7 @@ func (st *stage) before(ctx context.Context, hooks []Hook) error {
 // meanwhile; when one fails, nothing starts any more but clean-up steps.
 func (s *scheduler) settled(ctx context.Context, n *node) {
 	st := s.stages[n.key.Stage]
-	if st == nil || n.part == out || n.part == verify {
+	if st == nil || n.out {
 		return
 	}
 	if st.left--; st.left > 0 || !st.begun {
@@ -68,16 +67,8 @@ func (s *scheduler) settled(ctx context.Context, n *node) {
 	}
 	last, release := s.uncancelled(ctx)
 	defer release()
-	r := st.result()
-	for _, h := range s.opts.Hooks {
-		if h.After == nil || !h.on(r.Key) {
-			continue
-		}
-		if err := safely(func() error { return h.After(last, r) }); err != nil {
-			s.spoiled = append(s.spoiled, fmt.Errorf("hook after %s: %w", place(r.Key), err))
-		}
-	}
-	if err := errors.Join(s.spoiled...); err != nil {
+	if err := safely(func() error { return after(last, s.opts.Hooks, st.result()) }); err != nil {
+		s.spoiled = append(s.spoiled, err)
 		s.halt(err)
 	}
 }

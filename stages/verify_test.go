@@ -14,7 +14,6 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -38,7 +37,7 @@ func (e *earlier) run(_ context.Context, req contract.Request) contract.Result {
 	}
 	e.asked[req.ID()] = req
 	if slices.Contains(e.stale, req.ID()) {
-		return contract.Result{Status: contract.Failed, Fault: &fault.Fault{Code: pipeline.CodeNotVerified, Err: errors.New("changed")}}
+		return contract.Result{Status: contract.Failed, Fault: &fault.Fault{Code: "STP-001", Err: errors.New("changed")}}
 	}
 	return contract.Result{Status: contract.Reused, Output: json.RawMessage(cmp.Or(e.outputs[req.ID()], "{}"))}
 }
@@ -101,18 +100,9 @@ func TestWhatNeedsAStepWithHooksIsNotLookedAt(t *testing.T) {
 
 func TestASelectionLimitsWhatIsLookedAt(t *testing.T) {
 	got := verifyAll(t, &earlier{}, func(p *contract.PlanRequest) {
-		p.Selection = pipeline.Select{Until: []string{"infrastructure/cluster"}}
+		p.Until = []string{"infrastructure/cluster"}
 	})
 	require.Equal(t, []string{"infrastructure/cluster", "infrastructure/preflight", "infrastructure/terraform"}, slices.Sorted(maps.Keys(got.Steps)))
-}
-
-func TestStepsThatASelectionLeavesOutAreToldSo(t *testing.T) {
-	e := &earlier{}
-	verifyAll(t, e, func(p *contract.PlanRequest) {
-		p.Selection = pipeline.Select{Only: []string{"preorchestrator/secrets"}}
-	})
-	require.True(t, e.asked["preorchestrator/namespaces"].LeftOut)
-	require.False(t, e.asked["preorchestrator/secrets"].LeftOut)
 }
 
 func TestALookThatIsInterruptedFindsNothing(t *testing.T) {

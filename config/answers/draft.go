@@ -1,6 +1,7 @@
 package answers
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,7 +40,7 @@ func NewDraft(schema *Schema, base []byte) (*Draft, error) {
 	if !d.Has("apiVersion") {
 		d.root().Content = slices.Insert(d.root().Content, 0, text("apiVersion"), text(config.APIVersion))
 	}
-	if comment := "# yaml-language-server: $schema="; !strings.Contains(d.comments(), comment) {
+	if comment := "# yaml-language-server: $schema="; !bytes.Contains(base, []byte(comment)) {
 		first := d.root().Content[0]
 		if d.root().Style&yaml.FlowStyle != 0 {
 			first = d.doc
@@ -100,16 +101,6 @@ func literal(s string) string {
 }
 
 func (d *Draft) root() *yaml.Node { return d.doc.Content[0] }
-
-// comments returns the comments before the first field.
-func (d *Draft) comments() string {
-	root := d.root()
-	out := d.doc.HeadComment + root.HeadComment
-	if len(root.Content) > 0 {
-		out += root.Content[0].HeadComment
-	}
-	return out
-}
 
 // Clone returns a deep copy.
 func (d *Draft) Clone() *Draft {

@@ -40,7 +40,6 @@ type Field struct {
 	Options  []string // the permitted answers; nil if there are others
 	Default  string   // in the form of an answer; may be empty
 	Example  string   // in the form of an answer; may be empty
-	Examples []string // all examples, beginning with Example
 	Required bool     // a file without it is not valid
 
 	secret      bool   // it is a reference to a secret
@@ -55,8 +54,8 @@ func (f Field) EnvName() string { return config.EnvName(f.Path) }
 // Schema describes the fields of a configuration.
 type Schema struct{ root *jsonschema.Schema }
 
-// NewSchema completes the schema of a configuration, which config.Describe has made,
-// with that of the platform release's own settings, JSON: nil when it has none.
+// NewSchema adds the schema of the platform release's own settings, JSON, to the schema of
+// a configuration from config.Describe. Without settings it is nil.
 func NewSchema(s *jsonschema.Schema, settings []byte) *Schema {
 	if settings != nil {
 		var own jsonschema.Schema
@@ -160,11 +159,8 @@ func (s *Schema) Field(path string) (Field, *config.Problem) {
 	if at.Default != nil {
 		f.Default = formatAnswer(at.Default)
 	}
-	for _, v := range at.Examples {
-		f.Examples = append(f.Examples, formatAnswer(v))
-	}
-	if len(f.Examples) > 0 {
-		f.Example = f.Examples[0]
+	if len(at.Examples) > 0 {
+		f.Example = formatAnswer(at.Examples[0])
 	}
 	return f, nil
 }
@@ -327,10 +323,6 @@ func (f Field) node(answer string) (*yaml.Node, *config.Problem) {
 		return nil, f.wrong("something that is not YAML", `a value in YAML, such as {replicas: 2}`)
 	}
 	return n.Content[0], nil
-}
-
-func scalarBool(b bool) *yaml.Node {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(b)}
 }
 
 func (f Field) wrong(got, want string) *config.Problem {

@@ -2,6 +2,7 @@ package answers
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/slipway-sh/slipway/config"
@@ -143,7 +144,7 @@ func (v *Interview) apply(d *Draft, q Question, answer string) *config.Problem {
 		for _, c := range v.Components {
 			on := slices.Contains(items(answer), c.Name)
 			if f, wrong := v.Schema.Field(Enabled(c.Name)); wrong == nil && (on != c.On || d.Has(f.Path)) {
-				d.put(f.Path, scalarBool(on))
+				d.Set(f, strconv.FormatBool(on))
 			}
 		}
 	case q.Kind == File:

@@ -80,7 +80,8 @@ func NewLeaf(ca Pair, names []string, now time.Time) (Pair, error) {
 	return issue(t, parent, signer, now)
 }
 
-// issue makes a key, and its certificate by a template, signed by that of parent; nil: by itself.
+// issue creates a key and its certificate by a template, signed by the key of parent; without a
+// signer it is self-signed.
 func issue(t, parent *x509.Certificate, signer crypto.Signer, now time.Time) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeNone: no configuration is stored under that name, or that of the current
-	// deployment no longer exists.
+	// CodeNone: no configuration is stored under that name, or the configuration of the
+	// current deployment no longer exists.
 	CodeNone fault.Code = "CFG-008"
 	// CodeFolder: the folder with the stored configurations cannot be read or
 	// written.
@@ -34,9 +34,8 @@ const (
 // configurations.
 const EnvFolder = folder.Env
 
-// Folder is the directory with the user's configurations; it need not exist. The zero
-// Folder is that of a user without a home directory: it is empty and cannot be written
-// to.
+// Folder is the directory with the user's configurations; it need not exist. A user without
+// a home directory has the zero Folder, which is empty and cannot be written to.
 //
 // Its methods may be called by several processes at the same time.
 type Folder string

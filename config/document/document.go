@@ -15,10 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const (
-	// MaxDepth is how deep mappings and lists may nest.
-	MaxDepth = 32
-)
+// maxDepth is how deep mappings and lists may nest.
+const maxDepth = 32
 
 // Problem is one thing that is wrong with a document.
 type Problem struct {
@@ -194,9 +192,9 @@ func (d *Document) Line(field string) int {
 // check finds what no document may contain, and records the line of each field.
 func (d *Document) check(path string, n *yaml.Node, depth int) []Problem {
 	d.nodes[path] = n
-	if depth > MaxDepth {
+	if depth > maxDepth {
 		d.unusable = append(d.unusable, path)
-		return []Problem{{Field: path, Line: n.Line, Got: "deeper nesting", Want: fmt.Sprintf("at most %d levels", MaxDepth)}}
+		return []Problem{{Field: path, Line: n.Line, Got: "deeper nesting", Want: fmt.Sprintf("at most %d levels", maxDepth)}}
 	}
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
 		d.unusable = append(d.unusable, path)

@@ -1,8 +1,6 @@
 package document
 
 import (
-	"encoding/json"
-	"math"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
@@ -43,54 +41,18 @@ func truth(n *yaml.Node) (is, ok bool) {
 
 // What is wrong with a number of more digits than readers of YAML keep.
 const (
-	longNumber = "a whole number of more than 19 digits"
+	longNumber = "a whole number beyond 2^53"
 	wantNumber = "it in quotes: without them, digits are lost"
 )
 
-// tooLong reports whether a scalar is a whole number of which readers of YAML lose digits.
-func tooLong(n *yaml.Node) bool {
-	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!float" && decimal.MatchString(n.Value)
-}
-
-// exact is the number up to which a float64 holds every whole number.
+// exact is the number up to which a float64, as Helm has it, holds every whole number.
 const exact = 1 << 53
 
-// Number returns a number as Helm has it, a float64; where that would lose digits of a whole
-// number, an int64, a uint64 or the number itself.
-func Number(n json.Number) any {
-	if i, err := strconv.ParseInt(n.String(), 10, 64); err == nil {
-		if -exact <= i && i <= exact {
-			return float64(i)
-		}
-		return i
+// tooLong reports whether a scalar is a whole number of which readers of YAML lose digits.
+func tooLong(n *yaml.Node) bool {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" && n.ShortTag() != "!!float" || !decimal.MatchString(n.Value) {
+		return false
 	}
-	if u, err := strconv.ParseUint(n.String(), 10, 64); err == nil {
-		return u
-	}
-	if f, err := n.Float64(); err == nil && !decimal.MatchString(n.String()) && !math.IsInf(f, 0) {
-		return f
-	}
-	return n
-}
-
-// Numbers returns a copy of a value as encoding/json decodes it with UseNumber, in which each
-// number is what Number returns for it.
-func Numbers(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		return Number(v)
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = Numbers(item)
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, item := range v {
-			out[k] = Numbers(item)
-		}
-		return out
-	}
-	return v
+	i, err := strconv.ParseInt(n.Value, 10, 64)
+	return err != nil || i < -exact || exact < i
 }

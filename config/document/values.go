@@ -2,16 +2,14 @@ package document
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
 	helm "sigs.k8s.io/yaml"
 )
 
-// Values reads a file with values of a chart as Helm does, with anchors and merge keys; whole
-// numbers keep all digits (see Number). A key twice in a mapping, of which Helm takes the last
-// one, and a number that no reader of YAML keeps are problems.
+// Values reads a file with values of a chart as Helm does, with anchors and merge keys. A key
+// twice in a mapping, of which Helm takes the last one, and a number that loses digits are problems.
 func Values(text []byte) (map[string]any, []Problem) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	var n yaml.Node
@@ -30,16 +28,11 @@ func Values(text []byte) (map[string]any, []Problem) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	var v map[string]any
-	err := helm.Unmarshal(text, &v, func(d *json.Decoder) *json.Decoder {
-		d.UseNumber()
-		return d
-	})
-	if err != nil {
+	var values map[string]any
+	if err := helm.Unmarshal(text, &values); err != nil {
 		return nil, []Problem{Syntax(text, err)}
 	}
-	out, _ := Numbers(v).(map[string]any)
-	return out, nil
+	return values, nil
 }
 
 // unkept returns what of a value at path a reader of YAML would drop without a word.

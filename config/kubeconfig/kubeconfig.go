@@ -5,8 +5,6 @@ package kubeconfig
 
 import (
 	"cmp"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -72,11 +70,7 @@ func Extract(text []byte, name string, readFile func(path string) ([]byte, error
 		files.inline("users: tokenFile", &who.TokenFile, &token)
 		who.Token = strings.TrimSpace(string(token))
 	}
-	err = errors.Join(append(files.errs, checkAddresses(at), checkPlugins(who, name, of.Context.Cluster))...)
-	if err == nil {
-		err = errors.Join(checkCA(at), checkPair(who))
-	}
-	if err != nil {
+	if err = errors.Join(append(files.errs, checkAddresses(at), checkPlugins(who, name, of.Context.Cluster))...); err != nil {
 		return nil, err
 	}
 	return yaml.Marshal(kubernetes.Config{
@@ -163,29 +157,6 @@ func isLoopback(host string) bool {
 	return err == nil && (ip.Unmap().IsLoopback() || ip.IsUnspecified())
 }
 
-// checkCA rejects what no client can verify a server with.
-func checkCA(c kubernetes.Cluster) error {
-	switch {
-	case len(c.CertificateAuthorityData) == 0:
-	case c.InsecureSkipTLSVerify:
-		return invalid(errors.New("clusters: insecure-skip-tls-verify is beside certificate-authority, and only one of them can be"))
-	case !x509.NewCertPool().AppendCertsFromPEM(c.CertificateAuthorityData):
-		return invalid(errors.New("clusters: certificate-authority holds no PEM certificate"))
-	}
-	return nil
-}
-
-// checkPair rejects a certificate and a key that no client can use.
-func checkPair(u kubernetes.AuthInfo) error {
-	if len(u.ClientCertificateData)+len(u.ClientKeyData) == 0 {
-		return nil
-	}
-	if _, err := tls.X509KeyPair(u.ClientCertificateData, u.ClientKeyData); err != nil {
-		return invalid(fmt.Errorf("users: client-certificate and client-key cannot be used: %w", err))
-	}
-	return nil
-}
-
 // checkPlugins rejects a user whose credentials come from a program. The remedy works in
 // the context, which need not be the current one.
 func checkPlugins(u kubernetes.AuthInfo, context, cluster string) error {
@@ -261,17 +232,17 @@ func checkNames(d kubernetes.Config) error {
 		seen[list+"/"+name] = true
 		return nil
 	}
-	var errs []error
+	var err error
 	for _, c := range d.Clusters {
-		errs = append(errs, check("clusters", c.Name))
+		err = cmp.Or(err, check("clusters", c.Name))
 	}
 	for _, c := range d.Contexts {
-		errs = append(errs, check("contexts", c.Name))
+		err = cmp.Or(err, check("contexts", c.Name))
 	}
 	for _, u := range d.AuthInfos {
-		errs = append(errs, check("users", u.Name))
+		err = cmp.Or(err, check("users", u.Name))
 	}
-	return cmp.Or(errs...)
+	return err
 }
 
 // Secrets calls hide with each credential in what Extract returned, as it is written there

@@ -1,9 +1,7 @@
 package platform
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -11,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/document"
 )
 
 // The names that texts of a release may have in braces. {images.NAME} is the reference of
@@ -76,27 +73,13 @@ func FillValues(values json.RawMessage, known map[string]any) (map[string]any, e
 	if len(values) == 0 {
 		return map[string]any{}, nil
 	}
-	in, err := decoded(values)
-	if err != nil {
-		return nil, err
+	var in map[string]any
+	if err := json.Unmarshal(values, &in); err != nil {
+		return nil, fmt.Errorf("the values are no mapping: %w", err)
 	}
-	out, err := fillAny(in, known)
-	if err != nil {
-		return nil, err
-	}
-	filled, ok := document.Numbers(out).(map[string]any)
-	if !ok {
-		return nil, errors.New("the values are no mapping")
-	}
-	return filled, nil
-}
-
-// decoded is JSON whose numbers keep all of their digits.
-func decoded(text json.RawMessage) (v any, err error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	err = d.Decode(&v)
-	return v, err
+	filled, err := fillAny(in, known)
+	out, _ := filled.(map[string]any)
+	return out, err
 }
 
 func fillAny(v any, known map[string]any) (any, error) {
@@ -213,8 +196,8 @@ func SettingHole(name string) (path string, ok bool) { return strings.CutPrefix(
 
 // Setting finds a value in platform.settings by its path.
 func Setting(settings json.RawMessage, path string) (any, bool) {
-	at, err := decoded(settings)
-	if err != nil { // it has been checked; there may be none
+	var at any
+	if json.Unmarshal(settings, &at) != nil { // it has been checked; there may be none
 		return nil, false
 	}
 	for _, key := range strings.Split(path, ".") {
@@ -226,7 +209,7 @@ func Setting(settings json.RawMessage, path string) (any, bool) {
 			return nil, false
 		}
 	}
-	return document.Numbers(at), true
+	return at, true
 }
 
 // HolesIn returns the names in braces in the texts of a JSON value, sorted.

@@ -112,9 +112,6 @@ func (a Await) gates() (all, set []string) {
 	return all, set
 }
 
-// rollouts are the kinds whose rollout can be awaited.
-func rollouts() []string { return []string{"Deployment", "StatefulSet", "DaemonSet"} }
-
 // parseName splits "namespace/name".
 func parseName(s string) (namespace, name string, ok bool) {
 	namespace, name, ok = strings.Cut(s, "/")

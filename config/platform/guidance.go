@@ -36,7 +36,10 @@ type GuidanceLink struct{ Name, URL string }
 func (d GuidanceData) On(component string) bool { return slices.Contains(d.Components, component) }
 
 // Setting is a value of the settings by its path; nil if the configuration does not have it.
-func (d GuidanceData) Setting(path string) any { return valueOf(d.Settings, path) }
+func (d GuidanceData) Setting(path string) any {
+	v, _ := Setting(d.Settings, path)
+	return v
+}
 
 // ApprovalData is what the template of a release's approval is filled in with: what guidance gets,
 // without links.
@@ -45,12 +48,6 @@ type ApprovalData struct {
 	Provider string // name of the provider
 	Cluster  string // the cluster
 	Region   string // region of the provider, or empty
-}
-
-// valueOf is Setting for templates, in which what is not there is nil.
-func valueOf(settings json.RawMessage, path string) any {
-	v, _ := Setting(settings, path)
-	return v
 }
 
 // parseTemplate reads a template and tries it with data.

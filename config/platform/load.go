@@ -132,9 +132,8 @@ func (g *ConditionGate) SetDefaults() { g.Status = "True" }
 
 // Off returns the complete, sorted list of the components that are not installed: those
 // that are off by default unless the user switched them on, and those that the user
-// switched off. choices are the user's, by name. The error is a
-// fault PLT-003 for an unknown name, a required component that is off, and one that another
-// one needs.
+// switched off. choices are the user's, by name. An unknown name, and a component that is off
+// although it is required or another component needs it, are faults PLT-003.
 func (r *Release) Off(choices map[string]bool) ([]string, error) {
 	if err := r.checkNames(slices.Sorted(maps.Keys(choices))); err != nil {
 		return nil, err

@@ -24,6 +24,9 @@ const File = "platform.yaml"
 // APIVersion is the version of platform.yaml; files of other versions are rejected.
 const APIVersion = "slipway/v2"
 
+// SchemaID identifies the JSON schema of platform.yaml.
+const SchemaID = "https://slipway.sh/schema/platform-v2.json"
+
 // Release is a platform release as described by platform.yaml. Every path is relative to
 // the release's directory, slash-separated and inside of it.
 //

@@ -28,7 +28,7 @@ func TestEnumsAreOfFields(t *testing.T) {
 	}
 	walk(reflect.TypeFor[Release]())
 	require.Greater(t, len(known), 60)
-	for field := range enums() {
+	for field := range Enums() {
 		require.True(t, known[field], field)
 	}
 }

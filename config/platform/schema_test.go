@@ -2,7 +2,6 @@ package platform_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,10 +16,10 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 )
 
-// schema is the one of platform.yaml, compiled by another library than the one that makes it.
+// schema is that of platform.yaml for editors, which the tests of docs generate from the types.
 func schema(t *testing.T) *validator.Schema {
 	t.Helper()
-	text, err := json.Marshal(platform.Schema(nil))
+	text, err := os.ReadFile("../../docs/platform.schema.json")
 	require.NoError(t, err)
 	doc, err := validator.UnmarshalJSON(bytes.NewReader(text))
 	require.NoError(t, err)

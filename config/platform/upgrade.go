@@ -15,7 +15,7 @@ import (
 const (
 	// CodeNoRoute: no way leads from the installed release to the wanted one.
 	CodeNoRoute fault.Code = "PLT-021"
-	// CodeSame: the release to upgrade to is the one that is installed.
+	// CodeSame: the release to upgrade to is already installed.
 	CodeSame fault.Code = "PLT-023"
 )
 
@@ -39,10 +39,9 @@ func Older(a, b string) bool {
 	return errX == nil && errY == nil && x.LessThan(y)
 }
 
-// Route returns the releases, out of all, that bring the platform from one version to
-// another when each is installed over the one before it: as few as possible, the one that
-// is installed already not among them. If there is no such way, the error is a fault
-// PLT-021 that says where it ends.
+// Route returns the fewest releases, out of all, that bring the platform from one version to
+// another when each is installed over the one before it, without the installed release. If there
+// is no such way, the error is a fault PLT-021 that says where it ends.
 func Route(all []*Release, from, to string) ([]*Release, error) {
 	type way struct {
 		at   string

@@ -15,9 +15,9 @@ import (
 )
 
 // fields checks each field of a struct, or of the structs in a list, at path by its tags: is names
-// the rule of a text or a number, of each in a list, and of the values of a mapping; key that of the
-// keys of a mapping; least says what must be there; unique names the field in which the items of
-// a list differ. enums has further rules. What may be left out (omitempty) may be empty.
+// the rule for a text or a number, for each item of a list, and for the values of a mapping; key the
+// rule for the keys of a mapping; least says what must be there; unique names the field in which the
+// items of a list differ. Enums has further rules. A field with omitempty may be empty.
 func (v *validator) fields(path string, of reflect.Value) {
 	switch of.Kind() {
 	case reflect.Pointer:
@@ -35,7 +35,7 @@ func (v *validator) fields(path string, of reflect.Value) {
 				continue
 			}
 			v.field(strings.TrimPrefix(path+"."+name, "."), f, value, options == "omitempty")
-			if allowed := enums()[of.Type().Name()+"."+name]; len(allowed) > 0 && !slices.Contains(allowed, value.String()) {
+			if allowed := Enums()[of.Type().Name()+"."+name]; len(allowed) > 0 && !slices.Contains(allowed, value.String()) {
 				v.Add(strings.TrimPrefix(path+"."+name, "."), document.Shown(value.String()), document.OneOf(allowed...))
 			}
 			v.fields(strings.TrimPrefix(path+"."+name, "."), value)
@@ -78,6 +78,25 @@ func (v *validator) field(at string, f reflect.StructField, value reflect.Value,
 		}
 	default:
 		rule(v, at, fmt.Sprint(value.Interface()))
+	}
+}
+
+// jsonName is the name of a field in platform.yaml; empty if it has none.
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// Enums are the values of fields that have only some, by type and name.
+func Enums() map[string][]string {
+	return map[string][]string{
+		"Release.apiVersion": {APIVersion},
+		"SecretKey.generate": {string(Password), string(Token), string(Literal), string(CopyOf), string(Given)},
+		"Component.kind":     Kinds(),
+		"Migration.when":     {string(Before), string(After)},
+		"Remove.claims":      {RemoveDelete, RemoveKeep},
+		"Remove.crds":        {RemoveDelete, RemoveKeep, RemoveUnused},
+		"Finalizers.then":    {FinalizerStrip, FinalizerReport},
 	}
 }
 
@@ -138,8 +157,7 @@ func deadline(v *validator, at, text string) {
 	}
 }
 
-// NamespaceWant says what a name should be in place of one that cannot be that of a
-// platform's namespace; empty if it can.
+// NamespaceWant says what the name of a platform's namespace should be; empty if name is valid.
 func NamespaceWant(name string) string {
 	switch {
 	case !nameRE.MatchString(name):
@@ -171,7 +189,7 @@ func (v *validator) notEngines(at, namespace string) {
 
 // namespace checks a namespace of the platform's objects.
 func (v *validator) namespace(at, name string) {
-	names := clusterNamespaces()
+	names := []string{"default", "kube-system"} // which every cluster has
 	for _, n := range v.r.Namespaces {
 		names = append(names, n.Name)
 	}
@@ -179,9 +197,6 @@ func (v *validator) namespace(at, name string) {
 		v.Add(at, document.Shown(name), "one of the namespaces: "+strings.Join(names, ", "))
 	}
 }
-
-// clusterNamespaces returns the namespaces that every cluster has.
-func clusterNamespaces() []string { return []string{"default", "kube-system"} }
 
 func componentName(v *validator, at, name string) {
 	if v.r.component(name) == nil {

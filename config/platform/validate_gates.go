@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-sh/slipway/config/document"
 )
 
-// gates checks that each of a list of gates has one that is set, and what it is about.
+// gates checks that each entry of a list sets exactly one gate, and the object of that gate.
 func (v *validator) gates(field string, all []Await) {
 	for i, a := range all {
 		at := fmt.Sprintf("%s.ready[%d]", field, i)
@@ -19,7 +19,7 @@ func (v *validator) gates(field string, all []Await) {
 		default:
 			v.Add(at, strings.Join(set, " and "), "one gate in each entry")
 		}
-		if o, err := ParseObject(a.Rollout); err == nil && (!slices.Contains(rollouts(), o.Kind) || o.Namespace == "") {
+		if o, err := ParseObject(a.Rollout); err == nil && (!slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, o.Kind) || o.Namespace == "") {
 			v.Add(at+".rollout", document.Quote(a.Rollout), "a Deployment, StatefulSet or DaemonSet such as apps/v1/Deployment namespace/name")
 		}
 		if c := v.r.component(a.Synced); a.Synced != "" && (c == nil || c.Kind != App) {

@@ -77,7 +77,7 @@ func (v *validator) secretKey(field string, k SecretKey) {
 	}
 }
 
-// copied checks that from names a generated key, not one that is copied itself.
+// copied checks that from names a generated key, not a copy.
 func (v *validator) copied(field, from string) {
 	for _, s := range v.r.Secrets {
 		for _, k := range s.Keys {

@@ -4,14 +4,18 @@
 package refused
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 )
 
 // The codes of what a registry, or what is between, refuses.
 const (
-	// CodeLogin: the registry wants a login, or that of another account.
+	// CodeLogin: the registry wants a login, or another account.
 	CodeLogin = "REG-001"
 	// CodeUnreachable: the registry does not answer, or not whole, or says that it cannot now.
 	CodeUnreachable = "REG-002"
@@ -89,23 +93,10 @@ func Read(text string, names ...string) Reason {
 
 // Code is the code of an image that could not be taken for this reason.
 func (r Reason) Code() string {
-	switch r {
-	case Login:
-		return CodeLogin
-	case Certificate:
-		return CodeCertificate
-	case Limit:
-		return CodeLimit
-	case Proxy:
-		return CodeProxy
-	case Absent:
-		return CodeNoImage
-	case Other:
-		return CodeOtherImage
-	case Unreachable:
-		return CodeUnreachable
-	}
-	return CodePull
+	return cmp.Or(map[Reason]string{
+		Login: CodeLogin, Certificate: CodeCertificate, Limit: CodeLimit, Proxy: CodeProxy,
+		Absent: CodeNoImage, Other: CodeOtherImage, Unreachable: CodeUnreachable,
+	}[r], CodePull)
 }
 
 // Asker is who asked the registry.
@@ -147,4 +138,28 @@ func (r Reason) Remedy(by Asker, registry string) string {
 		return fmt.Sprintf("give the registry a TLS certificate, or allow plain HTTP in the engine's engine.toml: [registry.%q] http = true", host)
 	}
 	return "fix what the registry reports, then run the same command again"
+}
+
+// OfRequest is why a request to the registry at host, host[:port], failed with err. status is
+// the status of the answer; 0: there is none.
+func OfRequest(err error, host string, status int) Reason {
+	// A client tries another scheme where the first one failed, and may have got an answer.
+	if unsent, ok := errors.AsType[*url.Error](err); ok {
+		if r := Read(unsent.Error(), host); r == Certificate || r == Proxy {
+			return r
+		}
+	}
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return Login
+	case status == http.StatusNotFound:
+		return Absent
+	case status == http.StatusProxyAuthRequired:
+		return Proxy
+	case status == http.StatusTooManyRequests:
+		return Limit
+	case status >= http.StatusInternalServerError:
+		return Unreachable
+	}
+	return Unknown
 }

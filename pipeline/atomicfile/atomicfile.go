@@ -7,26 +7,24 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
-	"syscall"
 
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// CodeUnwritten: what a command makes cannot be written to its place, or something else is there.
+// CodeUnwritten: the result of a command cannot be written, or something else is in its place.
 const CodeUnwritten fault.Code = "RUN-008"
 
 // Unfinished is the prefix of the names of files that a writer has not finished.
 const Unfinished = ".tmp-"
 
-// Write creates or replaces the file at path, or the one that a link there leads to. Its
-// directory must exist. Where IsStream says so, data is passed on and nothing replaced;
-// anything else that is no regular file is ErrSpecial.
+// Write creates or replaces the file at path, or the target of a link there. Its directory must
+// exist. To a stream (see IsStream) it writes data and replaces nothing. Anything else that is no
+// regular file is ErrSpecial.
 func Write(path string, data []byte, mode fs.FileMode) error {
 	if IsStream(path) {
 		return pass(path, data)
@@ -133,28 +131,18 @@ func (d Dir) discard(name string) error {
 
 // MakeAll creates a directory and its parents.
 func (d Dir) MakeAll(dir string) error {
-	if dir == "." {
-		return nil
-	}
 	if info, err := d.Root.Lstat(dir); err == nil && info.IsDir() {
 		return nil
 	}
-	parent := path.Dir(dir)
-	if err := d.MakeAll(parent); err != nil {
+	if err := d.Root.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	err := d.Root.Mkdir(dir, 0o700)
-	if errors.Is(err, fs.ErrExist) {
-		info, err := d.Root.Lstat(dir)
-		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s: %w", dir, syscall.ENOTDIR)
+	for ; dir != "."; dir = path.Dir(dir) {
+		if err := d.syncDir(path.Dir(dir)); err != nil {
+			return err
 		}
-		return err
 	}
-	if err != nil {
-		return err
-	}
-	return d.syncDir(parent)
+	return nil
 }
 
 func (d Dir) sync(f *os.File) error {

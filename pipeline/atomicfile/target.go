@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// ErrSpecial is the error of a path that leads to something that is no regular file, in whose
-// place nothing is put.
+// ErrSpecial is the error of a path that leads to something other than a regular file: it is never
+// replaced.
 var ErrSpecial = errors.New("give a regular file, or a path at which there is nothing")
 
 // special is ErrSpecial, and says what is at the path.
@@ -24,8 +24,8 @@ func special(path string, mode fs.FileMode) error {
 	return fmt.Errorf("%s is %s: %w", path, what, ErrSpecial)
 }
 
-// Target returns the regular file at path, or the one that a link there leads to; path if there
-// is none. Anything else there is ErrSpecial.
+// Target returns the regular file at path, or the target of a link there; path if there is
+// nothing. Anything else there is ErrSpecial.
 func Target(path string) (string, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

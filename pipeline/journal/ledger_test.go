@@ -166,7 +166,9 @@ func TestLedger_tornAndForeign(t *testing.T) {
 		require.Contains(t, why, key)
 	}
 	for i := range whole {
-		unusable(whole[:i], "it is torn")
+		if i < len(whole)-1 { // the line break at its end says nothing
+			unusable(whole[:i], "it is torn")
+		}
 		altered := append([]byte(nil), whole...)
 		altered[i] ^= 1
 		unusable(altered, "it is ")

@@ -6,9 +6,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strconv"
 	"time"
 )
 
@@ -27,7 +24,6 @@ type Suite struct {
 	Counts
 	Skipped    int        `xml:"skipped,attr"`
 	Time       Seconds    `xml:"time,attr"` // the sum of its cases'
-	Timestamp  Timestamp  `xml:"timestamp,attr"`
 	Properties []Property `xml:"properties>property"`
 	Cases      []Case     `xml:"testcase"`
 }
@@ -39,39 +35,21 @@ type Counts struct {
 	Errors   int `xml:"errors,attr"`
 }
 
-// Property says something about a suite or a case.
+// Property says something about a suite.
 type Property struct {
 	Name  string `xml:"name,attr"`
 	Value string `xml:"value,attr"`
 }
 
-// Properties are those of a case; nil where there are none.
-type Properties struct {
-	Properties []Property `xml:"property"`
-}
-
-// Numbers are the properties of a case that counted something.
-func Numbers(counts map[string]int64) *Properties {
-	if len(counts) == 0 {
-		return nil
-	}
-	var out Properties
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		out.Properties = append(out.Properties, Property{name, strconv.FormatInt(counts[name], 10)})
-	}
-	return &out
-}
-
 // Case is one test. One of the problems at most is set; without one it passed.
 type Case struct {
-	Name       string      `xml:"name,attr"`
-	Class      string      `xml:"classname,attr"`
-	Time       Seconds     `xml:"time,attr"`
-	Properties *Properties `xml:"properties"`
-	Skipped    *Problem    `xml:"skipped"`
-	Failure    *Problem    `xml:"failure"`
-	Error      *Problem    `xml:"error"`
-	Out        string      `xml:"system-out,omitempty"`
+	Name    string   `xml:"name,attr"`
+	Class   string   `xml:"classname,attr"`
+	Time    Seconds  `xml:"time,attr"`
+	Skipped *Problem `xml:"skipped"`
+	Failure *Problem `xml:"failure"`
+	Error   *Problem `xml:"error"`
+	Out     string   `xml:"system-out,omitempty"`
 }
 
 // Problem is why a case did not pass: a line, and the whole text.
@@ -87,17 +65,6 @@ type Seconds time.Duration
 // MarshalText implements encoding.TextMarshaler.
 func (s Seconds) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%.3f", time.Duration(s).Seconds()), nil
-}
-
-// Timestamp is a time of day in UTC, without a zone; nothing if it is zero.
-type Timestamp time.Time
-
-// MarshalXMLAttr implements xml.MarshalerAttr.
-func (t Timestamp) MarshalXMLAttr(name xml.Name) (xml.Attr, error) {
-	if time.Time(t).IsZero() {
-		return xml.Attr{}, nil
-	}
-	return xml.Attr{Name: name, Value: time.Time(t).UTC().Format("2006-01-02T15:04:05")}, nil
 }
 
 // Add adds a case.

@@ -27,32 +27,14 @@ func (l *Lock) Current(ctx context.Context) (*Record, error) {
 }
 
 // History returns the generations that broke another one, either by force or because
-// that had expired, oldest first.
+// that had expired, oldest first, as long as their records are retained.
 func (l *Lock) History(ctx context.Context) ([]Record, error) {
-	keys, err := l.store.List(ctx, archive)
-	if err != nil {
-		return nil, err
-	}
-	var all []Record
-	for _, k := range keys {
-		data, err := l.store.Get(ctx, k)
-		if err != nil {
-			return nil, err
-		}
-		var r Record
-		if err := store.Unseal(data, kind, version, &r); err != nil {
-			return nil, err
-		}
-		all = append(all, r)
-	}
 	recent, err := l.generations(ctx)
 	if err != nil {
 		return nil, err
 	}
+	var all []Record
 	for _, n := range recent {
-		if len(all) > 0 && n <= all[len(all)-1].Generation {
-			continue // it is about to be removed
-		}
 		r, err := l.read(ctx, n)
 		_, damaged := errors.AsType[*store.RecordError](err)
 		switch {

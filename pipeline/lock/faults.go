@@ -29,19 +29,10 @@ const (
 	CodeNoLock fault.Code = "LOK-006"
 )
 
-// HeldError reports who holds the lock.
-type HeldError struct {
-	Record Record
-	age    string // of its heartbeat
-}
-
-func (e *HeldError) Error() string {
-	return fmt.Sprintf("%s has had the lock since %s; last sign of life %s",
-		e.Record.Holder, e.Record.Acquired.Format(time.RFC3339), e.age)
-}
-
+// held is the fault of a lock that the holder of r has.
 func (l *Lock) held(r Record) error {
-	return Refused(&HeldError{r, ago(l.opts.Clock(), r.Beat)})
+	return Refused(fmt.Errorf("%s has had the lock since %s; last sign of life %s",
+		r.Holder, r.Acquired.Format(time.RFC3339), ago(l.opts.Clock(), r.Beat)))
 }
 
 // unreadable is the fault of a record that cannot be read. Acquire takes over from whoever wrote it.
@@ -50,7 +41,7 @@ func (l *Lock) unreadable(generation int64, err error) error {
 		Fix: "replace it, if no other run works on the deployment: slipway unlock --force"}
 }
 
-// Refused is the fault of who needs the lock while somebody else has it; err says who.
+// Refused is the fault of a command that needs the lock while somebody else has it; err says who.
 func Refused(err error) error {
 	return &fault.Fault{Code: CodeHeld, Class: fault.Locked, Op: "take the deployment's lock", Err: err,
 		Fix: "wait until that run has ended; the lock of a run that is gone expires by itself. Only if it hangs and cannot be stopped: slipway unlock --force"}

@@ -22,19 +22,8 @@ import (
 
 // Store is what the lock needs of a store; store.Store is one.
 type Store interface {
-	reader
-	writer
-}
-
-type reader interface {
-	Get(ctx context.Context, key string) ([]byte, error)
-	List(ctx context.Context, prefix string) ([]string, error)
-}
-
-type writer interface {
+	store.Values
 	Create(ctx context.Context, key string, data []byte) error
-	Put(ctx context.Context, key string, data []byte) error
-	Delete(ctx context.Context, key string) error
 }
 
 // The defaults suit a holder that runs beside the steps of its run on a machine that may
@@ -66,9 +55,9 @@ type Options struct {
 	// its record says, and keeps it so until done is called: nothing can begin to. Nil: it is
 	// never known.
 	Gone func(Holder) (done func(), gone bool)
-	// Patience is how long Acquire waits for a holder that is alive; then one that was alive a moment ago
-	// counts as alive only once another heartbeat arrives, as it may have been killed since. 0: it does
-	// not wait, and a recent heartbeat is enough.
+	// Patience is how long Acquire waits for a holder that is alive. Then a recent heartbeat is not
+	// enough: the holder counts as alive only once the next heartbeat arrives, as it may have been killed
+	// since. 0: Acquire does not wait, and a recent heartbeat is enough.
 	Patience time.Duration
 	// Waiting is called when Acquire or Unlock is going to watch for d whether a
 	// holder is alive, or until what works for one whose lock was broken has ended; damage
@@ -108,8 +97,8 @@ func New(s Store, opts Options) *Lock {
 }
 
 // Acquire takes the lock for who. If a holder is alive, and stays so for Options.Patience, the
-// error is a fault of class Locked that wraps a *HeldError. If the holder seems dead, Acquire
-// waits until what works for it must have ended, then takes the lock over.
+// error is a fault of class Locked that names it. If the holder seems dead, Acquire waits until
+// what works for it must have ended, then takes the lock over.
 //
 // The returned context is derived from ctx and ends when the lock is lost, with a
 // fault as its cause; use it for all work under the lock. Ending ctx does not release
@@ -132,7 +121,7 @@ func (l *Lock) Acquire(ctx context.Context, who Holder) (context.Context, *Lease
 			mine, err = l.settle(ctx, r)
 		}
 		if took := max(time.Since(started), l.opts.Boot()-boot); err == nil && mine && took > r.ttl()/2 {
-			// To others the record already looks like that of a dead holder.
+			// To others the holder already looks dead.
 			err = lost("it took %s to take it, and a heartbeat is good for %s only", took.Round(time.Millisecond), r.ttl())
 		}
 		switch {
@@ -147,7 +136,7 @@ func (l *Lock) Acquire(ctx context.Context, who Holder) (context.Context, *Lease
 }
 
 // settle reports whether r, which was just created, is the highest generation. A slow
-// contender may create one that others have already passed and removed.
+// contender may create a generation that others have already passed and removed.
 func (l *Lock) settle(ctx context.Context, r Record) (bool, error) {
 	highest, err := l.highest(ctx)
 	switch {
@@ -208,7 +197,7 @@ func (l *Lock) Live(ctx context.Context) (*Record, error) {
 }
 
 // HeldBy returns the record of run, which holds the lock. If another run or nobody holds it,
-// the error is LOK-002; otherwise it is the store's, or that of a damaged record.
+// the error is LOK-002. Other errors come from the store or say that the record is damaged.
 //
 // Call it right before something is written that must not replace what a later holder
 // wrote. It does not matter how old the last heartbeat is: nobody takes the lock over

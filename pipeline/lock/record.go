@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 // Keys, and the kind and version with which records are sealed.
 const (
 	prefix  = "lock/"
-	archive = prefix + "history/"
 	kind    = "lock"
 	version = 1
 )
@@ -83,18 +80,10 @@ func (r Record) write(ctx context.Context, put func(ctx context.Context, key str
 	return put(ctx, key(r.Generation), data)
 }
 
-// every and ttl return the holder's settings, clamped to a sane range.
+// every, ttl and grace return the holder's settings, clamped to a sane range.
 func (r Record) every() time.Duration { return clamp(r.Every) }
 func (r Record) ttl() time.Duration   { return clamp(r.TTL) }
-
-// grace returns how long what works for the holder may take to end. A holder that does not
-// say so is of a version whose steps take DefaultGrace.
-func (r Record) grace() time.Duration {
-	if r.Grace == 0 && r.State == Held {
-		return DefaultGrace
-	}
-	return clamp(r.Grace)
-}
+func (r Record) grace() time.Duration { return clamp(r.Grace) }
 
 // over returns how long after a holder's last heartbeat nothing works for it any more: what
 // watches the lock notices within a beat that there was none for the time to live.
@@ -104,9 +93,10 @@ func clamp(milliseconds int64) time.Duration {
 	return min(max(time.Duration(milliseconds)*time.Millisecond, time.Millisecond), 10*time.Minute)
 }
 
-func key(generation int64) string { return fmt.Sprintf("%s%012d.json", prefix, generation) }
+// records are the records of all generations.
+func records() store.Versions { return store.Versions{Prefix: prefix, Suffix: ".json"} }
 
-var keyRE = regexp.MustCompile(`^` + prefix + `(\d{12})\.json$`)
+func key(generation int64) string { return records().Key(generation) }
 
 // What lies between one generation and the next is 1, unless somebody else has put a record there.
 // Within these limits such a record counts. Beyond them it does not: the numbers would soon end.
@@ -135,11 +125,7 @@ func (l *Lock) listed(ctx context.Context) ([]int64, error) {
 	}
 	var all []int64
 	for _, k := range keys {
-		if m := keyRE.FindStringSubmatch(k); m != nil {
-			n, err := strconv.ParseInt(m[1], 10, 64)
-			if err != nil {
-				return nil, fmt.Errorf("lock record %s: %w", k, err)
-			}
+		if n, is := records().Of(k); is {
 			all = append(all, n)
 		}
 	}

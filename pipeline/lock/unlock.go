@@ -4,11 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"io/fs"
-	"strings"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
 // retained is how many generations below the highest retain their records, so that
@@ -17,10 +14,9 @@ const retained = 16
 
 // Unlock breaks the lock and records who did it and when, in the same write.
 // Without force it does so only if the holder seems dead, after watching it for a
-// while; otherwise the error is that of Acquire. A holder that is alive finds out at
-// its next heartbeat, and its context ends. Nobody gets a lock that was broken with force
-// before what works for that holder must have ended, too, although it may not be able to read
-// that the lock was broken.
+// while; otherwise it fails as Acquire does. A holder that is alive finds out at its next
+// heartbeat, and its context ends. After force, nobody gets the lock before everything that
+// works for that holder must have ended, even if it cannot read that the lock was broken.
 func (l *Lock) Unlock(ctx context.Context, by Holder, force bool) (Record, error) {
 	s, err := l.snapshot(ctx)
 	if err != nil {
@@ -70,7 +66,7 @@ func (l *Lock) settings(s snapshot) Record {
 	if s.damage != nil {
 		return Record{Every: l.opts.Beat.Milliseconds(), TTL: l.opts.TTL.Milliseconds(), Grace: l.opts.Grace.Milliseconds()}
 	}
-	return Record{Every: s.record.Every, TTL: s.record.TTL, Grace: s.record.grace().Milliseconds()}
+	return Record{Every: s.record.Every, TTL: s.record.TTL, Grace: s.record.Grace}
 }
 
 const opUnlock = "break the deployment's lock"
@@ -80,33 +76,17 @@ func notLocked() error {
 		Err: errors.New("nobody holds it"), Fix: "run what you wanted to run: slipway install"}
 }
 
-// prune removes old generations and moves those that broke another one to the
-// archive.
+// prune removes old generations.
 func (l *Lock) prune(ctx context.Context, highest int64) error {
 	all, err := l.listed(ctx)
-	if err != nil {
-		return err
-	}
 	for _, n := range all {
-		if highest-retained <= n && n <= highest+gap {
-			continue
-		}
-		data, err := l.store.Get(ctx, key(n))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		} else if err != nil && !damaged(err) {
-			return err
-		}
-		if r, err := decode(data, n); err == nil && r.After != nil {
-			if err := l.store.Create(ctx, archive+strings.TrimPrefix(key(n), prefix), data); err != nil && !errors.Is(err, store.ErrExists) {
+		if n < highest-retained || highest+gap < n {
+			if err := l.store.Delete(ctx, key(n)); err != nil {
 				return err
 			}
 		}
-		if err := l.store.Delete(ctx, key(n)); err != nil {
-			return err
-		}
 	}
-	return nil
+	return err
 }
 
 // isLost reports whether err means that the lock was lost.

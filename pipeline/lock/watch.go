@@ -21,7 +21,7 @@ type Watch struct {
 	looks  sync.WaitGroup          // that are under way, also those whose answer nobody waits for
 
 	mu        sync.Mutex
-	seen      snapshot      // the last one that is of the record's holder
+	seen      snapshot      // the last one with the record's holder
 	looked    time.Duration // by Options.Boot: it was seen by a look that began then, or later
 	confirmed time.Duration // by Options.Boot: the look began that saw it first, or the writing of it
 	certain   time.Duration // by Options.Boot: the holder was alive then, or later
@@ -31,7 +31,7 @@ type Watch struct {
 
 type watchKey struct{}
 
-// Watch watches the lock, which run holds, until Stop. The error is that of HeldBy, or
+// Watch watches the lock, which run holds, until Stop. It fails as HeldBy does, and with
 // LOK-002 if the holder's last heartbeat is old and no other arrives. Stop must be called
 // unless there is an error.
 //
@@ -68,10 +68,10 @@ func (w *Watch) Stop() {
 	<-w.ended
 }
 
-// Guard returns LOK-002 if ctx is that of a Watch and so much time has passed since the
-// holder was last known to be alive that another run may work by now. It asks nobody, so that
-// it can be called right before each request: a process that was stopped for a while, or a
-// machine that slept, is not let do what it had decided to do before.
+// Guard returns LOK-002 if ctx belongs to a Watch and so much time has passed since the
+// holder was last known to be alive that another run may work by now. It makes no request, so
+// it can be called right before each request: it stops a process that stood still, or whose
+// machine slept, from doing what it had decided before.
 func Guard(ctx context.Context) error {
 	w, ok := ctx.Value(watchKey{}).(*Watch)
 	if !ok {
@@ -88,7 +88,7 @@ func Guard(ctx context.Context) error {
 	return nil
 }
 
-// Lost returns LOK-002 if ctx is that of a Watch and the lock is known to be lost, or Guard
+// Lost returns LOK-002 if ctx belongs to a Watch and the lock is known to be lost, or Guard
 // says so; else nil.
 func Lost(ctx context.Context) error {
 	if err := Guard(ctx); err != nil {
@@ -134,9 +134,9 @@ func (w *Watch) atMost() time.Duration {
 	return w.lock.opts.Boot() - w.certain
 }
 
-// begin makes sure that the run has the lock and its holder is alive. By the clock of this
-// machine, which is most often that of the holder as well, the last heartbeat tells; if it
-// does not, the next one must.
+// begin makes sure that the run has the lock and its holder is alive. The last heartbeat is
+// enough if it is recent by the clock of this machine, which is mostly the holder's clock, too;
+// otherwise the next heartbeat must arrive.
 func (w *Watch) begin(ctx context.Context) error {
 	asked := w.lock.opts.Boot()
 	s, err := w.lock.heldBy(ctx, w.run)
@@ -201,7 +201,7 @@ func (w *Watch) watch(waiting, asking context.Context) {
 			err = w.expired(silent, err)
 		}
 		if asking.Err() == nil && isLost(err) {
-			_ = w.lose(err) // whoever works with the context is told
+			_ = w.lose(err) // which ends the context of the work
 			return
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -50,10 +49,8 @@ type Screen struct {
 	opts    Options
 	board   *board // nil before the run and after its end
 	above   bytes.Buffer
-	partial []byte   // an incomplete line
-	block   []string // as last drawn
-	width   int      // of the terminal when the block was drawn
-	height  int
+	partial []byte        // an incomplete line
+	last    string        // as last drawn, and the terminal's size
 	quit    chan struct{} // ends the drawing; nil when nothing draws
 	drawn   sync.WaitGroup
 }
@@ -78,7 +75,7 @@ func (s *Screen) Prepare() {
 	if s.board != nil {
 		return
 	}
-	s.board = newBoard(time.Now())
+	s.board = &board{steps: map[pipeline.Key]*state{}, started: time.Now()}
 	quit, live := make(chan struct{}), s.opts.Live
 	s.quit = quit
 	s.drawn.Go(func() { s.animate(quit, live) })
@@ -97,7 +94,7 @@ func (s *Screen) Begin(graph []pipeline.Node) {
 func (s *Screen) Observe(e pipeline.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line := printable(report.Line(e))
+	line := redact.OneLine(report.Line(e))
 	if s.board != nil {
 		s.board.observe(e)
 	}
@@ -119,7 +116,7 @@ func (s *Screen) Observe(e pipeline.Event) {
 func (s *Screen) Message(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line = printable(line)
+	line = redact.OneLine(line)
 	id, text, _ := strings.Cut(line, ": ")
 	if !s.live() {
 		fmt.Fprintln(s.w, "     "+line)
@@ -169,7 +166,7 @@ func (s *Screen) End() {
 		}
 		fmt.Fprint(s.w, frame(s.above.String(), nil))
 		s.above.Reset()
-		s.partial, s.block = nil, nil
+		s.partial, s.last = nil, ""
 	}
 	s.board = nil
 }
@@ -212,12 +209,13 @@ func (s *Screen) draw(now time.Time) {
 	// The last column stays free, as some terminals wrap after a character in it. The
 	// last row stays free because a block as high as the screen would scroll.
 	block := s.board.block(width-1, height-1, now)
-	if width == s.width && height == s.height && slices.Equal(block, s.block) && s.above.Len() == 0 {
+	next := fmt.Sprintf("%d %d %q", width, height, block)
+	if next == s.last && s.above.Len() == 0 {
 		return
 	}
 	fmt.Fprint(s.w, frame(s.above.String(), block))
 	s.above.Reset()
-	s.block, s.width, s.height = block, width, height
+	s.last = next
 }
 
 // beat writes a heartbeat for each step that has been running for long.

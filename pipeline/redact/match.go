@@ -9,24 +9,18 @@ import (
 // part is a part of a text: from one offset to another.
 type part struct{ from, to int }
 
-// find returns the parts of s that are secrets, in order and apart from each other: of s as it
-// is, and of what a terminal shows of it.
+// find returns the parts of s that are secrets, in order and apart from each other.
 func (r *Secrets) find(s string) []part {
 	found := r.literal(s)
-	shown := flat{text: s}
-	if !plain(s) || strings.IndexByte(s, '\\') >= 0 {
-		shown = strip(s, true)
-		found = append(found, shown.hidden(r.literal(shown.text))...)
-	}
 	if len(r.wrapped) > 0 {
-		f := flatten(shown.text)
-		found = append(found, shown.hidden(f.origin(r.wrapped.find(f.text)))...)
+		f := flatten(s)
+		found = append(found, f.origin(r.wrapped.find(f.text))...)
 	}
 	if len(r.dumped) > 0 {
-		f := digits(shown.text)
-		found = append(found, shown.hidden(f.origin(r.dumped.find(f.text)))...)
-		for _, f := range dumps(shown.text) {
-			found = append(found, shown.hidden(withLines(shown.text, f.origin(r.dumped.find(f.text))))...)
+		f := digits(s)
+		found = append(found, f.origin(r.dumped.find(f.text))...)
+		for _, f := range dumps(s) {
+			found = append(found, withLines(s, f.origin(r.dumped.find(f.text)))...)
 		}
 	}
 	return union(found)
@@ -114,35 +108,16 @@ func (x *index) addWrapped(text string) {
 	}
 }
 
-// flat is a text of which something is left out.
+// flat is a text from which something is left out.
 type flat struct {
 	text string
-	at   []int // where each byte of text is in the original; nil: nothing is left out
+	at   []int // where each byte of text is in the original
 }
 
 // origin returns where parts are in the original.
 func (f flat) origin(parts []part) []part {
-	if f.at == nil {
-		return parts
-	}
 	for i, p := range parts {
 		parts[i] = part{f.at[p.from], f.at[p.to-1] + 1}
-	}
-	return parts
-}
-
-// hidden is origin with what is left out before each part: a character that the first one
-// strikes over.
-func (f flat) hidden(parts []part) []part {
-	if f.at == nil {
-		return parts
-	}
-	for i, p := range parts {
-		from := 0
-		if p.from > 0 {
-			from = f.at[p.from-1] + 1
-		}
-		parts[i] = part{from, f.at[p.to-1] + 1}
 	}
 	return parts
 }
@@ -178,21 +153,30 @@ func (r *Secrets) whole(b []byte) int {
 	if end == 0 || len(r.wrapped) == 0 {
 		return end
 	}
-	shown := strip(string(b[:end]), true)
+	shown := strip(string(b[:end]), true) // which has the same lines
 	wait := func(x index, f flat) {
 		if i := x.begun(f.text); i < len(f.text) {
-			end = min(end, bytes.LastIndexByte(b[:shown.at[f.at[i]]], '\n')+1)
+			end = min(end, lineStart(b, strings.Count(shown[:f.at[i]], "\n")))
 		}
 	}
-	wait(r.wrapped, flatten(shown.text))
-	wait(r.dumped, digits(shown.text))
-	for _, f := range dumps(shown.text) {
+	wait(r.wrapped, flatten(shown))
+	wait(r.dumped, digits(shown))
+	for _, f := range dumps(shown) {
 		wait(r.dumped, f)
 	}
 	return end
 }
 
+// lineStart returns where a line of b begins; the first is 0.
+func lineStart(b []byte, line int) int {
+	at := 0
+	for range line {
+		at += bytes.IndexByte(b[at:], '\n') + 1
+	}
+	return at
+}
+
 // continues reports whether b has something with which a wrapped secret may go on.
 func continues(b []byte) bool {
-	return flatten(strip(string(b), true).text).text != ""
+	return flatten(strip(string(b), true)).text != ""
 }

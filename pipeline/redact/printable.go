@@ -17,7 +17,7 @@ import (
 // to them.
 func Printable(s string) string {
 	if !plain(s) {
-		s = strip(s, false).text
+		s = strip(s, false)
 	}
 	if logsCommand() {
 		s = command.ReplaceAllString(s, "$1$3 $2$4")
@@ -54,30 +54,26 @@ func plain(s string) bool {
 	return true
 }
 
-// strip returns what Printable does. Quoted leaves out what JSON and other quoted text have
-// escaped, too ("\u001b[1m"), and says where the rest is in s.
-func strip(s string, quoted bool) flat {
+// strip returns what Printable does. Quoted also leaves out what JSON and other quoted text have
+// escaped ("\u001b[1m"). Line breaks stay.
+func strip(s string, quoted bool) string {
+	if plain(s) && !(quoted && strings.IndexByte(s, '\\') >= 0) {
+		return s
+	}
 	var b strings.Builder
 	b.Grow(len(s))
-	var at []int
-	if quoted {
-		at = make([]int, 0, len(s))
-	}
 	for i := 0; i < len(s); {
 		end, shown := unit(s, i, quoted)
+		text := s[i:end]
+		if r, size := utf8.DecodeRuneInString(text); r == utf8.RuneError && size == 1 {
+			text = "\ufffd"
+		}
 		if shown {
-			text := s[i:end]
-			if r, size := utf8.DecodeRuneInString(text); r == utf8.RuneError && size == 1 {
-				text = "\ufffd"
-			}
 			b.WriteString(text)
-			for n := 0; quoted && n < len(text); n++ { // a log may be long
-				at = append(at, min(i+n, end-1))
-			}
 		}
 		i = end
 	}
-	return flat{b.String(), at}
+	return b.String()
 }
 
 // unit returns the end of what begins at i, a character or a sequence, and whether it is shown.

@@ -55,20 +55,31 @@ func (r *Secrets) Add(secret string) {
 	}
 }
 
-// Redact returns s with "***" in place of every secret.
+// Redact returns s with "***" in place of every secret. If what a terminal shows of s has one, such
+// as a secret with a colour in the middle, it returns that, redacted.
 func (r *Secrets) Redact(s string) string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	found := r.find(s)
-	if len(found) == 0 {
+	s = replaced(s, union(r.literal(s)))
+	if shown := strip(s, true); shown != s {
+		if found := r.find(shown); len(found) > 0 {
+			return replaced(shown, found)
+		}
+	}
+	return replaced(s, r.find(s))
+}
+
+// replaced is s with "***" in place of parts.
+func replaced(s string, parts []part) string {
+	if len(parts) == 0 {
 		return s
 	}
 	var b strings.Builder
 	at := 0
-	for _, f := range found {
-		b.WriteString(s[at:f.from])
+	for _, p := range parts {
+		b.WriteString(s[at:p.from])
 		b.WriteString(hidden)
-		at = f.to
+		at = p.to
 	}
 	b.WriteString(s[at:])
 	return b.String()
@@ -88,7 +99,7 @@ func (r *Secrets) Clean(s string) string {
 func (r *Secrets) In(b []byte) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return len(r.find(string(b))) > 0
+	return len(r.find(string(b))) > 0 || len(r.find(strip(string(b), true))) > 0
 }
 
 // escapedLongest returns how many bytes the longest form of a secret takes, at least 1.

@@ -65,7 +65,7 @@ func (r *Run) name() string {
 
 // suite returns an empty suite with the properties that all suites have.
 func (r *Run) suite(name string) junit.Suite {
-	s := junit.Suite{Name: name, Timestamp: junit.Timestamp(r.Started)}
+	s := junit.Suite{Name: name}
 	for _, p := range [][2]string{
 		{"run", r.ID}, {"workflow", r.Workflow}, {"deployment", r.Deployment}, {"provider", r.Provider},
 		{"platform", strings.TrimSpace(r.Platform.Name + " " + r.Platform.Version)}, {"slipway", r.Slipway},
@@ -79,10 +79,12 @@ func (r *Run) suite(name string) junit.Suite {
 
 func (s *Step) junit() junit.Case {
 	c := junit.Case{Name: s.Step, Class: s.Stage, Time: junit.Seconds(s.elapsed())}
-	if s.Log != "" {
-		c.Out = "log: " + s.Log
+	if len(s.Counts) > 0 {
+		c.Out = "counted: " + s.Counted() + "\n"
 	}
-	c.Properties = junit.Numbers(s.Counts)
+	if s.Log != "" {
+		c.Out += "log: " + s.Log
+	}
 	switch s.Status {
 	case pipeline.Succeeded, pipeline.Reused:
 	case pipeline.Warned:

@@ -52,8 +52,8 @@ func (a *Approval) words() (how, about string) {
 	return how, about
 }
 
-// Divide makes the planned steps parts of the phases that name them. Of a record that was
-// copied before, the steps stay as they are.
+// Divide makes the planned steps parts of the phases that name them. It does not modify the steps
+// of an earlier copy of the record.
 func (r *Run) Divide(phases []Phase) {
 	r.Phases, r.Steps = phases, slices.Clone(r.Steps)
 	for i := range r.Steps {
@@ -134,8 +134,8 @@ func (p *Phase) span() {
 	}
 }
 
-// combined is the status of several steps together: the worst one. Of steps of which some have
-// ended and some have not started, it is that of a run that goes on.
+// combined is the status of several steps together: the worst one. If some have ended and some
+// have not started, it is Running.
 func combined(of []*Step) pipeline.Status {
 	has := map[pipeline.Status]bool{}
 	for _, s := range of {

@@ -84,15 +84,7 @@ func styleOf(s pipeline.Status) style {
 }
 
 func (o Outcome) style() style {
-	switch o {
-	case Succeeded:
-		return styleOf(pipeline.Succeeded)
-	case Failed:
-		return styleOf(pipeline.Failed)
-	case Cancelled, Interrupted:
-		return styleOf(pipeline.Cancelled)
-	}
-	return styleOf(pipeline.Running)
+	return styleOf(pipeline.Status(o)) // which are called the same
 }
 
 func (a *App) style() style {

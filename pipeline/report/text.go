@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -48,25 +49,16 @@ func at(d time.Duration) string {
 
 // meaning describes an exit code.
 func meaning(c fault.Class) string {
-	switch c {
-	case fault.OK:
-		return "all went well"
-	case fault.Bug:
-		return "a bug in Slipway"
-	case fault.Usage:
-		return "command line or configuration"
-	case fault.Preflight:
-		return "the environment does not meet the requirements"
-	case fault.Step:
-		return "a step failed"
-	case fault.Timeout:
-		return "something did not happen in time"
-	case fault.Locked:
-		return "another run works on the deployment"
-	case fault.Cancelled:
-		return "cancelled"
-	}
-	return "unknown"
+	return cmp.Or(map[fault.Class]string{
+		fault.OK:        "all went well",
+		fault.Bug:       "a bug in Slipway",
+		fault.Usage:     "command line or configuration",
+		fault.Preflight: "the environment does not meet the requirements",
+		fault.Step:      "a step failed",
+		fault.Timeout:   "something did not happen in time",
+		fault.Locked:    "another run works on the deployment",
+		fault.Cancelled: "cancelled",
+	}[c], "unknown")
 }
 
 // indented returns text with all lines but the first indented.

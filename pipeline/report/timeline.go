@@ -12,7 +12,7 @@ func (s *Step) ran() bool { return !s.Started.IsZero() && !s.Finished.IsZero() }
 func (s *Step) placed() bool { return s.ran() && s.Stage != HooksStage }
 
 // CriticalPath returns the chain of steps that determined the duration of the run: it
-// ends with the step that finished last, and each step is preceded by the one that it
+// ends with the step that finished last, and before each step comes the step that it
 // waited for last. It returns indexes into steps, in the order in which they ran.
 // Hooks and steps that never ran are not on the path; edges to unknown steps are
 // ignored.
@@ -43,8 +43,8 @@ func CriticalPath(steps []Step) []int {
 	return path
 }
 
-// window returns the time that the record covers: that of the run, extended by steps
-// outside of it.
+// window returns the time that the record covers: from the start to the end of the run, extended
+// by steps outside of it.
 func (r *Run) window() (start, end time.Time) {
 	start, end = r.Started, r.Finished
 	for i := range r.Steps {

@@ -10,6 +10,8 @@ import (
 
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
+
+	"github.com/slipway-sh/slipway/bounded"
 )
 
 // How often, and after what delay, a write is retried while somebody else writes the
@@ -50,15 +52,12 @@ func (b *bucket) get(ctx context.Context, key string) (data []byte, err error) {
 		return nil, b.classed(err)
 	}
 	defer func() { err = errors.Join(err, b.classed(r.Close())) }()
-	if r.Size() > MaxBytes {
-		return nil, fmt.Errorf("%d bytes: %w", r.Size(), errTooLarge)
-	}
-	data, err = io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	data, err = bounded.Read(r, MaxBytes)
 	switch {
+	case errors.Is(err, bounded.ErrTooLarge):
+		return nil, err
 	case err != nil:
 		return nil, b.classed(err)
-	case len(data) > MaxBytes:
-		return nil, errTooLarge
 	case int64(len(data)) != r.Size():
 		return nil, fmt.Errorf("%d of %d bytes were received", len(data), r.Size())
 	}

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"regexp"
 	"strings"
 	"syscall"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 // The codes of faults of a store.
@@ -33,7 +37,6 @@ const (
 )
 
 var (
-	errTooLarge = errors.New("a value must not exceed 64 MiB")
 	errNotFile  = errors.New("it is not a regular file")
 	errNoRecord = errors.New("it cannot be read")
 )
@@ -67,7 +70,7 @@ func (s *Store) fail(op string, err error) error {
 		Fix: "check that this machine can reach " + s.location + ", then run the same command again"}
 	k, _ := errors.AsType[*kindError](err)
 	switch {
-	case errors.Is(err, errTooLarge), errors.Is(err, errNotFile), errors.Is(err, errNoRecord), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
+	case errors.Is(err, bounded.ErrTooLarge), errors.Is(err, errNotFile), errors.Is(err, errNoRecord), errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
 		f.Code, f.Fix = CodeDamaged, "find out what put it there and move it away; then run the same command again"
 	case k != nil && k.kind == Refused, errors.Is(err, fs.ErrPermission):
 		f.Code, f.Fix = CodeRefused, "give this machine credentials that may list, read, write and delete in "+s.location
@@ -99,4 +102,24 @@ func Preflight(err error) error {
 	c := *f
 	c.Class = fault.Preflight
 	return &c
+}
+
+var userInfo = regexp.MustCompile(`://[^/\s@"']+@`)
+
+// SecretVariables returns the environment variables from which the SDKs read secrets.
+func SecretVariables() []string {
+	return []string{
+		"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN",
+		"AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGEBLOB_CONNECTIONSTRING", "AZURE_CLIENT_SECRET",
+	}
+}
+
+// clean removes credentials from the text of an error.
+func clean(text string) string {
+	for _, name := range SecretVariables() {
+		if v := os.Getenv(name); len(v) >= 4 {
+			text = strings.ReplaceAll(text, v, "***")
+		}
+	}
+	return redact.External(userInfo.ReplaceAllString(text, "://***@"))
 }

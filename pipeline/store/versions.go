@@ -27,9 +27,9 @@ type valueWriter interface {
 }
 
 // Versions is a value that is stored once for each holder of the deployment's lock that writes it,
-// under a key with the lock's generation. The highest is the value. So a write of an earlier
-// holder never replaces that of a later one, however late it arrives. What is above the holder's
-// own generation was put there by somebody else, and goes with the holder's next write.
+// under a key with the lock's generation. The highest version is the value. So an earlier holder
+// never replaces the value of a later one, however late its write arrives. Versions above the
+// holder's own generation were put there by somebody else; the holder's next write removes them.
 type Versions struct {
 	Prefix string // of the keys of its versions: "state/"
 	Suffix string // ".yaml"

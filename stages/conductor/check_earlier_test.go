@@ -43,23 +43,6 @@ func TestWhenEarlierResultsAreVerifiedAtOnce(t *testing.T) {
 	}
 }
 
-// A container is told that its step is left out, and what it says of that is in the run's error.
-func TestAStepThatIsLeftOut(t *testing.T) {
-	steps, e := stepRunner(t, map[string]any{"{export": `{"status":"failed","fault":{"code":"RUN-006","class":4,"op":"reuse the result of it","fix":"x","message":"the namespace shop is gone"}}`})
-	g, err := newGraph(Workflow{Wire: func(g *Graph) error {
-		namespaces := Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{} })
-		Add(g, contract.ConfigMapsStep(), func() contract.ConfigMapsInput { return contract.ConfigMapsInput{} }, namespaces)
-		return nil
-	}}, contract.Inputs{}, steps, nil)
-	require.NoError(t, err)
-	only := contract.ConfigMapsStep().String()
-	_, err = g.pipeline.Run(t.Context(), pipeline.Options{Select: pipeline.Select{Only: []string{only}}})
-	require.EqualError(t, err, "preorchestrator/namespaces: leave it out (--only "+only+"), though what is selected needs it: "+
-		"no earlier result of it can be reused: the namespace shop is gone")
-	require.ErrorIs(t, err, &fault.Fault{Code: pipeline.CodeNotVerified})
-	require.Contains(t, e.all(), `\"verifyOnly\":true,\"leftOut\":true`)
-}
-
 // What `slipway dry-run` says went wrong has its code in the run's error too.
 func TestALookThatFailsTellsItsFault(t *testing.T) {
 	f := &fault.Fault{Code: "PLT-001", Class: fault.Usage, Err: errors.New("no such release")}

@@ -92,8 +92,9 @@ type Options struct {
 	// Background is the ID of the cluster that another process runs in this session;
 	// empty: none does. Workflows leave it running.
 	Background string
-	// Select limits an install to some of its steps; the zero value: all.
-	Select pipeline.Select
+	// Until limits an install to these steps and what is before them; empty: all. See
+	// pipeline.Options.
+	Until []string
 	// Parallel limits the steps that run at the same time; 0 is no limit.
 	Parallel int
 	// Flags are those that commands need to work on this deployment, for the run's record, such as

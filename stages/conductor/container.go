@@ -12,7 +12,6 @@ import (
 
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -39,8 +38,7 @@ func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any)
 	if err != nil {
 		return result, err
 	}
-	req.LeftOut, req.Locked = pipeline.VerifyOnly(ctx), c.lock != nil && !s.Harmless
-	req.VerifyOnly = req.LeftOut
+	req.Locked = c.lock != nil && !s.Harmless
 	if cached, ok := c.cached[req.ID()]; ok && cached.For(req) {
 		return cached.Result, cached.Result.Decode(req.ID(), out)
 	}

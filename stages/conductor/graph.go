@@ -2,13 +2,11 @@ package conductor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
 
 	"github.com/slipway-sh/slipway/config/platform"
-	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -118,21 +116,20 @@ func Add[In, Out any](g *Graph, d contract.Step[In, Out], input func() In, needs
 		d.Name = fmt.Sprintf("%s %d", d.Name, len(g.taken)) // the pipeline takes each once
 	}
 	g.specs[d.Key] = d.Spec
-	return pipeline.Add(&g.pipeline, d.Key, func(ctx context.Context) (Out, error) {
+	var s *pipeline.Step[Out]
+	s = pipeline.Add(&g.pipeline, d.Key, func(ctx context.Context) (Out, error) {
 		var out Out
 		ctx, end := inSpan(ctx, d.Key)
 		result, err := g.runner.run(ctx, d.Spec, input(), &out)
 		end(result.Status, err)
-		if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == pipeline.CodeNotVerified {
-			err = fmt.Errorf("%w: %w", pipeline.ErrNotVerified, f.Err)
-		}
-		pipeline.Describe(ctx, pipeline.Detail{
+		s.Describe(pipeline.Detail{
 			Reused: result.Status == contract.Reused,
 			Log:    path.Join("steps", d.Stage+"."+d.Name, "log.txt"),
 			Counts: result.Counts,
 		})
 		return out, err
 	}, needs...)
+	return s
 }
 
 // Action adds what the conductor itself does under this name: contract.NodeKey,

@@ -29,7 +29,7 @@ func (elsewhere) Cluster(providers.Deployment) (providers.Cluster, error) {
 }
 
 func TestASelectionWithoutAStepLeavesNoRecord(t *testing.T) {
-	err := conductor.Refused(t, stages.Destroy(), func(o *conductor.Options) { o.Select.Until = []string{"nosuch"} })
+	err := conductor.Refused(t, stages.Destroy(), func(o *conductor.Options) { o.Until = []string{"nosuch"} })
 	require.ErrorIs(t, err, &fault.Fault{Code: pipeline.CodeSelection})
 }
 

@@ -92,7 +92,7 @@ func Walk(ctx context.Context, w Workflow, plan contract.PlanRequest, do Do) ([]
 	if err != nil {
 		return nil, err
 	}
-	results, err := g.pipeline.Run(ctx, pipeline.Options{Select: plan.Selection})
+	results, err := g.pipeline.Run(ctx, pipeline.Options{Until: plan.Until})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -114,7 +114,7 @@ func Verify(ctx context.Context, w Workflow, plan contract.PlanRequest,
 		if slices.Contains(plan.Hooked, s.String()) || slices.Contains(plan.Hooked, s.Stage) {
 			return contract.Result{}, errHooked
 		}
-		req.VerifyOnly, req.LeftOut, req.Locked = true, pipeline.VerifyOnly(ctx), !s.Harmless
+		req.VerifyOnly, req.Locked = true, !s.Harmless
 		result := step(ctx, req)
 		if result.Status == contract.Reused {
 			mu.Lock()

@@ -82,7 +82,7 @@ func (r *run) actions() map[pipeline.Key]func(context.Context) error {
 // verify finds the earlier results that the run takes.
 func (r *run) verify(ctx context.Context) error {
 	req := r.planRequest(r.workflow, r.steps.requests.run)
-	req.Selection, req.Hooked = r.opts.Select, r.hooked
+	req.Until, req.Hooked = r.opts.Until, r.hooked
 	return r.steps.verifyAll(ctx, req)
 }
 
@@ -106,7 +106,7 @@ func (r *run) wipe(ctx context.Context) error {
 func (r *run) carryOut(ctx context.Context) error {
 	nodes := r.graph.pipeline.Graph()
 	own := boundHooks(r.opts.Config.HooksOf(r.workflow.Name), nodes)
-	if err := r.graph.pipeline.CheckSelect(r.opts.Select); err != nil {
+	if err := r.graph.pipeline.CheckUntil(r.opts.Until); err != nil {
 		return err
 	}
 	if err := MissingSecrets(own, r.executor.secret); err != nil {
@@ -138,7 +138,7 @@ func (r *run) carryOut(ctx context.Context) error {
 		}
 	}
 	results, err := r.graph.pipeline.Run(ctx, pipeline.Options{
-		Select: r.opts.Select, Parallel: r.opts.Parallel, Stop: r.opts.Stop, Halt: lock.halt, Observe: observe,
+		Until: r.opts.Until, Parallel: r.opts.Parallel, Stop: r.opts.Stop, Halt: lock.halt, Observe: observe,
 		Hooks: around, CleanupTimeout: hooksTimeout(own),
 		Diagnose: func(ctx context.Context, failed []pipeline.Result) error {
 			if !lock.held() || lock.loss() != nil {

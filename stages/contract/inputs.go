@@ -7,7 +7,6 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
-	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/providers"
 )
@@ -77,8 +76,8 @@ type PlanRequest struct {
 	ConfigText json.RawMessage `json:"config"` // canonical; with the release's files, the rest of Inputs
 	Inputs
 
-	Verify    bool            `json:"verify,omitempty"`   // only find which earlier results hold
-	Selection pipeline.Select `json:"selection,omitzero"` // with Verify
+	Verify bool     `json:"verify,omitempty"` // only find which earlier results hold
+	Until  []string `json:"until,omitempty"`  // with Verify: as in pipeline.Options
 	// Hooked are, with Verify, the steps and stages with hooks around them. Hooks may change what
 	// a check would see, so these steps and their dependents are not checked.
 	Hooked []string `json:"hooked,omitempty"`

@@ -64,11 +64,8 @@ type Request struct {
 	Locked bool `json:"locked,omitempty"`
 	// Cluster says that the step works on the cluster.
 	Cluster bool `json:"cluster,omitempty"`
-	// VerifyOnly forbids to run the step: an earlier result is reused, or it fails
-	// with pipeline.CodeNotVerified.
+	// VerifyOnly forbids to run the step: an earlier result is reused, or it fails.
 	VerifyOnly bool `json:"verifyOnly,omitempty"`
-	// LeftOut says that the selection leaves the step out: it does not run in this run.
-	LeftOut bool `json:"leftOut,omitempty"`
 }
 
 // ID is "stage/step".

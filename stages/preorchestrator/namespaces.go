@@ -47,7 +47,7 @@ func runNamespaces(ctx context.Context, env *step.Env, in contract.NamespacesInp
 	if err == nil {
 		err = begin(ctx, c, env.Deployment, r)
 	}
-	if err == nil && !env.LeftOut {
+	if err == nil {
 		err = checkProgress(ctx, c)
 	}
 	if err == nil {

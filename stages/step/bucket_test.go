@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
@@ -80,7 +79,7 @@ func TestAStepThatRunsIsSeenInTheBucket(t *testing.T) {
 	dir := filepath.Join(bucket, "runs/r1/steps/stage.measure")
 	b := newBench(t)
 	_, res := b.run(contract.Request{Digests: digests("d1"), VerifyOnly: true})
-	require.Equal(t, pipeline.CodeNotVerified, res.Fault.Code)
+	require.Equal(t, contract.Failed, res.Status)
 	require.FileExists(t, filepath.Join(dir, "result.json"))
 
 	b.do = func(context.Context, *step.Env) {

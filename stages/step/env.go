@@ -51,9 +51,6 @@ type Env struct {
 
 	// Existing says that the cluster is not Slipway's: Kubeconfig is what the user gave.
 	Existing bool
-	// LeftOut says that the run's selection leaves the step out: it is only asked whether
-	// what it did still holds.
-	LeftOut bool
 	// Plan is the plan for which the step only looks; nil: it runs. See Connect.
 	Plan *plan.Step
 }

@@ -12,8 +12,6 @@ import (
 	"gocloud.dev/blob/memblob"
 	"gocloud.dev/gcerrors"
 
-	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -30,7 +28,7 @@ func TestAStepInThisProcess(t *testing.T) {
 		return step.Perform(t.Context(), &b.reg, req, step.Dirs{State: b.path("state")}, "", &b.shown)
 	}
 	res := perform()
-	require.ErrorIs(t, res.Fault, &fault.Fault{Code: pipeline.CodeNotVerified})
+	require.Equal(t, contract.Failed, res.Status)
 	require.Zero(t, b.calls)
 
 	req.VerifyOnly = false

@@ -145,6 +145,5 @@ func decode(b []byte, v any) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
-	d.UseNumber() // settings of a release keep their digits
 	return d.Decode(v)
 }

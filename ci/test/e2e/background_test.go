@@ -159,7 +159,7 @@ curl -fsSk -u "gitea-admin:$password" https://cluster/api/v1/user`)
 	})
 
 	t.Run("a part of the steps", func(t *testing.T) {
-		r := ok(t, "install", "--only", "orchestrator")
+		r := ok(t, "install", "--until", "orchestrator")
 		require.Regexp(t, `(?m)^\s*preorchestrator/gitea\s+reused`, r.out)
 		require.Regexp(t, `(?m)^\s*postorchestrator/access\s+unselected`, r.out)
 	})

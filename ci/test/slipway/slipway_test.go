@@ -22,8 +22,8 @@ func TestCommands(t *testing.T) {
 	d.Digest = "sha256:0"
 	require.Equal(t, []string{"/b/bin/slipway", "status", "--name", "n", "--bundle", "/b", "--bundle-digest", "sha256:0"}, d.CLI(t.Context(), "status").Args)
 	d.Name, d.Lock, d.Dir = "", "/l", "/d"
-	cmd = d.Module(t.Context(), "install", "--only", "x")
-	require.Equal(t, []string{"dagger", "call", "--progress", "plain", "--mod", "/r", "--lock", "/l", "install", "--only", "x"}, cmd.Args)
+	cmd = d.Module(t.Context(), "install", "--until", "x")
+	require.Equal(t, []string{"dagger", "call", "--progress", "plain", "--mod", "/r", "--lock", "/l", "install", "--until", "x"}, cmd.Args)
 	require.Equal(t, "/d", cmd.Dir)
 }
 

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/slipway-sh/slipway/pipeline/junit"
 	"github.com/slipway-sh/slipway/pipeline/report"
@@ -79,15 +78,12 @@ func JUnit(all []Result) ([]byte, error) {
 	const name = "upgrade-matrix"
 	suite := junit.Suite{Name: name}
 	for _, r := range all {
-		c := junit.Case{Name: r.Cell.String(), Class: name, Time: junit.Seconds(r.Took()), Properties: junit.Numbers(r.Counts)}
+		c := junit.Case{Name: r.Cell.String(), Class: name, Time: junit.Seconds(r.Took()), Out: report.Counted(r.Counts)}
 		switch r.Outcome {
 		case Failed:
 			c.Failure = &junit.Problem{Message: r.Why(), Type: r.Code, Text: r.Reason + "\n" + strings.Join(r.waysOn(), "\n")}
 		case Cancelled:
 			c.Skipped = &junit.Problem{Message: "it did not come to its end"}
-		}
-		if first := time.Time(suite.Timestamp); !r.Began.IsZero() && (first.IsZero() || r.Began.Before(first)) {
-			suite.Timestamp = junit.Timestamp(r.Began)
 		}
 		suite.Add(c)
 	}

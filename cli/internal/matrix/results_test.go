@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
 func three() []Result {
@@ -51,11 +53,8 @@ func TestJUnit(t *testing.T) {
 			Skipped int    `xml:"skipped,attr"`
 			Time    string `xml:"time,attr"`
 			Cases   []struct {
-				Name   string `xml:"name,attr"`
-				Counts []struct {
-					Name  string `xml:"name,attr"`
-					Value int64  `xml:"value,attr"`
-				} `xml:"properties>property"`
+				Name    string `xml:"name,attr"`
+				Out     string `xml:"system-out"`
 				Failure *struct {
 					Message string `xml:"message,attr"`
 					Text    string `xml:",chardata"`
@@ -70,12 +69,9 @@ func TestJUnit(t *testing.T) {
 	require.Equal(t, 1, suite.Skipped)
 	require.Equal(t, "72.000", suite.Time)
 	require.Nil(t, suite.Cases[0].Failure)
-	counts := map[string]int64{}
-	for _, c := range suite.Cases[0].Counts {
-		counts[c.Name] = c.Value
-	}
-	require.Equal(t, three()[0].Counts, counts)
-	require.Empty(t, suite.Cases[1].Counts)
+	require.Equal(t, report.Counted(three()[0].Counts), suite.Cases[0].Out)
+	require.NotEmpty(t, suite.Cases[0].Out)
+	require.Empty(t, suite.Cases[1].Out)
 	require.Contains(t, suite.Cases[1].Failure.Text, "\nreproduce: slipway reproduce --package out/m-2/run.tar.zst")
 	require.Equal(t, "upgrade failed: CMP-001 carry out job <x>", suite.Cases[1].Failure.Message)
 }

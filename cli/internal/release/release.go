@@ -193,7 +193,7 @@ func Settings(all []config.Setting, cfg *config.Config, release *platform.Releas
 		if slices.ContainsFunc(all, func(s config.Setting) bool { return s.Path == path }) {
 			continue
 		}
-		origin := config.Origin(fmt.Sprintf("platform %s %s", release.Name, release.Version))
+		origin := fmt.Sprintf("platform %s %s", release.Name, release.Version)
 		all = append(all, config.Setting{Path: path, Value: strconv.FormatBool(!slices.Contains(off, c.Name)), Origin: origin})
 	}
 	slices.SortStableFunc(all, func(a, b config.Setting) int { return strings.Compare(a.Path, b.Path) })

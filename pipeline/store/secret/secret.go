@@ -21,12 +21,9 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
-// The codes of faults of secrets.
-const (
-	// CodeBadKey: the key of the deployment's secrets is not valid, another one encrypted them,
-	// or none was given for a store in a bucket.
-	CodeBadKey fault.Code = "SEC-002"
-)
+// CodeBadKey: the key of the deployment's secrets is not valid, another one encrypted them,
+// or none was given for a store in a bucket.
+const CodeBadKey fault.Code = "SEC-002"
 
 // Keys, and the kind and version with which the encrypted records are sealed.
 const (
@@ -121,12 +118,12 @@ func versionsOf(name string) store.Versions {
 	return store.Versions{Prefix: prefix + name + "/", Suffix: suffix}
 }
 
-// Remove removes a secret, for who has the deployment's lock of a generation.
+// Remove removes a secret under the deployment's lock of a generation.
 func Remove(ctx context.Context, s store.Values, generation int64, name string) error {
 	return versionsOf(name).Remove(ctx, s, generation)
 }
 
-// Put creates or replaces a secret, for who has the deployment's lock of a generation.
+// Put creates or replaces a secret under the deployment's lock of a generation.
 func (v *Vault) Put(ctx context.Context, generation int64, name string, value redact.Value) error {
 	data, err := v.Encrypt(name, value.Reveal())
 	if err != nil {

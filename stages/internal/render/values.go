@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,13 +37,10 @@ func Values(release fs.FS, c platform.Component, in contract.ComponentInput) (ma
 		return values, nil
 	}
 	var users map[string]any
-	d := json.NewDecoder(bytes.NewReader(in.Values))
-	d.UseNumber()
-	if err := d.Decode(&users); err != nil {
+	if err := json.Unmarshal(in.Values, &users); err != nil {
 		return nil, fmt.Errorf("read the values of the configuration: %w", err)
 	}
-	more, _ := document.Numbers(users).(map[string]any)
-	return Over(values, more), nil
+	return Over(values, users), nil
 }
 
 // ParseValues reads a file with values of a chart. See document.Values.

@@ -1,4 +1,4 @@
-package platform
+package docs_test
 
 import (
 	"encoding/json"
@@ -8,15 +8,14 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
+
+	"github.com/slipway-sh/slipway/config/platform"
 )
 
-// SchemaID identifies the schema of this version.
-const SchemaID = "https://slipway.sh/schema/platform-v2.json"
-
-// Schema returns the JSON schema of platform.yaml, for editors and the reference. comments
-// describe this package's types and fields, as the reflector's AddGoComments collects
-// them. It has the names, the types and the fixed values of fields; Load checks all else.
-func Schema(comments map[string]string) *jsonschema.Schema {
+// platformSchema is the JSON schema of platform.yaml, for editors and the reference. comments
+// describe the types and their fields, as the reflector's AddGoComments collects them. It has the
+// names, the types and the fixed values of fields; platform.Load checks all else.
+func platformSchema(comments map[string]string) *jsonschema.Schema {
 	r := jsonschema.Reflector{
 		DoNotReference: true, ExpandedStruct: true, Anonymous: true,
 		CommentMap: comments,
@@ -27,9 +26,9 @@ func Schema(comments map[string]string) *jsonschema.Schema {
 			return nil
 		},
 	}
-	s := r.Reflect(&Release{})
-	complete(s, reflect.New(reflect.TypeFor[Release]()).Elem())
-	s.ID, s.Title, s.Description = SchemaID, "Slipway platform release", "What a platform consists of, and in which order it is installed."
+	s := r.Reflect(&platform.Release{})
+	complete(s, reflect.New(reflect.TypeFor[platform.Release]()).Elem())
+	s.ID, s.Title, s.Description = platform.SchemaID, "Slipway platform release", "What a platform consists of, and in which order it is installed."
 	return s
 }
 
@@ -41,7 +40,7 @@ func complete(s *jsonschema.Schema, v reflect.Value) {
 	}
 	t := v.Type()
 	for i := range t.NumField() {
-		name := jsonName(t.Field(i))
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		p, ok := s.Properties.Get(name)
 		if !ok {
 			continue
@@ -58,16 +57,10 @@ func complete(s *jsonschema.Schema, v reflect.Value) {
 			p.Default = value.Interface()
 			s.Required = slices.DeleteFunc(s.Required, func(r string) bool { return r == name })
 		}
-		for _, value := range enums()[t.Name()+"."+name] {
+		for _, value := range platform.Enums()[t.Name()+"."+name] {
 			p.Enum = append(p.Enum, value)
 		}
 	}
-}
-
-// jsonName is the name of a field in platform.yaml; empty if it has none.
-func jsonName(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return name
 }
 
 // defaultRE is what a comment says about a default, which a schema has a field for.
@@ -80,17 +73,4 @@ func sentence(comment string) string {
 		return ""
 	}
 	return strings.ToUpper(s[:1]) + strings.TrimSuffix(s[1:], ".") + "."
-}
-
-// enums are the values of fields that have only some, by type and name.
-func enums() map[string][]string {
-	return map[string][]string{
-		"Release.apiVersion": {APIVersion},
-		"SecretKey.generate": {string(Password), string(Token), string(Literal), string(CopyOf), string(Given)},
-		"Component.kind":     Kinds(),
-		"Migration.when":     {string(Before), string(After)},
-		"Remove.claims":      {RemoveDelete, RemoveKeep},
-		"Remove.crds":        {RemoveDelete, RemoveKeep, RemoveUnused},
-		"Finalizers.then":    {FinalizerStrip, FinalizerReport},
-	}
 }
