@@ -18,7 +18,8 @@ GO := CGO_ENABLED=0 GOFLAGS='-trimpath -ldflags=-s' go
 ENGINE := $(GO) run -C ci/dev/engine .
 BUNDLE := $(GO) run -C ci/dev/bundle .
 # Installs the Debian packages of missing commands: COMMAND=PACKAGE …
-NEED := $(GO) run -C ci/dev ./build/need
+NEED := bash -euc 'missing=; for it; do command -v "$${it%%=*}" >/dev/null || missing+=" $${it\#*=}"; done; \
+	test -z "$$missing" || { apt-get -q update; DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends $$missing; }' need
 # The digest of what slipway is compiled from, which `lock verify` compares; given systems, whether
 # it compiles for them.
 SOURCES := $(GO) run -C ci/dev ./sources
@@ -78,6 +79,7 @@ test: ## Run the scanners, the unit tests and, on a real engine, the install, it
 
 .PHONY: test-all
 test-all: export SLIPWAY_E2E := all
+test-all: export E2E_LIMIT := 150m
 test-all: WITH_RACE := ./...
 test-all: export SHUFFLE := -shuffle=on
 test-all: export PATH := $(CURDIR)/bin:$(PATH)
@@ -133,11 +135,14 @@ release: ## Make a release: VERSION=v1.2.3 [OUT=dist] [KEY=FILE] [TARGETS='OS/AR
 	@$(GO) run -C ci/dev ./release -version '$(VERSION)' -out '$(abspath $(OUT))' -key '$(if $(KEY),$(abspath $(KEY)))' \
 		-targets '$(TARGETS)' $(if $(DRY),-dry)
 
+# How long the end-to-end tests may take.
+E2E_LIMIT ?= 60m
+
 .PHONY: e2e
 e2e: PLATFORM := $(EXAMPLES)
 e2e: engine bundle ## Run the end-to-end tests on the real engine, and the report's in a browser
 	@$(NEED) chromium=chromium tmux=tmux
-	@$(WITH_ENGINE) SLIPWAY_E2E="$${SLIPWAY_E2E:-1}" $(WITH_BUNDLE) $(GO) test -C ci/test/e2e -count=1 -timeout 80m -parallel 16 -v .
+	@$(WITH_ENGINE) SLIPWAY_E2E="$${SLIPWAY_E2E:-1}" $(WITH_BUNDLE) $(GO) test -C ci/test/e2e -count=1 -timeout $(E2E_LIMIT) -parallel 16 -v .
 
 .PHONY: pictures
 pictures: PLATFORM := $(EXAMPLES)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers"
@@ -25,18 +25,18 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// approval is how a workflow is allowed to change something.
+// approval is how the user allows a workflow to change something.
 type approval struct {
 	digest string
 	yes    bool
-	said   *report.Approval // what somebody has answered on a terminal; nil: nothing yet
+	answer *report.Approval // the user's answer on a terminal; nil: none yet
 }
 
-// given is the answer that there is before a workflow, for its record; nil: none.
-func (a *approval) given() *report.Approval {
+// record is the approval for the run's record; nil: there is none yet.
+func (a *approval) record() *report.Approval {
 	switch {
-	case a.said != nil:
-		return a.said
+	case a.answer != nil:
+		return a.answer
 	case a.digest != "":
 		return &report.Approval{How: report.ByDigest, Digest: a.digest, Answered: time.Now().UTC()}
 	case a.yes:
@@ -45,17 +45,13 @@ func (a *approval) given() *report.Approval {
 	return nil
 }
 
-// addFlags declares the flags of a workflow that asks on a terminal.
 func (a *approval) addFlags(set *pflag.FlagSet) {
 	set.StringVar(&a.digest, "approve", "", "do exactly what the plan with this digest says, or nothing")
 	set.BoolVarP(&a.yes, "yes", "y", false, "do not ask for confirmation before changing anything")
 	usage.Group(set, usage.Run, "approve", "yes")
 }
 
-var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-
-// checkYes rejects a command that asks before it removes something, where nobody can be asked and
-// no flag has answered.
+// checkYes rejects a command that removes something if there is neither a flag nor a terminal to approve it.
 func (a *approval) checkYes(io console.Streams, command string) error {
 	if a.yes || a.digest != "" || onTerminal(io) {
 		return nil
@@ -63,19 +59,17 @@ func (a *approval) checkYes(io console.Streams, command string) error {
 	return usage.Errorf("there is no terminal to ask on: give --yes to %s without a question, or --approve with the digest of a plan", command)
 }
 
-// check finds what is wrong with the flags.
 func (a *approval) check() error {
-	if a.digest != "" && !digestForm.MatchString(a.digest) {
+	if a.digest != "" && !bundle.IsDigest(a.digest) {
 		return usage.Errorf("--approve is %q; give the digest at the end of its plan, sha256: and 64 digits", a.digest)
 	}
 	return nil
 }
 
-// nothingChanged is told where somebody has said no.
+// nothingChanged is printed after a "no".
 const nothingChanged = "Nothing was changed.\n"
 
-// ask shows on a terminal what w would do, and asks whether it may. What was shown is then
-// the approved plan. It reports whether w is to go on.
+// ask shows the plan of w on a terminal and asks whether to carry it out. It reports whether to continue.
 func (a *approval) ask(ctx context.Context, io console.Streams, d *deployment.Deployment, w conductor.Workflow) (bool, error) {
 	if a.digest != "" || a.yes || !onTerminal(io) {
 		return true, nil
@@ -106,14 +100,14 @@ func (a *approval) ask(ctx context.Context, io console.Streams, d *deployment.De
 	return true, nil
 }
 
-// shortLines is how many lines of each part of a plan are shown before a question.
+// shortLines limits each part of a plan before a question.
 const shortLines = 20
 
 // briefly prints a plan without its fields.
 func briefly(io console.Streams, plan *contract.Plan) error {
 	brief := *plan
 	brief.Changes = nil
-	left, shown := 0, map[string]int{} // what they are of
+	left, shown := 0, map[string]int{} // by what changes are of
 	for _, c := range plan.Changes {
 		if shown[c.Of]++; shown[c.Of] > shortLines && c.Destroys == "" {
 			left++
@@ -132,14 +126,13 @@ func briefly(io console.Streams, plan *contract.Plan) error {
 	return err
 }
 
-// onTerminal reports whether there is somebody to ask.
+// onTerminal reports whether the command can ask a question.
 func onTerminal(io console.Streams) bool {
 	in, isFile := io.In.(*os.File)
 	return isFile && io.Terminal != nil && !usage.InModule() && term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(io.Terminal.Fd()))
 }
 
-// consent asks a question on the terminal, to which nothing but yes means yes; without that there is no
-// approval. An interrupt ends op.
+// consent asks a question on the terminal. Any answer but yes returns no approval; an interrupt ends op.
 func consent(ctx context.Context, io console.Streams, op, question string) (*report.Approval, error) {
 	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted(op, "run the same command again"))
 	defer release()
@@ -148,7 +141,7 @@ func consent(ctx context.Context, io console.Streams, op, question string) (*rep
 	fmt.Fprint(io.Screen(), question)
 	answer := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(io.In).ReadString('\n') // no answer is none
+		line, _ := bufio.NewReader(io.In).ReadString('\n') // an empty answer is no
 		answer <- line
 	}()
 	select {
@@ -165,11 +158,10 @@ func consent(ctx context.Context, io console.Streams, op, question string) (*rep
 	}
 }
 
-// codeNotAgreed: a release asks before it is installed, and there is nobody to ask.
+// codeNotAgreed: a release requires approval before its install, and there is no terminal.
 const codeNotAgreed fault.Code = "PLT-031"
 
-// approvalText is what a release has people agree to before an install; empty if it does not
-// ask.
+// approvalText is the text that a release requires approval for; empty: none.
 func approvalText(c *conductor.Options) (string, error) {
 	r, cfg := c.Release, c.Config
 	off, err := r.Off(cfg.Choices())
@@ -194,21 +186,20 @@ func approvalText(c *conductor.Options) (string, error) {
 	return r.Approve(data)
 }
 
-// agree shows what the release has people agree to, and asks. It reports whether the install is
-// to go on: also where the release does not ask, or the command line has answered; what is
-// answered on the terminal is told to note. A function of the module asks nobody.
+// agree shows the release's text and asks, unless a flag has answered. It reports whether to install, and
+// passes an approval to note.
 func (o *installOptions) agree(ctx context.Context, io console.Streams, note func(*report.Approval)) (bool, error) {
-	if o.what == "" || o.approval.digest != "" || o.approval.yes || usage.InModule() {
+	if o.notice == "" || o.approval.digest != "" || o.approval.yes || usage.InModule() {
 		return true, nil
 	}
 	if !onTerminal(io) {
 		return false, &fault.Fault{
-			Code: codeNotAgreed, Class: fault.Usage, Op: "install the platform", Err: errors.New("the release asks before anything is made, and there is no terminal to ask on:\n" + o.what),
+			Code: codeNotAgreed, Class: fault.Usage, Op: "install the platform", Err: errors.New("the release asks before anything is made, and there is no terminal to ask on:\n" + o.notice),
 			Fix: "answer on the command line: slipway install --yes, or --approve with the digest of a plan",
 		}
 	}
 	io.Err.End()
-	fmt.Fprintf(io.Text(), "%s\n\n", o.what)
+	fmt.Fprintf(io.Text(), "%s\n\n", o.notice)
 	said, err := consent(ctx, io, "ask", "Install it? [y/N] ")
 	if err == nil && said == nil {
 		fmt.Fprint(io.Text(), nothingChanged)

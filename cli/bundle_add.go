@@ -14,8 +14,6 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/images"
-	"github.com/slipway-sh/slipway/cli/internal/release"
-	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/acquire"
@@ -26,9 +24,8 @@ import (
 )
 
 type bundleAddOptions struct {
+	releaseSource
 	program      *Program
-	source       source.Source
-	release      release.Flags
 	trust        images.Trust
 	force, plain bool
 }
@@ -37,48 +34,50 @@ func newBundleAdd(p *Program) *cobra.Command {
 	o := bundleAddOptions{program: p}
 	cmd := &cobra.Command{
 		Use: "add DIR [REF[=SOURCE]]...", Short: "Add images to a bundle, for clusters without a network",
-		Long: `Put images into a bundle, so that manifests and charts that name them work without a network.
+		Long: `Add images to a bundle, so that manifests and charts that name them work without a network.
 
-REF is a reference as in a manifest, by tag or by digest; what is left out is what
-container runtimes take for it. The image is taken from its own registry, with the
-credentials of docker login, or from SOURCE: the path of an OCI layout or of an archive
-(of an OCI layout, or as docker save writes it), or another reference. An archive or a
-layout that calls the image otherwise is PATH:NAME. Of an image for several platforms the
-one for the bundle's is taken.
+REF is a reference as in a manifest, by tag or digest. Without SOURCE, the image comes from its own
+registry, with the credentials of docker login. SOURCE is another reference, or the path of an OCI
+layout or archive (also of docker save); PATH:NAME if the image has another name there. From an image
+for several platforms, Slipway takes the bundle's.
 
-Without REF, these are all the images that the platform release runs and the bundle does not
-have, each from its own registry.
+Without REF, Slipway adds all images that the platform release runs and the bundle lacks.
 
-What is added is wanted: where --bundle-digest or its variable names the bundle as it was,
-this user's commands take it with what was added. Whoever else takes it, dagger call among
-them until make bundle has run again, needs the new digest, which is in the last line.
+If --bundle-digest or its variable names the bundle as it was, your commands accept it with the
+added images. Everybody else, and dagger call until make bundle has run again, needs the new
+digest, which is in the last line.
 
-An image that the bundle has is left alone. A call that is interrupted leaves the bundle
-as it was, but for the images that were complete; run the same command again.`,
+Images in the bundle stay. After an interrupt, run the same command again.`,
 		Example: `  slipway bundle add DIR --platform ./my-platform
   slipway bundle add DIR redis:8.2=redis.tar registry.k8s.io/pause:3.10=mirror.example.com/k8s/pause:3.10`,
-		Args: takes(1, math.MaxInt, "give the directory of a bundle: slipway bundle add DIR REF=FILE"), RunE: run("stopping", o.run),
+		Args: takes(1, math.MaxInt, "give the directory of a bundle: slipway bundle add DIR REF=FILE"), RunE: atOnce(o.run),
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace an image that the bundle has under the same reference")
 	cmd.Flags().BoolVar(&o.plain, "plain-http", false, "allow HTTP without TLS to other machines")
 	o.trust.AddFlags(cmd.Flags())
-	addSource(cmd, p, &o.source)
-	o.release.AddFlags(cmd.Flags())
+	o.addFlags(cmd, p)
 	return cmd
 }
 
 func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []string) error {
-	ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("add to the bundle", "run the same command again: images that are there are not taken again"))
-	defer release()
 	printed := transferPrinter(io.Err, "added")
 	add := acquire.Options{
 		Dir: args[0], Replace: o.force, PlainHTTP: o.plain,
 		Observe: func(p acquire.Progress) { printed(publish.Progress(p)) },
-		Keep:    o.keep(io.Err),
+		Keep: func(before, after string) {
+			all, err := bundle.OwnAdditions()
+			if err == nil {
+				err = all.Keep(before, after)
+			}
+			if err != nil {
+				fmt.Fprintf(io.Err, "warning: %v; what uses the bundle needs --bundle-digest %s\n", err, fault.Quote(after))
+			}
+		},
 		Waiting: func() { fmt.Fprintln(io.Err, "waiting for another slipway bundle add on "+fault.Quote(args[0])) },
 	}
-	if _, _, err := readBundle(ctx, args[0], &o.trust); err != nil {
+	b, _, err := o.trust.Read(ctx, args[0])
+	if err != nil {
 		return err
 	}
 	for _, text := range args[1:] {
@@ -89,61 +88,32 @@ func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []s
 		add.Images = append(add.Images, r)
 	}
 	if len(add.Images) == 0 {
-		missing, err := o.missingImages(ctx, io, args[0])
-		if err != nil {
+		if add.Images, err = o.missingImages(ctx, io, b); err != nil {
 			return err
 		}
-		if len(missing) == 0 {
+		if len(add.Images) == 0 {
 			_, err = fmt.Fprintf(io.Text(), "nothing is missing in %s\n", args[0])
 			return err
 		}
-		add.Images = missing
 	}
 	if err := acquire.Add(ctx, add); err != nil {
 		return err
 	}
-	b, err := bundle.Read(args[0])
-	if err != nil {
+	if b, err = bundle.Read(args[0]); err != nil {
 		return err
 	}
 	fmt.Fprintf(io.Text(), "the images are in %s; to list them: slipway bundle list %s\nits digest is %s\n", args[0], fault.Quote(args[0]), b.ReadDigest())
 	return nil
 }
 
-// keep remembers what this user makes of a bundle.
-func (o *bundleAddOptions) keep(w io.Writer) func(before, after string) {
-	return func(before, after string) {
-		all, err := bundle.OwnAdditions()
-		if err == nil {
-			err = all.Keep(before, after)
-		}
-		if err != nil {
-			fmt.Fprintf(w, "warning: %v; what uses the bundle needs --bundle-digest %s\n", err, fault.Quote(after))
-		}
-	}
-}
-
-// missingImages are the images that the release runs and that the bundle in dir does not have.
-func (o *bundleAddOptions) missingImages(ctx context.Context, streams console.Streams, dir string) ([]acquire.Request, error) {
-	o.source.Release = o.release.Known(o.source.Path)
-	cfg, err := o.source.Load(streams)
+// missingImages are the images that the release runs and that b does not have.
+func (o *bundleAddOptions) missingImages(ctx context.Context, io console.Streams, b *bundle.Bundle) ([]acquire.Request, error) {
+	cfg, r, err := o.load(io)
 	if err != nil {
 		return nil, err
 	}
-	r, err := o.release.Load(cfg, o.source.Path)
-	if err != nil {
-		return nil, err
-	}
-	b, err := bundle.Read(dir)
-	if err != nil {
-		return nil, err
-	}
-	provider, err := o.source.Providers.Get(cfg.Provider)
-	if err != nil { // nothing can be installed to it yet
-		provider = nil
-	}
-	check := releaseCheck{program: o.program, config: cfg, release: r, provider: provider, images: containers.Describe(b), manifests: os.DirFS(b.Path("manifests")), known: true}
-	uses, err := check.missingImages(ctx, streams.Err)
+	check := releaseCheck{program: o.program, config: cfg, release: r, provider: o.provider(cfg), images: containers.Describe(b), manifests: os.DirFS(b.Path("manifests")), known: true}
+	uses, err := check.missingImages(ctx, io.Err)
 	if err != nil {
 		return nil, err
 	}
@@ -170,8 +140,7 @@ func (o *bundleAddOptions) missingImages(ctx context.Context, streams console.St
 	return out, together(refused...)
 }
 
-// transferPrinter prints a line when an image is there, and every five seconds while one is on its
-// way. done is what is then said of it: "added".
+// transferPrinter prints each image when it is done, and its progress every five seconds.
 func transferPrinter(w io.Writer, done string) func(publish.Progress) {
 	last := time.Now()
 	return func(p publish.Progress) {

@@ -34,8 +34,7 @@ import (
 type Program struct {
 	// Version is Unversioned where none is known; the beginning of Source then follows it.
 	Version string
-	// Source is the digest of the program's sources, "sha256:<hex>", the same on every
-	// system; empty where it was not built by make.
+	// Source is the digest of the program's sources, "sha256:<hex>"; empty unless make built it.
 	Source    string
 	Providers *providers.Registry
 	// Stores open the buckets with deployments' state, by the scheme of their URLs.
@@ -71,7 +70,7 @@ func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // Run runs a command line and returns the exit code.
 func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errw io.Writer) (code int) {
 	defer func() {
-		if v := recover(); v != nil { // Go's own exit code would be that of a wrong command line
+		if v := recover(); v != nil { // Go's own exit code would mean a wrong command line
 			fmt.Fprintf(errw, "\nerror %s: panic: %s\n%s", fault.CodeBug, redact.External(fmt.Sprint(v)), debug.Stack())
 			code = int(fault.Bug)
 		}
@@ -87,8 +86,7 @@ func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errw 
 	return complain(errw, cmd.CommandPath(), usage.Line{Cmd: cmd, Stores: p.Stores}, err)
 }
 
-// library writes what kustomize and Helm log with Go's own logger: they quote what a release
-// has, and values.
+// library cleans what kustomize and Helm log: they quote a release and its values.
 type library struct{ io.Writer }
 
 func (l library) Write(b []byte) (int, error) {
@@ -113,7 +111,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate("slipway {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 { // the flag is of a command that there is not
+		if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 { // the flag of an unknown command
 			return cmd.ValidateArgs(cmd.Flags().Args())
 		}
 		return usage.Wrap(meantFlag(cmd, err))
@@ -159,7 +157,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 	return root
 }
 
-// inGroups prints the flags that many commands have below headings, after a command's own.
+// inGroups prints a command's own flags, then the common ones below headings.
 func inGroups(own func(*cobra.Command) error) func(*cobra.Command) error {
 	return func(cmd *cobra.Command) error {
 		groups := map[string]*pflag.FlagSet{}
@@ -190,17 +188,16 @@ Exit codes: 0 ok, 1 bug, 2 usage or configuration, 3 preflight, 4 step failed,
 5 timed out, 6 locked, 7 cancelled.
 `
 
-// noSuchCommand says that cmd has no command of that name, and which it may have been.
+// noSuchCommand is the error for an unknown command, with a similar name.
 func noSuchCommand(cmd *cobra.Command, name string) error {
 	text := fmt.Sprintf("there is no command %q", name)
-	names := append(grouped(cmd, name), cmd.SuggestionsFor(name)...)
-	if len(names) > 0 {
+	if names := cmd.SuggestionsFor(name); len(names) > 0 {
 		text += fmt.Sprintf("; did you mean %q?", names[0])
 	}
 	return usage.Errorf("%s", text)
 }
 
-// meantFlag completes the error of a flag that there is not by the one that was probably meant.
+// meantFlag adds a similar name to the error for an unknown flag.
 func meantFlag(cmd *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || len(unknown.GetSpecifiedName()) < 2 {
@@ -218,19 +215,6 @@ func meantFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// grouped are the commands of that name in groups of commands: "platform render".
-func grouped(cmd *cobra.Command, name string) []string {
-	var names []string
-	for _, g := range cmd.Commands() {
-		for _, c := range g.Commands() {
-			if c.Name() == name && !c.Hidden && !g.Hidden {
-				names = append(names, g.Name()+" "+name)
-			}
-		}
-	}
-	return names
-}
-
 // group is a command that only has commands below it.
 func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: short}
@@ -240,6 +224,7 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 		names = append(names, c.Name())
 	}
 	choice := strings.Join(names, " or ")
+	cmd.SuggestFor = names
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return usage.Errorf("give %s", choice)
@@ -253,9 +238,8 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 // action is what a command does.
 type action func(ctx context.Context, io console.Streams, args []string) error
 
-// run makes an action what cobra runs: it has a screen, can be interrupted, and its
-// span goes to a collector, if there is one. stopping is what the first interrupt says;
-// empty: that the steps that run are waited for.
+// run turns an action into cobra's RunE, with a screen, interrupts and a span. The first interrupt prints
+// stopping; empty: that running steps are awaited.
 func run(stopping string, do action) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		errw := cmd.ErrOrStderr()
@@ -275,8 +259,7 @@ func run(stopping string, do action) func(*cobra.Command, []string) error {
 	}
 }
 
-// noEmptyKey refuses a flag for a key that is given and empty, as "$KEY" is where KEY is not set: no
-// signature would be verified, or none made.
+// noEmptyKey rejects an empty key flag, such as "$KEY" with KEY unset: nothing would be signed or verified.
 func noEmptyKey(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if (f.Name == "key" || strings.HasSuffix(f.Name, "-key")) && f.Value.String() == "" {

@@ -108,8 +108,8 @@ func TestWrongCommandLines(t *testing.T) {
 		says string
 	}{
 		"no such command":       {[]string{"instal"}, `did you mean "install"?`},
-		"it is in a group":      {[]string{"render", "--platform", "shop"}, `slipway: there is no command "render"; did you mean "platform render"?`},
-		"in a group, no flag":   {[]string{"migrate"}, `did you mean "config migrate"?`},
+		"it is in a group":      {[]string{"render", "--platform", "shop"}, `slipway: there is no command "render"; did you mean "platform"?`},
+		"in a group, no flag":   {[]string{"migrate"}, `did you mean "config"?`},
 		"group, with a flag":    {[]string{"platform", "rendr", "--platform", "shop"}, `there is no "rendr"; give init or render or schema`},
 		"a flag, no command":    {[]string{"--colour"}, "slipway: unknown flag: --colour"},
 		"no such flag":          {[]string{"status", "--colour"}, "unknown flag: --colour"},

@@ -71,45 +71,37 @@ func (o *clusterOptions) run(ctx context.Context, io console.Streams, _ []string
 	})
 }
 
-// clusterReady says how to reach the cluster, whose API and ports are published on the address
-// bind of this machine, the API's first; none are where nobody wants that.
+// clusterReady says how to reach the cluster and how to stop it. Its API, on the first of ports, and
+// its load balancer are published on the address bind of this machine; without ports, nothing is.
 func clusterReady(io console.Streams, d *deployment.Deployment, bind string, ports []int) {
 	io.Err.End()
-	w, joined := io.Out, d.Session.Joined
-	where := ", in another terminal"
-	if joined != nil {
-		where = ""
-	}
+	w, name, kubectl := io.Out, d.Config.Global.Name, d.Line.Command("toolchain")+" -- kubectl get pods -A"
 	if len(ports) == 0 {
-		fmt.Fprintf(w, "the cluster of deployment %s is ready, on no port of this machine\n", d.Config.Global.Name)
-		fmt.Fprintf(w, "  for kubectl%s: %s\n", where, d.Line.Command("toolchain")+" -- kubectl get pods -A")
+		fmt.Fprintf(w, "the cluster of deployment %s is ready, on no port of this machine\n", name)
 	} else {
-		fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", d.Config.Global.Name, published(bind, ports[0]))
+		kubectl = d.Line.Command("kubeconfig --out kubeconfig") + " && export KUBECONFIG=$PWD/kubeconfig"
+		fmt.Fprintf(w, "the cluster of deployment %s is ready: %s\n", name, apiURL(bind, ports[0]))
 		for _, p := range ports[1:] {
 			fmt.Fprintf(w, "  port %d of this machine is the load balancer's\n", p)
 		}
 		fmt.Fprintf(w, "  %s\n", whoReaches(bind))
-		fmt.Fprintf(w, "  for kubectl%s: %s\n", where,
-			d.Line.Command("kubeconfig --out kubeconfig")+" && export KUBECONFIG=$PWD/kubeconfig")
 	}
-	switch {
+	switch joined := d.Session.Joined; {
 	case joined == nil:
-		fmt.Fprintln(w, "Ctrl-C stops it.")
+		fmt.Fprintf(w, "  for kubectl, in another terminal: %s\nCtrl-C stops it.\n", kubectl)
 	case joined.Background:
-		fmt.Fprintf(w, "It runs in the background (process %d, log %s), until: %s\n",
-			joined.PID, joined.Log, d.Line.Command("cluster --stop"))
+		fmt.Fprintf(w, "  for kubectl: %s\nIt runs in the background (process %d, log %s), until: %s\n",
+			kubectl, joined.PID, joined.Log, d.Line.Command("cluster --stop"))
 	default:
-		fmt.Fprintf(w, "It runs in another terminal (process %d).\n", joined.PID)
+		fmt.Fprintf(w, "  for kubectl: %s\nIt runs in another terminal (process %d).\n", kubectl, joined.PID)
 	}
 }
 
-// published is the URL at which this machine reaches the API of a cluster whose ports are published
-// on the address bind.
-func published(bind string, port int) string {
+// apiURL is the URL of the API of a cluster that is published on the address bind.
+func apiURL(bind string, port int) string {
 	return "https://" + net.JoinHostPort(providers.NodeSpec{Bind: bind}.Host(), strconv.Itoa(port))
 }
 
-// whoReaches says who reaches what is published on an address of this machine.
 func whoReaches(bind string) string {
 	a, err := netip.ParseAddr(bind)
 	switch {
@@ -127,8 +119,8 @@ func newKubeconfig(p *Program) *cobra.Command {
 		Use: "kubeconfig", Short: "Print an administrator's kubeconfig", Example: `  slipway kubeconfig --out kubeconfig && export KUBECONFIG=$PWD/kubeconfig`, Args: noArgs,
 		Long: `Print an administrator's kubeconfig, or write it to a file with mode 0600.
 
-For a local cluster it names the address of this machine on which slipway cluster publishes the
-API: local.bind and local.apiPort of the configuration.`,
+For a local cluster, it has the address on which slipway cluster publishes the API: local.bind and
+local.apiPort of the configuration.`,
 	}, p, &deployment.Flags{}, func(ctx context.Context, io console.Streams, d *deployment.Deployment, _ []string) error {
 		api := apiServer(d)
 		text, err := d.Kubeconfig(ctx, api)
@@ -151,17 +143,16 @@ API: local.bind and local.apiPort of the configuration.`,
 // modulePort is the port on which dagger call cluster up publishes the API.
 const modulePort = 6443
 
-// apiServer is the URL at which the caller's machine reaches the API of a cluster that Slipway
-// runs, once its ports are published; empty for another cluster, whose kubeconfig has it.
+// apiServer is the URL of a local cluster's published API; empty for another cluster, whose kubeconfig has it.
 func apiServer(d *deployment.Deployment) string {
 	ports, err := d.ClusterPorts()
 	switch {
 	case err != nil:
 		return ""
 	case usage.InModule():
-		return published("", modulePort)
+		return apiURL("", modulePort)
 	}
-	return published(d.ClusterBind(), ports[0])
+	return apiURL(d.ClusterBind(), ports[0])
 }
 
 func newToolchain(p *Program) *cobra.Command {
@@ -180,22 +171,22 @@ func newToolchain(p *Program) *cobra.Command {
 			text, err := d.ToolchainID(ctx)
 			return writeFile(id, text, err)
 		}
-		return exited(d.Shell(ctx, args, io.Out, io.Err))
+		return exitWith(d.Shell(ctx, args, io.Out, io.Err))
 	})
 	cmd.Flags().StringVar(&id, "id", "", "write the container's Dagger id to this file instead of running a command")
 	_ = cmd.Flags().MarkHidden("id")
 	return cmd
 }
 
-// exited is the outcome of a command in a container, which has printed what it has to say.
-func exited(code int, err error) error {
+// exitWith turns the exit code of a command in a container into ours.
+func exitWith(code int, err error) error {
 	if err == nil && code != 0 {
 		return exit(code)
 	}
 	return err
 }
 
-// writeFile writes a text that nobody else may read, unless err says that there is none.
+// writeFile writes a private file, unless err is set.
 func writeFile(file, text string, err error) error {
 	if err != nil {
 		return err

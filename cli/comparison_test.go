@@ -124,9 +124,3 @@ func TestReproduceRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "preorchestrator/restore is no step of an upgrade")
 	require.NotEqual(t, newName(), newName())
 }
-
-// The last run of a deployment that was removed is its removal.
-func TestTheReportOfWhatWasReproducedIsNamed(t *testing.T) {
-	require.Equal(t, "deployment x is removed; the report of run r1 stays: slipway report --name x --run r1", removed("x", "r1"))
-	require.Equal(t, "deployment x is removed", removed("x", ""))
-}

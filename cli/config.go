@@ -1,18 +1,38 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/cli/configure"
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/docs"
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
+
+func newConfigure(p *Program) *cobra.Command {
+	var c configure.Command
+	cmd := &cobra.Command{
+		Use: "configure", Short: "Write a configuration, from a form or from given answers", Example: `  slipway configure   # a form
+  slipway configure --name shop --set global.scale=100`, Long: configure.Long,
+		Args: noArgs, RunE: run("stopping", func(ctx context.Context, io console.Streams, _ []string) error { return c.Run(ctx, io) }),
+	}
+	cmd.Flags().SortFlags = false
+	c.AddFlags(cmd, p.Version, p.registries())
+	completeName(cmd, "name")
+	return cmd
+}
 
 func newSchema(p *Program) *cobra.Command {
 	return &cobra.Command{
@@ -27,32 +47,17 @@ func newSchema(p *Program) *cobra.Command {
 	}
 }
 
-func newPlatformSchema() *cobra.Command {
-	return &cobra.Command{
-		Use: "schema", Short: "Print the JSON schema of platform.yaml", Example: `  slipway platform schema > platform.schema.json`, Args: noArgs,
-		RunE: atOnce(func(_ context.Context, io console.Streams, _ []string) error {
-			_, err := fmt.Fprint(io.Out, docs.PlatformSchema())
-			return err
-		}),
-	}
-}
-
 func newConfigExplain(p *Program) *cobra.Command {
-	var from source.Source
-	var at release.Flags
+	var from releaseSource
 	var as format
 	cmd := &cobra.Command{
 		Use: "explain", Short: "Show each value and where it comes from", Example: `  slipway config explain --config slipway.yaml`, Args: noArgs,
 		RunE: atOnce(func(_ context.Context, streams console.Streams, _ []string) error {
-			cfg, err := from.Load(streams)
+			cfg, r, err := from.load(streams)
 			if err != nil {
 				return err
 			}
 			all, err := cfg.Explain()
-			if err != nil {
-				return err
-			}
-			r, err := at.Load(cfg, from.Path)
 			if err == nil {
 				all, err = release.Settings(all, cfg, r)
 			}
@@ -62,9 +67,8 @@ func newConfigExplain(p *Program) *cobra.Command {
 			return as.print(streams.Out, all, func(out io.Writer) error { return listSettings(out, all) })
 		}),
 	}
-	addSource(cmd, p, &from)
-	from.AddState(cmd.Flags())
-	at.AddFlags(cmd.Flags())
+	from.addFlags(cmd, p)
+	from.source.AddState(cmd.Flags())
 	as.addFlag(cmd.Flags())
 	return cmd
 }
@@ -77,4 +81,90 @@ func listSettings(out io.Writer, all []config.Setting) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Path, s.Value, s.Origin)
 	}
 	return w.Flush()
+}
+
+type migrateOptions struct {
+	source source.Source
+	dry    bool
+}
+
+func newConfigMigrate(p *Program) *cobra.Command {
+	var o migrateOptions
+	cmd := &cobra.Command{Use: "migrate", Short: "Update a configuration to the current version", Example: `  slipway config migrate --config slipway.yaml --dry-run`, Args: noArgs, RunE: atOnce(o.run),
+		Long: "Update a configuration to the current version of its schema, and keep the original beside it."}
+	addSource(cmd, p, &o.source)
+	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show the changes and write nothing")
+	return cmd
+}
+
+// codeBackup: a file is in the way of the backup of a migrated configuration.
+const codeBackup fault.Code = "CFG-006"
+
+// run writes the migrated configuration if it is valid, and keeps the original.
+func (o *migrateOptions) run(_ context.Context, io console.Streams, _ []string) error {
+	text, err := o.source.Read(io)
+	if err != nil {
+		return err
+	}
+	if o.source.File == "" {
+		return usage.Errorf("give --config FILE, or --name NAME of a stored configuration")
+	}
+	file := o.source.FileName()
+	migrated, changes, err := config.Migrate(text, file)
+	if err != nil {
+		return err
+	}
+	if len(changes) == 0 {
+		fmt.Fprintf(io.Err, "%s is of the current version, %s\n", file, config.APIVersion)
+		if o.source.File == "-" && !o.dry {
+			_, err = io.Out.Write(text)
+		}
+		return err
+	}
+	if _, err := o.source.Parse(text, nil); err != nil {
+		return err
+	}
+	for _, c := range changes {
+		fmt.Fprintf(io.Err, "  %s\n", c)
+	}
+	if err := console.Diff(io.Err, file, text, migrated); err != nil {
+		return err
+	}
+	switch {
+	case o.dry:
+		return nil
+	case o.source.File == "-":
+		_, err = io.Out.Write(migrated)
+		return err
+	}
+	backup, err := keepOriginal(o.source.File, text)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Overwrite(o.source.File, migrated, 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", o.source.File, err)
+	}
+	fmt.Fprintf(io.Text(), "%s is now of version %s; the original is %s\n", o.source.File, config.APIVersion, backup)
+	return nil
+}
+
+// keepOriginal writes text beside its file, after following links, and replaces no other file.
+func keepOriginal(file string, text []byte) (string, error) {
+	file, err := atomicfile.Target(file)
+	if err != nil {
+		return "", usage.Wrap(err)
+	}
+	backup := file + ".orig"
+	there, err := bounded.File(backup, bounded.Written)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = atomicfile.Write(backup, text, 0o600)
+	case err == nil && !bytes.Equal(there, text):
+		err = errors.New("there is another file")
+	}
+	if err != nil {
+		return "", &fault.Fault{Code: codeBackup, Class: fault.Usage, Op: "keep the original in " + backup, Err: err,
+			Fix: "move that file away, or make the folder writable, then run the same command again"}
+	}
+	return backup, nil
 }

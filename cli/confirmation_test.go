@@ -48,15 +48,15 @@ components:
 // TestWhatTheCommandLineAgreesToIsNoted: a plan says more than a yes, and what was answered on a
 // terminal more than both.
 func TestWhatTheCommandLineAgreesToIsNoted(t *testing.T) {
-	require.Nil(t, (&approval{}).given())
-	given := (&approval{yes: true}).given()
+	require.Nil(t, (&approval{}).record())
+	given := (&approval{yes: true}).record()
 	require.Equal(t, report.ByYes, given.How)
 	require.WithinDuration(t, time.Now(), given.Answered, time.Minute)
 	require.Zero(t, given.Asked)
-	given = (&approval{yes: true, digest: "sha256:00"}).given()
+	given = (&approval{yes: true, digest: "sha256:00"}).record()
 	require.Equal(t, []any{report.ByDigest, "sha256:00"}, []any{given.How, given.Digest})
 	said := &report.Approval{How: report.OnTerminal}
-	require.Same(t, said, (&approval{yes: true, said: said}).given())
+	require.Same(t, said, (&approval{yes: true, answer: said}).record())
 }
 
 // TestNobodyToAskIsNoConsent: an install that its release asks about needs an answer.
@@ -67,9 +67,9 @@ func TestNobodyToAskIsNoConsent(t *testing.T) {
 		agreed bool
 	}{
 		{installOptions{}, true}, // the release does not ask
-		{installOptions{what: "All of it?", approval: approval{yes: true}}, true},
-		{installOptions{what: "All of it?", approval: approval{digest: "sha256:00"}}, true},
-		{installOptions{what: "All of it?"}, false},
+		{installOptions{notice: "All of it?", approval: approval{yes: true}}, true},
+		{installOptions{notice: "All of it?", approval: approval{digest: "sha256:00"}}, true},
+		{installOptions{notice: "All of it?"}, false},
 	} {
 		agreed, err := c.o.agree(t.Context(), streams, nil)
 		require.Equal(t, c.agreed, agreed)

@@ -25,12 +25,12 @@ func newList(p *Program) *cobra.Command {
 	cmd := query(&cobra.Command{
 		Use: "list", Short: "List the deployments on this engine, or in a bucket", Args: noArgs, Example: `  slipway list
   slipway list --state 's3://bucket?region=eu-central-1' --output json`,
-		Long: `List the deployments whose state is on this engine; or, with --state or a configuration that has
-state.url, those in that bucket.
+		Long: `List the deployments whose state is on this engine or, with --state or state.url in the
+configuration, in that bucket.
 
-A deployment is in the list from its first run until a destroy has removed it. Its state is the one
-that its last run left: slipway status --live checks the cluster. An engine that removes its volumes
-forgets the list; each deployment is in it again after its next run.`,
+A deployment is in the list from its first run until its destroy, with the state of its last run;
+slipway status --live checks the cluster. If the engine loses its volumes, it loses the list, too;
+a deployment is in it again after its next run.`,
 	}, p, func(ctx context.Context, d *deployment.Deployment, _ []string) ([]conductor.DeploymentSummary, error) {
 		return d.List(ctx)
 	}, func(w io.Writer, all []conductor.DeploymentSummary) error { return listDeployments(w, all, time.Now()) })
@@ -38,7 +38,6 @@ forgets the list; each deployment is in it again after its next run.`,
 	return cmd
 }
 
-// listDeployments prints a line per deployment.
 func listDeployments(w io.Writer, all []conductor.DeploymentSummary, now time.Time) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "there is no deployment")
@@ -63,7 +62,7 @@ func listDeployments(w io.Writer, all []conductor.DeploymentSummary, now time.Ti
 	return table.Flush()
 }
 
-// age is how long ago something was: "12s", "3m05s", "1h02m", "2d".
+// age formats an age: "12s", "3m05s", "1h02m", "2d".
 func age(d time.Duration) string {
 	const day = 24 * time.Hour
 	if d < 2*day {
@@ -77,7 +76,7 @@ func newUse() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "use [NAME]", Short: "Choose the deployment that commands use by default, or list the stored ones", Example: `  slipway use shop
   slipway use --forget shop   # what is installed stays`,
-		ValidArgsFunction: deploymentNames, RunE: atOnce(func(_ context.Context, io console.Streams, args []string) error { return use(io, forget, args) }),
+		Args: takes(0, 1, "give the name of one deployment, or nothing"), ValidArgsFunction: deploymentNames, RunE: atOnce(func(_ context.Context, io console.Streams, args []string) error { return use(io, forget, args) }),
 	}
 	cmd.Flags().StringVar(&forget, "forget", "", "remove the stored configuration of this deployment")
 	completeName(cmd, "forget")
@@ -88,8 +87,6 @@ func use(io console.Streams, forget string, args []string) error {
 	switch {
 	case forget != "" && len(args) > 0:
 		return usage.Errorf("give --forget alone")
-	case len(args) > 1:
-		return usage.Errorf("give the name of one deployment, or nothing")
 	case len(args) == 1 && args[0] == "":
 		return usage.Errorf("the name is empty")
 	}
@@ -117,13 +114,13 @@ func use(io console.Streams, forget string, args []string) error {
 	return nil
 }
 
-// listStored prints a line per stored deployment, and marks the current one.
+// listStored lists the stored deployments and marks the current one.
 func listStored(w io.Writer, folder deployments.Folder) error {
 	names, err := folder.Names()
 	if err != nil {
 		return err
 	}
-	current, gone := folder.Current() // the list is useful also when that is gone
+	current, gone := folder.Current() // the list helps even if that is gone
 	if len(names) == 0 {
 		fmt.Fprintln(w, "no configurations are stored; slipway configure creates one")
 		return gone

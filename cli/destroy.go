@@ -19,10 +19,10 @@ import (
 
 type destroyOptions struct {
 	runFlags
-	deployment  deployment.Flags
-	ignore      bool
-	definitions bool
-	approval    approval
+	deployment deployment.Flags
+	ignore     bool
+	crds       bool
+	approval   approval
 }
 
 func newDestroy(p *Program) *cobra.Command {
@@ -31,13 +31,13 @@ func newDestroy(p *Program) *cobra.Command {
 		Use: "destroy", Short: "Remove the platform and its cluster, and check that nothing is left", Example: `  slipway destroy --name shop
   slipway destroy --name shop --yes   # in CI`,
 		Long: "Remove the platform and its cluster, and check that nothing is left. Without a terminal, --yes is required.\n\n" +
-			"CustomResourceDefinitions that the release keeps stay. With --crds, now or in a later destroy, they go with all their objects, whoever made these.",
+			"CustomResourceDefinitions that the release keeps stay. --crds, now or in a later destroy, removes them with all their objects, even those of others.",
 		Args: noArgs, RunE: run("", o.run),
 	}
 	addDeployment(cmd, p, &o.deployment)
 	o.addRun(cmd.Flags(), "lock-timeout")
 	o.approval.addFlags(cmd.Flags())
-	addDefinitions(cmd.Flags(), &o.definitions)
+	addCRDs(cmd.Flags(), &o.crds)
 	cmd.Flags().BoolVar(&o.ignore, "ignore-not-found", false, "succeed if no deployment of that name was ever installed")
 	return cmd
 }
@@ -49,15 +49,13 @@ func (o *destroyOptions) run(ctx context.Context, io console.Streams, _ []string
 	return o.remove(ctx, io)
 }
 
-// addDefinitions declares the flag of what takes definitions along.
-func addDefinitions(set *pflag.FlagSet, v *bool) {
+func addCRDs(set *pflag.FlagSet, v *bool) {
 	set.BoolVar(v, "crds", false, "also remove CustomResourceDefinitions that the release keeps, and all their objects")
 }
 
-// remove removes the deployment.
 func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
 	prepare := func(_ context.Context, _ console.Streams, c *conductor.Options, _ deployment.Inputs) error {
-		c.LockTimeout, c.Approve, c.Approval, c.Definitions = o.lockTimeout, o.approval.digest, o.approval.given(), o.definitions
+		c.LockTimeout, c.Approve, c.Approval, c.Definitions = o.lockTimeout, o.approval.digest, o.approval.record(), o.crds
 		return nil
 	}
 	return o.deployment.Do(ctx, io, deployment.Run{Workflow: config.Destroy, Prepare: prepare}, func(ctx context.Context, d *deployment.Deployment) error {
@@ -75,20 +73,19 @@ func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
 			d.Session.EndWithRun()
 		}
 		err = summary(io, record, err)
-		tellReproduce(io, record)
+		printReproduction(io, record)
 		return err
 	})
 }
 
-// traces are what is left of a deployment, or of one that was removed.
+// traces are what a deployment has left.
 type traces interface {
 	Known(context.Context) (bool, error)
 	Nothing(context.Context, conductor.Workflow) (bool, error)
 }
 
-// find reports whether there is something to remove, or was once. Where there never was, it
-// refuses a name that only the command line has, which is probably mistyped, and otherwise
-// says so.
+// find reports whether there is, or was, something to remove. If not, it rejects a name that is only on the
+// command line, because it is probably mistyped.
 func (o *destroyOptions) find(ctx context.Context, io console.Streams, d traces, name string) (bool, error) {
 	if known, err := d.Known(ctx); err != nil || known {
 		return known, err
@@ -105,8 +102,7 @@ func (o *destroyOptions) find(ctx context.Context, io console.Streams, d traces,
 	return false, nil
 }
 
-// neverInstalled is the fault of a name that nothing was installed under, with those of
-// the stored configurations.
+// neverInstalled is the fault of an unknown name. It lists the stored configurations.
 func neverInstalled(name string) error {
 	f := &fault.Fault{
 		Code: conductor.CodeNotThere, Class: fault.Usage, Op: "remove deployment " + name,
@@ -114,7 +110,7 @@ func neverInstalled(name string) error {
 		Fix: "name another one; slipway destroy --ignore-not-found takes it as done",
 	}
 	if folder, err := deployments.Default(); err == nil {
-		_, err = folder.Find(name) // which lists them
+		_, err = folder.Find(name) // its error lists the names
 		if none, ok := errors.AsType[*fault.Fault](err); ok {
 			f.Err = fmt.Errorf("%w; %w", f.Err, none.Err)
 		}

@@ -25,11 +25,11 @@ func newDoctor(p *Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check what an install needs: configuration, bundle, engine, machine", Example: `  slipway doctor
   slipway doctor --config slipway.yaml --output json`,
-		Long: `Check what the preflight of an install checks, before there is a deployment: the configuration; the
-bundle or lock, and who vouches for it; the engine; memory, disk, CPUs and kernel of its machine; and
+		Long: `Check before there is a deployment what the preflight of an install checks: the configuration; the
+bundle or lock, and its signature or digest; the engine; memory, disk, CPUs and kernel of its machine;
 an existing cluster, if the configuration names one.
 
-It changes nothing, and reports all problems at once. If the configuration is not valid, it checks the
+It changes nothing, and reports all problems at once. With an invalid configuration, it checks the
 rest with the defaults. The exit code is 0, or 3 if there is a problem. slipway validate checks the
 platform release, too.`,
 		Args: noArgs, RunE: atOnce(o.run),
@@ -39,7 +39,7 @@ platform release, too.`,
 	return cmd
 }
 
-// diagnosis is what slipway doctor has found. What has a problem is missing.
+// diagnosis is what slipway doctor finds. What has a problem is missing.
 type diagnosis struct {
 	Configuration string `json:"configuration,omitempty"` // deployment and provider
 	Images        string `json:"images,omitempty"`        // digest of all that the bundle or the lock names
@@ -48,7 +48,6 @@ type diagnosis struct {
 	Problems []problem `json:"problems"`
 }
 
-// problem is an error with its code and remedy.
 type problem struct {
 	Code  fault.Code `json:"code,omitempty"`
 	Error string     `json:"error"`
@@ -84,8 +83,7 @@ func (o *doctorOptions) run(ctx context.Context, io console.Streams, _ []string)
 	return exit(fault.Preflight)
 }
 
-// check looks at everything, and returns all that is wrong. What needs something that is wrong is
-// not looked at.
+// check returns all problems. It skips what depends on something that has one.
 func (o *doctorOptions) check(ctx context.Context, io console.Streams, found *diagnosis) error {
 	f := &o.deployment
 	f.Source.Release = f.Release.Known(f.Source.Path)
@@ -115,7 +113,6 @@ func (o *doctorOptions) check(ctx context.Context, io console.Streams, found *di
 	return together(invalid, noImages, noEngine, unmet)
 }
 
-// engine asks the engine for its version.
 func (o *doctorOptions) engine(ctx context.Context, io console.Streams, deployment string, found *diagnosis) error {
 	s, err := session.Open(ctx, io, session.Options{Deployment: deployment})
 	if err != nil {
@@ -128,7 +125,6 @@ func (o *doctorOptions) engine(ctx context.Context, io console.Streams, deployme
 	return nil
 }
 
-// text prints a line for each thing that is as required.
 func (d *diagnosis) text(w io.Writer) error {
 	table := newTable(w)
 	for _, row := range [][2]string{{"configuration", d.Configuration}, {"images", d.Images}, {"engine", d.Engine}} {
@@ -145,16 +141,12 @@ func (d *diagnosis) text(w io.Writer) error {
 	if c := d.Cluster; c != nil {
 		fmt.Fprintf(table, "cluster\tKubernetes %s at %s, storage class %s\n", c.Version, c.APIEndpoint, c.StorageClass)
 	}
-	switch n := len(d.Problems); n {
-	case 0:
+	if n := len(d.Problems); n > 0 {
+		fmt.Fprintf(table, "problems: %d\n", n)
+	} else {
 		fmt.Fprintln(table, "no problems")
-	case 1:
-		fmt.Fprintln(table, "1 problem")
-	default:
-		fmt.Fprintf(table, "%d problems\n", n)
 	}
 	return table.Flush()
 }
 
-// gib is n bytes in GiB.
 func gib(n int64) string { return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30)) }

@@ -57,5 +57,5 @@ no problems
 	out.Reset()
 	d = diagnosis{Engine: "v0.20.8", Problems: make([]problem, 2)}
 	require.NoError(t, d.text(&out))
-	require.Equal(t, "engine  v0.20.8\n2 problems\n", out.String())
+	require.Equal(t, "engine  v0.20.8\nproblems: 2\n", out.String())
 }

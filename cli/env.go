@@ -8,41 +8,39 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/invopop/jsonschema"
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/answers"
 )
 
 func newEnv(p *Program) *cobra.Command {
 	var from source.Source
 	cmd := &cobra.Command{
 		Use: "env", Short: "Print a configuration as shell variables, for eval", Example: `  eval "$(slipway env --config slipway.yaml)"`, Args: noArgs,
-		Long: `Print a configuration as variables of a POSIX shell: eval "$(slipway env)". There is a
-variable for each value in effect, and none for an empty one: global.name is
-SLIPWAY_CONFIG_GLOBAL_NAME. Lists have commas between their items, and mappings of
-text are NAME=value,NAME=value. Hooks, other lists of mappings, mappings of anything
-else than text, and what has a comma in an item are left out. No secret is among
-them, since a configuration only says where secrets are. For a stored
-deployment SLIPWAY_DEPLOYMENT is set, too: the commands of that shell work on it.`,
+		Long: `Print a configuration as variables of a POSIX shell: eval "$(slipway env)". Each value that is not
+empty has a variable: global.name is SLIPWAY_CONFIG_GLOBAL_NAME. Lists have commas between their
+items, and mappings of text are NAME=value,NAME=value. Other lists and mappings, such as hooks, and
+lists with a comma in an item are left out. Secrets are never printed, because a configuration only
+says where they are. For a stored deployment, SLIPWAY_DEPLOYMENT makes the shell's commands use it.`,
 		RunE: atOnce(func(_ context.Context, io console.Streams, _ []string) error {
 			cfg, err := from.Load(io)
 			if err != nil {
 				return err
 			}
-			all, err := variables(cfg, config.Describe(from.Providers.Sections()))
+			all, unfit, err := variables(cfg, answers.NewSchema(config.Describe(from.Providers.Sections()), nil))
 			if err != nil {
 				return err
 			}
 			if from.Stored {
-				all.set = append([]variable{{source.EnvDeployment, from.Deployment}}, all.set...)
+				all = append([]variable{{source.EnvDeployment, from.Deployment}}, all...)
 			}
-			for _, path := range all.unfit {
+			for _, path := range unfit {
 				fmt.Fprintf(io.Err, "slipway: %s is left out: there is a comma in an item, or an equals sign in a name\n", path)
 			}
-			return export(io.Out, all.set)
+			return export(io.Out, all)
 		}),
 	}
 	addSource(cmd, p, &from)
@@ -60,90 +58,56 @@ func export(w io.Writer, all []variable) error {
 	return err
 }
 
-// variable is an environment variable.
 type variable struct{ name, value string }
 
-// assigned are the values of a configuration as environment variables, by their
-// paths.
-type assigned struct {
-	set   []variable
-	unfit []string // what a variable cannot hold, though it is of a kind that is there
-}
-
-// variables are the values in effect, in the order of their paths.
-func variables(cfg *config.Config, schema *jsonschema.Schema) (*assigned, error) {
+// variables returns the values in effect, and the paths of lists and mappings that no variable can hold.
+func variables(cfg *config.Config, schema *answers.Schema) (all []variable, unfit []string, err error) {
 	values, err := cfg.Values()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := &assigned{}
-	out.mapping("", values, schema)
-	return out, nil
-}
-
-// mapping adds what is in a mapping: the fields of one that has some, the entries of
-// one whose entries have some, and a mapping of text as one variable.
-func (x *assigned) mapping(path string, values map[string]any, schema *jsonschema.Schema) {
-	entry := schema.AdditionalProperties
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if schema.Properties != nil {
-			if field, ok := schema.Properties.Get(key); ok {
-				x.value(strings.TrimPrefix(path+"."+key, "."), values[key], field)
-			}
-		} else if entry != nil && entry.Properties != nil {
-			x.value(path+"."+key, values[key], entry)
+	fields := schema.Fields("")
+	for name := range cfg.Choices() {
+		if f, wrong := schema.Field(answers.Enabled(name)); wrong == nil {
+			fields = append(fields, f)
 		}
 	}
-	if schema.Properties != nil || entry != nil && entry.Properties != nil {
-		return
-	}
-	var items []string
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		text, ok := values[key].(string)
-		if !ok {
-			return
-		}
-		if strings.Contains(key, "=") {
-			x.unfit = append(x.unfit, path)
-			return
-		}
-		items = append(items, key+"="+text)
-	}
-	x.list(path, items)
-}
-
-// value adds the value at path.
-func (x *assigned) value(path string, value any, schema *jsonschema.Schema) {
-	switch value := value.(type) {
-	case nil:
-	case map[string]any:
-		x.mapping(path, value, schema)
-	case []any:
+	slices.SortFunc(fields, func(a, b answers.Field) int { return strings.Compare(a.Path, b.Path) })
+	for _, f := range fields {
 		var items []string
-		for _, item := range value {
-			switch item.(type) {
-			case map[string]any, []any, nil:
-				return
+		switch v := valueAt(values, f.Path).(type) {
+		case nil:
+		case []any:
+			for _, item := range v {
+				items = append(items, fmt.Sprint(item))
 			}
-			items = append(items, fmt.Sprint(item))
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				key = strings.ReplaceAll(key, "=", ",") // as ambiguous as a comma
+				items = append(items, key+"="+fmt.Sprint(v[key]))
+			}
+		default:
+			if text := fmt.Sprint(v); text != "" {
+				all = append(all, variable{f.EnvName(), text})
+			}
 		}
-		x.list(path, items)
-	default:
-		x.add(path, fmt.Sprint(value))
+		switch {
+		case f.Type == answers.Other || len(items) == 0:
+		case slices.ContainsFunc(items, func(s string) bool { return strings.Contains(s, ",") }):
+			unfit = append(unfit, f.Path)
+		default:
+			all = append(all, variable{f.EnvName(), strings.Join(items, ",")})
+		}
 	}
+	return all, unfit, nil
 }
 
-// list adds a list that has no commas in its items.
-func (x *assigned) list(path string, items []string) {
-	if slices.ContainsFunc(items, func(s string) bool { return strings.Contains(s, ",") }) {
-		x.unfit = append(x.unfit, path)
-		return
+// valueAt returns nil if there is no value.
+func valueAt(values map[string]any, path string) any {
+	section, rest, more := strings.Cut(path, ".")
+	if !more {
+		return values[section]
 	}
-	x.add(path, strings.Join(items, ","))
-}
-
-func (x *assigned) add(path, value string) {
-	if value != "" {
-		x.set = append(x.set, variable{config.EnvName(path), value})
-	}
+	below, _ := values[section].(map[string]any)
+	return valueAt(below, rest)
 }

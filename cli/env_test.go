@@ -19,6 +19,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/answers"
 )
 
 // sourced is what a shell makes of variables.
@@ -78,17 +79,18 @@ export SLIPWAY_CONFIG_TLS_MODE='self-signed'
 	require.Contains(t, out, "export SLIPWAY_CONFIG_GLOBAL_NAME='new'\n")
 
 	_, out, _ = slipway("env", "--help")
-	require.Contains(t, out, "Hooks, other lists of mappings, mappings of anything")
+	require.Contains(t, out, "Other lists and mappings, such as hooks, and")
 }
 
 // Every value in effect is there, as slipway config explain shows it.
 func TestVariablesAreTheEffectiveValues(t *testing.T) {
 	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nsmtp: {host: mail.example.com, from: a@example.com}\nlocal: {ports: [80]}\n"), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
-	all, err := variables(cfg, config.Describe(program().Providers.Sections()))
+	all, unfit, err := variables(cfg, answers.NewSchema(config.Describe(program().Providers.Sections()), nil))
 	require.NoError(t, err)
+	require.Empty(t, unfit)
 	got := map[string]string{}
-	for _, v := range all.set {
+	for _, v := range all {
 		got[v.name] = v.value
 	}
 	settings, err := cfg.Explain()
@@ -164,12 +166,11 @@ state: {url: "s3://bucket?region=eu-central-1", key: "file:` + file + `", creden
 func TestWhatAVariableCannotHoldIsLeftOut(t *testing.T) {
 	keptDeployments(t, `state: {url: "s3://bucket?region=eu-central-1", credentials: {AWS_SECRET_ACCESS_KEY: "cmd:pass a,b"}}
 proxy: {noProxy: "a.example.com"}
-platform: {settings: {"a=b": c}}
 aws: {roles: ["a,b", c]}
 `, "staging")
 	code, out, errs := slipway("env", "--name", "staging")
 	require.Zero(t, code, errs)
-	for _, path := range []string{"state.credentials", "platform.settings", "aws.roles"} {
+	for _, path := range []string{"state.credentials", "aws.roles"} {
 		require.Contains(t, errs, "slipway: "+path+" is left out: ")
 		require.NotContains(t, out, config.EnvName(path)+"=")
 	}

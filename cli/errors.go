@@ -20,16 +20,14 @@ import (
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
-// several are errors that have nothing to do with each other: each is told with its own
-// code and remedy.
+// several are independent errors: each is printed with its own code and remedy.
 type several []error
 
 func (s several) Error() string { return errors.Join(s...).Error() }
 
 func (s several) Unwrap() []error { return s }
 
-// together are errors that have nothing to do with each other, each once; nil if there is
-// none.
+// together joins independent errors, each once.
 func together(errs ...error) error {
 	var out several
 	var add func(err error)
@@ -38,7 +36,7 @@ func together(errs ...error) error {
 			return
 		}
 		if all, ok := err.(interface{ Unwrap() []error }); ok {
-			if joined := errors.Join(all.Unwrap()...); joined != nil && joined.Error() == err.Error() { // nothing is said about them
+			if joined := errors.Join(all.Unwrap()...); joined != nil && joined.Error() == err.Error() { // no text of its own
 				for _, e := range all.Unwrap() {
 					add(e)
 				}
@@ -61,8 +59,7 @@ func together(errs ...error) error {
 	return out
 }
 
-// complain prints err, of the command of that name, with code and remedy, and returns the exit code: of
-// several, that of the first. What the engine or a tool quotes does nothing to the terminal.
+// complain prints err with code and remedy, without control sequences, and returns the exit code of the first.
 func complain(w io.Writer, name string, line usage.Line, err error) int {
 	if err == nil {
 		return int(fault.OK)
@@ -102,7 +99,6 @@ func complain(w io.Writer, name string, line usage.Line, err error) int {
 	return int(f.Class)
 }
 
-// errorsPage is where people read docs/errors.md.
 const errorsPage = "https://github.com/slipway-sh/slipway/blob/main/docs/errors.md"
 
 func newExplain() *cobra.Command {
@@ -125,7 +121,7 @@ func explain(_ context.Context, io console.Streams, args []string) error {
 	return usage.Errorf("there is no code %q; there are %s; all codes: %s", args[0], cmp.Or(strings.Join(alike, ", "), "none like it"), errorsPage)
 }
 
-// explanations are the entries of docs/errors.md by code.
+// explanations are the entries of docs/errors.yaml by code.
 func explanations() map[string]string {
 	out := map[string]string{}
 	for _, area := range docs.Errors() {

@@ -12,23 +12,25 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline/redact"
+	"github.com/slipway-sh/slipway/providers"
 )
 
-// addDeployment declares the flags of a command on a deployment.
+// addDeployment declares the flags of commands on a deployment.
 func addDeployment(cmd *cobra.Command, p *Program, f *deployment.Flags) {
 	cmd.Flags().SortFlags = false
 	f.AddFlags(cmd, cmd.Flags(), p.Version, p.registries())
 	completeName(cmd, "name")
 }
 
-// deploymentAction is what a command does with a deployment without a workflow.
-type deploymentAction func(ctx context.Context, io console.Streams, d *deployment.Deployment, args []string) error
-
-// onDeployment completes cmd, a command that does this with the deployment that f names.
-func onDeployment(cmd *cobra.Command, p *Program, f *deployment.Flags, do deploymentAction) *cobra.Command {
+// onDeployment makes cmd call do with the deployment that f names.
+func onDeployment(cmd *cobra.Command, p *Program, f *deployment.Flags,
+	do func(ctx context.Context, io console.Streams, d *deployment.Deployment, args []string) error) *cobra.Command {
 	addDeployment(cmd, p, f)
 	cmd.RunE = atOnce(func(ctx context.Context, io console.Streams, args []string) error {
 		return f.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error { return do(ctx, io, d, args) })
@@ -36,7 +38,7 @@ func onDeployment(cmd *cobra.Command, p *Program, f *deployment.Flags, do deploy
 	return cmd
 }
 
-// query completes cmd, a command that prints what read finds out about a deployment: as text or JSON.
+// query makes cmd print, as text or JSON, what read returns.
 func query[T any](cmd *cobra.Command, p *Program, read func(context.Context, *deployment.Deployment, []string) (T, error), text func(io.Writer, T) error) *cobra.Command {
 	var as format
 	onDeployment(cmd, p, &deployment.Flags{}, func(ctx context.Context, streams console.Streams, d *deployment.Deployment, args []string) error {
@@ -50,7 +52,7 @@ func query[T any](cmd *cobra.Command, p *Program, read func(context.Context, *de
 	return cmd
 }
 
-// addSource declares the flags of a command that only reads a configuration.
+// addSource declares the flags of commands that read a configuration.
 func addSource(cmd *cobra.Command, p *Program, s *source.Source) {
 	s.Registries = p.registries()
 	cmd.Flags().SortFlags = false
@@ -58,15 +60,45 @@ func addSource(cmd *cobra.Command, p *Program, s *source.Source) {
 	completeName(cmd, "name")
 }
 
-// completeName makes a shell complete the values of a flag by the names of stored deployments.
+// releaseSource is the configuration and the platform release that a command reads without an engine.
+type releaseSource struct {
+	source  source.Source
+	release release.Flags
+}
+
+func (s *releaseSource) addFlags(cmd *cobra.Command, p *Program) {
+	addSource(cmd, p, &s.source)
+	s.release.AddFlags(cmd.Flags())
+}
+
+// load reads both. If the release cannot be read here, it returns the configuration and an error.
+func (s *releaseSource) load(io console.Streams) (*config.Config, *platform.Release, error) {
+	s.source.Release = s.release.Known(s.source.Path)
+	cfg, err := s.source.Load(io)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := s.release.Load(cfg, s.source.Path)
+	return cfg, r, err
+}
+
+// provider is the provider of a configuration; nil if nothing can be installed to it yet.
+func (s *releaseSource) provider(cfg *config.Config) providers.Provider {
+	provider, err := s.source.Providers.Get(cfg.Provider)
+	if err != nil {
+		return nil
+	}
+	return provider
+}
+
+// completeName completes the values of a flag with the names of stored deployments.
 func completeName(cmd *cobra.Command, flag string) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, deploymentNames); err != nil {
 		panic(err) // there is no such flag
 	}
 }
 
-// deploymentNames are the deployments with a stored configuration. A shell that completes shows no
-// errors.
+// deploymentNames returns the deployments with a stored configuration. Completion shows no errors.
 func deploymentNames(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	folder, err := deployments.Default()
 	if err != nil {
@@ -76,10 +108,9 @@ func deploymentNames(*cobra.Command, []string, string) ([]cobra.Completion, cobr
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// format is how a command prints its result: text or json.
+// format is text or json.
 type format string
 
-// addFlag declares the flag.
 func (f *format) addFlag(set *pflag.FlagSet) {
 	*f = "text"
 	set.VarP(f, "output", "o", "format of what is printed: text or json")
@@ -99,7 +130,6 @@ func (f *format) Set(text string) error {
 // Type implements pflag.Value.
 func (f *format) Type() string { return "string" }
 
-// print prints v as JSON, or calls text.
 func (f *format) print(w io.Writer, v any, text func(io.Writer) error) error {
 	if *f == "json" {
 		enc := json.NewEncoder(w)
@@ -109,5 +139,5 @@ func (f *format) print(w io.Writer, v any, text func(io.Writer) error) error {
 	return text(redact.NewPrinter(w))
 }
 
-// newTable aligns the columns of lines; the caller flushes it.
+// newTable aligns columns; the caller flushes it.
 func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }

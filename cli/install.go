@@ -34,10 +34,10 @@ type installOptions struct {
 	program    *Program
 	deployment deployment.Flags
 	until      []string
-	known      bool // the release is one that a run had before: what its gates wait for is not looked for
+	known      bool // an earlier run had the release: what its gates wait for is not checked
 	from       packageFlags
 	approval   approval
-	what       string // the release has people agree to; empty: nothing
+	notice     string // text of the release that asks for approval; empty: none
 }
 
 func newInstall(p *Program) *cobra.Command {
@@ -66,7 +66,7 @@ type runFlags struct {
 	takeover          bool // of objects that others own
 }
 
-// addRun declares those of these flags that a command has.
+// addRun declares the flags with these names.
 func (f *runFlags) addRun(set *pflag.FlagSet, names ...string) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	all.IntVar(&f.parallel, "parallel", 0, "how many may run at the same time; 0 is no limit")
@@ -101,7 +101,6 @@ func (o *installOptions) run(ctx context.Context, io console.Streams, _ []string
 	})
 }
 
-// how a workflow is run, which may leave its cluster running.
 func (o *installOptions) how(workflow string, with deployment.Prepare) deployment.Run {
 	how := deployment.Run{Workflow: workflow, Unpublished: o.unpublished, Prepare: with}
 	if o.keep {
@@ -110,19 +109,17 @@ func (o *installOptions) how(workflow string, with deployment.Prepare) deploymen
 	return how
 }
 
-// conduct carries a workflow out, and leaves the cluster running if that is wanted. It
-// returns the record of the run, if there is one.
+// conduct carries out a workflow, and leaves the cluster running with --keep-cluster.
 func (o *installOptions) conduct(ctx context.Context, io console.Streams, d *deployment.Deployment, w conductor.Workflow) (*report.Run, error) {
 	record, err := d.Conduct(ctx, w)
 	err = summary(io, record, err)
-	tellReproduce(io, record)
+	printReproduction(io, record)
 	if !o.keep {
 		return record, err
 	}
 	return record, d.Session.Publish(ctx, d.Conductor, func(ports []int) { clusterReady(io, d, d.Conductor.ClusterBind(), ports) }, err)
 }
 
-// check finds what is wrong with the flags.
 func (o *installOptions) check() error {
 	if o.parallel < 0 {
 		return usage.Errorf("--parallel is %d; give 0 or more", o.parallel)
@@ -136,7 +133,6 @@ func (o *installOptions) check() error {
 	return o.approval.check()
 }
 
-// prepare adds what only an install needs.
 func (o *installOptions) prepare(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 	warn(io.Err, c.Config)
 	if err := o.openRelease(ctx, io, c, from); err != nil {
@@ -145,10 +141,10 @@ func (o *installOptions) prepare(ctx context.Context, io console.Streams, c *con
 	return o.complete(ctx, io, c, from)
 }
 
-// complete is prepare once there is a release.
+// complete is prepare after the release is open.
 func (o *installOptions) complete(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 	c.Parallel, c.Until, c.LockTimeout, c.Adopt, c.Approve = o.parallel, o.until, o.lockTimeout, o.takeover, o.approval.digest
-	c.Approval = o.approval.given()
+	c.Approval = o.approval.record()
 	release := c.Release
 	if c.Config.Git.URL != "" {
 		release = release.ForRepository()
@@ -157,7 +153,7 @@ func (o *installOptions) complete(ctx context.Context, io console.Streams, c *co
 		return err
 	}
 	var err error
-	if o.what, err = approvalText(c); err != nil {
+	if o.notice, err = approvalText(c); err != nil {
 		return err
 	}
 	if err := c.Images.Check(ctx); err != nil {
@@ -169,9 +165,7 @@ func (o *installOptions) complete(ctx context.Context, io console.Streams, c *co
 	return o.findSecrets(ctx, c, from)
 }
 
-// findSecrets finds the secrets that the steps get. Where one is not there, those of the hooks
-// that are not there either are reported with it: otherwise they are looked for when the run
-// begins.
+// findSecrets finds the secrets of the steps. If one is missing, it also reports the missing ones of hooks.
 func (o *installOptions) findSecrets(ctx context.Context, c *conductor.Options, from deployment.Inputs) error {
 	var missing, noKey error
 	c.UserSecrets, missing = secrets.Passwords(ctx, c.Config, from.Secrets)
@@ -182,8 +176,7 @@ func (o *installOptions) findSecrets(ctx context.Context, c *conductor.Options, 
 	return errors.Join(missing, noKey, conductor.MissingSecrets(c.Config.HooksOf(from.Workflow), c.Secret))
 }
 
-// checkRelease makes sure, as far as that is known before a run, that this has the images that
-// the release runs, and that what the release asks and waits for will be there.
+// checkRelease checks that the run has the release's images, and that what gates wait for will exist.
 func (o *installOptions) checkRelease(ctx context.Context, streams console.Streams, c *conductor.Options) error {
 	check := releaseCheck{
 		program: o.program, config: c.Config, release: c.Release, provider: c.Provider, images: c.Images,
@@ -193,7 +186,7 @@ func (o *installOptions) checkRelease(ctx context.Context, streams console.Strea
 	switch from := o.deployment.Images; {
 	case !slices.ContainsFunc(c.Release.Components, func(p platform.Component) bool { return p.Bundle != "" }):
 		return look()
-	case !check.registry && from.BundleID == "": // the engine need not be asked
+	case !check.registry && from.BundleID == "": // without the engine
 		check.manifests = os.DirFS(filepath.Join(from.Bundle, "manifests"))
 		return look()
 	}
@@ -212,8 +205,7 @@ func (o *installOptions) checkRelease(ctx context.Context, streams console.Strea
 	return look()
 }
 
-// summary prints a run's summary on standard output, whatever its outcome. The error is
-// printed in full where the program ends.
+// summary prints a run's summary, whatever its outcome.
 func summary(io console.Streams, record *report.Run, err error) error {
 	io.Err.End() // both streams may be the same terminal
 	if record == nil {
@@ -222,11 +214,10 @@ func summary(io console.Streams, record *report.Run, err error) error {
 	return errors.Join(err, record.Brief(io.Out))
 }
 
-// openRelease finds the release of an install. After an upgrade, the configuration may still name
-// the older release; the install then works with the installed one, and says so.
+// openRelease opens the release to install. If an upgrade has installed a newer one, it keeps that and says so.
 func (o *installOptions) openRelease(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 	f := &o.deployment
-	kept, err := o.keeps(c.Config, func() (string, error) { return installed(ctx, c) })
+	kept, err := o.keptVersion(c.Config, func() (string, error) { return installed(ctx, c) })
 	if err != nil {
 		return err
 	}
@@ -243,10 +234,9 @@ func (o *installOptions) openRelease(ctx context.Context, io console.Streams, c 
 	return nil
 }
 
-// keeps is the version of the installed release if the configuration names an older one; empty
-// otherwise. This program has the releases of the reference platform only: for another platform,
-// the run rejects an older release (UPG-001).
-func (o *installOptions) keeps(cfg *config.Config, installed func() (string, error)) (string, error) {
+// keptVersion is the version of the installed release if the configuration names an older one; else empty. For a
+// platform other than the reference platform, the run rejects an older release (UPG-001).
+func (o *installOptions) keptVersion(cfg *config.Config, installed func() (string, error)) (string, error) {
 	newer := func(version string) bool { return platform.Older(cfg.Platform.Release, version) }
 	if !o.deployment.Release.IsReference(cfg) || !slices.ContainsFunc(platforms.Versions(), newer) {
 		return "", nil
@@ -263,7 +253,7 @@ func (o *installOptions) keeps(cfg *config.Config, installed func() (string, err
 	return version, nil
 }
 
-// installed is the version of the release that is installed.
+// installed is the version of the installed release.
 func installed(ctx context.Context, c *conductor.Options) (string, error) {
 	has, err := conductor.New(*c)
 	if err != nil {

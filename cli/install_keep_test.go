@@ -36,7 +36,7 @@ func TestAnInstallKeepsTheInstalledRelease(t *testing.T) {
 			o.deployment.Release = release.Flags{Dir: c.dir}
 			cfg := config.Default()
 			cfg.Platform.Release = c.names
-			keeps, err := o.keeps(cfg, func() (string, error) { return c.installed, c.err })
+			keeps, err := o.keptVersion(cfg, func() (string, error) { return c.installed, c.err })
 			require.NoError(t, err)
 			require.Equal(t, c.keeps, keeps)
 		})
@@ -48,9 +48,9 @@ func TestTheStateIsAskedOnlyIfThereIsANewerRelease(t *testing.T) {
 	var o installOptions
 	cfg := config.Default()
 	cfg.Platform.Release = "2.0.0"
-	_, err := o.keeps(cfg, func() (string, error) { return "", errors.New("asked") })
+	_, err := o.keptVersion(cfg, func() (string, error) { return "", errors.New("asked") })
 	require.NoError(t, err)
 	cfg.Platform.Release = "1.0.0"
-	_, err = o.keeps(cfg, func() (string, error) { return "", &fault.Fault{Code: store.CodeUnreachable, Class: fault.Step} })
+	_, err = o.keptVersion(cfg, func() (string, error) { return "", &fault.Fault{Code: store.CodeUnreachable, Class: fault.Step} })
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 }

@@ -65,19 +65,18 @@ func (o *saveOptions) do(ctx context.Context, streams console.Streams, _ []strin
 		if err != nil {
 			return err
 		}
-		what.Key, what.KeyFrom, what.Secrets = private, o.key, []string{text}
+		what.Key, what.Secrets = private, []string{text}
 	}
 	return o.deployment.Do(ctx, streams, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) error {
 		made, err := packing.Make(ctx, &o.deployment, d, *what)
 		if err == nil {
-			tellPacked(streams, made)
+			printPacked(streams, made)
 		}
 		return err
 	})
 }
 
-// tellPacked says what was made.
-func tellPacked(streams console.Streams, made *packing.Packed) {
+func printPacked(streams console.Streams, made *packing.Packed) {
 	streams.Err.End() // both streams may be the same terminal
 	if len(made.Absent) > 0 {
 		fmt.Fprintf(streams.Err, "slipway: these secrets are not at hand, and so could not be searched for once more: %s\n", strings.Join(made.Absent, ", "))
@@ -94,7 +93,6 @@ func tellPacked(streams console.Streams, made *packing.Packed) {
 	fmt.Fprintf(streams.Out, "%s: run %s, %d files, %d KiB\n", made.File, made.Info.Run, made.Files, (made.Bytes+1023)>>10)
 }
 
-// check verifies a package.
 func (o *saveOptions) check(io console.Streams) error {
 	if o.packing.Run != "" || o.packing.Out != "" || o.key != "" {
 		return usage.Errorf("--run, --out and --key make a package; --verify looks at one, with --package-key FILE")
@@ -119,11 +117,10 @@ func (o *saveOptions) check(io console.Streams) error {
 	return nil
 }
 
-// codeRunsCommands: the configuration of a package nobody vouched for would have commands run
-// on this machine, or send its credentials elsewhere.
+// codeRunsCommands: an unverified package would run commands here, or send credentials elsewhere.
 const codeRunsCommands fault.Code = "PKG-012"
 
-// packageFlags name a package that a command begins with.
+// packageFlags name a package to begin with.
 type packageFlags struct {
 	file, key string
 	set       *pflag.FlagSet
@@ -135,12 +132,10 @@ func (p *packageFlags) addFlags(set *pflag.FlagSet) {
 	addPackageKey(set, &p.key)
 }
 
-// addPackageKey declares the flag of commands that read a package.
 func addPackageKey(set *pflag.FlagSet, place *string) {
 	set.StringVar(place, "package-key", "", "public key that must have signed the package: a PEM file, or env:NAME")
 }
 
-// check finds what is wrong with the flags.
 func (p *packageFlags) check() error {
 	if p.key != "" && p.file == "" {
 		return usage.Errorf("--package-key goes with a package: --package FILE%s", runpackage.Suffix)
@@ -148,8 +143,8 @@ func (p *packageFlags) check() error {
 	return nil
 }
 
-// use has f work on a configuration and a release. The flags say so from then on, so that
-// commands in messages work on the same; not in the module, whose files nobody else has.
+// use makes f work on a configuration and a release. It sets the flags, so that suggested commands have them; not
+// in the module, whose files nobody else has.
 func (p *packageFlags) use(f *deployment.Flags, file, release string) error {
 	if usage.InModule() {
 		f.Source.File, f.Release.Dir = file, release
@@ -158,7 +153,7 @@ func (p *packageFlags) use(f *deployment.Flags, file, release string) error {
 	return errors.Join(p.set.Set("config", file), p.set.Set("platform", release))
 }
 
-// open verifies the package, if there is one, and has f work on what is in it.
+// open verifies the package, if there is one, and makes f work on its contents.
 func (p *packageFlags) open(io console.Streams, f *deployment.Flags) (*packing.Opened, error) {
 	if p.file == "" {
 		return nil, nil
@@ -180,9 +175,8 @@ func (p *packageFlags) open(io console.Streams, f *deployment.Flags) (*packing.O
 	return opened, nil
 }
 
-// ask says where a configuration of the package, which is in file, has its secrets taken from,
-// and refuses commands unless somebody vouched for it: they would run on this machine, outside
-// any container. when is which configuration it is, where there are several.
+// ask prints where the configuration in file takes its secrets from, and rejects commands of an unverified package,
+// which would run on this machine. when tells two configurations apart.
 func (p *packageFlags) ask(io console.Streams, from source.Source, file, when string) error {
 	text, err := bounded.File(file, bounded.Written)
 	if err != nil {
@@ -213,15 +207,14 @@ func (p *packageFlags) ask(io console.Streams, from source.Source, file, when st
 	return p.untrusted("take secrets from where "+p.file+" says", fmt.Errorf("it would run on this machine: %s", strings.Join(commands, ", ")), "")
 }
 
-// untrusted refuses what a package wants for which nobody vouched. fix is a remedy that comes
-// first.
+// untrusted rejects what an unverified package wants. fix comes before the usual remedy.
 func (p *packageFlags) untrusted(op string, err error, fix string) error {
 	return &fault.Fault{Code: codeRunsCommands, Class: fault.Usage, Op: op, Err: err,
 		Fix: fix + "if you trust it, verify who signed it: --package-key FILE; or write its configuration, change that, and install with it: slipway configure --out slipway.yaml --file " + fault.Quote(p.file)}
 }
 
-// tellReproduce prints the commands that reproduce a failed run elsewhere; there may be no record.
-func tellReproduce(io console.Streams, record *report.Run) {
+// printReproduction prints how to reproduce a failed run.
+func printReproduction(io console.Streams, record *report.Run) {
 	if record != nil && len(record.Reproduce) > 0 {
 		io.Err.End()
 		fmt.Fprint(io.Err, "\n"+report.ToReproduce+"\n  "+strings.Join(record.Reproduce, "\n  ")+"\n")

@@ -19,11 +19,11 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// changesExit is the exit code of a plan with changes, where it is asked for one.
+// changesExit is the exit code for changes with --detailed-exitcode.
 const changesExit = 2
 
 type planOptions struct {
-	upgrade  upgradeOptions // what else it is of uses a part of them
+	upgrade  upgradeOptions // an install and a destroy use a part of them
 	format   format
 	detailed bool
 	crds     bool
@@ -40,25 +40,23 @@ func newPlan(p *Program) *cobra.Command {
 		Long: `Show what an install, upgrade or destroy would do; change nothing, and take no lock.
 WORKFLOW is install, upgrade or destroy; install if left out.
 
-It compares the configuration with that of the last run that succeeded, has Terraform plan,
-and has every step of the workflow compare what it would make with what is there. Values of
-Secrets are told by digests. What only a run finds out is listed as unknown. A cluster of
-Slipway's own that does not run is started for it, and stopped again.
+It compares the configuration with the one of the last successful run, runs a Terraform plan, and
+every step compares what it would make with what exists. Values of Secrets appear as digests; values
+that only a run finds out are listed as unknown. A stopped local cluster is started for the plan, then
+stopped. For an upgrade, it also lists backups, migrations and the releases between.
 
-For an upgrade, it also lists backups, migrations and the releases between.
+The plan is stored under its digest. With --approve DIGEST, install, upgrade and destroy do exactly
+what it says, or nothing if anything has changed since.
 
-The plan is kept in the deployment's state under its digest. install, upgrade and destroy do
-with --approve DIGEST what it says, or nothing if anything has changed since.
-
-With --detailed-exitcode the exit code is 0 for no changes, 2 for changes. 2 is also that of
-a wrong command line or configuration, which prints an error.`,
+With --detailed-exitcode, the exit code is 0 without changes and 2 with changes. 2 is also the exit
+code for a wrong command line or configuration, which prints an error.`,
 	}
 	set := cmd.Flags()
 	addDeployment(cmd, p, &install.deployment)
 	install.deployment.Release.AddFlags(set)
 	o.upgrade.addFlags(set)
 	install.addRun(set, "take-ownership")
-	addDefinitions(set, &o.crds)
+	addCRDs(set, &o.crds)
 	o.format.addFlag(set)
 	set.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 if there are changes")
 	return cmd
@@ -112,15 +110,12 @@ func (o *planOptions) run(ctx context.Context, io console.Streams, args []string
 // approve is the command that carries out a plan.
 func (o *planOptions) approve(p *contract.Plan) string {
 	command := fault.Quote(p.Workflow) + " --approve " + fault.Quote(p.Digest)
-	to := o.upgrade.to
-	if len(p.Later) > 0 { // a plan is of the first upgrade of a path
-		to = p.Release.To
+	upgrade := o.upgrade
+	if len(p.Later) > 0 { // the plan is for the first of several upgrades
+		upgrade.to = p.Release.To
 	}
-	if to != "" {
-		command += " --to " + fault.Quote(to)
-	}
-	if o.upgrade.style != "" {
-		command += " --style " + fault.Quote(o.upgrade.style)
+	if flags := upgrade.planFlags(); flags != "" {
+		command += " " + flags
 	}
 	if o.upgrade.install.takeover {
 		command += " --take-ownership"
@@ -131,7 +126,6 @@ func (o *planOptions) approve(p *contract.Plan) string {
 	return o.upgrade.install.deployment.Line().Command(command)
 }
 
-// make opens the deployment for a workflow and calls do.
 func (o *planOptions) make(ctx context.Context, io console.Streams, w conductor.Workflow, do func(context.Context, *deployment.Deployment) error) error {
 	var how deployment.Run
 	switch {
@@ -152,7 +146,7 @@ func (o *planOptions) make(ctx context.Context, io console.Streams, w conductor.
 	return o.upgrade.install.deployment.Do(ctx, io, how, do)
 }
 
-// refusal is the fault that the run of a plan would end with; nil if none is known.
+// refusal returns the faults with which a run of the plan would end.
 func refusal(p *contract.Plan) error {
 	var errs []error
 	for _, r := range p.Refused {

@@ -113,25 +113,24 @@ func newLockVerify(p *Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Check that program, tools and images are those of the lock file", Example: `  slipway lock verify`, Args: noArgs,
 		RunE: atOnce(func(ctx context.Context, io console.Streams, _ []string) error { return p.verifyLock(ctx, io, dir, &t) }),
-		Long: `Prove that what this machine runs is what the lock in this program pins:
+		Long: `Prove that this machine runs what the lock in this program pins:
 
-- the bundle is the one that --bundle-digest names, or that --bundle-key or
-  --certificate-identity signed
-- this program and that of the bundle are compiled from the same sources
-- every file of the bundle is the one that its index names, by sha256
-- tools and manifests are of the pinned versions and origins
-- every image is the one that the index names, down to each layer, by digest
-- every Debian package in the images is of the pinned version
+- the bundle has the --bundle-digest, or a signature by --bundle-key or --certificate-identity
+- this program and the bundle's are compiled from the same sources
+- every file of the bundle has the sha256 of its index
+- tools and manifests have the pinned versions and origins
+- every image has the digests of the index, down to each layer
+- every Debian package in the images has the pinned version
 
-Everything that differs is named. The last line, "lock sha256:…", is the same wherever all
-of this is the same; reports have it too. docs/lock.md says what goes into it.`,
+It names everything that differs. The last line, "lock sha256:…", is the same wherever all of this
+is the same; reports have it, too. docs/lock.md says what it covers.`,
 	}
 	images.AddBundle(cmd.Flags(), &dir)
 	t.AddFlags(cmd.Flags())
 	return cmd
 }
 
-// codeProgram: this program is not the one of the bundle, or nobody knows.
+// codeProgram: this program is not the bundle's, or its sources are unknown.
 const codeProgram fault.Code = "LCK-006"
 
 func (p *Program) verifyLock(ctx context.Context, io console.Streams, dir string, t *images.Trust) error {
@@ -148,13 +147,7 @@ func (p *Program) verifyLock(ctx context.Context, io console.Streams, dir string
 	}
 	vouched, unknown := t.Check(ctx, b)
 	damaged := b.Verify(ctx)
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
 	contents, other := inventory.Read(ctx, b)
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
 	if other == nil {
 		other = pins.VerifyPackages(b.Platform, contents)
 	}
@@ -208,11 +201,8 @@ func newClients() *cobra.Command {
 		RunE: atOnce(func(ctx context.Context, io console.Streams, _ []string) error {
 			return putClients(ctx, io, out, dir, &t)
 		}),
-		Long: `Copy the pinned kubectl, helm, terraform and slipway out of a bundle for this machine's
-system to a folder, for its PATH.
-
-What is there already is left alone; a program of somebody else's under one of the names is not
-replaced.`,
+		Long: `Copy the pinned kubectl, helm, terraform and slipway for this machine from a bundle to a folder, for
+its PATH. It replaces no other program under one of these names.`,
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&out, "out", "", "folder to write them to")

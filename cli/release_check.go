@@ -23,26 +23,23 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// codeNotPulled: the nodes of an existing cluster cannot take images from a bundle, or would
-// pull them from public registries, because Slipway does not apply the objects that name them.
+// codeNotPulled: the nodes of an existing cluster cannot use a bundle, or would pull from public registries.
 const codeNotPulled fault.Code = "IMG-008"
 
-// releaseCheck looks at what a platform release is made of before anything starts, and
-// compares the images that it runs with those of a run.
+// releaseCheck checks a platform release before anything starts, and compares its images with those of a run.
 type releaseCheck struct {
 	program   *Program
 	config    *config.Config
 	release   *platform.Release
-	provider  providers.Provider // nil for one that nothing can be installed to yet
+	provider  providers.Provider // nil if it cannot install yet
 	images    *containers.Images // nil: they are not compared, only the release's files are read
-	manifests fs.FS              // the bundle's; nil where they are not at hand
+	manifests fs.FS              // the bundle's; nil if not at hand
 	bundle    string             // directory of the bundle, for the remedy; empty if it is not known
 	registry  bool               // images come from a registry
 	known     bool               // see installOptions
 }
 
-// missingImages are the images that the run does not have. A release whose files are wrong is an
-// error; see findings for what is told on w.
+// missingImages are the images that the run lacks. It fails if files of the release are wrong.
 func (c releaseCheck) missingImages(ctx context.Context, w io.Writer) ([]contract.ImageUse, error) {
 	_, has, err := c.contents(ctx)
 	if err != nil {
@@ -51,7 +48,7 @@ func (c releaseCheck) missingImages(ctx context.Context, w io.Writer) ([]contrac
 	return c.without(has.Images), findings(w, c.release, imagesUnknown, has)
 }
 
-// without leaves out the images that the run has, and each that is listed before.
+// without removes duplicates and the images that the run has.
 func (c releaseCheck) without(uses []contract.ImageUse) []contract.ImageUse {
 	missing := slices.DeleteFunc(slices.Clone(uses), func(u contract.ImageUse) bool { return c.images.Has(u.Image) })
 	return slices.CompactFunc(missing, func(a, b contract.ImageUse) bool {
@@ -60,7 +57,7 @@ func (c releaseCheck) without(uses []contract.ImageUse) []contract.ImageUse {
 	})
 }
 
-// contents is what the release runs and has, and what it is wired from.
+// contents returns what the release contains, and what its steps are wired from.
 func (c releaseCheck) contents(ctx context.Context) (in contract.Inputs, has contract.Contents, err error) {
 	if in, err = wiringOf(c.config, c.release, c.provider, c.images); err != nil {
 		return in, has, err
@@ -79,8 +76,7 @@ func (c releaseCheck) contents(ctx context.Context) (in contract.Inputs, has con
 	return in, has, err
 }
 
-// unenforced tells, on w, that a cluster that Slipway runs itself does not enforce the release's
-// NetworkPolicies.
+// unenforced notes that a local cluster does not enforce the release's NetworkPolicies.
 func (c releaseCheck) unenforced(w io.Writer, in contract.Inputs, has contract.Contents) {
 	if in.Site.Node != nil && len(has.Policies) > 0 {
 		fmt.Fprintf(w, "note: the cluster of provider %s enforces no NetworkPolicy, so every Pod reaches the Pods of %s\n",
@@ -88,10 +84,9 @@ func (c releaseCheck) unenforced(w io.Writer, in contract.Inputs, has contract.C
 	}
 }
 
-// pulled fails unless the nodes of an existing cluster find every image in the
-// registry. Objects that Slipway applies name it there; other objects must do so by
-// themselves.
-func (c releaseCheck) pulled(uses []contract.ImageUse) error {
+// checkPulls fails unless the nodes of an existing cluster find every image in the registry. Objects that Slipway does
+// not apply must name it themselves.
+func (c releaseCheck) checkPulls(uses []contract.ImageUse) error {
 	op := fmt.Sprintf("bring the images of %s %s to the cluster", c.release.Name, c.release.Version)
 	if !c.registry {
 		return &fault.Fault{Code: codeNotPulled, Class: fault.Usage, Op: op,
@@ -122,8 +117,7 @@ func (c releaseCheck) pulled(uses []contract.ImageUse) error {
 		Fix: "name the image in the registry in the values of that component; or give the nodes a mirror for these, or access to their registries, and set advanced.missingImages: pull"}
 }
 
-// wiringOf is what the steps of a deployment are wired from, as far as it is known without
-// an engine. provider and images may be nil.
+// wiringOf returns what is known of a deployment without an engine. provider and images may be nil.
 func wiringOf(cfg *config.Config, r *platform.Release, provider providers.Provider, images *containers.Images) (contract.Inputs, error) {
 	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
 	if err != nil {
@@ -136,7 +130,7 @@ func wiringOf(cfg *config.Config, r *platform.Release, provider providers.Provid
 	return in, nil
 }
 
-// kubernetesVersion is the version of the cluster that Slipway runs itself.
+// kubernetesVersion is the version of a local cluster.
 func kubernetesVersion() (string, error) {
 	pins, err := lock.Load()
 	if err != nil {
@@ -146,10 +140,8 @@ func kubernetesVersion() (string, error) {
 	return node.Version, nil
 }
 
-// everything fails with contract.CodeUnusable and names all that is wrong with the release's files,
-// and with contract.CodeNoImage and names each image that the run does not have. Where the
-// configuration lets the cluster pull images, they are only told of, on w, as is what findings tells.
-// It prints on notes what is no problem.
+// everything reports all errors in the release's files, and each image that the run lacks. If the cluster may pull
+// images, it only prints them on w. notes gets what is no problem.
 func (c releaseCheck) everything(ctx context.Context, w, notes io.Writer) error {
 	in, has, err := c.contents(ctx)
 	if err != nil {
@@ -162,12 +154,12 @@ func (c releaseCheck) everything(ctx context.Context, w, notes io.Writer) error 
 	wrong := findings(w, c.release, imagesUnknown, has)
 	var pulled error
 	if in.Site.Access != nil {
-		pulled = c.pulled(has.Images)
+		pulled = c.checkPulls(has.Images)
 	}
 	return together(wrong, c.all(w, c.without(has.Images)), pulled)
 }
 
-// all fails with contract.CodeNoImage unless nothing is missing.
+// all fails if images are missing, unless the cluster may pull them.
 func (c releaseCheck) all(w io.Writer, missing []contract.ImageUse) error {
 	if len(missing) == 0 {
 		return nil
@@ -188,11 +180,11 @@ func (c releaseCheck) all(w io.Writer, missing []contract.ImageUse) error {
 	}
 	return &fault.Fault{
 		Code: contract.CodeNoImage, Class: fault.Preflight, Op: fmt.Sprintf("find the images of %s %s in the %s", c.release.Name, c.release.Version, from),
-		Err: errors.Join(append([]error{fmt.Errorf("%s not there", counted(missing))}, list...)...), Fix: c.remedy(short),
+		Err: errors.Join(append([]error{fmt.Errorf("%s not there", countImages(missing))}, list...)...), Fix: c.remedy(short),
 	}
 }
 
-// named says who runs an image, and where the release says so.
+// named describes where an image is used.
 func named(r *platform.Release, u contract.ImageUse) error {
 	return errors.New(redact.OneLine(fmt.Sprintf("%s (%s): %s", owner(u.Component), placeOf(r, u), u.Image)))
 }
@@ -202,8 +194,8 @@ func placeOf(r *platform.Release, u contract.ImageUse) string {
 	return contract.Place(r.Path(u.File), u.Line)
 }
 
-// counted says how many images are missing, each of which several files may name.
-func counted(missing []contract.ImageUse) string {
+// countImages counts images, which several files may name.
+func countImages(missing []contract.ImageUse) string {
 	images := map[string]bool{}
 	for _, u := range missing {
 		images[u.Image] = true
@@ -214,8 +206,7 @@ func counted(missing []contract.ImageUse) string {
 	return fmt.Sprintf("%d images are", len(images))
 }
 
-// remedy says how a bundle or a registry gets the images that are missing; short: images of
-// short names are among them, which only a new bundle has.
+// remedy tells how to add the missing images. short: some have short names, which only a new bundle has.
 func (c releaseCheck) remedy(short bool) string {
 	push := "slipway bundle push %s " + fault.Quote(strings.TrimSuffix(c.config.Advanced.Registry, "/"))
 	switch {
@@ -230,4 +221,52 @@ func (c releaseCheck) remedy(short bool) string {
 	}
 	dir := cmp.Or(c.bundle, "DIR")
 	return "add them to the bundle: slipway bundle add " + fault.Quote(dir) + "; where there is no network, each from a file, an archive of docker save or an OCI layout: slipway bundle add " + fault.Quote(dir) + " REF=FILE; or let the cluster pull them: advanced.missingImages: pull"
+}
+
+// The formats for components that only a cluster knows completely.
+const (
+	imagesUnknown = "the images of %s are not known before the install: %s\n"
+	filesUnknown  = "what comes with %s is not known before the install: %s\n"
+)
+
+// findings prints warnings and what only a cluster knows, in the format unknown, and returns all errors in files.
+func findings(w io.Writer, r *platform.Release, unknown string, has contract.Contents) error {
+	for _, d := range has.Doubts {
+		fmt.Fprintf(w, "warning: %v\n", unreadOf(r, d))
+	}
+	var wrong []error
+	for _, u := range has.Unread {
+		if u.Wrong() {
+			wrong = append(wrong, unreadOf(r, u))
+		} else {
+			fmt.Fprintf(w, unknown, redact.OneLine(u.Component), redact.OneLine(u.Err.Error()))
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	if len(wrong) > 1 {
+		wrong = append([]error{fmt.Errorf("%d problems", len(wrong))}, wrong...)
+	}
+	return &fault.Fault{
+		Code: contract.CodeUnusable, Class: fault.Usage, Op: fmt.Sprintf("read what %s %s is made of", r.Name, r.Version),
+		Err: errors.Join(wrong...), Fix: "correct the files of the platform release that are listed",
+	}
+}
+
+// unreadOf describes a problem in a file of a release.
+func unreadOf(r *platform.Release, u contract.Unread) error {
+	at := contract.Place(r.Path(u.File), u.Line)
+	if u.Component != "" {
+		at = owner(u.Component) + " (" + at + ")"
+	}
+	return errors.New(redact.OneLine(at + ": " + u.Err.Error()))
+}
+
+// owner names the owner of a file: a component, or a description with spaces.
+func owner(name string) string {
+	if strings.Contains(name, " ") {
+		return name
+	}
+	return "component " + name
 }

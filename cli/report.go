@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,12 +48,11 @@ func newReport(p *Program) *cobra.Command {
 	return cmd
 }
 
-// addRunID declares the flag that names a run.
 func addRunID(set *pflag.FlagSet, id *string) {
 	set.StringVar(id, "run", "", "id of the run, as slipway runs lists it; the last one if left out")
 }
 
-// forReport refuses a directory that holds anything but an earlier report.
+// forReport rejects a directory that holds anything but an earlier report.
 func forReport(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
@@ -61,14 +61,14 @@ func forReport(dir string) error {
 	for _, e := range entries {
 		if !report.Holds(e.Name()) {
 			err = fmt.Errorf("it holds %s, which is no part of a report", e.Name())
-			break
 		}
 	}
+	var record []byte
 	if err == nil {
-		var record []byte
-		if record, err = bounded.File(filepath.Join(dir, report.RecordFile), bounded.Generated); err == nil {
-			_, err = report.Decode(record)
-		}
+		record, err = bounded.File(filepath.Join(dir, report.RecordFile), bounded.Generated)
+	}
+	if err == nil {
+		_, err = report.Decode(record)
 	}
 	if err == nil {
 		return nil
@@ -77,38 +77,26 @@ func forReport(dir string) error {
 		Fix: "name a directory that does not exist, or that of an earlier report: slipway report --out DIR"}
 }
 
-// replace has write make a directory beside dir and then gives it dir's name. When write fails, dir
-// is as it was. Where dir cannot be renamed, as a mount cannot, it is as it was, too.
-func replace(dir string, write func(string) error) (err error) {
-	if dir, err = filepath.Abs(dir); err != nil {
-		return err
-	}
-	if target, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = target
-	}
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) == 0 {
-		return write(dir) // nothing to keep; it may be a mount, which cannot be renamed
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return err
-	}
-	beside, err := os.MkdirTemp(filepath.Dir(dir), ".slipway-*")
+// replace makes dir hold what write makes, and nothing else. If write fails, dir is as it was; if the
+// copy fails, on a full disk, dir has a part of it.
+func replace(dir string, write func(string) error) error {
+	temporary, err := os.MkdirTemp("", "slipway-report-")
 	if err != nil {
 		return err
 	}
-	fresh, old := filepath.Join(beside, "new"), filepath.Join(beside, "old")
-	defer func() { err = errors.Join(err, os.RemoveAll(fresh), os.Remove(beside)) }() // where old is still there, the error says so
-	if err := write(fresh); err != nil {
+	defer func() { _ = os.RemoveAll(temporary) }()
+	fresh := filepath.Join(temporary, "report")
+	if err := cmp.Or(write(fresh), forReport(dir)); err != nil { // dir may have other files by now
 		return err
 	}
-	if err := forReport(dir); err != nil { // something was put there meanwhile
-		return err
+	earlier, _ := os.ReadDir(dir) // it may not exist
+	for _, e := range earlier {
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
 	}
-	if err := os.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if err := os.CopyFS(dir, os.DirFS(fresh)); err != nil {
+		return fmt.Errorf("write the report; remove %s, then run the same command again: %w", dir, err)
 	}
-	if err := os.Rename(fresh, dir); err != nil {
-		return errors.Join(err, os.Rename(old, dir))
-	}
-	return os.RemoveAll(old)
+	return nil
 }

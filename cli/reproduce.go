@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -31,7 +34,7 @@ const (
 	codeNotFresh fault.Code = "PKG-011"
 )
 
-// reproduceOptions are those of an install on a deployment of its own, and the run that is repeated.
+// reproduceOptions are those of an install, and the run to repeat.
 type reproduceOptions struct {
 	install   installOptions
 	until, id string
@@ -39,11 +42,10 @@ type reproduceOptions struct {
 	command   []string // for the container of the last step
 
 	from   *packing.Opened
-	origin *packing.Source // of an upgrade: what it began from; nil: nothing is known of that, or it is none
+	origin *packing.Source // what an upgrade began from; nil: unknown, or no upgrade
 	was    *original
-	named  bool   // somebody named the deployment
-	began  bool   // there is a deployment
-	ran    string // id of the last run on it that is not its removal; empty: none left a record
+	named  bool // the user named the deployment
+	began  bool // there is a deployment
 }
 
 func newReproduce(p *Program) *cobra.Command {
@@ -53,15 +55,15 @@ func newReproduce(p *Program) *cobra.Command {
   slipway reproduce --package run.tar.zst -- kubectl get pods -A`,
 		Long: `Repeat a packed run on a fresh local cluster, up to the failed step, and compare.
 
-COMMAND then runs in the container of that step, with its request in place; for a shell there:
-dagger call reproduce-shell --package-file FILE terminal. At the end the deployment is removed,
+COMMAND then runs in the container of that step, with its request; for a shell there:
+dagger call reproduce-shell --package-file FILE terminal. At the end, Slipway removes the deployment,
 unless --keep or COMMAND is given.`,
 		DisableFlagsInUseLine: true, Args: afterDash, RunE: run("", o.run),
 	}
 	set := cmd.Flags()
 	addDeployment(cmd, p, &o.install.deployment)
 	o.install.deployment.Release.AddFlags(set)
-	for _, name := range []string{"config", "platform", "state"} { // of which the package says all
+	for _, name := range []string{"config", "platform", "state"} { // the package has them
 		_ = set.MarkHidden(name)
 	}
 	set.Lookup("name").Usage = "name of the deployment, not used before; repro- and a random number if left out"
@@ -75,7 +77,7 @@ unless --keep or COMMAND is given.`,
 	return cmd
 }
 
-// afterDash refuses arguments that are no command after --.
+// afterDash rejects arguments that are not after --.
 func afterDash(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
 		return usage.Errorf("unexpected argument %q; a command goes after --", args[0])
@@ -83,7 +85,7 @@ func afterDash(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// inside reports whether somebody wants the container of the last step.
+// inside reports whether the container of the last step is wanted.
 func (o *reproduceOptions) inside() bool { return o.id != "" || len(o.command) > 0 }
 
 func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []string) (err error) {
@@ -111,7 +113,7 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 	}
 	o.was = originalOf(record, o.from.Engine, o.from.Kernel, digests)
 	o.until = cmp.Or(o.until, o.was.step)
-	if strings.HasPrefix(o.until, report.HooksStage+"/") { // of the workflow's hooks, which are no steps
+	if strings.HasPrefix(o.until, report.HooksStage+"/") { // a hook is no step
 		o.until = ""
 	}
 	if !o.named {
@@ -129,7 +131,7 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 	}
 	if o.keep || o.inside() {
 		fmt.Fprintf(io.Err, "slipway: deployment %s stays: slipway status --name %s; slipway destroy --name %s removes it\n", f.Source.Name, fault.Quote(f.Source.Name), fault.Quote(f.Source.Name))
-		if o.id != "" { // whoever takes the container over has read how the run ended
+		if o.id != "" { // the caller, who gets the container, knows how the run ended
 			same = nil
 		}
 		return errors.Join(err, same)
@@ -137,15 +139,13 @@ func (o *reproduceOptions) run(ctx context.Context, io console.Streams, args []s
 	return errors.Join(err, same, o.remove(ctx, io))
 }
 
-// newName is a name for a deployment that nobody has.
 func newName() string {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return "repro-" + hex.EncodeToString(b[:])
 }
 
-// localise makes the run one on a fresh local deployment, and returns what was substituted by
-// what, a line each.
+// localise makes the run one on a fresh local deployment, and returns a line per substitution.
 func (o *reproduceOptions) localise(io console.Streams) (substituted []string, err error) {
 	sections := o.install.deployment.Source.Providers.Sections()
 	if substituted, err = o.from.Localise(sections); err != nil {
@@ -170,8 +170,7 @@ func (o *reproduceOptions) localise(io console.Streams) (substituted []string, e
 	return substituted, nil
 }
 
-// reproduce carries the run out and compares. same is nil if it ended as the original; err
-// says why there is nothing to compare.
+// reproduce carries out the run and compares. same is nil if it ended as the original did.
 func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams) (same, err error) {
 	f, w, prepare := &o.install.deployment, stages.Install(), deployment.Prepare(o.install.prepare)
 	possible := func(ctx context.Context, d *deployment.Deployment) error { return o.possible(ctx, d, w) }
@@ -199,13 +198,14 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams) (s
 				return err
 			}
 		}
-		record, err := o.conduct(ctx, d, w)
+		o.began = true
+		record, err := d.Conduct(ctx, w)
 		if record == nil || record.Outcome == report.Cancelled || record.Outcome == report.Succeeded && err != nil {
-			return summary(io, record, err) // the last: its record could not be written, for one
+			return summary(io, record, err) // in the last case, the record could not be written
 		}
 		shown := *record
 		if !o.keep || o.inside() {
-			shown.Commands = nil // what to do next is told at the end
+			shown.Commands = nil // the end of this command says what to do next
 		}
 		if err := summary(io, &shown, nil); err != nil {
 			return err
@@ -223,17 +223,7 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams) (s
 	return same, err
 }
 
-// conduct carries w out, and notes under which id its report is.
-func (o *reproduceOptions) conduct(ctx context.Context, d *deployment.Deployment, w conductor.Workflow) (*report.Run, error) {
-	o.began = true
-	record, err := d.Conduct(ctx, w)
-	if record != nil {
-		o.ran = record.ID
-	}
-	return record, err
-}
-
-// possible returns a fault unless w can be carried out on a deployment.
+// possible returns a fault unless the deployment can run w.
 func (o *reproduceOptions) possible(ctx context.Context, d *deployment.Deployment, w conductor.Workflow) error {
 	if o.named {
 		if known, err := d.Known(ctx); err != nil || known {
@@ -250,7 +240,6 @@ func (o *reproduceOptions) possible(ctx context.Context, d *deployment.Deploymen
 	return err
 }
 
-// installBefore installs what an upgrade began from.
 func (o *reproduceOptions) installBefore(ctx context.Context, io console.Streams) error {
 	f, release := &o.install.deployment, o.from.Before.Version
 	fmt.Fprintf(io.Err, "slipway: first an install of release %s, which the upgrade began from\n", release)
@@ -258,7 +247,8 @@ func (o *reproduceOptions) installBefore(ctx context.Context, io console.Streams
 		return err
 	}
 	err := f.Do(ctx, io, deployment.Run{Workflow: config.Install, Prepare: o.install.prepare}, func(ctx context.Context, d *deployment.Deployment) error {
-		record, err := o.conduct(ctx, d, stages.Install())
+		o.began = true
+		record, err := d.Conduct(ctx, stages.Install())
 		return summary(io, record, err)
 	})
 	if err != nil {
@@ -279,7 +269,7 @@ func notAgain(run, step, workflow string) error {
 		Fix: "name one that it has, with --until STAGE/STEP; tests are tried again with slipway install --package PACKAGE, then slipway test"}
 }
 
-// inStep runs a command in the container of a step of the run, or hands the container over.
+// inStep runs a command in the container of a step, or hands the container over.
 func (o *reproduceOptions) inStep(ctx context.Context, io console.Streams, d *deployment.Deployment, run, step string) error {
 	if step == "" {
 		return usage.Errorf("no step failed; name the one whose container is wanted: --until STAGE/STEP")
@@ -288,10 +278,10 @@ func (o *reproduceOptions) inStep(ctx context.Context, io console.Streams, d *de
 		text, err := d.StepID(ctx, run, step)
 		return writeFile(o.id, text, err)
 	}
-	return exited(d.StepShell(ctx, run, step, o.command, io.Out, io.Err))
+	return exitWith(d.StepShell(ctx, run, step, o.command, io.Out, io.Err))
 }
 
-// remove removes the deployment, also after the first interrupt; the next one ends it.
+// remove removes the deployment, even after the first interrupt.
 func (o *reproduceOptions) remove(ctx context.Context, io console.Streams) error {
 	io.Stop = nil
 	d := destroyOptions{deployment: o.install.deployment, runFlags: o.install.runFlags, ignore: true, approval: approval{yes: true}}
@@ -300,16 +290,109 @@ func (o *reproduceOptions) remove(ctx context.Context, io console.Streams) error
 		fmt.Fprintf(io.Err, "slipway: deployment %s is still there: slipway destroy --name %s\n", name, fault.Quote(name))
 		return fmt.Errorf("remove deployment %s: %w", name, err)
 	}
-	fmt.Fprintln(io.Err, "slipway: "+removed(name, o.ran))
+	fmt.Fprintf(io.Err, "slipway: deployment %s is removed; the reports of its runs stay: slipway runs --name %s\n", name, fault.Quote(name))
 	return nil
 }
 
-// removed says that a deployment is gone, and where the report of a run on it is: without the
-// id that would be the one of the removal.
-func removed(name, run string) string {
-	text := "deployment " + name + " is removed"
-	if run != "" {
-		text += "; the report of run " + run + " stays: slipway report --name " + fault.Quote(name) + " --run " + fault.Quote(run)
+// original is how a run ended and what it ran with, to compare it with another run.
+type original struct {
+	run, code, step string // see report.Run.Failure
+	ended           bool   // by itself
+	facts           map[string]string
+	passed          map[string]bool // steps that succeeded, or had nothing to do
+}
+
+// String is how it ended.
+func (o *original) String() string {
+	how := "failed with " + cmp.Or(o.code, "no code")
+	switch {
+	case !o.ended:
+		how = "ended from outside"
+	case o.step == "" && o.code == "":
+		how = "succeeded"
 	}
-	return text
+	if o.step != "" {
+		how += " in " + o.step
+	}
+	return how
+}
+
+// originalOf summarises a run. Its names become parts of lines, because anyone may have written the record.
+func originalOf(r *report.Run, engine, kernel string, digests packing.Digests) *original {
+	one := redact.OneLine
+	o := &original{run: one(r.ID), ended: r.Outcome == report.Succeeded || r.Outcome == report.Failed, facts: map[string]string{
+		"slipway": one(r.Slipway), "engine": one(engine), "kernel": one(kernel), "platform": one(r.Platform.Digest),
+		"lock": one(r.Lock), "images": one(digests.All),
+	}, passed: map[string]bool{}}
+	code, step := r.Failure()
+	o.code, o.step = one(code), one(step)
+	if !o.ended {
+		o.code = ""
+	}
+	for name, digest := range r.Tools {
+		o.facts["tool "+one(name)] = one(digest)
+	}
+	for name, ref := range digests.Images {
+		_, digest, _ := strings.Cut(ref, "@")
+		o.facts["image "+one(name)] = one(digest)
+	}
+	for _, s := range r.Steps {
+		o.passed[one(s.ID())] = s.Status.OK()
+	}
+	return o
+}
+
+// compare prints whether the run is ended as o did, up to a step, and what differs. same is a fault if not.
+func (o *original) compare(w io.Writer, is *original, until string) (same, err error) {
+	same = o.matches(is, until)
+	verdict := "\nreproduced: " + is.String() + "\n"
+	switch {
+	case same == nil && o.passed[until] && is.code+is.step == "":
+		verdict = "\nreproduced: up to " + until + " nothing failed, as in the original\n"
+	case same != nil:
+		verdict = "\nnot reproduced: the original " + o.String() + ", this run " + is.String() + "\n"
+	}
+	_, err = io.WriteString(w, verdict+"\n")
+	t := newTable(w)
+	fmt.Fprintf(t, "\tORIGINAL\tHERE\n\t%s\t%s\n", o.run, is.run)
+	all := maps.Clone(o.facts)
+	maps.Copy(all, is.facts)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		a, b := cmp.Or(o.facts[name], "-"), cmp.Or(is.facts[name], "-")
+		if a != b || name == "slipway" || name == "engine" {
+			fmt.Fprintf(t, "%s\t%s\t%s\n", name, short(a), short(b))
+		}
+	}
+	return same, errors.Join(err, t.Flush())
+}
+
+// matches returns a fault unless a run failed with o's code in o's step. If o was interrupted, only the step
+// must match; up to a step that o passed, nothing may fail.
+func (o *original) matches(is *original, until string) error {
+	why := ""
+	switch {
+	case o.passed[until]:
+		if is.code+is.step != "" && (is.code != o.code || is.step != o.step) {
+			why = fmt.Sprintf("up to %s nothing failed in the original, this run %s", until, is)
+		}
+	case !o.ended:
+		if is.step != o.step {
+			why = fmt.Sprintf("the original %s, this run %s", o, is)
+		}
+	case is.code != o.code || is.step != o.step:
+		why = fmt.Sprintf("the original %s, this run %s", o, is)
+	}
+	if why == "" {
+		return nil
+	}
+	return &fault.Fault{Code: codeNotReproduced, Class: fault.Step, Op: "reproduce run " + o.run, Err: errors.New(why),
+		Fix: "compare the differences above; to look at the deployment, reproduce it with --keep; its report stays in any case"}
+}
+
+// short is a digest as far as people compare it.
+func short(s string) string {
+	if sum, ok := strings.CutPrefix(s, "sha256:"); ok && len(sum) > 12 {
+		return sum[:12]
+	}
+	return s
 }

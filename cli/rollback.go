@@ -26,8 +26,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// rollbackOptions are those of an upgrade, but for the release: that of the backup is
-// installed.
+// rollbackOptions are those of an upgrade to the backup's release.
 type rollbackOptions struct {
 	install installOptions
 	backup  string
@@ -40,9 +39,9 @@ func newRollback(p *Program) *cobra.Command {
 		Use: "rollback", Short: "Restore the release, the configuration and the data of a backup", Example: `  slipway rollback --name shop`,
 		Long: `Restore the release, the configuration and the data of a backup.
 
-Migrations are undone, which loses nothing, where each of them can be. Otherwise the backup replaces
-the present data, after a backup of that; what uses the data is stopped meanwhile. Slipway asks before
-it does so; without a terminal that requires --yes. If a check of the replaced data fails at the end, that is a warning.`,
+If every migration can be undone, Slipway undoes them, which loses nothing. Otherwise it asks (without
+a terminal, --yes is required), backs up the present data, stops what uses the data, and replaces it
+with the backup. If a check of the replaced data fails at the end, that is a warning.`,
 		Args: noArgs, RunE: run("", o.run),
 	}
 	set := cmd.Flags()
@@ -73,7 +72,7 @@ func (o *rollbackOptions) run(ctx context.Context, io console.Streams, _ []strin
 	if errors.Is(err, &fault.Fault{Code: contract.CodeConsent}) && !o.yes && onTerminal(io) {
 		said, asked := consent(ctx, io, "ask whether data may be replaced", fmt.Sprintf("\n%v\nGo on? [y/N] ", err))
 		if said != nil {
-			o.yes, o.install.approval.said = true, said
+			o.yes, o.install.approval.answer = true, said
 			err = o.rollBack(ctx, io, b, files)
 		}
 		err = cmp.Or(asked, err)
@@ -86,7 +85,7 @@ func (o *rollbackOptions) run(ctx context.Context, io console.Streams, _ []strin
 	return err
 }
 
-// find finds the backup, and the files of the release that it goes back to.
+// find finds the backup, and the files of its release.
 func (o *rollbackOptions) find(ctx context.Context, d *deployment.Deployment) (*contract.Backup, fs.FS, error) {
 	if _, err := d.Installed(ctx); err != nil {
 		return nil, nil, err
@@ -104,8 +103,7 @@ func (o *rollbackOptions) find(ctx context.Context, d *deployment.Deployment) (*
 	return d.Backup(ctx, last.ID)
 }
 
-// atWork is the fault of the lock where one of runs works on the deployment, which may make a backup;
-// nil where none does. err is that of listing them.
+// atWork is the fault of a running run, which may make a backup; nil if none runs.
 func atWork(runs []contract.RunSummary, err error) error {
 	for _, r := range slices.Backward(runs) {
 		if r.Outcome == report.Running {
@@ -115,7 +113,6 @@ func atWork(runs []contract.RunSummary, err error) error {
 	return err
 }
 
-// noBackup is the fault of who wants to go back where no upgrade has made a backup.
 func noBackup() error {
 	return &fault.Fault{
 		Code: contract.CodeNoBackup, Class: fault.Usage, Op: "find the backup to go back to", Err: errors.New("no upgrade has made one"),
@@ -123,7 +120,7 @@ func noBackup() error {
 	}
 }
 
-// rollBack brings the platform back to a backup, whose release is in files.
+// rollBack goes back to a backup, whose release is in files.
 func (o *rollbackOptions) rollBack(ctx context.Context, io console.Streams, b *contract.Backup, files fs.FS) error {
 	how := o.install.how(config.Rollback, func(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 		was, err := config.Load(b.Config, config.Options{File: "the configuration in backup " + b.ID})
@@ -145,8 +142,8 @@ func (o *rollbackOptions) rollBack(ctx context.Context, io console.Streams, b *c
 	})
 }
 
-// goBack makes cfg what it was in a backup. That is where others may write: neither hooks nor
-// places of secrets are taken from it that cfg does not have.
+// goBack makes cfg what it was in a backup, but for hooks and locations of secrets that cfg lacks: others may write
+// to backups.
 func (o *rollbackOptions) goBack(io console.Streams, cfg, was *config.Config, backup string) error {
 	dropped, missing := cfg.GoBack(was)
 	for _, name := range dropped {

@@ -53,15 +53,14 @@ func (o *statusOptions) run(ctx context.Context, io console.Streams, _ []string)
 			return o.repeat(ctx, io, d)
 		}
 		status, err := d.Status(ctx, o.live)
-		if status != nil { // also of a deployment that is not there
+		if status != nil { // even without a deployment
 			err = errors.Join(err, o.format.print(io.Out, status, status.Text))
 		}
 		return err
 	})
 }
 
-// prepare finds the platform release, whose gates are checked. A release that only the
-// configuration names may be out of reach.
+// prepare opens the platform release for its gates. A release that only the configuration names may be out of reach.
 func (o *statusOptions) prepare(ctx context.Context, _ console.Streams, opts *conductor.Options, from deployment.Inputs) error {
 	f := &o.deployment
 	err := f.Release.Open(ctx, opts.Config, f.Source.Path, from.Anew, opts)
@@ -76,8 +75,7 @@ func (o *statusOptions) prepare(ctx context.Context, _ console.Streams, opts *co
 // repeatPause is the time between two looks at a deployment.
 const repeatPause = 2 * time.Second
 
-// repeat calls look until it is done or fails. The end of ctx is no error: an interrupt is how
-// people end a command that repeats.
+// repeat calls look until it is done or fails. Its usual end is an interrupt, which is no error.
 func repeat(ctx context.Context, look func() (done bool, err error)) error {
 	for {
 		done, err := look()
@@ -95,9 +93,7 @@ func repeat(ctx context.Context, look func() (done bool, err error)) error {
 	}
 }
 
-// repeat shows the status in place of the one before, until the command is interrupted. It also shows
-// the error that comes with a status: a deployment may be installed, or become healthy, while somebody
-// watches.
+// repeat shows the status again and again, with its error: the deployment may yet become healthy.
 func (o *statusOptions) repeat(ctx context.Context, io console.Streams, d *deployment.Deployment) error {
 	terminal := progress.Terminal(io.Out, os.Getenv)
 	return repeat(ctx, func() (bool, error) {
@@ -116,8 +112,7 @@ func (o *statusOptions) repeat(ctx context.Context, io console.Streams, d *deplo
 	})
 }
 
-// frame writes a text in place of the one before, as much of it as the terminal has room for;
-// elsewhere, below the one before.
+// frame replaces the previous text on a terminal, cut to its height; elsewhere it appends.
 func frame(w io.Writer, on progress.Options, text string) error {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	start := "\n"

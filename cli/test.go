@@ -14,12 +14,12 @@ import (
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
-const testLong = `Runs tests of the platform release that is installed, each in a container of its own.
+const testLong = `Run tests of the installed platform release, each in a container of its own.
 
-SUITE is what the release calls one: smoke and full, as a rule; full if left out. The suites apps-deploy,
-apps-check and apps-destroy deploy, check and remove the workloads of the release, such as
-before and after an upgrade. A test that fails stops no other; the exit code is 4 then.
-What each test printed is in the run's report (slipway report), with junit.xml for CI.`
+SUITE is a suite of the release, usually smoke or full; full if left out. The suites apps-deploy,
+apps-check and apps-destroy deploy, check and remove the release's workloads, for example before and
+after an upgrade. A failed test stops no other; the exit code is then 4. The output of each test is in
+the run's report (slipway report), with junit.xml for CI.`
 
 type testOptions struct {
 	runFlags
@@ -60,8 +60,7 @@ func (o *testOptions) run(ctx context.Context, io console.Streams, args []string
 	})
 }
 
-// prepare finds the release that is installed, and makes sure that the run has the images
-// of its tests.
+// prepare opens the installed release, and checks that the run has the images of its tests.
 func (o *testOptions) prepare(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
 	c.Parallel, c.LockTimeout = o.parallel, o.lockTimeout
 	version, err := installed(ctx, c)

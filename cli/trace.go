@@ -18,10 +18,8 @@ import (
 // flushLimit is how long the end of the process waits for a collector.
 const flushLimit = 5 * time.Second
 
-// startSpan begins the span of a command where OTEL_EXPORTER_OTLP_* name a
-// collector, as they do in what `dagger run` starts and in a nested exec of the
-// engine; the spans of steps are children of it. Elsewhere it does nothing. The
-// span ends with the returned function.
+// startSpan begins the span of a command if OTEL_EXPORTER_OTLP_* name a collector, as below `dagger run`; the spans
+// of steps are its children. The returned function ends it.
 func startSpan(ctx context.Context, name string, screen io.Writer) (context.Context, func(error)) {
 	exporter, ok := telemetry.ConfiguredSpanExporter(ctx)
 	if !ok {
@@ -31,16 +29,14 @@ func startSpan(ctx context.Context, name string, screen io.Writer) (context.Cont
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		once.Do(func() { fmt.Fprintf(screen, "slipway: the collector of spans: %v\n", err) })
 	}))
-	// Dagger's display takes a span when it begins, other collectors when it has
-	// ended.
+	// Dagger's display takes a span at its beginning, other collectors at its end.
 	if telemetry.LiveTracesEnabled {
 		return spans(ctx, name, telemetry.NewLiveSpanProcessor(exporter))
 	}
 	return spans(ctx, name, sdktrace.NewBatchSpanProcessor(exporter))
 }
 
-// spans begins the span of a command, a child of the one that the environment
-// names.
+// spans begins the span of a command, below the span that the environment names.
 func spans(ctx context.Context, name string, to sdktrace.SpanProcessor) (context.Context, func(error)) {
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(to),
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "slipway"))))

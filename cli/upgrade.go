@@ -22,8 +22,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// upgradeOptions are those of an install, but for what limits that to a part of its steps:
-// each upgrade is a whole one.
+// upgradeOptions are those of an install, without the selection of steps.
 type upgradeOptions struct {
 	install installOptions
 	to      string
@@ -48,7 +47,6 @@ func newUpgrade(p *Program) *cobra.Command {
 	return cmd
 }
 
-// addFlags declares the flags that say which upgrade is meant.
 func (o *upgradeOptions) addFlags(set *pflag.FlagSet) {
 	set.StringVar(&o.to, "to", "", "version to upgrade to; that of the configuration or of --platform if left out")
 	set.StringVar(&o.style, "style", "", "graceful (the default), or in-place: migrations stop what uses the data")
@@ -90,8 +88,7 @@ func (o *upgradeOptions) run(ctx context.Context, io console.Streams, _ []string
 	return err
 }
 
-// path is which release is installed, and the versions of those that lead from there to the
-// wanted one.
+// path returns the installed release, and the versions that lead from it to the wanted one.
 func (o *upgradeOptions) path(ctx context.Context, io console.Streams) (from string, route []string, err error) {
 	f := &o.install.deployment
 	err = f.Do(ctx, io, deployment.Run{}, func(ctx context.Context, d *deployment.Deployment) (err error) {
@@ -108,13 +105,13 @@ func (o *upgradeOptions) path(ctx context.Context, io console.Streams) (from str
 	return from, route, err
 }
 
-// leg is one upgrade of a path.
+// leg is one of several upgrades.
 type leg struct {
-	version string   // of its release; empty until it is read: the one that the configuration names
+	version string   // of its release; empty until the configured release is read
 	rest    []string // versions of the releases after it
 }
 
-// upgrade brings the platform to the release of a leg; done is false if nobody wants it.
+// upgrade upgrades the platform to the release of a leg; done is false if the user declines.
 func (o *upgradeOptions) upgrade(ctx context.Context, io console.Streams, at *leg) (done bool, err error) {
 	f := &o.install.deployment
 	err = f.Do(ctx, io, o.install.how(config.Upgrade, o.prepare(at)), func(ctx context.Context, d *deployment.Deployment) (err error) {
@@ -124,41 +121,32 @@ func (o *upgradeOptions) upgrade(ctx context.Context, io console.Streams, at *le
 		record, err := o.install.conduct(ctx, io, d, stages.Upgrade())
 		if err != nil && record != nil && conductor.BackedUp(record) {
 			io.Err.End()
-			fmt.Fprintln(io.Err, goOn(d.Line, "the upgrade to "+at.version+" is not finished, and nothing was deleted; to go on", "upgrade --resume"))
+			fmt.Fprintf(io.Err, "the upgrade to %s is not finished, and nothing was deleted; to go on: %s; to go back: %s\n",
+				at.version, d.Line.Command("upgrade --resume"), d.Line.Command("rollback"))
 		}
 		return err
 	})
 	return done, err
 }
 
-// goOn says how to go on with an upgrade, or back.
-func goOn(line usage.Line, what, command string) string {
-	return what + ": " + line.Command(command) + "; to go back: " + line.Command("rollback")
-}
-
-// prepare completes the options of a conductor for a leg.
 func (o *upgradeOptions) prepare(at *leg) deployment.Prepare {
-	return func(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
-		return o.complete(ctx, io, c, from, at)
-	}
-}
-
-func (o *upgradeOptions) complete(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs, at *leg) error {
 	f := &o.install.deployment
-	f.Release.Choose(c.Config, at.version)
-	c.Change = contract.Change{Resume: o.resume, Style: o.style}
-	if err := f.Release.Open(ctx, c.Config, f.Source.Path, from.Anew, c); err != nil {
-		return err
+	return func(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
+		f.Release.Choose(c.Config, at.version)
+		c.Change = contract.Change{Resume: o.resume, Style: o.style}
+		if err := f.Release.Open(ctx, c.Config, f.Source.Path, from.Anew, c); err != nil {
+			return err
+		}
+		if err := f.Release.CheckVersion(c.Config, c.Release, at.version); err != nil {
+			return err
+		}
+		at.version = c.Release.Version
+		c.Path.Later, c.Path.Flags = at.rest, o.planFlags()
+		return o.install.complete(ctx, io, c, from)
 	}
-	if err := f.Release.CheckVersion(c.Config, c.Release, at.version); err != nil {
-		return err
-	}
-	at.version = c.Release.Version
-	c.Path.Later, c.Path.Flags = at.rest, o.planFlags()
-	return o.install.complete(ctx, io, c, from)
 }
 
-// planFlags are those with which slipway plan plans the same upgrade.
+// planFlags are the flags with which slipway plan plans the same upgrade.
 func (o *upgradeOptions) planFlags() string {
 	var flags []string
 	if o.to != "" {
@@ -170,7 +158,6 @@ func (o *upgradeOptions) planFlags() string {
 	return strings.Join(flags, " ")
 }
 
-// check finds what is wrong with the flags.
 func (o *upgradeOptions) check() error {
 	if !slices.Contains([]string{"", contract.Graceful, contract.InPlace}, o.style) {
 		return usage.Errorf("--style is %q; give %s or %s", o.style, contract.Graceful, contract.InPlace)
@@ -178,17 +165,16 @@ func (o *upgradeOptions) check() error {
 	return o.install.check()
 }
 
-// unfinished is the release of the last upgrade that was begun, as a route. Whether it is
-// unfinished, the cluster says.
+// unfinished is the release of the last upgrade. The cluster knows whether it is unfinished.
 func (o *upgradeOptions) unfinished(ctx context.Context, d *deployment.Deployment) ([]string, error) {
 	last, err := lastOf(d.Backups(ctx))
-	_, inGit := d.Config.ReleaseInGit() // there a version is a name of the repository
+	_, inGit := d.Config.ReleaseInGit() // a version is a ref there
 	switch {
 	case err == nil && last == nil:
 		return nil, cmp.Or(atWork(d.Runs(ctx)), nothingToResume())
 	case err != nil && !errors.Is(err, &fault.Fault{Code: contract.CodeNoBackup}):
 		return nil, err
-	case o.to != "" || inGit: // also where the newest backup cannot be read
+	case o.to != "" || inGit: // even if the newest backup is unreadable
 		return []string{o.to}, nil
 	case err != nil:
 		return nil, err
@@ -196,8 +182,7 @@ func (o *upgradeOptions) unfinished(ctx context.Context, d *deployment.Deploymen
 	return []string{last.To}, nil
 }
 
-// lastOf is the backup that the last upgrade made; nil if none did. It is a fault if that
-// cannot be told, since a newer one cannot be read. err is that of listing them.
+// lastOf is the backup of the last upgrade; nil: none. An unreadable newer backup is a fault.
 func lastOf(all []contract.BackupSummary, err error) (*contract.BackupSummary, error) {
 	if err != nil {
 		return nil, err
@@ -217,7 +202,6 @@ func lastOf(all []contract.BackupSummary, err error) (*contract.BackupSummary, e
 	return nil, nil
 }
 
-// nothingToResume is the fault of who wants to go on where no upgrade has made a backup.
 func nothingToResume() error {
 	return &fault.Fault{
 		Code: contract.CodeNothing, Class: fault.Usage, Op: "go on with the upgrade", Err: errors.New("no upgrade was begun: there is no backup of one"),

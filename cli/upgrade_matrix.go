@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -117,7 +116,7 @@ func (o *matrixOptions) keep(cfg *config.Config) ([]string, error) {
 		return nil, err
 	}
 	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
-	if err != nil || site.Node == nil { // it was there already
+	if err != nil || site.Node == nil { // an existing cluster
 		return nil, err
 	}
 	return []string{"--keep-cluster", "--unpublished"}, nil
@@ -160,8 +159,7 @@ func (o *matrixOptions) cells(cfg *config.Config) ([]matrix.Cell, error) {
 	return shard.Cells(all), nil
 }
 
-// inputs returns the digest of what decides the result of a cell. Images and releases that an install
-// would refuse are refused.
+// inputs returns the digest of everything that decides a cell's result. It rejects what an install rejects.
 func (o *matrixOptions) inputs(ctx context.Context, cfg *config.Config) (func(matrix.Cell) string, error) {
 	own, images := *cfg, ""
 	_, err := o.images.Pins(&own)
@@ -183,7 +181,7 @@ func (o *matrixOptions) inputs(ctx context.Context, cfg *config.Config) (func(ma
 		wrong = append(wrong, err)
 	}
 	source := o.program.Source
-	if source == "" { // nobody knows what it was compiled from: no earlier result is its own
+	if source == "" { // unknown sources: no earlier result counts
 		source = rand.Text()
 	}
 	return func(c matrix.Cell) string {
@@ -216,17 +214,7 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 	if err != nil {
 		return err
 	}
-	release, err := matrix.Results(o.out).Lock()
-	if err != nil {
-		return err
-	}
-	defer release()
-	var mu sync.Mutex
-	say := func(text string) {
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Fprintf(io.Err, "%s\n", text)
-	}
+	say := func(text string) { fmt.Fprintf(io.Err, "%s\n", text) }
 	commands := &matrix.Commands{
 		Program: program, Given: o.given(), Keep: keep, Inputs: inputs, Results: matrix.Results(o.out), Say: say, AtOnce: ctx.Done(),
 		Configuration: func(c matrix.Cell) []byte {
@@ -250,9 +238,8 @@ func (o *matrixOptions) run(ctx context.Context, io console.Streams, _ []string)
 // finish shows what came of all cells.
 func (o *matrixOptions) finish(ctx context.Context, io console.Streams, all []matrix.Result) error {
 	var failed []string
-	for i, r := range all {
+	for _, r := range all {
 		if r.Outcome == matrix.Failed {
-			all[i].Again = o.again(r.Cell)
 			failed = append(failed, r.Cell.String())
 		}
 	}
@@ -271,15 +258,4 @@ func (o *matrixOptions) finish(ctx context.Context, io console.Streams, all []ma
 		}
 	}
 	return nil
-}
-
-// again is the command that runs a cell alone, with results of its own.
-func (o *matrixOptions) again(c matrix.Cell) string {
-	own := []string{"from", "to", "scale", "style", "faults", "parallel", "shard", "out"}
-	given := usage.Given(o.set, func(name string) bool { return !slices.Contains(own, name) })
-	args := slices.Concat([]string{"slipway", "upgrade-matrix"}, c.Flags(), given, []string{"--out=" + o.out + "-again"})
-	for i, a := range args {
-		args[i] = fault.Quote(a)
-	}
-	return strings.Join(args, " ")
 }

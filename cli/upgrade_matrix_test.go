@@ -33,25 +33,9 @@ func TestAMatrixWithFailedCellsFails(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: codeCellsFailed})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "1 of 2 cells failed: 1.0.0 to 1.1.0, scale 50, in-place")
-	require.Contains(t, out.String(), "again: slipway upgrade-matrix --from 1.0.0 --to 1.1.0 --scale 50 --style in-place --faults none --bundle=/b '--lock=x y' --out="+dir+"-again\n")
+	require.Contains(t, out.String(), "CMP-001 no\n")
 	for _, file := range []string{"matrix.json", "junit.xml", "matrix.html"} {
 		require.FileExists(t, filepath.Join(dir, file))
-	}
-}
-
-// TestTheCommandThatRunsACellAgain has the options that the matrix had, but for its cells and
-// its results.
-func TestTheCommandThatRunsACellAgain(t *testing.T) {
-	was := line(t, "upgrade-matrix", "--from=1.0.0,1.1.0", "--to=2.0.0", "--scale=50,100", "--lock=x", "--name=mx", "--parallel=2")
-	o := matrixOptions{set: was.Flags(), out: "out"}
-	words := strings.Fields(o.again(matrix.Cell{From: "1.0.0", To: "2.0.0", Scale: 100, Style: "in-place", Faults: matrix.KillAtEachStep}))
-	require.Equal(t, []string{"slipway", "upgrade-matrix"}, words[:2])
-	is := line(t, "upgrade-matrix", words[2:]...)
-	for name, want := range map[string]string{
-		"from": "[1.0.0]", "to": "[2.0.0]", "scale": "[100]", "style": "[in-place]", "faults": "[kill-at-each-step]",
-		"lock": "x", "name": "mx", "parallel": "1", "out": "out-again",
-	} {
-		require.Equal(t, want, is.Flag(name).Value.String(), name)
 	}
 }
 

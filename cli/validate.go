@@ -12,7 +12,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
-	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/config/platform"
@@ -25,35 +24,32 @@ import (
 )
 
 type validateOptions struct {
+	releaseSource
 	program *Program
-	source  source.Source
-	release release.Flags
 	images  images.Flags
 	secrets secrets.Flags
 }
 
 func newValidate(p *Program) *cobra.Command {
 	o := validateOptions{program: p}
-	cmd := &cobra.Command{Use: "validate", Short: "Check a configuration and its platform release; start nothing", Example: `  slipway validate --config slipway.yaml --platform ./shop`, Args: noArgs, RunE: atOnce(o.run), Long: "Check a configuration and the platform release that it installs; start nothing.\n\n" +
-		"Charts, manifests and kustomizations are rendered; the fields of Kubernetes' own kinds are checked; what only the cluster can tell, such as the fields of other kinds, is left to the install. " +
-		"The Services that links, checks and gates ask, and what gates wait for, are looked for in what the components render to. " +
-		"With a bundle or a lock, it also makes sure that every image that the platform release runs is in the bundle or the registry. " +
-		"What looks like a secret and is in the configuration in clear, and hooks that seem to use the cluster and do not ask for it, are warned of. " +
-		"So is a release whose GitOps project names no kinds, or has roles or their bindings among clusterKinds: a push to the tree then gives rights."}
-	addSource(cmd, p, &o.source)
-	o.release.AddFlags(cmd.Flags())
+	cmd := &cobra.Command{Use: "validate", Short: "Check a configuration and its platform release; start nothing", Example: `  slipway validate --config slipway.yaml --platform ./shop`, Args: noArgs, RunE: atOnce(o.run), Long: `Check a configuration and the platform release that it installs; start nothing.
+
+It renders charts, manifests and kustomizations, and checks the fields of Kubernetes' own kinds. Only
+the install can check the fields of other kinds. It looks for the Services of links, checks and gates,
+and for what gates wait for, in the rendered components. With a bundle or a lock, it also checks that
+the bundle or the registry has every image of the release.
+
+It warns of values that look like secrets, of hooks that seem to use the cluster without asking for it,
+and of a GitOps project that lists no kinds, or has roles or bindings among clusterKinds: a push to
+the tree then gives rights.`}
+	o.addFlags(cmd, p)
 	o.images.AddFlags(cmd.Flags())
 	o.secrets.AddFlags(cmd.Flags())
 	return cmd
 }
 
 func (o *validateOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	o.source.Release = o.release.Known(o.source.Path)
-	cfg, err := o.source.Load(io)
-	if err != nil {
-		return err
-	}
-	found, err := o.release.Load(cfg, o.source.Path)
+	cfg, found, err := o.load(io)
 	if errors.Is(err, &fault.Fault{Code: release.CodeFetch}) {
 		warn(io.Err, cfg)
 		fmt.Fprintf(io.Text(), "valid: deployment %s on %s   (the platform release is fetched and checked when it is installed)\n", cfg.Global.Name, cfg.Provider)
@@ -62,52 +58,44 @@ func (o *validateOptions) run(ctx context.Context, io console.Streams, _ []strin
 	if err != nil {
 		return err
 	}
-	note := ""
-	provider, err := o.source.Providers.Get(cfg.Provider)
-	if err != nil {
-		provider, note = nil, fmt.Sprintf("   (nothing can be installed to %s yet)", cfg.Provider)
+	note, provider := "", o.provider(cfg)
+	if provider == nil {
+		note = fmt.Sprintf("   (nothing can be installed to %s yet)", cfg.Provider)
 	}
 	if err := together(o.configuration(cfg, found, provider), o.content(ctx, io, cfg, found, provider)); err != nil {
 		return err
 	}
 	warn(io.Err, cfg)
-	warnOfRelease(io.Err, found)
+	for _, p := range found.Doubts() {
+		fmt.Fprintf(io.Err, "warning: %s: %s: %s\n", contract.Place(found.Path(platform.File), p.Line), p.Field, p.Reason())
+	}
 	fmt.Fprintf(io.Text(), "valid: deployment %s on %s, platform %s %s%s\n", cfg.Global.Name, cfg.Provider, found.Name, found.Version, note)
 	return nil
 }
 
-// warn tells what in a configuration is valid, and may not be meant so.
+// warn prints doubts about a valid configuration.
 func warn(w *progress.Screen, cfg *config.Config) {
 	for _, p := range cfg.Doubts() {
 		fmt.Fprintf(w, "warning: %s\n", p)
 	}
 }
 
-// warnOfRelease tells the same of a release.
-func warnOfRelease(w *progress.Screen, r *platform.Release) {
-	for _, p := range r.Doubts() {
-		fmt.Fprintf(w, "warning: %s: %s: %s\n", contract.Place(r.Path(platform.File), p.Line), p.Field, p.Reason())
-	}
-}
-
-// configuration checks a configuration against the release. provider is nil for one that
-// nothing can be installed to yet.
+// configuration checks a configuration against the release. provider is nil if it cannot install yet.
 func (o *validateOptions) configuration(cfg *config.Config, r *platform.Release, provider providers.Provider) error {
 	_, err := release.Settings(nil, cfg, r)
 	in, unfit := wiringOf(cfg, r, provider, nil)
 	if unfit == nil {
 		_, unfit = stages.Rendering(in, nil) // wires an install
 	}
-	err = together(err, unfit, o.secrets.Check(cfg), o.givenCertificate(cfg, r, time.Now()))
+	err = together(err, unfit, o.secrets.Check(cfg), o.checkCertificate(cfg, r, time.Now()))
 	if provider == nil {
 		return err
 	}
-	return together(err, stages.CheckSteps(provider, cfg, r), o.givenAccess(provider, cfg))
+	return together(err, stages.CheckSteps(provider, cfg, r), o.checkAccess(provider, cfg))
 }
 
-// content checks what the release is made of and, where they are named, that the bundle or
-// the registry has the images. A configuration that does not say which components that is,
-// with which values, is told of by configuration.
+// content checks the files of the release and its images. It skips a configuration that does not fit the release,
+// which configuration reports.
 func (o *validateOptions) content(ctx context.Context, io console.Streams, cfg *config.Config, r *platform.Release, provider providers.Provider) error {
 	_, err := r.Off(cfg.Choices())
 	if errors.Join(err, r.Overrides(cfg.Overrides()), r.CheckSettings(cfg.Platform.Settings)) != nil {
@@ -125,9 +113,8 @@ func (o *validateOptions) content(ctx context.Context, io console.Streams, cfg *
 	return together(check.everything(ctx, io.Err, io.Err), unknown)
 }
 
-// givenAccess judges the access to an existing cluster, where it can be read
-// without asking anybody.
-func (o *validateOptions) givenAccess(provider providers.Provider, cfg *config.Config) error {
+// checkAccess checks the access to an existing cluster, if this machine has it.
+func (o *validateOptions) checkAccess(provider providers.Provider, cfg *config.Config) error {
 	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
 	if err != nil || site.Access == nil {
 		return err
@@ -135,9 +122,8 @@ func (o *validateOptions) givenAccess(provider providers.Provider, cfg *config.C
 	return o.secrets.CheckKubeconfig(*site.Access)
 }
 
-// givenCertificate judges the certificate that the configuration brings, with its key
-// where that can be read without asking anybody.
-func (o *validateOptions) givenCertificate(cfg *config.Config, r *platform.Release, now time.Time) error {
+// checkCertificate checks the user's certificate, with its key if this machine has it.
+func (o *validateOptions) checkCertificate(cfg *config.Config, r *platform.Release, now time.Time) error {
 	if cfg.TLS.Mode != config.UserCertificate {
 		return nil
 	}

@@ -47,7 +47,7 @@ func (s endDetector) Do(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	text = withoutTraces(text)
+	text = trace.ReplaceAll(text, nil)
 	if why := ending(text); why != "" {
 		return nil, sessionEnded(errors.New(why))
 	}
@@ -57,23 +57,6 @@ func (s endDetector) Do(r *http.Request) (*http.Response, error) {
 
 // trace is what the engine adds to its errors for its own tools: the span that failed.
 var trace = regexp.MustCompile(`\s*\[traceparent:[0-9a-f]{32}-[0-9a-f]{16}\]`)
-
-// withoutTraces is an answer whose errors do not name the engine's spans.
-func withoutTraces(answer []byte) []byte {
-	if !bytes.Contains(answer, []byte("[traceparent:")) {
-		return answer
-	}
-	var parts map[string]json.RawMessage
-	if json.Unmarshal(answer, &parts) != nil || len(parts["errors"]) == 0 { // which the client reports
-		return answer
-	}
-	parts["errors"] = trace.ReplaceAll(parts["errors"], nil)
-	clean, err := json.Marshal(parts)
-	if err != nil {
-		return answer
-	}
-	return clean
-}
 
 const (
 	// closed is what an engine that is ending says of its own database (bbolt's ErrDatabaseNotOpen),

@@ -35,8 +35,7 @@ type Describer interface {
 // Provider is a place to install to.
 type Provider interface {
 	Section
-	// Terraform returns the provider's root and its variables for a deployment,
-	// whose section is valid.
+	// Terraform returns the root and its variables for a deployment, whose section is valid.
 	Terraform(d Deployment) (Root, error)
 	// Cluster says what the cluster of a deployment is, whose section is valid.
 	Cluster(d Deployment) (Cluster, error)
@@ -98,11 +97,9 @@ func Outputs() []string {
 // Requirements are the resources that the machine must have. infrastructure/preflight
 // checks them in the toolchain container. The zero value requires nothing.
 type Requirements struct {
-	MemoryBytes int64    `json:"memoryBytes,omitempty"` // in total
-	DiskBytes   int64    `json:"diskBytes,omitempty"`   // free on the state volume
-	CPUs        int      `json:"cpus,omitempty"`
-	Filesystems []string `json:"filesystems,omitempty"` // as in /proc/filesystems
-	Netfilter   bool     `json:"netfilter,omitempty"`   // the kernel has iptables or nf_tables
+	MemoryBytes int64 `json:"memoryBytes,omitempty"` // in total
+	DiskBytes   int64 `json:"diskBytes,omitempty"`   // free on the state volume
+	CPUs        int   `json:"cpus,omitempty"`
 	// Raises are sysctls of the machine that the cluster raises where they are lower.
 	Raises map[string]int64 `json:"raises,omitempty"`
 }

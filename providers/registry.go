@@ -12,8 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// CodeUnknown: the provider does not exist, or can only be configured and validated, not
-// installed yet.
+// CodeUnknown: the provider does not exist, or can only be configured and validated yet.
 const CodeUnknown fault.Code = "PRV-001"
 
 // Registry holds the providers of a program. It is immutable and safe for concurrent use.

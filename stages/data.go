@@ -14,8 +14,7 @@ import (
 // Rollback brings a platform back to the release of a backup.
 func Rollback() conductor.Workflow { return bringing(config.Rollback) }
 
-// dataFirst wires what is done with the data before anything of the platform is touched, and
-// returns what comes after that. In an install it is nothing.
+// dataFirst wires what an upgrade or rollback does with the data first, and returns what follows that.
 func (w *platformWiring) dataFirst(free []pipeline.Dep) []pipeline.Dep {
 	switch w.workflow {
 	case config.Upgrade:
@@ -65,8 +64,7 @@ func (w *platformWiring) restoreInput() contract.RestoreInput {
 	return contract.RestoreInput{PodInput: w.podInput(), Backup: w.Change.Backup, Restore: w.Change.Restore}
 }
 
-// podInput is what the pods of data are made from. After a backup the release may be another
-// than that of the pods, so it is all that they may name.
+// podInput is all that the files of data's pods may name: a backup's pods may be of another release.
 func (w *platformWiring) podInput() contract.PodInput {
 	in := contract.PodInput{
 		Fill: w.fill(platform.Everywhere()), Images: w.Images, Rewrite: w.Rewrite, Settings: json.RawMessage(w.Config.Platform.Settings), PullSecret: w.Site.Account != "",

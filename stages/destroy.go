@@ -7,11 +7,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// Destroy removes the deployment and proves that nothing is left; one that is not
-// there is no error. It is the reverse order of an install.
-//
-// A cluster that Slipway runs itself goes as a whole, with everything in it. Of
-// any other one, the platform is taken out first, object by object.
+// Destroy removes the deployment in the reverse order of an install and proves that nothing is left; a
+// missing deployment is no error. It removes Slipway's cluster as a whole, and otherwise first takes the
+// platform out of the cluster, object by object.
 func Destroy() conductor.Workflow {
 	return conductor.Workflow{Name: config.Destroy, Wire: wireDestroy, Removes: true}
 }
@@ -31,8 +29,7 @@ func wireDestroy(g *conductor.Graph) error {
 			}, remove)
 	}
 	terraform := conductor.Add(g, contract.TerraformDestroyStep(), func() contract.TerraformInput { return g.Site.Terraform }, gone)
-	// The last look: at what would outlive the deployment, which includes a cluster that was
-	// there before it.
+	// The last look is at what would outlive the deployment, such as an existing cluster.
 	last := contract.InventoryStep()
 	last.Offline = !g.Site.Existed()
 	conductor.Add(g, last, func() contract.InventoryInput {

@@ -28,7 +28,6 @@ func bringing(name string) conductor.Workflow {
 	}
 }
 
-// wirePlatform wires such a workflow.
 func wirePlatform(g *conductor.Graph, workflow string) error {
 	if g.Config.Git.URL != "" {
 		g.Release = g.Release.ForRepository()
@@ -61,11 +60,8 @@ type infrastructure struct {
 	checked   []pipeline.Dep                 // storage and load balancer work
 }
 
-// wireInfrastructure: a cluster that answers, with storage and load balancer. One that
-// Slipway runs itself starts before Terraform runs. On a second run a cluster that
-// Terraform created earlier already exists and can be verified.
-//
-// objects says what the platform is made of, once Terraform has run.
+// wireInfrastructure wires a cluster that answers, with storage and load balancer. A cluster that Slipway
+// runs starts before Terraform. objects says, after Terraform, what the platform is made of.
 func wireInfrastructure(g *conductor.Graph, disabled []string, objects func() contract.OwnershipInput) infrastructure {
 	cfg, images := g.Config, g.Images
 	preflight := conductor.Add(g, contract.PreflightStep(), func() contract.PreflightInput {
@@ -106,8 +102,7 @@ func wireInfrastructure(g *conductor.Graph, disabled []string, objects func() co
 	return out
 }
 
-// balanced reports whether a run reaches something of the platform through a load balancer:
-// a link, a check, or its git server.
+// balanced reports whether a link, a check or the git server is reached through a load balancer.
 func balanced(r *platform.Release, disabled []string) bool {
 	on := func(component string) bool { return !slices.Contains(disabled, component) }
 	server := r.GitServer()

@@ -11,9 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// platformWiring wires what a platform release is made of: a step for each component that
-// Slipway installs, and, where there are apps, those that push their tree and wait for
-// them.
+// platformWiring wires a step for each component of a release that Slipway installs and, if there are
+// apps, the steps that push their tree and wait for them.
 type platformWiring struct {
 	*conductor.Graph
 	site     infrastructure
@@ -82,8 +81,7 @@ func (w *platformWiring) last(name string) pipeline.Dep {
 	return w.steps[name]
 }
 
-// leftOut are the components that the run has left out: an optional one that failed, and
-// what comes after it.
+// leftOut are the optional components that failed in this run, and what comes after them.
 func (w *platformWiring) leftOut() []string {
 	var out []string
 	for _, c := range w.Release.Components {
@@ -115,12 +113,8 @@ func (w *platformWiring) prepare() {
 		w.prerequisites = append(w.prerequisites, w.tls)
 	}
 	if len(g.Release.ConfigMaps) > 0 {
-		var holes []string
-		for _, m := range g.Release.ConfigMaps {
-			holes = append(holes, m.Holes()...)
-		}
 		w.prerequisites = append(w.prerequisites, conductor.Add(g, contract.ConfigMapsStep(), func() contract.ConfigMapsInput {
-			return contract.ConfigMapsInput{Fill: w.fill(holes)}
+			return contract.ConfigMapsInput{Fill: w.fillConfigMaps()}
 		}, namespaces))
 	}
 	if len(g.Release.Requires) > 0 {
@@ -340,7 +334,6 @@ func (w *platformWiring) external() (*gitOps, error) {
 	}}, nil
 }
 
-// treeValues are what the chart of the root gets.
 func (w *platformWiring) treeValues() contract.TreeValues {
 	cfg, site := w.Config, w.site.found()
 	out := contract.TreeValues{

@@ -24,15 +24,13 @@ const (
 	CodeNoTests fault.Code = "TST-008"
 )
 
-// Suite says which tests are run. The zero value: all, and everything that can be done with
-// the workloads.
+// Suite says which tests run. The zero value: all, and everything that is done with workloads.
 type Suite struct {
 	Name      string // of tests, or one of platform.ReservedSuites
 	Component string // with the tests of which; takes the place of Name
 }
 
-// Test runs tests of the platform release that is installed, or does something with its
-// workloads.
+// Test runs tests of the installed release, or does something with its workloads.
 func Test(s Suite) conductor.Workflow {
 	return conductor.Workflow{
 		Name: config.Test, Tries: true,
@@ -42,18 +40,19 @@ func Test(s Suite) conductor.Workflow {
 	}
 }
 
-// tried is a test, or what is done with a workload.
-type tried struct {
-	name  string
-	files platform.Component
-	add   func(g *conductor.Graph, in func() contract.SuiteInput, begin pipeline.Dep) pipeline.Dep
-}
+// tried wires what is done with a test or a workload.
+type tried func(g *conductor.Graph, begin pipeline.Dep) pipeline.Dep
 
-// does is what is done with a test or a workload, in a step.
-func does[Out any](name string, files platform.Component, step contract.Step[contract.SuiteInput, Out]) tried {
-	return tried{name, files, func(g *conductor.Graph, in func() contract.SuiteInput, begin pipeline.Dep) pipeline.Dep {
-		return conductor.Add(g, step, in, begin)
-	}}
+func try[Out any](name string, files platform.Component, step contract.Step[contract.SuiteInput, Out]) tried {
+	return func(g *conductor.Graph, begin pipeline.Dep) pipeline.Dep {
+		return conductor.Add(g, step, func() contract.SuiteInput {
+			in := contract.SuiteInput{Name: name, Images: map[string]string{}, Rewrite: g.Rewrite, PullSecret: g.Site.Account != ""}
+			for _, image := range files.ImageNames() {
+				in.Images[image] = g.Images[image]
+			}
+			return in
+		}, begin)
+	}
 }
 
 func wireTest(g *conductor.Graph, s Suite) error {
@@ -76,27 +75,14 @@ func wireTest(g *conductor.Graph, s Suite) error {
 	}
 	begin := conductor.Add(g, contract.LeftoversStep(), func() contract.LeftoversInput { return in }, up...)
 	last := []pipeline.Dep{begin}
-	for _, t := range all {
-		last = append(last, pipeline.Settled(t.add(g, func() contract.SuiteInput { return t.input(g) }, begin)))
+	for _, wire := range all {
+		last = append(last, pipeline.Settled(wire(g, begin)))
 	}
 	// Also where the run was interrupted: none of what the tests have made stays.
 	conductor.Add(g, contract.CleanUpStep(), func() contract.LeftoversInput { return contract.LeftoversInput{} }, last...)
 	return nil
 }
 
-// input is what the step works on.
-func (t tried) input(g *conductor.Graph) contract.SuiteInput {
-	in := contract.SuiteInput{Name: t.name, Rewrite: g.Rewrite, PullSecret: g.Site.Account != ""}
-	for _, name := range t.files.ImageNames() {
-		if in.Images == nil {
-			in.Images = map[string]string{}
-		}
-		in.Images[name] = g.Images[name]
-	}
-	return in
-}
-
-// tests are those of a suite.
 func tests(r *platform.Release, s Suite, off []string) []tried {
 	var out []tried
 	for _, t := range r.TestsOn(off) {
@@ -106,12 +92,11 @@ func tests(r *platform.Release, s Suite, off []string) []tried {
 		case s.Component == "" && s.Name != "" && !slices.Contains(t.Suites, s.Name):
 			continue
 		}
-		out = append(out, does(t.Name, t.Files(), contract.TestStep().ForEach(t.Name, time.Duration(t.Deadline))))
+		out = append(out, try(t.Name, t.Files(), contract.TestStep().ForEach(t.Name, time.Duration(t.Deadline))))
 	}
 	return out
 }
 
-// workloads are what a suite does with the workloads.
 func workloads(r *platform.Release, s Suite, off []string) []tried {
 	if s.Component != "" {
 		return nil
@@ -119,23 +104,18 @@ func workloads(r *platform.Release, s Suite, off []string) []tried {
 	var out []tried
 	for _, w := range r.WorkloadsOn(off) {
 		deadline := time.Duration(w.Deadline)
-		for _, of := range []struct {
-			suite string
-			step  tried
-		}{
-			{platform.DeployApps, does(w.Name, w.Files(), contract.AppsDeployStep().ForEach(w.Name, deadline))},
-			{platform.CheckApps, does(w.Name, w.Files(), contract.AppsCheckStep().ForEach(w.Name, deadline))},
-			{platform.DestroyApps, does(w.Name, w.Files(), contract.AppsDestroyStep().ForEach(w.Name, deadline))},
-		} {
-			if s.Name == "" || s.Name == of.suite {
-				out = append(out, of.step)
+		add := func(suite string, step tried) {
+			if s.Name == "" || s.Name == suite {
+				out = append(out, step)
 			}
 		}
+		add(platform.DeployApps, try(w.Name, w.Files(), contract.AppsDeployStep().ForEach(w.Name, deadline)))
+		add(platform.CheckApps, try(w.Name, w.Files(), contract.AppsCheckStep().ForEach(w.Name, deadline)))
+		add(platform.DestroyApps, try(w.Name, w.Files(), contract.AppsDestroyStep().ForEach(w.Name, deadline)))
 	}
 	return out
 }
 
-// none is the fault of a suite in which there is nothing to run.
 func (s Suite) none(r *platform.Release, off []string) error {
 	what, fix := "suite "+s.Name, "name another one: "
 	var known []string
@@ -166,8 +146,7 @@ func (s Suite) none(r *platform.Release, off []string) error {
 	}
 }
 
-// conclude makes one fault of those of tests that have failed, where nothing else went
-// wrong.
+// conclude makes one fault of failed tests, if nothing else went wrong.
 func (s Suite) conclude(err error) error {
 	var failed []string
 	var only func(err error) bool

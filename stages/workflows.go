@@ -28,10 +28,9 @@ func Named(name string) (conductor.Workflow, error) {
 	return conductor.Workflow{}, fmt.Errorf("there is no workflow %q", name)
 }
 
-// Steps are the names, "stage/name", of the steps of each workflow with a
-// provider, whose section of the configuration is valid. They are those of the
-// graph that a run is wired from, in its order; nothing is started for it. A nil
-// release is one that is not known yet: "stage/*" stands for its components.
+// Steps are the names, "stage/name", of the steps of each workflow with a provider, whose section of the
+// configuration is valid, in the order of the graph. If release is nil, because it is not known yet,
+// "stage/*" stands for its components.
 func Steps(provider providers.Provider, cfg *config.Config, release *platform.Release) (map[string][]string, error) {
 	known := release
 	if release == nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/config/form"
 )
 
-// ask has a person answer, and returns the file that they want written; nil when
-// they want none.
+// ask asks the user, and returns the file to write; nil: none.
 func (c *Command) ask(ctx context.Context, io console.Streams, f *form.Form) ([]byte, error) {
 	s, err := c.start(answers.NewSchema(c.describe(), nil), nil, nil)
 	if err != nil {
@@ -45,9 +44,9 @@ func (c *Command) ask(ctx context.Context, io console.Streams, f *form.Form) ([]
 	}
 }
 
-// interview asks all questions once.
+// interview asks all open questions once.
 func (c *Command) interview(ctx context.Context, io console.Streams, f *form.Form, s *initialDraft) error {
-	if err := c.askWrong(s); err != nil {
+	if err := c.reopenInvalid(s); err != nil {
 		return err
 	}
 	first := c.first(s.Schema)
@@ -59,7 +58,7 @@ func (c *Command) interview(ctx context.Context, io console.Streams, f *form.For
 		return err
 	}
 	s.Platform(schema, components)
-	if !c.complete { // what was given can only be taken in whole once the schema is
+	if !c.complete { // answers for the platform fit only now
 		full, err := c.start(schema, components, nil)
 		if err != nil {
 			return err
@@ -77,10 +76,10 @@ func (c *Command) interview(ctx context.Context, io console.Streams, f *form.For
 	if err := c.leave(s); err != nil {
 		return err
 	}
-	if err := c.askWrong(s); err != nil {
+	if err := c.reopenInvalid(s); err != nil {
 		return err
 	}
-	before := counted(s.Pending(first))
+	before := countPages(s.Pending(first))
 	err = c.page(ctx, f, s, schema.Rest(s.Draft.Get("provider"), components), before, 0, before > 0)
 	if errors.Is(err, form.ErrBack) {
 		return c.interview(ctx, io, f, s)
@@ -88,8 +87,7 @@ func (c *Command) interview(ctx context.Context, io console.Streams, f *form.For
 	return err
 }
 
-// leave takes away what was answered for another provider, before that was changed.
-// What there was before, and what was given, stays.
+// leave removes answers for a provider that was chosen before. Values from the file or flags stay.
 func (c *Command) leave(s *initialDraft) error {
 	base, err := answers.NewDraft(s.Schema, c.base)
 	if err != nil {
@@ -104,9 +102,8 @@ func (c *Command) leave(s *initialDraft) error {
 	return nil
 }
 
-// askWrong has the form show those fields all the same whose given answers are wrong.
-// What may be a secret is not shown again.
-func (c *Command) askWrong(s *initialDraft) error {
+// reopenInvalid makes the form ask again for invalid values, without showing possible secrets.
+func (c *Command) reopenInvalid(s *initialDraft) error {
 	problems, err := c.hide(s.Draft)
 	for _, p := range problems {
 		delete(s.Given, p.Field)
@@ -114,8 +111,7 @@ func (c *Command) askWrong(s *initialDraft) error {
 	return err
 }
 
-// hide takes away what is refused in a draft and may be a secret, and returns all that
-// is wrong with it.
+// hide removes invalid values that may be secrets from a draft, and returns all its problems.
 func (c *Command) hide(d *answers.Draft) ([]config.Problem, error) {
 	text, err := d.Bytes()
 	if err != nil {
@@ -131,8 +127,7 @@ func (c *Command) hide(d *answers.Draft) ([]config.Problem, error) {
 	return problems, nil
 }
 
-// first are the pages on which the others depend. A provider to which nothing can be installed yet
-// is marked.
+// first returns the pages that the others depend on. It marks providers that cannot install yet.
 func (c *Command) first(schema *answers.Schema) []answers.Page {
 	pages := schema.First()
 	for _, p := range pages {
@@ -150,17 +145,17 @@ func (c *Command) first(schema *answers.Schema) []answers.Page {
 	return pages
 }
 
-// later is how many pages follow the first ones, as far as the draft tells.
+// later counts the pages after the first ones, as far as known.
 func (c *Command) later(s *initialDraft) int {
 	schema, components, err := c.platform(s.Draft)
 	if err != nil { // the first page asks for another release
 		schema = s.Schema
 	}
-	return counted(s.Pending(schema.Rest(schema.Provider(s.Draft), components)))
+	return countPages(s.Pending(schema.Rest(schema.Provider(s.Draft), components)))
 }
 
-// counted is how many of pages are asked always. The others are asked on demand, and have no number.
-func counted(pages []answers.Page) int {
+// countPages counts pages with a number: those on demand have none.
+func countPages(pages []answers.Page) int {
 	n := 0
 	for _, p := range pages {
 		if p.Extra == "" {
@@ -170,14 +165,13 @@ func counted(pages []answers.Page) int {
 	return n
 }
 
-// page asks the questions of pages that are not answered yet. before and after are how many other
-// pages there are, for the numbers of these.
+// page asks the open questions of pages. before and after count the other pages, for page numbers.
 func (c *Command) page(ctx context.Context, f *form.Form, s *initialDraft, pages []answers.Page, before, after int, back bool) error {
 	pages = s.Pending(pages)
 	if len(pages) == 0 {
 		return nil
 	}
-	total := before + counted(pages) + after
+	total := before + countPages(pages) + after
 	for i := range pages {
 		if pages[i].Extra == "" {
 			before++
@@ -189,28 +183,28 @@ func (c *Command) page(ctx context.Context, f *form.Form, s *initialDraft, pages
 	if err != nil && !errors.Is(err, form.ErrBack) {
 		return err
 	}
-	if err != nil { // what was answered is where the next time begins, if it can be
+	if err != nil { // keep the answers for the next time, if they are valid
 		if draft, problems := s.With(s.Changed(pages, was, all), all); len(problems) == 0 {
 			s.Draft = draft
 		}
 		return err
 	}
 	draft, problems := s.With(pages, all)
-	if len(problems) > 0 { // the form takes no such answer
+	if len(problems) > 0 { // the form rejects such answers
 		return c.invalid(problems)
 	}
 	s.Draft = draft
 	return nil
 }
 
-// What a person wants done with a file that is complete.
+// The answers to review.
 const (
 	write  = "write"
 	change = "change"
 	quit   = "quit"
 )
 
-// review shows the file, what it changes and what is wrong with it, and asks what to do.
+// review shows the file, its changes and its problems, and asks what to do.
 func (c *Command) review(ctx context.Context, io console.Streams, f *form.Form, text []byte) (what string, err error) {
 	name := ""
 	if cfg, err := c.source.Parse(text, nil); err == nil {
@@ -222,7 +216,7 @@ func (c *Command) review(ctx context.Context, io console.Streams, f *form.Form, 
 	}
 	fmt.Fprintf(io.Screen(), "\n%s\n\n", strings.TrimRight(string(text), "\n"))
 	there, err := readIfThere(file)
-	if err != nil { // which the one who writes it says again
+	if err != nil { // write reports it again
 		fmt.Fprintf(io.Screen(), "%s\n", err)
 	}
 	question := "Write it to standard output?"

@@ -29,21 +29,19 @@ import (
 )
 
 // Long is the text of the command's help.
-const Long = `Write a configuration. On a terminal, ask in a form; for screen readers, one question after
-another, if the variable ACCESSIBLE is set. With --set or --answers, or without a terminal, ask
-nothing, and list the fields without an answer or a sensible default, with exit code 2.
+const Long = `Write a configuration. On a terminal, a form asks; if the variable ACCESSIBLE is set, one question
+after another, for screen readers. With --set or --answers, or without a terminal, nothing asks:
+the command lists the fields without an answer or a default, and exits with 2.
 
-A field begins with the first of these: --set; --answers; its variable, such as
-SLIPWAY_CONFIG_GLOBAL_NAME for global.name (slipway env prints them), which the form does not
-ask again; its value in --file, or in the file that exists already; its default. With --set, a
-list has commas between its items, @FILE is what a file holds, and an empty value brings the
-default back.
+The value of a field is the first of these: --set; --answers; its variable, such as
+SLIPWAY_CONFIG_GLOBAL_NAME for global.name (slipway env prints them), which the form does not ask
+for; its value in --file or the existing file; its default. With --set, a list has commas between
+its items, @FILE is the contents of a file, and an empty value means the default.
 
-Without --out the file is stored under the deployment's name, for --name NAME and
-slipway use NAME. It must not contain secrets, only references to them.`
+Without --out, the file is stored under the deployment's name, for --name NAME and slipway use NAME.
+It must not contain secrets, only references to them.`
 
-// Command is `slipway configure`: a configuration is made of an earlier one, of answers
-// that were given, and of those that a person gives.
+// Command is `slipway configure`: it makes a configuration of an earlier one, flags and the user's answers.
 type Command struct {
 	options
 	earlier
@@ -54,13 +52,12 @@ type Command struct {
 	secrets      secrets.Flags
 	releaseFlags release.Flags
 
-	named    string // where deployment is from, if that is not --name
-	asks     bool   // a person answers
+	named    string // source of deployment, if not --name
+	asks     bool   // the form asks
 	foreign  bool   // the shell has variables of another deployment
-	complete bool   // what was given is in the draft, also what only the platform knows
+	complete bool   // all given answers are in the draft, even those for the platform
 }
 
-// options are the flags that no other command has.
 type options struct {
 	deployment string // its name
 	sets       []string
@@ -71,18 +68,17 @@ type options struct {
 	force      bool
 }
 
-// earlier is the configuration to begin with.
 type earlier struct {
 	base    []byte // of the current version; may be empty
 	from    string // where it is from
-	own     bool   // it is the one that is there already where the file is written
-	brought bool   // it is from elsewhere: whoever made it has nothing run here
+	own     bool   // it is the existing file at the destination
+	brought bool   // it is from elsewhere: none of its commands run here
 	release string // the platform release in it
-	kept    string // the directory of that, if it was in the package
-	sent    string // a directory that only a package or a report names, and which is not opened
+	kept    string // its directory, if the package contained it
+	sent    string // a directory that only a package or a report names: never opened
 }
 
-// AddFlags declares the flags for cmd, of the program of this version.
+// AddFlags declares the flags for cmd.
 func (c *Command) AddFlags(cmd *cobra.Command, version string, known source.Registries) {
 	c.cmd, c.version, c.source.Registries = cmd, version, known
 	set := cmd.Flags()
@@ -98,13 +94,11 @@ func (c *Command) AddFlags(cmd *cobra.Command, version string, known source.Regi
 	c.releaseFlags.AddFlags(set)
 }
 
-// describe is the schema of configurations.
 func (c *Command) describe() *jsonschema.Schema {
 	return config.Describe(c.source.Providers.Sections())
 }
 
-// Run does it, with the hooks around it: those before of the configuration that there
-// is, those after of the one that was written, if it is the user's own.
+// Run writes a configuration, between the hooks of the existing one and the hooks of the new one.
 func (c *Command) Run(ctx context.Context, io console.Streams) error {
 	if err := c.begin(io); err != nil {
 		return err
@@ -117,7 +111,7 @@ func (c *Command) Run(ctx context.Context, io console.Streams) error {
 	switch {
 	case err != nil:
 		return around.after(ctx, around.old, err)
-	case text == nil: // the person wants none
+	case text == nil: // the user wants none
 		gaveUp := &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "configure", Err: errors.New("nothing was written, as requested"), Fix: "run slipway configure again"}
 		err := around.after(ctx, around.old, gaveUp)
 		if _, hooks := errors.AsType[joined](err); hooks {
@@ -135,17 +129,16 @@ func (c *Command) Run(ctx context.Context, io console.Streams) error {
 	}
 	around.on.File = text
 	_, err = fmt.Fprint(io.Out, message)
-	return errors.Join(around.written(ctx, cfg), err)
+	return errors.Join(around.afterWrite(ctx, cfg), err)
 }
 
-// joined is the error of errors.Join: that of hooks besides the outcome.
+// joined is the error of errors.Join: the outcome and errors of hooks.
 type joined interface {
 	error
 	Unwrap() []error
 }
 
-// make makes the file: of answers that a person gives, or of those that were given. No
-// file and no error: the person wants none.
+// make makes the file from the form, or from flags without one; nil: the user wants none.
 func (c *Command) make(ctx context.Context, io console.Streams) ([]byte, error) {
 	f := c.form(io)
 	if f == nil {
@@ -161,7 +154,7 @@ func (c *Command) make(ctx context.Context, io console.Streams) ([]byte, error) 
 	return text, err
 }
 
-// form is the form that asks; nil when nobody can be asked.
+// form returns the form; nil if nobody can answer.
 func (c *Command) form(io console.Streams) *form.Form {
 	f := &form.Form{In: io.In, Out: io.Terminal, Accessible: os.Getenv("ACCESSIBLE") != ""}
 	in, isFile := io.In.(*os.File)
@@ -170,7 +163,7 @@ func (c *Command) form(io console.Streams) *form.Form {
 		return nil
 	case f.Accessible:
 		return f
-	case os.Getenv("CI") != "" && os.Getenv("CI") != "false": // whose terminals nobody sits at
+	case os.Getenv("CI") != "" && os.Getenv("CI") != "false": // its terminals have no user
 		return nil
 	case !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(io.Terminal.Fd())):
 		return nil
@@ -179,7 +172,7 @@ func (c *Command) form(io console.Streams) *form.Form {
 	return f
 }
 
-// begin reads the earlier configuration: that of --file, else what is there already.
+// begin reads the earlier configuration: the one of --file, or the existing one.
 func (c *Command) begin(io console.Streams) error {
 	switch other := os.Getenv(source.EnvDeployment); {
 	case c.deployment == "" && c.cmd.Flags().Changed("name"):
@@ -250,7 +243,7 @@ func (c *Command) begin(io console.Streams) error {
 	return nil
 }
 
-// unreadable is a file that cannot be read; an interruption stays one.
+// unreadable keeps coded errors.
 func unreadable(op, fix string, err error) error {
 	if _, coded := errors.AsType[*fault.Fault](err); coded {
 		return err

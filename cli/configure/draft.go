@@ -17,16 +17,16 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// initialDraft is a draft of what was found, with the fields that have an answer already.
+// initialDraft is a draft with the fields that have an answer already.
 type initialDraft struct {
 	*answers.Interview
 	given    []answers.Given
 	problems []config.Problem // with them
 	answered []string         // variables that are answers
-	unknown  []string         // variables that look as if they were
+	unknown  []string         // variables that only look like answers
 }
 
-// print says which variables are answers: they may be left from something else.
+// print lists the variables that are answers, because they may be left over.
 func (s *initialDraft) print(w io.Writer) {
 	if len(s.answered) > 0 {
 		fmt.Fprintf(w, "slipway: these variables are answers: %s\n", strings.Join(s.answered, ", "))
@@ -36,8 +36,7 @@ func (s *initialDraft) print(w io.Writer) {
 	}
 }
 
-// start makes the draft of the earlier configuration and of the answers that were
-// given, for a platform release.
+// start makes a draft of the earlier configuration and the given answers, for a platform release.
 func (c *Command) start(schema *answers.Schema, components []answers.Component, fragment []byte) (*initialDraft, error) {
 	draft, err := answers.NewDraft(schema, c.base)
 	if err != nil {
@@ -75,8 +74,7 @@ func (c *Command) start(schema *answers.Schema, components []answers.Component, 
 	return s, nil
 }
 
-// environ are the variables that may be answers. Those of another deployment, which
-// slipway env has left in the shell, are none.
+// environ returns the variables that may be answers, unless slipway env of another deployment set them.
 func (c *Command) environ() []string {
 	if c.foreign {
 		return nil
@@ -84,7 +82,6 @@ func (c *Command) environ() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, deployments.EnvFolder+"=") })
 }
 
-// take takes over answers that were given.
 func (s *initialDraft) take(given []answers.Given) {
 	s.given = append(s.given, given...)
 	for _, g := range given {
@@ -99,7 +96,7 @@ func (s *initialDraft) set(g answers.Given) {
 	}
 }
 
-// given makes the file without asking.
+// given makes the file from flags and variables.
 func (c *Command) given(io console.Streams) ([]byte, error) {
 	fragment, err := c.answers(io)
 	if err != nil {
@@ -111,7 +108,7 @@ func (c *Command) given(io console.Streams) ([]byte, error) {
 		return nil, err
 	}
 	schema, components, err := c.platform(first.Draft)
-	if err != nil { // which check says as well
+	if err != nil { // check reports it, too
 		schema = plain
 	}
 	provider := plain.Provider(first.Draft)
@@ -135,7 +132,7 @@ func (c *Command) given(io console.Streams) ([]byte, error) {
 	problems = slices.Concat(s.problems, missing, problems)
 	for _, p := range c.check(text) {
 		if !slices.ContainsFunc(problems, func(other config.Problem) bool { return other.Field == p.Field }) {
-			p.Line = 0 // of a file that nobody has seen
+			p.Line = 0 // the user has not seen the file
 			problems = append(problems, p)
 		}
 	}
@@ -145,7 +142,7 @@ func (c *Command) given(io console.Streams) ([]byte, error) {
 	return text, c.inTheWay(draft.Get("global.name"), text)
 }
 
-// answers reads the file with answers, in the current version.
+// answers reads the file of --answers in the current version.
 func (c *Command) answers(io console.Streams) (text []byte, err error) {
 	if c.fragment == "" {
 		return nil, nil
@@ -164,11 +161,10 @@ func (c *Command) answers(io console.Streams) (text []byte, err error) {
 	return text, err
 }
 
-// codeInTheWay: there is another configuration already where this one would be written,
-// and there is no form to confirm it in.
+// codeInTheWay: another configuration exists at the destination, and no form can confirm its replacement.
 const codeInTheWay fault.Code = "CFG-012"
 
-// inTheWay refuses to replace a file that was not begun with.
+// inTheWay rejects the replacement of a file that this did not begin with.
 func (c *Command) inTheWay(name string, text []byte) error {
 	file, err := c.destination(name)
 	if err != nil || c.force || same(file, c.from) {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/diff"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
@@ -22,8 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
-// destination is the file that is written for a deployment; empty when that is
-// standard output, or not known yet.
+// destination is the file to write for a deployment; empty: standard output, or not known yet.
 func (c *Command) destination(name string) (string, error) {
 	switch c.out {
 	case "-":
@@ -52,7 +50,7 @@ func (c *Command) destination(name string) (string, error) {
 	return file, nil
 }
 
-// write puts the file where it belongs, and returns what to print about it.
+// write writes the file and returns the message about it.
 func (c *Command) write(io console.Streams, cfg *config.Config, text []byte) (message string, err error) {
 	name := cfg.Global.Name
 	if c.out == "-" {
@@ -89,8 +87,7 @@ func (c *Command) write(io console.Streams, cfg *config.Config, text []byte) (me
 	return fmt.Sprintf("The configuration of deployment %s is %s\n%s\nNext:\n  %s\n", name, file, current, next), nil
 }
 
-// changes shows what becomes of a file. What is refused in it and may be a secret is
-// not shown.
+// changes shows the changes to a file, without invalid values that may be secrets.
 func (c *Command) changes(w io.Writer, file string, before, after []byte) {
 	if d, err := answers.NewDraft(answers.NewSchema(c.describe(), nil), before); err == nil {
 		if _, err := c.hide(d); err == nil {
@@ -100,13 +97,12 @@ func (c *Command) changes(w io.Writer, file string, before, after []byte) {
 		}
 	}
 	fmt.Fprintf(w, "\nWhat it changes in %s:\n", file)
-	if err := diff.YAML(w, file, before, after); err != nil {
+	if err := console.Diff(w, file, before, after); err != nil {
 		fmt.Fprintf(w, "  (%s)\n", err) // such as a file that is not YAML
 	}
 }
 
-// codeUnwritten: the configuration that was made cannot be written to its place. It was
-// shown, so that nothing is lost.
+// codeUnwritten: the configuration cannot be written. It was printed, so that nothing is lost.
 const codeUnwritten fault.Code = "CFG-014"
 
 func unwritten(file string, err error) error {
@@ -114,7 +110,7 @@ func unwritten(file string, err error) error {
 		Fix: "give another place, --out FILE, or yourself access to that one"}
 }
 
-// store stores the file by name; the first one is the current one, which current says.
+// store stores the file by name. The first one becomes the current one, which the result says.
 func (c *Command) store(io console.Streams, name string, text []byte) (current string, err error) {
 	folder, err := deployments.Default()
 	if err != nil {
@@ -135,7 +131,7 @@ func (c *Command) store(io console.Streams, name string, text []byte) (current s
 	return current, nil
 }
 
-// readIfThere is what is in a file; nil if it is not there, or only passes on what is written.
+// readIfThere reads a file; nil if it does not exist or is a stream.
 func readIfThere(file string) ([]byte, error) {
 	if file == "" || atomicfile.IsStream(file) {
 		return nil, nil
@@ -150,7 +146,6 @@ func readIfThere(file string) ([]byte, error) {
 	return text, nil
 }
 
-// same reports whether two paths lead to the same file.
 func same(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {

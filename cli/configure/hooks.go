@@ -19,12 +19,12 @@ import (
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
-// hooks run the hooks around configuring. Without hooks it needs no engine.
+// hooks run the hooks around configuring. Without hooks no engine is needed.
 type hooks struct {
 	c   *Command
 	io  console.Streams
 	on  conductor.Configuring
-	old *config.Config // the configuration that there is; nil: none, or one that is not valid
+	old *config.Config // the existing configuration; nil: none, or an invalid one
 }
 
 func (c *Command) hooks(io console.Streams) *hooks {
@@ -42,20 +42,19 @@ func (c *Command) hooks(io console.Streams) *hooks {
 	return a
 }
 
-// before runs the hooks before configuring, of the configuration that there is.
+// before runs the hooks of the existing configuration.
 func (a *hooks) before(ctx context.Context) error {
 	return a.with(ctx, a.old, true, nil, func(c *conductor.Conductor) error { return c.BeforeConfigure(ctx, a.on) })
 }
 
-// after runs the hooks after configuring, of cfg. It returns outcome with the errors
-// of hooks.
+// after runs the hooks of cfg after configuring. It returns outcome with their errors.
 func (a *hooks) after(ctx context.Context, cfg *config.Config, outcome error) error {
 	return a.with(ctx, cfg, false, outcome, func(c *conductor.Conductor) error { return c.AfterConfigure(ctx, a.on, outcome) })
 }
 
-// written runs the hooks after configuring of cfg, which was written, unless it is only shown, or
-// made of a file that somebody else may have written: of that it says what will run here later.
-func (a *hooks) written(ctx context.Context, cfg *config.Config) error {
+// afterWrite runs the hooks of cfg after configuring, unless it was only printed. If the file is from elsewhere,
+// it warns of what will run later instead.
+func (a *hooks) afterWrite(ctx context.Context, cfg *config.Config) error {
 	if !a.c.brought {
 		if a.c.out == "-" {
 			return nil
@@ -74,8 +73,7 @@ func (a *hooks) written(ctx context.Context, cfg *config.Config) error {
 	return nil
 }
 
-// with calls do with what runs the hooks of cfg, if it has any before or after
-// configuring; if not, it returns without.
+// with calls do if cfg has hooks before or after configuring; otherwise it returns without.
 func (a *hooks) with(ctx context.Context, cfg *config.Config, before bool, without error, do func(*conductor.Conductor) error) error {
 	if cfg == nil || !slices.ContainsFunc(cfg.HooksOf(config.Configure), func(h config.Hook) bool { _, is := h.Place(); return is == before }) {
 		return without

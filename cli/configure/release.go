@@ -20,8 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 )
 
-// resolve is the absolute path of the platform release that a draft names with a path:
-// one of the earlier file is relative to that, any other to the working directory.
+// resolve makes the path of a platform release absolute: a path of the earlier file is relative to that file.
 func (c *Command) resolve(path string) (string, error) {
 	if path == c.release && c.release != "" && !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(c.from), path)
@@ -33,8 +32,7 @@ func (c *Command) resolve(path string) (string, error) {
 	return abs, nil
 }
 
-// text is the file that a draft makes, for the place where it is written: a relative
-// path of the platform release in a file is relative to the file.
+// text encodes a draft. A relative path of the platform release is relative to the file's destination.
 func (c *Command) text(d *answers.Draft) ([]byte, error) {
 	path := d.Get("platform.release")
 	if usage.InModule() || !strings.Contains(path, "/") || filepath.IsAbs(path) || document.Refers(path) {
@@ -54,8 +52,7 @@ func (c *Command) text(d *answers.Draft) ([]byte, error) {
 	return d.Bytes()
 }
 
-// platform is the schema with what the platform release of a draft brings, and its
-// components. The error is that of a release that cannot be read.
+// platform returns the schema with the settings of a draft's platform release, and its components.
 func (c *Command) platform(d *answers.Draft) (*answers.Schema, []answers.Component, error) {
 	cfg := config.Default()
 	if name := d.Get("platform.release"); name != "" {
@@ -74,8 +71,8 @@ func (c *Command) platform(d *answers.Draft) (*answers.Schema, []answers.Compone
 	return answers.NewSchema(c.describe(), release.SettingsSchema()), components, nil
 }
 
-// releaseOf is the platform release of a configuration in the making. A directory that only a
-// package or a report names is not opened: it may be on a server of who sent that.
+// releaseOf loads the platform release, but no directory that only a package or a report names: it may be on a
+// server of its sender.
 func (c *Command) releaseOf(cfg *config.Config) (*platform.Release, error) {
 	flags := c.releaseFlags
 	if flags.Dir == "" && cfg.ReleaseIsPath() {
@@ -91,14 +88,14 @@ func (c *Command) releaseOf(cfg *config.Config) (*platform.Release, error) {
 	return flags.Load(cfg, nil)
 }
 
-// check says what is wrong with a file, also what only the platform release knows.
+// check returns all problems of a file, including those with its platform release.
 func (c *Command) check(text []byte) []config.Problem {
 	cfg, err := c.source.Parse(text, nil)
 	problems := config.Problems(err)
 	if err != nil && len(problems) == 0 {
 		problems = []config.Problem{{Got: err.Error(), Want: "a configuration of version " + config.APIVersion}}
 	}
-	if cfg == nil { // what is said of the platform can be checked all the same
+	if cfg == nil { // the platform section can be checked even so
 		if cfg = c.platformOnly(text); cfg == nil {
 			return problems
 		}
@@ -122,8 +119,7 @@ func (c *Command) check(text []byte) []config.Problem {
 	return append(problems, own...)
 }
 
-// platformOnly is a configuration with what a file says of the platform, and nothing
-// else; nil if that is wrong.
+// platformOnly is the platform section of a file as a configuration; nil if it is invalid.
 func (c *Command) platformOnly(text []byte) *config.Config {
 	d, err := answers.NewDraft(nil, text)
 	if err != nil {
@@ -139,7 +135,7 @@ func (c *Command) platformOnly(text []byte) *config.Config {
 	return cfg
 }
 
-// fromPackage is the configuration in a package, which names the platform release in it.
+// fromPackage returns the configuration in a package, with a release that this machine can open.
 func (c *Command) fromPackage(io console.Streams) ([]byte, error) {
 	p, err := packing.Verify(c.file, c.packageKey)
 	if err != nil {
@@ -162,13 +158,13 @@ func (c *Command) fromPackage(io console.Streams) ([]byte, error) {
 	return d.Bytes()
 }
 
-// packedRelease is what names the platform release of a package, of which its configuration
-// says name: the same if that leads to the same release here, too.
+// packedRelease returns the name of a package's platform release: the package's own name if it leads to the
+// same release here.
 func (c *Command) packedRelease(io console.Streams, p *runpackage.Package, name string) (string, error) {
 	cfg := config.Default()
 	cfg.Platform.Release = name
 	if git, ok := cfg.ReleaseInGit(); ok && p.Platform.Digest != "" {
-		git.Digest = p.Platform.Digest // whatever the version leads to by now
+		git.Digest = p.Platform.Digest // even if the version now leads elsewhere
 		return git.String(), nil
 	}
 	if files, err := platforms.Release(name); err == nil {
@@ -176,7 +172,7 @@ func (c *Command) packedRelease(io console.Streams, p *runpackage.Package, name 
 			return name, nil
 		}
 	}
-	if p.Platform.Digest == "" || usage.InModule() { // where nothing is kept
+	if p.Platform.Digest == "" || usage.InModule() { // which keeps no files
 		return name, nil
 	}
 	folder, err := deployments.Default()
@@ -184,7 +180,7 @@ func (c *Command) packedRelease(io console.Streams, p *runpackage.Package, name 
 		return "", err
 	}
 	parent := filepath.Join(string(folder), "releases")
-	if folder == "" { // of a user without a home directory
+	if folder == "" { // the user has no home directory
 		if parent, err = os.Getwd(); err != nil {
 			return "", err
 		}

@@ -3,7 +3,6 @@ package skeleton
 
 import (
 	"embed"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,8 +17,7 @@ var embedded embed.FS
 // placeholder stands in the files for the platform's name.
 const placeholder = "__NAME__"
 
-// Release returns the files of a release of the platform name, by their paths with
-// slashes. It installs as it is, with images that every bundle has.
+// Release returns the files of a small platform release by path. It installs with images of every bundle.
 func Release(name string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	const root = "files"
@@ -34,32 +32,24 @@ func Release(name string) (map[string][]byte, error) {
 	return out, err
 }
 
-// NotEmpty is the error of a directory that holds something.
-type NotEmpty struct{ Holds string }
-
-func (e *NotEmpty) Error() string { return "it is not empty: it holds " + e.Holds }
-
-// Write writes files, by their paths with slashes, to a directory that does not exist or is
-// empty; another one is NotEmpty. When it fails, nothing is left in the directory.
-func Write(dir string, files map[string][]byte) (err error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+// Write writes the files of Release to an empty or missing directory. If that fails, it removes what
+// it wrote.
+func Write(dir, name string) (err error) {
+	files, err := Release(name)
+	if err != nil {
 		return err
-	}
-	if len(entries) > 0 {
-		return &NotEmpty{Holds: entries[0].Name()}
 	}
 	defer func() {
 		if err == nil {
 			return
 		}
-		for name := range files {
-			first, _, _ := strings.Cut(name, "/")
-			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, first)))
+		for path := range files {
+			top, _, _ := strings.Cut(path, "/")
+			_ = os.RemoveAll(filepath.Join(dir, top)) // err says why
 		}
 	}()
-	for name, text := range files {
-		file := filepath.Join(dir, filepath.FromSlash(name))
+	for path, text := range files {
+		file := filepath.Join(dir, filepath.FromSlash(path))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err
 		}

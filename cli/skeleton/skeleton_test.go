@@ -99,7 +99,7 @@ func TestWrite(t *testing.T) {
 	_, files := load(t, "shop")
 	empty := t.TempDir()
 	for what, dir := range map[string]string{"a new one": filepath.Join(t.TempDir(), "below", "shop"), "an empty one": empty} {
-		require.NoError(t, skeleton.Write(dir, files), what)
+		require.NoError(t, skeleton.Write(dir, "shop"), what)
 		n := 0
 		require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
@@ -116,31 +116,16 @@ func TestWrite(t *testing.T) {
 		require.Equal(t, len(files), n, "%s: these files and no other", what)
 		_, err := platform.Load(os.DirFS(dir))
 		require.NoError(t, err, what)
-
-		err = skeleton.Write(dir, files)
-		var full *skeleton.NotEmpty
-		require.ErrorAs(t, err, &full, what)
-		require.Equal(t, "charts", full.Holds)
 	}
 }
 
 // TestWriteNeedsADirectory and leaves a file alone.
 func TestWriteNeedsADirectory(t *testing.T) {
-	files := map[string][]byte{platform.File: nil}
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, []byte("kept"), 0o600))
-	require.Error(t, skeleton.Write(file, files))
-	require.Error(t, skeleton.Write(filepath.Join(file, "below"), files))
+	require.Error(t, skeleton.Write(file, "shop"))
+	require.Error(t, skeleton.Write(filepath.Join(file, "below"), "shop"))
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, "kept", string(text))
-}
-
-// TestWriteLeavesNoHalfRelease, which would be in the way of the next one.
-func TestWriteLeavesNoHalfRelease(t *testing.T) {
-	dir := t.TempDir()
-	require.Error(t, skeleton.Write(dir, map[string][]byte{platform.File: nil, "a": nil, "a/b": nil, "c/d": nil}))
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Empty(t, entries)
 }

@@ -7,9 +7,11 @@
 package acquire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path"
@@ -24,6 +26,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/plainhttp"
 	"github.com/slipway-sh/slipway/imageref"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
 // Options say what to add. Dir and Images are required.
@@ -39,13 +42,13 @@ type Options struct {
 	Keychain authn.Keychain
 	// Transport sends the requests; nil is the default with the proxies of the environment.
 	Transport http.RoundTripper
-	// Waiting is told once if another process changes the bundle and is waited for. It may
-	// be nil.
+	// Waiting is called once if Add has to wait for another process that changes the bundle. It
+	// may be nil.
 	Waiting func()
-	// Observe is told how it goes; calls do not overlap. It may be nil.
+	// Observe receives the progress; calls do not overlap. It may be nil.
 	Observe func(Progress)
-	// Keep is told, before the index is replaced, which bundle is made of which, by the
-	// digests of their indexes. It may be nil.
+	// Keep is called before the index is replaced, with the digests of the old and the new index.
+	// It may be nil.
 	Keep func(before, after string)
 }
 
@@ -71,12 +74,7 @@ type adder struct {
 // alone. An image that cannot be added does not keep the others out; the error names each
 // of them.
 func Add(ctx context.Context, o Options) error {
-	if o.Keychain == nil {
-		o.Keychain = authn.DefaultKeychain
-	}
-	if o.Transport == nil {
-		o.Transport = remote.DefaultTransport
-	}
+	o.Keychain, o.Transport = cmp.Or[authn.Keychain](o.Keychain, authn.DefaultKeychain), cmp.Or(o.Transport, remote.DefaultTransport)
 	if o.Observe == nil {
 		o.Observe = func(Progress) {}
 	}
@@ -92,12 +90,13 @@ func Add(ctx context.Context, o Options) error {
 		return err
 	}
 	defer release()
-	if b, err = bundle.Read(o.Dir); err != nil { // as whoever had the lock left it
+	if b, err = bundle.Read(o.Dir); err != nil { // it may have changed meanwhile
 		return err
 	}
 	a := &adder{Options: o, bundle: b, index: b.ReadDigest(), guard: &plainhttp.Guard{Next: o.Transport, Allow: o.PlainHTTP}}
-	if err := a.tidy(); err != nil {
-		return err
+	left, _ := fs.Glob(os.DirFS(b.Path(bundle.AddedDir)), atomicfile.Unfinished+"*") // the pattern is a good one
+	for _, name := range left {
+		_ = os.Remove(b.Path(path.Join(bundle.AddedDir, name))) // a killed call left it; nothing reads it
 	}
 	var problems []error
 	for n, r := range o.Images {
@@ -107,9 +106,6 @@ func Add(ctx context.Context, o Options) error {
 			}
 			problems = append(problems, a.fault(r, err))
 		}
-	}
-	if len(problems) > 0 { // an archive that no index names may be there
-		problems = append(problems, a.tidy())
 	}
 	return errors.Join(problems...)
 }
@@ -201,26 +197,4 @@ func versionOf(r imageref.Reference) string {
 		return r.Tag
 	}
 	return r.Digest
-}
-
-// tidy removes what an interrupted call, or an image that could not be added, left.
-func (a *adder) tidy() error {
-	dir := a.bundle.Path(bundle.AddedDir)
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return a.unusable(err)
-	}
-	for _, e := range entries {
-		listed := slices.ContainsFunc(a.bundle.Files, func(f bundle.File) bool { return f.Path == path.Join(bundle.AddedDir, e.Name()) })
-		if listed {
-			continue
-		}
-		if err := os.RemoveAll(a.bundle.Path(path.Join(bundle.AddedDir, e.Name()))); err != nil {
-			return a.unusable(err)
-		}
-	}
-	return nil
 }

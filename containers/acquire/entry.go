@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/imageref"
 )
 
 // enter names the image in the bundle's index. If its archive was listed, another
@@ -21,7 +20,6 @@ func (a *adder) enter(r Request, f *found, file bundle.File, listed bool) error 
 		i.StandsFor = slices.DeleteFunc(slices.Clone(i.StandsFor), func(s string) bool { return s == key })
 		if i.Added() && i.Name == key && len(i.StandsFor) > 0 {
 			i.Name = i.StandsFor[0]
-			rename(index.Files, i.Archive, i.Name)
 		}
 	}
 	at := slices.IndexFunc(index.Images, func(i bundle.Image) bool { return i.Archive == file.Path })
@@ -33,7 +31,7 @@ func (a *adder) enter(r Request, f *found, file bundle.File, listed bool) error 
 			Name: key, Ref: r.ref(f), Digest: f.digest(), Index: f.indexDigest(), Archive: file.Path, StandsFor: []string{key},
 		})
 	}
-	// What was added and stands for nothing any more goes, with its archive.
+	// Images that stand for nothing any longer go, with their archives.
 	var gone []string
 	index.Images = slices.DeleteFunc(index.Images, func(i bundle.Image) bool {
 		unused := i.Added() && len(i.StandsFor) == 0
@@ -52,16 +50,4 @@ func (a *adder) enter(r Request, f *found, file bundle.File, listed bool) error 
 		}
 	}
 	return nil
-}
-
-// rename says which image the archive at path is of.
-func rename(files []bundle.File, path, name string) {
-	for n := range files {
-		if f := &files[n]; f.Path == path {
-			f.Name = name
-			if ref, err := imageref.Parse(name); err == nil {
-				f.Version = versionOf(ref)
-			}
-		}
-	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/net/http2"
 
-	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/plainhttp"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref/refused"
@@ -89,12 +88,6 @@ func cut(err error) bool {
 	_, broken := errors.AsType[*net.OpError](err)
 	_, reset := errors.AsType[http2.StreamError](err)
 	return broken || reset || errors.Is(err, io.ErrUnexpectedEOF)
-}
-
-// unusable is the fault of a bundle whose directory of added images cannot be used.
-func (a *adder) unusable(err error) error {
-	return &fault.Fault{Code: CodeWrite, Class: fault.Preflight, Op: "look for what an interrupted call left", Err: err,
-		Fix: "allow this user to read and write " + a.bundle.Path(bundle.AddedDir) + ", a directory, then run the same command again"}
 }
 
 func noSpace(err error) bool {

@@ -40,13 +40,13 @@ func (w wanted) is(name string) bool {
 	return err == nil && ref.Tag != "" && r.Tagged() == ref.Tagged()
 }
 
-// takes reports whether the only image of an origin will do, whose names are not that of
-// the image: it has none, or its digest will tell.
+// takes reports whether the only image of an origin will do under other names: it has no name, or
+// its digest is compared.
 func (w wanted) takes(names []string) bool {
 	return w.name == "" && (len(names) == 0 || w.ref.Digest != "")
 }
 
-// absent says which images there are in place of the one that is wanted.
+// absent lists the images that the origin has instead.
 func absent(names []string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("%w: it has several, without names", errAbsent)

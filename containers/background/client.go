@@ -40,10 +40,6 @@ func Find(ctx context.Context, file string) (*Client, error) {
 	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := c.call(limited, http.MethodGet, "/info", nil, &c.Info)
-	for hungUp(err) && limited.Err() == nil { // it is just ending
-		time.Sleep(50 * time.Millisecond)
-		err = c.call(limited, http.MethodGet, "/info", nil, &c.Info)
-	}
 	switch {
 	case nobody(err):
 		return nil, nil // it was killed, or has just ended
@@ -59,16 +55,12 @@ func Find(ctx context.Context, file string) (*Client, error) {
 	return c, nil
 }
 
-// nobody reports whether err says that no process listens on a socket.
+// nobody reports whether err says that no process listens on a socket, or that it has just closed
+// the connection, as it does once the cluster has stopped. For a connection that was closed before
+// the request was sent, net/http has an error of its own, which it does not export.
 func nobody(err error) bool {
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
-}
-
-// hungUp reports whether err says that the process has closed the connection without an answer.
-// For one that was closed before the request was sent, net/http has an error of its own, which
-// it does not export.
-func hungUp(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) ||
+		errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		err != nil && strings.Contains(err.Error(), "server closed idle connection")
 }
 
@@ -76,29 +68,35 @@ func hungUp(err error) bool {
 // few seconds, but a run in its session may take any time.
 const endLimit = 30 * time.Second
 
-// awaitEnd returns when the server is gone.
+// awaitEnd returns when the server is gone, or after endLimit.
 func (c *Client) awaitEnd(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
-	conn, err := c.attend(limited, "")
+	err := c.untilGone(limited, func() error { return nil })
+	if ctx.Err() == nil && limited.Err() != nil {
+		return &fault.Fault{Code: codeInUse, Class: fault.Locked, Op: "join the cluster",
+			Fix: "wait until it has ended; or end the run that it waits for",
+			Err: fmt.Errorf("process %d, which ran the cluster of deployment %s, is about to end; waited %s for it", c.PID, c.Deployment, endLimit)}
+	}
+	return err
+}
+
+// untilGone calls do while it attends, and returns when the server is gone.
+func (c *Client) untilGone(ctx context.Context, do func() error) error {
+	conn, err := c.attend(ctx, "")
+	if err == nil {
+		defer func() { _ = conn.Close() }() // it may have ended
+		defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+		err = do()
+	}
 	if nobody(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(limited, func() { _ = conn.Close() })
-	defer stop()
-	_, _ = io.Copy(io.Discard, conn)
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case limited.Err() != nil:
-		return &fault.Fault{Code: codeInUse, Class: fault.Locked, Op: "join the cluster",
-			Fix: "wait until it has ended; or end the run that it waits for",
-			Err: fmt.Errorf("process %d, which ran the cluster of deployment %s, is about to end; waited %s for it", c.PID, c.Deployment, endLimit)}
-	}
-	return conn.Close()
+	_, _ = io.Copy(io.Discard, conn) // it ends with the server
+	return context.Cause(ctx)
 }
 
 // Already is the fault of a second background cluster; nil for a nil client.
@@ -157,23 +155,11 @@ func (c *Client) Publish(ctx context.Context) error {
 // Stop ends the server and the cluster, and returns when they are gone, as they may be
 // already; a run that works in its session is a fault of class Locked.
 func (c *Client) Stop(ctx context.Context) error {
-	conn, err := c.attend(ctx, "")
-	if nobody(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	if err := c.call(ctx, http.MethodPost, "/stop", nil, nil); err != nil && !nobody(err) {
-		return errors.Join(err, conn.Close())
-	}
-	_, _ = io.Copy(io.Discard, conn) // it ends with the server
+	err := c.untilGone(ctx, func() error { return c.call(ctx, http.MethodPost, "/stop", nil, nil) })
 	if ctx.Err() != nil {
 		return fmt.Errorf("wait for the end of process %d, which keeps the cluster running: %w", c.PID, context.Cause(ctx))
 	}
-	return conn.Close()
+	return err
 }
 
 // call makes a request and decodes the answer into out, unless that is nil.

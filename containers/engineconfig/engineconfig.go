@@ -4,10 +4,7 @@
 package engineconfig
 
 import (
-	"encoding/json"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/adrg/xdg"
 )
@@ -22,38 +19,11 @@ import (
 // preflight does not: with such a reserve, a disk of more than 180 GB needs a higher limit.
 const Text = `{"gc": {"policies": [` + Policy + `]}}`
 
-// Policy is that policy.
-const Policy = `{"filters": ["type!=exec.cachemount"], "reservedSpace": "5GB", "maxUsedSpace": "40GB", "minFreeSpace": "20GB"}`
-
-// Keeps reports whether an engine with an engine.json keeps cache volumes: each of its policies
-// leaves them out.
-func Keeps(text []byte) bool {
-	var config struct {
-		GC struct {
-			Policies []struct {
-				Filters []string `json:"filters"`
-			} `json:"policies"`
-		} `json:"gc"`
-	}
-	if err := json.Unmarshal(text, &config); err != nil {
-		return false
-	}
-	for _, p := range config.GC.Policies {
-		if len(p.Filters) == 0 || slices.ContainsFunc(p.Filters, selects) { // without one it is for everything
-			return false
-		}
-	}
-	return len(config.GC.Policies) > 0
-}
-
-// selects reports whether a filter may select cache volumes. It is one of containerd's: what is
-// between commas has to hold together.
-func selects(filter string) bool {
-	return !slices.ContainsFunc(strings.Split(filter, ","), func(part string) bool {
-		is, only := strings.CutPrefix(part, "type==")
-		return part == "type!=exec.cachemount" || only && is != "exec.cachemount"
-	})
-}
+// Policy is that policy, and Filter what leaves cache volumes out.
+const (
+	Policy = `{"filters": ["` + Filter + `"], "reservedSpace": "5GB", "maxUsedSpace": "40GB", "minFreeSpace": "20GB"}`
+	Filter = "type!=exec.cachemount"
+)
 
 // File is the engine.json that the dagger CLI gives to an engine that it starts itself, in
 // Docker for one.

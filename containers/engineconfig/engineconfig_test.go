@@ -21,18 +21,3 @@ func TestTheEngineMakesRoomBeforePreflightRefuses(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, free*1e9, int64(config.ProfileOf(config.Default().Global.Scale).DiskGiB)<<30)
 }
-
-func TestWhichFilesKeepVolumes(t *testing.T) {
-	for text, keeps := range map[string]bool{
-		Text:                         true,
-		Text[:len(Text)/2]:           false,
-		`{}`:                         false,
-		`{"gc": {"enabled": false}}`: false,
-		`{"gc": {"policies": [{"filters": ["type==source.local"], "maxUsedSpace": "1GB"}, ` + Policy + `]}}`: true,
-		`{"gc": {"policies": [{"all": true, "maxUsedSpace": "1GB"}, ` + Policy + `]}}`:                       false,
-		`{"gc": {"policies": [{"filters": ["type==exec.cachemount,inuse==false"]}, ` + Policy + `]}}`:        false,
-		`{"gc": {"policies": [{"filters": ["type==source.local", "inuse==false"]}, ` + Policy + `]}}`:        false,
-	} {
-		require.Equal(t, keeps, Keeps([]byte(text)), text)
-	}
-}

@@ -35,7 +35,7 @@ type Packages map[string]map[string]string
 // and reads the packages of those that were not added. It fails with CodeImages and names
 // every image that is another one.
 func Read(ctx context.Context, b *bundle.Bundle) (Packages, error) {
-	r := reader{ctx: ctx, layers: map[v1.Hash]layer{}, archives: ociarchive.Archives{}}
+	r := reader{ctx: ctx, layers: map[v1.Hash]map[string]string{}, archives: ociarchive.Archives{}}
 	defer r.archives.Close()
 	out := Packages{}
 	var problems []error
@@ -61,13 +61,7 @@ func Read(ctx context.Context, b *bundle.Bundle) (Packages, error) {
 type reader struct {
 	ctx      context.Context //nolint:containedctx // as long as one Read
 	archives ociarchive.Archives
-	layers   map[v1.Hash]layer
-}
-
-// layer is what was found in one.
-type layer struct {
-	versions map[string]string // nil: it has no status file
-	err      error
+	layers   map[v1.Hash]map[string]string // the packages by the status file of each; nil: it has none
 }
 
 func (r *reader) image(b *bundle.Bundle, i bundle.Image) (map[string]string, error) {
@@ -88,30 +82,33 @@ func (r *reader) image(b *bundle.Bundle, i bundle.Image) (map[string]string, err
 	}
 	var versions map[string]string
 	for _, l := range layers { // the highest that has the file decides
-		found := r.layer(archive, l)
-		if found.err != nil {
-			return nil, found.err
+		found, err := r.layer(archive, l)
+		if err != nil {
+			return nil, err
 		}
-		if found.versions != nil {
-			versions = found.versions
+		if found != nil {
+			versions = found
 		}
 	}
 	return versions, nil
 }
 
-func (r *reader) layer(archive *ociarchive.Archive, l v1.Layer) layer {
+func (r *reader) layer(archive *ociarchive.Archive, l v1.Layer) (map[string]string, error) {
 	digest, err := l.Digest()
 	if err != nil {
-		return layer{err: err}
+		return nil, err
 	}
-	known, ok := r.layers[digest]
-	if !ok {
-		if known.err = intact(r.ctx, archive, digest); known.err == nil {
-			known.versions, known.err = status(l)
-		}
-		r.layers[digest] = known
+	if known, ok := r.layers[digest]; ok {
+		return known, nil
 	}
-	return known
+	if err := intact(r.ctx, archive, digest); err != nil {
+		return nil, err
+	}
+	versions, err := status(l)
+	if err == nil {
+		r.layers[digest] = versions
+	}
+	return versions, err
 }
 
 func intact(ctx context.Context, archive *ociarchive.Archive, digest v1.Hash) error {

@@ -5,13 +5,11 @@ package lock
 
 import (
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -26,8 +24,6 @@ const Format = 1
 // maxText is how much a lock may have: the program's own has 60 kB. An empty image takes two bytes of
 // it, and hundreds of memory.
 const maxText = 4 << 20
-
-func platforms() []string { return []string{"linux/amd64", "linux/arm64"} }
 
 //go:embed lock.yaml
 var embedded []byte
@@ -125,15 +121,6 @@ func Parse(data []byte) (*Lock, error) {
 	return &l, nil
 }
 
-// Marshal is the lock as indented JSON, the same bytes for the same lock.
-func (l *Lock) Marshal() ([]byte, error) {
-	if err := l.Validate(); err != nil {
-		return nil, fmt.Errorf("write the lock: %w", err)
-	}
-	data, err := json.MarshalIndent(l, "", "  ")
-	return append(data, '\n'), err
-}
-
 // Versions are those of the tools, by name.
 func (l *Lock) Versions() map[string]string {
 	versions := map[string]string{}
@@ -193,10 +180,4 @@ func (p *problems) name(at, n string, seen map[string]bool) {
 		p.add(at, "is listed twice")
 	}
 	seen[at] = true
-}
-
-func (p *problems) platform(at, platform string) {
-	if !slices.Contains(platforms(), platform) {
-		p.add(at, "%q is not among the platforms %s", platform, strings.Join(platforms(), ", "))
-	}
 }

@@ -54,7 +54,9 @@ func (l *Lock) VerifyPackages(platform string, images map[string]map[string]stri
 
 func (p *problems) packages(by map[string][]Package) {
 	for platform, pins := range by {
-		p.platform("packages", platform)
+		if !slices.Contains([]string{"linux/amd64", "linux/arm64"}, platform) {
+			p.add("packages", "%q is neither linux/amd64 nor linux/arm64", platform)
+		}
 		for i, pin := range pins {
 			if pin.Name == "" || pin.Version == "" || !bundle.IsSHA256(pin.SHA256) {
 				p.add("packages of "+platform, "%q: name, version and sha256 are required", pin.Name)

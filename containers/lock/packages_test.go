@@ -35,7 +35,7 @@ func TestPackagesAreCompared(t *testing.T) {
 func TestWrongPins(t *testing.T) {
 	l, err := Load()
 	require.NoError(t, err)
-	for _, platform := range platforms() {
+	for _, platform := range []string{"linux/amd64", "linux/arm64"} {
 		require.Greater(t, len(l.Packages[platform]), 150, platform)
 	}
 	sum := strings.Repeat("a", 64)
@@ -44,7 +44,7 @@ func TestWrongPins(t *testing.T) {
 		"plan9/mips64": nil,
 	}
 	err = l.Validate()
-	for _, says := range []string{"curl is not sorted", `"zip": name, version and sha256 are required`, `"plan9/mips64" is not among the platforms`} {
+	for _, says := range []string{"curl is not sorted", `"zip": name, version and sha256 are required`, `"plan9/mips64" is neither linux/amd64`} {
 		require.ErrorContains(t, err, says)
 	}
 }

@@ -90,24 +90,3 @@ func origins(modules []Module) string {
 	}
 	return strings.Join(all, " or ")
 }
-
-// Modules lists every Go module of the lock once, sorted by path.
-func (l *Lock) Modules() []Module {
-	var all []Module
-	for _, t := range l.Tools {
-		all = append(all, t.Modules...)
-	}
-	for _, i := range l.Images {
-		all = append(all, i.Modules...)
-	}
-	for _, m := range l.Manifests {
-		all = append(all, m.Modules...)
-	}
-	for i := range all {
-		all[i].Package = ""
-	}
-	slices.SortFunc(all, func(a, b Module) int {
-		return strings.Compare(a.Path+"@"+a.Version, b.Path+"@"+b.Version)
-	})
-	return slices.Compact(all)
-}

@@ -183,18 +183,3 @@ func repository(ref string) string {
 	}
 	return ref
 }
-
-// pauseImage is the reference of the archive's image called pause, or "": Slipway's own, if
-// there are several.
-func pauseImage(images []archiveImage) string {
-	found := ""
-	for _, i := range images {
-		if path.Base(repository(i.name)) != "pause" {
-			continue
-		}
-		if found == "" || strings.HasPrefix(i.name, registryHost+"/") {
-			found = i.name
-		}
-	}
-	return found
-}

@@ -37,27 +37,14 @@ const ownHosts = "server = \"http://" + ownRegistry + "\"\n\n" + defaultHosts
 // first, and the registry itself for what the node does not have.
 const defaultHosts = "[host.\"http://" + ownRegistry + "\"]\n  capabilities = [\"pull\", \"resolve\"]\n"
 
-// writeRegistries writes where containerd asks for images: of slipway.local, and of all
-// others.
-func writeRegistries(s settings, dir string) error {
-	texts := map[string]string{registryHost: "", "_default": ""}
-	if s.OwnRegistry {
-		texts[registryHost] = ownHosts
+// writeRegistries writes where containerd asks for images: of slipway.local, and of all others if
+// all is set.
+func writeRegistries(dir string, all bool) error {
+	err := writeFile(filepath.Join(dir, registryHost, "hosts.toml"), []byte(ownHosts), 0o644)
+	if err == nil && all {
+		err = writeFile(filepath.Join(dir, "_default", "hosts.toml"), []byte(defaultHosts), 0o644)
 	}
-	if s.OwnNames {
-		texts["_default"] = defaultHosts
-	}
-	for host, text := range texts {
-		file := filepath.Join(dir, host, "hosts.toml")
-		err := os.RemoveAll(filepath.Dir(file))
-		if err == nil && text != "" {
-			err = writeFile(file, []byte(text), 0o644)
-		}
-		if err != nil {
-			return fmt.Errorf("configure where images of %s come from: %w", host, err)
-		}
-	}
-	return os.MkdirAll(dir, 0o755)
+	return err
 }
 
 // writeContainerdConfig writes what containerd and its plugins read and removes
@@ -86,5 +73,5 @@ func writeContainerdConfig(s settings, mtu int) error {
 	if err := writeFile(filepath.Join(cniConfigDir, "10-slipway.conflist"), []byte(network), 0o644); err != nil {
 		return err
 	}
-	return writeRegistries(s, registryDir)
+	return writeRegistries(registryDir, s.OwnNames)
 }

@@ -112,17 +112,12 @@ func (f *forwarder) manifest(w http.ResponseWriter, r *http.Request, of, ref str
 		fail(w, err)
 		return
 	}
-	mediaType := ocispec.MediaTypeImageManifest
+	head := struct{ MediaType string }{ocispec.MediaTypeImageManifest}
 	if d.index {
-		mediaType = ocispec.MediaTypeImageIndex
+		head.MediaType = ocispec.MediaTypeImageIndex
 	}
-	var head struct {
-		MediaType string `json:"mediaType"`
-	}
-	if err := json.Unmarshal(b, &head); err == nil && head.MediaType != "" {
-		mediaType = head.MediaType
-	}
-	serveManifest(w, r, mediaType, d.digest, b)
+	_ = json.Unmarshal(b, &head) // who asked sees that it is none
+	serveManifest(w, r, head.MediaType, d.digest, b)
 }
 
 // document reads a manifest or an index from the mirror, and verifies its digest.
@@ -254,10 +249,9 @@ func (f *forwarder) ask(ctx context.Context, method, path, what string, header h
 // that does so. That sends no account without TLS to a registry with TLS, nor to another host.
 func (f *forwarder) connect(ctx context.Context, path string) (*http.Client, error) {
 	f.mu.Lock()
-	known := f.client
-	f.mu.Unlock()
-	if known != nil {
-		return known, nil
+	defer f.mu.Unlock()
+	if f.client != nil {
+		return f.client, nil
 	}
 	var with http.RoundTripper = f.transport
 	if strings.HasPrefix(f.base, "https:") {
@@ -267,8 +261,6 @@ func (f *forwarder) connect(ctx context.Context, path string) (*http.Client, err
 	if err != nil {
 		return nil, fmt.Errorf("ask the mirror: %w", err)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.client = &http.Client{Transport: t}
 	return f.client, nil
 }

@@ -15,13 +15,13 @@ import (
 )
 
 // The parts of a node. A part's state is "waiting", "ready" or "failed". The
-// node is ready when all are, apart from the pods: those of an earlier start may
+// node is ready when all are, apart from the pods: pods of an earlier start may
 // take long or never come back.
 const (
 	partAPI      = "api"
 	partBalancer = "loadbalancer"
 	partNode     = "node"
-	partRegistry = "registry" // the node's own; there is none without images of an archive, or of the mirror that stand for others
+	partRegistry = "registry" // the node's own
 	partPods     = "pods"
 )
 
@@ -36,7 +36,7 @@ type health struct {
 
 func newHealth(now time.Time) *health {
 	h := &health{started: now, parts: map[string]status{}, processes: map[string]*process{}}
-	for _, part := range []string{partAPI, partBalancer, partNode, partPods} {
+	for _, part := range []string{partAPI, partBalancer, partNode, partRegistry, partPods} {
 		h.parts[part] = status{State: "waiting", Since: now.UTC()}
 	}
 	return h
@@ -81,9 +81,8 @@ func (h *health) report() report {
 	return r
 }
 
-// ServeHTTP answers /readyz, when the node is ready, and /readyz/pods, when also
-// every pod is ready again that was ready before the start: 200, otherwise 503.
-// The body is the report.
+// ServeHTTP answers /readyz, and /readyz/pods, with the report: 200 when the node is ready, and for
+// the latter also every pod that was ready before the start; otherwise 503.
 func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	report := h.report()
 	ready := report.Ready

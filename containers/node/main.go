@@ -38,9 +38,6 @@ func start(args []string) int {
 	var err error
 	switch args[0] {
 	case "run":
-		if os.Getpid() == 1 {
-			return superviseAsInit(args)
-		}
 		err = withSettings(args[1:], runNode)
 	case "wipe":
 		err = withSettings(args[1:], wipe)

@@ -169,12 +169,11 @@ func TestWhereContainerdAsks(t *testing.T) {
 		}
 		return string(text)
 	}
-	require.NoError(t, writeRegistries(settings{OwnRegistry: true, OwnNames: true}, dir))
+	require.NoError(t, writeRegistries(dir, false))
+	require.Empty(t, hosts("_default"))
+	require.NoError(t, writeRegistries(dir, true))
 	require.Equal(t, "server = \"http://127.0.0.1:6445\"\n\n[host.\"http://127.0.0.1:6445\"]\n  capabilities = [\"pull\", \"resolve\"]\n", hosts("slipway.local"))
 	require.Equal(t, "[host.\"http://127.0.0.1:6445\"]\n  capabilities = [\"pull\", \"resolve\"]\n", hosts("_default"), "no server: the registry itself is asked next")
-	require.NoError(t, writeRegistries(settings{}, dir))
-	require.Empty(t, hosts("slipway.local"))
-	require.Empty(t, hosts("_default"), "what an earlier start wrote is gone")
 }
 
 // mirror is a registry that wants a token and holds its repositories below a path.
@@ -346,7 +345,7 @@ func TestWhereTheNodeTakesImagesFrom(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, text, 0o600))
 	opened := func(args ...string) (*node, error) {
-		s, err := parseSettings(args)
+		s, err := parseSettings(append(args, "--pause-image", "slipway.local/pause@x"))
 		require.NoError(t, err)
 		n := &node{settings: s, logLine: func(string) {}}
 		err = n.openImages()
@@ -363,30 +362,21 @@ func TestWhereTheNodeTakesImagesFrom(t *testing.T) {
 	}
 	n, err := opened("--images", a.files[0].Name(), "--images", a.files[1].Name(), "--overrides", file)
 	require.NoError(t, err)
-	require.Len(t, n.images, 4)
-	require.True(t, n.OwnRegistry)
+	require.Contains(t, n.served, "docker.io/library/nginx:1")
+	require.Contains(t, n.served, "quay.io/redis:8")
 	require.True(t, n.OwnNames)
-	require.Equal(t, "slipway.local/pause:1", n.PauseImage)
 	require.Equal(t, http.StatusOK, asks(n))
 
 	m := httptest.NewServer(&mirror{content: map[string]string{}})
 	defer m.Close()
-	n, err = opened("--registry-mirror", m.URL+"/team", "--pause-image", "slipway.local/pause@x", "--overrides", file)
+	n, err = opened("--registry-mirror", m.URL+"/team", "--overrides", file)
 	require.NoError(t, err)
 	require.True(t, n.OwnNames)
 	require.Equal(t, http.StatusNotFound, asks(n), "the mirror is asked, and does not have it")
-	n, err = opened("--registry-mirror", m.URL, "--pause-image", "x")
+	n, err = opened("--registry-mirror", m.URL)
 	require.NoError(t, err)
-	require.True(t, n.OwnRegistry)
 	require.False(t, n.OwnNames, "nothing stands for anything")
 
 	_, err = opened("--images", a.files[0].Name(), "--images", filepath.Join(t.TempDir(), "absent.tar"))
 	require.ErrorIs(t, err, fs.ErrNotExist, "an archive that is named is there")
-}
-
-func TestThePauseImageIsSlipwaysOwn(t *testing.T) {
-	images := []archiveImage{{name: "registry.k8s.io/pause:3.10"}, {name: "slipway.local/pause:1"}}
-	require.Equal(t, "slipway.local/pause:1", pauseImage(images))
-	require.Equal(t, "registry.k8s.io/pause:3.10", pauseImage(images[:1]))
-	require.Empty(t, pauseImage(nil))
 }

@@ -42,7 +42,7 @@ type request struct {
 	file   string // name of its files in the pki directory, without .crt and .key
 	name   string // common name
 	groups []string
-	names  []string // DNS names and addresses; makes it a server's certificate
+	names  []string // DNS names and addresses
 	client bool
 	server bool
 }
@@ -85,8 +85,8 @@ func requests(names []string) map[string][]request {
 	}
 }
 
-// ensurePKI reads the certificates in dir and issues those that are missing, do
-// not match, were signed by another authority, or end soon.
+// ensurePKI reads the certificates in dir. It issues those of servers, and the others if they are
+// missing, do not match their key, were signed by another authority, or end soon.
 func ensurePKI(dir string, names []string, now time.Time) (*pki, error) {
 	p := &pki{dir: dir, now: now, pairs: map[string]pair{}}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -142,9 +142,10 @@ func (p *pki) authority(file string) (pair, error) {
 	return p.sign(file, template, key, nil)
 }
 
-// issue makes r's certificate unless a good one is there.
+// issue makes r's certificate unless a good one exists. That of a server is always new: the
+// container's address changes.
 func (p *pki) issue(ca pair, r request) error {
-	if old, err := p.read(r.file); err == nil && p.current(old.cert) && old.cert.CheckSignatureFrom(ca.cert) == nil && fits(old.cert, r) {
+	if old, err := p.read(r.file); err == nil && !r.server && p.current(old.cert) && old.cert.CheckSignatureFrom(ca.cert) == nil {
 		p.pairs[r.file] = old
 		return nil
 	}
@@ -235,18 +236,6 @@ func (p *pki) read(file string) (pair, error) {
 
 func (p *pki) current(c *x509.Certificate) bool {
 	return p.now.After(c.NotBefore) && p.now.Add(renewBefore).Before(c.NotAfter)
-}
-
-// fits reports whether the certificate holds exactly what r asks for.
-func fits(c *x509.Certificate, r request) bool {
-	names, addresses := splitNames(r.names)
-	sameIP := func(a, b net.IP) bool { return a.Equal(b) }
-	return c.Subject.CommonName == r.name &&
-		slices.Equal(c.Subject.Organization, r.groups) &&
-		slices.Equal(c.DNSNames, names) &&
-		slices.EqualFunc(c.IPAddresses, addresses, sameIP) &&
-		slices.Contains(c.ExtKeyUsage, x509.ExtKeyUsageClientAuth) == r.client &&
-		slices.Contains(c.ExtKeyUsage, x509.ExtKeyUsageServerAuth) == r.server
 }
 
 // splitNames separates addresses from DNS names; both come sorted and once.

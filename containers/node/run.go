@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,10 +33,9 @@ type node struct {
 	mutual  *tls.Config // of the health endpoint
 	client  kubernetes.Interface
 	runtime *grpc.ClientConn // containerd
-	archive *archive         // nil without one
-	images  []archiveImage
-	pulls   http.Handler // the node's registry: of the archive's images, or of the mirror's; nil for none
-	served  imageNames   // what pulls answers to besides slipway.local
+	archive *archive         // nil with a mirror
+	pulls   http.Handler     // the node's registry: of the archive's images, or of the mirror's
+	served  imageNames       // what pulls answers to besides slipway.local
 
 	mu        sync.Mutex
 	processes map[string]*process
@@ -144,34 +141,16 @@ func logLibraries(log *logFile) {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, log))
 }
 
-// openImages reads what the archive holds and settles the pause image and the
-// registry.
+// openImages prepares the node's registry.
 func (n *node) openImages() error {
+	if n.PauseImage == "" {
+		return fmt.Errorf("%w: --pause-image is required", errUsage)
+	}
 	overrides, err := readOverrides(n.Overrides)
 	if err != nil {
 		return err
 	}
-	a, err := openArchive(n.Images...)
-	if errors.Is(err, fs.ErrNotExist) && slices.Equal(n.Images, []string{defaultArchive}) {
-		n.logLine("no image archive at " + defaultArchive + ": images must come from a registry")
-	} else if err != nil {
-		return err
-	} else {
-		n.archive = a
-		if n.images, err = a.images(); err != nil {
-			return err
-		}
-		if n.images, err = withOverrides(n.images, overrides); err != nil {
-			return err
-		}
-	}
-	if n.PauseImage == "" {
-		n.PauseImage = pauseImage(n.images)
-	}
-	if n.archive != nil {
-		g := newImageServer(n.archive, n.images)
-		n.pulls, n.served, n.OwnNames = g.handler(), g.names(), true
-	} else if n.RegistryMirror != "" {
+	if n.RegistryMirror != "" {
 		login, err := readAccount(n.RegistryAuth, n.RegistryMirror)
 		if err != nil {
 			return err
@@ -181,11 +160,20 @@ func (n *node) openImages() error {
 			return err
 		}
 		n.pulls, n.served, n.OwnNames = f.handler(), f.names(), len(overrides) > 0
+		return nil
 	}
-	n.OwnRegistry = n.pulls != nil
-	if n.PauseImage == "" {
-		return fmt.Errorf("choose the pause image: there is none called pause in %s: name one with --pause-image", strings.Join(n.Images, ", "))
+	if n.archive, err = openArchive(n.Images...); err != nil {
+		return err
 	}
+	images, err := n.archive.images()
+	if err == nil {
+		images, err = withOverrides(images, overrides)
+	}
+	if err != nil {
+		return err
+	}
+	g := newImageServer(n.archive, images)
+	n.pulls, n.served, n.OwnNames = g.handler(), g.names(), true
 	return nil
 }
 
@@ -197,10 +185,7 @@ func (n *node) start(ctx context.Context, group *errgroup.Group) {
 	n.supervise(ctx, "kube-apiserver")
 	n.supervise(ctx, "containerd")
 
-	if n.pulls != nil {
-		n.health.set(partRegistry, "waiting", "")
-		group.Go(func() error { n.serveImages(ctx, ownRegistry); return nil })
-	}
+	group.Go(func() error { n.serveImages(ctx, ownRegistry); return nil })
 	runtimeReady := make(chan struct{})
 	group.Go(func() error {
 		n.retry(ctx, partNode, func() error { return awaitContainerd(ctx, n.runtime) })
@@ -277,7 +262,7 @@ func (n *node) supervise(ctx context.Context, component string) {
 	if n.stopping {
 		return
 	}
-	p := supervise(ctx, n.component(component, n.self), n.LogDir, defaultBackoff, n.logLine)
+	p := supervise(ctx, n.component(component, n.self), n.LogDir, n.logLine)
 	n.processes[component] = p
 	n.health.add(p)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -27,8 +26,6 @@ const (
 	criSocket     = "/run/containerd/containerd.sock"
 	localAPI      = "https://127.0.0.1:6443"
 	registryHost  = "slipway.local"
-
-	defaultArchive = "/slipway/images/workloads.tar"
 )
 
 var errUsage = errors.New("wrong command line")
@@ -37,14 +34,13 @@ var errUsage = errors.New("wrong command line")
 type settings struct {
 	Data           string        // directory on a persistent volume
 	AccessFile     string        // where the admin kubeconfig is written
-	Images         []string      // OCI archives of the images that the node serves; the default one may be missing
+	Images         []string      // OCI archives of the images that the node serves
 	Overrides      string        // file with the images that stand for others; empty for none
-	PauseImage     string        // reference; empty means the archive's image called pause
+	PauseImage     string        // reference
 	ClusterName    string        // in the kubeconfig
-	RegistryMirror string        // URL of the registry that has slipway.local's images, with their common path; empty means the archive
+	RegistryMirror string        // URL of the registry that has slipway.local's images, with their common path; empty means the archives
 	RegistryAuth   string        // file with the account for that registry, as docker's config.json; empty for none
-	OwnRegistry    bool          // the node has a registry, which serves slipway.local
-	OwnNames       bool          // that one serves other names, too: containerd asks it first for all of them
+	OwnNames       bool          // the node's registry also has images of other registries: containerd asks it first for all
 	LogDir         string        // of the components' logs
 	LockWait       time.Duration // how long to wait for another holder of the volume
 }
@@ -53,11 +49,11 @@ func parseSettings(args []string) (settings, error) {
 	s := settings{AccessFile: "/slipway/state/secrets/kubeconfig", LockWait: 30 * time.Second}
 	f := pflag.NewFlagSet("slipway-node", pflag.ContinueOnError)
 	f.StringVar(&s.Data, "data", "/var/lib/slipway-node", "directory on a persistent volume; must not be on an overlay")
-	f.StringArrayVar(&s.Images, "images", []string{defaultArchive}, "OCI archive of images that the node serves to pods, once for each; the default one may be missing")
+	f.StringArrayVar(&s.Images, "images", []string{"/slipway/images/workloads.tar"}, "OCI archive of images that the node serves to pods, once for each; without a mirror")
 	f.StringVar(&s.Overrides, "overrides", "", "JSON file that says which upstream references the images stand for")
-	f.StringVar(&s.PauseImage, "pause-image", "", "image of the pod sandbox (default: the one called pause in the archive)")
+	f.StringVar(&s.PauseImage, "pause-image", "", "image of the pod sandbox; run requires it")
 	f.StringVar(&s.ClusterName, "cluster-name", "slipway", "name of the cluster in the kubeconfig")
-	f.StringVar(&s.RegistryMirror, "registry-mirror", "", "URL of the registry that has the images of slipway.local/…, http or https, with the path before the images' names; host:port is http://host:port; not asked where there is an archive")
+	f.StringVar(&s.RegistryMirror, "registry-mirror", "", "URL of the registry that has the images of slipway.local/…, http or https, with the path before the images' names; in place of the archives")
 	f.StringVar(&s.RegistryAuth, "registry-auth", "", "file as docker's config.json with the account of that registry; it is read once, and unmounted if it is a mount")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
@@ -71,35 +67,12 @@ func parseSettings(args []string) (settings, error) {
 	if !filepath.IsAbs(s.Data) || filepath.Clean(s.Data) == "/" {
 		return s, fmt.Errorf("%w: --data must be an absolute path of a directory of its own, not %q", errUsage, s.Data)
 	}
-	if s.RegistryMirror != "" {
-		mirror, err := parseMirror(s.RegistryMirror)
-		if err != nil {
-			return s, fmt.Errorf("%w: --registry-mirror: %w", errUsage, err)
-		}
-		s.RegistryMirror = mirror
-	}
-	if s.RegistryAuth != "" && s.RegistryMirror == "" {
-		return s, fmt.Errorf("%w: --registry-auth goes with --registry-mirror", errUsage)
+	if mirror, err := url.Parse(s.RegistryMirror); s.RegistryMirror != "" && (err != nil || mirror.Host == "") {
+		return s, fmt.Errorf("%w: --registry-mirror is not a URL such as https://registry.example.com/slipway", errUsage)
 	}
 	s.Data = filepath.Clean(s.Data)
 	s.LogDir = filepath.Join(s.Data, "logs")
 	return s, nil
-}
-
-// parseMirror completes host:port to a URL and checks it: scheme, host, and
-// nothing but a path after them.
-func parseMirror(text string) (string, error) {
-	if !strings.Contains(text, "://") {
-		text = "http://" + text
-	}
-	u, err := url.Parse(text)
-	if err != nil {
-		return "", err
-	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("%q is not a URL such as https://registry.example.com/slipway", text)
-	}
-	return strings.TrimRight(u.String(), "/"), nil
 }
 
 // pkiDir has the keys and certificates, in the data directory.

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // command is a program that the node keeps running.
@@ -19,28 +21,18 @@ type command struct {
 	stop    time.Duration // from SIGTERM to SIGKILL
 }
 
-// restartBackoff is the pause before a command that ended is started again: initial,
-// doubled each time up to max, and initial again once it has run for resetAfter.
-type restartBackoff struct {
-	initial, max, resetAfter time.Duration
+// restarts are the pauses before a command that ended is started again. They begin anew once it
+// has run for resetAfter.
+func restarts() wait.Backoff {
+	return wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Cap: 5 * time.Second, Steps: 10}
 }
 
-var defaultBackoff = restartBackoff{initial: 200 * time.Millisecond, max: 5 * time.Second, resetAfter: 20 * time.Second} //nolint:gochecknoglobals // read-only
-
-// after is the pause that follows one of length pause (0 at first), when the
-// command ran for ran.
-func (b restartBackoff) after(pause, ran time.Duration) time.Duration {
-	if pause == 0 || ran >= b.resetAfter {
-		return b.initial
-	}
-	return min(pause*2, b.max)
-}
+const resetAfter = 20 * time.Second
 
 // process is a command under supervision. Its methods may be called from any
 // goroutine.
 type process struct {
 	command
-	backoff restartBackoff
 	log     *logFile
 	logLine func(string)
 
@@ -56,10 +48,10 @@ type process struct {
 // supervise starts c in a process group of its own, with its output in
 // <logDir>/<name>.log, and again whenever it ends, until end. The end of ctx does
 // not stop it: components are stopped in order.
-func supervise(ctx context.Context, c command, logDir string, b restartBackoff, logLine func(string)) *process {
+func supervise(ctx context.Context, c command, logDir string, logLine func(string)) *process {
 	log := newLog(filepath.Join(logDir, c.name+".log"))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p := &process{command: c, backoff: b, log: log, logLine: logLine, cancel: cancel, done: make(chan struct{})}
+	p := &process{command: c, log: log, logLine: logLine, cancel: cancel, done: make(chan struct{})}
 	p.set("starting")
 	go p.run(ctx)
 	return p
@@ -67,16 +59,19 @@ func supervise(ctx context.Context, c command, logDir string, b restartBackoff, 
 
 func (p *process) run(ctx context.Context) {
 	defer close(p.done)
-	defer release(&p.log.file)
+	defer release(p.log)
 	defer p.set("stopped")
-	var pause time.Duration
+	pauses := restarts()
 	for ctx.Err() == nil {
 		started := time.Now()
 		err := p.once(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		pause = p.backoff.after(pause, time.Since(started))
+		if time.Since(started) >= resetAfter {
+			pauses = restarts()
+		}
+		pause := pauses.Step()
 		p.set("waiting to restart")
 		p.mu.Lock()
 		p.restarts++

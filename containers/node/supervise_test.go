@@ -10,16 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestRestartBackoff(t *testing.T) {
-	b := restartBackoff{initial: 200 * time.Millisecond, max: time.Second, resetAfter: 20 * time.Second}
+func TestRestarts(t *testing.T) {
+	b := restarts()
 	var got []time.Duration
-	var pause time.Duration
-	for range 5 {
-		pause = b.after(pause, time.Millisecond)
-		got = append(got, pause)
+	for range 12 {
+		got = append(got, b.Step())
 	}
-	require.Equal(t, []time.Duration{200e6, 400e6, 800e6, 1e9, 1e9}, got)
-	require.Equal(t, b.initial, b.after(pause, time.Minute), "a command that ran well starts again quickly")
+	require.Equal(t, []time.Duration{200e6, 400e6, 800e6, 1.6e9, 3.2e9, 5e9, 5e9, 5e9, 5e9, 5e9, 5e9, 5e9}, got)
 }
 
 func TestSuperviseStartsAgainAndTellsTheLastLine(t *testing.T) {
@@ -30,7 +27,7 @@ func TestSuperviseStartsAgainAndTellsTheLastLine(t *testing.T) {
 [ $(wc -l < ` + dir + `/runs) -gt 2 ] || exit 3
 exec sleep 1000`
 	p := supervise(t.Context(), command{name: "fake", program: "sh", args: []string{"-c", script}, stop: time.Second},
-		dir, restartBackoff{initial: time.Millisecond, max: 2 * time.Millisecond, resetAfter: time.Hour}, func(s string) { lines <- s })
+		dir, func(s string) { lines <- s })
 
 	for range 2 {
 		line := <-lines
@@ -54,7 +51,7 @@ exec sleep 1000`
 func TestSuperviseKillsWhatIgnoresSIGTERM(t *testing.T) {
 	dir := t.TempDir()
 	p := supervise(t.Context(), command{name: "stubborn", program: "sh", args: []string{"-c", `trap "" TERM; echo up; while :; do sleep 0.01; done`}, stop: 50 * time.Millisecond},
-		dir, defaultBackoff, func(string) {})
+		dir, func(string) {})
 	require.Eventually(t, func() bool { return p.log.Last() == "up" }, 10*time.Second, time.Millisecond)
 	p.end() // returns only when the process is gone
 	require.Equal(t, "stopped", p.status().State)
@@ -62,7 +59,7 @@ func TestSuperviseKillsWhatIgnoresSIGTERM(t *testing.T) {
 
 func TestSuperviseTellsOfAMissingProgram(t *testing.T) {
 	lines := make(chan string, 100)
-	p := supervise(t.Context(), command{name: "absent", program: "/nonexistent/program"}, t.TempDir(), defaultBackoff, func(s string) { lines <- s })
+	p := supervise(t.Context(), command{name: "absent", program: "/nonexistent/program"}, t.TempDir(), func(s string) { lines <- s })
 	defer p.end()
 	require.Contains(t, <-lines, "absent ended (fork/exec /nonexistent/program")
 }
@@ -77,7 +74,7 @@ func TestLogRemembersItsLastLine(t *testing.T) {
 	_, err = l.Write([]byte("ne\n"))
 	require.NoError(t, err)
 	require.Equal(t, "half a line", l.Last())
-	require.NoError(t, l.file.Close())
+	require.NoError(t, l.Close())
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "the end\n\nhalf a line\n", string(text))

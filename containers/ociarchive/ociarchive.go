@@ -52,7 +52,7 @@ func Open(path string) (*Archive, error) {
 		err = t.scan()
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("read the image archive %s: %w", path, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("read the image archive %s (if it is compressed, unpack it first): %w", path, err), f.Close())
 	}
 	return &Archive{open: t.open, close: f.Close}, nil
 }
@@ -91,13 +91,6 @@ type contents struct {
 type section struct{ offset, size int64 }
 
 func (t *contents) scan() error {
-	packed, err := compressed(t.file)
-	if err != nil {
-		return err
-	}
-	if packed != "" {
-		return fmt.Errorf("it is compressed: unpack it with %s first", packed)
-	}
 	r := tar.NewReader(t.file)
 	for {
 		h, err := r.Next()
@@ -134,21 +127,6 @@ func (t *contents) open(name string) (io.ReadCloser, error) {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
 	}
 	return io.NopCloser(io.NewSectionReader(t.file, s.offset, s.size)), nil
-}
-
-// compressed names the program that unpacks the file; empty if it is not compressed.
-func compressed(file *os.File) (string, error) {
-	head := make([]byte, 6)
-	n, err := file.ReadAt(head, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	for program, magic := range map[string]string{"gunzip": "\x1f\x8b", "unzstd": "\x28\xb5\x2f\xfd", "unxz": "\xfd7zXZ\x00", "bunzip2": "BZh"} {
-		if bytes.HasPrefix(head[:n], []byte(magic)) {
-			return program, nil
-		}
-	}
-	return "", nil
 }
 
 // Blob opens a file of the archive. One that is not there matches fs.ErrNotExist.

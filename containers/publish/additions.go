@@ -35,7 +35,7 @@ func added(i bundle.Image, a *ociarchive.Archive, b *bundle.Bundle) ([]part, err
 	if ref.Tag != "" {
 		version = ref.Tag[:min(len(ref.Tag), maxVersion)]
 	}
-	out := []part{{name: i.Repository(), title: i.Name, version: version, image: image, added: true}}
+	out := []part{{name: i.Repository(), title: i.Name, version: version, image: image}}
 	if i.Index == "" {
 		return out, nil
 	}
@@ -55,5 +55,5 @@ func added(i bundle.Image, a *ociarchive.Archive, b *bundle.Bundle) ([]part, err
 	if err != nil {
 		return nil, fmt.Errorf("make the image of its index: %w", err)
 	}
-	return append(out, part{name: i.Repository(), title: "index of " + i.Name, version: "index", image: holder, added: true}), nil
+	return append(out, part{name: i.Repository(), title: "index of " + i.Name, version: "index", image: holder}), nil
 }

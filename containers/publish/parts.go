@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
@@ -22,14 +19,13 @@ import (
 type part struct {
 	name, version string
 	title         string // for people, where that is not name
-	added         bool   // to the bundle
 	image         v1.Image
 	digest        v1.Hash
 	size          int64 // bytes of its layers
 }
 
-// parts is everything of a bundle as images, sorted by name: first what has a short one. Layers that are made
-// here are kept in the directory scratch. The caller closes archives.
+// parts is everything of a bundle as images. Layers that are made here are kept in the directory
+// scratch. The caller closes archives.
 func parts(b *bundle.Bundle, scratch string, archives ociarchive.Archives) ([]part, error) {
 	var all []part
 	for _, i := range b.Index.Images {
@@ -65,15 +61,6 @@ func parts(b *bundle.Bundle, scratch string, archives ociarchive.Archives) ([]pa
 		}
 		all[n].title = cmp.Or(all[n].title, all[n].name)
 	}
-	slices.SortStableFunc(all, func(a, b part) int {
-		switch {
-		case a.added == b.added:
-			return strings.Compare(a.name, b.name)
-		case a.added:
-			return 1
-		}
-		return -1
-	})
 	return all, nil
 }
 
@@ -103,25 +90,17 @@ func (p *part) tag() string { return p.version + "-" + p.digest.Hex[:12] }
 // withTools puts each tool into a layer of its own: who pushes the next version
 // uploads the tools that changed.
 func withTools(base v1.Image, b *bundle.Bundle, scratch string) (v1.Image, error) {
-	var tools []bundle.File
+	var layers []mutate.Addendum
 	for _, f := range b.Files {
-		if f.Kind == bundle.Tool {
-			tools = append(tools, f)
+		if f.Kind != bundle.Tool {
+			continue
 		}
-	}
-	layers := make([]mutate.Addendum, len(tools))
-	var group errgroup.Group
-	group.SetLimit(max(2, runtime.NumCPU()))
-	for n, f := range tools {
-		group.Go(func() error {
-			l, err := writeLayer(filepath.Join(scratch, "tool-"+f.Name+".tar.gz"),
-				[]entry{{path: "usr/local/bin/" + f.Name, from: b.Path(f.Path), mode: 0o755}})
-			layers[n] = addendum(l)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
+		l, err := writeLayer(filepath.Join(scratch, "tool-"+f.Name+".tar.gz"),
+			[]entry{{path: "usr/local/bin/" + f.Name, from: b.Path(f.Path), mode: 0o755}})
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, addendum(l))
 	}
 	return mutate.Append(base, layers...)
 }

@@ -6,6 +6,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,15 +43,15 @@ type Options struct {
 	// Transport sends the requests; nil is the default with the proxies of the
 	// environment.
 	Transport http.RoundTripper
-	// Observe is told how it goes; calls do not overlap. It may be nil.
+	// Observe receives the progress; calls do not overlap. It may be nil.
 	Observe func(Progress)
-	// Warn is told what does not keep the bundle from being pushed. It may be nil.
+	// Warn receives warnings. It may be nil.
 	Warn func(string)
 }
 
 // Progress is how far the push of an image has come.
 type Progress struct {
-	Image       string // short name; of one that was added to the bundle: its reference
+	Image       string // short name, or the reference of an added image
 	N, Of       int    // the image's number, from 1
 	Done, Total int64  // bytes of the image that the registry has
 	Finished    bool
@@ -80,9 +81,6 @@ func Push(ctx context.Context, o Options) (*lock.File, error) {
 	}
 	p, err := newPusher(o)
 	if err != nil {
-		return nil, err
-	}
-	if err := p.reach(ctx); err != nil {
 		return nil, err
 	}
 	scratch, err := os.MkdirTemp("", "slipway-push-")
@@ -119,13 +117,8 @@ type pusher struct {
 }
 
 func newPusher(o Options) (*pusher, error) {
+	o.Keychain, o.Transport = cmp.Or[authn.Keychain](o.Keychain, authn.DefaultKeychain), cmp.Or(o.Transport, remote.DefaultTransport)
 	p := &pusher{Options: o}
-	if p.Keychain == nil {
-		p.Keychain = authn.DefaultKeychain
-	}
-	if p.Transport == nil {
-		p.Transport = remote.DefaultTransport
-	}
 	if p.Observe == nil {
 		p.Observe = func(Progress) {}
 	}
@@ -144,18 +137,6 @@ func (p *pusher) remote(ctx context.Context) []remote.Option {
 	return []remote.Option{
 		remote.WithContext(ctx), remote.WithAuthFromKeychain(p.Keychain), remote.WithTransport(p.guard), remote.WithJobs(4),
 	}
-}
-
-// reach asks whether the registry lets us push, before layers are made.
-func (p *pusher) reach(ctx context.Context) error {
-	ref, err := name.NewTag(p.To+"/"+lock.Toolchain+":latest", p.options...)
-	if err != nil {
-		return p.fault("", fmt.Errorf("%w: %w", errPlace, err))
-	}
-	if err := remote.CheckPushPermission(ref, p.Keychain, withContext{ctx, p.guard}); err != nil {
-		return p.faultIn(ctx, "", err)
-	}
-	return nil
 }
 
 // push pushes one image unless the registry has it under its tag already.
@@ -185,28 +166,14 @@ func (p *pusher) push(ctx context.Context, it *part, n, of int) error {
 	err = remote.Write(ref, it.image, append(p.remote(ctx), remote.WithProgress(updates))...)
 	<-drained // Write closes the channel
 	if err != nil {
-		return p.faultIn(ctx, it.title, err)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return p.fault(it.title, err)
 	}
 	say.Done, say.Finished, say.Took = say.Total, true, time.Since(start)
 	p.Observe(say)
 	return nil
-}
-
-func (p *pusher) faultIn(ctx context.Context, image string, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return p.fault(image, err)
-}
-
-// withContext gives requests a context where the caller cannot.
-type withContext struct {
-	ctx  context.Context //nolint:containedctx // as long as one call
-	next http.RoundTripper
-}
-
-func (w withContext) RoundTrip(r *http.Request) (*http.Response, error) {
-	return w.next.RoundTrip(r.WithContext(w.ctx))
 }
 
 var errPlace = errors.New("not a place in a registry")

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/docker/cli/cli/config"
 	"github.com/docker/cli/cli/config/configfile"
@@ -26,9 +25,6 @@ import (
 
 // Code: the account of a registry cannot be read, or nodes cannot use it.
 const Code fault.Code = "REG-016"
-
-// answerLimit is for a program that knows the passwords, which may ask a person first.
-const answerLimit = 2 * time.Minute
 
 // Account is an account of a registry. It is printed as "***".
 type Account struct {
@@ -45,8 +41,7 @@ func (Account) GoString() string { return "***" }
 // Find is the account for the first of hosts, host[:port], that has one, as an account of the
 // first of them: the others are the same registry under other names. file is a docker
 // config.json; without one it is what `docker login` wrote. It is nil where none of them has an
-// account, and fails with Code, also where a program that knows the passwords does not answer
-// in two minutes.
+// account, and fails with Code.
 func Find(ctx context.Context, file string, hosts ...string) (*Account, error) {
 	keychain := authn.Keychain(authn.DefaultKeychain)
 	if file != "" {
@@ -60,7 +55,11 @@ func Find(ctx context.Context, file string, hosts ...string) (*Account, error) {
 		if err != nil {
 			return nil, err
 		}
-		auth, err := resolve(ctx, keychain, at)
+		var auth *authn.AuthConfig
+		found, err := authn.Resolve(ctx, keychain, at)
+		if err == nil {
+			auth, err = authn.Authorization(ctx, found)
+		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -73,28 +72,6 @@ func Find(ctx context.Context, file string, hosts ...string) (*Account, error) {
 		}
 	}
 	return nil, nil
-}
-
-// resolve asks a keychain, which may run a program.
-func resolve(ctx context.Context, keychain authn.Keychain, at authn.Resource) (*authn.AuthConfig, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, fmt.Errorf("the program that knows the password has not answered for %s", answerLimit))
-	defer cancel()
-	var auth *authn.AuthConfig
-	var err error
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		var found authn.Authenticator
-		if found, err = authn.Resolve(ctx, keychain, at); err == nil {
-			auth, err = authn.Authorization(ctx, found)
-		}
-	}()
-	select {
-	case <-answered:
-		return auth, err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }
 
 func unreadable(op, fix string, err error) error {

@@ -86,34 +86,6 @@ func TestAFileIsPreferred(t *testing.T) {
 	require.Nil(t, a)
 }
 
-// asking is a keychain that asks somebody.
-type asking func() (authn.Authenticator, error)
-
-func (a asking) Resolve(authn.Resource) (authn.Authenticator, error) { return a() }
-
-func TestAProgramThatDoesNotAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		never := make(chan struct{})
-		defer close(never)
-		silent := asking(func() (authn.Authenticator, error) {
-			<-never
-			return authn.Anonymous, nil
-		})
-		at, err := name.NewRegistry("registry.example.com")
-		require.NoError(t, err)
-		start := time.Now()
-		_, err = resolve(t.Context(), silent, at)
-		require.ErrorContains(t, err, "has not answered for 2m0s")
-		require.Equal(t, answerLimit, time.Since(start))
-
-		ctx, cancel := context.WithCancelCause(t.Context())
-		stopped := errors.New("the user has had enough")
-		time.AfterFunc(time.Second, func() { cancel(stopped) })
-		_, err = resolve(ctx, silent, at)
-		require.ErrorIs(t, err, stopped)
-	})
-}
-
 // TestWhatAProgramSays of the password that it fails to give is not told.
 func TestWhatAProgramSays(t *testing.T) {
 	dir := t.TempDir()

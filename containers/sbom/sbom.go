@@ -15,6 +15,7 @@ import (
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
@@ -22,47 +23,48 @@ import (
 type Of struct {
 	Version string // of Slipway
 	Pins    *lock.Lock
-	Images  Images
+	Bundle  *bundle.Bundle
 	// Packages are the Debian packages of images, versions by image and name.
 	Packages map[string]map[string]string
-	// Platform is that of the images, "linux/amd64".
-	Platform string
-	// Builds say what programs were built from, by name of the tool or image; of one that is not
-	// in it the lock's modules are listed.
+	// Builds say what programs were built from, by name of the tool or image. For the others, the
+	// document has the lock's modules.
 	Builds map[string]*debug.BuildInfo
-}
-
-// Images are the digests of tools and images.
-type Images struct {
-	All    string            // of everything below
-	Tools  map[string]string // by name
-	Images map[string]string // references by digest, by short name
 }
 
 // Document returns the document, JSON: the same bytes for the same content.
 func Document(of Of) ([]byte, error) {
-	all := []cyclonedx.Component{program(of)}
+	sum := func(tool string) string { f, _ := of.Bundle.Tool(tool); return f.SHA256 }
+	all := []cyclonedx.Component{program(of.Version, sum("slipway"), of.Builds["slipway"])}
 	for _, t := range of.Pins.Tools {
-		all = append(all, tool(t, of))
+		c := cyclonedx.Component{
+			BOMRef: "tool/" + t.Name, Type: cyclonedx.ComponentTypeApplication, Name: t.Name, Version: t.Version, Hashes: hashes(sum(t.Name)),
+		}
+		c.Components = list(made(c.BOMRef, of.Builds[t.Name], t.Modules))
+		all = append(all, c)
 	}
-	all = append(all, images(of)...)
+	pinned := map[string]lock.Package{}
+	for _, p := range of.Pins.Packages[of.Bundle.Platform] {
+		pinned[p.Name] = p
+	}
+	for name, ref := range of.Bundle.Images() {
+		all = append(all, of.image(name, ref, pinned))
+	}
 	slices.SortStableFunc(all, func(a, b cyclonedx.Component) int { return strings.Compare(a.BOMRef, b.BOMRef) })
 	bom := cyclonedx.NewBOM()
-	bom.SerialNumber = serial(of)
+	bom.SerialNumber = serial(of.Bundle.ReadDigest(), of.Version)
 	bom.Metadata = &cyclonedx.Metadata{Component: &cyclonedx.Component{
-		BOMRef: "bundle", Type: cyclonedx.ComponentTypeApplication, Name: "slipway-bundle", Version: of.Images.All,
+		BOMRef: "bundle", Type: cyclonedx.ComponentTypeApplication, Name: "slipway-bundle", Version: of.Bundle.ReadDigest(),
 	}}
 	bom.Components = &all
 	return encode(bom)
 }
 
-// Program is the document about the program slipway of one system: its Go modules. digest is
-// its own ("sha256:<hex>").
-func Program(version, digest string, build *debug.BuildInfo) ([]byte, error) {
-	of := Of{Version: version, Images: Images{All: digest, Tools: map[string]string{"slipway": digest}}, Builds: map[string]*debug.BuildInfo{"slipway": build}}
-	c := program(of)
+// Program is the document about the program slipway of one system: its Go modules. sum is its own
+// sha256, in hex.
+func Program(version, sum string, build *debug.BuildInfo) ([]byte, error) {
+	c := program(version, sum, build)
 	bom := cyclonedx.NewBOM()
-	bom.SerialNumber = serial(of)
+	bom.SerialNumber = serial("sha256:"+sum, version)
 	bom.Components, c.Components = c.Components, nil
 	bom.Metadata = &cyclonedx.Metadata{Component: &c}
 	return encode(bom)
@@ -75,20 +77,18 @@ func encode(bom *cyclonedx.BOM) ([]byte, error) {
 }
 
 // serial is a UUID (version 8, of its own kind) made of what the document is about.
-func serial(of Of) string {
-	b := sha256.Sum256([]byte("\n" + of.Images.All + "\n" + of.Version))
+func serial(digest, version string) string {
+	b := sha256.Sum256([]byte("\n" + digest + "\n" + version))
 	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80
 	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
 
 // program is Slipway itself, with the modules that it was built from.
-func program(of Of) cyclonedx.Component {
-	c := cyclonedx.Component{
-		BOMRef: "slipway", Type: cyclonedx.ComponentTypeApplication, Name: "slipway", Version: of.Version,
-		Hashes: hashes(of.Images.Tools["slipway"]),
+func program(version, sum string, build *debug.BuildInfo) cyclonedx.Component {
+	return cyclonedx.Component{
+		BOMRef: "slipway", Type: cyclonedx.ComponentTypeApplication, Name: "slipway", Version: version,
+		Hashes: hashes(sum), Components: list(modules("slipway", build)),
 	}
-	c.Components = list(modules(c.BOMRef, of.Builds[c.Name]))
-	return c
 }
 
 // made is what a program was built from, or the lock's modules where that is not known.
@@ -133,43 +133,24 @@ func module(of, path, version, sum string) cyclonedx.Component {
 	return c
 }
 
-func tool(t lock.Tool, of Of) cyclonedx.Component {
-	c := cyclonedx.Component{
-		BOMRef: "tool/" + t.Name, Type: cyclonedx.ComponentTypeApplication, Name: t.Name, Version: t.Version, Hashes: hashes(of.Images.Tools[t.Name]),
-	}
-	c.Components = list(made(c.BOMRef, of.Builds[t.Name], t.Modules))
-	return c
-}
-
-// images are those of the lock that the bundle has.
-func images(of Of) (out []cyclonedx.Component) {
-	pinned := map[string]lock.Package{}
-	for _, p := range of.Pins.Packages[of.Platform] {
-		pinned[p.Name] = p
-	}
-	for _, name := range slices.Sorted(maps.Keys(of.Images.Images)) {
-		known, _ := of.Pins.Image(name)
-		out = append(out, image(name, of.Images.Images[name], known, of.Pins.Suite, pinned, of.Packages[name], of.Builds[name]))
-	}
-	return out
-}
-
 // image is an image by digest, with the modules that it is built from and the Debian packages
-// that it has, versions by name; those that the lock pins so for this platform by digest.
-func image(name, ref string, i lock.Image, suite string, pinned map[string]lock.Package, have map[string]string, build *debug.BuildInfo) cyclonedx.Component {
+// that it has; those that the lock pins so for this platform by digest.
+func (of Of) image(name, ref string, pinned map[string]lock.Package) cyclonedx.Component {
+	known, _ := of.Pins.Image(name)
 	repository, digest, _ := strings.Cut(ref, "@")
 	c := cyclonedx.Component{
-		BOMRef: "image/" + name, Type: cyclonedx.ComponentTypeContainer, Name: name, Version: i.Version, Hashes: hashes(digest),
+		BOMRef: "image/" + name, Type: cyclonedx.ComponentTypeContainer, Name: name, Version: known.Version, Hashes: hashes(strings.TrimPrefix(digest, "sha256:")),
 		PackageURL: "pkg:oci/" + repository[strings.LastIndexByte(repository, '/')+1:] + "@" + url.QueryEscape(digest) + "?repository_url=" + url.QueryEscape(repository),
 	}
-	parts := made(c.BOMRef, build, i.Modules)
+	have := of.Packages[name]
+	parts := made(c.BOMRef, of.Builds[name], known.Modules)
 	for _, p := range slices.Sorted(maps.Keys(have)) {
 		part := cyclonedx.Component{
 			BOMRef: c.BOMRef + "|deb/" + p, Type: cyclonedx.ComponentTypeLibrary, Name: p, Version: have[p],
-			PackageURL: "pkg:deb/debian/" + p + "@" + url.QueryEscape(have[p]) + "?distro=" + suite,
+			PackageURL: "pkg:deb/debian/" + p + "@" + url.QueryEscape(have[p]) + "?distro=" + of.Pins.Suite,
 		}
 		if pin := pinned[p]; pin.SHA256 != "" && pin.Version == part.Version {
-			part.Hashes = hashes("sha256:" + pin.SHA256)
+			part.Hashes = hashes(pin.SHA256)
 		}
 		parts = append(parts, part)
 	}
@@ -177,10 +158,9 @@ func image(name, ref string, i lock.Image, suite string, pinned map[string]lock.
 	return c
 }
 
-// hashes are those of "sha256:…"; nil for none.
-func hashes(digest string) *[]cyclonedx.Hash {
-	sum, ok := strings.CutPrefix(digest, "sha256:")
-	if !ok {
+// hashes are those of a sha256 in hex; nil for none.
+func hashes(sum string) *[]cyclonedx.Hash {
+	if sum == "" {
 		return nil
 	}
 	return &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: sum}}

@@ -10,6 +10,7 @@ import (
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
@@ -18,13 +19,16 @@ func TestDocument(t *testing.T) {
 	require.NoError(t, err)
 	sha := strings.Repeat("ab", 32)
 	git := pins.Packages["linux/amd64"][slices.IndexFunc(pins.Packages["linux/amd64"], func(p lock.Package) bool { return p.Name == "git" })]
+	index, err := bundle.Index{
+		Version: bundle.Format, Platform: "linux/amd64", Files: []bundle.File{{Path: "bin/terraform", Name: "terraform", Kind: bundle.Tool, SHA256: sha}},
+		Images: []bundle.Image{{Name: "gitea", Ref: "slipway.local/gitea:1", Digest: "sha256:" + sha}},
+	}.Marshal()
+	require.NoError(t, err)
+	b, err := bundle.Parse(index)
+	require.NoError(t, err)
 	of := Of{
 		Packages: map[string]map[string]string{"gitea": {"libc6": "2.0", "git": git.Version}},
-		Version:  "v1.2.3", Pins: pins, Platform: "linux/amd64",
-		Images: Images{
-			All: "sha256:" + sha, Tools: map[string]string{"terraform": "sha256:" + sha},
-			Images: map[string]string{"gitea": "slipway.local/gitea@sha256:" + sha},
-		},
+		Version:  "v1.2.3", Pins: pins, Bundle: b,
 		Builds: map[string]*debug.BuildInfo{"slipway": {GoVersion: "go1.26.0", Deps: []*debug.Module{{Path: "example.com/m", Version: "v1.0.0+incompatible", Sum: "h1:x"}}}},
 	}
 	text, err := Document(of)
@@ -64,7 +68,7 @@ func TestDocument(t *testing.T) {
 	require.Contains(t, string(text), `"image/gitea|example.com/t"`)
 	bom = cyclonedx.BOM{}
 	require.NoError(t, cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(&bom))
-	require.Equal(t, "slipway-bundle sha256:"+sha, bom.Metadata.Component.Name+" "+bom.Metadata.Component.Version)
+	require.Equal(t, "slipway-bundle "+b.ReadDigest(), bom.Metadata.Component.Name+" "+bom.Metadata.Component.Version)
 	require.Empty(t, bom.Metadata.Timestamp)
 	for _, c := range *bom.Components {
 		if c.BOMRef == "tool/terraform" {
@@ -78,7 +82,7 @@ func TestProgram(t *testing.T) {
 	build := &debug.BuildInfo{GoVersion: "go1.26.0", Deps: []*debug.Module{
 		{Path: "example.com/old", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/new", Version: "v2.0.0", Sum: "h1:x"}},
 	}}
-	text, err := Program("v1.2.3", "sha256:"+sha, build)
+	text, err := Program("v1.2.3", sha, build)
 	require.NoError(t, err)
 	var bom cyclonedx.BOM
 	require.NoError(t, cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(&bom))
@@ -91,7 +95,7 @@ func TestProgram(t *testing.T) {
 	}
 	require.Equal(t, []string{"example.com/new v2.0.0", "std go1.26.0"}, names)
 	require.NotContains(t, string(text), "timestamp")
-	other, err := Program("v1.2.3", "sha256:"+strings.Repeat("cd", 32), build)
+	other, err := Program("v1.2.3", strings.Repeat("cd", 32), build)
 	require.NoError(t, err)
 	require.NotContains(t, string(other), bom.SerialNumber, "each has its own")
 }

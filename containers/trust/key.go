@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -36,71 +37,53 @@ func fingerprint(key crypto.PublicKey) ([]byte, error) {
 	return sum[:], nil
 }
 
-// PrivateKey reads a key to sign with: PEM, PKCS#8 or as openssl writes
-// one of an elliptic curve, ECDSA P-256 or Ed25519. It fails with CodeKey, and quotes nothing.
+// PrivateKey reads a key to sign with: PEM, PKCS#8 or as openssl writes an elliptic curve's, ECDSA
+// P-256 or Ed25519. It fails with CodeKey, and quotes nothing.
 func PrivateKey(text []byte) (crypto.Signer, error) {
-	const op = "read the key to sign with"
-	block, _ := pem.Decode(text)
-	if block != nil && block.Type == "EC PARAMETERS" { // which openssl puts before a key
-		block, _ = pem.Decode(text[len(pem.EncodeToMemory(block)):])
-	}
-	if block == nil {
-		return nil, unusable(op, errors.New("it is not PEM"))
-	}
-	var key any
-	var err error
-	switch block.Type {
-	case "PRIVATE KEY":
-		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
-	case "EC PRIVATE KEY":
-		key, err = x509.ParseECPrivateKey(block.Bytes)
-	case "PUBLIC KEY":
-		err = errors.New("it is a public key; the private one signs")
-	default:
-		err = fmt.Errorf("it is of the kind %q, not PRIVATE KEY (PKCS#8, not encrypted)", block.Type)
-	}
-	if err != nil {
-		return nil, unusable(op, err)
-	}
-	switch key := key.(type) {
-	case ed25519.PrivateKey:
-		return key, nil
-	case *ecdsa.PrivateKey:
-		if key.Curve == elliptic.P256() {
-			return key, nil
-		}
-	}
-	return nil, unusable(op, errors.New("it is neither ECDSA P-256 nor Ed25519"))
+	key, err := readKey("read the key to sign with", text, "PRIVATE KEY", "EC PRIVATE KEY")
+	signer, _ := key.(crypto.Signer)
+	return signer, err
 }
 
-// PublicKey reads a key to verify with: PEM, ECDSA P-256 or Ed25519.
-// It fails with CodeKey.
+// PublicKey reads a key to verify with: PEM, ECDSA P-256 or Ed25519. It fails with CodeKey.
 func PublicKey(text []byte) (crypto.PublicKey, error) {
-	const op = "read the key to verify with"
-	block, _ := pem.Decode(text)
+	return readKey("read the key to verify with", text, "PUBLIC KEY")
+}
+
+func readKey(op string, text []byte, kinds ...string) (key any, err error) {
+	block, rest := pem.Decode(text)
+	if block != nil && block.Type == "EC PARAMETERS" { // which openssl puts before a key
+		block, _ = pem.Decode(rest)
+	}
 	switch {
 	case block == nil:
-		return nil, unusable(op, errors.New("it is not PEM"))
-	case block.Type == "PRIVATE KEY" || block.Type == "EC PRIVATE KEY":
-		return nil, unusable(op, errors.New("it is a private key; the public one verifies"))
-	case block.Type != "PUBLIC KEY":
-		return nil, unusable(op, fmt.Errorf("it is of the kind %q, not PUBLIC KEY", block.Type))
+		err = errors.New("it is not PEM")
+	case !slices.Contains(kinds, block.Type):
+		err = fmt.Errorf("it is of the kind %q, not an unencrypted %s", block.Type, kinds[0])
+	case block.Type == "PUBLIC KEY":
+		key, err = x509.ParsePKIXPublicKey(block.Bytes)
+	case block.Type == "EC PRIVATE KEY":
+		key, err = x509.ParseECPrivateKey(block.Bytes)
+	default:
+		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
 	}
-	key, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err == nil && !supported(key) {
+		err = errors.New("it is neither ECDSA P-256 nor Ed25519")
+	}
 	if err != nil {
-		return nil, unusable(op, err)
+		return nil, &fault.Fault{Code: CodeKey, Class: fault.Usage, Op: op, Err: err, Fix: fixKey}
 	}
-	switch key := key.(type) {
-	case ed25519.PublicKey:
-		return key, nil
-	case *ecdsa.PublicKey:
-		if key.Curve == elliptic.P256() {
-			return key, nil
-		}
-	}
-	return nil, unusable(op, errors.New("it is neither ECDSA P-256 nor Ed25519"))
+	return key, nil
 }
 
-func unusable(op string, err error) error {
-	return &fault.Fault{Code: CodeKey, Class: fault.Usage, Op: op, Err: err, Fix: fixKey}
+func supported(key any) bool {
+	switch key := key.(type) {
+	case ed25519.PrivateKey, ed25519.PublicKey:
+		return true
+	case *ecdsa.PrivateKey:
+		return key.Curve == elliptic.P256()
+	case *ecdsa.PublicKey:
+		return key.Curve == elliptic.P256()
+	}
+	return false
 }

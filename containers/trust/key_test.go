@@ -34,9 +34,9 @@ func TestKeys(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, key.Public(), read)
 		_, err = trust.PrivateKey(public)
-		require.ErrorContains(t, err, "it is a public key")
+		require.ErrorContains(t, err, `it is of the kind "PUBLIC KEY"`)
 		_, err = trust.PublicKey(private)
-		require.ErrorContains(t, err, "it is a private key")
+		require.ErrorContains(t, err, `it is of the kind "PRIVATE KEY"`)
 	}
 	ec, err := x509.MarshalECPrivateKey(trusttest.Keys(t)["ECDSA"].(*ecdsa.PrivateKey))
 	withParameters := append([]byte("-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"), encode("EC PRIVATE KEY", ec, err)...)

@@ -57,7 +57,8 @@ collect_upgrades() {
 	jq -r '"## Upgrades\n\n| from | to | scale | style | faults | result |\n|---|---|---|---|---|---|",
 		(.cells[] | "| \(.cell.from) | \(.cell.to) | \(.cell.scale) | \(.cell.style) | \(.cell.faults) | \(.outcome) \(.code // "") |")' \
 		"$results/matrix.json" >>"$summary"
-	jq -r '.cells[] | select(.outcome == "failed") | "\(.deployment) \(if .reproduce then "slipway reproduce --package run.tar.zst" else .again end)"' \
+	jq -r --arg config "$SLIPWAY_CONFIG" '.cells[] | select(.outcome == "failed") | "\(.deployment) \(if .reproduce then "slipway reproduce --package run.tar.zst" else
+		@sh "slipway upgrade-matrix --config \($config) --from \(.cell.from) --to \(.cell.to) --scale \(.cell.scale) --style \(.cell.style) --faults \(.cell.faults)" end)"' \
 		"$results/matrix.json" | while read -r cell line; do
 		reproduce "upgrades/$cell" "$line" >>"$summary"
 	done

@@ -15,7 +15,6 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/trust"
-	"github.com/slipway-sh/slipway/examples/embed/lab"
 	reference "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
@@ -47,7 +46,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := config.Load([]byte(configuration), providers.NewRegistry(lab.Provider{}).Options())
+	cfg, err := config.Load([]byte(configuration), providers.NewRegistry(Provider{}).Options())
 	if err != nil {
 		return err
 	}
@@ -60,7 +59,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer func() { _ = client.Close() }()
-	opts := conductor.Options{Client: client, Config: cfg, Provider: lab.Provider{}, Tools: pins.Versions()}
+	opts := conductor.Options{Client: client, Config: cfg, Provider: Provider{}, Tools: pins.Versions()}
 	wanted := trust.Anchor{Digest: os.Getenv(digest), Name: digest}
 	if opts.Images, err = containers.FromBundle(ctx, client, client.Host().Directory(args[1]), wanted); err != nil {
 		return err

@@ -1,6 +1,5 @@
-// Package existing is the provider for an existing cluster and that somebody
-// else looks after. It makes no part of it: what Slipway needs of the cluster is checked
-// before anything is changed.
+// Package existing is the provider for an existing cluster that somebody else looks after. Slipway checks
+// what it needs of the cluster before it changes anything.
 package existing
 
 import (

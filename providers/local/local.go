@@ -107,10 +107,8 @@ func settings(section json.RawMessage) (Settings, []config.Problem) {
 	return s, l
 }
 
-// bind is the address of this machine on which the ports are published.
 func (s Settings) bind() string { return cmp.Or(s.Bind, "127.0.0.1") }
 
-// apiPort is the port of this machine on which the API is published.
 func (s Settings) apiPort() int {
 	if s.APIPort == nil {
 		return APIPort
@@ -157,7 +155,6 @@ func (Provider) Requirements(d providers.Deployment) providers.Requirements {
 	p := config.ProfileOf(d.Scale)
 	return providers.Requirements{
 		MemoryBytes: int64(p.MemoryGiB) << 30, DiskBytes: int64(p.DiskGiB) << 30, CPUs: p.CPUs,
-		Filesystems: []string{"overlay"}, Netfilter: true,
 		Raises: map[string]int64{"fs.inotify.max_user_instances": 8192, "fs.inotify.max_user_watches": 524288},
 	}
 }

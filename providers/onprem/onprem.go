@@ -47,7 +47,6 @@ func (Provider) Validate(section json.RawMessage) []config.Problem {
 	return l
 }
 
-// isAddressRange reports whether text is an IPv4 address, a network or a range.
 func isAddressRange(text string) bool {
 	if strings.Contains(text, "/") {
 		return providers.IsNetwork(text, 0, 32)

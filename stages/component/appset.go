@@ -50,37 +50,27 @@ func (i *installer) appSet(ctx context.Context) (contract.Component, error) {
 		return out, nil
 	}
 	sets := slices.DeleteFunc(objs, func(o *unstructured.Unstructured) bool { return !isSet(o) })
-	asked := refreshed{}
-	if i.client.Plan != nil {
-		return out, i.setsHold(ctx, sets, asked)
+	if i.client.Plan != nil { // it only looks, once Argo CD has compared them
+		limited, cancel := context.WithTimeout(ctx, comparedLimit)
+		defer cancel()
+		ctx = limited
 	}
-	err = i.client.WaitFor(ctx, "the Applications of "+i.component.Name, kube.Poll, func(ctx context.Context) (bool, string, error) {
-		_, waiting, err := i.setsWait(ctx, sets, asked)
-		return len(waiting) == 0, strings.Join(waiting, "; "), err
+	asked, waiting := refreshed{}, []string(nil)
+	err = i.client.WaitFor(ctx, "the Applications of "+i.component.Name, kube.Poll, func(ctx context.Context) (done bool, _ string, err error) {
+		compared, now, err := i.setsWait(ctx, sets, asked)
+		waiting = now
+		return len(now) == 0 || compared && i.client.Plan != nil, strings.Join(now, "; "), err
 	})
-	if fault.ClassOf(err) == fault.Timeout {
+	switch {
+	case err == nil && len(waiting) > 0:
+		err = errors.New(strings.Join(waiting, "; "))
+	case i.client.Plan == nil && fault.ClassOf(err) == fault.Timeout:
 		err = &fault.Fault{
 			Code: argo.CodeLate, Class: fault.Timeout, Op: "bring about the Applications of " + i.component.Name, Err: err,
 			Fix: "correct what was seen last, then run the same command again; to look at it: slipway toolchain -- kubectl describe applicationset -n " + fault.Quote(sets[0].GetNamespace()),
 		}
 	}
 	return out, err
-}
-
-// setsHold looks, for a plan, whether ApplicationSets and their Applications are as they
-// should be, once Argo CD has compared them.
-func (i *installer) setsHold(ctx context.Context, sets []*unstructured.Unstructured, asked refreshed) error {
-	limited, cancel := context.WithTimeout(ctx, comparedLimit)
-	defer cancel()
-	var waiting []string
-	err := i.client.WaitFor(limited, "Argo CD to compare the Applications of "+i.component.Name, kube.Poll, func(ctx context.Context) (compared bool, _ string, err error) {
-		compared, waiting, err = i.setsWait(ctx, sets, asked)
-		return compared, strings.Join(waiting, "; "), err
-	})
-	if err == nil && len(waiting) > 0 {
-		err = errors.New(strings.Join(waiting, "; "))
-	}
-	return err
 }
 
 // refreshed are the ApplicationSets and Applications that Argo CD was asked to look at anew:

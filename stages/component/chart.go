@@ -110,7 +110,7 @@ type rendered struct {
 }
 
 func readChart(ctx context.Context, c *kube.Client, component string) (out rendered, err error) {
-	note, err := c.Notes(ctx, kube.ChartOf(component))
+	note, err := c.Notes(ctx, "", kube.ChartOf(component))
 	if err != nil || note == nil {
 		return out, err
 	}
@@ -145,10 +145,9 @@ func (i *installer) keepChart(ctx context.Context, r rendered, hooks []helm.Hook
 	return i.client.KeepNotes(ctx, i.env.Deployment, kube.ChartOf(i.component.Name), data)
 }
 
-// render renders the chart, unless it was from the same inputs, also by a run that did not come to
-// its end. The revision is another one if
-// that comes to something else, or was not applied to the end. Which APIs the cluster has is no
-// input: components that come later add to them.
+// render renders the chart, unless a run has rendered it from the same inputs, even if that run did
+// not come to its end. The revision grows if the result differs, or was not applied to the end. Which
+// APIs the cluster has is no input: components that come later add to them.
 func (i *installer) render(ctx context.Context, ch *chart.Chart, values map[string]any, was rendered) (rendered, error) {
 	kubernetes, err := kube.Retry(ctx, i.client, "get the version of Kubernetes", func(context.Context) (*version.Info, error) {
 		return i.client.Kubernetes.Discovery().ServerVersion()
@@ -194,7 +193,7 @@ func (i *installer) parts(ctx context.Context, text string) (helm.Rendered, erro
 		return parts, err
 	}
 	for _, o := range parts.Objects {
-		kube.KeepLast(o)
+		render.KeepLast(o)
 	}
 	for _, h := range parts.Hooks {
 		if err := i.client.Place(ctx, h.Objects, i.component.Namespace); err != nil {

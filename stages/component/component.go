@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,7 +19,9 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/gate"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -94,15 +98,9 @@ func run(ctx context.Context, env *step.Env, in contract.ComponentInput) (contra
 	if err != nil || !i.client.Plan.Waits() {
 		return out, err
 	}
-	if out.Workloads, err = i.client.WaitRollouts(ctx, objs); err != nil {
+	if out.Workloads, err = readiness.WaitRollouts(ctx, i.client, objs); err != nil {
 		return out, err
 	}
-	return i.settle(ctx, out)
-}
-
-// settle waits for the component's gates, and adds them to out.
-func (i *installer) settle(ctx context.Context, out contract.Component) (contract.Component, error) {
-	var err error
 	out.Gates, err = i.gates(ctx)
 	return out, err
 }
@@ -137,7 +135,7 @@ func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured
 	if len(deleted) > 0 {
 		i.env.Progress("deleted objects that the release no longer has: %s", strings.Join(deleted, ", "))
 	}
-	scaled, err := i.client.Rescale(ctx, objs, i.component.Namespace)
+	scaled, err := rescale(ctx, i.client, objs)
 	if len(scaled) > 0 {
 		i.env.Progress("scaled to 1 again, as the manifest leaves the number of replicas out: %s", strings.Join(scaled, ", "))
 	}
@@ -211,3 +209,48 @@ func noImage(name string) error {
 		Err: fmt.Errorf("neither the bundle nor the registry has an image named %s", name),
 	}
 }
+
+// gates waits for the component's gates, all at the same time. The error names every gate that stays
+// shut.
+func (i *installer) gates(ctx context.Context) ([]string, error) {
+	all := i.component.Ready
+	if len(all) == 0 {
+		return nil, nil
+	}
+	names, errs := make([]string, len(all)), make([]error, len(all))
+	for n, a := range all {
+		names[n] = a.Describe()
+	}
+	waiting := "waiting for " + strings.Join(names, ", ")
+	i.env.Progress("%s", waiting)
+	i.tell(ctx, contract.Waiting, ": "+waiting)
+	i.client.OnWait = func(what string, since, until time.Time, seen string, over bool) {
+		i.env.Waits(what, since, until, seen, over)
+		if !over {
+			i.tell(ctx, contract.Waiting, fmt.Sprintf(": waiting for %s since %s, until %s: %s", what, clock(since), clock(until), seen))
+		}
+	}
+	var wg sync.WaitGroup
+	for n, a := range all {
+		wg.Go(func() { errs[n] = gate.Wait(ctx, i.client, i.engine(), a) })
+	}
+	wg.Wait()
+	err := errors.Join(errs...)
+	if err == nil {
+		i.tell(ctx, contract.InProgress, " is ready")
+	}
+	return names, err
+}
+
+func (i *installer) engine() string {
+	if c := i.release.Engine(); c != nil {
+		return c.Namespace
+	}
+	return ""
+}
+
+func (i *installer) tell(ctx context.Context, s contract.Progress, message string) {
+	i.client.WriteProgress(ctx, i.env.Logger, i.env.Deployment, i.env.Run, s, "component "+i.component.Name+message)
+}
+
+func clock(t time.Time) string { return t.UTC().Format("15:04:05Z") }

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -105,8 +104,7 @@ func (i *installer) annotate(ctx context.Context, objs []*unstructured.Unstructu
 	return nil
 }
 
-// content is that of a ConfigMap or Secret among objs or of the release; nil for another
-// one's.
+// content is the data of a ConfigMap or Secret among objs or of the release; nil for others.
 func (i *installer) content(ctx context.Context, objs []*unstructured.Unstructured, kind, namespace, name string) ([]byte, error) {
 	at := slices.IndexFunc(objs, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == kind && o.GetName() == name && cmp.Or(o.GetNamespace(), i.component.Namespace) == namespace
@@ -118,27 +116,14 @@ func (i *installer) content(ctx context.Context, objs []*unstructured.Unstructur
 	if !slices.ContainsFunc(removal.Prerequisites(i.release), m.Same) {
 		return nil, nil
 	}
-	data, err := kube.Retry(ctx, i.client, "get "+m.String(), func(ctx context.Context) (any, error) {
-		if kind == "Secret" {
-			o, err := i.client.Kubernetes.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				return nil, err
-			}
-			return o.Data, nil
-		}
-		o, err := i.client.Kubernetes.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return nil, err
-		}
-		return o.Data, nil
-	})
-	if apierrors.IsNotFound(err) { // a given one that the configuration does not give
-		return []byte("none"), nil
-	}
+	live, err := i.client.Live(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(data)
+	if live == nil { // a Secret of the user's that the configuration does not have
+		return []byte("none"), nil
+	}
+	return json.Marshal(live.Object["data"])
 }
 
 // salt keeps the digest of a short secret from being guessed at.

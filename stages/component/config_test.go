@@ -2,7 +2,9 @@ package component
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -12,22 +14,34 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
 // noting is an installer of a component in the namespace shop, of a release that generates
 // shop/generated, shop/settings and shop/cert, on a cluster with these objects.
-func noting(objs ...runtime.Object) *installer {
+func noting(t *testing.T, objs ...metav1.Object) *installer {
+	t.Helper()
+	api := kubetest.Serve(t)
+	for _, o := range objs {
+		text, err := json.Marshal(o)
+		require.NoError(t, err)
+		resource := "secrets"
+		if _, is := o.(*corev1.ConfigMap); is {
+			resource = "configmaps"
+		}
+		api.Set(t, "/api/v1/namespaces/"+o.GetNamespace()+"/"+resource+"/"+o.GetName(), string(text))
+	}
+	client, err := kube.New(&rest.Config{Host: api.URL})
+	require.NoError(t, err)
 	return &installer{
-		client:    &kube.Client{Kubernetes: fake.NewClientset(objs...)},
+		client:    client,
 		component: platform.Component{Name: "web", Namespace: "shop"},
 		release: &platform.Release{
 			Namespaces:   []platform.Namespace{{Name: "shop"}},
@@ -77,25 +91,25 @@ func TestPodsStartAgainWhenWhatTheyReadChanges(t *testing.T) {
 	const own = "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: page, namespace: shop}, data: {k: VALUE}}\n"
 	const ownSecret = "---\n{apiVersion: v1, kind: Secret, metadata: {name: login, namespace: shop}, stringData: {k: VALUE}}\n"
 	ownPage := func(value string) (*installer, string) {
-		return noting(salt("s")), reading("configMap: {name: page}") + strings.ReplaceAll(own, "VALUE", value)
+		return noting(t, salt("s")), reading("configMap: {name: page}") + strings.ReplaceAll(own, "VALUE", value)
 	}
 	ownLogin := func(value string) (*installer, string) {
-		return noting(salt("s")), reading("secret: {secretName: login}") + strings.ReplaceAll(ownSecret, "VALUE", value)
+		return noting(t, salt("s")), reading("secret: {secretName: login}") + strings.ReplaceAll(ownSecret, "VALUE", value)
 	}
 	generated := func(value string) (*installer, string) {
-		return noting(salt("s"), secret("shop", "generated", "password", value)), reading("secret: {secretName: generated}")
+		return noting(t, salt("s"), secret("shop", "generated", "password", value)), reading("secret: {secretName: generated}")
 	}
 	made := func(value string) (*installer, string) {
-		return noting(salt("s"), configMap("settings", value)), reading("configMap: {name: settings}")
+		return noting(t, salt("s"), configMap("settings", value)), reading("configMap: {name: settings}")
 	}
 	certificate := func(value string) (*installer, string) {
-		return noting(salt("s"), secret("shop", "cert", "tls.crt", value)), reading("secret: {secretName: cert}")
+		return noting(t, salt("s"), secret("shop", "cert", "tls.crt", value)), reading("secret: {secretName: cert}")
 	}
 	authority := func(value string) (*installer, string) {
-		return noting(salt("s"), configMap(platform.AuthorityConfigMap, value)), reading("configMap: {name: " + platform.AuthorityConfigMap + "}")
+		return noting(t, salt("s"), configMap(platform.AuthorityConfigMap, value)), reading("configMap: {name: " + platform.AuthorityConfigMap + "}")
 	}
 	salted := func(value string) (*installer, string) {
-		return noting(salt(value), secret("shop", "generated", "password", "p")), reading("secret: {secretName: generated}")
+		return noting(t, salt(value), secret("shop", "generated", "password", "p")), reading("secret: {secretName: generated}")
 	}
 	for what, of := range map[string]func(string) (*installer, string){
 		"a ConfigMap of its own": ownPage, "a Secret of its own": ownLogin, "a generated Secret": generated, "a ConfigMap of the release": made,
@@ -112,7 +126,7 @@ func TestPodsStartAgainWhenWhatTheyReadChanges(t *testing.T) {
 }
 
 func TestWhatOthersMakeStartsNoPodAgain(t *testing.T) {
-	theirs := noting(salt("s"), secret("shop", "theirs", "k", "a"), configMap("kube-root-ca.crt", "a"))
+	theirs := noting(t, salt("s"), secret("shop", "theirs", "k", "a"), configMap("kube-root-ca.crt", "a"))
 	require.Empty(t, noted(t, theirs, reading("secret: {secretName: theirs}")))
 	require.Empty(t, noted(t, theirs, reading("configMap: {name: kube-root-ca.crt}")))
 	require.Empty(t, noted(t, theirs, reading("emptyDir: {}")))
@@ -120,28 +134,38 @@ func TestWhatOthersMakeStartsNoPodAgain(t *testing.T) {
 	require.Empty(t, noted(t, theirs, reading("secret: {secretName: elsewhere}")+strings.ReplaceAll(elsewhere, "generated", "elsewhere")), "one in another namespace is another one")
 
 	both := reading("projected: {sources: [{secret: {name: generated}}, {secret: {name: theirs}}]}")
-	with := noted(t, noting(salt("s"), secret("shop", "generated", "k", "a"), secret("shop", "theirs", "k", "b")), both)
+	with := noted(t, noting(t, salt("s"), secret("shop", "generated", "k", "a"), secret("shop", "theirs", "k", "b")), both)
 	require.NotEmpty(t, with)
-	require.Equal(t, with, noted(t, noting(salt("s"), secret("shop", "generated", "k", "a"), secret("shop", "theirs", "k", "c")), both), "only theirs has changed")
+	require.Equal(t, with, noted(t, noting(t, salt("s"), secret("shop", "generated", "k", "a"), secret("shop", "theirs", "k", "c")), both), "only theirs has changed")
 }
 
 // TestASecretThatComesLater: what the configuration gives may not be there yet.
 func TestASecretThatComesLater(t *testing.T) {
 	manifest := reading("secret: {secretName: generated}")
-	without := noted(t, noting(salt("s")), manifest)
+	without := noted(t, noting(t, salt("s")), manifest)
 	require.NotEmpty(t, without)
-	require.NotEqual(t, without, noted(t, noting(salt("s"), secret("shop", "generated", "k", "a")), manifest))
+	require.NotEqual(t, without, noted(t, noting(t, salt("s"), secret("shop", "generated", "k", "a")), manifest))
+}
+
+// refusing answers that nobody may read the Secret generated.
+type refusing struct{ next http.RoundTripper }
+
+func (r refusing) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(req.URL.Path, "/secrets/generated") {
+		return r.next.RoundTrip(req)
+	}
+	const body = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"you may not"}`
+	return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: req}, nil
 }
 
 func TestANoteThatCannotBeMade(t *testing.T) {
 	objs, err := kube.Decode([]byte(reading("secret: {secretName: generated}")))
 	require.NoError(t, err)
-	require.ErrorContains(t, noting(secret("shop", "generated", "k", "a")).annotate(t.Context(), objs), "secret slipway-system/slipway-salt is not there")
+	require.ErrorContains(t, noting(t, secret("shop", "generated", "k", "a")).annotate(t.Context(), objs), "secret slipway-system/slipway-salt is not there")
 
-	i := noting(salt("s"))
-	i.client.Kubernetes.(*fake.Clientset).PrependReactor("get", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(corev1.Resource("secrets"), a.(clienttesting.GetAction).GetName(), errors.New("you may not"))
-	})
+	i := noting(t, salt("s"))
+	i.client, err = kube.New(&rest.Config{Host: i.client.Config.Host, WrapTransport: func(next http.RoundTripper) http.RoundTripper { return refusing{next} }})
+	require.NoError(t, err)
 	err = i.annotate(t.Context(), objs)
 	require.True(t, apierrors.IsForbidden(err), err)
 	require.ErrorContains(t, err, "get Secret shop/generated: ")

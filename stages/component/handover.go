@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/fault"
@@ -65,10 +63,10 @@ func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contr
 	if err := i.letGo(ctx, objs); err != nil {
 		return out, err
 	}
-	return i.settle(ctx, out)
+	out.Gates, err = i.gates(ctx)
+	return out, err
 }
 
-// projectName is that of the AppProject of a component alone.
 func projectName(component string) string { return "slipway-adopted-" + component }
 
 // project bounds the Application by what the chart of the release has: its kinds, in its
@@ -147,8 +145,8 @@ func copied(values map[string]any) (out map[string]any, err error) {
 	return out, err
 }
 
-// synced waits until the Application is Synced and Healthy at the commit that was pushed;
-// in a repository of the user's, at the one that Argo CD finds.
+// synced waits until the Application is Synced and Healthy at the commit that was pushed or, in a
+// repository of the user's, at the commit that Argo CD finds.
 func (i *installer) synced(ctx context.Context, in contract.AdoptionInput) error {
 	deadline := time.Duration(in.Deadline) * time.Second
 	if deadline <= 0 {
@@ -190,11 +188,11 @@ func (i *installer) synced(ctx context.Context, in contract.AdoptionInput) error
 
 // letGo ends Slipway's part in the component, once Argo CD has applied it.
 func (i *installer) letGo(ctx context.Context, objs []*unstructured.Unstructured) error {
-	listed, err := i.client.Notes(ctx, kube.ObjectsOf(i.component.Name))
+	listed, err := i.client.Notes(ctx, "", kube.ObjectsOf(i.component.Name))
 	if err != nil || listed == nil {
 		return err
 	}
-	if err := i.client.Yield(ctx, objs, i.component.Namespace, kube.FieldManager); err != nil {
+	if err := i.client.Yield(ctx, objs); err != nil {
 		return err
 	}
 	if err := i.client.Forget(ctx, i.env.Deployment, i.component.Name); err != nil {
@@ -207,14 +205,8 @@ func (i *installer) letGo(ctx context.Context, objs []*unstructured.Unstructured
 // owned reports whether Argo CD has taken the component over, with an Application of its name.
 func (i *installer) owned(ctx context.Context) (bool, error) {
 	name, namespace := i.component.Name, i.release.Engine().Namespace
-	what := "get the Application " + namespace + "/" + name
-	o, err := kube.Retry(ctx, i.client, what, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return i.client.Dynamic.Resource(argo.Applications()).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
-	})
-	if apierrors.IsNotFound(err) { // or Argo CD is not there yet
-		return false, nil
-	}
-	if err != nil {
+	o, err := i.client.Live(ctx, argo.Member(namespace, name))
+	if err != nil || o == nil { // Argo CD may not be there yet
 		return false, err
 	}
 	if kube.DeploymentOf(o.GetLabels()) != i.env.Deployment || o.GetLabels()[kube.AdoptedLabel] == "" {

@@ -25,6 +25,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
@@ -34,9 +35,8 @@ const CodeJob fault.Code = "CMP-001"
 // workAnnotation is the annotation of a Job that holds the digest of what it does.
 const workAnnotation = "slipway.sh/work"
 
-// jobs applies the objects of a component of kind job, and waits for its Jobs. One that
-// completed is not made again, even if it is gone, unless what it does has changed; one
-// that failed is.
+// jobs applies the objects of a component of kind job, and waits for its Jobs. A Job that completed
+// is not made again, even if it is gone, unless what it does has changed; a failed Job is.
 func (i *installer) jobs(ctx context.Context) ([]*unstructured.Unstructured, contract.Component, error) {
 	objs, err := i.read(ctx)
 	if err != nil {
@@ -130,7 +130,7 @@ func (i *installer) work(ctx context.Context, o *unstructured.Unstructured, done
 		}
 	}
 	if there {
-		_, failed := kube.JobEnd(live)
+		_, failed := readiness.JobEnd(live)
 		if live.Annotations[workAnnotation] != digest || failed != "" || live.DeletionTimestamp != nil {
 			if err := i.discard(ctx, live); err != nil {
 				return false, err
@@ -175,7 +175,7 @@ const podsEvery = 2 * time.Second
 // completed waits until a Job has completed. For a plan it looks once.
 func (i *installer) completed(ctx context.Context, namespace, name string) error {
 	id := namespace + "/" + name
-	w := &kube.JobWatch{Client: i.client, Namespace: namespace, Name: name, Every: podsEvery}
+	w := &readiness.JobWatch{Client: i.client, Namespace: namespace, Name: name, Every: podsEvery}
 	if i.client.Plan != nil {
 		ended, seen, err := w.Look(ctx)
 		if err == nil && (!ended || w.Failure != "") {
@@ -204,7 +204,7 @@ func (i *installer) completed(ctx context.Context, namespace, name string) error
 // done are the digests of what those of all that have completed did, by kube.JobKey. Those of
 // other Jobs are forgotten.
 func (i *installer) done(ctx context.Context, all []*unstructured.Unstructured) (map[string]string, error) {
-	out, err := i.client.Notes(ctx, kube.JobsOf(i.component.Name))
+	out, err := i.client.Notes(ctx, "", kube.JobsOf(i.component.Name))
 	if err != nil || len(out) == 0 {
 		return map[string]string{}, err
 	}
@@ -220,4 +220,24 @@ func (i *installer) done(ctx context.Context, all []*unstructured.Unstructured) 
 
 func (i *installer) remember(ctx context.Context, done map[string]string) error {
 	return i.client.KeepNotes(ctx, i.env.Deployment, kube.JobsOf(i.component.Name), done)
+}
+
+func (i *installer) planJob(o *unstructured.Unstructured, live *batchv1.Job, there bool, digest string) bool {
+	why := "it has not been carried out, or does something else now"
+	if there {
+		_, failed := readiness.JobEnd(live)
+		switch {
+		case live.Annotations[workAnnotation] != digest:
+			why = "what it does has changed"
+		case failed != "":
+			why = "it has failed: " + failed
+		case live.DeletionTimestamp != nil:
+			why = "somebody is deleting it"
+		default:
+			return false
+		}
+	}
+	i.client.Plan.Change("carry out %s", kube.MemberOf(o))
+	i.client.Plan.Tell(contract.PlannedChange{Of: contract.PlanJobs, Action: contract.PlanRun, Name: kube.MemberOf(o).String(), Note: why})
+	return true
 }

@@ -18,7 +18,7 @@ import (
 const CodeNode fault.Code = "CMP-003"
 
 // node makes sure that exactly one node has the label that the component's pods select:
-// where none has it, one that is ready gets it.
+// where none has it, a ready node gets it.
 func (i *installer) node(ctx context.Context) error {
 	if i.component.Node == nil {
 		return nil

@@ -53,9 +53,8 @@ func (c *Cluster) installed(ctx context.Context, what string) error {
 	return nil
 }
 
-// up starts the cluster's service, which then lives as long as the Dagger session, and
-// waits up to two minutes until the pods that ran before it was stopped are ready again.
-// Pods that are not are reported, not an error. It is a fault if nothing is installed.
+// up starts the cluster's service, which lives as long as the Dagger session, and waits up to two
+// minutes for the pods that ran before. It reports pods that are not ready. It fails if nothing is installed.
 func (c *Cluster) up(ctx context.Context, what string) (*dagger.Service, error) {
 	s, err := c.get()
 	if err != nil {
@@ -106,8 +105,7 @@ func (c *Cluster) ClusterBind() string {
 	return c.service.Bind()
 }
 
-// NodeID identifies what the cluster's service is started from; empty for a
-// provider that runs none.
+// NodeID identifies what the cluster's service is started from; empty if the provider runs none.
 func (c *Cluster) NodeID() string {
 	if c.service == nil {
 		return ""
@@ -178,8 +176,7 @@ func (c *Cluster) Up(ctx context.Context, publish bool, ready func()) error {
 	return err
 }
 
-// Down ends the cluster's service, whoever started it in this session, also after
-// ctx has ended.
+// Down ends the cluster's service, whoever started it in this session, also after ctx has ended.
 func (c *Cluster) Down(ctx context.Context) error {
 	if c.service == nil {
 		return nil
@@ -204,15 +201,13 @@ func (c *Cluster) while(ctx context.Context, do func(context.Context) error) err
 	return errors.Join(do(ctx), c.stop(ctx))
 }
 
-// stop stops the cluster's service, also after ctx has ended.
 func (c *Cluster) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
 	return c.service.Stop(ctx)
 }
 
-// toolchain is the container in which every step runs, connected to the cluster,
-// which runs.
+// toolchain is the container in which every step runs, connected to the running cluster.
 func (c *Cluster) toolchain(ctx context.Context) (*dagger.Container, error) {
 	const what = "open the toolchain"
 	var s *dagger.Service

@@ -1,7 +1,6 @@
-// Package conductor drives a workflow on a deployment: it has each step run in a
-// container, with hooks around it and under the deployment's lock, writes the record,
-// and runs the cluster where that is Slipway's. What the workflows are is in package
-// stages.
+// Package conductor drives a workflow on a deployment: it runs each step in a container, with hooks
+// around it and under the deployment's lock, writes the record, and runs Slipway's cluster. Package
+// stages wires the workflows.
 package conductor
 
 import (
@@ -52,8 +51,7 @@ type Options struct {
 	ReleaseDigest string // identifies the release's content
 	ReleaseCommit string // of the Git repository that has the release; empty where none has
 	ReleaseFrom   string // directory that the command line named; empty: it named none
-	// Tools maps each tool of the toolchain to the version that it must have,
-	// without a leading v.
+	// Tools maps each tool of the toolchain to its version, without a leading v.
 	Tools map[string]string
 	// Version of Slipway, and of the Dagger engine, for the run's record.
 	Version, Engine string
@@ -62,8 +60,7 @@ type Options struct {
 	Origin string
 	// User and Host say who holds the deployment's lock, for others to read.
 	User, Host string
-	// LockTimeout is how long a run waits for another one that has the lock and is
-	// alive.
+	// LockTimeout is how long a run waits for a live holder of the lock.
 	LockTimeout time.Duration
 	// TLSKey is the private key of the user's certificate.
 	TLSKey *dagger.Secret
@@ -73,14 +70,11 @@ type Options struct {
 	// State says where the deployment's state is.
 	State State
 	contract.RunOptions
-	// Warn tells whoever runs this of something that fails nothing and is not in a record; it
-	// may be nil.
+	// Warn reports what fails nothing and is not in a record; it may be nil.
 	Warn func(string)
-	// Reproduce returns the commands that reproduce a failed run elsewhere, for its record; it may
-	// be nil.
+	// Reproduce returns the commands that reproduce a failed run, for its record; it may be nil.
 	Reproduce func(*report.Run) []string
-	// Approve is the digest of the plan that a workflow may carry out; empty: it does what
-	// there is to do.
+	// Approve is the digest of the plan that a workflow may carry out; empty: any.
 	Approve string
 	// Approval is that somebody has agreed to the workflow, for the run's record; its By is
 	// filled in. Nil: nobody was asked.
@@ -90,9 +84,8 @@ type Options struct {
 	// Secret finds what the configuration's hooks refer to; its error says why it
 	// is not there. Nil: no secret can be found.
 	Secret func(config.SecretRef) (*dagger.Secret, error)
-	// Access finds the kubeconfig of an existing cluster: one context, which
-	// needs nothing of this machine. It is asked once, and only for what reaches the
-	// cluster. Nil: there is no such cluster.
+	// Access finds the kubeconfig of an existing cluster: one context, which needs nothing of this
+	// machine. It is called once, if something reaches the cluster. Nil: there is no such cluster.
 	Access func(context.Context, providers.Access) (*dagger.Secret, error)
 	// Hooks run before those of the configuration.
 	Hooks []pipeline.Hook

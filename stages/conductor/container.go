@@ -3,18 +3,20 @@ package conductor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
+	"sync"
 
 	"dagger.io/dagger"
 
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// containerRunner runs each step in a container of its own, unless its earlier result
-// was verified already.
+// containerRunner runs each step in a container of its own, unless a cached result holds.
 type containerRunner struct {
 	requests
 	mounts
@@ -86,7 +88,6 @@ type mounts struct {
 	account   *dagger.Secret // nil: there is none
 }
 
-// mount gives a container what the step needs.
 func (m mounts) mount(ctx context.Context, e *containers.Exec, s contract.Spec) (err error) {
 	e.Directories, e.Secrets = map[string]*dagger.Directory{}, map[string]*dagger.Secret{}
 	if !s.Offline {
@@ -126,7 +127,6 @@ func (m mounts) mount(ctx context.Context, e *containers.Exec, s contract.Spec) 
 	return nil
 }
 
-// decodeResult reads what a step left behind.
 func decodeResult(id string, done containers.Outcome) (contract.Result, error) {
 	var result contract.Result
 	if done.Result == nil {
@@ -140,4 +140,99 @@ func decodeResult(id string, done containers.Outcome) (contract.Result, error) {
 		return result, fmt.Errorf("decode the result of %s: %w", id, err)
 	}
 	return result, nil
+}
+
+// clusterAccess finds the access to an existing cluster. The deployment's state
+// never holds it, so that each command uses what the configuration refers to now.
+type clusterAccess struct {
+	to   providers.Access
+	find func(context.Context, providers.Access) (*dagger.Secret, error) // see Options.Access
+
+	mu    sync.Mutex
+	found *dagger.Secret
+}
+
+// secret is a kubeconfig; nil where the cluster is Slipway's own.
+func (a *clusterAccess) secret(ctx context.Context) (*dagger.Secret, error) {
+	if a == nil {
+		return nil, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.found != nil {
+		return a.found, nil
+	}
+	if a.find == nil {
+		return nil, errors.New("the access to the cluster is not readable here")
+	}
+	found, err := a.find(ctx, a.to)
+	if err == nil {
+		a.found = found
+	}
+	return found, err
+}
+
+// commands runs commands of Slipway's own in a container with the deployment's state.
+// Their errors are the faults that the commands printed.
+type commands struct{ deployment *containers.Deployment }
+
+// ask runs an action of `slipway state` and decodes its answer into out, unless that is nil.
+func (c commands) ask(ctx context.Context, action string, req contract.StateRequest, out any) error {
+	return c.askIn(ctx, containers.Exec{}, action, req, out)
+}
+
+// askIn is ask in a container with what e says.
+func (c commands) askIn(ctx context.Context, e containers.Exec, action string, req contract.StateRequest, out any) error {
+	var err error
+	if e.Args, err = stateCommand(action, req); err != nil {
+		return err
+	}
+	if out != nil {
+		e.Result = contract.ResultFile
+		return c.result(ctx, e, out)
+	}
+	_, err = c.exec(ctx, e)
+	return err
+}
+
+func stateCommand(action string, req contract.StateRequest) ([]string, error) {
+	text, err := json.Marshal(req)
+	if err != nil {
+		return nil, fmt.Errorf("encode the request: %w", err)
+	}
+	return []string{"slipway", "state", action, string(text)}, nil
+}
+
+// result runs e, of which the result is JSON, and decodes that.
+func (c commands) result(ctx context.Context, e containers.Exec, into any) error {
+	done, err := c.exec(ctx, e)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(done.Result, into); err != nil {
+		return fmt.Errorf("decode the result of %v: %w", e.Args, err)
+	}
+	return nil
+}
+
+func (c commands) exec(ctx context.Context, e containers.Exec) (containers.Outcome, error) {
+	done, err := c.deployment.Exec(ctx, e)
+	if err != nil {
+		return done, err
+	}
+	if err := ended(e.Args, done); err != nil || e.Result == "" || done.Result != nil {
+		return done, err
+	}
+	return done, fmt.Errorf("run %v: no result: %w: %s", e.Args, done.NoResult, containers.Complaint(done.Stderr))
+}
+
+// ended is the error of a command of Slipway's that did not end well.
+func ended(args []string, done containers.Outcome) error {
+	if done.ExitCode == 0 {
+		return nil
+	}
+	if f := containers.ParseFault(done.Stderr); f != nil {
+		return f
+	}
+	return fmt.Errorf("run %v: exit status %d: %s", args, done.ExitCode, containers.Complaint(done.Stderr))
 }

@@ -13,13 +13,10 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// diagnosisLimit is how long a diagnosis may take with its container.
 const diagnosisLimit = time.Minute
 
-// diagnose looks in the cluster for the cause of the failures of a run, whose
-// results these are, while the cluster runs. It takes a minute at most. It is
-// nil without an error when none of the steps needs a cluster. An error says why
-// there is no diagnosis; it is never about the failures.
+// diagnose looks in the cluster for the cause of failures, a minute at most. It is nil if none of the
+// failed steps works on the cluster. An error says why there is no diagnosis.
 func diagnose(ctx context.Context, steps *containerRunner, g *Graph, workflow string, failed []pipeline.Result) (*contract.Diagnosis, error) {
 	in := diagnosisInput(g, failed)
 	in.Refused = installs(workflow) && allRefuse(failed)
@@ -35,9 +32,8 @@ func diagnose(ctx context.Context, steps *containerRunner, g *Graph, workflow st
 	return &out, nil
 }
 
-// note puts what a diagnosis found into the record of its run: as the cause of the
-// failed step if there is only one, else as that of the run. A missing diagnosis is a
-// warning.
+// note puts a diagnosis into the record of its run: as the cause of the failed step if only one failed.
+// A missing diagnosis is a warning.
 func note(record *report.Run, failed []pipeline.Result, d *contract.Diagnosis, err error) {
 	switch {
 	case err != nil:
@@ -60,8 +56,7 @@ func note(record *report.Run, failed []pipeline.Result, d *contract.Diagnosis, e
 	record.Diagnosis = append(record.Diagnosis, found)
 }
 
-// diagnosisInput is what the step gets: the failed steps of those that reach for
-// the cluster.
+// diagnosisInput has the failed steps that work on the cluster.
 func diagnosisInput(g *Graph, failed []pipeline.Result) contract.DiagnosisInput {
 	in := contract.DiagnosisInput{Failed: []contract.FailedStep{}, Namespaces: []string{}}
 	for _, r := range failed {

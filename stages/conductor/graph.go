@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -22,15 +23,13 @@ type Workflow struct {
 	// Removes says that the deployment is gone after a success: its state is deleted,
 	// but for the records of its runs.
 	Removes bool
-	// Tries says that what is installed is only tried: the deployment's runtime state stays
-	// as it is.
+	// Tries says that the workflow only tries what is installed: the runtime state stays as it is.
 	Tries bool
 	// Conclude returns the error of the run, from that of its graph; nil: that one.
 	Conclude func(error) error
 }
 
-// Findings are what steps found out, of which a run's record and the deployment's
-// runtime state are made.
+// Findings are what steps found out, for the run's record and the runtime state.
 type Findings struct {
 	Record *report.Run
 	State  *contract.RuntimeState
@@ -48,7 +47,6 @@ type Graph struct {
 	actions  map[pipeline.Key]func(context.Context) error
 }
 
-// runner runs a step and decodes its output into out.
 type runner interface {
 	run(ctx context.Context, s contract.Spec, in, out any) (contract.Result, error)
 }
@@ -97,8 +95,7 @@ func Nodes(w Workflow, in contract.Inputs) ([]pipeline.Node, error) {
 	return g.pipeline.Graph(), nil
 }
 
-// Steps are the names, "stage/name", of the steps that a workflow would have on this
-// deployment.
+// Steps are the names, "stage/name", of the steps of a workflow on this deployment.
 func (c *Conductor) Steps(w Workflow) ([]string, error) {
 	nodes, err := Nodes(w, c.inputs)
 	if err != nil {
@@ -176,4 +173,33 @@ func (g *Graph) unchanged(results []pipeline.Result) bool {
 func (g *Graph) online(key pipeline.Key) bool {
 	s, ok := g.specs[key]
 	return ok && !s.Offline
+}
+
+// PhaseNames are those of phases that a run of these steps would have something of.
+func PhaseNames(phases []report.Phase, nodes []pipeline.Node) []string {
+	var run report.Run
+	run.Plan(nodes)
+	run.Divide(phases)
+	var out []string
+	for _, p := range run.Phases {
+		if p.Status != "" {
+			out = append(out, p.Name)
+		}
+	}
+	return out
+}
+
+// PhasesOf are the phases of a release, with the steps that their components have in a graph.
+func PhasesOf(r *platform.Release, nodes []pipeline.Node) []report.Phase {
+	var out []report.Phase
+	for _, p := range r.Phases {
+		phase := report.Phase{Name: p.Name, Approval: p.Approval, Steps: slices.Clone(p.Steps)}
+		for _, n := range nodes {
+			if contract.OfComponents(n.Stage) && slices.Contains(p.Components, n.Name) {
+				phase.Steps = append(phase.Steps, n.String())
+			}
+		}
+		out = append(out, phase)
+	}
+	return out
 }

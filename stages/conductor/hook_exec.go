@@ -18,7 +18,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
-// hookExecutor runs hooks in containers.
 type hookExecutor struct {
 	client     *dagger.Client
 	deployment *containers.Deployment
@@ -84,7 +83,6 @@ func (c hookExecutor) execution(h config.Hook, env map[string]string) (container
 	return e, nil
 }
 
-// exec runs a hook in its container.
 func (c hookExecutor) exec(ctx context.Context, h config.Hook, on pipeline.Key, env map[string]string) (containers.HookOutcome, error) {
 	e, err := c.execution(h, env)
 	if err != nil {
@@ -115,8 +113,7 @@ func (c hookExecutor) reachable(on pipeline.Key) bool {
 	return c.online != nil && c.online(on)
 }
 
-// kubeconfig is the administrator's access to the cluster; nil where there is none
-// yet.
+// kubeconfig is the administrator's access to the cluster; nil while there is none.
 func (c hookExecutor) kubeconfig(ctx context.Context) (*dagger.Secret, error) {
 	text, err := c.records.kubeconfig(ctx)
 	if err != nil || len(text) == 0 {

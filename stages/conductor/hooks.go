@@ -21,17 +21,15 @@ import (
 )
 
 const (
-	// codeHookFailed: a hook of the configuration failed or did not end in time; the error says where
-	// it runs, its exit code and its last line, and around configuring its last
-	// lines.
+	// codeHookFailed: a hook failed or did not end in time; the error has its place, exit code and last
+	// line, around configuring its last lines.
 	codeHookFailed fault.Code = "HOK-001"
 )
 
 // hookLogLimit is how much of the output of a hook goes into a run's record, in bytes.
 const hookLogLimit = 32 << 10
 
-// hookRunner runs the hooks of a workflow that the configuration has. Hooks may
-// run at the same time.
+// hookRunner runs the configuration's hooks of a workflow, some at the same time.
 type hookRunner struct {
 	run, deployment, workflow string
 	// exec runs a hook, once, with what it gets from Slipway in env.
@@ -84,8 +82,7 @@ func (r *hookRunner) bind(hooks []config.Hook) []pipeline.Hook {
 	return out
 }
 
-// hooksTimeout is how long the hooks after a step, or after the workflow, may
-// take together.
+// hooksTimeout bounds the hooks after a step, or after the workflow, together.
 func hooksTimeout(hooks []config.Hook) time.Duration {
 	sum := pipeline.DefaultCleanupTimeout
 	for _, h := range hooks {
@@ -96,8 +93,7 @@ func hooksTimeout(hooks []config.Hook) time.Duration {
 	return sum
 }
 
-// once runs a hook and records its outcome. on is the current result of its step or,
-// with a zero key, of the workflow.
+// once runs a hook and records its outcome. on is the result of its step so far; a zero key is the workflow.
 func (r *hookRunner) once(ctx context.Context, h config.Hook, on pipeline.Result) error {
 	res := pipeline.Result{Key: hookKey(h, on.Key), Status: pipeline.Running, Started: time.Now()}
 	if r.recorded() {
@@ -132,7 +128,6 @@ func (r *hookRunner) once(ctx context.Context, h config.Hook, on pipeline.Result
 	return err
 }
 
-// record notes how a hook ended and what it printed.
 func (r *hookRunner) record(h config.Hook, on pipeline.Key, res pipeline.Result, out containers.HookOutcome) {
 	head := fmt.Sprintf("%s hook %s %s: %s after %s\n", res.Started.UTC().Format(time.RFC3339), h.Name, r.place(h, on),
 		res.Status, res.Elapsed().Round(time.Millisecond))
@@ -161,8 +156,7 @@ func end(output string, limit int) string {
 	return fmt.Sprintf("[%d bytes before this are left out]\n%s", len(output)-len(rest), rest)
 }
 
-// hookKey is a hook's name in events and record. One on each step has several
-// executions: the step is in the name.
+// hookKey is a hook's name in events and record, with the step if the hook runs around every step.
 func hookKey(h config.Hook, on pipeline.Key) pipeline.Key {
 	key := pipeline.Key{Stage: report.HooksStage, Name: h.Name}
 	if at, _ := h.Place(); at == config.EveryStep {
@@ -171,7 +165,6 @@ func hookKey(h config.Hook, on pipeline.Key) pipeline.Key {
 	return key
 }
 
-// place is where a hook runs, in words.
 func (r *hookRunner) place(h config.Hook, on pipeline.Key) string {
 	what := "the workflow"
 	switch {
@@ -254,8 +247,7 @@ func lastWords(output string) string {
 	return ""
 }
 
-// lastLines are the last lines of an output that say something, n at most, fit for
-// a terminal.
+// lastLines are the last lines of an output that are not blank, n at most, fit for a terminal.
 func lastLines(output string, n int) []string {
 	const most = 300
 	var out []string

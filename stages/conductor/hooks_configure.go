@@ -18,27 +18,22 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 )
 
-// configFileVariable names, to a hook around configuring, the file with the
-// configuration.
+// configFileVariable names the file with the configuration to a hook around configuring.
 const configFileVariable = "SLIPWAY_CONFIG_FILE"
 
-// Configuring describes one `slipway configure` to the hooks around it. It leaves no run
-// record.
+// Configuring describes one `slipway configure`, which has no record, to the hooks around it.
 type Configuring struct {
 	Run     string    // its id, see report.NewID; the same before and after
 	Started time.Time // when it began
-	// File is the text of the configuration: the one that was written or, before that,
-	// the existing one.
+	// File is the text of the configuration: the written or, before that, the existing one.
 	File []byte
 }
 
-// BeforeConfigure checks that the hooks around configuring have what they need, then runs
-// those before it in the order of the file. It uses the existing configuration and needs
-// no provider, cluster, state or lock.
+// BeforeConfigure checks that the hooks around configuring have what they need, then runs the hooks
+// before it in the order of the file. It needs no provider, cluster, state or lock.
 //
-// After an error the caller asks and writes nothing and does not call AfterConfigure: if
-// a hook failed or the user interrupted, the hooks that always run afterwards have run
-// already. Closing Options.Stop lets the current hook finish.
+// After an error the caller writes nothing and does not call AfterConfigure: the hooks that always run
+// afterwards have run already. Closing Options.Stop lets the current hook finish.
 func (c *Conductor) BeforeConfigure(ctx context.Context, on Configuring) error {
 	hooks := c.aroundConfigure(on)
 	if err := MissingSecrets(hooks.hooks, c.hooks.secret); err != nil {
@@ -47,16 +42,13 @@ func (c *Conductor) BeforeConfigure(ctx context.Context, on Configuring) error {
 	return hooks.before(ctx)
 }
 
-// AfterConfigure runs the hooks after configuring, in the order of the file: all
-// of them when outcome is nil, which means that on.File was written, else those
-// that run always. A fault of class fault.Cancelled says that the user gave up.
-// It works on the configuration in on.File. It returns outcome, joined by the
-// errors of the hooks.
+// AfterConfigure runs the hooks after configuring, in the order of the file: all if outcome is nil, which
+// means that on.File was written, else those that run always. A fault of class fault.Cancelled says that
+// the user gave up. It returns outcome, joined by the errors of the hooks.
 func (c *Conductor) AfterConfigure(ctx context.Context, on Configuring, outcome error) error {
 	return c.aroundConfigure(on).after(ctx, outcome)
 }
 
-// configureHooks are the hooks around configuring.
 type configureHooks struct {
 	Configuring
 	hooks  []config.Hook
@@ -91,30 +83,23 @@ func (c *Conductor) aroundConfigure(on Configuring) configureHooks {
 
 // before runs the hooks before configuring, up to the first error.
 func (c configureHooks) before(ctx context.Context) error {
-	err := c.runBefore(ctx)
+	err := c.stopped(ctx)
+	for _, hook := range c.runner.bind(c.hooks) {
+		if hook.Before == nil || err != nil {
+			continue
+		}
+		err = hook.Before(ctx, pipeline.Key{})
+		if err == nil || ctx.Err() != nil {
+			err = c.stopped(ctx)
+		}
+	}
 	if err != nil {
 		return c.after(ctx, err)
 	}
 	return nil
 }
 
-func (c configureHooks) runBefore(ctx context.Context) error {
-	for _, hook := range c.runner.bind(c.hooks) {
-		if hook.Before == nil {
-			continue
-		}
-		if err := c.stopped(ctx); err != nil {
-			return err
-		}
-		if err := hook.Before(ctx, pipeline.Key{}); err != nil && ctx.Err() == nil {
-			return err
-		}
-	}
-	return c.stopped(ctx)
-}
-
-// stopped is the fault of configuring that was interrupted before it asked
-// anything; nil otherwise.
+// stopped is the fault of configuring that was interrupted before it began; nil otherwise.
 func (c configureHooks) stopped(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	select {
@@ -138,7 +123,7 @@ func (c configureHooks) after(ctx context.Context, outcome error) error {
 	}
 	last, release := context.WithTimeout(context.WithoutCancel(ctx), hooksTimeout(c.hooks))
 	defer release()
-	var errs []error
+	errs := []error{outcome}
 	for _, hook := range c.runner.bind(c.hooks) {
 		if hook.After == nil {
 			continue
@@ -147,10 +132,10 @@ func (c configureHooks) after(ctx context.Context, outcome error) error {
 			errs = append(errs, err)
 		}
 	}
-	if len(errs) == 0 {
+	if len(errs) == 1 {
 		return outcome
 	}
-	return errors.Join(append([]error{outcome}, errs...)...)
+	return errors.Join(errs...)
 }
 
 // recorded reports whether there is a run's record, which has the output of hooks.
@@ -168,8 +153,7 @@ func configured(h config.Hook, on pipeline.Result) string {
 	return "the configuration that was written stays"
 }
 
-// outputLines is how many lines of a hook's output its error has if there is no record
-// of the run.
+// outputLines is how many lines of a hook's output its error has if no record keeps them.
 const outputLines = 20
 
 // withOutput adds the last lines of output to err, which has only the last one.

@@ -24,9 +24,8 @@ func (r *Records) Kernel(ctx context.Context) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// inStep is the toolchain as a step ("stage/step") of a run had it: with its request, the
-// platform release, the bundle's manifests and the provider's Terraform root in place, and
-// connected to the cluster, if that was ever there. It has no secrets besides the cluster's.
+// inStep is the container that a step ("stage/step") of a run had: its request and files, the tools, and
+// the cluster, if there is one. It has no secrets besides the cluster's.
 func (c *Conductor) inStep(ctx context.Context, run, step string) (*dagger.Container, error) {
 	ctr, err := c.toolchain(ctx)
 	if errors.Is(err, &fault.Fault{Code: CodeNotThere}) { // it failed before

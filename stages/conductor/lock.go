@@ -14,8 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// deploymentLock is the deployment's lock, which a run holds or is trying to take. It is
-// nil if no lock is needed.
+// deploymentLock is the lock that a run holds or tries to take; nil if it needs none.
 type deploymentLock struct {
 	hold  *containers.Hold
 	taken chan struct{} // closed once the lock is held
@@ -32,11 +31,9 @@ type deploymentLock struct {
 	aside sync.WaitGroup // what takes it, and what watches it
 }
 
-// takeLock begins to take the lock for a run, and to open the state under it. That starts
-// containers; steps that change nothing run meanwhile. The returned context ends with the fault
-// if the lock cannot be taken, and with the fault that the lock was lost once the steps that ran
-// then have had their time to end. The lock must be closed after the function that is returned has
-// ended that context.
+// takeLock begins to take the lock for a run, and to open the state under it; steps that change nothing
+// run meanwhile. The returned context ends with a fault if the lock cannot be taken, and some time after
+// it was lost. Close the lock after the returned function has ended that context.
 func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, context.CancelCauseFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	l := &deploymentLock{taken: make(chan struct{}), tried: make(chan struct{}), lost: make(chan struct{}), halt: make(chan error, 1), end: end}
@@ -88,8 +85,7 @@ func (l *deploymentLock) close() {
 	}
 }
 
-// watch has a container watch the lock until ctx ends: nothing else tells that the one that
-// holds it has ended.
+// watch has a container watch the lock until ctx ends: nothing else shows that its holder has ended.
 func (l *deploymentLock) watch(ctx context.Context, c commands, run string) {
 	watch := func() error {
 		if err := c.ask(ctx, "watch", contract.StateRequest{Who: lock.Holder{Run: run}}, nil); err != nil {
@@ -106,9 +102,8 @@ func (l *deploymentLock) watch(ctx context.Context, c commands, run string) {
 	}
 }
 
-// lose notes that the lock was lost, unless that is known. No other step starts, but those that
-// clean up. Steps watch the lock themselves and end in good order; what has not ended when others
-// may take the lock over is ended by the end of the run's context.
+// lose notes that the lock was lost. Only clean-up steps start after that. Steps watch the lock and end in
+// good order; the run's context ends when others may take the lock over.
 func (l *deploymentLock) lose(err error) {
 	l.once.Do(func() {
 		l.why = err
@@ -140,8 +135,7 @@ func (l *deploymentLock) loss() error {
 	}
 }
 
-// bound returns a context derived from ctx that also ends when the lock is lost, for what
-// does not watch it itself. stop must be called.
+// bound is ctx that also ends when the lock is lost, for what does not watch the lock. Call stop.
 func (l *deploymentLock) bound(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, end := context.WithCancelCause(ctx)
 	if l != nil {
@@ -189,8 +183,7 @@ func (l *deploymentLock) held() bool {
 	}
 }
 
-// refusal is why the lock cannot be taken; nil while that is not known, or where somebody has
-// ended the run before.
+// refusal is why the lock cannot be taken; nil while that is not known, or if the run ended before.
 func (l *deploymentLock) refusal() error {
 	if why := l.refused.Load(); why != nil {
 		return *why
@@ -219,8 +212,7 @@ func (l *deploymentLock) release(ctx context.Context) error {
 	}
 }
 
-// under has a hook run in no run but one that has the lock, and before a step or the workflow not
-// until it is taken: the hook may change something.
+// under makes a hook wait for the lock, because it may change something, and skips it without the lock.
 func (l *deploymentLock) under(h pipeline.Hook) pipeline.Hook {
 	before, after := h.Before, h.After
 	if before != nil {

@@ -12,11 +12,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// Plan finds out what w would do, and keeps that plan in the deployment's state. It changes
-// nothing else and takes no lock.
-//
-// A cluster of Slipway's own that does not run is started for it and stopped again, but for a plan
-// to remove it.
+// Plan finds out what w would do, and keeps that plan in the deployment's state. It changes nothing else
+// and takes no lock. Unless w removes, it starts Slipway's cluster, if that does not run, and stops it again.
 func (c *Conductor) Plan(ctx context.Context, w Workflow) (*contract.Plan, error) {
 	if _, err := c.access.secret(ctx); err != nil {
 		return nil, err
@@ -28,9 +25,8 @@ func (c *Conductor) Plan(ctx context.Context, w Workflow) (*contract.Plan, error
 	return plan, err
 }
 
-// Nothing reports whether w, which removes, would find nothing of a deployment that is not
-// known. What is known of one is in its state; an existing cluster may have outlived that, and is
-// looked at.
+// Nothing reports whether w, which removes, would find nothing of a deployment that the state does not
+// know: an existing cluster may have outlived the state.
 func (c *Conductor) Nothing(ctx context.Context, w Workflow) (bool, error) {
 	if c.access == nil {
 		return true, nil
@@ -42,9 +38,8 @@ func (c *Conductor) Nothing(ctx context.Context, w Workflow) (bool, error) {
 	return plan.Empty() && len(plan.Unknown)+len(plan.Refused) == 0, nil
 }
 
-// Approve has the next workflow do what the plan of a digest says: under the lock, and before
-// it changes anything, the plan is made again. If it is another one, a fault says what has
-// changed, and nothing is done.
+// Approve makes the next workflow carry out only the plan of a digest: under the lock it makes the plan
+// again, and a fault says what has changed since.
 func (c *Conductor) Approve(digest string) { c.opts.Approve = digest }
 
 // Agreed notes that somebody has agreed to the next workflow: see Options.Approval.
@@ -93,8 +88,7 @@ func (c *Conductor) plan(ctx context.Context, req contract.PlanRequest, w Workfl
 	return plan, started, c.runner(req.Run, nil).dryRun(ctx, spec, req, plan)
 }
 
-// hasCluster reports whether there is a cluster for a plan of w to look at: one that runs, or
-// that is to be started.
+// hasCluster reports whether there is a cluster, running or not, for a plan of w to look at.
 func (c *Conductor) hasCluster(ctx context.Context, w Workflow) (bool, error) {
 	switch {
 	case c.service == nil, c.opts.Background != "":
@@ -106,19 +100,15 @@ func (c *Conductor) hasCluster(ctx context.Context, w Workflow) (bool, error) {
 	return err == nil && s.Cluster && !s.Lost, err
 }
 
-// planRequest is the request for a plan of w.
 func (c *Conductor) planRequest(w Workflow, run string) contract.PlanRequest {
 	return contract.PlanRequest{Workflow: w.Name, Run: run, ConfigText: c.inputs.Config.Canonical(), Inputs: c.inputs, PlannedPath: c.opts.Path}
 }
 
-// verifyFrom is how many steps must have run before for their results to be verified all at
-// once; for fewer, that takes longer than each on its own.
+// verifyFrom is how many earlier results it takes for one container to verify them faster than each step.
 const verifyFrom = 4
 
-// verifyAll verifies the earlier results of all steps at once, in one container. The steps that
-// follow take their results from it; one that is not among them checks its own result. It does
-// nothing if fewer than verifyFrom steps have run before, or if hooks run around every step or
-// around the infrastructure stage.
+// verifyAll verifies the earlier results of all steps in one container. It does nothing if fewer than
+// verifyFrom steps have run before, or if hooks run around every step or the infrastructure stage.
 func (c *containerRunner) verifyAll(ctx context.Context, req contract.PlanRequest) (err error) {
 	spec := contract.CheckEarlierSpec()
 	if err := c.lock.wait(ctx); err != nil {

@@ -39,8 +39,7 @@ func (o *Options) UsePlatformDir(ctx context.Context, release *dagger.Directory)
 	})
 }
 
-// loadRelease loads the release, which others read while the run lasts, and longer than
-// files are there.
+// loadRelease loads the release into memory: others read it longer than files exist.
 func (o *Options) loadRelease(files fs.FS) (err error) {
 	if o.ReleaseDigest, err = platform.Digest(files); err != nil {
 		return err

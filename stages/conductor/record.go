@@ -16,12 +16,10 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// writeLimit is how long writing a run's record may take; it is written after a
-// cancelled run too.
+// writeLimit is how long writing a run's record may take, also after a cancelled run.
 const writeLimit = 2 * time.Minute
 
-// errWriteTime is the cause of a context in which a record is written when that
-// took too long.
+// errWriteTime is the cause of a context in which writing a record took too long.
 var errWriteTime = fmt.Errorf("the container that writes did not end within %s", writeLimit)
 
 // recordFile is where the container that writes a record finds it.
@@ -48,8 +46,7 @@ func (r *run) finish(ctx context.Context, record *report.Run, state *contract.Ru
 	return errors.Join(err, writeErr, <-stopped, l.release(ctx))
 }
 
-// write puts the record, and the runtime state unless that is nil, into the
-// deployment's state.
+// write stores the record and, unless it is nil, the runtime state.
 func (r *run) write(ctx context.Context, record *report.Run, state *contract.RuntimeState) error {
 	// Records.Report makes the rest of the run's directory from this one when somebody asks for it.
 	text, encErr := record.Encode()
@@ -65,8 +62,7 @@ func (r *run) write(ctx context.Context, record *report.Run, state *contract.Run
 	return r.notWritten(r.askIn(ctx, e, "keep", contract.StateRequest{Path: recordFile}, nil))
 }
 
-// notWritten is the fault of a record that could not be written; nil for no error,
-// and the one in err if it has one.
+// notWritten is the fault of a record that could not be written; an error that has a fault keeps it.
 func (r *run) notWritten(err error) error {
 	if err == nil {
 		return nil

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
@@ -25,7 +27,6 @@ type Records struct {
 	inBucket   bool           // the state is
 }
 
-// stored reads the deployment's state.
 func (r *Records) stored(ctx context.Context) (*contract.Stored, error) {
 	var s contract.Stored
 	if err := r.askIn(ctx, r.looking(containers.Exec{}), "show", contract.StateRequest{}, &s); err != nil {
@@ -34,8 +35,7 @@ func (r *Records) stored(ctx context.Context) (*contract.Stored, error) {
 	return &s, nil
 }
 
-// Known reports whether a run of the deployment has ever had the lock, also of one that was
-// removed since.
+// Known reports whether a run of the deployment has ever had the lock, also before it was removed.
 func (r *Records) Known(ctx context.Context) (bool, error) {
 	s, err := r.stored(ctx)
 	if err != nil {
@@ -54,7 +54,6 @@ func (r *Records) Installed(ctx context.Context) (string, error) {
 	return r.installed(s)
 }
 
-// installed is Installed of what is stored.
 func (r *Records) installed(s *contract.Stored) (string, error) {
 	const what = "find out which release is installed"
 	switch {
@@ -80,9 +79,8 @@ func (r *Records) notThere(what string) error {
 	}
 }
 
-// Report copies the directory of a run, the last one if run is empty, to the
-// directory out of this machine, with report.html and all the other files that
-// are made from its record, and returns the run's id.
+// Report copies the directory of a run, the last one if run is empty, with all files that are made from
+// its record to the directory out of this machine, and returns the run's id.
 func (r *Records) Report(ctx context.Context, run, out string) (string, error) {
 	const at = "/slipway/report"
 	args, err := stateCommand("report", contract.StateRequest{ID: run, Path: at})
@@ -173,8 +171,7 @@ func withServer(kubeconfig, server string, own bool) (string, error) {
 	return string(b), err
 }
 
-// Runs are the runs of the deployment, the oldest first; those of one that was
-// removed are among them.
+// Runs are the runs of the deployment, the oldest first, also from before it was removed.
 func (r *Records) Runs(ctx context.Context) ([]contract.RunSummary, error) {
 	var out []contract.RunSummary
 	err := r.ask(ctx, "runs", contract.StateRequest{}, &out)
@@ -187,10 +184,40 @@ func (r *Records) Run(ctx context.Context, id string) (*contract.RunDetail, erro
 	return out, r.ask(ctx, "run", contract.StateRequest{ID: id}, out)
 }
 
-// Unlock takes the deployment's lock away from its holder and records who did so.
-// Without force it does so only when the holder gives no sign of life.
-// It returns the record that was written.
+// Unlock takes the lock away from its holder, without force only if that gives no sign of life. It returns
+// the record that it wrote.
 func (r *Records) Unlock(ctx context.Context, force bool) (*lock.Record, error) {
 	var out lock.Record
 	return &out, r.ask(ctx, "unlock", contract.StateRequest{Who: lock.Holder{User: r.user, Host: r.host}, Force: force}, &out)
+}
+
+// Backups are the deployment's backups, the oldest first. Of a deployment of which nothing is
+// known the error is a fault of class Usage.
+func (r *Records) Backups(ctx context.Context) ([]contract.BackupSummary, error) {
+	var out []contract.BackupSummary
+	err := r.ask(ctx, "backups", contract.StateRequest{}, &out)
+	if err != nil || len(out) > 0 {
+		return out, err
+	}
+	const what = "list the backups"
+	s, err := r.stored(ctx)
+	switch {
+	case err != nil:
+	case s.Record == nil && !s.Cluster:
+		err = r.notThere(what)
+	}
+	return out, err
+}
+
+// Backup is one of them, and the files of the release that was installed when it was made.
+func (r *Records) Backup(ctx context.Context, id string) (*contract.Backup, fs.FS, error) {
+	var out contract.BackupRelease
+	if err := r.ask(ctx, "backup", contract.StateRequest{ID: id}, &out); err != nil {
+		return nil, nil, err
+	}
+	files, err := bounded.Unpack(out.Archive)
+	if err != nil {
+		return nil, nil, fmt.Errorf("unpack the release of backup %s: %w", id, err)
+	}
+	return &out.Backup, files, nil
 }

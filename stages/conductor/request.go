@@ -2,10 +2,14 @@ package conductor
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/slipway-sh/slipway/pipeline"
@@ -13,15 +17,13 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// requests makes the requests to the steps of a run. The same values always make the same
-// requests, so a result that was verified for a request in a container of its own is valid
-// for the request of the run.
+// requests makes the requests to the steps of a run. The same values make the same requests, so a result
+// that verifyAll has verified is valid for the step of the run.
 type requests struct {
 	run string // its id
 	contract.Inputs
 }
 
-// of is the request to a step.
 func (r requests) of(s contract.Spec, in any) (contract.Request, error) {
 	input, err := json.Marshal(in)
 	if err != nil {
@@ -59,4 +61,70 @@ func (r requests) digests(s contract.Spec, input []byte) journal.Digests {
 		release = r.ReleaseDigest
 	}
 	return journal.Digests{Input: sum(s.String(), string(input)), Release: sum(release), Tools: sum(r.ImagesDigest)}
+}
+
+// Do verifies or plans a step. Its result has the output that the steps after it are verified or
+// planned with.
+type Do func(context.Context, contract.Spec, contract.Request) (contract.Result, error)
+
+type processRunner struct {
+	requests
+	do Do
+}
+
+func (p processRunner) run(ctx context.Context, s contract.Spec, in, out any) (contract.Result, error) {
+	req, err := p.of(s, in)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	result, err := p.do(ctx, s, req)
+	if err != nil {
+		return contract.Result{Status: contract.Failed}, err
+	}
+	return result, result.Decode(req.ID(), out)
+}
+
+// Walk has every step of w done, in this process and in the order of a run, and returns how each
+// ended: what fails blocks what needs it.
+func Walk(ctx context.Context, w Workflow, plan contract.PlanRequest, do Do) ([]pipeline.Result, error) {
+	// There is no action to take: the container is connected to the cluster, if that runs.
+	g, err := newGraph(w, plan.Inputs, processRunner{requests{plan.Run, plan.Inputs}, do}, nil)
+	if err != nil {
+		return nil, err
+	}
+	results, err := g.pipeline.Run(ctx, pipeline.Options{Until: plan.Until})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if results == nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+var errHooked = errors.New("hooks run around it")
+
+// Verify returns the earlier results of w that hold. step runs a step without changing anything.
+// A result that no longer holds is no error; the step's dependents are not checked.
+func Verify(ctx context.Context, w Workflow, plan contract.PlanRequest,
+	step func(context.Context, contract.Request) contract.Result) (contract.Verified, error) {
+	found := contract.Verified{Steps: map[string]contract.CachedResult{}}
+	var mu sync.Mutex
+	_, err := Walk(ctx, w, plan, func(ctx context.Context, s contract.Spec, req contract.Request) (contract.Result, error) {
+		if slices.Contains(plan.Hooked, s.String()) || slices.Contains(plan.Hooked, s.Stage) {
+			return contract.Result{}, errHooked
+		}
+		req.VerifyOnly, req.Locked = true, !s.Harmless
+		result := step(ctx, req)
+		if result.Status == contract.Reused {
+			mu.Lock()
+			defer mu.Unlock()
+			found.Steps[req.ID()] = contract.CachedResult{Digests: req.Digests, Input: req.Input, Result: result}
+		}
+		return result, nil
+	})
+	if err != nil {
+		return contract.Verified{}, err
+	}
+	return found, nil
 }

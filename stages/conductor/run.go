@@ -15,10 +15,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// Conduct carries w out and returns the record of the run, whatever the outcome. There
-// is no record if nothing was started: the selection names no step, a hook lacks what it
-// needs, the access to an existing cluster cannot be used, the deployment's
-// cluster is not on this engine, or the lock cannot be taken.
+// Conduct carries w out and returns the record of the run, whatever the outcome; nil if it started
+// nothing, because of the selection, a hook's secrets, the access to the cluster, or the lock.
 func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error) {
 	if _, err := c.access.secret(ctx); err != nil {
 		return nil, err
@@ -51,7 +49,6 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	return r.record, r.finish(ctx, r.record, found.State, r.steps.lock, err)
 }
 
-// run is one run of a workflow.
 type run struct {
 	*Conductor
 	workflow Workflow
@@ -190,8 +187,7 @@ func unlessRefused(lock *deploymentLock, observe func(pipeline.Event)) func(pipe
 	}
 }
 
-// refusedRun is the error of a run whose lock cannot be taken: why, and what steps that did not
-// wait for it have found.
+// refusedRun is why a run did not get the lock, with the errors of steps that did not wait for it.
 func refusedRun(why error, results []pipeline.Result) error {
 	errs := []error{why}
 	for _, r := range results {
@@ -202,7 +198,6 @@ func refusedRun(why error, results []pipeline.Result) error {
 	return errors.Join(errs...)
 }
 
-// newRecord is the record of a run that begins now.
 func (c *Conductor) newRecord(id, workflow string) *report.Run {
 	record := &report.Run{
 		ID: id, Workflow: workflow, Deployment: c.name, Provider: c.opts.Config.Provider,

@@ -15,9 +15,8 @@ import (
 // tracer is the name under which the steps' spans are emitted.
 const tracer = "github.com/slipway-sh/slipway/stages/conductor"
 
-// inSpan begins the span of a step, which is the step's row in Dagger's display: calls of
-// the engine with the returned context belong to it. The span is emitted by whatever emits
-// the span of ctx; without one, it is nothing. It ends with the returned function.
+// inSpan begins the span of a step, which is the step's row in Dagger's display; the returned function
+// ends it. Without a span in ctx, it does nothing.
 func inSpan(ctx context.Context, key pipeline.Key) (context.Context, func(contract.Status, error)) {
 	own, span := trace.SpanFromContext(ctx).TracerProvider().Tracer(tracer).Start(ctx, key.String(),
 		telemetry.Reveal(), // in the display of dagger call the step is four calls deep

@@ -7,15 +7,13 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// State says where the deployment's state is: in its state volume, which is the
-// zero value, or in a bucket.
+// State says where the deployment's state is: in its volume (the zero value) or in a bucket.
 type State struct {
 	// URL is that of the bucket, with all keys below the deployment's name.
 	URL string
 	// Bucket is the same without the deployment's name.
 	Bucket string
-	// Credentials are those for the bucket, by the variables that the provider
-	// documents.
+	// Credentials are those for the bucket, by the provider's variables.
 	Credentials map[string]*dagger.Secret
 	// Key encrypts the deployment's secrets in the bucket. Nil: where the cluster is
 	// a service of Slipway one is generated, and stored in the state volume.

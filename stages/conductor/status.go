@@ -53,7 +53,7 @@ func (s *DeploymentStatus) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", s.Deployment, s.State)
 	if r := s.Refused; r != nil {
-		fmt.Fprintf(&b, "the last run, %s %s, was refused, and changed nothing: %s: %s\n", r.Workflow, r.Run, r.Code, oneLine(r.Error))
+		fmt.Fprintf(&b, "the last run, %s %s, was refused, and changed nothing: %s: %s\n", r.Workflow, r.Run, r.Code, redact.OneLine(r.Error))
 	}
 	if s.State != contract.NotStarted {
 		if err := s.run(&b); err != nil {
@@ -64,13 +64,12 @@ func (s *DeploymentStatus) Text(w io.Writer) error {
 	return err
 }
 
-// run writes what is known of the last run.
 func (s *DeploymentStatus) run(b *strings.Builder) error {
 	if s.Installed != "" && s.Installed != s.Platform {
 		fmt.Fprintf(b, "the last run was for release %s; the last complete install is of release %s\n", s.Platform, s.Installed)
 	}
 	for _, a := range s.Waiting {
-		fmt.Fprintf(b, "%s waits for %s since %s%s: %s\n", a.Step, a.For, a.Since.Format(time.TimeOnly), until(a), oneLine(a.Seen))
+		fmt.Fprintf(b, "%s waits for %s since %s%s: %s\n", a.Step, a.For, a.Since.Format(time.TimeOnly), until(a), redact.OneLine(a.Seen))
 	}
 	run := report.Run{
 		ID: s.Run, Workflow: s.Workflow, Deployment: s.Deployment, Provider: s.Provider, Outcome: s.Outcome,
@@ -88,9 +87,6 @@ func (s *DeploymentStatus) run(b *strings.Builder) error {
 	}
 	return err
 }
-
-// oneLine is a text that others have written, on one line.
-func oneLine(text string) string { return strings.Join(strings.Fields(report.Clean(text)), " ") }
 
 // until says when a wait ends, in UTC as its beginning is.
 func until(a contract.Wait) string {
@@ -152,8 +148,7 @@ func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, e
 	return out, err
 }
 
-// live is what to look at: gates only of the release that the caller has, and only if that is
-// the last run's.
+// live is what to look at: gates only if the caller has the last run's release.
 func (c *Conductor) live(record *report.Run) (contract.LiveInput, error) {
 	in := contract.LiveInput{Components: []contract.LiveComponent{}}
 	r, want := c.opts.Release, record.Platform
@@ -203,8 +198,7 @@ func (s *DeploymentStatus) unhealthy() error {
 	}
 }
 
-// status is the status as far as the deployment's state knows it. That of a deployment
-// that is not there comes with a fault.
+// status is the status that the state knows, with a fault if the deployment is not there.
 func (r *Records) status(s *contract.Stored) (*DeploymentStatus, error) {
 	out := &DeploymentStatus{Deployment: r.name, State: contract.NotStarted, Refused: s.Refused, Steps: []report.Step{}, Apps: []report.App{}}
 	const what = "show the status"

@@ -23,8 +23,7 @@ const (
 	InPlace  = "in-place" // who uses data is stopped while it is migrated, too
 )
 
-// Change is what a run that brings the platform from one release to another is told,
-// besides the releases.
+// Change says, besides the releases, how a run brings the platform from one to another.
 type Change struct {
 	Resume bool   `json:"resume,omitempty"` // go on with the upgrade that is not finished, and begin none
 	Style  string `json:"style,omitempty"`  // Graceful or InPlace; empty: that of the upgrade which goes on, or Graceful
@@ -150,8 +149,7 @@ func (b Backup) Summary() BackupSummary {
 	return out
 }
 
-// MigrateInput is what the migrations of an upgrade work on. The platform release is in
-// PlatformDir.
+// MigrateInput is what the migrations of an upgrade work on.
 type MigrateInput struct {
 	PodInput
 	Data []string `json:"data"` // whose component is on
@@ -164,8 +162,7 @@ type Migrated struct {
 	Failed     []string          `json:"failed,omitempty"` // data whose check failed, which the rollback was allowed to pass over
 }
 
-// RestoreInput is what a rollback does with the data. The release to go back to is in
-// PlatformDir.
+// RestoreInput is what a rollback does with the data.
 type RestoreInput struct {
 	PodInput
 	Backup  string `json:"backup"`  // id

@@ -77,8 +77,7 @@ type ClusterInput struct {
 	Existing bool `json:"existing,omitempty"`
 }
 
-// OwnershipInput is what infrastructure/ownership looks for. The platform release is in
-// PlatformDir.
+// OwnershipInput is what infrastructure/ownership looks for.
 type OwnershipInput struct {
 	Components []ComponentInput `json:"components"`           // those that are installed, but for apps
 	Apps       *TreeValues      `json:"apps,omitempty"`       // of the tree that is pushed; without images
@@ -141,8 +140,7 @@ type LoadBalancerCheck struct {
 	Address string `json:"address"` // host:port that responded; empty if none is used
 }
 
-// RemoveInput is what infrastructure/platform-remove and infrastructure/definitions-remove take
-// away.
+// RemoveInput is what infrastructure/platform-remove and infrastructure/definitions-remove remove.
 type RemoveInput struct {
 	// Definitions has CustomResourceDefinitions that the release keeps, or that others use,
 	// go as well, with all objects of theirs.
@@ -158,11 +156,9 @@ type Removed struct {
 	Volumes      []string `json:"volumes"`      // PersistentVolumes
 	Cluster      []string `json:"cluster"`      // other cluster-scoped objects, kind/name
 	Nodes        []string `json:"nodes"`        // that lost labels of Slipway's
-	// Kept is what stays because the release says so, or because others use it:
-	// "Kind namespace/name".
+	// Kept stays because the release says so, or because others use it: "Kind namespace/name".
 	Kept []string `json:"kept"`
-	// Stripped are the finalizers that did not go by themselves:
-	// "kind namespace/name: finalizer".
+	// Stripped are the finalizers that nobody removed: "kind namespace/name: finalizer".
 	Stripped []string `json:"stripped"`
 	// Unreachable says why nothing could be looked at; empty otherwise.
 	Unreachable string `json:"unreachable,omitempty"`

@@ -1,6 +1,12 @@
 package contract
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+)
 
 // PlannedPath is what the plan of an upgrade is told besides the release.
 type PlannedPath struct {
@@ -106,4 +112,18 @@ type PlanBasis struct {
 // Empty reports whether the workflow would change nothing.
 func (p *Plan) Empty() bool {
 	return len(p.Changes)+len(p.Configuration)+len(p.Later) == 0 && p.Release.From == p.Release.To
+}
+
+// Seal gives a plan its digest: that of all that is in it but the digest itself, the time, the
+// phases, which are only names, and the releases that follow.
+func (p *Plan) Seal() error {
+	plain := *p
+	plain.Digest, plain.Made, plain.Phases, plain.Later = "", time.Time{}, nil, nil
+	text, err := json.Marshal(plain)
+	if err != nil {
+		return fmt.Errorf("encode the plan: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	p.Digest = "sha256:" + hex.EncodeToString(sum[:])
+	return nil
 }

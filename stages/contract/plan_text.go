@@ -109,17 +109,17 @@ func (p *Plan) Summary() string {
 		}
 	}
 	out := fmt.Sprintf("%d to add, %d to change, %d to remove, %d unchanged", actions[PlanAdd], actions[PlanChange], actions[PlanRemove], p.Unchanged)
-	tell := func(n int, one, more string) {
+	add := func(n int, one, more string) {
 		if n > 0 && one != "" {
 			out += "; " + count(n, one, more)
 		}
 	}
-	tell(len(p.Configuration), "setting differs", "settings differ")
+	add(len(p.Configuration), "setting differs", "settings differ")
 	for _, part := range planParts() {
-		tell(parts[part.of], part.one, part.more)
+		add(parts[part.of], part.one, part.more)
 	}
-	tell(len(p.Later), "upgrade follows", "upgrades follow")
-	tell(destroyed, "is destructive", "are destructive")
+	add(len(p.Later), "upgrade follows", "upgrades follow")
+	add(destroyed, "is destructive", "are destructive")
 	return out
 }
 

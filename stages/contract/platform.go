@@ -5,8 +5,7 @@ import "encoding/json"
 // Nothing is the input of a step that needs none.
 type Nothing struct{}
 
-// SecretsInput is what preorchestrator/secrets works on. The platform release is in
-// PlatformDir.
+// SecretsInput is what preorchestrator/secrets works on.
 type SecretsInput struct {
 	Domain     string `json:"domain"`
 	AdminEmail string `json:"adminEmail"`
@@ -52,8 +51,7 @@ type TLS struct {
 	GitHost string `json:"gitHost,omitempty"`
 }
 
-// ConfigMapsInput is what preorchestrator/configmaps works on. The platform release is in
-// PlatformDir.
+// ConfigMapsInput is what preorchestrator/configmaps works on.
 type ConfigMapsInput struct {
 	Fill map[string]any `json:"fill,omitempty"` // what the texts name: see platform.Fill
 }
@@ -100,9 +98,8 @@ type AdoptionInput struct {
 	Deadline int  `json:"deadline"` // seconds it may take to become Synced and Healthy
 }
 
-// LiveInput is what diagnosis/status looks at. It comes from the platform release that the
-// caller has, and not from the deployment's state: whoever may write that would choose what is
-// read in the cluster.
+// LiveInput is what diagnosis/status looks at. It comes from the caller's release, not from the state:
+// whoever may write the state would choose what is read in the cluster.
 type LiveInput struct {
 	Components []LiveComponent `json:"components"` // of the last run
 	// Engine is the namespace of Argo CD, where gates on apps look; empty if there is none.
@@ -129,8 +126,7 @@ type Gate struct {
 	Seen string `json:"seen"`
 }
 
-// PruneInput is what orchestrator/prune leaves alone. The platform release is in
-// PlatformDir.
+// PruneInput is what orchestrator/prune leaves alone.
 type PruneInput struct {
 	Components []string `json:"components"`     // that are installed
 	Apps       bool     `json:"apps,omitempty"` // apps are installed, too
@@ -174,8 +170,7 @@ type Repository struct {
 	URL string `json:"url"`
 }
 
-// PublishInput is what orchestrator/publish works on. The platform release is in
-// PlatformDir.
+// PublishInput is what orchestrator/publish works on.
 type PublishInput struct {
 	Git    Git        `json:"git"`
 	Values TreeValues `json:"values"`
@@ -216,8 +211,7 @@ type Observability struct {
 // CacheKey leaves out the address, which a restarted cluster changes.
 func (in PublishInput) CacheKey() any { in.Git.Address = ""; return in }
 
-// AccessInput is what postorchestrator/access works on. The platform release is
-// in PlatformDir.
+// AccessInput is what postorchestrator/access works on.
 type AccessInput struct {
 	Domain       string       `json:"domain"`
 	AdminEmail   string       `json:"adminEmail"`
@@ -231,6 +225,5 @@ type AccessInput struct {
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
-// CacheKey leaves out the configuration: the step looks itself whether it is the one that was
-// kept.
+// CacheKey leaves out the configuration, which the step compares with the kept one.
 func (in AccessInput) CacheKey() any { in.Config = nil; return in }

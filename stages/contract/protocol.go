@@ -2,9 +2,16 @@ package contract
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/journal"
@@ -36,8 +43,7 @@ const (
 	// StateMakeKeyVariable is set where the key of its secrets, if none is given,
 	// is generated and stored in StateDir.
 	StateMakeKeyVariable = "SLIPWAY_STATE_MAKE_KEY"
-	// NodeDirVariable is where the volume of the cluster's node is mounted; empty where it is
-	// not.
+	// NodeDirVariable is where the volume of the cluster's node is mounted, if it is.
 	NodeDirVariable = "SLIPWAY_NODE_DIR"
 	// ProviderVariable is the provider of the configuration that a run works with.
 	ProviderVariable = "SLIPWAY_PROVIDER"
@@ -54,8 +60,7 @@ type Request struct {
 
 	Deployment string          `json:"deployment"`
 	Digests    journal.Digests `json:"digests"` // hex sha256 each; an earlier result counts for the same only
-	// Locked says that the run holds the deployment's lock: the step fails when it
-	// does not any more.
+	// Locked says that the run holds the deployment's lock: without it the step fails.
 	Locked bool `json:"locked,omitempty"`
 	// Cluster says that the step works on the cluster.
 	Cluster bool `json:"cluster,omitempty"`
@@ -91,17 +96,7 @@ const (
 )
 
 // Duration is a time.Duration that is written as "1m30s".
-type Duration time.Duration
-
-// MarshalText writes d as time.Duration does.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
-
-// UnmarshalText reads what time.ParseDuration reads.
-func (d *Duration) UnmarshalText(b []byte) error {
-	v, err := time.ParseDuration(string(b))
-	*d = Duration(v)
-	return err
-}
+type Duration = config.Duration
 
 // Decode decodes the output of step id into out, or returns its fault.
 func (r Result) Decode(id string, out any) error {
@@ -119,4 +114,74 @@ func (r Result) Decode(id string, out any) error {
 type Volatile interface {
 	// CacheKey is the input without that part.
 	CacheKey() any
+}
+
+// OriginVariable names, in a step's container, the process that started it, where
+// several work in one Dagger session: they all see what the engine logs.
+const OriginVariable = "SLIPWAY_ORIGIN"
+
+// Line is the line of standard error in which a container says what goes on: who says
+// it, "stage/name", and the text. origin is the value of OriginVariable.
+func Line(origin, id, text string) string {
+	text = oneLine(text)
+	if origin != "" {
+		origin = "[" + origin + "]"
+	}
+	return "slipway" + origin + ": " + id + ": " + text + "\n"
+}
+
+var lineRE = regexp.MustCompile(`(?s)slipway(?:\[([^\[\] ]+)\])?: (.*/.*)`)
+
+// ParseLine finds such a line in one of the engine's log, and returns its origin and
+// what comes after it: "stage/name: text".
+func ParseLine(line string) (origin, said string, ok bool) {
+	m := lineRE.FindStringSubmatch(line)
+	if m == nil {
+		return "", "", false
+	}
+	return m[1], m[2], true
+}
+
+// oneLine joins the lines of a text: names of objects in a cluster may contain line breaks, after
+// which they could pass for lines of Slipway's own.
+func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }
+
+// partSize is how long a secret of the engine may be, in bytes (Client.SetSecret of
+// dagger.io/dagger v0.20.8; it mounts none of more than 500 KiB).
+const partSize = 128000
+
+// Parts splits text, which is UTF-8, into files in place of file that each fit into a secret of the
+// engine: the engine shows all other arguments. ReadParts puts them together.
+func Parts(file, text string) map[string]string {
+	out := map[string]string{}
+	for n := 0; n == 0 || text != ""; n++ {
+		end := min(len(text), partSize)
+		for end < len(text) && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		out[part(file, n)], text = text[:end], text[end:]
+	}
+	return out
+}
+
+// part is the name of a part of file: file itself, then file.1 and so on.
+func part(file string, n int) string {
+	if n == 0 {
+		return file
+	}
+	return fmt.Sprintf("%s.%d", file, n)
+}
+
+// ReadParts returns the text that Parts split.
+func ReadParts(file string) ([]byte, error) {
+	text, err := bounded.File(file, bounded.Generated)
+	for n := 1; err == nil; n++ {
+		var more []byte
+		more, err = bounded.File(part(file, n), bounded.Generated)
+		text = append(text, more...)
+		if errors.Is(err, fs.ErrNotExist) {
+			return text, nil
+		}
+	}
+	return nil, err
 }

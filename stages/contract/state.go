@@ -4,15 +4,14 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
-// RuntimeVersion is the version of the runtime state that this program writes. It
-// reads older ones.
+// RuntimeVersion is the version of the runtime state that this program writes. It reads older ones.
 const RuntimeVersion = 1
 
-// RuntimeState is what a deployment's steps found out: state.yaml. It holds no
-// secret.
+// RuntimeState is what a deployment's steps found out: state.yaml. It holds no secret.
 type RuntimeState struct {
 	Version        int             `json:"version"` // see RuntimeVersion
 	Deployment     string          `json:"deployment"`
@@ -40,9 +39,8 @@ type Stored struct {
 	Platform string `json:"platform,omitempty"`
 	// ID tells the deployment from others of its name; empty where nothing was installed.
 	ID string `json:"id,omitempty"`
-	// Lost says that the volume of the cluster is empty on this engine, which has removed it or,
-	// where the state is in a bucket, may never have had it. It is known of a cluster that
-	// Slipway runs.
+	// Lost says that this engine has no volume of Slipway's cluster: it has removed it or, if the state
+	// is in a bucket, may never have had it.
 	Lost  bool   `json:"lost,omitempty"`
 	Waits []Wait `json:"waits,omitempty"` // what the steps that run wait for, if they run on this engine
 }
@@ -93,3 +91,49 @@ type RunDetail struct {
 	Record  *report.Run `json:"record,omitempty"`  // none when it was killed early
 	Problem string      `json:"problem,omitempty"` // why its record cannot be used
 }
+
+// Identity tells a deployment from others of the same name: deployment/ in its state.
+type Identity struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	Created time.Time `json:"created"`
+}
+
+// Opened is what a run finds when it has taken the lock.
+type Opened struct {
+	Lost  bool `json:"lost,omitempty"`  // as that of Stored
+	First bool `json:"first,omitempty"` // no install has succeeded yet
+	Known int  `json:"known,omitempty"` // steps that the journal knows
+	// Phases are those of the last run: a removal has no release that says what they are.
+	Phases []report.Phase `json:"phases,omitempty"`
+}
+
+// StateRequest is what an action of `slipway state` works with; most need nothing. The action's
+// answer, if it has one, is JSON in ResultFile.
+type StateRequest struct {
+	Who        lock.Holder `json:"who,omitzero"`         // hold, unlock: who does it; open, purge, watch, wipe: the run that has the lock
+	Deployment string      `json:"deployment,omitempty"` // open: its name
+	ID         string      `json:"id,omitempty"`         // run, report: of a run; backup: of a backup
+	Entry      string      `json:"entry,omitempty"`      // open, purge: the deployment's file in the engine's index
+	Path       string      `json:"path,omitempty"`       // keep: file with RunFiles; report: directory to make
+	Patience   Duration    `json:"patience,omitzero"`    // hold: how long to wait for a holder that is alive
+	Port       int         `json:"port,omitempty"`       // hold: where to listen once the lock is held
+	Force      bool        `json:"force,omitempty"`      // unlock: also when the holder is alive
+}
+
+// Progress is how far an install is: what `slipway status` says, and, for those who look at
+// the cluster and do not have Slipway, the ConfigMap slipway-system/slipway-status.
+type Progress string
+
+// How far an install is. Before it is in progress, the cluster says nothing.
+const (
+	NotStarted Progress = "NotStarted"
+	InProgress Progress = "InProgress"
+	Waiting    Progress = "Waiting" // for what the message says
+	Success    Progress = "Success"
+	Failure    Progress = "Failed"
+	Cancelled  Progress = "Cancelled" // on request; no step is left that could tell the cluster
+	// Interrupted: the run was killed; no step is left that could tell the cluster.
+	Interrupted Progress = "Interrupted"
+	Lost        Progress = "Lost" // with the volume that the engine has removed; never in a cluster
+)

@@ -7,8 +7,7 @@ package contract
 
 import "github.com/slipway-sh/slipway/pipeline/report"
 
-// Infrastructure is what every provider's Terraform root outputs: the same six
-// for all providers.
+// Infrastructure is what every provider's Terraform root outputs.
 type Infrastructure struct {
 	Backing
 	APIEndpoint  string `json:"apiEndpoint"` // https://host:port as the steps reach it
@@ -52,8 +51,7 @@ type Cluster struct {
 
 // GitServer is how a step reaches the git server.
 type GitServer struct {
-	// URL is as people reach it, by the last of its hosts that is of the domain; as Argo CD
-	// does, if none is.
+	// URL is how people reach it, by its last host in the domain; if none is, as Argo CD does.
 	URL string `json:"url"`
 	// Address is host:port of its load balancer as a step reaches it.
 	Address string `json:"address"`
@@ -90,8 +88,7 @@ type Tree struct {
 	Revision string `json:"revision,omitempty"`
 }
 
-// ProjectsInput is what orchestrator/projects works on. The platform release is in
-// PlatformDir.
+// ProjectsInput is what orchestrator/projects works on.
 type ProjectsInput struct {
 	Tree
 	Fill map[string]any `json:"fill,omitempty"` // what the texts of the release's gitops.cluster name
@@ -107,8 +104,7 @@ type AppsInput struct {
 	Tree
 	Apps     []string `json:"apps"`     // the expected set of Applications, without the root
 	Deadline int      `json:"deadline"` // seconds an app may take to become Synced and Healthy
-	// Values are what the chart of the root does not find in a repository of the user's;
-	// nil: they were pushed.
+	// Values are what the root's chart lacks in a repository of the user's; nil: they were pushed.
 	Values *TreeValues `json:"values,omitempty"`
 }
 

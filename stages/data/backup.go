@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/backup"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -54,7 +55,7 @@ func backUp(ctx context.Context, env *step.Env, in contract.BackupDataInput) (co
 	if err := w.repo.Sweep(ctx, env.Run); err != nil {
 		return contract.BackedUp{}, err
 	}
-	w.client.AwaitPods(ctx, in.Pods)
+	readiness.AwaitPods(ctx, w.client, in.Pods)
 	there, err := w.there(ctx, d)
 	if err != nil {
 		return contract.BackedUp{}, err
@@ -229,10 +230,8 @@ func (w *work) assemble(ctx context.Context, rec installed.Record, in contract.B
 	}, nil
 }
 
-// digest is that of the release to which the platform is brought.
 func (w *work) digest() (string, error) { return platform.Digest(os.DirFS(w.env.PlatformDir)) }
 
-// pack stores the release to which the platform is brought in a backup.
 func (w *work) pack(ctx context.Context, id, digest string) (contract.Blob, error) {
 	return w.repo.Pack(ctx, backup.TargetKey(id, digest), os.DirFS(w.env.PlatformDir))
 }

@@ -45,7 +45,6 @@ func Register(r *step.Registry) {
 	step.Register(r, contract.DataCheckStep(), step.Once(checkAll))
 }
 
-// work is what the steps share.
 type work struct {
 	env     *step.Env
 	client  *kube.Client
@@ -71,7 +70,6 @@ func open(ctx context.Context, env *step.Env, in contract.PodInput) (*work, erro
 	return w, err
 }
 
-// openRepository opens the backups in the deployment's state.
 func openRepository(ctx context.Context, env *step.Env) (*backup.Repository, error) {
 	s, err := env.Store(ctx)
 	if err != nil {
@@ -80,7 +78,6 @@ func openRepository(ctx context.Context, env *step.Env) (*backup.Repository, err
 	return backup.Open(ctx, env.Place, s)
 }
 
-// dataNamed is some data of the release.
 func (w *work) dataNamed(name string) (platform.Data, error) {
 	d, ok := w.release.DataNamed(name)
 	if !ok {
@@ -89,8 +86,8 @@ func (w *work) dataNamed(name string) (platform.Data, error) {
 	return d, nil
 }
 
-// because is a fault about data, with the class of its cause; one that has a code of a store,
-// of a pod or of a dump keeps it.
+// because is a fault about data, with the class of its cause; a fault of a store, a pod or a dump
+// keeps its code.
 func because(code fault.Code, op, fix string, err error) error {
 	if f, ok := errors.AsType[*fault.Fault](err); ok && (strings.HasPrefix(string(f.Code), "STO-") || slices.Contains([]fault.Code{CodePod, CodeBackup, backup.CodeDamaged}, f.Code)) {
 		return err

@@ -20,14 +20,13 @@ import (
 // executor runs a command in a container of a pod. in and out may be nil.
 type executor func(ctx context.Context, at container, command []string, in io.Reader, out io.Writer) error
 
-// container is one of a pod.
 type container struct{ namespace, pod, name string }
 
 // closing is how long kubectl may take to end once it was told to: see lasting.
 const closing = 6 * time.Second
 
-// maxComplaint is how much of what a command says on standard error is told; more is kept, so
-// that no secret is cut in two before it is found.
+// maxComplaint is how much of a command's standard error an error has; more is kept, so that no
+// secret is cut in two before it is found.
 const maxComplaint = 600
 
 // kubectl runs commands by the pinned kubectl.
@@ -59,7 +58,6 @@ func kubectl(env *step.Env) executor {
 	}
 }
 
-// execArgs are the arguments of kubectl.
 func execArgs(kubeconfig string, at container, command []string, stdin bool) []string {
 	args := []string{"--kubeconfig", kubeconfig, "exec", "--namespace", at.namespace, at.pod, "--container", at.name}
 	if stdin {

@@ -10,15 +10,15 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
 // bothWays ends the remedy of an upgrade that has begun.
 const bothWays = "then go on: slipway upgrade --resume; or go back: slipway rollback"
 
-// waysFrom is bothWays for an upgrade that has come as far as rec says. Of a rollback that puts
-// the backup in the place of data it says so, and how CI consents: the command as it is printed
-// asks, for it takes something away.
+// waysFrom is bothWays for an upgrade that has come as far as rec says. If a rollback puts the backup
+// in the place of data, it says so, and how CI consents: the printed command asks first.
 func waysFrom(rec installed.Record, b contract.Backup, target *platform.Release) string {
 	if p := wayBack(rec, b, target); len(p.replace) > 0 {
 		return bothWays + "; it asks before the backup takes the place of data " + strings.Join(p.replace, " and ") + ", and loses everything written since; without a terminal it requires --yes"
@@ -26,13 +26,12 @@ func waysFrom(rec installed.Record, b contract.Backup, target *platform.Release)
 	return bothWays
 }
 
-// migrateBefore carries out the migrations before the components are brought to the release.
 func migrateBefore(ctx context.Context, env *step.Env, in contract.MigrateInput) (contract.Migrated, error) {
 	w, err := open(ctx, env, in.PodInput)
 	if err != nil {
 		return contract.Migrated{}, err
 	}
-	w.client.AwaitPods(ctx, in.Pods) // an upgrade that goes on has made no backup before
+	readiness.AwaitPods(ctx, w.client, in.Pods) // an upgrade that goes on has made no backup before
 	out, _, err := w.migrate(ctx, platform.Before, in.Data)
 	return out, err
 }
@@ -134,7 +133,6 @@ func (w *work) checkData(ctx context.Context, b contract.Backup, data []string, 
 	return checks, nil
 }
 
-// undo takes a migration back.
 func (w *work) undo(ctx context.Context, m platform.Migration) error {
 	d, err := w.dataNamed(m.Data)
 	if err != nil {

@@ -20,7 +20,6 @@ func look(env *step.Env, in contract.PodInput) (*work, error) {
 	return &work{env: env, client: c, release: r, in: in, next: "then run the same command again"}, nil
 }
 
-// planBackUp tells whether data would be backed up.
 func planBackUp(ctx context.Context, env *step.Env, in contract.BackupDataInput) (contract.BackedUp, error) {
 	out := contract.BackedUp{Name: in.Data}
 	w, err := look(env, in.PodInput)
@@ -44,7 +43,7 @@ func planBackUp(ctx context.Context, env *step.Env, in contract.BackupDataInput)
 	return out, nil
 }
 
-// has tells whether the upgrade has data to keep: of one that goes on its backup says so.
+// has reports whether the upgrade has data to keep; if the upgrade goes on, its backup says so.
 func (w *work) has(ctx context.Context, rec installed.Record, name string) (bool, error) {
 	if resumes(rec, w.release) && rec.Backup != w.env.Run { // else the plan itself has noted it
 		repo, err := openRepository(ctx, w.env)
@@ -119,23 +118,18 @@ func planMigrate(ctx context.Context, env *step.Env, in contract.MigrateInput, w
 		if rec.Has(m.Name) {
 			continue
 		}
-		d, err := w.dataNamed(m.Data)
-		if err != nil {
-			return out, err
-		}
 		planned := contract.PlannedChange{Of: contract.PlanMigrations, Action: contract.PlanRun, Name: m.Name + " of " + m.Data, Note: string(m.When) + " the components"}
 		var stops []string
-		for _, text := range d.Users {
-			u, err := platform.ParseUser(text)
-			if err != nil || rec.Style != contract.InPlace {
-				break
-			}
-			live, err := w.workload(ctx, u)
+		if rec.Style == contract.InPlace {
+			err := w.users([]string{m.Data}, func(u platform.User) error {
+				live, err := w.workload(ctx, u)
+				if live != nil {
+					stops = append(stops, u.String())
+				}
+				return err
+			})
 			if err != nil {
 				return out, err
-			}
-			if live != nil {
-				stops = append(stops, text)
 			}
 		}
 		if len(stops) > 0 {

@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -82,7 +83,7 @@ func (w *work) within(ctx context.Context, d platform.Data, scratch bool, do fun
 	starting, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	if _, err = w.client.Apply(starting, []*unstructured.Unstructured{o}, kube.ApplyOptions{}); err == nil {
-		err = w.client.WaitPodReady(starting, at.namespace, at.pod)
+		err = readiness.WaitPodReady(starting, w.client, at.namespace, at.pod)
 	}
 	if err != nil {
 		return w.badPod(d, err)
@@ -166,7 +167,6 @@ func (w *work) pod(ctx context.Context, d platform.Data, scratch bool) (*unstruc
 	return o, nil
 }
 
-// containerOf is the first container of a Pod.
 func containerOf(o *unstructured.Unstructured) string {
 	all, _, _ := unstructured.NestedSlice(o.Object, "spec", "containers")
 	first, _ := all[0].(map[string]any)
@@ -174,7 +174,6 @@ func containerOf(o *unstructured.Unstructured) string {
 	return name
 }
 
-// run runs a command in the pod.
 func (p runningPod) run(ctx context.Context, command []string, in io.Reader, out io.Writer) error {
 	return p.exec(ctx, p.at, command, in, out)
 }

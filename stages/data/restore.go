@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/backup"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -30,7 +31,7 @@ func restore(ctx context.Context, env *step.Env, in contract.RestoreInput) (cont
 	if err != nil {
 		return contract.Restored{}, err
 	}
-	w.client.AwaitPods(ctx, in.Pods)
+	readiness.AwaitPods(ctx, w.client, in.Pods)
 	rec, err := installed.Read(ctx, w.client)
 	if err != nil {
 		return contract.Restored{}, err
@@ -71,7 +72,7 @@ func restore(ctx context.Context, env *step.Env, in contract.RestoreInput) (cont
 	}
 	for _, name := range p.replace {
 		var saved bool
-		// That it cannot be saved is told once before it is replaced all the same.
+		// The first rollback fails if the data cannot be saved; the second one replaces it all the same.
 		if rec, saved, err = w.replace(ctx, rec, b, name, again && in.Restore); err != nil {
 			return out, err
 		}
@@ -290,8 +291,8 @@ func (w *work) save(ctx context.Context, rec installed.Record, b contract.Backup
 	return rec, true, err
 }
 
-// checkAll checks the data after a rollback. With consent a check that fails is told, and no
-// more: users may have removed rows since the backup.
+// checkAll checks the data after a rollback. With consent a check that fails is only reported: users
+// may have removed rows since the backup.
 func checkAll(ctx context.Context, env *step.Env, in contract.RestoreInput) (contract.Migrated, error) {
 	out := contract.Migrated{Migrations: []string{}, Checks: map[string]string{}}
 	w, b, err := openBackup(ctx, env, in)

@@ -2,7 +2,6 @@ package data
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,15 +9,16 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -112,15 +112,19 @@ func (w *work) badUsers(op string, err error) error {
 	return &fault.Fault{Code: CodeMigration, Class: step.ClassOf(err), Op: op, Fix: "correct the cause, " + w.next, Err: err}
 }
 
-// stop scales a workload to nothing and waits until its pods are gone. Argo CD, if it owns
-// that, is told to leave it alone before.
+// stop scales a workload to nothing and waits until its pods are gone. Before that it makes Argo CD
+// leave the workload alone, if Argo CD owns it.
 func (w *work) stop(ctx context.Context, u platform.User) error {
 	live, err := w.workload(ctx, u)
 	if err != nil || live == nil { // what is not there uses nothing
 		return err
 	}
 	if app := w.applicationOf(live); app != nil {
-		if err := w.leaveAlone(ctx, *app); err != nil {
+		o, err := w.toPause(ctx, *app)
+		if err == nil && o != nil {
+			err = w.annotate(ctx, o, map[string]any{argo.SkipReconcile: "true", argo.StoppedAnnotation: "true"})
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -131,7 +135,7 @@ func (w *work) stop(ctx context.Context, u platform.User) error {
 			replicas = 1
 		}
 		had = strconv.FormatInt(replicas, 10)
-		if err := w.scale(ctx, u, 0, had); err != nil {
+		if err := w.scale(ctx, live, 0, had); err != nil {
 			return err
 		}
 	}
@@ -144,7 +148,7 @@ func (w *work) stop(ctx context.Context, u platform.User) error {
 		if n, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); n > 0 {
 			// A sync that Argo CD had begun before it was told to leave it alone.
 			w.env.Progress("%s was started meanwhile, and is stopped again", u)
-			return false, fmt.Sprintf("%d pods", n), w.scale(ctx, u, 0, had)
+			return false, fmt.Sprintf("%d pods", n), w.scale(ctx, o, 0, had)
 		}
 		seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 		pods, _, _ := unstructured.NestedInt64(o.Object, "status", "replicas")
@@ -158,66 +162,45 @@ func (w *work) stop(ctx context.Context, u platform.User) error {
 
 // podsOf is how many pods of a workload are there and have not ended.
 func (w *work) podsOf(ctx context.Context, workload *unstructured.Unstructured) (int, error) {
-	all, err := w.client.List(ctx, podsResource(), workload.GetNamespace(), "")
+	pods, err := w.client.Kubernetes.CoreV1().Pods(workload.GetNamespace()).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, err
+	}
 	n := 0
-	for _, pod := range all {
-		phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
-		owner := metav1.GetControllerOf(&pod)
-		if owner == nil || phase == "Succeeded" || phase == "Failed" {
-			continue
-		}
-		of := owner.Name
-		if hash := pod.GetLabels()["pod-template-hash"]; workload.GetKind() == "Deployment" { // its ReplicaSet's
-			of = strings.TrimSuffix(of, "-"+hash)
-		}
-		kind := map[string]string{"Deployment": "ReplicaSet", "StatefulSet": "StatefulSet"}[workload.GetKind()]
-		if owner.Kind == kind && of == workload.GetName() {
+	for _, p := range pods.Items {
+		kind, name := readiness.Owner(&p)
+		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if kind == workload.GetKind() && name == workload.GetName() && !ended {
 			n++
 		}
 	}
-	return n, err
+	return n, nil
 }
 
-// leaveAlone has Argo CD not reconcile an Application, unless somebody has told it so
-// already.
-func (w *work) leaveAlone(ctx context.Context, app kube.Member) error {
-	if needed, err := w.toPause(ctx, app); err != nil || !needed {
-		return err
-	}
-	return w.annotateApp(ctx, app, map[string]any{argo.SkipReconcile: "true", argo.StoppedAnnotation: "true"})
-}
-
-// toPause reports whether Argo CD has to be told to leave an Application alone; it is an error
-// if it would not.
-func (w *work) toPause(ctx context.Context, app kube.Member) (bool, error) {
-	app.Kind = argo.Applications().GroupVersion().WithKind("Application")
+// toPause returns an Application that Argo CD has to leave alone; nil if it does so already. It fails
+// if an ApplicationSet would take that annotation off again, as Argo CD's controller does with
+// annotations that the set does not preserve: Argo CD would start the users of data meanwhile.
+func (w *work) toPause(ctx context.Context, app kube.Member) (*unstructured.Unstructured, error) {
 	live, err := w.client.Live(ctx, app)
 	if err != nil || live == nil {
-		return false, err
+		return nil, err
 	}
 	if a := live.GetAnnotations(); a[argo.SkipReconcile] == "true" && a[argo.StoppedAnnotation] == "" {
-		return false, nil
+		return nil, nil
 	}
-	return true, w.staysAlone(ctx, live)
-}
-
-// staysAlone returns an error if an ApplicationSet would take that annotation off again, as
-// Argo CD's controller does with those that the set does not preserve; then Argo CD would start
-// the users of data while that is changed.
-func (w *work) staysAlone(ctx context.Context, app *unstructured.Unstructured) error {
-	owner := metav1.GetControllerOf(app)
+	owner := metav1.GetControllerOf(live)
 	if owner == nil || owner.Kind != "ApplicationSet" {
-		return nil
+		return live, nil
 	}
-	set, err := w.client.Live(ctx, kube.Member{Kind: argo.ApplicationSets().GroupVersion().WithKind("ApplicationSet"), Namespace: app.GetNamespace(), Name: owner.Name})
+	set, err := w.client.Live(ctx, kube.Member{Kind: argo.ApplicationSets().GroupVersion().WithKind("ApplicationSet"), Namespace: app.Namespace, Name: owner.Name})
 	if err != nil || set == nil {
-		return err
+		return live, err
 	}
 	kept, _, err := unstructured.NestedStringSlice(set.Object, "spec", "preservedFields", "annotations")
 	if err == nil && !slices.Contains(kept, argo.SkipReconcile) {
-		err = fmt.Errorf("ApplicationSet %s does not let Application %s be left alone: it lacks %s in spec.preservedFields.annotations", owner.Name, app.GetName(), argo.SkipReconcile)
+		err = fmt.Errorf("ApplicationSet %s does not let Application %s be left alone: it lacks %s in spec.preservedFields.annotations", owner.Name, app.Name, argo.SkipReconcile)
 	}
-	return err
+	return live, err
 }
 
 // start gives the users of data back the pods that they had when they were stopped, and to
@@ -260,7 +243,7 @@ func (w *work) startOne(ctx context.Context, u platform.User) error {
 	if err != nil || replicas < 0 { // somebody has changed it
 		replicas = 1
 	}
-	if err := w.scale(ctx, u, replicas, ""); err != nil {
+	if err := w.scale(ctx, live, replicas, ""); err != nil {
 		return err
 	}
 	w.env.Progress("%s runs again", u)
@@ -281,11 +264,10 @@ func (w *work) reconcileAgain(ctx context.Context) error {
 		return w.badUsers("have Argo CD reconcile again", err)
 	}
 	for _, a := range apps {
-		at := kube.Member{Namespace: a.GetNamespace(), Name: a.GetName()}
-		if a.GetAnnotations()[argo.StoppedAnnotation] == "" || slices.Contains(held, at) {
+		if a.GetAnnotations()[argo.StoppedAnnotation] == "" || slices.ContainsFunc(held, kube.MemberOf(&a).Same) {
 			continue
 		}
-		if err := w.annotateApp(ctx, at, map[string]any{argo.SkipReconcile: nil, argo.StoppedAnnotation: nil}); err != nil {
+		if err := w.annotate(ctx, &a, map[string]any{argo.SkipReconcile: nil, argo.StoppedAnnotation: nil}); err != nil {
 			return w.badUsers("have Argo CD reconcile "+a.GetName()+" again", err)
 		}
 	}
@@ -297,22 +279,14 @@ func (w *work) workload(ctx context.Context, u platform.User) (*unstructured.Uns
 	return w.client.Live(ctx, kube.Member{Kind: appsv1.SchemeGroupVersion.WithKind(u.Kind), Namespace: u.Namespace, Name: u.Name})
 }
 
-func resourceOf(u platform.User) schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: strings.ToLower(u.Kind) + "s"}
-}
-
-// scale sets how many pods a workload has, and notes how many it had; empty: that is not
-// known any more.
-func (w *work) scale(ctx context.Context, u platform.User, replicas int64, had string) error {
+// scale sets how many pods a workload has, and notes how many it had; empty: that is no longer
+// known.
+func (w *work) scale(ctx context.Context, o *unstructured.Unstructured, replicas int64, had string) error {
 	annotations := map[string]any{replicasAnnotation: nil}
 	if had != "" {
 		annotations[replicasAnnotation] = had
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}, "spec": map[string]any{"replicas": replicas}})
-	if err != nil {
-		return err
-	}
-	return w.client.Patch(ctx, "scale "+u.String(), resourceOf(u), u.Namespace, u.Name, patch)
+	return w.client.PatchObject(ctx, "scale "+kube.MemberOf(o).String(), o, map[string]any{"metadata": map[string]any{"annotations": annotations}, "spec": map[string]any{"replicas": replicas}})
 }
 
 // applicationOf is the Application of Argo CD that owns an object; nil if none does.
@@ -322,16 +296,13 @@ func (w *work) applicationOf(o *unstructured.Unstructured) *kube.Member {
 	if !is || engine == nil {
 		return nil
 	}
+	app := argo.Member(engine.Namespace, owner)
 	if namespace, name, elsewhere := strings.Cut(owner, "_"); elsewhere {
-		return &kube.Member{Namespace: namespace, Name: name}
+		app = argo.Member(namespace, name)
 	}
-	return &kube.Member{Namespace: engine.Namespace, Name: owner}
+	return &app
 }
 
-func (w *work) annotateApp(ctx context.Context, at kube.Member, annotations map[string]any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
-	if err != nil {
-		return err
-	}
-	return w.client.Patch(ctx, "annotate Application "+at.Name, argo.Applications(), at.Namespace, at.Name, patch)
+func (w *work) annotate(ctx context.Context, o *unstructured.Unstructured, annotations map[string]any) error {
+	return w.client.PatchObject(ctx, "annotate "+kube.MemberOf(o).String(), o, map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }

@@ -15,31 +15,30 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// DefaultLockTimeout is how long a run waits by default for a holder that is alive: the
-// engine takes some seconds to end the session of a client that was killed, and
-// until then that run goes on.
+// DefaultLockTimeout is how long a run waits for a live holder of the lock: the engine takes some seconds
+// to end the session of a killed client, whose run goes on until then.
 const DefaultLockTimeout = 15 * time.Second
 
 // lock is the deployment's lock in its store. What waits for it says so on errw.
 func (s *State) lock(errw io.Writer, patience time.Duration) *lock.Lock {
 	gone := func(who lock.Holder) (func(), bool) { return s.place.Gone(who.Run) }
 	return lock.New(s.store, lock.Options{Gone: gone, Patience: patience, Waiting: func(r lock.Record, damage error, d time.Duration) {
-		if d == 0 {
+		why := fmt.Sprintf("%s gave no sign of life", r.Holder)
+		switch {
+		case d == 0:
 			say(errw, "lock", "waiting for %s", r.Holder)
 			return
+		case damage != nil:
+			why = damage.Error()
+		case r.State == lock.Forced:
+			why = fmt.Sprintf("%s broke the lock of %s", r.Holder, r.After.Holder)
 		}
-		if damage != nil {
-			say(errw, "lock", "%v; waiting up to %s, as a run that wrote it may still be ending", damage, d.Round(time.Second))
-			return
-		}
-		if r.State == lock.Forced {
-			say(errw, "lock", "%s broke the lock of %s, which may still be ending; waiting up to %s", r.Holder, r.After.Holder, d.Round(time.Second))
-			return
-		}
-		say(errw, "lock", "%s gave no sign of life; waiting up to %s for one, as it may still be ending", r.Holder, d.Round(time.Second))
+		say(errw, "lock", "%s; waiting up to %s, as a run may still be ending", why, d.Round(time.Second))
 	}})
 }
 
@@ -48,10 +47,9 @@ func say(w io.Writer, step, format string, args ...any) {
 	_, _ = io.WriteString(w, contract.Line(os.Getenv(contract.OriginVariable), contract.StageInfrastructure+"/"+step, fmt.Sprintf(format, args...)))
 }
 
-// hold takes the deployment's lock, waiting for a live holder as long as the request says, listens on
-// its port, and releases the lock when stop is closed; if something still works
-// for the run then, it leaves it to expire. A store that cannot be used is a fault of class
-// preflight: the run has changed nothing yet.
+// hold takes the deployment's lock, listens on the request's port, and releases the lock when stop is
+// closed; while something still works for the run, it leaves the lock to expire. A store that cannot be
+// used is a fault of class preflight: the run has changed nothing yet.
 func (s *State) hold(ctx context.Context, stop <-chan struct{}, req contract.StateRequest) error {
 	if err := state.CheckRuntime(ctx, s.store); err != nil {
 		return store.Preflight(err)
@@ -86,8 +84,7 @@ func (s *State) hold(ctx context.Context, stop <-chan struct{}, req contract.Sta
 	return errors.Join(s.release(ctx, req.Who.Run, lease), end())
 }
 
-// workLimit is how long what works for a run may take to end once the run has ended: the
-// engine kills it.
+// workLimit is how long the engine may take to kill what works for a run that has ended.
 const workLimit = 5 * time.Second
 
 // release releases the lock once nothing works for the run any more.
@@ -104,10 +101,8 @@ func (s *State) release(ctx context.Context, run string, lease *lock.Lease) erro
 	}
 }
 
-// watch returns once run has lost the lock, with the fault that says why. A store that
-// cannot be used at first is given as long to answer as later on. Who watches counts as a
-// holder of the lock: a hook, which is the user's program, is known to have ended with nothing
-// else.
+// watch returns once run has lost the lock, with the fault that says why. The watch counts as a holder
+// of the lock: nothing else shows that a hook, which is the user's program, has ended.
 func (s *State) watch(ctx context.Context, run string) (err error) {
 	end, err := s.place.Holds(ctx, run)
 	if err != nil {
@@ -133,9 +128,7 @@ func (s *State) watch(ctx context.Context, run string) (err error) {
 	}
 }
 
-// wipe runs the command that empties the volume of the cluster for a run, which has the lock, and
-// kills it when that is lost. What it prints goes where this program reports. Then the state
-// forgets the cluster.
+// wipe empties the cluster's volume by a command, which a lost lock kills, and forgets the cluster.
 func (s *State) wipe(ctx context.Context, run string, args []string) error {
 	return s.under(ctx, run, func(ctx context.Context, w *state.Work) error {
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -160,4 +153,14 @@ func listenWhile(ctx context.Context, port int) error {
 	<-ctx.Done()
 	_ = listener.Close()
 	return context.Cause(ctx)
+}
+
+// awaitPods waits, two minutes at most, until the pods that ran before the local cluster was stopped run
+// again, as its node says at url, and reports on errw those that do not.
+func awaitPods(ctx context.Context, kubeconfig, url string, errw io.Writer) error {
+	client, err := kube.Connect(kubeconfig, func(format string, args ...any) { say(errw, "node", format, args...) })
+	if err == nil {
+		readiness.AwaitPods(ctx, client, url)
+	}
+	return err
 }

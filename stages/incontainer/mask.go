@@ -68,8 +68,7 @@ func (m Mask) Run(command []string, out, errw io.Writer) (int, error) {
 	return exitNotRun, nil
 }
 
-// exitCode is that of a process which has ended; of one that a signal has ended, 128 and the
-// signal's number.
+// exitCode is the exit code of a process, or 128 and the number of the signal that ended it.
 func exitCode(p *os.ProcessState) int {
 	if status, ok := p.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())

@@ -8,15 +8,28 @@ import (
 	"os"
 
 	"github.com/slipway-sh/slipway/pipeline/journal"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// open has a run, which has the lock, find out what the state knows. A deployment that has no
-// identity gets one, and enters the engine's index.
+// open reads the state for a run that has the lock, and gives the deployment an identity if it has none.
 func (s *State) open(ctx context.Context, req contract.StateRequest) (out contract.Opened, err error) {
-	err = s.under(ctx, req.Who.Run, func(ctx context.Context, w *state.Work) (err error) {
-		if out, err = s.find(ctx, w, req.Deployment); err != nil {
+	err = s.under(ctx, req.Who.Run, func(ctx context.Context, w *state.Work) error {
+		known, err := journal.On(w.Store, req.Deployment).Steps(ctx)
+		if err != nil {
+			return err
+		}
+		out.Known = len(known)
+		if out.Phases, err = s.lastPhases(ctx); err != nil {
+			return err
+		}
+		runtime, err := s.runtime(ctx)
+		if err != nil {
+			return err
+		}
+		out.First = runtime.Platform == ""
+		if out.Lost, err = s.place.ClusterLost(ctx, w.Store); err != nil {
 			return err
 		}
 		if _, err = state.MakeIdentity(ctx, w.Store, w.Generation, req.Deployment); err != nil || req.Entry == "" {
@@ -27,36 +40,29 @@ func (s *State) open(ctx context.Context, req contract.StateRequest) (out contra
 	return out, err
 }
 
-// find finds out what the state knows.
-func (s *State) find(ctx context.Context, w *state.Work, deployment string) (out contract.Opened, err error) {
-	known, err := journal.On(w.Store, deployment).Steps(ctx)
-	if err != nil {
-		return out, err
+// lastPhases are the phases of the last run that left a record.
+func (s *State) lastPhases(ctx context.Context) ([]report.Phase, error) {
+	id, err := state.Latest(ctx, s.store)
+	if errors.Is(err, state.ErrNoRun) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("find the last run: %w", err)
 	}
-	out.Known = len(known)
-	last, err := state.Latest(ctx, w.Store)
-	switch {
-	case errors.Is(err, state.ErrNoRun):
-	case err != nil:
-		return out, fmt.Errorf("find the last run: %w", err)
-	default:
-		record, problem, err := s.record(ctx, last, "")
-		if err != nil {
-			return out, err
-		}
-		if record != nil && problem == "" {
-			out.Phases = record.Phases
-		}
+	last, problem, err := s.record(ctx, id, "")
+	if err != nil || last == nil || problem != "" {
+		return nil, err
 	}
-	runtime, err := state.Runtime(ctx, w.Store)
+	return last.Phases, nil
+}
+
+// runtime is the runtime state; zero if there is none, or if it is damaged: the next run mends that.
+func (s *State) runtime(ctx context.Context) (contract.RuntimeState, error) {
+	runtime, err := state.Runtime(ctx, s.store)
 	switch {
 	case err == nil:
-		out.First = runtime.Platform == ""
-	case errors.Is(err, fs.ErrNotExist):
-		out.First = true
-	case !errors.Is(err, state.ErrDamaged): // a run mends that
-		return out, fmt.Errorf("read the runtime state: %w", err)
+		return *runtime, nil
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, state.ErrDamaged):
+		return contract.RuntimeState{}, nil
 	}
-	out.Lost, err = s.place.ClusterLost(ctx, w.Store)
-	return out, err
+	return contract.RuntimeState{}, fmt.Errorf("read the runtime state: %w", err)
 }

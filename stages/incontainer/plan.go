@@ -33,7 +33,6 @@ const (
 	codeNoPlan fault.Code = "PLN-002"
 )
 
-// planVersion is that of the format of plans.
 const planVersion = 3
 
 // Planner carries the graph of a workflow out without changing anything, and says which earlier
@@ -119,7 +118,6 @@ func (p *Planner) perform(ctx context.Context, s *State, req contract.PlanReques
 	return out, nil
 }
 
-// planCommand is the command that makes such a plan.
 func planCommand(req contract.PlanRequest) string {
 	words := []string{"slipway plan", req.Workflow}
 	if req.Flags != "" {
@@ -128,7 +126,6 @@ func planCommand(req contract.PlanRequest) string {
 	return strings.Join(append(words, req.AsFlags()...), " ")
 }
 
-// plan makes the plan.
 func (p *Planner) plan(ctx context.Context, s *State, req contract.PlanRequest) (*contract.Plan, error) {
 	w, err := p.load(&req)
 	if err != nil {
@@ -191,17 +188,8 @@ func (s *State) phases(ctx context.Context, release *platform.Release, nodes []p
 	if release != nil {
 		return conductor.PhaseNames(conductor.PhasesOf(release, nodes), nodes), nil
 	}
-	id, err := state.Latest(ctx, s.store)
-	if errors.Is(err, state.ErrNoRun) {
-		return nil, nil
-	} else if err != nil {
-		return nil, fmt.Errorf("find the last run: %w", err)
-	}
-	last, problem, err := s.record(ctx, id, "")
-	if err != nil || last == nil || problem != "" {
-		return nil, err
-	}
-	return conductor.PhaseNames(last.Phases, nodes), nil
+	last, err := s.lastPhases(ctx)
+	return conductor.PhaseNames(last, nodes), err
 }
 
 // salt is what the cluster mixes into digests of secrets; nil if it has none yet.

@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// atOnce is how many objects of apps are compared at a time.
 const atOnce = 8
 
 // pushed stands for a commit that is not made before a run.
@@ -101,7 +100,6 @@ func (p *planner) revision() string {
 	return at
 }
 
-// appsPreview previews the objects of apps.
 type appsPreview struct {
 	*planner
 	client          *kube.Client
@@ -116,7 +114,6 @@ func memberKey(group, kind, namespace, name string) string {
 	return group + "/" + kind + " " + namespace + "/" + name
 }
 
-// unknown notes what cannot be previewed.
 func (p *planner) unknown(what, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -235,7 +232,6 @@ func (a *appsPreview) dropped(ctx context.Context) error {
 	return nil
 }
 
-// fromTree reports whether the Application's source is the deployment's tree.
 func (a *appsPreview) fromTree(o *unstructured.Unstructured) bool {
 	url, _, _ := unstructured.NestedString(o.Object, "spec", "source", "repoURL")
 	return url == a.clone

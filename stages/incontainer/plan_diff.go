@@ -1,6 +1,7 @@
 package incontainer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -96,7 +97,6 @@ func byName(list []any) map[string]any {
 	return out
 }
 
-// longest is how much of a value is shown.
 const longest = 160
 
 // asText is a value as JSON; a long one is told by its digest.
@@ -109,4 +109,61 @@ func asText(v any) string {
 		return fmt.Sprintf("(%d characters, %s)", len(text), digestOf(text)[:19])
 	}
 	return string(text)
+}
+
+// stale says what has changed since a plan was made; nothing if now is the same plan.
+func stale(was, now *contract.Plan) []string {
+	if was.Digest == now.Digest {
+		return nil
+	}
+	var out []string
+	differs := func(what, was, is string) {
+		if was != is {
+			out = append(out, fmt.Sprintf("%s is %s, not %s", what, cmp.Or(is, "none"), cmp.Or(was, "none")))
+		}
+	}
+	a, b := was.Basis, now.Basis
+	differs("the workflow", was.Workflow, now.Workflow)
+	differs("the deployment", was.Deployment, now.Deployment)
+	differs("the style", was.Style, now.Style)
+	differs("the platform release", was.Release.Name+" "+was.Release.To, now.Release.Name+" "+now.Release.To)
+	for _, of := range []struct{ what, was, is string }{
+		{"the content of the platform release", a.Release, b.Release}, {"the configuration", a.Configuration, b.Configuration}, {"the bundle", a.Tools, b.Tools},
+	} {
+		if of.was != of.is {
+			out = append(out, of.what+" has changed")
+		}
+	}
+	differs("the installed release", a.Installed, b.Installed)
+	differs("the Terraform state has moved on: it", a.Terraform, b.Terraform)
+	repository, at, _ := strings.Cut(b.Git, "@")
+	_, planned, _ := strings.Cut(a.Git, "@")
+	differs("somebody has pushed to the Git repository "+repository+": it", planned, at)
+	all := maps.Clone(a.Objects)
+	maps.Copy(all, b.Objects)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		switch before, after := a.Objects[name], b.Objects[name]; {
+		case before == after:
+		case before == "":
+			out = append(out, name+" was added")
+		case after == "":
+			out = append(out, name+" was removed")
+		default:
+			out = append(out, name+" was edited")
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, c := range slices.Concat(was.Changes, now.Changes) {
+		same := func(x contract.PlannedChange) bool { return reflect.DeepEqual(x, c) }
+		text := "what would be done to " + c.Name + " is something else"
+		if c.Of != contract.PlanImages && !(slices.ContainsFunc(was.Changes, same) && slices.ContainsFunc(now.Changes, same)) && !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	if len(out) == 0 {
+		out = []string{"what the steps would do is something else"}
+	}
+	return out
 }

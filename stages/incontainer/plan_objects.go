@@ -20,7 +20,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// digestOf is the digest of a text: "sha256:…".
 func digestOf(text []byte) string {
 	sum := sha256.Sum256(text)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -52,7 +51,7 @@ func (m *maker) Fill(out *contract.Plan) {
 		}
 		if o.Before != nil {
 			u := &unstructured.Unstructured{Object: o.Before}
-			out.Basis.Objects[name(u)] = m.digest(o.Before)
+			out.Basis.Objects[kube.MemberOf(u).String()] = m.digest(o.Before)
 			before = append(before, u)
 		}
 		if o.After != nil {
@@ -99,7 +98,7 @@ func (m *maker) object(o plan.Object) (out contract.PlannedChange, changes bool)
 		return out, false
 	}
 	u := &unstructured.Unstructured{Object: shown}
-	out = contract.PlannedChange{Of: contract.PlanObjects, Name: name(u), Step: o.Step, Note: o.Why}
+	out = contract.PlannedChange{Of: contract.PlanObjects, Name: kube.MemberOf(u).String(), Step: o.Step, Note: o.Why}
 	if u.GetKind() == "Application" {
 		out.Of = contract.PlanApplications
 	}
@@ -142,7 +141,6 @@ func (m *maker) learn(o map[string]any) {
 // shortest is how long a secret is whose value is looked for elsewhere.
 const shortest = 8
 
-// plain is a value of a Secret.
 func plain(part string, v any) string {
 	text, _ := v.(string)
 	if part == "data" {
@@ -153,8 +151,7 @@ func plain(part string, v any) string {
 	return text
 }
 
-// clean is an object as it is compared: without what the API server and controllers keep in
-// it, and without the values of a Secret.
+// clean is an object without the API server's and controllers' fields and without values of a Secret.
 func (m *maker) clean(o map[string]any, made bool) map[string]any {
 	u := (&unstructured.Unstructured{Object: o}).DeepCopy()
 	delete(u.Object, "status")
@@ -225,11 +222,9 @@ func (m *maker) secret(value string) string {
 	return "digest " + hex.EncodeToString(sum.Sum(nil))[:12]
 }
 
-// configField ends the path of the annotation with the digest of what pods read, which may
-// come from values that are made anew in each preview.
+// configField ends the path of the annotation with the digest of what pods read, new in each plan.
 const configField = "[" + render.ConfigAnnotation + "]"
 
-// show is how a value of an object is shown.
 func (m *maker) show(v any) string {
 	text := asText(v)
 	for value, label := range m.labels {
@@ -241,8 +236,7 @@ func (m *maker) show(v any) string {
 	return m.secrets.Redact(text)
 }
 
-// digest tells an object's content from another one's, without what is made anew in each
-// preview.
+// digest identifies an object's content, without what each plan makes anew.
 func (m *maker) digest(o map[string]any) string {
 	clean := m.clean(o, true)
 	text, err := json.Marshal(m.relabel(clean))
@@ -299,14 +293,6 @@ func data(o map[string]any) string {
 		return ", with its data"
 	}
 	return ""
-}
-
-// name is "Deployment shop/web".
-func name(u *unstructured.Unstructured) string {
-	if u.GetNamespace() == "" {
-		return u.GetKind() + " " + u.GetName()
-	}
-	return u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
 }
 
 // images are those that objects begin or cease to name.

@@ -5,27 +5,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
+	"slices"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/backup"
-	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
 // before fills in what is installed, and how the configuration and the components differ from that.
 // It returns what Terraform said last, if it is known.
 func (s *State) before(ctx context.Context, in contract.Inputs, out *contract.Plan) (*contract.Infrastructure, error) {
-	var said *contract.Infrastructure
-	runtime, err := state.Runtime(ctx, s.store)
-	switch {
-	case err == nil:
-		out.Release.From, out.Basis.Installed = runtime.Platform, runtime.Platform
-		said = runtime.Infrastructure
-	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, state.ErrDamaged):
-		return nil, fmt.Errorf("read the runtime state: %w", err)
+	runtime, err := s.runtime(ctx)
+	if err != nil {
+		return nil, err
 	}
+	said := runtime.Infrastructure
+	out.Release.From, out.Basis.Installed = runtime.Platform, runtime.Platform
 	repo, is, why := s.kept(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -39,7 +35,7 @@ func (s *State) before(ctx context.Context, in contract.Inputs, out *contract.Pl
 		if out.Configuration, err = differences(is.Config, in.Config.Canonical()); err != nil {
 			return nil, err
 		}
-		out.Changes, why = components(ctx, repo, is, stages.Held{Release: in.Release, Config: in.Config}, out.Release.Digest)
+		out.Changes, why = components(ctx, repo, is, in.Release, in.Config, out.Release.Digest)
 	}
 	if why != nil && out.Release.From != "" {
 		out.Unknown = append(out.Unknown, contract.PlannedUnknown{What: "components", Why: why.Error()})
@@ -66,26 +62,54 @@ func (s *State) kept(ctx context.Context) (*backup.Repository, *contract.Install
 	return repo, is, nil
 }
 
-// components are those that wanted, of a digest, would add to what is installed, or remove.
-func components(ctx context.Context, repo *backup.Repository, is *contract.Installed, wanted stages.Held, digest string) ([]contract.PlannedChange, error) {
-	was := stages.Held{Release: wanted.Release}
+// components are the changes from what is installed to a release of that digest with a configuration.
+func components(ctx context.Context, repo *backup.Repository, is *contract.Installed, release *platform.Release, cfg *config.Config, digest string) ([]contract.PlannedChange, error) {
+	former := release
 	if is.Digest != digest {
 		archive, err := repo.Archive(ctx, backup.InstalledKey(is.Digest), is.Release)
 		if err == nil {
-			was.Release, err = backup.Release(archive)
+			former, err = backup.Release(archive)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w that can be read: %w", errNoCopy, err)
 		}
 	}
-	var err error
-	if was.Config, err = config.Load(is.Config, config.Options{File: "the configuration of release " + is.Version}); err != nil {
+	with, err := config.Load(is.Config, config.Options{File: "the configuration of release " + is.Version})
+	if err != nil {
 		return nil, err
 	}
-	return stages.ComponentsBetween(was, wanted)
+	return componentsBetween(former, with, release, cfg)
 }
 
-// differences are those between two configurations.
+// componentsBetween are the components that a release adds to a former one and removes from it.
+func componentsBetween(former *platform.Release, with *config.Config, release *platform.Release, cfg *config.Config) ([]contract.PlannedChange, error) {
+	was, err := enabled(former, with)
+	if err != nil {
+		return nil, err
+	}
+	is, err := enabled(release, cfg)
+	var out []contract.PlannedChange
+	lacks := func(action string, all, others []platform.Component) {
+		for _, c := range all {
+			if !slices.ContainsFunc(others, func(o platform.Component) bool { return o.Name == c.Name }) {
+				out = append(out, contract.PlannedChange{Of: contract.PlanComponents, Action: action, Name: c.Name, Note: string(c.Kind)})
+			}
+		}
+	}
+	lacks(contract.PlanAdd, is, was)
+	lacks(contract.PlanRemove, was, is)
+	return out, err
+}
+
+// enabled are the components of a release that a configuration does not disable.
+func enabled(r *platform.Release, cfg *config.Config) ([]platform.Component, error) {
+	if cfg.Git.URL != "" {
+		r = r.ForRepository()
+	}
+	off, err := r.Off(cfg.Choices())
+	return slices.DeleteFunc(slices.Clone(r.Components), func(c platform.Component) bool { return slices.Contains(off, c.Name) }), err
+}
+
 func differences(before, after []byte) ([]contract.Difference, error) {
 	var was, is map[string]any
 	if err := errors.Join(json.Unmarshal(before, &was), json.Unmarshal(after, &is)); err != nil {

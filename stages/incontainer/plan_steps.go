@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,12 +17,12 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// planner plans the steps of a workflow.
 type planner struct {
 	*Planner
 	req  contract.PlanRequest
@@ -38,7 +39,6 @@ type planner struct {
 	later   []contract.PlannedUnknown
 }
 
-// errNoCluster is why a step that works on the cluster is not planned.
 var errNoCluster = errors.New("there is no cluster yet")
 
 // errOther is that a step finds something else than was presumed.
@@ -150,4 +150,19 @@ func (p *planner) placeholders(o map[string]any) {
 			p.seen.Of("").Label(text, strings.Trim(text, "<>"))
 		}
 	}
+}
+
+// verify checks the earlier results of all steps and reports on screen how many hold.
+func (p *Planner) verify(ctx context.Context, req contract.PlanRequest, screen io.Writer) (contract.Verified, error) {
+	w, err := p.load(&req)
+	if err != nil {
+		return contract.Verified{}, err
+	}
+	found, err := conductor.Verify(ctx, w, req, func(ctx context.Context, req contract.Request) contract.Result {
+		return step.Perform(ctx, p.Steps, req, p.Dirs, "", io.Discard) // each has its log
+	})
+	if err == nil {
+		say(screen, "verify", "%d earlier results hold", len(found.Steps))
+	}
+	return found, err
 }

@@ -126,8 +126,8 @@ func TestAnApprovedPlanThatIsStale(t *testing.T) {
 	was, err := p.make(t, "", "sha256:r", "")
 	require.NoError(t, err)
 	for _, c := range []struct{ config, release, says string }{
-		{"proxy: {http: 'http://p:1'}", "sha256:r", "since it was made: the configuration is another one"},
-		{"", "sha256:other", "the files of the platform release reference 1.0.0 are not those of the plan"},
+		{"proxy: {http: 'http://p:1'}", "sha256:r", "since it was made: the configuration has changed"},
+		{"", "sha256:other", "the content of the platform release has changed"},
 	} {
 		_, err := p.make(t, c.config, c.release, was.Digest)
 		require.ErrorIs(t, err, &fault.Fault{Code: codeStale})
@@ -216,7 +216,7 @@ func TestAPlanOfAPath(t *testing.T) {
 	_, err = p.make(t, "", was.Release.Digest, was.Digest)
 	require.NoError(t, err, "what follows is not what the plan is of")
 	_, err = p.make(t, "", brings("2.0.0"), was.Digest)
-	require.ErrorContains(t, err, "the platform release is another one")
+	require.ErrorContains(t, err, "the platform release is reference 2.0.0, not reference 1.1.0")
 }
 
 // TestAPlanWithoutTheInstalledRelease guesses no components.

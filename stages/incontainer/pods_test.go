@@ -41,5 +41,5 @@ func TestPodsThatDoNotComeBackAreNamed(t *testing.T) {
 	require.Empty(t, said)
 	said, err = wait(server.URL + "/never")
 	require.NoError(t, err)
-	require.Regexp(t, `^slipway: infrastructure/node: not every pod is back: waited \d(\.\d)?s for the pods that ran before to run again; last seen: 1 of 2 pods are not ready again: web/site-0\n$`, said)
+	require.Regexp(t, `^slipway: infrastructure/node: not every pod is back: waited \d(\.\d)?s for the pods that ran before to run again; last seen: its node says: pods is waiting \(1 of 2 pods are not ready again: web/site-0\)\n$`, said)
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/backup"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
-// run is a run.
 func (s *State) run(ctx context.Context, run string) (*contract.RunDetail, error) {
 	live, err := s.liveRun(ctx)
 	if err != nil {
@@ -39,11 +39,9 @@ func (s *State) run(ctx context.Context, run string) (*contract.RunDetail, error
 	return out, nil
 }
 
-// recordsAtOnce is how many records of runs are read at the same time.
 const recordsAtOnce = 8
 
-// runs are all runs, the oldest first. One without a record ended before it
-// had the lock: it did nothing, and is left out.
+// runs are all runs that got the lock, and so have a record, the oldest first.
 func (s *State) runs(ctx context.Context) ([]contract.RunSummary, error) {
 	live, err := s.liveRun(ctx)
 	if err != nil {
@@ -103,4 +101,29 @@ func writeJSON(file string, v any) error {
 		return fmt.Errorf("encode the answer: %w", err)
 	}
 	return os.WriteFile(file, data, 0o600)
+}
+
+func (s *State) backups(ctx context.Context) ([]contract.BackupSummary, error) {
+	repo, err := backup.Open(ctx, s.place, s.store)
+	if err != nil {
+		return nil, err
+	}
+	return repo.List(ctx)
+}
+
+// backup is a backup, with the release that was installed when it was made.
+func (s *State) backup(ctx context.Context, id string) (*contract.BackupRelease, error) {
+	repo, err := backup.Open(ctx, s.place, s.store)
+	if err != nil {
+		return nil, err
+	}
+	b, err := repo.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if b.Reason != contract.ForUpgrade || b.Release == nil {
+		return nil, backup.DataOnly(id)
+	}
+	archive, err := repo.Archive(ctx, backup.ReleaseKey(id), *b.Release)
+	return &contract.BackupRelease{Backup: b, Archive: archive}, err
 }

@@ -1,6 +1,5 @@
-// Package incontainer is what this program does in containers besides running a step: it
-// reads and writes a deployment's state, holds its lock, and looks at the results of
-// earlier runs.
+// Package incontainer is what this program does in containers besides running a step: it reads and writes
+// a deployment's state, holds its lock, and makes plans.
 package incontainer
 
 import (
@@ -40,7 +39,7 @@ type State struct {
 // errw for the conductor, too. No secret of the container is in the error.
 func WithState(ctx context.Context, root string, stores map[string]store.Opener, errw io.Writer, do func(*State) error) (err error) {
 	place := state.At(root, os.Getenv, stores)
-	defer func() { err = tell(errw, place, err) }()
+	defer func() { err = reportFault(errw, place, err) }()
 	s, err := place.Open(ctx)
 	if err != nil {
 		return err
@@ -49,9 +48,9 @@ func WithState(ctx context.Context, root string, stores map[string]store.Opener,
 	return do(&State{place: place, store: s, errw: errw})
 }
 
-// tell returns err without the secrets of a container with the state at place and what does
+// reportFault returns err without the secrets of a container with the state at place and what does
 // something to a terminal, and writes a fault in it to errw for the conductor.
-func tell(errw io.Writer, place state.Place, err error) error {
+func reportFault(errw io.Writer, place state.Place, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -146,8 +145,7 @@ func (s *State) under(ctx context.Context, run string, do func(context.Context, 
 	return cmp.Or(lock.Lost(ctx), err) // what fails then fails for that
 }
 
-// keep stores what a run left in file. Of a run that has lost the lock that is only what is
-// its own, and the error says so.
+// keep stores what a run left in file; without the lock only the run's own files, with an error.
 func (s *State) keep(ctx context.Context, file string) error {
 	data, err := contract.ReadParts(file)
 	if err != nil {
@@ -204,9 +202,8 @@ func (s *State) kubeconfig(ctx context.Context) ([]byte, error) {
 	return text, nil
 }
 
-// liveRun returns the id of the run that holds the deployment's lock, or "". Call it
-// before reading records: a run writes its end before it releases the lock, so a record
-// without an end belongs to this run or to one that was killed.
+// liveRun is the run that holds the deployment's lock, or "". Call it before you read records: a run
+// writes its end before it releases the lock, so without an end it was killed or is this one.
 func (s *State) liveRun(ctx context.Context) (string, error) {
 	holder, err := s.lock(io.Discard, 0).Live(ctx)
 	if err != nil || holder == nil {
@@ -237,10 +234,8 @@ func (s *State) completed(ctx context.Context, run, live string, data []byte) (r
 	return r, state.Damaged(s.store, run, err)
 }
 
-// last is the record of a run or, where that does not say how the deployment is, because it
-// is one of tests or was refused, of the last one before it that does; of one that was
-// refused if there is no other. With it comes the last run that is not one of tests, if that
-// was refused.
+// last is the record of the last run, up to run, that says how the deployment is: neither tests nor a
+// refused run, unless there is no other. It also returns the last run besides tests, if that was refused.
 func (s *State) last(ctx context.Context, run string) (*report.Run, *contract.Refusal, error) {
 	live, err := s.liveRun(ctx)
 	if err != nil {
@@ -291,7 +286,6 @@ func (s *State) last(ctx context.Context, run string) (*report.Run, *contract.Re
 	return first, refused, nil
 }
 
-// stored is what is known of the deployment.
 func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 	out := &contract.Stored{}
 	run, err := state.Latest(ctx, s.store)
@@ -307,12 +301,11 @@ func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 	if out.Waits, err = s.waits(out.Record); err != nil {
 		return nil, err
 	}
-	switch runtime, err := state.Runtime(ctx, s.store); {
-	case err == nil:
-		out.Platform = runtime.Platform
-	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, state.ErrDamaged): // what is wrong with it is mended by a run
-		return nil, fmt.Errorf("read the runtime state: %w", err)
+	runtime, err := s.runtime(ctx)
+	if err != nil {
+		return nil, err
 	}
+	out.Platform = runtime.Platform
 	if out.Cluster, err = s.place.HasKubeconfig(ctx, s.store); err != nil {
 		return nil, fmt.Errorf("look for the cluster's credentials: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -32,7 +33,7 @@ func addons(ctx context.Context, env *step.Env, in contract.AddonsInput) (contra
 		return contract.Addons{}, err
 	}
 	env.Progress("add-ons: %s", kube.Count(applied))
-	workloads, err := client.WaitRollouts(ctx, objs)
+	workloads, err := readiness.WaitRollouts(ctx, client, objs)
 	if err != nil {
 		return contract.Addons{}, err
 	}

@@ -14,14 +14,13 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
-// controllerStart is how long the pods of Argo CD's controller may take to start after the
-// cluster was started.
+// controllerStart is how long the pods of Argo CD's controller may take to start.
 const controllerStart = time.Minute
 
-// mine lists the deployment's objects of one of Argo CD's kinds: those in its namespaces, and
-// those that are the platform's.
+// mine lists the platform's objects of one of Argo CD's kinds, and others in its namespaces.
 func (r *remover) mine(ctx context.Context, gvr schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
 	if err := r.findApplications(ctx); err != nil {
 		return nil, err
@@ -30,13 +29,11 @@ func (r *remover) mine(ctx context.Context, gvr schema.GroupVersionResource) ([]
 	return slices.DeleteFunc(list, func(o unstructured.Unstructured) bool { return !r.ours(o) }), err
 }
 
-// applications deletes the deployment's Applications with what they own. Those that no
-// other Application owns go first: Argo CD then takes their children in the reverse order
-// of the sync waves. What the others may rest on follows: components that Argo CD has
-// adopted, and Argo CD itself last, without what it owns: nobody would run the cascade.
-// An Application that a user made in a namespace of the platform goes as it is: without a
-// finalizer of its own, what it has elsewhere stays. It gives up on Applications that somebody
-// makes again and again: the error names them.
+// applications deletes the deployment's Applications with what they own. Those that no other
+// Application owns go first: Argo CD takes their children in the reverse order of the sync waves.
+// Components that Argo CD has adopted follow, and Argo CD itself last, without what it owns: nobody
+// would run the cascade. A user's Application in a namespace of the platform goes without what it has
+// elsewhere. The error names Applications that somebody makes again and again.
 func (r *remover) applications(ctx context.Context) error {
 	limit, stripped := cascadeLimit, len(r.Stripped)
 	look := func(ctx context.Context) ([]unstructured.Unstructured, error) {
@@ -58,10 +55,9 @@ func (r *remover) applications(ctx context.Context) error {
 	return r.Gone(ctx, "the Applications", look)
 }
 
-// inTurn removes Applications with what they own, and waits until they are gone. Those that
-// are left at the limit, or when nobody runs the cascade, lose their finalizers, or end the
-// removal: see platform.Finalizers. Of all, those that one of the group has made go with it, and
-// what they own with them.
+// inTurn removes a group of Applications with what they own, those of all that they have made among it,
+// and waits until they are gone. At the limit, or when nobody runs the cascade, platform.Finalizers says
+// what becomes of those that are left.
 func (r *remover) inTurn(ctx context.Context, what string, limit time.Duration, group, all []unstructured.Unstructured) error {
 	if len(group) == 0 {
 		return nil
@@ -115,11 +111,9 @@ func turn(a unstructured.Unstructured) int {
 	return 1
 }
 
-// markOwned gives the objects outside of namespaces that an Application has brought the
-// deployment's label, by which they are removed afterwards: what Argo CD itself owns, what is
-// left where an Application goes without the cascade, and definitions, which no cascade
-// takes. A definition that is older than the deployment was somebody else's. Namespaces are
-// left out: by the label they are not removed.
+// markOwned gives the objects outside of namespaces that an Application has brought the deployment's
+// label, by which they are removed if no cascade takes them, as it never takes definitions. It leaves out
+// namespaces, and definitions that are older than the deployment: these were somebody else's.
 func (r *remover) markOwned(ctx context.Context, a unstructured.Unstructured) error {
 	objs, err := r.broughtBy(ctx, a, func(o argo.Resource) bool { return o.Namespace == "" && o.Kind != "Namespace" })
 	if err != nil {
@@ -177,7 +171,7 @@ func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
 			return false, "", err
 		}
 		ready := slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool {
-			return kube.PodReady(&p) && slices.ContainsFunc(list, func(o unstructured.Unstructured) bool { return o.GetNamespace() == p.Namespace })
+			return readiness.PodReady(&p) && slices.ContainsFunc(list, func(o unstructured.Unstructured) bool { return o.GetNamespace() == p.Namespace })
 		})
 		return ready, "its pod is not ready", nil
 	})
@@ -188,9 +182,8 @@ func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// sets removes the deployment's ApplicationSets without what they have made, and then that:
-// the Applications of one set after the other, as the release says, and at last those of
-// the sets that it does not name.
+// sets removes the deployment's ApplicationSets, and then the Applications that these have made, one set
+// after the other as the release says, those of sets that it does not name last.
 func (r *remover) sets(ctx context.Context) error {
 	if err := r.orphan(ctx); err != nil || len(r.record.Orphans) == 0 {
 		return err
@@ -222,8 +215,7 @@ func (r *remover) sets(ctx context.Context) error {
 	return r.inTurn(ctx, "the Applications of ApplicationSets", max(cascadeLimit, r.Limit()), rest, apps)
 }
 
-// orphan deletes the ApplicationSets, and nothing that they have made. What those of the
-// platform have made is noted before.
+// orphan notes what the platform's ApplicationSets have made, and deletes the sets alone.
 func (r *remover) orphan(ctx context.Context) error {
 	sets, err := r.mine(ctx, argo.ApplicationSets())
 	if err != nil || len(sets) == 0 {

@@ -22,8 +22,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// backendFile makes Terraform use another backend than the root says, which is
-// "local".
+// backendFile replaces the root's backend, which is "local".
 const backendFile = "slipway_backend_override.tf.json"
 
 // tfstates is Terraform's state in the deployment's store.
@@ -31,7 +30,6 @@ func tfstates() store.Versions {
 	return store.Versions{Prefix: "terraform/", Suffix: ".tfstate", Kept: 1}
 }
 
-// currentState reads Terraform's state. Without one the error is fs.ErrNotExist.
 func currentState(ctx context.Context, env *step.Env) (tfstate, error) {
 	s, err := env.Store(ctx)
 	if err != nil {
@@ -44,9 +42,8 @@ func currentState(ctx context.Context, env *step.Env) (tfstate, error) {
 	return parseState(s.Location()+"/"+tfstates().Key(generation), data)
 }
 
-// backend is Terraform's state for the Terraform that a step runs, on a port of this machine:
-// what it reads is in the deployment's store, and what it writes gets there only while the
-// step's run has the deployment's lock. So Terraform needs no lock of its own.
+// backend serves a step's Terraform its state, on a port of this machine. What Terraform writes gets into
+// the deployment's store only while the run has the deployment's lock: it needs no lock of its own.
 type backend struct {
 	address string
 	server  *http.Server
@@ -56,8 +53,7 @@ type backend struct {
 	refused error // why a state could not be stored; nil: each was
 }
 
-// serveState starts a backend. It works on when ctx has ended, so that what Terraform has done
-// until then is stored.
+// serveState starts a backend, which still stores what Terraform has done when ctx has ended.
 func serveState(ctx context.Context, env *step.Env) (*backend, error) {
 	s, err := env.Store(ctx)
 	if err != nil {
@@ -77,7 +73,6 @@ func serveState(ctx context.Context, env *step.Env) (*backend, error) {
 	return b, nil
 }
 
-// handler serves the state at a path. b gets to know what could not be stored.
 func handler(path string, s *store.Store, generation int64, b *backend) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
@@ -141,8 +136,7 @@ func (b *backend) write(dir string) error {
 // errored is the file in which Terraform leaves a state that it cannot store.
 const errored = "errored.tfstate"
 
-// keepErrored keeps a state in dir that could not be stored: somebody has to know what
-// Terraform has made.
+// keepErrored keeps a state that could not be stored: it says what Terraform has made.
 func keepErrored(ctx context.Context, env *step.Env, dir string) error {
 	data, err := bounded.File(filepath.Join(dir, errored), store.MaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -162,8 +156,8 @@ func keepErrored(ctx context.Context, env *step.Env, dir string) error {
 	return err
 }
 
-// tellErrored names what keepErrored has kept in earlier runs.
-func tellErrored(ctx context.Context, env *step.Env) error {
+// reportErrored names what keepErrored has kept in earlier runs.
+func reportErrored(ctx context.Context, env *step.Env) error {
 	s, err := env.Own(ctx)
 	if err != nil {
 		return err
@@ -190,7 +184,6 @@ type tfresource struct {
 	Name   string `json:"name"`
 }
 
-// parseState decodes a state that was read from somewhere.
 func parseState(path string, b []byte) (tfstate, error) {
 	var s tfstate
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -202,7 +195,6 @@ func parseState(path string, b []byte) (tfstate, error) {
 	return s, nil
 }
 
-// addresses are the resources' addresses.
 func (s tfstate) addresses() []string {
 	var out []string
 	for _, r := range s.Resources {

@@ -5,16 +5,17 @@ import (
 	"encoding/base64"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// checker makes objects that verify something by using it, in a namespace that
-// stays, and removes them.
+// checker makes and removes objects that verify something by use, in a namespace that stays.
 type checker struct {
 	client  *kube.Client
 	env     *step.Env
@@ -59,8 +60,7 @@ func (k *checker) end(ctx context.Context) {
 	k.removeObjects(ctx)
 }
 
-// removeObjects removes the check's objects. What is left then goes with the platform,
-// so that a failure is only logged.
+// removeObjects removes the check's objects. It only logs a failure: a destroy removes what is left.
 func (k *checker) removeObjects(ctx context.Context) {
 	for _, gvr := range checkResources() {
 		list, err := k.client.List(ctx, gvr, k.namespace(), k.selector())
@@ -88,8 +88,7 @@ func checkResources() []schema.GroupVersionResource {
 	}
 }
 
-// apply makes the objects of a manifest, a format, in the check's namespace. Their names begin with
-// the check's.
+// apply makes the objects of a manifest, a format, in the check's namespace, with names of the check's.
 func (k *checker) apply(ctx context.Context, manifest string, args ...any) error {
 	objs, err := kube.Decode(fmt.Appendf(nil, manifest, args...))
 	if err != nil {
@@ -106,18 +105,17 @@ func (k *checker) apply(ctx context.Context, manifest string, args ...any) error
 	return err
 }
 
-// pod runs a shell command in a pod that has a claim of the check's at /data, waits until it
-// has succeeded and returns what it wrote.
+// pod runs a shell command in a pod with a claim of the check's at /data and returns its output.
 func (k *checker) pod(ctx context.Context, name, image, claim, command string) (string, error) {
 	volume := "persistentVolumeClaim: {claimName: " + k.name + "-" + claim + "}"
 	if err := k.apply(ctx, "{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {restartPolicy: Never, %s}}", name, k.podSpec(image, command, "data", volume)); err != nil {
 		return "", err
 	}
 	name = k.name + "-" + name
-	if err := k.client.WaitPodDone(ctx, k.namespace(), name); err != nil {
+	if err := readiness.WaitPodDone(ctx, k.client, k.namespace(), name); err != nil {
 		return "", err
 	}
-	return k.client.Logs(ctx, k.namespace(), name, kube.LogOptions{})
+	return readiness.Logs(ctx, k.client, k.namespace(), name, corev1.PodLogOptions{})
 }
 
 // podSpec are the fields of a pod that runs a shell command, with a volume at /<mount>.

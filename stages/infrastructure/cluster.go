@@ -22,9 +22,8 @@ import (
 const (
 	// clusterLimit is how long the API and the nodes may take.
 	clusterLimit = 5 * time.Minute
-	// alive is how old the sign of life of a node may be: kubelets give one every
-	// ten seconds. A node that was Ready before its machine was started again has
-	// an older one.
+	// alive is how old a node's sign of life may be, which kubelets give every ten seconds: a node whose
+	// machine was started again still says that it is Ready.
 	alive = 15 * time.Second
 )
 
@@ -57,8 +56,7 @@ func cluster(ctx context.Context, env *step.Env, in contract.ClusterInput) (cont
 	return out, nil
 }
 
-// keep notes what the deployment has to know of its cluster from now on: the access to it
-// or, of one that was there already, which one it is.
+// keep stores the access to the cluster or, for an existing cluster, which one it is.
 func keep(ctx context.Context, env *step.Env, existing bool) error {
 	if existing {
 		c, err := env.Connect()

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/version"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -31,8 +30,7 @@ const (
 	oldest, newest = 3, 1
 )
 
-// clusterPreflight checks an existing cluster and reports everything that is
-// missing at once. It changes nothing.
+// clusterPreflight checks an existing cluster and reports everything that is missing at once.
 func clusterPreflight(ctx context.Context, env *step.Env, in contract.ClusterPreflightInput) (contract.ClusterPreflight, error) {
 	var out contract.ClusterPreflight
 	c, err := env.Connect()
@@ -46,13 +44,13 @@ func clusterPreflight(ctx context.Context, env *step.Env, in contract.ClusterPre
 	if err := sameCluster(ctx, env, c, in.Adopt); err != nil && !apierrors.IsForbidden(err) { // the rights are judged as a whole
 		return out, err
 	}
-	problems := judgeVersion(out.Version, in.Kubernetes)
-	missing, err := judgeRights(ctx, c, in)
+	problems := checkVersion(out.Version, in.Kubernetes)
+	missing, err := checkRights(ctx, c, in)
 	if err != nil {
 		return out, err
 	}
 	problems = append(problems, missing...)
-	class, wrong, err := judgeStorage(ctx, c, in.StorageClass)
+	class, wrong, err := checkStorage(ctx, c, in.StorageClass)
 	if err != nil {
 		return out, err
 	}
@@ -64,8 +62,7 @@ func clusterPreflight(ctx context.Context, env *step.Env, in contract.ClusterPre
 	return out, nil
 }
 
-// answers returns the version of an API server that answers within limit and knows who
-// asks.
+// answers returns the version of an API server that answers within limit and accepts the credentials.
 func answers(ctx context.Context, env *step.Env, c *kube.Client, limit time.Duration) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -83,19 +80,11 @@ func answers(ctx context.Context, env *step.Env, c *kube.Client, limit time.Dura
 	f := &fault.Fault{Code: CodeNoAnswer, Class: fault.Preflight, Op: "reach the existing cluster", Err: err,
 		Fix: "check that the kubeconfig's server answers from the engine's machine: slipway toolchain, or curl -k " + fault.Quote(c.Endpoint()) + "/version"}
 	if apierrors.IsUnauthorized(err) {
-		f.Fix = "renew the credentials of " + contextOf(env.Kubeconfig) + " in the kubeconfig; those of a user slipway that has the token of the service account slipway: " +
+		f.Fix = "renew the credentials in the kubeconfig; those of a user slipway that has the token of the service account slipway: " +
 			`kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h --context=NAME)"` +
 			", where NAME is another context of the cluster, with credentials that it knows"
 	}
 	return "", f
-}
-
-// contextOf is "the context NAME", the current one of a kubeconfig.
-func contextOf(file string) string {
-	if config, err := clientcmd.LoadFromFile(file); err == nil && config.CurrentContext != "" {
-		return "the context " + config.CurrentContext
-	}
-	return "the context"
 }
 
 // sameCluster refuses a cluster that is not the one on which the deployment was installed,
@@ -132,20 +121,16 @@ func noNamesake(ctx context.Context, env *step.Env, c *kube.Client) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil || !kube.Ours(system, env.Deployment) {
+	if err != nil || !kube.Ours(system, env.Deployment) || own != "" && system.Annotations[kube.IdentityAnnotation] == own {
 		return err
-	}
-	if own != "" && system.Annotations[kube.IdentityAnnotation] == own {
-		return nil
 	}
 	return &fault.Fault{Code: CodeOtherCluster, Class: fault.Preflight, Op: "recognise the cluster",
 		Fix: "give this deployment another name: --name; or work with the state of that one: on its engine, or in its bucket; if that state is lost, make it this one's: slipway install --take-ownership",
 		Err: fmt.Errorf("the cluster has a deployment %s since %s that is not the one of this state; nothing was changed",
-			env.Deployment, system.CreationTimestamp.UTC().Format(time.DateTime)+" UTC")}
+			env.Deployment, system.GetCreationTimestamp().UTC().Format(time.DateTime)+" UTC")}
 }
 
-// clusters returns the cluster that the deployment is on, which may be nil, and the one
-// that answers.
+// clusters returns the deployment's cluster, which may be nil, and the cluster that answers.
 func clusters(ctx context.Context, env *step.Env, c *kube.Client) (known *state.Cluster, now state.Cluster, err error) {
 	s, err := env.Store(ctx)
 	if err != nil {
@@ -161,7 +146,7 @@ func clusters(ctx context.Context, env *step.Env, c *kube.Client) (known *state.
 	return known, state.Cluster{UID: uid, Server: c.Endpoint()}, nil
 }
 
-func judgeVersion(server, pinned string) []problem {
+func checkVersion(server, pinned string) []problem {
 	want, err := utilversion.ParseGeneric(pinned)
 	if err != nil {
 		return nil // nothing to compare with
@@ -176,9 +161,9 @@ func judgeVersion(server, pinned string) []problem {
 	}}
 }
 
-// judgeStorage finds the storage class of the volumes: the named one, or the default one.
+// checkStorage finds the storage class of the volumes: the named one, or the default one.
 // One without a provisioner would take volumes that somebody else has made.
-func judgeStorage(ctx context.Context, c *kube.Client, want string) (string, []problem, error) {
+func checkStorage(ctx context.Context, c *kube.Client, want string) (string, []problem, error) {
 	classes, err := c.List(ctx, storageClasses(), "", "")
 	if apierrors.IsForbidden(err) { // which is among the rights that are missing
 		return want, nil, nil

@@ -134,7 +134,7 @@ func TestEverythingThatAClusterLacksIsNamed(t *testing.T) {
 
 func TestVersionsOfAClusterThatIsThereAlready(t *testing.T) {
 	for version, ok := range map[string]bool{"v1.31.9": false, "v1.32.0": true, "v1.35.4+k3s1": true, "v1.36.0-rc.1": true, "v1.37.0": false, "v2.1.0": false, "": false} {
-		require.Equal(t, ok, len(judgeVersion(version, "1.35.4")) == 0, version)
+		require.Equal(t, ok, len(checkVersion(version, "1.35.4")) == 0, version)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestAClusterThatDoesNotAnswer(t *testing.T) {
 	t.Cleanup(refused.Close)
 	expired := reaching(t, refused.URL)
 	expired.Existing = true
-	const renew = "renew the credentials of the context c in the kubeconfig; those of a user slipway that has the token of the service account slipway: " +
+	const renew = "renew the credentials in the kubeconfig; those of a user slipway that has the token of the service account slipway: " +
 		`kubectl config set-credentials slipway --token="$(kubectl create token slipway -n kube-system --duration=24h --context=NAME)"`
 	_, err = clusterPreflight(t.Context(), expired, contract.ClusterPreflightInput{})
 	says(err, CodeNoAnswer, "reach the existing cluster: ask "+refused.URL+" for its version: the server has asked for the client to provide credentials", renew)

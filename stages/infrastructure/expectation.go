@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// expected finds what a platform is made of.
 type expected struct {
 	client  *kube.Client
 	env     *step.Env
@@ -31,22 +30,19 @@ type expected struct {
 	namespaces map[string]bool
 }
 
-// owns reports whether an object is the deployment's. Of a namespace in a cluster of others, the
-// label alone does not say that: whoever may make namespaces has made it, and given it the label,
-// before the deployment could.
+// owns reports whether an object is the deployment's. In an existing cluster, the label of a namespace
+// does not prove that: somebody may have made the namespace, with the label, before the first install.
 func (e *expected) owns(o *unstructured.Unstructured) bool {
 	return kube.Ours(o, e.env.Deployment) && (o.GetKind() != "Namespace" || e.namespaces == nil || e.namespaces[o.GetName()])
 }
 
-// findNamespaces finds the namespaces of the deployment: those in its list. Before the first
-// install there is none but that of the checks, which run before it. An install that was killed
-// early has no list.
+// findNamespaces finds the namespaces in the deployment's list. Before the first install there is only
+// the namespace of the checks. An install that was killed early has no list.
 func (e *expected) findNamespaces(ctx context.Context) error {
 	if !e.env.Existing {
 		return nil
 	}
-	system := kube.Member{Kind: core("").GroupVersion().WithKind("Namespace"), Name: kube.SystemNamespace}
-	live, err := e.client.Live(ctx, system)
+	live, err := e.client.Live(ctx, kube.Member{Kind: core("").GroupVersion().WithKind("Namespace"), Name: kube.SystemNamespace})
 	if err != nil {
 		return err
 	}
@@ -64,7 +60,6 @@ func (e *expected) findNamespaces(ctx context.Context) error {
 	return nil
 }
 
-// objects are all objects of the platform.
 func (e *expected) objects(ctx context.Context, in contract.OwnershipInput) ([]kube.Member, error) {
 	out := e.prerequisites(in)
 	for _, component := range in.Components {
@@ -95,9 +90,8 @@ func (e *expected) prerequisites(in contract.OwnershipInput) []kube.Member {
 	return out
 }
 
-// component are the objects of a component; of one that Argo CD takes over, until it has, and
-// without those in namespaces that Slipway made: what Argo CD made there has no label, and is
-// there again after a destroy that was interrupted.
+// component are the objects of a component. An adopted one has none once Argo CD has taken it over, and
+// before that none in Slipway's namespaces: what Argo CD left there after a destroy has no label.
 func (e *expected) component(ctx context.Context, c platform.Component, in contract.ComponentInput) (out []kube.Member, err error) {
 	var objs []*unstructured.Unstructured
 	switch c.Kind {
@@ -134,8 +128,7 @@ func (e *expected) elsewhere(ctx context.Context, members []kube.Member) ([]kube
 	}), nil
 }
 
-// chart are the objects that a chart renders to in this cluster, its definitions and what
-// its hooks make: these carry no label.
+// chart are the objects that a chart renders to in this cluster, definitions and hooks among them.
 func (e *expected) chart(ctx context.Context, c platform.Component, in contract.ComponentInput) ([]*unstructured.Unstructured, error) {
 	ch, err := render.LoadChart(ctx, e.release.Files(), c.Path)
 	if err != nil {
@@ -148,9 +141,8 @@ func (e *expected) chart(ctx context.Context, c platform.Component, in contract.
 	return render.InCluster(ctx, e.client, c, ch, values)
 }
 
-// apps are the objects that Argo CD makes of the tree: it would take over what has their
-// names, and the destroy would take that along. Those in namespaces that Slipway made are left
-// out: all that is there goes with them. What cannot be rendered here is not looked for.
+// apps are the objects that Argo CD makes of the tree outside of Slipway's namespaces: it would take over
+// what has their names, and a destroy would remove that. What cannot be rendered is left out.
 func (e *expected) apps(ctx context.Context, in *contract.TreeValues, build lint.BuildTree) ([]kube.Member, error) {
 	if in == nil {
 		return nil, nil
@@ -192,9 +184,8 @@ func (e *expected) apps(ctx context.Context, in *contract.TreeValues, build lint
 	return e.elsewhere(ctx, out)
 }
 
-// noteApplications notes the Applications of the deployment that are there, which the release
-// may have no more, or under another name. Without any it has brought nothing yet: what is
-// there and marked is of an Argo CD of somebody else's.
+// noteApplications notes the deployment's present Applications, which the release may have dropped or
+// renamed. If there is none, marked objects are of somebody else's Argo CD.
 func (e *expected) noteApplications(ctx context.Context) error {
 	engine := e.release.Engine().Namespace
 	apps, found, err := applications(ctx, e.client, engine)

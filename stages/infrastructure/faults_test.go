@@ -37,16 +37,16 @@ esac
 `
 
 func TestTerraformThatFails(t *testing.T) {
-	tools := toolchain{dir: t.TempDir()}
-	require.NoError(t, os.WriteFile(tools.path("terraform"), []byte(failing), 0o755))
+	tools := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(tools, "terraform"), []byte(failing), 0o755))
 	root := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(root, "main.tf"), nil, 0o600))
 	install := func(env *step.Env) error {
-		_, err := tools.terraform(t.Context(), env, contract.TerraformInput{})
+		_, err := terraform(t.Context(), env, contract.TerraformInput{})
 		return err
 	}
 	destroy := func(env *step.Env) error {
-		_, err := tools.terraformDestroy(t.Context(), env, contract.TerraformInput{})
+		_, err := terraformDestroy(t.Context(), env, contract.TerraformInput{})
 		return err
 	}
 	for what, c := range map[string]struct {
@@ -67,6 +67,7 @@ func TestTerraformThatFails(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Setenv("FAIL", c.fail)
 			env := newEnv(t, root, io.Discard)
+			env.ToolsDir = tools
 			require.NoError(t, os.MkdirAll(filepath.Dir(stateFile(env)), 0o700))
 			require.NoError(t, os.WriteFile(stateFile(env), []byte(`{"version":4,"serial":1,"resources":[{"mode":"managed","type":"terraform_data","name":"first"}]}`), 0o600))
 			err := c.run(env)

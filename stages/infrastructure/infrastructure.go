@@ -17,23 +17,19 @@ const (
 	CodePreflight fault.Code = "INF-008"
 	// CodeTerraform: `terraform init`, `plan`, `apply` or `destroy` failed.
 	CodeTerraform fault.Code = "INF-003"
-	// CodeOutput: the provider's Terraform root does not give the outputs that
-	// every provider gives.
+	// CodeOutput: the provider's Terraform root lacks an output that every provider has.
 	CodeOutput fault.Code = "INF-004"
 	// CodeAPI: the cluster's API or nodes did not come up in time.
 	CodeAPI fault.Code = "INF-010"
-	// CodeNoAnswer: an existing cluster does not answer, or does not know the
-	// credentials.
+	// CodeNoAnswer: an existing cluster does not answer, or rejects the credentials.
 	CodeNoAnswer fault.Code = "INF-011"
-	// CodeOtherCluster: the kubeconfig is of another cluster than the one that the
-	// deployment is on.
+	// CodeOtherCluster: the kubeconfig is not for the deployment's cluster.
 	CodeOtherCluster fault.Code = "INF-013"
 	// CodeStorage: the storage class does not keep data.
 	CodeStorage fault.Code = "INF-020"
 	// CodeLoadBalancer: the load balancer does not answer.
 	CodeLoadBalancer fault.Code = "INF-021"
-	// CodeUnrecorded: there are claims, and the cluster does not say any more whether the
-	// release keeps them.
+	// CodeUnrecorded: there are claims, and no record says whether the release keeps them.
 	CodeUnrecorded fault.Code = "INF-036"
 	// CodeRemove: something could not be removed, or is left after a destroy.
 	CodeRemove fault.Code = "INF-030"
@@ -41,11 +37,10 @@ const (
 
 // Register adds the code of the stage's steps to r; build makes the tree of the apps.
 func Register(r *step.Registry, build lint.BuildTree) {
-	var tools toolchain
-	step.Register(r, contract.PreflightStep(), step.Verified(preflight, verifyPreflight))
+	step.Register(r, contract.PreflightStep(), step.Repeatable(preflight).Planned(nil)) // a plan is no reason to look
 	step.Register(r, contract.ClusterPreflightStep(), step.Repeatable(clusterPreflight))
-	step.Register(r, contract.TerraformStep(), step.Verified(tools.terraform, verifyTerraform).Planned(tools.planTerraform))
-	step.Register(r, contract.TerraformDestroyStep(), step.Once(tools.terraformDestroy).Planned(tools.planTerraformDestroy))
+	step.Register(r, contract.TerraformStep(), step.Verified(terraform, verifyTerraform).Planned(planTerraform))
+	step.Register(r, contract.TerraformDestroyStep(), step.Once(terraformDestroy).Planned(planTerraformDestroy))
 	step.Register(r, contract.ClusterStep(), step.Repeatable(cluster))
 	step.Register(r, contract.OwnershipStep(), step.Repeatable(finder{build: build}.ownership))
 	step.Register(r, contract.AddonsStep(), step.Repeatable(addons))
@@ -57,20 +52,4 @@ func Register(r *step.Registry, build lint.BuildTree) {
 	step.Register(r, contract.InventoryStep(), step.Once(inventory).Planned(planRemoval))
 }
 
-// toolchain is where the tools are.
-type toolchain struct {
-	dir string // empty: where the step's environment says
-}
-
-func (t toolchain) path(tool string) string { return t.dir + "/" + tool }
-
-// of is t for a step.
-func (t toolchain) of(env *step.Env) toolchain {
-	if t.dir == "" {
-		t.dir = env.ToolsDir
-	}
-	return t
-}
-
-// checkLabel tells which check an object belongs to.
 const checkLabel = "slipway.sh/check"

@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/infrastructure"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
@@ -49,8 +50,8 @@ func (d *deployment) argo(c *kube.Client, everything bool) {
 	_, err = c.Apply(d.t.Context(), objs, kube.ApplyOptions{Namespace: "argocd"})
 	require.NoError(d.t, err)
 	if everything {
-		require.NoError(d.t, c.WaitRollout(d.t.Context(), "Deployment", "argocd", "argocd-redis"))
-		require.NoError(d.t, c.WaitRollout(d.t.Context(), "StatefulSet", "argocd", "argocd-application-controller"))
+		require.NoError(d.t, readiness.WaitRollout(d.t.Context(), c, "Deployment", "argocd", "argocd-redis"))
+		require.NoError(d.t, readiness.WaitRollout(d.t.Context(), c, "StatefulSet", "argocd", "argocd-application-controller"))
 	}
 }
 
@@ -151,8 +152,8 @@ func TestRealRemovalOfAnInstalledPlatform(t *testing.T) {
 	var left contract.Inventory
 	res := d.run("infrastructure", "platform-inventory", "", contract.InventoryInput{MustBeEmpty: true}, &left)
 	require.Equal(t, infrastructure.CodeRemove, res.Fault.Code)
-	require.ErrorContains(t, res.Fault, "applications argocd/web")
-	require.ErrorContains(t, res.Fault, "volume claims apps/rows")
+	require.ErrorContains(t, res.Fault, "Application argocd/web")
+	require.ErrorContains(t, res.Fault, "PersistentVolumeClaim apps/rows")
 
 	out := d.removed()
 	require.Equal(t, []string{"argocd/web"}, out.Applications)

@@ -62,29 +62,29 @@ func begun(t *testing.T, dir string) {
 }
 
 // converges finishes what was interrupted.
-func converges(t *testing.T, tools toolchain, env *step.Env, dir string) {
+func converges(t *testing.T, env *step.Env, dir string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
-	out, err := tools.terraform(t.Context(), env, contract.TerraformInput{})
+	out, err := terraform(t.Context(), env, contract.TerraformInput{})
 	require.NoError(t, err)
 	state, err := currentState(t.Context(), env)
 	require.NoError(t, err)
 	require.Len(t, state.Resources, 2)
 	require.Equal(t, state.Serial, out.TerraformSerial)
-	again, err := tools.terraform(t.Context(), env, contract.TerraformInput{})
+	again, err := terraform(t.Context(), env, contract.TerraformInput{})
 	require.NoError(t, err)
 	require.Equal(t, out, again)
 }
 
 func TestCancelledApplyStopsInGoodOrderAndConverges(t *testing.T) {
-	tools := realTerraform(t)
+	realTerraform(t)
 	dir := slowRoot(t)
 	var log bytes.Buffer
 	env := newEnv(t, dir, &log)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := tools.terraform(ctx, env, contract.TerraformInput{})
+		_, err := terraform(ctx, env, contract.TerraformInput{})
 		done <- err
 	}()
 	begun(t, dir)
@@ -94,23 +94,23 @@ func TestCancelledApplyStopsInGoodOrderAndConverges(t *testing.T) {
 	state, err := currentState(t.Context(), env)
 	require.NoError(t, err)
 	require.NotEmpty(t, state.Resources, "what was made is in the state")
-	converges(t, tools, env, dir)
+	converges(t, env, dir)
 }
 
 func TestKilledApplyConverges(t *testing.T) {
-	tools := realTerraform(t)
+	realTerraform(t)
 	dir := slowRoot(t)
 	env := newEnv(t, dir, &bytes.Buffer{})
 	done := make(chan error, 1)
 	go func() {
-		_, err := tools.terraform(t.Context(), env, contract.TerraformInput{})
+		_, err := terraform(t.Context(), env, contract.TerraformInput{})
 		done <- err
 	}()
 	begun(t, dir)
-	killTerraform(t, filepath.Join(tools.dir, "terraform"))
+	killTerraform(t, filepath.Join(env.ToolsDir, "terraform"))
 	err := <-done
 	require.Equal(t, fault.Step, fault.ClassOf(err))
-	converges(t, tools, env, dir)
+	converges(t, env, dir)
 }
 
 // killTerraform kills this process's child that runs path.

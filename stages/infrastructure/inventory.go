@@ -19,8 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// inventory lists what the deployment has in the cluster, Terraform's resources
-// included.
+// inventory lists what the deployment has in the cluster, and Terraform's resources.
 func inventory(ctx context.Context, env *step.Env, in contract.InventoryInput) (contract.Inventory, error) {
 	state, err := currentState(ctx, env)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -33,8 +32,7 @@ func inventory(ctx context.Context, env *step.Env, in contract.InventoryInput) (
 	return count(ctx, env, in, out)
 }
 
-// platformInventory lists what the deployment has in the cluster, while Terraform's
-// resources are still there.
+// platformInventory lists what the deployment has in the cluster, before Terraform destroys anything.
 func platformInventory(ctx context.Context, env *step.Env, in contract.InventoryInput) (contract.Inventory, error) {
 	return count(ctx, env, in, contract.Inventory{})
 }

@@ -1,11 +1,6 @@
 package infrastructure
 
-import (
-	"os"
-	"path/filepath"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // freeSpace is how many bytes are free on the volume that holds path.
 func freeSpace(path string) (int64, error) {
@@ -14,18 +9,4 @@ func freeSpace(path string) (int64, error) {
 		return 0, err
 	}
 	return int64(fs.Bavail) * fs.Bsize, nil // the types differ between architectures
-}
-
-// netfilter tells whether the kernel filters packets: by the tables of iptables,
-// or because it opens a netlink socket to nf_tables.
-func netfilter(root string) bool {
-	if _, err := os.Stat(filepath.Join(root, "proc/net/ip_tables_names")); err == nil {
-		return true
-	}
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
-	if err != nil {
-		return false
-	}
-	_ = unix.Close(fd)
-	return true
 }

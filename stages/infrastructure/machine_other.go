@@ -4,8 +4,5 @@ package infrastructure
 
 import "errors"
 
-// Steps run in Linux containers; elsewhere the program only drives them.
-
+// freeSpace fails: steps run in Linux containers.
 func freeSpace(string) (int64, error) { return 0, errors.ErrUnsupported }
-
-func netfilter(string) bool { return false }

@@ -14,9 +14,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// origin tells the platform's Applications and ApplicationSets from those that others made,
-// whatever these say of themselves: who may write to one can give it any label, annotation,
-// owner and status.
+// origin tells the platform's Applications and ApplicationSets from others' without trusting what these
+// say: whoever may write to one can give it any label, annotation, owner and status.
 type origin struct {
 	deployment string
 	argo       string            // Argo CD's namespace: whoever may write there may do anything
@@ -25,14 +24,12 @@ type origin struct {
 	projects   argo.Projects
 }
 
-// platforms are those of all, by UID, that Slipway applied, and those that one of them has
-// brought.
+// platforms are those of all, by UID, that Slipway applied or that one of these has brought.
 func (p origin) platforms(all []unstructured.Unstructured) map[types.UID]bool {
 	return p.descent(slices.DeleteFunc(slices.Clone(all), func(o unstructured.Unstructured) bool { return !p.applied(&o) }), all)
 }
 
-// applied reports whether Slipway applied an Application or ApplicationSet, or noted that one
-// of its ApplicationSets had made it.
+// applied reports whether Slipway, or an ApplicationSet that it noted, has made an object of Argo CD's.
 func (p origin) applied(o *unstructured.Unstructured) bool {
 	if o.GetKind() == "Application" && p.orphans[nameOf(*o)] != "" {
 		return true
@@ -73,8 +70,7 @@ func (p origin) brought(by, o *unstructured.Unstructured) bool {
 	return p.projects.Permit(by, o) && argo.Brought(p.argo, by, o)
 }
 
-// owned are the Applications and ApplicationSets that an Application declares:
-// "Application namespace/name".
+// owned are an Application's Applications and ApplicationSets: "Application namespace/name".
 func owned(a unstructured.Unstructured) map[string]bool {
 	out := map[string]bool{}
 	for _, m := range kube.Entries(&a, "status", "resources") {
@@ -117,8 +113,7 @@ func applications(ctx context.Context, c *kube.Client, engine string) (all, proj
 	return slices.Concat(apps, sets), projects, err
 }
 
-// ofApplications hands on the objects, of those that the platform's Applications name and which
-// wants, that Argo CD has brought by them.
+// ofApplications hands on the objects that Argo CD has brought by the platform's Applications.
 func (r *remover) ofApplications(ctx context.Context, which func(argo.Resource) bool, each func(unstructured.Unstructured)) error {
 	apps, err := r.mine(ctx, argo.Applications())
 	if err != nil {
@@ -144,8 +139,7 @@ func isApplication(o *unstructured.Unstructured) bool {
 	return o.GroupVersionKind().Group == argo.Applications().Group && slices.Contains([]string{"Application", "ApplicationSet"}, o.GetKind())
 }
 
-// broughtBy are the objects, of those that an Application names and which wants, that Argo CD
-// has brought by it.
+// broughtBy are the objects that which wants and that Argo CD has brought by an Application.
 func (r *remover) broughtBy(ctx context.Context, a unstructured.Unstructured, which func(argo.Resource) bool) ([]unstructured.Unstructured, error) {
 	var out []unstructured.Unstructured
 	for _, o := range argo.Read(&a).Resources {

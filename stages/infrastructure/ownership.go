@@ -21,19 +21,15 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// looks is how many objects are looked for at a time.
 const looks = 8
 
-// finder finds what is somebody else's.
 type finder struct {
 	build lint.BuildTree // of the apps
 }
 
-// ownership looks whether the release may be installed over the one that the cluster has,
-// and for every object that the platform is made of, before any is made. Those that are there
-// and somebody else's are taken over, if that is wanted, or named in a fault.
-//
-// It has no look at objects that Kubernetes makes in every namespace.
+// ownership checks that the release may follow the installed one, and looks for every object of the
+// platform before any is made, except for those that Kubernetes makes in every namespace. It takes over
+// what is somebody else's, if the input says so, or names it in a fault.
 func (f finder) ownership(ctx context.Context, env *step.Env, in contract.OwnershipInput) (contract.Ownership, error) {
 	r, c, err := env.Open()
 	if err != nil {

@@ -23,9 +23,9 @@ import (
 
 // planTerraform plans the provider's root without applying it. Its output is as it would be,
 // where that is known before.
-func (t toolchain) planTerraform(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.Infrastructure, error) {
+func planTerraform(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.Infrastructure, error) {
 	var out contract.Infrastructure
-	planned, state, _, err := t.plan(ctx, env, in)
+	planned, state, _, err := terraformPlan(ctx, env, in)
 	if err != nil {
 		return out, err
 	}
@@ -40,17 +40,13 @@ func (t toolchain) planTerraform(ctx context.Context, env *step.Env, in contract
 		}
 	}
 	if out, err = outputs(values); err != nil {
-		if names := unmade(planned); len(names) > 0 {
-			return out, plan.Later("what Terraform has yet to make (%s)", strings.Join(names, ", "))
-		}
 		return out, plan.Later("the outputs of Terraform: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	out.TerraformSerial = state.Serial
 	return out, nil
 }
 
-// planTerraformDestroy plans the removal of what the root made.
-func (t toolchain) planTerraformDestroy(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.TerraformDestroyed, error) {
+func planTerraformDestroy(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.TerraformDestroyed, error) {
 	state, err := currentState(ctx, env)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(state.Resources) == 0 {
 		return contract.TerraformDestroyed{Serial: state.Serial}, nil
@@ -58,17 +54,17 @@ func (t toolchain) planTerraformDestroy(ctx context.Context, env *step.Env, in c
 	if err != nil {
 		return contract.TerraformDestroyed{}, badState(err)
 	}
-	_, _, changes, err := t.plan(ctx, env, in, tfexec.Destroy(true))
+	_, _, changes, err := terraformPlan(ctx, env, in, tfexec.Destroy(true))
 	return contract.TerraformDestroyed{Serial: state.Serial, Changed: changes}, err
 }
 
-// plan has Terraform plan the root, and tells env what would change. It returns what Terraform says,
+// terraformPlan has Terraform plan the root, and tells env what would change. It returns what Terraform says,
 // the state that this was found with, and whether a resource would change.
-func (t toolchain) plan(ctx context.Context, env *step.Env, in contract.TerraformInput, opts ...tfexec.PlanOption) (planned *tfjson.Plan, state tfstate, changes bool, err error) {
+func terraformPlan(ctx context.Context, env *step.Env, in contract.TerraformInput, opts ...tfexec.PlanOption) (planned *tfjson.Plan, state tfstate, changes bool, err error) {
 	if state, err = currentState(ctx, env); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, state, false, badState(err)
 	}
-	tf, err := t.open(ctx, env, in)
+	tf, err := openRoot(ctx, env, in)
 	if err != nil {
 		return nil, state, false, err
 	}
@@ -100,17 +96,6 @@ func (t toolchain) plan(ctx context.Context, env *step.Env, in contract.Terrafor
 	return planned, state, changes, nil
 }
 
-// unmade are the outputs of a plan whose values are known once it has been applied, sorted.
-func unmade(plan *tfjson.Plan) []string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(plan.OutputChanges)) {
-		if isTrue(plan.OutputChanges[name].AfterUnknown) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // actionOf is what Terraform would do with a resource, in one word; empty: nothing.
 func actionOf(a tfjson.Actions) string {
 	switch {
@@ -126,8 +111,7 @@ func actionOf(a tfjson.Actions) string {
 	return ""
 }
 
-// attributes are those of a resource that change. What Terraform calls sensitive is not
-// shown.
+// attributes are those of a resource that change, without values that Terraform calls sensitive.
 func attributes(c *tfjson.Change) []contract.Difference {
 	before, _ := c.Before.(map[string]any)
 	after, _ := c.After.(map[string]any)

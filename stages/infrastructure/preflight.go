@@ -3,7 +3,6 @@ package infrastructure
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -18,44 +17,30 @@ import (
 
 // preflight checks the machine and reports everything that is missing at once.
 func preflight(ctx context.Context, env *step.Env, in contract.PreflightInput) (contract.Preflight, error) {
-	seen, problems, err := look(ctx, env, in)
+	if env.Place.Remote() { // that the store answers was seen before the step began
+		s, err := env.Store(ctx)
+		if err == nil {
+			err = env.Place.CheckSecrets(ctx, s)
+		}
+		if err != nil {
+			return contract.Preflight{}, err
+		}
+	}
+	out, err := observe("/", env.StateDir, in.Requirements.Raises)
 	if err != nil {
-		return contract.Preflight{}, err
-	}
-	if len(problems) > 0 {
-		return contract.Preflight{}, unmet(CodePreflight, checkMachine, problems)
-	}
-	out := contract.Preflight{
-		MemoryBytes: seen.memory, DiskBytes: seen.disk, CPUs: seen.cpus, Kernel: seen.kernel, Raises: raises(seen, in.Requirements),
-	}
-	if len(out.Raises) > 0 {
-		env.Progress("the cluster raises sysctls of the Dagger engine's machine, and nothing lowers them again: %s", strings.Join(out.Raises, ", "))
-	}
-	env.Progress("%s memory, %s free disk, %d CPUs", size(seen.memory), size(seen.disk), seen.cpus)
-	return out, nil
-}
-
-// verifyPreflight looks at the machine again.
-func verifyPreflight(ctx context.Context, env *step.Env, in contract.PreflightInput, _ contract.Preflight) error {
-	_, problems, err := look(ctx, env, in)
-	if len(problems) > 0 {
-		return unmet(CodePreflight, checkMachine, problems)
-	}
-	return err
-}
-
-func look(ctx context.Context, env *step.Env, in contract.PreflightInput) (machine, []problem, error) {
-	if err := checkSecrets(ctx, env); err != nil {
-		return machine{}, nil, err
-	}
-	seen, err := observe("/", env.StateDir, slices.Collect(maps.Keys(in.Requirements.Raises))...)
-	if err != nil {
-		return machine{}, nil, fmt.Errorf("look at the machine: %w", err)
+		return contract.Preflight{}, fmt.Errorf("look at the machine: %w", err)
 	}
 	if _, err := os.Stat(env.Kubeconfig); err == nil {
 		in.Requirements.DiskBytes = min(in.Requirements.DiskBytes, contract.DiskReserve)
 	}
-	return seen, slices.Concat(compareMachine(seen, in.Requirements), checkTLS(env, in.TLS, time.Now())), nil
+	if problems := slices.Concat(compareMachine(out, in.Requirements), checkTLS(env, in.TLS, time.Now())); len(problems) > 0 {
+		return contract.Preflight{}, unmet(CodePreflight, "check the machine", problems)
+	}
+	if len(out.Raises) > 0 {
+		env.Progress("the cluster raises sysctls of the Dagger engine's machine, and nothing lowers them again: %s", strings.Join(out.Raises, ", "))
+	}
+	env.Progress("%s memory, %s free disk, %d CPUs", size(out.MemoryBytes), size(out.DiskBytes), out.CPUs)
+	return out, nil
 }
 
 // checkTLS finds what is wrong with the certificate that a user brings: the step that
@@ -76,27 +61,10 @@ func checkTLS(env *step.Env, given *contract.UserTLS, now time.Time) []problem {
 	return out
 }
 
-// checkSecrets tells whether this machine has the key of the deployment's secrets.
-// That the store answers was seen before the step began.
-func checkSecrets(ctx context.Context, env *step.Env) error {
-	if !env.Place.Remote() {
-		return nil
-	}
-	s, err := env.Store(ctx)
-	if err != nil {
-		return err
-	}
-	return env.Place.CheckSecrets(ctx, s)
-}
-
-// problem is one requirement that is not met.
 type problem struct {
 	what   string
 	remedy string
 }
-
-// checkMachine is what preflight does.
-const checkMachine = "check the machine"
 
 // unmet is the one fault for all problems.
 func unmet(code fault.Code, op string, problems []problem) error {

@@ -1,6 +1,7 @@
 package infrastructure
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/step"
 )
 
 func TestPreflightSaysWhatTheClusterRaises(t *testing.T) {
@@ -28,13 +30,13 @@ func TestPreflightSaysWhatTheClusterRaises(t *testing.T) {
 
 func TestPreflightReportsEverythingAtOnce(t *testing.T) {
 	_, err := preflight(t.Context(), newEnv(t, "/nowhere", os.Stderr), contract.PreflightInput{
-		Requirements: providers.Requirements{MemoryBytes: 1 << 50, DiskBytes: 1 << 60, CPUs: 1 << 20, Filesystems: []string{"nosuchfs"}},
+		Requirements: providers.Requirements{MemoryBytes: 1 << 50, DiskBytes: 1 << 60, CPUs: 1 << 20},
 	})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodePreflight})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
-	require.ErrorContains(t, err, "4 requirements are not met")
+	require.ErrorContains(t, err, "3 requirements are not met")
 	for _, part := range []string{
-		"memory is ", "free disk of the Dagger engine is ", "1048576 are needed", "no filesystem nosuchfs",
+		"memory is ", "free disk of the Dagger engine is ", "1048576 are needed",
 	} {
 		require.ErrorContains(t, err, part)
 	}
@@ -45,7 +47,7 @@ func TestADeploymentThatIsThereNeedsAReserveOfDiskOnly(t *testing.T) {
 	in := contract.PreflightInput{Requirements: providers.Requirements{DiskBytes: 1 << 60}}
 	look := func() error {
 		_, err := preflight(t.Context(), env, in)
-		verified := verifyPreflight(t.Context(), env, in, contract.Preflight{})
+		_, verified := step.Unchanged(preflight)(t.Context(), env, in)
 		require.Equal(t, err == nil, verified == nil, "both ask for the same")
 		return err
 	}
@@ -57,14 +59,12 @@ func TestADeploymentThatIsThereNeedsAReserveOfDiskOnly(t *testing.T) {
 
 func TestRequirementsOfProviderLocal(t *testing.T) {
 	r := local.Provider{}.Requirements(providers.Deployment{Scale: 50})
-	good := machine{memory: 4<<30 - 100<<20, disk: 10 << 30, cpus: 2, filesystems: []string{"ext4", "overlay"}, netfilter: true}
+	good := contract.Preflight{MemoryBytes: 4<<30 - 100<<20, DiskBytes: 10 << 30, CPUs: 2}
 	require.Empty(t, compareMachine(good, r), "a machine sold with 4 GiB has a little less")
-	for what, bad := range map[string]machine{
-		"memory is 3.0 GiB, 4.0 GiB is needed":          {memory: 3 << 30, disk: good.disk, cpus: 2, filesystems: good.filesystems, netfilter: true},
-		"free disk of the Dagger engine is 9.0 GiB":     {memory: good.memory, disk: 9 << 30, cpus: 2, filesystems: good.filesystems, netfilter: true},
-		"there are 1 CPUs, 2 are needed":                {memory: good.memory, disk: good.disk, cpus: 1, filesystems: good.filesystems, netfilter: true},
-		"the kernel has no filesystem overlay":          {memory: good.memory, disk: good.disk, cpus: 2, netfilter: true},
-		"the kernel has neither iptables nor nf_tables": {memory: good.memory, disk: good.disk, cpus: 2, filesystems: good.filesystems},
+	for what, bad := range map[string]contract.Preflight{
+		"memory is 3.0 GiB, 4.0 GiB is needed":      {MemoryBytes: 3 << 30, DiskBytes: good.DiskBytes, CPUs: 2},
+		"free disk of the Dagger engine is 9.0 GiB": {MemoryBytes: good.MemoryBytes, DiskBytes: 9 << 30, CPUs: 2},
+		"there are 1 CPUs, 2 are needed":            {MemoryBytes: good.MemoryBytes, DiskBytes: good.DiskBytes, CPUs: 1},
 	} {
 		problems := compareMachine(bad, r)
 		require.Len(t, problems, 1, what)
@@ -74,7 +74,7 @@ func TestRequirementsOfProviderLocal(t *testing.T) {
 }
 
 func TestAGreaterScaleNeedsAGreaterMachine(t *testing.T) {
-	small := machine{memory: 4 << 30, disk: 10 << 30, cpus: 2, filesystems: []string{"overlay"}, netfilter: true}
+	small := contract.Preflight{MemoryBytes: 4 << 30, DiskBytes: 10 << 30, CPUs: 2}
 	for scale, want := range map[int]int{50: 0, 100: 2, 500: 3, 1000: 3} {
 		problems := compareMachine(small, local.Provider{}.Requirements(providers.Deployment{Scale: scale}))
 		require.Len(t, problems, want, scale)
@@ -88,32 +88,30 @@ func TestObserveReadsTheLimitsOfTheContainer(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}
 	write("proc/meminfo", "MemTotal:        8388608 kB\nMemFree:  1 kB\n")
-	write("proc/filesystems", "nodev\toverlay\n\text4\n")
-	write("proc/net/ip_tables_names", "")
 	write("proc/sys/fs/inotify/max_user_instances", "128\n")
 	write("proc/sys/fs/inotify/max_user_watches", "1048576\n")
-	m, err := observe(root, root, "fs.inotify.max_user_instances", "fs.inotify.max_user_watches", "fs.inotify.gone")
+	raise := maps.Clone(local.Provider{}.Requirements(providers.Deployment{Scale: 50}).Raises)
+	raise["fs.inotify.gone"] = 1
+	m, err := observe(root, root, raise)
 	require.NoError(t, err)
-	require.Equal(t, int64(8<<30), m.memory)
-	require.Equal(t, []string{"overlay", "ext4"}, m.filesystems)
-	require.True(t, m.netfilter)
-	require.Positive(t, m.disk)
-	require.Equal(t, []string{"fs.inotify.max_user_instances from 128 to 8192"}, raises(m, local.Provider{}.Requirements(providers.Deployment{Scale: 50})))
+	require.Equal(t, int64(8<<30), m.MemoryBytes)
+	require.Positive(t, m.DiskBytes)
+	require.Equal(t, []string{"fs.inotify.max_user_instances from 128 to 8192"}, m.Raises)
 
 	write("sys/fs/cgroup/memory.max", "2147483648\n")
-	m, err = observe(root, root)
+	m, err = observe(root, root, nil)
 	require.NoError(t, err)
-	require.Equal(t, int64(2<<30), m.memory)
+	require.Equal(t, int64(2<<30), m.MemoryBytes)
 	write("sys/fs/cgroup/memory.max", "max\n")
-	m, err = observe(root, root)
+	m, err = observe(root, root, nil)
 	require.NoError(t, err)
-	require.Equal(t, int64(8<<30), m.memory)
+	require.Equal(t, int64(8<<30), m.MemoryBytes)
 
 	write("proc/sys/fs/inotify/max_user_watches", "many\n")
-	_, err = observe(root, root, "fs.inotify.max_user_watches")
+	_, err = observe(root, root, raise)
 	require.ErrorContains(t, err, "sysctl fs.inotify.max_user_watches")
 	write("proc/meminfo", "MemFree: 1 kB\n")
-	_, err = observe(root, root)
+	_, err = observe(root, root, nil)
 	require.ErrorContains(t, err, "no MemTotal")
 }
 
@@ -130,7 +128,7 @@ func TestPreflightJudgesAGivenCertificate(t *testing.T) {
 	in := contract.PreflightInput{TLS: &contract.UserTLS{Certificate: string(leaf.Certificate), CA: string(ca.Certificate), Hosts: []string{"gitea.example.org"}}}
 	look := func() error {
 		_, err := preflight(t.Context(), env, in)
-		verified := verifyPreflight(t.Context(), env, in, contract.Preflight{})
+		_, verified := step.Unchanged(preflight)(t.Context(), env, in)
 		require.Equal(t, err == nil, verified == nil, "an earlier result counts for nothing then")
 		return err
 	}

@@ -43,8 +43,7 @@ type remover struct {
 	listed   []kube.Member   // what the deployment wrote down before it applied it
 	// projects are those that were found in Argo CD's namespace, the present ones and earlier ones.
 	projects argo.Projects
-	// platform are the Applications and ApplicationSets that are the platform's, by UID: see
-	// findApplications.
+	// platform are the platform's Applications and ApplicationSets, by UID: see findApplications.
 	platform map[types.UID]bool
 	// noController says that Argo CD's controller did not start in time.
 	noController bool
@@ -52,11 +51,9 @@ type remover struct {
 	out          contract.Removed
 }
 
-// platformRemove removes what the deployment has in the cluster, and nothing else: what its
-// ApplicationSets have made and its components, in the order that the release gave, then the
-// namespaces that Slipway made, what it has in others, its volumes, what it has outside of
-// namespaces but for CustomResourceDefinitions, and its labels on nodes. It works on a platform
-// that is complete, half installed or removed already.
+// platformRemove removes what the deployment has in the cluster, and nothing else: Applications and
+// components in the release's order, namespaces, objects in others' namespaces, volumes, cluster-scoped
+// objects except CustomResourceDefinitions, and labels of nodes. The platform may be half installed.
 func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
 	return remove(ctx, env, in, func(r *remover) []part {
 		return []part{
@@ -66,16 +63,14 @@ func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput)
 	})
 }
 
-// definitionsRemove removes the CustomResourceDefinitions of the deployment, after everything
-// that platformRemove removes, and then Slipway's own namespace: with that goes how the platform
-// is removed.
+// definitionsRemove removes the deployment's CustomResourceDefinitions, and then Slipway's own namespace,
+// which says how the platform is removed.
 func definitionsRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
 	return remove(ctx, env, in, func(r *remover) []part {
 		return []part{r.findNamespaces, r.ownDefinitions, r.systemNamespace}
 	})
 }
 
-// part is a part of a removal.
 type part = func(context.Context) error
 
 // remove carries out parts of a removal, one after the other, by what the cluster says of that.
@@ -101,8 +96,7 @@ func remove(ctx context.Context, env *step.Env, in contract.RemoveInput, parts f
 	return r.result(), nil
 }
 
-// newRemover is the remover of what the cluster says of the removal. definitions has those go that
-// the release keeps, too.
+// newRemover removes by the cluster's record; definitions also removes definitions that the release keeps.
 func newRemover(ctx context.Context, env *step.Env, c *kube.Client, definitions bool) (*remover, error) {
 	record, recorded, err := removal.Read(ctx, c, env.Deployment)
 	if err != nil {
@@ -134,9 +128,8 @@ func notRemoved(err error) error {
 	return checkFault(CodeRemove, "remove the platform", "run again: slipway destroy", err)
 }
 
-// reach connects to the cluster, which gets limit to answer. Without an access
-// file, or with skip and an API that does not answer, there is no client, and why
-// says so.
+// reach connects to the cluster, which gets limit to answer. Without an access file, or with skip if the
+// API does not answer, there is no client, and why says so.
 func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (c *kube.Client, why string, err error) {
 	if _, err := os.Stat(env.Kubeconfig); errors.Is(err, fs.ErrNotExist) {
 		env.Progress("there was no cluster yet")
@@ -167,9 +160,7 @@ func reach(ctx context.Context, env *step.Env, limit time.Duration, skip bool) (
 	return nil, "", checkFault(CodeAPI, "reach the cluster", "start the cluster, then run again: slipway destroy", err)
 }
 
-// components removes the components of the record, one after the other, and the
-// Applications in the place that it gives them; those that it does not know, before
-// everything else.
+// components removes the record's components in order, and the Applications in their place or first.
 func (r *remover) components(ctx context.Context) error {
 	all := r.record.Components
 	if !slices.ContainsFunc(all, func(c removal.Component) bool { return c.Apps }) {

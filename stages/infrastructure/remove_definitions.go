@@ -17,7 +17,6 @@ func definitionResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
-// ownDefinitions removes the deployment's definitions.
 func (r *remover) ownDefinitions(ctx context.Context) error {
 	all, err := r.Client.List(ctx, definitionResource(), "", r.Selector())
 	if err != nil {
@@ -26,8 +25,7 @@ func (r *remover) ownDefinitions(ctx context.Context) error {
 	return r.removeDefinitions(ctx, slices.DeleteFunc(all, func(d unstructured.Unstructured) bool { return !r.genuine(d) }))
 }
 
-// older reports whether a definition was there before the deployment, or may have been: where
-// nothing says when that began.
+// older reports whether a definition was, or may have been, there before the deployment.
 func (r *remover) older(d unstructured.Unstructured) bool {
 	return r.since.IsZero() || d.GetCreationTimestamp().Time.Before(r.since)
 }
@@ -127,7 +125,6 @@ func (r *remover) deleteInstances(ctx context.Context, d unstructured.Unstructur
 	return objs, r.Delete(ctx, objs)
 }
 
-// instancesOf looks for the objects of definitions.
 func (r *remover) instancesOf(definitions []unstructured.Unstructured) removal.Look {
 	return func(ctx context.Context) ([]unstructured.Unstructured, error) {
 		var out []unstructured.Unstructured
@@ -142,7 +139,6 @@ func (r *remover) instancesOf(definitions []unstructured.Unstructured) removal.L
 	}
 }
 
-// instances are the objects of a definition.
 func (r *remover) instances(ctx context.Context, d unstructured.Unstructured) ([]unstructured.Unstructured, error) {
 	gvr, ok := served(d)
 	if !ok {

@@ -19,8 +19,7 @@ import (
 // are statically provisioned by somebody else.
 const provisionedBy = "pv.kubernetes.io/provisioned-by"
 
-// mark labels claims and volumes that are known to be the deployment's by what is deleted
-// before they are: a destroy that is interrupted finds them again.
+// mark labels the deployment's claims and volumes, so that a destroy finds them after an interruption.
 func (r *remover) mark(ctx context.Context) error {
 	if err := r.markClaims(ctx); err != nil {
 		return err
@@ -41,8 +40,7 @@ func (r *remover) mark(ctx context.Context) error {
 	return nil
 }
 
-// markClaims labels the claims that StatefulSets of the deployment have made in namespaces
-// of others.
+// markClaims labels the claims of the deployment's StatefulSets in others' namespaces.
 func (r *remover) markClaims(ctx context.Context) error {
 	sets, err := r.Client.List(ctx, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}, "", r.Selector())
 	if err != nil {
@@ -59,9 +57,8 @@ func (r *remover) markClaims(ctx context.Context) error {
 	return nil
 }
 
-// shield has the claims that stay, and the Secrets beside them, outlast what made them: Argo
-// CD leaves an object with that option where it removes an Application, Kubernetes one
-// without an owner.
+// shield makes the claims that stay, and the Secrets beside them, outlast what made them, by an option for
+// Argo CD and without owners.
 func (r *remover) shield(ctx context.Context) (err error) {
 	if r.Rules.Claims != platform.RemoveKeep {
 		return nil
@@ -110,10 +107,9 @@ func (r *remover) ownVolumes(ctx context.Context) ([]unstructured.Unstructured, 
 	return slices.DeleteFunc(volumes, func(o unstructured.Unstructured) bool { return !r.ownVolume(o, claims) }), nil
 }
 
-// ownVolume reports whether a volume was made for a claim of the deployment. A claim that
-// is gone was the deployment's if the volume is not older than a namespace of that name
-// that Slipway made: before, it may have been somebody else's. With a claim of somebody
-// else's a volume is theirs, also with the deployment's label.
+// ownVolume reports whether a volume was made for a claim of the deployment. A claim that is gone was the
+// deployment's if the volume is not older than Slipway's namespace of that name. A volume with somebody
+// else's claim is theirs, also with the deployment's label.
 func (r *remover) ownVolume(o unstructured.Unstructured, claims []unstructured.Unstructured) bool {
 	ref, _, _ := unstructured.NestedStringMap(o.Object, "spec", "claimRef")
 	at := slices.IndexFunc(claims, func(c unstructured.Unstructured) bool {
@@ -147,15 +143,13 @@ func claimOf(m kube.Member, claim unstructured.Unstructured) bool {
 	return m.Same(kube.MemberOf(&claim))
 }
 
-// deletedWithClaim reports whether a volume goes when its claim does, without anybody who
-// deletes it.
+// deletedWithClaim reports whether Kubernetes deletes a volume with its claim.
 func deletedWithClaim(v unstructured.Unstructured) bool {
 	policy, _, _ := unstructured.NestedString(v.Object, "spec", "persistentVolumeReclaimPolicy")
 	return policy == string(corev1.PersistentVolumeReclaimDelete)
 }
 
-// volumes waits until the deployment's volumes are gone, and deletes those that nobody
-// else removes.
+// volumes waits until the deployment's volumes are gone, and deletes those that stay.
 func (r *remover) volumes(ctx context.Context) error {
 	first, err := r.ownVolumes(ctx)
 	if err != nil || len(first) == 0 {

@@ -15,26 +15,16 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// askedAtOnce is how many rights the API server is asked about at the same time.
-const askedAtOnce = 8
+const reviewsAtOnce = 8
 
 // right is what may be done with the objects of a kind in all namespaces.
 type right struct {
-	group, resource, subresource string
-	verbs                        []string
+	group, resource string // "pods/log" for a subresource
+	verbs           []string
 }
 
 // name is "deployments.apps", as kubectl auth can-i takes it.
-func (r right) name() string {
-	name := r.resource
-	if r.subresource != "" {
-		name += "/" + r.subresource
-	}
-	if r.group != "" {
-		name += "." + r.group
-	}
-	return name
-}
+func (r right) name() string { return strings.TrimSuffix(r.resource+"."+r.group, ".") }
 
 var read = []string{"get", "list", "watch"} //nolint:gochecknoglobals // a constant table
 
@@ -51,13 +41,12 @@ var usual = map[string][]string{ //nolint:gochecknoglobals // a constant table
 	"rbac.authorization.k8s.io": {"roles", "rolebindings", "clusterroles", "clusterrolebindings"},
 }
 
-// rights are those that a platform needs: also to list everything, by which a destroy finds
-// what is the deployment's.
+// rights are what a platform requires; by listing everything a destroy finds the deployment's objects.
 func rights(in contract.ClusterPreflightInput) []right {
 	out := []right{
 		{group: "*", resource: "*", verbs: []string{"list"}},
 		{resource: "nodes", verbs: read}, {resource: "events", verbs: read},
-		{resource: "pods", subresource: "log", verbs: []string{"get"}},
+		{resource: "pods/log", verbs: []string{"get"}},
 		{group: "discovery.k8s.io", resource: "endpointslices", verbs: []string{"list"}},
 		{group: "storage.k8s.io", resource: "storageclasses", verbs: read},
 		{resource: "persistentvolumes", verbs: []string{"get", "list", "patch", "delete"}},
@@ -66,23 +55,22 @@ func rights(in contract.ClusterPreflightInput) []right {
 		out = append(out, right{resource: "nodes", verbs: []string{"patch"}})
 	}
 	if in.Proxy {
-		out = append(out, right{resource: "services", subresource: "proxy", verbs: []string{"get"}})
+		out = append(out, right{resource: "services/proxy", verbs: []string{"get"}})
 	}
 	if in.Exec {
-		out = append(out, right{resource: "pods", subresource: "exec", verbs: []string{"get", "create"}})
+		out = append(out, right{resource: "pods/exec", verbs: []string{"get", "create"}})
 	}
 	for group, resources := range usual {
 		for _, resource := range resources {
 			out = append(out, right{group: group, resource: resource, verbs: write()})
 		}
 	}
-	slices.SortFunc(out, func(a, b right) int { return strings.Compare(a.name(), b.name()) })
 	return out
 }
 
-// judgeRights names each right that the credentials lack. A platform that hands on all
+// checkRights names each right that the credentials lack. A platform that hands on all
 // rights needs all of them, for only who has a right may do that.
-func judgeRights(ctx context.Context, c *kube.Client, in contract.ClusterPreflightInput) ([]problem, error) {
+func checkRights(ctx context.Context, c *kube.Client, in contract.ClusterPreflightInput) ([]problem, error) {
 	all, err := mayAll(ctx, c)
 	if err != nil || all {
 		return nil, err
@@ -119,21 +107,19 @@ func checkKinds(ctx context.Context, c *kube.Client, members []kube.Member) ([]p
 		}
 		over = append(over, right{group: gvk.Group, resource: resource, verbs: write()})
 	}
-	slices.SortFunc(over, func(a, b right) int { return strings.Compare(a.name(), b.name()) })
 	return missing(ctx, c, over)
 }
 
-// mayAll reports whether the credentials may do everything.
 func mayAll(ctx context.Context, c *kube.Client) (bool, error) {
 	missing, err := lacks(ctx, c, right{group: "*", resource: "*", verbs: []string{"*"}})
 	return len(missing) == 0, err
 }
 
-// missing are those of the rights that the credentials lack.
 func missing(ctx context.Context, c *kube.Client, all []right) ([]problem, error) {
+	slices.SortFunc(all, func(a, b right) int { return strings.Compare(a.name(), b.name()) })
 	verbs := make([][]string, len(all))
 	group, asking := errgroup.WithContext(ctx)
-	group.SetLimit(askedAtOnce)
+	group.SetLimit(reviewsAtOnce)
 	for i, r := range all {
 		group.Go(func() (err error) {
 			verbs[i], err = lacks(asking, c, r)
@@ -156,9 +142,10 @@ func missing(ctx context.Context, c *kube.Client, all []right) ([]problem, error
 // lacks are the verbs of r that the API server would refuse.
 func lacks(ctx context.Context, c *kube.Client, r right) ([]string, error) {
 	var out []string
+	resource, part, _ := strings.Cut(r.resource, "/")
 	for _, verb := range r.verbs {
 		review := &authv1.SelfSubjectAccessReview{Spec: authv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authv1.ResourceAttributes{Verb: verb, Group: r.group, Resource: r.resource, Subresource: r.subresource},
+			ResourceAttributes: &authv1.ResourceAttributes{Verb: verb, Group: r.group, Resource: resource, Subresource: part},
 		}}
 		answer, err := kube.Retry(ctx, c, "ask whether one may "+verb+" "+r.name(), func(ctx context.Context) (*authv1.SelfSubjectAccessReview, error) {
 			return c.Asking().Kubernetes.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})

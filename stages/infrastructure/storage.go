@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,12 +25,10 @@ const (
 
 var errCheckLate = fmt.Errorf("the %s of the check are up", checkLimit)
 
-// noProvisioner is the provisioner of a class whose volumes are statically provisioned.
 const noProvisioner = "kubernetes.io/no-provisioner"
 
-// storage writes a file into a volume of the StorageClass from one pod and reads it back
-// from another, and then sees the volume removed. Where the class has a volume that was
-// there before, and that a claim may get, it does not.
+// storage writes a file into a volume of the StorageClass from one pod and reads it back from
+// another, unless the class has a volume that waits for a claim: the check's claim might get it.
 func storage(ctx context.Context, env *step.Env, in contract.StorageInput) (contract.StorageCheck, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, checkLimit, errCheckLate)
 	defer cancel()
@@ -76,29 +73,10 @@ func useStorage(ctx context.Context, check *checker, image, class string) error 
 	if err != nil {
 		return fmt.Errorf("read from the volume: %w", err)
 	}
-	if strings.TrimSpace(got) != token {
-		return fmt.Errorf("a second pod read %q from the volume instead of what was written", strings.TrimSpace(got))
+	if got = strings.TrimSpace(got); got != token {
+		return fmt.Errorf("a second pod read %q from the volume instead of what was written", got)
 	}
-	bound, err := kube.Retry(ctx, check.client, "read the claim", func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
-		return check.client.Kubernetes.CoreV1().PersistentVolumeClaims(check.namespace()).Get(ctx, check.name+"-data", metav1.GetOptions{})
-	})
-	if err != nil {
-		return err
-	}
-	if err := releasable(ctx, check.client, bound); err != nil {
-		return err
-	}
-	check.removeObjects(ctx)
-	return check.client.WaitFor(ctx, "volume "+bound.Spec.VolumeName+" to be removed", kube.Poll, func(ctx context.Context) (bool, string, error) {
-		pv, err := check.client.Kubernetes.CoreV1().PersistentVolumes().Get(ctx, bound.Spec.VolumeName, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return true, "", nil
-		}
-		if err != nil {
-			return false, "", err
-		}
-		return false, strings.TrimSpace(fmt.Sprintf("phase %s %s", pv.Status.Phase, pv.Status.Message)), nil
-	})
+	return nil
 }
 
 // freeVolumes are the volumes of a class that any claim may get, with what is in them.
@@ -118,27 +96,7 @@ func freeVolumes(ctx context.Context, c *kube.Client, class string) ([]string, e
 	return out, nil
 }
 
-// releasable makes the volume of a check's claim go with it, also where the class retains
-// volumes. One that was not made for the claim is left as it is.
-func releasable(ctx context.Context, c *kube.Client, claim *corev1.PersistentVolumeClaim) error {
-	volume := claim.Spec.VolumeName
-	pv, err := kube.Retry(ctx, c, "read the volume "+volume, func(ctx context.Context) (*corev1.PersistentVolume, error) {
-		return c.Kubernetes.CoreV1().PersistentVolumes().Get(ctx, volume, metav1.GetOptions{})
-	})
-	if err != nil {
-		return err
-	}
-	if pv.Annotations[provisionedBy] == "" || pv.CreationTimestamp.Before(&claim.CreationTimestamp) {
-		return fmt.Errorf("the claim got the volume %s, which was not made for it and is left as it is, but for the file probe in it", volume)
-	}
-	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
-		return nil
-	}
-	return c.Patch(ctx, "have the volume "+volume+" removed with its claim", core("persistentvolumes"), "", volume, []byte(`{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`))
-}
-
-// usableStorage checks that the StorageClass of in is there and, where the cluster is
-// Slipway's, the default.
+// usableStorage checks that the StorageClass exists and, in Slipway's cluster, is the default.
 func usableStorage(ctx context.Context, c *kube.Client, in contract.StorageInput) (contract.StorageCheck, error) {
 	sc, err := kube.Retry(ctx, c, "read the StorageClass "+in.StorageClass, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return c.Dynamic.Resource(storageClasses()).Get(ctx, in.StorageClass, metav1.GetOptions{})

@@ -24,21 +24,19 @@ import (
 )
 
 const (
-	// stopDelay is how long Terraform may take to finish what it does after
-	// SIGINT, before it is killed.
+	// stopDelay is how long Terraform may take to end after SIGINT, before it is killed.
 	stopDelay = 25 * time.Second
 	varFile   = "slipway.auto.tfvars.json"
 	planFile  = "slipway.plan"
 )
 
-// terraform brings the provider's root to what its variables say. A plan without
-// changes is not applied, so that the state's serial stays.
-func (t toolchain) terraform(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.Infrastructure, error) {
+// terraform applies the provider's root, unless its plan has no changes: the state's serial stays then.
+func terraform(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.Infrastructure, error) {
 	var out contract.Infrastructure
-	if err := tellErrored(ctx, env); err != nil {
+	if err := reportErrored(ctx, env); err != nil {
 		return out, badState(err)
 	}
-	tf, err := t.open(ctx, env, in)
+	tf, err := openRoot(ctx, env, in)
 	if err != nil {
 		return out, err
 	}
@@ -78,8 +76,7 @@ func (t toolchain) terraform(ctx context.Context, env *step.Env, in contract.Ter
 	return out, nil
 }
 
-// verifyTerraform tells whether the state is still the one that the outputs came
-// from.
+// verifyTerraform checks that the state is the one that the outputs came from.
 func verifyTerraform(ctx context.Context, env *step.Env, _ contract.TerraformInput, out contract.Infrastructure) error {
 	state, err := currentState(ctx, env)
 	if err != nil {
@@ -94,11 +91,10 @@ func verifyTerraform(ctx context.Context, env *step.Env, _ contract.TerraformInp
 	return nil
 }
 
-// terraformDestroy removes what the root made. Without state there is nothing to
-// do.
-func (t toolchain) terraformDestroy(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.TerraformDestroyed, error) {
+// terraformDestroy removes what the root made; without state, nothing.
+func terraformDestroy(ctx context.Context, env *step.Env, in contract.TerraformInput) (contract.TerraformDestroyed, error) {
 	var out contract.TerraformDestroyed
-	if err := tellErrored(ctx, env); err != nil {
+	if err := reportErrored(ctx, env); err != nil {
 		return out, badState(err)
 	}
 	before, err := currentState(ctx, env)
@@ -114,7 +110,7 @@ func (t toolchain) terraformDestroy(ctx context.Context, env *step.Env, in contr
 		env.Progress("the Terraform state is empty: nothing to destroy")
 		return out, nil
 	}
-	tf, err := t.open(ctx, env, in)
+	tf, err := openRoot(ctx, env, in)
 	if err != nil {
 		return out, err
 	}
@@ -154,9 +150,8 @@ func (r root) changed(ctx context.Context, env *step.Env, err error) error {
 	return errors.Join(r.backend.because(err), keepErrored(ctx, env, r.dir))
 }
 
-// open copies the root to a directory of its own, initialises it on the
-// deployment's state, and returns Terraform for it.
-func (t toolchain) open(ctx context.Context, env *step.Env, in contract.TerraformInput) (_ root, err error) {
+// openRoot initialises a copy of the root on the deployment's state, and returns Terraform for it.
+func openRoot(ctx context.Context, env *step.Env, in contract.TerraformInput) (_ root, err error) {
 	var tf root // returned only without an error
 	tf.dir, err = os.MkdirTemp("", "slipway-terraform-")
 	if err != nil {
@@ -183,7 +178,7 @@ func (t toolchain) open(ctx context.Context, env *step.Env, in contract.Terrafor
 	if err := errors.Join(prepare(tf.dir, env.TerraformDir, in.Vars), tf.backend.write(tf.dir)); err != nil {
 		return root{}, fmt.Errorf("prepare the Terraform root: %w", err)
 	}
-	tf.Terraform, err = tfexec.NewTerraform(tf.dir, t.of(env).path("terraform"))
+	tf.Terraform, err = tfexec.NewTerraform(tf.dir, filepath.Join(env.ToolsDir, "terraform"))
 	if err != nil {
 		return root{}, badTerraform(CodeTerraform, "start Terraform", err)
 	}
@@ -199,7 +194,6 @@ func (t toolchain) open(ctx context.Context, env *step.Env, in contract.Terrafor
 	return tf, nil
 }
 
-// prepare copies the root's files and writes the variables beside them.
 func prepare(dir, root string, vars map[string]any) error {
 	names, err := filepath.Glob(filepath.Join(root, "*.tf"))
 	if err != nil {
@@ -324,43 +318,32 @@ type terraformError struct {
 func (e *terraformError) Error() string { return e.message }
 func (e *terraformError) Unwrap() error { return e.err }
 
-// headlines are the errors in Terraform's output: of each what follows "Error:", and the first
-// paragraph that explains it, such as the error_message of a condition. What Terraform prints of
-// the root's files in between is indented.
+// frame is what Terraform draws at the left of an error.
+var frame = regexp.MustCompile(`(?m)^(│ ?|╷|╵)`)
+
+// headlines are the errors in Terraform's output: what follows "Error:", and the first paragraph that
+// explains it, such as the error_message of a condition. What Terraform prints of the root's files in
+// between is indented.
 func headlines(text string) string {
 	var out []string
-	var explained []string
-	var inError, inParagraph bool
-	end := func() {
-		if paragraph := strings.Join(explained, " "); paragraph != "" {
-			out[len(out)-1] += ": " + paragraph
+	for _, block := range strings.Split("\n"+frame.ReplaceAllString(text, ""), "\nError: ")[1:] {
+		block, _, _ = strings.Cut(block, "\nWarning: ")
+		var said []string
+		for n, line := range strings.Split(block, "\n") {
+			blank := strings.TrimSpace(line) == ""
+			if blank && len(said) > 1 {
+				break
+			}
+			if n == 0 || !blank && (len(said) > 1 || !strings.HasPrefix(line, "  ")) {
+				said = append(said, strings.TrimSpace(line))
+			}
 		}
-		explained, inParagraph = nil, false
+		out = append(out, strings.TrimSuffix(said[0]+": "+strings.Join(said[1:], " "), ": "))
 	}
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, " \n")
-		if line == "│" || strings.HasPrefix(line, "│ ") {
-			line = strings.TrimPrefix(line[len("│"):], " ")
-		}
-		rest, headline := strings.CutPrefix(strings.TrimSpace(line), "Error: ")
-		switch {
-		case headline:
-			end()
-			inError, out = true, append(out, rest)
-		case !inError:
-		case line == "╵" || strings.HasPrefix(line, "Warning: ") || line == "" && inParagraph:
-			end()
-			inError = false
-		case line != "" && (inParagraph || !strings.HasPrefix(line, "  ")):
-			inParagraph, explained = true, append(explained, strings.TrimSpace(line))
-		}
-	}
-	end()
 	return strings.Join(out, "; ")
 }
 
-// badState is the fault for a state that cannot be read; one that has a code keeps
-// it.
+// badState is the fault of a state that cannot be read, unless err has a code.
 func badState(err error) error {
 	if _, ok := errors.AsType[*fault.Fault](err); ok {
 		return err

@@ -22,14 +22,12 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// realTerraform is the folder of a terraform binary, from the environment.
-func realTerraform(t *testing.T) toolchain {
+// realTerraform skips the test unless the environment names a folder with a terraform binary.
+func realTerraform(t *testing.T) {
 	t.Helper()
-	dir := os.Getenv("SLIPWAY_TEST_TOOLS")
-	if dir == "" {
+	if os.Getenv("SLIPWAY_TEST_TOOLS") == "" {
 		t.Skip("set SLIPWAY_TEST_TOOLS to a folder with terraform, such as the bundle's bin")
 	}
-	return toolchain{dir: dir}
 }
 
 // localRoot writes the root of provider local to a folder and returns it with
@@ -45,17 +43,17 @@ func localRoot(t *testing.T, name string) (string, map[string]any) {
 
 func newEnv(t *testing.T, root string, log io.Writer) *step.Env {
 	t.Helper()
-	return step.NewEnv("r1", "infrastructure/test", step.Dirs{State: t.TempDir(), Terraform: root}, log, io.Discard)
+	return step.NewEnv("r1", "infrastructure/test", step.Dirs{State: t.TempDir(), Terraform: root, Tools: os.Getenv("SLIPWAY_TEST_TOOLS")}, log, io.Discard)
 }
 
 func TestTerraformConvergesAndDestroys(t *testing.T) {
-	tools := realTerraform(t)
+	realTerraform(t)
 	root, vars := localRoot(t, "demo")
 	var log bytes.Buffer
 	env := newEnv(t, root, &log)
 	in := contract.TerraformInput{Vars: vars}
 
-	first, err := tools.terraform(t.Context(), env, in)
+	first, err := terraform(t.Context(), env, in)
 	require.NoError(t, err, log.String())
 	require.Equal(t, contract.Infrastructure{
 		APIEndpoint: "https://cluster:6443", StorageClass: "local-path", TerraformSerial: first.TerraformSerial,
@@ -68,25 +66,25 @@ func TestTerraformConvergesAndDestroys(t *testing.T) {
 	require.Contains(t, log.String(), "Apply complete!", "Terraform's own output is in the log")
 	require.NoError(t, verifyTerraform(t.Context(), env, in, first))
 
-	second, err := tools.terraform(t.Context(), env, in)
+	second, err := terraform(t.Context(), env, in)
 	require.NoError(t, err)
 	require.Equal(t, first, second, "without changes the serial stays")
 
 	// An apply that was killed has left a part only.
 	dropResource(t, stateFile(env), "storage")
-	third, err := tools.terraform(t.Context(), env, in)
+	third, err := terraform(t.Context(), env, in)
 	require.NoError(t, err, log.String())
 	require.Greater(t, third.TerraformSerial, first.TerraformSerial)
 	require.Error(t, verifyTerraform(t.Context(), env, in, first))
 
-	gone, err := tools.terraformDestroy(t.Context(), env, in)
+	gone, err := terraformDestroy(t.Context(), env, in)
 	require.NoError(t, err, log.String())
 	require.Equal(t, contract.TerraformDestroyed{Serial: gone.Serial, Changed: true}, gone)
 	state, err := currentState(t.Context(), env)
 	require.NoError(t, err)
 	require.Empty(t, state.Resources)
 
-	again, err := tools.terraformDestroy(t.Context(), env, in)
+	again, err := terraformDestroy(t.Context(), env, in)
 	require.NoError(t, err)
 	require.Equal(t, contract.TerraformDestroyed{Serial: gone.Serial}, again)
 }
@@ -117,30 +115,30 @@ func dropResource(t *testing.T, path, name string) {
 }
 
 func TestTerraformSaysWhatIsWrong(t *testing.T) {
-	tools := realTerraform(t)
+	realTerraform(t)
 	root, vars := localRoot(t, "demo")
 	vars["deployment"] = "Not A Name"
-	_, err := tools.terraform(t.Context(), newEnv(t, root, io.Discard), contract.TerraformInput{Vars: vars})
+	_, err := terraform(t.Context(), newEnv(t, root, io.Discard), contract.TerraformInput{Vars: vars})
 	require.EqualError(t, err, "plan the Terraform root: Invalid value for variable: The name is lower-case letters, digits and hyphens, starting with a letter.")
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 }
 
 func TestTerraformRefusesAnotherVersion(t *testing.T) {
-	tools := realTerraform(t)
+	realTerraform(t)
 	root, vars := localRoot(t, "demo")
 	pin := filepath.Join(root, "versions.tf")
 	raw, err := os.ReadFile(pin)
 	require.NoError(t, err)
 	raw = bytes.ReplaceAll(raw, []byte(">= 1.15.9, < 1.16"), []byte(">= 9"))
 	require.NoError(t, os.WriteFile(pin, raw, 0o600))
-	_, err = tools.terraform(t.Context(), newEnv(t, root, io.Discard), contract.TerraformInput{Vars: vars})
+	_, err = terraform(t.Context(), newEnv(t, root, io.Discard), contract.TerraformInput{Vars: vars})
 	require.ErrorContains(t, err, "initialise the Terraform root: Unsupported Terraform Core version")
 }
 
 // TestAStateInstallsNoProvider: whoever writes the state has Terraform get no program and ask no server,
 // whether it plans, applies or destroys.
 func TestAStateInstallsNoProvider(t *testing.T) {
-	tools := realTerraform(t)
+	realTerraform(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	var asked atomic.Int32
@@ -159,7 +157,7 @@ func TestAStateInstallsNoProvider(t *testing.T) {
 	root, vars := localRoot(t, "demo")
 	env := newEnv(t, root, io.Discard)
 	in := contract.TerraformInput{Vars: vars}
-	_, err = tools.terraform(t.Context(), env, in)
+	_, err = terraform(t.Context(), env, in)
 	require.NoError(t, err)
 	var state map[string]any
 	text, err := os.ReadFile(stateFile(env))
@@ -173,8 +171,8 @@ func TestAStateInstallsNoProvider(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(stateFile(env), text, 0o600))
 
-	_, planned := tools.terraform(t.Context(), env, in)
-	_, destroyed := tools.terraformDestroy(t.Context(), env, in)
+	_, planned := terraform(t.Context(), env, in)
+	_, destroyed := terraformDestroy(t.Context(), env, in)
 	for _, err := range []error{planned, destroyed} {
 		require.ErrorIs(t, err, &fault.Fault{Code: CodeTerraform})
 		require.ErrorContains(t, err, "evil/evil")
@@ -191,7 +189,7 @@ func TestInstallable(t *testing.T) {
 }
 
 func TestDestroyWithoutState(t *testing.T) {
-	out, err := toolchain{dir: "/nowhere"}.terraformDestroy(t.Context(), newEnv(t, "/nowhere", io.Discard), contract.TerraformInput{})
+	out, err := terraformDestroy(t.Context(), newEnv(t, "/nowhere", io.Discard), contract.TerraformInput{})
 	require.NoError(t, err)
 	require.Equal(t, contract.TerraformDestroyed{}, out)
 }
@@ -200,7 +198,7 @@ func TestStateThatIsNoState(t *testing.T) {
 	env := newEnv(t, "/nowhere", io.Discard)
 	require.NoError(t, os.MkdirAll(filepath.Dir(stateFile(env)), 0o700))
 	require.NoError(t, os.WriteFile(stateFile(env), []byte("{"), 0o600))
-	_, err := toolchain{dir: "/nowhere"}.terraformDestroy(t.Context(), env, contract.TerraformInput{})
+	_, err := terraformDestroy(t.Context(), env, contract.TerraformInput{})
 	f := &fault.Fault{Code: store.CodeDamaged}
 	require.ErrorIs(t, err, f)
 }

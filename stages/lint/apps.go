@@ -18,10 +18,10 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// application is what is read of an Application.
 type application struct {
 	Metadata struct {
 		Name string `json:"name"`
@@ -38,8 +38,7 @@ type application struct {
 	} `json:"spec"`
 }
 
-// strict reports whether Kubernetes refuses fields that it does not know, as it does where
-// Argo CD applies on the server's side.
+// strict reports whether unknown fields are rejected, as they are by a server-side apply.
 func (a application) strict() bool {
 	return slices.Contains(a.Spec.SyncPolicy.SyncOptions, "ServerSideApply=true")
 }
@@ -154,7 +153,6 @@ func (v *linter) tree(ctx context.Context, files fs.FS, tree Tree) error {
 	return nil
 }
 
-// inRelease is a path of the tree as one of the release.
 func (v *linter) inRelease(name string) string { return path.Join(v.release.GitOps.Tree, name) }
 
 // application notes the images of an Application and returns its objects.
@@ -203,7 +201,7 @@ func (v *linter) source(ctx context.Context, files fs.FS, app application, s sou
 		var out []*unstructured.Unstructured
 		for _, from := range sources {
 			for _, image := range render.Images(from.Objects) {
-				v.keep(name, v.inRelease(naming(files, at, image)), image)
+				v.note(contract.ImageUse{Component: name, File: v.inRelease(naming(files, at, image)), Kept: true}, image)
 			}
 			v.file(name, v.inRelease(from.Name), app.Spec.Destination.Namespace, nil, from.Objects)
 			for _, m := range render.Mistakes(files, from.Name, from.Objects) {
@@ -238,7 +236,6 @@ func (v *linter) source(ctx context.Context, files fs.FS, app application, s sou
 	return out, err
 }
 
-// valueFiles are the files of the tree with values of a source's chart.
 func (s source) valueFiles() []string {
 	var out []string
 	for _, name := range s.Helm.ValueFiles {

@@ -22,7 +22,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// chart is a chart to render.
 type chart struct {
 	component string
 	files     fs.FS  // of the release, or of the tree as it would be pushed
@@ -39,7 +38,6 @@ type chart struct {
 	certain   bool                    // it renders to the same in every cluster, whatever a run finds out
 }
 
-// rendered is a part of what a chart renders to.
 type rendered struct {
 	file string // in the release
 	kept bool   // Helm applies it as it is: a hook
@@ -110,11 +108,7 @@ func (v *linter) chart(ctx context.Context, c chart) ([]rendered, error) {
 		}
 		v.chartFields(c, p)
 		render.SetImages(p.objs, c.in.Images)
-		if c.kept || p.kept {
-			v.keep(c.component, p.file, render.Images(p.objs)...)
-		} else {
-			v.use(c.component, p.file, render.Images(p.objs)...)
-		}
+		v.note(contract.ImageUse{Component: c.component, File: p.file, Kept: c.kept || p.kept}, render.Images(p.objs)...)
 		v.file(c.component, p.file, c.namespace, c.in.Hosts, p.objs)
 		if !c.kept && !p.kept {
 			v.conflicts(c.component, p.file, 0, c.namespace, p.objs)
@@ -128,8 +122,7 @@ func hasTemplates(ch *helmchart.Chart) bool {
 	return len(ch.Templates) > 0 || len(ch.CRDObjects()) > 0 || slices.ContainsFunc(ch.Dependencies(), hasTemplates)
 }
 
-// render renders a chart as helm template does, for a version of Kubernetes. What a chart
-// looks up in the cluster is not there.
+// render renders a chart as helm template does: what it looks up in the cluster is not there.
 func (c chart) render(ctx context.Context, ch *helmchart.Chart, opts render.ChartOptions, crds bool) ([]rendered, error) {
 	rel, err := render.Chart(ctx, ch, opts)
 	if err != nil {
@@ -161,8 +154,7 @@ func (c chart) render(ctx context.Context, ch *helmchart.Chart, opts render.Char
 	return out, nil
 }
 
-// add decodes a document that is from a file of the chart, whose path starts with the
-// chart's name.
+// add decodes a document from a file, whose path starts with the chart's name.
 func (c chart) add(out []rendered, file, text string) ([]rendered, error) {
 	objs, err := kube.DecodeRendered([]byte(text))
 	if err != nil {
@@ -171,14 +163,12 @@ func (c chart) add(out []rendered, file, text string) ([]rendered, error) {
 	return append(out, rendered{file: c.inRelease(file), objs: objs}), nil
 }
 
-// inRelease is the path in the release of a file that Helm names, with the chart's name in
-// front.
+// inRelease is the path in the release of a file that Helm names after the chart.
 func (c chart) inRelease(file string) string {
 	_, below, _ := strings.Cut(file, "/")
 	return path.Join(c.path, below)
 }
 
-// metadataFile is where a chart says what it depends on.
 func metadataFile(ch *helmchart.Chart) string {
 	if ch.Metadata.APIVersion == helmchart.APIVersionV1 {
 		return "requirements.yaml"
@@ -193,8 +183,7 @@ var (
 	sourceLine = regexp.MustCompile(`(?m)^# Source: (\S+)$`)
 )
 
-// documents takes apart what a chart renders to. Helm says before each document which file
-// it is from.
+// documents splits what a chart renders to, with the file that Helm names before each document.
 func documents(manifest string) []document {
 	var out []document
 	for _, text := range separator.Split(manifest, -1) {

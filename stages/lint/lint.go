@@ -105,8 +105,7 @@ func (v *linter) installed(ctx context.Context, build BuildTree, objects MakeObj
 	return v.apps(ctx, build)
 }
 
-// look limits what is done with a component, as its rendering is limited: what is rendered may take
-// without end to be looked at.
+// look limits the time for a component: what it renders to may take endless to be looked at.
 func (v *linter) look(ctx context.Context, name, file string, do func() error) error {
 	most := bounded.Usual()
 	most.Time *= 5 // a chart is rendered several times
@@ -133,21 +132,12 @@ func (v *linter) declared(c platform.Component) {
 		if normal, err := imageref.Normal(image); use.Kept && err == nil { // a release with another one is refused
 			image = normal
 		}
-		v.note(use, []string{image})
+		v.note(use, image)
 	}
 }
 
-// use notes images of objects that Slipway applies.
-func (v *linter) use(component, file string, images ...string) {
-	v.note(contract.ImageUse{Component: component, File: file}, images)
-}
-
-// keep notes images of objects that somebody else applies.
-func (v *linter) keep(component, file string, images ...string) {
-	v.note(contract.ImageUse{Component: component, File: file, Kept: true}, images)
-}
-
-func (v *linter) note(use contract.ImageUse, images []string) {
+// note notes that images are used.
+func (v *linter) note(use contract.ImageUse, images ...string) {
 	for _, image := range images {
 		if !v.absent[image] {
 			of := use
@@ -281,7 +271,9 @@ func (v *linter) manifests(ctx context.Context, c platform.Component, in contrac
 		all = append(all, s.Objects...)
 		v.fields(c, s, patches)
 		render.SetImages(s.Objects, in.Images)
-		v.objects(c.Name, v.release.Files(), cmp.Or(c.Path, "manifests/"+c.Bundle), s.Objects)
+		for _, image := range render.Images(s.Objects) {
+			v.note(contract.ImageUse{Component: c.Name, File: naming(v.release.Files(), cmp.Or(c.Path, "manifests/"+c.Bundle), image)}, image)
+		}
 		if !patches {
 			v.file(c.Name, s.Name, c.Namespace, in.Hosts, s.Objects)
 		}
@@ -297,15 +289,7 @@ func (v *linter) manifests(ctx context.Context, c platform.Component, in contrac
 	return nil
 }
 
-// objects notes the images of objs, each with the file below root that names it.
-func (v *linter) objects(component string, files fs.FS, root string, objs []*unstructured.Unstructured) {
-	for _, image := range render.Images(objs) {
-		v.use(component, naming(files, root, image), image)
-	}
-}
-
-// naming is the first file at root and below that has an image's reference in it; root if
-// none has, as when a kustomization makes it.
+// naming is the first file at root and below that names an image; root if none does.
 func naming(files fs.FS, root, image string) string {
 	found := root
 	_ = fs.WalkDir(files, root, func(name string, entry fs.DirEntry, err error) error { // it has been read before

@@ -32,7 +32,6 @@ func (v *linter) prerequisites() {
 	}
 }
 
-// object is one of Slipway's own making.
 func (v *linter) object(kind, namespace, name string, more map[string]string, field string, content map[string]any) map[string]any {
 	o := unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind}}
 	o.SetName(name)

@@ -26,8 +26,7 @@ const hidden = "<not shown>"
 // MakeObjects makes what Slipway itself applies for the apps of a release.
 type MakeObjects func(*platform.Release, contract.RenderInput) ([]*unstructured.Unstructured, error)
 
-// Apps returns what Argo CD makes of the tree that is pushed: its Applications, and what these
-// bring.
+// Apps returns what Argo CD makes of the pushed tree: its Applications, and what these bring.
 func Apps(ctx context.Context, r *platform.Release, s contract.RenderInput, build BuildTree) ([]contract.Rendered, error) {
 	v := &linter{RenderInput: s, release: r}
 	v.completeApps()
@@ -80,8 +79,7 @@ func (v *linter) kind(component string) string {
 	return string(platform.App)
 }
 
-// file keeps the objects of a file of a component as they are applied, and notes whether
-// NetworkPolicies are among them.
+// file keeps the objects of a component's file as they are applied, and notes NetworkPolicies.
 func (v *linter) file(component, name, namespace string, hosts map[string]string, objs []*unstructured.Unstructured) {
 	if slices.ContainsFunc(objs, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == "NetworkPolicy" && o.GroupVersionKind().Group == "networking.k8s.io"
@@ -119,8 +117,7 @@ func (v *linter) file(component, name, namespace string, hosts map[string]string
 	v.shown = append(v.shown, out)
 }
 
-// inNamespace reports whether an object is of one of Kubernetes' own kinds that have
-// namespaces; what others have, only a cluster knows.
+// inNamespace reports whether an object is of one of Kubernetes' own kinds that have namespaces.
 func inNamespace(o *unstructured.Unstructured) bool {
 	return scheme.Scheme.Recognizes(o.GroupVersionKind()) && !slices.Contains([]string{
 		"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "StorageClass", "CSIDriver", "CSINode",
@@ -131,7 +128,6 @@ func inNamespace(o *unstructured.Unstructured) bool {
 	}, o.GetKind())
 }
 
-// hide replaces the values of a Secret.
 func hide(o *unstructured.Unstructured) {
 	if o.GetKind() != "Secret" || o.GetAPIVersion() != "v1" {
 		return

@@ -91,7 +91,6 @@ type service struct {
 	ports      []string
 }
 
-// made is what the rendered parts of the release make.
 func (v *linter) made(parts []contract.Rendered) made {
 	out := made{services: map[string]service{}, objects: map[string]bool{}}
 	if closed(parts) {
@@ -139,9 +138,7 @@ func serviceOf(o *unstructured.Unstructured, from string) service {
 	return s
 }
 
-// byHand are kinds of Kubernetes' own of which there is nothing but what somebody writes down. Pods,
-// claims and whatever else Kubernetes makes of those are not, nor Secrets and ConfigMaps: Jobs make
-// these, and so do others in the cluster.
+// byHand are kinds of objects that controllers and Jobs do not make.
 func byHand() []string {
 	return []string{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "Service", "Ingress", "HorizontalPodAutoscaler", "PodDisruptionBudget"}
 }
@@ -159,8 +156,7 @@ func (m made) makes(ref string) error {
 	return fmt.Errorf("no component has the %s %s/%s", o.Kind, o.Namespace, o.Name)
 }
 
-// reach says why the Service "namespace/name:port" will not be reached; outside asks for a
-// load balancer.
+// reach says why the Service "namespace/name:port", with outside by a load balancer, is not reached.
 func (m made) reach(ref string, outside bool) error {
 	namespace, name, port, err := platform.ParseService(ref)
 	if err != nil {
@@ -181,7 +177,6 @@ func (m made) reach(ref string, outside bool) error {
 	return nil
 }
 
-// idOf names an object, whatever its version.
 func idOf(kind schema.GroupVersionKind, namespace, name string) string {
 	return kind.GroupKind().String() + " " + namespace + "/" + name
 }

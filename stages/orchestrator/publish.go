@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/plan"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -46,8 +46,8 @@ func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (c
 	return publish(ctx, env, user, tree, r, in)
 }
 
-// releaseGit is the git server of the release. A plan may have what in says of it from the state:
-// whoever may write that does not choose which Secret is read, or who gets what is in it.
+// releaseGit is the git server of the release. A plan may have in from the state: whoever may write
+// the state must not choose which Secret is read, or who gets its content.
 func releaseGit(ctx context.Context, c *kube.Client, r *platform.Release, in contract.PublishInput) (contract.Git, error) {
 	git, server := in.Git, r.GitServer()
 	if server == nil {
@@ -64,7 +64,7 @@ func releaseGit(ctx context.Context, c *kube.Client, r *platform.Release, in con
 	git.Writer = server.Accounts.Writer
 	namespace, name, port, err := platform.ParseService(server.Service)
 	if err == nil {
-		git.Address, err = c.WaitAddress(ctx, namespace, name, port)
+		git.Address, err = readiness.WaitAddress(ctx, c, namespace, name, port)
 	}
 	return git, err
 }
@@ -75,7 +75,7 @@ func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gi
 		return planPublish(ctx, env, user, tree, in)
 	}
 	revision, changed, err := user.Push(ctx, in.Git.Repository, contract.Branch, tree, gitserver.Commit{
-		Author: "Slipway", Email: "slipway@" + in.Values.Domain, When: time.Now(),
+		Author: "Slipway", Email: "slipway@" + in.Values.Domain,
 		Message: fmt.Sprintf("%s %s for %s", r.Name, r.Version, env.Deployment),
 	})
 	if err != nil {
@@ -92,7 +92,6 @@ func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gi
 	return contract.Publication{Revision: revision, Changed: changed}, nil
 }
 
-// planPublish tells which files a push would change.
 func planPublish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gitserver.Tree, in contract.PublishInput) (contract.Publication, error) {
 	found, err := user.Compare(ctx, in.Git.Repository, contract.Branch, tree)
 	if err != nil {

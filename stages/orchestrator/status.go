@@ -15,12 +15,13 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/diagnosis"
 	"github.com/slipway-sh/slipway/stages/internal/gate"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// runStatus reads the Applications in Argo CD's namespace as they are now, with the cause for each unhealthy one,
-// and looks at the gates of the components that the steps have installed. It does not wait.
+// runStatus reads the Applications in Argo CD's namespace, with the cause for each unhealthy one, and
+// looks at the gates of the components that the steps have installed. It does not wait.
 func runStatus(ctx context.Context, env *step.Env, in contract.LiveInput) (contract.Live, error) {
 	c, err := env.Connect()
 	if err != nil {
@@ -62,7 +63,7 @@ func statusOfGates(ctx context.Context, env *step.Env, c *kube.Client, in contra
 			if err != nil {
 				seen = err.Error()
 			}
-			out = append(out, contract.Gate{Step: id, Gate: a.Describe(), Open: open && err == nil, Seen: env.Clean(kube.OneLine(seen))})
+			out = append(out, contract.Gate{Step: id, Gate: a.Describe(), Open: open && err == nil, Seen: env.Clean(readiness.OneLine(seen))})
 		}
 	}
 	return out, nil

@@ -19,14 +19,17 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/diagnosis"
+	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/plan"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
 const (
 	defaultDeadline = 10 * time.Minute
-	tellEvery       = 10 * time.Second
+	stillEvery      = 10 * time.Second // that nothing happens, until the cause is looked for
 	lookLimit       = 20 * time.Second // at Argo CD's pods, also after the time is up
 )
 
@@ -132,49 +135,44 @@ type waiter struct {
 }
 
 func (w *waiter) wait(ctx context.Context) (contract.Apps, error) {
-	begun := time.Now()
-	said, saidAt := "", time.Time{}
-	line := "nothing yet"
+	begun, said := time.Now(), ""
 	still := stillness{since: begun}
-	until, _ := ctx.Deadline()
-	defer func() { w.env.Waits("the apps", begun, until, line, true) }()
-	for {
+	quiet := *w.client
+	quiet.Progress = nil // each line is printed as soon as it is another one
+	var failed error
+	err := quiet.WaitFor(ctx, "the apps", w.pause, func(ctx context.Context) (bool, string, error) {
 		all, err := argo.List(ctx, w.client, w.tracker.Namespace)
 		if err != nil {
-			return contract.Apps{}, w.outOfTime(ctx, begun, line, err)
+			return false, "", err
 		}
 		w.seen = report(all, w.tracker)
 		now := time.Now()
 		v := w.tracker.Update(now, all)
-		line = v.Line + still.why(now, v, func() string {
+		line := v.Line + still.why(now, v, func() string {
 			cause, _ := gatherFacts(ctx, w.client, w.env, all, v.First).App(v.First)
 			return cause
 		})
-		if line != said || now.Sub(saidAt) >= tellEvery {
+		if line != said {
 			w.env.Progress("%s (%s)", line, now.Sub(begun).Round(time.Second))
-			w.env.Waits("the apps", begun, until, line, false)
-			said, saidAt = line, now
+			said = line
 		}
 		switch {
 		case v.Done:
-			return w.seen, nil
+			return true, line, nil
 		case len(v.Missing)+len(v.Unexpected) > 0:
-			w.keep()
-			return contract.Apps{}, wrongSet(v)
+			failed = wrongSet(v)
 		case v.Late != nil:
-			return contract.Apps{}, w.late(ctx, v, all)
+			failed = w.late(ctx, v, all)
+		default:
+			return false, line, w.act(ctx, v.Actions)
 		}
-		if err := w.act(ctx, v.Actions); err != nil {
-			return contract.Apps{}, w.outOfTime(ctx, begun, line, err)
-		}
-		t := time.NewTimer(w.pause)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return contract.Apps{}, w.outOfTime(ctx, begun, line, context.Cause(ctx))
-		}
+		return true, line, nil
+	})
+	if err = cmp.Or(failed, err); err != nil {
+		w.keep()
+		return contract.Apps{}, err
 	}
+	return w.seen, nil
 }
 
 // stillness is a wait in which nothing happens.
@@ -185,31 +183,18 @@ type stillness struct {
 }
 
 // why is ": " and what keeps the first app, found by look, once nothing has happened for
-// tellEvery; it looks again as often.
+// stillEvery; it looks again as often.
 func (s *stillness) why(now time.Time, v argo.Verdict, look func() string) string {
 	if v.Line != s.line {
 		*s = stillness{line: v.Line, since: now}
 	}
-	if v.First != "" && now.Sub(s.since) >= tellEvery && now.Sub(s.looked) >= tellEvery {
+	if v.First != "" && now.Sub(s.since) >= stillEvery && now.Sub(s.looked) >= stillEvery {
 		s.cause, s.looked = look(), now
 	}
 	if s.cause == "" {
 		return ""
 	}
 	return ": " + s.cause
-}
-
-// outOfTime adds what the step was waiting for if its time is up; it returns other errors
-// as they are.
-func (w *waiter) outOfTime(ctx context.Context, begun time.Time, line string, err error) error {
-	w.keep()
-	if ctx.Err() == nil {
-		return err
-	}
-	if fault.ClassOf(err) == fault.Timeout {
-		err = context.Cause(ctx) // a call that the end of the time cut off tells nothing about the apps
-	}
-	return fmt.Errorf("waited %s for the apps; last seen: %s: %w", time.Since(begun).Round(time.Second), line, err)
 }
 
 // seenFile holds the apps as they were last seen by a step that failed, for the
@@ -266,7 +251,6 @@ func badSet(err error) error {
 // late is the fault for an Application whose deadline has passed; all are all of them.
 func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Application) error {
 	a := *v.Late
-	defer w.keep()
 	op := fmt.Sprintf("bring the app %s to %s within %s", a.Name, argo.Short(w.tracker.Revision), w.tracker.Deadline)
 	inspect := "slipway toolchain -- kubectl get application -n " + fault.Quote(w.tracker.Namespace) + " " + fault.Quote(a.Name) + " -o yaml"
 	if v.Stale {
@@ -301,6 +285,17 @@ func (w *waiter) late(ctx context.Context, v argo.Verdict, all []argo.Applicatio
 	return f
 }
 
+// gatherFacts reads the state of the cluster behind apps, first of all behind the one called
+// name ("" for none in particular). It has its own time limit and works even after ctx has
+// ended. What cannot be read is only logged.
+func gatherFacts(ctx context.Context, client *kube.Client, env *step.Env, apps []argo.Application, name string) *diagnosis.Facts {
+	facts := diagnosis.Gather(context.WithoutCancel(ctx), client, diagnosis.Scope{Apps: apps, App: name, Clean: env.Clean, Deployment: env.Deployment, Hide: env.Redact})
+	for _, gap := range facts.Gaps {
+		env.Logger.Info("look for the cause", "not looked at", gap)
+	}
+	return facts
+}
+
 // controller describes the trouble of Argo CD's controller, with a leading colon; empty if
 // its pods are healthy.
 func (w *waiter) controller(ctx context.Context) string {
@@ -312,7 +307,7 @@ func (w *waiter) controller(ctx context.Context) string {
 			return ": there is no pod with the label " + selector
 		}
 		for _, o := range found {
-			if why := w.client.PodCause(ctx, w.tracker.Namespace, selector, o.GetName()); why != "" {
+			if why := readiness.PodCause(ctx, w.client, w.tracker.Namespace, selector, o.GetName()); why != "" {
 				return ": " + why
 			}
 		}
@@ -340,4 +335,34 @@ func sortApps(apps []contract.App) {
 	slices.SortFunc(apps, func(a, b contract.App) int {
 		return cmp.Or(a.Wave-b.Wave, strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
 	})
+}
+
+// resolve asks Argo CD which commit the root Application's branch or tag in a repository
+// of the user's is at. Nobody but Argo CD needs to reach that repository.
+func resolve(ctx context.Context, c *kube.Client, in contract.AppsInput, deadline time.Duration) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	err := c.Asking().Patch(limited, "refresh the Application "+RootApp, argo.Applications(), in.Namespace, RootApp, argo.HardRefresh())
+	if err != nil {
+		return "", err
+	}
+	revision := ""
+	err = c.WaitFor(limited, "Argo CD to read "+in.Repository, kube.Poll, func(ctx context.Context) (bool, string, error) {
+		app, err := argo.Get(ctx, c, in.Namespace, RootApp)
+		if err != nil {
+			return false, "", err
+		}
+		if app.Refreshing || app.Outdated || app.Revision == "" || len(app.Conditions) > 0 && app.Sync == "Unknown" {
+			return false, app.Explain(), nil
+		}
+		revision = app.Revision
+		return true, "", nil
+	})
+	if fault.ClassOf(err) == fault.Timeout {
+		err = &fault.Fault{
+			Code: gitserver.CodeRepository, Class: fault.Step, Op: fmt.Sprintf("read %s of %s", in.Target, in.Repository), Err: err,
+			Fix: "correct git in the configuration, or give Argo CD access to the server, then run the same command again",
+		}
+	}
+	return revision, err
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -110,25 +109,6 @@ func TestWaitSaysThatAnotherRunHasReplacedTheRevision(t *testing.T) {
 	require.ErrorContains(t, err, "app db: branch main is at aaaaaaaaaa now: another run or somebody's push has replaced bbbbbbbbbb")
 }
 
-// TestTheEndOfTheTimeIsNoOutage: the call that the end of the step's time cuts off
-// does not stand in for what the step waited for.
-func TestTheEndOfTheTimeIsNoOutage(t *testing.T) {
-	timeUp := errors.New("time is up")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Nanosecond, timeUp)
-	defer cancel()
-	<-ctx.Done()
-	w := cluster(t, time.Hour, io.Discard, true)
-	err := w.outOfTime(ctx, time.Now(), "1/2 apps; waiting for web: Progressing",
-		&fault.Fault{Code: kube.CodeUnreachable, Class: fault.Timeout, Op: "list applications", Err: timeUp})
-	require.ErrorIs(t, err, timeUp)
-	require.NotErrorIs(t, err, &fault.Fault{Code: kube.CodeUnreachable})
-	require.ErrorContains(t, err, "waiting for web")
-
-	refused := errors.New("applications is forbidden")
-	err = w.outOfTime(ctx, time.Now(), "1/2 apps", refused)
-	require.ErrorIs(t, err, refused, "what was no matter of time stays")
-}
-
 func TestWaitBlamesArgoWhenNothingIsCompared(t *testing.T) {
 	w := cluster(t, 50*time.Millisecond, io.Discard, false,
 		application(RootApp, "Healthy", 0, child("db"), child("web")), application("web", "Healthy", 0), application("db", "Healthy", 0))
@@ -187,7 +167,7 @@ func TestWaitTellsWhatItSawWhenItIsStopped(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err := w.wait(ctx)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeWait})
 	require.Empty(t, kept(t, w))
 	require.ErrorContains(t, err, "last seen: 0/2 apps; waiting for db: not there yet, web: not there yet")
 }
@@ -202,13 +182,13 @@ func TestAStillWaitSaysWhatKeepsTheFirstApp(t *testing.T) {
 		return s.why(now.Add(after), argo.Verdict{Line: line, First: "web"}, look)
 	}
 	require.Empty(t, at(0, "0/2 apps"))
-	require.Empty(t, at(tellEvery-time.Second, "0/2 apps"))
-	require.Equal(t, ": image x not found", at(tellEvery, "0/2 apps"))
-	require.Equal(t, ": image x not found", at(tellEvery+time.Second, "0/2 apps"))
+	require.Empty(t, at(stillEvery-time.Second, "0/2 apps"))
+	require.Equal(t, ": image x not found", at(stillEvery, "0/2 apps"))
+	require.Equal(t, ": image x not found", at(stillEvery+time.Second, "0/2 apps"))
 	require.Equal(t, 1, looks, "not each time")
 	cause = "container web ended"
-	require.Equal(t, ": container web ended", at(2*tellEvery, "0/2 apps"))
-	require.Empty(t, at(2*tellEvery+time.Second, "1/2 apps"), "something has happened")
-	require.Empty(t, s.why(now.Add(9*tellEvery), argo.Verdict{Line: "1/2 apps"}, look), "no app is there")
+	require.Equal(t, ": container web ended", at(2*stillEvery, "0/2 apps"))
+	require.Empty(t, at(2*stillEvery+time.Second, "1/2 apps"), "something has happened")
+	require.Empty(t, s.why(now.Add(9*stillEvery), argo.Verdict{Line: "1/2 apps"}, look), "no app is there")
 	require.Equal(t, 2, looks)
 }

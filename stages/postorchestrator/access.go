@@ -5,6 +5,7 @@ package postorchestrator
 import (
 	"context"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -20,9 +22,11 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/backup"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -89,7 +93,6 @@ func unanswered(err error) error {
 	return &fault.Fault{Code: CodeUnanswered, Class: step.ClassOf(err), Op: op, Fix: fix, Err: err}
 }
 
-// target is one request that must succeed.
 type target struct {
 	name      string
 	url       string // as users see it; the certificate must be for its host
@@ -147,25 +150,16 @@ func targetsOf(r *platform.Release, deployment string, in contract.AccessInput) 
 	return out, errors.Join(errs...)
 }
 
-// reach fills in the addresses of targets and requests them until each responds as
-// expected.
+// reach fills in the addresses of targets and requests them, all at the same time, until each responds
+// as expected. The error lists every target that does not.
 func reach(ctx context.Context, c *kube.Client, targets []target, roots *x509.CertPool) error {
 	for i := range targets {
 		t := &targets[i]
 		var err error
-		if t.address, err = c.WaitAddress(ctx, t.namespace, t.service, t.port); err != nil {
+		if t.address, err = readiness.WaitAddress(ctx, c, t.namespace, t.service, t.port); err != nil {
 			return unanswered(fmt.Errorf("%s: %w", t.name, err))
 		}
 	}
-	if err := requestAll(ctx, c, targets, roots); err != nil {
-		return unanswered(err)
-	}
-	return nil
-}
-
-// requestAll requests all targets concurrently until each responds as expected. The
-// error lists every one that does not.
-func requestAll(ctx context.Context, c *kube.Client, targets []target, roots *x509.CertPool) error {
 	ctx, cancel := context.WithTimeout(ctx, reachLimit)
 	defer cancel()
 	errs := make([]error, len(targets))
@@ -177,10 +171,12 @@ func requestAll(ctx context.Context, c *kube.Client, targets []target, roots *x5
 		})
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return unanswered(err)
+	}
+	return nil
 }
 
-// request makes one request through the load balancer.
 func (t target) request(ctx context.Context, roots *x509.CertPool) error {
 	ctx, cancel := context.WithTimeout(ctx, perRequest)
 	defer cancel()
@@ -288,4 +284,31 @@ func inCluster(r *platform.Release, in contract.AccessInput) []string {
 			` -o jsonpath='{.data.ca\.crt}' > ca.crt   # the CA that browsers must trust`)
 	}
 	return out
+}
+
+// keep keeps the release that is installed, and its configuration, in the deployment's state,
+// for the backup before the next upgrade.
+func keep(ctx context.Context, env *step.Env, r *platform.Release, config json.RawMessage) error {
+	s, err := env.Store(ctx)
+	if err != nil {
+		return err
+	}
+	repo, err := backup.Open(ctx, env.Place, s)
+	if err != nil {
+		return err
+	}
+	files := os.DirFS(env.PlatformDir)
+	want := contract.Installed{Platform: r.Name, Version: r.Version, Config: config}
+	if want.Digest, err = platform.Digest(files); err != nil {
+		return err
+	}
+	kept, err := repo.Installed(ctx)
+	if err != nil || backup.Holds(kept, want) {
+		return err
+	}
+	if env.Plan != nil {
+		env.Plan.Change("keep release %s for a backup", r.Version)
+		return nil
+	}
+	return repo.KeepInstalled(ctx, env.Generation(), kept, want, files)
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/gitserver"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
 // usable is how long the git server may take to answer once its pods are ready.
 const usable = 2 * time.Minute
 
-// runGit verifies the git server of the platform by use and registers it with Argo CD:
-// its accounts log in, strangers cannot sign up, the repository of the tree is there, and the
-// account of Argo CD may read it.
+// runGit registers the platform's git server with Argo CD, after it has verified that accounts log in,
+// strangers cannot sign up, and Argo CD may read the repository of the tree.
 func runGit(ctx context.Context, env *step.Env, in contract.GitInput) (contract.Git, error) {
 	r, c, err := env.Open()
 	if err != nil {
@@ -53,7 +53,7 @@ func runGit(ctx context.Context, env *step.Env, in contract.GitInput) (contract.
 	if err != nil {
 		return out, err
 	}
-	if out.Address, err = c.WaitAddress(ctx, namespace, name, port); err != nil {
+	if out.Address, err = readiness.WaitAddress(ctx, c, namespace, name, port); err != nil {
 		return out, err
 	}
 	if err := g.open(ctx, out.GitServer); err != nil {
@@ -98,9 +98,7 @@ func (g *git) open(ctx context.Context, at contract.GitServer) (err error) {
 	return nil
 }
 
-// use verifies by use: the accounts log in, the repository is there, and a stranger
-// cannot sign up. The server takes its time to check a password, so that the accounts
-// are used at the same time.
+// use uses all accounts at the same time: checking a password takes the server long.
 func (g *git) use(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, usable)
 	defer cancel()
@@ -123,7 +121,6 @@ func (g *git) use(ctx context.Context) error {
 	return errors.Join(asWriter, asReader, asAdministrator)
 }
 
-// login waits until the account of s can log in.
 func (g *git) login(ctx context.Context, s *gitserver.Server) error {
 	return g.client.WaitFor(ctx, s.Username+" to log in on "+s.URL, kube.Poll, func(ctx context.Context) (bool, string, error) {
 		login, err := s.User(ctx)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -58,9 +57,8 @@ func runNamespaces(ctx context.Context, env *step.Env, in contract.NamespacesInp
 	return out, err
 }
 
-// noteNamespaces lists what the release needs before any of it is there: a run that is killed on
-// the way knows the namespaces that it has made, and takes nobody else's for its own. Before the
-// first install there is no place for the list.
+// noteNamespaces lists the release's namespaces before they are made, so that after a killed run the next
+// one knows which are the deployment's. Before the first install there is no place for the list.
 func noteNamespaces(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
 	system, err := readNamespace(ctx, c, kube.SystemNamespace)
 	if apierrors.IsNotFound(err) || err == nil && (kube.DeploymentOf(system.Labels) != deployment || system.DeletionTimestamp != nil) {
@@ -72,9 +70,8 @@ func noteNamespaces(ctx context.Context, c *kube.Client, deployment string, r *p
 	return removal.RecordPrerequisites(ctx, c, deployment, r)
 }
 
-// ensureNamespaces makes the namespaces of a release and Slipway's own, which gets the identity
-// of the deployment unless that is empty. It creates nothing when one of them is there and does
-// not belong to deployment.
+// ensureNamespaces makes the namespaces of a release and Slipway's own, which gets the deployment's
+// identity unless that is empty. It creates nothing if one of them exists and is not the deployment's.
 func ensureNamespaces(ctx context.Context, c *kube.Client, deployment, identity string, want []platform.Namespace) (contract.Namespaces, error) {
 	want = append([]platform.Namespace{{Name: kube.SystemNamespace}}, want...)
 	var out contract.Namespaces
@@ -145,9 +142,6 @@ func pullSecrets(ctx context.Context, env *step.Env, c *kube.Client, namespaces 
 	if err == nil && want != (account != nil) {
 		err = errors.New("the account of the registry is not the one that the run began with")
 	}
-	if err == nil && want {
-		err = ownPullSecrets(ctx, c, env.Deployment, namespaces)
-	}
 	for _, ns := range namespaces {
 		switch {
 		case err != nil:
@@ -161,31 +155,7 @@ func pullSecrets(ctx context.Context, env *step.Env, c *kube.Client, namespaces 
 	return err
 }
 
-// ownPullSecrets fails if one of the Secrets with the account is there and cannot be the
-// deployment's.
-func ownPullSecrets(ctx context.Context, c *kube.Client, deployment string, namespaces []string) error {
-	var foreign []string
-	for _, ns := range namespaces {
-		is, err := c.ForeignPullSecret(ctx, deployment, ns)
-		if err != nil {
-			return err
-		}
-		if is {
-			foreign = append(foreign, ns+"/"+kube.PullSecret)
-		}
-	}
-	if len(foreign) == 0 {
-		return nil
-	}
-	return &fault.Fault{
-		Code: kube.CodeForeign, Class: fault.Step, Op: "keep the registry's account in the cluster",
-		Fix: "ask those whose they are to name them otherwise, or give a file with {} for no account: --registry-auth FILE; then run the same command again",
-		Err: fmt.Errorf("these Secrets do not belong to this deployment, or are not of type %s: %s", corev1.SecretTypeDockerConfigJson, strings.Join(foreign, ", ")),
-	}
-}
-
-// keepRemoval keeps in the cluster how the platform is removed, and what is made before its
-// components are.
+// keepRemoval keeps in the cluster how the platform is removed, and what precedes its components.
 func keepRemoval(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
 	earlier, _, err := removal.Read(ctx, c, deployment)
 	if err != nil {
@@ -206,9 +176,8 @@ func begin(ctx context.Context, c *kube.Client, deployment string, r *platform.R
 	return has.Begin(ctx, c, deployment, r)
 }
 
-// checkProgress makes what the cluster says of a run that did not succeed count as not in order, so
-// that the next run says that it is in progress although it reuses what there is. One that
-// leaves this step out says nothing.
+// checkProgress makes a failed run count as a change, so that the next run says that it is in progress
+// although it reuses everything.
 func checkProgress(ctx context.Context, c *kube.Client) error {
 	state, err := c.ReadProgress(ctx)
 	if err == nil && (state == contract.Failure || state == contract.Waiting) {
@@ -217,17 +186,6 @@ func checkProgress(ctx context.Context, c *kube.Client) error {
 	return err
 }
 
-// holds tells whether have has all of want.
-func holds(have, want map[string]string) bool {
-	for k, v := range want {
-		if got, ok := have[k]; !ok || got != v {
-			return false
-		}
-	}
-	return true
-}
-
-// readNamespace returns what a namespace says of itself.
 func readNamespace(ctx context.Context, c *kube.Client, name string) (meta metav1.ObjectMeta, err error) {
 	err = c.Retry(ctx, "get namespace "+name, func(ctx context.Context) error {
 		o, err := c.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})

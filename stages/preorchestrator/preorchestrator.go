@@ -42,8 +42,7 @@ func Register(r *step.Registry) {
 	step.Register(r, contract.RepositoryStep(), step.Repeatable(runRepository))
 }
 
-// theirs is how many of some objects, "namespace/name" or namespaces, are the release's and
-// not Slipway's own.
+// theirs is how many of names, "namespace/name" or namespaces, are not Slipway's own.
 func theirs(names []string) int {
 	n := 0
 	for _, name := range names {

@@ -54,7 +54,7 @@ func TestARepositoryIsAskedBeforeAnythingWaitsForIt(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			_, env := preparing(t, "")
-			err := askRepository(t.Context(), env, c.in, []byte(c.password))
+			err := probeRepository(t.Context(), env, c.in, []byte(c.password))
 			if c.want == "" {
 				require.NoError(t, err)
 				return

@@ -22,8 +22,7 @@ import (
 // requiresPoll is how often the cluster is asked for what somebody else puts into it.
 const requiresPoll = time.Second
 
-// runRequires waits, until the step's time is up, for what somebody else puts into the
-// cluster.
+// runRequires waits, until the step's time is up, for what others put into the cluster.
 func runRequires(ctx context.Context, env *step.Env, _ contract.Nothing) (contract.Requirements, error) {
 	r, c, err := env.Open()
 	if err != nil {

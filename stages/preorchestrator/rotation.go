@@ -28,8 +28,7 @@ func (s *secrets) source(k platform.SecretKey) platform.SecretKey {
 	return k
 }
 
-// due reports whether the value of a key that is there is from before the release that
-// brought a new one.
+// due reports whether a newer release rotates the value that a key has.
 func (s *secrets) due(o *corev1.Secret, k platform.SecretKey) bool {
 	from := s.source(k)
 	if _, given := s.givenFor(from); given || from.Rotated == "" {

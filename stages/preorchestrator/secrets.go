@@ -81,9 +81,8 @@ func userSecret(env *step.Env, name string) ([]byte, error) {
 	return value, nil
 }
 
-// secrets makes the Secrets of a release. No value that is there is ever overwritten, but for
-// what the configuration gives, which is the user's to change, and for literals, which are the
-// release's.
+// secrets makes the Secrets of a release. It overwrites only values from the configuration, which are the
+// user's to change, and literals, which are the release's.
 type secrets struct {
 	client     *kube.Client
 	deployment string
@@ -180,8 +179,7 @@ func (s *secrets) stays(name string, k platform.SecretKey) ([]byte, bool) {
 	return v, has && (!isGiven || bytes.Equal(v, given)) && !s.due(o, k)
 }
 
-// fresh is the value that a key gets: the given one, that of what it is a copy of, or one that is
-// made.
+// fresh is the value that a key gets: a given, copied or generated one.
 func (s *secrets) fresh(plan map[string]map[string][]byte, k platform.SecretKey) ([]byte, error) {
 	if v, is := s.givenFor(k); is {
 		return v, nil
@@ -220,8 +218,7 @@ func (s *secrets) givenFor(k platform.SecretKey) (v []byte, ok bool) {
 	return v, ok
 }
 
-// hide keeps what is secret out of the logs: what is generated. Copies are known
-// by what they are copies of.
+// hide keeps generated and given values, and so their copies, out of the logs.
 func (s *secrets) hide(k platform.SecretKey, v []byte) {
 	if (k.Generate == platform.Password || k.Generate == platform.Token || k.Generate == platform.Given) && s.redact != nil {
 		s.redact(string(v))
@@ -245,42 +242,9 @@ func (s *secrets) literal(k platform.SecretKey) []byte {
 	}))
 }
 
-// write creates w with values, or adds values to the one that is there. It never
-// changes a key that another writer has set meanwhile, unless it is a given one.
+// write makes the Secret, or adds the keys and labels that it does not have. It replaces given keys and
+// those that a newer release rotates, and no other key that is there by now.
 func (s *secrets) write(ctx context.Context, w platform.Secret, values map[string][]byte) error {
-	api := s.client.Kubernetes.CoreV1().Secrets(w.Namespace)
-	what := "write secret " + w.Namespace + "/" + w.Name
-	if s.have[w.Namespace+"/"+w.Name] == nil {
-		o := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: w.Name, Namespace: w.Namespace, Labels: s.labels(w)},
-			Type:       cmp.Or(corev1.SecretType(w.Type), corev1.SecretTypeOpaque), Data: values,
-		}
-		if err := s.noteRotations(o, w.Keys); err != nil {
-			return err
-		}
-		err := s.client.Retry(ctx, what, func(ctx context.Context) error {
-			_, err := api.Create(ctx, o, metav1.CreateOptions{FieldManager: kube.FieldManager})
-			return err
-		})
-		if !apierrors.IsAlreadyExists(err) {
-			return err
-		}
-		// An attempt whose answer was lost has made it: fall through and see
-		// whether a key is missing.
-	}
-	return s.client.Retry(ctx, what, func(ctx context.Context) error {
-		return s.addKeys(ctx, w, values)
-	})
-}
-
-// labels are those of a Secret.
-func (s *secrets) labels(w platform.Secret) map[string]string {
-	return labels.Merge(w.Labels, kube.Labels(s.deployment))
-}
-
-// addKeys adds the keys and labels that a Secret does not have, and replaces given keys and
-// those that a newer release rotates.
-func (s *secrets) addKeys(ctx context.Context, w platform.Secret, values map[string][]byte) error {
 	api := s.client.Kubernetes.CoreV1().Secrets(w.Namespace)
 	replaced := func(o *corev1.Secret, key string) bool {
 		return slices.ContainsFunc(w.Keys, func(k platform.SecretKey) bool {
@@ -288,34 +252,44 @@ func (s *secrets) addKeys(ctx context.Context, w platform.Secret, values map[str
 			return k.Key == key && (given || s.due(o, k))
 		})
 	}
-	for {
-		o, err := api.Get(ctx, w.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		missing := false
-		for k, v := range values {
-			if was, ok := o.Data[k]; !ok || replaced(o, k) && !bytes.Equal(was, v) {
-				if o.Data == nil {
-					o.Data = map[string][]byte{}
+	all := labels.Merge(w.Labels, kube.Labels(s.deployment))
+	return s.client.Retry(ctx, "write secret "+w.Namespace+"/"+w.Name, func(ctx context.Context) error {
+		for {
+			o, err := api.Get(ctx, w.Name, metav1.GetOptions{})
+			fresh := apierrors.IsNotFound(err) && s.have[w.Namespace+"/"+w.Name] == nil
+			if fresh {
+				o = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: w.Name, Namespace: w.Namespace}, Type: cmp.Or(corev1.SecretType(w.Type), corev1.SecretTypeOpaque)}
+			} else if err != nil {
+				return err
+			}
+			changed := fresh
+			for k, v := range values {
+				if was, ok := o.Data[k]; !ok || replaced(o, k) && !bytes.Equal(was, v) {
+					if o.Data == nil {
+						o.Data = map[string][]byte{}
+					}
+					o.Data[k], changed = v, true
 				}
-				o.Data[k], missing = v, true
+			}
+			if !holds(o.Labels, all) {
+				o.Labels, changed = labels.Merge(o.Labels, all), true
+			}
+			if !changed {
+				return nil
+			}
+			if err := s.noteRotations(o, w.Keys); err != nil {
+				return err
+			}
+			if fresh {
+				_, err = api.Create(ctx, o, metav1.CreateOptions{FieldManager: kube.FieldManager})
+			} else {
+				_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: kube.FieldManager})
+			}
+			if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) || ctx.Err() != nil { // else somebody wrote to it in between
+				return err
 			}
 		}
-		if all := s.labels(w); !holds(o.Labels, all) {
-			o.Labels, missing = labels.Merge(o.Labels, all), true
-		}
-		if !missing {
-			return nil
-		}
-		if err := s.noteRotations(o, w.Keys); err != nil {
-			return err
-		}
-		_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: kube.FieldManager})
-		if !apierrors.IsConflict(err) || ctx.Err() != nil {
-			return err
-		}
-	}
+	})
 }
 
 const (
@@ -324,8 +298,7 @@ const (
 	digits = "0123456789"
 )
 
-// password is n letters and digits, with at least one lower-case letter, one
-// upper-case letter and one digit.
+// password is n letters and digits, among them a lower-case letter, an upper-case letter and a digit.
 func password(n int) ([]byte, error) {
 	if n < 3 {
 		return nil, errors.New("a password has at least 3 characters")

@@ -228,39 +228,3 @@ func TestPodsPullWithTheAccountOfTheRegistry(t *testing.T) {
 	require.Nil(t, api.Get(atSecret), "there is none any more")
 	require.Equal(t, []any{map[string]any{"name": "own"}}, api.Get(atAccount)["imagePullSecrets"])
 }
-
-// TestASecretOfTheSameName is not overwritten, and no other one is made.
-func TestASecretOfTheSameName(t *testing.T) {
-	const secrets = "/api/v1/namespaces/shop/secrets/"
-	for text, taken := range map[string]bool{
-		"{metadata: {name: slipway-registry}, type: kubernetes.io/dockerconfigjson}":                                                                                    true,
-		"{metadata: {name: slipway-registry, labels: {" + kube.DeploymentLabel + ": other}}, type: kubernetes.io/dockerconfigjson}":                                     true,
-		"{metadata: {name: slipway-registry, labels: {" + kube.DeploymentLabel + ": ours}, managedFields: [{manager: slipway}]}, type: Opaque}":                         true,
-		"{metadata: {name: slipway-registry, labels: {" + kube.DeploymentLabel + ": ours}, managedFields: [{manager: slipway}]}, type: kubernetes.io/dockerconfigjson}": false,
-	} {
-		api, env := preparing(t, "")
-		env.Existing, env.RegistryAuthFile = true, filepath.Join(t.TempDir(), "registry.json")
-		require.NoError(t, os.WriteFile(env.RegistryAuthFile, []byte("{}"), 0o600))
-		for _, ns := range []string{"shop", kube.SystemNamespace} {
-			api.Set(t, "/api/v1/namespaces/"+ns+"/serviceaccounts/default", "{metadata: {name: default, namespace: "+ns+"}}")
-		}
-		api.Set(t, secrets+"slipway-registry", strings.ReplaceAll(text, ": ours", ": "+env.Deployment))
-		before := api.Get(secrets + "slipway-registry")
-		_, err := runNamespaces(t.Context(), env, contract.NamespacesInput{Account: "pbkdf2:1"})
-		if !taken {
-			require.NoError(t, err, text)
-			require.NotEmpty(t, api.Get(secrets + "slipway-registry")["data"])
-			continue
-		}
-		require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign}, text)
-		require.ErrorContains(t, err, "shop/slipway-registry")
-		require.Equal(t, before, api.Get(secrets+"slipway-registry"))
-		require.Nil(t, api.Get("/api/v1/namespaces/"+kube.SystemNamespace+"/secrets/slipway-registry"))
-
-		_, err = runNamespaces(t.Context(), env, contract.NamespacesInput{})
-		require.Error(t, err, "the file has an account")
-		require.NoError(t, os.Remove(env.RegistryAuthFile))
-		_, err = runNamespaces(t.Context(), env, contract.NamespacesInput{})
-		require.NoError(t, err, "without an account it is in nobody's way")
-	}
-}

@@ -1,18 +1,14 @@
 package preorchestrator
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/slipway-sh/slipway/bounded"
@@ -135,7 +131,6 @@ func (t *tlsStep) label(pair certificate.Pair) {
 	t.client.Plan.Label(string(pair.Key), generated)
 }
 
-// hosts are those of the release, filled in.
 func (t *tlsStep) hosts(hosts []string) []string {
 	out := make([]string, len(hosts))
 	for i, h := range hosts {
@@ -144,8 +139,7 @@ func (t *tlsStep) hosts(hosts []string) []string {
 	return out
 }
 
-// publish writes the certificates, each with the roots that have issued it, and what clients are
-// to trust.
+// publish writes the certificates with their roots, and what clients are to trust.
 func (t *tlsStep) publish(ctx context.Context, mode string, pairs []certificate.Pair, roots, trusted []byte) (contract.TLS, error) {
 	out := contract.TLS{Issuer: mode}
 	var first time.Time
@@ -197,8 +191,7 @@ func (t *tlsStep) read(ctx context.Context, namespace, name string) (certificate
 	return certificate.Pair{Certificate: o.Data[corev1.TLSCertKey], Key: key}, nil
 }
 
-// write makes a TLS Secret hold pair, and roots as ca.crt unless there are none.
-// It writes only what differs.
+// write makes a TLS Secret hold exactly pair and, as ca.crt, roots if there are any.
 func (t *tlsStep) write(ctx context.Context, namespace, name string, pair certificate.Pair, roots []byte) error {
 	data := map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key}
 	if roots != nil {
@@ -207,54 +200,7 @@ func (t *tlsStep) write(ctx context.Context, namespace, name string, pair certif
 	return writeSecret(ctx, t.client, namespace, name, corev1.SecretTypeTLS, kube.Labels(t.deployment), data)
 }
 
-// writeSecret makes a Secret hold exactly data; it writes only what differs. It
-// is for copies and certificates, not for what is generated once.
-func writeSecret(ctx context.Context, c *kube.Client, namespace, name string, kind corev1.SecretType, all map[string]string, data map[string][]byte) error {
-	api := c.Kubernetes.CoreV1().Secrets(namespace)
-	return c.Retry(ctx, "write secret "+namespace+"/"+name, func(ctx context.Context) error {
-		o, err := api.Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			_, err = api.Create(ctx, &corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: all}, Type: kind, Data: data,
-			}, metav1.CreateOptions{FieldManager: kube.FieldManager})
-			return err
-		}
-		if err == nil {
-			err = sameType(o, kind)
-		}
-		if err != nil || maps.EqualFunc(o.Data, data, bytes.Equal) && holds(o.Labels, all) {
-			return err
-		}
-		o.Data, o.Labels = data, labels.Merge(o.Labels, all)
-		_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: kube.FieldManager})
-		return err
-	})
-}
-
 func (t *tlsStep) configMap(ctx context.Context, namespace, name string, extra, data map[string]string) error {
 	_, err := writeConfigMap(ctx, t.client, namespace, name, labels.Merge(kube.Labels(t.deployment), extra), data)
 	return err
-}
-
-// writeConfigMap makes a ConfigMap hold exactly data; it writes only what differs.
-func writeConfigMap(ctx context.Context, c *kube.Client, namespace, name string, all, data map[string]string) (changed bool, err error) {
-	api := c.Kubernetes.CoreV1().ConfigMaps(namespace)
-	err = c.Retry(ctx, "write configmap "+namespace+"/"+name, func(ctx context.Context) error {
-		o, err := api.Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			changed = true
-			_, err = api.Create(ctx, &corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: all}, Data: data,
-			}, metav1.CreateOptions{FieldManager: kube.FieldManager})
-			return err
-		}
-		if err != nil || maps.Equal(o.Data, data) && holds(o.Labels, all) {
-			return err
-		}
-		changed = true
-		o.Data, o.Labels = data, labels.Merge(o.Labels, all)
-		_, err = api.Update(ctx, o, metav1.UpdateOptions{FieldManager: kube.FieldManager})
-		return err
-	})
-	return changed, err
 }

@@ -154,8 +154,7 @@ func (e *Env) Open() (*platform.Release, *kube.Client, error) {
 	return r, c, err
 }
 
-// useAccess makes file the access to the cluster where it is there: Slipway does not run
-// the cluster then.
+// useAccess makes file the access to the cluster if it exists: the cluster is not Slipway's then.
 func (e *Env) useAccess(file string) error {
 	text, err := bounded.File(file, bounded.Written)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -270,7 +269,6 @@ func (e *Env) Keep(name string, data []byte) error {
 	return atomicfile.Write(filepath.Join(dir, name), []byte(e.secrets.Clean(string(data))), 0o644)
 }
 
-// recordDir is the step's directory of the run's record.
 func recordDir(state, run, stage, step string) string {
 	return filepath.Join(state, "runs", run, "steps", stage+"."+step)
 }
@@ -299,7 +297,6 @@ func (e *Env) Counts() map[string]int64 {
 	return maps.Clone(e.counts)
 }
 
-// lastSaid is what Progress told last.
 func (e *Env) lastSaid() string {
 	if text := e.said.Load(); text != nil {
 		return *text
@@ -310,8 +307,7 @@ func (e *Env) lastSaid() string {
 // Redact makes every writer of e replace secret by "***" from now on.
 func (e *Env) Redact(secret string) { e.secrets.Add(secret) }
 
-// Clean returns text with every secret that e redacts replaced by "***". Steps use it for
-// their outputs.
+// Clean returns text with "***" for every secret that e redacts. Steps use it for their outputs.
 func (e *Env) Clean(text string) string { return e.secrets.Clean(text) }
 
 func (e *Env) flush() {

@@ -24,8 +24,7 @@ const fixStep = "look at the step's log, then run the same command again"
 
 var errSecret = errors.New("the output holds a secret")
 
-// badRequest is the fault of a part of the request, "request" or "input", that cannot
-// be used.
+// badRequest is the fault of a part of the request, "request" or "input".
 func badRequest(part string, err error) *fault.Fault {
 	return &fault.Fault{
 		Code: fault.CodeBug, Class: fault.Bug, Op: "read the step's " + part,
@@ -33,8 +32,7 @@ func badRequest(part string, err error) *fault.Fault {
 	}
 }
 
-// badState is the fault of a state that cannot be written. A fault of the store already
-// has its own fix.
+// badState is the fault of a state that cannot be written; a fault of the store has its own fix.
 func badState(op string, err error) *fault.Fault {
 	if f, ok := errors.AsType[*fault.Fault](err); ok {
 		own := *f
@@ -67,8 +65,7 @@ type panicked struct {
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// classify turns an error of the step, which is not nil, into the fault that the user gets. ctx
-// is the step's context.
+// classify turns an error of the step, whose context is ctx, into the fault that the user gets.
 func (e *Env) classify(ctx context.Context, timeout time.Duration, err error) *fault.Fault {
 	f, coded := errors.AsType[*fault.Fault](err)
 	if p, ok := errors.AsType[*panicked](err); ok {

@@ -11,8 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// stepRecords are the records of a step in the deployment's store: the lock and the
-// journal.
+// stepRecords are the lock and the journal in the deployment's store.
 type stepRecords struct {
 	store  *store.Store
 	ledger *journal.Ledger
@@ -39,9 +38,8 @@ func openRecords(ctx context.Context, env *Env, req contract.Request) (*stepReco
 	return &stepRecords{s, journal.On(s, req.Deployment), req}, nil
 }
 
-// work fails if the step requires the lock and its run does not hold it: another run may
-// have taken it over since the step started. The returned context ends when the run loses
-// the lock. A step that only looks does not wait for that.
+// work fails if the step requires the lock and its run does not hold it. The returned context ends when
+// the run loses the lock, unless the step only looks.
 func (b *stepRecords) work(ctx context.Context, env *Env) (context.Context, error) {
 	switch {
 	case !b.req.Locked:
@@ -58,8 +56,7 @@ func (b *stepRecords) work(ctx context.Context, env *Env) (context.Context, erro
 	return watched, nil
 }
 
-// reuse returns the output of an earlier success with the same digests that still
-// holds, or why there is none.
+// reuse returns the output of an earlier success that still holds, or why there is none.
 func (b *stepRecords) reuse(ctx context.Context, code untypedStep, env *Env) (json.RawMessage, error) {
 	if code.verify == nil || b.req.Digests == (journal.Digests{}) {
 		return nil, errors.New("the step runs every time")

@@ -15,7 +15,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
-// planLimit bounds the plan of one step.
 const planLimit = time.Minute
 
 // Plan finds out for p what the step that req names would change, and changes nothing, the

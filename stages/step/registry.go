@@ -84,9 +84,8 @@ func (c Code[In, Out]) Planned(plan Func[In, Out]) Code[In, Out] {
 	return c
 }
 
-// Register adds the code of a step. It panics when the step has code already, when its name is not
-// made of lower-case letters, digits and hyphens, or when there is nothing to run: mistakes in the
-// composition root.
+// Register adds the code of a step. It panics for a second or missing code, and for a name that has more
+// than lower-case letters, digits and hyphens.
 func Register[In, Out any](r *Registry, d contract.Step[In, Out], code Code[In, Out]) {
 	id := d.String()
 	if !journal.Name(d.Stage) || !journal.Name(d.Name) {
@@ -139,8 +138,7 @@ func typed[In, Out any](run Func[In, Out]) Func[json.RawMessage, json.RawMessage
 // Names returns the registered steps as "stage/name", sorted.
 func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.steps)) }
 
-// decode is strict, so that a version mismatch between conductor and step is found before
-// anything is changed.
+// decode is strict: it finds a version mismatch with the conductor before anything is changed.
 func decode(b []byte, v any) error {
 	if len(b) == 0 {
 		b = []byte("null")

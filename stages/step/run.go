@@ -38,12 +38,10 @@ const (
 	verifyGrace = 15 * time.Second
 )
 
-// errTimeUp is the cause of a step's context once the request's timeout has passed.
 var errTimeUp = errors.New("the step's time is up")
 
-// Main runs `slipway step <stage>/<step>` and returns the exit code: the class
-// of the fault, or 0. The first SIGINT or SIGTERM cancels the step's context,
-// the second ends the process.
+// Main runs `slipway step <stage>/<step>` and returns the exit code: the class of the fault, or 0. The
+// first SIGINT or SIGTERM cancels the step's context, the second ends the process.
 func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.Writer) int {
 	var request, result string
 	dirs := Dirs{}.OrDefault()
@@ -90,9 +88,8 @@ func Main(ctx context.Context, reg *Registry, args []string, stdout, stderr io.W
 	return int(fault.OK)
 }
 
-// Perform runs the step that req names in this process and writes its record to the
-// state volume, and the result also to a file, unless that is empty. The step's progress goes to
-// screen.
+// Perform runs the step of req in this process, with its progress on screen, and writes its record to the
+// state volume and its result to a file, unless that is empty.
 func Perform(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs, file string, screen io.Writer) contract.Result {
 	res := contract.Result{Status: contract.Failed, Started: time.Now().UTC()}
 	code, err := find(reg, req)
@@ -150,7 +147,6 @@ func environment(reg *Registry, req contract.Request, dirs Dirs, record, screen 
 	return env, errors.Join(env.RedactSecrets(), env.useAccess(dirs.Access))
 }
 
-// readRequest reads the request file for step id.
 func readRequest(id, file string) (contract.Request, error) {
 	var req contract.Request
 	b, err := contract.ReadParts(file)
@@ -183,10 +179,8 @@ func find(reg *Registry, req contract.Request) (untypedStep, error) {
 	return code, nil
 }
 
-// openLog makes the step's directory, keeps the request there, and opens the
-// log for appending: a retry in the same run adds to it. The result of the previous
-// attempt is removed, since a step without a result counts as running, and so is what it
-// waited for.
+// openLog makes the step's directory with the request and opens the log, to which a retry appends. It
+// removes the result and the waits of an earlier attempt: a step without a result counts as running.
 func openLog(dir string, req contract.Request) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -301,11 +295,9 @@ func guarded(ctx context.Context, grace time.Duration, env *Env, f func() (json.
 	return a.out, a.err
 }
 
-// publishLimit is how long copying a step's files to a bucket may take.
 const publishLimit = time.Minute
 
-// publish copies the step's files to the deployment's bucket, if it has one, even after
-// the step was cancelled.
+// publish copies the step's files to the deployment's bucket, if any, also after a cancellation.
 func (e *Env) publish(ctx context.Context, dir string) error {
 	if !e.Place.Remote() {
 		return nil
@@ -336,11 +328,9 @@ func (e *Env) announce(ctx context.Context) error {
 	return e.publish(ctx, recordDir(e.StateDir, e.Run, stage, step))
 }
 
-// resultFile is the name of the result in the step's directory.
 const resultFile = "result.json"
 
-// finish writes the result to the step's directory dir and to file; either may be
-// empty.
+// finish writes the result to the step's directory and to a file; either may be empty.
 func finish(file, dir string, res contract.Result, stderr io.Writer) contract.Result {
 	res.Finished = time.Now().UTC()
 	b, err := json.MarshalIndent(res, "", "  ")

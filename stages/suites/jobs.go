@@ -15,11 +15,11 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// jobs makes the trial's objects anew, waits until its Jobs have ended, and removes all of
-// them, whatever came of it.
+// jobs makes the trial's objects anew, waits until its Jobs have ended, and removes all objects.
 func (t *trial) jobs(ctx context.Context) (names []string, err error) {
 	objs, err := t.read(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (t *trial) jobs(ctx context.Context) (names []string, err error) {
 	if err := t.make(ctx, rest); err != nil {
 		return nil, err
 	}
-	if _, err := t.client.WaitRollouts(ctx, rest); err != nil {
+	if _, err := readiness.WaitRollouts(ctx, t.client, rest); err != nil {
 		return nil, err
 	}
 	if err := render.HideSecrets(ctx, t.client, all, t.env.Redact); err != nil {
@@ -70,7 +70,6 @@ func (t *trial) jobs(ctx context.Context) (names []string, err error) {
 	return t.await(ctx, all, true)
 }
 
-// split takes objects apart.
 func split(objs []*unstructured.Unstructured, is func(*unstructured.Unstructured) bool) (those, others []*unstructured.Unstructured) {
 	for _, o := range objs {
 		if is(o) {
@@ -82,9 +81,8 @@ func split(objs []*unstructured.Unstructured, is func(*unstructured.Unstructured
 	return those, others
 }
 
-// await waits until all Jobs have ended, and returns those that have completed. The error
-// is about every one that has not; with whole, also about those whose log could not be read to
-// its end, where counts are.
+// await waits until all Jobs have ended. The error is about each that has not completed; with whole, also
+// about each whose log, with its counts, could not be read to its end.
 func (t *trial) await(ctx context.Context, jobs []*unstructured.Unstructured, whole bool) ([]string, error) {
 	logs := newLogs(ctx, t.client, t.env.Output(), t.env.Count)
 	defer logs.close()
@@ -113,15 +111,14 @@ const (
 
 // watched is what is seen of a Job while it runs.
 type watched struct {
-	kube.JobWatch
+	readiness.JobWatch
 	trial *trial
 	log   *jobLog
 	why   string // what is wrong with its pods
 }
 
-// watch begins to look at a Job.
 func (t *trial) watch(logs *logs, namespace, name string) *watched {
-	w := &watched{JobWatch: kube.JobWatch{Client: t.client, Namespace: namespace, Name: name, Every: podsEvery}, trial: t, log: logs.job()}
+	w := &watched{JobWatch: readiness.JobWatch{Client: t.client, Namespace: namespace, Name: name, Every: podsEvery}, trial: t, log: logs.job()}
 	w.Pods = func(ctx context.Context) string {
 		_ = w.follow(ctx) // the next look lists them again
 		return w.cause(ctx)
@@ -157,8 +154,8 @@ func (w *watched) ended(ctx context.Context, whole bool) error {
 	with := *f
 	if why := w.cause(limited); why != "" && !strings.Contains(f.Err.Error(), why) {
 		with.Err = fmt.Errorf("%w: %s", f.Err, why)
-	} else if line := kube.TellingLine(wrote); why == "" && line != "" {
-		with.Err = errors.New(kube.Wrote(f.Err.Error(), line))
+	} else if line := readiness.TellingLine(wrote); why == "" && line != "" {
+		with.Err = errors.New(readiness.Wrote(f.Err.Error(), line))
 	}
 	if len(wrote) > 0 {
 		with.Err = fmt.Errorf("%w\nits log ends with:\n  %s", with.Err, strings.Join(wrote, "\n  "))
@@ -207,8 +204,8 @@ func (w *watched) follow(ctx context.Context) error {
 // cause looks at what is wrong with the pods. That there are none any more says nothing against
 // what was wrong with them.
 func (w *watched) cause(ctx context.Context) string {
-	why := w.Client.PodCause(ctx, w.Namespace, "job-name="+w.Name, w.Name)
-	if w.why == "" || why != "" && !strings.HasPrefix(why, kube.NoPods) {
+	why := readiness.PodCause(ctx, w.Client, w.Namespace, "job-name="+w.Name, w.Name)
+	if w.why == "" || why != "" && !strings.HasPrefix(why, readiness.NoPods) {
 		w.why = why
 	}
 	return w.why

@@ -12,12 +12,12 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// leftovers makes sure that the cluster has the release whose tests are to be run, waits
-// until what ran before it was stopped runs again, and removes what tests have left whose
-// run was killed.
+// leftovers checks that the cluster has the release whose tests are to run, waits until pods of a stopped
+// cluster run again, and removes what killed tests have left.
 func leftovers(ctx context.Context, env *step.Env, in contract.LeftoversInput) (contract.Leftovers, error) {
 	var out contract.Leftovers
 	client, err := env.Connect()
@@ -29,7 +29,7 @@ func leftovers(ctx context.Context, env *step.Env, in contract.LeftoversInput) (
 			return out, err
 		}
 	}
-	client.AwaitPods(ctx, in.Pods)
+	readiness.AwaitPods(ctx, client, in.Pods)
 	lists, err := client.List(ctx, core("secrets"), kube.SystemNamespace, kube.DeploymentLabel+"="+env.Deployment)
 	if err != nil {
 		return out, err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // lastLines is how many lines of a Job's log are told with its failure.
@@ -113,7 +114,7 @@ func (j *jobLog) start(p corev1.Pod, container string, run int32, previous bool)
 
 // read writes the lines of the log of one run of a container after those that are written.
 func (j *jobLog) read(p corev1.Pod, container string, previous bool, r *reading) error {
-	secrets, err := j.client.SecretsOf(j.ctx(), &p)
+	secrets, err := readiness.SecretsOf(j.ctx(), j.client, &p)
 	if err != nil {
 		return err
 	}

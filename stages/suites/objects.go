@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -23,8 +21,7 @@ import (
 // runAnnotation names the run that made an object.
 const runAnnotation = "slipway.sh/run"
 
-// removeLimit is how long the removal of a test's objects may take, also once the test's
-// time is up.
+// removeLimit is how long removing a test's objects may take, also after its deadline.
 const removeLimit = time.Minute
 
 // mark is what the objects of a test or workload are known by: a label that has its name.
@@ -83,8 +80,7 @@ func (t *trial) make(ctx context.Context, objs []*unstructured.Unstructured) err
 	return t.refused(ctx, err)
 }
 
-// refused is err, as a fault of the trial's files where it is the API server that refuses
-// them.
+// refused is err, as a fault of the trial's files if the API server rejects them.
 func (t *trial) refused(ctx context.Context, err error) error {
 	if _, coded := errors.AsType[*fault.Fault](err); coded && !errors.Is(err, &fault.Fault{Code: kube.CodeRejected}) || ctx.Err() != nil || kube.Transient(err) {
 		return err
@@ -143,40 +139,20 @@ func core(resource string) schema.GroupVersionResource {
 
 // gone waits until an object that was deleted is gone, or somebody has made another one.
 func (r remover) gone(ctx context.Context, m kube.Member) error {
-	return r.client.WaitAbsent(ctx, m.String(), func(ctx context.Context) (string, error) {
+	return r.client.WaitFor(ctx, m.String()+" to be gone", kube.Poll, func(ctx context.Context) (bool, string, error) {
 		live, err := r.client.Live(ctx, m)
-		switch {
-		case err != nil:
-			return "", err
-		case live == nil, !r.mark.on(live, r.env.Deployment):
-			return "", apierrors.NewNotFound(schema.GroupResource{Resource: m.Kind.Kind}, m.Name)
-		case len(live.GetFinalizers()) > 0:
-			return "it waits for " + strings.Join(live.GetFinalizers(), ", "), nil
+		if err != nil || live == nil || !r.mark.on(live, r.env.Deployment) {
+			return err == nil, "", err
 		}
-		return "it is still being deleted", nil
+		return false, kube.Left([]unstructured.Unstructured{*live}), nil
 	})
 }
 
 // delete asks for the deletion of an object that the mark is on, after what it owns.
 func (r remover) delete(ctx context.Context, m kube.Member) (asked bool, err error) {
-	api, err := r.client.Resource(ctx, m.Kind, m.Namespace)
-	if meta.IsNoMatchError(err) {
-		return false, nil
-	} else if err != nil {
+	live, err := r.client.Live(ctx, m)
+	if err != nil || live == nil || !r.mark.on(live, r.env.Deployment) {
 		return false, err
 	}
-	err = r.client.Retry(ctx, "delete "+m.String(), func(ctx context.Context) error {
-		live, err := api.Get(ctx, m.Name, metav1.GetOptions{})
-		if err != nil || !r.mark.on(live, r.env.Deployment) {
-			return err
-		}
-		uid, policy := live.GetUID(), metav1.DeletePropagationForeground
-		err = api.Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &policy})
-		asked = err == nil
-		return err
-	})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return asked, err
+	return true, r.client.DeleteObject(ctx, live, metav1.DeletePropagationForeground)
 }

@@ -55,7 +55,6 @@ type trial struct {
 	within  time.Duration
 }
 
-// open prepares the step of a test or workload of a release.
 func open(ctx context.Context, env *step.Env, in contract.SuiteInput) (*trial, error) {
 	r, client, err := env.Open()
 	if err != nil {
@@ -164,7 +163,6 @@ func (t *trial) read(ctx context.Context) ([]*unstructured.Unstructured, error) 
 	return objs, nil
 }
 
-// unusable is the fault of files that cannot be used.
 func (t *trial) unusable(err error) error {
 	return &fault.Fault{
 		Code: contract.CodeUnusable, Class: fault.Step, Op: "use what the " + t.files.Name + " is made of", Err: err,

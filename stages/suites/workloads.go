@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// openWorkload prepares a step of a workload.
 func openWorkload(ctx context.Context, env *step.Env, in contract.SuiteInput) (*trial, platform.Workload, error) {
 	t, err := open(ctx, env, in)
 	if err != nil {
@@ -96,7 +96,7 @@ func (t *trial) deploy(ctx context.Context) (contract.Workload, error) {
 		return out, t.refused(ctx, err)
 	}
 	t.env.Progress("%s", kube.Count(applied))
-	if out.Workloads, err = t.client.WaitRollouts(ctx, rest); err != nil {
+	if out.Workloads, err = readiness.WaitRollouts(ctx, t.client, rest); err != nil {
 		return out, err
 	}
 	if len(jobs) == 0 {
@@ -112,13 +112,12 @@ func (t *trial) deploy(ctx context.Context) (contract.Workload, error) {
 	return out, err
 }
 
-// failed reports whether a Job has failed.
 func failed(o *unstructured.Unstructured) bool {
 	var j batchv1.Job
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &j) != nil {
 		return false
 	}
-	_, why := kube.JobEnd(&j)
+	_, why := readiness.JobEnd(&j)
 	return why != ""
 }
 
@@ -142,7 +141,6 @@ func check(ctx context.Context, env *step.Env, in contract.SuiteInput) (contract
 	return t.run(ctx, nil)
 }
 
-// destroy removes a workload, with its data.
 func destroy(ctx context.Context, env *step.Env, in contract.SuiteInput) (out contract.Workload, err error) {
 	t, _, err := openWorkload(ctx, env, in)
 	if err != nil {

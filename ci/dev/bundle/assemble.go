@@ -107,14 +107,14 @@ func (b *builder) stoodFor(manifest []byte) error {
 	return errors.Join(problems...)
 }
 
-// indexKey is the digest of all that the index depends on: programs and layers
-// by what they are stored under, images by their digests, and the lock.
+// indexKey is the digest of everything that the index depends on: the store's keys of programs and
+// layers, the digests of images, and the lock.
 func (b *builder) indexKey(parts []part, images []bundle.Image) (store.Key, error) {
-	pins, err := b.lock.Marshal() // with digests of packages, which the documents have
+	pins, err := b.lock.Digest() // with digests of packages, which the documents have
 	if err != nil {
 		return store.Key{}, err
 	}
-	in := store.NewInputs("bundle-index").String("platform", "linux/"+b.arch).String("documents", "2").String("lock", string(pins))
+	in := store.NewInputs("bundle-index").String("platform", "linux/"+b.arch).String("documents", "2").String("lock", pins)
 	for _, p := range parts {
 		source, err := filepath.Rel(b.store.Path(), p.source)
 		if err != nil || p.Kind != bundle.Tool {
@@ -128,20 +128,20 @@ func (b *builder) indexKey(parts []part, images []bundle.Image) (store.Key, erro
 	return in.Key(), nil
 }
 
-// place makes the bundle ready below the store and gives its folder, named by the digest of
-// the index that was built, with a link "current" beside it if it is for this machine, and the
-// digest of the index that vouches for it: another one if its user added images. A folder that is
-// there stays as it is: commands compare a bundle with its index before they use it.
+// place puts the bundle below the store. It returns the bundle's folder, which has the digest of the
+// built index as its name, and the digest that vouches for the bundle: a different one if the user
+// added images. A bundle for this machine also gets the link "current". An existing folder is not
+// changed: commands compare a bundle with its index before they use it.
 func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image) (dir, digest string, hit bool, err error) {
 	root := filepath.Join(b.store.Path(), "bundle")
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return "", "", false, err
 	}
-	guard, err := b.store.Lock(ctx, store.Key{Name: "bundle"})
+	release, err := b.store.Lock(ctx, store.Key{Name: "bundle"})
 	if err != nil {
 		return "", "", false, err
 	}
-	defer guard.Release()
+	defer release()
 	key, err := b.indexKey(parts, images)
 	if err != nil {
 		return "", "", false, err
@@ -185,13 +185,12 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 	return dir, digest, known, b.point(root, dir)
 }
 
-// retention is how long a bundle that nobody built again stays below the store:
-// other checkouts name theirs in their .env. The one that "current" names stays in any case. What
-// differs between two is some hundred megabytes.
+// retention is how long the store keeps a bundle that nobody builds again: other checkouts name
+// theirs in their .env. The store always keeps the bundle that "current" names.
 const retention = 7 * 24 * time.Hour
 
-// point makes the link "current" name dir, in one step, unless that is for another
-// architecture, and removes the bundles that nobody has built for a week.
+// point makes the link "current" lead to dir, in one step, unless dir is for another architecture,
+// and removes the bundles that nobody has built for a week.
 func (b *builder) point(root, dir string) error {
 	now := time.Now()
 	if err := os.Chtimes(dir, now, now); err != nil {

@@ -25,8 +25,8 @@ import (
 
 // The codes of the build's errors, beside those of package debian.
 const (
-	// codeMachine: a bundle cannot be built on this machine: not as root on Linux, on another
-	// Debian than that of the lock, or for an architecture whose programs it does not run.
+	// codeMachine: this machine cannot build a bundle: its user is not root on Linux, it has another
+	// Debian release than the lock, or it cannot run programs of the bundle's architecture.
 	codeMachine = "BUN-010"
 	// codeBuild: a part of the bundle could not be built.
 	codeBuild = "BUN-012"
@@ -34,7 +34,7 @@ const (
 
 type builder struct {
 	source  string // the repository's root
-	sources string // the digest of those of slipway
+	sources string // digest of slipway's sources
 	arch    string
 	lock    *lock.Lock
 	recipes recipes
@@ -46,9 +46,8 @@ type builder struct {
 	layers map[string]*rootfs.Layer
 }
 
-// parts builds commands and Debian layers side by side. Once a part has failed, the others are
-// stopped; what they have compiled is in Go's cache next time. The error is that of the part which
-// failed first.
+// parts builds commands and Debian layers side by side. The first part that fails stops the others
+// and is the error; what they have compiled stays in Go's cache.
 func (b *builder) parts(ctx context.Context, commands []gotool.Command, release debian.Release) error {
 	b.built, b.layers = map[string]string{}, map[string]*rootfs.Layer{}
 	lanes, building := errgroup.WithContext(ctx)
@@ -58,33 +57,31 @@ func (b *builder) parts(ctx context.Context, commands []gotool.Command, release 
 	err := lanes.Wait()
 	if at := slices.IndexFunc(commands, isRunc); err == nil && at >= 0 {
 		library := b.layers[seccompLayer]
-		with := gotool.BuildRunc(b.source, library.File(""), library.Key().Digest, string(targets()[b.arch]))
+		with := gotool.BuildRunc(b.source, library.File(""), library.Key.Digest, string(targets()[b.arch]))
 		commands[at].Env, commands[at].Linked = with.Env, with.Linked
 		err = b.programs(ctx, commands[at:at+1])
 	}
 	return err
 }
 
-// programs builds the Go commands. Those of a module are built one after the other, for they have
-// most packages in common; two modules side by side, for the end of a build, with the largest
-// packages and the linker, keeps one core busy.
+// programs builds the Go commands: two modules at a time, because the end of a build, with the linker,
+// keeps only one core busy. Commands of one module share most packages, so they are built one after
+// the other.
 func (b *builder) programs(ctx context.Context, commands []gotool.Command) error {
 	modules, ctx := errgroup.WithContext(ctx)
 	modules.SetLimit(2)
 	var mu sync.Mutex // guards b.built
-	for len(commands) > 0 {
-		next := commands[0].Module
-		var its, others []gotool.Command
-		for _, c := range commands {
-			if c.Module == next {
-				its = append(its, c)
-			} else {
-				others = append(others, c)
-			}
+	started := map[string]bool{}
+	for _, first := range commands {
+		if started[first.Module] {
+			continue
 		}
-		commands = others
+		started[first.Module] = true
 		modules.Go(func() error {
-			for _, c := range its {
+			for _, c := range commands {
+				if c.Module != first.Module {
+					continue
+				}
 				path, err := b.command(ctx, c)
 				if err != nil {
 					return err
@@ -132,7 +129,7 @@ func (b *builder) debian(ctx context.Context, release debian.Release) error {
 				return false, err
 			}
 			b.layers[name] = layer
-			return layer.Reused(), nil
+			return layer.Reused, nil
 		})
 	}
 	if err := one("base", func() (*rootfs.Layer, error) { return layers.Base(ctx, b.recipes.Perl) }); err != nil {
@@ -223,7 +220,7 @@ func mayBuild(system string, user int) error {
 	}
 }
 
-// sameSuite reports whether packages of a release are those of the lock.
+// sameSuite fails unless the release is the lock's.
 func sameSuite(release debian.Release, l *lock.Lock) error {
 	if release.Codename == l.Suite {
 		return nil

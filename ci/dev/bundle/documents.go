@@ -34,16 +34,7 @@ func (b *builder) documents(ctx context.Context, dir string) ([]bundle.File, err
 	if own := builds[slipwayNode]; own != nil {
 		builds["node"] = own // the image, of which it is the program
 	}
-	tools := map[string]string{}
-	for _, f := range made.Files {
-		if f.Kind == bundle.Tool {
-			tools[f.Name] = "sha256:" + f.SHA256
-		}
-	}
-	list, err := sbom.Document(sbom.Of{
-		Version: b.sources, Pins: b.lock, Packages: packages, Platform: made.Platform, Builds: builds,
-		Images: sbom.Images{All: made.ReadDigest(), Tools: tools, Images: made.Images()},
-	})
+	list, err := sbom.Document(sbom.Of{Version: b.sources, Pins: b.lock, Bundle: made, Packages: packages, Builds: builds})
 	if err != nil {
 		return nil, fmt.Errorf("list what it consists of: %w", err)
 	}

@@ -4,13 +4,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -50,75 +51,62 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return report(ctx, command(ctx, args, stdout), stdout, stderr)
-}
-
-// report prints how a command ended and returns the exit code.
-func report(ctx context.Context, err error, stdout, stderr io.Writer) int {
+	o := choice{arch: runtime.GOARCH}
+	flags := flag.NewFlagSet("bundle", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() { fmt.Fprint(stderr, usage) }
+	flags.Func("arch", "", func(arch string) error {
+		if _, ok := targets()[arch]; !ok {
+			return fmt.Errorf("there are no bundles for it, only for %s", strings.Join(sortedNames(targets()), " and "))
+		}
+		o.arch = arch
+		return nil
+	})
+	flags.Func("platform", "", func(dir string) error {
+		o.platforms = append(o.platforms, dir)
+		return nil
+	})
+	name := ""
+	if len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	if err := flags.Parse(args); err != nil {
+		return int(fault.Usage)
+	}
+	var err error
 	switch {
-	case errors.Is(err, flag.ErrHelp):
+	case name == "help" || name == "--help":
 		fmt.Fprint(stdout, usage)
-		return int(fault.OK)
-	case errors.Is(err, errUsage):
-		fmt.Fprintf(stderr, "error: %v\n%s", err, usage)
+	case flags.NArg() > 0:
+		flags.Usage()
+		return int(fault.Usage)
+	case name == "build":
+		err = printBundle(ctx, o, stdout, func(made built) []string { return []string{"BUNDLE=" + made.dir, "bundleDigest=" + made.digest} })
+	case name == "programs":
+		err = printBundle(ctx, o, stdout, func(made built) []string { return slices.Sorted(maps.Values(made.programs)) })
+	case name == "pin":
+		err = pin(ctx, o, stdout)
+	case name == "outdated":
+		err = outdated(ctx, o)
+	default:
+		flags.Usage()
 		return int(fault.Usage)
 	}
 	return console.Exit(ctx, stderr, err)
 }
 
-var errUsage = errors.New("wrong usage")
-
-func command(ctx context.Context, args []string, stdout io.Writer) error {
-	if len(args) == 0 {
-		return fmt.Errorf("%w: a command is required", errUsage)
+// printBundle builds a bundle and prints lines about it.
+func printBundle(ctx context.Context, o choice, stdout io.Writer, lines func(built) []string) error {
+	st, err := store.Open("")
+	if err != nil {
+		return err
 	}
-	name, args := args[0], args[1:]
-	flags := flag.NewFlagSet(name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	o := choice{arch: runtime.GOARCH}
-	flags.StringVar(&o.arch, "arch", o.arch, "")
-	flags.Func("platform", "", func(dir string) error {
-		o.platforms = append(o.platforms, dir)
-		return nil
-	})
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return fmt.Errorf("%w: %w", errUsage, err)
+	made, err := build(ctx, st, o)
+	if err != nil {
+		return err
 	}
-	if _, ok := targets()[o.arch]; !ok {
-		return fmt.Errorf("%w: there are no bundles for %s, only for %s", errUsage, o.arch, strings.Join(sortedNames(targets()), " and "))
-	}
-	switch name {
-	case "build", "programs":
-		if flags.NArg() > 0 {
-			return fmt.Errorf("%w: %s takes no argument %q", errUsage, name, flags.Arg(0))
-		}
-		st, err := store.Open("")
-		if err != nil {
-			return err
-		}
-		made, err := build(ctx, st, o)
-		if err != nil {
-			return err
-		}
-		if name == "build" {
-			fmt.Fprintf(stdout, "BUNDLE=%s\nbundleDigest=%s\n", made.dir, made.digest)
-			return nil
-		}
-		for _, program := range sortedNames(made.programs) {
-			fmt.Fprintln(stdout, made.programs[program])
-		}
-		return nil
-	case "pin":
-		return pin(ctx, o, stdout)
-	case "outdated":
-		return outdated(ctx, o)
-	case "help":
-		return flag.ErrHelp
-	}
-	return fmt.Errorf("%w: there is no command %q", errUsage, name)
+	fmt.Fprintln(stdout, strings.Join(lines(made), "\n"))
+	return nil
 }
 
 // built is a bundle in a store: its folder, the digest of its index, and the paths of its Go

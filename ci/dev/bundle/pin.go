@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
-// pin builds a bundle and writes the Debian packages of its images into lock.yaml. Their digests
-// are those of Debian's signed lists.
+// pin builds a bundle and writes the Debian packages of its images into lock.yaml, with the digests
+// in Debian's signed lists.
 func pin(ctx context.Context, o choice, stdout io.Writer) error {
 	packages, err := installed(ctx, o)
 	if err != nil {

@@ -61,12 +61,12 @@ type commandRecipe struct {
 type layerRecipe struct {
 	Name     string   `json:"name"`
 	Below    string   `json:"below"`    // the layer that it is on
-	Packages []string `json:"packages"` // besides those of the image of that name
+	Packages []string `json:"packages"` // besides the packages of the image with that name
 	User     *struct {
 		Name string `json:"name"`
 		ID   int    `json:"id"` // of the user, and of the group of that name
 		Home string `json:"home"`
-	} `json:"user"` // who is made before
+	} `json:"user"` // is made before
 	Before string   `json:"before"` // scripts; see rootfs.Addition
 	After  string   `json:"after"`
 	Trim   []string `json:"trim"`
@@ -75,19 +75,13 @@ type layerRecipe struct {
 
 // imageRecipe is an image: a Debian layer, a layer of files, and how it is started.
 type imageRecipe struct {
-	Layer      string            `json:"layer"` // Debian layer; empty for an image of files alone
-	Entrypoint []string          `json:"entrypoint"`
-	Cmd        []string          `json:"cmd"`
-	Env        map[string]string `json:"env"`
-	WorkingDir string            `json:"workingDir"`
-	User       string            `json:"user"`
-	Ports      []string          `json:"ports"`
-	StopSignal string            `json:"stopSignal"`
-	Programs   map[string]string `json:"programs"` // path by command
-	Files      []fileRecipe      `json:"files"`
-	With       []string          `json:"with"`   // names of shared files
-	Module     string            `json:"module"` // Go module that has sources and trees, in the tools of the image's name
-	Trees      map[string]string `json:"trees"`  // path in the image by folder of the module
+	oci.Config
+	Layer    string            `json:"layer"`    // Debian layer; empty for an image of files alone
+	Programs map[string]string `json:"programs"` // path by command
+	Files    []fileRecipe      `json:"files"`
+	With     []string          `json:"with"`   // names of shared files
+	Module   string            `json:"module"` // Go module that has sources and trees, in the tools of the image's name
+	Trees    map[string]string `json:"trees"`  // path in the image by folder of the module
 }
 
 // fileRecipe is a file, a folder or a link of an image.
@@ -187,7 +181,7 @@ func (r recipes) additions(l *lock.Lock) (all []addition) {
 				return layer.Below == gitLayer && slices.Contains(packages[gitLayer], p)
 			})
 		} else if len(layer.Packages) == 0 {
-			continue // that of an image that is left out
+			continue // the image is not in the bundle
 		}
 		all = append(all, addition{on: layer.Below, Addition: rootfs.Addition{
 			Name: layer.Name, Packages: packages[layer.Name], Before: layer.makeUser() + layer.Before, After: layer.After, Trim: r.trim(layer),
@@ -222,15 +216,14 @@ type definition struct {
 	treesVersion string
 }
 
-// define says how the image of that name is made. All commands and Debian layers are there already.
+// define describes an image, once all commands and Debian layers are built.
 func (b *builder) define(ctx context.Context, image lock.Image) (d definition, err error) {
 	r, ok := b.recipes.Images[image.Name]
 	if !ok {
 		return d, fmt.Errorf("the lock lists the image %s, which nothing builds", image.Name)
 	}
-	d = definition{debian: r.Layer, config: oci.Config{
-		Arch: b.arch, Entrypoint: r.Entrypoint, Cmd: r.Cmd, Env: r.Env, WorkingDir: r.WorkingDir, User: r.User, Ports: r.Ports, StopSignal: r.StopSignal,
-	}}
+	d = definition{debian: r.Layer, config: r.Config}
+	d.config.Arch = b.arch
 	for _, command := range sortedNames(r.Programs) {
 		d.files = append(d.files, oci.File{Path: r.Programs[command], Mode: 0o755, Source: b.built[command]})
 		if len(r.Programs) == 1 && r.Entrypoint == nil {

@@ -50,8 +50,8 @@ func TestWhoMayRunAnEngine(t *testing.T) {
 }
 
 func TestAMirrorThatCannotBeUsed(t *testing.T) {
-	require.NoError(t, aptFault(nil))
-	coded(t, aptFault(errors.New("Failed to fetch http://deb.example")), "ENG-003", "build a Debian root: Failed to fetch")
+	require.NoError(t, buildFault(nil))
+	coded(t, buildFault(errors.New("Failed to fetch http://deb.example")), "ENG-003", "build the Dagger engine: Failed to fetch")
 }
 
 func TestStopOfARecordThatCannotBeRead(t *testing.T) {
@@ -173,7 +173,7 @@ func TestTwoStops(t *testing.T) {
 	r, lives, err := c.recorded()
 	require.NoError(t, err)
 	require.True(t, lives)
-	lock, err := c.store.Lock(t.Context(), store.Key{Name: "engine"})
+	release, err := c.store.Lock(t.Context(), store.Key{Name: "engine"})
 	require.NoError(t, err)
 	says, write := io.Pipe()
 	c.stderr = write
@@ -185,7 +185,7 @@ func TestTwoStops(t *testing.T) {
 	require.NoError(t, other.Process.Kill())
 	_ = other.Wait()
 	require.NoError(t, os.Remove(c.paths.pid))
-	lock.Release()
+	release()
 	require.True(t, lines.Scan())
 	require.Contains(t, lines.Text(), "none of ours runs")
 	require.NoError(t, <-stopped)
@@ -201,7 +201,7 @@ func TestAnEngineThatTakesTooLong(t *testing.T) {
 	c := &control{paths: paths{socket: socket, log: filepath.Join(t.TempDir(), "log")}, timeout: 300 * time.Millisecond}
 	require.NoError(t, os.WriteFile(c.paths.log, []byte("level=info msg=starting\n"), 0o600))
 
-	running := &process{ended: make(chan struct{})}
+	running := func() bool { return false }
 	err := c.await(t.Context(), cli, running)
 	coded(t, err, "ENG-006", "wait for unix://"+socket, "no answer within 300ms", "last seen: dial unix "+socket+": connect: no such file", "msg=starting")
 
@@ -211,8 +211,6 @@ func TestAnEngineThatTakesTooLong(t *testing.T) {
 	err = c.await(t.Context(), cli, running)
 	coded(t, err, "ENG-006", "ask the engine at unix://"+socket+" for its version: no answer within 2s; last seen:\nconnecting;")
 
-	gone := &process{ended: make(chan struct{}), err: errors.New("exit status 1")}
-	close(gone.ended)
 	require.NoError(t, l.Close())
-	coded(t, c.await(t.Context(), cli, gone), "ENG-006", "it ended at once: exit status 1", "msg=starting")
+	coded(t, c.await(t.Context(), cli, func() bool { return true }), "ENG-006", "it ended at once: dial unix "+socket, "msg=starting")
 }

@@ -54,19 +54,19 @@ func (c *control) launch(ctx context.Context, parts engineParts) error {
 		Setsid:     true,
 		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
 	}
-	engine, err := begin(cmd)
-	if err == nil {
-		r := record{PID: cmd.Process.Pid, Version: daggerVersion, Began: time.Now().UTC().Truncate(time.Second), CLI: parts.cli}
+	r := record{Version: daggerVersion, Began: time.Now().UTC().Truncate(time.Second), CLI: parts.cli}
+	if err = cmd.Start(); err == nil {
+		r.PID = cmd.Process.Pid
 		if err = r.write(p.pid); err != nil {
-			err = errors.Join(err, engine.kill())
+			err = errors.Join(err, c.end(r))
 		}
 	}
 	if err != nil {
 		return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: "start the engine", Err: err,
 			Fix: "run as root with all capabilities (in a container: privileged) and with space left in " + p.dir + ", or start Docker; then run make engine again"}
 	}
-	if err := c.await(ctx, parts.cli, engine); err != nil {
-		if left := engine.kill(); left != nil {
+	if err := c.await(ctx, parts.cli, func() bool { return !r.alive() }); err != nil {
+		if left := c.end(r); left != nil {
 			return errors.Join(err, left) // on record: stop finds it
 		}
 		return errors.Join(err, removeIfThere(p.pid))
@@ -74,23 +74,15 @@ func (c *control) launch(ctx context.Context, parts engineParts) error {
 	return nil
 }
 
-// await returns when the engine answers the CLI.
-func (c *control) await(ctx context.Context, cli string, engine *process) error {
+// await returns when the engine answers the CLI, or has ended.
+func (c *control) await(ctx context.Context, cli string, ended func() bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %s", c.timeout))
 	defer cancel()
-	ended := func() bool {
-		select {
-		case <-engine.ended:
-			return true
-		default:
-			return false
-		}
-	}
 	err := c.connect(ctx, ended)
 	if err == nil {
 		err = coreVersion(ctx, cli, c.paths.host())
 	} else if ended() {
-		err = fmt.Errorf("it ended at once: %w", errors.Join(engine.err, err))
+		err = fmt.Errorf("it ended at once: %w", err)
 	}
 	if err == nil {
 		return nil

@@ -82,7 +82,7 @@ func buildFault(err error) error {
 		return nil
 	}
 	return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: "build the Dagger engine", Err: err,
-		Fix: "see the message above; make the Go module proxy reachable (go env GOPROXY), and room in the store (SLIPWAY_CACHE names another folder); then run make engine again"}
+		Fix: "see the message above; make the Go module proxy (go env GOPROXY) and the Debian mirror (apt-get update) reachable, and room in the store (SLIPWAY_CACHE names another folder); then run make engine again"}
 }
 
 // buildEngine builds what is missing of an engine.
@@ -120,7 +120,7 @@ func (c *control) buildEngine(ctx context.Context, p *console.Reporter) (engineP
 	do("Debian "+release.Codename+" root", "installing packages", func() (bool, error) {
 		dir, hit, err := base.Build(ctx, c.store)
 		parts.debian = filepath.Join(dir, debian.TarFile)
-		return hit, aptFault(err)
+		return hit, buildFault(err)
 	})
 	do(gotool.Runc, "building", func() (hit bool, err error) {
 		root.runc, hit, err = c.runc(ctx, base.Key(), parts.debian)
@@ -151,14 +151,6 @@ func (c *control) runc(ctx context.Context, base store.Key, tar string) (path st
 	}
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 	return gotool.BuildRunc(c.checkout, root, key.Digest, machine).Build(ctx, c.store)
-}
-
-func aptFault(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: "build a Debian root", Err: err,
-		Fix: "make the Debian mirror of this machine's apt sources reachable (apt-get update); then run make engine again"}
 }
 
 // buildCLI gives the path of a dagger CLI of the right version, building it

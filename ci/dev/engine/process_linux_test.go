@@ -2,11 +2,11 @@ package main
 
 import (
 	"bytes"
-	"io/fs"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,14 +47,10 @@ func TestInsideWithoutASetupEnds(t *testing.T) {
 	}
 }
 
-func TestAProcessIsKilled(t *testing.T) {
-	p, err := begin(exec.Command("sleep", "60"))
-	require.NoError(t, err)
-	require.NoError(t, p.kill())
-	require.Error(t, p.err)
-	require.ErrorIs(t, syscall.Kill(p.cmd.Process.Pid, 0), syscall.ESRCH, "ended and collected")
-	require.NoError(t, p.kill(), "it has ended already")
-
-	_, err = begin(exec.Command("/nowhere/engine"))
-	require.ErrorIs(t, err, fs.ErrNotExist)
+func TestAnEngineIsEnded(t *testing.T) {
+	cmd := sleeper(t, insideCommand)
+	c := &control{stderr: io.Discard, paths: paths{network: "slipnone", socket: filepath.Join(t.TempDir(), "e.sock")}}
+	require.NoError(t, c.end(record{PID: cmd.Process.Pid}))
+	require.ErrorContains(t, cmd.Wait(), "terminated")
+	require.NoError(t, c.end(record{PID: cmd.Process.Pid}), "it has ended already")
 }

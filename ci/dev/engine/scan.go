@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
+	"github.com/slipway-sh/slipway/containers/inventory"
 )
 
 // programs prints the paths of the engine's Go programs, which it builds.
@@ -28,7 +31,11 @@ func (c *control) outdated(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	versions, err := debian.Versions(parts.debian)
+	status, err := exec.CommandContext(ctx, "tar", "--extract", "--to-stdout", "--file", parts.debian, "./var/lib/dpkg/status").Output()
+	if err != nil {
+		return fmt.Errorf("read the packages of the engine's root: %w", err)
+	}
+	versions, err := inventory.Installed(bytes.NewReader(status))
 	if err != nil {
 		return err
 	}

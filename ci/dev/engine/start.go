@@ -58,11 +58,11 @@ func (c *control) start(ctx context.Context, own bool) error {
 		return err
 	}
 	c.store.Waiting = func() { c.logf("engine: another process starts it already; waiting") }
-	lock, err := c.store.Lock(ctx, store.Key{Name: "engine"})
+	release, err := c.store.Lock(ctx, store.Key{Name: "engine"})
 	if err != nil {
 		return err
 	}
-	defer lock.Release()
+	defer release()
 	if r, lives, err := c.recorded(); err == nil && lives {
 		// Its start may have been killed while it waited. A second engine would use the same state.
 		err := c.connect(ctx, func() bool { return !r.alive() })
@@ -99,7 +99,7 @@ func (c *control) configureDocker(file string) error {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return fmt.Errorf("%s: %w", op, err)
-	case engineconfig.Keeps(text):
+	case bytes.Contains(text, []byte(engineconfig.Filter)): // whoever wrote it has thought of them
 		return nil
 	default:
 		c.logf("engine: warning: %s exists already. With it, an engine may remove cache volumes, which contain deployments. Let each policy in gc.policies leave out cache volumes, with this one as the last, or the only one, then run make engine-stop engine: %s", file, engineconfig.Policy)

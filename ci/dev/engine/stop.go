@@ -19,11 +19,11 @@ func (c *control) stop(ctx context.Context) error {
 	}
 	if r.PID != 0 {
 		c.store.Waiting = func() { c.logf("engine: another process starts or stops it; waiting") }
-		lock, lockErr := c.store.Lock(ctx, store.Key{Name: "engine"})
+		release, lockErr := c.store.Lock(ctx, store.Key{Name: "engine"})
 		if lockErr != nil {
 			return lockErr
 		}
-		defer lock.Release()
+		defer release()
 		r, lives, err = c.recorded() // as whoever had the lock left it
 	}
 	if err != nil {

@@ -147,7 +147,7 @@ func (r *release) write(ctx context.Context, work, dir, own string, programs map
 		if err != nil {
 			return err
 		}
-		list, err := sbom.Program(r.version, "sha256:"+sum, build)
+		list, err := sbom.Program(r.version, sum, build)
 		if err != nil {
 			return err
 		}

@@ -89,9 +89,9 @@ func scanAll(ctx context.Context, stdout io.Writer, govulncheck string, programs
 	for n, file := range programs {
 		program := filepath.Base(file)
 		fmt.Fprintf(stdout, "%s: %d known vulnerabilities\n", program, len(found[n]))
-		wrong = append(wrong, why.judge(program, found[n]))
+		wrong = append(wrong, why.check(program, found[n]))
 	}
-	return errors.Join(append(wrong, why.unused(programs))...)
+	return errors.Join(wrong...)
 }
 
 // cachedScan returns the findings of a program, from the store if the same program was scanned

@@ -28,7 +28,7 @@ type contestant struct {
 	kinds []kind // what is measured, in this order
 }
 
-// choose gives those of all that the flags want measured, and of each the kinds.
+// choose returns the contestants that the flags select, each with the kinds to measure.
 func (s settings) choose(all []contestant) []contestant {
 	var chosen []contestant
 	for _, c := range all {
@@ -42,7 +42,7 @@ func (s settings) choose(all []contestant) []contestant {
 	return chosen
 }
 
-// names are those of all contestants, without what their deployments' names begin with.
+// names are the names of all contestants, as --only takes them.
 func names() (out []string) {
 	for _, c := range (settings{}).contestants("", &pins{}, "", nil) {
 		out = append(out, strings.TrimPrefix(c.name, "bench-"))

@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
 )
@@ -49,40 +46,22 @@ func (p *pins) env() string {
 	return b.String()
 }
 
-// machine describes what the times are taken on: this machine, now, and the tools by version.
+// about is what a shell says of this machine, now.
+const about = `echo "$(date -u '+%Y-%m-%d %H:%M UTC'); $(nproc) CPUs, $(awk '/^MemTotal/ { printf "%.1f", $2 / 1048576 }' /proc/meminfo) GiB of memory, $(uname -sr), load average $(cut -d' ' -f1 /proc/loadavg)"
+awk -v cpus="$(nproc)" '$1 > 0.3 * cpus { print "WARNING: this machine is not idle; the times below say little" }' /proc/loadavg
+dagger version`
+
+// machine describes what the times are taken on: this machine, and the tools by version.
 func machine(ctx context.Context, tools map[string]string) (string, error) {
-	var memory, load float64 // KiB; average of the last minute
-	var kernel, dagger string
-	for _, file := range []struct {
-		name, format string
-		into         any
-	}{{"/proc/meminfo", "MemTotal: %f kB", &memory}, {"/proc/loadavg", "%f", &load}, {"/proc/sys/kernel/osrelease", "%s", &kernel}} {
-		text, err := os.ReadFile(file.name)
-		if err == nil {
-			_, err = fmt.Sscanf(string(text), file.format, file.into)
-		}
-		if err != nil {
-			return "", fmt.Errorf("look at the machine: %s: %w", file.name, err)
-		}
-	}
-	out, err := exec.CommandContext(ctx, "dagger", "version").Output()
-	if err == nil {
-		_, err = fmt.Sscanf(string(out), "dagger %s", &dagger)
-	}
+	out, err := exec.CommandContext(ctx, "sh", "-ec", about).Output()
 	if err != nil {
-		return "", fmt.Errorf("ask dagger for its version, which make engine puts on the PATH: %w", err)
+		return "", fmt.Errorf("ask machine and dagger, which make engine puts on the PATH, for their versions: %w", err)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s; %d CPUs, %.1f GiB of memory, Linux %s, load average %.2f\ndagger %s",
-		time.Now().UTC().Format("2006-01-02 15:04 MST"), runtime.NumCPU(), memory/(1<<20), kernel, load, dagger)
+	var versions []string
 	for _, tool := range slices.Sorted(maps.Keys(tools)) {
 		if tool != "slipway" {
-			fmt.Fprintf(&b, ", %s %s", tool, tools[tool])
+			versions = append(versions, tool+" "+tools[tool])
 		}
 	}
-	b.WriteString("\n")
-	if load > 0.3*float64(runtime.NumCPU()) {
-		b.WriteString("WARNING: this machine is not idle; the times below say little\n")
-	}
-	return b.String(), nil
+	return string(out) + strings.Join(versions, ", ") + "\n", nil
 }

@@ -17,10 +17,10 @@ import (
 type program struct {
 	command func(ctx context.Context, command, name string, args ...string) *exec.Cmd
 	log     io.Writer
-	install []string // what every install is given
-	broken  []string // what one that is to fail is given besides
-	remove  []string // what `destroy` is given, so that nothing to remove is no error
-	// other are the commands of what is no install, with their arguments.
+	install []string // arguments of every install
+	broken  []string // more arguments of an install that must fail
+	remove  []string // arguments of destroy, with which an absent deployment is no error
+	// other are the commands of the kinds that do not install, with their arguments.
 	other map[kind][]string
 }
 

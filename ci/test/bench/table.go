@@ -29,7 +29,7 @@ type kind string
 const (
 	cold     kind = "cold"
 	second   kind = "second"
-	repeated kind = "repeated" // a second one that verifies everything by use again
+	repeated kind = "repeated" // a second install that repeats all checks
 	failed   kind = "failed"   // one on empty volumes that fails in the last stage
 	resumed  kind = "resumed"  // the one after that
 	planned  kind = "plan"     // of an install that would change nothing
@@ -57,7 +57,7 @@ func (s *samples) add(title string, k kind, took time.Duration) {
 
 func (s *samples) empty() bool { return len(s.titles) == 0 }
 
-// median is that of the samples, in seconds; 0 when there is none.
+// median is the samples' median in seconds; 0 if there is none.
 func (s *samples) median(title string, k kind) float64 {
 	all := slices.Sorted(slices.Values(s.taken[key(title, k)]))
 	n := len(all)

@@ -77,9 +77,9 @@ func TestPinsBecomeShellVariables(t *testing.T) {
 func TestMachine(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "dagger"), []byte("#!/bin/sh\necho 'dagger v0.20.8 (image) linux/amd64'\n"), 0o755))
-	t.Setenv("PATH", dir)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	text, err := machine(t.Context(), map[string]string{"kubectl": "1.37.2", "slipway": "source"})
 	require.NoError(t, err)
-	require.Regexp(t, `; \d+ CPUs, \d+\.\d GiB of memory, Linux \S+, load average \d+\.\d\d\ndagger v0\.20\.8, kubectl 1\.37\.2\n`, text)
+	require.Regexp(t, `; \d+ CPUs, \d+\.\d GiB of memory, Linux \S+, load average \d+\.\d\d\n(WARNING: .*\n)?dagger v0\.20\.8 .*\nkubectl 1\.37\.2\n`, text)
 	require.NotContains(t, text, ", 0.0 GiB")
 }

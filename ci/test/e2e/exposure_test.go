@@ -120,7 +120,7 @@ func (k *kept) closed(api, app int) func(*testing.T) {
 
 		out := k.shell(t, `curl -s http://cluster:6444/readyz
 curl -sk https://cluster:6444/readyz || echo "refused: $?"
-kubectl get --raw /readyz/pods --server https://cluster:6444`)
+kubectl get --raw /readyz --server https://cluster:6444`)
 		before, after, found := strings.Cut(out, "refused: ")
 		require.True(t, found, out)
 		require.Equal(t, "Client sent an HTTP request to an HTTPS server.\n", before)

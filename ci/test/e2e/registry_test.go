@@ -3,7 +3,6 @@ package e2e
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/test/slipway"
+	"github.com/slipway-sh/slipway/containers/lock"
 )
 
 // TestInstallFromRegistry pushes the bundle to a registry and installs a cluster from there,
@@ -118,27 +118,15 @@ func TestInstallFromRegistry(t *testing.T) {
 	})
 }
 
-// workloads are the digests of the images that pods run.
+// workloads are the digests of the images in a lock file, by name.
 func workloads(t *testing.T, file string) map[string]string {
 	t.Helper()
-	var l struct {
-		Images []struct {
-			Name     string `json:"name"`
-			Workload bool   `json:"workload"`
-			Registry map[string]struct {
-				Digest string `json:"digest"`
-			} `json:"registry"`
-		} `json:"images"`
-	}
-	text, err := os.ReadFile(file)
+	l, _, err := lock.Read(file)
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(text, &l))
 	out := map[string]string{}
-	for _, i := range l.Images {
-		for _, r := range i.Registry {
-			if i.Workload {
-				out[i.Name] = r.Digest
-			}
+	for _, pushed := range l.Bundles {
+		for _, i := range pushed.Index.Images {
+			out[i.Name] = pushed.Digest(i)
 		}
 	}
 	require.NotEmpty(t, out)

@@ -204,7 +204,7 @@ func (g *telemetry) requireNoCanary(t *testing.T) {
 func (g *telemetry) requireNone(t *testing.T, secrets map[string][]string) {
 	t.Helper()
 	spans, logged := g.texts()
-	require.Contains(t, spans, "--patience", "the collector got the arguments of calls")
+	require.Contains(t, spans, `{"who":{`, "the collector got the arguments of calls")
 	require.Contains(t, logged, "step succeeded", "and what steps printed")
 	secrets = maps.Clone(secrets)
 	secrets["cluster's key"] = []string{"client-key-data", "PRIVATE KEY-----"}

@@ -13,8 +13,7 @@ import (
 
 // released prints what an upgrade to release 1.1.0 changes, and what it must leave alone: a
 // line for each.
-const released = `
-kubectl get secret -n slipway-system slipway-release -o 'go-template={{.data.platform | base64decode}} {{.data.version | base64decode}} ({{.data.toward | base64decode}}){{"\n"}}'
+const released = atRelease + `
 kubectl get secret -n argocd argocd-redis -o 'jsonpath={.data.auth}' | sha256sum
 for secret in gitea/gitea-admin gitea/gitea-keys database/database-owner database/database-reader guestbook/database-reader; do
   kubectl get secret -n "${secret%/*}" "${secret#*/}" -o 'jsonpath={.data}'
@@ -50,7 +49,7 @@ func (k *kept) upgrades(t *testing.T) {
 	facts := func() []string { return strings.Split(strings.TrimSpace(k.shell(t, released)), "\n") }
 	before := facts()
 	require.Len(t, before, 4)
-	require.Equal(t, "reference 1.0.0 ()", before[0])
+	require.Equal(t, `{"platform":"reference","version":"1.0.0"`, before[0])
 	require.Equal(t, "Slipway guestbook", before[3])
 	refused("PLT-023", "upgrade to release 1.0.0: it is installed already", "upgrade", "--to", "1.0.0")
 	refused("PLT-021", "there is no release 7.0.0", "upgrade", "--to", "7.0.0")
@@ -75,7 +74,7 @@ func (k *kept) upgrades(t *testing.T) {
 	require.Regexp(t, `(?m)^welcome\s+.*Synced\s+Healthy`, r.out)
 	after := facts()
 	require.Len(t, after, 5)
-	require.Equal(t, "reference 1.1.0 ()", after[0])
+	require.Equal(t, `{"platform":"reference","version":"1.1.0"`, after[0])
 	require.NotEqual(t, before[1], after[1], "the release rotates it")
 	require.Equal(t, before[2], after[2], "all other passwords stay")
 	require.Equal(t, "Guestbook", after[3])

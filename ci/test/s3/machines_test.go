@@ -259,14 +259,14 @@ func TestTwoMachines(t *testing.T) {
 		e := b.state(t, "--result", filepath.Join(t.TempDir(), "file"), "kubeconfig")
 		require.Equal(t, 2, e.code, e.errs)
 		require.Contains(t, e.errs, "SEC-002")
-		r, e := b.step(t, second, "infrastructure/preflight", map[string]any{"requirements": map[string]any{}, "tools": map[string]string{}}, false)
+		r, e := b.step(t, second, "infrastructure/preflight", map[string]any{"requirements": map[string]any{}}, false)
 		require.Equal(t, 2, e.code, e.errs)
 		require.Equal(t, "SEC-002", r.Fault.Code)
 	})
 
 	t.Run("a bucket that is not there is named before anything starts", func(t *testing.T) {
 		c := machine{a.program, strings.Replace(a.url, "s3://"+gateway.Bucket, "s3://nowhere", 1), t.TempDir(), a.root, ""}
-		r, e := c.step(t, first, "infrastructure/preflight", map[string]any{"requirements": map[string]any{}, "tools": map[string]string{}}, false)
+		r, e := c.step(t, first, "infrastructure/preflight", map[string]any{"requirements": map[string]any{}}, false)
 		require.Equal(t, 3, e.code, e.errs)
 		require.Equal(t, "STO-005", r.Fault.Code)
 		require.Equal(t, 3, c.state(t, "hold", `{"who":{"run":"`+first+`"}}`).code)

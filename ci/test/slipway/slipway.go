@@ -24,7 +24,7 @@ const stopDelay = time.Minute
 type Deployment struct {
 	Name   string   // none is named if empty
 	Bundle string   // directory, whose command line tool it is
-	Digest string   // of the bundle; if empty it is that of make bundle, in SLIPWAY_BUNDLE_DIGEST and .env
+	Digest string   // of the bundle; empty: as make bundle wrote it into SLIPWAY_BUNDLE_DIGEST and .env
 	Lock   string   // file with the digests of a registry, in place of the bundle
 	Flags  []string // of the module, before the function
 	Root   string   // the checkout, with the module
@@ -33,7 +33,7 @@ type Deployment struct {
 	Env    []string // NAME=value, besides the environment of the tests
 }
 
-// CLI is `slipway command`, ready to start. When ctx ends it is told to end.
+// CLI is `slipway command`, ready to start. The end of ctx sends it SIGTERM.
 func (d Deployment) CLI(ctx context.Context, command string, args ...string) *exec.Cmd {
 	all := append([]string{command}, d.name()...)
 	return d.program(ctx, filepath.Join(d.Bundle, "bin", "slipway"), append(append(all, d.origin()...), args...))
@@ -70,7 +70,7 @@ func (d Deployment) program(ctx context.Context, program string, args []string) 
 		cmd.Dir = d.Root
 	}
 	config := d.Config
-	if config == "" { // not that of who runs it
+	if config == "" { // not the user's own
 		config = filepath.Join(d.Root, "ci/test/e2e/testdata/no-deployments")
 	}
 	cmd.Env = append(os.Environ(), "NO_COLOR=1", "DAGGER_NO_NAG=1", "DO_NOT_TRACK=1",
@@ -110,8 +110,8 @@ func Output(cmd *exec.Cmd) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// ended tells a status from a program that could not be run. err is that of
-// cmd.Run or cmd.Wait, output what it printed.
+// ended turns err, which cmd.Run or cmd.Wait returned, into an *ExitError if the program ran. output
+// is what it printed.
 func ended(cmd *exec.Cmd, err error, output string) error {
 	name := filepath.Base(cmd.Path)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {

@@ -3,6 +3,7 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,10 +12,15 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/gonvenience/ytbx"
+	"github.com/homeport/dyff/pkg/dyff"
+
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/pipeline/redact"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -23,8 +29,7 @@ type Streams struct {
 	In  io.Reader
 	Out io.Writer
 	Err *progress.Screen
-	// Terminal is where a form is drawn: standard error; nil when that is no file. Text goes to
-	// Screen.
+	// Terminal is standard error if that is a file, to draw a form; else nil. Text goes to Screen.
 	Terminal *os.File
 	// Stop is closed when the run shall end after the steps that run now.
 	Stop <-chan struct{}
@@ -32,16 +37,13 @@ type Streams struct {
 	Result *Result
 }
 
-// Text is where text for people goes, in which there is something that others wrote: a name in
-// a release, a bundle or a record. Out is for what programs read.
+// Text is for people, and cleans names that others wrote. Out is for programs.
 func (s Streams) Text() io.Writer { return redact.NewPrinter(s.Out) }
 
 // Screen is Text on the terminal of a form; it is for streams that have one.
 func (s Streams) Screen() io.Writer { return redact.NewPrinter(s.Terminal) }
 
-// EngineLog shows the engine's log when it is wanted, else only the lines in
-// which a step says what goes on: one that this process started, which is origin, or
-// where no origin is told. See contract.ParseLine.
+// EngineLog shows the engine's whole log if verbose; else only the messages of steps from origin, or without one.
 func EngineLog(screen *progress.Screen, verbose bool, origin string) io.Writer {
 	if verbose {
 		return screen
@@ -77,8 +79,8 @@ func Interrupted(op, fix string) error {
 	return &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: op, Err: errors.New("interrupted"), Fix: fix}
 }
 
-// Interruptible returns a context that the second SIGINT or SIGTERM ends and a
-// channel that the first one closes, which says what happens then. The third one ends the process.
+// Interruptible returns a context that the second SIGINT or SIGTERM ends, and a channel that the first one
+// closes. The third one ends the process.
 func Interruptible(ctx context.Context, errw io.Writer, stopping string) (context.Context, <-chan struct{}, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := make(chan struct{})
@@ -95,7 +97,7 @@ func Interruptible(ctx context.Context, errw io.Writer, stopping string) (contex
 		close(stop)
 		select {
 		case <-signals:
-			signal.Stop(signals) // another one ends the process, whatever does not listen to the context
+			signal.Stop(signals) // another one ends the process even if something ignores the context
 			cancel(Interrupted("run", "run the same command again: finished steps are kept"))
 		case <-quit:
 		}
@@ -118,4 +120,61 @@ func UntilInterrupt(ctx context.Context, stop <-chan struct{}, cause error) (con
 		}
 	}()
 	return ctx, func() { cancel(nil) }
+}
+
+// EnvResult names a file in which a command says how it ended, as JSON, for the program that runs it.
+const EnvResult = "SLIPWAY_RESULT"
+
+// Result is how a command ended.
+type Result struct {
+	Code  fault.Code  `json:"code,omitempty"`  // of its error; empty: it has none, or the command succeeded
+	Error string      `json:"error,omitempty"` // empty: the command succeeded
+	Run   *report.Run `json:"run,omitempty"`   // record of the last run that it carried out
+
+	file string
+}
+
+// NewResult is the result of this command. It hides the variable from processes that the command starts.
+func NewResult() *Result {
+	e := &Result{file: os.Getenv(EnvResult)}
+	_ = os.Unsetenv(EnvResult)
+	return e
+}
+
+// Write writes the file, if there is one, of a command that ended with err. It returns err.
+func (e *Result) Write(err error) error {
+	if e.file == "" {
+		return err
+	}
+	if err != nil {
+		e.Error = err.Error()
+	}
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		e.Code = f.Code
+	}
+	text, failed := json.Marshal(e)
+	if failed == nil {
+		failed = atomicfile.Write(e.file, text, 0o600)
+	}
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	return err
+}
+
+// Diff shows what differs between two versions of a YAML file.
+func Diff(w io.Writer, file string, before, after []byte) error {
+	var inputs [2]ytbx.InputFile
+	for i, text := range [][]byte{before, after} {
+		docs, err := ytbx.LoadYAMLDocuments(text)
+		if err != nil {
+			return fmt.Errorf("compare: %w", err)
+		}
+		inputs[i] = ytbx.InputFile{Location: file, Documents: docs}
+	}
+	found, err := dyff.CompareInputFiles(inputs[0], inputs[1])
+	if err != nil {
+		return fmt.Errorf("compare: %w", err)
+	}
+	return (&dyff.HumanReport{Report: found, OmitHeader: true}).WriteReport(w)
 }

@@ -1,5 +1,4 @@
-// Package deployment has what the commands on a deployment share: their flags, and the
-// way from these to a conductor.
+// Package deployment has the flags of commands on a deployment, and makes a conductor of them.
 package deployment
 
 import (
@@ -45,7 +44,7 @@ type Flags struct {
 	cmd     *cobra.Command
 }
 
-// AddFlags declares them in set, which is one of cmd's, of the program of this version.
+// AddFlags declares them in set, a set of cmd's.
 func (f *Flags) AddFlags(cmd *cobra.Command, set *pflag.FlagSet, version string, known source.Registries) {
 	f.cmd, f.version, f.Source.Registries = cmd, version, known
 	f.add(set)
@@ -61,7 +60,7 @@ func (f *Flags) add(set *pflag.FlagSet) {
 	f.Release.AddID(set)
 }
 
-// Line is the command line, for the commands in messages.
+// Line is for the commands in messages.
 func (f *Flags) Line() usage.Line { return usage.Line{Cmd: f.cmd, Stores: f.Source.Stores} }
 
 // Deployment is a deployment in a session on the engine.
@@ -76,7 +75,7 @@ type Deployment struct {
 	result *console.Result
 }
 
-// Conduct carries w out. The result of the command has the record, too.
+// Conduct carries w out, and puts the record into the command's result.
 func (d *Deployment) Conduct(ctx context.Context, w conductor.Workflow) (record *report.Run, err error) {
 	record, err = d.Conductor.Conduct(ctx, w)
 	d.result.Run = record
@@ -88,7 +87,7 @@ type Run struct {
 	Lifetime session.Lifetime
 	// Unpublished keeps a cluster that outlives the command off the ports of this machine.
 	Unpublished bool
-	// Workflow is that of a run that changes something; empty: none.
+	// Workflow of a run that changes something; empty: none.
 	Workflow string
 	Prepare  Prepare
 }
@@ -103,11 +102,10 @@ type Inputs struct {
 	Workflow string // of the run; empty: it changes nothing
 }
 
-// Do connects to the engine and calls do with the deployment. What can be checked
-// without the engine is checked first, so that a wrong configuration starts nothing.
+// Do connects to the engine and calls do with the deployment, after all checks that need no engine.
 func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(context.Context, *Deployment) error) error {
 	if run.Workflow != "" {
-		if f.verbose { // what the engine reports leaves no room for a live display
+		if f.verbose { // the engine's log leaves no room for a live display
 			io.Err.Plain()
 		}
 		io.Err.Prepare()
@@ -195,8 +193,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	return do(ctx, d)
 }
 
-// args are the flags of this command line that say what it works on, for a process in
-// the background.
+// args returns the flags that make a background process work on the same deployment.
 func (f *Flags) args() []string {
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(Flags).add(known)
@@ -207,13 +204,13 @@ func (f *Flags) args() []string {
 	return args
 }
 
-// whoAmI is who holds the lock of a run that this program drives.
+// whoAmI is the user and host for the lock and the record.
 func whoAmI() (name, host string) {
 	name, host = "unknown", "unknown"
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 		if sudo := os.Getenv("SUDO_USER"); u.Uid == "0" && sudo != "" {
-			name = sudo // two who both need root for the engine are not one
+			name = sudo // two users who need root for the engine differ
 		}
 	}
 	if usage.InModule() {
@@ -225,8 +222,7 @@ func whoAmI() (name, host string) {
 	return name, host
 }
 
-// stateOf is the place of the deployment's state, with the secrets for it. It reports all missing
-// secrets at once.
+// stateOf is the location of the state, with its secrets. It reports all missing ones at once.
 func stateOf(ctx context.Context, all *config.Config, from secrets.Source) (conductor.State, error) {
 	cfg := all.State
 	if cfg.URL == "" {
@@ -254,9 +250,8 @@ func stateOf(ctx context.Context, all *config.Config, from secrets.Source) (cond
 	return out, errors.Join(errs...)
 }
 
-// reproduction returns the commands that pack a failed run and reproduce it elsewhere. A run whose
-// failed step no install or upgrade has is only packed, for others to look at. It returns nothing for
-// a run that was rejected, because its reason is in what the deployment had before.
+// reproduction returns the commands that pack a failed run and reproduce it: only the first if no install or
+// upgrade has the failed step, none if the run was rejected.
 func (d *Deployment) reproduction(record *report.Run) []string {
 	if record.Outcome != report.Failed || record.Exit == fault.Usage || record.Workflow == config.Destroy {
 		return nil
@@ -266,13 +261,13 @@ func (d *Deployment) reproduction(record *report.Run) []string {
 		again = stages.Upgrade()
 	}
 	steps, err := d.Steps(again)
-	if err != nil { // nobody knows then whether another install has the step
+	if err != nil { // unknown whether another install has the step
 		steps = nil
 	}
 	return reproduction(record, steps, neededSecrets(d.Config), d.Line)
 }
 
-// neededSecrets are the variables with the secrets that a run is reproduced with.
+// neededSecrets are the variables with secrets for a reproduction.
 func neededSecrets(cfg *config.Config) []string {
 	var names []string
 	for setting, ref := range cfg.References(nil) { // a reproduction has a provider of its own
@@ -284,11 +279,10 @@ func neededSecrets(cfg *config.Config) []string {
 	return slices.Compact(names)
 }
 
-// reproduction are these commands for a workflow with these steps.
 func reproduction(record *report.Run, steps, secrets []string, line usage.Line) []string {
 	id := fault.Quote(record.ID)
 	pack, run, give := line.Command("save --run "+id+" --out run.tar.zst"), "slipway reproduce --package run.tar.zst", "--secrets FILE"
-	if usage.InModule() { // which hands out no file itself
+	if usage.InModule() { // the module exports the file
 		pack, run, give = line.Function("save --run "+id)+" export --path run.tar.zst", "dagger call reproduce --package-file run.tar.zst", "--secrets file:FILE"
 	}
 	_, step := record.Failure()

@@ -2,14 +2,13 @@
 package images
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"dagger.io/dagger"
@@ -22,8 +21,10 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/pullsecret"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref/refused"
+	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
@@ -31,33 +32,29 @@ import (
 // Flags say where images come from.
 type Flags struct {
 	Bundle, Lock, Registry string
-	RegistryAuth           string // file with the registry's account; empty: that of docker login
-	BundleID               string // file with the Dagger id of the bundle's directory: how the module hands it on
+	RegistryAuth           string // file with the registry's account; empty: docker login's
+	BundleID               string // file with the Dagger id of the bundle's directory, from the module
 	Trust                  Trust
-	// Brought: the configuration comes from a package whose signature was not verified. No account
-	// is sent to a registry that only this configuration names, or is that of one, or goes in clear.
+	// Brought: the configuration is from an unverified package. No account goes to or comes from a registry that
+	// only this configuration names, or is sent in clear.
 	Brought bool
 
 	flags *pflag.FlagSet
 }
 
-// AddFlags declares them.
 func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	f.flags = set
-	own := pflag.NewFlagSet("", pflag.ContinueOnError)
-	own.SortFlags = false
-	AddBundle(own, &f.Bundle)
-	f.Trust.AddFlags(own)
-	own.StringVar(&f.Lock, "lock", os.Getenv("SLIPWAY_LOCK"), "lock file of images in a registry, in place of a bundle (env SLIPWAY_LOCK)")
-	own.StringVar(&f.Registry, "registry", "", "registry with these images, HOST[:PORT][/PATH]; replaces the lock file's registry")
-	own.StringVar(&f.RegistryAuth, registryAuthFlag, "", "docker's config.json with the account of the nodes; else that of docker login")
-	own.StringVar(&f.BundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
-	_ = own.MarkHidden("bundle-id")
-	usage.Group(own, usage.Images, "lock", "registry", registryAuthFlag)
-	set.AddFlagSet(own)
+	AddBundle(set, &f.Bundle)
+	f.Trust.AddFlags(set)
+	set.StringVar(&f.Lock, "lock", os.Getenv("SLIPWAY_LOCK"), "lock file of images in a registry, in place of a bundle (env SLIPWAY_LOCK)")
+	set.StringVar(&f.Registry, "registry", "", "registry with these images, HOST[:PORT][/PATH]; replaces the lock file's registry")
+	set.StringVar(&f.RegistryAuth, registryAuthFlag, "", "docker's config.json with the account of the nodes; else that of docker login")
+	set.StringVar(&f.BundleID, "bundle-id", "", "file with the Dagger id of the bundle's directory")
+	_ = set.MarkHidden("bundle-id")
+	usage.Group(set, usage.Images, "lock", "registry", registryAuthFlag)
 }
 
-// AddBundle declares the flag that names a bundle.
+// AddBundle declares --bundle.
 func AddBundle(set *pflag.FlagSet, dir *string) {
 	set.StringVar(dir, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "bundle: a directory with tools and images by digest (env SLIPWAY_BUNDLE)")
 	usage.Group(set, usage.Images, "bundle")
@@ -66,14 +63,12 @@ func AddBundle(set *pflag.FlagSet, dir *string) {
 // codeNoImages: neither a bundle nor a lock was given.
 const codeNoImages fault.Code = "BUN-006"
 
-// fromRegistry says whether images come from a registry rather than a bundle:
-// what a flag says wins over the environment, in which the lock wins.
+// fromRegistry reports whether images come from a registry. A flag wins over the environment.
 func (f *Flags) fromRegistry() bool {
 	return f.Lock != "" && (f.flags.Changed("lock") || !f.flags.Changed("bundle"))
 }
 
-// Pins are those of this program, and the lock file of images in a registry; nil: they come from a
-// bundle.
+// Pins are those of this program, and the lock file of a registry; nil: images come from a bundle.
 type Pins struct {
 	*lock.Lock
 	File *lock.File
@@ -97,7 +92,7 @@ func (f *Flags) Pins(cfg *config.Config) (*Pins, error) {
 		}
 		file, text, err := lock.Read(f.Lock)
 		if err == nil {
-			err = f.signed(text)
+			err = f.verifyLock(text)
 		}
 		if err == nil {
 			err = own.VerifyFile(file)
@@ -136,9 +131,8 @@ func (f *Flags) Pins(cfg *config.Config) (*Pins, error) {
 	return &Pins{Lock: own}, nil
 }
 
-// signed fails if a key or an identity was given, and the lock file with this text is not
-// signed by that.
-func (f *Flags) signed(text []byte) error {
+// verifyLock verifies the lock file's signature if a key or an identity is given.
+func (f *Flags) verifyLock(text []byte) error {
 	way, err := f.Trust.way()
 	if err != nil {
 		return err
@@ -154,8 +148,7 @@ func (f *Flags) signed(text []byte) error {
 	return err
 }
 
-// Check makes sure, as far as that is possible without an engine, that a bundle is the one
-// that is wanted. See Pins for what is refused before.
+// Check verifies the bundle, if this machine has it. Call Pins before.
 func (f *Flags) Check(ctx context.Context) error {
 	b, err := f.Here()
 	if err != nil || b == nil {
@@ -165,25 +158,20 @@ func (f *Flags) Check(ctx context.Context) error {
 	return err
 }
 
-// Digest is the one of the bundle's index, or of the lock: of what says which images there
-// are. It is empty where only the engine has the bundle. See Pins for what is refused.
+// Digest is the digest of the bundle's index or of the lock; empty if only the engine has the bundle.
 func (f *Flags) Digest() (string, error) {
-	file := filepath.Join(f.Bundle, bundle.IndexFile)
-	switch {
-	case f.fromRegistry():
-		file = f.Lock
-	case f.BundleID != "":
-		return "", nil
+	if f.fromRegistry() {
+		text, err := bounded.File(f.Lock, bounded.Generated)
+		return fmt.Sprintf("sha256:%x", sha256.Sum256(text)), err
 	}
-	text, err := bounded.File(file, bounded.Generated)
-	if err != nil {
+	b, err := f.Here()
+	if err != nil || b == nil {
 		return "", err
 	}
-	sum := sha256.Sum256(text)
-	return "sha256:" + hex.EncodeToString(sum[:]), nil
+	return b.ReadDigest(), nil
 }
 
-// Here is the bundle, where that is on this machine and images come from it; else nil.
+// Here is the bundle if images come from one on this machine; else nil.
 func (f *Flags) Here() (*bundle.Bundle, error) {
 	if f.fromRegistry() || f.BundleID != "" {
 		return nil, nil
@@ -194,8 +182,7 @@ func (f *Flags) Here() (*bundle.Bundle, error) {
 // Given reports whether a bundle on this machine, or a lock, was given.
 func (f *Flags) Given() bool { return f.Bundle != "" || f.Lock != "" || f.Registry != "" }
 
-// Describe is what is known without an engine of the images that apply, and the bundle's
-// manifests, which are nil where images come from a registry. See Pins for cfg.
+// Describe returns the images, and the manifests of a bundle, without an engine. It changes cfg as Pins does.
 func (f *Flags) Describe(ctx context.Context, cfg *config.Config, provider providers.Provider) (*containers.Images, fs.FS, error) {
 	pins, err := f.Pins(cfg)
 	if err != nil {
@@ -206,10 +193,7 @@ func (f *Flags) Describe(ctx context.Context, cfg *config.Config, provider provi
 		images := containers.DescribeLock(pins.File, registry)
 		return images, nil, reachable(cfg, images, provider, registry)
 	}
-	b, err := bundle.Read(f.Bundle)
-	if err == nil && f.Trust.Given() {
-		_, err = f.Trust.Check(ctx, b)
-	}
+	b, _, err := f.Trust.Read(ctx, f.Bundle)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -244,8 +228,7 @@ func (f *Flags) Open(ctx context.Context, client *dagger.Client, cfg *config.Con
 	return images, f.pullSecret(ctx, client, cfg, images, provider, registry, pins.File.Location)
 }
 
-// reachable makes sure that the cluster's nodes have an address at which they reach the
-// registry.
+// reachable fails unless the cluster's nodes have an address for the registry.
 func reachable(cfg *config.Config, images *containers.Images, provider providers.Provider, registry string) error {
 	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
 	if err != nil {
@@ -271,4 +254,66 @@ func reachable(cfg *config.Config, images *containers.Images, provider providers
 	return &fault.Fault{Code: refused.CodeNowhere, Class: fault.Usage, Op: "choose where the cluster's node pulls images",
 		Fix: "set the address of the registry's machine: " + cfg.Provider + ": {" + setting + "}",
 		Err: fmt.Errorf("%s is the engine's own machine, which the node cannot reach under this address", registry)}
+}
+
+const registryAuthFlag = "registry-auth"
+
+// pullSecret hands the account with which the nodes pull to the engine, if there is one. named is the lock's registry.
+func (f *Flags) pullSecret(ctx context.Context, client *dagger.Client, cfg *config.Config, images *containers.Images, provider providers.Provider, registry, named string) error {
+	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
+	if err != nil {
+		return err
+	}
+	nodes := registry
+	switch {
+	case site.Node != nil:
+		nodes = images.Mirror
+	case site.Access == nil:
+		return nil
+	case site.Access.Registry != "":
+		nodes = site.Access.Registry
+	}
+	a, err := pullsecret.Find(ctx, f.RegistryAuth, hostOf(nodes), hostOf(registry))
+	if err == nil && a != nil && f.Brought {
+		err = f.checkAccount(nodes, registry, named)
+	}
+	if err == nil && a != nil && site.Access != nil {
+		err = a.ForKubelet()
+	}
+	if err != nil || a == nil {
+		return err
+	}
+	text, err := a.Config()
+	if err != nil {
+		return err
+	}
+	if images.PullSecretDigest, err = a.Digest(); err != nil {
+		return err
+	}
+	// The same name in all processes of a session, so that a deployment's node is one service.
+	images.PullSecret = client.SetSecret("slipway-registry-account-"+cfg.Global.Name, string(text.Reveal()))
+	return nil
+}
+
+// checkAccount rejects an account unless the user or the lock named both registries, the nodes' and the account's,
+// and TLS protects it.
+func (f *Flags) checkAccount(nodes, registry, named string) error {
+	host := hostOf(cmp.Or(f.Registry, named))
+	if hostOf(nodes) == host && hostOf(registry) == host && !strings.HasPrefix(nodes, "http://") {
+		return nil
+	}
+	return &fault.Fault{
+		Code: pullsecret.Code, Class: fault.Preflight, Op: "let the cluster's nodes pull from " + hostOf(nodes),
+		Err: fmt.Errorf("your account of %s would go to %s, and only the package names that registry or asks for http", hostOf(registry), redact.OneLine(nodes)),
+		Fix: "verify who signed the package: --package-key FILE; or name the registry: --registry HOST/PATH, without http; or pull without an account: --" + registryAuthFlag + " FILE, where FILE contains {}",
+	}
+}
+
+// hostOf returns host[:port] of a registry or URL.
+func hostOf(registry string) string {
+	if _, rest, ok := strings.Cut(registry, "://"); ok {
+		registry = rest
+	}
+	host, _, _ := strings.Cut(registry, "/")
+	return host
 }

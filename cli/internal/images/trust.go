@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/trust/sigstore"
 )
 
-// Trust is the flags that say which bundle is wanted.
+// Trust is the flags that say how a bundle is verified.
 type Trust struct {
 	digest, key string
 	root        string // file with a trusted root
@@ -36,12 +36,11 @@ const (
 	envKey       = "SLIPWAY_BUNDLE_KEY"
 )
 
-// variable is that of a flag about who signs without a key.
+// variable is the environment variable of a flag.
 func variable(flag string) string {
 	return "SLIPWAY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// AddFlags declares them.
 func (t *Trust) AddFlags(set *pflag.FlagSet) {
 	t.set = set
 	set.StringVar(&t.digest, digestFlag, os.Getenv(envDigest), "use only the bundle with this digest, sha256:…; none: any (env "+envDigest+")")
@@ -56,7 +55,7 @@ func (t *Trust) AddFlags(set *pflag.FlagSet) {
 	add(&t.root, rootFlag, "trusted_root.json of the sigstore that signed")
 }
 
-// by is the way in which a bundle is vouched for.
+// by is how a bundle is verified.
 type by int
 
 const (
@@ -65,29 +64,17 @@ const (
 	byIdentity
 )
 
-// flags are those of each way.
-func flags() map[by][]string {
-	return map[by][]string{
-		byKey:      {keyFlag},
-		byIdentity: {identityFlag, issuerFlag, rootFlag},
-		byDigest:   {digestFlag},
-	}
-}
-
-// way is how the bundle is vouched for: what a flag says wins over the environment, in which a
-// key wins over an identity, and that over a digest.
+// way is how the bundle is verified. A flag wins over the environment; there, key, identity and digest in order.
 func (t *Trust) way() (by, error) {
-	var given []by
-	for _, way := range []by{byKey, byIdentity, byDigest} {
-		if slices.ContainsFunc(flags()[way], t.set.Changed) {
-			given = append(given, way)
-		}
-	}
+	digest, key := t.set.Changed(digestFlag), t.set.Changed(keyFlag)
+	identity := slices.ContainsFunc([]string{identityFlag, issuerFlag, rootFlag}, t.set.Changed)
 	switch {
-	case len(given) > 1:
+	case key && identity || key && digest || identity && digest:
 		return 0, usage.Errorf("give either --%s, --%s or --%s with what belongs to it", digestFlag, keyFlag, identityFlag)
-	case len(given) == 1 && (given[0] != byKey || t.key != ""):
-		return given[0], nil
+	case identity:
+		return byIdentity, nil
+	case digest:
+		return byDigest, nil
 	case t.key != "":
 		return byKey, nil
 	case t.signer != sigstore.Identity{} || t.root != "":
@@ -96,12 +83,12 @@ func (t *Trust) way() (by, error) {
 	return byDigest, nil
 }
 
-// Given reports whether it was said which bundle is wanted.
+// Given reports whether a flag or variable says how to verify.
 func (t *Trust) Given() bool {
 	return t.key != "" || t.digest != "" || t.root != "" || t.signer != sigstore.Identity{}
 }
 
-// Anchor is what vouches for a bundle.
+// Anchor returns what vouches for a bundle.
 func (t *Trust) Anchor() (trust.Anchor, error) {
 	name := func(flag, env string) string {
 		if t.set.Changed(flag) {
@@ -134,7 +121,6 @@ func (t *Trust) Anchor() (trust.Anchor, error) {
 	return a, err
 }
 
-// identity verifies signatures by the identity that was given.
 func (t *Trust) identity() (trust.Verifier, error) {
 	switch {
 	case t.signer.Subject == "":
@@ -154,11 +140,21 @@ func (t *Trust) identity() (trust.Verifier, error) {
 	return sigstore.ByIdentity(text, t.signer)
 }
 
-// Check fails unless the bundle is the one that is wanted.
+// Check verifies a bundle.
 func (t *Trust) Check(ctx context.Context, b *bundle.Bundle) (trust.Vouched, error) {
 	a, err := t.Anchor()
 	if err != nil {
 		return trust.Vouched{}, err
 	}
 	return a.Check(ctx, b, nil)
+}
+
+// Read reads a bundle, and verifies it if a flag or variable says how.
+func (t *Trust) Read(ctx context.Context, dir string) (*bundle.Bundle, trust.Vouched, error) {
+	b, err := bundle.Read(dir)
+	var v trust.Vouched
+	if err == nil && t.Given() {
+		v, err = t.Check(ctx, b)
+	}
+	return b, v, err
 }

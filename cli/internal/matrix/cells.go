@@ -1,5 +1,4 @@
-// Package matrix runs upgrades between many releases, each cell with a deployment of its
-// own, and shows what came of each.
+// Package matrix runs many upgrades, each a cell with its own deployment, and shows the results.
 package matrix
 
 import (
@@ -7,8 +6,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -16,7 +13,7 @@ import (
 // The faults that a cell can be given.
 const (
 	NoFault        = "none"
-	KillAtEachStep = "kill-at-each-step" // the upgrade is killed whenever a step of it begins that has not been seen before, and goes on
+	KillAtEachStep = "kill-at-each-step" // the upgrade is killed at the first start of each step, then continued
 )
 
 // Cell is one upgrade.
@@ -36,15 +33,9 @@ func (c Cell) String() string {
 	return text
 }
 
-// Deployment is the name of the cell's deployment, whose result is decided by the cell and by inputs, a
-// digest: another program or release has another deployment.
+// Deployment is the cell's deployment. inputs, a digest, makes it differ for another program or release.
 func (c Cell) Deployment(inputs string) string {
 	return fmt.Sprintf("mx-%.6x", sha256.Sum256([]byte(c.String()+inputs)))
-}
-
-// Flags are those of the command that runs this cell alone.
-func (c Cell) Flags() []string {
-	return []string{"--from", c.From, "--to", c.To, "--scale", strconv.Itoa(c.Scale), "--style", c.Style, "--faults", c.Faults}
 }
 
 // Axes are what the cells of a matrix are made of. None is empty.
@@ -82,14 +73,12 @@ func (a Axes) Cells() []Cell {
 type Shard struct{ Number, Of int }
 
 // ParseShard reads "2/3".
-func ParseShard(text string) (Shard, error) {
-	number, of, ok := strings.Cut(text, "/")
-	n, errN := strconv.Atoi(number)
-	m, errM := strconv.Atoi(of)
-	if !ok || errN != nil || errM != nil || m < 1 || n < 1 || n > m {
+func ParseShard(text string) (s Shard, err error) {
+	_, err = fmt.Sscanf(text, "%d/%d", &s.Number, &s.Of)
+	if err != nil || text != fmt.Sprintf("%d/%d", s.Number, s.Of) || s.Number < 1 || s.Number > s.Of {
 		return Shard{}, fmt.Errorf("%q is no shard; give i/n, such as 1/3, with i from 1 to n", text)
 	}
-	return Shard{n, m}, nil
+	return s, nil
 }
 
 // Cells returns those of the shard: each is in one.
@@ -106,8 +95,7 @@ func (s Shard) Cells(all []Cell) []Cell {
 	return out
 }
 
-// Run calls do with each cell, for so many at the same time, and returns the results in the
-// order of the cells. When ctx ends, no further cell begins: the rest is Cancelled.
+// Run calls do with each cell, so many at a time, and returns the results in order. After ctx ends, no cell starts.
 func Run(ctx context.Context, cells []Cell, parallel int, do func(context.Context, Cell) Result) []Result {
 	out := make([]Result, len(cells))
 	var running errgroup.Group

@@ -20,15 +20,13 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// Commands runs a cell as a person would: command by command, each a process of its own,
-// whose output is kept with the cell's result.
+// Commands runs the commands of a cell, each as a process, and keeps their output.
 type Commands struct {
 	Program string   // path of slipway
 	Given   []string // flags of every command: where images, state and secrets come from
-	// Keep are the flags with which an install or upgrade leaves the cell's cluster running
-	// for the next command; none where it runs anyway.
+	// Keep are the flags that leave a cell's cluster running for the next command.
 	Keep []string
-	// Configuration is that of a cell's deployment, YAML.
+	// Configuration returns the YAML of a cell's deployment.
 	Configuration func(Cell) []byte
 	Inputs        func(Cell) string // the digest of what decides a cell's result besides the cell
 	Results       Results
@@ -41,14 +39,12 @@ type Commands struct {
 const (
 	// stopDelay is how long a command that is interrupted may take to end in good order.
 	stopDelay = 5 * time.Minute
-	// mostKills is more than an upgrade has steps: one that needs more is stuck.
+	// mostKills is more than an upgrade has steps.
 	mostKills = 100
-	// afterKill is how long a command waits for the one that was killed: its engine takes
-	// some seconds to notice.
+	// afterKill is how long a command waits for the lock of a killed one.
 	afterKill = "1m"
 )
 
-// cell is one that runs.
 type cell struct {
 	*Commands
 	what   Cell
@@ -58,7 +54,7 @@ type cell struct {
 	reproduced bool
 }
 
-// Do runs a cell, unless an earlier run of the same has upgraded it. Cells run at the same time.
+// Do runs a cell, unless it has passed before. It is safe for concurrent use.
 func (m *Commands) Do(ctx context.Context, what Cell) Result {
 	c := &cell{Commands: m, what: what, result: Result{Cell: what, Deployment: what.Deployment(m.Inputs(what)), Outcome: Upgraded, Began: time.Now().UTC()}}
 	if before, ok := m.Results.earlier(c.result.Deployment); ok {
@@ -84,14 +80,18 @@ func (m *Commands) Do(ctx context.Context, what Cell) Result {
 
 var (
 	stepBegins = regexp.MustCompile(`^([a-z0-9-]+/[a-z0-9-]+): running$`)
-	legBegins  = regexp.MustCompile(`^upgrade ([0-9]+) of ([0-9]+): to release `) // of a path of several
+	legBegins  = regexp.MustCompile(`^upgrade ([0-9]+) of ([0-9]+): to release `) // one of several upgrades
 )
 
-// process runs a command, adds what came of it to p, and returns its result: nothing, if it was
-// killed. If kill is not nil, the command is killed when it says yes to a step that begins.
+// process runs a command, adds its outcome to p, and returns its result: nothing if it was killed. It kills the
+// command when kill, if not nil, returns true for a step that begins.
 func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) bool, name string, args []string) (out console.Result, err error) {
 	all := append([]string{name, "--config", filepath.Join(c.dir, "slipway.yaml"), "--name", c.result.Deployment}, append(args, c.Given...)...)
-	p.Command = c.typed(all)
+	words := []string{filepath.Base(c.Program)}
+	for _, a := range all {
+		words = append(words, fault.Quote(a))
+	}
+	p.Command = strings.Join(words, " ")
 	log, err := os.OpenFile(filepath.Join(c.dir, p.Name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return out, err
@@ -102,7 +102,7 @@ func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) boo
 		return out, err
 	}
 	cmd := exec.CommandContext(ctx, c.Program, all...)
-	cmd.SysProcAttr = daggercli.Detached() // the interrupt of a terminal comes once, from here
+	cmd.SysProcAttr = daggercli.Detached() // so that a terminal's interrupt comes once, from here
 	cmd.Cancel = func() error {
 		if err := cmd.Process.Signal(os.Interrupt); err == nil || errors.Is(err, os.ErrProcessDone) {
 			return err
@@ -151,22 +151,12 @@ func (c *cell) process(ctx context.Context, p *Phase, kill func(step string) boo
 	return out, err
 }
 
-// typed is a command as a person types it.
-func (c *cell) typed(args []string) string {
-	words := []string{filepath.Base(c.Program)}
-	for _, a := range args {
-		words = append(words, fault.Quote(a))
-	}
-	return strings.Join(words, " ")
-}
-
-// beforeAnother is behind a step of an upgrade after which another one comes: on a path of two,
-// each has such a step.
+// beforeAnother follows a step of an upgrade that is not the last of several: each has such a step.
 const beforeAnother = " before another upgrade"
 
-// steps returns what calls begins with each step that the lines of an upgrade say begins.
+// steps returns a function that reads the output of an upgrade and calls begins with each step.
 func steps(begins func(step string)) func(line string) {
-	later := 0 // how many upgrades of a path come after the one that runs
+	later := 0 // upgrades after the running one
 	return func(line string) {
 		if m := legBegins.FindStringSubmatch(line); m != nil {
 			n, _ := strconv.Atoi(m[1])

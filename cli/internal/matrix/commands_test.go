@@ -284,16 +284,3 @@ func TestTheSecondInterruptKills(t *testing.T) {
 	}
 	require.Equal(t, []string{"destroy --yes --ignore-not-found", "install --yes --keep-cluster"}, calls(t, dir, cellOfTest.Deployment("sha256:1")))
 }
-
-// TestTwoMatricesInOneDirectory: the second one is refused while the first runs.
-func TestTwoMatricesInOneDirectory(t *testing.T) {
-	r := Results(filepath.Join(t.TempDir(), "results"))
-	release, err := r.Lock()
-	require.NoError(t, err)
-	_, err = r.Lock()
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeRunning})
-	release()
-	release, err = r.Lock()
-	require.NoError(t, err)
-	release()
-}

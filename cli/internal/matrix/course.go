@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,8 +14,10 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // The commands of a cell by which its result is read.
@@ -23,8 +26,7 @@ const (
 	phaseUpgrade = "upgrade"
 )
 
-// all runs the cell's commands, and stops at the first that fails. What has failed stays, to
-// be looked at, but does not run on.
+// all runs the cell's commands up to the first that fails. A failed deployment stays, stopped.
 func (c *cell) all(ctx context.Context) {
 	if !c.command(ctx, "clear", "destroy", "--yes", "--ignore-not-found") ||
 		!c.command(ctx, phaseInstall, "install", slices.Concat([]string{"--yes"}, releaseIn(c.what.From), c.Keep)...) ||
@@ -37,7 +39,7 @@ func (c *cell) all(ctx context.Context) {
 	}
 }
 
-// releaseIn are the flags that name the directory of a release; none for a version.
+// releaseIn are the flags for the directory of a release; none for a version.
 func releaseIn(release string) []string {
 	if IsDir(release) {
 		return []string{"--platform", release}
@@ -45,7 +47,7 @@ func releaseIn(release string) []string {
 	return nil
 }
 
-// test runs a suite of the release that is installed. One that has nothing in it passes.
+// test runs a suite of the installed release. An empty suite passes.
 func (c *cell) test(ctx context.Context, suite, release string) bool {
 	p, out, err := c.suite(ctx, suite, release)
 	return c.passed(ctx, p, out, err)
@@ -60,7 +62,7 @@ func (c *cell) suite(ctx context.Context, suite, release string) (Phase, console
 	return p, out, err
 }
 
-// check looks at what users had before the upgrade, and at what the release's tests say.
+// check checks the workloads and counts, then runs the release's tests.
 func (c *cell) check(ctx context.Context) bool {
 	p, out, err := c.suite(ctx, platform.CheckApps, c.what.To)
 	if err == nil && p.Exit == 0 && out.Run == nil && out.Code == "" { // its counts decide
@@ -68,7 +70,7 @@ func (c *cell) check(ctx context.Context) bool {
 	}
 	c.result.Counts = counts(out.Run)
 	ok := c.passed(ctx, p, out, err)
-	if lost := c.lost(); lost != "" && ctx.Err() == nil { // which says more than that a check failed
+	if lost := c.lost(); lost != "" && ctx.Err() == nil { // more precise than a failed check
 		c.fails(lost)
 		c.result.Code = string(CodeLost)
 		return false
@@ -76,13 +78,12 @@ func (c *cell) check(ctx context.Context) bool {
 	return ok && c.test(ctx, platform.DefaultSuite, c.what.To)
 }
 
-// leave packs the run that failed and takes its report, and stops the cluster, also after an
-// interrupt, but not after a second one. What comes of that is in its log: the cell has failed already.
+// leave packs the failed run, takes its report, and stops the cluster, unless interrupted twice.
 func (c *cell) leave(ctx context.Context) {
 	if ctx.Err() == nil {
 		c.pack(ctx)
 		dir := reportDir
-		if c.phase() != phaseInstall && c.phase() != phaseUpgrade { // it is not that of the upgrade
+		if c.phase() != phaseInstall && c.phase() != phaseUpgrade { // the upgrade's report stays
 			dir = testsDir
 		}
 		_, _ = c.process(ctx, &Phase{Name: "report"}, nil, "report", []string{"--out", filepath.Join(c.dir, dir)})
@@ -99,7 +100,6 @@ func (c *cell) leave(ctx context.Context) {
 	}
 }
 
-// phase is the last one.
 func (c *cell) phase() string {
 	if n := len(c.result.Phases); n > 0 {
 		return c.result.Phases[n-1].Name
@@ -107,7 +107,7 @@ func (c *cell) phase() string {
 	return ""
 }
 
-// pack makes a package of the last run, which other machines install or reproduce.
+// pack packs the last run.
 func (c *cell) pack(ctx context.Context) {
 	file := filepath.Join(c.dir, "run"+runpackage.Suffix)
 	failed, of := c.phase(), c.what.To
@@ -119,7 +119,7 @@ func (c *cell) pack(ctx context.Context) {
 		return
 	}
 	c.result.Package = file
-	if c.reproduced { // else only the whole cell is
+	if c.reproduced { // else only the whole cell can be
 		c.result.Reproduce = "slipway reproduce --package " + fault.Quote(file)
 	}
 }
@@ -127,19 +127,17 @@ func (c *cell) pack(ctx context.Context) {
 // IsDir reports whether a release of a matrix is named by its directory: with a slash in it.
 func IsDir(release string) bool { return strings.ContainsAny(release, `/\`) }
 
-// fails ends a cell that had not failed before.
 func (c *cell) fails(reason string) {
 	c.result.Outcome, c.result.Reason = Failed, reason
 }
 
-// command runs one command to its end, and reports whether it succeeded.
 func (c *cell) command(ctx context.Context, phase, name string, args ...string) bool {
 	p := Phase{Name: phase}
 	out, err := c.process(ctx, &p, nil, name, args)
 	return c.passed(ctx, p, out, err)
 }
 
-// passed notes a phase, and reports whether it succeeded.
+// passed adds a phase, and reports whether it succeeded.
 func (c *cell) passed(ctx context.Context, p Phase, out console.Result, err error) bool {
 	c.result.Phases = append(c.result.Phases, p)
 	c.reproduced = out.Run != nil && slices.ContainsFunc(out.Run.Reproduce, func(s string) bool { return strings.HasPrefix(s, "slipway reproduce ") })
@@ -157,8 +155,7 @@ func (c *cell) passed(ctx context.Context, p Phase, out console.Result, err erro
 	return false
 }
 
-// upgrade brings the cell to its second release. With KillAtEachStep it is killed whenever a
-// step begins that has not begun before; the next one goes on.
+// upgrade upgrades the cell. With KillAtEachStep it is killed at the first start of each step, then continued.
 func (c *cell) upgrade(ctx context.Context) bool {
 	args := slices.Concat([]string{"--to", c.what.To, "--style", c.what.Style, "--lock-timeout", afterKill}, c.Keep)
 	if IsDir(c.what.To) {
@@ -187,4 +184,66 @@ func (c *cell) upgrade(ctx context.Context) bool {
 		}
 		return c.passed(ctx, p, out, err)
 	}
+}
+
+// CodeLost: an upgrade lost acknowledged rows, or requests that it should not disturb.
+const CodeLost fault.Code = "MTX-003"
+
+// The counts of workload checks that decide a cell. Without such workloads, its checks and tests decide.
+const (
+	RowsAcknowledged = "rows-acknowledged" // rows that were acknowledged to those who wrote them
+	RowsThere        = "rows-there"        // how many of these there are
+	Requests         = "requests"          // requests, from before the upgrade until after it
+	RequestsFailed   = "requests-failed"   // how many of these had no proper answer
+)
+
+// counts sums the counts of a run's checks; nil: there are none.
+func counts(run *report.Run) map[string]int64 {
+	if run == nil {
+		return nil
+	}
+	var sum map[string]int64
+	for _, s := range run.Steps {
+		for name, n := range s.Counts {
+			if sum == nil {
+				sum = map[string]int64{}
+			}
+			sum[name] += n
+		}
+	}
+	return sum
+}
+
+// lost describes lost rows or requests, or that one count of a pair is unknown; empty: none.
+func (c *cell) lost() string {
+	r := c.result
+	for _, pair := range [][2]string{{RowsAcknowledged, RowsThere}, {Requests, RequestsFailed}} {
+		_, one := r.Counts[pair[0]]
+		_, other := r.Counts[pair[1]]
+		if one != other { // unknown, not zero
+			return fmt.Sprintf("the checks have counted only one of %s and %s", pair[0], pair[1])
+		}
+	}
+	if rows, there := r.Counts[RowsAcknowledged], r.Counts[RowsThere]; there < rows {
+		return fmt.Sprintf("%d of %d rows that were acknowledged are missing", rows-there, rows)
+	}
+	failed := r.Counts[RequestsFailed]
+	if failed == 0 || c.what.Style != contract.Graceful || c.what.Faults != NoFault {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d requests failed in a graceful upgrade that nothing disturbed", failed, r.Counts[Requests])
+}
+
+// Rows is "812 of 812"; "-" without counts.
+func (r Result) Rows() string { return r.share(RowsThere, RowsAcknowledged) }
+
+// FailedRequests is like Rows.
+func (r Result) FailedRequests() string { return r.share(RequestsFailed, Requests) }
+
+func (r Result) share(part, whole string) string {
+	all, counted := r.Counts[whole]
+	if !counted {
+		return "-"
+	}
+	return fmt.Sprintf("%d of %d", r.Counts[part], all)
 }

@@ -56,9 +56,8 @@ func (r Result) Why() string {
 	return strings.TrimSpace(fmt.Sprintf("%s failed: %s %s", phase, r.Code, r.Reason))
 }
 
-// waysOn are the lines by which a cell that failed is looked into.
-func (r Result) waysOn() []string {
-	out := []string{"again: " + r.Again}
+// waysOn are the lines that help with a failed cell.
+func (r Result) waysOn() (out []string) {
 	if r.Package != "" {
 		out = append(out, "package: "+r.Package)
 	}
@@ -98,9 +97,7 @@ func JUnit(all []Result) ([]byte, error) {
 //go:embed page.html
 var pageText string
 
-// Page is a heat map of the results: a row for each release that is upgraded, a column for
-// each that it is upgraded to, and a link from each cell to the report of its last run, if that
-// has left one.
+// Page is a heat map: a row per first release, a column per second one, with links to the reports.
 func (r Results) Page(all []Result) ([]byte, error) {
 	type row struct {
 		Name  string
@@ -144,7 +141,7 @@ func (r Results) Page(all []Result) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// report is the page of a cell's last report, below the results; empty if it has left none.
+// report is the page of a cell's report; empty if there is none.
 func (r Results) report(c Result) string {
 	if c.Deployment == "" { // it was not begun
 		return ""

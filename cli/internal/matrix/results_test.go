@@ -21,7 +21,7 @@ func three() []Result {
 	return []Result{
 		{Cell: cell("1.1.0", "graceful"), Deployment: "m-1", Outcome: Upgraded, Phases: []Phase{{Name: "install", Took: 50 * time.Second}, {Name: "upgrade", Took: 20 * time.Second}},
 			Counts: map[string]int64{RowsAcknowledged: 812, RowsThere: 812, Requests: 1204, RequestsFailed: 0}},
-		{Cell: cell("1.1.0", "in-place"), Deployment: "m-2", Outcome: Failed, Code: "CMP-001", Reason: "carry out job <x>", Again: "slipway upgrade-matrix --from 1.0.0",
+		{Cell: cell("1.1.0", "in-place"), Deployment: "m-2", Outcome: Failed, Code: "CMP-001", Reason: "carry out job <x>",
 			Package: "out/m-2/run.tar.zst", Reproduce: "slipway reproduce --package out/m-2/run.tar.zst",
 			Phases: []Phase{{Name: "install", Took: time.Second}, {Name: "upgrade", Took: time.Second, Exit: 4}}},
 		{Cell: cell("2.0.0", "graceful"), Deployment: "m-3", Outcome: Cancelled},
@@ -37,7 +37,6 @@ func TestTable(t *testing.T) {
 1.0.0  2.0.0  50     graceful  none    cancelled  0.0s   -        -           -                m-3
 
 1.0.0 to 1.1.0, scale 50, in-place: upgrade failed: CMP-001 carry out job <x>
-  again: slipway upgrade-matrix --from 1.0.0
   package: out/m-2/run.tar.zst
   reproduce: slipway reproduce --package out/m-2/run.tar.zst
 `, b.String())

@@ -19,21 +19,19 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 )
 
-// hidden is what stands for a secret.
+// hidden replaces a secret.
 const hidden = "***"
 
-// cleaner removes secrets from what goes into a package: those that are known, and what
-// looks like one.
+// cleaner removes known secrets, and what looks like one, from a package.
 type cleaner struct {
 	known redact.Secrets
-	// inline are values of the configuration that look like secrets. One may be a common word,
-	// so it is removed from what the run wrote, and may be in the release.
+	// inline are values of the configuration that look like secrets. One may be a common word, so the release may
+	// contain it.
 	inline redact.Secrets
 }
 
 func (c *cleaner) text(s string) string { return redact.Text(c.inline.Redact(c.known.Redact(s))) }
 
-// value cleans the value of a setting or field.
 func (c *cleaner) value(path, s string) string {
 	if clean := c.text(s); clean != s || s == "" || !c.secret(path, s) {
 		return clean
@@ -41,7 +39,7 @@ func (c *cleaner) value(path, s string) string {
 	return hidden
 }
 
-// file cleans a file of a run. What is no text stays as it is: see gate.
+// file cleans a file of a run. Binary files stay: see gate.
 func (c *cleaner) file(name string, data []byte) ([]byte, error) {
 	switch {
 	case strings.HasSuffix(name, ".json"):
@@ -54,8 +52,7 @@ func (c *cleaner) file(name string, data []byte) ([]byte, error) {
 	return []byte(c.text(string(data))), nil
 }
 
-// json cleans the strings in JSON, of which nothing else changes. What is no JSON, such as a
-// file that was not written to its end, is cleaned as text.
+// json cleans the strings in JSON. Invalid JSON, such as an incomplete file, is cleaned as text.
 func (c *cleaner) json(data []byte) ([]byte, error) {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -79,8 +76,7 @@ func (c *cleaner) json(data []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// strings cleans all strings of a JSON value, the value of field, and the names of fields
-// among them; and numbers that are secrets of the configuration.
+// strings cleans the strings and field names of a JSON value, and numbers that are secrets.
 func (c *cleaner) strings(v any, field string, changed *bool) any {
 	switch v := v.(type) {
 	case string:
@@ -108,7 +104,7 @@ func (c *cleaner) strings(v any, field string, changed *bool) any {
 	return v
 }
 
-// yaml cleans the strings in YAML, of all its documents. What is no YAML is cleaned as text.
+// yaml cleans the strings in all documents. Invalid YAML is cleaned as text.
 func (c *cleaner) yaml(data []byte) ([]byte, error) {
 	var out [][]byte
 	changed := false
@@ -139,7 +135,6 @@ func (c *cleaner) yaml(data []byte) ([]byte, error) {
 	return bytes.Join(out, []byte("---\n")), nil
 }
 
-// each calls do with every scalar and its path.
 func each(n *yaml.Node, path string, do func(string, *yaml.Node)) {
 	switch n.Kind {
 	case yaml.ScalarNode:
@@ -159,8 +154,7 @@ func each(n *yaml.Node, path string, do func(string, *yaml.Node)) {
 	}
 }
 
-// config cleans a configuration and returns the settings whose values are hidden, which it
-// learns. Where secrets are is no secret.
+// config cleans a configuration, learns the hidden values, and returns their settings. References stay.
 func (c *cleaner) config(data []byte) ([]byte, []string, error) {
 	var n yaml.Node
 	if err := yaml.Unmarshal(data, &n); err != nil {
@@ -183,7 +177,7 @@ func (c *cleaner) config(data []byte) ([]byte, []string, error) {
 	return out, settings, err
 }
 
-// secret reports whether a setting's value is a secret, or looks like one.
+// secret reports whether a value is a secret or looks like one. A reference is none.
 func (c *cleaner) secret(path, value string) bool {
 	if c.known.In([]byte(value)) {
 		return true
@@ -191,8 +185,7 @@ func (c *cleaner) secret(path, value string) bool {
 	return !config.SecretRef(value).Valid() && redact.LooksSecret(path, value)
 }
 
-// gate removes known secrets from text wherever they are still, and returns the files that
-// hold one and must not be changed: those of the release, and what is no text.
+// gate removes known secrets from text, and returns the files with one that must not change.
 func (c *cleaner) gate(files runpackage.Files) (held []string) {
 	for name, f := range files {
 		switch {
@@ -208,11 +201,10 @@ func (c *cleaner) gate(files runpackage.Files) (held []string) {
 	return held
 }
 
-// inKubeconfig are the keys of a kubeconfig whose values are secret.
+// inKubeconfig are the secret keys of a kubeconfig.
 var inKubeconfig = []string{"client-key-data", "token", "password", "id-token", "refresh-token", "client-secret", "access-token"}
 
-// learn makes a secret known. Of a kubeconfig only a few values are secret; its lines are also
-// those of other files.
+// learn makes a secret known; of a kubeconfig only its credentials, because other files have its lines, too.
 func (c *cleaner) learn(secret string) {
 	var doc yaml.Node
 	var kubeconfig struct {
@@ -226,13 +218,13 @@ func (c *cleaner) learn(secret string) {
 	each(&doc, "", func(path string, s *yaml.Node) {
 		if slices.Contains(inKubeconfig, path[strings.LastIndex(path, ".")+1:]) {
 			c.known.Add(s.Value)
-			c.known.Add(decoded(s.Value))
+			c.known.Add(decodeBase64(s.Value))
 		}
 	})
 }
 
-// decoded is what is in base64; empty if it is not.
-func decoded(s string) string {
+// decodeBase64 decodes base64; empty if it is none.
+func decodeBase64(s string) string {
 	b, err := base64.StdEncoding.DecodeString(s)
 	if err != nil {
 		return ""

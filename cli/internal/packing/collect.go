@@ -25,14 +25,14 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// packer collects what a package is made of.
+// packer collects the contents of a package.
 type packer struct {
 	flags      *deployment.Flags
 	deployment *deployment.Deployment
 	options    Options
 	clean      cleaner
 	absent     []string
-	lacks      string // why the package has nothing of what an upgrade began from
+	lacks      string // why the package lacks what an upgrade began from
 
 	info   runpackage.Info
 	files  runpackage.Files
@@ -40,7 +40,7 @@ type packer struct {
 	config *config.Config // of the run
 }
 
-// collect fills p; dir is there for files on the way.
+// collect fills p; dir is for temporary files.
 func (p *packer) collect(ctx context.Context, run, dir string) error {
 	left := filepath.Join(dir, "run")
 	id, err := p.deployment.Report(ctx, run, left)
@@ -70,7 +70,7 @@ func (p *packer) collect(ctx context.Context, run, dir string) error {
 	return p.images()
 }
 
-// knowCluster learns the administrator's access to the cluster, if there is one.
+// knowCluster learns the access to the cluster, if there is one.
 func (p *packer) knowCluster(ctx context.Context) error {
 	text, err := p.deployment.Kubeconfig(ctx, "")
 	if errors.Is(err, &fault.Fault{Code: conductor.CodeNotThere}) {
@@ -87,7 +87,7 @@ func (p *packer) knowCluster(ctx context.Context) error {
 	return nil
 }
 
-// addPullSecret learns the account of the registry with which the nodes pull, if there is one.
+// addPullSecret learns the registry account of the nodes, if there is one.
 func (p *packer) addPullSecret(ctx context.Context) error {
 	secret := p.deployment.Images.PullSecret
 	if secret == nil {
@@ -101,8 +101,7 @@ func (p *packer) addPullSecret(ctx context.Context) error {
 	return nil
 }
 
-// readConfig reads the configuration of the run, learns the secrets that it refers to, and
-// puts it into the package. It returns the text without secrets.
+// readConfig adds the run's configuration without secrets, which it returns, and learns the secrets.
 func (p *packer) readConfig(ctx context.Context, id, dir string) ([]byte, error) {
 	text, err := bounded.File(filepath.Join(dir, "config.yaml"), bounded.Generated)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,43 +111,42 @@ func (p *packer) readConfig(ctx context.Context, id, dir string) ([]byte, error)
 		return nil, fmt.Errorf("read the configuration of run %s: %w", id, err)
 	}
 	source := p.flags.Source
-	source.Release = nil                    // not even for the names of steps is a directory opened that this names
-	source.State, source.Brought = "", true // as it is stored: nothing replaces what will be in the package
-	for _, last := range []bool{false, true} {
+	source.Release = nil                    // no directory that it names is opened
+	source.State, source.Brought = "", true // as stored: flags and variables change nothing
+	read := func() error {
 		readable, err := answers.Readable(p.schema(), text)
+		if err == nil {
+			p.config, err = source.Parse(readable, nil)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("read the configuration of run %s: %w", id, err)
+			return fmt.Errorf("read the configuration of run %s: %w", id, err)
 		}
-		if p.config, err = source.Parse(readable, nil); err != nil {
-			return nil, fmt.Errorf("read the configuration of run %s: %w", id, err)
-		}
-		if last {
-			p.files[runpackage.ConfigFile] = runpackage.File{Data: text}
-			break
-		}
-		p.info.Secrets = map[string]string{}
-		for setting, ref := range p.config.References(p.sections()) {
-			p.info.Secrets[setting] = string(ref)
-		}
-		p.knowUsers(ctx)
-		p.lack("", p.config)
-		if text, p.info.Hidden, err = p.clean.config(text); err != nil {
-			return nil, err
-		}
+		return nil
 	}
-	return text, nil
+	if err := read(); err != nil {
+		return nil, err
+	}
+	p.info.Secrets = map[string]string{}
+	for setting, ref := range p.config.References(p.sections()) {
+		p.info.Secrets[setting] = string(ref)
+	}
+	p.knowUsers(ctx)
+	p.lack("", p.config)
+	if text, p.info.Hidden, err = p.clean.config(text); err != nil {
+		return nil, err
+	}
+	p.files[runpackage.ConfigFile] = runpackage.File{Data: text}
+	return text, read()
 }
 
-// schema is that of configurations.
 func (p *packer) schema() *answers.Schema {
 	return answers.NewSchema(config.Describe(p.sections()), nil)
 }
 
 func (p *packer) sections() []config.Section { return p.flags.Source.Providers.Sections() }
 
-// knowUsers learns the secrets of the user's configuration, as far as they can be had. Those to
-// which only a stored configuration refers are not looked for: whoever may write the state would
-// have commands run on this machine, and files read.
+// knowUsers learns the secrets of the user's configuration. It does not look for those of a stored configuration:
+// anyone who can write the state could run commands and read files here.
 func (p *packer) knowUsers(ctx context.Context) {
 	refs := p.deployment.Config.References(p.sections())
 	for _, setting := range slices.Sorted(maps.Keys(refs)) {
@@ -165,7 +163,7 @@ func (p *packer) knowUsers(ctx context.Context) {
 	}
 }
 
-// lack notes the secrets of a stored configuration that the user's does not refer to.
+// lack notes secrets of a stored configuration that the user's lacks.
 func (p *packer) lack(when string, stored *config.Config) {
 	users := slices.Collect(maps.Values(p.deployment.Config.References(p.sections())))
 	for setting, ref := range stored.References(p.sections()) {
@@ -181,7 +179,7 @@ func notEnded(id, why string) error {
 		Fix: "wait for its end, or name another one: slipway runs lists them; slipway save --run ID"}
 }
 
-// runDir cleans what the run left, makes its report anew from that, and takes it over.
+// runDir cleans the run's directory, renders its report again, and adds it.
 func (p *packer) runDir(id, dir string, cleanConfig []byte) error {
 	made := []string{report.SummaryFile, report.MarkdownFile, report.JUnitFile, report.PageFile}
 	err := filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
@@ -222,7 +220,6 @@ func (p *packer) runDir(id, dir string, cleanConfig []byte) error {
 	return p.files.Add(runpackage.RunDir, os.DirFS(dir))
 }
 
-// describe fills in what the package says of itself.
 func (p *packer) describe() {
 	r := p.record
 	info := &p.info
@@ -238,7 +235,6 @@ func (p *packer) describe() {
 	}
 }
 
-// add adds a value as JSON.
 func (p *packer) add(name string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err == nil {
@@ -256,7 +252,7 @@ type Digests struct {
 	Others map[string]string `json:"others,omitempty"`
 }
 
-// DigestsOf are the digests of a run's images.
+// DigestsOf returns the digests of a run's images.
 func DigestsOf(from *containers.Images) Digests {
 	own := from.Refs
 	if from.Registry != nil {
@@ -265,8 +261,7 @@ func DigestsOf(from *containers.Images) Digests {
 	return Digests{All: from.Digest, Tools: from.Tools, Images: own, Others: from.StandsFor}
 }
 
-// images adds the digests of what the run was carried out with: of what is at hand, if that is the
-// same. Otherwise no more is known than the run's record says.
+// images adds the digests of the run's images: of the images at hand if they are the same, else of the record.
 func (p *packer) images() error {
 	of := DigestsOf(p.deployment.Images)
 	if p.record.Images != of.All {

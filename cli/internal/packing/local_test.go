@@ -63,7 +63,7 @@ func TestWhatAnUpgradeBeganFrom(t *testing.T) {
 }
 
 func TestWhatALocalDeploymentSubstitutes(t *testing.T) {
-	text, substituted, err := localised([]byte(`apiVersion: slipway.sh/v1
+	text, substituted, err := localise([]byte(`apiVersion: slipway.sh/v1
 provider: existing
 existing: {kubeconfig: "file:~/.kube/config", registry: "registry.internal:5000/slipway"}
 global: {name: shop}
@@ -79,15 +79,15 @@ state: {url: "s3://bucket?region=eu-central-1"}
 	for _, gone := range []string{"existing", "s3://"} {
 		require.NotContains(t, string(text), gone)
 	}
-	text, substituted, err = localised([]byte("apiVersion: slipway.sh/v1\nlocal: {bind: 192.0.2.1, apiPort: 6500}\n"), providers.All().Sections())
+	text, substituted, err = localise([]byte("apiVersion: slipway.sh/v1\nlocal: {bind: 192.0.2.1, apiPort: 6500}\n"), providers.All().Sections())
 	require.NoError(t, err)
 	require.Equal(t, []string{"the address 192.0.2.1, on which the cluster is published, by 127.0.0.1"}, substituted, "it is that of another machine")
 	require.NotContains(t, string(text), "bind")
-	_, substituted, err = localised([]byte("apiVersion: slipway.sh/v1\nprovider: \"x\\nforged\"\nlocal: {bind: \"y\\nforged\"}\n"), providers.All().Sections())
+	_, substituted, err = localise([]byte("apiVersion: slipway.sh/v1\nprovider: \"x\\nforged\"\nlocal: {bind: \"y\\nforged\"}\n"), providers.All().Sections())
 	require.NoError(t, err)
 	require.Equal(t, []string{"provider x forged by local, a Kubernetes that Slipway runs itself", "the address y forged, on which the cluster is published, by 127.0.0.1"}, substituted)
 	for _, same := range []string{"apiVersion: slipway.sh/v1\nprovider: local\nlocal: {apiPort: 6500}\n", "apiVersion: slipway.sh/v1\nlocal: {apiPort: 6500}\n"} {
-		text, substituted, err = localised([]byte(same), providers.All().Sections())
+		text, substituted, err = localise([]byte(same), providers.All().Sections())
 		require.NoError(t, err)
 		require.Empty(t, substituted)
 		require.Contains(t, string(text), "apiPort: 6500")

@@ -31,12 +31,10 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// CodeIncomplete: the package lacks what a deployment would need to be made from it, or a run
-// to be reproduced.
+// CodeIncomplete: the package lacks something that an install or a reproduction needs.
 const CodeIncomplete fault.Code = "PKG-009"
 
-// Opened is a package that was verified, with its configuration and its platform release
-// as files.
+// Opened is a verified package, with its configuration and platform release as files.
 type Opened struct {
 	*runpackage.Package
 	Source
@@ -49,9 +47,7 @@ type Source struct {
 	Release string // directory
 }
 
-// Open verifies a package, with the key in keyFile unless that is empty, and unpacks what a
-// deployment is made from into the user's cache: the same package into the same place. sections
-// are those of the providers in a configuration.
+// Open verifies a package, with a key unless keyFile is empty, and unpacks it into the user's cache.
 func Open(file, keyFile string, sections []config.Section) (*Opened, error) {
 	p, err := Verify(file, keyFile)
 	if err != nil {
@@ -64,16 +60,13 @@ func Open(file, keyFile string, sections []config.Section) (*Opened, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find a place for what is in %s: %w", file, err)
 	}
-	return unpack(file, filepath.Join(dir, "packages", strings.TrimPrefix(p.Digest, "sha256:")[:32]), &Opened{Package: p, sections: sections})
-}
-
-func unpack(file, dir string, o *Opened) (*Opened, error) {
-	if len(o.Hidden) > 0 {
+	if len(p.Hidden) > 0 {
 		return nil, incomplete("unpack "+file, "write the configuration, give the values there, and install with it: slipway configure --out slipway.yaml --file "+fault.Quote(file),
-			fmt.Errorf("its configuration has no value for what looked like a secret: %s", strings.Join(o.Hidden, ", ")))
+			fmt.Errorf("its configuration has no value for what looked like a secret: %s", strings.Join(p.Hidden, ", ")))
 	}
-	var err error
-	o.Source, err = o.source(file, filepath.Join(dir, "slipway.yaml"), o.Platform, o.Files)
+	o := &Opened{Package: p, sections: sections}
+	at := filepath.Join(dir, "packages", strings.TrimPrefix(p.Digest, "sha256:")[:32], "slipway.yaml")
+	o.Source, err = o.source(file, at, o.Platform, o.Files)
 	return o, err
 }
 
@@ -89,15 +82,18 @@ func (o *Opened) Origin(file string) (*Source, error) {
 	return &out, err
 }
 
-// source unpacks a configuration, as the file at, and the platform release of the package, beside
-// it. No value in the configuration means a variable of the environment.
+// source unpacks a configuration as the file at, and the platform release beside it. It expands no variables.
 func (o *Opened) source(file, at string, of runpackage.Platform, files runpackage.Files) (Source, error) {
 	text := files[runpackage.ConfigFile].Data
 	if len(text) == 0 {
 		return Source{}, incomplete("unpack "+file, fixAgain, errors.New("there is no configuration in it"))
 	}
-	text, err := o.current(file, text)
-	if errors.Is(err, &fault.Fault{Code: config.CodeNewer}) { // which says more
+	// In the current version, because a later migration could move text into a field that expands variables.
+	text, _, err := config.Migrate(text, "the configuration in "+file)
+	if err == nil {
+		text, err = answers.Readable(answers.NewSchema(config.Describe(o.sections), nil), text)
+	}
+	if errors.Is(err, &fault.Fault{Code: config.CodeNewer}) { // its own error says more
 		return Source{}, err
 	}
 	if err != nil {
@@ -113,23 +109,10 @@ func (o *Opened) source(file, at string, of runpackage.Platform, files runpackag
 	return Source{Config: at, Release: release}, nil
 }
 
-// current is a configuration as slipway configure would begin with it, for which commands that are
-// given the unpacked file take it: of the current version, as a migration afterwards could move
-// text into a field in which variables are replaced.
-func (o *Opened) current(file string, text []byte) ([]byte, error) {
-	text, _, err := config.Migrate(text, "the configuration in "+file)
-	if err != nil {
-		return nil, err
-	}
-	schema := answers.NewSchema(config.Describe(o.sections), nil)
-	return answers.Readable(schema, text)
-}
-
 const fixAgain = "get the package again from where it was made"
 
-// KeepRelease unpacks the platform release of a package into a directory of parent, which it
-// returns. If that is there already and holds the same, it is left alone; with something else
-// in it, it is replaced, or left to whoever changed it: then the directory has another name.
+// KeepRelease unpacks the platform release of a package into a directory of parent, which it returns. It
+// replaces a changed one, or chooses another name.
 func KeepRelease(file string, p *runpackage.Package, parent string, replace bool) (string, error) {
 	return keep(file, p.Workflow, p.Platform, p.Sub(runpackage.ReleaseDir), parent, replace)
 }
@@ -173,7 +156,7 @@ func keep(file, workflow string, release runpackage.Platform, files runpackage.F
 	if !is(beside) {
 		return "", incomplete(op, fixAgain, fmt.Errorf("its digest is not %s", want))
 	}
-	if err := errors.Join(os.Chmod(beside, 0o755), os.RemoveAll(dir), os.Rename(beside, dir)); err != nil && !is(dir) { // nobody else has just done it
+	if err := errors.Join(os.Chmod(beside, 0o755), os.RemoveAll(dir), os.Rename(beside, dir)); err != nil && !is(dir) { // unless another process has just done it
 		return "", fmt.Errorf("%s: %w", op, err)
 	}
 	return dir, nil
@@ -197,12 +180,10 @@ func (o *Opened) Ran() (*report.Run, Digests, error) {
 	return record, digests, nil
 }
 
-// maxTokens is how many values, keys and brackets the record of a run may have. An empty step takes
-// two bytes of JSON and hundreds of memory.
+// maxTokens limits the values of a run's record: an empty step is two bytes of JSON and hundreds in memory.
 const maxTokens = 250_000
 
-// checkTokens returns an error if JSON has more than maxTokens. What else is wrong with it, its
-// decoder says.
+// checkTokens rejects JSON with more than maxTokens. Its decoder reports other errors.
 func checkTokens(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	for range maxTokens {
@@ -217,8 +198,7 @@ func incomplete(op, fix string, err error) error {
 	return &fault.Fault{Code: CodeIncomplete, Class: fault.Usage, Op: op, Err: err, Fix: fix}
 }
 
-// Verify reads a package and verifies it, with the key that keyFile names unless that is
-// empty: a file, or a place as the configuration names them.
+// Verify reads a package and verifies its signature, unless keyFile is empty.
 func Verify(file, keyFile string) (*runpackage.Package, error) {
 	if keyFile == "" {
 		return runpackage.Read(file, nil)
@@ -232,17 +212,17 @@ func Verify(file, keyFile string) (*runpackage.Package, error) {
 	})
 }
 
-// signWith has the package signed with the key of the configuration, if it names one.
+// signWith takes the key of the configuration, if it names one.
 func (o *Options) signWith(ctx context.Context, d *deployment.Deployment) error {
 	ref := d.Config.Advanced.Save.Key
 	if ref == "" {
 		return nil
 	}
 	secret, err := d.Inputs.Secrets.Find(ctx, ref)
-	if err != nil {
-		return secrets.NoKey(string(ref), err)
+	var text string
+	if err == nil {
+		text, err = secret.Plaintext(ctx)
 	}
-	text, err := secret.Plaintext(ctx)
 	if err != nil {
 		return secrets.NoKey(string(ref), err)
 	}
@@ -251,12 +231,11 @@ func (o *Options) signWith(ctx context.Context, d *deployment.Deployment) error 
 	return err
 }
 
-// Localise makes the configuration of a source of the package one with which the same is
-// installed on a fresh local deployment, and returns what was substituted by what, a line each.
+// Localise changes the configuration to a fresh local deployment, and returns a line per substitution.
 func (s *Source) Localise(sections []config.Section) (substituted []string, err error) {
 	text, err := bounded.File(s.Config, bounded.Written)
 	if err == nil {
-		if text, substituted, err = localised(text, sections); err != nil {
+		if text, substituted, err = localise(text, sections); err != nil {
 			return nil, incomplete("make the configuration of the package one of a local deployment", fixAgain, err)
 		}
 	}
@@ -271,7 +250,7 @@ func (s *Source) Localise(sections []config.Section) (substituted []string, err 
 	return substituted, nil
 }
 
-func localised(text []byte, sections []config.Section) ([]byte, []string, error) {
+func localise(text []byte, sections []config.Section) ([]byte, []string, error) {
 	d, err := answers.NewDraft(answers.NewSchema(config.Describe(sections), nil), text)
 	if err != nil {
 		return nil, nil, err

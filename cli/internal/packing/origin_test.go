@@ -10,6 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	providers "github.com/slipway-sh/slipway/providers/all"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // TestWhatAnUpgradeBeganFromHasNoSecrets, or is not in the package; the run's own files are
@@ -29,10 +30,8 @@ func TestWhatAnUpgradeBeganFromHasNoSecrets(t *testing.T) {
 			p.flags.Source.Providers = providers.All()
 			p.info.Secrets = map[string]string{"smtp.password": "env:NEW"}
 			p.clean.known.Add(canary)
-			why, err := p.takeOrigin(origin{
-				about:  runpackage.Before{Platform: runpackage.Platform{Name: "shop", Version: "1.0.0"}},
-				config: []byte(c.config), files: fstest.MapFS{"platform.yaml": {Data: []byte("name: shop\n")}, "values.yaml": {Data: []byte(c.file)}},
-			})
+			why, err := p.takeOrigin(&contract.Backup{Platform: "shop", From: "1.0.0", Config: []byte(c.config)},
+				fstest.MapFS{"platform.yaml": {Data: []byte("name: shop\n")}, "values.yaml": {Data: []byte(c.file)}})
 			require.NoError(t, err)
 			if c.lacks != "" {
 				require.Contains(t, why, c.lacks)

@@ -1,5 +1,4 @@
-// Package packing makes run packages of what a deployment's state knows of a run, and opens
-// them for commands that begin with one.
+// Package packing makes run packages of a deployment's state, and opens them.
 package packing
 
 import (
@@ -23,8 +22,7 @@ import (
 const (
 	// codeNotEnded: the run still goes on, or left nothing that could be packed.
 	codeNotEnded fault.Code = "PKG-005"
-	// codeOtherRelease: the platform release that was found, or a configuration that is to be
-	// signed, is not the one of the run.
+	// codeOtherRelease: the release, or a configuration to sign, is not the run's.
 	codeOtherRelease fault.Code = "PKG-006"
 	// codeHeld: a file that must go into the package as it is holds a secret.
 	codeHeld fault.Code = "PKG-007"
@@ -35,8 +33,6 @@ type Options struct {
 	Run string        // id; empty: the last one
 	Out string        // file; empty: one named for the run
 	Key crypto.Signer // nil: the key of the configuration, if it names one
-	// KeyFrom is where the command line says that Key is; empty: it says nothing.
-	KeyFrom string
 	// Secrets are known besides those of the configuration: they are in no package.
 	Secrets []string
 }
@@ -49,7 +45,7 @@ type Packed struct {
 	Bytes int
 	// Absent are secrets of the configuration that could not be read, and so not searched for.
 	Absent []string
-	Lacks  string // why it has nothing of what an upgrade began from; empty: it has, or is of no upgrade
+	Lacks  string // why it lacks what an upgrade began from; empty: it does not, or is no upgrade
 }
 
 // Make packs a run of a deployment, of which f are the flags.
@@ -63,22 +59,26 @@ func Make(ctx context.Context, f *deployment.Flags, d *deployment.Deployment, o 
 	for _, s := range o.Secrets {
 		p.clean.known.Add(s)
 	}
-	if err := inTemporary(func(dir string) error { return p.collect(ctx, o.Run, dir) }); err != nil {
+	dir, err := os.MkdirTemp("", "slipway-package-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for the package: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := p.collect(ctx, o.Run, dir); err != nil {
 		return nil, err
 	}
 	if err := p.gate(); err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	o.Run = p.info.Run
 	if err := runpackage.Write(&out, p.info, p.files, Signer(o.Key)); err != nil {
-		return nil, o.unwritten(o.Out, err)
+		return nil, unwritten(o.Out, err)
 	}
 	file := o.Out
 	if file == "" {
-		file = named(d.Config.Global.Name, p.info.Run)
+		file = defaultFile(d.Config.Global.Name, p.info.Run)
 	}
-	if err := o.put(file, out.Bytes()); err != nil {
+	if err := put(file, out.Bytes()); err != nil {
 		return nil, err
 	}
 	return &Packed{File: file, Info: p.info, Files: len(p.files), Bytes: out.Len(), Absent: p.absent, Lacks: p.lacks}, nil
@@ -97,17 +97,16 @@ func Signer(key crypto.Signer) func(index []byte) ([]byte, error) {
 	}
 }
 
-// named is the file of a package without another name. Its parts are the user's own name of the
-// deployment, and an id: a record in the state may hold a path there.
-func named(deployment, run string) string {
+// defaultFile is the default file of a package. Both parts are checked names, never a path from a record.
+func defaultFile(deployment, run string) string {
 	return "slipway-" + deployment + "-" + run + runpackage.Suffix
 }
 
-// put writes a package, in place of an earlier one and of nothing else.
-func (o Options) put(file string, data []byte) error {
+// put writes a package, and replaces nothing but a package.
+func put(file string, data []byte) error {
 	if info, err := os.Stat(file); err == nil && info.Size() > 0 {
 		if _, err := runpackage.Read(file, nil); errors.Is(err, &fault.Fault{Code: runpackage.CodeUnreadable}) {
-			return o.unwritten(file, errors.New("there is something else already, which is no package"))
+			return unwritten(file, errors.New("there is something else already, which is no package"))
 		}
 	}
 	err := os.MkdirAll(filepath.Dir(file), 0o755)
@@ -115,30 +114,17 @@ func (o Options) put(file string, data []byte) error {
 		err = atomicfile.Overwrite(file, data, 0o600)
 	}
 	if err != nil {
-		return o.unwritten(file, err)
+		return unwritten(file, err)
 	}
 	return nil
 }
 
-// again is the command that packs run, also when others have followed, in the same way.
-func (o Options) again(run string) string {
-	command := "slipway save --run " + fault.Quote(run)
-	if o.KeyFrom != "" {
-		command += " --key " + fault.Quote(o.KeyFrom)
-	}
-	if o.Out != "" {
-		command += " --out " + fault.Quote(o.Out)
-	}
-	return command
-}
-
-func (o Options) unwritten(file string, err error) error {
-	o.Out = "FILE" + runpackage.Suffix
+func unwritten(file string, err error) error {
 	return &fault.Fault{Code: atomicfile.CodeUnwritten, Class: fault.Usage, Op: strings.TrimSpace("write the package " + file), Err: err,
-		Fix: "name another place, with room for it: " + o.again(o.Run)}
+		Fix: "run the same command again, and name another place with room for it: --out FILE" + runpackage.Suffix}
 }
 
-// gate makes sure that no known secret is left in what was collected.
+// gate fails if a known secret is left.
 func (p *packer) gate() error {
 	held := p.clean.gate(p.files)
 	if len(held) == 0 {
@@ -147,14 +133,4 @@ func (p *packer) gate() error {
 	return &fault.Fault{Code: codeHeld, Class: fault.Usage, Op: "pack run " + p.info.Run,
 		Err: fmt.Errorf("a secret of the deployment is in %s, which a package must hold as it is", strings.Join(held, ", ")),
 		Fix: "move the secret from the platform release to platform.secrets, change it, and install; then: slipway save"}
-}
-
-// inTemporary calls do with a directory that is removed afterwards.
-func inTemporary(do func(dir string) error) error {
-	dir, err := os.MkdirTemp("", "slipway-package-")
-	if err != nil {
-		return fmt.Errorf("make a directory for the package: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	return do(dir)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -162,7 +161,7 @@ func TestARecordNamesNoFile(t *testing.T) {
 			return err
 		}
 		p.describe()
-		require.Equal(t, "slipway-shop-"+id+runpackage.Suffix, named("shop", p.info.Run))
+		require.Equal(t, "slipway-shop-"+id+runpackage.Suffix, defaultFile("shop", p.info.Run))
 		return nil
 	}
 	require.NoError(t, change(func(r *report.Run) { r.Deployment = "x/../../evil" }))
@@ -225,32 +224,17 @@ func TestAPackageSaysWhatTheRunRanWith(t *testing.T) {
 	}
 }
 
-// TestARemedyPacksTheSameRun, to the same place and signed with the same key.
-func TestARemedyPacksTheSameRun(t *testing.T) {
-	fix := func(err error) string {
-		f, ok := errors.AsType[*fault.Fault](err)
-		require.True(t, ok)
-		return f.Fix
-	}
-	o := Options{Run: "r1", Out: "my runs/a.tar.zst", KeyFrom: "env:KEY"}
-	p := &packer{options: o, record: &report.Run{ID: "r1"}}
-	require.Contains(t, fix(p.otherRelease("pack", errors.New("another"))), ": slipway save --run r1 --key env:KEY --out 'my runs/a.tar.zst' --platform DIR")
-	p.options = Options{}
-	require.Contains(t, fix(p.otherRelease("pack", errors.New("another"))), ": slipway save --run r1 --platform DIR", "the last one may be another one by then")
-	require.Contains(t, fix(o.unwritten(o.Out, errors.New("no"))), ": slipway save --run r1 --key env:KEY --out FILE.tar.zst")
-}
-
 func TestAPackageReplacesNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	var b bytes.Buffer
 	require.NoError(t, runpackage.Write(&b, runpackage.Info{Run: "r"}, runpackage.Files{"a": {}}, nil))
 	file := filepath.Join(dir, "new", "run.tar.zst")
-	require.NoError(t, Options{}.put(file, b.Bytes()))
-	require.NoError(t, Options{}.put(file, b.Bytes()), "an earlier one")
+	require.NoError(t, put(file, b.Bytes()))
+	require.NoError(t, put(file, b.Bytes()), "an earlier one")
 	notes := filepath.Join(dir, "notes.tar.zst")
 	require.NoError(t, os.WriteFile(notes, []byte("mine"), 0o600))
 	for _, to := range []string{notes, filepath.Join(notes, "run.tar.zst"), dir} {
-		require.ErrorIs(t, Options{}.put(to, b.Bytes()), &fault.Fault{Code: atomicfile.CodeUnwritten}, to)
+		require.ErrorIs(t, put(to, b.Bytes()), &fault.Fault{Code: atomicfile.CodeUnwritten}, to)
 	}
 	text, err := os.ReadFile(notes)
 	require.NoError(t, err)

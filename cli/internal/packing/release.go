@@ -2,17 +2,25 @@ package packing
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // release adds the platform release to the package. It must be the release of the run.
@@ -40,9 +48,8 @@ func (p *packer) release(ctx context.Context, dir string) error {
 	return p.files.Add(runpackage.ReleaseDir, os.DirFS(dir))
 }
 
-// mayOpen reports whether the user names the place of the release. Otherwise, anyone who may write
-// the state could have Slipway upload directories of this machine, and ask servers. In the user's
-// own repository another version is allowed, as after an upgrade.
+// mayOpen reports whether the user names the release's location. Otherwise anyone who can write the state could
+// make Slipway read directories of this machine. In the user's own repository, any version is allowed.
 func (p *packer) mayOpen() bool {
 	f, stored, users := p.flags.Release, p.config, p.deployment.Config
 	if f.Dir != "" || f.ID != "" || stored.Platform.Release == users.Platform.Release {
@@ -56,15 +63,13 @@ func (p *packer) mayOpen() bool {
 	return !stored.ReleaseIsPath()
 }
 
-// otherRelease is the fault of a release that is not the run's, or may not be.
 func (p *packer) otherRelease(op string, why error) error {
 	return &fault.Fault{Code: codeOtherRelease, Class: fault.Usage, Op: op, Err: why,
-		Fix: "name the directory of the release that was installed: " + p.options.again(p.record.ID) + " --platform DIR"}
+		Fix: "run the same command again, and name the directory of the release that was installed: --run " + fault.Quote(p.record.ID) + " --platform DIR"}
 }
 
-// vouch refuses to sign a stored configuration with what runs or reads something where the package
-// is installed, or leads elsewhere, and is not in the user's own: whoever installs a signed package
-// takes all of it as vouched for.
+// vouch rejects a signature for a stored configuration with references, hooks or locations that the user's lacks,
+// because a signed package is trusted as a whole.
 func (p *packer) vouch(id string) error {
 	if p.options.Key == nil {
 		return nil
@@ -92,8 +97,82 @@ func (p *packer) vouch(id string) error {
 		return nil
 	}
 	slices.Sort(others)
-	unsigned := Options{Out: p.options.Out}
 	return &fault.Fault{Code: codeOtherRelease, Class: fault.Usage, Op: "sign the package of run " + id,
 		Err: fmt.Errorf("the configuration stored with the run has what yours has not: %s", strings.Join(others, ", ")),
-		Fix: "give the configuration with which the run was made: --config FILE; or pack it without a key: " + unsigned.again(id)}
+		Fix: "give the configuration with which the run was made: --config FILE; or pack it without a key: slipway save --run " + fault.Quote(id)}
+}
+
+// before adds what an upgrade began from, or sets p.lacks. It runs before the run is cleaned, because the run may
+// contain secrets of that configuration.
+func (p *packer) before(ctx context.Context, id, dir string) error {
+	text, err := bounded.File(filepath.Join(dir, report.RecordFile), bounded.Generated)
+	if err != nil {
+		return fmt.Errorf("read the record of run %s: %w", id, err)
+	}
+	record, err := report.Decode(text)
+	if err != nil || record.Workflow != config.Upgrade {
+		return err
+	}
+	b, release, why, err := p.findOrigin(ctx, dir)
+	if err == nil && why == "" {
+		why, err = p.takeOrigin(b, release)
+	}
+	p.lacks = why
+	return err
+}
+
+// findOrigin finds it in the backup of the upgrade.
+func (p *packer) findOrigin(ctx context.Context, dir string) (b *contract.Backup, release fs.FS, why string, err error) {
+	var result contract.Result
+	var rests contract.BackupSummary
+	step := contract.BackupStep()
+	text, err := bounded.File(filepath.Join(dir, "steps", step.Stage+"."+step.Name, "result.json"), bounded.Generated)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, "", err
+	}
+	if json.Unmarshal(text, &result) != nil || json.Unmarshal(result.Output, &rests) != nil || rests.ID == "" {
+		return nil, nil, "it ended before its backup", nil
+	}
+	b, release, err = p.deployment.Backup(ctx, rests.ID)
+	if class := fault.ClassOf(err); class == fault.Usage || class == fault.Step { // newer ones have taken its place, or it is damaged
+		return nil, nil, err.Error(), nil
+	}
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("find what the upgrade began from: %w", err)
+	}
+	return b, release, "", nil
+}
+
+// takeOrigin adds it to the package unless it contains a secret, and learns the secrets of its configuration.
+func (p *packer) takeOrigin(b *contract.Backup, release fs.FS) (why string, _ error) {
+	cfg, err := config.Load(b.Config, config.Options{File: "the configuration of release " + b.From})
+	if err != nil { // today's rules reject it
+		return err.Error(), nil
+	}
+	p.lack(" before the upgrade", cfg)
+	clean, hidden, err := p.clean.config(b.Config)
+	if err != nil {
+		return "", err
+	}
+	if len(hidden) > 0 {
+		return fmt.Sprintf("what looks like a secret is in its configuration (%s)", hidden[0]), nil
+	}
+	about := &runpackage.Before{Platform: runpackage.Platform{Name: b.Platform, Version: b.From}, Style: b.Style}
+	files := runpackage.Files{}
+	err = files.Add(path.Join(runpackage.BeforeDir, runpackage.ReleaseDir), release)
+	if err == nil {
+		about.Digest, err = platform.Digest(release)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read release %s, which the upgrade began from: %w", b.From, err)
+	}
+	for name, f := range files {
+		if p.clean.known.In(f.Data) {
+			return "a secret is in its file " + name, nil
+		}
+		p.files[name] = f
+	}
+	p.files[path.Join(runpackage.BeforeDir, runpackage.ConfigFile)] = runpackage.File{Data: clean}
+	p.info.Before = about
+	return "", nil
 }

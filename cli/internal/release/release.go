@@ -26,7 +26,7 @@ import (
 // Flags say where the platform release is, where the configuration does not.
 type Flags struct {
 	Dir string
-	ID  string // file with the Dagger id of its directory: how the module hands it on
+	ID  string // file with the Dagger id of its directory, from the module
 }
 
 // AddFlags declares them.
@@ -41,8 +41,7 @@ func (f *Flags) AddID(set *pflag.FlagSet) {
 	_ = set.MarkHidden("platform-id")
 }
 
-// Load reads the platform release of a configuration without an engine. path is what a
-// path in the configuration leads to.
+// Load reads the platform release without an engine. path resolves a path in the configuration.
 func (f *Flags) Load(cfg *config.Config, path func(string) string) (*platform.Release, error) {
 	r, err := f.load(cfg, path)
 	if err == nil && cfg.Git.URL != "" {
@@ -71,7 +70,7 @@ func (f *Flags) load(cfg *config.Config, path func(string) string) (*platform.Re
 		return nil, &fault.Fault{Code: config.CodeUnreadable, Class: fault.Usage, Op: "open " + dir,
 			Fix: "give the path of a directory that exists", Err: errors.Join(err, errors.New("a platform release is a directory"))}
 	}
-	root, err := os.OpenRoot(dir) // no link leads out of it, whenever somebody puts it there
+	root, err := os.OpenRoot(dir) // no link leads out of it
 	if err != nil {
 		return nil, fmt.Errorf("open the platform release: %w", err)
 	}
@@ -79,8 +78,7 @@ func (f *Flags) load(cfg *config.Config, path func(string) string) (*platform.Re
 	return platform.In(dir, r, err)
 }
 
-// Known is Load for who can do without: nil where the release cannot be read here, or
-// does not fit the configuration, which others report.
+// Known is Load without errors: nil if the release cannot be read here or does not fit the configuration.
 func (f *Flags) Known(path func(string) string) func(*config.Config) *platform.Release {
 	return func(cfg *config.Config) *platform.Release {
 		if f.ID != "" {
@@ -97,12 +95,10 @@ func (f *Flags) Known(path func(string) string) func(*config.Config) *platform.R
 	}
 }
 
-// Anew calls do with a session on the engine that has read nothing yet. It is nil where
-// the session at hand has not, either.
+// Anew calls do with a new session on the engine; nil if the current one has read nothing yet.
 type Anew func(ctx context.Context, do func(*dagger.Client)) error
 
-// Open loads the platform release of a configuration and hands it to the engine. path
-// is what a path in the configuration leads to.
+// Open loads the platform release and hands it to the engine. path resolves a path in the configuration.
 func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) string, anew Anew, opts *conductor.Options) error {
 	dir := f.Dir
 	if dir == "" && f.ID == "" && cfg.ReleaseIsPath() {
@@ -127,7 +123,7 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 	if err != nil {
 		return err
 	}
-	if err = opts.UsePlatformDir(ctx, from); f.ID != "" { // whose directory is somewhere else
+	if err = opts.UsePlatformDir(ctx, from); f.ID != "" { // its directory is elsewhere
 		return err
 	}
 	opts.ReleaseFrom = f.Dir
@@ -137,8 +133,7 @@ func (f *Flags) Open(ctx context.Context, cfg *config.Config, path func(string) 
 
 // The codes of releases in Git repositories.
 const (
-	// CodeFetch: the release is in a Git repository, and the command needs it here, or the
-	// engine cannot fetch it.
+	// CodeFetch: the release is in a Git repository, and the engine cannot fetch it or the command needs it here.
 	CodeFetch fault.Code = "PLT-014"
 	// codeDigest: the release is another one than the configuration says.
 	codeDigest fault.Code = "PLT-015"
@@ -203,4 +198,83 @@ func Settings(all []config.Setting, cfg *config.Config, release *platform.Releas
 	}
 	slices.SortStableFunc(all, func(a, b config.Setting) int { return strings.Compare(a.Path, b.Path) })
 	return all, nil
+}
+
+// codeOtherVersion: the release is of another version than the command line names.
+const codeOtherVersion fault.Code = "PLT-022"
+
+// Choose sets the release of a configuration to a version: a release of the reference platform, or a tag, branch
+// or commit. It leaves directories alone; an empty version changes nothing.
+func (f *Flags) Choose(cfg *config.Config, version string) {
+	git, inGit := cfg.ReleaseInGit()
+	switch {
+	case version == "" || f.Dir != "" || f.ID != "" || cfg.ReleaseIsPath():
+	case inGit:
+		git.Version, git.Digest = version, "" // the digest was for the other version
+		cfg.Platform.Release = git.String()
+	default:
+		cfg.Platform.Release = version
+	}
+}
+
+// CheckVersion returns a fault unless the release has that version, which in a repository may be a branch.
+func (f *Flags) CheckVersion(cfg *config.Config, r *platform.Release, version string) error {
+	if _, inGit := cfg.ReleaseInGit(); version == "" || version == r.Version || inGit && f.Dir == "" {
+		return nil
+	}
+	return &fault.Fault{
+		Code: codeOtherVersion, Class: fault.Usage, Op: "find release " + version, Err: fmt.Errorf("the platform release is %s %s", r.Name, r.Version),
+		Fix: "name the directory of release " + version + ": --platform DIR",
+	}
+}
+
+// IsReference reports whether a configuration's release is one of the reference platform.
+func (f *Flags) IsReference(cfg *config.Config) bool {
+	_, inGit := cfg.ReleaseInGit()
+	return f.Dir == "" && f.ID == "" && !cfg.ReleaseIsPath() && !inGit
+}
+
+// Route returns the versions between two releases, each to install over the one before. Only the reference
+// platform has more than one.
+func (f *Flags) Route(cfg *config.Config, from, version string) ([]string, error) {
+	if !f.IsReference(cfg) {
+		return []string{version}, nil
+	}
+	if version == "" {
+		version = cfg.Platform.Release
+	}
+	var all []*platform.Release
+	for _, known := range platforms.Versions() {
+		r, _, err := Reference(known)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	over, err := platform.Route(all, from, version)
+	if err != nil {
+		return nil, err
+	}
+	if len(over) == 0 {
+		return nil, platform.Same(from, "slipway install")
+	}
+	var out []string
+	for _, r := range over {
+		out = append(out, r.Version)
+	}
+	return out, nil
+}
+
+// Reference returns a release of the reference platform, and the digest of its files.
+func Reference(version string) (*platform.Release, string, error) {
+	dir, err := platforms.Release(version)
+	if err != nil {
+		return nil, "", err
+	}
+	digest, err := platform.Digest(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	r, err := platform.Load(dir)
+	return r, digest, err
 }

@@ -17,12 +17,9 @@ var (
 	comment = regexp.MustCompile(`(^|[ \t]+)#.*$`)
 )
 
-// Lines reads a file of variables with valid names as readers of .env files do: NAME=value in
-// each line, also after export. A value in single quotes is taken as it stands, one in double
-// quotes has escapes such as \n, and both may have several lines; behind any other value, a
-// space and # begin a comment. Of a name that is there twice, the last value counts. A value
-// that readers understand in several ways is an error. No error quotes the text: they name the
-// line and the variable.
+// Lines reads a .env file: NAME=value per line, also after export. Single quotes keep a value as it is, double
+// quotes allow escapes such as \n, both allow several lines. Elsewhere a space and # begin a comment. The last
+// value of a name counts. Ambiguous values are errors, which name the line and never quote it.
 func Lines(text string, valid func(name string) bool) (map[string]string, error) {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
 	out := map[string]string{}
@@ -47,7 +44,7 @@ func Lines(text string, valid func(name string) bool) (map[string]string, error)
 	return out, nil
 }
 
-// value reads the value at the beginning of a text, and returns what is after its last line.
+// value reads a value, and returns the text after its last line.
 func value(text string) (value, after string, err error) {
 	if text == "" || text[0] != '"' && text[0] != '\'' {
 		line, after, _ := strings.Cut(text, "\n")

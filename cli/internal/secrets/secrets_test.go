@@ -33,7 +33,9 @@ func TestASecretThatIsNotThereIsFoundOutBeforeARun(t *testing.T) {
 	}
 	for written, want := range map[string]string{"se=cret\n": "se=cret", "x\r\n": "x", "{\n}\n": "{\n}\n"} { // a line has no line break
 		require.NoError(t, os.WriteFile(file, []byte(written), 0o600))
-		require.Equal(t, want, string(AtHand("file:~/token")))
+		token, err := here("file:~/token")
+		require.NoError(t, err)
+		require.Equal(t, want, string(token))
 	}
 	for ref, says := range map[string]string{
 		"env:SLIPWAY_TEST_NONE":  "the environment variable SLIPWAY_TEST_NONE is not set",
@@ -63,12 +65,12 @@ func TestASecretThatIsNotThereIsFoundOutBeforeARun(t *testing.T) {
 }
 
 func TestASecretThatACommandPrints(t *testing.T) {
-	value, err := printed(t.Context(), `printf 'a\nb\n\n'`)
+	value, err := output(t.Context(), `printf 'a\nb\n\n'`)
 	require.NoError(t, err)
 	require.Equal(t, "a\nb", value)
-	_, err = printed(t.Context(), "echo hunter2; echo locked >&2; exit 3")
+	_, err = output(t.Context(), "echo hunter2; echo locked >&2; exit 3")
 	require.EqualError(t, err, "exit status 3: locked")
-	_, err = printed(t.Context(), "true")
+	_, err = output(t.Context(), "true")
 	require.EqualError(t, err, "it printed nothing")
 
 	cfg := &config.Config{TLS: config.TLS{Mode: config.UserCertificate, Key: "env:SLIPWAY_TEST_NO_KEY"}}
@@ -124,7 +126,7 @@ func TestSecretsInAFile(t *testing.T) {
 	f.SecretsFile = filepath.Join(t.TempDir(), "secrets.env")
 	require.NoError(t, os.WriteFile(f.SecretsFile, []byte("SLIPWAY_TEST_X=handed\nSLIPWAY_TEST_EMPTY=\n"), 0o600))
 	t.Setenv("SLIPWAY_TEST_X", "environment")
-	value, ok, err := f.handed("SLIPWAY_TEST_X")
+	value, ok, err := f.fromFile("SLIPWAY_TEST_X")
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "handed", value)

@@ -22,16 +22,14 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// How long the process of a background cluster may take to open a session, how often
-// it asks the engine for an answer, and for how long it waits for one.
+// Limits for the process of a background cluster: to open a session, between pings, for an answer.
 const (
 	lendLimit = time.Minute
 	pingEvery = 2 * time.Second
 	pingLimit = time.Minute // with several clusters on two processors, an engine took over ten seconds
 )
 
-// files are the socket of the process that runs the deployment's cluster on this engine,
-// and the log of one in the background.
+// files are the socket and the log of the process that runs the deployment's cluster on this engine.
 func files(deployment string) (socket, log string, err error) {
 	dir, err := folder.Cache()
 	if err != nil {
@@ -47,10 +45,10 @@ func files(deployment string) (socket, log string, err error) {
 	return filepath.Join(dir, hex.EncodeToString(sum[:8])), filepath.Join(dir, deployment+".log"), nil
 }
 
-// codeBackground: the process of the background cluster did not start.
+// codeBackground: the background cluster's process did not start.
 const codeBackground fault.Code = "DEP-006"
 
-// background starts a process that lends a session until slipway cluster --stop.
+// background starts a process that lends a session.
 func (s *Session) background(ctx context.Context, io console.Streams) (*background.Client, error) {
 	socket, log, err := files(s.of.Deployment)
 	if err != nil {
@@ -60,14 +58,14 @@ func (s *Session) background(ctx context.Context, io console.Streams) (*backgrou
 		return &fault.Fault{Code: codeBackground, Class: class, Op: "start the background cluster", Err: err,
 			Fix: "correct that, then run the same command again"}
 	}
+	var out *os.File
 	self, err := os.Executable()
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(log), 0o700)
 	}
-	if err != nil {
-		return nil, failed(fault.Preflight, err)
+	if err == nil {
+		out, err = os.OpenFile(log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	}
-	out, err := os.OpenFile(log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, failed(fault.Preflight, err)
 	}

@@ -15,9 +15,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
-// Publish ends a command after which the cluster is to run on: its ports are
-// published, unless nobody wants that, and ready is called with them. A run that did
-// not start it leaves nothing running that it began.
+// Publish publishes the cluster's ports, unless unwanted, calls ready, and keeps the cluster after this command.
+// A run that did not start the cluster leaves nothing running.
 func (s *Session) Publish(ctx context.Context, c *conductor.Conductor, ready func(ports []int), runErr error) error {
 	if s.of.Lifetime == Ends {
 		return runErr
@@ -37,8 +36,7 @@ func (s *Session) Publish(ctx context.Context, c *conductor.Conductor, ready fun
 	return runErr
 }
 
-// Lend runs the cluster and lends the session in which it does, until it is asked
-// to stop; with wait, the cluster comes up when somebody asks for it.
+// Lend runs the cluster and lends its session until told to stop. With wait, it starts the cluster on request.
 func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Conductor, wait bool, ready func(ports []int)) (err error) {
 	if wait {
 		defer func() { containers.WriteFault(io.Err, err) }() // to the process that started this one
@@ -99,8 +97,7 @@ func (s *Session) Lend(ctx context.Context, io console.Streams, c *conductor.Con
 	return errors.Join(cause, c.Down(ctx), k.Close())
 }
 
-// watchEngine returns when the engine, or the cluster that was there, does not
-// answer any more, or clients can't find k any more; nil when ctx ends.
+// watchEngine returns when the engine or the cluster no longer answers, or the socket is gone.
 func watchEngine(ctx context.Context, c *conductor.Conductor, k *background.Server) error {
 	for {
 		select {
@@ -143,6 +140,5 @@ func Stop(ctx context.Context, out io.Writer, deployment string) error {
 	return nil
 }
 
-// EndWithRun has the session that was joined end with this process: there is no
-// cluster any more.
+// EndWithRun ends the joined session with this process: there is no cluster any longer.
 func (s *Session) EndWithRun() { s.ends = true }

@@ -4,17 +4,21 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"dagger.io/dagger"
 	"dagger.io/dagger/engineconn"
 
+	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/background"
 	"github.com/slipway-sh/slipway/containers/daggercli"
@@ -24,8 +28,7 @@ import (
 // codeNoEngine is what ci/dev/engine, a module of its own, says when there is none.
 const codeNoEngine fault.Code = "ENG-008"
 
-// connect opens a session on the Dagger engine, whose log goes to log. The
-// session outlives ctx: a run that was interrupted still writes its record and
+// connect opens a session on the Dagger engine. It outlives ctx: an interrupted run still writes its record and
 // stops its cluster. The caller closes the client.
 func connect(ctx context.Context, log io.Writer) (*dagger.Client, error) {
 	if err := reach(ctx); err != nil {
@@ -62,8 +65,7 @@ func connect(ctx context.Context, log io.Writer) (*dagger.Client, error) {
 	}
 }
 
-// opened is a Dagger session that this process opened itself, to lend it: the SDK
-// does not say how to join the ones it opens.
+// opened is a session that this process can lend: the SDK does not say how to join the sessions it opens.
 type opened struct {
 	background.Session
 	input io.Closer
@@ -71,9 +73,8 @@ type opened struct {
 	logs  *receiver
 }
 
-// openSession starts the dagger CLI as the SDK does (dagger.io/dagger v0.20.8,
-// engineconn/session.go): it serves the session until its input ends, and says in
-// the first line of its output where. What containers print goes to log.
+// openSession starts the dagger CLI as the SDK does (dagger.io/dagger v0.20.8, engineconn/session.go): it serves
+// the session until its input ends, and prints its address in the first line.
 func openSession(ctx context.Context, log io.Writer) (*opened, error) {
 	if err := reach(ctx); err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func openSession(ctx context.Context, log io.Writer) (*opened, error) {
 	if extra != nil {
 		args = append(args, "--silent")
 	}
-	s := &opened{cli: exec.Command(os.Getenv(daggercli.EnvCLI), args...), logs: logs} //nolint:noctx // its end is that of its input
+	s := &opened{cli: exec.Command(os.Getenv(daggercli.EnvCLI), args...), logs: logs} //nolint:noctx // it ends with its input
 	s.cli.Env = append(os.Environ(), extra...)
 	s.cli.Stderr = logs
 	var out io.Reader
@@ -120,23 +121,21 @@ func openSession(ctx context.Context, log io.Writer) (*opened, error) {
 	return s, nil
 }
 
-// end ends the session.
 func (s *opened) end() {
 	_ = s.input.Close()
-	_ = s.cli.Wait() // its exit code says nothing: attend kills one that does not end
+	_ = s.cli.Wait() // its exit code says nothing: attend kills a CLI that does not end
 	s.logs.Close()
 }
 
-// noEngine is the fault of an engine that cannot be reached.
 func noEngine(err error) error {
 	return &fault.Fault{Code: codeNoEngine, Class: fault.Preflight, Op: "connect to the Dagger engine",
 		Fix: "start one with make engine, then eval \"$(make -s engine-env)\"", Err: err}
 }
 
-// engineLimit is how long an engine that starts may take to listen.
+// engineLimit is how long a starting engine may take to listen.
 const engineLimit = 5 * time.Second
 
-// reach waits for the engine, and has this program run in place of the dagger CLI.
+// reach waits for the engine, and makes this program run in place of the dagger CLI.
 func reach(ctx context.Context) error {
 	if err := daggercli.Shield(); err != nil {
 		return err
@@ -151,10 +150,8 @@ func reach(ctx context.Context) error {
 	return noEngine(err)
 }
 
-// replies returns nil once somebody listens where runner says that the engine is,
-// a URL unix://PATH or tcp://HOST:PORT: the dagger CLI would try for five minutes.
-// What it makes of other URLs, and of none, is left to it, as is a session that
-// there is already.
+// replies waits until the engine listens at runner, because the dagger CLI would try for five minutes. It leaves
+// other URLs and existing sessions to the CLI.
 func replies(ctx context.Context, runner string) error {
 	network, address, ok := strings.Cut(runner, "://")
 	if !ok || network != "unix" && network != "tcp" || os.Getenv(daggercli.EnvSession) != "" {
@@ -174,4 +171,28 @@ func replies(ctx context.Context, runner string) error {
 			return fmt.Errorf("waited %s for the engine at %s; last seen: %w", engineLimit, runner, err)
 		}
 	}
+}
+
+// Directory is a directory of this machine, or the one with the id in idFile. fresh: the engine reads it again.
+func Directory(client *dagger.Client, path, idFile string, fresh bool) (*dagger.Directory, error) {
+	if idFile != "" {
+		id, err := bounded.File(idFile, bounded.Written)
+		if err != nil {
+			return nil, fmt.Errorf("read the directory's id: %w", err)
+		}
+		return client.LoadDirectoryFromID(dagger.DirectoryID(id)), nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", path, err)
+	}
+	info, err := os.Stat(abs)
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is not a directory")
+	}
+	if err != nil {
+		return nil, &fault.Fault{Code: config.CodeUnreadable, Class: fault.Usage, Op: "open " + path,
+			Fix: "give the path of a directory that exists", Err: err}
+	}
+	return client.Host().Directory(abs, dagger.HostDirectoryOpts{NoCache: fresh}), nil
 }

@@ -18,9 +18,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// receiver takes what the containers of a session print from the dagger CLI, over OTLP on
-// loopback, and writes it line by line. The CLI's own rendering of a session goes through all
-// its spans 20 times a second: one that is lent for hours would occupy a processor.
+// receiver receives the output of a session's containers from the dagger CLI, over OTLP on loopback, and writes it
+// by line. The CLI's own rendering would occupy a processor for as long as a session is lent.
 type receiver struct {
 	URL string // where the CLI sends logs, secret
 
@@ -38,7 +37,6 @@ const (
 	longestLine = 64 << 10
 )
 
-// receive listens for a dagger CLI.
 func receive(ctx context.Context, out io.Writer) (*receiver, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -58,8 +56,7 @@ func receive(ctx context.Context, out io.Writer) (*receiver, error) {
 	return r, nil
 }
 
-// Environment is what has the dagger CLI send logs here; nil if the user has them sent
-// elsewhere, which the CLI does instead.
+// Environment makes the dagger CLI send logs here; nil if the user sends them elsewhere.
 func (r *receiver) Environment() []string {
 	const prefix = "OTEL_EXPORTER_OTLP_LOGS_"
 	if os.Getenv(prefix+"ENDPOINT") != "" {
@@ -70,7 +67,7 @@ func (r *receiver) Environment() []string {
 
 // Close ends it, once the CLI has.
 func (r *receiver) Close() {
-	_ = r.server.Close() // of connections that nobody uses any more
+	_ = r.server.Close() // its connections are idle
 	<-r.done
 }
 
@@ -95,7 +92,7 @@ func (r *receiver) take(w http.ResponseWriter, request *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
-// write writes the lines that are whole, those of a container's two streams each for itself.
+// write writes complete lines, per output stream of a container.
 func (r *receiver) write(sent *logs.ExportLogsServiceRequest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,7 +115,7 @@ func (r *receiver) write(sent *logs.ExportLogsServiceRequest) {
 				}
 				text := append(r.rest[from], record.GetBody().GetStringValue()...)
 				if end := bytes.LastIndexByte(text, '\n'); end >= 0 {
-					_, _ = r.out.Write(text[:end+1]) // a log that cannot be written is no reason to end a session
+					_, _ = r.out.Write(text[:end+1]) // a session survives a log that cannot be written
 					text = text[end+1:]
 				}
 				if len(text) > 0 && (ended || len(text) > longestLine) {

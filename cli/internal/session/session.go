@@ -1,5 +1,4 @@
-// Package session opens a session on the Dagger engine, or joins that of a deployment's
-// background cluster.
+// Package session opens a session on the Dagger engine, or joins the one of a background cluster.
 package session
 
 import (
@@ -25,7 +24,7 @@ type Lifetime int
 const (
 	Ends       Lifetime = iota // it ends with the command, unless it ran before
 	Foreground                 // this process lends its session until it ends
-	AfterRun                   // it becomes a background cluster, also after a run that failed
+	AfterRun                   // it becomes a background cluster, even after a failed run
 	Background                 // the same, if it comes up
 )
 
@@ -35,7 +34,7 @@ type Options struct {
 	Lifetime    Lifetime
 	Unpublished bool     // a cluster that outlives the command gets no ports of this machine
 	Workflow    string   // of a run that changes something; empty: none
-	Args        []string // flags that have the background cluster's process work on the same
+	Args        []string // flags for the background cluster's process
 	Stdin       []byte   // what it reads
 	Verbose     bool
 }
@@ -44,19 +43,17 @@ type Options struct {
 type Session struct {
 	Client *dagger.Client
 	Joined *background.Client // of the process that owns the session; nil: this one does
-	// Origin is what containers of this process name, where others may work in the
-	// same session; empty where none do.
+	// Origin marks the containers of this process if others may work in the session; else empty.
 	Origin string
 
 	of    Options
 	leave func()
-	ends  bool           // the session that was joined is to end with this process
+	ends  bool           // the joined session ends with this process
 	own   *opened        // the session that this process lends; nil: none
 	log   background.Log // of that session
 }
 
-// Open connects to the engine: in the session of the deployment's background cluster, if
-// it has one, else in one of its own. The caller closes it.
+// Open joins the session of the deployment's background cluster, or opens its own. The caller closes it.
 func Open(ctx context.Context, io console.Streams, of Options) (s *Session, err error) {
 	s = &Session{of: of}
 	origin := rand.Text()[:8]
@@ -86,8 +83,7 @@ func Open(ctx context.Context, io console.Streams, of Options) (s *Session, err 
 	return s, nil
 }
 
-// Anew calls do with a session that has read nothing yet: the engine asks a Git server
-// once in a session where its branches and tags are.
+// Anew calls do with a new session: in one session, the engine asks a Git server for its refs only once.
 func (s *Session) Anew(ctx context.Context, do func(*dagger.Client)) (err error) {
 	for _, name := range []string{daggercli.EnvSession, daggercli.EnvToken} {
 		value := os.Getenv(name)
@@ -104,13 +100,13 @@ func (s *Session) Anew(ctx context.Context, do func(*dagger.Client)) (err error)
 	return client.Close()
 }
 
-// Close leaves the session, and ends it if nothing is to outlive this process.
+// Close leaves the session, and ends it unless the cluster outlives this process.
 func (s *Session) Close() {
 	_ = s.Client.Close()
 	s.leave()
 }
 
-// open prepares connect for a session that this process opens and may lend.
+// open prepares connect for a session of this process, which it may lend.
 func (s *Session) open(ctx context.Context, log io.Writer) (end func(), err error) {
 	socket, _, err := files(s.of.Deployment)
 	if err != nil {
@@ -132,8 +128,7 @@ func (s *Session) open(ctx context.Context, log io.Writer) (end func(), err erro
 	}, nil
 }
 
-// join prepares connect to join the session of the deployment's background cluster;
-// where there is none, one is started if the command wants one.
+// join prepares connect to join the background cluster's session, and starts that cluster if the command wants it.
 func (s *Session) join(ctx context.Context, io console.Streams, log io.Writer) (leave func(), err error) {
 	socket, _, err := files(s.of.Deployment)
 	if err != nil {
@@ -177,12 +172,11 @@ func (s *Session) join(ctx context.Context, io console.Streams, log io.Writer) (
 	}, nil
 }
 
-// enter lets the SDK connect to a session.
+// enter makes the SDK connect to a session.
 func enter(s background.Session) error {
 	return errors.Join(os.Setenv(daggercli.EnvSession, strconv.Itoa(s.Port)), os.Setenv(daggercli.EnvToken, string(s.Token)))
 }
 
-// exit undoes enter: the next session of this process is not within that one.
 func exit() {
 	_ = os.Unsetenv(daggercli.EnvSession)
 	_ = os.Unsetenv(daggercli.EnvToken)

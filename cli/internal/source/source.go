@@ -26,8 +26,7 @@ import (
 // EnvDeployment names the deployment to work on, where no flag does.
 const EnvDeployment = "SLIPWAY_DEPLOYMENT"
 
-// codeOtherName: a stored configuration names another deployment than the one it is
-// stored under, so that its state would be another deployment's.
+// codeOtherName: a stored configuration names another deployment, whose state it would use.
 const codeOtherName fault.Code = "CFG-011"
 
 // Registries are what a configuration may name.
@@ -39,8 +38,7 @@ type Registries struct {
 
 // Source is the configuration that a command works on, as its flags say.
 type Source struct {
-	// Release reads the platform release of a configuration, for the names of its steps;
-	// nil, or a nil release: they are not known yet.
+	// Release reads the platform release, for the names of its steps; nil, or a nil release: unknown.
 	Release func(*config.Config) *platform.Release
 
 	Registries
@@ -57,7 +55,7 @@ type Source struct {
 	flags *pflag.FlagSet
 }
 
-// AddFlags declares the flags that say which configuration is taken; see choose.
+// AddFlags declares --config and --name; see choose.
 func (s *Source) AddFlags(set *pflag.FlagSet) {
 	s.flags = set
 	set.StringVarP(&s.File, "config", "c", "", "configuration of the deployment, YAML; - is standard input")
@@ -65,7 +63,7 @@ func (s *Source) AddFlags(set *pflag.FlagSet) {
 	usage.Group(set, usage.Deployment, "config", "name")
 }
 
-// AddState declares the flag that replaces where the configuration has its state.
+// AddState declares --state.
 func (s *Source) AddState(set *pflag.FlagSet) {
 	set.StringVar(&s.State, "state", "", "bucket with the deployment's state, as a URL; replaces state.url")
 	usage.Group(set, usage.Deployment, "state")
@@ -84,12 +82,12 @@ func (s *Source) Load(io console.Streams) (*config.Config, error) {
 	return cfg, s.CheckName(cfg)
 }
 
-// Default has no configuration taken: every setting has its default.
+// Default makes every setting have its default.
 func (s *Source) Default() {
 	s.File, s.Name, s.State, s.Stored, s.Deployment = "", "", "", true, config.Default().Global.Name
 }
 
-// FileName is the configuration's, for messages.
+// FileName names the configuration in messages.
 func (s *Source) FileName() string {
 	if s.File == "-" {
 		return "standard input"
@@ -97,8 +95,7 @@ func (s *Source) FileName() string {
 	return s.File
 }
 
-// Read reads the configuration that is taken; there is nothing in it when that is
-// none.
+// Read reads the chosen configuration; empty if there is none.
 func (s *Source) Read(streams console.Streams) (data []byte, err error) {
 	if err := s.choose(streams.Err); err != nil {
 		return nil, err
@@ -126,14 +123,14 @@ func (s *Source) Read(streams console.Streams) (data []byte, err error) {
 // Parse validates a configuration.
 func (s *Source) Parse(data []byte, migrated func([]config.Change)) (*config.Config, error) {
 	name := s.Name
-	if s.Stored { // and so it has that name, or should
+	if s.Stored { // the stored name applies
 		name = ""
 	}
 	opts := s.Providers.Options()
 	opts.File, opts.Name, opts.StateURL, opts.Env, opts.Migrated = s.FileName(), name, s.State, os.LookupEnv, migrated
 	opts.Stores = map[string][]string{}
 	if s.Brought || usage.InModule() {
-		opts.Env = func(string) (string, bool) { return "", false } // the caller's are not here
+		opts.Env = func(string) (string, bool) { return "", false } // the caller's variables are not here
 	}
 	buckets := store.Options{Openers: s.Stores}
 	for scheme, opener := range buckets.Openers {
@@ -159,7 +156,7 @@ func (s *Source) Parse(data []byte, migrated func([]config.Change)) (*config.Con
 	return config.Load(data, opts)
 }
 
-// CheckName refuses a configuration that is stored under another name than its own.
+// CheckName rejects a configuration that is stored under another name.
 func (s *Source) CheckName(cfg *config.Config) error {
 	if !s.Stored || cfg.Global.Name == s.Deployment {
 		return nil
@@ -169,7 +166,7 @@ func (s *Source) CheckName(cfg *config.Config) error {
 		Err: fmt.Errorf("it is kept as deployment %s, and global.name in it is %s: its state would be that one's", s.Deployment, cfg.Global.Name)}
 }
 
-// Path is a path in the configuration: relative to the configuration's own directory.
+// Path resolves a path in the configuration, relative to its directory.
 func (s *Source) Path(path string) string {
 	if s.File != "" && s.File != "-" && !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(s.File), path)
@@ -177,7 +174,7 @@ func (s *Source) Path(path string) string {
 	return path
 }
 
-// printMigration says that a configuration was read as if it had been migrated.
+// printMigration lists the changes of a migration that was not written.
 func (s *Source) printMigration(w io.Writer) func([]config.Change) {
 	return func(changes []config.Change) {
 		fmt.Fprintf(w, "slipway: %s is of an older version; it is read as if it were of %s:\n", s.FileName(), config.APIVersion)
@@ -192,10 +189,8 @@ func (s *Source) printMigration(w io.Writer) func([]config.Change) {
 	}
 }
 
-// choose decides which configuration a command works with: the file of --config, or the one that is
-// stored under --name, if there is one; without either that of the environment, or the
-// current one of slipway use. In the Dagger module nothing is stored. When the command line
-// does not name it, a line on w does.
+// choose finds the configuration: the file of --config; the one stored under --name, if any; else the one of the
+// environment or of slipway use, which it reports on w. The Dagger module has no stored ones.
 func (s *Source) choose(w io.Writer) error {
 	switch {
 	case s.Stored: // it was chosen before
@@ -209,7 +204,7 @@ func (s *Source) choose(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	name, how, err := s.chosen(w, folder)
+	name, how, err := s.storedName(w, folder)
 	if err != nil || name == "" {
 		return err
 	}
@@ -227,10 +222,9 @@ func (s *Source) choose(w io.Writer) error {
 	return nil
 }
 
-// chosen is the name of the stored deployment that is taken, and how it was chosen if not
-// with --name; no name: no stored one. A name that is like a stored one may be mistyped,
-// which a line on w says.
-func (s *Source) chosen(w io.Writer, folder deployments.Folder) (name, how string, err error) {
+// storedName is the stored deployment to use and, without --name, how it was chosen; no name: none. It warns of a name
+// that is similar to a stored one.
+func (s *Source) storedName(w io.Writer, folder deployments.Folder) (name, how string, err error) {
 	if s.Name != "" {
 		there, err := folder.Has(s.Name)
 		if there || err != nil {
@@ -249,19 +243,15 @@ func (s *Source) chosen(w io.Writer, folder deployments.Folder) (name, how strin
 	return name, "slipway use", err
 }
 
-// runConfig is the configuration in what slipway report writes.
-const runConfig = "config.yaml"
-
-// Recorded reads a configuration: file itself or, where that is the directory of a run, the one in
-// it, which the run has recorded.
+// Recorded reads a configuration, or the recorded one in the directory of a run.
 func Recorded(file string, io console.Streams) (text []byte, recorded bool, err error) {
 	if info, err := os.Stat(file); file == "-" || err != nil || !info.IsDir() {
 		text, err = Contents(file, io)
 		return text, false, err
 	}
-	name := filepath.Join(file, runConfig)
+	name := filepath.Join(file, "config.yaml")
 	info, err := os.Lstat(name)
-	if err == nil && !info.Mode().IsRegular() { // whoever made the directory may have put a link to another file there, or a pipe
+	if err == nil && !info.Mode().IsRegular() { // a stranger may have made it a link or a pipe
 		err = fmt.Errorf("%s is not a regular file", name)
 	}
 	if err == nil {

@@ -1,12 +1,19 @@
-// Package usage has what commands have in common where they are called: the error of a wrong
-// command line, the headings of flags in a command's help, the commands in messages, and whether
-// the Dagger module calls.
+// Package usage has the errors of a wrong command line, the headings of flags, and the commands in messages.
 package usage
 
 import (
 	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
 // Error is a mistake in the command line.
@@ -60,4 +67,83 @@ func Given(set *pflag.FlagSet, keep func(name string) bool) (out []string) {
 		}
 	})
 	return out
+}
+
+// EnvModule is set if the Dagger module runs this program, in a container without the caller's files and variables.
+const EnvModule = "SLIPWAY_MODULE"
+
+// InModule reports whether this program runs for the Dagger module.
+func InModule() bool { return os.Getenv(EnvModule) != "" }
+
+// Line is a command line, for commands that messages suggest. The zero value has no flags.
+type Line struct {
+	Cmd    *cobra.Command
+	Stores map[string]store.Opener // of buckets; see flags
+}
+
+// Command returns a command of slipway, such as "status --live", with the flags of l that it knows and lacks.
+func (l Line) Command(command string) string {
+	return "slipway " + command + l.flags(func(name string) bool {
+		return l.knows(command, name) && !strings.Contains(command, "--"+name+" ")
+	})
+}
+
+// Function is Command for a function of the Dagger module, whose --state comes before its name.
+func (l Line) Function(function string) string {
+	isState := func(name string) bool { return name == "state" }
+	name, rest, _ := strings.Cut(function, " ")
+	after := l.flags(func(name string) bool { return !isState(name) })
+	return strings.TrimSuffix("dagger call"+l.flags(isState)+" "+name+after+" "+rest, " ")
+}
+
+// Remedy returns fix with the flags of l that all commands of slipway in it have.
+func (l Line) Remedy(fix string) string {
+	if l.Cmd == nil {
+		return fix
+	}
+	found := commands.FindAllStringSubmatch(fix, -1)
+	flags := l.flags(func(name string) bool {
+		return !slices.ContainsFunc(found, func(command []string) bool { return !l.knows(command[1], name) })
+	})
+	return report.WithFlags(fix, strings.TrimPrefix(flags, " "))
+}
+
+// commands are those of slipway in a text, and the words behind each.
+var commands = regexp.MustCompile(`\bslipway ([a-z -]+)`)
+
+// Flags are the flags that other commands need to work on what l works on: "--name dev".
+func (l Line) Flags() string {
+	return strings.TrimPrefix(l.flags(func(string) bool { return true }), " ")
+}
+
+// knows reports whether a command of slipway has a flag.
+func (l Line) knows(command, flag string) bool {
+	other, _, _ := l.Cmd.Root().Find(strings.Fields(command))
+	return other.Flag(flag) != nil
+}
+
+// flags returns the flags to keep that chose the deployment, each after a space. In the Dagger module, files are not
+// the user's. A rejected URL is left out, because it may contain a password.
+func (l Line) flags(keep func(name string) bool) string {
+	if l.Cmd == nil {
+		return ""
+	}
+	names := []string{"config", "name", "state"}
+	if !InModule() {
+		names = []string{"config", "name", "platform", "bundle", "bundle-digest", "bundle-key", "lock", "registry", "registry-auth", "state", "secrets"}
+	}
+	var out strings.Builder
+	for _, name := range names {
+		f := l.Cmd.Flags().Lookup(name)
+		if f == nil || !f.Changed || !keep(name) {
+			continue
+		}
+		if name == "state" {
+			if _, err := store.CheckURL(f.Value.String(), store.Options{Openers: l.Stores}); err != nil {
+				continue
+			}
+		}
+		out.WriteString(" --" + name + " " + fault.Quote(f.Value.String()))
+	}
+	return out.String()
 }

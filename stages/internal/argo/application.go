@@ -38,7 +38,7 @@ const (
 	SyncOptions       = "argocd.argoproj.io/sync-options"   // of an object
 	SkipReconcile     = "argocd.argoproj.io/skip-reconcile" // of an Application that is left alone
 	CascadeFinalizer  = "resources-finalizer.argocd.argoproj.io"
-	StoppedAnnotation = "slipway.sh/stopped" // of one that is left alone while Slipway changes data
+	StoppedAnnotation = "slipway.sh/stopped" // of an Application that is left alone while Slipway changes data
 
 	refreshSetAnnotation = "argocd.argoproj.io/application-set-refresh"
 )
@@ -200,42 +200,32 @@ func sameSource(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// prune removes empty values; an empty value itself becomes nil.
+// prune removes empty values; an empty value itself becomes nil. Numbers are compared as text: their
+// types differ with what they were read from.
 func prune(v any) any {
-	switch v := v.(type) {
+	switch all := v.(type) {
 	case map[string]any:
 		out := map[string]any{}
-		for k, e := range v {
+		for k, e := range all {
 			if e = prune(e); e != nil {
 				out[k] = e
 			}
 		}
-		if len(out) > 0 {
-			return out
-		}
+		v = out
 	case []any:
-		out := make([]any, 0, len(v))
-		for _, e := range v {
-			out = append(out, prune(e))
+		out := make([]any, len(all))
+		for i, e := range all {
+			out[i] = prune(e)
 		}
-		if len(out) > 0 {
-			return out
-		}
-	case string:
-		if v != "" {
-			return v
-		}
-	case bool:
-		if v {
-			return v
-		}
-	case nil:
-	default:
-		if s := fmt.Sprint(v); s != "0" {
-			return s
-		}
+		v = out
 	}
-	return nil
+	switch is := reflect.ValueOf(v); {
+	case v == nil, is.IsZero(), (is.Kind() == reflect.Map || is.Kind() == reflect.Slice) && is.Len() == 0:
+		return nil
+	case is.CanInt() || is.CanFloat():
+		return fmt.Sprint(v)
+	}
+	return v
 }
 
 // Waiting describes briefly why a is not done at revision, that is Synced and Healthy
@@ -289,7 +279,6 @@ func Short(revision string) string {
 // Terminate is the merge patch that ends the sync in progress.
 func Terminate() []byte { return []byte(`{"status":{"operationState":{"phase":"Terminating"}}}`) }
 
-// syncPatch returns the merge patch that starts a sync to revision, a commit.
 func syncPatch(revision string) []byte {
 	return fmt.Appendf(nil, `{"operation":{"initiatedBy":{"username":"slipway"},"retry":{"limit":3},"sync":{"prune":true,"revision":%q}}}`, revision)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // ProblemKind is a kind of reason why an Application is not Synced and Healthy.
@@ -56,27 +56,27 @@ func (a Application) Problems() []Problem {
 	var out []Problem
 	for _, c := range a.Conditions {
 		if strings.HasSuffix(c.Type, "Error") && c.Type != "SyncError" {
-			out = append(out, Problem{Kind: Unreadable, Text: kube.OneLine(c.Message), Since: parse(c.Since), Failed: true})
+			out = append(out, Problem{Kind: Unreadable, Text: readiness.OneLine(c.Message), Since: parse(c.Since), Failed: true})
 		}
 	}
 	out = append(out, a.operationProblems()...)
 	for _, health := range []string{"Degraded", "Missing", "Suspended", "Unknown", "Progressing"} {
 		for _, r := range a.Resources {
 			if r.Health == health {
-				out = append(out, Problem{Kind: Unhealthy, Object: r, Text: kube.OneLine(r.Message), Failed: health == "Degraded"})
+				out = append(out, Problem{Kind: Unhealthy, Object: r, Text: readiness.OneLine(r.Message), Failed: health == "Degraded"})
 			}
 		}
 	}
 	for _, r := range a.Operation.Running {
-		out = append(out, Problem{Kind: HookRuns, Object: r.resource(), Text: kube.OneLine(r.Message), Since: parse(a.Operation.Started)})
+		out = append(out, Problem{Kind: HookRuns, Object: r.resource(), Text: readiness.OneLine(r.Message), Since: parse(a.Operation.Started)})
 	}
 	for _, c := range a.Conditions {
 		if c.Type == "SyncError" {
-			out = append(out, Problem{Kind: SyncFailed, Text: kube.OneLine(c.Message), Since: parse(c.Since), Failed: true})
+			out = append(out, Problem{Kind: SyncFailed, Text: readiness.OneLine(c.Message), Since: parse(c.Since), Failed: true})
 		}
 	}
 	if a.Operation.Phase == "Running" && a.Operation.Message != "" {
-		out = append(out, Problem{Kind: Waits, Text: kube.OneLine(a.Operation.Message), Since: parse(a.Operation.Started)})
+		out = append(out, Problem{Kind: Waits, Text: readiness.OneLine(a.Operation.Message), Since: parse(a.Operation.Started)})
 	}
 	for _, r := range a.Resources {
 		if r.Status == "OutOfSync" {
@@ -84,7 +84,7 @@ func (a Application) Problems() []Problem {
 		}
 	}
 	if a.HealthText != "" && a.Health != "Healthy" {
-		out = append(out, Problem{Kind: Waits, Text: kube.OneLine(a.HealthText), Failed: a.Health == "Degraded"})
+		out = append(out, Problem{Kind: Waits, Text: readiness.OneLine(a.HealthText), Failed: a.Health == "Degraded"})
 	}
 	if len(out) == 0 && a.Waiting("") != "" {
 		out = append(out, Problem{Kind: Waits, Text: a.state(), Failed: a.Health == "Degraded"})
@@ -92,7 +92,6 @@ func (a Application) Problems() []Problem {
 	return out
 }
 
-// operationProblems returns the problems of the last sync.
 func (a Application) operationProblems() []Problem {
 	var out []Problem
 	since := parse(a.Operation.Started)
@@ -101,15 +100,15 @@ func (a Application) operationProblems() []Problem {
 			if r.Hook != hooks {
 				continue
 			}
-			p := Problem{Kind: NotApplied, Object: r.resource(), Text: cmp.Or(kube.OneLine(r.Message), "no message"), Since: since, Failed: true}
+			p := Problem{Kind: NotApplied, Object: r.resource(), Text: cmp.Or(readiness.OneLine(r.Message), "no message"), Since: since, Failed: true}
 			if r.Hook {
-				p.Kind, p.Text = HookFailed, kube.OneLine(r.Message)
+				p.Kind, p.Text = HookFailed, readiness.OneLine(r.Message)
 			}
 			out = append(out, p)
 		}
 	}
 	if a.GivenUp() {
-		text := fmt.Sprintf("sync %s: %s", strings.ToLower(a.Operation.Phase), cmp.Or(kube.OneLine(a.Operation.Message), "no message"))
+		text := fmt.Sprintf("sync %s: %s", strings.ToLower(a.Operation.Phase), cmp.Or(readiness.OneLine(a.Operation.Message), "no message"))
 		out = append(out, Problem{Kind: SyncFailed, Text: text, Since: since, Failed: true})
 	}
 	return out

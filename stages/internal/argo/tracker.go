@@ -34,7 +34,6 @@ type Tracker struct {
 	advanced time.Time // when best last grew
 }
 
-// progress is the state of one Application in a Tracker.
 type progress struct {
 	clock      time.Time // when its deadline started to run; zero: its wave has not started
 	requested  time.Time // when a refresh was last requested
@@ -253,7 +252,6 @@ func (t *Tracker) absent(children []Application) []string {
 	return difference(t.Expected, there)
 }
 
-// difference returns the elements of a that are not in b, sorted.
 func difference(a, b []string) []string {
 	var out []string
 	for _, s := range a {

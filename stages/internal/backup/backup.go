@@ -117,7 +117,7 @@ func (r *Repository) Put(ctx context.Context, b contract.Backup) error {
 	return r.put(ctx, dir+b.ID+manifest, data)
 }
 
-// Get returns a backup. One that is not there is contract.CodeNoBackup.
+// Get returns a backup. Without it the error is contract.CodeNoBackup.
 func (r *Repository) Get(ctx context.Context, id string) (contract.Backup, error) {
 	var b contract.Backup
 	if !validID(id) {
@@ -170,7 +170,7 @@ func (r *Repository) ids(ctx context.Context) (whole, broken []string, err error
 	return whole, broken, nil
 }
 
-// List returns all backups, the oldest first. One that cannot be read has a problem.
+// List returns all backups, the oldest first. A backup that cannot be read has a problem.
 func (r *Repository) List(ctx context.Context) ([]contract.BackupSummary, error) {
 	whole, _, err := r.ids(ctx)
 	if err != nil {
@@ -215,7 +215,7 @@ func (r *Repository) Retain(ctx context.Context, n int, needed ...string) (remov
 	return removed, nil
 }
 
-// Sweep removes what is left of backups that were never completed, but for that of a run.
+// Sweep removes what is left of backups that were never completed, except the run's own.
 func (r *Repository) Sweep(ctx context.Context, run string) error {
 	_, broken, err := r.ids(ctx)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -67,10 +68,10 @@ func tell(ctx context.Context, env *step.Env, in contract.DiagnosisInput, d *con
 	if d.Known {
 		message = d.Cause
 	}
-	client.WriteProgress(limited, env.Logger, env.Deployment, env.Run, contract.Failure, env.Clean(kube.OneLine(message)))
+	client.WriteProgress(limited, env.Logger, env.Deployment, env.Run, contract.Failure, env.Clean(readiness.OneLine(message)))
 }
 
-// isOn reports whether the deployment is on a cluster, for one that was there already.
+// isOn reports whether the deployment is on an existing cluster.
 func isOn(ctx context.Context, env *step.Env, c *kube.Client) (bool, error) {
 	if !env.Existing {
 		return true, nil
@@ -87,7 +88,6 @@ func isOn(ctx context.Context, env *step.Env, c *kube.Client) (bool, error) {
 	return uid == known.UID, err
 }
 
-// tellLimit bounds the writing of the state into the cluster.
 const tellLimit = 5 * time.Second
 
 // collect returns Collect for a cluster whose access file may not be there.
@@ -136,7 +136,6 @@ func Collect(ctx context.Context, client *kube.Client, scope Scope) *contract.Di
 	return Gather(ctx, client, scope).Diagnose()
 }
 
-// clean removes secrets from a text.
 func (s Scope) clean(text string) string {
 	if s.Clean != nil {
 		text = s.Clean(text)

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // explain determines which findings are caused by others. The rules:
@@ -74,8 +74,8 @@ func mostSpecific(all []*finding, match func(*finding) bool) *finding {
 }
 
 func (f *Facts) fromClaim(x *finding, all []*finding) bool {
-	switch kube.TroubleKind(x.kind) {
-	case kube.TroubleSchedule, kube.TroubleVolume, kube.TroubleStarting:
+	switch readiness.TroubleKind(x.kind) {
+	case readiness.TroubleSchedule, readiness.TroubleVolume, readiness.TroubleStarting:
 	default:
 		return false
 	}
@@ -111,15 +111,15 @@ func (f *Facts) fromNode(x *finding, all []*finding) bool {
 	if len(bad) == 0 {
 		return false
 	}
-	switch kube.TroubleKind(x.kind) {
-	case kube.TroubleSchedule:
+	switch readiness.TroubleKind(x.kind) {
+	case readiness.TroubleSchedule:
 		well := slices.ContainsFunc(f.Nodes, func(n corev1.Node) bool {
 			return !slices.ContainsFunc(bad, func(y *finding) bool { return y.object.name == n.Name })
 		})
 		if !well || strings.Contains(x.text, "{node.kubernetes.io/") {
 			return x.from(bad[0], "")
 		}
-	case kube.TroubleUnready, kube.TroubleStarting, kube.TroubleNetwork, kube.TroubleVolume, kube.TroubleEvicted:
+	case readiness.TroubleUnready, readiness.TroubleStarting, readiness.TroubleNetwork, readiness.TroubleVolume, readiness.TroubleEvicted:
 		for _, y := range bad {
 			if y.object.name == x.pod.Spec.NodeName {
 				return x.from(y, "")
@@ -133,7 +133,6 @@ func (f *Facts) fromNode(x *finding, all []*finding) bool {
 var unresolved = regexp.MustCompile(`(?i)lookup \S+.*(no such host|server misbehaving|i/o timeout|connection refused|network is unreachable)|` +
 	`temporary failure in name resolution|could not resolve host|name or service not known|getaddrinfo|EAI_AGAIN|ENOTFOUND|UnknownHostException|failure in name resolution`)
 
-// matches reports whether x's text or log matches.
 func (x *finding) matches(re *regexp.Regexp) bool {
 	return re.MatchString(x.text) || slices.ContainsFunc(x.log, re.MatchString)
 }
@@ -150,7 +149,7 @@ func (f *Facts) nameService(all []*finding) *finding {
 		}
 	}
 	if f.Pods != nil && !slices.ContainsFunc(f.Pods, func(p corev1.Pod) bool { return isDNS(&p) }) {
-		return &finding{kind: string(kube.TroubleUnready), text: "the cluster's name service has no pod", failed: true}
+		return &finding{kind: string(readiness.TroubleUnready), text: "the cluster's name service has no pod", failed: true}
 	}
 	return nil
 }
@@ -180,8 +179,8 @@ var unreached = regexp.MustCompile(`(?i)refused|no such host|time(d )?\s?out|no 
 
 // fromWorkload finds the workload that x cannot reach.
 func fromWorkload(x *finding, all []*finding) {
-	if kube.TroubleKind(x.kind) != kube.TroubleCrash && kube.TroubleKind(x.kind) != kube.TroubleUnready &&
-		kube.TroubleKind(x.kind) != kube.TroubleProbe && x.kind != string(argo.Unreadable) && x.kind != string(argo.SyncFailed) {
+	if readiness.TroubleKind(x.kind) != readiness.TroubleCrash && readiness.TroubleKind(x.kind) != readiness.TroubleUnready &&
+		readiness.TroubleKind(x.kind) != readiness.TroubleProbe && x.kind != string(argo.Unreadable) && x.kind != string(argo.SyncFailed) {
 		return
 	}
 	texts := append([]string{x.text}, x.log...)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // Facts are what was read from a cluster. A nil list could not be read, as opposed to an
@@ -64,7 +65,13 @@ func Gather(ctx context.Context, client *kube.Client, scope Scope) *Facts {
 	f.lists(ctx, client)
 	if f.Down != "" {
 		if scope.Health != "" {
-			f.Down += "; " + queryNode(ctx, client, scope.Health)
+			limited, cancel := context.WithTimeout(ctx, healthLimit)
+			defer cancel()
+			_, seen, err := readiness.Node(limited, client, scope.Health)
+			if err != nil {
+				seen = fmt.Sprintf("its node does not answer at %s either: %s", scope.Health, reason(err))
+			}
+			f.Down += "; " + seen
 		}
 		return f
 	}
@@ -79,13 +86,11 @@ func Gather(ctx context.Context, client *kube.Client, scope Scope) *Facts {
 	return f
 }
 
-// part is one list that is read.
 type part struct {
 	name string
 	read func(ctx context.Context) error
 }
 
-// lists reads the lists concurrently.
 func (f *Facts) lists(ctx context.Context, client *kube.Client) {
 	ctx, cancel := context.WithTimeout(ctx, listLimit)
 	defer cancel()
@@ -126,7 +131,7 @@ func reason(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "no answer in time"
 	}
-	return kube.OneLine(err.Error())
+	return readiness.OneLine(err.Error())
 }
 
 func (f *Facts) parts(client *kube.Client) []part {
@@ -208,7 +213,7 @@ func (f *Facts) details(ctx context.Context, client *kube.Client) {
 	logs, errs := make([][]string, len(top)), make([]error, len(top))
 	var wg sync.WaitGroup
 	for i, x := range top {
-		wg.Go(func() { logs[i], errs[i] = client.LastLines(ctx, x.pod, x.trouble, logLines) })
+		wg.Go(func() { logs[i], errs[i] = readiness.LastLines(ctx, client, x.pod, x.trouble, logLines) })
 	}
 	wg.Wait()
 	f.sorted = nil

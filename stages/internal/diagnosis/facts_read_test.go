@@ -196,16 +196,6 @@ func TestAnAPIThatDoesNotAnswerIsTheCause(t *testing.T) {
 	require.Contains(t, down(Scope{Health: s.URL + "/readyz"}).Cause, "; its node does not answer at "+s.URL+"/readyz either: dial tcp")
 }
 
-func TestReadHealth(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"ready":true,"parts":{"pods":{"state":"ready"}},"components":{"etcd":{"state":"running"}}}`: "its node says that it is ready",
-		"not found\n": "its node says: not found",
-		`{"a":1}`:     `its node says: {"a":1}`,
-	} {
-		require.Equal(t, want, readHealth(text))
-	}
-}
-
 func TestAnAPIThatHangsTakesNoLongerThanTheContext(t *testing.T) {
 	release := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

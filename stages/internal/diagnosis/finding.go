@@ -9,9 +9,10 @@ import (
 
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
-// The kinds of findings besides kube.TroubleKind and argo.ProblemKind.
+// The kinds of findings besides readiness.TroubleKind and argo.ProblemKind.
 const (
 	kindAPI     = "api"     // the API does not respond
 	kindNode    = "node"    // a node is not ready or short of a resource
@@ -24,25 +25,24 @@ const (
 // kinds returns all kinds, the most specific first: of two findings of an app, the one
 // whose kind is earlier is the cause. Failures of any kind come before what is only slow.
 func kinds() []string {
-	troubles := func(from, to kube.TroubleKind) []string {
+	troubles := func(from, to readiness.TroubleKind) []string {
 		var out []string
-		for _, k := range kube.TroubleKinds()[from.Order() : to.Order()+1] {
+		for _, k := range readiness.TroubleKinds()[from.Order() : to.Order()+1] {
 			out = append(out, string(k))
 		}
 		return out
 	}
 	return slices.Concat(
 		[]string{kindAPI, string(argo.Unreadable), string(argo.NotApplied)},
-		troubles(kube.TroubleImage, kube.TroubleNetwork),
+		troubles(readiness.TroubleImage, readiness.TroubleNetwork),
 		[]string{kindClaim, kindRefused},
-		troubles(kube.TroubleVolume, kube.TroubleProbe),
+		troubles(readiness.TroubleVolume, readiness.TroubleProbe),
 		[]string{string(argo.HookFailed), kindJob, string(argo.SyncFailed), kindNode, string(argo.Unhealthy)},
-		troubles(kube.TroubleUnready, kube.TroubleStarting),
+		troubles(readiness.TroubleUnready, readiness.TroubleStarting),
 		[]string{kindBinding, string(argo.HookRuns), string(argo.Waits), string(argo.Differs)},
 	)
 }
 
-// object identifies an object of the cluster.
 type object struct{ kind, namespace, name string }
 
 // String returns "pod apps/web-0".
@@ -64,7 +64,6 @@ func lower(kind string) string {
 	return strings.ToLower(kind[:min(1, len(kind))]) + kind[min(1, len(kind)):]
 }
 
-// finding is one thing that is unhealthy.
 type finding struct {
 	kind   string
 	app    string
@@ -77,19 +76,19 @@ type finding struct {
 	count  int
 
 	pod     *corev1.Pod // that is in trouble
-	trouble kube.Trouble
-	owner   object        // the workload of the pod, or whose pods cannot be created
-	child   string        // the app that an app waits for
-	service *kube.Refusal // of a webhook that does not respond
-	root    *finding      // its cause
-	through string        // how, in a clause; may be empty
+	trouble readiness.Trouble
+	owner   object             // the workload of the pod, or whose pods cannot be created
+	child   string             // the app that an app waits for
+	service *readiness.Refusal // of a webhook that does not respond
+	root    *finding           // its cause
+	through string             // how, in a clause; may be empty
 	log     []string
 }
 
 // findings extracts everything unhealthy from the facts, unsorted and without causes.
 func (f *Facts) findings() []*finding {
 	if f.Down != "" {
-		return []*finding{{kind: kindAPI, text: kube.Short(f.Scope.clean(f.Down), 2*maxText), failed: true}}
+		return []*finding{{kind: kindAPI, text: readiness.Short(f.Scope.clean(f.Down), 2*maxText), failed: true}}
 	}
 	out := slices.Concat(f.nodeFindings(), f.claimFindings(), f.podFindings(), f.refusedFindings(), f.jobFindings(), f.appFindings())
 	hooks := map[object]bool{} // failed hooks, which Argo CD reports, too
@@ -107,7 +106,7 @@ func (f *Facts) findings() []*finding {
 		if i := f.app(x.app); i != nil {
 			x.wave = i.Wave
 		}
-		x.text = kube.Short(f.Scope.clean(x.text), maxText)
+		x.text = readiness.Short(f.Scope.clean(x.text), maxText)
 	}
 	return collapse(out)
 }
@@ -139,7 +138,6 @@ func collapse(all []*finding) []*finding {
 	return out
 }
 
-// app returns the Application with that name, or nil.
 func (f *Facts) app(name string) *argo.Application {
 	for i := range f.Apps {
 		if f.Apps[i].Name == name && name != "" {

@@ -10,10 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
-// podFindings returns the pods that are not ready.
 func (f *Facts) podFindings() []*finding {
 	var out []*finding
 	events := map[types.NamespacedName][]corev1.Event{}
@@ -23,19 +22,19 @@ func (f *Facts) podFindings() []*finding {
 			events[key] = append(events[key], e)
 		}
 	}
-	pods := kube.CurrentPods(f.Pods)
+	pods := readiness.CurrentPods(f.Pods)
 	for i := range pods {
 		p := &pods[i]
-		t, ok := kube.PodTrouble(p, events[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}])
+		t, ok := readiness.PodTrouble(p, events[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}])
 		if !ok || !f.within(p.Namespace) {
 			continue
 		}
-		kind, name := kube.Owner(p)
+		kind, name := readiness.Owner(p)
 		owner := object{kind, p.Namespace, name}
 		text := t.Text
 		log := f.logOf(p)
-		if t.Kind == kube.TroubleCrash {
-			text = kube.Wrote(text, kube.TellingLine(log))
+		if t.Kind == readiness.TroubleCrash {
+			text = readiness.Wrote(text, readiness.TellingLine(log))
 		}
 		if kind == "Job" {
 			j := f.job(owner)
@@ -61,7 +60,7 @@ func (f *Facts) logOf(p *corev1.Pod) []string {
 	out := make([]string, 0, len(lines))
 	for _, l := range lines[max(0, len(lines)-logLines):] {
 		// Clean more than is shown, so that no secret is cut in two before.
-		out = append(out, kube.Short(f.Scope.clean(kube.Short(l, 4*maxText)), maxText))
+		out = append(out, readiness.Short(f.Scope.clean(readiness.Short(l, 4*maxText)), maxText))
 	}
 	return out
 }
@@ -80,23 +79,23 @@ func (f *Facts) refusedFindings() []*finding {
 		}
 		o := f.workload(e.InvolvedObject)
 		made, there := newest[o]
-		if at := kube.LastSeen(e); f.Now.Sub(at) > refusalAge || at.Before(made) {
+		if at := readiness.LastSeen(e); f.Now.Sub(at) > refusalAge || at.Before(made) {
 			continue
 		}
 		// A controller that sees the cluster as it was tries to make again what it has made.
 		if there && strings.Contains(e.Message, "already exists") {
 			continue
 		}
-		if known, ok := last[o]; !ok || kube.LastSeen(e).After(kube.LastSeen(known)) {
+		if known, ok := last[o]; !ok || readiness.LastSeen(e).After(readiness.LastSeen(known)) {
 			last[o] = e
 		}
 	}
 	out := make([]*finding, 0, len(last))
 	for o, e := range last {
-		r := kube.ReadRefusal(e.Message)
+		r := readiness.ReadRefusal(e.Message)
 		x := &finding{
 			kind: kindRefused, object: o, silent: true, owner: o, text: "no pod of " + o.kind + " " + o.name + " can be made: " + r.Text,
-			since: kube.FirstSeen(e), failed: true,
+			since: readiness.FirstSeen(e), failed: true,
 		}
 		if r.Service != "" {
 			x.service = &r
@@ -126,7 +125,7 @@ func (f *Facts) newestPods() map[object]time.Time {
 	}
 	f.newest = map[object]time.Time{}
 	for i := range f.Pods {
-		kind, name := kube.Owner(&f.Pods[i])
+		kind, name := readiness.Owner(&f.Pods[i])
 		o := object{kind, f.Pods[i].Namespace, name}
 		if at, known := f.newest[o]; !known || f.Pods[i].CreationTimestamp.After(at) {
 			f.newest[o] = f.Pods[i].CreationTimestamp.Time

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 const (
@@ -186,7 +186,7 @@ func (f *Facts) describe(x *finding) contract.Finding {
 	if since.IsZero() {
 		since = x.since
 	}
-	sentence := kube.Sentence(strings.Join(append(through, root.text), ": "), where, since, f.Now)
+	sentence := readiness.Sentence(strings.Join(append(through, root.text), ": "), where, since, f.Now)
 	if x.app != "" {
 		sentence = "app " + x.app + ": " + sentence
 	}
@@ -243,8 +243,8 @@ func (f *Facts) warnings() []contract.Event {
 		if e.Series != nil {
 			n = max(n, int(e.Series.Count))
 		}
-		message := kube.Short(f.Scope.clean(kube.OneLine(e.Message)), maxText)
-		out = append(out, contract.Event{Object: o.String(), Reason: e.Reason, Message: message, Count: n, Last: kube.LastSeen(e).UTC()})
+		message := readiness.Short(f.Scope.clean(readiness.OneLine(e.Message)), maxText)
+		out = append(out, contract.Event{Object: o.String(), Reason: e.Reason, Message: message, Count: n, Last: readiness.LastSeen(e).UTC()})
 	}
 	slices.SortFunc(out, func(a, b contract.Event) int {
 		return cmp.Or(b.Last.Compare(a.Last), strings.Compare(a.Object, b.Object), strings.Compare(a.Reason, b.Reason), strings.Compare(a.Message, b.Message))

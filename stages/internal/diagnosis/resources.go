@@ -13,9 +13,9 @@ import (
 
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
-// nodeFindings returns the nodes that are not ready or short of a resource.
 func (f *Facts) nodeFindings() []*finding {
 	var out []*finding
 	if f.Nodes != nil && len(f.Nodes) == 0 {
@@ -77,7 +77,6 @@ func (f *Facts) claimFindings() []*finding {
 // pending describes a claim that may just be waiting for its pod or its provisioner.
 const pending = "has no volume yet"
 
-// whyNoVolume returns why a claim is not bound.
 func (f *Facts) whyNoVolume(c *corev1.PersistentVolumeClaim) string {
 	if c.Status.Phase == corev1.ClaimLost {
 		return "has lost its volume"
@@ -86,7 +85,7 @@ func (f *Facts) whyNoVolume(c *corev1.PersistentVolumeClaim) string {
 	for i, e := range f.Events {
 		o := e.InvolvedObject
 		if o.Kind == "PersistentVolumeClaim" && o.Namespace == c.Namespace && o.Name == c.Name && e.Type == corev1.EventTypeWarning &&
-			(warning == nil || kube.LastSeen(e).After(kube.LastSeen(*warning))) {
+			(warning == nil || readiness.LastSeen(e).After(readiness.LastSeen(*warning))) {
 			warning = &f.Events[i]
 		}
 	}
@@ -100,7 +99,7 @@ func (f *Facts) whyNoVolume(c *corev1.PersistentVolumeClaim) string {
 	case class != nil && *class == "" && c.Spec.VolumeName == "":
 		return "asks for no storage class, and there is no volume for it"
 	case warning != nil:
-		return "gets no volume: " + kube.OneLine(warning.Message)
+		return "gets no volume: " + readiness.OneLine(warning.Message)
 	}
 	return pending
 }
@@ -109,7 +108,6 @@ func isDefault(c storagev1.StorageClass) bool {
 	return c.Annotations[kube.DefaultClass] == "true"
 }
 
-// jobFindings returns the Jobs that failed.
 func (f *Facts) jobFindings() []*finding {
 	var out []*finding
 	for i := range f.Jobs {
@@ -202,15 +200,15 @@ func (f *Facts) appFindings() []*finding {
 				x.child = m[1]
 			}
 			if p.Kind == argo.NotApplied || p.Kind == argo.SyncFailed {
-				r := kube.ReadRefusal(p.Text)
+				r := readiness.ReadRefusal(p.Text)
 				if p.Text = r.Text; r.Service != "" {
 					x.service = &r
 				}
 			}
 			x.text = p.String()
 			if pod := f.running(x.object); p.Kind == argo.HookRuns && pod != nil {
-				x.pod, x.trouble, x.log = pod, kube.Trouble{Container: pod.Spec.Containers[0].Name}, f.logOf(pod)
-				x.text = kube.Wrote(x.text, kube.TellingLine(x.log))
+				x.pod, x.trouble, x.log = pod, readiness.Trouble{Container: pod.Spec.Containers[0].Name}, f.logOf(pod)
+				x.text = readiness.Wrote(x.text, readiness.TellingLine(x.log))
 			}
 			out = append(out, x)
 		}
@@ -222,7 +220,7 @@ func (f *Facts) appFindings() []*finding {
 func (f *Facts) running(job object) *corev1.Pod {
 	for i := range f.Pods {
 		p := &f.Pods[i]
-		kind, name := kube.Owner(p)
+		kind, name := readiness.Owner(p)
 		if p.Status.Phase == corev1.PodRunning && len(p.Spec.Containers) > 0 && (object{kind, p.Namespace, name}) == job {
 			return p
 		}

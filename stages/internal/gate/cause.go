@@ -11,6 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/internal/diagnosis"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // behind says what keeps a gate shut: why the pods behind it are not ready, or the app is not
@@ -27,7 +28,7 @@ func behind(ctx context.Context, c *kube.Client, engine string, a platform.Await
 		cause = behindService(ctx, c, a.HTTP.Service)
 	case a.Job != "":
 		namespace, name, _ := strings.Cut(a.Job, "/")
-		cause = c.PodCause(ctx, namespace, "job-name="+name, name)
+		cause = readiness.PodCause(ctx, c, namespace, "job-name="+name, name)
 	case a.Rollout != "":
 		return behindObject(ctx, c, a.Rollout, true)
 	case a.Condition != nil:
@@ -49,7 +50,7 @@ func behindService(ctx context.Context, c *kube.Client, ref string) string {
 	if err != nil || len(s.Spec.Selector) == 0 {
 		return ""
 	}
-	return c.PodCause(ctx, namespace, metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: s.Spec.Selector}), "")
+	return readiness.PodCause(ctx, c, namespace, metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: s.Spec.Selector}), "")
 }
 
 // behindObject is behind for a gate on an object; rolled tells that it waits for its pods.
@@ -63,10 +64,10 @@ func behindObject(ctx context.Context, c *kube.Client, ref string, rolled bool) 
 		return "", false
 	}
 	if selector := pods(o); selector != "" {
-		cause = c.PodCause(ctx, at.Namespace, selector, at.Name)
+		cause = readiness.PodCause(ctx, c, at.Namespace, selector, at.Name)
 	}
-	if cause == "" || cause == kube.NoPods && !rolled { // it may have none by right
-		return c.Warning(ctx, o.GroupVersionKind().GroupKind(), at.Namespace, at.Name), false
+	if cause == "" || cause == readiness.NoPods && !rolled { // it may have none by right
+		return readiness.Warning(ctx, c, o.GroupVersionKind().GroupKind(), at.Namespace, at.Name), false
 	}
 	return cause, true
 }

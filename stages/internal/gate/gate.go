@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // The codes of this package's faults.
@@ -28,7 +29,6 @@ const (
 	CodeShut fault.Code = "GAT-001"
 )
 
-// lookLimit bounds one look at a gate.
 const lookLimit = 10 * time.Second
 
 // Wait waits until the gate is open, up to its deadline. For a plan it looks once. The
@@ -109,7 +109,7 @@ func rollout(ctx context.Context, c *kube.Client, ref string) (bool, string, err
 	if err != nil {
 		return false, "", err
 	}
-	err = c.RolledOut(ctx, o.Kind, o.Namespace, o.Name)
+	err = readiness.RolledOut(ctx, c, o.Kind, o.Namespace, o.Name)
 	if err == nil {
 		return true, "it is rolled out", nil
 	}
@@ -125,7 +125,7 @@ func job(ctx context.Context, c *kube.Client, ref string) (bool, string, error) 
 	if err != nil {
 		return false, "", err
 	}
-	done, failed := kube.JobEnd(j)
+	done, failed := readiness.JobEnd(j)
 	switch {
 	case done:
 		return true, "it completed", nil

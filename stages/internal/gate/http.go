@@ -16,9 +16,9 @@ import (
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
-// maxBody is how much of a response is read, in bytes.
 const maxBody = 1 << 20
 
 // http asks a Service through the API server, which reaches it from inside the cluster.
@@ -82,14 +82,13 @@ func unreached(body []byte) string {
 		return ""
 	}
 	if s.Reason == metav1.StatusReasonServiceUnavailable || s.Details != nil && s.Details.Group == "" && s.Details.Kind == "services" {
-		return "the API server does not reach it: " + kube.OneLine(cmp.Or(s.Message, string(s.Reason)))
+		return "the API server does not reach it: " + readiness.OneLine(cmp.Or(s.Message, string(s.Reason)))
 	}
 	return ""
 }
 
-// excerpt is the beginning of a response, on one line.
 func excerpt(body []byte) string {
-	text := kube.Short(kube.OneLine(string(body)), 120)
+	text := readiness.Short(readiness.OneLine(string(body)), 120)
 	if text == "" {
 		return ""
 	}

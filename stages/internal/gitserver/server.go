@@ -21,8 +21,11 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/bounded"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/redact"
+	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
 
@@ -37,8 +40,8 @@ type Server struct {
 	planned bool // nothing is written: what would be is an ErrLater
 }
 
-// requestTimeout limits one request to the API.
-const requestTimeout = 30 * time.Second
+// requestTimeout limits one request to the API; a commit of a few hundred files takes seconds.
+const requestTimeout = 2 * time.Minute
 
 // Client returns an HTTP client that dials address for every host, unless address is
 // empty, uses no proxy and follows no redirects. Certificates are verified against
@@ -62,14 +65,13 @@ func Client(address string, roots *x509.CertPool) *http.Client {
 	}
 }
 
-// guarded refuses requests that would change something once it is not certain any more that
-// the step's run has the deployment's lock.
+// guarded rejects requests that would change something once it is no longer certain that the
+// step's run holds the deployment's lock.
 type guarded struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
-	reads := r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/git-upload-pack")
-	if !reads {
+	if r.Method != http.MethodGet {
 		if err := lock.Guard(r.Context()); err != nil {
 			return nil, err
 		}
@@ -165,12 +167,12 @@ func (s *Server) CheckSignUpRefused(ctx context.Context) error {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/user/sign_up", strings.NewReader(form.Encode()))
 	if err != nil {
-		return fmt.Errorf("ask for an account: %w", err)
+		return fmt.Errorf("sign up: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	resp, err := s.client().Do(req)
 	if err != nil {
-		return fmt.Errorf("ask for an account: %w", err)
+		return fmt.Errorf("sign up: %w", err)
 	}
 	drain(resp)
 	err = s.api(ctx, http.MethodGet, "/api/v1/users/"+name, nil, nil)
@@ -198,7 +200,7 @@ func (s *Server) api(ctx context.Context, method, path string, in, out any) erro
 	}
 	req, err := http.NewRequestWithContext(ctx, method, s.URL+path, body)
 	if err != nil {
-		return fmt.Errorf("ask the git server: %w", err)
+		return fmt.Errorf("call the git server: %w", err)
 	}
 	req.Header.Set("Accept", "application/json")
 	if in != nil {
@@ -207,7 +209,7 @@ func (s *Server) api(ctx context.Context, method, path string, in, out any) erro
 	req.SetBasicAuth(s.Username, string(s.Password.Reveal()))
 	resp, err := s.client().Do(req)
 	if err != nil {
-		return fmt.Errorf("ask the git server: %w", err)
+		return fmt.Errorf("call the git server: %w", err)
 	}
 	defer drain(resp)
 	if resp.StatusCode/100 != 2 {
@@ -250,8 +252,43 @@ func messageOf(r io.Reader) string {
 	return text
 }
 
-// drain reads the rest of the body, up to a limit, and closes it.
 func drain(resp *http.Response) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
 	_ = resp.Body.Close()
+}
+
+// The codes of faults of the git server, and of a repository of the user's.
+const (
+	// CodeServer: the git server does not do what it must, or strangers may sign up on it.
+	CodeServer fault.Code = "PRE-008"
+	// CodePush: a push to the git server failed.
+	CodePush fault.Code = "PRE-011"
+	// CodeRepository: a repository of the user's cannot be read.
+	CodeRepository fault.Code = "PRE-014"
+)
+
+// Account returns a client of the git server g that logs in with the account in a
+// Secret, "namespace/name". It passes the password to hide, which keeps it out of the logs.
+func Account(ctx context.Context, c *kube.Client, g contract.GitServer, secret string, hide func(string)) (*Server, error) {
+	roots, err := kube.Roots(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	namespace, name, _ := strings.Cut(secret, "/")
+	o, err := c.Secret(ctx, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	if o == nil || len(o.Data["username"]) == 0 || len(o.Data["password"]) == 0 {
+		return nil, &fault.Fault{
+			Code: CodeServer, Class: fault.Step, Op: "read the account " + secret,
+			Fix: "declare the secret with the keys username and password in platform.yaml, then run the same command again",
+			Err: fmt.Errorf("secret %s is missing or has no username and password", secret),
+		}
+	}
+	hide(string(o.Data["password"]))
+	return &Server{
+		URL: g.URL, Address: g.Address, Roots: roots,
+		Username: string(o.Data["username"]), Password: redact.New(o.Data["password"]), planned: c.Plan != nil,
+	}, nil
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
@@ -205,7 +206,7 @@ func (r Runner) make(ctx context.Context, h Hook) error {
 		case "Job":
 			err = r.Job(ctx, o.GetNamespace(), o.GetName())
 		case "Pod":
-			err = r.Client.WaitPodDone(ctx, o.GetNamespace(), o.GetName())
+			err = readiness.WaitPodDone(ctx, r.Client, o.GetNamespace(), o.GetName())
 		}
 		if err != nil {
 			return err

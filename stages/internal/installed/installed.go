@@ -18,73 +18,48 @@ import (
 
 // The codes of this package's faults.
 const (
-	// CodeNotOver: a release cannot be installed over the one that is installed, or only by an
+	// CodeNotOver: a release cannot be installed over the installed release, or only by an
 	// upgrade, because it changes data.
 	CodeNotOver fault.Code = "UPG-001"
 	// CodeUnfinished: the last upgrade, or the last rollback, has not come to its end.
 	CodeUnfinished fault.Code = "UPG-002"
 )
 
-// name is that of the ConfigMap in kube.SystemNamespace; its keys are those of Record.
-const name = "slipway-release"
-
+// The note in kube.SystemNamespace, and its key.
 const (
-	migrationsKey = "migrations" // "authors=done trim=begun"
-	replacedKey   = "replaced"   // "orders words"
+	name = "slipway-release"
+	key  = "release.json"
 )
 
-// fields are those of a record that are kept as they are, by their keys.
-func (rec *Record) fields() map[string]*string {
-	return map[string]*string{
-		"platform": &rec.Platform, "version": &rec.Version, "toward": &rec.Toward, "backup": &rec.Backup,
-		"style": &rec.Style, "rollback": &rec.Rollback, "saved": &rec.Saved,
-	}
-}
-
-// Record says which release of which platform a cluster has. The zero value is that of a
-// cluster with none.
+// Record says which release of which platform a cluster has; the zero value: none.
 type Record struct {
-	Platform string // its name
-	Version  string // that was installed to the end; empty: none was yet
-	// Toward is the version to which a run brings it, or has begun to bring it; empty if
-	// that is Version.
-	Toward string
-	// Backup is the id of the one that was made before the upgrade to Toward or, where that
+	Platform string `json:"platform"`          // its name
+	Version  string `json:"version,omitempty"` // the last one that was installed to the end; empty: none yet
+	// Toward is the version to which a run brings the cluster, or has begun to; empty if that is
+	// Version.
+	Toward string `json:"toward,omitempty"`
+	// Backup is the id of the backup that was made before the upgrade to Toward or, where that
 	// is empty, to Version; empty: none was.
-	Backup     string
-	Style      string // of that upgrade: see contract.Change
-	Migrations []Migration
+	Backup     string      `json:"backup,omitempty"`
+	Style      string      `json:"style,omitempty"` // of that upgrade: see contract.Change
+	Migrations []Migration `json:"migrations,omitempty"`
 	// Rollback is the id of the backup to which a run goes back, or has begun to; empty:
 	// none does.
-	Rollback string
-	Saved    string // id of the backup of the data that the rollback replaces; empty: it has made none
+	Rollback string `json:"rollback,omitempty"`
+	Saved    string `json:"saved,omitempty"` // id of the backup of the data that the rollback replaces; empty: it has made none
 	// Replaced is the data in whose place the rollback has put the backup already.
-	Replaced []string
+	Replaced []string `json:"replaced,omitempty"`
 }
 
-// Migration is one that the upgrade has begun, in their order.
+// Migration is a migration that the upgrade has begun.
 type Migration struct {
-	Name string
-	Done bool
+	Name string `json:"name"`
+	Done bool   `json:"done,omitempty"`
 }
-
-const (
-	begun = "begun"
-	done  = "done"
-)
 
 // Read returns the record of a cluster.
-func Read(ctx context.Context, c *kube.Client) (Record, error) {
-	data, err := c.Notes(ctx, name)
-	var rec Record
-	for key, field := range rec.fields() {
-		*field = data[key]
-	}
-	rec.Replaced = append(rec.Replaced, strings.Fields(data[replacedKey])...)
-	for _, m := range strings.Fields(data[migrationsKey]) {
-		name, state, _ := strings.Cut(m, "=")
-		rec.Migrations = append(rec.Migrations, Migration{Name: name, Done: state == done})
-	}
+func Read(ctx context.Context, c *kube.Client) (rec Record, err error) {
+	_, err = c.Note(ctx, "", name, key, &rec)
 	return rec, err
 }
 
@@ -140,19 +115,7 @@ func (rec Record) Has(migration string) bool {
 
 // Keep writes the record to the cluster.
 func (rec Record) Keep(ctx context.Context, c *kube.Client, deployment string) error {
-	var migrations []string
-	for _, m := range rec.Migrations {
-		state := begun
-		if m.Done {
-			state = done
-		}
-		migrations = append(migrations, m.Name+"="+state)
-	}
-	data := map[string]string{migrationsKey: strings.Join(migrations, " "), replacedKey: strings.Join(rec.Replaced, " ")}
-	for key, field := range rec.fields() {
-		data[key] = *field
-	}
-	return c.KeepNotes(ctx, deployment, name, data)
+	return c.KeepNote(ctx, deployment, name, key, rec)
 }
 
 // How says what a run does with a release.
@@ -194,7 +157,6 @@ func Nothing() error {
 	}
 }
 
-// goOn is how to end an upgrade, or to leave it.
 func (rec Record) goOn() string {
 	return "go on with it, with the --platform that it was begun with, if any: slipway upgrade --resume; or go back to " + rec.Version + ": slipway rollback"
 }
@@ -203,7 +165,7 @@ func (rec Record) between() error {
 	return fmt.Errorf("the upgrade from %s to %s has begun and is not finished", rec.Version, rec.Toward)
 }
 
-// follows returns a fault unless a release can be installed over that of the cluster.
+// follows returns a fault unless a release can be installed over the cluster's.
 func (rec Record) follows(r *platform.Release, upgrade bool) error {
 	switch {
 	case rec.Platform == "":
@@ -229,11 +191,10 @@ func (rec Record) follows(r *platform.Release, upgrade bool) error {
 			fmt.Sprintf("name release %s or a newer one: platform.release in the configuration, or --platform; to go back to the release before the last upgrade: slipway rollback", rec.Version))
 	}
 	return notOver(r, fmt.Errorf("release %s is installed, and %s says of it that it cannot be upgraded (upgradableFrom: %s)",
-		rec.Version, r.Version, orNone(r.UpgradableFrom)),
+		rec.Version, r.Version, cmp.Or(strings.Join(r.UpgradableFrom, ", "), "none")),
 		"upgrade to a release between first: slipway upgrade --to VERSION; in a release of your own, name "+rec.Version+" under upgradableFrom if it can be installed over that")
 }
 
-// same is the fault of who upgrades to the release that is installed.
 func same(r *platform.Release) error {
 	return platform.Same(r.Version, "slipway install, with a configuration that names it (or --platform)")
 }
@@ -263,11 +224,4 @@ func unfinished(r *platform.Release, err error, fix string) error {
 
 func notOver(r *platform.Release, err error, fix string) error {
 	return &fault.Fault{Code: CodeNotOver, Class: fault.Usage, Op: "install release " + r.Version + " of " + r.Name, Err: err, Fix: fix}
-}
-
-func orNone(versions []string) string {
-	if len(versions) == 0 {
-		return "none"
-	}
-	return strings.Join(versions, ", ")
 }

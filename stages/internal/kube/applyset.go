@@ -35,7 +35,6 @@ type inventory struct {
 	Entries []entry `json:"entries"`
 }
 
-// entry is an object of an inventory.
 type entry struct {
 	ID      string `json:"id"` // namespace_name_group_kind; a colon of a name is __
 	Version string `json:"v"`
@@ -150,7 +149,7 @@ func (m Member) Same(o Member) bool {
 // is no such set.
 func (c *Client) Members(ctx context.Context, name string) ([]Member, error) {
 	var list inventory
-	if found, err := c.Note(ctx, name, inventoryKey, &list); err != nil || !found {
+	if found, err := c.Note(ctx, "", name, inventoryKey, &list); err != nil || !found {
 		return nil, err
 	}
 	var out []Member
@@ -176,8 +175,8 @@ func (c *Client) KeepMembers(ctx context.Context, deployment, name string, membe
 }
 
 // DeleteOurs asks for the deletion of an object that is still labelled as the deployment's: a list
-// alone deletes nothing. One that is not there, or whose kind is not, is no error. One with which
-// data goes stays, and so does one that Keeps, or that Argo CD has brought since. Claims that a
+// alone deletes nothing. It is no error if the object, or its kind, does not exist. Objects stay if
+// data goes with them, if Keeps says so, or if Argo CD has brought them since. Claims that a
 // StatefulSet leaves get the deployment's label.
 func (c *Client) DeleteOurs(ctx context.Context, m Member, deployment string, policy metav1.DeletionPropagation) (asked bool, err error) {
 	if m.HasData() {
@@ -205,7 +204,7 @@ func (c *Client) Live(ctx context.Context, m Member) (*unstructured.Unstructured
 		return api.Get(ctx, m.Name, metav1.GetOptions{})
 	})
 	if err != nil {
-		return nil, ifThere(err)
+		return nil, IgnoreNotFound(err)
 	}
 	return o, nil
 }
@@ -265,7 +264,7 @@ func (c *Client) MarkClaims(ctx context.Context, o *unstructured.Unstructured, d
 	return nil
 }
 
-// madeFor reports whether a claim's name is one that a StatefulSet gives: template-set-0.
+// madeFor reports whether a StatefulSet gives its claims such a name: template-set-0.
 func madeFor(set *appsv1.StatefulSet, claim string) bool {
 	return slices.ContainsFunc(set.Spec.VolumeClaimTemplates, func(t corev1.PersistentVolumeClaim) bool {
 		number, ok := strings.CutPrefix(claim, t.Name+"-"+set.Name+"-")

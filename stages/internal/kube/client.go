@@ -58,8 +58,8 @@ type Client struct {
 	Progress func(format string, args ...any)
 	// Plan is what the client finds out for a plan: it sends no write then. Nil: it writes.
 	Plan *plan.Step
-	// OnWait is told what is waited for, from when until when, and what was seen last, when a
-	// wait takes longer than a moment, sees something else, or is over. Nil: nobody is.
+	// OnWait gets what is waited for, from when until when, and what was seen last, when a wait takes
+	// longer than a moment, sees something else, or is over. It may be nil.
 	OnWait func(what string, since, until time.Time, seen string, over bool)
 
 	outage time.Duration
@@ -146,7 +146,8 @@ func badKubeconfig(err error) error {
 // Endpoint is the URL of the API server.
 func (c *Client) Endpoint() string { return c.Config.Host }
 
-func (c *Client) progress(format string, args ...any) {
+// Report passes a line to Progress.
+func (c *Client) Report(format string, args ...any) {
 	if c.Progress != nil {
 		c.Progress(format, args...)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,22 +26,36 @@ func (c *Client) List(ctx context.Context, gvr schema.GroupVersionResource, name
 		return c.Dynamic.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	})
 	if err != nil {
-		return nil, ifThere(err)
+		return nil, IgnoreNotFound(err)
 	}
 	return list.Items, nil
 }
 
-// Delete asks for the deletion of one object; one that is not there is no error.
+// Workloads are the StatefulSets and Deployments of a namespace ("" means all) that a label
+// selector selects.
+func (c *Client) Workloads(ctx context.Context, namespace, selector string) ([]unstructured.Unstructured, error) {
+	var out []unstructured.Unstructured
+	for _, resource := range []string{"statefulsets", "deployments"} {
+		found, err := c.List(ctx, appsv1.SchemeGroupVersion.WithResource(resource), namespace, selector)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// Delete asks for the deletion of an object. It is no error if the object does not exist.
 func (c *Client) Delete(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string, policy metav1.DeletionPropagation) error {
-	return ifThere(c.Retry(ctx, fmt.Sprintf("delete %s %s", gvr.Resource, join(namespace, name)), func(ctx context.Context) error {
+	return IgnoreNotFound(c.Retry(ctx, fmt.Sprintf("delete %s %s", gvr.Resource, join(namespace, name)), func(ctx context.Context) error {
 		return c.target(gvr, namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &policy})
 	}))
 }
 
-// Patch merges a patch into one object; one that is not there is no error. what says in
-// the error what was attempted.
+// Patch merges a patch into an object. It is no error if the object does not exist; what says in an
+// error what was attempted.
 func (c *Client) Patch(ctx context.Context, what string, gvr schema.GroupVersionResource, namespace, name string, patch []byte) error {
-	return ifThere(c.Retry(ctx, what, func(ctx context.Context) error {
+	return IgnoreNotFound(c.Retry(ctx, what, func(ctx context.Context) error {
 		_, err := c.target(gvr, namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
 		return err
 	}))
@@ -78,14 +93,14 @@ func (c *Client) DeleteAll(ctx context.Context, gvr schema.GroupVersionResource,
 	return names, c.WaitFor(ctx, gvr.Resource+" to be gone", Poll, func(ctx context.Context) (bool, string, error) {
 		list, err := c.Dynamic.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 		if err != nil {
-			return apierrors.IsNotFound(err), "", ifThere(err)
+			return apierrors.IsNotFound(err), "", IgnoreNotFound(err)
 		}
 		return len(list.Items) == 0, Left(list.Items), nil
 	})
 }
 
-// DeleteObject asks for the deletion of an object as it was read. One that is not there, or whose
-// name another one has by now, is no error.
+// DeleteObject asks for the deletion of an object as it was read. It is no error if the object does
+// not exist, or another object has its name by now.
 func (c *Client) DeleteObject(ctx context.Context, o *unstructured.Unstructured, policy metav1.DeletionPropagation) error {
 	api, err := c.Resource(ctx, o.GroupVersionKind(), o.GetNamespace())
 	if meta.IsNoMatchError(err) {
@@ -101,17 +116,16 @@ func (c *Client) DeleteObject(ctx context.Context, o *unstructured.Unstructured,
 	if apierrors.IsConflict(err) {
 		return nil
 	}
-	return ifThere(err)
+	return IgnoreNotFound(err)
 }
 
-// PatchObject merges a patch into an object; one that is not there is no error. what says in the
-// error what was attempted.
+// PatchObject is Patch for an object as it was read.
 func (c *Client) PatchObject(ctx context.Context, what string, o *unstructured.Unstructured, patch map[string]any) error {
 	api, err := c.Resource(ctx, o.GroupVersionKind(), o.GetNamespace())
 	if err != nil {
 		return err
 	}
-	return ifThere(c.Retry(ctx, what, func(ctx context.Context) error {
+	return IgnoreNotFound(c.Retry(ctx, what, func(ctx context.Context) error {
 		_, err := patched(ctx, api, o.GetName(), patch)
 		return err
 	}))

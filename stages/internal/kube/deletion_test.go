@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // TestAnObjectThatIsBeingDeleted is one that is missing: it is waited for and made again.
@@ -66,7 +67,7 @@ func TestAPodOfAFormerTemplateThatIsBroken(t *testing.T) {
 	wait := func() {
 		limited, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		require.Error(t, c.WaitRollout(limited, "StatefulSet", "shop", "web"))
+		require.Error(t, readiness.WaitRollout(limited, c, "StatefulSet", "shop", "web"))
 	}
 	for _, kept := range []string{", updateStrategy: {type: OnDelete}", ", updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 1}}"} {
 		set(kept)

@@ -21,7 +21,7 @@ const kubectl = "kubectl"
 
 // byHand lists the field managers of an object, which may be nil, that are a person's with kubectl:
 // applying leaves alone what they have set and the manifest does not have. A restart of pods is
-// not to be undone; scaling Rescale undoes.
+// not to be undone; a component's step undoes scaling itself.
 func byHand(o *unstructured.Unstructured) []string {
 	if o == nil {
 		return nil
@@ -44,7 +44,7 @@ func takeOver(ctx context.Context, api dynamic.ResourceInterface, name string, m
 	for {
 		o, err := api.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
-			return ifThere(err)
+			return IgnoreNotFound(err)
 		}
 		patch, err := csaupgrade.UpgradeManagedFieldsPatch(o, sets.New(managers...), FieldManager)
 		if err != nil {
@@ -61,7 +61,7 @@ func takeOver(ctx context.Context, api dynamic.ResourceInterface, name string, m
 }
 
 // Extra is the merge patch that removes from a map of live what the map of obj does not have;
-// nil: it has no more. Lists are left alone: who applies one has it whole.
+// nil: there is nothing. Lists are left alone: whoever applies a list owns all of it.
 func Extra(live, obj map[string]any) map[string]any {
 	var out map[string]any
 	set := func(key string, value any) {
@@ -103,4 +103,36 @@ func take(o, patch map[string]any) {
 		}
 		delete(o, key)
 	}
+}
+
+// Yield gives up the fields that Slipway owns in objects that somebody else applies by now, who can
+// remove fields then. Nothing else of the objects changes, and objects that nobody else applies
+// stay as they are. Objects name their namespaces.
+func (c *Client) Yield(ctx context.Context, objs []*unstructured.Unstructured) error {
+	for _, o := range objs {
+		if err := c.yield(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Client) yield(ctx context.Context, o *unstructured.Unstructured) error {
+	live, err := c.Live(ctx, MemberOf(o))
+	if err != nil || live == nil {
+		return err
+	}
+	left := slices.DeleteFunc(slices.Clone(live.GetManagedFields()), func(f metav1.ManagedFieldsEntry) bool {
+		return f.Subresource == "" && f.Manager == FieldManager
+	})
+	applied := slices.ContainsFunc(left, func(f metav1.ManagedFieldsEntry) bool { return f.Operation == metav1.ManagedFieldsOperationApply })
+	if !applied || len(left) == len(live.GetManagedFields()) {
+		return nil
+	}
+	patch := map[string]any{"metadata": map[string]any{"resourceVersion": live.GetResourceVersion(), "managedFields": left}}
+	err = c.PatchObject(ctx, "give up the fields of "+describe(o), o, patch)
+	if apierrors.IsConflict(err) && ctx.Err() == nil { // somebody wrote to it in between
+		return c.yield(ctx, o)
+	}
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // TestRealWhatWasSetByHandIsUndone: also what the manifest does not have; what a
@@ -26,7 +27,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 	objs, err := kube.Decode([]byte(manifest))
 	require.NoError(t, err)
 	apply(t, c, ns, manifest)
-	require.NoError(t, c.WaitRollout(t.Context(), "Deployment", ns, "web"))
+	require.NoError(t, readiness.WaitRollout(t.Context(), c, "Deployment", ns, "web"))
 	drift := func() []kube.Applied {
 		found, err := c.Drift(t.Context(), objs, kube.ApplyOptions{Namespace: ns})
 		require.NoError(t, err)

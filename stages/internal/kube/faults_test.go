@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 func TestAnObjectThatIsRefused(t *testing.T) {
@@ -53,7 +54,7 @@ func TestWhatFailsForGoodIsNotWaitedFor(t *testing.T) {
 	client := &kube.Client{Kubernetes: fake.NewClientset(
 		&corev1.Pod{ObjectMeta: meta, Status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on memory"}},
 	)}
-	err := client.WaitPodDone(t.Context(), "n", "work")
+	err := readiness.WaitPodDone(t.Context(), client, "n", "work")
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeFailed})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "Pod n/work")

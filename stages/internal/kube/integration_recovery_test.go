@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // statefulSet is a manifest of one with a single pod.
@@ -43,20 +44,20 @@ func TestRealCorrection(t *testing.T) {
 			const runs = "exec busybox sleep 1000"
 			apply(t, c, ns, x.make(cmp.Or(x.image, busybox), cmp.Or(x.command, runs)))
 			require.NoError(t, c.WaitFor(t.Context(), "the first cause", kube.Poll, func(ctx context.Context) (bool, string, error) {
-				cause := c.PodCause(ctx, ns, "app=web", "web")
+				cause := readiness.PodCause(ctx, c, ns, "app=web", "web")
 				return strings.Contains(cause, x.cause), cause, nil
 			}))
 			apply(t, c, ns, x.make("slipway.local/nothing:2", runs))
 			short, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 			defer cancel()
-			err := c.WaitRollout(short, x.kind, ns, "web")
+			err := readiness.WaitRollout(short, c, x.kind, ns, "web")
 			require.ErrorContains(t, err, "nothing:2")
 			require.NotContains(t, err.Error(), x.cause)
 
 			apply(t, c, ns, x.make(busybox, runs))
 			limited, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			require.NoError(t, c.WaitRollout(limited, x.kind, ns, "web"))
+			require.NoError(t, readiness.WaitRollout(limited, c, x.kind, ns, "web"))
 		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // real connects to the cluster of SLIPWAY_TEST_KUBECONFIG and makes a namespace
@@ -198,9 +199,9 @@ func TestRealRollout(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	apply(t, c, ns, deployment("good", busybox, "exec busybox sleep 1000", ""))
-	require.NoError(t, c.WaitRollout(ctx, "Deployment", ns, "good"))
-	require.NoError(t, c.RolledOut(ctx, "Deployment", ns, "good"))
-	require.Empty(t, c.PodCause(ctx, ns, "app=good", "good"))
+	require.NoError(t, readiness.WaitRollout(ctx, c, "Deployment", ns, "good"))
+	require.NoError(t, readiness.RolledOut(ctx, c, "Deployment", ns, "good"))
+	require.Empty(t, readiness.PodCause(ctx, c, ns, "app=good", "good"))
 }
 
 func TestRealCauses(t *testing.T) {
@@ -231,7 +232,7 @@ func TestRealCauses(t *testing.T) {
 			t.Parallel()
 			apply(t, c, ns, x.manifest)
 			err := waitUntilNamed(t, x.want, func(ctx context.Context) error {
-				return c.WaitRollout(ctx, "Deployment", ns, name)
+				return readiness.WaitRollout(ctx, c, "Deployment", ns, name)
 			})
 			require.Equal(t, fault.Timeout, fault.ClassOf(err))
 			require.ErrorContains(t, err, "waited ")
@@ -271,7 +272,7 @@ spec:
   volumes: [{name: v, secret: {secretName: missing}}]
 `, busybox))
 	_ = waitUntilNamed(t, []string{`volume v cannot be mounted: secret "missing" not found, pod p, since `}, func(ctx context.Context) error {
-		return c.WaitPodDone(ctx, ns, "p")
+		return readiness.WaitPodDone(ctx, c, ns, "p")
 	})
 }
 
@@ -289,8 +290,8 @@ spec:
   containers: [{name: main, image: %q, command: [/bin/sh, -c, %q]}]
 `, name, busybox, command))
 	}
-	require.NoError(t, c.WaitPodDone(ctx, ns, "good"))
-	err := c.WaitPodDone(ctx, ns, "bad")
+	require.NoError(t, readiness.WaitPodDone(ctx, c, ns, "good"))
+	err := readiness.WaitPodDone(ctx, c, ns, "bad")
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeFailed})
 	require.ErrorContains(t, err, `it wrote "rows are missing"`)
 }

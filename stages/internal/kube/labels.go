@@ -65,14 +65,12 @@ func Ours(o metav1.Object, deployment string) bool {
 // "application:group/Kind:namespace/name".
 const TrackingID = "argocd.argoproj.io/tracking-id"
 
-// WroteTo reports whether Slipway has written to an object, or Argo CD owns it. One that
-// has the deployment's label and neither is a copy: of a manifest that somebody has read
-// from the cluster, or out of a backup.
+// WroteTo reports whether Slipway has written to an object, or Argo CD owns it. An object that has
+// the deployment's label and neither is a copy, made from the cluster or from a backup.
 func WroteTo(o metav1.Object) bool {
 	return marked(o) || written(o)
 }
 
-// marked reports whether Argo CD has marked an object as its own.
 func marked(o metav1.Object) bool {
 	id := o.GetAnnotations()[TrackingID]
 	where := "/" + o.GetName()
@@ -91,7 +89,7 @@ func writtenBy(o metav1.Object, manager string) bool {
 }
 
 // MadeNamespace reports whether Slipway made a namespace with these labels for a
-// deployment. One that it only uses has the deployment's label without ManagedBy: it
+// deployment. A namespace that it only uses has the deployment's label without ManagedBy: it
 // stays, and so does what is in it and is not Slipway's.
 func MadeNamespace(labels map[string]string, deployment string) bool {
 	return DeploymentOf(labels) == deployment && labels[ManagedBy] == FieldManager

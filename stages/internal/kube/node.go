@@ -27,7 +27,7 @@ type NodeLabel struct {
 	Value string    `json:"value"`
 }
 
-// On reports whether a node is the one that got the label, and still has it.
+// On reports whether a node got the label, and still has it.
 func (l NodeLabel) On(n metav1.Object) bool {
 	is, has := n.GetLabels()[l.Key]
 	return n.GetName() == l.Node && n.GetUID() == l.UID && has && is == l.Value
@@ -80,7 +80,7 @@ func (c *Client) NodeLabels(ctx context.Context, deployment string) ([]NodeLabel
 // UnlabelNode takes off a label that Slipway gave a node, unless somebody has given it another
 // value since.
 func (c *Client) UnlabelNode(ctx context.Context, l NodeLabel) error {
-	return ifThere(c.changeNode(ctx, "take the label off node "+l.Node, l.Node, func(_ context.Context, n *corev1.Node) (map[string]any, error) {
+	return IgnoreNotFound(c.changeNode(ctx, "take the label off node "+l.Node, l.Node, func(_ context.Context, n *corev1.Node) (map[string]any, error) {
 		if !l.On(n) {
 			return nil, nil
 		}

@@ -20,54 +20,26 @@ import (
 // Secrets there has the platform's rights anyway.
 const NoteType corev1.SecretType = "slipway.sh/note"
 
-// Notes returns the data of the note of that name; nil if it is not there.
-func (c *Client) Notes(ctx context.Context, name string) (map[string]string, error) {
+// Notes returns the data of the note of that name; nil if it does not exist, or is not the
+// deployment's: what another deployment's note says of objects, or of how they are removed, is about
+// others. An empty deployment is any.
+func (c *Client) Notes(ctx context.Context, deployment, name string) (map[string]string, error) {
 	o, err := c.Secret(ctx, SystemNamespace, name)
-	if err != nil || o == nil {
+	if err != nil || o == nil || deployment != "" && DeploymentOf(o.Labels) != deployment {
 		return nil, err
 	}
-	return texts(o), nil
-}
-
-// NotesOf is Notes of a deployment's note; nil if it is another's: what that says of objects, or of
-// how they are removed, is about others.
-func (c *Client) NotesOf(ctx context.Context, deployment, name string) (map[string]string, error) {
-	o, err := c.Secret(ctx, SystemNamespace, name)
-	if err != nil || o == nil || DeploymentOf(o.Labels) != deployment {
-		return nil, err
-	}
-	return texts(o), nil
-}
-
-func texts(o *corev1.Secret) map[string]string {
 	out := make(map[string]string, len(o.Data))
 	for key, value := range o.Data {
 		out[key] = string(value)
 	}
-	return out
+	return out, nil
 }
 
-// Note decodes into out what KeepNote has written; found is false where it has not.
-func (c *Client) Note(ctx context.Context, name, key string, out any) (found bool, err error) {
-	data, err := c.Notes(ctx, name)
-	if err != nil {
+// Note decodes into out what KeepNote has written; found is false where Notes has nothing.
+func (c *Client) Note(ctx context.Context, deployment, name, key string, out any) (found bool, err error) {
+	data, err := c.Notes(ctx, deployment, name)
+	if err != nil || data == nil {
 		return false, err
-	}
-	return decodeNote(data, name, key, out)
-}
-
-// NoteOf is Note of a deployment's note.
-func (c *Client) NoteOf(ctx context.Context, deployment, name, key string, out any) (found bool, err error) {
-	data, err := c.NotesOf(ctx, deployment, name)
-	if err != nil {
-		return false, err
-	}
-	return decodeNote(data, name, key, out)
-}
-
-func decodeNote(data map[string]string, name, key string, out any) (found bool, err error) {
-	if data == nil {
-		return false, nil
 	}
 	if err := json.Unmarshal([]byte(data[key]), out); err != nil {
 		return false, fmt.Errorf("read %s of secret %s/%s: %w", key, SystemNamespace, name, err)
@@ -115,7 +87,7 @@ func (c *Client) ReadProgress(ctx context.Context) (contract.Progress, error) {
 		return c.Kubernetes.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, StatusConfigMap, metav1.GetOptions{})
 	})
 	if err != nil {
-		return "", ifThere(err)
+		return "", IgnoreNotFound(err)
 	}
 	return contract.Progress(o.Data["state"]), nil
 }

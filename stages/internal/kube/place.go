@@ -60,9 +60,8 @@ func (c *Client) MembersOf(ctx context.Context, objs []*unstructured.Unstructure
 	return out, nil
 }
 
-// scoped gives members the namespace that objects of their kind have. One that was noted before
-// its kind was known may have a namespace where the kind has none. A kind that is not known is
-// left as it is.
+// scoped gives members the namespace that objects of their kind have: a member that was noted before
+// its kind was known may have a namespace where the kind has none. Unknown kinds stay as they are.
 func (c *Client) scoped(ctx context.Context, members []Member) ([]Member, error) {
 	unknown := map[schema.GroupVersionKind]bool{}
 	for i, m := range members {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // TestPlace: what has namespaces and names none gets one, what has none loses it, and a
@@ -81,7 +82,7 @@ func TestTheEndOfAJob(t *testing.T) {
 		{of(batchv1.JobFailed, corev1.ConditionTrue, "DeadlineExceeded", "it was too slow"), false, "DeadlineExceeded it was too slow"},
 		{of(batchv1.JobFailed, corev1.ConditionTrue, "", ""), false, "it failed"},
 	} {
-		done, failed := kube.JobEnd(c.job)
+		done, failed := readiness.JobEnd(c.job)
 		require.Equal(t, c.done, done)
 		require.Equal(t, c.failed, failed)
 	}

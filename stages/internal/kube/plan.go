@@ -164,7 +164,6 @@ func (g guarded) planned(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// dryRun is r, which has that body, as a dry run.
 func dryRun(r *http.Request, body []byte) (*http.Request, error) {
 	dry := r.Clone(r.Context())
 	if r.Method == http.MethodDelete {
@@ -183,7 +182,7 @@ func dryRun(r *http.Request, body []byte) (*http.Request, error) {
 	return dry, nil
 }
 
-// dryDeletion is the body of a deletion as that of a dry run: the API server takes the options
+// dryDeletion makes the body of a deletion a dry run's: the API server takes the options
 // of a deletion that has a body from there alone, and ignores the query (apiserver v0.37.2,
 // DeleteResource in pkg/endpoints/handlers/delete.go).
 func dryDeletion(body []byte) ([]byte, error) {
@@ -269,8 +268,8 @@ func (g guarded) read(r *http.Request, at string) (map[string]any, error) {
 	return out, json.Unmarshal(text, &out)
 }
 
-// keeps reports whether the object at a path is one that steps read, compare and then may
-// not write: a Secret, a ConfigMap, or a namespace.
+// keeps reports whether steps may read and compare the object at a path without writing it: a
+// Secret, a ConfigMap or a namespace.
 func keeps(at string) bool {
 	part := strings.Split(strings.TrimPrefix(at, "/api/v1/namespaces/"), "/")
 	if !strings.HasPrefix(at, "/api/v1/namespaces/") {
@@ -279,7 +278,6 @@ func keeps(at string) bool {
 	return len(part) == 1 || len(part) == 3 && (part[1] == "secrets" || part[1] == "configmaps")
 }
 
-// namespaceOf is the path of the namespace of the object at a path.
 func namespaceOf(at string) string {
 	_, below, found := strings.Cut(at, "/namespaces/")
 	if !found {

@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // TestWhatRunsForAMomentIsNotRolledOut: Kubernetes calls a container without a readiness probe
@@ -31,7 +32,7 @@ func TestWhatRunsForAMomentIsNotRolledOut(t *testing.T) {
 			api.Set(t, "/api/v1/namespaces/shop/pods/web-1", pod+x.state+"}]}\nspec: {containers: [{name: main, image: a"+x.probe+"}]}\n")
 			c, err := kube.New(&rest.Config{Host: api.URL})
 			require.NoError(t, err)
-			err = c.RolledOut(t.Context(), "Deployment", "shop", "web")
+			err = readiness.RolledOut(t.Context(), c, "Deployment", "shop", "web")
 			if x.want == "" {
 				require.NoError(t, err)
 			} else {
@@ -46,7 +47,7 @@ func TestRealRolloutOfWhatEndsAtOnce(t *testing.T) {
 	c, ns, busybox := real(t)
 	apply(t, c, ns, deployment("ends", busybox, "echo no such setting >&2; exit 1", ""))
 	err := waitUntilNamed(t, []string{"container main", "with exit code 1", `it wrote "no such setting"`}, func(ctx context.Context) error {
-		return c.WaitRollout(ctx, "Deployment", ns, "ends")
+		return readiness.WaitRollout(ctx, c, "Deployment", ns, "ends")
 	})
 	require.Equal(t, fault.Timeout, fault.ClassOf(err))
 }

@@ -18,15 +18,9 @@ const PullSecret = "slipway-registry"
 
 const defaultAccount = "default"
 
-// ForeignPullSecret reports whether a namespace has a Secret of PullSecret's name that is
-// somebody else's, or not of its type, which no Secret changes.
-func (c *Client) ForeignPullSecret(ctx context.Context, deployment, namespace string) (bool, error) {
-	o, err := c.Secret(ctx, namespace, PullSecret)
-	return o != nil && (!Ours(o, deployment) || o.Type != corev1.SecretTypeDockerConfigJson), err
-}
-
-// SetPullSecret keeps a docker config.json in a namespace as PullSecret, whoever's that is, and
-// has pods there pull with it that have no service account of their own.
+// SetPullSecret keeps a docker config.json in a namespace as PullSecret, and has pods there pull with
+// it that have no service account of their own. Infrastructure/ownership has seen that the Secret is
+// not somebody else's.
 func (c *Client) SetPullSecret(ctx context.Context, deployment, namespace string, config []byte) error {
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": string(corev1.SecretTypeDockerConfigJson),
@@ -74,7 +68,7 @@ func (c *Client) UnsetPullSecret(ctx context.Context, deployment, namespace stri
 }
 
 // pullsWith changes the names of the Secrets with which the pods of a namespace's default
-// service account pull. One that is not there has none.
+// service account pull. It does nothing if there is no such account.
 func (c *Client) pullsWith(ctx context.Context, namespace string, change func([]corev1.LocalObjectReference) []corev1.LocalObjectReference) error {
 	api := c.Kubernetes.CoreV1().ServiceAccounts(namespace)
 	return c.Retry(ctx, "change the default service account of namespace "+namespace, func(ctx context.Context) error {

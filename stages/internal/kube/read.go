@@ -1,25 +1,15 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"net"
-	"strconv"
-	"time"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/slipway-sh/slipway/fault"
 )
-
-// addressSoon is how long a load balancer may take to give an address.
-const addressSoon = 2 * time.Minute
 
 // Secret reads a Secret; it is nil without an error when there is none.
 func (c *Client) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
@@ -32,7 +22,7 @@ func (c *Client) Secret(ctx context.Context, namespace, name string) (*corev1.Se
 	return o, err
 }
 
-// UID tells a cluster from others: it is that of its namespace kube-system.
+// UID tells a cluster from others: it is the UID of its namespace kube-system.
 func (c *Client) UID(ctx context.Context) (string, error) {
 	ns, err := Retry(ctx, c, "recognise the cluster by its namespace kube-system", func(ctx context.Context) (*corev1.Namespace, error) {
 		return c.Kubernetes.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
@@ -41,57 +31,6 @@ func (c *Client) UID(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return string(ns.UID), nil
-}
-
-// Ingress is the address, IP or host name, that a Service's load balancer gave
-// it; "" when it gave none.
-func Ingress(s *corev1.Service) string {
-	for _, in := range s.Status.LoadBalancer.Ingress {
-		if host := cmp.Or(in.IP, in.Hostname); host != "" {
-			return host
-		}
-	}
-	return ""
-}
-
-// Address looks once for the address of a Service of type LoadBalancer and
-// returns it with port, "host:port"; "" while it has none. It fails with CodeNoBalancer
-// where the Service is of another type.
-func (c *Client) Address(ctx context.Context, namespace, name string, port int) (string, error) {
-	o, err := c.Kubernetes.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return "", err
-	}
-	host := Ingress(o)
-	switch {
-	case host == "" && o.Spec.Type != corev1.ServiceTypeLoadBalancer:
-		return "", &fault.Fault{
-			Code: CodeNoBalancer, Class: fault.Step,
-			Err: fmt.Errorf("it is of type %s, and what is reached from outside needs type LoadBalancer", o.Spec.Type),
-			Fix: "give the Service " + namespace + "/" + name + " the type LoadBalancer (of most charts the value service.type), or name one in platform.yaml that has it; then run the same command again",
-		}
-	case host == "":
-		return "", nil
-	}
-	return net.JoinHostPort(host, strconv.Itoa(port)), nil
-}
-
-// WaitAddress is Address, and waits two minutes at most until there is one. The error has what
-// the cluster warned of last, such as a quota or a port that is taken.
-func (c *Client) WaitAddress(ctx context.Context, namespace, name string, port int) (string, error) {
-	limited, cancel := context.WithTimeout(ctx, addressSoon)
-	defer cancel()
-	address := ""
-	err := c.WaitFor(limited, fmt.Sprintf("an address of the Service %s/%s", namespace, name), Poll, func(ctx context.Context) (done bool, seen string, err error) {
-		address, err = c.Address(ctx, namespace, name, port)
-		return address != "", "its load balancer has no address yet", err
-	})
-	if errors.Is(err, &fault.Fault{Code: CodeWait}) {
-		err = WithCause(ctx, err, func(ctx context.Context) string {
-			return c.Warning(ctx, schema.GroupKind{Kind: "Service"}, namespace, name)
-		})
-	}
-	return address, err
 }
 
 // The deployment's CA is in the namespace SystemNamespace, in a Secret and, for
@@ -121,4 +60,44 @@ func Roots(ctx context.Context, c *Client) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("configmap %s/%s holds no certificate under %s", SystemNamespace, CA, CAKey)
 	}
 	return pool, nil
+}
+
+// shortestSecret is how long a value of a Secret is that is looked for in texts.
+const shortestSecret = 8
+
+// IsSecret reports whether a value of a Secret is looked for in texts: not a user name or an
+// address.
+func IsSecret(key, value string) bool {
+	return len(value) >= shortestSecret && !slices.Contains([]string{"username", "email", "type", "url", "name", "server"}, key)
+}
+
+// HideSecrets hands on what is secret in the Secrets of a deployment. A program of the platform
+// may print it, and what pods and Applications say is in errors, reports and packages.
+//
+// It reads the deployment's namespaces only: elsewhere, anyone can give a Secret its label and
+// have words of Slipway's own hidden.
+func (c *Client) HideSecrets(ctx context.Context, deployment string, hide func(string)) error {
+	ours := metav1.ListOptions{LabelSelector: DeploymentLabel + "=" + deployment}
+	namespaces, err := Retry(ctx, c, "list namespaces", func(ctx context.Context) (*corev1.NamespaceList, error) {
+		return c.Kubernetes.CoreV1().Namespaces().List(ctx, ours)
+	})
+	if err != nil {
+		return err
+	}
+	for _, n := range namespaces.Items {
+		secrets, err := Retry(ctx, c, "list secrets", func(ctx context.Context) (*corev1.SecretList, error) {
+			return c.Kubernetes.CoreV1().Secrets(n.Name).List(ctx, ours)
+		})
+		if err != nil {
+			return err
+		}
+		for _, s := range secrets.Items {
+			for key, value := range s.Data {
+				if s.Type != NoteType && IsSecret(key, string(value)) {
+					hide(string(value))
+				}
+			}
+		}
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -34,11 +35,11 @@ func Transient(err error) bool {
 		code := s.Status().Code
 		return code == http.StatusTooManyRequests || code >= 500 && code != http.StatusNotImplemented && !untyped(err)
 	}
-	for _, errno := range []error{
+	for _, known := range []error{
 		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, syscall.EHOSTUNREACH, syscall.ENETUNREACH,
 		syscall.ETIMEDOUT, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.DeadlineExceeded,
 	} {
-		if errors.Is(err, errno) {
+		if errors.Is(err, known) {
 			return true
 		}
 	}
@@ -49,13 +50,8 @@ func Transient(err error) bool {
 		return true // a service's name is known only while it runs
 	}
 	// net/http and the HTTP/2 client have no types for these.
-	msg := err.Error()
-	for _, part := range []string{"http2: client connection lost", "http2: server sent GOAWAY", "server closed idle connection", "TLS handshake timeout"} {
-		if strings.Contains(msg, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"http2: client connection lost", "http2: server sent GOAWAY", "server closed idle connection", "TLS handshake timeout"},
+		func(part string) bool { return strings.Contains(err.Error(), part) })
 }
 
 // untyped tells whether the API server says "internal error" for an object whose
@@ -82,7 +78,7 @@ func (c *Client) Retry(ctx context.Context, what string, f func(ctx context.Cont
 		cancel()
 		if err == nil {
 			if !since.IsZero() {
-				c.progress("%s answers again after %s", c.endpoint(), time.Since(since).Round(time.Second))
+				c.Report("%s answers again after %s", c.endpoint(), time.Since(since).Round(time.Second))
 			}
 			return nil
 		}
@@ -95,7 +91,7 @@ func (c *Client) Retry(ctx context.Context, what string, f func(ctx context.Cont
 		}
 		if since.IsZero() {
 			since = time.Now()
-			c.progress("%s: %v; trying again", what, err)
+			c.Report("%s: %v; trying again", what, err)
 		}
 		if away := time.Since(since); away > c.outage {
 			return unreachable(what, fmt.Errorf("%s did not answer for %s; last seen: %w", c.endpoint(), away.Round(time.Second), err))
@@ -116,8 +112,8 @@ func Retry[T any](ctx context.Context, c *Client, what string, f func(ctx contex
 	return out, err
 }
 
-// ifThere is err unless it says that an object is not there.
-func ifThere(err error) error {
+// IgnoreNotFound is err unless it says that an object is not there.
+func IgnoreNotFound(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -131,7 +127,6 @@ func (c *Client) endpoint() string {
 	return c.Config.Host
 }
 
-// outOfTime is the error of calls whose context has ended.
 func (c *Client) outOfTime(ctx context.Context, what string, long time.Duration, last error) error {
 	err := fmt.Errorf("waited %s for %s: %w; last seen: %w", long.Round(100*time.Millisecond), c.endpoint(), context.Cause(ctx), last)
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {

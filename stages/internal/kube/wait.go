@@ -20,7 +20,7 @@ const Poll = 250 * time.Millisecond
 
 const (
 	reportEvery = 10 * time.Second
-	noteEvery   = time.Second // OnWait is told
+	noteEvery   = time.Second // OnWait is called
 	// noDeadline bounds a wait whose context has no deadline.
 	noDeadline = 10 * time.Minute
 	// causeLimit is how long finding the cause may take.
@@ -73,7 +73,7 @@ func (c *Client) WaitFor(ctx context.Context, what string, interval time.Duratio
 			return plan.Later("%s; seen: %s", what, last)
 		}
 		if last != told && ctx.Err() == nil && time.Since(toldAt) >= reportEvery {
-			c.progress("waiting for %s: %s (%s so far)", what, last, time.Since(start).Round(time.Second))
+			c.Report("waiting for %s: %s (%s so far)", what, last, time.Since(start).Round(time.Second))
 			told, toldAt = last, time.Now()
 		}
 		if c.OnWait != nil && last != noted && ctx.Err() == nil && time.Since(notedAt) >= noteEvery {

@@ -45,8 +45,8 @@ type Object struct {
 	Unknown bool
 }
 
-// Step is the part of a plan that one step finds out. Nil is that of a step that runs: it may
-// write, and what it says of a plan goes nowhere.
+// Step is the part of a plan that one step finds out. A step that runs has nil: it may write, and
+// what it says of a plan goes nowhere.
 type Step struct {
 	*Plan
 	name     string

@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // Listed are the objects that the deployment wrote down before it applied them for components.
@@ -31,9 +32,9 @@ func Listed(ctx context.Context, c *kube.Client, components []Component) ([]kube
 	return out, nil
 }
 
-// Dropped removes those of all that are not installed any more, but for objects that one that is
-// installed, or an Application, has now, and for those of prepared, which are made besides
-// components. It returns the components and what it deleted of them.
+// Dropped removes the components of all that are no longer installed, except objects that an
+// installed component or an Application has now, and prepared, which are made besides components.
+// It returns the components and what it deleted of them.
 func (r *Remover) Dropped(ctx context.Context, all []Component, installed []string, prepared []kube.Member) (components, objects []string, err error) {
 	stays := func(c Component) bool { return c.Apps || slices.Contains(installed, c.Name) }
 	stay, err := Listed(ctx, r.Client, slices.DeleteFunc(slices.Clone(all), func(c Component) bool { return !stays(c) }))
@@ -142,7 +143,7 @@ func (r *Remover) withoutHooks(ctx context.Context, members []kube.Member, hooks
 
 // hooks are those of a component's chart, but for objects that keep says stay.
 func (r *Remover) hooks(ctx context.Context, c Component, keep func(kube.Member) bool) ([]helm.Hook, error) {
-	note, err := r.Client.NotesOf(ctx, r.Deployment, kube.ChartOf(c.Name))
+	note, err := r.Client.Notes(ctx, r.Deployment, kube.ChartOf(c.Name))
 	if err != nil || note["hooks"] == "" {
 		return nil, err
 	}
@@ -165,7 +166,7 @@ func (r *Remover) run(ctx context.Context, c Component, hooks []helm.Hook, event
 		return true, nil
 	}
 	err := helm.Runner{Client: r.Client, Deployment: r.Deployment, Limit: r.Limit(), Job: func(ctx context.Context, namespace, name string) error {
-		w := &kube.JobWatch{Client: r.Client, Namespace: namespace, Name: name, Every: kube.Poll}
+		w := &readiness.JobWatch{Client: r.Client, Namespace: namespace, Name: name, Every: kube.Poll}
 		if err := r.Client.WaitFor(ctx, "job "+namespace+"/"+name+" to complete", kube.Poll, w.Look); err != nil {
 			return err
 		}
@@ -192,7 +193,7 @@ func (r *Remover) cutShort(ctx context.Context, c Component, err error) error {
 		return err
 	}
 	// A wait goes on while the API server does not answer, and its error says so in words only.
-	if _, silent := r.Client.Notes(ctx, kube.ChartOf(c.Name)); silent != nil {
+	if _, silent := r.Client.Notes(ctx, "", kube.ChartOf(c.Name)); silent != nil {
 		return errors.Join(err, silent)
 	}
 	return nil

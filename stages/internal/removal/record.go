@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -27,7 +30,7 @@ type Record struct {
 	Orphans map[string]string `json:"orphans,omitempty"`
 }
 
-// Component is one that is, or was, installed.
+// Component is a component that is, or was, installed.
 type Component struct {
 	Name string `json:"name"`
 	Apps bool   `json:"apps,omitempty"` // all Applications are removed in its place
@@ -66,10 +69,10 @@ func (c Component) same(o Component) bool {
 	return c.Apps && o.Apps || c.Apps == o.Apps && c.Name == o.Name
 }
 
-// Read returns the record of a deployment in a cluster. Without one, or with another deployment's,
-// it is that of a release with no components, and found is false.
+// Read returns the record of a deployment in a cluster. Without it, found is false and the record is
+// a release's without components.
 func Read(ctx context.Context, c *kube.Client, deployment string) (rec Record, found bool, err error) {
-	if found, err = c.NoteOf(ctx, deployment, recordName, recordKey, &rec); !found {
+	if found, err = c.Note(ctx, deployment, recordName, recordKey, &rec); !found {
 		rec.Remove.SetDefaults()
 	}
 	return rec, found, err
@@ -78,4 +81,61 @@ func Read(ctx context.Context, c *kube.Client, deployment string) (rec Record, f
 // Write keeps the record in the cluster.
 func (rec Record) Write(ctx context.Context, c *kube.Client, deployment string) error {
 	return c.KeepNote(ctx, deployment, recordName, recordKey, rec)
+}
+
+// prerequisitesName is the note that lists what was made for the releases of a deployment before
+// their components.
+const prerequisitesName = "slipway-prerequisites"
+
+// Prerequisites lists what is made for a release before any component is: namespaces, Secrets,
+// ConfigMaps and certificates.
+func Prerequisites(r *platform.Release) []kube.Member {
+	var out []kube.Member
+	add := func(kind, namespace, name string) {
+		out = append(out, kube.Member{Kind: schema.GroupVersionKind{Version: "v1", Kind: kind}, Namespace: namespace, Name: name})
+	}
+	for _, n := range r.Namespaces {
+		add("Namespace", "", n.Name)
+		if len(r.Certificates) > 0 {
+			add("ConfigMap", n.Name, platform.AuthorityConfigMap)
+		}
+	}
+	for _, s := range r.Secrets {
+		add("Secret", s.Namespace, s.Name)
+	}
+	for _, m := range r.ConfigMaps {
+		add("ConfigMap", m.Namespace, m.Name)
+	}
+	for _, c := range r.Certificates {
+		namespace, name, _ := strings.Cut(c.Secret, "/")
+		add("Secret", namespace, name)
+	}
+	return out
+}
+
+// RecordPrerequisites adds what is made for a release to the list. What only earlier releases had
+// stays in it, and in the cluster, until a destroy.
+func RecordPrerequisites(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
+	all, err := c.Members(ctx, prerequisitesName)
+	if err != nil {
+		return err
+	}
+	now := Prerequisites(r)
+	all = slices.DeleteFunc(all, func(m kube.Member) bool { return slices.ContainsFunc(now, m.Same) })
+	return c.KeepMembers(ctx, deployment, prerequisitesName, append(all, now...))
+}
+
+// PrerequisiteNamespaces are the names of the namespaces in that list; nil: there is no list.
+func PrerequisiteNamespaces(ctx context.Context, c *kube.Client) ([]string, error) {
+	all, err := c.Members(ctx, prerequisitesName)
+	if err != nil || all == nil {
+		return nil, err
+	}
+	out := []string{}
+	for _, m := range all {
+		if m.Kind.Kind == "Namespace" {
+			out = append(out, m.Name)
+		}
+	}
+	return out, nil
 }

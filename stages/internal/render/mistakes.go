@@ -25,12 +25,12 @@ type Mistake struct {
 }
 
 // Mistakes are those of objects that the files of a release at root are built to: a file, a
-// directory or a kustomization; empty if there are none. See kube.Mistakes.
+// directory or a kustomization; empty if there are none. See fieldMistakes.
 func Mistakes(release fs.FS, root string, objs []*unstructured.Unstructured) []Mistake {
 	all := sync.OnceValue(func() []*written { return allWritten(release, root) })
 	var out []Mistake
 	for _, o := range objs {
-		for _, m := range kube.Mistakes(o) {
+		for _, m := range fieldMistakes(o) {
 			p := Problem{Err: fmt.Errorf("%s %s: %s", o.GetKind(), o.GetName(), m)}
 			if w := origin(all(), o, m); w != nil {
 				p.File, p.Line = w.file, w.line(m.Path)
@@ -51,13 +51,13 @@ type written struct {
 	file     string
 	node     *yaml.Node
 	before   int            // lines of the file before the document
-	mistakes []kube.Mistake // that are not taken for those of another object
+	mistakes []fieldMistake // that are not taken for those of another object
 }
 
 // origin is the object of a file that has that mistake of an object, which may have got a
 // longer name since; nil if there is none. It counts once.
-func origin(all []*written, o *unstructured.Unstructured, m kube.Mistake) *written {
-	same := func(has kube.Mistake) bool { return has.String() == m.String() }
+func origin(all []*written, o *unstructured.Unstructured, m fieldMistake) *written {
+	same := func(has fieldMistake) bool { return has.String() == m.String() }
 	var from *written
 	for _, w := range all {
 		if w.GetKind() == o.GetKind() && strings.Contains(o.GetName(), w.GetName()) && slices.ContainsFunc(w.mistakes, same) &&
@@ -134,7 +134,7 @@ func inDocument(file string, doc []byte, before int) []*written {
 	}
 	var out []*written
 	for i, o := range objs {
-		if bad := kube.Mistakes(o); len(bad) > 0 && len(nodes) == len(objs) {
+		if bad := fieldMistakes(o); len(bad) > 0 && len(nodes) == len(objs) {
 			out = append(out, &written{Unstructured: o, file: file, node: nodes[i], before: before, mistakes: bad})
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// podPath is where an object of a kind has its pod, nil for one that has none.
+// podPath is where an object of a kind has its pod; nil: it has none.
 func podPath(kind string) []string {
 	switch kind {
 	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job":
@@ -114,23 +114,34 @@ func Annotate(o *unstructured.Unstructured, name, value string) error {
 // what a log may name.
 func HideSecrets(ctx context.Context, c *kube.Client, objs []*unstructured.Unstructured, hide func(string)) error {
 	for _, o := range objs {
-		for _, use := range Uses(o) {
-			name, is := strings.CutPrefix(use, "Secret/")
-			if !is {
-				continue
+		err := EachSecret(ctx, c, o, func(key, value string) {
+			if !harmless(key) {
+				hide(value)
 			}
-			secret, err := c.Secret(ctx, o.GetNamespace(), name)
-			if err != nil {
-				return err
-			}
-			if secret == nil {
-				continue
-			}
-			for key, value := range secret.Data {
-				if !harmless(key) {
-					hide(string(value))
-				}
-			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EachSecret calls do with each value of the Secrets that the pods of an object read, and its key.
+func EachSecret(ctx context.Context, c *kube.Client, o *unstructured.Unstructured, do func(key, value string)) error {
+	for _, use := range Uses(o) {
+		name, is := strings.CutPrefix(use, "Secret/")
+		if !is {
+			continue
+		}
+		secret, err := c.Secret(ctx, o.GetNamespace(), name)
+		if err != nil {
+			return err
+		}
+		if secret == nil {
+			continue
+		}
+		for key, value := range secret.Data {
+			do(key, string(value))
 		}
 	}
 	return nil

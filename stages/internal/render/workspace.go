@@ -145,7 +145,6 @@ func (k *kustomization) find(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// source rewrites the name of a file or of a kustomization's directory.
 func (k *kustomization) source(name string) (string, error) {
 	info, err := k.find(name)
 	switch {
@@ -159,7 +158,6 @@ func (k *kustomization) source(name string) (string, error) {
 	return k.content(name)
 }
 
-// content rewrites the name of a file.
 func (k *kustomization) content(name string) (string, error) {
 	info, err := k.find(name)
 	switch {

@@ -20,7 +20,7 @@ type Place struct {
 	// Volume is the directory of the state volume: working space, and the store
 	// itself where URL is empty.
 	Volume string
-	// URL is that of the bucket with the deployment's state.
+	// URL is the address of the bucket with the deployment's state.
 	URL string
 	// KeyFile holds the key of the deployment's secrets; there need not be one.
 	KeyFile string
@@ -56,7 +56,6 @@ func (p Place) Open(ctx context.Context) (*store.Store, error) {
 	return p.volume(ctx)
 }
 
-// volume is the state volume as a store.
 func (p Place) volume(ctx context.Context) (*store.Store, error) {
 	dir, err := filepath.Abs(p.Volume)
 	if err != nil {
@@ -211,4 +210,36 @@ func (p Place) RestoreKubeconfig(ctx context.Context, s *store.Store) (err error
 	}
 	defer func() { err = errors.Join(err, volume.Close()) }()
 	return volume.Put(ctx, secretsDir+"/"+kubeconfig, text)
+}
+
+// ClusterLost reports whether the volume of the cluster is empty though the state has the access
+// to it, which goes with what a destroy removes (ForgetCluster). It is not, where the volume is
+// not mounted.
+func (p Place) ClusterLost(ctx context.Context, s *store.Store) (bool, error) {
+	if p.Node == "" {
+		return false, nil
+	}
+	// The node makes this file at its first start (containers/node, pki.go), and a wipe removes it last.
+	if _, err := os.Lstat(filepath.Join(p.Node, "pki", "ca.crt")); err == nil {
+		return false, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("look for the cluster: %w", err)
+	}
+	return p.HasKubeconfig(ctx, s)
+}
+
+// ForgetCluster removes the access to a cluster that was removed, whose volume would be missed
+// otherwise: from the store, and from the volume where that is not the store.
+func (p Place) ForgetCluster(ctx context.Context, w *Work) error {
+	err := secret.Remove(ctx, w.Store, w.Generation, kubeconfig)
+	if err == nil {
+		err = w.Held(ctx)
+	}
+	if err == nil {
+		err = os.Remove(p.kubeconfigFile())
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the access to the cluster: %w", err)
+	}
+	return nil
 }

@@ -27,7 +27,6 @@ const (
 // so that the next run just writes it anew.
 var ErrDamaged = errors.New("decode " + runtime)
 
-// runtimes is the deployment's runtime state.
 func runtimes() store.Versions {
 	return store.Versions{Prefix: "state/", Suffix: ".yaml"}
 }
@@ -62,7 +61,6 @@ func Runtime(ctx context.Context, s *store.Store) (*contract.RuntimeState, error
 	return out, nil
 }
 
-// otherVersion is the fault of a runtime state of another version of Slipway.
 func otherVersion(err error) error {
 	return &fault.Fault{Code: codeVersion, Class: fault.Usage, Op: "read the deployment's runtime state", Err: err, Fix: "use the Slipway that wrote it"}
 }

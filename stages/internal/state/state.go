@@ -32,7 +32,6 @@ const (
 	runtime    = "state.yaml"
 )
 
-// latest is the id of the last run.
 func latest() store.Versions {
 	return store.Versions{Prefix: latestDir + "/"}
 }

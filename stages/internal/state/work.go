@@ -12,7 +12,7 @@ type Work struct {
 	// Store is the deployment's as long as the run has the lock. After that, a write to it
 	// fails with lock.CodeLost.
 	Store *store.Store
-	// Generation is that of the lock.
+	// Generation is the lock's.
 	Generation int64
 
 	held  func(context.Context) error

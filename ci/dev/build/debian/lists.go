@@ -37,15 +37,11 @@ func FetchLists(ctx context.Context, release Release) (l Lists, err error) {
 			l.Close()
 		}
 	}()
-	var sources strings.Builder
-	for _, s := range release.Sources {
-		fmt.Fprintln(&sources, s.Line())
-	}
 	err = errors.Join(
 		os.MkdirAll(filepath.Join(dir, "state/lists/partial"), 0o755),
 		os.MkdirAll(filepath.Join(dir, "cache/archives/partial"), 0o755),
 		os.WriteFile(filepath.Join(dir, "status"), nil, 0o644), // nothing is installed
-		os.WriteFile(filepath.Join(dir, "sources.list"), []byte(sources.String()), 0o644),
+		os.WriteFile(filepath.Join(dir, "sources.list"), []byte(release.Sources), 0o644),
 		os.WriteFile(l.config, []byte(listsConfig(dir, release.arch())), 0o644),
 	)
 	if err != nil {

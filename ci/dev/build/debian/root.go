@@ -4,16 +4,13 @@
 package debian
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -23,7 +20,6 @@ import (
 
 	"github.com/slipway-sh/slipway/ci/dev/build/console"
 	"github.com/slipway-sh/slipway/ci/dev/build/store"
-	"github.com/slipway-sh/slipway/containers/inventory"
 )
 
 // TarFile is the file of a built root in its folder: the file system, entries as "./etc/…".
@@ -88,7 +84,7 @@ func (r Root) arguments(out, list, script string) []string {
 		args = append(args, "--include="+strings.Join(packages, ","))
 	}
 	if arch := r.Release.arch(); arch != runtime.GOARCH {
-		// Its own check wants arch-test, which says no more than Emulate does.
+		// Its own check needs arch-test; the bundle's build has checked emulation.
 		args = append(args, "--architectures="+arch, "--skip=check/qemu")
 	}
 	return append(args, r.Release.Codename, out, list)
@@ -105,14 +101,10 @@ func (r Root) Make(ctx context.Context, dir string) error {
 	if err := errors.Join(err, script.Close()); err != nil {
 		return fmt.Errorf("build the Debian root %s: %w", r.Name, err)
 	}
-	var list strings.Builder
-	for _, s := range r.Release.Sources {
-		fmt.Fprintln(&list, s.Line())
-	}
 	out := filepath.Join(dir, TarFile)
 	cmd := exec.CommandContext(ctx, "mmdebstrap", r.arguments(out, "-", script.Name())...)
 	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH="+strconv.Itoa(Epoch), "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive")
-	cmd.Stdin = strings.NewReader(list.String())
+	cmd.Stdin = strings.NewReader(r.Release.Sources)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	// A cancelled mmdebstrap clears its folder and its mounts by itself, once the
@@ -126,25 +118,4 @@ func (r Root) Make(ctx context.Context, dir string) error {
 		return fmt.Errorf("build the Debian root %s: mmdebstrap: %w\n%s", r.Name, err, console.LastLines(output.String(), 30))
 	}
 	return nil
-}
-
-// Versions reads package names and their versions out of a root's tar.
-func Versions(tarPath string) (map[string]string, error) {
-	f, err := os.Open(tarPath)
-	if err != nil {
-		return nil, fmt.Errorf("read the packages of a root: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	for tr := tar.NewReader(f); ; {
-		h, err := tr.Next()
-		if err == io.EOF {
-			return nil, fmt.Errorf("read the packages of a root: %s holds no dpkg status", tarPath)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the packages of a root: %s: %w", tarPath, err)
-		}
-		if path.Clean("/"+h.Name) == "/var/lib/dpkg/status" {
-			return inventory.Installed(tr)
-		}
-	}
 }

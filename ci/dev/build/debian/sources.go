@@ -5,9 +5,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net/textproto"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -15,80 +14,50 @@ import (
 	"strings"
 )
 
-// Source is one suite of one Debian mirror.
-type Source struct {
-	URI        string
-	Suite      string
-	Components []string
-	SignedBy   string // path of the keyring; may be empty
-}
-
-// Line is the source in the one-line form of sources.list.
-func (s Source) Line() string {
-	options := ""
-	if s.SignedBy != "" {
-		options = "[signed-by=" + s.SignedBy + "] "
-	}
-	return fmt.Sprintf("deb %s%s %s %s", options, s.URI, s.Suite, strings.Join(s.Components, " "))
-}
+// keyring has the keys that sign Debian's archive, on this machine and in every root: apt requires it.
+const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 // Release is what a machine says about its Debian.
 type Release struct {
 	Codename string // such as "bookworm"
-	Sources  []Source
+	Sources  string // the mirrors of its suites, as sources.list
 	// Arch is the architecture that packages are taken for, "arm64"; empty is this machine's.
 	Arch string
 }
 
-// arch is the architecture by name. Debian calls those of a bundle as Go does.
+// arch is the architecture by name: for bundles, Debian's names are Go's.
 func (r Release) arch() string { return cmp.Or(r.Arch, runtime.GOARCH) }
 
-// HostRelease is the Debian release of this machine and the mirrors that its apt is
-// configured with, read below root ("/" for the machine itself). Sources of
-// anybody else are left out: what counts is the release's own suites.
+// packageList is what apt says of a list of packages that an update would fetch.
+var packageList = regexp.MustCompile(`(?m)^'(\S+)/dists/(\S+)/main/binary-\w+/Packages`)
+
+// HostRelease is the Debian release of this machine and the mirrors that its apt is configured
+// with, read below root ("/" for the machine itself). It leaves out all suites but the release's
+// own, and mirrors that others than Debian sign do not work.
 func HostRelease(root string) (Release, error) {
 	codename, err := readCodename(filepath.Join(root, "etc/os-release"))
 	if err != nil {
 		return Release{}, err
 	}
-	files := []string{filepath.Join(root, "etc/apt/sources.list")}
-	parts, err := filepath.Glob(filepath.Join(root, "etc/apt/sources.list.d/*"))
+	out, err := exec.Command("apt-get", "-o", "Dir="+root, "--print-uris", "update").Output()
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = fmt.Errorf("%w: %s", err, e.Stderr)
+	}
 	if err != nil {
-		return Release{}, fmt.Errorf("list apt sources: %w", err)
+		return Release{}, fmt.Errorf("ask apt for its mirrors: %w", err)
 	}
-	slices.Sort(parts)
-	rel := Release{Codename: codename}
-	for _, file := range append(files, parts...) {
-		b, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return Release{}, fmt.Errorf("read apt sources: %w", err)
-		}
-		var found []Source
-		switch filepath.Ext(file) {
-		case ".list":
-			found = ParseList(string(b))
-		case ".sources":
-			found = ParseDeb822(string(b))
-		}
-		for _, s := range found {
-			if own(s, codename) {
-				rel.Sources = append(rel.Sources, s)
-			}
+	suites := []string{codename, codename + "-updates", codename + "-security", codename + "/updates"}
+	var lines []string
+	for _, found := range packageList.FindAllStringSubmatch(string(out), -1) {
+		line := fmt.Sprintf("deb [signed-by=%s] %s %s main\n", keyring, found[1], found[2])
+		if slices.Contains(suites, found[2]) && !slices.Contains(lines, line) {
+			lines = append(lines, line)
 		}
 	}
-	if len(rel.Sources) == 0 {
+	if len(lines) == 0 {
 		return Release{}, fmt.Errorf("read apt sources: no mirror for Debian %s in %s", codename, filepath.Join(root, "etc/apt"))
 	}
-	return rel, nil
-}
-
-// own tells a suite of the release itself from what others publish for it.
-func own(s Source, codename string) bool {
-	suites := []string{codename, codename + "-updates", codename + "-security", codename + "/updates"}
-	return slices.Contains(suites, s.Suite) && slices.Contains(s.Components, "main")
+	return Release{Codename: codename, Sources: strings.Join(lines, "")}, nil
 }
 
 func readCodename(path string) (string, error) {
@@ -111,72 +80,4 @@ func readCodename(path string) (string, error) {
 		return "", fmt.Errorf("find the Debian release: %s says ID=%q VERSION_CODENAME=%q, not a Debian release", path, id, codename)
 	}
 	return codename, nil
-}
-
-// ParseList reads the one-line form: "deb [options] uri suite component…".
-// Source packages, comments and lines that do not parse are left out.
-func ParseList(text string) []Source {
-	var all []Source
-	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(line, "#")
-		line = strings.TrimSpace(line)
-		rest, ok := strings.CutPrefix(line, "deb ")
-		if !ok {
-			continue
-		}
-		var s Source
-		rest = strings.TrimSpace(rest)
-		if inner, ok := strings.CutPrefix(rest, "["); ok {
-			options, after, ok := strings.Cut(inner, "]")
-			if !ok {
-				continue
-			}
-			for _, o := range strings.Fields(options) {
-				if name, value, ok := strings.Cut(o, "="); ok && strings.EqualFold(name, "signed-by") {
-					s.SignedBy = value
-				}
-			}
-			rest = after
-		}
-		fields := strings.Fields(rest)
-		if len(fields) < 3 {
-			continue
-		}
-		s.URI, s.Suite, s.Components = strings.TrimRight(fields[0], "/"), fields[1], fields[2:]
-		all = append(all, s)
-	}
-	return all
-}
-
-// comment matches a comment line of a paragraph, which a MIME header does not have.
-var comment = regexp.MustCompile(`(?m)^#.*\n?`)
-
-// ParseDeb822 reads the paragraph form ("Types:", "URIs:", "Suites:" …): one
-// Source for each URI and suite of a paragraph that is enabled and has "deb".
-func ParseDeb822(text string) []Source {
-	var all []Source
-	paragraphs := textproto.NewReader(bufio.NewReader(strings.NewReader(comment.ReplaceAllString(text, ""))))
-	for {
-		fields, err := paragraphs.ReadMIMEHeader()
-		values := func(name string) []string { return strings.Fields(fields.Get(name)) }
-		off := slices.Contains([]string{"no", "false", "0"}, strings.ToLower(fields.Get("Enabled")))
-		if slices.Contains(values("Types"), "deb") && !off {
-			signedBy := ""
-			// A key written into the file instead of a path is no keyring.
-			if v := values("Signed-By"); len(v) == 1 && filepath.IsAbs(v[0]) {
-				signedBy = v[0]
-			}
-			for _, uri := range values("URIs") {
-				for _, suite := range values("Suites") {
-					all = append(all, Source{
-						URI: strings.TrimRight(uri, "/"), Suite: suite, Components: values("Components"), SignedBy: signedBy,
-					})
-				}
-			}
-		}
-		// A line that is none of a field is apt's to complain about.
-		if malformed := textproto.ProtocolError(""); err != nil && !errors.As(err, &malformed) {
-			return all
-		}
-	}
 }

@@ -30,24 +30,19 @@ func Need(ctx context.Context, notify func(text string), tools ...Tool) error {
 	}
 	install := append([]string{"install", "-y", "--no-install-recommends"}, missing...)
 	command := "apt-get " + strings.Join(install, " ")
-	op := "prepare this machine for building"
-	if _, err := exec.LookPath("apt-get"); err != nil {
-		return &fault.Fault{Class: fault.Preflight, Code: CodeBuild, Op: op,
-			Fix: "use a Debian machine, or install these by other means: " + strings.Join(missing, ", "),
-			Err: fmt.Errorf("missing packages: %s; there is no apt-get", strings.Join(missing, ", "))}
+	failed := func(err error) error {
+		return &fault.Fault{Class: fault.Preflight, Code: CodeBuild, Op: "prepare this machine for building", Err: err,
+			Fix: "as root on Debian, run: apt-get update && " + command + "; elsewhere, install these by other means"}
 	}
-	if os.Geteuid() != 0 {
-		return &fault.Fault{Class: fault.Preflight, Code: CodeBuild, Op: op,
-			Fix: "run: sudo " + command,
-			Err: fmt.Errorf("missing packages: %s; only root can install them", strings.Join(missing, ", "))}
+	if _, err := exec.LookPath("apt-get"); err != nil || os.Geteuid() != 0 {
+		return failed(errors.Join(fmt.Errorf("missing packages, which only root can install: %s", strings.Join(missing, ", ")), err))
 	}
 	if notify != nil {
 		notify("installing " + strings.Join(missing, ", "))
 	}
 	updateErr := apt(ctx, "update") // lists of others' mirrors may well not answer: the install decides
 	if err := apt(ctx, install...); err != nil {
-		return &fault.Fault{Class: fault.Preflight, Code: CodeBuild, Op: op, Fix: "run: apt-get update && " + command,
-			Err: errors.Join(err, updateErr)}
+		return failed(errors.Join(err, updateErr))
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ type Command struct {
 	Module  string   // folder of the tools module
 	Package string   // import path, or "." for the module's own command
 	CGO     bool     // link with C; needs a C compiler
-	CC      string   // the C compiler, if not the one that go takes by itself
+	CC      string   // the C compiler; empty: go's default
 	Tags    []string // build tags
 	LDFlags []string // each one argument of the linker, without spaces: "-X", "path.Var=value"
 	System  string   // GOOS/GOARCH to build for; empty is what go builds for by itself

@@ -20,7 +20,7 @@ import (
 // from a copy.
 type Instead struct {
 	Module string // path; the tools module pins its version
-	Files  string // folder below the tools module; a file in it has the path of the one that it takes the place of; empty for none
+	Files  string // folder below the tools module, whose files replace those at the same paths; empty for none
 	// Links are files that the module's repository has as symbolic links, which no module can
 	// have: what they lead to, by path in the module.
 	Links map[string]string

@@ -32,9 +32,8 @@ type Tree struct {
 	// Owner gives every entry to one user and group; nil keeps what the folder
 	// has.
 	Owner *Owner
-	// Uniform keeps of the folders, files and links no more than name, content
-	// and who may execute them, and leaves out everything else: machines whose
-	// folders were unpacked in other ways make the same layer.
+	// Uniform keeps only name, content and who may execute it: machines whose folders were unpacked
+	// in different ways make the same layer.
 	Uniform bool
 	// Skip leaves out what it returns true for, with what is below; it gets the
 	// path below Root ("usr/share/doc"). May be nil.
@@ -86,9 +85,6 @@ func entries(trees []Tree, files []File) ([]entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := f.check(); err != nil {
-			return nil, err
-		}
 		byName[name] = entry{name: name, file: f}
 	}
 	list := make([]entry, 0, len(byName))
@@ -109,19 +105,6 @@ func clean(name string) (string, error) {
 		return "", fmt.Errorf("%q is no path of a layer's entry", name)
 	}
 	return cleaned, nil
-}
-
-func (f File) check() error {
-	kinds := 0
-	for _, is := range []bool{f.Source != "", f.Data != nil, f.Link != "", f.Dir} {
-		if is {
-			kinds++
-		}
-	}
-	if kinds != 1 {
-		return fmt.Errorf("layer entry %s must be exactly one of file, data, link and folder", f.Path)
-	}
-	return nil
 }
 
 func walk(t Tree, byName map[string]entry) error {
@@ -149,7 +132,11 @@ func walk(t Tree, byName map[string]entry) error {
 			return fmt.Errorf("read a layer's folder: %w", err)
 		}
 		if t.Uniform {
-			e = e.uniform()
+			executable := e.file.Mode&0o111 != 0
+			e.info, e.xattrs, e.file.Owner, e.file.Mode = nil, nil, Owner{}, 0o644
+			if executable {
+				e.file.Mode = 0o755
+			}
 		}
 		if t.Owner != nil {
 			e.file.Owner = *t.Owner
@@ -162,25 +149,11 @@ func walk(t Tree, byName map[string]entry) error {
 				byName[mark.name] = mark
 			}
 		}
-		if e.name != "" {
+		if e.name != "" { // the root has none
 			byName[e.name] = e
 		}
 		return nil
 	})
-}
-
-// uniform is e as Tree.Uniform says; without a name if it is to be left out.
-func (e entry) uniform() entry {
-	if e.file.check() != nil {
-		return entry{}
-	}
-	e.info, e.xattrs, e.file.Owner = nil, nil, Owner{}
-	if e.file.Mode&0o111 == 0 {
-		e.file.Mode = 0o644
-	} else {
-		e.file.Mode = 0o755
-	}
-	return e
 }
 
 // hidden is the marker of something that lower layers have and the image has

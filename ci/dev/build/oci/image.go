@@ -14,14 +14,14 @@ import (
 
 // Config is how an image's program is started.
 type Config struct {
-	Arch       string // "amd64", "arm64"
-	Entrypoint []string
-	Cmd        []string
-	Env        map[string]string
-	WorkingDir string
-	User       string   // "999:999"; empty is root
-	Ports      []string // "6443/tcp"
-	StopSignal string
+	Arch       string            `json:"-"` // "amd64", "arm64"
+	Entrypoint []string          `json:"entrypoint"`
+	Cmd        []string          `json:"cmd"`
+	Env        map[string]string `json:"env"`
+	WorkingDir string            `json:"workingDir"`
+	User       string            `json:"user"`  // "999:999"; empty is root
+	Ports      []string          `json:"ports"` // "6443/tcp"
+	StopSignal string            `json:"stopSignal"`
 }
 
 // NewImage makes an image of layers, lowest first.

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -160,6 +161,8 @@ func writeEntry(out *tar.Writer, e entry) error {
 		return copyInto(out, h, bytes.NewReader(e.file.Data))
 	case e.file.Source != "":
 		return copyFile(out, h, e.file.Source)
+	case e.info == nil:
+		return errors.New("it is neither a file nor data, a link or a folder")
 	case e.info.Mode()&fs.ModeNamedPipe != 0:
 		h.Typeflag = tar.TypeFifo
 	default:

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// OpenPlain makes a layer of the tar file path: one that is not compressed, for
-// it never crosses a network.
+// OpenPlain makes a layer of the tar file path. It is not compressed, because it
+// never crosses a network.
 func OpenPlain(path string) (v1.Layer, error) {
 	f, err := os.Open(path)
 	if err != nil {

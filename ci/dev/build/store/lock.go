@@ -9,16 +9,10 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Lock is a held lock of the store. The kernel releases it when its process
-// ends, however it ends.
-type Lock struct{ file *flock.Flock }
-
-// Release gives the lock back.
-func (l *Lock) Release() { _ = l.file.Close() }
-
-// Lock takes the exclusive lock of key, waiting for whoever holds it until ctx
-// ends. The key's digest may be empty for a lock that stands for its name.
-func (s *Store) Lock(ctx context.Context, key Key) (*Lock, error) {
+// Lock takes the exclusive lock of key, waiting for another process until ctx ends. The kernel
+// releases it when its process ends, however it ends. The key's digest may be empty for a lock that
+// stands for its name.
+func (s *Store) Lock(ctx context.Context, key Key) (release func(), err error) {
 	file := flock.New(filepath.Join(s.root, "locks", key.Name+"-"+key.Digest+".lock"))
 	locked, err := file.TryLock()
 	if err == nil && !locked {
@@ -32,5 +26,5 @@ func (s *Store) Lock(ctx context.Context, key Key) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", key, err)
 	}
-	return &Lock{file}, nil
+	return func() { _ = file.Close() }, nil
 }

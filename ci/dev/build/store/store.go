@@ -64,7 +64,7 @@ func Open(root string) (*Store, error) {
 // Path is the store's root folder, absolute.
 func (s *Store) Path() string { return s.root }
 
-// Lookup is the folder of a result that is there already.
+// Lookup is the folder of a stored result.
 func (s *Store) Lookup(key Key) (dir string, ok bool) {
 	dir = s.dir(key)
 	info, err := os.Stat(dir)
@@ -73,7 +73,7 @@ func (s *Store) Lookup(key Key) (dir string, ok bool) {
 
 func (s *Store) dir(key Key) string { return filepath.Join(s.root, "objects", key.Name, key.Digest) }
 
-// Do gives the folder of the result for key, and whether it was there already.
+// Do returns the folder of the result for key, and whether the store had it.
 // If it was not, build fills an empty folder, which becomes the result when
 // build returns nil. The folder is read-only by convention: nobody may change
 // it afterwards. When build fails, its error is returned as it is and the
@@ -82,17 +82,17 @@ func (s *Store) Do(ctx context.Context, key Key, build func(ctx context.Context,
 	if dir, ok := s.Lookup(key); ok {
 		return dir, true, nil
 	}
-	lock, err := s.Lock(ctx, key)
+	release, err := s.Lock(ctx, key)
 	if err != nil {
 		return "", false, err
 	}
-	defer lock.Release()
+	defer release()
 	if dir, ok := s.Lookup(key); ok {
 		return dir, true, nil
 	}
 	dir = s.dir(key)
 	tmp := filepath.Join(filepath.Dir(dir), ".building-"+key.Digest)
-	// Whoever left this behind is dead: we hold its lock.
+	// Its builder is dead: we hold the lock.
 	if err := os.RemoveAll(tmp); err != nil {
 		return "", false, fmt.Errorf("clear an unfinished build of %s: %w", key, err)
 	}

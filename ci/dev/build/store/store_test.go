@@ -107,9 +107,9 @@ func TestConcurrentBuildersShareOneBuild(t *testing.T) {
 
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	st := open(t)
-	lock, err := st.Lock(t.Context(), key("a"))
+	release, err := st.Lock(t.Context(), key("a"))
 	require.NoError(t, err)
-	defer lock.Release()
+	defer release()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	impatient := errors.New("impatient")
 	st.Waiting = func() { cancel(impatient) }

@@ -45,18 +45,12 @@ type Builder struct {
 // Layer is a layer in the store.
 type Layer struct {
 	v1.Layer
+	Key    store.Key // in the store
+	Reused bool      // the store had it already
 
 	dir   string
-	key   store.Key
 	lower *Layer
-	hit   bool
 }
-
-// Key is the layer's in the store.
-func (l *Layer) Key() store.Key { return l.key }
-
-// Reused reports whether the store had the layer already.
-func (l *Layer) Reused() bool { return l.hit }
 
 // Stack is the layer on those below it, lowest first.
 func (l *Layer) Stack() []*Layer {
@@ -113,7 +107,7 @@ type Addition struct {
 func (b *Builder) Add(ctx context.Context, lower *Layer, a Addition) (*Layer, error) {
 	packages := slices.Sorted(slices.Values(a.Packages))
 	key := store.NewInputs("bundle-layer-"+a.Name).
-		String("lower", lower.key.Digest).
+		String("lower", lower.Key.Digest).
 		Strings("packages", packages).
 		String("before", a.Before).String("after", a.After).
 		String("script", script).
@@ -140,7 +134,7 @@ func open(dir string, key store.Key, lower *Layer, hit bool, err error) (*Layer,
 	if err != nil {
 		return nil, err
 	}
-	return &Layer{Layer: layer, dir: dir, key: key, lower: lower, hit: hit}, nil
+	return &Layer{Layer: layer, Key: key, Reused: hit, dir: dir, lower: lower}, nil
 }
 
 // script runs as the first process of its own mount and process namespaces. A change of it builds
@@ -155,7 +149,7 @@ func (b *Builder) install(ctx context.Context, dir string, lower *Layer, a Addit
 			return err
 		}
 	}
-	if err := b.prepare(); err != nil {
+	if err := os.WriteFile(filepath.Join(b.Cache, "sources.list"), []byte(b.Release.Sources), 0o644); err != nil {
 		return err
 	}
 	var lowers []string
@@ -188,36 +182,11 @@ func (b *Builder) install(ctx context.Context, dir string, lower *Layer, a Addit
 	if err != nil {
 		return fmt.Errorf("apt-get install %s: %w\n%s", strings.Join(packages, " "), err, output.String())
 	}
-	// The overlay's own folder has mode 0 and no use any more.
+	// The overlay no longer needs its own folder, which has mode 0.
 	return errors.Join(
 		os.RemoveAll(filepath.Join(dir, workDir)),
 		os.Remove(filepath.Join(dir, mergedDir)),
 	)
-}
-
-// prepare writes apt's sources for use in the new root, with the keyrings that
-// they name.
-func (b *Builder) prepare() error {
-	keyrings := filepath.Join(b.Cache, "keyrings")
-	if err := os.MkdirAll(keyrings, 0o755); err != nil {
-		return err
-	}
-	var list strings.Builder
-	for _, source := range b.Release.Sources {
-		if source.SignedBy != "" {
-			key, err := os.ReadFile(source.SignedBy)
-			if err != nil {
-				return fmt.Errorf("read the keyring of a Debian mirror: %w", err)
-			}
-			name := filepath.Base(source.SignedBy)
-			if err := os.WriteFile(filepath.Join(keyrings, name), key, 0o644); err != nil {
-				return err
-			}
-			source.SignedBy = "/run/keyrings/" + name
-		}
-		fmt.Fprintln(&list, source.Line())
-	}
-	return os.WriteFile(filepath.Join(b.Cache, "sources.list"), []byte(list.String()), 0o644)
 }
 
 // skipped is never part of a layer: what differs from one build to the next,

@@ -22,7 +22,7 @@ const (
 	Region = "us-east-1"
 )
 
-// URL is that of a bucket, below a prefix, at a server's address.
+// URL names a bucket and a prefix on a server.
 func URL(address, bucket, prefix string) string {
 	return fmt.Sprintf("s3://%s?region=%s&endpoint=http://%s&use_path_style=true&prefix=%s", bucket, Region, address, prefix)
 }

@@ -1,45 +1,47 @@
-// Package proxy stands between a client and an S3 server, in tests, and does to requests what
-// networks do. What it has taken to deliver arrives, even if the client has gone meanwhile.
+// Package proxy is a proxy for tests, between a client and an S3 server, that treats requests as
+// networks do. It forwards every request that it accepts, even if the client has gone meanwhile.
 package proxy
 
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"log"
 	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"sync"
 	"time"
 )
 
-// Mode is what is done to a request.
+// Mode is how a request is treated.
 type Mode string
 
 // The modes.
 const (
-	Pass      Mode = ""          // it is delivered, and answered
-	Cut       Mode = "cut"       // it is taken, and neither delivered nor answered
-	Delay     Mode = "delay"     // it is delivered after a while, and answered if its client still waits
-	Duplicate Mode = "duplicate" // a write is delivered twice, and the second answer counts
+	Pass      Mode = ""          // forwarded and answered
+	Cut       Mode = "cut"       // accepted, and neither forwarded nor answered
+	Delay     Mode = "delay"     // forwarded after a while, and answered if the client still waits
+	Duplicate Mode = "duplicate" // a write is forwarded twice; the client gets the second answer
 )
 
-// Fault is what is done to requests. The zero value is nothing.
+// Fault is how requests are treated. The zero value forwards them.
 type Fault struct {
 	Mode  Mode
-	Delay time.Duration // of mode Delay: from half of it to all of it
+	Delay time.Duration // for mode Delay: from half of it to all of it
 }
 
 // Proxy is a proxy that listens. It is safe for concurrent use.
 type Proxy struct {
-	server   string
+	forward  *httputil.ReverseProxy
 	client   *http.Transport
 	listener net.Listener
 	serving  *http.Server
-	requests sync.WaitGroup // that are to be delivered
+	requests sync.WaitGroup // still to be forwarded
 
 	mu     sync.Mutex
 	fault  Fault
@@ -54,9 +56,15 @@ func Listen(host, server string, seed uint64) (*Proxy, error) {
 		return nil, fmt.Errorf("listen for clients of %s: %w", server, err)
 	}
 	p := &Proxy{
-		server: server, listener: listener, rand: rand.New(rand.NewPCG(seed, 0)), counts: map[Mode]int{},
-		// A header that the client has signed is left alone.
+		listener: listener, rand: rand.New(rand.NewPCG(seed, 0)), counts: map[Mode]int{},
+		// A header that the client has signed is left alone, and so is the host.
 		client: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16},
+	}
+	p.forward = &httputil.ReverseProxy{
+		Transport:    p.client,
+		Rewrite:      func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", server },
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // no answer
+		ErrorLog:     log.New(io.Discard, "", 0),
 	}
 	p.serving = &http.Server{Handler: p}
 	go func() { _ = p.serving.Serve(listener) }() // until Close
@@ -66,22 +74,21 @@ func Listen(host, server string, seed uint64) (*Proxy, error) {
 // Address is where it listens.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// Set replaces what is done to requests from now on.
+// Set changes how requests are treated from now on.
 func (p *Proxy) Set(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = f
 }
 
-// Counts returns how many requests each mode was done to.
+// Counts returns the number of requests by mode.
 func (p *Proxy) Counts() map[Mode]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.counts)
 }
 
-// Close ends all connections with clients, and returns once all that is to be delivered has
-// arrived.
+// Close ends all connections with clients, and returns once every accepted request is forwarded.
 func (p *Proxy) Close() error {
 	err := p.serving.Close()
 	p.requests.Wait()
@@ -89,7 +96,7 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-// draw decides what is done to a request.
+// draw decides how a request is treated.
 func (p *Proxy) draw() (Mode, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,43 +125,19 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if mode == Delay {
 		time.Sleep(delay)
 	}
-	a, err := p.deliver(r, body)
 	if mode == Duplicate {
-		a, err = p.deliver(r, body)
+		p.deliver(httptest.NewRecorder(), r, body)
 	}
-	if err != nil {
-		panic(http.ErrAbortHandler) // the connection ends without an answer
-	}
-	a.send(w)
+	p.deliver(w, r, body)
 }
 
 func changes(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
 
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
-// deliver sends a request on as it came, with the address that its client has signed.
-func (p *Proxy) deliver(r *http.Request, body []byte) (a answer, err error) {
-	out := r.Clone(context.WithoutCancel(r.Context()))
-	out.URL.Scheme, out.URL.Host, out.RequestURI = "http", p.server, ""
-	out.Body = http.NoBody
-	if len(body) > 0 {
-		out.Body = io.NopCloser(bytes.NewReader(body))
-	}
-	response, err := p.client.RoundTrip(out)
-	if err != nil {
-		return answer{}, err
-	}
-	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	text, err := io.ReadAll(response.Body)
-	return answer{response.StatusCode, response.Header, text}, err
-}
-
-func (a answer) send(w http.ResponseWriter) {
-	maps.Copy(w.Header(), a.header)
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body)
+// deliver forwards a request, whether its client still waits or not.
+func (p *Proxy) deliver(w http.ResponseWriter, r *http.Request, body []byte) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
+	out := r.Clone(ctx)
+	out.Body = io.NopCloser(bytes.NewReader(body))
+	p.forward.ServeHTTP(w, out)
 }

@@ -107,17 +107,7 @@ func (s *Sigstore) Attest(t *testing.T, statement any) *protobundle.Bundle {
 	require.NoError(t, err)
 	entity, err := s.Virtual.AttestAtTime(Subject, Issuer, payload, time.Now().Add(time.Minute), true)
 	require.NoError(t, err)
-	return s.bundle(t, entity)
-}
-
-// AttestTiles does so with a log as Rekor's second version is, which says no time itself.
-func (s *Sigstore) AttestTiles(t *testing.T, statement any) *protobundle.Bundle {
-	t.Helper()
-	payload, err := json.Marshal(statement)
-	require.NoError(t, err)
-	entity, err := s.Virtual.AttestHashedRekordV2(Subject, Issuer, payload)
-	require.NoError(t, err)
-	return s.bundle(t, entity)
+	return s.Bundle(t, entity)
 }
 
 // Sign signs a file, as cosign sign-blob does.
@@ -125,11 +115,11 @@ func (s *Sigstore) Sign(t *testing.T, file []byte) *protobundle.Bundle {
 	t.Helper()
 	entity, err := s.Virtual.SignAtTime(Subject, Issuer, file, time.Now().Add(time.Minute))
 	require.NoError(t, err)
-	return s.bundle(t, entity)
+	return s.Bundle(t, entity)
 }
 
-// bundle is what cosign would write.
-func (s *Sigstore) bundle(t *testing.T, entity verify.SignedEntity) *protobundle.Bundle {
+// Bundle is what cosign would write.
+func (s *Sigstore) Bundle(t *testing.T, entity verify.SignedEntity) *protobundle.Bundle {
 	t.Helper()
 	of, err := entity.VerificationContent()
 	require.NoError(t, err)

@@ -120,14 +120,14 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusNotFound, metav1.StatusReasonNotFound)
 		return
 	}
-	dry, deletion := r.URL.Query().Get("dryRun") != "", deletion{}
+	dry, deletion := r.URL.Query().Get("dryRun") != "", metav1.DeleteOptions{}
 	if r.Method == http.MethodDelete {
 		var err error
 		if deletion, err = deletionOf(r); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		dry = deletion.dry
+		dry = len(deletion.DryRun) > 0
 	}
 	object, found := a.objects[r.URL.Path]
 	switch {
@@ -139,14 +139,15 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			refuse(w, r, http.StatusNotFound, metav1.StatusReasonNotFound)
 			return
 		}
-		if r.Method == http.MethodDelete && !deletion.meets(object) {
+		if r.Method == http.MethodDelete && !meets(deletion, object) {
 			refuse(w, r, http.StatusConflict, metav1.StatusReasonConflict)
 			return
 		}
 		if r.Method == http.MethodDelete && !dry {
 			a.writes = append(a.writes, r.Method+" "+r.URL.Path)
 			a.remove(r.URL.Path)
-			a.dependents(object, deletion.orphan)
+			policy := deletion.PropagationPolicy
+			a.dependents(object, policy != nil && *policy == metav1.DeletePropagationOrphan)
 		}
 	default:
 		change, err := body(r)
@@ -189,27 +190,18 @@ func applyTo(object, change map[string]any, r *http.Request) map[string]any {
 	return out
 }
 
-// deletion is what a request to delete an object asks for.
-type deletion struct {
-	dry    bool
-	uid    string // that the object must have; empty: any
-	orphan bool   // what it owns stays
-}
-
-// deletionOf reads a deletion as the API server does: its options are in the body or, without
-// one, in the query.
-func deletionOf(r *http.Request) (deletion, error) {
+// deletionOf reads the options of a deletion as the API server does: from the body or, without one,
+// from the query.
+func deletionOf(r *http.Request) (o metav1.DeleteOptions, err error) {
 	if r.ContentLength == 0 {
-		return deletion{dry: r.URL.Query().Get("dryRun") != "", orphan: r.URL.Query().Get("propagationPolicy") == "Orphan"}, nil
+		policy := metav1.DeletionPropagation(r.URL.Query().Get("propagationPolicy"))
+		return metav1.DeleteOptions{DryRun: r.URL.Query()["dryRun"], PropagationPolicy: &policy}, nil
 	}
 	options, err := body(r)
-	if err != nil {
-		return deletion{}, err
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(options, &o)
 	}
-	tries, _ := options["dryRun"].([]any)
-	want, _ := options["preconditions"].(map[string]any)
-	uid, _ := want["uid"].(string)
-	return deletion{len(tries) > 0, uid, options["propagationPolicy"] == "Orphan"}, nil
+	return o, err
 }
 
 // dependents deletes what an object that was deleted owns, as the collector of garbage does,
@@ -234,10 +226,10 @@ func (a *API) dependents(owner map[string]any, orphan bool) {
 	}
 }
 
-// meets reports whether an object is the one that is to be deleted.
-func (d deletion) meets(object map[string]any) bool {
+func meets(o metav1.DeleteOptions, object map[string]any) bool {
 	meta, _ := object["metadata"].(map[string]any)
-	return d.uid == "" || d.uid == meta["uid"]
+	uid, _ := meta["uid"].(string)
+	return o.Preconditions == nil || o.Preconditions.UID == nil || string(*o.Preconditions.UID) == uid
 }
 
 // remove deletes an object, with a namespace what is in it, and with a definition the
@@ -270,7 +262,7 @@ func (a *API) remove(path string) {
 	delete(a.objects, path)
 }
 
-// write keeps what an object is after a request; before is nil for one that is new.
+// write keeps an object as it is after a request; before is nil for a new object.
 func (a *API) write(method, path string, before, after map[string]any, dry bool) map[string]any {
 	if dry || reflect.DeepEqual(before, after) {
 		return after
@@ -292,7 +284,6 @@ func (a *API) write(method, path string, before, after map[string]any, dry bool)
 	return after
 }
 
-// list is the objects of a kind, of a namespace or of all, that a request selects.
 func (a *API) list(k kind, r *http.Request) map[string]any {
 	selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
 	if err != nil {
@@ -332,7 +323,6 @@ func managed(o, change map[string]any, manager string) map[string]any {
 	return merge(o, map[string]any{"metadata": map[string]any{"managedFields": by}})
 }
 
-// body is what a request sends, as the fields of its JSON.
 func body(r *http.Request) (out map[string]any, err error) {
 	text, err := io.ReadAll(r.Body)
 	if err == nil && r.Header.Get("Content-Type") == runtime.ContentTypeProtobuf {

@@ -12,7 +12,6 @@ type kind struct {
 	namespaced       bool
 }
 
-// known are the kinds that every server has.
 func known() []kind {
 	return []kind{
 		{"v1", "ConfigMap", true}, {"v1", "Secret", true}, {"v1", "Service", true}, {"v1", "Pod", true}, {"v1", "Event", true}, {"v1", "ServiceAccount", true},
