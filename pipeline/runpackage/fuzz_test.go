@@ -60,7 +60,7 @@ func checkPackage(t *testing.T, data []byte) {
 		faulttest.Coded(t, err, want)
 		return
 	}
-	require.NoError(t, p.checkTexts())
+	require.NoError(t, p.printable())
 	dir := filepath.Join(t.TempDir(), "in", "dir")
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	require.NoError(t, p.WriteTo(dir))

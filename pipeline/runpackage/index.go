@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 )
 
-// index describes the run of a package and its files.
+// index is what a package says of its run, and of its files.
 type index struct {
 	Info
 	Files []entry `json:"files"` // sorted by name
@@ -46,7 +46,7 @@ func (x index) encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// newer is the error of a package in a format that this program does not know.
+// newer says that a package is of a format that this program does not know.
 type newer int
 
 func (n newer) Error() string {

@@ -12,12 +12,12 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 )
 
-// The limits of a package, so that a forged package does not fill memory, disk or screen, or take
-// days.
+// What a package may be made of, so that a forged one fills no memory, disk or screen, and does not
+// take days.
 const (
 	maxArchive = bounded.Packed / 2 // compressed
 	maxTotal   = bounded.Packed     // the tar archive
-	maxIndex   = 32 << 20           // an index of 50 000 files has about 12 MiB
+	maxIndex   = 32 << 20           // that of 50 000 files has about 12 MiB
 	maxFiles   = 50_000             // also with the folders that they are in
 	maxName    = 1024
 	maxDepth   = 32   // folders that a file is in
@@ -44,7 +44,7 @@ func checkSize(name string, size int64) error {
 	return fmt.Errorf("it has %d bytes, and may have %d MiB", size, limit>>20)
 }
 
-// reserved reports whether a name belongs to the index or its signature.
+// reserved reports whether a name is that of what a package has besides its files.
 func reserved(name string) bool { return name == IndexFile || name == SignatureFile }
 
 // checkName returns what is wrong with the name of a file.
@@ -97,17 +97,23 @@ func (i Info) texts() []string {
 	return all
 }
 
-// checkTexts returns an error unless everything that it says can be shown on a terminal as it is,
-// and is no more than any run has to say.
+// checkTexts returns an error if it says more than any run has to say.
 func (i Info) checkTexts() error {
 	if len(i.Hidden) > maxTexts || len(i.Secrets) > maxTexts {
 		return fmt.Errorf("%s says more than %d hidden settings or secrets", IndexFile, maxTexts)
 	}
 	for _, s := range i.texts() {
-		switch {
-		case len(s) > maxText:
+		if len(s) > maxText {
 			return fmt.Errorf("%s has a text of %d bytes, and may have texts of %d", IndexFile, len(s), maxText)
-		case strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
+		}
+	}
+	return nil
+}
+
+// printable returns an error unless everything in it can be shown on a terminal as it is.
+func (i Info) printable() error {
+	for _, s := range i.texts() {
+		if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			return fmt.Errorf("%s says %q, which cannot be printed", IndexFile, s)
 		}
 	}

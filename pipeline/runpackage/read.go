@@ -220,6 +220,9 @@ func (x *archived) compare() (*Package, error) {
 	if len(x.problems) > 0 {
 		return nil, errors.Join(x.problems...)
 	}
+	if err := s.Info.printable(); err != nil {
+		return nil, err
+	}
 	return &Package{Info: s.Info, Files: x.files, Signed: x.signature != nil}, nil
 }
 
