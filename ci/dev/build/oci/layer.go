@@ -49,20 +49,11 @@ type meta struct {
 	Size   int64   `json:"size"`   // as stored, bytes
 }
 
-// Digest is that of the bytes as they are stored.
-func (s stored) Digest() (v1.Hash, error) { return s.meta.Digest, nil }
-
-// DiffID is the digest of the tar stream.
-func (s stored) DiffID() (v1.Hash, error) { return s.meta.DiffID, nil }
-
-// Size is that of the bytes as they are stored.
-func (s stored) Size() (int64, error) { return s.meta.Size, nil }
-
-// MediaType tells whether and how the layer is compressed.
+func (s stored) Digest() (v1.Hash, error)            { return s.meta.Digest, nil }
+func (s stored) DiffID() (v1.Hash, error)            { return s.meta.DiffID, nil }
+func (s stored) Size() (int64, error)                { return s.meta.Size, nil }
 func (s stored) MediaType() (types.MediaType, error) { return s.mediaType, nil }
-
-// Compressed reads the bytes as they are stored.
-func (s stored) Compressed() (io.ReadCloser, error) { return os.Open(s.path) }
+func (s stored) Compressed() (io.ReadCloser, error)  { return os.Open(s.path) }
 
 // WriteLayer writes a layer of trees and files into the folder dir, which
 // exists; OpenLayer reads it from there. Later trees and files replace earlier
