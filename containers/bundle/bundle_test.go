@@ -46,7 +46,7 @@ func write(t *testing.T, files map[string]string) string {
 
 func TestAnIntactBundleVerifies(t *testing.T) {
 	dir := write(t, map[string]string{"bin/helm": "a", "bin/kubectl": "b", "images/node.tar": "c"})
-	require.NoError(t, Verify(t.Context(), dir))
+	require.NoError(t, verify(t.Context(), dir))
 
 	b, err := Read(dir)
 	require.NoError(t, err)
@@ -59,11 +59,11 @@ func TestAnIntactBundleVerifies(t *testing.T) {
 	require.FileExists(t, b.Path(helm.Path))
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, SignatureFile), []byte("{}"), 0o644))
-	require.NoError(t, Verify(t.Context(), dir), "the index cannot name its signature")
+	require.NoError(t, verify(t.Context(), dir), "the index cannot name its signature")
 
 	link := filepath.Join(t.TempDir(), "current")
 	require.NoError(t, os.Symlink(dir, link))
-	require.NoError(t, Verify(t.Context(), link))
+	require.NoError(t, verify(t.Context(), link))
 }
 
 func TestVerifyNamesEveryWrongFile(t *testing.T) {
@@ -76,7 +76,7 @@ func TestVerifyNamesEveryWrongFile(t *testing.T) {
 	require.NoError(t, os.Symlink("a", filepath.Join(dir, "bin/e")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "stray"), nil, 0o644))
 
-	err := Verify(t.Context(), dir)
+	err := verify(t.Context(), dir)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeContent})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	for _, want := range []string{
@@ -144,14 +144,14 @@ func TestVerifyNamesAFileInOneLine(t *testing.T) {
 	}
 	dir := write(t, map[string]string{"bin/a": "a"})
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "x\nevery file is the one"), nil, 0o644))
-	require.ErrorContains(t, Verify(t.Context(), dir), `x\nevery file is the one is not in the index`)
+	require.ErrorContains(t, verify(t.Context(), dir), `x\nevery file is the one is not in the index`)
 }
 
 func TestVerifyStopsWhenCancelled(t *testing.T) {
 	dir := write(t, map[string]string{"bin/a": "a"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, Verify(ctx, dir), context.Canceled)
+	require.ErrorIs(t, verify(ctx, dir), context.Canceled)
 }
 
 func TestCheckPlatform(t *testing.T) {
@@ -219,7 +219,16 @@ func TestVerifyLeavesAloneWhatAnInterruptedAddLeft(t *testing.T) {
 	dir := write(t, map[string]string{"bin/a": "a", "images/added/one.tar": "content"})
 	require.NoError(t, os.WriteFile(filepath.Join(dir, AddedDir, ".tmp-1"), []byte("half of it"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".tmp-1"), []byte("half of an index"), 0o600))
-	require.NoError(t, Verify(t.Context(), dir))
+	require.NoError(t, verify(t.Context(), dir))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, AddedDir, "one.tar"), []byte("tnetnoc"), 0o600))
-	require.ErrorContains(t, Verify(t.Context(), dir), "images/added/one.tar has sha256", "and what was added is compared")
+	require.ErrorContains(t, verify(t.Context(), dir), "images/added/one.tar has sha256", "and what was added is compared")
+}
+
+// verify verifies the bundle in dir.
+func verify(ctx context.Context, dir string) error {
+	b, err := Read(dir)
+	if err != nil {
+		return err
+	}
+	return b.Verify(ctx)
 }

@@ -20,15 +20,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
-// Verify reads the bundle in dir and compares every file with the index.
-func Verify(ctx context.Context, dir string) error {
-	b, err := Read(dir)
-	if err != nil {
-		return err
-	}
-	return b.Verify(ctx)
-}
-
 // Verify compares size and sha256 of every file with the index, several files
 // at a time; a tool must be executable too, for steps get it as it is. It fails
 // with CodeContent and names each file that is missing, that differs, or that the

@@ -45,9 +45,8 @@ func awaitContainerd(ctx context.Context, c *grpc.ClientConn) error {
 	return nil
 }
 
-// removeSandboxes removes all pods that containerd remembers. After a start none
-// of them has a process any more; the kubelet would take each down on its own,
-// one after the other, before it makes the pod anew.
+// removeSandboxes removes all pods of the last start, which have no process any longer. The kubelet
+// would remove them one after the other before it starts the pods again.
 func removeSandboxes(ctx context.Context, c *grpc.ClientConn) error {
 	runtime := cri.NewRuntimeServiceClient(c)
 	list, err := runtime.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{})

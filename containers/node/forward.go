@@ -116,7 +116,7 @@ func (f *forwarder) manifest(w http.ResponseWriter, r *http.Request, of, ref str
 	if d.index {
 		head.MediaType = ocispec.MediaTypeImageIndex
 	}
-	_ = json.Unmarshal(b, &head) // who asked sees that it is none
+	_ = json.Unmarshal(b, &head) // containerd finds out that it is no JSON
 	serveManifest(w, r, head.MediaType, d.digest, b)
 }
 
@@ -190,7 +190,7 @@ func (f *forwarder) pass(w http.ResponseWriter, r *http.Request, path, kind, ref
 		}
 	}
 	w.WriteHeader(response.StatusCode)
-	_, _ = io.Copy(w, response.Body) // who asked sees that it is cut
+	_, _ = io.Copy(w, response.Body) // containerd sees that it is cut
 	return nil
 }
 
@@ -213,7 +213,7 @@ func fail(w http.ResponseWriter, err error) {
 		return r
 	}, err.Error())
 	fmt.Fprintf(buffer, "HTTP/1.1 502 %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", reason[:min(len(reason), 1000)])
-	_ = buffer.Flush() // who asked sees that it is cut
+	_ = buffer.Flush() // containerd sees that it is cut
 	release(connection)
 }
 

@@ -42,7 +42,7 @@ func newHealth(now time.Time) *health {
 	return h
 }
 
-// set records the state of a part; the time is that of the change.
+// set records the state of a part, and the time if the state changes.
 func (h *health) set(part, state, detail string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -103,8 +103,7 @@ func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = e.Encode(report) // the client has gone
 }
 
-// serveHealth serves the health at an address to whoever has a certificate of the cluster,
-// until ctx ends.
+// serveHealth serves the health to clients with a certificate of the cluster, until ctx ends.
 func (n *node) serveHealth(ctx context.Context, address string) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

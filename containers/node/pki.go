@@ -63,7 +63,7 @@ const (
 )
 
 // requests are all certificates of a node, by the authority that signs them.
-// names are those of the API server.
+// names are the API server's.
 func requests(names []string) map[string][]request {
 	loopback := []string{"localhost", "127.0.0.1"}
 	return map[string][]request{
@@ -263,7 +263,7 @@ func writeFile(path string, content []byte, mode fs.FileMode) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // not there any more once it is renamed
+	defer func() { _ = os.Remove(f.Name()) }() // fails once it is renamed
 	_, err = f.Write(content)
 	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
 	if err == nil {

@@ -38,27 +38,22 @@ func (o choice) choose(l *lock.Lock) (left []string, err error) {
 		}
 		platforms = []string{filepath.Join(source, "examples/platform/1.0.0")}
 	}
-	demanded, manifests := map[string]bool{}, map[string]bool{}
+	var demanded, manifests []string
 	for _, dir := range platforms {
 		images, directories, err := namedBy(dir, l)
 		errs = append(errs, err)
-		for _, name := range images {
-			demanded[name] = true
-		}
-		for _, name := range directories {
-			manifests[name] = true
-		}
+		demanded, manifests = append(demanded, images...), append(manifests, directories...)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	l.Images = slices.DeleteFunc(l.Images, func(i lock.Image) bool {
-		if i.OnDemand && !demanded[i.Name] {
+		if i.OnDemand && !slices.Contains(demanded, i.Name) {
 			left = append(left, i.Name)
 		}
 		return slices.Contains(left, i.Name)
 	})
-	l.Manifests = slices.DeleteFunc(l.Manifests, func(m lock.Manifest) bool { return m.OnDemand && !manifests[m.Name] })
+	l.Manifests = slices.DeleteFunc(l.Manifests, func(m lock.Manifest) bool { return m.OnDemand && !slices.Contains(manifests, m.Name) })
 	return left, nil
 }
 

@@ -59,18 +59,14 @@ type commandRecipe struct {
 
 // layerRecipe is a Debian layer.
 type layerRecipe struct {
-	Name     string   `json:"name"`
-	Below    string   `json:"below"`    // the layer that it is on
-	Packages []string `json:"packages"` // besides the packages of the image with that name
-	User     *struct {
+	rootfs.Addition        // with its packages besides those of the image with its name
+	Below           string `json:"below"` // the layer that it is on
+	User            *struct {
 		Name string `json:"name"`
 		ID   int    `json:"id"` // of the user, and of the group of that name
 		Home string `json:"home"`
 	} `json:"user"` // is made before
-	Before string   `json:"before"` // scripts; see rootfs.Addition
-	After  string   `json:"after"`
-	Trim   []string `json:"trim"`
-	Perl   bool     `json:"perl"` // it leaves out Perl's library, too
+	Perl bool `json:"perl"` // it leaves out Perl's library, too
 }
 
 // imageRecipe is an image: a Debian layer, a layer of files, and how it is started.
@@ -183,9 +179,8 @@ func (r recipes) additions(l *lock.Lock) (all []addition) {
 		} else if len(layer.Packages) == 0 {
 			continue // the image is not in the bundle
 		}
-		all = append(all, addition{on: layer.Below, Addition: rootfs.Addition{
-			Name: layer.Name, Packages: packages[layer.Name], Before: layer.makeUser() + layer.Before, After: layer.After, Trim: r.trim(layer),
-		}})
+		layer.Packages, layer.Before, layer.Trim = packages[layer.Name], layer.makeUser()+layer.Before, r.trim(layer)
+		all = append(all, addition{on: layer.Below, Addition: layer.Addition})
 	}
 	return all
 }

@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,7 +116,18 @@ func TestDryRun(t *testing.T) {
 	t.Run("provenance", func(t *testing.T) {
 		key, err := trust.PublicKey([]byte(read(t, "", public)))
 		require.NoError(t, err)
-		says := trusttest.Open[provenance.Provenance](t, []byte(read(t, out, "slipway_9.8.7-rc.1.provenance.sigstore.json")), key)
+		var signed struct {
+			Envelope struct {
+				Payload     []byte
+				PayloadType string
+				Signatures  []struct{ Sig []byte }
+			} `json:"dsseEnvelope"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(read(t, out, "slipway_9.8.7-rc.1.provenance.sigstore.json")), &signed))
+		e := signed.Envelope
+		require.True(t, ed25519.Verify(key.(ed25519.PublicKey), fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(e.PayloadType), e.PayloadType, len(e.Payload), e.Payload), e.Signatures[0].Sig))
+		var says trust.Statement[provenance.Provenance]
+		require.NoError(t, json.Unmarshal(e.Payload, &says))
 		require.Equal(t, provenance.PredicateType, says.PredicateType)
 		subjects := map[string]string{}
 		for _, s := range says.Subject {

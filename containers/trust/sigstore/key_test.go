@@ -3,6 +3,9 @@ package sigstore
 import (
 	"bytes"
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
@@ -103,7 +106,7 @@ func TestAKeyVouches(t *testing.T) {
 			put(sigstoretest.Text(t, s.Attest(t, sigstoretest.Statement(b.ReadDigest()))))
 			refused(b, "it is not signed with the key "+id+": it is signed by "+sigstoretest.Subject)
 
-			signed := trusttest.Open[any](t, text, key.Public())
+			signed := openStatement[any](t, text, key.Public())
 			for says, change := range map[string]func(*trust.Statement[any]){
 				"":              func(s *trust.Statement[any]) { s.Type = olderStatement }, // as cosign has it
 				"states ":       func(s *trust.Statement[any]) { s.PredicateType = "https://slipway.sh/run-package/v1" },
@@ -201,7 +204,7 @@ func TestWhatIsSigned(t *testing.T) {
 	b := write(t, map[string]string{bundle.ProvenanceFile: built})
 	text, err := trust.Sign(t.Context(), b, key)
 	require.NoError(t, err)
-	s := trusttest.Open[provenance.Provenance](t, text, key.Public())
+	s := openStatement[provenance.Provenance](t, text, key.Public())
 	require.Equal(t, "https://slsa.dev/provenance/v1", s.PredicateType)
 	require.Equal(t, []trust.Subject{{Name: "bundle.json", Digest: map[string]string{"sha256": b.ReadDigest()[len("sha256:"):]}}}, s.Subject)
 	require.Equal(t, "pkg:golang/a@v1", s.Predicate.BuildDefinition.ResolvedDependencies[0].URI)
@@ -215,7 +218,7 @@ func TestWhatIsSigned(t *testing.T) {
 	b.Index.Images = append(b.Index.Images, bundle.Image{Name: "quay.io/web:1", Archive: "images/added/a.tar", Digest: "sha256:" + strings.Repeat("a", 64)})
 	text, err = trust.Sign(t.Context(), b, key)
 	require.NoError(t, err)
-	s = trusttest.Open[provenance.Provenance](t, text, key.Public())
+	s = openStatement[provenance.Provenance](t, text, key.Public())
 	require.Equal(t, provenance.Dependency{Name: "quay.io/web:1", Digest: map[string]string{"sha256": strings.Repeat("a", 64)}}, s.Predicate.BuildDefinition.ResolvedDependencies[1])
 
 	_, err = trust.Sign(t.Context(), write(t, map[string]string{"a": "b"}), key)
@@ -333,4 +336,33 @@ func TestCosignWithAKey(t *testing.T) {
 	put(bundle.SignatureFile, text)
 	put(bundle.IndexFile, append(index, '\n'))
 	require.Error(t, verify(public, "slsaprovenance1"), "it is another index")
+}
+
+// openStatement returns the statement in a sigstore bundle, and fails unless that is signed with the pair
+// of key. It shares no code with what signs and verifies.
+func openStatement[P any](t *testing.T, text []byte, key crypto.PublicKey) trust.Statement[P] {
+	t.Helper()
+	var b struct {
+		Envelope struct {
+			Payload     []byte
+			PayloadType string
+			Signatures  []struct{ Sig []byte }
+		} `json:"dsseEnvelope"`
+	}
+	require.NoError(t, json.Unmarshal(text, &b))
+	e := b.Envelope
+	require.Len(t, e.Signatures, 1)
+	signed := fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(e.PayloadType), e.PayloadType, len(e.Payload), e.Payload)
+	switch key := key.(type) {
+	case ed25519.PublicKey:
+		require.True(t, ed25519.Verify(key, signed, e.Signatures[0].Sig))
+	case *ecdsa.PublicKey:
+		sum := sha256.Sum256(signed)
+		require.True(t, ecdsa.VerifyASN1(key, sum[:], e.Signatures[0].Sig))
+	default:
+		t.Fatalf("a key of the kind %T", key)
+	}
+	var s trust.Statement[P]
+	require.NoError(t, json.Unmarshal(e.Payload, &s))
+	return s
 }

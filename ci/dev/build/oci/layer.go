@@ -49,20 +49,11 @@ type meta struct {
 	Size   int64   `json:"size"`   // as stored, bytes
 }
 
-// Digest is that of the bytes as they are stored.
-func (s stored) Digest() (v1.Hash, error) { return s.meta.Digest, nil }
-
-// DiffID is the digest of the tar stream.
-func (s stored) DiffID() (v1.Hash, error) { return s.meta.DiffID, nil }
-
-// Size is that of the bytes as they are stored.
-func (s stored) Size() (int64, error) { return s.meta.Size, nil }
-
-// MediaType tells whether and how the layer is compressed.
+func (s stored) Digest() (v1.Hash, error)            { return s.meta.Digest, nil }
+func (s stored) DiffID() (v1.Hash, error)            { return s.meta.DiffID, nil }
+func (s stored) Size() (int64, error)                { return s.meta.Size, nil }
 func (s stored) MediaType() (types.MediaType, error) { return s.mediaType, nil }
-
-// Compressed reads the bytes as they are stored.
-func (s stored) Compressed() (io.ReadCloser, error) { return os.Open(s.path) }
+func (s stored) Compressed() (io.ReadCloser, error)  { return os.Open(s.path) }
 
 // WriteLayer writes a layer of trees and files into the folder dir, which
 // exists; OpenLayer reads it from there. Later trees and files replace earlier
@@ -209,3 +200,35 @@ func mode(m fs.FileMode) int64 {
 }
 
 func hash(sum []byte) v1.Hash { return v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum)} }
+
+// OpenPlain makes a layer of the tar file path. It is not compressed, because it
+// never crosses a network.
+func OpenPlain(path string) (v1.Layer, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open a layer: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	digest, size, err := v1.SHA256(f)
+	if err != nil {
+		return nil, fmt.Errorf("open a layer: %w", err)
+	}
+	return partial.CompressedToLayer(stored{path, types.OCIUncompressedLayer, meta{Digest: digest, DiffID: digest, Size: size}})
+}
+
+// WritePlain makes a layer of trees and files, in the tar file path. Later ones
+// replace earlier ones of the same name.
+func WritePlain(ctx context.Context, path string, trees []Tree, files []File) (v1.Layer, error) {
+	list, err := entries(trees, files)
+	if err != nil {
+		return nil, err
+	}
+	out, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("write a layer: %w", err)
+	}
+	if err := errors.Join(writeTar(ctx, out, list), out.Close()); err != nil {
+		return nil, fmt.Errorf("write a layer: %w", err)
+	}
+	return OpenPlain(path)
+}

@@ -94,13 +94,13 @@ func (b *Builder) Base(ctx context.Context, trim []string) (*Layer, error) {
 
 // Addition is what a layer adds to the one below it.
 type Addition struct {
-	Name     string   // of the layer
-	Packages []string // Debian packages
-	Before   string   // shell script that runs in the new root before apt does
-	After    string   // shell script that runs in it after apt has
+	Name     string   `json:"name"`     // of the layer
+	Packages []string `json:"packages"` // Debian packages
+	Before   string   `json:"before"`   // shell script that runs in the new root before apt does
+	After    string   `json:"after"`    // shell script that runs in it after apt has
 	// Trim leaves files out of the layer that the packages bring: paths and
 	// path.Match patterns without leading slash, each with all that is below.
-	Trim []string
+	Trim []string `json:"trim"`
 }
 
 // Add builds a layer on lower.
