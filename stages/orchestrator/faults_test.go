@@ -27,7 +27,7 @@ func TestATreeThatTheGitServerDoesNotTake(t *testing.T) {
 	_, err := publish(t.Context(), env, user, gitserver.Tree{"a": []byte("a")}, testRelease(), input())
 	require.ErrorIs(t, err, &fault.Fault{Code: gitserver.CodePush})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
-	require.ErrorContains(t, err, "push the GitOps tree: read branch main of slipway/platform: ")
+	require.ErrorContains(t, err, "push the GitOps tree: list the branches of slipway/platform: ")
 }
 
 func TestATreeThatTheGitServerDoesNotTakeInTime(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -75,7 +76,7 @@ func publish(ctx context.Context, env *step.Env, user *gitserver.Server, tree gi
 		return planPublish(ctx, env, user, tree, in)
 	}
 	revision, changed, err := user.Push(ctx, in.Git.Repository, contract.Branch, tree, gitserver.Commit{
-		Author: "Slipway", Email: "slipway@" + in.Values.Domain,
+		Author: "Slipway", Email: "slipway@" + in.Values.Domain, When: time.Now(),
 		Message: fmt.Sprintf("%s %s for %s", r.Name, r.Version, env.Deployment),
 	})
 	if err != nil {

@@ -44,7 +44,7 @@ func TestAServerThatDoesNotAnswerIsNamed(t *testing.T) {
 	t.Cleanup(func() { close(end) }) // before the server's own, which waits for its requests
 	for what, ask := range map[string]func(context.Context) error{
 		"api":     func(ctx context.Context) error { _, err := s.User(ctx); return err },
-		"head":    func(ctx context.Context) error { _, err := s.Head(ctx, "slipway/platform", "main"); return err },
+		"head":    func(ctx context.Context) error { _, _, err := s.Head(ctx, "slipway/platform", "main"); return err },
 		"sign up": s.CheckSignUpRefused,
 	} {
 		t.Run(what, func(t *testing.T) {

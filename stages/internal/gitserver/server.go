@@ -37,8 +37,8 @@ type Server struct {
 	planned bool // nothing is written: what would be is an ErrLater
 }
 
-// requestTimeout limits one request to the API; a commit of a few hundred files takes seconds.
-const requestTimeout = 2 * time.Minute
+// requestTimeout limits one request to the API.
+const requestTimeout = 30 * time.Second
 
 // Client returns an HTTP client that dials address for every host, unless address is
 // empty, uses no proxy and follows no redirects. Certificates are verified against
@@ -62,13 +62,14 @@ func Client(address string, roots *x509.CertPool) *http.Client {
 	}
 }
 
-// guarded rejects requests that would change something once it is no longer certain that the
-// step's run holds the deployment's lock.
+// guarded refuses requests that would change something once it is not certain any more that
+// the step's run has the deployment's lock.
 type guarded struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodGet {
+	reads := r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/git-upload-pack")
+	if !reads {
 		if err := lock.Guard(r.Context()); err != nil {
 			return nil, err
 		}
@@ -164,12 +165,12 @@ func (s *Server) CheckSignUpRefused(ctx context.Context) error {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/user/sign_up", strings.NewReader(form.Encode()))
 	if err != nil {
-		return fmt.Errorf("sign up: %w", err)
+		return fmt.Errorf("ask for an account: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	resp, err := s.client().Do(req)
 	if err != nil {
-		return fmt.Errorf("sign up: %w", err)
+		return fmt.Errorf("ask for an account: %w", err)
 	}
 	drain(resp)
 	err = s.api(ctx, http.MethodGet, "/api/v1/users/"+name, nil, nil)
@@ -197,7 +198,7 @@ func (s *Server) api(ctx context.Context, method, path string, in, out any) erro
 	}
 	req, err := http.NewRequestWithContext(ctx, method, s.URL+path, body)
 	if err != nil {
-		return fmt.Errorf("call the git server: %w", err)
+		return fmt.Errorf("ask the git server: %w", err)
 	}
 	req.Header.Set("Accept", "application/json")
 	if in != nil {
@@ -206,7 +207,7 @@ func (s *Server) api(ctx context.Context, method, path string, in, out any) erro
 	req.SetBasicAuth(s.Username, string(s.Password.Reveal()))
 	resp, err := s.client().Do(req)
 	if err != nil {
-		return fmt.Errorf("call the git server: %w", err)
+		return fmt.Errorf("ask the git server: %w", err)
 	}
 	defer drain(resp)
 	if resp.StatusCode/100 != 2 {

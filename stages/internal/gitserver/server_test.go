@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,16 +25,29 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 )
 
-// newGit serves the repository slipway/platform over HTTPS, to the user "slipway" with the
-// password "secret" only. The certificate is for example.com.
+// newGit serves bare repositories over HTTPS with git's own server, to the user
+// "slipway" with the password "secret" only. Its certificate is for example.com.
 func newGit(t *testing.T) (*gitserver.Server, string) {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
+	git, err := exec.LookPath("git")
+	if err != nil {
 		t.Skip("git is not installed")
 	}
-	f := &forge{t: t, bare: filepath.Join(t.TempDir(), "platform.git")}
-	f.git(nil, "init", "-q", "--bare", "-b", "main", f.bare)
-	return serve(t, f), f.bare
+	out, err := exec.CommandContext(t.Context(), git, "--exec-path").Output()
+	require.NoError(t, err)
+	root := t.TempDir()
+	for _, args := range [][]string{
+		{"init", "-q", "--bare", "-b", "main", filepath.Join(root, "slipway", "platform.git")},
+		{"-C", filepath.Join(root, "slipway", "platform.git"), "config", "http.receivepack", "true"},
+	} {
+		out, err := exec.CommandContext(t.Context(), git, args...).CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
+	backend := &cgi.Handler{
+		Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"),
+		Env:  []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "HOME=" + root},
+	}
+	return serve(t, backend), root
 }
 
 // serve answers over HTTPS; the server that it returns goes through the address.
@@ -58,11 +73,11 @@ func serve(t *testing.T, h http.Handler) *gitserver.Server {
 }
 
 func commit() gitserver.Commit {
-	return gitserver.Commit{Author: "Slipway", Email: "slipway@example.org", Message: "first"}
+	return gitserver.Commit{Author: "Slipway", Email: "slipway@example.org", Message: "first", When: time.Unix(1700000000, 0)}
 }
 
 func TestPushWritesOnlyWhatDiffers(t *testing.T) {
-	s, bare := newGit(t)
+	s, root := newGit(t)
 	ctx := t.Context()
 	tree := gitserver.Tree{
 		"apps/web/values.yaml": []byte("replicas: 1\n"),
@@ -90,6 +105,7 @@ func TestPushWritesOnlyWhatDiffers(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, changed, "a removed file is removed from the branch")
 
+	bare := filepath.Join(root, "slipway", "platform.git")
 	run := func(args ...string) string {
 		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", bare}, args...)...)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
@@ -104,16 +120,18 @@ func TestPushWritesOnlyWhatDiffers(t *testing.T) {
 	require.Equal(t, "Slipway <slipway@example.org>", run("log", "-1", "--format=%an <%ae>"))
 	run("fsck", "--strict")
 
-	head, err := s.Head(ctx, "slipway/platform", "main")
+	head, got, err := s.Head(ctx, "slipway/platform", "main")
 	require.NoError(t, err)
 	require.Equal(t, third, head)
+	require.Equal(t, run("rev-parse", "main^{tree}"), got)
 }
 
 func TestHeadOfAnEmptyRepository(t *testing.T) {
 	s, _ := newGit(t)
-	commit, err := s.Head(t.Context(), "slipway/platform", "main")
+	commit, tree, err := s.Head(t.Context(), "slipway/platform", "main")
 	require.NoError(t, err)
 	require.Empty(t, commit)
+	require.Empty(t, tree)
 }
 
 func TestPushSaysWhatIsWrong(t *testing.T) {
@@ -126,7 +144,7 @@ func TestPushSaysWhatIsWrong(t *testing.T) {
 	wrong := *s
 	wrong.Password = redact.New([]byte("wrong-password"))
 	_, _, err = wrong.Push(t.Context(), "slipway/platform", "main", tree, commit())
-	require.ErrorContains(t, err, "answered 401")
+	require.ErrorContains(t, err, "authentication required")
 	require.NotContains(t, err.Error(), "wrong-password")
 
 	untrusted := *s
@@ -138,6 +156,11 @@ func TestPushSaysWhatIsWrong(t *testing.T) {
 	cancel()
 	_, _, err = s.Push(ctx, "slipway/platform", "main", tree, commit())
 	require.ErrorIs(t, err, context.Canceled)
+
+	_, _, err = s.Push(t.Context(), "slipway/platform", "main", gitserver.Tree{"../x": nil}, commit())
+	require.ErrorContains(t, err, "../x")
+	_, _, err = s.Push(t.Context(), "slipway/platform", "main", gitserver.Tree{"x": nil, "x/y": nil}, commit())
+	require.ErrorContains(t, err, "both a file and a folder")
 }
 
 // fakeAPI is the part of the git server's API that the client uses.
@@ -261,14 +284,14 @@ func TestAMachineThatSleptPushesNothing(t *testing.T) {
 	s, _ := newGit(t)
 	work, sleep := kubetest.Work(t)
 	ctx := context.WithoutCancel(work)
-	commit := gitserver.Commit{Author: "a", Email: "a@b", Message: "m"}
+	commit := gitserver.Commit{Author: "a", Email: "a@b", Message: "m", When: time.Now()}
 	first, changed, err := s.Push(ctx, "slipway/platform", "main", gitserver.Tree{"a": []byte("1")}, commit)
 	require.NoError(t, err)
 	require.True(t, changed)
 	sleep()
 	_, _, err = s.Push(ctx, "slipway/platform", "main", gitserver.Tree{"a": []byte("2")}, commit)
 	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
-	head, err := s.Head(ctx, "slipway/platform", "main")
+	head, _, err := s.Head(ctx, "slipway/platform", "main")
 	require.NoError(t, err)
 	require.Equal(t, first, head)
 }
