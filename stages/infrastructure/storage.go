@@ -76,7 +76,13 @@ func useStorage(ctx context.Context, check *checker, image, class string) error 
 	if got = strings.TrimSpace(got); got != token {
 		return fmt.Errorf("a second pod read %q from the volume instead of what was written", got)
 	}
-	return nil
+	claim, err := kube.Retry(ctx, check.client, "read the claim", func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
+		return check.client.Kubernetes.CoreV1().PersistentVolumeClaims(check.namespace()).Get(ctx, check.name+"-data", metav1.GetOptions{})
+	})
+	if err != nil {
+		return err
+	}
+	return releasable(ctx, check.client, claim)
 }
 
 // freeVolumes are the volumes of a class that any claim may get, with what is in them.
@@ -94,6 +100,25 @@ func freeVolumes(ctx context.Context, c *kube.Client, class string) ([]string, e
 		}
 	}
 	return out, nil
+}
+
+// releasable makes the volume of a check's claim go with it, also where the class retains
+// volumes. One that was not made for the claim is left as it is.
+func releasable(ctx context.Context, c *kube.Client, claim *corev1.PersistentVolumeClaim) error {
+	volume := claim.Spec.VolumeName
+	pv, err := kube.Retry(ctx, c, "read the volume "+volume, func(ctx context.Context) (*corev1.PersistentVolume, error) {
+		return c.Kubernetes.CoreV1().PersistentVolumes().Get(ctx, volume, metav1.GetOptions{})
+	})
+	if err != nil {
+		return err
+	}
+	if pv.Annotations[provisionedBy] == "" || pv.CreationTimestamp.Before(&claim.CreationTimestamp) {
+		return fmt.Errorf("the claim got the volume %s, which was not made for it and is left as it is, but for the file probe in it", volume)
+	}
+	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+		return nil
+	}
+	return c.Patch(ctx, "have the volume "+volume+" removed with its claim", core("persistentvolumes"), "", volume, []byte(`{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`))
 }
 
 // usableStorage checks that the StorageClass exists and, in Slipway's cluster, is the default.

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 )
 
@@ -32,4 +34,34 @@ func TestNothingIsWrittenToAVolumeThatWaitsForSomebody(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, contract.StorageCheck{Class: "fast", Provisioner: "example.com/disk"}, out)
 	require.Len(t, api.Writes(), before)
+}
+
+// TestOnlyAVolumeThatWasMadeForTheClaimGoesWithIt.
+func TestOnlyAVolumeThatWasMadeForTheClaimGoesWithIt(t *testing.T) {
+	const at = "/api/v1/persistentvolumes/data"
+	for what, c := range map[string]struct {
+		meta, policy, becomes, says string
+	}{
+		"made for it":             {"creationTimestamp: '2026-01-02T00:00:00Z', annotations: {pv.kubernetes.io/provisioned-by: example.com/disk}", "Retain", "Delete", ""},
+		"made for it, and goes":   {"creationTimestamp: '2026-01-02T00:00:09Z', annotations: {pv.kubernetes.io/provisioned-by: example.com/disk}", "Delete", "Delete", ""},
+		"lent":                    {"creationTimestamp: '2026-01-02T00:00:09Z'", "Retain", "Retain", "the claim got the volume data, which was not made for it"},
+		"kept from another claim": {"creationTimestamp: '2026-01-01T00:00:00Z', annotations: {pv.kubernetes.io/provisioned-by: example.com/disk}", "Retain", "Retain", "the claim got the volume data, which was not made for it"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			api := kubetest.Serve(t)
+			api.Set(t, at, "{metadata: {name: data, "+c.meta+"}, spec: {persistentVolumeReclaimPolicy: "+c.policy+"}}")
+			client, err := kube.Connect(reaching(t, api.URL).Kubeconfig, nil)
+			require.NoError(t, err)
+			claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "data"}}
+			require.NoError(t, claim.CreationTimestamp.UnmarshalQueryParameter("2026-01-02T00:00:00Z"))
+			err = releasable(t.Context(), client, claim)
+			if c.says == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, c.says)
+			}
+			spec, _ := api.Get(at)["spec"].(map[string]any)
+			require.Equal(t, c.becomes, spec["persistentVolumeReclaimPolicy"])
+		})
+	}
 }

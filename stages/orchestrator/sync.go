@@ -140,10 +140,19 @@ func (w *waiter) wait(ctx context.Context) (contract.Apps, error) {
 	quiet := *w.client
 	quiet.Progress = nil // each line is printed as soon as it is another one
 	var failed error
-	err := quiet.WaitFor(ctx, "the apps", w.pause, func(ctx context.Context) (bool, string, error) {
+	// A call has ctx, not the context of one attempt: it retries by itself, and fails after an outage
+	// of two minutes. ends returns what a failed call ends the wait with.
+	ends := func(line string, err error) (bool, string, error) {
+		if err == nil || ctx.Err() != nil {
+			return false, line, err
+		}
+		failed = err
+		return true, line, nil
+	}
+	err := quiet.WaitFor(ctx, "the apps", w.pause, func(context.Context) (bool, string, error) {
 		all, err := argo.List(ctx, w.client, w.tracker.Namespace)
 		if err != nil {
-			return false, "", err
+			return ends("", err)
 		}
 		w.seen = report(all, w.tracker)
 		now := time.Now()
@@ -164,7 +173,7 @@ func (w *waiter) wait(ctx context.Context) (contract.Apps, error) {
 		case v.Late != nil:
 			failed = w.late(ctx, v, all)
 		default:
-			return false, line, w.act(ctx, v.Actions)
+			return ends(line, w.act(ctx, v.Actions))
 		}
 		return true, line, nil
 	})
