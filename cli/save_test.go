@@ -104,7 +104,7 @@ func TestSaveVerify(t *testing.T) {
 		{[]string{"--verify", key}, 2, "error PKG-001: verify " + key},
 		{[]string{"--verify", file, "--package-key", "env:NOT_THERE"}, 2, "error PKG-004: read the key env:NOT_THERE"},
 		{[]string{"--verify", file, "--package-key", file}, 2, "error PKG-004: read the key to verify with: it is not PEM"},
-		{[]string{"--key", key}, 2, "error PKG-004: read the key to sign with: it is a public key"},
+		{[]string{"--key", key}, 2, "error PKG-004: read the key to sign with: it is of the kind \"PUBLIC KEY\""},
 		{[]string{"--key", file + "x"}, 2, "error PKG-004: read the key " + file + "x"},
 		{[]string{"--verify", file, "--run", "x"}, 2, "--run, --out and --key make a package"},
 		{[]string{"--verify", file, "--key", key}, 2, "with --package-key FILE"},

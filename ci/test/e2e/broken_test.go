@@ -57,7 +57,7 @@ func TestABrokenUpgrade(t *testing.T) {
 	require.Equal(t, contents(t, filepath.Join(root(t), "examples/platform/1.1.0")), below(files, "before/release/"))
 
 	k.must(t, "rollback")
-	require.Equal(t, `{"platform":"reference","version":"1.1.0"`, k.shell(t, atRelease))
+	require.Equal(t, `{"platform":"reference","version":"1.1.0"`+"\n", k.shell(t, atRelease))
 	require.Equal(t, "before", k.query(t, "SELECT string_agg(message, ',' ORDER BY id) FROM entries WHERE author = 'Jane'"))
 	k.must(t, "destroy", "--yes")
 

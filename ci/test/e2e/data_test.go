@@ -111,7 +111,7 @@ func (k *kept) failsToUpgrade(t *testing.T, bad string) (id string) {
 	require.Contains(t, r.err, "error UPG-013: orchestrator/migrate-after: carry out migration shine of data entries")
 	require.Contains(t, r.err, `column "no_such_column" does not exist`)
 	require.Regexp(t, `nothing was deleted; to go on: slipway upgrade --resume .*; to go back: slipway rollback `, r.err)
-	require.Equal(t, `{"platform":"reference","version":"1.1.0","toward":"1.2.0"`, k.shell(t, atRelease))
+	require.Equal(t, `{"platform":"reference","version":"1.1.0","toward":"1.2.0"`+"\n", k.shell(t, atRelease))
 	require.Empty(t, k.shell(t, `kubectl get pods -A -l slipway.sh/data -o name`))
 	all := k.backups(t)
 	last := all[len(all)-1]
@@ -129,7 +129,7 @@ func (k *kept) failsToUpgrade(t *testing.T, bad string) (id string) {
 // requireBack asserts that release 1.1.0 is back, with these rows of Jane's.
 func (k *kept) requireBack(t *testing.T, rows string) {
 	t.Helper()
-	require.Equal(t, `{"platform":"reference","version":"1.1.0"`, k.shell(t, atRelease))
+	require.Equal(t, `{"platform":"reference","version":"1.1.0"`+"\n", k.shell(t, atRelease))
 	require.Equal(t, rows, k.query(t, "SELECT string_agg(message, ',' ORDER BY id) FROM entries WHERE author = 'Jane'"))
 	require.Equal(t, "0", k.query(t, "SELECT count(*) FROM information_schema.columns WHERE table_name = 'entries' AND column_name = 'stars'"))
 }
