@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/test/s3/proxy"
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
@@ -149,18 +148,18 @@ func (c *chaos) contendStopped(t *testing.T, i *running) (string, bool) {
 // Requests that are late are so by less than the time between two heartbeats and the next.
 func (c *chaos) partition(t *testing.T, i *running) (string, bool) {
 	require.NotNil(t, c.proxy, "partition needs -bucket")
-	modes := []proxy.Mode{proxy.Cut, proxy.Delay, proxy.Duplicate}
-	mode := modes[c.random.IntN(len(modes))]
-	before := c.proxy.Counts()[mode]
-	c.proxy.Set(proxy.Fault{Mode: mode, Delay: 4 * time.Second})
+	modes := []mode{cutOff, deliverLate, deliverTwice}
+	how := modes[c.random.IntN(len(modes))]
+	before := c.proxy.sums()[how]
+	c.proxy.set(disturbance{mode: how, delay: 4 * time.Second})
 	i.endsWithin(c.pause)
-	c.proxy.Set(proxy.Fault{})
-	n := c.proxy.Counts()[mode] - before
+	c.proxy.set(disturbance{})
+	n := c.proxy.sums()[how] - before
 	if n == 0 {
 		return "", false
 	}
 	i.fails(t) // or goes on
-	return fmt.Sprintf("%s %d requests to the bucket", mode, n), true
+	return fmt.Sprintf("%s %d requests to the bucket", how, n), true
 }
 
 // find waits until a process is wanted, at most until the install is over.

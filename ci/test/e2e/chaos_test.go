@@ -15,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/test/s3/proxy"
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
@@ -111,7 +110,7 @@ type chaos struct {
 	rival  *kept         // the same deployment on the other engine, where the other install is; nil: on this one
 	pause  time.Duration // how long something is stopped or cut off
 	server s3Server      // with the state, if there is a proxy
-	proxy  *proxy.Proxy  // between the deployment and the server; nil: the state is on a volume
+	proxy  *badNetwork   // between the deployment and the server; nil: the state is on a volume
 	seed   uint64
 
 	clean     facts           // what an undisturbed install makes
@@ -139,11 +138,11 @@ func (c *chaos) keepInBucket(t *testing.T, more string) {
 	_ = c.cli(t, "destroy", "--yes", "--ignore-not-found") // of a volume of earlier rounds the bucket knows nothing
 	c.server = startS3(t)
 	var err error
-	c.proxy, err = proxy.Listen(bridgeAddress(t), c.server.Address, 1)
+	c.proxy, err = listen(bridgeAddress(t), c.server.Address, 1)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.proxy.Close()) })
+	t.Cleanup(func() { require.NoError(t, c.proxy.close()) })
 	c.Env = append(c.Env, "E2E_ID="+s3ID, "E2E_SECRET="+s3Secret)
-	c.config = write(t, configured+more+stateAt(c.proxy.Address(), ageKey(t)))
+	c.config = write(t, configured+more+stateAt(c.proxy.address(), ageKey(t)))
 }
 
 // play plays rounds of kinds, in turn; without a list of all that there can be.

@@ -1,5 +1,5 @@
 // Package s3 tests what Slipway keeps in S3 against a real server, which
-// ./gateway builds (./server) and starts on this machine; ./proxy is a bad network before it.
+// ./gateway builds (./server) and starts on this machine.
 // The SDK under test is the one that users get: ci/test/go.mod follows that of the program,
 // and the server has a module of its own.
 package s3

@@ -1,7 +1,6 @@
 package debian
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -30,6 +29,12 @@ func (r Release) arch() string { return cmp.Or(r.Arch, runtime.GOARCH) }
 
 // packageList is what apt says of a list of packages that an update would fetch.
 var packageList = regexp.MustCompile(`(?m)^'(\S+)/dists/(\S+)/main/binary-\w+/Packages`)
+
+// The lines of os-release that count.
+var (
+	debianLine   = regexp.MustCompile(`(?m)^ID=["']?debian["']?$`)
+	codenameLine = regexp.MustCompile(`(?m)^VERSION_CODENAME=["']?([^"'\s]+)`)
+)
 
 // HostRelease is the Debian release of this machine and the mirrors that its apt is configured
 // with, read below root ("/" for the machine itself). It leaves out all suites but the release's
@@ -61,23 +66,13 @@ func HostRelease(root string) (Release, error) {
 }
 
 func readCodename(path string) (string, error) {
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return "", fmt.Errorf("find the Debian release: %w", err)
 	}
-	defer func() { _ = f.Close() }()
-	var id, codename string
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		name, value, _ := strings.Cut(sc.Text(), "=")
-		switch value = strings.Trim(value, `"'`); name {
-		case "ID":
-			id = value
-		case "VERSION_CODENAME":
-			codename = value
-		}
+	codename := codenameLine.FindSubmatch(text)
+	if codename == nil || !debianLine.Match(text) {
+		return "", fmt.Errorf("find the Debian release: %s does not say ID=debian and VERSION_CODENAME", path)
 	}
-	if id != "debian" || codename == "" {
-		return "", fmt.Errorf("find the Debian release: %s says ID=%q VERSION_CODENAME=%q, not a Debian release", path, id, codename)
-	}
-	return codename, nil
+	return string(codename[1]), nil
 }
