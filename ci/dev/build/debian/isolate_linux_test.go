@@ -15,8 +15,9 @@ func TestMountsOfABuildStayInside(t *testing.T) {
 		t.Skip("only root mounts")
 	}
 	dir := t.TempDir()
-	command := isolated("sh", "-c", `mount -t tmpfs none "$1" && grep -c " $1 " /proc/self/mountinfo; kill -9 $$`, "sh", dir)
-	out, err := exec.Command(command[0], command[1:]...).Output()
+	cmd := exec.Command("sh", "-c", `mount -t tmpfs none "$1" && grep -c " $1 " /proc/self/mountinfo; kill -9 $$`, "sh", dir)
+	cmd.SysProcAttr = isolated()
+	out, err := cmd.Output()
 	require.Error(t, err, "it was killed")
 	require.Equal(t, "1\n", string(out), "it had its mount")
 	mounts, err := os.ReadFile("/proc/self/mountinfo")

@@ -102,15 +102,14 @@ func (r Root) Make(ctx context.Context, dir string) error {
 		return fmt.Errorf("build the Debian root %s: %w", r.Name, err)
 	}
 	out := filepath.Join(dir, TarFile)
-	command := isolated(append([]string{"mmdebstrap"}, r.arguments(out, "-", script.Name())...)...)
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd := exec.CommandContext(ctx, "mmdebstrap", r.arguments(out, "-", script.Name())...)
 	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH="+strconv.Itoa(Epoch), "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive")
 	cmd.Stdin = strings.NewReader(r.Release.Sources)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	// A cancelled mmdebstrap clears its folder and its mounts by itself, once the
 	// programs that it runs have ended: so they are told as well.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = isolated()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	if err := cmd.Run(); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -119,15 +118,4 @@ func (r Root) Make(ctx context.Context, dir string) error {
 		return fmt.Errorf("build the Debian root %s: mmdebstrap: %w\n%s", r.Name, err, console.LastLines(output.String(), 30))
 	}
 	return nil
-}
-
-// isolated gives a command of root mounts of its own. As root mmdebstrap mounts parts of this
-// machine, such as /dev/shm, into the root that it builds; if it is killed it cannot unmount them.
-// In a namespace of their own they go with the last process, so that nobody who clears /tmp
-// reaches the machine through them.
-func isolated(command ...string) []string {
-	if os.Geteuid() != 0 {
-		return command
-	}
-	return append([]string{"unshare", "--mount"}, command...)
 }

@@ -1,6 +1,7 @@
 package debian
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -29,12 +30,6 @@ func (r Release) arch() string { return cmp.Or(r.Arch, runtime.GOARCH) }
 
 // packageList is what apt says of a list of packages that an update would fetch.
 var packageList = regexp.MustCompile(`(?m)^'(\S+)/dists/(\S+)/main/binary-\w+/Packages`)
-
-// The lines of os-release that count.
-var (
-	debianLine   = regexp.MustCompile(`(?m)^ID=["']?debian["']?$`)
-	codenameLine = regexp.MustCompile(`(?m)^VERSION_CODENAME=["']?([^"'\s]+)`)
-)
 
 // HostRelease is the Debian release of this machine and the mirrors that its apt is configured
 // with, read below root ("/" for the machine itself). It leaves out all suites but the release's
@@ -66,13 +61,23 @@ func HostRelease(root string) (Release, error) {
 }
 
 func readCodename(path string) (string, error) {
-	text, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return "", fmt.Errorf("find the Debian release: %w", err)
 	}
-	codename := codenameLine.FindSubmatch(text)
-	if codename == nil || !debianLine.Match(text) {
-		return "", fmt.Errorf("find the Debian release: %s does not say ID=debian and VERSION_CODENAME", path)
+	defer func() { _ = f.Close() }()
+	var id, codename string
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		name, value, _ := strings.Cut(sc.Text(), "=")
+		switch value = strings.Trim(value, `"'`); name {
+		case "ID":
+			id = value
+		case "VERSION_CODENAME":
+			codename = value
+		}
 	}
-	return string(codename[1]), nil
+	if id != "debian" || codename == "" {
+		return "", fmt.Errorf("find the Debian release: %s says ID=%q VERSION_CODENAME=%q, not a Debian release", path, id, codename)
+	}
+	return codename, nil
 }
