@@ -77,8 +77,8 @@ func (in *Inputs) File(label, path string) error {
 }
 
 // Tree adds every file below dir for which include returns true, in lexical
-// order, labelled by its slash path below dir; a link counts as the file that it
-// leads to. Folders whose name begins with a dot are left out.
+// order, labelled by its slash path below dir. A nil include takes all. Folders
+// whose name begins with a dot are left out.
 func (in *Inputs) Tree(label, dir string, include func(path string) bool) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -95,7 +95,15 @@ func (in *Inputs) Tree(label, dir string, include func(path string) bool) error 
 			return fmt.Errorf("digest inputs: %w", err)
 		}
 		rel = filepath.ToSlash(rel)
-		if !include(rel) {
+		if include != nil && !include(rel) {
+			return nil
+		}
+		if d.Type()&fs.ModeSymlink != 0 {
+			target, err := os.Readlink(path)
+			if err != nil {
+				return fmt.Errorf("digest inputs: %w", err)
+			}
+			in.String(label+"/"+rel, "link "+target)
 			return nil
 		}
 		return in.File(label+"/"+rel, path)

@@ -11,14 +11,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
-
-	"github.com/gofrs/flock"
 )
 
 // Root is the default folder of the store: $SLIPWAY_CACHE, else
@@ -115,55 +110,4 @@ func (s *Store) Do(ctx context.Context, key Key, build func(ctx context.Context,
 		return "", false, fmt.Errorf("keep %s: %w", key, err)
 	}
 	return dir, false, nil
-}
-
-// Lock takes the exclusive lock of key, waiting for another process until ctx ends. The kernel
-// releases it when its process ends, however it ends. The key's digest may be empty for a lock that
-// stands for its name.
-func (s *Store) Lock(ctx context.Context, key Key) (release func(), err error) {
-	file := flock.New(filepath.Join(s.root, "locks", key.Name+"-"+key.Digest+".lock"))
-	locked, err := file.TryLock()
-	if err == nil && !locked {
-		if s.Waiting != nil {
-			s.Waiting()
-		}
-		if _, err = file.TryLockContext(ctx, 100*time.Millisecond); err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", key, err)
-	}
-	return func() { _ = file.Close() }, nil
-}
-
-// CopyFile copies the file from to the file to, which does not exist yet, and
-// makes the folders above it.
-func CopyFile(to, from string, mode fs.FileMode) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Chmod(mode), out.Close())
-}
-
-// Link makes the symbolic link name lead to target, in one step.
-func Link(name, target string) error {
-	fresh := name + ".new"
-	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Symlink(target, fresh); err != nil {
-		return err
-	}
-	return os.Rename(fresh, name)
 }
