@@ -46,7 +46,7 @@ type Owner struct{ UID, GID int }
 // File is one entry of a layer that has no folder to come from. Exactly one of
 // Source, Data, Link and Dir says what it is.
 type File struct {
-	Path   string      // in the image: clean, slashes, no leading slash
+	Path   string      // in the image, without leading slash
 	Mode   fs.FileMode // permission bits and setuid, setgid, sticky
 	Owner  Owner
 	Source string // a regular file of this machine
@@ -57,9 +57,10 @@ type File struct {
 
 // entry is one header of a layer before it is written.
 type entry struct {
-	name   string // as File.Path
+	name   string // clean, slashes, no leading slash
 	file   File
 	info   fs.FileInfo // of entries from a Tree
+	rdev   uint64
 	xattrs map[string]string
 	hard   string // name of the entry that holds the content
 }
@@ -80,7 +81,11 @@ func entries(trees []Tree, files []File) ([]entry, error) {
 		}
 	}
 	for _, f := range files {
-		byName[f.Path] = entry{name: f.Path, file: f}
+		name, err := clean(f.Path)
+		if err != nil {
+			return nil, err
+		}
+		byName[name] = entry{name: name, file: f}
 	}
 	list := make([]entry, 0, len(byName))
 	for _, e := range byName {
@@ -92,6 +97,14 @@ func entries(trees []Tree, files []File) ([]entry, error) {
 	})
 	linkHard(list)
 	return list, nil
+}
+
+func clean(name string) (string, error) {
+	cleaned := strings.TrimPrefix(path.Clean("/"+filepath.ToSlash(name)), "/")
+	if cleaned == "" || strings.Contains("/"+name+"/", "/../") {
+		return "", fmt.Errorf("%q is no path of a layer's entry", name)
+	}
+	return cleaned, nil
 }
 
 func walk(t Tree, byName map[string]entry) error {
@@ -129,7 +142,7 @@ func walk(t Tree, byName map[string]entry) error {
 			e.file.Owner = *t.Owner
 		}
 		if t.Overlay {
-			if d.Type()&fs.ModeCharDevice != 0 {
+			if e.info.Mode()&fs.ModeCharDevice != 0 && e.rdev == 0 {
 				e = hidden(path.Join(path.Dir(inImage), whiteout+path.Base(inImage)))
 			} else if d.IsDir() && isOpaque(name) {
 				mark := hidden(path.Join(inImage, opaque))
@@ -170,7 +183,8 @@ func read(name, inImage string) (entry, error) {
 		e.xattrs, err = capabilities(name)
 	case mode&fs.ModeSymlink != 0:
 		e.file.Link, err = os.Readlink(name)
-	case mode&fs.ModeCharDevice != 0: // the whiteout of an overlay; packages have no devices
+	case mode&(fs.ModeDevice|fs.ModeCharDevice|fs.ModeNamedPipe) != 0:
+		e.rdev = uint64(stat.Rdev)
 	default:
 		err = fmt.Errorf("%s: a layer cannot hold a %s", name, mode.Type())
 	}
@@ -192,12 +206,16 @@ func capabilities(name string) (map[string]string, error) {
 	return map[string]string{attribute: string(buffer[:n])}, nil
 }
 
-// isOpaque reports whether the folder of an upper layer, which root has mounted, hides what lower
-// layers have in it.
+// isOpaque reports whether the folder of an upper layer hides what lower layers
+// have in it.
 func isOpaque(name string) bool {
 	buffer := make([]byte, 8)
-	n, err := unix.Lgetxattr(name, "trusted.overlay.opaque", buffer)
-	return err == nil && string(buffer[:n]) == "y"
+	for _, attribute := range []string{"trusted.overlay.opaque", "user.overlay.opaque"} {
+		if n, err := unix.Lgetxattr(name, attribute, buffer); err == nil && string(buffer[:n]) == "y" {
+			return true
+		}
+	}
+	return false
 }
 
 // linkHard makes the second and later names of a file links to its first.

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
 )
 
 // Epoch is the latest time that a layer says of a file, and the time at which
@@ -151,8 +152,16 @@ func writeEntry(out *tar.Writer, e entry) error {
 		return copyInto(out, h, bytes.NewReader(e.file.Data))
 	case e.file.Source != "":
 		return copyFile(out, h, e.file.Source)
-	default:
+	case e.info == nil:
 		return errors.New("it is neither a file nor data, a link or a folder")
+	case e.info.Mode()&fs.ModeNamedPipe != 0:
+		h.Typeflag = tar.TypeFifo
+	default:
+		h.Typeflag = tar.TypeBlock
+		if e.info.Mode()&fs.ModeCharDevice != 0 {
+			h.Typeflag = tar.TypeChar
+		}
+		h.Devmajor, h.Devminor = int64(unix.Major(e.rdev)), int64(unix.Minor(e.rdev))
 	}
 	return out.WriteHeader(h)
 }

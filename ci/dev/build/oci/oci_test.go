@@ -144,6 +144,7 @@ func TestOverlayUpperBecomesALayer(t *testing.T) {
 	upper := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(upper, "etc/apt"), 0o755))
 	require.NoError(t, unix.Mknod(filepath.Join(upper, "etc/motd"), unix.S_IFCHR|0o600, 0))
+	require.NoError(t, unix.Mknod(filepath.Join(upper, "null"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
 	err := unix.Setxattr(filepath.Join(upper, "etc/apt"), "trusted.overlay.opaque", []byte("y"), 0)
 	if errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.EPERM) {
 		t.Skip("this file system has no trusted attributes")
@@ -155,15 +156,18 @@ func TestOverlayUpperBecomesALayer(t *testing.T) {
 	require.Equal(t, byte(tar.TypeReg), got["etc/.wh.motd"].Typeflag)
 	require.NotContains(t, got, "etc/motd")
 	require.Equal(t, byte(tar.TypeReg), got["etc/apt/.wh..wh..opq"].Typeflag)
+	require.Equal(t, byte(tar.TypeChar), got["null"].Typeflag)
+	require.EqualValues(t, 1, got["null"].Devmajor)
+	require.EqualValues(t, 3, got["null"].Devminor)
 }
 
 func TestWrongEntries(t *testing.T) {
-	_, err := WriteLayer(t.Context(), t.TempDir(), nil, []File{{Path: "x"}})
-	require.ErrorContains(t, err, "neither a file nor data")
-	dir := t.TempDir()
-	require.NoError(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
-	_, err = WriteLayer(t.Context(), t.TempDir(), []Tree{{Root: dir}}, nil)
-	require.ErrorContains(t, err, "cannot hold")
+	for _, f := range []File{
+		{Path: "../x", Data: []byte{}}, {Path: "", Dir: true}, {Path: "x"},
+	} {
+		_, err := WriteLayer(t.Context(), t.TempDir(), nil, []File{f})
+		require.Error(t, err, f.Path)
+	}
 }
 
 func TestAnArchiveIsAnOCILayoutAndRepeatable(t *testing.T) {
